@@ -1,0 +1,133 @@
+//! The pieces of model-visible history.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A tool call's number, dense within one session, starting at 1. Shown as `c00000001`: nine
+/// alphanumerics, which every vendor accepts as a call id. A vendor's own id is not kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct CallId(u64);
+
+impl CallId {
+    /// The highest number that still fits eight digits.
+    pub const MAX: u64 = 99_999_999;
+
+    /// The id with this number; `None` for 0 and above [`CallId::MAX`].
+    #[must_use]
+    pub const fn new(number: u64) -> Option<Self> {
+        if number == 0 || number > Self::MAX { None } else { Some(Self(number)) }
+    }
+
+    /// Its number.
+    #[must_use]
+    pub const fn number(self) -> u64 {
+        self.0
+    }
+}
+
+impl fmt::Display for CallId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "c{:08}", self.0)
+    }
+}
+
+/// A call id that is not `c` and eight digits.
+#[derive(Debug, thiserror::Error)]
+#[error("`{0}` is not a call id; expected c00000001 to c99999999")]
+pub struct BadCallId(String);
+
+impl TryFrom<String> for CallId {
+    type Error = BadCallId;
+    fn try_from(text: String) -> Result<Self, BadCallId> {
+        let digits = text.strip_prefix('c').filter(|d| d.len() == 8 && d.bytes().all(|b| b.is_ascii_digit()));
+        digits.and_then(|d| d.parse().ok()).and_then(Self::new).ok_or(BadCallId(text))
+    }
+}
+
+impl From<CallId> for String {
+    fn from(id: CallId) -> Self {
+        id.to_string()
+    }
+}
+
+/// One piece of history, in the order the model sees it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Item {
+    /// What a person (or a script in their place) asked.
+    User {
+        /// Their words.
+        text: String,
+    },
+    /// What the host or a feature tells the model. `source` is `host` or a feature id.
+    System {
+        /// Who speaks.
+        source: String,
+        /// The exact model-visible words.
+        text: String,
+    },
+    /// The model's answer text.
+    Assistant {
+        /// Its words.
+        text: String,
+    },
+    /// The model's reasoning, where a vendor shows it.
+    Reasoning {
+        /// Its words.
+        text: String,
+    },
+    /// The model asks for a tool. `arguments` is the model's raw text, which need not be JSON.
+    ToolCall {
+        /// The call.
+        id: CallId,
+        /// The tool's name as the model wrote it; need not exist.
+        name: String,
+        /// Raw argument text.
+        arguments: String,
+    },
+    /// What came of a call: exactly one per `ToolCall`.
+    ToolResult {
+        /// The call answered.
+        id: CallId,
+        /// What came of it.
+        #[serde(flatten)]
+        outcome: ToolOutcome,
+    },
+}
+
+/// The bounded result of one call, as the model sees it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolOutcome {
+    /// How it ended.
+    pub status: ResultStatus,
+    /// One line that always stays in the context.
+    pub summary: String,
+    /// The body; may be empty, may be pruned from the context later.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub content: String,
+}
+
+impl ToolOutcome {
+    /// The model-visible text: the summary, then the content on the next line.
+    #[must_use]
+    pub fn text(&self) -> String {
+        if self.content.is_empty() { self.summary.clone() } else { format!("{}\n{}", self.summary, self.content) }
+    }
+}
+
+/// How a call ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ResultStatus {
+    /// The tool did what was asked.
+    Ok,
+    /// The tool ran, or its arguments were read, and it failed.
+    Error,
+    /// Permission or a gate refused it; it did not run.
+    Refused,
+    /// The turn was cancelled before or while it ran.
+    Cancelled,
+    /// The host stopped while it ran; the text says what is known.
+    Interrupted,
+}

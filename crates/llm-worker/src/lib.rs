@@ -1,0 +1,15 @@
+//! One model turn over committed history, as a state machine without I/O.
+//!
+//! This crate knows items, tools as a trait, models as a trait, and the order in which things may happen.
+//! It knows nothing about files, processes, sockets, clocks, pods, features or vendors. What must be durable
+//! it hands out as a [`turn::CommitRequest`] and goes on only when the acknowledgement comes back.
+#![deny(clippy::wildcard_enum_match_arm)]
+#![warn(missing_docs)]
+
+pub mod item;
+pub mod tool;
+pub mod model;
+
+pub use item::{CallId, Item, ResultStatus, ToolOutcome};
+pub use model::{ErrorKind, Model, ModelError, ModelEvent, StopReason, Usage};
+pub use tool::{Tool, ToolContext, ToolDefinition, ToolEffect, ToolError, ToolOutput, ToolResult};
