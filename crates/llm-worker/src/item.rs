@@ -109,6 +109,20 @@ pub struct ToolOutcome {
 }
 
 impl ToolOutcome {
+    /// The longest summary, in bytes.
+    pub const SUMMARY_MAX: usize = 512;
+
+    /// An outcome that is only words: the first line is the summary, the rest the content. A first line over
+    /// [`ToolOutcome::SUMMARY_MAX`] is cut there and goes on in the content.
+    #[must_use]
+    pub fn of(status: ResultStatus, words: &str) -> Self {
+        let line = words.find('\n').unwrap_or(words.len());
+        let cut = words.floor_char_boundary(line.min(Self::SUMMARY_MAX));
+        let (summary, rest) = words.split_at(cut);
+        let content = rest.strip_prefix('\n').unwrap_or(rest);
+        Self { status, summary: summary.to_owned(), content: content.to_owned() }
+    }
+
     /// The model-visible text: the summary, then the content on the next line.
     #[must_use]
     pub fn text(&self) -> String {

@@ -9,7 +9,15 @@
 pub mod item;
 pub mod tool;
 pub mod model;
+pub mod projection;
+pub mod history;
+pub mod effect;
+pub mod turn;
 
+pub use effect::{CallView, Delta, Effect, Fact, Gated, Input, Outcome, RequestFact, Stop, ToolRun, Verdict};
+pub use history::{Counters, History, HistoryError};
 pub use item::{CallId, Item, ResultStatus, ToolOutcome};
 pub use model::{ErrorKind, Model, ModelError, ModelEvent, StopReason, Usage};
+pub use projection::{Body, Dialect, ModelRequest, Neutral, Projection, Surface};
 pub use tool::{Tool, ToolContext, ToolDefinition, ToolEffect, ToolError, ToolOutput, ToolResult};
+pub use turn::{Acknowledged, CommitRequest, Illegal, Limits, Turn};

@@ -1,7 +1,20 @@
 //! History to request: a pure left fold, append-only, each item encoded once per dialect.
 
+pub mod neutral;
+mod request;
+mod rope;
+
+#[cfg(test)]
+mod tests;
+
+pub use neutral::{Neutral, NeutralRequest};
+pub use request::ModelRequest;
+pub use rope::Body;
+
 use crate::item::Item;
 use crate::tool::ToolDefinition;
+use rope::Rope;
+use std::sync::Arc;
 
 /// Everything of a request that is fixed within one generation of the tool surface.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -24,7 +37,7 @@ pub type Open = u8;
 /// A vendor's encoding of a request as a left fold: same items, same bytes. The item array is the last
 /// key of the body, so that requests of one generation grow append-only.
 pub trait Dialect: Send + Sync + 'static {
-    /// Encoder name, as in `openai-chat`.
+    /// Encoder name, as in `openai-chat`. `neutral` is [`Neutral`]'s alone.
     fn id(&self) -> &'static str;
     /// Raised whenever the bytes for the same input change.
     fn version(&self) -> u16;
@@ -34,4 +47,109 @@ pub trait Dialect: Send + Sync + 'static {
     fn append(&self, open: Open, first: bool, item: &Item, out: &mut Vec<u8>) -> Open;
     /// Bytes that close whatever is open and the body.
     fn close(&self, open: Open, out: &mut Vec<u8>);
+}
+
+/// The bytes and digests of the next request, grown item by item.
+///
+/// Two folds run side by side: the vendor's dialect, whose bytes are kept, and [`Neutral`], of which only the
+/// running digest is kept (the vendor's bytes serve when the dialect *is* neutral).
+#[derive(Clone)]
+pub struct Projection {
+    dialect: Arc<dyn Dialect>,
+    open: Open,
+    rope: Rope,
+    neutral: Option<Box<blake3::Hasher>>,
+    story: Box<blake3::Hasher>,
+    items: u64,
+}
+
+/// A point a [`Projection`] can go back to: for what changes old bytes, such as pruning or a moving cache anchor.
+/// Shares all full chunks with it.
+#[derive(Clone)]
+pub struct Mark(Projection);
+
+impl Projection {
+    /// A request of this surface with no items yet.
+    #[must_use]
+    pub fn new(surface: &Surface, dialect: Arc<dyn Dialect>) -> Self {
+        let mut head = Vec::new();
+        dialect.head(surface, &mut head);
+        let mut rope = Rope::default();
+        rope.write(&head);
+        let neutral = (dialect.id() != Neutral::ID).then(|| {
+            head.clear();
+            Neutral.head(surface, &mut head);
+            let mut hasher = Box::new(blake3::Hasher::new());
+            hasher.update(&head);
+            hasher
+        });
+        Self { dialect, open: 0, rope, neutral, story: Box::new(blake3::Hasher::new()), items: 0 }
+    }
+
+    /// Encodes one more item: its own bytes only, whatever came before.
+    pub fn push(&mut self, item: &Item) {
+        let first = self.items == 0;
+        let mut bytes = Vec::new();
+        self.open = self.dialect.append(self.open, first, item, &mut bytes);
+        self.rope.write(&bytes);
+        if let Some(neutral) = &mut self.neutral {
+            bytes.clear();
+            Neutral.append(0, first, item, &mut bytes);
+            neutral.update(&bytes);
+        }
+        self.story.update(&bytes);
+        self.items += 1;
+    }
+
+    /// The request as it stands.
+    #[must_use]
+    pub fn body(&self) -> Body {
+        let mut end = Vec::new();
+        self.dialect.close(self.open, &mut end);
+        self.rope.body(&end, self.items)
+    }
+
+    /// BLAKE3 of the request in our own terms ([`Neutral`]), lower-case hex.
+    #[must_use]
+    pub fn neutral_digest(&self) -> String {
+        let Some(neutral) = &self.neutral else { return self.body().digest };
+        let mut end = Vec::new();
+        Neutral.close(0, &mut end);
+        neutral.clone().update(&end).finalize().to_hex().to_string()
+    }
+
+    /// BLAKE3 of the items alone, whatever the surface and the dialect; lower-case hex.
+    #[must_use]
+    pub fn items_digest(&self) -> String {
+        self.story.finalize().to_hex().to_string()
+    }
+
+    /// How many items were pushed.
+    #[must_use]
+    pub fn items(&self) -> u64 {
+        self.items
+    }
+
+    /// How the bytes are encoded.
+    #[must_use]
+    pub fn dialect(&self) -> &Arc<dyn Dialect> {
+        &self.dialect
+    }
+
+    /// Remembers this point.
+    #[must_use]
+    pub fn mark(&self) -> Mark {
+        Mark(self.clone())
+    }
+
+    /// Goes back to a point, forgetting what was pushed since.
+    pub fn rewind_to(&mut self, mark: Mark) {
+        *self = mark.0;
+    }
+}
+
+impl std::fmt::Debug for Projection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Projection").field("dialect", &self.dialect.id()).field("items", &self.items).finish()
+    }
 }

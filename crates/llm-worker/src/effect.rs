@@ -1,0 +1,269 @@
+//! What passes between a turn and its host, as data.
+
+use crate::item::{CallId, Item, ToolOutcome};
+use crate::model::{ErrorKind, ModelError, ModelEvent, StopReason, Usage};
+use crate::projection::ModelRequest;
+use crate::turn::CommitRequest;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// What must be durable. Facts of one [`CommitRequest`] are one atomic batch, in this order in the journal;
+/// [`Fact::Item`] and [`Fact::Finished`] are what the model sees, in the order it sees them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fact {
+    /// A turn begins; the first fact of its first commit.
+    TurnStarted,
+    /// One more item: user, system, reasoning, assistant or tool call. Never a result.
+    Item(Item),
+    /// The answer is whole.
+    Response {
+        /// Why the model stopped.
+        stop: StopReason,
+        /// What it cost.
+        usage: Usage,
+    },
+    /// A call was judged. A call without this was not, because the turn ended first.
+    Judged {
+        /// Which call.
+        call: CallId,
+        /// What was decided, and why.
+        verdict: Verdict,
+    },
+    /// An allowed call is about to run.
+    Started {
+        /// Which call.
+        call: CallId,
+    },
+    /// A call has its result: exactly one per call.
+    Finished {
+        /// Which call.
+        call: CallId,
+        /// The result as the model sees it.
+        outcome: ToolOutcome,
+    },
+    /// A request is about to be sent; its items are all those before this fact.
+    Request(RequestFact),
+    /// The turn is over; its last fact.
+    TurnFinished(Outcome),
+}
+
+/// What identifies a request, so that anybody can rebuild it from the journal and compare.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequestFact {
+    /// Its number in the session, from 1.
+    pub number: u64,
+    /// The generation of the tool surface.
+    pub generation: u64,
+    /// How many items it holds.
+    pub items: u64,
+    /// BLAKE3 of the request in our own terms, lower-case hex.
+    pub neutral_digest: String,
+    /// The encoder's name.
+    pub dialect: String,
+    /// The encoder's version.
+    pub dialect_version: u16,
+    /// BLAKE3 of the bytes sent, lower-case hex.
+    pub body_digest: String,
+    /// How many bytes are sent.
+    pub body_len: u64,
+}
+
+/// What is decided of a call before it runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "verdict", rename_all = "snake_case")]
+pub enum Verdict {
+    /// It runs.
+    Allow,
+    /// Permission or a gate says no; the model reads why.
+    Refuse {
+        /// For the model and for people.
+        reason: String,
+    },
+    /// There is no such tool, or its arguments do not fit; the model reads what to change.
+    Invalid {
+        /// For the model and for people.
+        problem: String,
+    },
+    /// It does not run and the turn ends.
+    Abort {
+        /// For people.
+        reason: String,
+    },
+}
+
+/// How a turn ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum Outcome {
+    /// The model said all it wanted.
+    Done,
+    /// Its output limit cut the final answer, which is kept as far as it came.
+    MaxTokens,
+    /// The model, or a filter, refused.
+    Refused,
+    /// The final answer had neither text nor calls.
+    Empty,
+    /// No whole answer came; nothing of it entered the history.
+    ModelFailed {
+        /// What to do next; `Exhausted` also when the answer overflowed [`crate::Limits`].
+        kind: ErrorKind,
+        /// What failed and where.
+        message: String,
+        /// The next step, if there is one to name.
+        help: Option<String>,
+    },
+    /// Somebody stopped it.
+    Cancelled,
+    /// It took as many requests as it may.
+    StepLimit,
+    /// A gate, or the host, ended it.
+    Aborted {
+        /// For people.
+        reason: String,
+    },
+    /// The host stopped in the middle; only recovery says this.
+    Interrupted,
+}
+
+impl From<ModelError> for Outcome {
+    fn from(error: ModelError) -> Self {
+        Self::ModelFailed { kind: error.kind, message: error.message, help: error.help }
+    }
+}
+
+/// What the host is to do. Each but `Delta`, `CancelModel`, `CancelTool` and `Finished` is a debt, answered by
+/// exactly one [`Input`], also when its performer died.
+#[derive(Debug)]
+pub enum Effect {
+    /// Run the gates before a request. Answered by [`Input::Gated`].
+    Gate,
+    /// Make these facts durable. Answered by [`Input::Committed`] or [`Input::Refused`].
+    Commit(CommitRequest),
+    /// Send this. Answered by [`Input::Model`] events up to a stop, or [`Input::ModelFailed`].
+    Send(ModelRequest),
+    /// For the screen; not durable.
+    Delta(Delta),
+    /// Decide on this call. Answered by [`Input::Judged`].
+    Judge(CallView),
+    /// Run this call. Answered by [`Input::ToolDone`].
+    Run(ToolRun),
+    /// Drop the stream; what still comes of it is ignored.
+    CancelModel,
+    /// End this call; its `Run` is still to be answered, within the host's grace.
+    CancelTool(CallId),
+    /// The turn's end is durable; take the history back with [`crate::Turn::finish`].
+    Finished(Outcome),
+}
+
+/// Part of an answer, while it comes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Delta {
+    /// More answer text.
+    Text(String),
+    /// More reasoning text.
+    Reasoning(String),
+    /// The model begins a tool call.
+    CallStarted {
+        /// Its place in this answer, from 0.
+        index: usize,
+        /// The tool's name as the model wrote it.
+        name: String,
+    },
+    /// What was shown of this answer is void; it is asked for again.
+    Retrying {
+        /// Which attempt failed, from 1.
+        attempt: u32,
+        /// How long until the next.
+        delay: Duration,
+        /// What failed, for people.
+        why: String,
+    },
+}
+
+/// A proposed call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallView {
+    /// The call.
+    pub id: CallId,
+    /// The tool's name as the model wrote it; need not exist.
+    pub name: String,
+    /// Raw argument text; need not be JSON.
+    pub arguments: String,
+}
+
+/// Leave to run one call, whose start is durable. Made by the turn machine alone.
+#[derive(Debug)]
+pub struct ToolRun {
+    id: CallId,
+}
+
+impl ToolRun {
+    /// Called by `turn` alone, once per acknowledged [`Fact::Started`].
+    pub(crate) fn new(id: CallId) -> Self {
+        Self { id }
+    }
+
+    /// Which call.
+    #[must_use]
+    pub fn id(&self) -> CallId {
+        self.id
+    }
+}
+
+/// What the host tells a turn. `A` is the host's proof that a commit is durable.
+#[derive(Debug)]
+pub enum Input<A> {
+    /// The gates have run.
+    Gated(Gated),
+    /// The model said something.
+    Model(ModelEvent),
+    /// No whole answer will come.
+    ModelFailed(ModelError),
+    /// A call was judged.
+    Judged(CallId, Verdict),
+    /// A call ended, one way or another.
+    ToolDone {
+        /// Which call.
+        id: CallId,
+        /// Its result, bounded by the host.
+        outcome: ToolOutcome,
+    },
+    /// The commit in flight is durable.
+    Committed(A),
+    /// The commit in flight is not durable and will not become so.
+    Refused(CommitRequest),
+    /// The disk may work again: try the refused commit once more.
+    Resume,
+    /// Stop. Legal at any time, any number of times.
+    Cancel,
+}
+
+/// What the gates before a request decided.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Gated {
+    /// What the request carries besides; user and system items only.
+    pub add: Vec<Item>,
+    /// End the turn instead of sending; what was added is kept.
+    pub stop: Option<Stop>,
+}
+
+/// Why no further request is sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// The host's own count of steps is used up.
+    StepLimit,
+    /// A gate ended the turn.
+    Aborted {
+        /// For people.
+        reason: String,
+    },
+}
+
+impl From<Stop> for Outcome {
+    fn from(stop: Stop) -> Self {
+        match stop {
+            Stop::StepLimit => Self::StepLimit,
+            Stop::Aborted { reason } => Self::Aborted { reason },
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! The door to what a model sees: history grows only by facts whose commit was acknowledged.
+//!
+//! A [`History`] keeps the encoded request and three counters, not the items. It has two entrances: the turn
+//! machine, on an acknowledgement, and [`History::restore`], with items read back from the journal.
+
+use crate::effect::Fact;
+use crate::item::{CallId, Item};
+use crate::model::ErrorKind;
+use crate::projection::{Body, Dialect, Projection, Surface};
+use std::borrow::Borrow;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// Everything committed that a model may be shown.
+#[derive(Debug)]
+pub struct History {
+    surface: Surface,
+    projection: Projection,
+    counters: Counters,
+}
+
+/// The numbers a session gave out last; they are never given out again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// The last tool call's number; 0 before the first.
+    pub calls: u64,
+    /// The last request's number; 0 before the first.
+    pub requests: u64,
+}
+
+impl History {
+    /// A history without items.
+    #[must_use]
+    pub fn begin(surface: Surface, dialect: Arc<dyn Dialect>) -> Self {
+        let projection = Projection::new(&surface, dialect);
+        Self { surface, projection, counters: Counters::default() }
+    }
+
+    /// The history these committed items are, in journal order.
+    ///
+    /// # Errors
+    /// The items are not a history: a call without a result, a result without a call, a call number that does
+    /// not rise or is above `counters.calls`.
+    pub fn restore<I>(
+        surface: Surface,
+        dialect: Arc<dyn Dialect>,
+        items: I,
+        counters: Counters,
+    ) -> Result<Self, HistoryError>
+    where
+        I: IntoIterator,
+        I::Item: Borrow<Item>,
+    {
+        let mut projection = Projection::new(&surface, dialect);
+        let mut calls = Calls::default();
+        for item in items {
+            calls.see(item.borrow())?;
+            projection.push(item.borrow());
+        }
+        calls.end(counters)?;
+        Ok(Self { surface, projection, counters })
+    }
+
+    /// Encodes the same items again for a new generation, between turns.
+    ///
+    /// # Errors
+    /// The generation does not rise, or the items are not exactly this history's; nothing changed then.
+    pub fn set_surface<I>(&mut self, surface: Surface, dialect: Arc<dyn Dialect>, items: I) -> Result<(), HistoryError>
+    where
+        I: IntoIterator,
+        I::Item: Borrow<Item>,
+    {
+        if surface.generation <= self.surface.generation {
+            return Err(HistoryError::Generation { have: self.surface.generation, given: surface.generation });
+        }
+        let mut projection = Projection::new(&surface, dialect);
+        for item in items {
+            projection.push(item.borrow());
+        }
+        if projection.items() != self.projection.items() || projection.items_digest() != self.projection.items_digest()
+        {
+            return Err(HistoryError::OtherItems { have: self.projection.items(), given: projection.items() });
+        }
+        self.surface = surface;
+        self.projection = projection;
+        Ok(())
+    }
+
+    /// The surface of the current generation.
+    #[must_use]
+    pub fn surface(&self) -> &Surface {
+        &self.surface
+    }
+
+    /// How requests are encoded.
+    #[must_use]
+    pub fn dialect(&self) -> &Arc<dyn Dialect> {
+        self.projection.dialect()
+    }
+
+    /// How many items there are.
+    #[must_use]
+    pub fn items(&self) -> u64 {
+        self.projection.items()
+    }
+
+    /// The numbers given out last.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// The request these items are.
+    #[must_use]
+    pub fn body(&self) -> Body {
+        self.projection.body()
+    }
+
+    /// BLAKE3 of that request in our own terms, lower-case hex.
+    #[must_use]
+    pub fn neutral_digest(&self) -> String {
+        self.projection.neutral_digest()
+    }
+
+    /// What this history will be once `facts` are durable.
+    pub(crate) fn stage(&self, facts: &[Fact]) -> Box<Staged> {
+        let mut staged = Box::new(Staged { projection: self.projection.clone(), counters: self.counters });
+        facts.iter().for_each(|fact| staged.see(fact));
+        staged
+    }
+
+    /// Called by `turn` alone, on the acknowledgement of exactly the facts that were staged.
+    pub(crate) fn accept(&mut self, staged: Staged) {
+        self.projection = staged.projection;
+        self.counters = staged.counters;
+    }
+}
+
+/// A history that is not yet durable; nobody outside the turn machine sees it.
+pub(crate) struct Staged {
+    pub(crate) projection: Projection,
+    pub(crate) counters: Counters,
+}
+
+impl Staged {
+    pub(crate) fn see(&mut self, fact: &Fact) {
+        match fact {
+            Fact::Item(item) => {
+                if let Item::ToolCall { id, .. } = item {
+                    self.counters.calls = id.number();
+                }
+                self.projection.push(item);
+            }
+            Fact::Finished { call, outcome } => {
+                self.projection.push(&Item::ToolResult { id: *call, outcome: outcome.clone() });
+            }
+            Fact::Request(request) => self.counters.requests = request.number,
+            Fact::TurnStarted
+            | Fact::Response { .. }
+            | Fact::Judged { .. }
+            | Fact::Started { .. }
+            | Fact::TurnFinished(_) => {}
+        }
+    }
+}
+
+/// One result for each call, in a list of items.
+#[derive(Default)]
+struct Calls {
+    last: u64,
+    open: BTreeSet<CallId>,
+}
+
+impl Calls {
+    fn see(&mut self, item: &Item) -> Result<(), HistoryError> {
+        match item {
+            Item::ToolCall { id, .. } if id.number() <= self.last => Err(HistoryError::Numbered(*id)),
+            Item::ToolCall { id, .. } => {
+                self.last = id.number();
+                self.open.insert(*id);
+                Ok(())
+            }
+            Item::ToolResult { id, .. } if !self.open.remove(id) => Err(HistoryError::Unasked(*id)),
+            Item::ToolResult { .. }
+            | Item::User { .. }
+            | Item::System { .. }
+            | Item::Assistant { .. }
+            | Item::Reasoning { .. } => Ok(()),
+        }
+    }
+
+    fn end(self, counters: Counters) -> Result<(), HistoryError> {
+        if let Some(id) = self.open.first() {
+            return Err(HistoryError::Unanswered(*id));
+        }
+        match CallId::new(self.last) {
+            Some(id) if id.number() > counters.calls => Err(HistoryError::Numbered(id)),
+            Some(_) | None => Ok(()),
+        }
+    }
+}
+
+/// Items that cannot be a history, or not this one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HistoryError {
+    /// A call has no result.
+    #[error("tool call {0} has no result; recovery must give it one before the session goes on")]
+    Unanswered(CallId),
+    /// A result has no call, or is the second one.
+    #[error("there is a result for {0}, but no call that waits for one")]
+    Unasked(CallId),
+    /// A call's number does not rise, or was never given out.
+    #[error("tool call {0} is out of order")]
+    Numbered(CallId),
+    /// A new surface must have a higher generation.
+    #[error("surface generation {given} does not follow {have}")]
+    Generation {
+        /// The current one.
+        have: u64,
+        /// The one asked for.
+        given: u64,
+    },
+    /// A new surface came with other items.
+    #[error("{given} items were given for a new surface, which are not the {have} committed ones")]
+    OtherItems {
+        /// Items committed.
+        have: u64,
+        /// Items given.
+        given: u64,
+    },
+}
+
+impl HistoryError {
+    /// What the caller does next.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Unanswered(_) | Self::Unasked(_) | Self::Numbered(_) => ErrorKind::Corrupt,
+            Self::Generation { .. } | Self::OtherItems { .. } => ErrorKind::Bug,
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! A request in our own terms: what the journal's neutral digest covers, and what models in this process read.
+//!
+//! `{"generation":1,"model":"offline","system":"…","tools":[…],"items":[…]}`, with `"max_output":n` before
+//! `items` when the surface has one. Tools and items are written as their types serialize.
+
+use super::{Dialect, Open, Surface};
+use crate::item::Item;
+use crate::tool::ToolDefinition;
+use serde::{Deserialize, Serialize};
+
+/// Our own encoding.
+#[derive(Clone, Copy, Debug)]
+pub struct Neutral;
+
+impl Neutral {
+    /// Its encoder name, which no other dialect may use.
+    pub const ID: &'static str = "neutral";
+}
+
+impl Dialect for Neutral {
+    fn id(&self) -> &'static str {
+        Self::ID
+    }
+
+    fn version(&self) -> u16 {
+        1
+    }
+
+    fn head(&self, surface: &Surface, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"{\"generation\":");
+        json(&surface.generation, out);
+        out.extend_from_slice(b",\"model\":");
+        json(&surface.model, out);
+        out.extend_from_slice(b",\"system\":");
+        json(&surface.system, out);
+        out.extend_from_slice(b",\"tools\":");
+        json(&surface.tools, out);
+        if let Some(most) = surface.max_output {
+            out.extend_from_slice(b",\"max_output\":");
+            json(&most, out);
+        }
+        out.extend_from_slice(b",\"items\":[");
+    }
+
+    fn append(&self, open: Open, first: bool, item: &Item, out: &mut Vec<u8>) -> Open {
+        if !first {
+            out.push(b',');
+        }
+        json(item, out);
+        open
+    }
+
+    fn close(&self, _open: Open, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"]}");
+    }
+}
+
+/// Strings, numbers and lists of them: writing these into memory cannot fail.
+fn json(value: &impl Serialize, out: &mut Vec<u8>) {
+    serde_json::to_writer(out, value).unwrap_or_default();
+}
+
+/// A neutral body, read back.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NeutralRequest {
+    /// The generation of the tool surface.
+    pub generation: u64,
+    /// `provider/name` of the model.
+    pub model: String,
+    /// The system prompt.
+    pub system: String,
+    /// What the model may call.
+    pub tools: Vec<ToolDefinition>,
+    /// The most tokens one answer may have.
+    #[serde(default)]
+    pub max_output: Option<u32>,
+    /// The history.
+    pub items: Vec<Item>,
+}
+
+/// Reads a neutral body.
+///
+/// # Errors
+/// The bytes are not one whole neutral request.
+pub fn decode(bytes: &[u8]) -> Result<NeutralRequest, serde_json::Error> {
+    serde_json::from_slice(bytes)
+}

@@ -1,0 +1,79 @@
+//! Cancel, from every phase: nothing is sent or run after it, every call still gets its one result, and the end is
+//! committed like any other.
+//!
+//! | phase | what happens |
+//! |---|---|
+//! | Ungated, Gating | what was to ride with the request is committed with the end; a gate's answer is ignored |
+//! | Sending | the commit under way is awaited, then the end; the request stays recorded and is never sent |
+//! | Cleared | the end |
+//! | Streaming | `CancelModel`; nothing of the answer is kept; later events are ignored |
+//! | Judging | the whole answer with a cancelled result for each call that would have run; later verdicts are ignored |
+//! | Starting | the commit under way is awaited, then the starts get cancelled results |
+//! | Running | `CancelTool` for each open call, whose own result is awaited and kept; the rest are not run |
+//! | Draining, Ending, Ended | nothing more |
+//!
+//! A suspended machine stays suspended: after `Resume` the refused commit is made first, then the above.
+
+use super::calls::{CANCELLED, cancelled, rule};
+use super::phase::{Phase, Running, Standing};
+use super::{Acknowledged, Turn};
+use crate::effect::{Effect, Outcome};
+use crate::item::CallId;
+use std::collections::BTreeSet;
+use std::mem;
+
+/// Debts that were called off: their answers are ignored when they come.
+#[derive(Default)]
+pub(super) struct Withdrawn {
+    pub(super) gate: bool,
+    pub(super) model: bool,
+    pub(super) verdicts: BTreeSet<CallId>,
+}
+
+impl<A: Acknowledged> Turn<A> {
+    pub(super) fn cancel(&mut self) {
+        match &mut self.phase {
+            Phase::Ungated(carry) => {
+                let facts = mem::take(carry);
+                self.end(facts, Outcome::Cancelled);
+            }
+            Phase::Gating(carry) => {
+                let facts = mem::take(carry);
+                self.withdrawn.gate = true;
+                self.end(facts, Outcome::Cancelled);
+            }
+            Phase::Sending => self.phase = Phase::Draining(Running::default()),
+            Phase::Cleared => self.end(Vec::new(), Outcome::Cancelled),
+            Phase::Streaming(_) => {
+                self.withdraw_model();
+                self.end(Vec::new(), Outcome::Cancelled);
+            }
+            Phase::Judging(judging) => {
+                let judging = mem::take(judging);
+                let asked = judging.calls.iter().filter(|call| matches!(call.standing, Standing::Asked));
+                self.withdrawn.verdicts.extend(asked.map(|call| call.id));
+                let (facts, _) = rule(judging, Some(CANCELLED));
+                self.end(facts, Outcome::Cancelled);
+            }
+            Phase::Starting(allowed) => {
+                let done = allowed.iter().copied().map(cancelled).collect();
+                self.phase = Phase::Draining(Running { done, ..Running::default() });
+            }
+            Phase::Running(running) => {
+                let mut running = mem::take(running);
+                running.done.extend(running.waiting.drain(..).map(cancelled));
+                self.notices.extend(running.open.iter().copied().map(Effect::CancelTool));
+                self.phase = Phase::Draining(running);
+                self.settle();
+            }
+            Phase::Draining(_) | Phase::Ending(_) | Phase::Ended => {}
+        }
+    }
+
+    /// Ends the stream; what is still on its way is ignored, and deltas not yet shown are not shown.
+    pub(super) fn withdraw_model(&mut self) {
+        self.withdrawn.model = true;
+        self.notices.clear();
+        self.notices.push_back(Effect::CancelModel);
+    }
+}

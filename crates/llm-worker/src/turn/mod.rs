@@ -1,0 +1,298 @@
+//! One turn: from input to final answer, as a state machine that does no I/O and reads no clock.
+//!
+//! The host calls [`Turn::handle`] with what happened, then [`Turn::poll`] until it says `None`, and performs
+//! each [`Effect`]. A commit comes last and one is in flight, so batching falls out.
+//!
+//! ```text
+//! start ─> Ungated ─Gate─> Gating ─Gated─> Sending ══commit══> Cleared ─Send─> Streaming
+//!             ▲                                 carry, added items, Request        │ Stop
+//!             │                                                                    ├─ no calls ──────> Ending
+//!             │ all done; the last results ride along                              ├─ cut ───┐
+//!             │                                                                    ▼         ▼
+//!          Running <─────────────────── ══commit══ Starting <── all judged ── Judging ──> Starting
+//!             │ ToolDone: ══commit══ while others run   items, Response, Judged, Started, Finished(refused)
+//!             ▼ Cancel
+//!          Draining: open calls end, then ──> Ending ══commit══> Ended ─Finished─> finish()
+//!                                              what is left, TurnFinished
+//! ```
+//!
+//! `══commit══` is the only way across: what lies behind it is made on the acknowledgement. Refused, the machine is
+//! [`Turn::suspended`] and yields the same commit again after [`Input::Resume`]. `Cancel` is legal everywhere; where
+//! each phase goes is in `cancel`. Decisions worth knowing:
+//!
+//! - An answer is committed whole or not at all: a failed, cut, cancelled or overflowing stream leaves nothing.
+//! - An answer cut by its output limit (or refused) runs none of its calls: the last one may be half a call that
+//!   happens to parse, and the ones before it were meant to go with it. Each gets a result saying so; after a cut the
+//!   model is asked again, after a refusal the turn ends.
+//! - An answer of white space without calls is [`Outcome::Empty`]; it is not asked for again.
+//! - Text of white space alone is no item.
+
+mod answer;
+mod calls;
+mod cancel;
+mod commit;
+mod phase;
+mod route;
+
+#[cfg(test)]
+mod tests;
+
+pub use commit::{Acknowledged, CommitRequest};
+pub use route::Illegal;
+
+use crate::effect::{CallView, Effect, Fact, Outcome, RequestFact, ToolRun};
+use crate::history::History;
+use crate::item::Item;
+use crate::projection::ModelRequest;
+use answer::Answer;
+use cancel::Withdrawn;
+use commit::Pen;
+use phase::{Phase, Running, Standing};
+use std::collections::VecDeque;
+use std::marker::PhantomData;
+use std::mem;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What one turn may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Requests in this turn.
+    pub steps: u32,
+    /// Calls in one answer.
+    pub calls: usize,
+    /// Bytes of a call's name and raw arguments.
+    pub argument_bytes: usize,
+    /// Bytes of an answer's text and reasoning together.
+    pub text_bytes: usize,
+}
+
+impl Limits {
+    /// Calls in one answer: far above what a model does on purpose.
+    pub const CALLS: usize = 64;
+    /// Bytes of one call: a whole source file fits, a runaway stream does not.
+    pub const ARGUMENT_BYTES: usize = 1 << 20;
+    /// Bytes of text and reasoning: above every vendor's longest output.
+    pub const TEXT_BYTES: usize = 8 << 20;
+
+    /// This many requests, and the limits above for each answer.
+    #[must_use]
+    pub const fn steps(steps: u32) -> Self {
+        Self { steps, calls: Self::CALLS, argument_bytes: Self::ARGUMENT_BYTES, text_bytes: Self::TEXT_BYTES }
+    }
+}
+
+/// A running turn. `A` is the host's proof that a commit is durable.
+#[must_use]
+pub struct Turn<A: Acknowledged> {
+    history: History,
+    limits: Limits,
+    steps: u32,
+    phase: Phase,
+    pen: Pen,
+    notices: VecDeque<Effect>,
+    withdrawn: Withdrawn,
+    id: u64,
+    commits: u64,
+    proof: PhantomData<fn(A)>,
+}
+
+/// Tells turns of one process apart, so that one cannot take another's acknowledgement.
+static TURNS: AtomicU64 = AtomicU64::new(0);
+
+impl<A: Acknowledged> Turn<A> {
+    /// Begins a turn over this history with these user and system items. They and the first request are one commit.
+    /// An item of another kind ends the turn at once with [`Outcome::Aborted`], and none is kept.
+    pub fn start(history: History, inputs: Vec<Item>, limits: Limits) -> Self {
+        let mut turn = Self {
+            history,
+            limits,
+            steps: 0,
+            phase: Phase::Ungated(Vec::new()),
+            pen: Pen::Idle,
+            notices: VecDeque::new(),
+            withdrawn: Withdrawn::default(),
+            id: TURNS.fetch_add(1, Ordering::Relaxed),
+            commits: 0,
+            proof: PhantomData,
+        };
+        let mut facts = vec![Fact::TurnStarted];
+        if inputs.iter().all(is_said) {
+            facts.extend(inputs.into_iter().map(Fact::Item));
+            turn.step(facts);
+        } else {
+            let reason = "a turn can begin with user and system items only".to_owned();
+            turn.end(facts, Outcome::Aborted { reason });
+        }
+        turn
+    }
+
+    /// The next thing to do; `None` until something is handled.
+    pub fn poll(&mut self) -> Option<Effect> {
+        if let Some(notice) = self.notices.pop_front() {
+            return Some(notice);
+        }
+        if let Some(effect) = self.perform() {
+            return Some(effect);
+        }
+        if let Phase::Running(running) | Phase::Draining(running) = &mut self.phase
+            && matches!(self.pen, Pen::Idle)
+            && !running.done.is_empty()
+        {
+            let facts = mem::take(&mut running.done);
+            self.write(facts);
+        }
+        self.pen.hand_out().map(Effect::Commit)
+    }
+
+    /// What this phase has to give out now, if anything.
+    fn perform(&mut self) -> Option<Effect> {
+        match &mut self.phase {
+            Phase::Ungated(carry) => {
+                self.phase = Phase::Gating(mem::take(carry));
+                Some(Effect::Gate)
+            }
+            Phase::Cleared => {
+                self.phase = Phase::Streaming(Answer::default());
+                let number = self.history.counters().requests;
+                Some(Effect::Send(ModelRequest::new(self.history.body(), number, self.history.surface().generation)))
+            }
+            Phase::Judging(judging) => {
+                let call = judging.calls.iter_mut().find(|call| matches!(call.standing, Standing::Proposed))?;
+                call.standing = Standing::Asked;
+                let (id, name, arguments) = (call.id, call.name.clone(), call.arguments.clone());
+                Some(Effect::Judge(CallView { id, name, arguments }))
+            }
+            Phase::Running(running) => {
+                let id = running.waiting.pop_front()?;
+                running.open.insert(id);
+                Some(Effect::Run(ToolRun::new(id)))
+            }
+            Phase::Gating(_)
+            | Phase::Sending
+            | Phase::Streaming(_)
+            | Phase::Starting(_)
+            | Phase::Draining(_)
+            | Phase::Ending(_)
+            | Phase::Ended => None,
+        }
+    }
+
+    /// What is committed so far.
+    #[must_use]
+    pub fn history(&self) -> &History {
+        &self.history
+    }
+
+    /// Whether a commit was refused and nothing goes on before [`crate::Input::Resume`]. Running calls may still end.
+    #[must_use]
+    pub fn suspended(&self) -> bool {
+        matches!(self.pen, Pen::Suspended { .. })
+    }
+
+    /// Gives the history back once the turn's end is durable.
+    ///
+    /// # Errors
+    /// The turn is not over; it comes back unchanged.
+    pub fn finish(self) -> Result<History, Box<Self>> {
+        if matches!(self.phase, Phase::Ended) { Ok(self.history) } else { Err(Box::new(self)) }
+    }
+
+    /// Goes on to the next request, or ends when no more are left. The pen is idle.
+    fn step(&mut self, carry: Vec<Fact>) {
+        if self.steps < self.limits.steps {
+            self.phase = Phase::Ungated(carry);
+        } else {
+            self.end(carry, Outcome::StepLimit);
+        }
+    }
+
+    /// Records the request these facts lead to; it is made on the acknowledgement. The pen is idle.
+    fn request(&mut self, mut facts: Vec<Fact>) {
+        let mut staged = self.history.stage(&facts);
+        let body = staged.projection.body();
+        let dialect = staged.projection.dialect();
+        let fact = Fact::Request(RequestFact {
+            number: staged.counters.requests + 1,
+            generation: self.history.surface().generation,
+            items: body.items,
+            neutral_digest: staged.projection.neutral_digest(),
+            dialect: dialect.id().to_owned(),
+            dialect_version: dialect.version(),
+            body_digest: body.digest,
+            body_len: body.len,
+        });
+        staged.see(&fact);
+        facts.push(fact);
+        self.write_staged(facts, staged);
+        self.phase = Phase::Sending;
+    }
+
+    /// Records the end. The pen is idle.
+    fn end(&mut self, mut facts: Vec<Fact>, outcome: Outcome) {
+        facts.push(Fact::TurnFinished(outcome.clone()));
+        self.write(facts);
+        self.phase = Phase::Ending(outcome);
+    }
+
+    /// Goes on when no call is open: to the next request, or to the end of a cancelled turn. Waits for the pen,
+    /// so that results that came meanwhile ride along.
+    fn settle(&mut self) {
+        if !matches!(self.pen, Pen::Idle) {
+            return;
+        }
+        match &mut self.phase {
+            Phase::Running(running) if running.idle() => {
+                let carry = mem::take(&mut running.done);
+                self.step(carry);
+            }
+            Phase::Draining(running) if running.idle() => {
+                let carry = mem::take(&mut running.done);
+                self.end(carry, Outcome::Cancelled);
+            }
+            Phase::Running(_)
+            | Phase::Draining(_)
+            | Phase::Ungated(_)
+            | Phase::Gating(_)
+            | Phase::Sending
+            | Phase::Cleared
+            | Phase::Streaming(_)
+            | Phase::Judging(_)
+            | Phase::Starting(_)
+            | Phase::Ending(_)
+            | Phase::Ended => {}
+        }
+    }
+
+    /// Goes on after an acknowledgement.
+    fn advance(&mut self) {
+        match &mut self.phase {
+            Phase::Sending => {
+                self.steps += 1;
+                self.phase = Phase::Cleared;
+            }
+            Phase::Starting(allowed) => {
+                self.phase = Phase::Running(Running { waiting: mem::take(allowed), ..Running::default() });
+                self.settle();
+            }
+            Phase::Running(_) | Phase::Draining(_) => self.settle(),
+            Phase::Ending(outcome) => {
+                self.notices.push_back(Effect::Finished(outcome.clone()));
+                self.phase = Phase::Ended;
+            }
+            Phase::Ungated(_)
+            | Phase::Gating(_)
+            | Phase::Cleared
+            | Phase::Streaming(_)
+            | Phase::Judging(_)
+            | Phase::Ended => {}
+        }
+    }
+}
+
+/// Whether the host may put this into history: the rest comes from the model and its calls.
+fn is_said(item: &Item) -> bool {
+    match item {
+        Item::User { .. } | Item::System { .. } => true,
+        Item::Assistant { .. } | Item::Reasoning { .. } | Item::ToolCall { .. } | Item::ToolResult { .. } => false,
+    }
+}

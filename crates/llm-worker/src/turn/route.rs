@@ -1,0 +1,141 @@
+//! Which input goes where. An input that fits no debt changes nothing and is a typed error.
+
+use super::answer::Taken;
+use super::phase::{Phase, Standing};
+use super::{Acknowledged, Turn, is_said};
+use crate::effect::{Effect, Fact, Gated, Input, Verdict};
+use crate::item::{CallId, ToolOutcome};
+use crate::model::{ErrorKind, ModelError, ModelEvent};
+use std::mem;
+
+/// An input the turn has no use for now: a fault in the host. Nothing changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Illegal {
+    /// Nothing that was asked for is answered by it.
+    #[error("a turn that is {phase} has no use for {input}")]
+    Input {
+        /// The input's name.
+        input: &'static str,
+        /// The phase's name.
+        phase: &'static str,
+    },
+    /// No answer is awaited for this call, or it was given before.
+    #[error("no answer is awaited for call {0}")]
+    Call(CallId),
+    /// The acknowledged or refused commit is not the one in flight.
+    #[error("this commit is not the one in flight")]
+    ForeignAck,
+    /// The gates may add user and system items only.
+    #[error("item {0} added by the gates is neither a user nor a system item")]
+    Item(usize),
+}
+
+impl Illegal {
+    /// What the caller does next: always a bug report.
+    #[must_use]
+    pub fn kind(self) -> ErrorKind {
+        ErrorKind::Bug
+    }
+}
+
+impl<A: Acknowledged> Turn<A> {
+    /// Takes one input. Poll afterwards until `None`.
+    ///
+    /// # Errors
+    /// The input answers nothing that was asked for. Answers to what a cancel or an overflow withdrew are not
+    /// errors: they are ignored.
+    pub fn handle(&mut self, input: Input<A>) -> Result<(), Illegal> {
+        match input {
+            Input::Gated(gated) => self.gated(gated),
+            Input::Model(event) => self.model(event),
+            Input::ModelFailed(error) => self.model_failed(error),
+            Input::Judged(id, verdict) => self.judged(id, verdict),
+            Input::ToolDone { id, outcome } => self.tool_done(id, outcome),
+            Input::Committed(proof) => self.committed(&proof.into_request()),
+            Input::Refused(request) => self.refused(request),
+            Input::Resume => self.resume(),
+            Input::Cancel => {
+                self.cancel();
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) fn illegal(&self, input: &'static str) -> Illegal {
+        Illegal::Input { input, phase: self.phase.name() }
+    }
+
+    fn gated(&mut self, gated: Gated) -> Result<(), Illegal> {
+        let Phase::Gating(carry) = &mut self.phase else {
+            return if mem::take(&mut self.withdrawn.gate) { Ok(()) } else { Err(self.illegal("Gated")) };
+        };
+        if let Some(index) = gated.add.iter().position(|item| !is_said(item)) {
+            return Err(Illegal::Item(index));
+        }
+        let mut facts = mem::take(carry);
+        facts.extend(gated.add.into_iter().map(Fact::Item));
+        match gated.stop {
+            Some(stop) => self.end(facts, stop.into()),
+            None => self.request(facts),
+        }
+        Ok(())
+    }
+
+    fn model(&mut self, event: ModelEvent) -> Result<(), Illegal> {
+        let Phase::Streaming(answer) = &mut self.phase else {
+            return if self.withdrawn.model { Ok(()) } else { Err(self.illegal("Model")) };
+        };
+        match answer.take(event, &self.limits) {
+            Ok(Taken::More(Some(delta))) => self.notices.push_back(Effect::Delta(delta)),
+            Ok(Taken::More(None)) => {}
+            Ok(Taken::Whole(stop)) => {
+                let answer = mem::take(answer);
+                self.answered(answer, stop);
+            }
+            Err(error) => self.fail(error),
+        }
+        Ok(())
+    }
+
+    fn model_failed(&mut self, error: ModelError) -> Result<(), Illegal> {
+        if matches!(self.phase, Phase::Streaming(_)) {
+            self.end(Vec::new(), error.into());
+            return Ok(());
+        }
+        if mem::take(&mut self.withdrawn.model) { Ok(()) } else { Err(self.illegal("ModelFailed")) }
+    }
+
+    /// The stream broke the rules or overflowed: what still comes of it is of no use.
+    pub(super) fn fail(&mut self, error: ModelError) {
+        self.withdraw_model();
+        self.end(Vec::new(), error.into());
+    }
+
+    fn judged(&mut self, id: CallId, verdict: Verdict) -> Result<(), Illegal> {
+        let Phase::Judging(judging) = &mut self.phase else {
+            return if self.withdrawn.verdicts.remove(&id) { Ok(()) } else { Err(Illegal::Call(id)) };
+        };
+        let call = judging.calls.iter_mut().find(|call| call.id == id).ok_or(Illegal::Call(id))?;
+        if !matches!(call.standing, Standing::Asked) {
+            return Err(Illegal::Call(id));
+        }
+        call.standing = Standing::Judged(verdict);
+        if judging.calls.iter().all(|call| matches!(call.standing, Standing::Judged(_))) {
+            let judging = mem::take(judging);
+            self.start_calls(judging);
+        }
+        Ok(())
+    }
+
+    fn tool_done(&mut self, id: CallId, outcome: ToolOutcome) -> Result<(), Illegal> {
+        let (Phase::Running(running) | Phase::Draining(running)) = &mut self.phase else {
+            return Err(Illegal::Call(id));
+        };
+        if !running.open.remove(&id) {
+            return Err(Illegal::Call(id));
+        }
+        running.done.push(Fact::Finished { call: id, outcome });
+        self.settle();
+        Ok(())
+    }
+}
