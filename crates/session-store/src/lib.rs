@@ -1,1 +1,27 @@
-//! session-store
+//! Append framed records durably, recover a prefix, say what was torn.
+//!
+//! One session is one directory: an append-only log of JSON lines, larger payloads beside it, and the lock of its
+//! one writer. This crate knows frames, bytes, flushes and files. It does not know what a record means: kinds are
+//! strings it checks the spelling of (its own `segment` apart), bodies are JSON objects it never looks into, and
+//! the state that a log folds to is somebody else's. It reads no clock and draws no random number; both are given.
+//!
+//! The way in is [`Session::create`] or [`Session::open`], the way to write is [`Journal::append`], the way to read
+//! is [`Reader`]. What was durable is proved by a [`Committed`] value, which nothing else can make.
+#![deny(clippy::wildcard_enum_match_arm)]
+#![warn(missing_docs)]
+
+mod session;
+mod journal;
+mod frame;
+mod reader;
+mod blob;
+mod disk;
+mod error;
+
+pub use blob::{BlobError, BlobRef, BlobView, Blobs, Digest, Gap, Lines, NotADigest, Spool, SpoolEnd, Window};
+pub use disk::{Disk, DiskFile, Op, RealDisk};
+pub use error::{DiskFault, ErrorKind};
+pub use frame::{Bad, EncodeError, Frames, OwnedFrame, MAX_BATCH_BYTES, MAX_BATCH_RECORDS, MAX_LINE};
+pub use journal::{Commit, Committed, Journal, Records, Refusal, Refused, MAX_QUEUE};
+pub use reader::{Damage, FrameIter, ReadError, Reader, Tail};
+pub use session::{Class, Clock, OpenError, Opened, Options, Owner, Probe, Recovered, Session};

@@ -1,0 +1,171 @@
+//! The only door to the file system, so that a test can fail, cut or kill at every operation.
+
+use std::fmt;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// Everything the store does to a disk. [`RealDisk`] is the one for production; a test wraps it and refuses,
+/// shortens or counts. Methods are called from the journal thread and from the threads that write blobs.
+pub trait Disk: Send + Sync + 'static {
+    /// Makes one directory, mode 0700. `AlreadyExists` when it is there.
+    fn create_dir(&self, path: &Path) -> io::Result<()>;
+    /// Makes a new file, mode 0600, for reading and writing. `AlreadyExists` when it is there.
+    fn create(&self, path: &Path) -> io::Result<DiskFile>;
+    /// Opens an existing file, for writing too if `write`.
+    fn open(&self, path: &Path, write: bool) -> io::Result<DiskFile>;
+    /// One positioned read; fewer bytes than asked for are no error, 0 is the end.
+    fn read_at(&self, file: &DiskFile, buf: &mut [u8], at: u64) -> io::Result<usize>;
+    /// One positioned write; the number of bytes written may be smaller than asked for.
+    fn write_at(&self, file: &DiskFile, bytes: &[u8], at: u64) -> io::Result<usize>;
+    /// `fdatasync`.
+    fn sync(&self, file: &DiskFile) -> io::Result<()>;
+    /// `fsync` of a directory, which makes the names in it durable.
+    fn sync_dir(&self, path: &Path) -> io::Result<()>;
+    /// Sets the length; used to shorten.
+    fn truncate(&self, file: &DiskFile, len: u64) -> io::Result<()>;
+    /// Gives the file real blocks up to `len`.
+    fn allocate(&self, file: &DiskFile, len: u64) -> io::Result<()>;
+    /// Renames, replacing what stands there.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Removes a file.
+    fn remove(&self, path: &Path) -> io::Result<()>;
+    /// The `f_type` of the file system that holds `path`; 0 where the platform has none.
+    fn fs_magic(&self, path: &Path) -> io::Result<u64>;
+}
+
+/// An open file and the path it was opened by.
+#[derive(Debug)]
+pub struct DiskFile {
+    /// The descriptor.
+    pub file: File,
+    /// For messages and for tests that follow one file.
+    pub path: PathBuf,
+}
+
+/// Names of the operations, for refusals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum Op {
+    CreateDir,
+    Create,
+    Open,
+    Read,
+    Write,
+    Sync,
+    SyncDir,
+    Truncate,
+    Allocate,
+    Rename,
+    Remove,
+    List,
+    Lock,
+    Stat,
+}
+
+/// The file system itself.
+#[derive(Clone, Copy, Debug)]
+pub struct RealDisk;
+
+impl Disk for RealDisk {
+    fn create_dir(&self, path: &Path) -> io::Result<()> {
+        fs::DirBuilder::new().mode(0o700).create(path)
+    }
+
+    fn create(&self, path: &Path) -> io::Result<DiskFile> {
+        let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)?;
+        Ok(DiskFile { file, path: path.to_path_buf() })
+    }
+
+    fn open(&self, path: &Path, write: bool) -> io::Result<DiskFile> {
+        let file = OpenOptions::new().read(true).write(write).open(path)?;
+        Ok(DiskFile { file, path: path.to_path_buf() })
+    }
+
+    fn read_at(&self, file: &DiskFile, buf: &mut [u8], at: u64) -> io::Result<usize> {
+        file.file.read_at(buf, at)
+    }
+
+    fn write_at(&self, file: &DiskFile, bytes: &[u8], at: u64) -> io::Result<usize> {
+        file.file.write_at(bytes, at)
+    }
+
+    fn sync(&self, file: &DiskFile) -> io::Result<()> {
+        file.file.sync_data()
+    }
+
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        File::open(path)?.sync_all()
+    }
+
+    fn truncate(&self, file: &DiskFile, len: u64) -> io::Result<()> {
+        file.file.set_len(len)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn allocate(&self, file: &DiskFile, len: u64) -> io::Result<()> {
+        let real = rustix::fs::fallocate(&file.file, rustix::fs::FallocateFlags::empty(), 0, len);
+        match real {
+            Err(rustix::io::Errno::OPNOTSUPP) => zeros(file, len),
+            other => Ok(other?),
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn allocate(&self, file: &DiskFile, len: u64) -> io::Result<()> {
+        zeros(file, len)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn fs_magic(&self, path: &Path) -> io::Result<u64> {
+        // The field's type differs between targets; the magic numbers all fit in 32 bits.
+        Ok(rustix::fs::statfs(path)?.f_type as u64 & 0xFFFF_FFFF)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn fs_magic(&self, _: &Path) -> io::Result<u64> {
+        Ok(0)
+    }
+}
+
+/// Real blocks where the file system cannot hand them out unwritten.
+fn zeros(file: &DiskFile, len: u64) -> io::Result<()> {
+    const PAGE: [u8; 4096] = [0; 4096];
+    let mut at = 0;
+    while at < len {
+        let left = usize::try_from(len - at).unwrap_or(PAGE.len()).min(PAGE.len());
+        file.file.write_all_at(PAGE.get(..left).unwrap_or(&PAGE), at)?;
+        at += left as u64;
+    }
+    Ok(())
+}
+
+impl fmt::Display for Op {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::CreateDir => "making the directory",
+            Self::Create => "making",
+            Self::Open => "opening",
+            Self::Read => "reading",
+            Self::Write => "writing",
+            Self::Sync => "syncing",
+            Self::SyncDir => "syncing the directory",
+            Self::Truncate => "shortening",
+            Self::Allocate => "reserving space in",
+            Self::Rename => "renaming",
+            Self::Remove => "removing",
+            Self::List => "listing",
+            Self::Lock => "locking",
+            Self::Stat => "looking at",
+        })
+    }
+}

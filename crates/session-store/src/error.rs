@@ -1,0 +1,61 @@
+//! What went wrong below, and what the caller does next.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::disk::Op;
+
+/// What the caller does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// Ask again, nothing has to change.
+    Retry,
+    /// The value handed in can never be stored.
+    FixInput,
+    /// The file system or its permissions forbid it.
+    Denied,
+    /// The disk, the directory or the other owner has to change first; then ask again.
+    Unavailable,
+    /// What is on the disk is not what was written.
+    Corrupt,
+    /// A bound was reached: disk space, quota, size.
+    Exhausted,
+    /// The caller broke the contract.
+    Bug,
+}
+
+/// One operation on the disk that was refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{op} {}: {kind}", path.display())]
+pub struct DiskFault {
+    /// What was tried.
+    pub op: Op,
+    /// On which file or directory.
+    pub path: PathBuf,
+    /// The portable reason.
+    pub kind: io::ErrorKind,
+    /// The number the kernel gave, where there was one.
+    pub code: Option<i32>,
+}
+
+impl DiskFault {
+    pub(crate) fn new(op: Op, path: &Path, error: &io::Error) -> Self {
+        Self { op, path: path.to_path_buf(), kind: error.kind(), code: error.raw_os_error() }
+    }
+
+    /// No space or no quota left: the reserve may help, deleting files will.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        matches!(self.kind, io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge)
+    }
+
+    /// What the caller does next.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        if self.is_full() {
+            return ErrorKind::Exhausted;
+        }
+        let denied = matches!(self.kind, io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem);
+        if denied { ErrorKind::Denied } else { ErrorKind::Unavailable }
+    }
+}

@@ -1,0 +1,194 @@
+//! From lines to frames, without a JSON parser.
+//!
+//! [`standalone`] is all that a line says about itself; [`check`] adds what its place in the log demands.
+
+use super::columns::{self, B, C, COVERED, D, E, FIXED, HEADER, N, P, Q, T, TEMPLATE};
+use super::MAX_LINE;
+
+/// The first thing that is wrong with a line.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Bad {
+    /// The file ends inside the line.
+    #[error("the line is cut off after {0} bytes")]
+    Short(u64),
+    /// Nothing but zero bytes.
+    #[error("zero bytes instead of a line")]
+    Zero,
+    /// The bytes between the columns, or a column's digits.
+    #[error("the header is not one")]
+    Header,
+    /// The length is impossible, or no newline stands at its end.
+    #[error("the length and the newline do not agree")]
+    Length,
+    /// The checksum.
+    #[error("the checksum is {found:08x}, the bytes give {computed:08x}")]
+    Checksum {
+        /// In the line.
+        found: u32,
+        /// From its bytes.
+        computed: u32,
+    },
+    /// It follows another record than the one before it.
+    #[error("it does not follow the record before it")]
+    Previous,
+    /// The sequence has a hole or a repetition.
+    #[error("its seq is {found} instead of {want}")]
+    Seq {
+        /// Expected here.
+        want: u64,
+        /// In the line.
+        found: u64,
+    },
+    /// Written by a writer that had been fenced off.
+    #[error("its epoch {found} is older than {last}")]
+    Epoch {
+        /// Of the record before.
+        last: u32,
+        /// In the line.
+        found: u32,
+    },
+    /// It claims that itself or a later record was durable, or the countdown of its batch jumps.
+    #[error("its batch countdown or watermark is impossible")]
+    Batch,
+    /// The log ends inside a batch or before a record that had been durable.
+    #[error("it is missing")]
+    Missing,
+}
+
+/// A line that is whole, borrowed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Frame<'a> {
+    pub(crate) crc: u32,
+    pub(crate) previous: u32,
+    pub(crate) epoch: u32,
+    pub(crate) seq: u64,
+    pub(crate) durable: u64,
+    pub(crate) batch_left: u32,
+    pub(crate) time: u64,
+    pub(crate) kind: &'a str,
+    pub(crate) v: u16,
+    /// Without the newline.
+    pub(crate) line: &'a str,
+}
+
+/// A record as read back: the header's fields and the whole line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnedFrame {
+    /// The cursor.
+    pub seq: u64,
+    /// Of the writer.
+    pub epoch: u32,
+    /// Checksum of the line; the next line names it.
+    pub crc: u32,
+    /// Highest seq known durable when it was written.
+    pub durable: u64,
+    /// Microseconds since 1970, informational.
+    pub time: u64,
+    /// Records of its batch still to come.
+    pub batch_left: u32,
+    /// What it is; unknown kinds are kept.
+    pub kind: String,
+    /// Version of the kind's body.
+    pub v: u16,
+    /// The whole line without its newline: one JSON object, header keys included. Deserialize the body from it;
+    /// body types may not deny unknown fields.
+    pub line: String,
+}
+
+/// What the next line has to continue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Chain {
+    pub(crate) seq: u64,
+    pub(crate) crc: u32,
+    pub(crate) epoch: u32,
+    pub(crate) batch_left: u32,
+}
+
+impl Chain {
+    /// Before the first record.
+    pub(crate) const START: Self = Self { seq: 0, crc: 0, epoch: 0, batch_left: 0 };
+
+    pub(crate) fn after(frame: &Frame<'_>) -> Self {
+        Self { seq: frame.seq, crc: frame.crc, epoch: frame.epoch, batch_left: frame.batch_left }
+    }
+}
+
+/// The length a line claims, newline included; `None` when it cannot be one.
+pub(crate) fn line_length(bytes: &[u8]) -> Option<usize> {
+    let length = columns::hex(bytes.get(N)?)? as usize;
+    (length > HEADER && length <= MAX_LINE).then_some(length)
+}
+
+/// Checks `line` (newline included) as the successor of `chain`.
+pub(crate) fn check<'a>(line: &'a [u8], chain: &Chain) -> Result<Frame<'a>, Bad> {
+    let frame = standalone(line)?;
+    if frame.seq != chain.seq + 1 {
+        return Err(Bad::Seq { want: chain.seq + 1, found: frame.seq });
+    }
+    if frame.previous != chain.crc {
+        return Err(Bad::Previous);
+    }
+    if frame.epoch < chain.epoch {
+        return Err(Bad::Epoch { last: chain.epoch, found: frame.epoch });
+    }
+    if chain.batch_left > 0 && frame.batch_left != chain.batch_left - 1 {
+        return Err(Bad::Batch);
+    }
+    Ok(frame)
+}
+
+/// Checks a line by itself: columns, length, newline, checksum.
+pub(crate) fn standalone(line: &[u8]) -> Result<Frame<'_>, Bad> {
+    let header = line.first_chunk::<HEADER>().ok_or(Bad::Short(line.len() as u64))?;
+    if FIXED.iter().any(|part| header.get(part.clone()) != TEMPLATE.get(part.clone())) {
+        return Err(Bad::Header);
+    }
+    if columns::hex(&header[N]) != u32::try_from(line.len()).ok() || line.len() > MAX_LINE {
+        return Err(Bad::Length);
+    }
+    let [body @ .., b'\n'] = line else { return Err(Bad::Length) };
+    let found = columns::hex(&header[C]).ok_or(Bad::Header)?;
+    let computed = crc32c::crc32c(body.get(COVERED..).unwrap_or_default());
+    if found != computed {
+        return Err(Bad::Checksum { found, computed });
+    }
+    parse(header, body, found).ok_or(Bad::Header).and_then(|frame| {
+        let sane = frame.durable < frame.seq && frame.batch_left < super::MAX_BATCH_RECORDS as u32;
+        if sane { Ok(frame) } else { Err(Bad::Batch) }
+    })
+}
+
+fn parse<'a>(header: &[u8; HEADER], body: &'a [u8], crc: u32) -> Option<Frame<'a>> {
+    let line = std::str::from_utf8(body).ok()?;
+    let (kind, rest) = line.get(HEADER..)?.split_once('"')?;
+    let version = rest.strip_prefix(",\"v\":")?;
+    let digits = version.find(|c: char| !c.is_ascii_digit())?;
+    Some(Frame {
+        crc,
+        previous: columns::hex(&header[P])?,
+        epoch: u32::try_from(columns::number(&header[E])?).ok()?,
+        seq: columns::number(&header[Q])?,
+        durable: columns::number(&header[D])?,
+        batch_left: u32::try_from(columns::number(&header[B])?).ok()?,
+        time: columns::number(&header[T])?,
+        kind,
+        v: version.get(..digits)?.parse().ok()?,
+        line,
+    })
+}
+
+impl Frame<'_> {
+    pub(crate) fn to_owned(self) -> OwnedFrame {
+        OwnedFrame {
+            seq: self.seq,
+            epoch: self.epoch,
+            crc: self.crc,
+            durable: self.durable,
+            time: self.time,
+            batch_left: self.batch_left,
+            kind: self.kind.to_owned(),
+            v: self.v,
+            line: self.line.to_owned(),
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! One record is one line: how it is built and how it is checked.
+
+mod check;
+mod columns;
+mod encode;
+
+pub(crate) use check::{Chain, Frame, check, line_length, standalone};
+pub(crate) use encode::Encoder;
+
+pub use check::{Bad, OwnedFrame};
+pub use encode::{EncodeError, Frames};
+
+/// The longest line, newline included. Larger payloads are blobs.
+pub const MAX_LINE: usize = 1 << 20;
+/// The most records in one batch; the column `b` has five digits.
+pub const MAX_BATCH_RECORDS: usize = 4096;
+/// The most bytes in one batch: what one positioned write and one flush carry in well under a second.
+pub const MAX_BATCH_BYTES: usize = 16 << 20;

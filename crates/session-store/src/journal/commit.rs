@@ -1,0 +1,232 @@
+//! The proof that a batch is durable, and the refusal that gives it back.
+
+use std::fmt;
+use std::future::Future;
+use std::ops::RangeInclusive;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+
+use tokio::sync::oneshot;
+
+use crate::error::{DiskFault, ErrorKind};
+use crate::frame::{EncodeError, Encoder, Frames};
+
+/// One atomic batch: either all of its records are in the log or none.
+pub trait Records: Send + 'static {
+    /// Writes the records, in order. Called on the journal thread, again if the batch is appended again; it must
+    /// give the same records each time. A panic refuses the batch.
+    fn encode(&self, frames: &mut Frames<'_>) -> Result<(), EncodeError>;
+}
+
+/// Proof that the batch is durable. Only the journal makes one; it cannot be cloned, mapped or deserialized.
+#[derive(Debug)]
+pub struct Committed<T> {
+    batch: T,
+    seqs: RangeInclusive<u64>,
+}
+
+impl<T> Committed<T> {
+    /// The batch.
+    pub fn get(&self) -> &T {
+        &self.batch
+    }
+
+    /// The batch, spending the proof.
+    pub fn into_inner(self) -> T {
+        self.batch
+    }
+
+    /// The seqs its records have, in the order they were written.
+    pub fn seqs(&self) -> RangeInclusive<u64> {
+        self.seqs.clone()
+    }
+}
+
+/// A batch that is not in the log, given back. `batch` is `None` only when the writer's thread died with it.
+///
+/// Should the process crash before the next successful commit, recovery may still find the batch, whole: bytes that
+/// reached the disk before the refusal cannot always be taken back.
+pub struct Refused<T> {
+    /// What was to be written.
+    pub batch: Option<T>,
+    /// Why it was not.
+    pub why: Refusal,
+}
+
+/// Why a batch is not in the log.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// The disk refused; the log was rolled back to the commit before.
+    #[error("the journal could not be written: {0}")]
+    Disk(DiskFault),
+    /// No space or quota left. A `suspended` record still fits through `append_reserved`.
+    #[error("the journal could not be written, the disk is full: {0}; free some space")]
+    Full(DiskFault),
+    /// [`MAX_QUEUE`](crate::MAX_QUEUE) batches are waiting already.
+    #[error("the journal's queue is full")]
+    Busy,
+    /// A batch before this one was refused and its caller has not taken the answer yet.
+    #[error("an earlier batch was refused")]
+    Behind,
+    /// The journal was closed, or its thread died.
+    #[error("the journal is closed")]
+    Closed,
+    /// A line over 1 MiB or a batch over its bounds.
+    #[error("{0}")]
+    TooLarge(EncodeError),
+    /// The batch could not be encoded.
+    #[error("{0}")]
+    Encode(EncodeError),
+}
+
+impl Refusal {
+    /// What the caller does next.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Disk(fault) | Self::Full(fault) => fault.kind(),
+            Self::Busy | Self::Behind => ErrorKind::Retry,
+            Self::Closed => ErrorKind::Unavailable,
+            Self::TooLarge(error) | Self::Encode(error) => error.kind(),
+        }
+    }
+}
+
+impl<T> Refused<T> {
+    /// What the caller does next.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        self.why.kind()
+    }
+}
+
+impl<T> fmt::Debug for Refused<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Refused").field("why", &self.why).finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Display for Refused<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.why.fmt(f)
+    }
+}
+
+impl<T> std::error::Error for Refused<T> {}
+
+type Answer<T> = Result<Committed<T>, (Refused<T>, Unseen)>;
+
+/// A commit under way. Dropping it loses the answer, not the batch.
+#[must_use = "a commit that nobody waits for proves nothing"]
+pub struct Commit<T> {
+    answer: oneshot::Receiver<Answer<T>>,
+}
+
+impl<T> Commit<T> {
+    /// Waits on this thread, which must not be one that runs async tasks.
+    pub fn wait(self) -> Result<Committed<T>, Refused<T>> {
+        open(self.answer.blocking_recv())
+    }
+}
+
+impl<T> Future for Commit<T> {
+    type Output = Result<Committed<T>, Refused<T>>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        Pin::new(&mut self.answer).poll(context).map(open)
+    }
+}
+
+/// Taking the answer out is what makes a refusal seen.
+fn open<T>(answer: Result<Answer<T>, oneshot::error::RecvError>) -> Result<Committed<T>, Refused<T>> {
+    match answer {
+        Ok(Ok(done)) => Ok(done),
+        Ok(Err((refused, _unseen))) => Err(refused),
+        Err(_) => Err(Refused { batch: None, why: Refusal::Closed }),
+    }
+}
+
+/// Counts one refusal that nobody has looked at; gone when it was taken, or when its commit was dropped.
+pub(crate) struct Unseen(Arc<AtomicUsize>);
+
+impl Unseen {
+    fn new(count: &Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, Ordering::SeqCst);
+        Self(Arc::clone(count))
+    }
+
+    pub(crate) fn any(count: &AtomicUsize) -> bool {
+        count.load(Ordering::SeqCst) > 0
+    }
+}
+
+impl Drop for Unseen {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// A queued batch with its type forgotten.
+pub(crate) struct Entry {
+    pub(crate) batch: Box<dyn Settle>,
+    pub(crate) reserved: bool,
+    pub(crate) generation: u64,
+}
+
+pub(crate) trait Settle: Send {
+    fn encode(&self, encoder: &mut Encoder) -> Result<RangeInclusive<u64>, EncodeError>;
+    fn commit(self: Box<Self>, seqs: RangeInclusive<u64>);
+    fn refuse(self: Box<Self>, why: Refusal);
+    /// Makes the refusal that will follow count before anybody is answered.
+    fn doom(&mut self);
+}
+
+pub(crate) struct Pending<T> {
+    batch: T,
+    answer: oneshot::Sender<Answer<T>>,
+    unseen: Arc<AtomicUsize>,
+    doomed: Option<Unseen>,
+}
+
+impl<T: Records> Pending<T> {
+    pub(crate) fn new(batch: T, unseen: Arc<AtomicUsize>) -> (Self, Commit<T>) {
+        let (answer, receiver) = oneshot::channel();
+        (Self { batch, answer, unseen, doomed: None }, Commit { answer: receiver })
+    }
+
+    pub(crate) fn refuse(self, why: Refusal) {
+        Box::new(self).refuse(why);
+    }
+}
+
+impl<T: Records> Settle for Pending<T> {
+    fn encode(&self, encoder: &mut Encoder) -> Result<RangeInclusive<u64>, EncodeError> {
+        let (bytes, seq) = (encoder.bytes.len(), encoder.seq);
+        let done = catch_unwind(AssertUnwindSafe(|| encoder.batch(|frames| self.batch.encode(frames))));
+        done.unwrap_or_else(|_| {
+            encoder.forget(bytes, seq);
+            Err(EncodeError::Own("the batch's encoder panicked".to_owned()))
+        })
+    }
+
+    fn commit(self: Box<Self>, seqs: RangeInclusive<u64>) {
+        // An error means that the caller dropped its commit: the batch is durable all the same.
+        drop(self.answer.send(Ok(Committed { batch: self.batch, seqs })));
+    }
+
+    fn refuse(mut self: Box<Self>, why: Refusal) {
+        self.doom();
+        let Self { batch, answer, doomed, .. } = *self;
+        if let Some(unseen) = doomed {
+            drop(answer.send(Err((Refused { batch: Some(batch), why }, unseen))));
+        }
+    }
+
+    fn doom(&mut self) {
+        let unseen = &self.unseen;
+        self.doomed.get_or_insert_with(|| Unseen::new(unseen));
+    }
+}

@@ -1,0 +1,155 @@
+//! Appending: batches in, proofs of durability out.
+//!
+//! [`Journal`] is the handle, [`writer`] the thread behind it, [`commit`] what passes between them.
+
+mod commit;
+mod writer;
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+
+pub use commit::{Commit, Committed, Records, Refusal, Refused};
+
+pub(crate) use writer::{Start, Writer};
+
+use crate::disk::Op;
+use crate::error::DiskFault;
+use commit::{Entry, Pending, Unseen};
+
+/// Batches that may wait for the writer; one more is [`Refusal::Busy`].
+pub const MAX_QUEUE: usize = 1024;
+
+/// The writing end of one session; clones share it. The last clone that goes closes it.
+#[derive(Clone)]
+pub struct Journal {
+    inner: Arc<Inner>,
+}
+
+/// What the handle and the thread both look at.
+pub(crate) struct Shared {
+    pub(crate) durable: AtomicU64,
+    pub(crate) suspended: AtomicBool,
+    pub(crate) closed: Arc<AtomicBool>,
+    pub(crate) flushes: Arc<AtomicU64>,
+    /// Refusals whose caller has not looked yet. While there is one, nothing may overtake the batch refused.
+    pub(crate) unseen: Arc<AtomicUsize>,
+    /// Refusals so far: a batch queued before the last one may have been built on what was refused.
+    pub(crate) generation: AtomicU64,
+    pub(crate) epoch: u32,
+}
+
+enum Message {
+    Append(Entry),
+    Close,
+}
+
+struct Inner {
+    shared: Arc<Shared>,
+    queue: SyncSender<Message>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Journal {
+    pub(crate) fn start(writer: Writer, shared: Arc<Shared>) -> Result<Self, DiskFault> {
+        let (queue, messages) = sync_channel(MAX_QUEUE);
+        let path = writer.directory().to_path_buf();
+        let thread = thread::Builder::new().name("journal".to_owned()).spawn(move || writer.run(&messages));
+        let thread = thread.map_err(|e| DiskFault::new(Op::Open, &path, &e))?;
+        Ok(Self { inner: Arc::new(Inner { shared, queue, thread: Mutex::new(Some(thread)) }) })
+    }
+
+    /// Queues one atomic batch. It is queued by this call, not by polling; batches commit in the order of the calls.
+    ///
+    /// A batch whose predecessor was refused is refused too ([`Refusal::Behind`]) until the caller has taken the
+    /// answer of every refused commit: nothing is committed on top of something that is not there. After that,
+    /// appending again *is* the attempt to resume. Called from any thread; never waits.
+    pub fn append<T: Records>(&self, batch: T) -> Commit<T> {
+        self.queue(batch, false)
+    }
+
+    /// Like [`append`](Self::append), for the record that says why nothing else can be written: when the disk is
+    /// full, the session's 64 KiB reserve is freed for it, and it does not wait behind refusals. It does not end
+    /// the suspension.
+    pub fn append_reserved<T: Records>(&self, batch: T) -> Commit<T> {
+        self.queue(batch, true)
+    }
+
+    fn queue<T: Records>(&self, batch: T, reserved: bool) -> Commit<T> {
+        let shared = &self.inner.shared;
+        let generation = shared.generation.load(Ordering::SeqCst);
+        let (pending, commit) = Pending::new(batch, Arc::clone(&shared.unseen));
+        if !reserved && Unseen::any(&shared.unseen) {
+            pending.refuse(Refusal::Behind);
+            return commit;
+        }
+        let entry = Entry { batch: Box::new(pending), reserved, generation };
+        match self.inner.queue.try_send(Message::Append(entry)) {
+            Ok(()) => {}
+            Err(TrySendError::Full(Message::Append(entry))) => entry.batch.refuse(Refusal::Busy),
+            Err(TrySendError::Disconnected(Message::Append(entry))) => entry.batch.refuse(Refusal::Closed),
+            Err(TrySendError::Full(Message::Close) | TrySendError::Disconnected(Message::Close)) => {}
+        }
+        commit
+    }
+
+    /// The watermark: every record up to this seq survives any crash.
+    #[must_use]
+    pub fn durable(&self) -> u64 {
+        self.inner.shared.durable.load(Ordering::Acquire)
+    }
+
+    /// This writer's epoch, in every record it writes.
+    #[must_use]
+    pub fn epoch(&self) -> u32 {
+        self.inner.shared.epoch
+    }
+
+    /// The disk refused the last ordinary batch that reached it.
+    #[must_use]
+    pub fn suspended(&self) -> bool {
+        self.inner.shared.suspended.load(Ordering::Acquire)
+    }
+
+    /// Flushes (`fdatasync` and `fsync`) of this session since it was opened, opening and blobs included.
+    #[must_use]
+    pub fn flushes(&self) -> u64 {
+        self.inner.shared.flushes.load(Ordering::Relaxed)
+    }
+
+    /// Commits what is queued, ends the thread and releases the lock. Later batches are [`Refusal::Closed`].
+    pub fn close(&self) {
+        self.inner.close();
+    }
+}
+
+impl Inner {
+    fn close(&self) {
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(thread) = thread else { return };
+        // A send can only fail because the thread is gone already; then the join answers at once.
+        if self.queue.send(Message::Close).is_ok() || !thread.is_finished() {
+            // A batch that owns the last handle drops it on the writer's own thread, which cannot join itself.
+            if thread.thread().id() == thread::current().id() {
+                return;
+            }
+        }
+        if thread.join().is_err() {
+            self.shared.suspended.store(true, Ordering::Release);
+        }
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl fmt::Debug for Journal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Journal").field("epoch", &self.epoch()).field("durable", &self.durable()).finish_non_exhaustive()
+    }
+}
