@@ -6,12 +6,12 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 #![warn(missing_docs)]
 
+pub mod effect;
+pub mod history;
 pub mod item;
-pub mod tool;
 pub mod model;
 pub mod projection;
-pub mod history;
-pub mod effect;
+pub mod tool;
 pub mod turn;
 
 pub use effect::{CallView, Delta, Effect, Fact, Gated, Input, Outcome, RequestFact, Stop, ToolRun, Verdict};

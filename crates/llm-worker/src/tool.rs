@@ -1,5 +1,15 @@
 //! What a tool is to the host: a definition, a parse that happens once, and a run.
 
+mod arguments;
+mod canonical;
+mod schema;
+
+#[cfg(test)]
+mod tests;
+
+pub use arguments::parse_arguments;
+pub use schema::canonical_schema;
+
 use crate::item::CallId;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};

@@ -141,5 +141,9 @@ fn too_long(index: usize, limits: &Limits) -> ModelError {
 }
 
 fn contradiction(what: String) -> ModelError {
-    ModelError { kind: ErrorKind::Bug, message: format!("the model's events contradict each other: {what}"), help: None }
+    ModelError {
+        kind: ErrorKind::Bug,
+        message: format!("the model's events contradict each other: {what}"),
+        help: None,
+    }
 }

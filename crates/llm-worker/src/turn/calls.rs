@@ -8,7 +8,8 @@ use crate::item::{CallId, ResultStatus, ToolOutcome};
 use crate::model::{ErrorKind, StopReason};
 use std::collections::VecDeque;
 
-const CUT: &str = "not run: the answer was cut by the output limit, so no call of it was run; call again with less at once";
+const CUT: &str =
+    "not run: the answer was cut by the output limit, so no call of it was run; call again with less at once";
 const DECLINED: &str = "not run: the answer it belongs to is a refusal";
 pub(super) const CANCELLED: &str = "not run: the turn was cancelled";
 

@@ -1,0 +1,290 @@
+//! A model's raw argument text, parsed once and never guessed at.
+
+use super::{ArgumentError, canonical};
+use serde::de::{self, DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::{Serialize, forward_to_deserialize_any};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+
+/// How much of one problem is kept: parsers quote the values they refuse.
+const PROBLEM_MAX: usize = 240;
+
+/// Parses arguments and writes them back in canonical form, defaults filled in: what is judged and shown is what
+/// runs. Unknown fields inside internally tagged or untagged enums are seen by `deny_unknown_fields` only.
+///
+/// # Errors
+/// Not JSON, more than one value, not an object, a key twice, an unknown field, a missing one, a wrong type. Names at
+/// most [`ArgumentError::MAX_PROBLEMS`] places as JSON pointers.
+pub fn parse_arguments<A: DeserializeOwned + Serialize>(tool: &str, raw: &str) -> Result<(A, Arc<str>), ArgumentError> {
+    let mut problems = Problems::default();
+    check_shape(raw, &mut problems);
+    if !problems.0.is_empty() {
+        return Err(problems.of(tool));
+    }
+    let mut track = serde_path_to_error::Track::new();
+    let mut source = serde_json::Deserializer::from_str(raw);
+    let tracked = serde_path_to_error::Deserializer::new(&mut source, &mut track);
+    let parsed = serde_ignored::deserialize(tracked, |path| {
+        let at_top = matches!(path, serde_ignored::Path::Map { parent: serde_ignored::Path::Root, .. });
+        problems.unknown(&ignored_pointer(&path), if at_top { known_fields::<A>() } else { &[] });
+    });
+    let arguments: A = match parsed {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            problems.add(&tracked_pointer(&track.path()), &without_position(&error));
+            return Err(problems.of(tool));
+        }
+    };
+    let mut text = String::with_capacity(raw.len());
+    match serde_json::to_value(&arguments) {
+        Ok(value) => {
+            canonical::write(&value, &mut text);
+            check_objects(&serde_json::from_str(raw).unwrap_or_default(), &value, &mut String::new(), &mut problems);
+        }
+        Err(error) => problems.add("", &format!("cannot be written back: {error}")),
+    }
+    if problems.0.is_empty() { Ok((arguments, text.into())) } else { Err(problems.of(tool)) }
+}
+
+/// Refuses an array where a struct was meant: serde takes it for the fields in order.
+fn check_objects(given: &Value, read: &Value, pointer: &mut String, problems: &mut Problems) {
+    let mut inside = |key: &str, given: &Value, read: &Value| {
+        let here = pointer.len();
+        push_pointer(pointer, key);
+        check_objects(given, read, pointer, problems);
+        pointer.truncate(here);
+    };
+    match (given, read) {
+        (Value::Array(_), Value::Object(_)) => problems.add(pointer, "expected an object, found an array"),
+        (Value::Array(given), Value::Array(read)) => {
+            given
+                .iter()
+                .zip(read)
+                .enumerate()
+                .for_each(|(index, (given, read))| inside(&index.to_string(), given, read));
+        }
+        (Value::Object(given), Value::Object(read)) => {
+            let both = given.iter().filter_map(|(key, value)| Some((key, value, read.get(key)?)));
+            both.for_each(|(key, given, read)| inside(key, given, read));
+        }
+        (
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) | Value::Object(_),
+            _,
+        ) => {}
+    }
+}
+
+#[derive(Default)]
+struct Problems(Vec<String>);
+
+impl Problems {
+    fn add(&mut self, pointer: &str, what: &str) {
+        if self.0.len() < ArgumentError::MAX_PROBLEMS {
+            let place = if pointer.is_empty() { "the arguments" } else { pointer };
+            let mut text = format!("{place}: {what}");
+            if text.len() > PROBLEM_MAX {
+                text.truncate(text.floor_char_boundary(PROBLEM_MAX));
+                text.push('…');
+            }
+            self.0.push(text);
+        }
+    }
+
+    fn unknown(&mut self, pointer: &str, known: &[&str]) {
+        let expected = if known.is_empty() { String::new() } else { format!("; expected {}", known.join(", ")) };
+        self.add(pointer, &format!("unknown field{expected}"));
+    }
+
+    fn of(self, tool: &str) -> ArgumentError {
+        ArgumentError { tool: tool.to_owned(), problems: self.0 }
+    }
+}
+
+/// One JSON object, no key twice at any depth: what serde would let through.
+fn check_shape(raw: &str, problems: &mut Problems) {
+    let mut source = serde_json::Deserializer::from_str(raw);
+    let mut duplicates = Vec::new();
+    let mut pointer = String::new();
+    let walked = Shape { pointer: &mut pointer, duplicates: &mut duplicates }.deserialize(&mut source);
+    match walked.and_then(|found| source.end().map(|()| found)) {
+        Err(error) if error.is_eof() => problems.add("", &format!("expected a JSON object, which is cut off: {error}")),
+        Err(error) => problems.add("", &format!("expected a JSON object, but this is not JSON: {error}")),
+        Ok("an object") => duplicates.iter().for_each(|place| problems.add(place, "expected once, found again")),
+        Ok(other) => problems.add("", &format!("expected an object, found {other}")),
+    }
+}
+
+/// Walks a value, keeping nothing but where keys come twice; answers what the value is.
+struct Shape<'a> {
+    pointer: &'a mut String,
+    duplicates: &'a mut Vec<String>,
+}
+
+impl Shape<'_> {
+    /// Goes one step down for as long as `next` takes.
+    fn inside<T>(&mut self, key: &str, next: impl FnOnce(Shape<'_>) -> T) -> T {
+        let here = self.pointer.len();
+        push_pointer(self.pointer, key);
+        let done = next(Shape { pointer: self.pointer, duplicates: self.duplicates });
+        self.pointer.truncate(here);
+        done
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Shape<'_> {
+    type Value = &'static str;
+    fn deserialize<D: Deserializer<'de>>(self, source: D) -> Result<Self::Value, D::Error> {
+        source.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Shape<'_> {
+    type Value = &'static str;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_map<M: MapAccess<'de>>(mut self, mut map: M) -> Result<Self::Value, M::Error> {
+        let mut keys = BTreeSet::new();
+        while let Some(key) = map.next_key::<String>()? {
+            self.inside(&key, |shape| {
+                if keys.contains(&key) && shape.duplicates.len() < ArgumentError::MAX_PROBLEMS {
+                    shape.duplicates.push(shape.pointer.clone());
+                }
+                map.next_value_seed(shape)
+            })?;
+            keys.insert(key);
+        }
+        Ok("an object")
+    }
+
+    fn visit_seq<S: SeqAccess<'de>>(mut self, mut list: S) -> Result<Self::Value, S::Error> {
+        let mut index = 0_usize;
+        while self.inside(&index.to_string(), |shape| list.next_element_seed(shape))?.is_some() {
+            index += 1;
+        }
+        Ok("an array")
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+        Ok("a boolean")
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
+        Ok("a number")
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
+        Ok("a number")
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
+        Ok("a number")
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
+        Ok("a string")
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok("null")
+    }
+}
+
+fn push_pointer(pointer: &mut String, key: &str) {
+    pointer.push('/');
+    pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
+}
+
+fn tracked_pointer(path: &serde_path_to_error::Path) -> String {
+    use serde_path_to_error::Segment;
+    let mut pointer = String::new();
+    for segment in path {
+        match segment {
+            Segment::Seq { index } => push_pointer(&mut pointer, &index.to_string()),
+            Segment::Map { key } | Segment::Enum { variant: key } => push_pointer(&mut pointer, key),
+            Segment::Unknown => {}
+        }
+    }
+    pointer
+}
+
+fn ignored_pointer(path: &serde_ignored::Path<'_>) -> String {
+    use serde_ignored::Path;
+    match path {
+        Path::Root => String::new(),
+        Path::Seq { parent, index } => {
+            let mut pointer = ignored_pointer(parent);
+            push_pointer(&mut pointer, &index.to_string());
+            pointer
+        }
+        Path::Map { parent, key } => {
+            let mut pointer = ignored_pointer(parent);
+            push_pointer(&mut pointer, key);
+            pointer
+        }
+        Path::Some { parent } | Path::NewtypeStruct { parent } | Path::NewtypeVariant { parent } => {
+            ignored_pointer(parent)
+        }
+    }
+}
+
+/// The parser's words without line and column: the pointer says where.
+fn without_position(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let end = text.rfind(" at line ").unwrap_or(text.len());
+    text.get(..end).unwrap_or(&text).to_owned()
+}
+
+/// The field names of a struct, as its own `Deserialize` announces them; none for other types.
+fn known_fields<A: DeserializeOwned>() -> &'static [&'static str] {
+    match A::deserialize(Probe) {
+        Err(Announced(fields)) => fields,
+        Ok(_) => &[],
+    }
+}
+
+/// Asked for a struct, it fails with that struct's fields.
+struct Probe;
+
+#[derive(Debug)]
+struct Announced(&'static [&'static str]);
+
+impl fmt::Display for Announced {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a probe holds no value")
+    }
+}
+
+impl std::error::Error for Announced {}
+
+impl de::Error for Announced {
+    fn custom<T: fmt::Display>(_: T) -> Self {
+        Self(&[])
+    }
+}
+
+impl<'de> Deserializer<'de> for Probe {
+    type Error = Announced;
+
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Announced> {
+        Err(Announced(&[]))
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        fields: &'static [&'static str],
+        _: V,
+    ) -> Result<V::Value, Announced> {
+        Err(Announced(fields))
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
+        newtype_struct seq tuple tuple_struct map enum identifier ignored_any
+    }
+}

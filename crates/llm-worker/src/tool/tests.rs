@@ -1,0 +1,123 @@
+//! Arguments and schemas, as tables.
+
+use super::{ArgumentError, canonical_schema, parse_arguments};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+#[derive(Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+struct Args {
+    /// Where.
+    path: String,
+    #[serde(default = "forty")]
+    limit: u32,
+    #[serde(default)]
+    title: Option<String>,
+    #[serde(default)]
+    edits: Vec<Edit>,
+    #[serde(default)]
+    mode: Mode,
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+}
+
+#[derive(Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+struct Edit {
+    old: String,
+    #[serde(default)]
+    all: bool,
+}
+
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Mode {
+    #[default]
+    Fast,
+    Slow,
+}
+
+fn forty() -> u32 {
+    40
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Nothing {}
+
+#[test]
+fn good_arguments_come_back_canonical_with_defaults() {
+    let raw = " {\"title\":null, \"path\" : \"a\\u00e9\\n\", \"edits\":[{\"old\":\"x\"}] }\n";
+    let (args, canonical) = parse_arguments::<Args>("Edit", raw).unwrap();
+    assert_eq!(args.limit, 40);
+    assert_eq!(args.edits, [Edit { old: "x".into(), all: false }]);
+    assert_eq!(
+        &*canonical,
+        r#"{"edits":[{"all":false,"old":"x"}],"env":{},"limit":40,"mode":"fast","path":"aé\n","title":null}"#
+    );
+    let (_, again) = parse_arguments::<Args>("Edit", &canonical).unwrap();
+    assert_eq!(again, canonical, "canonical text is its own canonical text");
+    assert_eq!(&*parse_arguments::<Nothing>("N", "{}").unwrap().1, "{}");
+}
+
+#[test]
+fn bad_arguments_name_the_place_and_what_was_expected() {
+    let cases: &[(&str, &[&str])] = &[
+        ("", &["the arguments: expected a JSON object, which is cut off"]),
+        ("{\"path\":\"a", &["the arguments: expected a JSON object, which is cut off"]),
+        ("{path:1}", &["the arguments: expected a JSON object, but this is not JSON: key must be a string at line 1"]),
+        ("{\"path\":\"a\"} {}", &["the arguments: expected a JSON object, but this is not JSON: trailing characters"]),
+        ("[\"a\"]", &["the arguments: expected an object, found an array"]),
+        ("\"{}\"", &["the arguments: expected an object, found a string"]),
+        ("null", &["the arguments: expected an object, found null"]),
+        ("12.5", &["the arguments: expected an object, found a number"]),
+        ("-3", &["the arguments: expected an object, found a number"]),
+        ("true", &["the arguments: expected an object, found a boolean"]),
+        ("{}", &["the arguments: missing field `path`"]),
+        ("{\"path\":7}", &["/path: invalid type: integer `7`, expected a string"]),
+        ("{\"path\":\"a\",\"limit\":-1}", &["/limit: invalid value: integer `-1`, expected u32"]),
+        ("{\"path\":\"a\",\"edits\":[{\"old\":\"x\"},{\"old\":1}]}", &["/edits/1/old: invalid type: integer `1`"]),
+        ("{\"path\":\"a\",\"edits\":[[\"x\",true]]}", &["/edits/0: expected an object, found an array"]),
+        ("{\"path\":\"a\",\"mode\":\"quick\"}", &["/mode", "unknown variant `quick`, expected `fast` or `slow`"]),
+        ("{\"path\":\"a\",\"paths\":1}", &["/paths: unknown field; expected path, limit, title, edits, mode, env"]),
+        ("{\"path\":\"a\",\"edits\":[{\"old\":\"x\",\"a/b~c\":1}]}", &["/edits/0/a~1b~0c: unknown field"]),
+        ("{\"path\":\"a\",\"path\":\"b\"}", &["/path: expected once, found again"]),
+        ("{\"path\":\"a\",\"env\":{\"A\":\"1\",\"\\u0041\":\"2\"}}", &["/env/A: expected once, found again"]),
+        ("{\"path\":\"a\",\"edits\":[{\"old\":\"x\",\"old\":\"x\"}]}", &["/edits/0/old: expected once, found again"]),
+        ("{\"path\":\"a\",\"x\":{\"y\":1,\"y\":2}}", &["/x/y: expected once, found again"]),
+    ];
+    for (raw, wanted) in cases {
+        let error = parse_arguments::<Args>("Edit", raw).expect_err(raw);
+        let text = error.to_string();
+        assert!(text.starts_with("arguments do not fit Edit: "), "{raw}: {text}");
+        for part in *wanted {
+            assert!(text.contains(part), "{raw}: {text}\nwanted {part}");
+        }
+    }
+}
+
+#[test]
+fn an_error_is_bounded_whatever_the_model_wrote() {
+    let many: String = (0..500).map(|n| format!(",\"x{n}\":1")).collect();
+    let error = parse_arguments::<Args>("Edit", &format!("{{\"path\":\"a\"{many}}}")).unwrap_err();
+    assert_eq!(error.problems.len(), ArgumentError::MAX_PROBLEMS);
+    let long = "é".repeat(100_000);
+    let error = parse_arguments::<Args>("Edit", &format!("{{\"path\":\"a\",\"limit\":\"{long}\"}}")).unwrap_err();
+    assert!(error.to_string().len() < 400, "{}", error.to_string().len());
+    let deep = format!("{{\"path\":{}", "[".repeat(5_000));
+    assert!(parse_arguments::<Args>("Edit", &deep).is_err());
+}
+
+#[test]
+fn a_schema_is_canonical_and_small() {
+    assert_eq!(
+        &*canonical_schema::<Args>(),
+        concat!(
+            r#"{"properties":{"edits":{"default":[],"items":{"properties":{"all":{"default":false,"type":"boolean"},"#,
+            r#""old":{"type":"string"}},"required":["old"],"type":"object"},"type":"array"},"#,
+            r#""env":{"additionalProperties":{"type":"string"},"default":{},"type":"object"},"#,
+            r#""limit":{"default":40,"minimum":0,"type":"integer"},"#,
+            r#""mode":{"default":"fast","enum":["fast","slow"],"type":"string"},"#,
+            r#""path":{"description":"Where.","type":"string"},"title":{"type":["string","null"]}},"#,
+            r#""required":["path"],"type":"object"}"#
+        )
+    );
+}
