@@ -1,1 +1,32 @@
-//! authority
+//! Handles that are authority: directories, child processes and their confinement, network, secrets.
+//!
+//! No handle, no operation. A handle is made from [`Ambient`] at the composition root, can be narrowed but not
+//! widened, and stands behind a [`Door`]: every operation enters it, is counted, and fails with
+//! [`ErrorKind::Revoked`] once it is shut.
+//!
+//! It knows nothing of pods, sessions, tools, models or permissions: who may hold which handle is decided elsewhere.
+//! It does not protect against other code in this process, which can call the operating system by itself.
+#![deny(clippy::wildcard_enum_match_arm)]
+#![deny(missing_docs)]
+
+mod ambient;
+mod door;
+mod error;
+mod fs;
+mod net;
+mod process;
+mod secret;
+
+pub use ambient::Ambient;
+pub use door::{Door, OwnedPass, Pass, Shut};
+pub use error::{Error, ErrorKind};
+pub use fs::{
+    Access, FileKind, Located, MAX_DIR_ENTRIES, MAX_IGNORE_FILE, MAX_LINKS, MAX_PATH, MAX_WALK_DEPTH, Meta, Place,
+    Staged, Walk, WalkEntry, WalkOptions, Workspace, escape,
+};
+pub use net::{HostPort, MAX_ADDRESSES, Net};
+pub use process::{
+    Confinement, DRAIN, Ended, EnvPolicy, GRACE, GitGuard, How, Job, KILL_WAIT, QUIET, SandboxMode, Spawner, Support,
+    become_subreaper, end_survivors, support,
+};
+pub use secret::Secret;

@@ -1,0 +1,127 @@
+//! What went wrong with an operation on a handle, and what the caller does next.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What the caller does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ErrorKind {
+    /// The request itself is wrong: a path that does not exist, a directory where a file was wanted.
+    FixInput,
+    /// The grant does not reach that far, or the operating system refused.
+    Denied,
+    /// The grant was taken back; nothing under it will work again.
+    Revoked,
+    /// The kernel, the disk or the peer does not offer this now.
+    Unavailable,
+    /// A bound was reached: disk space, open files, entries.
+    Exhausted,
+    /// The caller cancelled it.
+    Cancelled,
+    /// A mistake in yoi.
+    Bug,
+}
+
+/// A failed operation; its text names the path, host or program and the next step.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct Error {
+    kind: ErrorKind,
+    message: String,
+    #[source]
+    source: Option<io::Error>,
+}
+
+impl Error {
+    /// What the caller does next.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// The operating system's word, where there was one: lets a caller tell "not found" from "not a directory".
+    pub fn io_kind(&self) -> Option<io::ErrorKind> {
+        self.source.as_ref().map(io::Error::kind)
+    }
+
+    /// Whether the thing asked for does not exist.
+    pub fn is_not_found(&self) -> bool {
+        self.io_kind() == Some(io::ErrorKind::NotFound)
+    }
+
+    pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), source: None }
+    }
+
+    pub(crate) fn revoked(what: &str) -> Self {
+        Self::new(ErrorKind::Revoked, format!("{what}: the grant was revoked; ask for it again"))
+    }
+
+    /// Wraps an I/O error with what was being done and the path it was done to.
+    pub(crate) fn io(doing: &str, path: &Path, error: impl Into<io::Error>) -> Self {
+        let error = error.into();
+        let shown = crate::fs::escape(path);
+        Self { kind: kind_of(&error), message: format!("{doing} {shown}: {}", explain(&error)), source: Some(error) }
+    }
+
+    /// Wraps an I/O error that concerns no path.
+    pub(crate) fn system(doing: &str, error: impl Into<io::Error>) -> Self {
+        let error = error.into();
+        Self { kind: kind_of(&error), message: format!("{doing}: {}", explain(&error)), source: Some(error) }
+    }
+
+    /// The peer's or the network's trouble, whatever the system calls it.
+    pub(crate) fn unavailable(self) -> Self {
+        Self { kind: ErrorKind::Unavailable, ..self }
+    }
+
+    pub(crate) fn not_found(doing: &str, path: &Path) -> Self {
+        Self::io(doing, path, io::Error::from(io::ErrorKind::NotFound))
+    }
+}
+
+fn kind_of(error: &io::Error) -> ErrorKind {
+    use io::ErrorKind as Io;
+    // io::ErrorKind is non-exhaustive: what is not named here is the system's trouble, not the caller's.
+    match error.kind() {
+        Io::NotFound
+        | Io::NotADirectory
+        | Io::IsADirectory
+        | Io::AlreadyExists
+        | Io::InvalidInput
+        | Io::InvalidFilename
+        | Io::DirectoryNotEmpty
+        | Io::CrossesDevices
+        | Io::FileTooLarge => ErrorKind::FixInput,
+        Io::PermissionDenied | Io::ReadOnlyFilesystem => ErrorKind::Denied,
+        Io::StorageFull | Io::QuotaExceeded | Io::OutOfMemory | Io::TooManyLinks => ErrorKind::Exhausted,
+        _other => ErrorKind::Unavailable,
+    }
+}
+
+fn explain(error: &io::Error) -> String {
+    use io::ErrorKind as Io;
+    let next = match error.kind() {
+        Io::NotFound => "does not exist; list the directory to see what does",
+        Io::NotADirectory => "a parent of it is not a directory",
+        Io::IsADirectory => "is a directory; name a file",
+        Io::PermissionDenied => "permission denied by the operating system; check the owner and the mode",
+        Io::ReadOnlyFilesystem => "the file system is read-only",
+        Io::StorageFull | Io::QuotaExceeded => "no space left; free some and try again",
+        Io::InvalidFilename => "the name is too long",
+        _other => return error.to_string(),
+    };
+    next.to_owned()
+}
+
+/// A path that a chain of symbolic links never settles.
+pub(crate) fn too_many_links(path: &Path) -> Error {
+    let shown = crate::fs::escape(path);
+    Error::new(ErrorKind::FixInput, format!("{shown}: too many symbolic links; check for a loop"))
+}
+
+/// A path that a grant does not reach.
+pub(crate) fn outside(path: &Path, roots: &[PathBuf]) -> Error {
+    let roots: Vec<_> = roots.iter().map(|root| crate::fs::escape(root)).collect();
+    let shown = crate::fs::escape(path);
+    Error::new(ErrorKind::Denied, format!("{shown}: outside {}; add its directory to reach it", roots.join(", ")))
+}

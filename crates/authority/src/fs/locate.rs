@@ -1,0 +1,162 @@
+//! Settling a path: following `..` and links by hand, so that what is judged is what will be opened.
+
+use super::workspace::Access;
+use crate::{Error, ErrorKind};
+use rustix::io::Errno;
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+/// How many links one path may lead through; the kernel's own limit.
+pub const MAX_LINKS: usize = 40;
+
+/// The longest path, in bytes; the kernel's own limit.
+pub const MAX_PATH: usize = 4096;
+
+/// Where a path leads.
+#[derive(Clone, Debug)]
+pub enum Place {
+    /// Below a root.
+    Inside(Located),
+    /// Elsewhere: absolute, resolved.
+    Outside(PathBuf),
+}
+
+/// A settled path below a root. It says *where*, not that its holder may: operations take it together with a
+/// [`super::Workspace`].
+#[derive(Clone, Debug)]
+pub struct Located {
+    root: Arc<Root>,
+    path: PathBuf,
+    relative: PathBuf,
+}
+
+impl Located {
+    pub(super) fn new(root: Arc<Root>, path: PathBuf) -> Result<Self, Error> {
+        let relative = match path.strip_prefix(&root.path) {
+            Ok(relative) => relative.to_owned(),
+            Err(_) => return Err(Error::new(ErrorKind::Bug, format!("{}: not below its root", super::escape(&path)))),
+        };
+        Ok(Self { root, path, relative })
+    }
+
+    /// Absolute and resolved.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Relative to its root; empty for the root itself.
+    pub fn relative(&self) -> &Path {
+        &self.relative
+    }
+
+    /// What its root allows.
+    pub fn access(&self) -> Access {
+        self.root.access
+    }
+
+    pub(super) fn root(&self) -> &Arc<Root> {
+        &self.root
+    }
+}
+
+/// A directory that was handed over: its path, an open handle, and what may be done below it.
+#[derive(Debug)]
+pub(super) struct Root {
+    pub(super) path: PathBuf,
+    pub(super) access: Access,
+    dir: Arc<OwnedFd>,
+}
+
+impl Root {
+    pub(super) fn new(path: PathBuf, dir: OwnedFd, access: Access) -> Self {
+        Self { path, access, dir: Arc::new(dir) }
+    }
+
+    pub(super) fn read_only(&self) -> Self {
+        Self { path: self.path.clone(), access: Access::Read, dir: self.dir.clone() }
+    }
+
+    pub(super) fn dir(&self) -> BorrowedFd<'_> {
+        self.dir.as_fd()
+    }
+}
+
+/// The absolute path that `path` means, without links or dots; its end need not exist.
+pub(super) fn settle(cwd: &Path, path: &Path) -> Result<PathBuf, Error> {
+    check_text(path)?;
+    let mut settled = if path.is_absolute() { PathBuf::from("/") } else { cwd.to_owned() };
+    let mut todo: VecDeque<Step> = steps(path).collect();
+    let mut links = 0;
+    // Once a name does not exist, nothing below it does either: the rest is taken as written.
+    let mut exists = true;
+    while let Some(step) = todo.pop_front() {
+        match step {
+            Step::Root => settled = PathBuf::from("/"),
+            Step::Up => {
+                // `missing/..` is an error to the kernel; here it would quietly name something else than it says.
+                if !exists {
+                    return Err(Error::not_found("resolve", &settled));
+                }
+                settled.pop();
+            }
+            Step::Name(name) => {
+                settled.push(name);
+                if !exists {
+                    continue;
+                }
+                match rustix::fs::readlink(&settled, Vec::new()) {
+                    Ok(target) => {
+                        links += 1;
+                        if links > MAX_LINKS {
+                            return Err(crate::error::too_many_links(path));
+                        }
+                        settled.pop();
+                        let target = PathBuf::from(OsString::from_vec(target.into_bytes()));
+                        check_text(&target)?;
+                        for step in steps(&target).collect::<Vec<_>>().into_iter().rev() {
+                            todo.push_front(step);
+                        }
+                    }
+                    // Not a link.
+                    Err(Errno::INVAL) => {}
+                    Err(Errno::NOENT) => exists = false,
+                    Err(error) => return Err(Error::io("resolve", &settled, error)),
+                }
+            }
+        }
+    }
+    Ok(settled)
+}
+
+enum Step {
+    Root,
+    Up,
+    Name(OsString),
+}
+
+fn steps(path: &Path) -> impl Iterator<Item = Step> {
+    path.components().filter_map(|part| match part {
+        Component::RootDir => Some(Step::Root),
+        Component::ParentDir => Some(Step::Up),
+        Component::Normal(name) => Some(Step::Name(name.to_owned())),
+        Component::CurDir | Component::Prefix(_) => None,
+    })
+}
+
+fn check_text(path: &Path) -> Result<(), Error> {
+    let bytes = path.as_os_str().as_bytes();
+    let problem = if bytes.is_empty() {
+        "the path is empty; name a file or `.`"
+    } else if bytes.contains(&0) {
+        "a path cannot contain a NUL byte"
+    } else if bytes.len() > MAX_PATH {
+        "the path is longer than 4096 bytes"
+    } else {
+        return Ok(());
+    };
+    Err(Error::new(ErrorKind::FixInput, problem))
+}

@@ -1,0 +1,22 @@
+//! Files under directories that were handed over: a [`Workspace`].
+//!
+//! A path is judged once, by [`Workspace::locate`], which settles `..` and every symbolic link. What comes out is a
+//! [`Located`]: a root and a path below it without links. Every operation then goes from the root's directory handle
+//! name by name and refuses links, so a link that was put there in between is an error, not a way out.
+
+mod locate;
+mod open;
+mod show;
+mod stage;
+mod walk;
+mod workspace;
+
+#[cfg(test)]
+mod tests;
+
+pub use locate::{Located, MAX_LINKS, MAX_PATH, Place};
+pub use open::{FileKind, MAX_DIR_ENTRIES, Meta};
+pub use show::escape;
+pub use stage::Staged;
+pub use walk::{MAX_IGNORE_FILE, MAX_WALK_DEPTH, Walk, WalkEntry, WalkOptions};
+pub use workspace::{Access, Workspace};

@@ -1,0 +1,230 @@
+//! Opening, looking and listing below a directory handle, one name at a time and never through a link.
+
+use super::locate::Located;
+use super::workspace::{Access, Workspace};
+use crate::{Error, ErrorKind};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// How many entries of one directory are listed.
+pub const MAX_DIR_ENTRIES: usize = 50_000;
+
+/// What a name is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileKind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Dir,
+    /// A symbolic link, itself.
+    Symlink,
+    /// A FIFO, socket or device.
+    Other,
+}
+
+/// What is known of a file without opening it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Meta {
+    /// What it is.
+    pub kind: FileKind,
+    /// Its length in bytes.
+    pub len: u64,
+    /// Its permission bits, `0o7777` at most.
+    pub mode: u32,
+    /// When its content last changed.
+    pub modified: SystemTime,
+}
+
+impl Workspace {
+    /// Opens a regular file for reading.
+    ///
+    /// # Errors
+    /// `FixInput` when it does not exist or is no regular file (the text says what it is); `Denied` by the system or
+    /// when a link took its place meanwhile; `Revoked`.
+    pub fn open_file(&self, at: &Located) -> Result<File, Error> {
+        let _pass = self.enter_at(at, Access::Read)?;
+        let (dir, leaf) = parent(at)?;
+        // Looked at first, because merely opening a device can do something.
+        let stat = stat_at(dir.as_fd(), leaf).map_err(|error| Error::io("open", at.path(), error))?;
+        regular(at.path(), &stat)?;
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let file =
+            rustix::fs::openat(&dir, leaf, flags, Mode::empty()).map_err(|error| trouble("open", at.path(), error))?;
+        let stat = rustix::fs::fstat(&file).map_err(|error| Error::io("open", at.path(), error))?;
+        regular(at.path(), &stat)?;
+        Ok(File::from(file))
+    }
+
+    /// What is at a place, without following a link there.
+    ///
+    /// # Errors
+    /// `FixInput` when there is nothing; `Denied` by the system; `Revoked`.
+    pub fn metadata(&self, at: &Located) -> Result<Meta, Error> {
+        let _pass = self.enter_at(at, Access::Read)?;
+        let (dir, leaf) = parent(at)?;
+        let stat = stat_at(dir.as_fd(), leaf).map_err(|error| Error::io("look at", at.path(), error))?;
+        Ok(meta(&stat))
+    }
+
+    /// The entries of a directory, sorted by name, without `.` and `..`. One that vanishes meanwhile is left out.
+    ///
+    /// # Errors
+    /// `FixInput` when it is no directory; `Exhausted` beyond [`MAX_DIR_ENTRIES`]; `Denied` by the system; `Revoked`.
+    pub fn read_dir(&self, at: &Located) -> Result<Vec<(OsString, Meta)>, Error> {
+        let _pass = self.enter_at(at, Access::Read)?;
+        let dir = open_dir(at)?;
+        let mut entries = Vec::new();
+        for (name, _hint) in list(&dir, at.path())? {
+            match stat_at(dir.as_fd(), &name) {
+                Ok(stat) => entries.push((name, meta(&stat))),
+                Err(Errno::NOENT) => {}
+                Err(error) => return Err(Error::io("look at", &at.path().join(name), error)),
+            }
+        }
+        Ok(entries)
+    }
+
+    /// Creates a directory and those above it, down from the root; what exists already is left alone.
+    ///
+    /// # Errors
+    /// `FixInput` when a name on the way is no directory; `Denied` for a read-only grant or by the system; `Revoked`.
+    pub fn create_dirs(&self, at: &Located) -> Result<(), Error> {
+        let _pass = self.enter_at(at, Access::ReadWrite)?;
+        let mut dir = top(at)?;
+        for name in at.relative() {
+            match rustix::fs::mkdirat(&dir, name, Mode::from_raw_mode(0o777)) {
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(error) => return Err(Error::io("create directory", at.path(), error)),
+            }
+            dir = step(dir.as_fd(), name).map_err(|error| trouble("create directory", at.path(), error))?;
+        }
+        Ok(())
+    }
+
+    /// Removes a file (or a link, itself); for taking back a file that was created.
+    ///
+    /// # Errors
+    /// `FixInput` when there is nothing or a directory; `Denied` for a read-only grant or by the system; `Revoked`.
+    pub fn remove(&self, at: &Located) -> Result<(), Error> {
+        let _pass = self.enter_at(at, Access::ReadWrite)?;
+        let (dir, leaf) = parent(at)?;
+        rustix::fs::unlinkat(&dir, leaf, AtFlags::empty()).map_err(|error| Error::io("remove", at.path(), error))?;
+        rustix::fs::fsync(synced(&dir, at)?).map_err(|error| Error::io("remove", at.path(), error))
+    }
+}
+
+/// The handle of the directory that holds a place, and the name in it; `.` for a root itself.
+pub(super) fn parent(at: &Located) -> Result<(OwnedFd, &OsStr), Error> {
+    let mut dir = top(at)?;
+    let Some(leaf) = at.relative().file_name() else {
+        return Ok((dir, OsStr::new(".")));
+    };
+    for name in at.relative().parent().into_iter().flatten() {
+        dir = step(dir.as_fd(), name).map_err(|error| trouble("open", at.path(), error))?;
+    }
+    Ok((dir, leaf))
+}
+
+/// A readable handle of a directory.
+pub(super) fn open_dir(at: &Located) -> Result<OwnedFd, Error> {
+    let (dir, leaf) = parent(at)?;
+    open_dir_at(dir.as_fd(), leaf).map_err(|error| match error {
+        Errno::NOTDIR => Error::io("list", at.path(), error),
+        other => trouble("list", at.path(), other),
+    })
+}
+
+pub(super) fn open_dir_at(dir: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::openat(dir, name, flags, Mode::empty())
+}
+
+/// The names in a directory with the kernel's hint of what they are, sorted.
+pub(super) fn list(dir: &OwnedFd, path: &Path) -> Result<Vec<(OsString, FileType)>, Error> {
+    let mut names = Vec::new();
+    for entry in Dir::read_from(dir).map_err(|error| Error::io("list", path, error))? {
+        let entry = entry.map_err(|error| Error::io("list", path, error))?;
+        let name = entry.file_name().to_bytes();
+        if name == b"." || name == b".." {
+            continue;
+        }
+        if names.len() == MAX_DIR_ENTRIES {
+            let text =
+                format!("list {}: more than {MAX_DIR_ENTRIES} entries; use a shell command", super::escape(path));
+            return Err(Error::new(ErrorKind::Exhausted, text));
+        }
+        names.push((OsString::from_vec(name.to_vec()), entry.file_type()));
+    }
+    names.sort_unstable_by(|(a, _), (b, _)| a.as_bytes().cmp(b.as_bytes()));
+    Ok(names)
+}
+
+pub(super) fn stat_at(dir: BorrowedFd<'_>, name: &OsStr) -> Result<Stat, Errno> {
+    rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)
+}
+
+pub(super) fn meta(stat: &Stat) -> Meta {
+    let seconds = u64::try_from(stat.st_mtime).unwrap_or(0);
+    let nanos = u32::try_from(stat.st_mtime_nsec).unwrap_or(0);
+    Meta {
+        kind: kind(FileType::from_raw_mode(stat.st_mode)),
+        len: u64::try_from(stat.st_size).unwrap_or(0),
+        mode: stat.st_mode & 0o7777,
+        modified: UNIX_EPOCH + Duration::new(seconds, nanos),
+    }
+}
+
+pub(super) fn kind(file_type: FileType) -> FileKind {
+    match file_type {
+        FileType::RegularFile => FileKind::File,
+        FileType::Directory => FileKind::Dir,
+        FileType::Symlink => FileKind::Symlink,
+        FileType::Fifo | FileType::Socket | FileType::CharacterDevice | FileType::BlockDevice | FileType::Unknown => {
+            FileKind::Other
+        }
+    }
+}
+
+/// A handle that can be synced: `O_PATH` handles cannot.
+pub(super) fn synced(dir: &OwnedFd, at: &Located) -> Result<OwnedFd, Error> {
+    open_dir_at(dir.as_fd(), OsStr::new(".")).map_err(|error| Error::io("sync the directory of", at.path(), error))
+}
+
+/// Refuses what is no regular file, saying what it is.
+pub(super) fn regular(path: &Path, stat: &Stat) -> Result<(), Error> {
+    let what = match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => return Ok(()),
+        FileType::Directory => "a directory; list it instead",
+        FileType::Symlink => return Err(trouble("open", path, Errno::LOOP)),
+        FileType::Fifo => "a FIFO, which could block for ever; name a regular file",
+        FileType::Socket => "a socket; name a regular file",
+        FileType::CharacterDevice | FileType::BlockDevice => "a device; name a regular file",
+        FileType::Unknown => "of unknown type; name a regular file",
+    };
+    Err(Error::new(ErrorKind::FixInput, format!("{} is {what}", super::escape(path))))
+}
+
+/// `O_NOFOLLOW` answers `ELOOP` or, for directories, `ENOTDIR` when a link stands where none stood when the path was
+/// settled.
+pub(super) fn trouble(doing: &str, path: &Path, error: Errno) -> Error {
+    if error == Errno::LOOP {
+        let text = format!("{doing} {}: it became a symbolic link meanwhile; try again", super::escape(path));
+        return Error::new(ErrorKind::Denied, text);
+    }
+    Error::io(doing, path, error)
+}
+
+fn top(at: &Located) -> Result<OwnedFd, Error> {
+    at.root().dir().try_clone_to_owned().map_err(|error| Error::io("open", at.path(), error))
+}
+
+fn step(dir: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::openat(dir, name, flags, Mode::empty())
+}

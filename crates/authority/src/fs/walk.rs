@@ -1,0 +1,247 @@
+//! Everything below a directory, in order, without what `.gitignore` leaves out.
+//!
+//! It goes by directory handles and does not follow links, so nothing outside of the root is ever listed; ignore
+//! files count only from the workspace root downwards.
+
+use super::locate::{Located, Root};
+use super::open::{FileKind, list, meta, open_dir, open_dir_at, parent, stat_at, trouble};
+use super::workspace::{Access, Workspace};
+use crate::{Error, ErrorKind};
+use ignore::Match;
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// How deep a walk goes; each level keeps one file descriptor open.
+pub const MAX_WALK_DEPTH: usize = 128;
+
+/// How much of one ignore file is read.
+pub const MAX_IGNORE_FILE: u64 = 1 << 20;
+
+/// What a walk shows.
+#[derive(Clone, Copy, Debug)]
+pub struct WalkOptions {
+    /// Leave out what `.gitignore` and `.git/info/exclude` name. `.git` is left out always.
+    pub gitignore: bool,
+    /// How many levels down, at most [`MAX_WALK_DEPTH`]; 1 is the directory's own entries.
+    pub max_depth: usize,
+}
+
+impl Default for WalkOptions {
+    fn default() -> Self {
+        Self { gitignore: true, max_depth: MAX_WALK_DEPTH }
+    }
+}
+
+/// One thing found.
+#[derive(Clone, Debug)]
+pub struct WalkEntry {
+    /// Absolute.
+    pub path: PathBuf,
+    /// What it is; links are not followed.
+    pub kind: FileKind,
+    /// Length in bytes; 0 for what is no regular file.
+    pub len: u64,
+    /// 1 for an entry of the directory the walk started in, 0 for a file it started at.
+    pub depth: usize,
+    root: Arc<Root>,
+}
+
+impl WalkEntry {
+    /// The place, for opening it.
+    ///
+    /// # Errors
+    /// `Bug` only.
+    pub fn located(&self) -> Result<Located, Error> {
+        Located::new(self.root.clone(), self.path.clone())
+    }
+}
+
+/// An iterator over what is below a directory: parents before children, names in byte order. An error is about one
+/// directory or file; the walk goes on after it, except after `Revoked`, which ends it.
+#[derive(Debug)]
+pub struct Walk {
+    workspace: Workspace,
+    root: Arc<Root>,
+    options: WalkOptions,
+    /// From the root down to above the start.
+    above: Vec<Gitignore>,
+    levels: Vec<Level>,
+    first: Option<Result<WalkEntry, Error>>,
+}
+
+#[derive(Debug)]
+struct Level {
+    dir: OwnedFd,
+    path: PathBuf,
+    names: std::vec::IntoIter<OsString>,
+    ignore: Option<Gitignore>,
+}
+
+impl Workspace {
+    /// Walks what is below a directory, or just shows the file that is there. Whatever goes wrong is an item of the
+    /// walk.
+    pub fn walk(&self, at: &Located, options: WalkOptions) -> Walk {
+        let mut walk = Walk {
+            workspace: self.clone(),
+            root: at.root().clone(),
+            options,
+            above: Vec::new(),
+            levels: Vec::new(),
+            first: None,
+        };
+        if let Err(error) = walk.start(at) {
+            walk.first = Some(Err(error));
+        }
+        walk
+    }
+}
+
+impl Iterator for Walk {
+    type Item = Result<WalkEntry, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if let Some(first) = self.first.take() {
+            return Some(first);
+        }
+        loop {
+            let level = self.levels.last_mut()?;
+            let Some(name) = level.names.next() else {
+                self.levels.pop();
+                continue;
+            };
+            if name == ".git" {
+                continue;
+            }
+            match self.visit(&name) {
+                Ok(Some(entry)) => return Some(Ok(entry)),
+                Ok(None) => {}
+                Err(error) => {
+                    if error.kind() == ErrorKind::Revoked {
+                        self.levels.clear();
+                    }
+                    return Some(Err(error));
+                }
+            }
+        }
+    }
+}
+
+impl Walk {
+    fn start(&mut self, at: &Located) -> Result<(), Error> {
+        let workspace = self.workspace.clone();
+        let _pass = workspace.enter_at(at, Access::Read)?;
+        let (dir, leaf) = parent(at)?;
+        let found = meta(&stat_at(dir.as_fd(), leaf).map_err(|error| Error::io("walk", at.path(), error))?);
+        if found.kind != FileKind::Dir {
+            let path = at.path().to_owned();
+            self.first =
+                Some(Ok(WalkEntry { path, kind: found.kind, len: found.len, depth: 0, root: self.root.clone() }));
+            return Ok(());
+        }
+        if self.options.gitignore {
+            self.above = rules_above(at)?;
+        }
+        self.levels.push(self.level(open_dir(at)?, at.path().to_owned())?);
+        Ok(())
+    }
+
+    fn visit(&mut self, name: &OsStr) -> Result<Option<WalkEntry>, Error> {
+        let depth = self.levels.len();
+        let Some(level) = self.levels.last() else { return Ok(None) };
+        let path = level.path.join(name);
+        let _pass = self.workspace.door().enter().map_err(|_| Error::revoked(&super::escape(&path)))?;
+        let found = match stat_at(level.dir.as_fd(), name) {
+            Ok(stat) => meta(&stat),
+            Err(Errno::NOENT) => return Ok(None),
+            Err(error) => return Err(Error::io("look at", &path, error)),
+        };
+        let is_dir = found.kind == FileKind::Dir;
+        if self.options.gitignore && self.ignored(&path, is_dir) {
+            return Ok(None);
+        }
+        if is_dir && depth < self.options.max_depth {
+            if depth >= MAX_WALK_DEPTH {
+                let text =
+                    format!("{}: deeper than {MAX_WALK_DEPTH} directories; start further down", super::escape(&path));
+                return Err(Error::new(ErrorKind::Exhausted, text));
+            }
+            let dir = open_dir_at(level.dir.as_fd(), name).map_err(|error| trouble("list", &path, error))?;
+            let level = self.level(dir, path.clone())?;
+            self.levels.push(level);
+        }
+        let len = if found.kind == FileKind::File { found.len } else { 0 };
+        Ok(Some(WalkEntry { path, kind: found.kind, len, depth, root: self.root.clone() }))
+    }
+
+    fn level(&self, dir: OwnedFd, path: PathBuf) -> Result<Level, Error> {
+        let names: Vec<_> = list(&dir, &path)?.into_iter().map(|(name, _)| name).collect();
+        let ignore = if self.options.gitignore { rules(dir.as_fd(), &path, path == self.root.path) } else { None };
+        Ok(Level { dir, path, names: names.into_iter(), ignore })
+    }
+
+    /// The innermost rule that says anything decides.
+    fn ignored(&self, path: &Path, is_dir: bool) -> bool {
+        let inner = self.levels.iter().rev().filter_map(|level| level.ignore.as_ref());
+        for rules in inner.chain(self.above.iter().rev()) {
+            match rules.matched(path, is_dir) {
+                Match::Ignore(_) => return true,
+                Match::Whitelist(_) => return false,
+                Match::None => {}
+            }
+        }
+        false
+    }
+}
+
+/// The rules of the directories from the root down to above `at`.
+fn rules_above(at: &Located) -> Result<Vec<Gitignore>, Error> {
+    let mut found = Vec::new();
+    let Some(parents) = at.relative().parent() else { return Ok(found) };
+    let root = at.root();
+    let mut dir = open_dir_at(root.dir(), OsStr::new(".")).map_err(|error| Error::io("walk", &root.path, error))?;
+    let mut path = root.path.clone();
+    found.extend(rules(dir.as_fd(), &path, true));
+    for name in parents {
+        path.push(name);
+        dir = open_dir_at(dir.as_fd(), name).map_err(|error| trouble("walk", &path, error))?;
+        found.extend(rules(dir.as_fd(), &path, false));
+    }
+    Ok(found)
+}
+
+/// The rules a directory sets for itself; lines that are no rules are skipped, as git does.
+fn rules(dir: BorrowedFd<'_>, path: &Path, is_root: bool) -> Option<Gitignore> {
+    let mut text = String::new();
+    if is_root {
+        // Lower than .gitignore: of two rules that match, the later one wins.
+        let git = open_dir_at(dir, OsStr::new(".git")).ok();
+        let info = git.and_then(|git| open_dir_at(git.as_fd(), OsStr::new("info")).ok());
+        text.extend(info.and_then(|info| ignore_file(info.as_fd(), "exclude")));
+        text.push('\n');
+    }
+    text.extend(ignore_file(dir, ".gitignore"));
+    if text.trim().is_empty() {
+        return None;
+    }
+    let mut builder = GitignoreBuilder::new(path);
+    for line in text.lines() {
+        builder.add_line(None, line).ok();
+    }
+    builder.build().ok().filter(|rules| !rules.is_empty())
+}
+
+fn ignore_file(dir: BorrowedFd<'_>, name: &str) -> Option<String> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+    let file = File::from(rustix::fs::openat(dir, name, flags, Mode::empty()).ok()?);
+    file.metadata().ok().filter(std::fs::Metadata::is_file)?;
+    let mut bytes = Vec::new();
+    file.take(MAX_IGNORE_FILE).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}

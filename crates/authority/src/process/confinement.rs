@@ -1,0 +1,78 @@
+//! What a confinement is, as data, and what this kernel can enforce of it.
+
+use super::filter;
+use landlock::{ABI, Access, AccessFs, LandlockStatus, Ruleset, RulesetAttr};
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+/// How far children are confined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SandboxMode {
+    /// They read what they are given and the system; they write nothing but their temporary directory.
+    ReadOnly,
+    /// They also write below the writable directories.
+    WorkspaceWrite,
+    /// Not at all: they can do what the person running yoi can do.
+    Off,
+}
+
+/// The directories a child may use besides those of the system and of the toolchains.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Confinement {
+    /// How far.
+    pub mode: SandboxMode,
+    /// For reading and running.
+    pub read: Vec<PathBuf>,
+    /// For everything, in [`SandboxMode::WorkspaceWrite`]; for reading and running in [`SandboxMode::ReadOnly`].
+    pub write: Vec<PathBuf>,
+}
+
+/// What this kernel offers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Support {
+    /// Landlock's ABI version; 0 when it is not there. Below 3, files outside can be truncated by a child that may
+    /// write them anyway; below 6, a child can signal the person's other processes.
+    pub landlock_abi: i32,
+    /// Whether system calls can be filtered on this kernel and architecture.
+    pub seccomp: bool,
+}
+
+impl Support {
+    /// Whether children in this mode are confined as its documentation says.
+    pub fn in_force(&self, mode: SandboxMode) -> bool {
+        match mode {
+            SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite => self.missing().is_none(),
+            SandboxMode::Off => true,
+        }
+    }
+
+    /// The first thing a confining mode needs and this kernel lacks.
+    pub fn missing(&self) -> Option<&'static str> {
+        if self.landlock_abi < 1 {
+            Some("Landlock")
+        } else if !self.seccomp {
+            Some("seccomp")
+        } else {
+            None
+        }
+    }
+}
+
+/// Tries both, once per process, on a thread that ends afterwards.
+pub fn support() -> Support {
+    static FOUND: OnceLock<Support> = OnceLock::new();
+    *FOUND.get_or_init(|| {
+        let none = Support { landlock_abi: 0, seccomp: false };
+        std::thread::Builder::new().spawn(probe).ok().and_then(|thread| thread.join().ok()).unwrap_or(none)
+    })
+}
+
+fn probe() -> Support {
+    let ruleset = Ruleset::default().handle_access(AccessFs::from_all(ABI::V1)).and_then(Ruleset::create);
+    let landlock_abi = match ruleset.and_then(landlock::RulesetCreated::restrict_self).map(|status| status.landlock) {
+        Ok(LandlockStatus::Available { effective_abi, kernel_abi }) => kernel_abi.unwrap_or(effective_abi as i32),
+        Ok(LandlockStatus::NotEnabled | LandlockStatus::NotImplemented) | Err(_) => 0,
+    };
+    let seccomp = filter::build().is_ok_and(|filter| seccompiler::apply_filter(&filter).is_ok());
+    Support { landlock_abi, seccomp }
+}

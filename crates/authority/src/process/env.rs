@@ -1,0 +1,149 @@
+//! The environment of children: what may be inherited, and what is always set.
+
+use crate::{Ambient, Error, ErrorKind};
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+/// What a child inherits when the host has it. Everything else is dropped.
+const INHERITED: &[&str] = &[
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "LANGUAGE",
+    "TERM",
+    "COLORTERM",
+    "TZ",
+    "CARGO_HOME",
+    "RUSTUP_HOME",
+    "RUSTUP_TOOLCHAIN",
+    "PYENV_ROOT",
+    "PYENV_VERSION",
+    "VIRTUAL_ENV",
+    "CONDA_PREFIX",
+    "NVM_DIR",
+    "NVM_BIN",
+    "VOLTA_HOME",
+    "FNM_DIR",
+    "GOPATH",
+    "GOROOT",
+    "GOMODCACHE",
+    "JAVA_HOME",
+    "RBENV_ROOT",
+    "ASDF_DIR",
+    "ASDF_DATA_DIR",
+    "SDKMAN_DIR",
+    "XDG_DATA_DIRS",
+    "XDG_CONFIG_DIRS",
+    "NIX_PATH",
+    "NIX_PROFILES",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "NIX_SSL_CERT_FILE",
+    "SOURCE_DATE_EPOCH",
+    "LOCALE_ARCHIVE",
+];
+
+/// Names with this beginning are inherited too.
+const INHERITED_PREFIX: &str = "LC_";
+
+/// What every child gets, whatever the host has: nobody is there to answer a prompt or to leave a pager.
+const SET: &[(&str, &str)] = &[
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_PAGER", "cat"),
+    ("GIT_EDITOR", "false"),
+    ("GIT_SEQUENCE_EDITOR", "false"),
+    ("PAGER", "cat"),
+    ("MANPAGER", "cat"),
+    ("SYSTEMD_PAGER", "cat"),
+    ("EDITOR", "false"),
+    ("VISUAL", "false"),
+    ("DEBIAN_FRONTEND", "noninteractive"),
+    ("PIP_NO_INPUT", "1"),
+    ("NO_COLOR", "1"),
+    ("CARGO_TERM_COLOR", "never"),
+    ("CARGO_TERM_PROGRESS_WHEN", "never"),
+];
+
+/// Parts of names that hold secrets; such a name is not passed through even when asked for.
+const SECRET_PARTS: &[&str] = &["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"];
+
+/// The variables children inherit.
+#[derive(Clone, Debug)]
+pub struct EnvPolicy {
+    inherited: BTreeMap<OsString, OsString>,
+    places: BTreeMap<&'static str, PathBuf>,
+}
+
+impl EnvPolicy {
+    /// From this process's own environment; `pass` names what is inherited besides the usual.
+    ///
+    /// # Errors
+    /// As [`EnvPolicy::from_vars`].
+    pub fn inherit(_: &Ambient, pass: &[String]) -> Result<Self, Error> {
+        Self::from_vars(std::env::vars_os(), pass)
+    }
+
+    /// From a given environment.
+    ///
+    /// # Errors
+    /// `Denied` for a name in `pass` that says it holds a secret; `FixInput` for one that is no name, or that is set
+    /// by the host for every child.
+    pub fn from_vars(vars: impl IntoIterator<Item = (OsString, OsString)>, pass: &[String]) -> Result<Self, Error> {
+        for name in pass {
+            check(name)?;
+        }
+        let vars: BTreeMap<_, _> = vars.into_iter().collect();
+        let place = |name: &'static str| {
+            let path = vars.get(OsStr::new(name)).map(PathBuf::from).filter(|path| path.is_absolute())?;
+            Some((name, path))
+        };
+        let places = ["HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "TMPDIR"].into_iter().filter_map(place).collect();
+        let keep = |name: &OsStr| {
+            let name = name.to_str().unwrap_or_default();
+            INHERITED.contains(&name) || name.starts_with(INHERITED_PREFIX) || pass.iter().any(|passed| passed == name)
+        };
+        let inherited = vars.iter().filter(|(name, _)| keep(name)).map(|(n, v)| (n.clone(), v.clone())).collect();
+        Ok(Self { inherited, places })
+    }
+
+    /// The value a child will see of an inherited variable.
+    pub fn get(&self, name: &str) -> Option<&OsStr> {
+        self.inherited.get(OsStr::new(name)).map(OsString::as_os_str)
+    }
+
+    /// A directory the host was told of, also when children are not.
+    pub(super) fn place(&self, name: &str) -> Option<PathBuf> {
+        self.places.get(name).cloned()
+    }
+
+    /// An inherited variable that is an absolute path.
+    pub(super) fn dir(&self, name: &str) -> Option<PathBuf> {
+        self.get(name).map(PathBuf::from).filter(|path| path.is_absolute())
+    }
+
+    /// All variables of one child, without those of the call itself.
+    pub(super) fn vars(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
+        let set = SET.iter().map(|(name, value)| (OsStr::new(name), OsStr::new(value)));
+        self.inherited.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str())).chain(set)
+    }
+}
+
+fn check(name: &str) -> Result<(), Error> {
+    let upper = name.to_ascii_uppercase();
+    if name.is_empty() || name.contains(['=', '\0']) {
+        return Err(Error::new(ErrorKind::FixInput, format!("environment: {name:?} is no variable's name")));
+    }
+    if name == "YOI_CALL" || name == "TMPDIR" || SET.iter().any(|(set, _)| *set == name) {
+        let text = format!("environment: {name} is set for every child; leave it out");
+        return Err(Error::new(ErrorKind::FixInput, text));
+    }
+    if SECRET_PARTS.iter().any(|part| upper.contains(part)) {
+        let text = format!("environment: {name} sounds like a secret, and children inherit none; leave it out");
+        return Err(Error::new(ErrorKind::Denied, text));
+    }
+    Ok(())
+}

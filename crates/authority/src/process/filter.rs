@@ -1,0 +1,118 @@
+//! The system calls a confined child is refused. Landlock judges paths; this is for what has none.
+
+use crate::{Error, ErrorKind};
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+    TargetArch, sock_filter,
+};
+use std::collections::BTreeMap;
+
+/// Refused with `EPERM`, whatever the arguments.
+const REFUSED: &[libc::c_long] = &[
+    // The network, and sockets of other programs of this person. `socketpair` stays, for pipes between processes.
+    libc::SYS_socket,
+    // Does input and output, sockets included, without any further system call to filter.
+    libc::SYS_io_uring_setup,
+    // Keys that the person's other programs keep in the kernel.
+    libc::SYS_keyctl,
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    // Memory and queues that are shared by number, not by path.
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_semget,
+    libc::SYS_msgget,
+    libc::SYS_mq_open,
+    // Another process's open files; files by number instead of path.
+    libc::SYS_pidfd_getfd,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_fanotify_init,
+    // Parts of the kernel with a history of mistakes and no use in building and testing.
+    libc::SYS_bpf,
+    libc::SYS_perf_event_open,
+    libc::SYS_userfaultfd,
+    // The machine itself, for children of root.
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_pivot_root,
+    libc::SYS_fsopen,
+    libc::SYS_fsmount,
+    libc::SYS_move_mount,
+    libc::SYS_open_tree,
+    libc::SYS_mount_setattr,
+    libc::SYS_setns,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_kexec_load,
+    libc::SYS_reboot,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    libc::SYS_acct,
+    libc::SYS_settimeofday,
+    libc::SYS_clock_settime,
+    libc::SYS_sethostname,
+    libc::SYS_setdomainname,
+    libc::SYS_syslog,
+    libc::SYS_quotactl,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_iopl,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_ioperm,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_kexec_file_load,
+];
+
+/// From this number on, x86-64 kernels take a call for one of the x32 ABI, under which every call above has a second
+/// number. No other architecture has calls there.
+const X32: u32 = 0x4000_0000;
+
+/// Types typing characters into the terminal that the person will go on using.
+const TIOCSTI: u64 = 0x5412;
+const TIOCLINUX: u64 = 0x541c;
+
+// Codes of the three instructions written by hand; <linux/bpf_common.h>, <linux/seccomp.h>.
+const LOAD_WORD: u16 = 0x20;
+const JUMP_GREATER_EQUAL: u16 = 0x35;
+const RETURN: u16 = 0x06;
+const RETURN_ERRNO: u32 = 0x0005_0000;
+
+/// The filter, compiled.
+pub(super) fn build() -> Result<BpfProgram, Error> {
+    compile()
+        .map_err(|why| Error::new(ErrorKind::Unavailable, format!("system call filter: {why}; use sandbox mode off")))
+}
+
+fn compile() -> Result<BpfProgram, seccompiler::BackendError> {
+    let arch = TargetArch::try_from(std::env::consts::ARCH)?;
+    let mut rules: BTreeMap<i64, Vec<SeccompRule>> = REFUSED.iter().map(|number| (*number, Vec::new())).collect();
+    let low = |index, op, value| SeccompCondition::new(index, SeccompCmpArgLen::Dword, op, value);
+    rules.insert(
+        libc::SYS_ioctl,
+        vec![
+            SeccompRule::new(vec![low(1, SeccompCmpOp::Eq, TIOCSTI)?])?,
+            SeccompRule::new(vec![low(1, SeccompCmpOp::Eq, TIOCLINUX)?])?,
+        ],
+    );
+    // A pair of datagram sockets is connected, yet each can send to any other socket by its name. For Unix sockets
+    // SOCK_RAW (3) means SOCK_DGRAM (2).
+    let kind = |value| low(1, SeccompCmpOp::MaskedEq(0xf), value);
+    rules.insert(libc::SYS_socketpair, vec![SeccompRule::new(vec![kind(2)?])?, SeccompRule::new(vec![kind(3)?])?]);
+    // Limits of other processes, the host's among them; 0 is the caller.
+    rules.insert(libc::SYS_prlimit64, vec![SeccompRule::new(vec![low(0, SeccompCmpOp::Ne, 0)?])?]);
+    let refuse = SeccompAction::Errno(libc::EPERM.unsigned_abs());
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, refuse, arch)?;
+    let mut program = refuse_x32();
+    program.extend(BpfProgram::try_from(filter)?);
+    Ok(program)
+}
+
+/// Number at or over [`X32`]: `ENOSYS`, as on a kernel without it.
+fn refuse_x32() -> BpfProgram {
+    let errno = RETURN_ERRNO | libc::ENOSYS.unsigned_abs();
+    vec![
+        sock_filter { code: LOAD_WORD, jt: 0, jf: 0, k: 0 },
+        sock_filter { code: JUMP_GREATER_EQUAL, jt: 0, jf: 1, k: X32 },
+        sock_filter { code: RETURN, jt: 0, jf: 0, k: errno },
+    ]
+}

@@ -1,0 +1,29 @@
+//! Child processes: what confines them, how they are run, and that none is left behind.
+//!
+//! ```text
+//! Spawner::run ─▶ fresh thread: Landlock, seccomp, spawn ─▶ child (own group, stdin empty, one pipe for its output)
+//!      │ reads the pipe; deadline, cancel, revoked: TERM ─2 s─▶ KILL, to the whole group
+//!      ▼ main process ended: pipe drained until quiet, group killed, survivors found by YOI_CALL and killed, reaped
+//! ```
+//!
+//! Both confinements bind to the thread that asked for them and to what it starts, so a thread that confines itself
+//! and then spawns needs neither code between fork and exec nor a helper program.
+
+mod confinement;
+mod custody;
+mod env;
+mod filter;
+mod git_guard;
+mod processes;
+mod rules;
+mod run;
+mod spawner;
+mod started;
+mod temp;
+
+pub use confinement::{Confinement, SandboxMode, Support, support};
+pub use custody::{become_subreaper, end_survivors};
+pub use env::EnvPolicy;
+pub use git_guard::GitGuard;
+pub use run::{DRAIN, Ended, GRACE, How, Job, KILL_WAIT, QUIET};
+pub use spawner::Spawner;

@@ -1,0 +1,287 @@
+//! Which paths a confined child gets: the lists, and the Landlock rules made of them once per [`super::Spawner`].
+
+use super::confinement::{Confinement, SandboxMode, support};
+use super::env::EnvPolicy;
+use crate::{Error, ErrorKind};
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr,
+    RulesetCreated, RulesetCreatedAttr, Scope,
+};
+use rustix::fs::{FileType, Mode, OFlags};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Programs, libraries and what the kernel says of the machine: read and run, where they exist.
+const SYSTEM: &[&str] = &[
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/opt",
+    "/nix",
+    "/gnu",
+    "/snap",
+    "/run/current-system",
+    "/run/systemd/resolve",
+    "/proc",
+    "/sys/devices/system",
+    "/sys/fs/cgroup",
+    "/sys/kernel/mm",
+    "/var/lib/dpkg",
+    "/var/lib/alternatives",
+    "/var/cache/fontconfig",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+];
+
+/// Written as well; no directory of them holds a person's files. `/dev/shm` is shared with the person's other
+/// programs, and Python's locks are there.
+const WRITABLE: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/shm"];
+
+/// Of `/etc`, everything every user may read, except what is named here: keys live below these.
+const ETC_WITHHELD: &[&str] = &[
+    "ssh",
+    "ssl",
+    "sudoers",
+    "sudoers.d",
+    "NetworkManager",
+    "wireguard",
+    "openvpn",
+    "krb5.keytab",
+    "docker",
+    "kubernetes",
+];
+
+/// What of the withheld is harmless and needed.
+const ETC_GIVEN: &[&str] = &["/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/ssl/cert.pem"];
+
+/// Toolchains below the home directory. Landlock cannot take a file out of an allowed directory, so a directory that
+/// also holds credentials (`~/.cargo`, `~/.config/git`) is given in pieces.
+const HOME_READ: &[&str] = &[
+    ".gitconfig",
+    ".config/git/config",
+    ".config/git/ignore",
+    ".config/git/attributes",
+    ".gitignore",
+    ".rustup",
+    ".pyenv",
+    ".nvm",
+    ".fnm",
+    ".local/share/fnm",
+    ".volta/bin",
+    ".volta/tools",
+    ".asdf",
+    ".local/share/mise/installs",
+    ".local/share/mise/shims",
+    ".rbenv",
+    ".sdkman/candidates",
+    ".jdks",
+    ".ghcup/bin",
+    ".ghcup/ghc",
+    ".elan",
+    ".juliaup",
+    ".deno/bin",
+    ".bun/bin",
+    ".local/bin",
+    ".local/lib",
+    ".local/pipx/venvs",
+    ".local/share/uv/python",
+    ".local/share/pipx/venvs",
+    ".local/share/pnpm",
+    ".nix-profile",
+    ".local/state/nix/profiles",
+    "go/bin",
+    "go/pkg/mod",
+    "sdk",
+    ".m2/repository",
+    ".gradle/wrapper/dists",
+    ".gem/ruby",
+];
+
+/// Below `CARGO_HOME`.
+const CARGO_READ: &[&str] = &["bin", "registry", "git", "config.toml", "config", "env"];
+
+/// Cargo's lock and its record of when a crate was last used: without write access it waits and warns. They hold no
+/// code.
+const CARGO_WRITE: &[&str] = &[".package-cache", ".package-cache-mutate", ".global-cache"];
+
+/// Toolchains wherever the person put them.
+const TOOLCHAIN_VARS: &[&str] = &[
+    "RUSTUP_HOME",
+    "PYENV_ROOT",
+    "VIRTUAL_ENV",
+    "CONDA_PREFIX",
+    "NVM_DIR",
+    "FNM_DIR",
+    "GOROOT",
+    "GOMODCACHE",
+    "JAVA_HOME",
+    "RBENV_ROOT",
+    "ASDF_DIR",
+    "ASDF_DATA_DIR",
+];
+
+/// Where keys live, below the home directory: no directory above or below these is given to a child.
+const HOME_HIDDEN: &[&str] = &[
+    ".ssh",
+    ".gnupg",
+    ".aws",
+    ".azure",
+    ".kube",
+    ".docker",
+    ".password-store",
+    ".netrc",
+    ".git-credentials",
+    ".npmrc",
+    ".pypirc",
+    ".cargo/credentials",
+    ".cargo/credentials.toml",
+    ".config/gcloud",
+    ".config/gh",
+    ".config/git/credentials",
+    ".local/share/keyrings",
+    ".mozilla",
+    ".config/google-chrome",
+    ".config/chromium",
+];
+
+/// Rules for reading and running.
+fn reading() -> BitFlags<AccessFs> {
+    AccessFs::Execute | AccessFs::ReadFile | AccessFs::ReadDir
+}
+
+/// Rules for writing: all but making devices (root could make the disk appear in the project) and commanding them.
+fn writing(abi: ABI) -> BitFlags<AccessFs> {
+    AccessFs::from_all(abi) & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev)
+}
+
+/// The rules, ready to be applied by any number of threads.
+pub(super) fn build(confinement: &Confinement, env: &EnvPolicy, temp: &Path) -> Result<RulesetCreated, Error> {
+    refuse_hidden(confinement, env)?;
+    let abi = ABI::from(support().landlock_abi);
+    let failed = |why: landlock::RulesetError| {
+        Error::new(ErrorKind::Unavailable, format!("Landlock refused its rules: {why}; use sandbox mode off"))
+    };
+    let mut ruleset = handled(abi).map_err(failed)?;
+    let mut allow = |path: &Path, access: BitFlags<AccessFs>, needed: bool| -> Result<(), Error> {
+        let Some((fd, access)) = open(path, access, abi, needed)? else { return Ok(()) };
+        // `&mut` keeps the rules where they are when one is refused.
+        (&mut ruleset).add_rule(PathBeneath::new(fd, access)).map(drop).map_err(failed)
+    };
+    for path in given_for_reading(env) {
+        allow(&path, reading(), false)?;
+    }
+    allow(Path::new("/etc"), AccessFs::ReadDir.into(), false)?;
+    for path in given_for_writing(env) {
+        allow(&path, reading() | writing(abi), false)?;
+    }
+    for path in &confinement.read {
+        allow(path, reading(), true)?;
+    }
+    let write = match confinement.mode {
+        SandboxMode::WorkspaceWrite => reading() | writing(abi),
+        SandboxMode::ReadOnly | SandboxMode::Off => reading(),
+    };
+    for path in &confinement.write {
+        allow(path, write, true)?;
+    }
+    allow(temp, reading() | writing(abi), true)?;
+    Ok(ruleset)
+}
+
+/// Everything this kernel can judge is judged, and so refused where no rule allows it.
+fn handled(abi: ABI) -> Result<RulesetCreated, landlock::RulesetError> {
+    let mut ruleset = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
+    ruleset = ruleset.handle_access(AccessFs::from_all(abi))?;
+    if abi >= ABI::V4 {
+        ruleset = ruleset.handle_access(AccessNet::from_all(abi))?;
+    }
+    if abi >= ABI::V6 {
+        ruleset = ruleset.scope(Scope::from_all(abi))?;
+    }
+    ruleset.create()
+}
+
+/// A handle for a rule and the part of `access` that fits what it is; `None` for what does not exist.
+fn open(
+    path: &Path,
+    access: BitFlags<AccessFs>,
+    abi: ABI,
+    needed: bool,
+) -> Result<Option<(rustix::fd::OwnedFd, BitFlags<AccessFs>)>, Error> {
+    let fd = match rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
+        Ok(fd) => fd,
+        Err(error) if needed => return Err(Error::io("confine to", path, error)),
+        Err(_absent) => return Ok(None),
+    };
+    let stat = rustix::fs::fstat(&fd).map_err(|error| Error::io("confine to", path, error))?;
+    let is_dir = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+    let access = if is_dir { access } else { access & AccessFs::from_file(abi) };
+    Ok((!access.is_empty()).then_some((fd, access)))
+}
+
+fn given_for_reading(env: &EnvPolicy) -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> = SYSTEM.iter().chain(ETC_GIVEN).map(PathBuf::from).collect();
+    for entry in std::fs::read_dir("/etc").into_iter().flatten().flatten() {
+        let withheld = entry.file_name().to_str().is_some_and(|name| ETC_WITHHELD.contains(&name));
+        let public = std::fs::metadata(entry.path()).is_ok_and(|meta| meta.mode() & 0o004 != 0);
+        if public && !withheld {
+            paths.push(entry.path());
+        }
+    }
+    let hidden = hidden(env);
+    let home = env.place("HOME");
+    let mut own: Vec<PathBuf> = home.iter().flat_map(|home| HOME_READ.iter().map(|name| home.join(name))).collect();
+    own.extend(TOOLCHAIN_VARS.iter().filter_map(|name| env.dir(name)));
+    own.extend(cargo_home(env).iter().flat_map(|cargo| CARGO_READ.iter().map(|name| cargo.join(name))));
+    // A variable or a link may lead to anywhere; never to where keys are.
+    own.retain(|path| path.canonicalize().is_ok_and(|real| !hidden.iter().any(|place| overlap(&real, place))));
+    paths.extend(own);
+    paths
+}
+
+fn given_for_writing(env: &EnvPolicy) -> Vec<PathBuf> {
+    let cargo = cargo_home(env);
+    let cargo = cargo.iter().flat_map(|cargo| CARGO_WRITE.iter().map(|name| cargo.join(name)));
+    WRITABLE.iter().map(PathBuf::from).chain(cargo).collect()
+}
+
+fn cargo_home(env: &EnvPolicy) -> Option<PathBuf> {
+    env.dir("CARGO_HOME").or_else(|| Some(env.place("HOME")?.join(".cargo")))
+}
+
+/// Places that no child reads: keys, yoi's own state (other pods' sessions) and configuration. Those that exist.
+fn hidden(env: &EnvPolicy) -> Vec<PathBuf> {
+    let home = env.place("HOME");
+    let below_home = |name: &str| home.as_ref().map(|home| home.join(name));
+    let state = env.place("XDG_STATE_HOME").or_else(|| below_home(".local/state"));
+    let config = env.place("XDG_CONFIG_HOME").or_else(|| below_home(".config"));
+    let yoi = [state, config].into_iter().flatten().map(|dir| dir.join("yoi"));
+    let keys = HOME_HIDDEN.iter().filter_map(|name| below_home(name));
+    yoi.chain(keys).filter_map(|path| path.canonicalize().ok()).collect()
+}
+
+/// Landlock cannot take anything out of an allowed directory, so such a directory is not allowed at all.
+fn refuse_hidden(confinement: &Confinement, env: &EnvPolicy) -> Result<(), Error> {
+    let hidden = hidden(env);
+    for path in confinement.read.iter().chain(&confinement.write) {
+        let real = path.canonicalize().map_err(|error| Error::io("confine to", path, error))?;
+        if let Some(place) = hidden.iter().find(|place| overlap(&real, place)) {
+            let (path, place) = (crate::escape(path), crate::escape(place));
+            let text = format!(
+                "sandbox: children given {path} could read {place}; start in a directory beside it, or use sandbox mode off"
+            );
+            return Err(Error::new(ErrorKind::Denied, text));
+        }
+    }
+    Ok(())
+}
+
+fn overlap(a: &Path, b: &Path) -> bool {
+    a.starts_with(b) || b.starts_with(a)
+}

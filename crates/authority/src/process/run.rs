@@ -1,0 +1,225 @@
+//! One child from start to end: reading what it says, ending it when it is time, and leaving nothing of it.
+
+use super::spawner::Spawner;
+use super::started::Started;
+use crate::{Door, Error, ErrorKind};
+use rustix::process::Signal;
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+use tokio::net::unix::pipe::Receiver;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// How long a child that was asked to end may take before it is killed.
+pub const GRACE: Duration = Duration::from_secs(2);
+
+/// How long a killed child may take to be gone; only a hung disk or device makes it longer.
+pub const KILL_WAIT: Duration = Duration::from_secs(5);
+
+/// After the main process ended, its pipe is closed once nothing came for this long.
+pub const QUIET: Duration = Duration::from_millis(100);
+
+/// After the main process ended, its pipe is closed at the latest then, however much still comes.
+pub const DRAIN: Duration = Duration::from_secs(1);
+
+/// How much is read at once.
+const CHUNK: usize = 64 * 1024;
+
+/// How much is read at the very end, when nobody writes any more: a pipe holds less.
+const LAST_READS: usize = 32;
+
+/// What to run.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// A name to look up in the child's `PATH`, or a path.
+    pub program: OsString,
+    /// Its arguments.
+    pub args: Vec<OsString>,
+    /// Its working directory, absolute.
+    pub cwd: PathBuf,
+    /// Which call it is for: 1 to 64 of `[A-Za-z0-9_-]`.
+    pub call: String,
+    /// How long it may run.
+    pub deadline: Duration,
+}
+
+/// How a child ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// It exited with this status.
+    Exit(i32),
+    /// This signal ended it.
+    Signal(i32),
+    /// It was ended at its deadline.
+    Deadline,
+    /// It was ended because the caller cancelled.
+    Cancelled,
+}
+
+/// What became of a child.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// How it ended.
+    pub how: How,
+    /// From before its start until nothing of it was left.
+    pub took: Duration,
+    /// How many of its descendants were still alive and were killed.
+    pub leftovers: u32,
+    /// The number the main process had.
+    pub pid: u32,
+}
+
+/// Why a child is being ended.
+enum Why {
+    Deadline,
+    Cancelled,
+    Revoked,
+    Output(io::Error),
+}
+
+impl Spawner {
+    /// Runs a child to its end. `on_output` gets its standard output and error, merged, in order, in pieces of at most
+    /// 64 KiB; it may block for the time of a file write. Its standard input is empty.
+    ///
+    /// At the deadline, when `cancel` fires, when the grant is revoked or `on_output` fails, the child's group gets
+    /// `SIGTERM`, and [`GRACE`] later `SIGKILL`. When the main process ended, descendants that still hold the pipe are
+    /// listened to until they are quiet for [`QUIET`], at most [`DRAIN`]; then all of them are killed. Dropping the
+    /// future kills at once. Needs a tokio runtime whose I/O and time drivers are polled, on this thread or another.
+    ///
+    /// # Errors
+    /// `FixInput` when the program or the directory does not exist; `Denied` when the confinement or the system does
+    /// not let it run; `Revoked`; the kind of what `on_output` failed with; `Unavailable` when it cannot be started or
+    /// does not die.
+    pub async fn run(
+        &self,
+        job: Job,
+        mut on_output: impl FnMut(&[u8]) -> io::Result<()> + Send,
+        cancel: &CancellationToken,
+    ) -> Result<Ended, Error> {
+        let begun = Instant::now();
+        let (mut started, pipe) = self.start(&job).await?;
+        let pid = started.pid().as_raw_nonzero().get().unsigned_abs();
+        let mut reader = Reader { pipe, buffer: vec![0; CHUNK], open: true };
+        let until = begun + job.deadline;
+        let why = watch(&mut started, &mut reader, &mut on_output, cancel, self.door(), until).await?;
+        let trouble = match &why {
+            None => reader.drain(&mut on_output).await.err(),
+            Some(_) => None,
+        };
+        let (leftovers, status) = tokio::task::spawn_blocking(move || started.finish())
+            .await
+            .map_err(|error| Error::new(ErrorKind::Bug, format!("ending a child failed: {error}")))?;
+        // What was written before the last of them died.
+        reader.rest(&mut on_output);
+        let how = match why {
+            Some(Why::Deadline) => How::Deadline,
+            Some(Why::Cancelled) => How::Cancelled,
+            Some(Why::Revoked) => return Err(Error::revoked(&format!("run {}", crate::escape(job.program.as_ref())))),
+            Some(Why::Output(error)) => return Err(Error::system("keep a child's output", error)),
+            None => match status.as_ref().and_then(|status| status.exit_status()) {
+                Some(code) => How::Exit(code),
+                None => How::Signal(status.and_then(|status| status.terminating_signal()).unwrap_or(0)),
+            },
+        };
+        if let Some(error) = trouble {
+            return Err(Error::system("keep a child's output", error));
+        }
+        Ok(Ended { how, took: begun.elapsed(), leftovers, pid })
+    }
+}
+
+/// Until the main process has ended; says why it was made to.
+async fn watch(
+    started: &mut Started,
+    reader: &mut Reader,
+    on_output: &mut (impl FnMut(&[u8]) -> io::Result<()> + Send),
+    cancel: &CancellationToken,
+    door: &Door,
+    until: Instant,
+) -> Result<Option<Why>, Error> {
+    let mut why = None;
+    let mut killed = false;
+    let mut next = until;
+    loop {
+        // In this order, so that endless output delays nothing.
+        let reason = tokio::select! {
+            biased;
+            () = started.exited() => return Ok(why),
+            () = cancel.cancelled(), if why.is_none() => Some(Why::Cancelled),
+            () = door.closed(), if why.is_none() => Some(Why::Revoked),
+            () = tokio::time::sleep_until(next) => None,
+            done = reader.next(on_output), if reader.open => match done {
+                Ok(()) => continue,
+                Err(error) if why.is_none() => Some(Why::Output(error)),
+                Err(_again) => { reader.open = false; continue }
+            },
+        };
+        if why.is_none() {
+            why = Some(reason.unwrap_or(Why::Deadline));
+            started.signal(Signal::TERM);
+            // A stopped process would never see it.
+            started.signal(Signal::CONT);
+            next = Instant::now() + GRACE;
+        } else if killed {
+            let text = format!("process {} does not die; look for a hung disk or device", started.pid());
+            return Err(Error::new(ErrorKind::Unavailable, text));
+        } else {
+            killed = true;
+            started.signal(Signal::KILL);
+            next = Instant::now() + KILL_WAIT;
+        }
+    }
+}
+
+/// The reading end of a child's pipe.
+struct Reader {
+    pipe: Receiver,
+    buffer: Vec<u8>,
+    open: bool,
+}
+
+impl Reader {
+    /// Waits for some output and hands it on.
+    async fn next(&mut self, on_output: &mut (impl FnMut(&[u8]) -> io::Result<()> + Send)) -> io::Result<()> {
+        self.pipe.readable().await?;
+        match self.pipe.try_read(&mut self.buffer) {
+            Ok(0) => {
+                self.open = false;
+                Ok(())
+            }
+            Ok(read) => on_output(self.buffer.get(..read).unwrap_or_default()),
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Until the pipe is closed or quiet.
+    async fn drain(&mut self, on_output: &mut (impl FnMut(&[u8]) -> io::Result<()> + Send)) -> io::Result<()> {
+        let until = Instant::now() + DRAIN;
+        while self.open && Instant::now() < until {
+            let quiet = (Instant::now() + QUIET).min(until);
+            match tokio::time::timeout_at(quiet, self.next(on_output)).await {
+                Ok(done) => done?,
+                Err(_quiet) => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// What is there now. Nobody is left to be told of a failure.
+    fn rest(&mut self, on_output: &mut (impl FnMut(&[u8]) -> io::Result<()> + Send)) {
+        for _ in 0..LAST_READS {
+            match self.pipe.try_read(&mut self.buffer) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Ok(0) | Err(_) => return,
+                Ok(read) => {
+                    if on_output(self.buffer.get(..read).unwrap_or_default()).is_err() {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+}

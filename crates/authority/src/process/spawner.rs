@@ -1,0 +1,232 @@
+//! The right to start children, confined one way.
+
+use super::confinement::{Confinement, SandboxMode, support};
+use super::custody::{MARK, Slot};
+use super::env::EnvPolicy;
+use super::run::Job;
+use super::started::{Held, Started};
+use super::temp::TempBase;
+use super::{filter, rules};
+use crate::{Ambient, Door, Error, ErrorKind};
+use landlock::{RulesetCreated, RulesetStatus};
+use rustix::io::Errno;
+use rustix::process::{Pid, WaitId, WaitIdOptions};
+use rustix::thread::CapabilitySet;
+use seccompiler::BpfProgram;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use tokio::net::unix::pipe::Receiver;
+use tokio::sync::oneshot;
+
+/// The stack of the thread that confines itself and spawns.
+const STACK: usize = 256 * 1024;
+
+/// The longest tag and call, in bytes.
+const MAX_TAG: usize = 256;
+const MAX_CALL: usize = 64;
+
+/// What root's children keep of its powers: those over files and over themselves. An ordinary user has none to keep.
+const KEPT: CapabilitySet = CapabilitySet::CHOWN
+    .union(CapabilitySet::DAC_OVERRIDE)
+    .union(CapabilitySet::FOWNER)
+    .union(CapabilitySet::FSETID)
+    .union(CapabilitySet::KILL)
+    .union(CapabilitySet::SETGID)
+    .union(CapabilitySet::SETUID)
+    .union(CapabilitySet::SETFCAP);
+
+/// Starts children. Clones share the grant's door, rules and temporary directory.
+#[derive(Clone, Debug)]
+pub struct Spawner {
+    shared: Arc<Shared>,
+    door: Arc<Door>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    mode: SandboxMode,
+    env: EnvPolicy,
+    tag: String,
+    null: File,
+    cage: Option<Cage>,
+    temp: TempBase,
+}
+
+/// Both halves of a confinement, built once and applied by each spawning thread.
+struct Cage {
+    ruleset: RulesetCreated,
+    filter: BpfProgram,
+}
+
+impl std::fmt::Debug for Cage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Cage").finish_non_exhaustive()
+    }
+}
+
+impl Spawner {
+    /// Builds the confinement. `tag` is the first part of `YOI_CALL` in every child, as `<session>/<epoch>`.
+    ///
+    /// # Errors
+    /// `Unavailable` when the kernel lacks what a confining mode needs (the text names it), `Denied` when a directory
+    /// to be given holds keys or other sessions (the text names it), `FixInput` when one does not exist or the tag is
+    /// unfit.
+    pub fn new(_: &Ambient, confinement: Confinement, env: EnvPolicy, tag: String) -> Result<Self, Error> {
+        if tag.is_empty() || tag.len() > MAX_TAG || tag.bytes().any(|byte| byte.is_ascii_control()) {
+            return Err(Error::new(
+                ErrorKind::FixInput,
+                format!("tag {tag:?}: 1 to {MAX_TAG} printable bytes are wanted"),
+            ));
+        }
+        let null = Path::new("/dev/null");
+        let null_file = File::options().read(true).open(null).map_err(|error| Error::io("open", null, error))?;
+        let parent = env.place("TMPDIR").unwrap_or_else(|| PathBuf::from("/tmp"));
+        let temp = TempBase::create(&parent)?;
+        let cage = match confinement.mode {
+            SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite => Some(Cage::build(&confinement, &env, temp.path())?),
+            SandboxMode::Off => None,
+        };
+        let shared = Shared { mode: confinement.mode, env, tag, null: null_file, cage, temp };
+        Ok(Self { shared: Arc::new(shared), door: Door::new() })
+    }
+
+    /// How its children are confined.
+    pub fn mode(&self) -> SandboxMode {
+        self.shared.mode
+    }
+
+    /// The same right under a door of its own, which shuts with this one's.
+    #[must_use]
+    pub fn derive(&self) -> Self {
+        Self { shared: self.shared.clone(), door: self.door.derive() }
+    }
+
+    /// The door of this grant.
+    pub fn door(&self) -> &Arc<Door> {
+        &self.door
+    }
+
+    /// Starts a child on a fresh thread; hands back its custody and the reading end of its pipe.
+    pub(super) async fn start(&self, job: &Job) -> Result<(Started, Receiver), Error> {
+        let program = crate::escape(job.program.as_ref());
+        let pass = self.door.enter_owned().map_err(|_| Error::revoked(&format!("run {program}")))?;
+        check(job)?;
+        let path = self.find(job)?;
+        let temp = self.shared.temp.for_call(&job.call)?;
+        let mark = format!("{}/{}", self.shared.tag, job.call);
+        let failed = |error: io::Error| Error::system(&format!("run {program}"), error);
+        let (reader, writer) = io::pipe().map_err(failed)?;
+        let reader = Receiver::from_owned_fd(reader.into()).map_err(failed)?;
+        let mut command = Command::new(&path);
+        command.arg0(&job.program).args(&job.args).current_dir(&job.cwd).process_group(0);
+        command.env_clear().envs(self.shared.env.vars()).env("TMPDIR", temp.path()).env(MARK, &mark);
+        command.stdin(Stdio::from(self.shared.null.try_clone().map_err(failed)?));
+        command.stdout(Stdio::from(writer.try_clone().map_err(failed)?)).stderr(Stdio::from(writer));
+        let held = Held { mark, temp, slot: Slot::take(), pass };
+        let (answer, answered) = oneshot::channel();
+        let shared = self.shared.clone();
+        let spawn = move || {
+            let (done, exited) = oneshot::channel();
+            let started = spawn(shared.cage.as_ref(), command, held, exited);
+            let pid = started.as_ref().ok().map(Started::pid);
+            // Nobody waiting for the answer any more drops it, and with it the child.
+            if let (Ok(()), Some(pid)) = (answer.send(started), pid) {
+                wait(pid);
+            }
+            done.send(()).unwrap_or_default();
+        };
+        std::thread::Builder::new().name("spawn".to_owned()).stack_size(STACK).spawn(spawn).map_err(failed)?;
+        let lost = || Error::new(ErrorKind::Bug, format!("run {program}: the spawning thread ended early"));
+        let started = answered.await.map_err(|_| lost())?.map_err(|error| explain(job, &path, error))?;
+        Ok((started, reader))
+    }
+
+    /// The program's path, so that the kernel's answer is about that and nothing is searched under confinement.
+    fn find(&self, job: &Job) -> Result<PathBuf, Error> {
+        let name = Path::new(&job.program);
+        if job.program.as_encoded_bytes().contains(&b'/') {
+            return Ok(job.cwd.join(name));
+        }
+        let search = self.shared.env.get("PATH").unwrap_or(OsStr::new("/usr/local/bin:/usr/bin:/bin"));
+        let runnable = |path: &PathBuf| {
+            rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
+                && path.metadata().is_ok_and(|meta| meta.is_file())
+        };
+        let found = std::env::split_paths(search).map(|dir| job.cwd.join(dir).join(name)).find(runnable);
+        found.ok_or_else(|| {
+            let text = format!("run {}: no such program in PATH; install it or name its path", crate::escape(name));
+            Error::new(ErrorKind::FixInput, text)
+        })
+    }
+}
+
+impl Cage {
+    fn build(confinement: &Confinement, env: &EnvPolicy, temp: &Path) -> Result<Self, Error> {
+        if let Some(missing) = support().missing() {
+            let text =
+                format!("sandbox: this kernel does not offer {missing}; use sandbox mode off, or another kernel");
+            return Err(Error::new(ErrorKind::Unavailable, text));
+        }
+        Ok(Self { ruleset: rules::build(confinement, env, temp)?, filter: filter::build()? })
+    }
+
+    /// Confines the calling thread for good, and whatever it starts.
+    fn close(&self) -> io::Result<()> {
+        for capability in CapabilitySet::all().difference(KEPT).iter() {
+            // Refused to an ordinary user, whose children have none anyway, and for numbers this kernel does not know.
+            rustix::thread::remove_capability_from_bounding_set(capability).unwrap_or_default();
+        }
+        let status = self.ruleset.try_clone()?.restrict_self().map_err(io::Error::other)?;
+        if status.ruleset != RulesetStatus::FullyEnforced || !status.no_new_privs {
+            return Err(io::Error::other("Landlock was applied only in part"));
+        }
+        seccompiler::apply_filter(&self.filter).map_err(io::Error::other)
+    }
+}
+
+/// On the fresh thread.
+fn spawn(cage: Option<&Cage>, mut command: Command, held: Held, exited: oneshot::Receiver<()>) -> io::Result<Started> {
+    if let Some(cage) = cage {
+        cage.close()?;
+    }
+    let child = held.slot.spawn(&mut command)?;
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidData)?;
+    Ok(Started::new(pid, exited, held))
+}
+
+/// Until the process has ended; it is left for its custody to reap.
+fn wait(pid: Pid) {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+    while rustix::process::waitid(WaitId::Pid(pid), options).is_err_and(|error| error == Errno::INTR) {}
+}
+
+fn check(job: &Job) -> Result<(), Error> {
+    let fit = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    if job.call.is_empty() || job.call.len() > MAX_CALL || !job.call.bytes().all(fit) {
+        return Err(Error::new(
+            ErrorKind::FixInput,
+            format!("call {:?}: 1 to {MAX_CALL} of [A-Za-z0-9_-] are wanted", job.call),
+        ));
+    }
+    let meta = job.cwd.metadata().map_err(|error| Error::io("run in", &job.cwd, error))?;
+    if meta.is_dir() && job.cwd.is_absolute() {
+        Ok(())
+    } else {
+        Err(Error::io("run in", &job.cwd, io::Error::from(io::ErrorKind::NotADirectory)))
+    }
+}
+
+fn explain(job: &Job, path: &Path, error: io::Error) -> Error {
+    if error.kind() == io::ErrorKind::PermissionDenied && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
+    {
+        let text =
+            format!("run {}: the sandbox does not let it run; add its directory for reading", crate::escape(path));
+        return Error::new(ErrorKind::Denied, text);
+    }
+    Error::system(&format!("run {} in {}", crate::escape(path), crate::escape(&job.cwd)), error)
+}

@@ -1,0 +1,67 @@
+//! A child that was started: it is in custody until it is finished, also when its caller goes away.
+
+use super::custody::{self, Slot};
+use super::temp::CallTemp;
+use crate::OwnedPass;
+use rustix::process::{Pid, Signal, WaitIdStatus};
+use tokio::sync::oneshot;
+
+/// Dropped before it is finished, it is killed and cleaned up on a thread of its own.
+#[derive(Debug)]
+pub(super) struct Started {
+    pid: Pid,
+    exited: oneshot::Receiver<()>,
+    held: Option<Held>,
+}
+
+/// What a child holds until nothing of it is left. The order of the fields is the order of release: the directory is
+/// emptied and strangers are ended before the door may report that nobody is inside.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub(super) mark: String,
+    pub(super) temp: CallTemp,
+    pub(super) slot: Slot,
+    pub(super) pass: OwnedPass,
+}
+
+impl Started {
+    pub(super) fn new(pid: Pid, exited: oneshot::Receiver<()>, held: Held) -> Self {
+        Self { pid, exited, held: Some(held) }
+    }
+
+    pub(super) fn pid(&self) -> Pid {
+        self.pid
+    }
+
+    /// Resolves when the main process has ended; once.
+    pub(super) async fn exited(&mut self) {
+        // The thread that waits answers by ending, too.
+        (&mut self.exited).await.unwrap_or_default();
+    }
+
+    /// To the whole group, and to the main process should it have left that.
+    pub(super) fn signal(&self, signal: Signal) {
+        custody::signal_group(self.pid, signal);
+        // Its number is its own until it is reaped.
+        rustix::process::kill_process(self.pid, signal).unwrap_or_default();
+    }
+
+    /// Ends what is left, reaps it and releases everything. Blocks until the main process has ended.
+    pub(super) fn finish(mut self) -> (u32, Option<WaitIdStatus>) {
+        let Some(held) = self.held.take() else { return (0, None) };
+        custody::end_call(self.pid, &held.mark)
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        let Some(held) = self.held.take() else { return };
+        self.signal(Signal::KILL);
+        let pid = self.pid;
+        let clean_up = move || {
+            custody::end_call(pid, &held.mark);
+        };
+        // Without a thread to spare it stays unreaped: blocking here could stop the whole process.
+        std::thread::Builder::new().name("reap".to_owned()).spawn(clean_up).ok();
+    }
+}
