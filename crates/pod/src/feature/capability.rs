@@ -1,0 +1,200 @@
+//! What a feature may ask of its host, and what it was given, as data. The data grants nothing: authority is a
+//! handle, and handles come from [`super::FeatureServiceProvider`].
+
+use super::text::{self, Lines};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::fmt;
+
+/// Words: borrowed in a `const`, owned when read.
+type Text = Cow<'static, str>;
+
+/// Something a host can allow. A variant exists from the day something enforces it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(tag = "capability", rename_all = "snake_case", deny_unknown_fields)]
+pub enum HostCapability {
+    /// Put a tool of this name before the model. Every declared tool asks for it by itself. In a policy, `*` is
+    /// any name.
+    ContributeTool {
+        /// The tool's name.
+        name: Text,
+    },
+    /// Hold a directory handle. Enforced by `authority::Workspace` at each operation.
+    ScopedFs {
+        /// Which of the host's roots; see [`HostCapability::WORKSPACE`].
+        root: Text,
+        /// Read files and directories. Nothing is granted without it.
+        read: bool,
+        /// Create, change and remove files.
+        write: bool,
+        /// Run files found there. No handle offers it in this build, so it is never granted.
+        execute: bool,
+    },
+    /// Start child processes, confined as the host says.
+    Process {
+        /// Which programs; `*` is any.
+        programs: Cow<'static, [Text]>,
+    },
+}
+
+impl HostCapability {
+    /// The root that holds the project, the working directory and the directories added by flag.
+    pub const WORKSPACE: &'static str = "workspace";
+
+    /// Reading the workspace.
+    pub const READ_WORKSPACE: Self =
+        Self::ScopedFs { root: Cow::Borrowed(Self::WORKSPACE), read: true, write: false, execute: false };
+
+    /// Reading and changing the workspace.
+    pub const WRITE_WORKSPACE: Self =
+        Self::ScopedFs { root: Cow::Borrowed(Self::WORKSPACE), read: true, write: true, execute: false };
+
+    /// Starting any program.
+    pub const ANY_PROGRAM: Self = Self::Process { programs: Cow::Borrowed(&[Cow::Borrowed("*")]) };
+
+    /// Putting a tool of this name before the model.
+    #[must_use]
+    pub const fn tool(name: &'static str) -> Self {
+        Self::ContributeTool { name: Cow::Borrowed(name) }
+    }
+
+    /// Whether a grant of `self` includes all of `asked`.
+    pub(super) fn covers(&self, asked: &Self) -> bool {
+        match (self, asked) {
+            (Self::ContributeTool { name: own }, Self::ContributeTool { name }) => own == "*" || own == name,
+            (
+                Self::ScopedFs { root, read, write, execute },
+                Self::ScopedFs { root: r, read: ar, write: aw, execute: ax },
+            ) => root == r && (*read || !ar) && (*write || !aw) && (*execute || !ax),
+            (Self::Process { programs }, Self::Process { programs: asked }) => {
+                programs.iter().any(|p| p == "*") || asked.iter().all(|p| programs.contains(p))
+            }
+            (Self::ContributeTool { .. } | Self::ScopedFs { .. } | Self::Process { .. }, _) => false,
+        }
+    }
+
+    /// Whether a refusal of `self` hits any part of `asked`.
+    pub(super) fn touches(&self, asked: &Self) -> bool {
+        match (self, asked) {
+            (Self::ContributeTool { name: own }, Self::ContributeTool { name }) => own == "*" || own == name,
+            (
+                Self::ScopedFs { root, read, write, execute },
+                Self::ScopedFs { root: r, read: ar, write: aw, execute: ax },
+            ) => root == r && ((*write && *aw) || (*execute && *ax) || (!write && !execute && *read && *ar)),
+            (Self::Process { programs }, Self::Process { programs: asked }) => {
+                programs.iter().chain(asked.iter()).any(|p| p == "*") || asked.iter().any(|p| programs.contains(p))
+            }
+            (Self::ContributeTool { .. } | Self::ScopedFs { .. } | Self::Process { .. }, _) => false,
+        }
+    }
+
+    /// What is wrong with a request for this, if anything.
+    pub(super) fn problem(&self) -> Option<String> {
+        match self {
+            Self::ContributeTool { name } => {
+                text::check("the tool of a ContributeTool request", name, 64, Lines::One).err()
+            }
+            Self::ScopedFs { read: false, .. } => Some("a ScopedFs request without `read` asks for nothing".into()),
+            Self::ScopedFs { root, .. } => text::check("the root of a ScopedFs request", root, 64, Lines::One).err(),
+            Self::Process { programs } if programs.is_empty() || programs.len() > MAX_PROGRAMS => {
+                Some(format!("a Process request names 1 to {MAX_PROGRAMS} programs"))
+            }
+            Self::Process { programs } => {
+                programs.iter().find_map(|p| text::check("a program of a Process request", p, 256, Lines::One).err())
+            }
+        }
+    }
+}
+
+/// Most programs in one request.
+const MAX_PROGRAMS: usize = 64;
+
+impl fmt::Display for HostCapability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ContributeTool { name } => write!(f, "ContributeTool({name})"),
+            Self::ScopedFs { root, read, write, execute } => {
+                let flag = |on: bool, letter: &'static str| if on { letter } else { "" };
+                write!(f, "ScopedFs({root}:{}{}{})", flag(*read, "r"), flag(*write, "w"), flag(*execute, "x"))
+            }
+            Self::Process { programs } => write!(f, "Process({})", programs.join(",")),
+        }
+    }
+}
+
+/// Whether a feature can do without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Need {
+    /// Denied: the feature is skipped.
+    Required,
+    /// Denied: what needs it is left out and the feature is degraded.
+    Optional,
+}
+
+/// A wish, with the reason shown to whoever decides.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct CapabilityRequest {
+    /// What is asked for.
+    #[serde(flatten)]
+    pub capability: HostCapability,
+    /// Whether the feature can do without.
+    pub need: Need,
+    /// Why, in at most 512 bytes.
+    pub reason: String,
+}
+
+impl CapabilityRequest {
+    /// Without this the feature is skipped.
+    #[must_use]
+    pub fn required(capability: HostCapability, reason: impl Into<String>) -> Self {
+        Self { capability, need: Need::Required, reason: reason.into() }
+    }
+
+    /// Without this, contributions that need it are left out.
+    #[must_use]
+    pub fn optional(capability: HostCapability, reason: impl Into<String>) -> Self {
+        Self { capability, need: Need::Optional, reason: reason.into() }
+    }
+}
+
+/// What the policy gave one feature: a view for reports. It cannot be built or read back outside the host.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct CapabilityGrantSet {
+    granted: Vec<HostCapability>,
+    denied: Vec<DeniedCapability>,
+}
+
+/// A request that was refused.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct DeniedCapability {
+    /// What was asked for.
+    #[serde(flatten)]
+    pub capability: HostCapability,
+    /// Why not, and which setting decides.
+    pub reason: String,
+}
+
+impl CapabilityGrantSet {
+    pub(super) fn new(granted: Vec<HostCapability>, denied: Vec<DeniedCapability>) -> Self {
+        Self { granted, denied }
+    }
+
+    /// What was granted, in the order asked.
+    #[must_use]
+    pub fn granted(&self) -> &[HostCapability] {
+        &self.granted
+    }
+
+    /// What was refused, in the order asked.
+    #[must_use]
+    pub fn denied(&self) -> &[DeniedCapability] {
+        &self.denied
+    }
+
+    /// Whether some grant includes all of `asked`.
+    #[must_use]
+    pub fn allows(&self, asked: &HostCapability) -> bool {
+        self.granted.iter().any(|g| g.covers(asked))
+    }
+}

@@ -1,0 +1,227 @@
+//! What a feature sees while it installs: registrars into its private stage, and handles for what it was granted.
+
+use super::capability::{CapabilityGrantSet, HostCapability};
+use super::diagnostic::FeatureInstallError;
+use super::id::FeatureId;
+use super::stage::Stage;
+use super::tool::{Keyed, ToolContribution, ToolKey};
+use authority::{Spawner, Workspace};
+use llm_worker::{Tool, ToolContext, ToolResult};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// One feature's install, from call to return. It reaches no pod, no journal and no other feature.
+pub struct FeatureInstallContext<'a> {
+    stage: &'a mut Stage,
+    services: &'a HostServices,
+}
+
+/// Whether a contribution will be there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Staging {
+    /// It will, if the whole feature is.
+    Staged,
+    /// The plan left it out, because an optional capability was denied.
+    Skipped,
+}
+
+/// One call into the host during an install, as a [`RegistrarProbe`] sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct RegistrarCall<'a> {
+    /// Whose install.
+    pub feature: &'a FeatureId,
+    /// Its number in this install, from 1.
+    pub number: usize,
+    /// Which registrar.
+    pub registrar: &'static str,
+    /// What it is about: a tool, an instruction, a root.
+    pub name: &'a str,
+}
+
+/// Called before each call into the host takes effect; what it answers, panics or waits stands for the call. For
+/// tests of features: a failure at every point of an install.
+pub type RegistrarProbe = Arc<dyn Fn(RegistrarCall<'_>) -> Result<(), FeatureInstallError> + Send + Sync>;
+
+impl<'a> FeatureInstallContext<'a> {
+    pub(super) fn new(stage: &'a mut Stage, services: &'a HostServices) -> Self {
+        Self { stage, services }
+    }
+
+    /// Whose install this is.
+    #[must_use]
+    pub fn feature_id(&self) -> &FeatureId {
+        &self.stage.feature
+    }
+
+    /// What was granted and denied.
+    #[must_use]
+    pub fn grants(&self) -> &CapabilityGrantSet {
+        &self.stage.grants
+    }
+
+    /// Stages tools.
+    pub fn tools(&mut self) -> ToolRegistrar<'_> {
+        ToolRegistrar { stage: self.stage }
+    }
+
+    /// Words a declared instruction anew.
+    pub fn instructions(&mut self) -> InstructionRegistrar<'_> {
+        InstructionRegistrar { stage: self.stage }
+    }
+
+    /// Hands out what was granted.
+    pub fn services(&mut self) -> FeatureServiceProvider<'_> {
+        FeatureServiceProvider { stage: self.stage, services: self.services }
+    }
+
+    /// Takes notes for the report.
+    pub fn diagnostics(&mut self) -> FeatureDiagnosticSink<'_> {
+        FeatureDiagnosticSink { stage: self.stage }
+    }
+}
+
+/// Stages tools; see [`FeatureInstallContext::tools`].
+pub struct ToolRegistrar<'a> {
+    stage: &'a mut Stage,
+}
+
+impl ToolRegistrar<'_> {
+    /// Stages a typed tool: an async method of the feature's live part.
+    ///
+    /// # Errors
+    /// Not declared, staged twice, or not the key that was declared.
+    pub fn implement<S, A, F, R>(
+        &mut self,
+        key: &ToolKey<A>,
+        live: &Arc<S>,
+        method: F,
+    ) -> Result<Staging, FeatureInstallError>
+    where
+        S: Send + Sync + 'static,
+        A: DeserializeOwned + Serialize + JsonSchema + Send + 'static,
+        F: Fn(Arc<S>, A, ToolContext) -> R + Copy + Send + Sync + 'static,
+        R: Future<Output = ToolResult> + Send + 'static,
+    {
+        let tool = Keyed::new(key, live, method);
+        let definition = tool.definition().clone();
+        let needs = key.needed().to_vec();
+        let feature = self.stage.feature.clone();
+        self.stage.call("tools", key.name(), |stage| {
+            stage.tool(&definition, || ToolContribution::new(feature, Arc::new(tool), needs))
+        })
+    }
+
+    /// Stages a tool with a foreign schema.
+    ///
+    /// # Errors
+    /// Not declared, staged twice, or not what was declared.
+    pub fn register(&mut self, tool: ToolContribution) -> Result<Staging, FeatureInstallError> {
+        let (name, definition) = (tool.name.clone(), tool.definition.clone());
+        self.stage.call("tools", &name, |stage| stage.tool(&definition, || tool))
+    }
+}
+
+/// Words declared instructions anew; see [`FeatureInstallContext::instructions`].
+pub struct InstructionRegistrar<'a> {
+    stage: &'a mut Stage,
+}
+
+impl InstructionRegistrar<'_> {
+    /// Replaces the text of a declared instruction, for words that depend on what was granted. An instruction
+    /// that is never set keeps its declared text.
+    ///
+    /// # Errors
+    /// Not declared, or out of the bounds of a declared text.
+    pub fn set(&mut self, name: &str, text: impl Into<String>) -> Result<(), FeatureInstallError> {
+        let text = text.into();
+        self.stage.call("instructions", name, |stage| stage.instruction(name, text))
+    }
+}
+
+/// Hands out what was granted; see [`FeatureInstallContext::services`].
+pub struct FeatureServiceProvider<'a> {
+    stage: &'a mut Stage,
+    services: &'a HostServices,
+}
+
+impl FeatureServiceProvider<'_> {
+    /// A directory handle, attenuated to the grant, under a door of its own.
+    ///
+    /// # Errors
+    /// `Denied` without a grant for reading `root`; `Unavailable` when the host has no such root.
+    pub fn fs(&mut self, root: &str) -> Result<Workspace, FeatureInstallError> {
+        let services = self.services;
+        self.stage.call("services.fs", root, |stage| {
+            let wish =
+                |write| HostCapability::ScopedFs { root: root.to_owned().into(), read: true, write, execute: false };
+            let (feature, asked) = (stage.feature.clone(), wish(false).to_string());
+            if !stage.grants.allows(&wish(false)) {
+                return Err(FeatureInstallError::Denied { feature, asked });
+            }
+            let whole = services.roots.get(root).ok_or(FeatureInstallError::Unavailable { feature, asked })?;
+            Ok(if stage.grants.allows(&wish(true)) { whole.derive() } else { whole.read_only() })
+        })
+    }
+
+    /// The host's way to start confined children: any program.
+    ///
+    /// # Errors
+    /// `Denied` without a grant for every program (a spawner cannot be narrowed to some in this build);
+    /// `Unavailable` when the host starts no children.
+    pub fn process(&mut self) -> Result<Spawner, FeatureInstallError> {
+        let services = self.services;
+        self.stage.call("services.process", "*", |stage| {
+            let (feature, asked) = (stage.feature.clone(), HostCapability::ANY_PROGRAM.to_string());
+            if !stage.grants.allows(&HostCapability::ANY_PROGRAM) {
+                return Err(FeatureInstallError::Denied { feature, asked });
+            }
+            services.spawner.as_ref().map(Spawner::derive).ok_or(FeatureInstallError::Unavailable { feature, asked })
+        })
+    }
+}
+
+/// Takes notes for the report; see [`FeatureInstallContext::diagnostics`].
+pub struct FeatureDiagnosticSink<'a> {
+    stage: &'a mut Stage,
+}
+
+impl FeatureDiagnosticSink<'_> {
+    /// Keeps a note in this feature's report, cut at 512 bytes. Dropped with the feature when its install fails.
+    ///
+    /// # Errors
+    /// `Exhausted` after [`super::MAX_NOTES`].
+    pub fn note(&mut self, text: &str) -> Result<(), FeatureInstallError> {
+        self.stage.call("diagnostics", "", |stage| stage.note(text))
+    }
+}
+
+/// The handles a host can give out. Holding one of these is holding all of them: only the composition root does.
+#[derive(Clone)]
+#[must_use]
+pub struct HostServices {
+    roots: BTreeMap<Cow<'static, str>, Workspace>,
+    spawner: Option<Spawner>,
+}
+
+impl HostServices {
+    /// No handles.
+    pub fn none() -> Self {
+        Self { roots: BTreeMap::new(), spawner: None }
+    }
+
+    /// Offers directories under a name that `ScopedFs` grants use.
+    pub fn root(mut self, name: impl Into<Cow<'static, str>>, workspace: Workspace) -> Self {
+        self.roots.insert(name.into(), workspace);
+        self
+    }
+
+    /// Offers to start children.
+    pub fn spawner(mut self, spawner: Spawner) -> Self {
+        self.spawner = Some(spawner);
+        self
+    }
+}

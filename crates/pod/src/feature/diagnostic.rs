@@ -1,0 +1,150 @@
+//! What can go wrong between a descriptor and a live feature: one code per cause, both sides named.
+
+use super::id::FeatureId;
+use llm_worker::ErrorKind;
+use serde::{Deserialize, Serialize};
+
+/// Most notes one feature may leave while it installs.
+pub const MAX_NOTES: usize = 32;
+/// Longest message of a diagnostic, in bytes.
+pub(super) const MAX_MESSAGE: usize = 512;
+
+/// The cause of a diagnostic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DiagnosticCode {
+    /// `descriptor()` panicked.
+    DescriptorPanicked,
+    /// `descriptor()` did not return in time.
+    DescriptorTimedOut,
+    /// The descriptor is out of bounds or contradicts itself.
+    InvalidDescriptor,
+    /// Two modules claim one id; both are skipped.
+    DuplicateId,
+    /// No adapter for the runtime kind in this build.
+    NoAdapter,
+    /// A tool name that another feature has.
+    ToolNameTaken,
+    /// A tool name that belongs to a built-in, installed or not.
+    ToolNameReserved,
+    /// A capability the feature cannot do without was refused.
+    RequiredCapabilityDenied,
+    /// A capability the feature can do without was refused.
+    OptionalCapabilityDenied,
+    /// More features than a pod takes.
+    TooManyFeatures,
+    /// Configuration requires a feature that will not be there.
+    RequiredFeatureUnmet,
+    /// `install()` answered with an error, or a registrar refused a call.
+    InstallFailed,
+    /// `install()` panicked.
+    InstallPanicked,
+    /// `install()` did not return in time; its thread is written off.
+    InstallTimedOut,
+    /// A planned contribution was not staged.
+    PlannedNotStaged,
+    /// Too many earlier callbacks hang; this one was not called.
+    TooManyStuck,
+    /// The feature's own words.
+    Note,
+}
+
+/// One thing to know about a plan or an installation.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct FeatureDiagnostic {
+    /// The cause.
+    pub code: DiagnosticCode,
+    /// Which feature, when its id is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub feature_id: Option<FeatureId>,
+    /// What failed, with both sides named; at most 512 bytes.
+    pub message: String,
+}
+
+impl FeatureDiagnostic {
+    pub(super) fn new(code: DiagnosticCode, feature: &FeatureId, message: impl AsRef<str>) -> Self {
+        let message = super::text::shown(message.as_ref(), MAX_MESSAGE);
+        Self { code, feature_id: Some(feature.clone()), message }
+    }
+
+    pub(super) fn general(code: DiagnosticCode, message: impl AsRef<str>) -> Self {
+        Self { code, feature_id: None, message: super::text::shown(message.as_ref(), MAX_MESSAGE) }
+    }
+}
+
+/// Why an install went wrong. A registrar's refusal stands even where the feature ignores it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FeatureInstallError {
+    /// Staged something the descriptor does not declare.
+    #[error("{kind} `{name}` was staged by {feature} but is not declared; add it to the descriptor")]
+    NotDeclared {
+        /// `tool` or `instruction`.
+        kind: &'static str,
+        /// Its name.
+        name: String,
+        /// Who staged it.
+        feature: FeatureId,
+    },
+    /// Staged one contribution twice.
+    #[error("{kind} `{name}` was staged twice by {feature}")]
+    StagedTwice {
+        /// `tool` or `instruction`.
+        kind: &'static str,
+        /// Its name.
+        name: String,
+        /// Who staged it.
+        feature: FeatureId,
+    },
+    /// Staged something else than was declared under this name.
+    #[error("{kind} `{name}` of {feature} differs from its declaration in {what}")]
+    Differs {
+        /// `tool` or `instruction`.
+        kind: &'static str,
+        /// Its name.
+        name: String,
+        /// Who staged it.
+        feature: FeatureId,
+        /// The first difference.
+        what: &'static str,
+    },
+    /// Asked for more than was granted.
+    #[error("{feature} was not granted {asked}")]
+    Denied {
+        /// Who asked.
+        feature: FeatureId,
+        /// For what.
+        asked: String,
+    },
+    /// Granted, but this host has nothing of the kind.
+    #[error("{feature} was granted {asked}, but this host does not offer it")]
+    Unavailable {
+        /// Who asked.
+        feature: FeatureId,
+        /// For what.
+        asked: String,
+    },
+    /// A bound was passed.
+    #[error("{0}")]
+    Exhausted(String),
+    /// The feature's own reason.
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl FeatureInstallError {
+    /// The feature's own reason.
+    pub fn failed(reason: impl Into<String>) -> Self {
+        Self::Failed(reason.into())
+    }
+
+    /// What the caller does next.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::NotDeclared { .. } | Self::StagedTwice { .. } | Self::Differs { .. } => ErrorKind::Bug,
+            Self::Denied { .. } => ErrorKind::Denied,
+            Self::Unavailable { .. } | Self::Failed(_) => ErrorKind::Unavailable,
+            Self::Exhausted(_) => ErrorKind::Exhausted,
+        }
+    }
+}

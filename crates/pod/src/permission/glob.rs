@@ -1,0 +1,45 @@
+//! Path globs of rules. A refusal must not be dodged by another way to write a path, and an allowance must not be
+//! won by one: so they match differently.
+
+use super::place::Target;
+use super::rule::RuleDecision;
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use std::path::Path;
+
+/// Longest glob, in bytes.
+const MAX_GLOB: usize = 1_024;
+
+/// A compiled glob.
+#[derive(Clone, Debug)]
+pub(super) struct PathGlob(GlobSet);
+
+impl PathGlob {
+    pub(super) fn new(text: &str) -> Result<Self, String> {
+        if text.is_empty() || text.len() > MAX_GLOB {
+            return Err(format!("`path` has {} bytes; expected 1 to {MAX_GLOB}", text.len()));
+        }
+        if text.split('/').any(|part| part == ".." || part == ".") || text.ends_with('/') || text.starts_with('~') {
+            return Err(format!(
+                "`path` = `{}` never matches: write it without `.`, `..`, `~` and a `/` at the end",
+                text.escape_debug()
+            ));
+        }
+        let glob = |text: &str| GlobBuilder::new(text).literal_separator(true).backslash_escape(true).build();
+        let mut set = GlobSetBuilder::new();
+        set.add(glob(text).map_err(|e| format!("`path`: {e}"))?);
+        if let Some(directory) = text.strip_suffix("/**").filter(|d| !d.is_empty()) {
+            set.add(glob(directory).map_err(|e| format!("`path`: {e}"))?);
+        }
+        set.build().map(Self).map_err(|e| format!("`path`: {e}"))
+    }
+
+    /// An allowance matches where the path leads; a refusal or a question also how it was written.
+    pub(super) fn hits(&self, decision: RuleDecision, target: &Target) -> bool {
+        let Target::Path { resolved, written, .. } = target else { return false };
+        let any = |paths: &[std::path::PathBuf]| paths.iter().any(|p| self.0.is_match(p as &Path));
+        match decision {
+            RuleDecision::Allow => any(resolved),
+            RuleDecision::Ask | RuleDecision::Deny => any(resolved) || any(written),
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! One call, one decision, with the rule that made it.
+
+use super::place::{self, Target};
+use super::rule::{Layer, RuleDecision};
+use super::table::{self, Row, Unlock};
+use crate::feature::{FeatureId, HostReport, HostRule};
+use authority::{SandboxMode, Workspace};
+use llm_worker::ToolEffect;
+use llm_worker::tool::Touch;
+use serde::{Deserialize, Serialize};
+
+/// Where the built-in table is named in decisions.
+const BUILT_IN: &str = "default";
+
+/// The built-in table and the layers on top of it.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    layers: Vec<Layer>,
+}
+
+/// What is judged.
+#[derive(Clone, Copy, Debug)]
+pub struct CallFacts<'a> {
+    /// The tool's name.
+    pub tool: &'a str,
+    /// What repeating it does.
+    pub effect: ToolEffect,
+    /// What its arguments name.
+    pub touches: &'a [Touch],
+    /// Who contributed the tool.
+    pub feature: &'a FeatureId,
+}
+
+/// What is in force while it is judged. In this build nobody can be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Circumstances {
+    /// The sandbox mode.
+    pub mode: SandboxMode,
+    /// Whether this kernel enforces that mode.
+    pub enforced: bool,
+}
+
+/// Whether a call runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// It runs.
+    Allow,
+    /// It does not.
+    Deny,
+}
+
+/// A verdict, who made it and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decision {
+    /// Whether the call runs.
+    pub verdict: Verdict,
+    /// The row or rule that decided.
+    pub rule: RuleRef,
+    /// For model and person: what was refused, why, and what would allow it.
+    pub reason: String,
+}
+
+/// A rule and where it is written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RuleRef {
+    /// `default`, or the layer's file.
+    pub source: String,
+    /// What it says.
+    pub text: String,
+}
+
+impl Policy {
+    /// The built-in table, then `layers` from the outermost (the machine's file) to the innermost (flags).
+    #[must_use]
+    pub fn new(layers: Vec<Layer>) -> Self {
+        Self { layers }
+    }
+
+    /// Judges a call. It is as free as the least free thing it names.
+    #[must_use]
+    pub fn judge(&self, call: &CallFacts<'_>, workspace: &Workspace, now: Circumstances) -> Decision {
+        let targets = place::targets(call.effect, call.touches, workspace);
+        let answers = targets.iter().map(|target| self.answer(call, target, now));
+        let strictest = answers.reduce(|a, b| if b.decision > a.decision { b } else { a });
+        strictest.map_or_else(|| Answer::none().decide(call, now), |answer| answer.decide(call, now))
+    }
+
+    fn answer<'a>(&'a self, call: &CallFacts<'_>, target: &'a Target, now: Circumstances) -> Answer<'a> {
+        let row = table::row(target, now.mode == SandboxMode::ReadOnly);
+        let mut answer =
+            Answer { decision: row.decision(now.confined()), origin: Origin::Row(row), target: Some(target) };
+        for layer in &self.layers {
+            if answer.decision == RuleDecision::Deny {
+                break;
+            }
+            if let Some(rule) = layer.speaks(call.tool, target) {
+                let origin = Origin::Rule { source: &layer.source, text: rule.to_string() };
+                answer = Answer { decision: rule.decision, origin, target: Some(target) };
+            }
+        }
+        answer
+    }
+
+    /// Every row and rule in the order they apply, for reports.
+    #[must_use]
+    pub fn describe(&self, now: Circumstances) -> HostReport {
+        let row = |row: &&Row| HostRule {
+            source: BUILT_IN.into(),
+            text: format!("{}: {}", row.text, word(row.decision(now.confined()))),
+        };
+        let rules = table::ROWS.iter().map(row);
+        let layers = self.layers.iter().flat_map(|layer| {
+            layer.rules.iter().map(|(rule, _)| HostRule { source: layer.source.clone(), text: rule.to_string() })
+        });
+        HostReport { rules: rules.chain(layers).collect() }
+    }
+}
+
+impl Circumstances {
+    fn confined(self) -> bool {
+        match self.mode {
+            SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite => self.enforced,
+            SandboxMode::Off => false,
+        }
+    }
+}
+
+fn word(decision: RuleDecision) -> &'static str {
+    match decision {
+        RuleDecision::Allow => "allow",
+        RuleDecision::Ask => "ask",
+        RuleDecision::Deny => "deny",
+    }
+}
+
+/// What the table and the layers say of one target.
+struct Answer<'a> {
+    decision: RuleDecision,
+    origin: Origin<'a>,
+    target: Option<&'a Target>,
+}
+
+enum Origin<'a> {
+    Row(&'static Row),
+    Rule { source: &'a str, text: String },
+    Nobody,
+}
+
+impl Answer<'_> {
+    /// Nothing said anything: refused.
+    fn none() -> Self {
+        Self { decision: RuleDecision::Deny, origin: Origin::Nobody, target: None }
+    }
+
+    fn decide(self, call: &CallFacts<'_>, now: Circumstances) -> Decision {
+        let what = self.what(call);
+        let (source, text, unlock) = match self.origin {
+            Origin::Row(row) => (BUILT_IN.to_owned(), format!("{}: {}", row.text, word(self.decision)), row.unlock),
+            Origin::Rule { source, text } => (source.to_owned(), text, Unlock::Rule),
+            Origin::Nobody => (BUILT_IN.to_owned(), "what no rule answers: deny".to_owned(), Unlock::Rule),
+        };
+        let (verdict, reason) = match self.decision {
+            RuleDecision::Allow => (Verdict::Allow, format!("{what}: allowed by `{text}` ({source})")),
+            RuleDecision::Ask => {
+                let help = help(unlock, call, now, source == BUILT_IN);
+                let reason = format!(
+                    "{what} needs a person's consent (`{text}`, {source}), and nobody can be asked here. {help}"
+                );
+                (Verdict::Deny, reason)
+            }
+            RuleDecision::Deny => {
+                let help = help(unlock, call, now, source == BUILT_IN);
+                (Verdict::Deny, format!("{what} is refused (`{text}`, {source}). {help}"))
+            }
+        };
+        Decision { verdict, rule: RuleRef { source, text }, reason }
+    }
+
+    fn what(&self, call: &CallFacts<'_>) -> String {
+        match self.target {
+            Some(Target::Path { shown, .. }) => format!("{} {shown}", call.tool),
+            Some(Target::Lost { shown, why }) => format!("{} {shown} ({why})", call.tool),
+            Some(Target::Command | Target::Nothing) | None => call.tool.to_owned(),
+        }
+    }
+}
+
+/// The next step.
+fn help(unlock: Unlock, call: &CallFacts<'_>, now: Circumstances, built_in: bool) -> String {
+    match unlock {
+        Unlock::AddDir => "To allow it, start with --add-dir DIR.".into(),
+        Unlock::AddDirWritable => "To allow it, add that directory for writing.".into(),
+        Unlock::Writable => {
+            "To allow it, start without --read-only, in a project directory, with --sandbox workspace-write.".into()
+        }
+        Unlock::Path => "Name a path that exists or can be created.".into(),
+        Unlock::Rule if !built_in => "To allow it, change that rule.".into(),
+        Unlock::Rule => {
+            let tool = call.tool;
+            let rule = format!("[[permissions.rules]] tool = \"{tool}\" decision = \"allow\" in your configuration");
+            match now.mode {
+                SandboxMode::Off => format!("To allow it, use the sandbox (--sandbox workspace-write) or add {rule}."),
+                SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite if !now.enforced => {
+                    format!("This kernel cannot confine it (see yoi doctor). To allow it, add {rule}.")
+                }
+                SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite => format!("To allow it, add {rule}."),
+            }
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! Whether a call may run: judged each time, on where its paths lead, by a table and by rules on top of it.
+//!
+//! Layers go from the outermost (the built-in table) inwards (files, then flags). Inside a layer the last rule that
+//! matches speaks for it. A refusal by any layer stands; otherwise the innermost layer that spoke decides. What
+//! nothing answers is refused. `ask` needs a person: without one it is a refusal that says which setting allows it.
+//!
+//! A rule sees what a call *names*. `Grep` over a directory names the directory, not the files below; a shell
+//! command names no file at all. The sandbox, not the rules, bounds those.
+
+mod glob;
+mod judge;
+mod place;
+mod rule;
+mod table;
+
+pub use judge::{CallFacts, Circumstances, Decision, Policy, RuleRef, Verdict};
+pub use rule::{Layer, Rule, RuleDecision, RuleError};

@@ -1,0 +1,116 @@
+//! What a call names, after resolution: the thing that is judged.
+
+use authority::{Place, Workspace};
+use llm_worker::ToolEffect;
+use llm_worker::tool::Touch;
+use std::ffi::OsStr;
+use std::path::{Component, Path, PathBuf};
+
+/// One thing a call does.
+pub(super) enum Target {
+    /// Uses a path.
+    Path {
+        way: Way,
+        side: Side,
+        guarded: bool,
+        /// Where it leads: absolute, and relative to its root when inside.
+        resolved: Vec<PathBuf>,
+        /// How it was written, `.` and `..` taken away: absolute, and relative to the project when inside.
+        written: Vec<PathBuf>,
+        /// For people.
+        shown: String,
+    },
+    /// Names a path whose place cannot be found out.
+    Lost { shown: String, why: String },
+    /// Runs a shell command, or something that cannot be told from one.
+    Command,
+    /// Changes nothing and names nothing.
+    Nothing,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    Read,
+    Write,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    /// Below a directory of the workspace.
+    Inside,
+    /// Below a directory that was added for reading only, and it would be written.
+    ReadOnly,
+    Outside,
+}
+
+/// Everything one call does. A call with effects that names none of them is judged like a command.
+pub(super) fn targets(effect: ToolEffect, touches: &[Touch], workspace: &Workspace) -> Vec<Target> {
+    let mut targets: Vec<_> = touches.iter().map(|touch| target(touch, workspace)).collect();
+    let explained = touches.iter().any(|t| matches!(t, Touch::Write(_) | Touch::Shell(_)));
+    match effect {
+        ToolEffect::ReadOnly if targets.is_empty() => targets.push(Target::Nothing),
+        ToolEffect::ReadOnly => {}
+        ToolEffect::Idempotent | ToolEffect::Effectful if explained => {}
+        ToolEffect::Idempotent | ToolEffect::Effectful => targets.push(Target::Command),
+    }
+    targets
+}
+
+fn target(touch: &Touch, workspace: &Workspace) -> Target {
+    match touch {
+        Touch::Read(path) => path_target(Way::Read, path, workspace),
+        Touch::Write(path) => path_target(Way::Write, path, workspace),
+        Touch::Shell(_) => Target::Command,
+    }
+}
+
+fn path_target(way: Way, path: &Path, workspace: &Workspace) -> Target {
+    let shown = workspace.show(path);
+    let place = match workspace.locate(path) {
+        Ok(place) => place,
+        Err(error) => return Target::Lost { shown, why: error.to_string() },
+    };
+    let absolute = plain(&workspace.cwd().join(path));
+    let inside = workspace.roots().find_map(|(root, _)| absolute.strip_prefix(root).ok().map(Path::to_owned));
+    let (side, resolved) = match place {
+        Place::Inside(at) => {
+            let side = match (way, at.access()) {
+                (Way::Write, authority::Access::Read) => Side::ReadOnly,
+                (Way::Write, authority::Access::ReadWrite) | (Way::Read, _) => Side::Inside,
+            };
+            (side, vec![at.path().to_owned(), at.relative().to_owned()])
+        }
+        Place::Outside(at) => (Side::Outside, vec![at]),
+    };
+    // Absolute paths of both kinds would take the directories above a root into account; the guard is about names
+    // below it.
+    let relative = resolved.iter().chain(&inside).filter(|p| p.is_relative());
+    let guarded = relative.fold(false, |found, p| found || names_guarded(p));
+    let written = inside.into_iter().chain([absolute]).collect();
+    Target::Path { way, side, guarded, resolved, written, shown }
+}
+
+/// `.` and `..` taken away by the letter, without asking the disk.
+fn plain(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                out.pop();
+            }
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => out.push(part),
+        }
+    }
+    out
+}
+
+/// Names that configure other programs or hold secrets, in any case: some file systems do not tell cases apart.
+fn names_guarded(path: &Path) -> bool {
+    path.components().any(|part| guarded_name(part.as_os_str()))
+}
+
+fn guarded_name(name: &OsStr) -> bool {
+    let name = name.to_string_lossy().to_ascii_lowercase();
+    name == ".git" || name == "yoi.toml" || name.starts_with(".env")
+}

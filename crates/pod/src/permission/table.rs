@@ -1,0 +1,99 @@
+//! The default policy, as data.
+
+use super::place::{Side, Target, Way};
+use super::rule::RuleDecision::{self, Allow, Ask, Deny};
+
+/// One line of the default policy.
+pub(super) struct Row {
+    /// What it is about.
+    pub(super) text: &'static str,
+    /// With the sandbox in force.
+    pub(super) confined: RuleDecision,
+    /// Without.
+    pub(super) otherwise: RuleDecision,
+    /// What a person does to allow it.
+    pub(super) unlock: Unlock,
+}
+
+/// How a person allows what a row refuses.
+#[derive(Clone, Copy)]
+pub(super) enum Unlock {
+    /// Add the directory.
+    AddDir,
+    /// Add it for writing.
+    AddDirWritable,
+    /// Write an allow rule for this tool.
+    Rule,
+    /// Leave read-only mode.
+    Writable,
+    /// Repair the path.
+    Path,
+}
+
+const READ_INSIDE: Row =
+    Row { text: "reading inside the project", confined: Allow, otherwise: Allow, unlock: Unlock::Rule };
+const READ_OUTSIDE: Row =
+    Row { text: "reading outside the project", confined: Ask, otherwise: Ask, unlock: Unlock::AddDir };
+const WRITE_INSIDE: Row =
+    Row { text: "writing inside the project", confined: Allow, otherwise: Ask, unlock: Unlock::Rule };
+const WRITE_GUARDED: Row =
+    Row { text: "writing .git/**, .env* or yoi.toml", confined: Ask, otherwise: Ask, unlock: Unlock::Rule };
+const WRITE_READ_ONLY: Row = Row {
+    text: "writing to a directory added for reading",
+    confined: Deny,
+    otherwise: Deny,
+    unlock: Unlock::AddDirWritable,
+};
+const WRITE_OUTSIDE: Row =
+    Row { text: "writing outside the project", confined: Deny, otherwise: Deny, unlock: Unlock::AddDir };
+const WRITE_IN_READ_ONLY_MODE: Row =
+    Row { text: "writing in read-only mode", confined: Deny, otherwise: Deny, unlock: Unlock::Writable };
+const COMMAND: Row = Row {
+    text: "running commands, and effects a tool does not name",
+    confined: Allow,
+    otherwise: Ask,
+    unlock: Unlock::Rule,
+};
+const NOTHING: Row = Row {
+    text: "reading nothing but the session's own records",
+    confined: Allow,
+    otherwise: Allow,
+    unlock: Unlock::Rule,
+};
+const LOST: Row = Row { text: "a path that cannot be resolved", confined: Deny, otherwise: Deny, unlock: Unlock::Path };
+
+/// Every row, in the order a report shows them.
+pub(super) const ROWS: [&Row; 10] = [
+    &READ_INSIDE,
+    &READ_OUTSIDE,
+    &WRITE_INSIDE,
+    &WRITE_GUARDED,
+    &WRITE_READ_ONLY,
+    &WRITE_OUTSIDE,
+    &WRITE_IN_READ_ONLY_MODE,
+    &COMMAND,
+    &NOTHING,
+    &LOST,
+];
+
+/// The row that answers for a target.
+pub(super) fn row(target: &Target, read_only: bool) -> &'static Row {
+    match target {
+        Target::Path { way: Way::Read, side: Side::Inside | Side::ReadOnly, .. } => &READ_INSIDE,
+        Target::Path { way: Way::Read, side: Side::Outside, .. } => &READ_OUTSIDE,
+        Target::Path { way: Way::Write, side: Side::Outside, .. } => &WRITE_OUTSIDE,
+        Target::Path { way: Way::Write, .. } if read_only => &WRITE_IN_READ_ONLY_MODE,
+        Target::Path { way: Way::Write, side: Side::ReadOnly, .. } => &WRITE_READ_ONLY,
+        Target::Path { way: Way::Write, side: Side::Inside, guarded: true, .. } => &WRITE_GUARDED,
+        Target::Path { way: Way::Write, side: Side::Inside, guarded: false, .. } => &WRITE_INSIDE,
+        Target::Command => &COMMAND,
+        Target::Nothing => &NOTHING,
+        Target::Lost { .. } => &LOST,
+    }
+}
+
+impl Row {
+    pub(super) fn decision(&self, confined: bool) -> RuleDecision {
+        if confined { self.confined } else { self.otherwise }
+    }
+}
