@@ -1,0 +1,110 @@
+//! Documents: the paths, links and modules they name must exist, or they describe another tree.
+
+use std::path::Path;
+
+use crate::finding::Finding;
+use crate::source::{self, Source, Text};
+
+/// First parts of a path that is meant to be in this repository.
+const ROOTED: [&str; 5] = ["crates", "docs", "work-items", ".ci", ".github"];
+/// Files of the top level that documents call by name.
+const TOP_FILES: [&str; 5] = ["tickets.sh", "flake.nix", "clippy.toml", "rustfmt.toml", "README.md"];
+
+/// `docs/**/*.md` and `README.md`. What follows `Not yet` headings is judged too: a document names what is.
+pub fn check(root: &Path) -> Vec<Finding> {
+    let (documents, mut bad) = source::texts(root, "docs", |p| p.ends_with(".md"));
+    let (readme, more) = source::texts(root, "", |p| p == "README.md");
+    bad.extend(more);
+    let (sources, more) = source::sources(root);
+    bad.extend(more);
+    for doc in documents.iter().chain(&readme) {
+        for (line, kind) in named(doc) {
+            let missing = match &kind {
+                Named::Code(code) => missing_path(root, code).or_else(|| missing_module(&sources, code)),
+                Named::Link(link) => missing_link(root, doc, link),
+            };
+            bad.extend(missing.map(|what| Finding::new(&doc.path, line, what)));
+        }
+    }
+    bad
+}
+
+enum Named {
+    Code(String),
+    Link(String),
+}
+
+/// Inline code and link targets outside fenced blocks.
+fn named(doc: &Text) -> Vec<(usize, Named)> {
+    let (mut fenced, mut found) = (false, Vec::new());
+    for (number, line) in doc.text.lines().enumerate() {
+        if line.trim_start().starts_with("```") {
+            fenced = !fenced;
+        } else if !fenced {
+            let code = line.split('`').skip(1).step_by(2);
+            found.extend(code.map(|c| (number + 1, Named::Code(c.to_owned()))));
+            let links = line.split("](").skip(1).filter_map(|l| l.split(')').next());
+            found.extend(links.map(|l| (number + 1, Named::Link(l.to_owned()))));
+        }
+    }
+    found
+}
+
+fn missing_path(root: &Path, code: &str) -> Option<String> {
+    let path = code.split([' ', '#', ':']).next().unwrap_or_default().trim_start_matches("./");
+    let first = path.split('/').next().unwrap_or_default();
+    let meant = (path.contains('/') && ROOTED.contains(&first)) || TOP_FILES.contains(&path);
+    if !meant || path.contains(['<', '*', '…', '$']) {
+        return None;
+    }
+    let gone = expand(path).into_iter().find(|p| !root.join(p).exists())?;
+    Some(format!("`{gone}` does not exist"))
+}
+
+/// `a/{b,c}` names two paths.
+fn expand(path: &str) -> Vec<String> {
+    let parted = path.split_once('{').and_then(|(head, rest)| Some((head, rest.split_once('}')?)));
+    match parted {
+        Some((head, (choices, tail))) => choices.split(',').map(|c| format!("{head}{}{tail}", c.trim())).collect(),
+        None => vec![path.to_owned()],
+    }
+}
+
+fn missing_link(root: &Path, doc: &Text, link: &str) -> Option<String> {
+    let path = link.split('#').next().unwrap_or_default();
+    if path.is_empty() || path.contains("://") || path.starts_with("mailto:") {
+        return None;
+    }
+    let folder = Path::new(&doc.path).parent().unwrap_or(Path::new(""));
+    (!root.join(folder).join(path).exists()).then(|| format!("the link `{link}` leads nowhere"))
+}
+
+/// `pod::feature::plan` must be modules, `pod::feature::InstallPlan` a name within them.
+fn missing_module(sources: &[Source], code: &str) -> Option<String> {
+    let path = code.trim_end_matches("()");
+    let (first, rest) = path.split_once("::")?;
+    let is_name = |p: &str| !p.is_empty() && p.bytes().all(source::is_ident);
+    if !path.split("::").all(is_name) {
+        return None;
+    }
+    let folder = format!("crates/{}/src", first.replace('_', "-"));
+    let within = |s: &&Source| s.path.starts_with(&folder);
+    if !sources.iter().any(|s| within(&s)) {
+        return None;
+    }
+    let mut here = folder.clone();
+    for name in rest.split("::") {
+        let next = format!("{here}/{name}");
+        let is_module =
+            sources.iter().any(|s| s.path == format!("{next}.rs") || s.path.starts_with(&format!("{next}/")));
+        if is_module {
+            here = next;
+            continue;
+        }
+        let inside = |s: &&Source| s.path.starts_with(&here);
+        if !sources.iter().filter(within).filter(inside).any(|s| source::words(&s.code, name).next().is_some()) {
+            return Some(format!("`{code}`: there is no `{name}` in {here}"));
+        }
+    }
+    None
+}

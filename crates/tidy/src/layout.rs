@@ -1,0 +1,38 @@
+//! What may stand at the top of the repository.
+
+use std::path::Path;
+
+use crate::finding::Finding;
+
+const TOP: [&str; 12] = [
+    "Cargo.lock",
+    "Cargo.toml",
+    "LICENSE-APACHE",
+    "LICENSE-MIT",
+    "README.md",
+    "clippy.toml",
+    "crates",
+    "docs",
+    "flake.nix",
+    "rustfmt.toml",
+    "tickets.sh",
+    "work-items",
+];
+/// Made by tools and ignored by version control.
+const MADE: [&str; 3] = ["target", "flake.lock", "result"];
+
+pub fn top_level(root: &Path) -> Vec<Finding> {
+    let entries = match std::fs::read_dir(root) {
+        Ok(entries) => entries,
+        Err(e) => return vec![Finding::unreadable(root, e)],
+    };
+    let mut names: Vec<String> = entries.flatten().map(|e| e.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    let known = |n: &str| n.starts_with('.') || TOP.contains(&n) || MADE.contains(&n);
+    let stray = names.iter().filter(|n| !known(n));
+    let mut bad: Vec<Finding> =
+        stray.map(|n| Finding::new(n, 0, "does not belong to the top level; see docs/ARCHITECTURE.md")).collect();
+    let absent = TOP.iter().filter(|t| !names.iter().any(|n| n == *t));
+    bad.extend(absent.map(|t| Finding::new(*t, 0, "is missing from the top level")));
+    bad
+}

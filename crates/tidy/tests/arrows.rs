@@ -1,0 +1,113 @@
+//! The arrow table: which crate of ours may depend on which, and what would show that it knows too much.
+//!
+//! A new arrow fails the build until this table, and so a reader, agrees.
+
+#![allow(clippy::unwrap_used, reason = "tests: a scratch directory that fails is a failed test")]
+
+use std::path::Path;
+
+use tidy::arrows::{Row, check};
+
+#[rustfmt::skip]
+const ARROWS: &[Row] = &[
+    // handles that are authority; knows no pods, tools, models
+    Row { name: "authority",     ours: &[],                                                     never: &["clap", "hyper", "serde_json", "toml"] },
+    // appends framed records; knows not what a record means
+    Row { name: "session-store", ours: &[],                                                     never: &["clap", "hyper", "schemars", "toml"] },
+    // one turn over committed history; no files, processes, sockets, clocks, pods
+    Row { name: "llm-worker",    ours: &[],                                                     never: &["cap-std", "clap", "hyper", "landlock", "rustix", "toml", "uuid"] },
+    // one vendor's bytes to model events and back; no history policy, no meaning of tools
+    Row { name: "provider",      ours: &["authority", "llm-worker"],                            never: &["cap-std", "clap", "ignore", "landlock", "toml"] },
+    // tools a second host would reuse; no pods, features, policy, configuration
+    Row { name: "tools",         ours: &["authority", "llm-worker"],                            never: &["cap-std", "clap", "hyper", "landlock", "rustix", "toml"] },
+    // the named process; no concrete tools, vendors, terminals, argv
+    Row { name: "pod",           ours: &["authority", "llm-worker", "session-store"],           never: &["clap", "crossterm", "grep-searcher", "hyper", "ratatui", "rustls", "toml"] },
+    // the built-in features, through the public door; no sockets, store files, pod internals
+    Row { name: "builtins",      ours: &["authority", "llm-worker", "pod", "tools"],            never: &["cap-std", "clap", "hyper", "landlock", "rustix"] },
+    // the binary: the composition root
+    Row { name: "yoi",           ours: &["authority", "builtins", "llm-worker", "pod", "provider", "session-store", "tools"], never: &[] },
+    // scripted model, failing store, wait points: for authors of features
+    Row { name: "testkit",       ours: &["authority", "llm-worker", "pod", "session-store"],    never: &["clap", "hyper"] },
+    // the budget table
+    Row { name: "bench",         ours: &["authority", "builtins", "llm-worker", "pod", "provider", "session-store", "testkit", "tools", "yoi"], never: &[] },
+    // this crate: reads the others as text
+    Row { name: "tidy",          ours: &[],                                                     never: &[] },
+];
+
+#[test]
+fn every_arrow_is_in_the_table() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let bad: Vec<String> = check(&root, ARROWS).iter().map(ToString::to_string).collect();
+    assert!(bad.is_empty(), "\n{}\n", bad.join("\n"));
+}
+
+/// The one that matters most: a host that imports its features grows with each of them.
+#[test]
+fn the_pod_does_not_know_its_features() {
+    let pod = ARROWS.iter().find(|row| row.name == "pod").unwrap();
+    assert!(!pod.ours.contains(&"builtins") && !pod.ours.contains(&"tools") && !pod.ours.contains(&"provider"));
+}
+
+#[test]
+fn the_table_has_no_cycle() {
+    let mut left: Vec<&Row> = ARROWS.iter().collect();
+    while !left.is_empty() {
+        let before = left.len();
+        let names: Vec<&str> = left.iter().map(|row| row.name).collect();
+        left.retain(|row| row.ours.iter().any(|name| names.contains(name)));
+        assert!(left.len() < before, "a cycle among {names:?}");
+    }
+}
+
+mod seen_to_fail {
+    use super::*;
+
+    const TABLE: &[Row] = &[
+        Row { name: "low", ours: &[], never: &["hyper"] },
+        Row { name: "high", ours: &["low"], never: &[] },
+        Row { name: "testkit", ours: &["high"], never: &[] },
+    ];
+
+    fn found(low: &str, more: &[(&str, &str)]) -> String {
+        let dir = tempfile::tempdir().unwrap();
+        let mut manifests = vec![("low", low), ("high", "[dependencies]\nlow = { path = \"../low\" }")];
+        manifests.push(("testkit", "[dependencies]\nhigh.workspace = true"));
+        manifests.extend(more);
+        for (name, rest) in manifests {
+            let crate_dir = dir.path().join("crates").join(name);
+            std::fs::create_dir_all(&crate_dir).unwrap();
+            let text = format!("[package]\nname = \"{name}\"\n[lints]\nworkspace = true\n{rest}\n");
+            std::fs::write(crate_dir.join("Cargo.toml"), text).unwrap();
+        }
+        check(dir.path(), TABLE).iter().map(|f| format!("{f}\n")).collect()
+    }
+
+    #[test]
+    fn each_wrong_manifest() {
+        assert_eq!(found("[dependencies]\nserde = \"1\"\n[dev-dependencies]\ntestkit.workspace = true", &[]), "");
+        for (low, wanted) in [
+            ("[dependencies]\nhigh.workspace = true", "`low` must not depend on `high`"),
+            ("[build-dependencies]\nhigh.workspace = true", "`low` must not depend on `high`"),
+            ("[dev-dependencies]\nhigh.workspace = true", "`low` must not depend on `high`"),
+            ("[target.'cfg(unix)'.dependencies]\nhigh.workspace = true", "`low` must not depend on `high`"),
+            ("[dependencies]\nx = { package = \"high\", path = \"../high\" }", "`low` must not depend on `high`"),
+            ("[dependencies]\ntestkit.workspace = true", "`low` must not depend on `testkit`"),
+            ("[dependencies]\nhyper.workspace = true", "`low` must not know what `hyper` is for"),
+            ("[dependencies", "is no TOML"),
+        ] {
+            let bad = found(low, &[]);
+            assert!(bad.contains(wanted), "{low:?} gave {bad:?}");
+        }
+        assert!(found("", &[("extra", "")]).contains("`extra` has no row"));
+    }
+
+    #[test]
+    fn a_row_without_a_crate_and_a_crate_without_lints() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(dir.path().join("crates/low")).unwrap();
+        std::fs::write(dir.path().join("crates/low/Cargo.toml"), "[package]\nname = \"low\"\n").unwrap();
+        let bad: String = check(dir.path(), TABLE).iter().map(|f| format!("{f}\n")).collect();
+        assert!(bad.contains("needs `[lints] workspace = true`"), "{bad}");
+        assert!(bad.contains("has `high`, the workspace has not"), "{bad}");
+    }
+}
