@@ -1,0 +1,144 @@
+//! Endpoints known without configuration, as data. A provider named in the configuration stands beside these.
+
+use crate::openai_chat::Flavour;
+
+/// One known provider.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Provider {
+    /// What stands before the `/` of a model's name.
+    pub name: &'static str,
+    /// For lists and messages.
+    pub about: &'static str,
+    /// How to speak to it.
+    pub api: Api,
+    /// Where it is; a local one at the port it takes by itself.
+    pub base_url: &'static str,
+    /// How it is paid or unlocked.
+    pub key: KeyRule,
+    /// A model to use when none is named: present at the vendor, able to call tools. Local servers have none: ask
+    /// [`crate::openai_chat::list_models`].
+    pub default_model: Option<&'static str>,
+}
+
+/// How a provider is spoken to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Api {
+    /// Chat completions.
+    OpenAiChat(Flavour),
+    /// Not in this build yet; the text says what to use instead.
+    Absent(&'static str),
+}
+
+/// Whether a provider wants a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyRule {
+    /// In one of these variables, the first that is set.
+    Required(&'static [&'static str]),
+    /// A local server: none unless it was started with one.
+    None,
+}
+
+impl Provider {
+    /// Runs on this machine: what `yoi doctor` and `yoi models` may probe.
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        self.key == KeyRule::None
+    }
+
+    /// The variables that may hold its key, in order.
+    #[must_use]
+    pub fn key_variables(&self) -> &'static [&'static str] {
+        match self.key {
+            KeyRule::Required(names) => names,
+            KeyRule::None => &[],
+        }
+    }
+}
+
+const COMPATIBLE: Api = Api::OpenAiChat(Flavour::Compatible);
+
+/// All of them, in the order in which a key found in the environment chooses one.
+pub const PROVIDERS: [Provider; 8] = [
+    Provider {
+        name: "openai",
+        about: "OpenAI",
+        api: Api::OpenAiChat(Flavour::OpenAi),
+        base_url: "https://api.openai.com/v1",
+        key: KeyRule::Required(&["OPENAI_API_KEY"]),
+        default_model: Some("gpt-4.1"),
+    },
+    Provider {
+        name: "anthropic",
+        about: "Anthropic",
+        api: Api::Absent("anthropic is not in this build yet; openrouter/anthropic/… reaches its models"),
+        base_url: "https://api.anthropic.com/v1",
+        key: KeyRule::Required(&["ANTHROPIC_API_KEY"]),
+        default_model: None,
+    },
+    Provider {
+        name: "gemini",
+        about: "Google Gemini, at its OpenAI-compatible endpoint",
+        api: Api::OpenAiChat(Flavour::Gemini),
+        base_url: "https://generativelanguage.googleapis.com/v1beta/openai",
+        key: KeyRule::Required(&["GEMINI_API_KEY", "GOOGLE_API_KEY"]),
+        default_model: Some("gemini-2.5-flash"),
+    },
+    Provider {
+        name: "openrouter",
+        about: "OpenRouter",
+        api: COMPATIBLE,
+        base_url: "https://openrouter.ai/api/v1",
+        key: KeyRule::Required(&["OPENROUTER_API_KEY"]),
+        default_model: Some("openrouter/auto"),
+    },
+    local("ollama", "Ollama", "http://127.0.0.1:11434/v1"),
+    local("llamacpp", "llama.cpp's llama-server", "http://127.0.0.1:8080/v1"),
+    local("lmstudio", "LM Studio", "http://127.0.0.1:1234/v1"),
+    local("vllm", "vLLM", "http://127.0.0.1:8000/v1"),
+];
+
+const fn local(name: &'static str, about: &'static str, base_url: &'static str) -> Provider {
+    Provider { name, about, api: COMPATIBLE, base_url, key: KeyRule::None, default_model: None }
+}
+
+/// The provider of this name.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Provider> {
+    PROVIDERS.iter().find(|provider| provider.name == name)
+}
+
+/// A model's name, taken apart at its first `/`: `openrouter/vendor/model` is `vendor/model` at `openrouter`.
+/// `None` when there is no `/` or nothing on one side of it.
+#[must_use]
+pub fn split(model: &str) -> Option<(&str, &str)> {
+    model.split_once('/').filter(|(provider, name)| !provider.is_empty() && !name.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transport::BaseUrl;
+
+    #[test]
+    fn entries_are_usable() {
+        for provider in &PROVIDERS {
+            let url = BaseUrl::parse(provider.base_url).unwrap();
+            assert_eq!(url.is_tls(), !provider.is_local(), "{}", provider.name);
+            assert_eq!(find(provider.name), Some(provider), "names are unique");
+            assert!(!provider.name.contains('/'));
+            assert_eq!(
+                provider.default_model.is_some(),
+                !provider.is_local() && !matches!(provider.api, Api::Absent(_))
+            );
+        }
+        assert_eq!(find("nobody"), None);
+    }
+
+    #[test]
+    fn names_split_at_the_first_slash() {
+        assert_eq!(split("openrouter/a/b"), Some(("openrouter", "a/b")));
+        for bad in ["offline", "/x", "x/", ""] {
+            assert_eq!(split(bad), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! One failed attempt: what it was, whether trying again can help, and what the person does about it.
+
+use crate::openai_chat::VendorError;
+use llm_worker::{ErrorKind, ModelError};
+use std::time::Duration;
+
+/// What one attempt ended with. `message` names the URL.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) cause: Cause,
+    pub(crate) message: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// No connection, or the name does not resolve.
+    Connect,
+    /// A connection, but no trust, no TLS or no root certificates.
+    Tls,
+    /// Nothing came for too long.
+    Timeout,
+    /// The stream ended or broke before the answer was whole.
+    Cut,
+    /// The bytes are no answer.
+    Malformed,
+    /// The answer is over a bound.
+    TooLarge,
+    /// The address leads to something that is not this API, or to another address.
+    WrongPlace,
+    /// The endpoint reported an error.
+    Refused(Refused),
+    /// The grant does not reach the host, or was revoked.
+    Denied,
+    /// Nobody listens to the events any more.
+    Unheard,
+    /// A mistake in yoi.
+    Bug,
+}
+
+/// An error the endpoint reported, by status or in mid-stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Refused {
+    /// An HTTP status; `None` for an error in mid-stream that names none.
+    pub(crate) status: Option<u16>,
+    /// How long it asks to wait.
+    pub(crate) wait: Option<Duration>,
+    pub(crate) why: Why,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Why {
+    /// Money or quota is used up: waiting does not help.
+    Quota,
+    /// The conversation is longer than the model's context.
+    TooLong,
+    /// The request is called invalid in mid-stream.
+    Invalid,
+    /// What the status says.
+    Status,
+}
+
+/// Statuses after which the same request may succeed.
+const PASSING: [u16; 9] = [408, 409, 425, 429, 500, 502, 503, 504, 529];
+
+impl Failure {
+    pub(crate) fn new(cause: Cause, message: impl Into<String>) -> Self {
+        Self { cause, message: message.into() }
+    }
+
+    pub(crate) fn refused(status: Option<u16>, wait: Option<Duration>, error: &VendorError, message: String) -> Self {
+        let wait = wait.or(error.wait);
+        Self::new(Cause::Refused(Refused { status, wait, why: why(status, error) }), message)
+    }
+
+    /// Whether to send the same request again.
+    pub(crate) fn passing(&self) -> bool {
+        match &self.cause {
+            Cause::Connect | Cause::Timeout | Cause::Cut | Cause::Malformed => true,
+            Cause::Refused(Refused { why: Why::Status, status, .. }) => {
+                status.is_none_or(|status| PASSING.contains(&status))
+            }
+            Cause::Refused(Refused { why: Why::Quota | Why::TooLong | Why::Invalid, .. }) => false,
+            Cause::Tls | Cause::TooLarge | Cause::WrongPlace | Cause::Denied | Cause::Unheard | Cause::Bug => false,
+        }
+    }
+
+    /// How long the endpoint asked to wait.
+    pub(crate) fn wait(&self) -> Option<Duration> {
+        match &self.cause {
+            Cause::Refused(refused) => refused.wait,
+            Cause::Connect | Cause::Tls | Cause::Timeout | Cause::Cut | Cause::Malformed | Cause::TooLarge => None,
+            Cause::WrongPlace | Cause::Denied | Cause::Unheard | Cause::Bug => None,
+        }
+    }
+
+    fn kind(&self) -> ErrorKind {
+        match &self.cause {
+            Cause::Connect | Cause::Tls | Cause::Timeout | Cause::Cut | Cause::Malformed => ErrorKind::Unavailable,
+            Cause::TooLarge => ErrorKind::Exhausted,
+            Cause::WrongPlace => ErrorKind::FixInput,
+            Cause::Denied => ErrorKind::Denied,
+            Cause::Unheard => ErrorKind::Cancelled,
+            Cause::Bug => ErrorKind::Bug,
+            Cause::Refused(refused) => match (refused.why, refused.status) {
+                (Why::Quota | Why::TooLong, _) => ErrorKind::Exhausted,
+                (Why::Invalid, _) => ErrorKind::FixInput,
+                (Why::Status, Some(401 | 403)) => ErrorKind::Denied,
+                (Why::Status, Some(413)) => ErrorKind::Exhausted,
+                (Why::Status, Some(status)) if PASSING.contains(&status) || status >= 500 => ErrorKind::Unavailable,
+                (Why::Status, Some(_)) => ErrorKind::FixInput,
+                (Why::Status, None) => ErrorKind::Unavailable,
+            },
+        }
+    }
+
+    fn help(&self, place: &Place<'_>) -> Option<String> {
+        let Place { url, model, key } = place;
+        let text = match &self.cause {
+            Cause::Connect => format!("is the server running, and is {url} its address? Check the base URL and the network"),
+            Cause::Timeout => format!("{url} accepted the request and went silent: try again, or a smaller model or context"),
+            Cause::Cut | Cause::Malformed => "try again; if it stays, the server or a proxy before it breaks streams".to_owned(),
+            Cause::Tls => format!("check {url} and the system's certificates; a local server usually wants http://, not https://"),
+            Cause::TooLarge => "ask for a shorter answer, or set a limit on its tokens".to_owned(),
+            Cause::WrongPlace => format!("check the base URL {url}: most servers want it to end in /v1"),
+            Cause::Denied => "the host is not among the model hosts of this run; check the provider's base URL".to_owned(),
+            Cause::Unheard | Cause::Bug => return None,
+            Cause::Refused(refused) => match (refused.why, refused.status) {
+                (Why::Quota, _) => "add credit or raise the limit with the vendor, or choose another model with -m".to_owned(),
+                (Why::TooLong, _) | (Why::Status, Some(413)) => {
+                    "the conversation is too long for this model: begin a new one, or choose a model with a larger context".to_owned()
+                }
+                (Why::Status, Some(401 | 403)) => match key {
+                    Key::Sent(name) => format!("check the key in {name}: right vendor, not expired, allowed to use {model}"),
+                    Key::Missing(name) => format!("no key was sent; set {name}"),
+                    Key::None => "no key was sent; give the provider a key in the configuration".to_owned(),
+                },
+                (Why::Status, Some(404)) => format!("does the endpoint serve `{model}`? `yoi models` lists what it has"),
+                (Why::Status, Some(429)) => "the vendor's rate limit: wait a little, or choose another model with -m".to_owned(),
+                (Why::Status, Some(400..500)) | (Why::Invalid, _) => {
+                    format!("the endpoint calls the request invalid: does `{model}` support tools and streaming?")
+                }
+                (Why::Status, _) => "the vendor has trouble: try again later, or choose another model with -m".to_owned(),
+            },
+        };
+        Some(text)
+    }
+
+    /// The error that ends the request after `tries` attempts.
+    pub(crate) fn into_error(self, tries: u32, place: &Place<'_>) -> ModelError {
+        let times = if tries > 1 { format!(" ({tries} attempts)") } else { String::new() };
+        ModelError { kind: self.kind(), help: self.help(place), message: format!("{}{times}", self.message) }
+    }
+}
+
+/// Where the request went, for help.
+pub(crate) struct Place<'a> {
+    pub(crate) url: &'a str,
+    pub(crate) model: &'a str,
+    pub(crate) key: Key<'a>,
+}
+
+/// The printable name of the key, and whether there was one.
+pub(crate) enum Key<'a> {
+    Sent(&'a str),
+    Missing(&'a str),
+    None,
+}
+
+fn why(status: Option<u16>, error: &VendorError) -> Why {
+    const QUOTA: &[&str] =
+        &["insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "insufficient_credits"];
+    const LONG: &[&str] = &["context_length_exceeded", "exceed_context_size_error", "string_above_max_length"];
+    const LONG_WORDS: &[&str] = &[
+        "context length",
+        "context window",
+        "maximum context",
+        "context size",
+        "prompt is too long",
+        "too many tokens",
+    ];
+    let words = error.message.to_lowercase();
+    if status == Some(402) || error.labelled(QUOTA) {
+        Why::Quota
+    } else if status != Some(429) && (error.labelled(LONG) || LONG_WORDS.iter().any(|long| words.contains(long))) {
+        Why::TooLong
+    } else if status.is_none() && error.labelled(&["invalid_request_error", "invalid_argument"]) {
+        Why::Invalid
+    } else {
+        Why::Status
+    }
+}

@@ -1,0 +1,219 @@
+//! Answer bytes to events: pure, incremental, the same for every fragmentation.
+//!
+//! ```text
+//! Unknown ──first byte `{` or `[`──> Whole: one JSON document, read at the end (a server that does not stream)
+//!    └──────anything else──────────> Stream: server-sent events ──`[DONE]`──> done
+//! ```
+//! The answer is whole once a finish reason was seen, and only then.
+
+use super::calls::Calls;
+use super::chunk::{Chunk, Message, Tokens};
+use super::vendor_error::VendorError;
+use crate::sse::{Event, MAX_EVENT, Sse};
+use llm_worker::{ModelEvent, StopReason, Usage};
+use serde_json::Value;
+
+/// The longest answer that is not streamed, in bytes.
+const MAX_WHOLE: usize = 16 << 20;
+
+/// Why bytes did not make an answer.
+#[derive(Debug, PartialEq)]
+pub(crate) enum DecodeError {
+    /// The vendor reported an error where the answer should be.
+    Vendor(VendorError),
+    /// Not what chat completions look like; says what.
+    Malformed(String),
+    /// The stream ended before a finish reason.
+    Cut,
+}
+
+#[derive(Default)]
+pub(crate) struct Decoder {
+    mode: Mode,
+    calls: Calls,
+    finish: Option<String>,
+    refused: bool,
+    usage: Option<Usage>,
+    done: bool,
+}
+
+enum Mode {
+    Unknown(Vec<u8>),
+    Stream(Sse),
+    Whole(Vec<u8>),
+}
+
+impl Default for Mode {
+    fn default() -> Self {
+        Self::Unknown(Vec::new())
+    }
+}
+
+impl Decoder {
+    pub(crate) fn push(&mut self, bytes: &[u8], out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
+        match &mut self.mode {
+            Mode::Unknown(held) => {
+                held.extend_from_slice(bytes);
+                let begin = held.strip_prefix(b"\xef\xbb\xbf").unwrap_or(held);
+                let Some(first) = begin.iter().find(|byte| !byte.is_ascii_whitespace()) else { return Ok(()) };
+                let whole = matches!(first, b'{' | b'[');
+                // Half a byte-order mark looks like this; its rest is on the way.
+                if *first == 0xef && held.len() < 3 {
+                    return Ok(());
+                }
+                let held = std::mem::take(held);
+                self.mode = if whole { Mode::Whole(Vec::new()) } else { Mode::Stream(Sse::default()) };
+                self.push(&held, out)
+            }
+            Mode::Stream(sse) => {
+                let mut events = Vec::new();
+                let read = sse.push(bytes, &mut events);
+                self.events(events, out)?;
+                read.map_err(|_| too_long())
+            }
+            Mode::Whole(held) if held.len() + bytes.len() > MAX_WHOLE => {
+                Err(DecodeError::Malformed(format!("an answer over {} MiB in one piece", MAX_WHOLE >> 20)))
+            }
+            Mode::Whole(held) => {
+                held.extend_from_slice(bytes);
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether the vendor said that nothing follows.
+    pub(crate) fn done(&self) -> bool {
+        self.done
+    }
+
+    /// Whether a finish reason was seen: what is lost after it is at most the token count.
+    pub(crate) fn whole(&self) -> bool {
+        self.finish.is_some()
+    }
+
+    /// The bytes are over: yields the stop event, or says why there is none.
+    pub(crate) fn finish(mut self, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
+        match std::mem::take(&mut self.mode) {
+            Mode::Unknown(_) => {}
+            Mode::Stream(sse) => {
+                let mut events = Vec::new();
+                sse.finish(&mut events).map_err(|_| too_long())?;
+                self.last_events(events, out)?;
+            }
+            Mode::Whole(held) => self.document(&held, out)?,
+        }
+        let Some(finish) = self.finish.take() else { return Err(DecodeError::Cut) };
+        self.calls.finish().map_err(|_| DecodeError::Malformed("a tool call without a name".to_owned()))?;
+        out.push(ModelEvent::Stop(self.stop(&finish)));
+        Ok(())
+    }
+
+    fn events(&mut self, events: Vec<Event>, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
+        for event in events {
+            if self.done {
+                return Ok(());
+            }
+            if event.data == b"[DONE]" {
+                self.done = true;
+            } else if event.is_error {
+                return Err(DecodeError::Vendor(VendorError::read_bytes(&event.data)));
+            } else {
+                self.document(&event.data, out)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// An event without its blank line may be half of one: not JSON then means cut, not malformed.
+    fn last_events(&mut self, events: Vec<Event>, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
+        match self.events(events, out) {
+            Err(DecodeError::Malformed(_)) if self.finish.is_some() => Ok(()),
+            Err(DecodeError::Malformed(_)) => Err(DecodeError::Cut),
+            other => other,
+        }
+    }
+
+    fn document(&mut self, json: &[u8], out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
+        let chunk: Chunk = match serde_json::from_slice(json) {
+            Ok(chunk) => chunk,
+            Err(why) => return Err(not_a_chunk(json, &why)),
+        };
+        if let Some(error) = chunk.error.as_ref().and_then(VendorError::read) {
+            return Err(DecodeError::Vendor(error));
+        }
+        for choice in chunk.choices.into_iter().flatten().filter(|choice| choice.index.unwrap_or(0) == 0) {
+            if let Some(error) = choice.error.as_ref().and_then(VendorError::read) {
+                return Err(DecodeError::Vendor(error));
+            }
+            for message in [choice.delta, choice.message].into_iter().flatten() {
+                self.message(message, out);
+            }
+            match choice.finish_reason.filter(|reason| !reason.is_empty()) {
+                Some(reason) if reason == "error" => {
+                    return Err(DecodeError::Vendor(VendorError::saying("the vendor ended the answer with an error")));
+                }
+                Some(reason) => self.finish = Some(reason),
+                None => {}
+            }
+        }
+        if let Some(usage) = chunk.usage.as_ref().map(usage).filter(|usage| self.usage != Some(*usage)) {
+            self.usage = Some(usage);
+            out.push(ModelEvent::Usage(usage));
+        }
+        Ok(())
+    }
+
+    fn message(&mut self, message: Message, out: &mut Vec<ModelEvent>) {
+        let (reasoning, text, refusal) = (message.reasoning(), message.text(), message.refusal());
+        self.refused |= !refusal.is_empty();
+        if !reasoning.is_empty() {
+            out.push(ModelEvent::Reasoning(reasoning));
+        }
+        out.extend([text, refusal].into_iter().filter(|words| !words.is_empty()).map(ModelEvent::Text));
+        for part in message.tool_calls.into_iter().flatten() {
+            self.calls.feed(part, out);
+        }
+        if let Some(function) = message.function_call {
+            self.calls.feed(super::chunk::CallPart { function: Some(function), ..Default::default() }, out);
+        }
+    }
+
+    /// Ollama and Gemini say `stop` although they call tools, so calls decide between those two.
+    fn stop(&self, finish: &str) -> StopReason {
+        match finish.to_ascii_lowercase().as_str() {
+            "content_filter" | "refusal" | "safety" => StopReason::Refusal,
+            "length" | "max_tokens" => StopReason::MaxTokens,
+            "stop" | "eos" | "end_turn" | "tool_calls" | "tool_use" | "function_call" if self.calls.any() => {
+                StopReason::ToolUse
+            }
+            "stop" | "eos" | "end_turn" | "tool_calls" | "tool_use" | "function_call" if self.refused => {
+                StopReason::Refusal
+            }
+            "stop" | "eos" | "end_turn" | "tool_calls" | "tool_use" | "function_call" => StopReason::EndTurn,
+            _other => StopReason::Other(finish.to_owned()),
+        }
+    }
+}
+
+fn usage(tokens: &Tokens) -> Usage {
+    let cached = tokens.prompt_tokens_details.as_ref().and_then(|details| details.cached_tokens);
+    Usage {
+        input: tokens.prompt_tokens.unwrap_or(0),
+        output: tokens.completion_tokens.unwrap_or(0),
+        cached: cached.or(tokens.prompt_cache_hit_tokens).unwrap_or(0),
+    }
+}
+
+/// Gemini wraps its error in a list; what is neither is malformed.
+fn not_a_chunk(json: &[u8], why: &serde_json::Error) -> DecodeError {
+    let in_list = serde_json::from_slice::<Value>(json).ok();
+    let error = in_list.as_ref().and_then(|list| list.get(0)?.get("error")).and_then(VendorError::read);
+    error.map_or_else(
+        || DecodeError::Malformed(format!("a chunk that is not chat-completion JSON: {why}")),
+        DecodeError::Vendor,
+    )
+}
+
+fn too_long() -> DecodeError {
+    DecodeError::Malformed(format!("a line or event over {} MiB", MAX_EVENT >> 20))
+}

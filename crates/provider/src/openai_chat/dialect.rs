@@ -1,0 +1,211 @@
+//! The request body of chat completions, as a left fold with `messages` last.
+//!
+//! The system prompt is the first message. A host's note becomes a `<host-note source="…">` in a user message:
+//! many compatible servers refuse a system message in the middle. Neighbours of one role are one message, joined
+//! by a blank line, because some servers refuse two user messages in a row; text and the calls after it are one
+//! assistant message. Reasoning is not sent back. An assistant text that is empty is left out.
+
+use llm_worker::projection::{Dialect, Open, Surface};
+use llm_worker::{CallId, Item};
+use serde::de::IgnoredAny;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What an endpoint that speaks chat completions wants differently.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flavour {
+    /// OpenAI itself: `max_completion_tokens`, `content: null` beside calls.
+    OpenAi,
+    /// Everybody else: `max_tokens`, `content: ""` beside calls, and arguments that are no JSON object are carried
+    /// inside one, because Ollama, llama.cpp and vLLM answer 400 to any history that holds them verbatim.
+    Compatible,
+    /// As compatible, with the word that spares Gemini 3's check of thought signatures, which history does not keep.
+    Gemini,
+}
+
+impl Flavour {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::OpenAi, Self::Compatible, Self::Gemini];
+
+    /// The encoder name that is journaled with every request.
+    #[must_use]
+    pub const fn id(self) -> &'static str {
+        match self {
+            Self::OpenAi => "openai-chat",
+            Self::Compatible => "openai-chat-compat",
+            Self::Gemini => "openai-chat-gemini",
+        }
+    }
+}
+
+/// The dialect of a flavour; the model's own name is what follows the first `/` of the surface's model.
+#[derive(Clone, Copy, Debug)]
+pub struct Chat(pub Flavour);
+
+impl Chat {
+    /// The dialect journaled under this id, so that recorded requests can be rebuilt.
+    #[must_use]
+    pub fn by_id(id: &str) -> Option<Arc<dyn Dialect>> {
+        Flavour::ALL.into_iter().find(|flavour| flavour.id() == id).map(|flavour| Arc::new(Self(flavour)) as _)
+    }
+}
+
+// Nothing is open before the first item: the head wrote the whole system message.
+const CLOSED: Open = 1;
+const USER_TEXT: Open = 2;
+const ASSISTANT_TEXT: Open = 3;
+const CALLS: Open = 4;
+
+impl Dialect for Chat {
+    fn id(&self) -> &'static str {
+        self.0.id()
+    }
+
+    fn version(&self) -> u16 {
+        1
+    }
+
+    fn head(&self, surface: &Surface, out: &mut Vec<u8>) {
+        put(out, r#"{"model":""#);
+        put_escaped(out, vendor_model(&surface.model));
+        put(out, r#"","stream":true,"stream_options":{"include_usage":true}"#);
+        if let Some(most) = surface.max_output {
+            let key = match self.0 {
+                Flavour::OpenAi => "max_completion_tokens",
+                Flavour::Compatible | Flavour::Gemini => "max_tokens",
+            };
+            put(out, &format!(r#","{key}":{most}"#));
+        }
+        for (at, tool) in surface.tools.iter().enumerate() {
+            put(out, if at == 0 { r#","tools":["# } else { "," });
+            put(out, r#"{"type":"function","function":{"name":""#);
+            put_escaped(out, &tool.name);
+            put(out, r#"","description":""#);
+            put_escaped(out, &tool.description);
+            put(out, r#"","parameters":"#);
+            put(out, &tool.schema);
+            put(out, "}}");
+        }
+        put(out, if surface.tools.is_empty() { "" } else { "]" });
+        put(out, r#","messages":[{"role":"system","content":""#);
+        put_escaped(out, &surface.system);
+        put(out, r#""}"#);
+    }
+
+    fn append(&self, open: Open, _first: bool, item: &Item, out: &mut Vec<u8>) -> Open {
+        match item {
+            Item::User { text } => say(open, USER_TEXT, "user", text, out),
+            Item::System { source, text } => say(open, USER_TEXT, "user", &host_note(source, text), out),
+            Item::Assistant { text } if text.is_empty() => open,
+            Item::Assistant { text } => say(open, ASSISTANT_TEXT, "assistant", text, out),
+            Item::Reasoning { .. } => open,
+            Item::ToolCall { id, name, arguments } => self.call(open, *id, name, arguments, out),
+            Item::ToolResult { id, outcome } => {
+                end(open, out);
+                put(out, &format!(r#",{{"role":"tool","tool_call_id":"{id}","content":""#));
+                put_escaped(out, &outcome.text());
+                put(out, r#""}"#);
+                CLOSED
+            }
+        }
+    }
+
+    fn close(&self, open: Open, out: &mut Vec<u8>) {
+        end(open, out);
+        put(out, "]}");
+    }
+}
+
+impl Chat {
+    fn call(self, open: Open, id: CallId, name: &str, arguments: &str, out: &mut Vec<u8>) -> Open {
+        let first = open != CALLS;
+        if !first {
+            put(out, ",");
+        } else if open == ASSISTANT_TEXT {
+            put(out, r#"","tool_calls":["#);
+        } else {
+            end(open, out);
+            put(
+                out,
+                match self.0 {
+                    Flavour::OpenAi => r#",{"role":"assistant","content":null,"tool_calls":["#,
+                    Flavour::Compatible | Flavour::Gemini => r#",{"role":"assistant","content":"","tool_calls":["#,
+                },
+            );
+        }
+        put(out, &format!(r#"{{"id":"{id}","type":"function","function":{{"name":""#));
+        put_escaped(out, name);
+        put(out, r#"","arguments":""#);
+        put_escaped(out, &self.arguments(arguments));
+        put(out, r#""}"#);
+        if first && self.0 == Flavour::Gemini {
+            put(out, r#","extra_content":{"google":{"thought_signature":"skip_thought_signature_validator"}}"#);
+        }
+        put(out, "}");
+        CALLS
+    }
+
+    fn arguments(self, raw: &str) -> String {
+        let object = serde_json::from_str::<BTreeMap<String, IgnoredAny>>(raw).is_ok();
+        match self.0 {
+            Flavour::Compatible | Flavour::Gemini if raw.trim().is_empty() => "{}".to_owned(),
+            Flavour::Compatible | Flavour::Gemini if !object => serde_json::json!({ "invalid_json": raw }).to_string(),
+            Flavour::OpenAi | Flavour::Compatible | Flavour::Gemini => raw.to_owned(),
+        }
+    }
+}
+
+/// Adds text to the open message of this role, or opens one. The content string stays open: what follows joins it.
+fn say(open: Open, wanted: Open, role: &str, text: &str, out: &mut Vec<u8>) -> Open {
+    if open == wanted {
+        put(out, r"\n\n");
+    } else {
+        end(open, out);
+        put(out, &format!(r#",{{"role":"{role}","content":""#));
+    }
+    put_escaped(out, text);
+    wanted
+}
+
+fn end(open: Open, out: &mut Vec<u8>) {
+    match open {
+        USER_TEXT | ASSISTANT_TEXT => put(out, r#""}"#),
+        CALLS => put(out, "]}"),
+        _nothing_open => {}
+    }
+}
+
+fn vendor_model(name: &str) -> &str {
+    name.split_once('/').map_or(name, |(_, model)| model)
+}
+
+/// The note cannot be ended from within; its source cannot leave the attribute.
+fn host_note(source: &str, text: &str) -> String {
+    let source = source.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;");
+    let text = text.replace("</host-note", "<\\/host-note");
+    format!("<host-note source=\"{source}\">\n{text}\n</host-note>")
+}
+
+fn put(out: &mut Vec<u8>, text: &str) {
+    out.extend_from_slice(text.as_bytes());
+}
+
+/// The inside of a JSON string: what follows can be appended to it, which a serializer's closed string does not allow.
+fn put_escaped(out: &mut Vec<u8>, text: &str) {
+    let mut rest = text;
+    while let Some(at) = rest.find(|c| matches!(c, '"' | '\\' | '\0'..='\x1f')) {
+        let (plain, from) = rest.split_at(at);
+        put(out, plain);
+        let mut chars = from.chars();
+        match chars.next() {
+            Some('\n') => put(out, r"\n"),
+            Some('\t') => put(out, r"\t"),
+            Some('\r') => put(out, r"\r"),
+            Some(c @ ('"' | '\\')) => out.extend_from_slice(&[b'\\', c as u8]),
+            Some(c) => put(out, &format!("\\u{:04x}", u32::from(c))),
+            None => {}
+        }
+        rest = chars.as_str();
+    }
+    put(out, rest);
+}

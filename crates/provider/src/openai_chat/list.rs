@@ -1,0 +1,60 @@
+//! What an endpoint serves: for `yoi models` and `yoi doctor`, never for a run.
+
+use super::{exposed, key_of, redact, refusal};
+use crate::failure::{Cause, Failure, Place};
+use crate::transport::{BaseUrl, Client, Request, Timeouts};
+use authority::{Net, Secret};
+use hyper::http::Method;
+use llm_worker::ModelError;
+use serde::Deserialize;
+use std::time::SystemTime;
+
+/// The most names that are listed.
+pub const MAX_MODELS: usize = 2000;
+
+#[derive(Deserialize)]
+struct List {
+    data: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+struct Entry {
+    id: String,
+}
+
+/// The model names of an endpoint, sorted, at most [`MAX_MODELS`]. One attempt.
+///
+/// # Errors
+/// No connection, a refusal, or an answer that is no list of models.
+pub async fn list_models(
+    base_url: &BaseUrl,
+    net: &Net,
+    key: Option<&Secret>,
+    timeouts: Timeouts,
+) -> Result<Vec<String>, ModelError> {
+    let client = Client::new(base_url.clone(), net.clone(), timeouts);
+    let url = base_url.to_string();
+    let place = || Place { url: &url, model: "models", key: key_of(key, None) };
+    listed(&client, key).await.map_err(|failure| failure.into_error(1, &place()))
+}
+
+async fn listed(client: &Client, key: Option<&Secret>) -> Result<Vec<String>, Failure> {
+    let bearer = exposed(key)?;
+    let request = Request { method: Method::GET, path: "/models", bearer, body: None };
+    let mut answer = client.send(&request).await?;
+    if !answer.status.is_success() {
+        return Err(refusal(client, answer, bearer, SystemTime::UNIX_EPOCH).await);
+    }
+    let mut body = Vec::new();
+    while let Some(piece) = answer.next().await? {
+        body.extend_from_slice(&piece);
+    }
+    let not_a_list = |error| {
+        let what = redact(&format!("/models did not answer with a list of models: {error}"), bearer);
+        client.failure(Cause::WrongPlace, &what)
+    };
+    let list: List = serde_json::from_slice(&body).map_err(not_a_list)?;
+    let mut names: Vec<String> = list.data.into_iter().map(|entry| entry.id).take(MAX_MODELS).collect();
+    names.sort();
+    Ok(names)
+}

@@ -1,0 +1,250 @@
+//! A model that plays a script: for tests, demonstrations and bug reports.
+//!
+//! A script is JSON Lines. Each line is one answer; blank lines and lines that begin with `#` are skipped.
+//!
+//! ```text
+//! # read a file, then say what it is
+//! {"calls":[{"name":"Read","arguments":{"path":"README.md"}}]}
+//! {"text":"It is a read-me.","usage":{"input":120,"output":9}}
+//! ```
+//!
+//! | key | means |
+//! |---|---|
+//! | `text` | the answer's text |
+//! | `reasoning` | reasoning shown before it |
+//! | `calls` | a list of `{"name":…,"arguments":…}`; `arguments` is an object, or a string that is sent as it stands (to try what is no JSON) |
+//! | `stop` | `end_turn`, `tool_use`, `max_tokens`, `refusal`, or a vendor's own word; by default `tool_use` when there are calls, else `end_turn` |
+//! | `usage` | `{"input":…,"output":…,"cached":…}`, each 0 by default |
+//! | `retries` | how many times the answer first breaks off in the middle and begins anew, without waiting |
+//! | `cut` | `true`: the stream ends before its stop reason, for good |
+//! | `error` | `{"message":…,"kind":…,"help":…}`: the request fails; `kind` is `unavailable` unless said otherwise |
+//! | `delay_ms` | how long to wait before answering; nothing waits unless asked to |
+//!
+//! An unknown key is an error. The place in the script is the number of answers that stand in the request's
+//! history, so a restored or continued session goes on where it was. An answer that leaves nothing in history (an
+//! error, a cut, an empty line `{}`) therefore stays the next one. After the last line every request fails.
+
+use async_trait::async_trait;
+use llm_worker::model::EventSink;
+use llm_worker::projection::{Dialect, Neutral, neutral};
+use llm_worker::{ErrorKind, Item, Model, ModelError, ModelEvent, ModelRequest, StopReason, Usage};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A script, ready to be played.
+#[derive(Debug)]
+pub struct Scripted {
+    name: String,
+    answers: Vec<Answer>,
+}
+
+/// A script that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{script}, line {line}: {problem}")]
+pub struct ScriptError {
+    /// The script's name, as it was handed in.
+    pub script: String,
+    /// From 1.
+    pub line: usize,
+    /// What is wrong there.
+    pub problem: String,
+}
+
+impl ScriptError {
+    /// Always that the input is to be fixed.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        ErrorKind::FixInput
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Answer {
+    #[serde(default)]
+    text: String,
+    #[serde(default)]
+    reasoning: String,
+    #[serde(default)]
+    calls: Vec<Call>,
+    stop: Option<String>,
+    usage: Option<Tokens>,
+    #[serde(default)]
+    retries: u32,
+    #[serde(default)]
+    cut: bool,
+    error: Option<Fault>,
+    delay_ms: Option<u64>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Call {
+    name: String,
+    arguments: Box<RawValue>,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Tokens {
+    input: u64,
+    output: u64,
+    cached: u64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Fault {
+    message: String,
+    kind: Option<ErrorKind>,
+    help: Option<String>,
+}
+
+impl Scripted {
+    /// Reads a script. `name` is the model's name, as in `scripted:FILE`.
+    ///
+    /// # Errors
+    /// The first line that is not an answer.
+    pub fn parse(name: &str, text: &str) -> Result<Self, ScriptError> {
+        let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
+        let answers = lines.map(|(at, line)| {
+            let error = |problem| ScriptError { script: name.to_owned(), line: at + 1, problem };
+            let answer: Answer = serde_json::from_str(line).map_err(|why| error(why.to_string()))?;
+            let fits = |call: &Call| call.arguments.get().starts_with(['{', '"']);
+            match answer.calls.iter().position(|call| !fits(call)) {
+                Some(call) => Err(error(format!("calls[{call}].arguments: expected an object or a string"))),
+                None => Ok(answer),
+            }
+        });
+        Ok(Self { name: name.to_owned(), answers: answers.collect::<Result<_, _>>()? })
+    }
+
+    async fn play(&self, items: &[Item], events: &EventSink) -> Result<(), ModelError> {
+        let at = answers_in(items);
+        let Some(answer) = self.answers.get(at) else { return Err(self.over(at)) };
+        if let Some(wait) = answer.delay_ms {
+            tokio::time::sleep(Duration::from_millis(wait)).await;
+        }
+        let tell =
+            async |event| events.send(event).await.map_err(|_| self.fault(ErrorKind::Cancelled, "nobody listens"));
+        for attempt in 1..=answer.retries {
+            for event in answer.events() {
+                tell(event).await?;
+            }
+            let why = format!("{}: scripted break", self.name);
+            tell(ModelEvent::Retrying { attempt, delay: Duration::ZERO, why }).await?;
+        }
+        if let Some(fault) = &answer.error {
+            let Fault { message, kind, help } = fault;
+            let (message, help) = (message.clone(), help.clone());
+            return Err(ModelError { kind: kind.unwrap_or(ErrorKind::Unavailable), message, help });
+        }
+        for event in answer.events() {
+            tell(event).await?;
+        }
+        if answer.cut {
+            return Err(self.fault(ErrorKind::Unavailable, "the stream ended without a stop reason"));
+        }
+        if let Some(Tokens { input, output, cached }) = answer.usage {
+            tell(ModelEvent::Usage(Usage { input, output, cached })).await?;
+        }
+        tell(ModelEvent::Stop(answer.stop())).await
+    }
+
+    fn fault(&self, kind: ErrorKind, what: &str) -> ModelError {
+        ModelError { kind, message: format!("{}: {what}", self.name), help: None }
+    }
+
+    fn over(&self, played: usize) -> ModelError {
+        let lines = self.answers.len();
+        ModelError {
+            kind: ErrorKind::FixInput,
+            message: format!(
+                "{}: the script has {lines} answers and history holds {played}: nothing is left to play",
+                self.name
+            ),
+            help: Some("add a line to the script, or begin a new session".to_owned()),
+        }
+    }
+}
+
+impl Answer {
+    fn events(&self) -> Vec<ModelEvent> {
+        let mut events = Vec::new();
+        if !self.reasoning.is_empty() {
+            events.push(ModelEvent::Reasoning(self.reasoning.clone()));
+        }
+        if !self.text.is_empty() {
+            events.push(ModelEvent::Text(self.text.clone()));
+        }
+        for (index, call) in self.calls.iter().enumerate() {
+            events.push(ModelEvent::CallStarted { index, name: call.name.clone() });
+            let fragment = call.raw();
+            if !fragment.is_empty() {
+                events.push(ModelEvent::CallArguments { index, fragment });
+            }
+        }
+        events
+    }
+
+    fn stop(&self) -> StopReason {
+        match self.stop.as_deref() {
+            None if self.calls.is_empty() => StopReason::EndTurn,
+            None => StopReason::ToolUse,
+            Some("end_turn") => StopReason::EndTurn,
+            Some("tool_use") => StopReason::ToolUse,
+            Some("max_tokens") => StopReason::MaxTokens,
+            Some("refusal") => StopReason::Refusal,
+            Some(other) => StopReason::Other(other.to_owned()),
+        }
+    }
+}
+
+impl Call {
+    /// A string's inside, or the object as it was written.
+    fn raw(&self) -> String {
+        let written = self.arguments.get();
+        serde_json::from_str(written).unwrap_or_else(|_| written.to_owned())
+    }
+}
+
+#[async_trait]
+impl Model for Scripted {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn dialect(&self) -> Arc<dyn Dialect> {
+        Arc::new(Neutral)
+    }
+
+    async fn stream(&self, request: ModelRequest, events: EventSink) -> Result<(), ModelError> {
+        let body = neutral::decode(&request.body().to_vec());
+        let body = body.map_err(|error| self.fault(ErrorKind::Bug, &format!("a request it cannot read: {error}")))?;
+        self.play(&body.items, &events).await
+    }
+}
+
+/// How many answers a history holds. An answer is reasoning, text, calls, in that order and each optional: whatever
+/// comes before its turn begins the next one, as does anything that is not the model's.
+fn answers_in(items: &[Item]) -> usize {
+    let mut count = 0;
+    let mut place = 0;
+    for item in items {
+        let here = match item {
+            Item::Reasoning { .. } => 1,
+            Item::Assistant { .. } => 2,
+            Item::ToolCall { .. } => 3,
+            Item::User { .. } | Item::System { .. } | Item::ToolResult { .. } => 0,
+        };
+        let goes_on = here > place || (here == 3 && place == 3);
+        count += usize::from(here > 0 && (place == 0 || !goes_on));
+        place = here;
+    }
+    count
+}
+
+#[cfg(test)]
+mod tests;

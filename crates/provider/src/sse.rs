@@ -1,0 +1,166 @@
+//! Server-sent events, incrementally: any fragmentation of the same bytes gives the same events.
+//!
+//! Lines end in LF, CR or CRLF; a byte-order mark, comments and unknown fields are dropped; `data` lines of one
+//! event are joined by LF. A field called `error` is llama.cpp's way to fail in mid-stream: it counts as an event
+//! named `error`. What stands after the last blank line is an event too ([`Sse::finish`]): some servers omit it.
+
+/// The longest line, and the longest event, in bytes. A whole answer in one chunk fits; a runaway does not.
+pub(crate) const MAX_EVENT: usize = 4 << 20;
+
+const BOM: &[u8] = b"\xef\xbb\xbf";
+
+/// One dispatched event.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Event {
+    pub(crate) is_error: bool,
+    pub(crate) data: Vec<u8>,
+}
+
+/// A line or an event over [`MAX_EVENT`].
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct TooLong;
+
+#[derive(Default)]
+pub(crate) struct Sse {
+    line: Vec<u8>,
+    data: Option<Vec<u8>>,
+    is_error: bool,
+    after_cr: bool,
+    begun: bool,
+}
+
+impl Sse {
+    pub(crate) fn push(&mut self, mut bytes: &[u8], out: &mut Vec<Event>) -> Result<(), TooLong> {
+        while let Some(&first) = bytes.first() {
+            if std::mem::take(&mut self.after_cr) && first == b'\n' {
+                bytes = bytes.get(1..).unwrap_or_default();
+                continue;
+            }
+            let end = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
+            let (part, rest) = bytes.split_at(end.unwrap_or(bytes.len()));
+            if self.line.len() + part.len() > MAX_EVENT {
+                return Err(TooLong);
+            }
+            self.line.extend_from_slice(part);
+            let Some(ending) = rest.first() else { break };
+            self.after_cr = *ending == b'\r';
+            bytes = rest.get(1..).unwrap_or_default();
+            self.end_line(out)?;
+        }
+        Ok(())
+    }
+
+    /// The stream is over: what was begun counts.
+    pub(crate) fn finish(mut self, out: &mut Vec<Event>) -> Result<(), TooLong> {
+        if !self.line.is_empty() {
+            self.end_line(out)?;
+        }
+        self.dispatch(out);
+        Ok(())
+    }
+
+    fn end_line(&mut self, out: &mut Vec<Event>) -> Result<(), TooLong> {
+        let whole = std::mem::take(&mut self.line);
+        let begun = std::mem::replace(&mut self.begun, true);
+        let line = if begun { &whole[..] } else { whole.strip_prefix(BOM).unwrap_or(&whole) };
+        if line.is_empty() {
+            self.dispatch(out);
+            return Ok(());
+        }
+        let colon = line.iter().position(|byte| *byte == b':').unwrap_or(line.len());
+        let (field, value) = line.split_at(colon);
+        let value = value.strip_prefix(b":").unwrap_or(value);
+        let value = value.strip_prefix(b" ").unwrap_or(value);
+        match field {
+            b"data" => self.add(value)?,
+            b"event" => self.is_error = value == b"error",
+            b"error" => {
+                self.is_error = true;
+                self.add(value)?;
+            }
+            _ignored => {}
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, value: &[u8]) -> Result<(), TooLong> {
+        let data = match &mut self.data {
+            Some(data) => {
+                data.push(b'\n');
+                data
+            }
+            empty @ None => empty.insert(Vec::new()),
+        };
+        if data.len() + value.len() > MAX_EVENT {
+            return Err(TooLong);
+        }
+        data.extend_from_slice(value);
+        Ok(())
+    }
+
+    fn dispatch(&mut self, out: &mut Vec<Event>) {
+        let is_error = std::mem::take(&mut self.is_error);
+        if let Some(data) = self.data.take().filter(|data| !data.is_empty()) {
+            out.push(Event { is_error, data });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(pieces: &[&[u8]]) -> Vec<String> {
+        let (mut sse, mut out) = (Sse::default(), Vec::new());
+        for piece in pieces {
+            sse.push(piece, &mut out).unwrap();
+        }
+        sse.finish(&mut out).unwrap();
+        let mark = |event: &Event| if event.is_error { "!" } else { "" };
+        out.iter().map(|event| format!("{}{}", mark(event), String::from_utf8_lossy(&event.data))).collect()
+    }
+
+    const TABLE: &[(&str, &[&str])] = &[
+        ("data: a\n\ndata: b\n\n", &["a", "b"]),
+        ("data: a\r\n\r\ndata: b\r\n\r\n", &["a", "b"]),
+        ("data: a\r\rdata: b\r\r", &["a", "b"]),
+        ("data: a\n\r\ndata: b\r\n\n", &["a", "b"]),
+        ("\u{feff}data: a\n\n", &["a"]),
+        (": keep-alive\n\ndata: a\n: in between\ndata: b\n\n", &["a\nb"]),
+        ("data:a\n\ndata:  b\n\n", &["a", " b"]),
+        ("id: 7\nretry: 10\nevent: message\ndata: a\n\n", &["a"]),
+        ("event: error\ndata: {}\n\ndata: b\n\n", &["!{}", "b"]),
+        ("error: {}\n\n", &["!{}"]),
+        ("data\n\ndata:\n\nevent: x\n\n", &[]),
+        ("data: a\n\ndata: no blank line", &["a", "no blank line"]),
+        ("data: a\n\ndata: only one newline\n", &["a", "only one newline"]),
+        ("\n\n\r\n\r\r", &[]),
+        ("data: é😀\n\n", &["é😀"]),
+    ];
+
+    #[test]
+    fn every_cut_gives_the_same_events() {
+        for (text, want) in TABLE {
+            let bytes = text.as_bytes();
+            assert_eq!(read(&[bytes]), *want, "{text:?} whole");
+            let single: Vec<&[u8]> = bytes.chunks(1).collect();
+            assert_eq!(read(&single), *want, "{text:?} byte by byte");
+            for at in 0..=bytes.len() {
+                let (left, right) = bytes.split_at(at);
+                assert_eq!(read(&[left, right]), *want, "{text:?} cut at {at}");
+            }
+        }
+    }
+
+    #[test]
+    fn lines_and_events_are_bounded() {
+        let long = vec![b'x'; MAX_EVENT + 1];
+        assert_eq!(Sse::default().push(&long, &mut Vec::new()), Err(TooLong));
+        let half = [b"data:", &long[..MAX_EVENT / 2], b"\n"].concat();
+        let (mut sse, mut out) = (Sse::default(), Vec::new());
+        sse.push(&half, &mut out).unwrap();
+        assert_eq!(sse.push(&half, &mut out), Ok(()));
+        assert_eq!(sse.push(&half, &mut out), Err(TooLong));
+        assert!(out.is_empty());
+    }
+}

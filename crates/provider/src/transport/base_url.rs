@@ -1,0 +1,192 @@
+//! The address of an endpoint, parsed once.
+
+use authority::HostPort;
+use std::fmt;
+
+/// `http` or `https`, host, port and path prefix. No credentials, query or fragment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BaseUrl {
+    tls: bool,
+    host: String,
+    port: u16,
+    path: String,
+}
+
+/// A base URL that cannot be used, and why.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("base URL `{url}`: {why}")]
+pub struct BadUrl {
+    url: String,
+    why: &'static str,
+}
+
+impl BadUrl {
+    /// Always that the input is to be fixed.
+    #[must_use]
+    pub fn kind(&self) -> llm_worker::ErrorKind {
+        llm_worker::ErrorKind::FixInput
+    }
+}
+
+impl BaseUrl {
+    /// Reads a URL such as `http://127.0.0.1:8080/v1`. A trailing `/` and a trailing `/chat/completions` are dropped.
+    ///
+    /// # Errors
+    /// Another scheme, no host, a bad port, credentials, a query or a fragment.
+    pub fn parse(url: &str) -> Result<Self, BadUrl> {
+        let bad = |why| BadUrl { url: redacted(url), why };
+        let (scheme, rest) = url.split_once("://").ok_or_else(|| bad("expected http://… or https://…"))?;
+        let tls = match scheme.to_ascii_lowercase().as_str() {
+            "http" => false,
+            "https" => true,
+            _other => return Err(bad("the scheme must be http or https")),
+        };
+        if url.contains(|c: char| c.is_ascii_control() || !c.is_ascii() || matches!(c, ' ' | '"' | '<' | '>' | '\\')) {
+            return Err(bad("it holds a character that a URL cannot hold"));
+        }
+        if rest.contains(['?', '#']) {
+            return Err(bad("a query or fragment does not belong here"));
+        }
+        let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        if authority.contains('@') {
+            return Err(bad("a user or password does not belong here; configure a key instead"));
+        }
+        let (host, port) = match authority.strip_prefix('[') {
+            Some(six) => {
+                let (host, after) =
+                    six.split_once(']').ok_or_else(|| bad("the bracket of the address is not closed"))?;
+                host.parse::<std::net::Ipv6Addr>().map_err(|_| bad("not an IPv6 address in the brackets"))?;
+                let port = after.strip_prefix(':');
+                if port.is_none() && !after.is_empty() {
+                    return Err(bad("expected a port after the brackets"));
+                }
+                (host, port)
+            }
+            None => match authority.split_once(':') {
+                Some((host, port)) => (host, Some(port)),
+                None => (authority, None),
+            },
+        };
+        if host.is_empty() {
+            return Err(bad("the host is missing"));
+        }
+        let port = match port {
+            None => {
+                if tls {
+                    443
+                } else {
+                    80
+                }
+            }
+            Some(port) => {
+                port.parse().ok().filter(|port| *port > 0).ok_or_else(|| bad("the port must be 1 to 65535"))?
+            }
+        };
+        let path = path.trim_end_matches('/');
+        let path = path.strip_suffix("/chat/completions").unwrap_or(path);
+        Ok(Self { tls, host: host.to_ascii_lowercase(), port, path: path.to_owned() })
+    }
+
+    /// What [`authority::Net`] must reach.
+    #[must_use]
+    pub fn host_port(&self) -> HostPort {
+        HostPort::new(&self.host, self.port)
+    }
+
+    /// The host without brackets.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// The port.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Whether it is `https`.
+    #[must_use]
+    pub fn is_tls(&self) -> bool {
+        self.tls
+    }
+
+    pub(super) fn path(&self) -> &str {
+        &self.path
+    }
+
+    pub(super) fn host_header(&self) -> String {
+        let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
+        match (self.tls, self.port) {
+            (false, 80) | (true, 443) => host,
+            (_, port) => format!("{host}:{port}"),
+        }
+    }
+}
+
+impl fmt::Display for BaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = if self.tls { "https" } else { "http" };
+        write!(f, "{scheme}://{}{}", self.host_header(), self.path)
+    }
+}
+
+/// What stands before an `@` may be a password.
+fn redacted(url: &str) -> String {
+    match (url.split_once("://"), url.rsplit_once('@')) {
+        (Some((scheme, _)), Some((_, after))) => format!("{scheme}://…@{after}"),
+        _no_credentials => url.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls() {
+        let table = [
+            ("http://127.0.0.1:8080/v1", "http://127.0.0.1:8080/v1", "127.0.0.1:8080"),
+            ("https://API.openai.com/v1/", "https://api.openai.com/v1", "api.openai.com:443"),
+            ("HTTP://localhost", "http://localhost", "localhost:80"),
+            ("http://[::1]:11434/v1", "http://[::1]:11434/v1", "[::1]:11434"),
+            ("https://x.example/api/v1/chat/completions", "https://x.example/api/v1", "x.example:443"),
+            ("https://x.example:8443", "https://x.example:8443", "x.example:8443"),
+        ];
+        for (url, shown, reached) in table {
+            let parsed = BaseUrl::parse(url).unwrap();
+            assert_eq!(
+                (parsed.to_string().as_str(), parsed.host_port().to_string().as_str()),
+                (shown, reached),
+                "{url}"
+            );
+        }
+    }
+
+    #[test]
+    fn bad_urls_are_refused_and_passwords_not_repeated() {
+        let table = [
+            "",
+            "localhost:8080",
+            "ftp://x",
+            "http://",
+            "http://:80",
+            "http://x:0",
+            "http://x:99999",
+            "http://x:a",
+            "http://x/?a=b",
+            "http://x/#f",
+            "http://[::1",
+            "http://[zz]",
+            "http://[::1]x",
+            "http://a b",
+            "http://é/v1",
+            "http://x/\r\nevil: 1",
+        ];
+        for url in table {
+            assert_eq!(BaseUrl::parse(url).map_err(|bad| bad.kind()), Err(llm_worker::ErrorKind::FixInput), "{url:?}");
+        }
+        let text = BaseUrl::parse("https://me:hunter2@x.example/v1").unwrap_err().to_string();
+        assert!(!text.contains("hunter2") && text.contains("x.example"), "{text}");
+    }
+}

@@ -1,0 +1,82 @@
+//! One connection, polled only while somebody waits on it.
+
+use super::upload::Upload;
+use hyper::body::{Body as _, Bytes, Incoming};
+use hyper::client::conn::http1::{Connection, SendRequest, handshake};
+use hyper_util::rt::TokioIo;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll};
+use tokio::io::{AsyncRead, AsyncWrite};
+
+pub(super) trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
+
+pub(super) struct Line {
+    requests: SendRequest<Upload>,
+    connection: Connection<TokioIo<Box<dyn Duplex>>, Upload>,
+    over: bool,
+}
+
+impl Line {
+    pub(super) async fn over(stream: impl Duplex + 'static) -> hyper::Result<Self> {
+        let (requests, connection) = handshake(TokioIo::new(Box::new(stream) as Box<dyn Duplex>)).await?;
+        Ok(Self { requests, connection, over: false })
+    }
+
+    /// Looks at the connection once: a server that closed it meanwhile is noticed here.
+    pub(super) async fn is_alive(&mut self) -> bool {
+        poll_fn(|cx| {
+            self.turn(cx);
+            Poll::Ready(!self.over && self.requests.is_ready())
+        })
+        .await
+    }
+
+    /// Waits until another request may be sent; false when none may.
+    pub(super) async fn is_ready(&mut self) -> bool {
+        poll_fn(|cx| {
+            self.turn(cx);
+            if self.over { Poll::Ready(false) } else { self.requests.poll_ready(cx).map(|ready| ready.is_ok()) }
+        })
+        .await
+    }
+
+    pub(super) async fn send(&mut self, request: hyper::Request<Upload>) -> hyper::Result<hyper::Response<Incoming>> {
+        let mut sent = pin!(self.requests.send_request(request));
+        poll_fn(|cx| {
+            self.turn(cx);
+            sent.as_mut().poll(cx)
+        })
+        .await
+    }
+
+    /// The next piece of a body's data; `None` at its end.
+    pub(super) async fn next(&mut self, body: &mut Incoming) -> Option<hyper::Result<Bytes>> {
+        poll_fn(|cx| {
+            self.turn(cx);
+            loop {
+                match Pin::new(&mut *body).poll_frame(cx) {
+                    Poll::Pending => return Poll::Pending,
+                    Poll::Ready(None) => return Poll::Ready(None),
+                    Poll::Ready(Some(Err(error))) => return Poll::Ready(Some(Err(error))),
+                    Poll::Ready(Some(Ok(frame))) => {
+                        // Trailers carry nothing we read.
+                        if let Ok(data) = frame.into_data() {
+                            return Poll::Ready(Some(Ok(data)));
+                        }
+                    }
+                }
+            }
+        })
+        .await
+    }
+
+    /// Lets the connection read and write. What ends it reaches the waiting request or body as an error of theirs.
+    fn turn(&mut self, cx: &mut Context<'_>) {
+        if !self.over {
+            self.over = Pin::new(&mut self.connection).poll(cx).is_ready();
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! TLS, set up at the first use of an `https` URL: reading the system's root certificates costs milliseconds that
+//! a local server never needs to pay.
+
+use crate::failure::Cause;
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, RootCertStore};
+use std::sync::Arc;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::OnceCell;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+#[derive(Default)]
+pub(super) struct Tls(OnceCell<Arc<ClientConfig>>);
+
+impl Tls {
+    pub(super) async fn secure<S: AsyncRead + AsyncWrite + Unpin>(
+        &self,
+        host: &str,
+        stream: S,
+    ) -> Result<TlsStream<S>, (Cause, String)> {
+        let config = self.0.get_or_try_init(load).await.map_err(|why| (Cause::Tls, why))?;
+        let name =
+            ServerName::try_from(host.to_owned()).map_err(|_| (Cause::Tls, format!("`{host}` is no name for TLS")))?;
+        TlsConnector::from(config.clone()).connect(name, stream).await.map_err(|error| {
+            let of_tls = error.get_ref().is_some_and(|inner| inner.is::<rustls::Error>());
+            (if of_tls { Cause::Tls } else { Cause::Connect }, format!("TLS: {error}"))
+        })
+    }
+}
+
+async fn load() -> Result<Arc<ClientConfig>, String> {
+    tokio::task::spawn_blocking(config).await.map_err(|error| format!("reading root certificates: {error}"))?
+}
+
+fn config() -> Result<Arc<ClientConfig>, String> {
+    let found = rustls_native_certs::load_native_certs();
+    let mut roots = RootCertStore::empty();
+    let (usable, _) = roots.add_parsable_certificates(found.certs);
+    if usable == 0 {
+        let why = found.errors.first().map_or_else(String::new, |error| format!(" ({error})"));
+        return Err(format!(
+            "no root certificates on this system{why}: install ca-certificates, or name a PEM file in SSL_CERT_FILE"
+        ));
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let mut config = builder.map_err(|error| error.to_string())?.with_root_certificates(roots).with_no_client_auth();
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(Arc::new(config))
+}
