@@ -11,6 +11,9 @@ use std::borrow::Borrow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+#[cfg(test)]
+mod tests;
+
 /// Everything committed that a model may be shown.
 #[derive(Debug)]
 pub struct History {

@@ -3,6 +3,9 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
+#[cfg(test)]
+mod tests;
+
 /// A tool call's number, dense within one session, starting at 1. Shown as `c00000001`: nine
 /// alphanumerics, which every vendor accepts as a call id. A vendor's own id is not kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

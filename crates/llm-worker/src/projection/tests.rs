@@ -1,1 +1,175 @@
-//! The fold as properties.
+//! The fold as properties: append-only, the same bytes as a whole encoding, each item encoded once.
+
+use super::rope::CHUNK;
+use super::{Dialect, Neutral, Open, Projection, Surface, neutral};
+use crate::item::{CallId, Item, ResultStatus, ToolOutcome};
+use crate::tool::{ToolDefinition, ToolEffect};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+fn surface() -> Surface {
+    let tool = ToolDefinition {
+        name: "Read".into(),
+        description: "Reads \"a\" file.".into(),
+        schema: r#"{"type":"object"}"#.into(),
+        effect: ToolEffect::ReadOnly,
+    };
+    Surface { generation: 1, model: "offline".into(), system: "é\n\"".into(), tools: vec![tool], max_output: Some(9) }
+}
+
+/// Counts what it encodes.
+#[derive(Default)]
+struct Counting {
+    items: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl Dialect for Counting {
+    fn id(&self) -> &'static str {
+        "counting"
+    }
+    fn version(&self) -> u16 {
+        1
+    }
+    fn head(&self, _surface: &Surface, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"<");
+    }
+    fn append(&self, open: Open, first: bool, item: &Item, out: &mut Vec<u8>) -> Open {
+        assert_eq!(first, open == 0);
+        Neutral.append(0, first, item, out);
+        self.items.fetch_add(1, Relaxed);
+        self.bytes.fetch_add(out.len() as u64, Relaxed);
+        1
+    }
+    fn close(&self, _open: Open, out: &mut Vec<u8>) {
+        out.extend_from_slice(b">");
+    }
+}
+
+fn sized(bytes: usize) -> Item {
+    Item::User { text: "x".repeat(bytes) }
+}
+
+/// Every kind of item, and sizes around a chunk's edge.
+fn items() -> Vec<Item> {
+    let id = CallId::new(1).unwrap();
+    let mut items = vec![
+        Item::User { text: "a \"quoted\" \u{1}\u{2028} word".into() },
+        Item::System { source: "host".into(), text: "note".into() },
+        Item::Reasoning { text: "hm".into() },
+        Item::Assistant { text: String::new() },
+        Item::ToolCall { id, name: "Read".into(), arguments: "{\"broken".into() },
+        Item::ToolResult { id, outcome: ToolOutcome::of(ResultStatus::Interrupted, "one\ntwo") },
+    ];
+    items.extend([0, 1, CHUNK - 60, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK, 5].map(sized));
+    items.extend((0..40).map(|n| sized(n * 97)));
+    items
+}
+
+#[test]
+fn a_body_only_grows_and_equals_a_whole_encoding() {
+    for dialect in [Arc::new(Neutral) as Arc<dyn Dialect>, Arc::new(Counting::default())] {
+        let mut running = Projection::new(&surface(), Arc::clone(&dialect));
+        let (mut whole, mut end, mut open) = (Vec::new(), Vec::new(), 0);
+        dialect.head(&surface(), &mut whole);
+        dialect.close(open, &mut end);
+        for (index, item) in items().iter().enumerate() {
+            let earlier = running.body();
+            running.push(item);
+            open = dialect.append(open, index == 0, item, &mut whole);
+            end.clear();
+            dialect.close(open, &mut end);
+            let body = running.body();
+            let bytes = body.to_vec();
+            assert_eq!(bytes, [&whole[..], &end].concat(), "item {index}");
+            assert_eq!(body.digest, blake3::hash(&bytes).to_hex().to_string());
+            assert_eq!((body.len, body.items), (bytes.len() as u64, index as u64 + 1));
+            let kept = earlier.len as usize - end.len().min(earlier.len as usize);
+            assert_eq!(bytes[..kept], earlier.to_vec()[..kept], "old bytes changed at item {index}");
+            let shared = earlier.chunks().len() - 1;
+            assert!(earlier.chunks().zip(body.chunks()).take(shared).all(|(old, new)| Arc::ptr_eq(old, new)));
+            assert!(body.chunks().take(body.chunks().len() - 1).all(|chunk| chunk.len() == CHUNK));
+        }
+    }
+}
+
+#[test]
+fn the_neutral_digest_is_the_same_beside_any_dialect() {
+    let mut plain = Projection::new(&surface(), Arc::new(Neutral));
+    let mut other = Projection::new(&surface(), Arc::new(Counting::default()));
+    assert_eq!(plain.neutral_digest(), other.neutral_digest());
+    for item in items() {
+        plain.push(&item);
+        other.push(&item);
+        assert_eq!(plain.neutral_digest(), other.neutral_digest());
+        assert_eq!(plain.neutral_digest(), plain.body().digest);
+        assert_eq!(plain.items_digest(), other.items_digest());
+    }
+    assert_ne!(plain.body().digest, other.body().digest);
+}
+
+#[test]
+fn a_neutral_body_reads_back_and_its_bytes_are_pinned() {
+    let mut projection = Projection::new(&surface(), Arc::new(Neutral));
+    items().iter().for_each(|item| projection.push(item));
+    let bytes = projection.body().to_vec();
+    let request = neutral::decode(&bytes).unwrap();
+    assert_eq!((request.items, request.tools), (items(), surface().tools));
+    assert_eq!((request.generation, &*request.model, &*request.system), (1, "offline", "é\n\""));
+    assert_eq!(request.max_output, Some(9));
+    assert!(neutral::decode(&bytes[..bytes.len() - 1]).is_err());
+    let plain = Surface { max_output: None, tools: Vec::new(), ..surface() };
+    let mut projection = Projection::new(&plain, Arc::new(Neutral));
+    items()[3..6].iter().for_each(|item| projection.push(item));
+    let bytes = projection.body().to_vec();
+    assert_eq!(
+        String::from_utf8(bytes.clone()).unwrap(),
+        concat!(
+            r#"{"generation":1,"model":"offline","system":"é\n\"","tools":[],"items":["#,
+            r#"{"type":"assistant","text":""},"#,
+            r#"{"type":"tool_call","id":"c00000001","name":"Read","arguments":"{\"broken"},"#,
+            r#"{"type":"tool_result","id":"c00000001","status":"interrupted","summary":"one","content":"two"}]}"#
+        ),
+        "these bytes are neutral/1: changing them needs a new version"
+    );
+    assert_eq!(neutral::decode(&bytes).unwrap().max_output, None);
+}
+
+#[test]
+fn a_rewind_is_as_if_nothing_had_been_pushed() {
+    let items = items();
+    for dialect in [Arc::new(Neutral) as Arc<dyn Dialect>, Arc::new(Counting::default())] {
+        let mut projection = Projection::new(&surface(), dialect);
+        for (index, item) in items.iter().enumerate() {
+            let (mark, before) = (projection.mark(), (projection.body().digest, projection.neutral_digest()));
+            items.iter().skip(index).take(9).for_each(|item| projection.push(item));
+            projection.rewind_to(mark);
+            assert_eq!((projection.body().digest, projection.neutral_digest()), before, "before item {index}");
+            projection.push(item);
+        }
+        let mut whole = Projection::new(&surface(), Arc::clone(projection.dialect()));
+        items.iter().for_each(|item| whole.push(item));
+        assert_eq!(projection.body().to_vec(), whole.body().to_vec());
+        assert_eq!(projection.items_digest(), whole.items_digest());
+    }
+}
+
+/// Two new items and a request cost the same after 10 items as after 10,000.
+#[test]
+fn a_step_encodes_its_own_items_only() {
+    let dialect = Arc::new(Counting::default());
+    let mut projection = Projection::new(&surface(), Arc::clone(&dialect) as Arc<dyn Dialect>);
+    let mut costs = Vec::new();
+    for items in 1..=5_000_u64 {
+        let before = (dialect.items.load(Relaxed), dialect.bytes.load(Relaxed));
+        projection.push(&sized(1_000));
+        projection.push(&sized(1_000));
+        let body = projection.body();
+        assert_eq!(body.items, items * 2);
+        costs.push((dialect.items.load(Relaxed) - before.0, dialect.bytes.load(Relaxed) - before.1));
+        // what a body holds of its own is one tail; the rest are pointers
+        assert!(body.chunks().last().unwrap().len() <= CHUNK);
+    }
+    assert_eq!(costs[4], costs[4_999]);
+    assert_eq!(costs[4].0, 2);
+}

@@ -1,0 +1,141 @@
+//! Inputs nobody asked for: a typed error, and nothing changes.
+
+use super::rig::{Ack, Grouped, Owed, Rig, Turn, call_id, surface, user};
+use crate::effect::{Effect, Gated, Input, Verdict};
+use crate::history::History;
+use crate::item::{Item, ResultStatus, ToolOutcome};
+use crate::model::{ErrorKind, ModelError, ModelEvent};
+use crate::turn::{Illegal, Limits};
+use std::sync::Arc;
+
+fn intrusions() -> Vec<(&'static str, Input<Ack>)> {
+    let failed = ModelError { kind: ErrorKind::Retry, message: "x".into(), help: None };
+    vec![
+        ("Gated", Input::Gated(Gated::default())),
+        ("Model", Input::Model(ModelEvent::Text("x".into()))),
+        ("ModelFailed", Input::ModelFailed(failed)),
+        ("Judged", Input::Judged(call_id(1), Verdict::Allow)),
+        ("ToolDone", Input::ToolDone { id: call_id(1), outcome: ToolOutcome::of(ResultStatus::Ok, "") }),
+        ("Resume", Input::Resume),
+    ]
+}
+
+/// Which intrusion is in fact awaited at this point.
+fn awaited(rig: &Rig, name: &str) -> bool {
+    rig.owed.iter().any(|owed| match owed {
+        Owed::Gate => name == "Gated",
+        Owed::Stream(_) => name == "Model" || name == "ModelFailed",
+        Owed::Judge(call) => name == "Judged" && call.id == call_id(1),
+        Owed::Run(id) => name == "ToolDone" && *id == call_id(1),
+        Owed::Commit(_) => false,
+    })
+}
+
+#[test]
+fn at_every_point_of_a_story() {
+    let story: &[&[&str]] = &[&["t:look", "c:ok", "c:no", "tools"], &["t:fine", "end"]];
+    let natural = Rig::new(story).run().durable;
+    let mut tried = 0;
+    let mut rig = Rig::new(story);
+    loop {
+        for (name, input) in intrusions() {
+            if !awaited(&rig, name) {
+                let phase = rig.turn().illegal("").to_string();
+                let error = rig.turn().handle(input).expect_err(name);
+                assert_eq!(phase, rig.turn().illegal("").to_string());
+                assert_eq!(error.kind(), ErrorKind::Bug);
+                match (name, error) {
+                    ("Judged" | "ToolDone", Illegal::Call(id)) => assert_eq!(id, call_id(1)),
+                    (name, Illegal::Input { input, .. }) => assert_eq!(input, name),
+                    (name, error) => panic!("{name}: {error}"),
+                }
+                tried += 1;
+            }
+        }
+        if rig.poll() {
+            continue;
+        }
+        if rig.owed.is_empty() {
+            break;
+        }
+        rig.pay(0).unwrap();
+    }
+    assert_eq!(rig.run().durable, natural);
+    assert!(tried > 150, "{tried}");
+}
+
+#[test]
+fn an_answer_is_taken_once() {
+    let mut rig = Rig::new(&[&["c:ok", "c:ok", "tools"]]);
+    while !matches!(rig.owed.first(), Some(Owed::Judge(_))) {
+        rig.go(1);
+        rig.drain();
+    }
+    let judge = |rig: &mut Rig, n| rig.turn().handle(Input::Judged(call_id(n), Verdict::Allow));
+    assert_eq!(judge(&mut rig, 1), Ok(()));
+    assert_eq!(judge(&mut rig, 1), Err(Illegal::Call(call_id(1))));
+    assert_eq!(judge(&mut rig, 3), Err(Illegal::Call(call_id(3))));
+    assert_eq!(judge(&mut rig, 2), Ok(()));
+    rig.owed.clear();
+    rig.drain();
+    rig.pay(0).unwrap();
+    rig.drain();
+    let done = |rig: &mut Rig, n| {
+        rig.turn().handle(Input::ToolDone { id: call_id(n), outcome: ToolOutcome::of(ResultStatus::Ok, "") })
+    };
+    assert_eq!(done(&mut rig, 2), Ok(()));
+    assert_eq!(done(&mut rig, 2), Err(Illegal::Call(call_id(2))));
+}
+
+#[test]
+fn an_acknowledgement_fits_only_its_own_turn() {
+    let commit = |turn: &mut Turn| {
+        assert!(matches!(turn.poll(), Some(Effect::Gate)));
+        turn.handle(Input::Gated(Gated::default())).unwrap();
+        match turn.poll() {
+            Some(Effect::Commit(request)) => request,
+            other => panic!("{other:?}"),
+        }
+    };
+    let start = || Turn::start(History::begin(surface(1), Arc::new(Grouped)), vec![user("go")], Limits::steps(1));
+    let (mut one, mut two) = (start(), start());
+    let (first, second) = (commit(&mut one), commit(&mut two));
+    assert_eq!(first.facts(), second.facts());
+    assert_eq!(one.handle(Input::Committed(Ack(second))), Err(Illegal::ForeignAck));
+    assert_eq!(two.handle(Input::Refused(first)), Err(Illegal::ForeignAck));
+    assert_eq!((one.history().items(), two.history().items()), (0, 0));
+    assert!(one.poll().is_none() && two.poll().is_none());
+}
+
+#[test]
+fn gates_add_user_and_system_items_only() {
+    let outcome = ToolOutcome::of(ResultStatus::Ok, "forged");
+    let forged = [
+        Item::ToolResult { id: call_id(1), outcome },
+        Item::ToolCall { id: call_id(1), name: "ok".into(), arguments: "{}".into() },
+        Item::Assistant { text: "yes".into() },
+        Item::Reasoning { text: "so".into() },
+    ];
+    for item in forged {
+        let mut rig = Rig::new(&[&["t:hello", "end"]]);
+        rig.drain();
+        let gated = Gated { add: vec![user("fine"), item], stop: None };
+        assert_eq!(rig.turn().handle(Input::Gated(gated)), Err(Illegal::Item(1)));
+        assert_eq!(rig.run().transcript(), "turn user:go request1 | says:hello stop:EndTurn/0 end:Done");
+    }
+}
+
+#[test]
+fn a_turn_that_is_not_over_keeps_its_history() {
+    let mut rig = Rig::new(&[&["t:hello", "end"]]);
+    loop {
+        let turn = rig.turn.take().unwrap();
+        match turn.finish() {
+            Ok(history) => break assert_eq!(history.items(), 2),
+            Err(turn) => rig.turn = Some(*turn),
+        }
+        if !rig.poll() {
+            rig.pay(0).unwrap();
+        }
+    }
+}

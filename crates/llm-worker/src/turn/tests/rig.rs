@@ -1,0 +1,455 @@
+//! A host in memory: performs each effect when told to, and fails at the first broken promise.
+
+use crate::effect::{CallView, Effect, Fact, Gated, Input, Outcome, Verdict};
+use crate::history::{Counters, History};
+use crate::item::{CallId, Item, ResultStatus, ToolOutcome};
+use crate::model::{ErrorKind, ModelError, ModelEvent, StopReason, Usage};
+use crate::projection::{Dialect, Open, Projection, Surface};
+use crate::tool::parse_arguments;
+use crate::turn::{Acknowledged, CommitRequest, Illegal, Limits};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+pub(super) struct Ack(pub(super) CommitRequest);
+
+impl Acknowledged for Ack {
+    fn into_request(self) -> CommitRequest {
+        self.0
+    }
+}
+
+pub(super) type Turn = crate::turn::Turn<Ack>;
+
+/// Groups neighbours of one role, so that what is open matters.
+pub(super) struct Grouped;
+
+impl Dialect for Grouped {
+    fn id(&self) -> &'static str {
+        "grouped"
+    }
+    fn version(&self) -> u16 {
+        3
+    }
+    fn head(&self, surface: &Surface, out: &mut Vec<u8>) {
+        out.extend_from_slice(format!("<{} {}>", surface.generation, surface.system).as_bytes());
+    }
+    fn append(&self, open: Open, _first: bool, item: &Item, out: &mut Vec<u8>) -> Open {
+        let role = match item {
+            Item::User { .. } | Item::System { .. } => b'u',
+            Item::Assistant { .. } | Item::Reasoning { .. } | Item::ToolCall { .. } => b'a',
+            Item::ToolResult { .. } => b't',
+        };
+        if role != open {
+            self.close(open, out);
+            out.extend_from_slice(&[role, b'[']);
+        }
+        out.extend_from_slice(serde_json::to_string(item).unwrap().as_bytes());
+        role
+    }
+    fn close(&self, open: Open, out: &mut Vec<u8>) {
+        if open != 0 {
+            out.push(b']');
+        }
+    }
+}
+
+pub(super) fn surface(generation: u64) -> Surface {
+    Surface { generation, model: "test/m".into(), system: "be brief".into(), tools: Vec::new(), max_output: None }
+}
+
+pub(super) fn user(text: &str) -> Item {
+    Item::User { text: text.into() }
+}
+
+pub(super) fn call_id(number: u64) -> CallId {
+    CallId::new(number).unwrap()
+}
+
+pub(super) enum Reply {
+    Event(ModelEvent),
+    Fail(ModelError),
+}
+
+/// `t:text r:reasoning c:name:arguments u retry end tools max refusal other fail:what`
+pub(super) fn answer(words: &[&str]) -> VecDeque<Reply> {
+    let mut replies = VecDeque::new();
+    let mut calls = 0;
+    let mut say = |event| replies.push_back(Reply::Event(event));
+    for word in words {
+        let (verb, rest) = word.split_once(':').unwrap_or((word, ""));
+        match verb {
+            "t" => say(ModelEvent::Text(rest.into())),
+            "r" => say(ModelEvent::Reasoning(rest.into())),
+            "c" => {
+                let (name, arguments) = rest.split_once(':').unwrap_or((rest, "{}"));
+                let (left, right) = arguments.split_at(arguments.len() / 2);
+                say(ModelEvent::CallStarted { index: calls, name: name.into() });
+                say(ModelEvent::CallArguments { index: calls, fragment: left.into() });
+                say(ModelEvent::CallArguments { index: calls, fragment: right.into() });
+                calls += 1;
+            }
+            "u" => say(ModelEvent::Usage(Usage { input: 10, output: 2, cached: 5 })),
+            "retry" => {
+                calls = 0;
+                say(ModelEvent::Retrying { attempt: 1, delay: Duration::from_secs(1), why: "reset".into() });
+            }
+            "end" => say(ModelEvent::Stop(StopReason::EndTurn)),
+            "tools" => say(ModelEvent::Stop(StopReason::ToolUse)),
+            "max" => say(ModelEvent::Stop(StopReason::MaxTokens)),
+            "refusal" => say(ModelEvent::Stop(StopReason::Refusal)),
+            "other" => say(ModelEvent::Stop(StopReason::Other("odd".into()))),
+            "fail" => {
+                let error = ModelError { kind: ErrorKind::Unavailable, message: rest.into(), help: None };
+                replies.push_back(Reply::Fail(error));
+                return replies;
+            }
+            other => panic!("no such word: {other}"),
+        }
+    }
+    replies
+}
+
+/// A debt: an effect that was handed out and waits for its answer.
+pub(super) enum Owed {
+    Gate,
+    Commit(CommitRequest),
+    Stream(VecDeque<Reply>),
+    Judge(CallView),
+    Run(CallId),
+}
+
+pub(super) struct Rig {
+    pub(super) turn: Option<Turn>,
+    pub(super) owed: Vec<Owed>,
+    pub(super) durable: Vec<Fact>,
+    pub(super) commits: Vec<String>,
+    pub(super) seen: Vec<String>,
+    pub(super) outcome: Option<Outcome>,
+    pub(super) gates: VecDeque<Gated>,
+    pub(super) cancelled: bool,
+    pub(super) check_all: bool,
+    answers: VecDeque<VecDeque<Reply>>,
+    before: (Vec<Item>, Counters),
+    sent: BTreeSet<u64>,
+    run: BTreeSet<CallId>,
+    stopped: BTreeSet<CallId>,
+    refused: Option<String>,
+}
+
+impl Rig {
+    pub(super) fn new(answers: &[&[&str]]) -> Self {
+        Self::with(vec![user("go")], answers, Limits::steps(20))
+    }
+
+    pub(super) fn with(inputs: Vec<Item>, answers: &[&[&str]], limits: Limits) -> Self {
+        let answers = answers.iter().map(|words| answer(words)).collect();
+        Self::over(History::begin(surface(1), Arc::new(Grouped)), Vec::new(), inputs, answers, limits)
+    }
+
+    pub(super) fn over(
+        history: History,
+        items: Vec<Item>,
+        inputs: Vec<Item>,
+        answers: VecDeque<VecDeque<Reply>>,
+        limits: Limits,
+    ) -> Self {
+        let before = (items, history.counters());
+        Self {
+            turn: Some(Turn::start(history, inputs, limits)),
+            owed: Vec::new(),
+            durable: Vec::new(),
+            commits: Vec::new(),
+            seen: Vec::new(),
+            outcome: None,
+            gates: VecDeque::new(),
+            cancelled: false,
+            check_all: true,
+            answers,
+            before,
+            sent: BTreeSet::new(),
+            run: BTreeSet::new(),
+            stopped: BTreeSet::new(),
+            refused: None,
+        }
+    }
+
+    pub(super) fn turn(&mut self) -> &mut Turn {
+        self.turn.as_mut().unwrap()
+    }
+
+    /// Polls once and checks what came. `false` when there was nothing.
+    pub(super) fn poll(&mut self) -> bool {
+        let suspended = self.turn().suspended();
+        let Some(effect) = self.turn().poll() else { return false };
+        let start_of_work =
+            matches!(effect, Effect::Gate | Effect::Commit(_) | Effect::Send(_) | Effect::Judge(_) | Effect::Run(_));
+        assert!(!(suspended && start_of_work), "began {effect:?} while suspended");
+        match effect {
+            Effect::Gate => self.owe("gate", Owed::Gate),
+            Effect::Commit(request) => {
+                assert!(!self.owed.iter().any(|owed| matches!(owed, Owed::Commit(_))), "two commits in flight");
+                assert!(!request.facts().is_empty(), "an empty commit");
+                if let Some(refused) = self.refused.take() {
+                    assert_eq!(refused, format!("{:?}", request.facts()), "another commit after a refusal");
+                }
+                self.check_requests(&request);
+                self.owe("commit", Owed::Commit(request));
+            }
+            Effect::Send(request) => {
+                assert!(!self.cancelled, "sent after cancel");
+                assert!(self.sent.insert(request.number()), "sent twice");
+                let body = request.body();
+                let recorded = self.durable.iter().any(|fact| match fact {
+                    Fact::Request(r) => {
+                        (r.number, r.generation) == (request.number(), request.generation())
+                            && (&r.body_digest, r.body_len) == (&body.digest, body.len)
+                            && r.body_digest == blake3::hash(&body.to_vec()).to_hex().to_string()
+                    }
+                    _ => false,
+                });
+                assert!(recorded, "sent before its record");
+                let replies = self.answers.pop_front().unwrap_or_else(|| answer(&["t:enough", "end"]));
+                self.owe(&format!("send {}", request.number()), Owed::Stream(replies));
+            }
+            Effect::Delta(delta) => self.seen.push(format!("{delta:?}")),
+            Effect::Judge(call) => {
+                assert!(!self.cancelled, "judged after cancel");
+                self.owe(&format!("judge {}", call.id.number()), Owed::Judge(call));
+            }
+            Effect::Run(run) => {
+                let id = run.id();
+                assert!(!self.cancelled, "run after cancel");
+                assert!(self.run.insert(id), "run twice");
+                assert!(self.durable.contains(&Fact::Started { call: id }), "run before its record");
+                assert!(!self.is_finished(id), "run although it has a result");
+                self.owe(&format!("run {}", id.number()), Owed::Run(id));
+            }
+            Effect::CancelModel => self.seen.push("cancel model".into()),
+            Effect::CancelTool(id) => {
+                assert!(self.run.contains(&id), "cancelled what never ran");
+                self.stopped.insert(id);
+                self.seen.push(format!("cancel {}", id.number()));
+            }
+            Effect::Finished(outcome) => {
+                assert_eq!(self.durable.last(), Some(&Fact::TurnFinished(outcome.clone())));
+                self.seen.push("finished".into());
+                self.outcome = Some(outcome);
+            }
+        }
+        true
+    }
+
+    fn owe(&mut self, what: &str, owed: Owed) {
+        self.seen.push(what.into());
+        self.owed.push(owed);
+    }
+
+    pub(super) fn drain(&mut self) {
+        while self.poll() {}
+    }
+
+    /// Pays one debt, or one event of a stream.
+    pub(super) fn pay(&mut self, index: usize) -> Result<(), Illegal> {
+        let input = match self.owed.remove(index) {
+            Owed::Gate => Input::Gated(self.gates.pop_front().unwrap_or_default()),
+            Owed::Commit(request) => return self.commit(request),
+            Owed::Stream(mut replies) => {
+                let reply = replies.pop_front().expect("a stream ends with a stop or a failure");
+                if !replies.is_empty() {
+                    self.owed.insert(index, Owed::Stream(replies));
+                }
+                match reply {
+                    Reply::Event(event) => Input::Model(event),
+                    Reply::Fail(error) => Input::ModelFailed(error),
+                }
+            }
+            Owed::Judge(call) => Input::Judged(call.id, verdict(&call)),
+            Owed::Run(id) => Input::ToolDone { id, outcome: self.result(id) },
+        };
+        let digest = self.turn().history().neutral_digest();
+        let handled = self.turn().handle(input);
+        assert_eq!(digest, self.turn().history().neutral_digest(), "history grew without an acknowledgement");
+        handled
+    }
+
+    fn commit(&mut self, request: CommitRequest) -> Result<(), Illegal> {
+        let facts = request.facts().to_vec();
+        self.turn().handle(Input::Committed(Ack(request)))?;
+        self.commits.push(facts.iter().map(brief).collect::<Vec<_>>().join(" "));
+        self.durable.extend(facts);
+        if self.check_all {
+            self.check_history();
+        }
+        Ok(())
+    }
+
+    /// Refuses the commit in flight, which must be at this place.
+    pub(super) fn refuse(&mut self, index: usize) {
+        let Owed::Commit(request) = self.owed.remove(index) else { panic!("not a commit") };
+        self.refused = Some(format!("{:?}", request.facts()));
+        let digest = self.turn().history().neutral_digest();
+        self.turn().handle(Input::Refused(request)).unwrap();
+        assert!(self.turn().suspended());
+        assert_eq!(digest, self.turn().history().neutral_digest(), "history grew by a refused commit");
+    }
+
+    pub(super) fn cancel(&mut self) {
+        self.cancelled = true;
+        self.turn().handle(Input::Cancel).unwrap();
+    }
+
+    /// First come, first served, until nothing is left to do.
+    pub(super) fn run(mut self) -> Self {
+        self.go(usize::MAX);
+        self.check_end();
+        self
+    }
+
+    /// At most this many payments; answers how many were made.
+    pub(super) fn go(&mut self, most: usize) -> usize {
+        for paid in 0..most {
+            self.drain();
+            if self.owed.is_empty() {
+                return paid;
+            }
+            self.pay(0).unwrap();
+        }
+        most
+    }
+
+    pub(super) fn transcript(&self) -> String {
+        self.commits.join(" | ")
+    }
+
+    fn result(&self, id: CallId) -> ToolOutcome {
+        if self.stopped.contains(&id) {
+            ToolOutcome::of(ResultStatus::Cancelled, "stopped")
+        } else {
+            ToolOutcome::of(ResultStatus::Ok, "did it\nwell")
+        }
+    }
+
+    fn is_finished(&self, id: CallId) -> bool {
+        self.durable.iter().any(|fact| matches!(fact, Fact::Finished { call, .. } if *call == id))
+    }
+
+    pub(super) fn items(&self) -> Vec<Item> {
+        let mut items = self.before.0.clone();
+        items.extend(self.durable.iter().filter_map(item));
+        items
+    }
+
+    /// What a request says of itself is what its items encode to from nothing, and no call in it is open.
+    fn check_requests(&self, request: &CommitRequest) {
+        let mut items = self.items();
+        for fact in request.facts() {
+            items.extend(item(fact));
+            if let Fact::Request(fact) = fact {
+                let whole = fold(&items);
+                let body = whole.body();
+                assert_eq!((&fact.body_digest, fact.body_len), (&body.digest, body.len));
+                assert_eq!(fact.neutral_digest, whole.neutral_digest());
+                assert_eq!((fact.items, &*fact.dialect, fact.dialect_version), (items.len() as u64, "grouped", 3));
+                self.restore(&items).expect("every call has one result before a request");
+            }
+        }
+    }
+
+    fn check_history(&mut self) {
+        let whole = fold(&self.items());
+        let history = self.turn().history();
+        assert_eq!(history.body().digest, whole.body().digest, "history is not what was committed");
+        assert_eq!(history.neutral_digest(), whole.neutral_digest());
+        assert_eq!(history.items(), whole.items());
+    }
+
+    fn restore(&self, items: &[Item]) -> Result<History, crate::HistoryError> {
+        let counters = Counters { calls: CallId::MAX, requests: 0 };
+        History::restore(surface(1), Arc::new(Grouped), items, counters)
+    }
+
+    /// The turn is over, and nothing is left open.
+    pub(super) fn check_end(&mut self) {
+        self.check_history();
+        assert!(self.outcome.is_some(), "the turn never ended: {} / {:?}", self.transcript(), self.seen);
+        assert_eq!(self.durable.first(), Some(&Fact::TurnStarted));
+        let ends = self.durable.iter().filter(|fact| matches!(fact, Fact::TurnFinished(_))).count();
+        assert_eq!(ends, 1);
+        assert!(matches!(self.durable.last(), Some(Fact::TurnFinished(_))));
+        let items = self.items();
+        self.restore(&items).expect("every call has exactly one result");
+        let calls: Vec<u64> = items[self.before.0.len()..].iter().filter_map(call_number).collect();
+        let expected: Vec<u64> = (self.before.1.calls + 1..).take(calls.len()).collect();
+        assert_eq!(calls, expected, "call numbers are dense");
+        let started = self.durable.iter().filter(|fact| matches!(fact, Fact::Started { .. })).count();
+        assert!(self.run.len() <= started);
+        let history = self.turn.take().unwrap().finish().ok().expect("over");
+        assert_eq!(history.items(), items.len() as u64);
+        assert_eq!(history.counters().calls, self.before.1.calls + calls.len() as u64);
+    }
+}
+
+fn fold(items: &[Item]) -> Projection {
+    let mut whole = Projection::new(&surface(1), Arc::new(Grouped));
+    items.iter().for_each(|item| whole.push(item));
+    whole
+}
+
+fn item(fact: &Fact) -> Option<Item> {
+    match fact {
+        Fact::Item(item) => Some(item.clone()),
+        Fact::Finished { call, outcome } => Some(Item::ToolResult { id: *call, outcome: outcome.clone() }),
+        _ => None,
+    }
+}
+
+fn call_number(item: &Item) -> Option<u64> {
+    match item {
+        Item::ToolCall { id, .. } => Some(id.number()),
+        _ => None,
+    }
+}
+
+/// `ok…` runs with any object for arguments, `no` is refused, `halt` aborts, no other tool exists.
+fn verdict(call: &CallView) -> Verdict {
+    match &*call.name {
+        "no" => Verdict::Refuse { reason: "not here".into() },
+        "halt" => Verdict::Abort { reason: "enough".into() },
+        name if name.starts_with("ok") => {
+            match parse_arguments::<BTreeMap<String, serde_json::Value>>(name, &call.arguments) {
+                Ok(_) => Verdict::Allow,
+                Err(error) => Verdict::Invalid { problem: error.to_string() },
+            }
+        }
+        name => Verdict::Invalid { problem: format!("there is no tool called {name}") },
+    }
+}
+
+pub(super) fn brief(fact: &Fact) -> String {
+    match fact {
+        Fact::TurnStarted => "turn".into(),
+        Fact::Item(Item::User { text }) => format!("user:{text}"),
+        Fact::Item(Item::System { text, .. }) => format!("system:{text}"),
+        Fact::Item(Item::Assistant { text }) => format!("says:{text}"),
+        Fact::Item(Item::Reasoning { text }) => format!("thinks:{text}"),
+        Fact::Item(Item::ToolCall { id, name, .. }) => format!("call{}:{name}", id.number()),
+        Fact::Item(Item::ToolResult { .. }) => "a result as an item".into(),
+        Fact::Response { stop, usage } => format!("stop:{stop:?}/{}", usage.output),
+        Fact::Judged { call, verdict } => {
+            let word = match verdict {
+                Verdict::Allow => "allow",
+                Verdict::Refuse { .. } => "refuse",
+                Verdict::Invalid { .. } => "invalid",
+                Verdict::Abort { .. } => "abort",
+            };
+            format!("judged{}:{word}", call.number())
+        }
+        Fact::Started { call } => format!("start{}", call.number()),
+        Fact::Finished { call, outcome } => format!("result{}:{:?}", call.number(), outcome.status),
+        Fact::Request(request) => format!("request{}", request.number),
+        Fact::TurnFinished(Outcome::ModelFailed { kind, .. }) => format!("end:ModelFailed/{kind:?}"),
+        Fact::TurnFinished(Outcome::Aborted { .. }) => "end:Aborted".into(),
+        Fact::TurnFinished(outcome) => format!("end:{outcome:?}"),
+    }
+}
