@@ -1,0 +1,205 @@
+//! One running call, as the host sees it: its output, its file changes, and the bounded result that comes of it.
+
+use crate::session::commit::Ended;
+use crate::session::record::{FileChanged, Output, Stored};
+use async_trait::async_trait;
+use llm_worker::tool::{CallHost, Excerpt, FileChange, Window};
+use llm_worker::{CallId, ErrorKind, ResultStatus, ToolError, ToolOutcome, ToolResult};
+use session_store::{Blobs, Spool};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::{mpsc, oneshot};
+
+/// Results up to this many bytes stand in the history whole.
+pub const INLINE: usize = 32 * 1024;
+
+/// Of a longer one: at most this much of its beginning, in bytes …
+const HEAD_BYTES: usize = 4 * 1024;
+/// … and in lines,
+const HEAD_LINES: usize = 60;
+/// and this much of its end, in bytes.
+const TAIL_BYTES: usize = 8 * 1024;
+
+/// The longest summary line, in bytes.
+const SUMMARY: usize = 512;
+
+/// How many requests of running calls may wait for the driver.
+pub(crate) const ASKS: usize = 64;
+
+/// What a running call asks of the driver, which alone appends to the log.
+#[derive(Debug)]
+pub(crate) struct Ask {
+    /// The record to commit.
+    pub(crate) change: FileChanged,
+    /// Told when it is durable, or why it is not.
+    pub(crate) reply: oneshot::Sender<Result<(), String>>,
+}
+
+/// The host's side of one call.
+pub(crate) struct Custody {
+    call: CallId,
+    blobs: Blobs,
+    outputs: Arc<VecDeque<Output>>,
+    asks: mpsc::Sender<Ask>,
+    sink: Mutex<Sink>,
+}
+
+/// Where a call's output goes: memory while it is short, a spooled blob from then on.
+enum Sink {
+    Small(Vec<u8>),
+    Large { head: Vec<u8>, tail: Vec<u8>, spool: Spool },
+    Closed,
+}
+
+impl Custody {
+    pub(crate) fn new(call: CallId, blobs: Blobs, outputs: Arc<VecDeque<Output>>, asks: mpsc::Sender<Ask>) -> Self {
+        Self { call, blobs, outputs, asks, sink: Mutex::new(Sink::Small(Vec::new())) }
+    }
+
+    /// Bounds what the tool answered. From here on its output is closed. Syncs a blob when there is one.
+    pub(crate) fn finish(&self, result: ToolResult, cancelled: bool) -> (ToolOutcome, Ended) {
+        let (status, summary, content) = match result {
+            Ok(output) => (ResultStatus::Ok, output.summary, output.content),
+            Err(error) => {
+                let cancelled = cancelled && error.kind == ErrorKind::Cancelled;
+                let status = if cancelled { ResultStatus::Cancelled } else { ResultStatus::Error };
+                (status, error.message, error.content)
+            }
+        };
+        let (summary, overflow) = one_line(&summary);
+        let content = if overflow.is_empty() { content } else { format!("{overflow}\n{content}") };
+        match self.bounded(&content) {
+            Ok((content, output)) => (ToolOutcome { status, summary, content }, Ended { output, ms: 0 }),
+            Err(error) => {
+                let summary = format!("{summary}; its output was lost: {error}");
+                (ToolOutcome { status: ResultStatus::Error, summary, content: String::new() }, Ended::default())
+            }
+        }
+    }
+
+    fn bounded(&self, content: &str) -> Result<(String, Option<Output>), ToolError> {
+        self.write_output(content.as_bytes())?;
+        let sink = std::mem::replace(&mut *self.lock(), Sink::Closed);
+        match sink {
+            Sink::Small(bytes) => Ok((lossy(&bytes), None)),
+            Sink::Large { head, tail, spool } => {
+                let end = spool.finish().map_err(|e| refused(&e))?;
+                let output = Output::from(Stored { gap: end.gap, ..end.blob.into() });
+                Ok((excerpt(&head, &tail, end.total, &output.handle), Some(output)))
+            }
+            Sink::Closed => Ok((String::new(), None)),
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Sink> {
+        self.sink.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[async_trait]
+impl CallHost for Custody {
+    fn write_output(&self, bytes: &[u8]) -> Result<(), ToolError> {
+        let mut sink = self.lock();
+        match &mut *sink {
+            Sink::Small(kept) if kept.len() + bytes.len() <= INLINE => kept.extend_from_slice(bytes),
+            Sink::Small(kept) => {
+                let mut spool = self.blobs.spool().map_err(|e| refused(&e))?;
+                kept.extend_from_slice(bytes);
+                spool.write(kept).map_err(|e| refused(&e))?;
+                let head = kept.get(..HEAD_BYTES).unwrap_or(kept).to_vec();
+                let mut tail = std::mem::take(kept);
+                trim(&mut tail);
+                *sink = Sink::Large { head, tail, spool };
+            }
+            Sink::Large { tail, spool, .. } => {
+                spool.write(bytes).map_err(|e| refused(&e))?;
+                tail.extend_from_slice(bytes.get(bytes.len().saturating_sub(TAIL_BYTES)..).unwrap_or(bytes));
+                if tail.len() > 8 * TAIL_BYTES {
+                    trim(tail);
+                }
+            }
+            Sink::Closed => {
+                return Err(ToolError::new(ErrorKind::Cancelled, "the call has ended; its output is closed"));
+            }
+        }
+        Ok(())
+    }
+
+    fn read_output(&self, handle: &str, window: Window) -> Result<Excerpt, ToolError> {
+        let Some(output) = self.outputs.iter().rev().find(|output| output.handle == handle) else {
+            let known: Vec<&str> = self.outputs.iter().rev().take(5).map(|o| o.handle.as_str()).collect();
+            let hint = if known.is_empty() { "none yet".to_owned() } else { known.join(", ") };
+            let message = format!("there is no output `{handle}` in this session; the newest are: {hint}");
+            return Err(ToolError::new(ErrorKind::FixInput, message));
+        };
+        let (window, lines) = match window {
+            Window::From { from, lines } => (session_store::Window::From(from.max(1)), lines),
+            Window::Tail { lines } => (session_store::Window::Tail, lines),
+        };
+        let (stored, lines) = (&output.stored, usize::try_from(lines).unwrap_or(usize::MAX));
+        let shown =
+            self.blobs.view().lines(&stored.digest, stored.gap, window, lines, INLINE).map_err(|e| refused(&e))?;
+        let last = (shown.first + shown.lines.len() as u64).saturating_sub(1);
+        Ok(Excerpt { text: lossy(&shown.lines.join(&b'\n')), first: shown.first, last, total: shown.total })
+    }
+
+    async fn file_changing(&self, change: FileChange) -> Result<(), ToolError> {
+        let path = change.path.into_os_string().into_string().map_err(|path| {
+            let message = format!("{} is not a UTF-8 path; rename it before changing it", path.to_string_lossy());
+            ToolError::new(ErrorKind::FixInput, message)
+        })?;
+        let before = match change.before {
+            Some(bytes) => Some(self.blobs.put(&bytes).map_err(|e| refused(&e))?.into()),
+            None => None,
+        };
+        let change = FileChanged { call: Some(self.call), path, before, mode: change.mode, after: Some(change.after) };
+        let (reply, answer) = oneshot::channel();
+        let gone = || ToolError::new(ErrorKind::Cancelled, "the turn has ended; nothing was changed");
+        self.asks.send(Ask { change, reply }).await.map_err(|_closed| gone())?;
+        match answer.await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(why)) => Err(ToolError::new(ErrorKind::Unavailable, why)),
+            Err(_dropped) => Err(gone()),
+        }
+    }
+}
+
+fn refused(error: &session_store::BlobError) -> ToolError {
+    ToolError::new(ErrorKind::Unavailable, error.to_string())
+}
+
+fn trim(tail: &mut Vec<u8>) {
+    tail.drain(..tail.len().saturating_sub(TAIL_BYTES));
+}
+
+/// Text of bytes that need not be UTF-8, and says so where they are not.
+fn lossy(bytes: &[u8]) -> String {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.to_owned(),
+        Err(_) => format!("[not UTF-8; unreadable bytes are shown as \u{fffd}]\n{}", String::from_utf8_lossy(bytes)),
+    }
+}
+
+/// Head, a line that says what is missing and how to get it, tail; both cut at line ends where there are any.
+fn excerpt(head: &[u8], tail: &[u8], total: u64, handle: &str) -> String {
+    let lines = memchr::memchr_iter(b'\n', head).take(HEAD_LINES).last();
+    let head = lines.and_then(|end| head.get(..=end)).unwrap_or(head);
+    let tail = tail.get(tail.len().saturating_sub(TAIL_BYTES)..).unwrap_or(tail);
+    let tail = memchr::memchr(b'\n', tail).and_then(|at| tail.get(at + 1..)).filter(|t| !t.is_empty()).unwrap_or(tail);
+    let missing = total.saturating_sub((head.len() + tail.len()) as u64);
+    let newline = if head.ends_with(b"\n") { "" } else { "\n" };
+    format!(
+        "{}{newline}[… {missing} of {total} bytes left out; ReadOutput {{\"handle\":\"{handle}\"}} pages the whole]\n{}",
+        lossy(head),
+        lossy(tail)
+    )
+}
+
+/// The first line of a summary within its bound, and the rest.
+fn one_line(text: &str) -> (String, String) {
+    let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
+    let cut = first.floor_char_boundary(SUMMARY);
+    let (kept, over) = first.split_at(cut);
+    let rest = if over.is_empty() { rest.to_owned() } else { format!("{over}\n{rest}") };
+    (kept.to_owned(), rest.trim_end().to_owned())
+}

@@ -1,0 +1,102 @@
+//! Threads for code that is not the host's: tools, hooks, feature installs.
+//!
+//! A callback is a future that is *blocked on* in its own thread, so one that panics is an error value, one
+//! that spins or sleeps cannot hold the control thread, and one that never returns costs a thread and is
+//! written off.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use tokio::runtime::Handle;
+use tokio_util::sync::CancellationToken;
+
+/// How many callback threads there may be; give the runtime as many blocking threads.
+pub const MAX_THREADS: usize = 64;
+
+/// How long a callback may go on after its cancellation before it is written off.
+pub const GRACE: Duration = Duration::from_secs(5);
+
+/// With this many threads written off, the pod ends: it would run out of them.
+pub const MAX_STUCK: usize = 8;
+
+/// Starts callbacks and counts the ones that never came back.
+#[derive(Clone, Debug)]
+pub struct Callbacks {
+    runtime: Handle,
+    stuck: Arc<AtomicUsize>,
+}
+
+/// Why a callback brought no value.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Lost {
+    /// It panicked.
+    #[error("it panicked: {0}")]
+    Panicked(String),
+    /// It did not end within [`GRACE`] of its cancellation; its thread is written off.
+    #[error("it did not stop within {} s of being cancelled and was abandoned", GRACE.as_secs())]
+    Stuck,
+}
+
+impl Callbacks {
+    /// Callbacks on this runtime's blocking threads.
+    #[must_use]
+    pub fn new(runtime: Handle) -> Self {
+        Self { runtime, stuck: Arc::default() }
+    }
+
+    /// The runtime whose threads these are.
+    #[must_use]
+    pub fn runtime(&self) -> &Handle {
+        &self.runtime
+    }
+
+    /// Threads written off and not come back since.
+    #[must_use]
+    pub fn stuck(&self) -> usize {
+        self.stuck.load(Ordering::Relaxed)
+    }
+
+    /// Runs `work` on a thread of its own. At `deadline`, or when `cancel` fires before, the token is
+    /// cancelled; [`GRACE`] later the thread is written off. The work itself starts on this call.
+    pub fn run<F, T>(
+        &self,
+        deadline: Duration,
+        cancel: CancellationToken,
+        work: F,
+    ) -> impl Future<Output = Result<T, Lost>> + Send + 'static
+    where
+        F: Future<Output = T> + Send + 'static,
+        T: Send + 'static,
+    {
+        let handle = self.runtime.clone();
+        let mut thread = self.runtime.spawn_blocking(move || handle.block_on(work));
+        let stuck = self.stuck.clone();
+        async move {
+            tokio::select! {
+                biased;
+                done = &mut thread => return done.map_err(lost),
+                () = cancel.cancelled() => {}
+                () = tokio::time::sleep(deadline) => cancel.cancel(),
+            }
+            match tokio::time::timeout(GRACE, &mut thread).await {
+                Ok(done) => done.map_err(lost),
+                Err(_elapsed) => {
+                    stuck.fetch_add(1, Ordering::Relaxed);
+                    // It may come back after all; then its thread counts again.
+                    tokio::spawn(async move {
+                        drop(thread.await);
+                        stuck.fetch_sub(1, Ordering::Relaxed);
+                    });
+                    Err(Lost::Stuck)
+                }
+            }
+        }
+    }
+}
+
+fn lost(error: tokio::task::JoinError) -> Lost {
+    let Ok(panic) = error.try_into_panic() else { return Lost::Panicked("its runtime is going down".to_owned()) };
+    let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
+    Lost::Panicked(text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned()))
+}

@@ -1,0 +1,540 @@
+//! The one task that owns a pod's state: it performs what the turn machine asks for, and tells it what came of
+//! it.
+//!
+//! ```text
+//!   Turn::poll ──> effects ──> journal · model task · callback threads
+//!        ▲                                   │
+//!        └── Turn::handle <── one of: committed, refused, model event, judged, call ended
+//! ```
+//!
+//! Only this task appends to the log, and it folds what was committed, in that order. It never runs feature,
+//! tool or model code: those answer through channels.
+
+use super::call::{ASKS, Ask, Custody};
+use super::callbacks::{Callbacks, Lost, MAX_STUCK};
+use super::judge::{self, About, Judged, Permission, Ready};
+use super::outbox::{Event, Outbox};
+use crate::feature::FeatureRegistry;
+use crate::session::commit::{Ack, Batch, Ended, Ledger, Turn};
+use crate::session::fold::{Illegal, State};
+use crate::session::record::{Record, Resumed, Suspended};
+use llm_worker::effect::{Effect, Gated, Input, Outcome, Stop};
+use llm_worker::history::History;
+use llm_worker::model::EVENT_QUEUE;
+use llm_worker::projection::ModelRequest;
+use llm_worker::{
+    CallId, ErrorKind, Item, Model, ModelError, ModelEvent, ResultStatus, ToolContext, ToolError, ToolOutcome, Usage,
+};
+use session_store::{Blobs, Commit, Committed, Journal, Refused};
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::{JoinHandle, JoinSet};
+use tokio_util::sync::CancellationToken;
+
+/// How long the disk is given before a refused commit is tried once more.
+pub const DISK_PAUSE: Duration = Duration::from_secs(1);
+
+/// How many times a refused commit is tried again before the run gives up.
+pub const DISK_RETRIES: u32 = 1;
+
+/// What one turn may use, from configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Requests in one turn.
+    pub max_steps: u32,
+    /// Calls that run at once; the others wait their turn.
+    pub tool_concurrency: usize,
+}
+
+/// A session open for writing, and the names of things that tests may wait or die at.
+pub struct Store {
+    /// Where to append.
+    pub journal: Journal,
+    /// Larger payloads.
+    pub blobs: Blobs,
+    /// `<session>/<epoch>`: the front of idempotency keys and of `YOI_CALL`.
+    pub key: Arc<str>,
+    /// Called with a record's kind before it is committed (`commit:KIND`) and after (`KIND`).
+    pub probe: Arc<dyn Fn(&str) + Send + Sync>,
+}
+
+/// Everything a turn works with; lives as long as the pod.
+pub struct Core {
+    /// The session.
+    pub store: Store,
+    /// What the session comes to.
+    pub state: State,
+    /// What features contributed.
+    pub registry: Arc<FeatureRegistry>,
+    /// What may run.
+    pub permission: Arc<Permission>,
+    /// Who answers.
+    pub model: Arc<dyn Model>,
+    /// Threads for foreign code.
+    pub callbacks: Callbacks,
+    /// Who watches.
+    pub outbox: Outbox,
+    /// What a turn may use.
+    pub limits: Limits,
+}
+
+/// A pod between turns.
+pub struct Pod {
+    /// What it works with.
+    pub core: Core,
+    /// What its model has seen.
+    pub history: History,
+}
+
+/// How a turn ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TurnEnd {
+    /// Its outcome, as journaled.
+    pub outcome: Outcome,
+    /// The last answer text.
+    pub answer: Option<Arc<str>>,
+    /// How its last call ended.
+    pub last_result: Option<ResultStatus>,
+    /// Requests it sent.
+    pub steps: u64,
+    /// Tokens it used.
+    pub usage: Usage,
+}
+
+/// Why a pod cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum Fatal {
+    /// The journal refuses to be written.
+    #[error("{0}")]
+    Journal(String),
+    /// Too many callbacks never came back.
+    #[error("{MAX_STUCK} tool or feature threads are stuck and were abandoned")]
+    Stuck,
+    /// What was committed does not fold: a fault in this program.
+    #[error("{0}; this is a bug")]
+    Fold(#[from] Illegal),
+    /// The turn machine refused what it was told: a fault in this program.
+    #[error("{0}; this is a bug")]
+    Turn(#[from] llm_worker::turn::Illegal),
+}
+
+impl Fatal {
+    /// What the caller does next.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Journal(_) => ErrorKind::Unavailable,
+            Self::Stuck => ErrorKind::Exhausted,
+            Self::Fold(_) | Self::Turn(_) => ErrorKind::Bug,
+        }
+    }
+}
+
+impl Core {
+    /// Commits records that belong to no turn, and folds them.
+    ///
+    /// # Errors
+    /// The journal refused, or they do not fold.
+    pub async fn commit(&mut self, records: Vec<Record>) -> Result<(), Fatal> {
+        self.announce(&records);
+        match self.store.journal.append(Batch::of(records)).await {
+            Ok(done) => self.fold(done).map(drop),
+            Err(refused) => Err(Fatal::Journal(refused.why.to_string())),
+        }
+    }
+
+    fn announce(&self, records: &[Record]) {
+        records.iter().for_each(|record| (self.store.probe)(&format!("commit:{}", record.kind())));
+    }
+
+    /// The other half of every commit: state, then watchers. Nothing else changes the state.
+    fn fold(&mut self, done: Committed<Batch>) -> Result<Option<Ack>, Fatal> {
+        let first = *done.seqs().start();
+        let (ack, records) = Ack::of(done);
+        for (seq, record) in (first..).zip(records) {
+            self.state.apply(&record)?;
+            (self.store.probe)(record.kind());
+            self.outbox.show(Event::Record { seq, record: Arc::new(record) });
+        }
+        Ok(ack)
+    }
+}
+
+impl Pod {
+    /// Takes every queued input through one turn. `notes` go in front of them, each with its topic. `cancel`
+    /// ends the turn in good order.
+    ///
+    /// # Errors
+    /// The pod cannot go on; what was committed is on disk.
+    pub async fn turn(
+        self,
+        notes: Vec<(String, String)>,
+        cancel: &CancellationToken,
+    ) -> Result<(Self, TurnEnd), Fatal> {
+        let Self { core, history } = self;
+        let (steps, usage) = (core.state.requests, core.state.usage);
+        let mut running = Running::start(core, history, notes);
+        match running.drive(cancel).await {
+            Ok(outcome) => {
+                let Running { core, turn, .. } = running;
+                let history = turn.finish().map_err(|_open| Fatal::Journal("the turn did not end".to_owned()))?;
+                let end = TurnEnd {
+                    outcome,
+                    answer: core.state.last_answer.clone(),
+                    last_result: core.state.last_result,
+                    steps: core.state.requests - steps,
+                    usage: since(core.state.usage, usage),
+                };
+                Ok((Self { core, history }, end))
+            }
+            Err(fatal) => {
+                running.abandon(&fatal).await;
+                Err(fatal)
+            }
+        }
+    }
+}
+
+fn since(now: Usage, before: Usage) -> Usage {
+    Usage { input: now.input - before.input, output: now.output - before.output, cached: now.cached - before.cached }
+}
+
+/// One turn under way.
+struct Running {
+    core: Core,
+    turn: Turn,
+    ledger: Ledger,
+    commits: VecDeque<Flight>,
+    stream: Option<Stream>,
+    judges: JoinSet<(CallId, Judged)>,
+    calls: Calls,
+    refusals: u32,
+}
+
+/// A commit under way; they resolve in the order they were appended.
+struct Flight {
+    commit: Commit<Batch>,
+    reply: Option<oneshot::Sender<Result<(), String>>>,
+}
+
+/// A model's answer under way.
+struct Stream {
+    events: mpsc::Receiver<ModelEvent>,
+    done: JoinHandle<Result<(), ModelError>>,
+    stopped: bool,
+}
+
+/// Calls that were allowed: waiting, running, and what they ask for.
+struct Calls {
+    ready: HashMap<CallId, Ready>,
+    waiting: VecDeque<CallId>,
+    running: HashMap<CallId, CancellationToken>,
+    tasks: JoinSet<(CallId, ToolOutcome, Ended)>,
+    ask: mpsc::Sender<Ask>,
+    asked: mpsc::Receiver<Ask>,
+}
+
+/// What the driver waits for.
+enum Happened {
+    Committed(Result<Committed<Batch>, Refused<Batch>>),
+    Event(ModelEvent),
+    StreamEnded(Result<(), ModelError>),
+    Judged(CallId, Box<Judged>),
+    Called(CallId, ToolOutcome, Ended),
+    Asked(Ask),
+    Resume,
+    Cancelled,
+    Shown,
+}
+
+impl Running {
+    fn start(core: Core, history: History, notes: Vec<(String, String)>) -> Self {
+        let mut ledger = Ledger {
+            turn: core.state.turns + 1,
+            generation: history.surface().generation,
+            inputs: core.state.queued.keys().copied().collect(),
+            ..Ledger::default()
+        };
+        let mut items = Vec::new();
+        for (topic, text) in notes {
+            ledger.topics.push(topic);
+            items.push(Item::System { source: "host".to_owned(), text });
+        }
+        items.extend(core.state.queued.values().map(|text| Item::User { text: text.clone() }));
+        let turn = Turn::start(history, items, llm_worker::turn::Limits::steps(core.limits.max_steps));
+        let (ask, asked) = mpsc::channel(ASKS);
+        let calls = Calls {
+            ready: HashMap::new(),
+            waiting: VecDeque::new(),
+            running: HashMap::new(),
+            tasks: JoinSet::new(),
+            ask,
+            asked,
+        };
+        Self { core, turn, ledger, commits: VecDeque::new(), stream: None, judges: JoinSet::new(), calls, refusals: 0 }
+    }
+
+    async fn drive(&mut self, cancel: &CancellationToken) -> Result<Outcome, Fatal> {
+        let mut cancelled = false;
+        loop {
+            while let Some(effect) = self.turn.poll() {
+                if let Some(outcome) = self.perform(effect)? {
+                    return Ok(outcome);
+                }
+            }
+            self.fill();
+            if self.core.callbacks.stuck() >= MAX_STUCK {
+                return Err(Fatal::Stuck);
+            }
+            let happened = self.next(cancel, cancelled).await;
+            cancelled |= matches!(happened, Happened::Cancelled);
+            self.take(happened)?;
+        }
+    }
+
+    /// Waits for whatever comes first. Every branch is cancel-safe.
+    async fn next(&mut self, cancel: &CancellationToken, cancelled: bool) -> Happened {
+        let room = !self.core.outbox.is_full();
+        let behind = !self.core.outbox.is_empty();
+        tokio::select! {
+            biased;
+            () = cancel.cancelled(), if !cancelled => Happened::Cancelled,
+            done = front(&mut self.commits), if !self.commits.is_empty() => {
+                Happened::Committed(done)
+            }
+            Some(Ok((id, judged))) = self.judges.join_next() => Happened::Judged(id, Box::new(judged)),
+            Some(Ok((id, outcome, ended))) = self.calls.tasks.join_next() => Happened::Called(id, outcome, ended),
+            Some(ask) = self.calls.asked.recv() => Happened::Asked(ask),
+            heard = listen(&mut self.stream), if self.stream.is_some() && room => heard,
+            () = self.core.outbox.progress(), if behind => Happened::Shown,
+            () = tokio::time::sleep(DISK_PAUSE), if self.turn.suspended() => Happened::Resume,
+        }
+    }
+
+    fn take(&mut self, happened: Happened) -> Result<(), Fatal> {
+        match happened {
+            Happened::Shown => {}
+            Happened::Cancelled => self.turn.handle(Input::Cancel)?,
+            Happened::Resume => self.turn.handle(Input::Resume)?,
+            Happened::Event(event) => {
+                (self.core.store.probe)("stream");
+                self.turn.handle(Input::Model(event))?;
+            }
+            Happened::StreamEnded(end) => self.stream_ended(end)?,
+            Happened::Judged(id, judged) => {
+                let Judged { verdict, judgement, ready } = *judged;
+                self.ledger.judged.insert(id, judgement);
+                self.calls.ready.extend(ready.map(|ready| (id, ready)));
+                self.turn.handle(Input::Judged(id, verdict))?;
+            }
+            Happened::Called(id, outcome, ended) => {
+                self.calls.running.remove(&id);
+                self.ledger.ended.insert(id, ended);
+                (self.core.store.probe)("tool:ended");
+                self.turn.handle(Input::ToolDone { id, outcome })?;
+            }
+            Happened::Asked(Ask { change, reply }) => {
+                let records = vec![Record::from(change)];
+                self.core.announce(&records);
+                let commit = self.core.store.journal.append(Batch::of(records));
+                self.commits.push_back(Flight { commit, reply: Some(reply) });
+            }
+            Happened::Committed(done) => self.committed(done)?,
+        }
+        Ok(())
+    }
+
+    fn committed(&mut self, done: Result<Committed<Batch>, Refused<Batch>>) -> Result<(), Fatal> {
+        let reply = self.commits.pop_front().and_then(|flight| flight.reply);
+        match done {
+            Ok(done) => {
+                let ack = self.core.fold(done)?;
+                if let Some(reply) = reply {
+                    // The call may have been cancelled meanwhile; its record stands, undo copes with it.
+                    drop(reply.send(Ok(())));
+                }
+                if let Some(ack) = ack {
+                    if std::mem::take(&mut self.refusals) > 0 {
+                        self.resumed();
+                    }
+                    self.turn.handle(Input::Committed(ack))?;
+                }
+                Ok(())
+            }
+            Err(Refused { batch, why }) => {
+                let reason = why.to_string();
+                if let Some(reply) = reply {
+                    drop(reply.send(Err(reason.clone())));
+                }
+                let Some(request) = batch.and_then(Batch::into_turn) else { return Ok(()) };
+                self.turn.handle(Input::Refused(request))?;
+                self.refusals += 1;
+                self.core.outbox.show(Event::Suspended { reason: reason.clone() });
+                if self.refusals > DISK_RETRIES { Err(Fatal::Journal(reason)) } else { Ok(()) }
+            }
+        }
+    }
+
+    /// Says in the log that it could not be written for a while.
+    fn resumed(&mut self) {
+        let commit = self.core.store.journal.append(Batch::of(vec![Resumed {}.into()]));
+        self.commits.push_back(Flight { commit, reply: None });
+    }
+
+    fn stream_ended(&mut self, end: Result<(), ModelError>) -> Result<(), Fatal> {
+        let stopped = self.stream.take().is_some_and(|stream| stream.stopped);
+        let failed = match end {
+            Ok(()) if stopped => return Ok(()),
+            Ok(()) => ModelError {
+                kind: ErrorKind::Bug,
+                message: "the model's answer ended without a stop reason".to_owned(),
+                help: None,
+            },
+            Err(error) => error,
+        };
+        // After its stop an answer is whole; what the connection does then is no longer of interest.
+        if stopped { Ok(()) } else { Ok(self.turn.handle(Input::ModelFailed(failed))?) }
+    }
+
+    /// Performs one effect, or starts what will perform it.
+    fn perform(&mut self, effect: Effect) -> Result<Option<Outcome>, Fatal> {
+        match effect {
+            Effect::Gate => {
+                let stop = (self.core.callbacks.stuck() >= MAX_STUCK)
+                    .then(|| Stop::Aborted { reason: Fatal::Stuck.to_string() });
+                self.turn.handle(Input::Gated(Gated { add: Vec::new(), stop }))?;
+            }
+            Effect::Commit(request) => {
+                let batch = Batch::of_turn(request, &self.ledger, Vec::new());
+                self.core.announce(batch.records());
+                self.commits.push_back(Flight { commit: self.core.store.journal.append(batch), reply: None });
+            }
+            Effect::Send(request) => self.send(request),
+            Effect::Delta(delta) => self.core.outbox.show(Event::Delta(delta)),
+            Effect::Judge(call) => self.judge(call),
+            Effect::Run(run) => self.calls.waiting.push_back(run.id()),
+            Effect::CancelModel => {
+                if let Some(stream) = self.stream.take() {
+                    stream.done.abort();
+                }
+            }
+            Effect::CancelTool(id) => self.cancel_call(id)?,
+            Effect::Finished(outcome) => return Ok(Some(outcome)),
+        }
+        Ok(None)
+    }
+
+    fn send(&mut self, request: ModelRequest) {
+        let (sink, events) = mpsc::channel(EVENT_QUEUE);
+        let model = self.core.model.clone();
+        let done = tokio::spawn(async move { model.stream(request, sink).await });
+        self.stream = Some(Stream { events, done, stopped: false });
+    }
+
+    fn judge(&mut self, call: llm_worker::effect::CallView) {
+        let (registry, permission) = (self.core.registry.clone(), self.core.permission.clone());
+        let about = About { generation: self.ledger.generation, key: self.core.store.key.clone() };
+        let id = call.id;
+        let work = async move { judge::judge(&call, registry.tools(), &permission, &about) };
+        let judged = self.core.callbacks.run(judge::DEADLINE, CancellationToken::new(), work);
+        self.judges.spawn(async move {
+            let judged = judged.await.unwrap_or_else(|lost| {
+                Judged::invalid("host:judge", format!("its arguments could not be judged: {lost}"))
+            });
+            (id, judged)
+        });
+    }
+
+    /// Starts waiting calls while there is room under the cap.
+    fn fill(&mut self) {
+        while self.calls.running.len() < self.core.limits.tool_concurrency.max(1) {
+            let Some(id) = self.calls.waiting.pop_front() else { return };
+            let Some(Ready { prepared, deadline }) = self.calls.ready.remove(&id) else { continue };
+            let cancel = CancellationToken::new();
+            self.calls.running.insert(id, cancel.clone());
+            let outputs = self.core.state.outputs.clone();
+            let custody = Arc::new(Custody::new(id, self.core.store.blobs.clone(), outputs, self.calls.ask.clone()));
+            let cx = ToolContext { call: id, cancel: cancel.clone(), deadline, host: custody.clone() };
+            let began = Instant::now();
+            let work = async move {
+                let stopped = cx.cancel.clone();
+                let result = prepared.run(cx).await;
+                custody.finish(result, stopped.is_cancelled())
+            };
+            (self.core.store.probe)("tool:running");
+            let done = self.core.callbacks.run(deadline, cancel, work);
+            self.calls.tasks.spawn(async move {
+                let (outcome, mut ended) = done.await.unwrap_or_else(|lost| (lost_call(&lost), Ended::default()));
+                ended.ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+                (id, outcome, ended)
+            });
+        }
+    }
+
+    /// A running call is told to end; one that still waits never starts.
+    fn cancel_call(&mut self, id: CallId) -> Result<(), Fatal> {
+        if let Some(cancel) = self.calls.running.get(&id) {
+            cancel.cancel();
+            return Ok(());
+        }
+        if let Some(at) = self.calls.waiting.iter().position(|waiting| *waiting == id) {
+            self.calls.waiting.remove(at);
+            let outcome = ToolOutcome {
+                status: ResultStatus::Cancelled,
+                summary: "cancelled before it started".to_owned(),
+                content: String::new(),
+            };
+            self.turn.handle(Input::ToolDone { id, outcome })?;
+        }
+        Ok(())
+    }
+
+    /// The pod cannot go on: nothing more starts, children end, and the reason is written if it still fits.
+    async fn abandon(&mut self, fatal: &Fatal) {
+        if let Some(stream) = self.stream.take() {
+            stream.done.abort();
+        }
+        self.commits.clear();
+        self.calls.waiting.clear();
+        self.calls.running.values().for_each(CancellationToken::cancel);
+        while let Some(ended) = self.calls.tasks.join_next().await {
+            drop(ended);
+        }
+        let records = vec![Suspended { reason: fatal.to_string() }.into()];
+        let last = self.core.store.journal.append_reserved(Batch::of(records)).await;
+        if let Err(refused) = last {
+            let text = format!("the reason could not be journaled either: {}", refused.why);
+            self.core.outbox.show(Event::Alert(text));
+        }
+    }
+}
+
+async fn front(commits: &mut VecDeque<Flight>) -> Result<Committed<Batch>, Refused<Batch>> {
+    match commits.front_mut() {
+        Some(flight) => (&mut flight.commit).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// The next event of an answer, or its end once every event was taken.
+async fn listen(stream: &mut Option<Stream>) -> Happened {
+    let Some(stream) = stream else { return std::future::pending().await };
+    if let Some(event) = stream.events.recv().await {
+        stream.stopped |= matches!(event, ModelEvent::Stop(_));
+        return Happened::Event(event);
+    }
+    match (&mut stream.done).await {
+        Ok(end) => Happened::StreamEnded(end),
+        Err(panic) => {
+            let message = format!("the model's client failed: {panic}");
+            Happened::StreamEnded(Err(ModelError { kind: ErrorKind::Bug, message, help: None }))
+        }
+    }
+}
+
+fn lost_call(lost: &Lost) -> ToolOutcome {
+    let error = ToolError::new(ErrorKind::Bug, format!("the tool failed: {lost}"));
+    ToolOutcome { status: ResultStatus::Error, summary: error.message, content: error.content }
+}

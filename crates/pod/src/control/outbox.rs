@@ -1,0 +1,116 @@
+//! What the pod tells whoever watches. Nothing is lost while they watch: a watcher that does not keep up
+//! slows the model's stream down, never the commits, and one that is gone is forgotten.
+
+use crate::session::record::Record;
+use llm_worker::effect::Delta;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+
+/// How many events may wait in the channel.
+pub const CHANNEL: usize = 256;
+
+/// How many events may wait behind it before the model's stream is held back.
+pub const BACKLOG: usize = 1024;
+
+/// One thing to show.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// A record became durable.
+    Record {
+        /// Its place in the log.
+        seq: u64,
+        /// The record.
+        record: Arc<Record>,
+    },
+    /// Part of an answer that is not durable yet.
+    Delta(Delta),
+    /// Writing failed; it is tried again shortly.
+    Suspended {
+        /// What the disk said.
+        reason: String,
+    },
+    /// For people; in no log and no context.
+    Alert(String),
+}
+
+/// The pod's end of the channel to its watcher.
+#[derive(Debug)]
+pub struct Outbox {
+    watcher: Option<mpsc::Sender<Event>>,
+    backlog: VecDeque<Event>,
+}
+
+impl Outbox {
+    /// An outbox nobody watches.
+    #[must_use]
+    pub fn unwatched() -> Self {
+        Self { watcher: None, backlog: VecDeque::new() }
+    }
+
+    /// An outbox and the end to watch it from.
+    #[must_use]
+    pub fn watched() -> (Self, mpsc::Receiver<Event>) {
+        let (sender, receiver) = mpsc::channel(CHANNEL);
+        (Self { watcher: Some(sender), backlog: VecDeque::new() }, receiver)
+    }
+
+    /// Shows one event, now or as soon as there is room.
+    pub fn show(&mut self, event: Event) {
+        if self.watcher.is_some() {
+            self.backlog.push_back(event);
+            self.flush();
+        }
+    }
+
+    /// Whether the watcher is so far behind that the model's stream should wait.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.backlog.len() >= BACKLOG
+    }
+
+    /// Whether events wait.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.backlog.is_empty()
+    }
+
+    /// Resolves when some waiting event was handed over, or the watcher is gone. Cancel-safe.
+    pub async fn progress(&mut self) {
+        let Some(watcher) = &self.watcher else { return };
+        let watching = match watcher.reserve().await {
+            Ok(permit) => {
+                if let Some(event) = self.backlog.pop_front() {
+                    permit.send(event);
+                }
+                true
+            }
+            Err(_gone) => false,
+        };
+        if !watching {
+            self.forget();
+        }
+    }
+
+    fn flush(&mut self) {
+        let gone = loop {
+            let Some(watcher) = &self.watcher else { return };
+            match watcher.try_reserve() {
+                Ok(permit) => match self.backlog.pop_front() {
+                    Some(event) => permit.send(event),
+                    None => break false,
+                },
+                Err(mpsc::error::TrySendError::Full(())) => break false,
+                Err(mpsc::error::TrySendError::Closed(())) => break true,
+            }
+        };
+        if gone {
+            self.forget();
+        }
+    }
+
+    fn forget(&mut self) {
+        self.watcher = None;
+        self.backlog.clear();
+    }
+}

@@ -1,0 +1,262 @@
+//! Opening a pod and putting its parts together: the same for a headless run and for a pod that stays.
+
+use crate::control::{Callbacks, Core, Fatal, Limits, Outbox, Permission, Pod, Store, TurnEnd};
+use crate::feature::FeatureRegistry;
+use crate::session::fold::{ENVIRONMENT, State};
+use crate::session::record::{
+    Encoder, Features, HostStarted, HostStopped, InputId, InputQueued, Output, Record, Stored, SurfaceSet,
+};
+use crate::session::restore::{Circumstances, RestoreError, Restored, closing};
+use llm_worker::history::{Counters, History, HistoryError};
+use llm_worker::projection::Surface;
+use llm_worker::{ErrorKind, Model};
+use session_store::{BlobError, Class, Clock, Opened, ReadError, Reader, Recovered};
+use std::path::PathBuf;
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+/// An input up to this many bytes stands in the history whole.
+pub const MAX_INLINE_INPUT: usize = 256 * 1024;
+
+/// Of a longer one, this much of its beginning and of its end.
+const INPUT_ENDS: usize = 16 * 1024;
+
+/// What a program hands over to open a pod.
+pub struct Start {
+    /// The session's directory.
+    pub dir: PathBuf,
+    /// The session, locked and repaired by the store.
+    pub opened: Opened,
+    /// Wall clock.
+    pub clock: Clock,
+    /// Journaled as it is.
+    pub about: HostStarted,
+    /// The system prompt, instructions of features included.
+    pub system: String,
+    /// Where and when: shown to the model when it changed.
+    pub environment: String,
+    /// Ends processes left over from the session `id` and counts them.
+    pub end_survivors: Box<dyn Fn(&str) -> u32>,
+    /// What the pod works with.
+    pub parts: Parts,
+}
+
+/// What a pod works with.
+pub struct Parts {
+    /// What features contributed.
+    pub registry: Arc<FeatureRegistry>,
+    /// What may run.
+    pub permission: Arc<Permission>,
+    /// Who answers.
+    pub model: Arc<dyn Model>,
+    /// Threads for foreign code.
+    pub callbacks: Callbacks,
+    /// Who watches.
+    pub outbox: Outbox,
+    /// What one turn may use.
+    pub limits: Limits,
+    /// Called at named points; a no-op outside tests.
+    pub probe: Arc<dyn Fn(&str) + Send + Sync>,
+}
+
+/// Why a pod was not opened.
+#[derive(Debug, thiserror::Error)]
+pub enum HostError {
+    /// Its log does not read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// Its log does not fold.
+    #[error(transparent)]
+    Restore(#[from] RestoreError),
+    /// Its items are no history.
+    #[error(transparent)]
+    History(#[from] HistoryError),
+    /// A large input could not be stored.
+    #[error(transparent)]
+    Input(#[from] BlobError),
+    /// The pod could not go on.
+    #[error(transparent)]
+    Fatal(#[from] Fatal),
+}
+
+impl HostError {
+    /// What the caller does next.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Read(error) => kind_of_store(error.kind()),
+            Self::Input(error) => kind_of_store(error.kind()),
+            Self::Restore(RestoreError::Read(error)) => kind_of_store(error.kind()),
+            Self::Restore(RestoreError::Body { .. } | RestoreError::Illegal { .. }) | Self::History(_) => {
+                ErrorKind::Corrupt
+            }
+            Self::Fatal(fatal) => fatal.kind(),
+        }
+    }
+}
+
+fn kind_of_store(kind: session_store::ErrorKind) -> ErrorKind {
+    match kind {
+        session_store::ErrorKind::Retry => ErrorKind::Retry,
+        session_store::ErrorKind::FixInput => ErrorKind::FixInput,
+        session_store::ErrorKind::Denied => ErrorKind::Denied,
+        session_store::ErrorKind::Unavailable => ErrorKind::Unavailable,
+        session_store::ErrorKind::Corrupt => ErrorKind::Corrupt,
+        session_store::ErrorKind::Exhausted => ErrorKind::Exhausted,
+        session_store::ErrorKind::Bug => ErrorKind::Bug,
+    }
+}
+
+/// A pod that was opened, and what it has still to say: the records of this start go into the log with the first
+/// input, in one flush.
+pub struct Host {
+    pod: Pod,
+    prelude: Vec<Record>,
+    notes: Vec<(String, String)>,
+}
+
+/// What opening found, for the person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Whether the session had records before.
+    pub existed: bool,
+    /// Bytes cut from the log's end.
+    pub cut: u64,
+    /// Where they are.
+    pub quarantine: Option<PathBuf>,
+    /// Calls that got a result from recovery.
+    pub interrupted: u64,
+    /// Whether the request's fixed part differs from the recorded one.
+    pub new_surface: bool,
+}
+
+impl Host {
+    /// Folds the session's log, closes what a crash left open, and puts the pod together. Executes nothing.
+    ///
+    /// # Errors
+    /// The log does not fold, or the disk refuses.
+    pub async fn open(start: Start) -> Result<(Self, Found), HostError> {
+        let Start { dir, opened, clock, about, system, environment, end_survivors, parts } = start;
+        let Opened { journal, blobs, recovered } = opened;
+        let restored =
+            if recovered.existed { Restored::from_frames(Reader::open(&dir)?.frames())? } else { Restored::default() };
+        let found = circumstances(&recovered, &restored.state, &end_survivors, clock());
+        let closing = closing(&restored, &found);
+        let interrupted = restored.state.open_calls.len() as u64;
+        let Restored { state, mut items, .. } = restored;
+
+        let key: Arc<str> = format!("{}/{}", recovered.session, recovered.epoch).into();
+        let Parts { registry, permission, model, callbacks, outbox, limits, probe } = parts;
+        let store = Store { journal, blobs, key, probe };
+        let mut core = Core { store, state, registry, permission, model, callbacks, outbox, limits };
+        if !closing.is_empty() {
+            // The same fold that `commit` does, for the items alone: they are needed to build the history.
+            let mut ahead = Restored { state: core.state.clone(), ..Restored::default() };
+            for record in &closing {
+                ahead.take(0, 0, record)?;
+            }
+            items.append(&mut ahead.items);
+            core.commit(closing).await?;
+        }
+
+        let (surface, encoder, new_surface) = surface(&core, system);
+        let counters = Counters { calls: core.state.calls, requests: core.state.requests };
+        let history = History::restore(surface.clone(), core.model.dialect(), items, counters)?;
+        let report = Features { report: serde_json::to_value(core.registry.report()).unwrap_or_default() };
+        let mut prelude: Vec<Record> = vec![about.into(), report.into()];
+        if new_surface {
+            prelude.push(SurfaceSet { surface, encoder }.into());
+        }
+        let mut notes = Vec::new();
+        if core.state.environment.as_deref() != Some(environment.as_str()) {
+            notes.push((ENVIRONMENT.to_owned(), environment));
+        }
+        let found = Found {
+            existed: recovered.existed,
+            cut: recovered.cut,
+            quarantine: recovered.quarantine,
+            interrupted,
+            new_surface,
+        };
+        Ok((Self { pod: Pod { core, history }, prelude, notes }, found))
+    }
+
+    /// Accepts one input and takes everything queued through one turn.
+    ///
+    /// # Errors
+    /// The pod cannot go on; what was committed is on disk.
+    pub async fn run(mut self, text: &str, cancel: &CancellationToken) -> Result<(Self, TurnEnd), HostError> {
+        let input = self.pod.core.state.inputs + 1;
+        let queued = self.input(input, text)?;
+        let mut records = std::mem::take(&mut self.prelude);
+        records.push(queued.into());
+        self.pod.core.commit(records).await?;
+        let notes = std::mem::take(&mut self.notes);
+        let (pod, end) = self.pod.turn(notes, cancel).await?;
+        Ok((Self { pod, ..self }, end))
+    }
+
+    /// Lets go of the session in good order.
+    ///
+    /// # Errors
+    /// The journal refused the last record.
+    pub async fn close(mut self, reason: &str) -> Result<(), HostError> {
+        let last = HostStopped { reason: reason.to_owned() };
+        self.pod.core.commit(vec![last.into()]).await?;
+        self.pod.core.store.journal.close();
+        Ok(())
+    }
+
+    fn input(&self, input: InputId, text: &str) -> Result<InputQueued, HostError> {
+        if text.len() <= MAX_INLINE_INPUT {
+            return Ok(InputQueued { input, text: text.to_owned(), whole: None });
+        }
+        let whole = Output::from(Stored::from(self.pod.core.store.blobs.put(text.as_bytes())?));
+        let head = text.get(..text.floor_char_boundary(INPUT_ENDS)).unwrap_or_default();
+        let tail = text.get(text.ceil_char_boundary(text.len() - INPUT_ENDS)..).unwrap_or_default();
+        let missing = text.len() - head.len() - tail.len();
+        let (total, handle) = (text.len(), &whole.handle);
+        let hint = format!("ReadOutput {{\"handle\":\"{handle}\"}} pages the whole");
+        let text = format!("{head}\n[… {missing} of {total} bytes left out; {hint}]\n{tail}");
+        Ok(InputQueued { input, text, whole: Some(whole) })
+    }
+}
+
+fn circumstances(recovered: &Recovered, state: &State, end_survivors: &dyn Fn(&str) -> u32, now: u64) -> Circumstances {
+    let class = match recovered.class {
+        None => "clean",
+        Some(Class::TornTail) => "torn_tail",
+        Some(Class::ZeroTail) => "zero_tail",
+        Some(Class::BadTail) => "bad_tail",
+    };
+    let name = recovered.quarantine.as_ref().and_then(|path| path.file_name());
+    Circumstances {
+        class: class.to_owned(),
+        cut_bytes: recovered.cut,
+        quarantine: name.map(|name| name.to_string_lossy().into_owned()),
+        ended_processes: if state.turn_open { end_survivors(&recovered.session) } else { 0 },
+        now,
+    }
+}
+
+/// The fixed part of this start's requests: the recorded one while it still stands, else the next generation.
+fn surface(core: &Core, system: String) -> (Surface, Encoder, bool) {
+    let dialect = core.model.dialect();
+    let encoder = Encoder { id: dialect.id().to_owned(), version: dialect.version() };
+    let today = Surface {
+        generation: 1,
+        model: core.model.name().to_owned(),
+        system,
+        tools: core.registry.tools().definitions(),
+        max_output: None,
+    };
+    match &core.state.surface {
+        Some((recorded, with))
+            if *with == encoder && recorded.model == today.model && recorded.tools == today.tools =>
+        {
+            (recorded.clone(), encoder, false)
+        }
+        Some((recorded, _)) => (Surface { generation: recorded.generation + 1, ..today }, encoder, true),
+        None => (today, encoder, true),
+    }
+}

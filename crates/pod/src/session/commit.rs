@@ -1,0 +1,168 @@
+//! The whole of the trust between the turn machine and the log.
+//!
+//! A [`Batch`] is made from what the machine wants committed; it becomes records here, in the machine's own
+//! order. The log gives it back as `Committed<Batch>` only once it is durable, and only that yields the
+//! [`Ack`] which the machine accepts. Nothing else makes an `Ack`.
+
+use super::record::{
+    Decision, Encoder, InputConsumed, InputId, ItemAdded, Output, Record, Request, Response, SystemItem, ToolFinished,
+    ToolStarted, TurnFinished, TurnStarted, VerdictGiven,
+};
+use llm_worker::effect::{Fact, Verdict};
+use llm_worker::turn::{Acknowledged, CommitRequest};
+use llm_worker::{CallId, Item};
+use session_store::{Committed, EncodeError, Frames, Records};
+use std::collections::HashMap;
+
+/// The turn machine, as this pod runs it.
+pub type Turn = llm_worker::turn::Turn<Ack>;
+
+/// What a fact alone does not say and its record must: known to the driver, dropped when the turn ends.
+#[derive(Debug, Default)]
+pub struct Ledger {
+    /// The turn's number.
+    pub turn: u64,
+    /// The inputs the turn consumes, oldest first.
+    pub inputs: Vec<InputId>,
+    /// The generation in force.
+    pub generation: u64,
+    /// Topics of system items the driver hands to the machine, oldest first.
+    pub topics: Vec<String>,
+    /// For each judged call: the rule that decided, and its start record if it was allowed.
+    pub judged: HashMap<CallId, Judgement>,
+    /// For each ended call: where its full output is, and how long it ran.
+    pub ended: HashMap<CallId, Ended>,
+}
+
+/// How one call was judged.
+#[derive(Clone, Debug)]
+pub struct Judgement {
+    /// The rule or check that decided.
+    pub rule: String,
+    /// Written when the call starts.
+    pub start: Option<ToolStarted>,
+}
+
+/// How one call ended, beyond what the model sees.
+#[derive(Clone, Debug, Default)]
+pub struct Ended {
+    /// The full output, where it did not fit.
+    pub output: Option<Output>,
+    /// Milliseconds it ran.
+    pub ms: u64,
+}
+
+/// One atomic batch: a turn's facts as records, and what else belongs to them.
+#[derive(Debug, Default)]
+pub struct Batch {
+    turn: Option<CommitRequest>,
+    records: Vec<Record>,
+}
+
+impl Batch {
+    /// A batch that says nothing of a turn.
+    #[must_use]
+    pub fn of(records: Vec<Record>) -> Self {
+        Self { turn: None, records }
+    }
+
+    /// The turn's facts in their order. `before` stands in front of them.
+    #[must_use]
+    pub fn of_turn(turn: CommitRequest, ledger: &Ledger, before: Vec<Record>) -> Self {
+        let mut records = before;
+        let (mut topics, mut inputs) = (ledger.topics.iter(), ledger.inputs.iter());
+        let facts = turn.facts().iter();
+        records.extend(facts.filter_map(|fact| record_of(fact, ledger, &mut topics, &mut inputs)));
+        Self { turn: Some(turn), records }
+    }
+
+    /// What it will write.
+    #[must_use]
+    pub fn records(&self) -> &[Record] {
+        &self.records
+    }
+
+    /// The turn's part, given back by a log that refused it.
+    #[must_use]
+    pub fn into_turn(self) -> Option<CommitRequest> {
+        self.turn
+    }
+}
+
+impl Records for Batch {
+    fn encode(&self, frames: &mut Frames<'_>) -> Result<(), EncodeError> {
+        self.records.iter().try_for_each(|record| record.encode(frames))
+    }
+}
+
+/// Proof that a turn's commit is durable.
+#[derive(Debug)]
+pub struct Ack(CommitRequest);
+
+impl Ack {
+    /// Takes a durable batch apart: the proof for its turn, and its records to fold.
+    #[must_use]
+    pub fn of(done: Committed<Batch>) -> (Option<Self>, Vec<Record>) {
+        let Batch { turn, records } = done.into_inner();
+        (turn.map(Self), records)
+    }
+}
+
+impl Acknowledged for Ack {
+    fn into_request(self) -> CommitRequest {
+        self.0
+    }
+}
+
+/// One fact, one record. A start whose judgement holds no start record, or a user item without an input, cannot
+/// come about: the driver alone allows calls and hands inputs in. The fold would refuse the log.
+fn record_of<'a>(
+    fact: &Fact,
+    ledger: &Ledger,
+    topics: &mut impl Iterator<Item = &'a String>,
+    inputs: &mut impl Iterator<Item = &'a InputId>,
+) -> Option<Record> {
+    Some(match fact {
+        Fact::TurnStarted => TurnStarted { turn: ledger.turn }.into(),
+        Fact::Item(Item::User { .. }) => InputConsumed { input: *inputs.next()? }.into(),
+        Fact::Item(Item::System { source, text }) => SystemItem {
+            source: source.clone(),
+            generation: ledger.generation,
+            topic: topics.next().cloned().unwrap_or_else(|| "note".to_owned()),
+            text: text.clone(),
+        }
+        .into(),
+        Fact::Item(
+            item @ (Item::Assistant { .. } | Item::Reasoning { .. } | Item::ToolCall { .. } | Item::ToolResult { .. }),
+        ) => ItemAdded { item: item.clone() }.into(),
+        Fact::Response { stop, usage } => Response { stop: stop.clone(), usage: *usage }.into(),
+        Fact::Judged { call, verdict } => verdict_record(*call, verdict, ledger).into(),
+        Fact::Started { call } => ledger.judged.get(call)?.start.clone()?.into(),
+        Fact::Finished { call, outcome } => {
+            let ended = ledger.ended.get(call).cloned().unwrap_or_default();
+            ToolFinished { call: *call, outcome: outcome.clone(), output: ended.output, ms: ended.ms }.into()
+        }
+        Fact::Request(r) => Request {
+            number: r.number,
+            generation: r.generation,
+            items: r.items,
+            neutral_digest: r.neutral_digest.clone(),
+            encoder: Encoder { id: r.dialect.clone(), version: r.dialect_version },
+            body_digest: r.body_digest.clone(),
+            bytes: r.body_len,
+        }
+        .into(),
+        Fact::TurnFinished(outcome) => TurnFinished { turn: ledger.turn, outcome: outcome.clone() }.into(),
+    })
+}
+
+fn verdict_record(call: CallId, verdict: &Verdict, ledger: &Ledger) -> VerdictGiven {
+    let rule = ledger.judged.get(&call).map(|j| j.rule.clone()).unwrap_or_default();
+    let (decision, reason) = match verdict {
+        Verdict::Allow => (Decision::Allow, String::new()),
+        Verdict::Refuse { reason } => (Decision::Refuse, reason.clone()),
+        Verdict::Invalid { problem } => (Decision::Invalid, problem.clone()),
+        Verdict::Abort { reason } => (Decision::Abort, reason.clone()),
+    };
+    VerdictGiven { call, decision, rule, reason }
+}

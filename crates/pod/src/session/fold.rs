@@ -1,0 +1,197 @@
+//! The fold of a log into state. Live and on replay it is this one function; there is no other way to change
+//! a [`State`].
+
+use super::record::{Encoder, FileChanged, Output, Record};
+use llm_worker::effect::Outcome;
+use llm_worker::projection::Surface;
+use llm_worker::{CallId, Item, ResultStatus, ToolEffect, Usage};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+/// How many outputs stay reachable by handle; the oldest go first.
+pub const MAX_OUTPUTS: usize = 4096;
+
+/// What a session comes to at some point of its log. It holds no item: those go to the history.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct State {
+    /// The fixed part of requests, and its encoder.
+    pub surface: Option<(Surface, Encoder)>,
+    /// Accepted inputs no turn has taken yet, by number.
+    pub queued: BTreeMap<u64, String>,
+    /// The highest input number given.
+    pub inputs: u64,
+    /// The highest turn number given.
+    pub turns: u64,
+    /// Whether that turn is still open.
+    pub turn_open: bool,
+    /// Calls without a result.
+    pub open_calls: BTreeMap<CallId, OpenCall>,
+    /// Items in the history.
+    pub items: u64,
+    /// The highest call number given.
+    pub calls: u64,
+    /// Requests sent.
+    pub requests: u64,
+    /// Tokens counted so far.
+    pub usage: Usage,
+    /// How the newest finished turn ended.
+    pub last_outcome: Option<Outcome>,
+    /// The newest answer text of the newest turn.
+    pub last_answer: Option<Arc<str>>,
+    /// How the newest call of the newest turn ended.
+    pub last_result: Option<ResultStatus>,
+    /// The newest environment note.
+    pub environment: Option<String>,
+    /// Full outputs, newest last.
+    pub outputs: Arc<VecDeque<Output>>,
+    /// Files changed so far, counted.
+    pub file_changes: u64,
+}
+
+/// A call that has no result yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenCall {
+    /// The tool, as the model named it.
+    pub name: String,
+    /// Its raw arguments.
+    pub arguments: String,
+    /// What running it twice would do, once it was started.
+    pub started: Option<ToolEffect>,
+}
+
+/// A record that cannot follow what stands before it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("a `{kind}` record cannot stand here: {why}")]
+pub struct Illegal {
+    /// The record's kind.
+    pub kind: String,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+impl State {
+    /// Takes one more record; answers the item it adds to the history, if it adds one.
+    ///
+    /// # Errors
+    /// The record contradicts the state: the log was not written by this program, or there is a bug.
+    pub fn apply(&mut self, record: &Record) -> Result<Option<Item>, Illegal> {
+        let illegal = |why: &str| Err(Illegal { kind: record.kind().to_owned(), why: why.to_owned() });
+        match record {
+            Record::HostStarted(_)
+            | Record::HostStopped(_)
+            | Record::Recovery(_)
+            | Record::Features(_)
+            | Record::VerdictGiven(_)
+            | Record::Suspended(_)
+            | Record::Resumed(_)
+            | Record::Other { .. } => {}
+            Record::SurfaceSet(s) => self.surface = Some((s.surface.clone(), s.encoder.clone())),
+            Record::InputQueued(queued) => {
+                if queued.input != self.inputs + 1 {
+                    return illegal("its input number is not the next");
+                }
+                self.inputs = queued.input;
+                self.queued.insert(queued.input, queued.text.clone());
+                self.keep(queued.whole.as_ref());
+            }
+            Record::InputConsumed(consumed) => {
+                let Some(text) = self.queued.remove(&consumed.input) else {
+                    return illegal("that input was never queued, or was taken before");
+                };
+                return Ok(Some(self.count(Item::User { text })));
+            }
+            Record::TurnStarted(started) => {
+                if self.turn_open || started.turn != self.turns + 1 {
+                    return illegal("another turn is open, or its number is not the next");
+                }
+                (self.turns, self.turn_open) = (started.turn, true);
+                (self.last_answer, self.last_result) = (None, None);
+            }
+            Record::SystemItem(note) => {
+                if note.topic == ENVIRONMENT {
+                    self.environment = Some(note.text.clone());
+                }
+                let item = Item::System { source: note.source.clone(), text: note.text.clone() };
+                return Ok(Some(self.count(item)));
+            }
+            Record::ItemAdded(added) => return self.add(&added.item, record).map(Some),
+            Record::Request(request) => {
+                if request.items != self.items {
+                    return illegal("it does not carry all items before it");
+                }
+                self.requests = request.number;
+            }
+            Record::Response(response) => {
+                self.usage.input += response.usage.input;
+                self.usage.output += response.usage.output;
+                self.usage.cached += response.usage.cached;
+            }
+            Record::ToolStarted(started) => match self.open_calls.get_mut(&started.call) {
+                Some(open) if open.started.is_none() => open.started = Some(started.effect),
+                Some(_) => return illegal("that call was started before"),
+                None => return illegal("there is no such open call"),
+            },
+            Record::ToolFinished(finished) => {
+                if self.open_calls.remove(&finished.call).is_none() {
+                    return illegal("that call is not open");
+                }
+                self.last_result = Some(finished.outcome.status);
+                self.keep(finished.output.as_ref());
+                let item = Item::ToolResult { id: finished.call, outcome: finished.outcome.clone() };
+                return Ok(Some(self.count(item)));
+            }
+            Record::FileChanged(FileChanged { .. }) => self.file_changes += 1,
+            Record::TurnFinished(finished) => {
+                if !self.turn_open || finished.turn != self.turns {
+                    return illegal("that turn is not open");
+                }
+                if !self.open_calls.is_empty() {
+                    return illegal("a call has no result");
+                }
+                self.turn_open = false;
+                self.last_outcome = Some(finished.outcome.clone());
+            }
+        }
+        Ok(None)
+    }
+
+    fn add(&mut self, item: &Item, record: &Record) -> Result<Item, Illegal> {
+        match item {
+            Item::ToolCall { id, name, arguments } => {
+                if id.number() != self.calls + 1 {
+                    let why = format!("{id} is not the next call number");
+                    return Err(Illegal { kind: record.kind().to_owned(), why });
+                }
+                self.calls = id.number();
+                let open = OpenCall { name: name.clone(), arguments: arguments.clone(), started: None };
+                self.open_calls.insert(*id, open);
+            }
+            Item::Assistant { text } => self.last_answer = Some(text.as_str().into()),
+            Item::Reasoning { .. } => {}
+            Item::User { .. } | Item::System { .. } | Item::ToolResult { .. } => {
+                let why = "that item has a record kind of its own".to_owned();
+                return Err(Illegal { kind: record.kind().to_owned(), why });
+            }
+        }
+        Ok(self.count(item.clone()))
+    }
+
+    fn keep(&mut self, output: Option<&Output>) {
+        if let Some(output) = output {
+            let outputs = Arc::make_mut(&mut self.outputs);
+            outputs.push_back(output.clone());
+            outputs.drain(..outputs.len().saturating_sub(MAX_OUTPUTS));
+        }
+    }
+
+    fn count(&mut self, item: Item) -> Item {
+        self.items += 1;
+        item
+    }
+}
+
+/// Topic of the system item that says when and where: date, working directory, git state.
+pub const ENVIRONMENT: &str = "environment";
+
+/// Topic of the system item that tells of an interruption.
+pub const RECOVERY: &str = "recovery";

@@ -1,0 +1,190 @@
+//! From a log on disk back to a session that can go on. Nothing is executed: open calls get a result that
+//! says what is known, the open turn is closed, and one note tells the model.
+
+use super::fold::{Illegal, OpenCall, RECOVERY, State};
+use super::record::{Record, Recovery, Stored, SystemItem, ToolFinished, TurnFinished};
+use llm_worker::effect::Outcome;
+use llm_worker::{CallId, Item, ResultStatus, ToolEffect, ToolOutcome};
+use session_store::{OwnedFrame, ReadError};
+use std::time::{Duration, UNIX_EPOCH};
+
+/// A log folded to its end.
+#[derive(Debug, Default)]
+pub struct Restored {
+    /// What it comes to.
+    pub state: State,
+    /// Every item, oldest first.
+    pub items: Vec<Item>,
+    /// The newest record's clock, microseconds; 0 for an empty log.
+    pub last_time: u64,
+    /// When the newest call was started, microseconds.
+    pub started_at: Option<u64>,
+    /// Blobs that records name, in their order.
+    pub stored: Vec<Stored>,
+}
+
+/// Why a log cannot be folded.
+#[derive(Debug, thiserror::Error)]
+pub enum RestoreError {
+    /// The log itself is damaged or unreadable.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// A frame's body does not fit its kind.
+    #[error("record {seq}: a `{kind}` body does not read: {source}")]
+    Body {
+        /// Which record.
+        seq: u64,
+        /// Its kind.
+        kind: String,
+        /// What the parser said.
+        source: serde_json::Error,
+    },
+    /// A record cannot follow those before it.
+    #[error("record {seq}: {source}")]
+    Illegal {
+        /// Which record.
+        seq: u64,
+        /// Why not.
+        source: Illegal,
+    },
+}
+
+/// Decodes one frame.
+///
+/// # Errors
+/// Its body does not fit its kind.
+pub fn decode(frame: &OwnedFrame) -> Result<Record, RestoreError> {
+    Record::decode(&frame.kind, frame.v, frame.line.as_bytes()).map_err(|source| RestoreError::Body {
+        seq: frame.seq,
+        kind: frame.kind.clone(),
+        source,
+    })
+}
+
+impl Restored {
+    /// Folds frames from the first.
+    ///
+    /// # Errors
+    /// Damage, a body that does not read, a record that cannot stand where it does.
+    pub fn from_frames(frames: impl Iterator<Item = Result<OwnedFrame, ReadError>>) -> Result<Self, RestoreError> {
+        let mut restored = Self::default();
+        for frame in frames {
+            let frame = frame?;
+            let record = decode(&frame)?;
+            restored.take(frame.seq, frame.time, &record)?;
+        }
+        Ok(restored)
+    }
+
+    /// Takes one more record.
+    ///
+    /// # Errors
+    /// It cannot stand here.
+    pub fn take(&mut self, seq: u64, time: u64, record: &Record) -> Result<(), RestoreError> {
+        let item = self.state.apply(record).map_err(|source| RestoreError::Illegal { seq, source })?;
+        self.items.extend(item);
+        self.last_time = self.last_time.max(time);
+        if matches!(record, Record::ToolStarted(_)) {
+            self.started_at = Some(time);
+        }
+        self.stored.extend(record.stored().cloned());
+        Ok(())
+    }
+}
+
+/// What recovery knows besides the log's content.
+#[derive(Debug)]
+pub struct Circumstances {
+    /// What the end of the log looked like.
+    pub class: String,
+    /// Bytes cut from it.
+    pub cut_bytes: u64,
+    /// Where they are.
+    pub quarantine: Option<String>,
+    /// Child processes that were still alive and were ended.
+    pub ended_processes: u32,
+    /// Now, microseconds.
+    pub now: u64,
+}
+
+/// The one batch that closes what a crash left open; empty when the log ended in good order.
+#[must_use]
+pub fn closing(restored: &Restored, found: &Circumstances) -> Vec<Record> {
+    let state = &restored.state;
+    if !state.turn_open && state.open_calls.is_empty() && found.cut_bytes == 0 {
+        return Vec::new();
+    }
+    let down_us = found.now.saturating_sub(restored.last_time);
+    let mut batch: Vec<Record> = vec![
+        Recovery {
+            class: found.class.clone(),
+            cut_bytes: found.cut_bytes,
+            quarantine: found.quarantine.clone(),
+            open_calls: state.open_calls.len() as u64,
+            open_turn: state.turn_open,
+            ended_processes: found.ended_processes,
+            down_us,
+        }
+        .into(),
+    ];
+    let mut note = vec![format!(
+        "The host stopped without warning and was down for {}. Nothing was run again.",
+        duration(down_us)
+    )];
+    for (id, call) in &state.open_calls {
+        let outcome = interrupted(*id, call, restored.started_at);
+        note.push(format!("{id} {}: {}", call.name, outcome.summary));
+        batch.push(ToolFinished { call: *id, outcome, output: None, ms: 0 }.into());
+    }
+    if found.ended_processes > 0 {
+        note.push(format!("{} left-over child processes were ended.", found.ended_processes));
+    }
+    if state.turn_open {
+        batch.push(
+            SystemItem {
+                source: "host".to_owned(),
+                generation: state.surface.as_ref().map_or(0, |(s, _)| s.generation),
+                topic: RECOVERY.to_owned(),
+                text: note.join("\n"),
+            }
+            .into(),
+        );
+        batch.push(TurnFinished { turn: state.turns, outcome: Outcome::Interrupted }.into());
+    }
+    batch
+}
+
+/// What is known of a call that has no result, as `docs/JOURNAL.md` tables it.
+fn interrupted(id: CallId, call: &OpenCall, started_at: Option<u64>) -> ToolOutcome {
+    let (summary, content) = match call.started {
+        None => ("not executed; safe to retry".to_owned(), String::new()),
+        Some(ToolEffect::ReadOnly) => ("interrupted; safe to run again".to_owned(), String::new()),
+        Some(ToolEffect::Idempotent) => ("interrupted; repeating is safe".to_owned(), String::new()),
+        Some(ToolEffect::Effectful) => {
+            let when = started_at.map_or_else(|| "at an unknown time".to_owned(), |us| format!("at {}", utc(us)));
+            let content = format!("{id} {} was started {when} with: {}", call.name, clip(&call.arguments));
+            ("outcome unknown; verify before retrying".to_owned(), content)
+        }
+    };
+    ToolOutcome { status: ResultStatus::Interrupted, summary, content }
+}
+
+/// The longest argument text a recovery note repeats, in bytes.
+const MAX_REPEATED_ARGUMENTS: usize = 2048;
+
+fn clip(text: &str) -> &str {
+    let end = text.floor_char_boundary(MAX_REPEATED_ARGUMENTS);
+    text.get(..end).unwrap_or_default()
+}
+
+/// A length of time for people, in whole seconds.
+#[must_use]
+pub fn duration(us: u64) -> String {
+    humantime::format_duration(Duration::from_secs(us / 1_000_000)).to_string()
+}
+
+/// `2026-06-03T12:23:17Z` of a Unix time in microseconds.
+#[must_use]
+pub fn utc(us: u64) -> String {
+    humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_micros(us)).to_string()
+}
