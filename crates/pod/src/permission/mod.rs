@@ -12,6 +12,8 @@ mod judge;
 mod place;
 mod rule;
 mod table;
+#[cfg(test)]
+mod tests;
 
 pub use judge::{CallFacts, Circumstances, Decision, Policy, RuleRef, Verdict};
 pub use rule::{Layer, Rule, RuleDecision, RuleError};

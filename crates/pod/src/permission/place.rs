@@ -1,6 +1,6 @@
 //! What a call names, after resolution: the thing that is judged.
 
-use authority::{Place, Workspace};
+use authority::{Access, Place, Workspace};
 use llm_worker::ToolEffect;
 use llm_worker::tool::Touch;
 use std::ffi::OsStr;
@@ -13,9 +13,9 @@ pub(super) enum Target {
         way: Way,
         side: Side,
         guarded: bool,
-        /// Where it leads: absolute, and relative to its root when inside.
+        /// Where it leads: absolute, and relative to the project when inside it.
         resolved: Vec<PathBuf>,
-        /// How it was written, `.` and `..` taken away: absolute, and relative to the project when inside.
+        /// How it was written, `.` and `..` taken away: absolute, and relative to the project when inside it.
         written: Vec<PathBuf>,
         /// For people.
         shown: String,
@@ -71,22 +71,23 @@ fn path_target(way: Way, path: &Path, workspace: &Workspace) -> Target {
         Err(error) => return Target::Lost { shown, why: error.to_string() },
     };
     let absolute = plain(&workspace.cwd().join(path));
-    let inside = workspace.roots().find_map(|(root, _)| absolute.strip_prefix(root).ok().map(Path::to_owned));
-    let (side, resolved) = match place {
+    let below_project = |path: &Path| path.strip_prefix(workspace.project()).ok().map(Path::to_owned);
+    let below_a_root = workspace.roots().find_map(|(root, _)| absolute.strip_prefix(root).ok());
+    let (side, settled, below) = match &place {
         Place::Inside(at) => {
             let side = match (way, at.access()) {
-                (Way::Write, authority::Access::Read) => Side::ReadOnly,
-                (Way::Write, authority::Access::ReadWrite) | (Way::Read, _) => Side::Inside,
+                (Way::Write, Access::Read) => Side::ReadOnly,
+                (Way::Write, Access::ReadWrite) | (Way::Read, _) => Side::Inside,
             };
-            (side, vec![at.path().to_owned(), at.relative().to_owned()])
+            (side, at.path(), Some(at.relative()))
         }
-        Place::Outside(at) => (Side::Outside, vec![at]),
+        Place::Outside(at) => (Side::Outside, at.as_path(), None),
     };
-    // Absolute paths of both kinds would take the directories above a root into account; the guard is about names
-    // below it.
-    let relative = resolved.iter().chain(&inside).filter(|p| p.is_relative());
-    let guarded = relative.fold(false, |found, p| found || names_guarded(p));
-    let written = inside.into_iter().chain([absolute]).collect();
+    // Only names below a root count: the directories above it were somebody's choice.
+    let guarded = below.is_some_and(names_guarded) || below_a_root.is_some_and(names_guarded);
+    let shown = if settled == absolute { shown } else { format!("{shown} (which is {})", workspace.show(settled)) };
+    let resolved = below_project(settled).into_iter().chain([settled.to_owned()]).collect();
+    let written = below_project(&absolute).into_iter().chain([absolute.clone()]).collect();
     Target::Path { way, side, guarded, resolved, written, shown }
 }
 

@@ -1,0 +1,340 @@
+//! Every row of the table and every way to write a path, on a real tree with links.
+
+use super::RuleDecision::{Allow, Ask, Deny};
+use super::*;
+use crate::feature::FeatureId;
+use authority::{Access, Ambient, SandboxMode, Workspace};
+use llm_worker::ToolEffect::{self, Effectful, Idempotent, ReadOnly};
+use llm_worker::tool::Touch;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
+
+const FEATURE: FeatureId = FeatureId::builtin("files");
+const CONFINED: Circumstances = Circumstances { mode: SandboxMode::WorkspaceWrite, enforced: true };
+const UNENFORCED: Circumstances = Circumstances { mode: SandboxMode::WorkspaceWrite, enforced: false };
+const OFF: Circumstances = Circumstances { mode: SandboxMode::Off, enforced: true };
+const LOCKED: Circumstances = Circumstances { mode: SandboxMode::ReadOnly, enforced: true };
+
+/// project/, outside/, added/ (writable) and looked-at/ (read only) side by side.
+struct World {
+    dir: tempfile::TempDir,
+    workspace: Workspace,
+}
+
+impl World {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |p: &str| dir.path().join(p);
+        for d in ["project/.git/hooks", "project/sub", "project/secrets", "outside", "added", "looked-at"] {
+            std::fs::create_dir_all(at(d)).unwrap();
+        }
+        for f in ["project/a.rs", "project/.git/config", "project/.env", "project/secrets/key", "outside/f", "added/f"]
+        {
+            std::fs::write(at(f), "x").unwrap();
+        }
+        symlink(at("outside"), at("project/out")).unwrap();
+        symlink(at("outside/none"), at("project/dangling")).unwrap();
+        symlink("dangling", at("project/chain")).unwrap();
+        symlink(".git", at("project/innocent")).unwrap();
+        symlink("a.rs", at("project/.envlink")).unwrap();
+        symlink("secrets", at("project/open")).unwrap();
+        symlink("a.rs", at("project/secrets/alias")).unwrap();
+        symlink("loop", at("project/loop")).unwrap();
+        let ambient = Ambient::claim();
+        let workspace = Workspace::open(&ambient, &at("project"), &at("project"), Access::ReadWrite)
+            .and_then(|w| w.with_dir(&ambient, &at("added"), Access::ReadWrite))
+            .and_then(|w| w.with_dir(&ambient, &at("looked-at"), Access::Read))
+            .unwrap();
+        Self { dir, workspace }
+    }
+
+    fn path(&self, text: &str) -> PathBuf {
+        text.strip_prefix('@').map_or_else(|| text.into(), |rest| self.dir.path().canonicalize().unwrap().join(rest))
+    }
+
+    fn judge(
+        &self,
+        policy: &Policy,
+        tool: &str,
+        effect: ToolEffect,
+        touches: &[Touch],
+        now: Circumstances,
+    ) -> Decision {
+        policy.judge(&CallFacts { tool, effect, touches, feature: &FEATURE }, &self.workspace, now)
+    }
+
+    fn read(&self, policy: &Policy, path: &str, now: Circumstances) -> Decision {
+        self.judge(policy, "Read", ReadOnly, &[Touch::Read(self.path(path))], now)
+    }
+
+    fn write(&self, policy: &Policy, path: &str, now: Circumstances) -> Decision {
+        self.judge(policy, "Write", Idempotent, &[Touch::Write(self.path(path))], now)
+    }
+}
+
+fn table() -> Policy {
+    Policy::new(Vec::new())
+}
+
+fn rule(tool: &str, path: Option<&str>, decision: RuleDecision) -> Rule {
+    Rule { tool: tool.into(), path: path.map(str::to_owned), decision }
+}
+
+fn layer(source: &str, rules: &[(&str, Option<&str>, RuleDecision)]) -> Layer {
+    Layer::new(source, rules.iter().map(|(tool, path, decision)| rule(tool, *path, *decision)).collect()).unwrap()
+}
+
+// covers: INV-07
+#[test]
+fn every_way_to_write_a_path_is_judged_by_where_it_leads() {
+    let world = World::new();
+    // path, reading, writing: what decides, or + for allowed.
+    let cases = [
+        ("a.rs", "+", "+"),
+        ("./a.rs", "+", "+"),
+        ("sub/../a.rs", "+", "+"),
+        ("new/deep/file.rs", "+", "+"),
+        ("sub/", "+", "+"),
+        ("@project/a.rs", "+", "+"),
+        ("@project", "+", "+"),
+        ("@added/f", "+", "+"),
+        ("../added/new", "+", "+"),
+        ("@looked-at/f", "+", "added for reading"),
+        ("..", "outside", "outside"),
+        ("../outside/f", "outside", "outside"),
+        ("sub/../../outside/f", "outside", "outside"),
+        ("@outside/f", "outside", "outside"),
+        ("@project/../outside/f", "outside", "outside"),
+        ("@projectile/f", "outside", "outside"),
+        ("out", "outside", "outside"),
+        ("out/f", "outside", "outside"),
+        ("out/../a.rs", "outside", "outside"),
+        ("dangling", "outside", "outside"),
+        ("chain", "outside", "outside"),
+        ("/etc/passwd", "outside", "outside"),
+        ("/proc/self/root/etc/passwd", "outside", "outside"),
+        (".git/config", "+", ".git/**"),
+        (".git/", "+", ".git/**"),
+        (".GIT/config", "+", ".git/**"),
+        ("./.git/../.git/config", "+", ".git/**"),
+        ("sub/.git/config", "+", ".git/**"),
+        ("innocent/config", "+", ".git/**"),
+        ("innocent/hooks/post-commit", "+", ".git/**"),
+        ("@project/.git/hooks/x", "+", ".git/**"),
+        ("@added/.git/config", "+", ".git/**"),
+        (".env", "+", ".git/**"),
+        (".env.local", "+", ".git/**"),
+        (".ENV", "+", ".git/**"),
+        ("sub/.env", "+", ".git/**"),
+        (".envlink", "+", ".git/**"),
+        ("yoi.toml", "+", ".git/**"),
+        ("sub/Yoi.toml", "+", ".git/**"),
+        (".gitignore", "+", "+"),
+        (".github/workflows/ci.yml", "+", "+"),
+        ("env", "+", "+"),
+        ("loop", "cannot be resolved", "cannot be resolved"),
+        ("a.rs/x", "cannot be resolved", "cannot be resolved"),
+        ("missing/../a.rs", "cannot be resolved", "cannot be resolved"),
+        ("", "cannot be resolved", "cannot be resolved"),
+    ];
+    for (path, reading, writing) in cases {
+        for (way, expected, decision) in [
+            ("read", reading, world.read(&table(), path, CONFINED)),
+            ("write", writing, world.write(&table(), path, CONFINED)),
+        ] {
+            let verdict = if expected == "+" { Verdict::Allow } else { Verdict::Deny };
+            assert_eq!(decision.verdict, verdict, "{way} {path}: {decision:?}");
+            assert_eq!(decision.rule.source, "default");
+            assert!(expected == "+" || decision.rule.text.contains(expected), "{way} {path}: {decision:?}");
+        }
+    }
+}
+
+#[test]
+fn names_that_are_no_text_are_judged_too() {
+    let world = World::new();
+    for (bytes, verdict) in
+        [(&b"\xff\xfe.rs"[..], Verdict::Allow), (b".env\xff", Verdict::Deny), (b"out/\xff", Verdict::Deny)]
+    {
+        let touch = Touch::Write(PathBuf::from(OsStr::from_bytes(bytes)));
+        let decision = world.judge(&table(), "Write", Idempotent, &[touch], CONFINED);
+        assert_eq!(decision.verdict, verdict, "{decision:?}");
+    }
+}
+
+#[test]
+fn the_table_has_a_column_for_a_sandbox_that_is_not_there() {
+    let world = World::new();
+    let shell = [Touch::Shell("ls".into())];
+    // circumstances: read inside, write inside, Bash, an effect without a name, a look without a name
+    let cases = [
+        (CONFINED, [true, true, true, true, true]),
+        (UNENFORCED, [true, false, false, false, true]),
+        (OFF, [true, false, false, false, true]),
+        (LOCKED, [true, false, true, true, true]),
+        (Circumstances { enforced: false, ..LOCKED }, [true, false, false, false, true]),
+    ];
+    for (now, expected) in cases {
+        let decisions = [
+            world.read(&table(), "a.rs", now),
+            world.write(&table(), "a.rs", now),
+            world.judge(&table(), "Bash", Effectful, &shell, now),
+            world.judge(&table(), "Deploy", Effectful, &[], now),
+            world.judge(&table(), "ReadOutput", ReadOnly, &[], now),
+        ];
+        let allowed = decisions.map(|d| d.verdict == Verdict::Allow);
+        assert_eq!(allowed, expected, "{now:?}");
+    }
+}
+
+#[test]
+fn a_call_is_as_free_as_the_least_free_thing_it_names() {
+    let world = World::new();
+    let read = |p: &str| Touch::Read(world.path(p));
+    let write = |p: &str| Touch::Write(world.path(p));
+    let cases: [(ToolEffect, Vec<Touch>, Option<&str>); 6] = [
+        (Idempotent, vec![read("a.rs"), write("a.rs")], None),
+        (Idempotent, vec![write("a.rs"), read("@outside/f")], Some("reading outside")),
+        (Idempotent, vec![read("@outside/f"), write("@outside/f")], Some("writing outside")),
+        (Idempotent, vec![write("a.rs"), write(".env")], Some(".env*")),
+        // Declares what it reads and not what it changes: judged like a command.
+        (Effectful, vec![read("a.rs")], Some("commands")),
+        (ReadOnly, vec![write("@outside/f")], Some("writing outside")),
+    ];
+    for (effect, touches, refused_by) in cases {
+        let now = if refused_by == Some("commands") { OFF } else { CONFINED };
+        let decision = world.judge(&table(), "Tool", effect, &touches, now);
+        assert_eq!(decision.verdict == Verdict::Deny, refused_by.is_some(), "{touches:?}: {decision:?}");
+        assert!(refused_by.is_none_or(|text| decision.rule.text.contains(text)), "{touches:?}: {decision:?}");
+    }
+}
+
+#[test]
+fn the_last_match_of_a_layer_speaks_and_outer_refusals_stand() {
+    let world = World::new();
+    let any = |tool, decision| (tool, None, decision);
+    let on = |tool, path, decision| (tool, Some(path), decision);
+    // layers from outside in; path written; allowed?; who decided
+    type Rules<'a> = &'a [(&'a str, Option<&'a str>, RuleDecision)];
+    let cases: &[(&[Rules<'_>], &str, bool, &str)] = &[
+        (&[&[any("Write", Deny)]], "a.rs", false, "layer 0"),
+        (&[&[any("*", Deny)]], "a.rs", false, "layer 0"),
+        (&[&[any("Edit", Deny)]], "a.rs", true, "default"),
+        (&[&[any("write", Deny)]], "a.rs", true, "default"),
+        (&[&[any("Write", Deny), any("Write", Allow)]], "a.rs", true, "layer 0"),
+        (&[&[any("Write", Allow), any("Write", Deny)]], "a.rs", false, "layer 0"),
+        (&[&[any("Write", Ask)]], "a.rs", false, "layer 0"),
+        (&[&[any("Write", Ask)], &[any("Write", Allow)]], "a.rs", true, "layer 1"),
+        (&[&[any("Write", Allow)], &[any("Write", Ask)]], "a.rs", false, "layer 1"),
+        (&[&[any("Write", Deny)], &[any("Write", Allow)]], "a.rs", false, "layer 0"),
+        (&[&[any("Write", Allow)], &[any("Write", Deny)], &[any("Write", Allow)]], "a.rs", false, "layer 1"),
+        // the table asks: a layer may answer; it refuses: that stands
+        (&[&[on("Write", ".git/**", Allow)]], ".git/config", true, "layer 0"),
+        (&[&[on("Write", "**/.env*", Allow)]], "sub/.env.local", true, "layer 0"),
+        (&[&[any("Write", Allow)]], "@outside/f", false, "default"),
+        // globs: relative to the project, absolute, by component
+        (&[&[on("Write", "*.rs", Deny)]], "a.rs", false, "layer 0"),
+        (&[&[on("Write", "*.rs", Deny)]], "sub/b.rs", true, "default"),
+        (&[&[on("Write", "**/*.rs", Deny)]], "sub/b.rs", false, "layer 0"),
+        (&[&[on("Write", "**/*.rs", Deny)]], "@added/b.rs", false, "layer 0"),
+        (&[&[on("Write", "**/.env*", Deny)]], ".env", false, "layer 0"),
+        (&[&[on("Write", "sub/**", Deny)]], "sub/x/y", false, "layer 0"),
+        (&[&[on("Write", "sub/**", Deny)]], "sub", false, "layer 0"),
+        (&[&[on("Write", "sub/**", Deny)]], "sub/", false, "layer 0"),
+        (&[&[on("Write", "sub/**", Deny)]], "./x/../sub/y", false, "default"),
+        (&[&[on("Write", "sub/**", Deny)]], "subway", true, "default"),
+        (&[&[on("Write", "f", Allow), on("Write", "f", Deny)]], "@added/f", true, "default"),
+        // a refusal holds for the link and for what it leads to; an allowance only for what it leads to
+        (&[&[on("Write", "secrets/**", Deny)]], "open/key", false, "layer 0"),
+        (&[&[on("Write", "secrets/**", Deny)]], "secrets/alias", false, "layer 0"),
+        (&[&[on("Write", "open/**", Deny)]], "open/key", false, "layer 0"),
+        (&[&[any("Write", Ask), on("Write", "open/**", Allow)]], "open/key", false, "layer 0"),
+        (&[&[any("Write", Ask), on("Write", "secrets/**", Allow)]], "open/key", true, "layer 0"),
+        // nothing allows what cannot be resolved
+        (&[&[any("*", Allow)]], "loop", false, "default"),
+    ];
+    for (layers, path, allowed, decided_by) in cases {
+        let layers = layers.iter().enumerate().map(|(i, rules)| layer(&format!("layer {i}"), rules)).collect();
+        let decision = world.write(&Policy::new(layers), path, CONFINED);
+        assert_eq!(decision.verdict == Verdict::Allow, *allowed, "{path}: {decision:?}");
+        assert_eq!(decision.rule.source, *decided_by, "{path}: {decision:?}");
+    }
+    let absolute = world.path("@added/**");
+    let by_absolute = layer("file", &[("Write", absolute.to_str(), Deny)]);
+    assert_eq!(world.write(&Policy::new(vec![by_absolute]), "../added/f", CONFINED).verdict, Verdict::Deny);
+}
+
+#[test]
+fn a_rule_about_paths_says_nothing_about_calls_without_one() {
+    let world = World::new();
+    let shell = [Touch::Shell("cat .env".into())];
+    let policy = Policy::new(vec![layer("file", &[("*", Some("**"), Deny)])]);
+    assert_eq!(world.judge(&policy, "Bash", Effectful, &shell, CONFINED).verdict, Verdict::Allow);
+    let policy = Policy::new(vec![layer("file", &[("Bash", None, Deny)])]);
+    assert_eq!(world.judge(&policy, "Bash", Effectful, &shell, CONFINED).verdict, Verdict::Deny);
+}
+
+#[test]
+fn read_only_mode_cannot_be_ruled_away() {
+    let world = World::new();
+    let policy = Policy::new(vec![layer("file", &[("*", None, Allow)])]);
+    let decision = world.write(&policy, "a.rs", LOCKED);
+    assert_eq!(decision.verdict, Verdict::Deny);
+    assert!(decision.reason.contains("--read-only"), "{decision:?}");
+}
+
+#[test]
+fn reasons_name_the_path_and_the_next_step() {
+    let world = World::new();
+    let file = Policy::new(vec![layer("/etc/yoi/config.toml", &[("Write", None, Deny)])]);
+    let cases = [
+        (world.read(&table(), "@outside/f", CONFINED), vec!["outside/f", "--add-dir"]),
+        (world.read(&table(), "out/f", CONFINED), vec!["out/f", "which is", "outside/f"]),
+        (
+            world.write(&table(), ".env", CONFINED),
+            vec![".env", "nobody can be asked", "[[permissions.rules]]", "\"Write\""],
+        ),
+        (world.write(&table(), "a.rs", OFF), vec!["--sandbox workspace-write"]),
+        (world.write(&table(), "a.rs", UNENFORCED), vec!["yoi doctor"]),
+        (world.write(&file, "a.rs", CONFINED), vec!["/etc/yoi/config.toml", "deny Write"]),
+        (world.write(&table(), "a\nb\u{202e}.rs/../out/f", CONFINED), vec!["cannot be resolved"]),
+    ];
+    for (decision, words) in cases {
+        for word in words {
+            assert!(decision.reason.contains(word), "{word}: {decision:?}");
+        }
+        assert!(!decision.reason.contains(['\n', '\u{202e}']), "{decision:?}");
+    }
+}
+
+#[test]
+fn rules_that_cannot_work_are_refused_where_they_stand() {
+    let cases = [
+        (rule("", None, Allow), "`tool` is empty"),
+        (rule("Write", Some(""), Allow), "0 bytes"),
+        (rule("Write", Some("[a"), Allow), "`path`"),
+        (rule("Write", Some("../x"), Allow), "never matches"),
+        (rule("Write", Some("a/./b"), Allow), "never matches"),
+        (rule("Write", Some("~/x"), Deny), "never matches"),
+        (rule("Write", Some("x/"), Deny), "never matches"),
+    ];
+    for (bad, words) in cases {
+        let error = Layer::new("user.toml", vec![rule("Read", None, Allow), bad.clone()]).unwrap_err();
+        assert_eq!(error.kind(), llm_worker::ErrorKind::FixInput);
+        assert!(error.to_string().starts_with("user.toml: permissions.rules[1]:"), "{error}");
+        assert!(error.to_string().contains(words), "{bad:?}: {error}");
+    }
+    assert!(Layer::new("user.toml", vec![rule("Read", None, Allow); 1_025]).is_err());
+    let unknown = serde_json::from_str::<Rule>(r#"{"tool":"Bash","program":"git","decision":"allow"}"#);
+    assert!(unknown.unwrap_err().to_string().contains("program"));
+}
+
+#[test]
+fn a_report_can_list_every_row_and_rule() {
+    let policy = Policy::new(vec![layer("user.toml", &[("Write", Some("docs/**"), Allow)])]);
+    let lines: Vec<_> = policy.describe(OFF).rules.into_iter().map(|r| format!("{} | {}", r.source, r.text)).collect();
+    assert!(lines.contains(&"default | writing inside the project: ask".to_owned()), "{lines:#?}");
+    assert_eq!(lines.last().map(String::as_str), Some("user.toml | allow Write on docs/**"));
+}
