@@ -40,6 +40,14 @@ impl fmt::Display for CallId {
 #[error("`{0}` is not a call id; expected c00000001 to c99999999")]
 pub struct BadCallId(String);
 
+impl BadCallId {
+    /// What the caller does next.
+    #[must_use]
+    pub fn kind(&self) -> crate::ErrorKind {
+        crate::ErrorKind::FixInput
+    }
+}
+
 impl TryFrom<String> for CallId {
     type Error = BadCallId;
     fn try_from(text: String) -> Result<Self, BadCallId> {

@@ -114,6 +114,12 @@ pub struct ArgumentError {
 impl ArgumentError {
     /// How many places one error names.
     pub const MAX_PROBLEMS: usize = 3;
+
+    /// What the caller does next: the model writes other arguments.
+    #[must_use]
+    pub fn kind(&self) -> crate::ErrorKind {
+        crate::ErrorKind::FixInput
+    }
 }
 
 /// What one running call is given.

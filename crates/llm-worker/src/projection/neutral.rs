@@ -83,6 +83,19 @@ pub struct NeutralRequest {
 ///
 /// # Errors
 /// The bytes are not one whole neutral request.
-pub fn decode(bytes: &[u8]) -> Result<NeutralRequest, serde_json::Error> {
-    serde_json::from_slice(bytes)
+pub fn decode(bytes: &[u8]) -> Result<NeutralRequest, NotNeutral> {
+    Ok(serde_json::from_slice(bytes)?)
+}
+
+/// Bytes that are not one whole neutral request.
+#[derive(Debug, thiserror::Error)]
+#[error("not a request in neutral/1: {0}")]
+pub struct NotNeutral(#[from] serde_json::Error);
+
+impl NotNeutral {
+    /// What the caller does next.
+    #[must_use]
+    pub fn kind(&self) -> crate::ErrorKind {
+        crate::ErrorKind::Corrupt
+    }
 }

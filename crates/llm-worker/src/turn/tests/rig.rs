@@ -212,7 +212,10 @@ impl Rig {
                 let replies = self.answers.pop_front().unwrap_or_else(|| answer(&["t:enough", "end"]));
                 self.owe(&format!("send {}", request.number()), Owed::Stream(replies));
             }
-            Effect::Delta(delta) => self.seen.push(format!("{delta:?}")),
+            Effect::Delta(delta) => {
+                assert!(!self.cancelled, "showed {delta:?} after cancel");
+                self.seen.push(format!("{delta:?}"));
+            }
             Effect::Judge(call) => {
                 assert!(!self.cancelled, "judged after cancel");
                 self.owe(&format!("judge {}", call.id.number()), Owed::Judge(call));
