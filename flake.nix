@@ -1,0 +1,49 @@
+{
+  description = "yoi: LLM agents as named, durable processes";
+
+  inputs.nixpkgs.url = "github:NixOS/nixpkgs/nixos-unstable";
+
+  outputs =
+    { self, nixpkgs }:
+    let
+      systems = [ "x86_64-linux" "aarch64-linux" ];
+      each = f: nixpkgs.lib.genAttrs systems (system: f nixpkgs.legacyPackages.${system});
+      cargo = builtins.fromTOML (builtins.readFile ./Cargo.toml);
+    in
+    {
+      packages = each (pkgs: rec {
+        default = yoi;
+        yoi = pkgs.rustPlatform.buildRustPackage {
+          pname = "yoi";
+          version = cargo.workspace.package.version;
+          src = self;
+          cargoLock.lockFile = ./Cargo.lock;
+          cargoBuildFlags = [ "--package" "yoi" ];
+          # Tests start confined children and git, which the build sandbox does not allow; they are .ci/run's.
+          doCheck = false;
+          meta = {
+            description = "LLM agents as named, durable processes";
+            license = [ pkgs.lib.licenses.mit pkgs.lib.licenses.asl20 ];
+            mainProgram = "yoi";
+            platforms = systems;
+          };
+        };
+      });
+
+      devShells = each (pkgs: {
+        default = pkgs.mkShell {
+          packages = with pkgs; [ cargo clippy rustc rustfmt rust-analyzer git jq python3 strace ];
+        };
+      });
+
+      checks = each (pkgs: {
+        yoi = self.packages.${pkgs.system}.yoi;
+        work-items = pkgs.runCommand "work-items" { nativeBuildInputs = [ pkgs.git ]; } ''
+          cp -r ${self} tree && chmod -R u+w tree && cd tree
+          sh ./tickets.sh doctor && sh .ci/tickets-test && touch $out
+        '';
+      });
+
+      formatter = each (pkgs: pkgs.nixfmt-rfc-style);
+    };
+}
