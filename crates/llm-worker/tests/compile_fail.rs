@@ -1,5 +1,6 @@
 //! What must not compile. The first line of each case names its one error by code, or says that it compiles; the
 //! compiler's wording is not compared, because it changes with every release.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "helpers of a test")]
 
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -1,4 +1,5 @@
 //! What this crate knows of the world: of `std`, only what computes.
+#![allow(clippy::unwrap_used, reason = "helpers of a test")]
 
 use std::fs;
 use std::path::Path;

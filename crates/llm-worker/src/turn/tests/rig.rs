@@ -213,7 +213,7 @@ impl Rig {
                 self.owe(&format!("send {}", request.number()), Owed::Stream(replies));
             }
             Effect::Delta(delta) => {
-                assert!(!self.cancelled, "showed {delta:?} after cancel");
+                assert!(!self.seen.contains(&"cancel model".into()), "showed {delta:?} of an answer that is void");
                 self.seen.push(format!("{delta:?}"));
             }
             Effect::Judge(call) => {
@@ -270,9 +270,10 @@ impl Rig {
             Owed::Judge(call) => Input::Judged(call.id, verdict(&call)),
             Owed::Run(id) => Input::ToolDone { id, outcome: self.result(id) },
         };
-        let digest = self.turn().history().neutral_digest();
+        let before = (self.turn().history().items(), self.turn().history().counters());
         let handled = self.turn().handle(input);
-        assert_eq!(digest, self.turn().history().neutral_digest(), "history grew without an acknowledgement");
+        let after = (self.turn().history().items(), self.turn().history().counters());
+        assert_eq!(before, after, "history grew without an acknowledgement");
         handled
     }
 
@@ -354,7 +355,9 @@ impl Rig {
                 assert_eq!((&fact.body_digest, fact.body_len), (&body.digest, body.len));
                 assert_eq!(fact.neutral_digest, whole.neutral_digest());
                 assert_eq!((fact.items, &*fact.dialect, fact.dialect_version), (items.len() as u64, "grouped", 3));
-                self.restore(&items).expect("every call has one result before a request");
+                if self.check_all {
+                    self.restore(&items).expect("every call has one result before a request");
+                }
             }
         }
     }
