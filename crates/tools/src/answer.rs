@@ -1,0 +1,112 @@
+//! What a tool says back, within its bounds.
+
+use llm_worker::{ErrorKind, ToolError, ToolOutput};
+use tokio_util::sync::CancellationToken;
+
+/// The most bytes of `content` these tools return. With the summary it stays below the 32 KiB from which a host cuts,
+/// so that what a tool says about going on is never cut off.
+pub const CONTENT_MAX: usize = 31 * 1024;
+
+/// The most bytes of a summary or an error's message: one line.
+pub const SUMMARY_MAX: usize = 512;
+
+/// What stands where text was cut.
+const CUT: &str = "…";
+
+/// A result with its summary made one bounded line.
+pub(crate) fn answer(summary: &str, content: String) -> ToolOutput {
+    ToolOutput { summary: one_line(summary), content }
+}
+
+/// An error with its message made one bounded line.
+pub(crate) fn fail(kind: ErrorKind, message: &str) -> ToolError {
+    ToolError::new(kind, one_line(message))
+}
+
+/// The caller must ask differently.
+pub(crate) fn fix(message: impl AsRef<str>) -> ToolError {
+    fail(ErrorKind::FixInput, message.as_ref())
+}
+
+/// What the handle said, in the tools' terms.
+pub(crate) fn refused(error: &authority::Error) -> ToolError {
+    use authority::ErrorKind as Theirs;
+    let kind = match error.kind() {
+        Theirs::FixInput => ErrorKind::FixInput,
+        Theirs::Denied | Theirs::Revoked => ErrorKind::Denied,
+        Theirs::Unavailable => ErrorKind::Unavailable,
+        Theirs::Exhausted => ErrorKind::Exhausted,
+        Theirs::Cancelled => ErrorKind::Cancelled,
+        Theirs::Bug => ErrorKind::Bug,
+    };
+    fail(kind, &error.to_string())
+}
+
+/// The system's word about a path, while reading it.
+pub(crate) fn unreadable(shown: &str, error: &std::io::Error) -> ToolError {
+    fail(ErrorKind::Unavailable, &format!("{shown}: reading failed: {error}"))
+}
+
+/// Ends a call that was cancelled; asked per file or 64 KiB.
+pub(crate) fn go_on(cancel: &CancellationToken) -> Result<(), ToolError> {
+    if cancel.is_cancelled() { Err(fail(ErrorKind::Cancelled, "cancelled")) } else { Ok(()) }
+}
+
+/// `1 file`, `2 files`.
+pub(crate) fn counted(n: u64, one: &str, many: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { many })
+}
+
+/// At most `max` bytes of `text`, ending on a character.
+pub(crate) fn prefix(text: &str, max: usize) -> &str {
+    text.get(..text.floor_char_boundary(max)).unwrap_or(text)
+}
+
+/// `text` as it is, or its first `max` bytes and a mark.
+pub(crate) fn cut(text: &str, max: usize) -> String {
+    if text.len() <= max { text.to_owned() } else { format!("{}{CUT}", prefix(text, max)) }
+}
+
+fn one_line(text: &str) -> String {
+    let flat: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    cut(&flat, SUMMARY_MAX - CUT.len())
+}
+
+/// Lines of content up to a bound.
+pub(crate) struct Body {
+    text: String,
+    max: usize,
+}
+
+impl Body {
+    /// Leaves `reserve` of [`CONTENT_MAX`] for what is added at the end.
+    pub(crate) fn new(reserve: usize) -> Self {
+        Self { text: String::new(), max: CONTENT_MAX - reserve }
+    }
+
+    /// Adds a line, or says `false` and adds nothing when it does not fit.
+    #[must_use]
+    pub(crate) fn line(&mut self, line: &str) -> bool {
+        let fits = self.text.len() + line.len() < self.max;
+        if fits {
+            self.text.push_str(line);
+            self.text.push('\n');
+        }
+        fits
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
+    /// The content, with notes from the reserve as its last lines.
+    pub(crate) fn finish(mut self, notes: &[String]) -> String {
+        for note in notes {
+            let room = CONTENT_MAX.saturating_sub(self.text.len() + 1 + CUT.len());
+            self.text.push_str(&cut(note, room));
+            self.text.push('\n');
+        }
+        self.text.pop();
+        self.text
+    }
+}

@@ -1,0 +1,272 @@
+//! Bash: one shell command, its output streamed to the host.
+
+use crate::answer::{answer, counted, fail, fix, refused};
+use crate::shell::Shell;
+use authority::{Ended, GitGuard, How, Job, SandboxMode};
+use llm_worker::tool::Touch;
+use llm_worker::{ErrorKind, ToolContext, ToolEffect, ToolError, ToolResult};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::time::Duration;
+
+/// The tool's name.
+pub const NAME: &str = "Bash";
+/// What the model is told.
+pub const ABOUT: &str = "Run a shell command in the working directory; its output and errors come merged. No input, no network, and nothing it starts outlives it. Each call is a new shell.";
+/// What a repeated call does.
+pub const EFFECT: ToolEffect = ToolEffect::Effectful;
+
+/// How long a command may run when the call does not say, in seconds.
+pub const DEFAULT_TIMEOUT_S: u64 = 120;
+
+/// The longest a command may run, in seconds. A host that waits less for the whole call shortens it.
+pub const MAX_TIMEOUT_S: u64 = 3600;
+
+/// The longest command, in bytes: the kernel takes 128 KiB for one argument, its end mark included.
+pub const MAX_COMMAND: usize = 128 * 1024 - 1;
+
+/// How much earlier than the host's own deadline a command ends, so that its result is a result.
+const MARGIN: Duration = Duration::from_secs(5);
+
+/// How much of the end of the output is searched for signs of a refused connection.
+const LOOKED_AT: usize = 16 * 1024;
+
+/// How many changed files of `.git` are named.
+const NAMED_CHANGES: usize = 10;
+
+/// The arguments.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+pub struct Args {
+    /// Shell command.
+    pub command: String,
+    /// Seconds until it is killed, at most 3600.
+    #[serde(default = "timeout")]
+    pub timeout_s: u64,
+}
+
+fn timeout() -> u64 {
+    DEFAULT_TIMEOUT_S
+}
+
+/// What permission judges.
+#[must_use]
+pub fn touches(args: &Args) -> Vec<Touch> {
+    vec![Touch::Shell(args.command.clone())]
+}
+
+/// Runs one call. All output goes to the host; the answer is its summary.
+///
+/// # Errors
+/// A command that ran and did not exit with 0 is an error too, so that nobody takes it for done: `FixInput` for its
+/// exit status or a signal, `Exhausted` at the deadline, `Cancelled`. Otherwise what the spawner or the host said.
+pub async fn run(live: &Shell, args: Args, cx: ToolContext) -> ToolResult {
+    let deadline = judge(&args, cx.deadline)?;
+    let guard = GitGuard::before(&live.workspace).map_err(|error| refused(&error))?;
+    let job = Job {
+        program: live.program.clone(),
+        args: vec!["-c".into(), args.command.into()],
+        cwd: live.workspace.cwd().to_owned(),
+        call: cx.call.to_string(),
+        deadline,
+    };
+    let mut output = Output { cx: &cx, tail: Vec::new(), refused: None };
+    let ran = live.spawner.run(job, |bytes| output.write(bytes), &cx.cancel).await;
+    let Output { tail, refused: unwritten, .. } = output;
+    if let Some(error) = unwritten {
+        return Err(error);
+    }
+    let ended = ran.map_err(|error| refused(&error))?;
+
+    let changed = guard.changed(&live.workspace).map_err(|error| refused(&error))?;
+    let changed: Vec<_> = changed.iter().map(|path| live.workspace.show(path)).collect();
+    let confined = match live.spawner.mode() {
+        SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite => true,
+        SandboxMode::Off => false,
+    };
+    let notes = notes(&ended, confined && no_network(&String::from_utf8_lossy(&tail)), &changed);
+    if !notes.is_empty() {
+        let apart = if tail.last().is_none_or(|last| *last == b'\n') { "" } else { "\n" };
+        cx.host.write_output(format!("{apart}{}\n", notes.join("\n")).as_bytes())?;
+    }
+    summary(&ended, deadline)
+}
+
+/// How long the command may run, if it may.
+fn judge(args: &Args, host: Duration) -> Result<Duration, ToolError> {
+    if args.command.trim().is_empty() {
+        return Err(fix("the command is empty"));
+    }
+    if args.command.len() > MAX_COMMAND {
+        return Err(fix(format!("the command has over {MAX_COMMAND} bytes; Write a script and run that")));
+    }
+    if args.command.contains('\0') {
+        return Err(fix("a command cannot contain a NUL byte"));
+    }
+    if args.timeout_s == 0 || args.timeout_s > MAX_TIMEOUT_S {
+        return Err(fix(format!("timeout_s is 1 to {MAX_TIMEOUT_S}")));
+    }
+    let host = host.checked_sub(MARGIN).filter(|left| !left.is_zero()).unwrap_or(host);
+    Ok(Duration::from_secs(args.timeout_s).min(host))
+}
+
+fn summary(ended: &Ended, deadline: Duration) -> ToolResult {
+    let took = ended.took.as_secs_f64();
+    match ended.how {
+        How::Exit(0) => Ok(answer(&format!("exit 0 in {took:.1} s"), String::new())),
+        How::Exit(status) => Err(fail(ErrorKind::FixInput, &format!("exit {status} in {took:.1} s"))),
+        How::Signal(signal) => Err(fail(ErrorKind::FixInput, &format!("killed: signal {signal} after {took:.1} s"))),
+        How::Deadline => {
+            Err(fail(ErrorKind::Exhausted, &format!("killed: deadline of {} s", deadline.as_secs_f64().round())))
+        }
+        How::Cancelled => Err(fail(ErrorKind::Cancelled, &format!("killed: cancelled after {took:.1} s"))),
+    }
+}
+
+/// Lines of the host's own at the end of the output.
+fn notes(ended: &Ended, no_network: bool, changed: &[String]) -> Vec<String> {
+    let mut notes = Vec::new();
+    if ended.leftovers > 0 {
+        let left = counted(u64::from(ended.leftovers), "process", "processes");
+        notes.push(format!("[ended with the call: {left} that it left running]"));
+    }
+    if no_network {
+        notes.push("[the sandbox has no network, and no sockets at all: not even on this machine]".to_owned());
+    }
+    if !changed.is_empty() {
+        let more = changed.len().saturating_sub(NAMED_CHANGES);
+        let and = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let named: Vec<_> = changed.iter().take(NAMED_CHANGES).map(String::as_str).collect();
+        notes.push(format!(
+            "[changed in .git: {}{and}; what runs from there runs outside of the sandbox]",
+            named.join(", ")
+        ));
+    }
+    notes
+}
+
+/// Where a child's output goes.
+struct Output<'a> {
+    cx: &'a ToolContext,
+    tail: Vec<u8>,
+    refused: Option<ToolError>,
+}
+
+impl Output<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if let Err(error) = self.cx.host.write_output(bytes) {
+            let text = error.message.clone();
+            self.refused = Some(error);
+            return Err(io::Error::other(text));
+        }
+        let new = bytes.get(bytes.len().saturating_sub(LOOKED_AT)..).unwrap_or(bytes);
+        let excess = (self.tail.len() + new.len()).saturating_sub(LOOKED_AT);
+        self.tail.drain(..excess.min(self.tail.len()));
+        self.tail.extend_from_slice(new);
+        Ok(())
+    }
+}
+
+/// What programs say only when a name or an address cannot be reached.
+const UNREACHABLE: &[&str] = &[
+    "could not resolve",
+    "couldn't resolve",
+    "unable to resolve",
+    "name resolution",
+    "name or service not known",
+    "getaddrinfo",
+    "couldn't connect",
+    "failed to connect",
+    "network is unreachable",
+    "unable to create socket",
+];
+
+/// How a refused system call is reported; on its own it may as well be about a file.
+const REFUSED: &[&str] = &["operation not permitted", "permission denied", "eperm"];
+
+/// What makes a refused system call one about the network.
+const ABOUT_NETWORK: &[&str] = &["socket", "connect", "listen", "bind", "network", "dns"];
+
+/// How far from each other, in lines, the two may stand: a traceback names the call some lines before the error.
+const NEAR: usize = 12;
+
+/// Whether an output reads as if a socket was refused.
+fn no_network(output: &str) -> bool {
+    let output = output.to_lowercase();
+    if UNREACHABLE.iter().any(|sign| output.contains(sign)) {
+        return true;
+    }
+    let has = |line: &str, words: &[&str]| words.iter().any(|word| line.contains(word));
+    let lines: Vec<&str> = output.lines().collect();
+    let near = |index: usize| lines.get(index.saturating_sub(NEAR)..=index).unwrap_or_default();
+    let refused = lines.iter().enumerate().filter(|(_, line)| has(line, REFUSED));
+    refused.into_iter().any(|(index, line)| {
+        // A refused file says EACCES; only the seccomp filter's EPERM is looked up beyond its own line.
+        has(line, ABOUT_NETWORK)
+            || (!line.contains("permission denied") && near(index).iter().any(|line| line.contains("socket")))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refused_socket_is_recognised() {
+        let python = "Traceback (most recent call last):\n  File \"x.py\", line 2\n    s = socket.socket()\n  File \"socket.py\", line 233\n    _socket.socket.__init__(self)\nPermissionError: [Errno 1] Operation not permitted";
+        let table = [
+            ("python", python, true),
+            ("node", "Error: listen EPERM: operation not permitted 127.0.0.1:8080", true),
+            ("curl", "curl: (6) Could not resolve host: example.org", true),
+            ("git", "fatal: unable to access 'https://x/': Could not resolve host: x", true),
+            ("ping", "ping: socket: Operation not permitted", true),
+            ("a file", "cat: /root/.ssh/id: Permission denied", false),
+            ("a file's owner", "chown: changing ownership of 'x': Operation not permitted", false),
+            ("a source about sockets", "grep: the socket is closed", false),
+            ("a file after sockets", "test socket ... ok\ntouch: cannot touch '/etc/x': Permission denied", false),
+        ];
+        for (name, output, want) in table {
+            assert_eq!(no_network(output), want, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_deadline_is_the_shorter_one_and_leaves_a_margin() {
+        let judged = |timeout_s, host| {
+            let args = Args { command: "true".into(), timeout_s };
+            judge(&args, Duration::from_secs(host)).map(|deadline| deadline.as_secs()).ok()
+        };
+        let table =
+            [(120, 600, Some(120)), (3600, 600, Some(595)), (120, 5, Some(5)), (0, 600, None), (3601, 9999, None)];
+        for (timeout_s, host, want) in table {
+            assert_eq!(judged(timeout_s, host), want, "{timeout_s} of {host}");
+        }
+    }
+
+    #[test]
+    fn bad_commands_are_refused() {
+        for command in ["", " \n", "a\0b", &"x".repeat(MAX_COMMAND + 1)] {
+            let args = Args { command: command.to_owned(), timeout_s: 1 };
+            assert_eq!(judge(&args, Duration::from_secs(9)).unwrap_err().kind, ErrorKind::FixInput);
+        }
+    }
+
+    #[test]
+    fn a_summary_says_how_it_ended() {
+        let table = [
+            (How::Exit(0), None, "exit 0 in 1.2 s"),
+            (How::Exit(101), Some(ErrorKind::FixInput), "exit 101 in 1.2 s"),
+            (How::Signal(9), Some(ErrorKind::FixInput), "killed: signal 9 after 1.2 s"),
+            (How::Deadline, Some(ErrorKind::Exhausted), "killed: deadline of 120 s"),
+            (How::Cancelled, Some(ErrorKind::Cancelled), "killed: cancelled after 1.2 s"),
+        ];
+        for (how, kind, text) in table {
+            let ended = Ended { how, took: Duration::from_millis(1234), leftovers: 0, pid: 1 };
+            let got = match summary(&ended, Duration::from_secs(120)) {
+                Ok(output) => (None, output.summary),
+                Err(error) => (Some(error.kind), error.message),
+            };
+            assert_eq!(got, (kind, text.to_owned()));
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! How a file changes: staged beside it, made known to the host, then renamed into place.
+
+use crate::answer::{go_on, refused};
+use crate::files::{Before, Files};
+use authority::Located;
+use llm_worker::tool::FileChange;
+use llm_worker::{ToolContext, ToolError};
+
+/// Replaces or creates a file. Whatever fails before the rename leaves the file as it was; the host has then perhaps
+/// recorded an intent whose after-digest the file does not have.
+pub(crate) async fn publish(
+    live: &Files,
+    at: &Located,
+    before: Option<Before>,
+    after: &[u8],
+    cx: &ToolContext,
+) -> Result<(), ToolError> {
+    let staged = live.workspace.stage(at, after).map_err(|error| refused(&error))?;
+    go_on(&cx.cancel)?;
+    let digest = blake3::hash(after);
+    let mode = before.as_ref().map(|before| before.mode);
+    let before = before.map(|before| before.bytes);
+    let path = at.path().to_owned();
+    cx.host.file_changing(FileChange { path, before, mode, after: digest.to_hex().to_string() }).await?;
+    // Recorded as about to happen: from here on it does, cancelled or not.
+    if let Err(error) = staged.publish() {
+        // It may or may not be there: to be read before it is changed again.
+        live.seen.forget(at.path());
+        return Err(refused(&error));
+    }
+    live.seen.note(at.path(), digest);
+    Ok(())
+}
+
+/// How many lines a text has, as an editor counts them.
+pub(crate) fn line_count(bytes: &[u8]) -> u64 {
+    let ends = memchr::memchr_iter(b'\n', bytes).count() as u64;
+    ends + u64::from(bytes.last().is_some_and(|last| *last != b'\n'))
+}

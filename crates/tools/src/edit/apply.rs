@@ -1,0 +1,214 @@
+//! Bytes and edits to bytes. Nothing outside of a match is ever touched.
+//!
+//! The model writes `\n`. Where the file has `\r\n`, a match is looked for in the text with `\r\n` read as `\n`, and
+//! what is put there takes the line end that stands at the match. An `old` that itself has a `\r` is taken literally.
+
+use super::Replacement;
+use super::nearest::{Nearest, nearest};
+use crate::answer::cut;
+use crate::files::MAX_FILE;
+use memchr::memmem;
+use std::fmt;
+use std::ops::Range;
+use tokio_util::sync::CancellationToken;
+
+/// How many lines of an ambiguous match are named.
+const NAMED_LINES: usize = 10;
+
+/// How much of a line an error shows, in bytes.
+const SHOWN_LINE: usize = 120;
+
+pub(super) struct Applied {
+    pub(super) bytes: Vec<u8>,
+    pub(super) replaced: u64,
+}
+
+/// Which edit (from 1, of how many) does not fit, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Problem {
+    pub(super) edit: usize,
+    pub(super) of: usize,
+    pub(super) why: Why,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Why {
+    Empty,
+    Same,
+    Absent(Option<Nearest>),
+    Ambiguous { times: usize, lines: Vec<usize> },
+    TooLarge,
+    Cancelled,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.of > 1 {
+            write!(f, "edit {} of {}: ", self.edit, self.of)?;
+        }
+        let shown = |line: &str| cut(&line.replace('\t', "\\t"), SHOWN_LINE);
+        match &self.why {
+            Why::Empty => write!(f, "`old` is empty; give the text to replace, or use Write for the whole file"),
+            Why::Same => write!(f, "`old` and `new` are the same"),
+            Why::Absent(None) => write!(f, "`old` does not occur; Read the file and copy the text exactly"),
+            Why::Absent(Some(Nearest::Numbered)) => {
+                write!(f, "`old` does not occur; it seems to contain Read's line numbers, leave them out")
+            }
+            Why::Absent(Some(Nearest::Like { line, text })) => {
+                write!(f, "`old` does not occur; most like its first line is line {line}: `{}`", shown(text))
+            }
+            Why::Absent(Some(Nearest::Parts { from, line, text, wanted })) => write!(
+                f,
+                "`old` does not occur; it fits from line {from}, but line {line} is `{}` where `old` has `{}`",
+                shown(text),
+                shown(wanted)
+            ),
+            Why::Ambiguous { times, lines } => {
+                let named: Vec<_> = lines.iter().map(usize::to_string).collect();
+                let and = if lines.len() < *times { ", …" } else { "" };
+                let named = named.join(", ");
+                write!(f, "`old` occurs {times} times, at lines {named}{and}; add surrounding lines or set replace_all")
+            }
+            Why::TooLarge => write!(f, "the result would be over {MAX_FILE} bytes"),
+            Why::Cancelled => write!(f, "cancelled"),
+        }
+    }
+}
+
+/// Applies every edit in order, each to the result of the one before.
+pub(super) fn apply(before: &[u8], edits: &[Replacement], cancel: &CancellationToken) -> Result<Applied, Problem> {
+    let mut bytes = before.to_owned();
+    let mut replaced = 0;
+    for (index, edit) in edits.iter().enumerate() {
+        let problem = |why| Problem { edit: index + 1, of: edits.len(), why };
+        if cancel.is_cancelled() {
+            return Err(problem(Why::Cancelled));
+        }
+        let matches = matches(&bytes, edit).map_err(problem)?;
+        let grown = bytes.len() as u64 + matches.len() as u64 * 2 * edit.new.len() as u64;
+        if grown > MAX_FILE && replaced_len(&bytes, &matches, edit) > MAX_FILE {
+            return Err(problem(Why::TooLarge));
+        }
+        replaced += matches.len() as u64;
+        bytes = replace(&bytes, &matches, edit);
+    }
+    Ok(Applied { bytes, replaced })
+}
+
+/// Where an edit applies; at least one place.
+fn matches(bytes: &[u8], edit: &Replacement) -> Result<Vec<Range<usize>>, Why> {
+    if edit.old.is_empty() {
+        return Err(Why::Empty);
+    }
+    if edit.old == edit.new {
+        return Err(Why::Same);
+    }
+    let view = View::of(bytes, edit);
+    let finder = memmem::Finder::new(edit.old.as_bytes());
+    let found: Vec<usize> = finder.find_iter(view.text()).collect();
+    let Some(first) = found.first() else {
+        return Err(Why::Absent(nearest(bytes, &edit.old)));
+    };
+    if !edit.replace_all {
+        // `aa` in `aaa` is in one place without overlap, and still not where the model can mean only one.
+        let overlapping = view.text().get(first + 1..).and_then(|rest| finder.find(rest)).map(|at| first + 1 + at);
+        if let Some(second) = overlapping {
+            let all = if found.len() > 1 { found } else { vec![*first, second] };
+            let lines = all.iter().take(NAMED_LINES).map(|at| line_of(view.text(), *at)).collect();
+            return Err(Why::Ambiguous { times: all.len(), lines });
+        }
+    }
+    let len = edit.old.len();
+    Ok(found.into_iter().map(|at| view.original(at)..view.original(at + len)).collect())
+}
+
+/// The text an edit is looked for in.
+enum View<'a> {
+    Exact(&'a [u8]),
+    /// `\r\n` read as `\n`; `ends` are the places in `text` of those `\n`, ascending.
+    Folded {
+        text: Vec<u8>,
+        ends: Vec<usize>,
+    },
+}
+
+impl<'a> View<'a> {
+    fn of(bytes: &'a [u8], edit: &Replacement) -> Self {
+        if !folds(bytes, edit) {
+            return Self::Exact(bytes);
+        }
+        let (mut text, mut ends) = (Vec::with_capacity(bytes.len()), Vec::new());
+        let mut rest = bytes;
+        while let Some(at) = memmem::find(rest, b"\r\n") {
+            let (line, after) = rest.split_at(at);
+            text.extend_from_slice(line);
+            ends.push(text.len());
+            text.push(b'\n');
+            rest = after.get(2..).unwrap_or_default();
+        }
+        text.extend_from_slice(rest);
+        Self::Folded { text, ends }
+    }
+
+    fn text(&self) -> &[u8] {
+        match self {
+            Self::Exact(text) => text,
+            Self::Folded { text, .. } => text,
+        }
+    }
+
+    /// The place in the file of a place in the text. A line end belongs to a match as a whole or not at all.
+    fn original(&self, at: usize) -> usize {
+        match self {
+            Self::Exact(_) => at,
+            Self::Folded { ends, .. } => at + ends.partition_point(|end| *end < at),
+        }
+    }
+}
+
+fn folds(bytes: &[u8], edit: &Replacement) -> bool {
+    !edit.old.contains('\r') && memmem::find(bytes, b"\r\n").is_some()
+}
+
+fn replace(bytes: &[u8], matches: &[Range<usize>], edit: &Replacement) -> Vec<u8> {
+    let folded = folds(bytes, edit) && edit.new.contains('\n');
+    let plain = edit.new.replace("\r\n", "\n");
+    let crlf = plain.replace('\n', "\r\n");
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut done = 0;
+    for at in matches {
+        out.extend_from_slice(bytes.get(done..at.start).unwrap_or_default());
+        let new = match (folded, ends_in_crlf(bytes, at.start)) {
+            (false, _) => &edit.new,
+            (true, true) => &crlf,
+            (true, false) => &plain,
+        };
+        out.extend_from_slice(new.as_bytes());
+        done = at.end;
+    }
+    out.extend_from_slice(bytes.get(done..).unwrap_or_default());
+    out
+}
+
+fn replaced_len(bytes: &[u8], matches: &[Range<usize>], edit: &Replacement) -> u64 {
+    let gone: usize = matches.iter().map(Range::len).sum();
+    let ends = if folds(bytes, edit) { edit.new.matches('\n').count() } else { 0 };
+    (bytes.len() - gone) as u64 + matches.len() as u64 * (edit.new.len() + ends) as u64
+}
+
+/// Whether the line at `at` ends in `\r\n`; the last line goes by the one before it.
+fn ends_in_crlf(bytes: &[u8], at: usize) -> bool {
+    let (head, tail) = bytes.split_at(at.min(bytes.len()));
+    let end = match memchr::memchr(b'\n', tail) {
+        Some(next) => Some(head.len() + next),
+        None => memchr::memrchr(b'\n', head),
+    };
+    end.and_then(|end| end.checked_sub(1)).and_then(|before| bytes.get(before)) == Some(&b'\r')
+}
+
+fn line_of(text: &[u8], at: usize) -> usize {
+    1 + memchr::memchr_iter(b'\n', text.get(..at).unwrap_or(text)).count()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,134 @@
+use super::*;
+use proptest::prelude::*;
+
+fn edit(old: &str, new: &str) -> Replacement {
+    Replacement { old: old.into(), new: new.into(), replace_all: false }
+}
+
+fn all(old: &str, new: &str) -> Replacement {
+    Replacement { replace_all: true, ..edit(old, new) }
+}
+
+fn applied(before: &[u8], edits: &[Replacement]) -> Result<String, Why> {
+    let done = apply(before, edits, &CancellationToken::new());
+    done.map(|applied| applied.bytes.escape_ascii().to_string()).map_err(|problem| problem.why)
+}
+
+#[test]
+fn edits_apply() {
+    let table: &[(&str, &[u8], &[Replacement], &str)] = &[
+        ("one", b"a b c", &[edit("b", "B")], "a B c"),
+        ("to nothing", b"a b c", &[edit(" b", "")], "a c"),
+        ("in order, on the result of the one before", b"a", &[edit("a", "b b"), all("b", "c")], "c c"),
+        ("all, from the left, without overlap", b"aaaaa", &[all("aa", "b")], "bba"),
+        ("not in what was put there", b"ab", &[all("a", "aa")], "aab"),
+        ("latin-1 around", b"\xe4 x \xf6", &[edit("x", "y")], r"\xe4 y \xf6"),
+        ("a byte order mark stays", b"\xef\xbb\xbfx", &[edit("x", "y")], r"\xef\xbb\xbfy"),
+        // Line ends: the file's, wherever the model wrote its own.
+        ("crlf, match over lines", b"a\r\nb\r\nc\r\n", &[edit("a\nb", "x\ny\nz")], r"x\r\ny\r\nz\r\nc\r\n"),
+        ("crlf, new line ends only in new", b"a\r\nb\r\n", &[edit("a", "x\ny")], r"x\r\ny\r\nb\r\n"),
+        ("crlf, match ends before the line end", b"a\r\nb\r\n", &[edit("a", "x")], r"x\r\nb\r\n"),
+        ("crlf, match begins with a line end", b"a\r\nb\r\n", &[edit("\nb", "")], r"a\r\n"),
+        ("crlf, match ends with a line end", b"a\r\nb\r\n", &[edit("a\n", "")], r"b\r\n"),
+        ("crlf, only a line end", b"a\r\nb", &[edit("\n", "\n\n")], r"a\r\n\r\nb"),
+        ("crlf, written by the model too", b"a\r\nb\r\n", &[edit("a\r\nb", "x\r\ny")], r"x\r\ny\r\n"),
+        ("crlf, last line without end", b"a\r\nb", &[edit("b", "x\ny")], r"a\r\nx\r\ny"),
+        ("mixed ends, in the unix part", b"a\nb\r\nc\n", &[edit("c", "x\ny")], r"a\nb\r\nx\ny\n"),
+        ("mixed ends, in the dos part", b"a\nb\r\nc\n", &[edit("b", "x\ny")], r"a\nx\r\ny\r\nc\n"),
+        ("mixed ends, each its own", b"a\r\na\n", &[all("a", "x\ny")], r"x\r\ny\r\nx\ny\n"),
+        ("a lone carriage return is no line end", b"a\rb\r\n", &[edit("b", "c")], r"a\rc\r\n"),
+        ("unix file, the model insists on crlf", b"a\n", &[edit("a", "b\r\nc")], r"b\r\nc\n"),
+    ];
+    for (name, before, edits, want) in table {
+        assert_eq!(applied(before, edits).as_deref(), Ok(*want), "{name}");
+    }
+}
+
+#[test]
+fn edits_that_do_not_fit_say_why() {
+    let ambiguous = |times, lines: &[usize]| Why::Ambiguous { times, lines: lines.to_vec() };
+    let table: &[(&str, &[u8], Replacement, Why)] = &[
+        ("empty", b"a", edit("", "b"), Why::Empty),
+        ("same", b"a", edit("a", "a"), Why::Same),
+        ("absent", b"a", edit("zz", "b"), Why::Absent(None)),
+        ("absent, with all", b"a", all("zz", "b"), Why::Absent(None)),
+        ("twice", b"x\ny\nx\n", edit("x", "z"), ambiguous(2, &[1, 3])),
+        ("twice, overlapping", b"\naaa", edit("aa", "b"), ambiguous(2, &[2, 2])),
+        ("twice, crlf", b"x\r\ny\r\nx\r\n", edit("x\n", "z"), ambiguous(2, &[1, 3])),
+    ];
+    for (name, before, edit, want) in table {
+        assert_eq!(applied(before, std::slice::from_ref(edit)).as_ref(), Err(want), "{name}");
+    }
+    let many = "x\n".repeat(30);
+    assert_eq!(applied(many.as_bytes(), &[edit("x", "y")]), Err(ambiguous(30, &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10])));
+}
+
+// One character to a megabyte, twenty times: refused before it is built.
+#[test]
+fn growth_is_bounded() {
+    let edit = all("x", &"y\n".repeat(1 << 19));
+    assert_eq!(applied("x".repeat(20).as_bytes(), std::slice::from_ref(&edit)), Err(Why::TooLarge));
+    assert!(applied("x".repeat(9).as_bytes(), &[edit]).is_ok());
+}
+
+#[test]
+fn a_later_edit_that_fails_is_named() {
+    let problem = apply(b"a", &[edit("a", "b"), edit("a", "c")], &CancellationToken::new()).err().unwrap();
+    assert_eq!((problem.edit, problem.of, problem.why.clone()), (2, 2, Why::Absent(None)));
+}
+
+/// Few letters, so that matches and overlaps are frequent.
+fn text() -> impl Strategy<Value = String> {
+    prop::collection::vec(prop::sample::select(vec!["a", "b", "\n", "\r\n", "\r", "ä"]), 0..24)
+        .prop_map(|parts| parts.concat())
+}
+
+fn needle() -> impl Strategy<Value = String> {
+    prop::collection::vec(prop::sample::select(vec!["a", "b", "\n", "ä"]), 1..4).prop_map(|parts| parts.concat())
+}
+
+proptest! {
+    // With one line end in the file, the standard library says what must come out.
+    #[test]
+    fn unix_files_agree_with_the_standard_library(before in text(), old in needle(), new in needle(), replace_all: bool) {
+        let before = before.replace('\r', "");
+        prop_assume!(old != new);
+        let got = applied(before.as_bytes(), &[Replacement { old: old.clone(), new: new.clone(), replace_all }]);
+        let times = (0..before.len()).filter(|at| before.as_bytes()[*at..].starts_with(old.as_bytes())).count();
+        match got {
+            Ok(after) => {
+                prop_assert!(times == 1 || (times > 1 && replace_all));
+                prop_assert_eq!(after, before.replace(&old, &new).as_bytes().escape_ascii().to_string());
+            }
+            Err(Why::Absent(_)) => prop_assert_eq!(times, 0),
+            Err(Why::Ambiguous { .. }) => prop_assert!(times > 1 && !replace_all),
+            Err(other) => prop_assert!(false, "{:?}", other),
+        }
+    }
+
+    // Whatever the line ends are: what stands before and after the one match comes out byte for byte, and the match
+    // itself is `old` but for its line ends.
+    #[test]
+    fn nothing_outside_of_the_match_changes(before in text(), old in needle()) {
+        let mark = "<<new>>";
+        if let Ok(done) = apply(before.as_bytes(), &[edit(&old, mark)], &CancellationToken::new()) {
+            let after = String::from_utf8(done.bytes).unwrap();
+            let (head, tail) = after.split_once(mark).unwrap();
+            prop_assert!(before.starts_with(head) && before.ends_with(tail));
+            let gone = &before[head.len()..before.len() - tail.len()];
+            prop_assert_eq!(gone.replace("\r\n", "\n"), old);
+        }
+    }
+
+    // A file with CRLF throughout keeps it throughout.
+    #[test]
+    fn line_ends_are_kept(before in text(), old in needle(), new in needle()) {
+        let before = before.replace('\r', "").replace('\n', "\r\n");
+        prop_assume!(old != new && before.contains('\r'));
+        if let Ok(done) = apply(before.as_bytes(), &[all(&old, &new)], &CancellationToken::new()) {
+            let after = String::from_utf8(done.bytes).unwrap();
+            let folded = before.replace("\r\n", "\n").replace(&old, &new);
+            prop_assert_eq!(after, folded.replace('\n', "\r\n"));
+        }
+    }
+}

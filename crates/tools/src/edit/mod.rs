@@ -1,0 +1,82 @@
+//! Edit: exact replacements in one file, all or none.
+
+mod apply;
+mod diff;
+mod nearest;
+
+use crate::answer::{answer, counted, fix, go_on};
+use crate::change::publish;
+use crate::files::Files;
+use crate::scope;
+use llm_worker::tool::Touch;
+use llm_worker::{ToolContext, ToolEffect, ToolResult};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use diff::MAX_DIFF;
+
+/// The tool's name.
+pub const NAME: &str = "Edit";
+/// What the model is told.
+pub const ABOUT: &str = "Replace exact text in a file that was read before. Edits apply in order, all or none. Each `old` must occur exactly once unless replace_all is set; give enough surrounding lines, without Read's line numbers.";
+/// What a repeated call does.
+pub const EFFECT: ToolEffect = ToolEffect::Effectful;
+
+/// How many edits one call takes.
+pub const MAX_EDITS: usize = 100;
+
+/// The arguments.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+pub struct Args {
+    /// File path.
+    pub path: String,
+    /// Replacements.
+    pub edits: Vec<Replacement>,
+}
+
+/// One replacement.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[schemars(description = "")]
+pub struct Replacement {
+    /// Text to find.
+    pub old: String,
+    /// Text to put there.
+    pub new: String,
+    /// Replace every occurrence.
+    #[serde(default)]
+    pub replace_all: bool,
+}
+
+/// What permission judges.
+#[must_use]
+pub fn touches(args: &Args) -> Vec<Touch> {
+    vec![Touch::Write(args.path.clone().into())]
+}
+
+/// Runs one call.
+///
+/// # Errors
+/// `FixInput` when the file was not read or has changed since, or an edit does not fit, with the line numbers that
+/// help; `Denied` outside of the workspace or where it may only be read; what the host said when it could not record
+/// the change.
+pub async fn run(live: &Files, args: Args, cx: ToolContext) -> ToolResult {
+    let at = scope::writable(&live.workspace, &args.path)?;
+    let shown = live.workspace.show(at.path());
+    if args.edits.is_empty() || args.edits.len() > MAX_EDITS {
+        return Err(fix(format!("edits: {} given; 1 to {MAX_EDITS} fit in one call", args.edits.len())));
+    }
+    let _turn = live.one_at_a_time(&cx).await?;
+    live.existing_file(&at)?;
+    let Some(before) = live.before(&at, &cx)? else {
+        return Err(fix(format!("{shown} does not exist any more")));
+    };
+    live.must_be_seen(&at, &before)?;
+    let applied = apply::apply(&before.bytes, &args.edits, &cx.cancel).map_err(|problem| {
+        let cancelled = go_on(&cx.cancel).err();
+        cancelled.unwrap_or_else(|| fix(format!("{shown}: {problem}; nothing was changed")))
+    })?;
+    let diff = diff::diff(&before.bytes, &applied.bytes);
+    publish(live, &at, Some(before), &applied.bytes, &cx).await?;
+    let did = counted(applied.replaced, "replacement", "replacements");
+    Ok(answer(&format!("{shown}: {did}"), diff))
+}

@@ -1,0 +1,89 @@
+//! The live handle of Read, Write and Edit.
+
+use crate::answer::{fail, fix, go_on, refused, unreadable};
+use crate::lines::CHECK_EVERY;
+use crate::scope;
+use crate::seen::{Known, Seen};
+use authority::{FileKind, Located, Workspace};
+use llm_worker::{ErrorKind, ToolContext, ToolError};
+use std::io::Read;
+use tokio::sync::{Mutex, MutexGuard};
+
+/// The largest file, in bytes, that Write and Edit change, and that Read reads whole to know its digest.
+pub const MAX_FILE: u64 = 10 * 1024 * 1024;
+
+/// Files of a workspace, and which of their content the model has seen. One instance serves one session's Read, Write
+/// and Edit.
+#[derive(Debug)]
+pub struct Files {
+    pub(crate) workspace: Workspace,
+    pub(crate) seen: Seen,
+    changing: Mutex<()>,
+}
+
+/// A file as it is before a change.
+pub(crate) struct Before {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) mode: u32,
+}
+
+impl Files {
+    /// Over the directories of `workspace`; nothing is seen yet.
+    #[must_use]
+    pub fn new(workspace: Workspace) -> Self {
+        Self { workspace, seen: Seen::default(), changing: Mutex::new(()) }
+    }
+
+    /// Waits for the right to change a file. Calls of one answer run together: without it, the second of two edits of
+    /// one file would undo the first.
+    pub(crate) async fn one_at_a_time(&self, cx: &ToolContext) -> Result<MutexGuard<'_, ()>, ToolError> {
+        tokio::select! {
+            biased;
+            () = cx.cancel.cancelled() => Err(fail(ErrorKind::Cancelled, "cancelled before anything was changed")),
+            guard = self.changing.lock() => Ok(guard),
+        }
+    }
+
+    /// The file that is about to change; `None` when there is none.
+    pub(crate) fn before(&self, at: &Located, cx: &ToolContext) -> Result<Option<Before>, ToolError> {
+        let shown = self.workspace.show(at.path());
+        let meta = match self.workspace.metadata(at) {
+            Ok(meta) => meta,
+            Err(error) if error.is_not_found() => return Ok(None),
+            Err(error) => return Err(refused(&error)),
+        };
+        if meta.kind == FileKind::Dir {
+            return Err(fix(format!("{shown} is a directory; name a file in it")));
+        }
+        let mut file = self.workspace.open_file(at).map_err(|error| refused(&error))?;
+        let mut bytes = Vec::new();
+        while bytes.len() as u64 <= MAX_FILE {
+            go_on(&cx.cancel)?;
+            let read = file.by_ref().take(CHECK_EVERY as u64).read_to_end(&mut bytes);
+            if read.map_err(|error| unreadable(&shown, &error))? == 0 {
+                return Ok(Some(Before { bytes, mode: meta.mode }));
+            }
+        }
+        Err(fix(format!("{shown} is over {MAX_FILE} bytes, too large to be changed here; use Bash")))
+    }
+
+    /// Refuses to change content that the model has not seen.
+    pub(crate) fn must_be_seen(&self, at: &Located, before: &Before) -> Result<(), ToolError> {
+        let shown = || self.workspace.show(at.path());
+        match self.seen.known(at.path(), blake3::hash(&before.bytes)) {
+            Known::Current => Ok(()),
+            Known::Never => Err(fix(format!("{} was not read in this session; Read it first", shown()))),
+            Known::Changed => Err(fix(format!("{} has changed since it was read; Read it again first", shown()))),
+        }
+    }
+
+    /// What is at a place that must exist and be a file.
+    pub(crate) fn existing_file(&self, at: &Located) -> Result<u64, ToolError> {
+        let meta = scope::existing(&self.workspace, at)?;
+        match meta.kind {
+            FileKind::Dir => Err(fix(format!("{} is a directory; use List", self.workspace.show(at.path())))),
+            // Anything else that is no file is refused, by name, when it is opened.
+            FileKind::File | FileKind::Symlink | FileKind::Other => Ok(meta.len),
+        }
+    }
+}

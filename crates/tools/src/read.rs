@@ -1,0 +1,164 @@
+//! Read: a window of a text file, with line numbers.
+
+use crate::answer::{Body, answer, cut, fix, go_on, refused, unreadable};
+use crate::change::line_count;
+use crate::files::{Files, MAX_FILE};
+use crate::lines::{CHECK_EVERY, Lines};
+use crate::scope;
+use crate::sniff::{HEAD, Looks, looks};
+use llm_worker::tool::Touch;
+use llm_worker::{ToolContext, ToolEffect, ToolError, ToolResult};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::io::{BufRead, BufReader, Read};
+use tokio_util::sync::CancellationToken;
+
+/// The tool's name.
+pub const NAME: &str = "Read";
+/// What the model is told.
+pub const ABOUT: &str = "Read a text file. Each line comes as its number, a tab and its text.";
+/// What a repeated call does.
+pub const EFFECT: ToolEffect = ToolEffect::ReadOnly;
+
+/// How many lines are shown when the call does not say.
+pub const DEFAULT_LIMIT: u64 = 400;
+
+/// How many characters of one line are shown.
+pub const MAX_LINE_CHARS: usize = 2000;
+
+/// Kept of the content's bound for the line that says how to go on.
+const RESERVE: usize = 128;
+
+/// The arguments.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+pub struct Args {
+    /// File path.
+    pub path: String,
+    /// First line, from 1.
+    #[serde(default = "first")]
+    pub offset: u64,
+    /// Number of lines.
+    #[serde(default = "limit")]
+    pub limit: u64,
+}
+
+fn first() -> u64 {
+    1
+}
+
+fn limit() -> u64 {
+    DEFAULT_LIMIT
+}
+
+/// What permission judges.
+#[must_use]
+pub fn touches(args: &Args) -> Vec<Touch> {
+    vec![Touch::Read(args.path.clone().into())]
+}
+
+/// Runs one call.
+///
+/// # Errors
+/// `FixInput` for what is absent, no text file, or past its end; `Denied` outside of the workspace; `Cancelled`.
+pub async fn run(live: &Files, args: Args, cx: ToolContext) -> ToolResult {
+    if args.offset == 0 || args.limit == 0 {
+        return Err(fix("offset and limit start at 1"));
+    }
+    let at = scope::inside(&live.workspace, &args.path)?;
+    let shown = live.workspace.show(at.path());
+    let len = live.existing_file(&at)?;
+    let mut file = live.workspace.open_file(&at).map_err(|error| refused(&error))?;
+    let broken = |error: &std::io::Error| unreadable(&shown, error);
+
+    let mut bytes = Vec::new();
+    file.by_ref().take(HEAD as u64).read_to_end(&mut bytes).map_err(|error| broken(&error))?;
+    if let Looks::Binary(what) = looks(&bytes) {
+        return Err(fix(format!("{shown} is {what}, {len} bytes; Read shows text only")));
+    }
+    if len <= MAX_FILE {
+        while bytes.len() as u64 <= MAX_FILE {
+            go_on(&cx.cancel)?;
+            let more = file.by_ref().take(CHECK_EVERY as u64).read_to_end(&mut bytes);
+            if more.map_err(|error| broken(&error))? == 0 {
+                // The whole of it is known, and with it the digest that Write and Edit ask for.
+                live.seen.note(at.path(), blake3::hash(&bytes));
+                let total = line_count(&bytes);
+                return page(&shown, Size::Lines(total), bytes.as_slice(), &args, &cx.cancel);
+            }
+        }
+    }
+    let rest = BufReader::with_capacity(CHECK_EVERY, file);
+    page(&shown, Size::Bytes(len), bytes.as_slice().chain(rest), &args, &cx.cancel)
+}
+
+/// How large the file is, as far as that is known.
+#[derive(Clone, Copy)]
+enum Size {
+    Lines(u64),
+    Bytes(u64),
+}
+
+fn page(shown: &str, size: Size, from: impl BufRead, args: &Args, cancel: &CancellationToken) -> ToolResult {
+    let broken = |error: std::io::Error| match go_on(cancel) {
+        Err(cancelled) => cancelled,
+        Ok(()) => unreadable(shown, &error),
+    };
+    if let Size::Lines(0) = size {
+        return Ok(answer(&format!("{shown}: empty file"), String::new()));
+    }
+    let mut lines = Lines::new(from, cancel.clone());
+    let mut kept = Vec::new();
+    for passed in 0..args.offset - 1 {
+        if lines.next(&mut kept, 0).map_err(broken)?.is_none() {
+            return Err(past_the_end(shown, passed, args.offset));
+        }
+    }
+    let mut body = Body::new(RESERVE);
+    let (mut last, mut more) = (args.offset - 1, true);
+    let (mut crlf, mut lossy) = (false, false);
+    while last - (args.offset - 1) < args.limit {
+        let Some(line) = lines.next(&mut kept, MAX_LINE_CHARS * 4).map_err(broken)? else { break };
+        let (text, spoiled) = render(&kept, line.len, last == 0);
+        if !body.line(&format!("{:>6}\t{text}", last + 1)) {
+            break;
+        }
+        last += 1;
+        crlf |= line.crlf;
+        lossy |= spoiled;
+        more = !lines.at_end().map_err(broken)?;
+    }
+    if body.is_empty() {
+        return Err(past_the_end(shown, last, args.offset));
+    }
+    let first = args.offset;
+    let mut summary = match (size, more) {
+        (Size::Lines(total), _) => format!("{shown}: lines {first}-{last} of {total}"),
+        (Size::Bytes(_), false) => format!("{shown}: lines {first}-{last} of {last}"),
+        (Size::Bytes(len), true) => format!("{shown}: lines {first}-{last}, more follow in its {len} bytes"),
+    };
+    if crlf {
+        summary.push_str(", CRLF line ends");
+    }
+    if lossy {
+        summary.push_str(", not all UTF-8: � stands for other bytes");
+    }
+    let next = more.then(|| format!("(more lines follow; go on with offset={})", last + 1));
+    Ok(answer(&summary, body.finish(next.as_slice())))
+}
+
+fn past_the_end(shown: &str, lines: u64, offset: u64) -> ToolError {
+    fix(format!("{shown} has {lines} lines; offset {offset} is past its end"))
+}
+
+/// A line's text, cut and marked when long, and whether something in it was not UTF-8.
+fn render(kept: &[u8], len: u64, first: bool) -> (String, bool) {
+    let whole = kept.len() as u64 == len;
+    let bytes = if first { kept.strip_prefix(b"\xef\xbb\xbf").unwrap_or(kept) } else { kept };
+    // What is kept of a longer line may end inside of a character.
+    let spoiled = std::str::from_utf8(bytes).is_err_and(|error| whole || error.error_len().is_some());
+    let text = String::from_utf8_lossy(bytes);
+    match text.char_indices().nth(MAX_LINE_CHARS) {
+        Some((end, _)) => (format!("{} [cut: the line has {len} bytes]", cut(&text, end)), spoiled),
+        None => (text.into_owned(), spoiled),
+    }
+}

@@ -1,0 +1,121 @@
+//! The live handle of Glob, Grep and List, and the walk they share.
+
+use crate::answer::{counted, go_on};
+use crate::scope;
+use authority::{FileKind, Located, WalkEntry, WalkOptions, Workspace};
+use llm_worker::{ToolContext, ToolError};
+use std::path::Path;
+
+/// How many entries one call looks at.
+pub const MAX_ENTRIES: usize = 200_000;
+
+/// Files of a workspace, for looking only.
+#[derive(Debug)]
+pub struct Search {
+    pub(crate) workspace: Workspace,
+}
+
+impl Search {
+    /// Over the directories of `workspace`.
+    #[must_use]
+    pub fn new(workspace: Workspace) -> Self {
+        Self { workspace }
+    }
+
+    /// The existing place a search starts at.
+    pub(crate) fn start(&self, path: &str) -> Result<Located, ToolError> {
+        let at = scope::inside(&self.workspace, path)?;
+        scope::existing(&self.workspace, &at)?;
+        Ok(at)
+    }
+
+    /// Shows every entry below `at` to `each` until it says `false`; what could not be looked at comes back.
+    pub(crate) fn walk(
+        &self,
+        at: &Located,
+        max_depth: Option<usize>,
+        cx: &ToolContext,
+        mut each: impl FnMut(&WalkEntry) -> Result<bool, ToolError>,
+    ) -> Result<Gaps, ToolError> {
+        let usual = WalkOptions::default();
+        let options = WalkOptions { max_depth: max_depth.unwrap_or(usual.max_depth), ..usual };
+        let mut gaps = Gaps::default();
+        for (number, entry) in self.workspace.walk(at, options).enumerate() {
+            go_on(&cx.cancel)?;
+            if number == MAX_ENTRIES {
+                gaps.ended = true;
+                break;
+            }
+            match entry {
+                Ok(entry) => {
+                    if !each(&entry)? {
+                        break;
+                    }
+                }
+                Err(error) => gaps.add(&error.to_string()),
+            }
+        }
+        Ok(gaps)
+    }
+
+    /// As [`Search::walk`], regular files only, with the path below `at`.
+    pub(crate) fn files(
+        &self,
+        at: &Located,
+        cx: &ToolContext,
+        mut each: impl FnMut(&WalkEntry, &Path) -> Result<bool, ToolError>,
+    ) -> Result<Gaps, ToolError> {
+        self.walk(at, None, cx, |entry| {
+            if entry.kind != FileKind::File {
+                return Ok(true);
+            }
+            // A search that starts at a file sees its name.
+            let below = entry.path.strip_prefix(at.path()).ok().filter(|below| below.file_name().is_some());
+            each(entry, below.or(entry.path.file_name().map(Path::new)).unwrap_or(&entry.path))
+        })
+    }
+}
+
+/// What a search did not see.
+#[derive(Debug, Default)]
+pub(crate) struct Gaps {
+    count: u64,
+    first: String,
+    ended: bool,
+}
+
+impl Gaps {
+    pub(crate) fn add(&mut self, problem: &str) {
+        if self.count == 0 {
+            problem.clone_into(&mut self.first);
+        }
+        self.count += 1;
+    }
+
+    pub(crate) fn and(mut self, other: Self) -> Self {
+        if self.count == 0 {
+            self.first = other.first;
+        }
+        self.count += other.count;
+        self.ended |= other.ended;
+        self
+    }
+
+    /// Lines for the end of the content; none when everything was seen.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.count > 0 {
+            let places = counted(self.count, "place", "places");
+            notes.push(format!("({places} could not be read: {})", self.first));
+        }
+        if self.ended {
+            notes.push(format!("(ended after {MAX_ENTRIES} entries; give a narrower path)"));
+        }
+        notes
+    }
+}
+
+/// The default of `path` arguments.
+pub(crate) fn here() -> String {
+    ".".to_owned()
+}

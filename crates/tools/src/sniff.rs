@@ -1,0 +1,90 @@
+//! Telling text from what Read and Grep should not show, by a file's first bytes.
+
+/// How much of a file's beginning is looked at.
+pub(crate) const HEAD: usize = 8 * 1024;
+
+/// From this share of bytes that are not UTF-8 on (one in so many), a file is not shown as text. Latin-1 prose is far
+/// below it, Shift-JIS or compressed data far above.
+const INVALID_SHARE: usize = 4;
+
+/// What the beginning of a file looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Looks {
+    /// UTF-8, or near enough.
+    Text,
+    /// Something else, by name.
+    Binary(&'static str),
+}
+
+const MAGIC: &[(&[u8], &str)] = &[
+    (b"\x89PNG\r\n\x1a\n", "a PNG image"),
+    (b"\xff\xd8\xff", "a JPEG image"),
+    (b"GIF87a", "a GIF image"),
+    (b"GIF89a", "a GIF image"),
+    (b"II*\0", "a TIFF image"),
+    (b"MM\0*", "a TIFF image"),
+    (b"\0\0\x01\0", "an icon image"),
+    (b"%PDF-", "a PDF document"),
+    (b"PK\x03\x04", "a ZIP archive (or a document that is one)"),
+    (b"\x1f\x8b", "gzip data"),
+    (b"BZh", "bzip2 data"),
+    (b"\xfd7zXZ\0", "xz data"),
+    (b"\x28\xb5\x2f\xfd", "zstd data"),
+    (b"\x7fELF", "an ELF binary"),
+    (b"SQLite format 3\0", "an SQLite database"),
+    (b"\xff\xfe", "UTF-16 text (Bash: iconv -f UTF-16)"),
+    (b"\xfe\xff", "UTF-16 text (Bash: iconv -f UTF-16)"),
+];
+
+/// Judges a file by its first [`HEAD`] bytes (fewer for a shorter file).
+pub(crate) fn looks(head: &[u8]) -> Looks {
+    if head.starts_with(b"RIFF") && head.get(8..12) == Some(b"WEBP") {
+        return Looks::Binary("a WebP image");
+    }
+    for (magic, what) in MAGIC {
+        // Short marks occur in text too.
+        let sure = magic.len() > 3 || !head.is_ascii();
+        if sure && head.starts_with(magic) {
+            return Looks::Binary(what);
+        }
+    }
+    if head.contains(&0) {
+        return Looks::Binary("binary data");
+    }
+    let invalid: usize = head.utf8_chunks().map(|chunk| chunk.invalid().len()).sum();
+    // A character that the head cuts in two is three bytes at most.
+    if invalid > 3 && invalid * INVALID_SHARE > head.len() {
+        return Looks::Binary("binary data, or text in another encoding (Bash: file, iconv)");
+    }
+    Looks::Text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_told_apart() {
+        let cut_in_two = [&b"x"[..], &"ä".repeat(HEAD).as_bytes()[..HEAD - 1]].concat();
+        let table: &[(&str, &[u8], bool)] = &[
+            ("empty", b"", true),
+            ("ascii", b"fn main() {}\n", true),
+            ("utf-8", "Grüße, 世界\n".as_bytes(), true),
+            ("a character cut by the end of the head", &cut_in_two, true),
+            ("byte order mark", b"\xef\xbb\xbfhello\n", true),
+            ("latin-1 prose", b"Gr\xfc\xdfe aus K\xf6ln, sch\xf6n hier\n", true),
+            ("text that begins like bzip2", b"BZh is a prefix\n", true),
+            ("control characters only", b"\x1b[31mred\x1b[0m\n", true),
+            ("one NUL", b"text\0text\n", false),
+            ("png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", false),
+            ("jpeg", b"\xff\xd8\xff\xe0\x00\x10JFIF", false),
+            ("webp", b"RIFF\x10\x00\x00\x00WEBPVP8 ", false),
+            ("pdf", b"%PDF-1.7\n", false),
+            ("utf-16", b"\xff\xfeh\0i\0", false),
+            ("shift-jis", b"\x93\xfa\x96\x7b\x8c\xea\x82\xcc\x95\xb6\x8f\xcd", false),
+        ];
+        for (name, bytes, text) in table {
+            assert_eq!(looks(bytes) == Looks::Text, *text, "{name}");
+        }
+    }
+}
