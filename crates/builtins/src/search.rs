@@ -1,0 +1,58 @@
+//! `builtin:search`: Glob and Grep.
+
+use llm_worker::{ToolContext, ToolResult};
+use pod::feature::{
+    CapabilityRequest, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule,
+    HostCapability, ToolKey,
+};
+use std::sync::Arc;
+use std::time::Duration;
+use tools::{glob, grep};
+
+/// This feature's id.
+pub const ID: FeatureId = FeatureId::builtin("search");
+
+/// A search of the largest tree a call looks at, on a cold disk.
+const DEADLINE: Duration = Duration::from_secs(120);
+
+const GLOB: ToolKey<glob::Args> =
+    ToolKey::new(glob::NAME, glob::EFFECT, glob::ABOUT).touching(glob::touches).deadline(DEADLINE);
+const GREP: ToolKey<grep::Args> =
+    ToolKey::new(grep::NAME, grep::EFFECT, grep::ABOUT).touching(grep::touches).deadline(DEADLINE);
+
+/// Finding files and text in the workspace.
+#[derive(Debug)]
+pub struct Search;
+
+impl FeatureModule for Search {
+    fn descriptor(&self) -> FeatureDescriptor {
+        FeatureDescriptor::builder(ID)
+            .display_name("Search")
+            .version(env!("CARGO_PKG_VERSION"))
+            .request(CapabilityRequest::required(HostCapability::READ_WORKSPACE, "find files and text"))
+            .tool(&GLOB)
+            .tool(&GREP)
+            .build()
+    }
+
+    fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
+        let live = Arc::new(Live { search: tools::Search::new(ctx.services().fs(HostCapability::WORKSPACE)?) });
+        ctx.tools().implement(&GLOB, &live, Live::glob)?;
+        ctx.tools().implement(&GREP, &live, Live::grep)?;
+        Ok(())
+    }
+}
+
+struct Live {
+    search: tools::Search,
+}
+
+impl Live {
+    async fn glob(self: Arc<Self>, args: glob::Args, cx: ToolContext) -> ToolResult {
+        glob::run(&self.search, args, cx).await
+    }
+
+    async fn grep(self: Arc<Self>, args: grep::Args, cx: ToolContext) -> ToolResult {
+        grep::run(&self.search, args, cx).await
+    }
+}

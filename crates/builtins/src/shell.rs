@@ -1,0 +1,62 @@
+//! `builtin:shell`: Bash, and ReadOutput for what its answers leave out.
+
+use llm_worker::{ToolContext, ToolResult};
+use pod::feature::{
+    CapabilityRequest, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule,
+    HostCapability, MAX_DEADLINE, ToolKey,
+};
+use std::sync::Arc;
+use tools::{bash, read_output};
+
+/// This feature's id.
+pub const ID: FeatureId = FeatureId::builtin("shell");
+
+/// The shell, looked up in the children's `PATH`.
+const PROGRAM: &str = "bash";
+
+/// A command says itself how long it may take; the host waits for the longest.
+const BASH: ToolKey<bash::Args> =
+    ToolKey::new(bash::NAME, bash::EFFECT, bash::ABOUT).touching(bash::touches).deadline(MAX_DEADLINE);
+const READ_OUTPUT: ToolKey<read_output::Args> =
+    ToolKey::new(read_output::NAME, read_output::EFFECT, read_output::ABOUT).touching(read_output::touches);
+
+/// Running commands.
+#[derive(Debug)]
+pub struct Shell;
+
+impl FeatureModule for Shell {
+    fn descriptor(&self) -> FeatureDescriptor {
+        FeatureDescriptor::builder(ID)
+            .display_name("Shell")
+            .version(env!("CARGO_PKG_VERSION"))
+            .request(CapabilityRequest::required(HostCapability::ANY_PROGRAM, "run the commands the model writes"))
+            .request(CapabilityRequest::required(HostCapability::READ_WORKSPACE, "run them in the working directory"))
+            .tool(&BASH)
+            .tool(&READ_OUTPUT)
+            .instruction("use", "Use Bash to build, test and use version control, and the other tools for files.")
+            .build()
+    }
+
+    fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
+        let workspace = ctx.services().fs(HostCapability::WORKSPACE)?;
+        let spawner = ctx.services().process()?;
+        let live = Arc::new(Live { shell: tools::Shell::new(workspace, spawner, PROGRAM) });
+        ctx.tools().implement(&BASH, &live, Live::bash)?;
+        ctx.tools().implement(&READ_OUTPUT, &live, Live::read_output)?;
+        Ok(())
+    }
+}
+
+struct Live {
+    shell: tools::Shell,
+}
+
+impl Live {
+    async fn bash(self: Arc<Self>, args: bash::Args, cx: ToolContext) -> ToolResult {
+        bash::run(&self.shell, args, cx).await
+    }
+
+    async fn read_output(self: Arc<Self>, args: read_output::Args, cx: ToolContext) -> ToolResult {
+        read_output::run(args, cx).await
+    }
+}
