@@ -79,38 +79,48 @@ impl Error {
     }
 }
 
+/// What the caller asked for cannot be.
+const FIX_INPUT: &[io::ErrorKind] = &[
+    io::ErrorKind::NotFound,
+    io::ErrorKind::NotADirectory,
+    io::ErrorKind::IsADirectory,
+    io::ErrorKind::AlreadyExists,
+    io::ErrorKind::InvalidInput,
+    io::ErrorKind::InvalidFilename,
+    io::ErrorKind::DirectoryNotEmpty,
+    io::ErrorKind::CrossesDevices,
+    io::ErrorKind::FileTooLarge,
+    io::ErrorKind::ArgumentListTooLong,
+];
+const DENIED: &[io::ErrorKind] = &[io::ErrorKind::PermissionDenied, io::ErrorKind::ReadOnlyFilesystem];
+const EXHAUSTED: &[io::ErrorKind] = &[
+    io::ErrorKind::StorageFull,
+    io::ErrorKind::QuotaExceeded,
+    io::ErrorKind::OutOfMemory,
+    io::ErrorKind::TooManyLinks,
+];
+
+/// What is in no list is the system's trouble, not the caller's.
 fn kind_of(error: &io::Error) -> ErrorKind {
-    use io::ErrorKind as Io;
-    // io::ErrorKind is non-exhaustive: what is not named here is the system's trouble, not the caller's.
-    match error.kind() {
-        Io::NotFound
-        | Io::NotADirectory
-        | Io::IsADirectory
-        | Io::AlreadyExists
-        | Io::InvalidInput
-        | Io::InvalidFilename
-        | Io::DirectoryNotEmpty
-        | Io::CrossesDevices
-        | Io::FileTooLarge => ErrorKind::FixInput,
-        Io::PermissionDenied | Io::ReadOnlyFilesystem => ErrorKind::Denied,
-        Io::StorageFull | Io::QuotaExceeded | Io::OutOfMemory | Io::TooManyLinks => ErrorKind::Exhausted,
-        _other => ErrorKind::Unavailable,
-    }
+    let io = error.kind();
+    let lists = [(FIX_INPUT, ErrorKind::FixInput), (DENIED, ErrorKind::Denied), (EXHAUSTED, ErrorKind::Exhausted)];
+    lists.iter().find(|(list, _)| list.contains(&io)).map_or(ErrorKind::Unavailable, |(_, kind)| *kind)
 }
 
+const NEXT: &[(io::ErrorKind, &str)] = &[
+    (io::ErrorKind::NotFound, "does not exist; list the directory to see what does"),
+    (io::ErrorKind::NotADirectory, "it or a parent of it is not a directory"),
+    (io::ErrorKind::IsADirectory, "is a directory; name a file"),
+    (io::ErrorKind::PermissionDenied, "permission denied by the operating system; check the owner and the mode"),
+    (io::ErrorKind::ReadOnlyFilesystem, "the file system is read-only"),
+    (io::ErrorKind::StorageFull, "no space left; free some and try again"),
+    (io::ErrorKind::QuotaExceeded, "the disk quota is used up; free some space and try again"),
+    (io::ErrorKind::InvalidFilename, "a name in it is too long"),
+];
+
 fn explain(error: &io::Error) -> String {
-    use io::ErrorKind as Io;
-    let next = match error.kind() {
-        Io::NotFound => "does not exist; list the directory to see what does",
-        Io::NotADirectory => "a parent of it is not a directory",
-        Io::IsADirectory => "is a directory; name a file",
-        Io::PermissionDenied => "permission denied by the operating system; check the owner and the mode",
-        Io::ReadOnlyFilesystem => "the file system is read-only",
-        Io::StorageFull | Io::QuotaExceeded => "no space left; free some and try again",
-        Io::InvalidFilename => "the name is too long",
-        _other => return error.to_string(),
-    };
-    next.to_owned()
+    let next = NEXT.iter().find(|(kind, _)| *kind == error.kind());
+    next.map_or_else(|| error.to_string(), |(_, text)| (*text).to_owned())
 }
 
 /// A path that a chain of symbolic links never settles.

@@ -11,9 +11,6 @@ mod stage;
 mod walk;
 mod workspace;
 
-#[cfg(test)]
-mod tests;
-
 pub use locate::{Located, MAX_LINKS, MAX_PATH, Place};
 pub use open::{FileKind, MAX_DIR_ENTRIES, Meta};
 pub use show::escape;

@@ -14,14 +14,25 @@ pub(super) struct Started {
     held: Option<Held>,
 }
 
-/// What a child holds until nothing of it is left. The order of the fields is the order of release: the directory is
-/// emptied and strangers are ended before the door may report that nobody is inside.
+/// What a child holds until nothing of it is left.
 #[derive(Debug)]
 pub(super) struct Held {
     pub(super) mark: String,
     pub(super) temp: CallTemp,
     pub(super) slot: Slot,
     pub(super) pass: OwnedPass,
+}
+
+impl Held {
+    fn release(self, pid: Pid) -> (u32, Option<WaitIdStatus>) {
+        let Self { mark, temp, slot, pass } = self;
+        let ended = custody::end_call(pid, &mark);
+        // Strangers are gone before their directory is emptied, and all of it before the door may say so.
+        drop(slot);
+        drop(temp);
+        drop(pass);
+        ended
+    }
 }
 
 impl Started {
@@ -49,7 +60,7 @@ impl Started {
     /// Ends what is left, reaps it and releases everything. Blocks until the main process has ended.
     pub(super) fn finish(mut self) -> (u32, Option<WaitIdStatus>) {
         let Some(held) = self.held.take() else { return (0, None) };
-        custody::end_call(self.pid, &held.mark)
+        held.release(self.pid)
     }
 }
 
@@ -59,7 +70,7 @@ impl Drop for Started {
         self.signal(Signal::KILL);
         let pid = self.pid;
         let clean_up = move || {
-            custody::end_call(pid, &held.mark);
+            held.release(pid);
         };
         // Without a thread to spare it stays unreaped: blocking here could stop the whole process.
         std::thread::Builder::new().name("reap".to_owned()).spawn(clean_up).ok();

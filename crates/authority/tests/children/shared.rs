@@ -1,0 +1,113 @@
+//! What the process tests have in common: a place with a project, a home with keys, and a program that tries things.
+
+use authority::{Ambient, Confinement, Ended, EnvPolicy, Error, Job, SandboxMode, Spawner, become_subreaper, support};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// Longer than any test should take; reaching it is a failure.
+pub(crate) const LONG: Duration = Duration::from_secs(120);
+
+/// The probe, compiled once per test binary with the linker Rust needs anyway.
+pub(crate) fn probe() -> &'static Path {
+    static BUILT: OnceLock<(tempfile::TempDir, PathBuf)> = OnceLock::new();
+    let (_dir, path) = BUILT.get_or_init(|| {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("probe");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/children/probe.c");
+        let built =
+            Command::new("cc").arg("-o").arg(&path).arg(source).arg("-lutil").status().expect("cc, Rust's linker");
+        assert!(built.success());
+        (dir, path)
+    });
+    path
+}
+
+/// Whether confinement can be tested here; where not, that is asserted instead of passing silently.
+pub(crate) fn confinable() -> bool {
+    if support().missing().is_none() {
+        return true;
+    }
+    let place = Place::new();
+    let refused = place.spawner(SandboxMode::WorkspaceWrite).expect_err("a confinement this kernel cannot enforce");
+    assert_eq!(refused.kind(), authority::ErrorKind::Unavailable);
+    assert!(refused.to_string().contains(support().missing().unwrap()), "{refused}");
+    eprintln!("left out: this kernel offers {:?}", support());
+    false
+}
+
+pub(crate) struct Place {
+    pub(crate) dir: tempfile::TempDir,
+    pub(crate) home: PathBuf,
+    pub(crate) project: PathBuf,
+    pub(crate) outside: PathBuf,
+    pub(crate) state: PathBuf,
+    pub(crate) vars: Vec<(OsString, OsString)>,
+    pub(crate) pass: Vec<String>,
+    pub(crate) read: Vec<PathBuf>,
+    pub(crate) tag: String,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        // Before: the compiler is a child that a subreaper would end as a stranger.
+        probe();
+        become_subreaper(&Ambient::claim()).unwrap();
+        // Not below /tmp of the sandbox's own making, and canonical.
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let [home, outside] = ["home", "outside"].map(|name| root.join(name));
+        let project = home.join("project");
+        let state = home.join(".local/state/yoi");
+        for path in [&project, &outside, &state, &home.join(".ssh"), &home.join(".cargo/registry")] {
+            std::fs::create_dir_all(path).unwrap();
+        }
+        std::fs::write(home.join(".ssh/id"), "key").unwrap();
+        std::fs::write(home.join(".cargo/credentials.toml"), "key").unwrap();
+        std::fs::write(home.join(".cargo/registry/crate"), "code").unwrap();
+        std::fs::write(state.join("other"), "session").unwrap();
+        std::fs::write(outside.join("file"), "outside").unwrap();
+        std::fs::write(project.join("file"), "inside").unwrap();
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let vars = [("HOME", home.clone().into_os_string()), ("PATH", path), ("SECRET_THING", "s3cret".into())];
+        let vars = vars.into_iter().map(|(name, value)| (OsString::from(name), value)).collect();
+        let read = vec![probe().parent().unwrap().to_owned()];
+        let tag = format!("s{}/1", root.file_name().unwrap().to_string_lossy().trim_start_matches('.'));
+        Self { dir, home, project, outside, state, vars, pass: Vec::new(), read, tag }
+    }
+
+    pub(crate) fn spawner(&self, mode: SandboxMode) -> Result<Spawner, Error> {
+        let confinement = Confinement { mode, read: self.read.clone(), write: vec![self.project.clone()] };
+        let env = EnvPolicy::from_vars(self.vars.clone(), &self.pass)?;
+        Spawner::new(&Ambient::claim(), confinement, env, self.tag.clone())
+    }
+
+    pub(crate) fn job(&self, program: impl AsRef<Path>, args: &[&str]) -> Job {
+        Job {
+            program: program.as_ref().into(),
+            args: args.iter().map(OsString::from).collect(),
+            cwd: self.project.clone(),
+            call: "c00000001".to_owned(),
+            deadline: LONG,
+        }
+    }
+
+    /// What the probe said.
+    pub(crate) async fn says(&self, spawner: &Spawner, args: &[&str]) -> String {
+        let (_, output) = run(spawner, self.job(probe(), args)).await.unwrap();
+        output.trim().to_owned()
+    }
+}
+
+pub(crate) async fn run(spawner: &Spawner, job: Job) -> Result<(Ended, String), Error> {
+    let mut output = Vec::new();
+    let keep = |bytes: &[u8]| {
+        output.extend_from_slice(bytes);
+        Ok(())
+    };
+    let ended = spawner.run(job, keep, &CancellationToken::new()).await?;
+    Ok((ended, String::from_utf8_lossy(&output).into_owned()))
+}

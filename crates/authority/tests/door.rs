@@ -1,0 +1,130 @@
+//! Doors: no use starts after a shut that was waited for, under real threads.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+
+use authority::{Ambient, Door, ErrorKind, HostPort, Net, Secret, Shut};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// Many rounds of threads that enter as fast as they can while one shuts. What they do inside must be over when the
+/// shut resolves, and none may get in later.
+// covers: INV-05
+#[tokio::test]
+async fn no_use_starts_after_the_shut_was_waited_for() {
+    for round in 0..300 {
+        let door = Door::new();
+        let inside = Arc::new(AtomicUsize::new(0));
+        let over = Arc::new(AtomicBool::new(false));
+        let late = Arc::new(AtomicUsize::new(0));
+        let users: Vec<_> = (0..4)
+            .map(|n| {
+                let door = if n % 2 == 0 { door.clone() } else { door.derive() };
+                let (inside, over, late) = (inside.clone(), over.clone(), late.clone());
+                std::thread::spawn(move || {
+                    while let Ok(_pass) = door.enter() {
+                        inside.fetch_add(1, Ordering::SeqCst);
+                        if over.load(Ordering::SeqCst) {
+                            late.fetch_add(1, Ordering::SeqCst);
+                        }
+                        inside.fetch_sub(1, Ordering::SeqCst);
+                    }
+                })
+            })
+            .collect();
+        if round % 3 == 0 {
+            std::thread::yield_now();
+        }
+        door.shut().await;
+        over.store(true, Ordering::SeqCst);
+        assert_eq!(inside.load(Ordering::SeqCst), 0, "somebody was inside after the shut");
+        users.into_iter().for_each(|user| user.join().unwrap());
+        assert_eq!(late.load(Ordering::SeqCst), 0, "somebody got in after the shut");
+    }
+}
+
+#[tokio::test]
+async fn shutting_reaches_derived_doors_and_waits_for_them() {
+    let door = Door::new();
+    let child = door.derive();
+    let grandchild = child.derive();
+    let sibling = Door::new();
+    // The middle of the chain may be gone.
+    drop(child);
+    let pass = grandchild.enter_owned().unwrap();
+    let shut = door.shut();
+    assert_eq!(grandchild.enter().unwrap_err(), Shut);
+    assert_eq!(door.derive().enter().unwrap_err(), Shut, "derived from a shut door");
+    grandchild.closed().await;
+    let waiting = tokio::spawn(shut);
+    // A second one waits too, and both see the same end.
+    assert!(tokio::time::timeout(Duration::from_millis(20), door.shut()).await.is_err(), "somebody is still inside");
+    assert!(!waiting.is_finished());
+    drop(pass);
+    waiting.await.unwrap();
+    door.shut().await;
+    sibling.enter().unwrap();
+}
+
+#[test]
+fn uses_are_counted() {
+    let door = Door::new();
+    assert_eq!((door.uses(), door.refused(), door.last_use()), (0, 0, None));
+    drop(door.enter().unwrap());
+    drop(door.enter_owned().unwrap());
+    assert_eq!((door.uses(), door.refused()), (2, 0));
+    assert!(door.last_use().unwrap().elapsed().unwrap() < Duration::from_secs(60));
+    drop(door.shut());
+    assert_eq!(door.enter().unwrap_err(), Shut);
+    assert_eq!((door.uses(), door.refused()), (2, 1));
+}
+
+#[test]
+fn a_secret_is_never_printed() {
+    let secret = Secret::new(&Ambient::claim(), "openai", "s3cret".to_owned());
+    let printed = format!("{secret} {secret:?} {:#?} {:?}", secret, Some(&secret));
+    assert!(!printed.contains("s3cret") && printed.contains("‹secret openai›"), "{printed}");
+    assert_eq!(secret.expose().unwrap(), "s3cret");
+    let derived = secret.derive();
+    drop(secret.door().shut());
+    for secret in [&secret, &derived] {
+        let error = secret.expose().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Revoked);
+        assert!(error.to_string().contains("openai"));
+    }
+    assert_eq!(secret.door().uses(), 1);
+}
+
+#[tokio::test]
+async fn the_network_is_what_the_grant_names() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let closed = {
+        let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        gone.local_addr().unwrap().port()
+    };
+    let hosts =
+        [HostPort::new("LocalHost.", port), HostPort::new("127.0.0.1", port), HostPort::new("127.0.0.1", closed)];
+    let net = Net::to(&Ambient::claim(), hosts.clone());
+    let second = Duration::from_secs(5);
+    for host in ["localhost", "LOCALHOST", "127.0.0.1"] {
+        let stream = net.connect(host, port, second).await.unwrap();
+        assert!(stream.nodelay().unwrap());
+    }
+    let wrong = port.wrapping_add(1);
+    for (host, port) in
+        [("127.0.0.2", port), ("127.0.0.1", wrong), ("localhost.evil", port), ("[::1]", port), ("", port)]
+    {
+        let error = net.connect(host, port, second).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Denied, "{host}:{port}");
+        assert!(error.to_string().contains("127.0.0.1"), "names what it reaches: {error}");
+    }
+    assert_eq!(net.connect("127.0.0.1", closed, second).await.unwrap_err().kind(), ErrorKind::Unavailable);
+    let narrow = net.narrowed(|at| at.host == "localhost");
+    assert_eq!(narrow.connect("127.0.0.1", port, second).await.unwrap_err().kind(), ErrorKind::Denied);
+    drop(narrow.connect("localhost", port, second).await.unwrap());
+    net.door().shut().await;
+    for net in [&net, &narrow] {
+        assert_eq!(net.connect("localhost", port, second).await.unwrap_err().kind(), ErrorKind::Revoked);
+    }
+    assert_eq!(HostPort::new("[::1]", 1).to_string(), "[::1]:1");
+}

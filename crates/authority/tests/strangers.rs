@@ -1,0 +1,42 @@
+//! A process that shed its group, its session and its environment. Alone in its binary: as a subreaper, the process
+//! ends every child it cannot attribute, other tests' among them.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
+#[allow(dead_code, reason = "a part is used")]
+#[path = "children/shared.rs"]
+mod shared;
+
+use authority::SandboxMode;
+use shared::{Place, probe, run};
+
+fn children() -> String {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+    tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok()).collect()
+}
+
+#[tokio::test]
+async fn a_stranger_is_ended_when_no_call_runs() {
+    let place = Place::new();
+    let spawner = place.spawner(SandboxMode::Off).unwrap();
+    let bare = place.job(probe(), &["daemon", "300", "bare"]);
+    let (ended, output) = run(&spawner, bare).await.unwrap();
+    assert_eq!(output.trim(), "ok");
+    // It ended with the last call, unattributed, and nothing is left to reap.
+    assert_eq!(ended.leftovers, 0);
+    assert_eq!(children(), "");
+    // While another call runs, nobody can say whose it is.
+    let mut long = place.job("sh", &["-c", "while ! [ -e done ]; do sleep 0.01; done"]);
+    long.call = "c2".to_owned();
+    let bare = place.job(probe(), &["daemon", "300", "bare"]);
+    let short = async {
+        let (ended, _) = run(&spawner, bare).await.unwrap();
+        assert_eq!(ended.leftovers, 0);
+        let left = children();
+        std::fs::write(place.project.join("done"), "").unwrap();
+        left.split_whitespace().count()
+    };
+    let (long, left) = tokio::join!(run(&spawner, long), short);
+    long.unwrap();
+    assert_eq!(left, 2, "the long call and the stranger");
+    assert_eq!(children(), "");
+}
