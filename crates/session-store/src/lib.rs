@@ -10,18 +10,19 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 #![warn(missing_docs)]
 
-mod session;
-mod journal;
-mod frame;
-mod reader;
 mod blob;
 mod disk;
 mod error;
+mod frame;
+mod journal;
+mod ops;
+mod reader;
+mod session;
 
 pub use blob::{BlobError, BlobRef, BlobView, Blobs, Digest, Gap, Lines, NotADigest, Spool, SpoolEnd, Window};
 pub use disk::{Disk, DiskFile, Op, RealDisk};
 pub use error::{DiskFault, ErrorKind};
-pub use frame::{Bad, EncodeError, Frames, OwnedFrame, MAX_BATCH_BYTES, MAX_BATCH_RECORDS, MAX_LINE};
-pub use journal::{Commit, Committed, Journal, Records, Refusal, Refused, MAX_QUEUE};
+pub use frame::{Bad, EncodeError, Frames, MAX_BATCH_BYTES, MAX_BATCH_RECORDS, MAX_LINE, OwnedFrame};
+pub use journal::{Commit, Committed, Journal, MAX_QUEUE, Records, Refusal, Refused};
 pub use reader::{Damage, FrameIter, ReadError, Reader, Tail};
 pub use session::{Class, Clock, OpenError, Opened, Options, Owner, Probe, Recovered, Session};

@@ -1,20 +1,33 @@
 //! Reading a log back, beside its writer and without its lock.
 
+use std::fmt;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use crate::blob::BlobView;
 use crate::error::{DiskFault, ErrorKind};
 use crate::frame::{Bad, OwnedFrame};
-use crate::session::Class;
+use crate::ops::Ops;
+use crate::session::head::Head;
+use crate::session::segment::{self, Segment};
+use crate::session::survey::{Survey, Verdict, survey};
+use crate::session::walk::{Step, Walk};
+use crate::session::{Class, lock};
 
-/// A look at a session's log. Takes no lock and sees what was durable when it was opened.
+/// A look at a session's log. Takes no lock and shows what was durable when it was opened.
 #[derive(Debug)]
-pub struct Reader {}
+pub struct Reader {
+    dir: PathBuf,
+    segments: Vec<Segment>,
+    durable: u64,
+}
 
 /// The frames of a log in order, each checked; ends after the first error.
-#[derive(Debug)]
-pub struct FrameIter {}
+pub struct FrameIter {
+    walk: Walk,
+    upto: u64,
+    done: bool,
+}
 
 /// The first bad record of a log, among those that had been durable.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -37,7 +50,7 @@ pub struct Damage {
 pub enum ReadError {
     /// A durable record is damaged.
     #[error("{0}")]
-    Damaged(Damage),
+    Damaged(Box<Damage>),
     /// There is no session in this directory.
     #[error("there is no session in {}", .0.display())]
     NoSuch(PathBuf),
@@ -72,32 +85,66 @@ pub enum Tail {
 }
 
 impl Reader {
-    /// Opens the log of the session in `dir`.
-    pub fn open(_dir: &Path) -> Result<Self, ReadError> {
-        todo!()
+    /// Opens the log of the session in `dir`. Reads HEAD; where there is none, reads the whole log once to find its
+    /// end.
+    pub fn open(dir: &Path) -> Result<Self, ReadError> {
+        let ops = Ops::real();
+        // HEAD first: whatever it vouches for is in the segments that are listed after it.
+        let head = Head::read(&ops, dir)?;
+        let segments = segment::list(&ops, dir)?;
+        if segments.is_empty() && head.is_none_or(|head| head.durable == 0) {
+            return Err(ReadError::NoSuch(dir.to_path_buf()));
+        }
+        let durable = match head {
+            Some(head) => head.durable,
+            None => {
+                let found = survey(&ops, dir, None)?;
+                found.good.seq.max(found.proven)
+            }
+        };
+        Ok(Self { dir: dir.to_path_buf(), segments, durable })
     }
 
-    /// The last seq this reader shows.
+    /// The last seq this reader shows; 0 while the log is empty.
     #[must_use]
     pub fn durable(&self) -> u64 {
-        todo!()
+        self.durable
     }
 
     /// Every record from the first to [`durable`](Self::durable).
     #[must_use]
     pub fn frames(&self) -> FrameIter {
-        todo!()
+        FrameIter { walk: Walk::new(&Ops::real(), self.segments.clone()), upto: self.durable, done: false }
     }
 
-    /// What stands behind the last durable record. Reads the whole log.
+    /// What stands behind the last durable record, now. Reads the whole log.
     pub fn tail(&self) -> Result<Tail, ReadError> {
-        todo!()
+        let ops = Ops::real();
+        let owned = lock::owner(&ops, &self.dir)?.is_some();
+        let head = Head::read(&ops, &self.dir)?;
+        let found: Survey = survey(&ops, &self.dir, head)?;
+        let newest = found.segments.last().map(|segment| segment.first);
+        let vouched = match head {
+            Some(head) if Some(head.segment) == newest => head.offset,
+            Some(_) => 0,
+            None => found.offset,
+        };
+        let unproven = found.offset.saturating_sub(vouched);
+        match found.verdict {
+            Verdict::Damaged(damage) => Err(ReadError::Damaged(Box::new(damage))),
+            Verdict::Clean | Verdict::Cut(..) if owned && unproven + found.behind > 0 => {
+                Ok(Tail::BeingWritten(unproven + found.behind))
+            }
+            Verdict::Cut(class, _) => Ok(Tail::Cut(class, found.behind)),
+            Verdict::Clean if unproven > 0 => Ok(Tail::Unproven(unproven)),
+            Verdict::Clean => Ok(Tail::Clean),
+        }
     }
 
     /// The session's blobs.
     #[must_use]
     pub fn blobs(&self) -> BlobView {
-        todo!()
+        BlobView::new(&self.dir)
     }
 }
 
@@ -105,6 +152,31 @@ impl Iterator for FrameIter {
     type Item = Result<OwnedFrame, ReadError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        todo!()
+        if self.done || self.walk.chain.seq >= self.upto {
+            return None;
+        }
+        let bad = match self.walk.step() {
+            Ok(Step::Frame(frame)) => return Some(Ok(frame.to_owned())),
+            Ok(Step::Bad(bad)) => bad,
+            Ok(Step::End) => Bad::Missing,
+            Err(fault) => {
+                self.done = true;
+                return Some(Err(fault.into()));
+            }
+        };
+        self.done = true;
+        let seq = self.walk.chain.seq + 1;
+        let segment = self.walk.segment.as_ref().map(|s| s.path.clone()).unwrap_or_default();
+        let damage = Damage { seq, segment, offset: self.walk.offset(), bad, lost: seq..=self.upto };
+        Some(Err(ReadError::Damaged(Box::new(damage))))
+    }
+}
+
+impl fmt::Debug for FrameIter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FrameIter")
+            .field("after", &self.walk.chain.seq)
+            .field("upto", &self.upto)
+            .finish_non_exhaustive()
     }
 }

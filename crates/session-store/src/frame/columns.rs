@@ -8,6 +8,9 @@ pub(crate) const TEMPLATE: &[u8; HEADER] =
 /// Where the kind begins.
 pub(crate) const HEADER: usize = 127;
 
+/// How every line begins.
+pub(crate) const OPENING: &[u8] = b"{\"c\":\"";
+
 pub(crate) const C: Range<usize> = 6..14;
 pub(crate) const N: Range<usize> = 21..29;
 pub(crate) const P: Range<usize> = 36..44;

@@ -1,10 +1,11 @@
 //! One record is one line: how it is built and how it is checked.
 
 mod check;
-mod columns;
+pub(crate) mod columns;
 mod encode;
 
-pub(crate) use check::{Chain, Frame, check, line_length, standalone};
+pub(crate) use check::{Chain, Frame, begins_like_one, check, line_length, standalone};
+pub(crate) use columns::{HEADER, OPENING};
 pub(crate) use encode::Encoder;
 
 pub use check::{Bad, OwnedFrame};

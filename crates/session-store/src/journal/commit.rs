@@ -11,6 +11,7 @@ use std::task::{Context, Poll};
 
 use tokio::sync::oneshot;
 
+use super::writer::unstorable;
 use crate::error::{DiskFault, ErrorKind};
 use crate::frame::{EncodeError, Encoder, Frames};
 
@@ -117,7 +118,7 @@ impl<T> fmt::Display for Refused<T> {
 
 impl<T> std::error::Error for Refused<T> {}
 
-type Answer<T> = Result<Committed<T>, (Refused<T>, Unseen)>;
+type Answer<T> = Result<Committed<T>, (Refused<T>, Option<Unseen>)>;
 
 /// A commit under way. Dropping it loses the answer, not the batch.
 #[must_use = "a commit that nobody waits for proves nothing"]
@@ -218,11 +219,11 @@ impl<T: Records> Settle for Pending<T> {
     }
 
     fn refuse(mut self: Box<Self>, why: Refusal) {
-        self.doom();
-        let Self { batch, answer, doomed, .. } = *self;
-        if let Some(unseen) = doomed {
-            drop(answer.send(Err((Refused { batch: Some(batch), why }, unseen))));
+        if !unstorable(&why) {
+            self.doom();
         }
+        let Self { batch, answer, doomed, .. } = *self;
+        drop(answer.send(Err((Refused { batch: Some(batch), why }, doomed))));
     }
 
     fn doom(&mut self) {

@@ -41,6 +41,20 @@ pub(crate) struct Shared {
     pub(crate) epoch: u32,
 }
 
+impl Shared {
+    pub(crate) fn new(epoch: u32, durable: u64, flushes: Arc<AtomicU64>) -> Self {
+        Self {
+            durable: AtomicU64::new(durable),
+            suspended: AtomicBool::new(false),
+            closed: Arc::default(),
+            flushes,
+            unseen: Arc::default(),
+            generation: AtomicU64::new(0),
+            epoch,
+        }
+    }
+}
+
 enum Message {
     Append(Entry),
     Close,
@@ -63,8 +77,9 @@ impl Journal {
 
     /// Queues one atomic batch. It is queued by this call, not by polling; batches commit in the order of the calls.
     ///
-    /// A batch whose predecessor was refused is refused too ([`Refusal::Behind`]) until the caller has taken the
-    /// answer of every refused commit: nothing is committed on top of something that is not there. After that,
+    /// A batch that can never be stored ([`Refusal::TooLarge`], [`Refusal::Encode`]) is refused alone. When any other
+    /// was refused, those behind it are refused too ([`Refusal::Behind`]) until the callers have
+    /// taken the answer of every refused commit: nothing is committed on top of something that is not there. After that,
     /// appending again *is* the attempt to resume. Called from any thread; never waits.
     pub fn append<T: Records>(&self, batch: T) -> Commit<T> {
         self.queue(batch, false)
@@ -128,14 +143,10 @@ impl Journal {
 impl Inner {
     fn close(&self) {
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(thread) = thread else { return };
-        // A send can only fail because the thread is gone already; then the join answers at once.
-        if self.queue.send(Message::Close).is_ok() || !thread.is_finished() {
-            // A batch that owns the last handle drops it on the writer's own thread, which cannot join itself.
-            if thread.thread().id() == thread::current().id() {
-                return;
-            }
-        }
+        // A batch that owns the last handle drops it on the writer's own thread, which ends by itself then.
+        let Some(thread) = thread.filter(|thread| thread.thread().id() != thread::current().id()) else { return };
+        // Nobody listens when the thread is gone already; then the join answers at once.
+        drop(self.queue.send(Message::Close));
         if thread.join().is_err() {
             self.shared.suspended.store(true, Ordering::Release);
         }
@@ -150,6 +161,9 @@ impl Drop for Inner {
 
 impl fmt::Debug for Journal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Journal").field("epoch", &self.epoch()).field("durable", &self.durable()).finish_non_exhaustive()
+        f.debug_struct("Journal")
+            .field("epoch", &self.epoch())
+            .field("durable", &self.durable())
+            .finish_non_exhaustive()
     }
 }

@@ -1,5 +1,15 @@
 //! The directory of one session: made or opened, locked, recovered, handed over.
 
+pub(crate) mod head;
+pub(crate) mod lock;
+mod open;
+mod place;
+mod repair;
+pub(crate) mod reserve;
+pub(crate) mod segment;
+pub(crate) mod survey;
+pub(crate) mod walk;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -7,6 +17,7 @@ use crate::blob::Blobs;
 use crate::disk::{Disk, RealDisk};
 use crate::error::{DiskFault, ErrorKind};
 use crate::journal::Journal;
+use crate::ops::Ops;
 use crate::reader::Damage;
 
 /// Microseconds since 1970.
@@ -33,7 +44,13 @@ pub struct Options {
 impl Options {
     /// The real disk, no probe, local file systems only.
     pub fn new(session: impl Into<String>, clock: Clock) -> Self {
-        Self { session: session.into(), clock, disk: Arc::new(RealDisk), probe: Arc::new(|_| {}), any_file_system: false }
+        Self {
+            session: session.into(),
+            clock,
+            disk: Arc::new(RealDisk),
+            probe: Arc::new(|_| {}),
+            any_file_system: false,
+        }
     }
 }
 
@@ -109,7 +126,7 @@ pub enum OpenError {
         /// The session.
         dir: PathBuf,
         /// The first bad record and what is lost.
-        damage: Damage,
+        damage: Box<Damage>,
     },
     /// There is no session in this directory.
     #[error("there is no session in {}", .0.display())]
@@ -141,7 +158,7 @@ pub enum OpenError {
     },
     /// The disk refused.
     #[error("{0}")]
-    Disk(#[from] DiskFault),
+    Disk(DiskFault),
 }
 
 impl OpenError {
@@ -151,26 +168,37 @@ impl OpenError {
         match self {
             Self::Busy { .. } => ErrorKind::Unavailable,
             Self::Damaged { .. } => ErrorKind::Corrupt,
-            Self::NoSuch(_) | Self::Exists(_) | Self::Id(_) | Self::Place { .. } | Self::Format { .. } => ErrorKind::FixInput,
+            Self::NoSuch(_) | Self::Exists(_) | Self::Id(_) | Self::Place { .. } | Self::Format { .. } => {
+                ErrorKind::FixInput
+            }
             Self::ReadOnly(_) => ErrorKind::Denied,
             Self::Disk(fault) => fault.kind(),
         }
     }
 }
 
+impl From<DiskFault> for OpenError {
+    fn from(fault: DiskFault) -> Self {
+        if fault.kind() == ErrorKind::Denied { Self::ReadOnly(fault) } else { Self::Disk(fault) }
+    }
+}
+
 impl Session {
-    /// Makes the directory (its parent must exist) and an empty log in it. Three flushes.
-    pub fn create(_dir: &Path, _options: Options) -> Result<Opened, OpenError> {
-        todo!()
+    /// Makes the directory (its parent must exist) and an empty log in it; finishes what an earlier attempt left
+    /// unfinished. Three flushes.
+    pub fn create(dir: &Path, options: Options) -> Result<Opened, OpenError> {
+        open::create(dir, &options)
     }
 
-    /// Locks, scans and if need be repairs an existing session. Executes nothing, appends nothing.
-    pub fn open(_dir: &Path, _options: Options) -> Result<Opened, OpenError> {
-        todo!()
+    /// Locks, scans and, if need be, repairs an existing session. Executes nothing, appends nothing. No flush when
+    /// the last writer ended well.
+    pub fn open(dir: &Path, options: Options) -> Result<Opened, OpenError> {
+        open::open(dir, &options)
     }
 
-    /// Who holds the session now, without taking it. `Ok(None)` when nobody does.
-    pub fn owner(_dir: &Path) -> Result<Option<Owner>, DiskFault> {
-        todo!()
+    /// Who holds the session now, without taking it. `Ok(None)` when nobody does; a pid of 0 when the lock file
+    /// does not say.
+    pub fn owner(dir: &Path) -> Result<Option<Owner>, DiskFault> {
+        lock::owner(&Ops::real(), dir)
     }
 }

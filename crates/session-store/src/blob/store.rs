@@ -1,0 +1,185 @@
+//! Writing blobs.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::{BlobError, BlobRef, BlobView, Digest, Spool};
+use crate::disk::DiskFile;
+use crate::error::DiskFault;
+use crate::ops::Ops;
+use crate::session::Probe;
+
+/// Digests remembered as durable; forgetting one costs a look at the disk.
+const REMEMBERED: usize = 4096;
+/// How the files begin that are not blobs yet.
+const UNNAMED: &str = "tmp-";
+
+/// The blobs of a session, for its writer; clones share it. Works, and flushes, on the caller's thread.
+#[derive(Clone)]
+pub struct Blobs {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    ops: Ops,
+    dir: PathBuf,
+    view: BlobView,
+    probe: Probe,
+    closed: Arc<AtomicBool>,
+    names: AtomicU64,
+    durable: Mutex<Durable>,
+}
+
+/// What this process knows to be durable.
+#[derive(Default)]
+struct Durable {
+    blobs: HashSet<Digest>,
+    /// `blobs` itself and its 256 parts, each with its own name.
+    dirs: HashSet<PathBuf>,
+}
+
+/// A file that is not a blob yet and goes when it does not become one.
+pub(super) struct Unnamed {
+    ops: Ops,
+    pub(super) file: DiskFile,
+    named: bool,
+}
+
+impl Blobs {
+    pub(crate) fn new(ops: Ops, dir: &Path, probe: Probe, closed: Arc<AtomicBool>) -> Self {
+        let view = BlobView::new(dir);
+        let (dir, names, durable) = (dir.to_path_buf(), AtomicU64::new(0), Mutex::default());
+        Self { inner: Arc::new(Inner { ops, dir, view, probe, closed, names, durable }) }
+    }
+
+    /// Stores `bytes` durably; when it returns, a record may name them. Two flushes for new bytes (up to two more
+    /// the first time one of the 257 directories is needed), none for bytes this process has stored before.
+    pub fn put(&self, bytes: &[u8]) -> Result<BlobRef, BlobError> {
+        let blob = BlobRef { digest: Digest::of(bytes), len: bytes.len() as u64 };
+        if self.known(&blob)? {
+            return Ok(blob);
+        }
+        let unnamed = self.unnamed()?;
+        self.inner.ops.write_at(&unnamed.file, bytes, 0)?;
+        self.store(unnamed, blob)
+    }
+
+    /// Starts a stream whose length nobody knows yet.
+    pub fn spool(&self) -> Result<Spool, BlobError> {
+        Spool::new(self.clone())
+    }
+
+    /// For reading.
+    #[must_use]
+    pub fn view(&self) -> &BlobView {
+        &self.inner.view
+    }
+
+    pub(super) fn ops(&self) -> &Ops {
+        &self.inner.ops
+    }
+
+    pub(super) fn alive(&self) -> Result<(), BlobError> {
+        if self.inner.closed.load(Ordering::Acquire) { Err(BlobError::Closed) } else { Ok(()) }
+    }
+
+    /// A new file in `blobs`.
+    pub(super) fn unnamed(&self) -> Result<Unnamed, BlobError> {
+        self.alive()?;
+        self.directory(self.inner.view.dir(), &self.inner.dir)?;
+        let number = self.inner.names.fetch_add(1, Ordering::Relaxed);
+        let path = self.inner.view.dir().join(format!("{UNNAMED}{number}"));
+        let ops = self.inner.ops.clone();
+        let file = ops.create_afresh(&path)?;
+        Ok(Unnamed { ops, file, named: false })
+    }
+
+    /// Gives a file its name, durably.
+    pub(super) fn store(&self, mut unnamed: Unnamed, blob: BlobRef) -> Result<BlobRef, BlobError> {
+        let Inner { ops, view, probe, .. } = &*self.inner;
+        self.alive()?;
+        probe("blob:written");
+        ops.sync(&unnamed.file)?;
+        probe("blob:synced");
+        let path = view.path(&blob.digest);
+        let shard = path.parent().unwrap_or(view.dir());
+        self.directory(shard, view.dir())?;
+        ops.rename(&unnamed.file.path, &path)?;
+        unnamed.named = true;
+        probe("blob:renamed");
+        ops.sync_dir(shard)?;
+        self.remember(blob.digest);
+        Ok(blob)
+    }
+
+    /// It is stored and durable, so that there is nothing to do. A damaged one is not, and will be replaced.
+    fn known(&self, blob: &BlobRef) -> Result<bool, BlobError> {
+        self.alive()?;
+        if self.durable().blobs.contains(&blob.digest) {
+            return Ok(true);
+        }
+        match self.inner.view.verify(&blob.digest) {
+            // Its bytes were flushed before it got this name; the name may not have been.
+            Ok(_) => {
+                let path = self.inner.view.path(&blob.digest);
+                self.inner.ops.sync_dir(path.parent().unwrap_or(&self.inner.dir))?;
+                self.remember(blob.digest);
+                Ok(true)
+            }
+            Err(BlobError::Missing(_) | BlobError::Damaged(_)) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Makes a directory and its name durable before anything is in it: one that is not empty is.
+    fn directory(&self, path: &Path, parent: &Path) -> Result<(), DiskFault> {
+        if self.durable().dirs.contains(path) {
+            return Ok(());
+        }
+        let ops = &self.inner.ops;
+        if ops.create_dir(path)? || ops.list(path)?.is_empty() {
+            ops.sync_dir(parent)?;
+        }
+        self.durable().dirs.insert(path.to_path_buf());
+        Ok(())
+    }
+
+    fn remember(&self, digest: Digest) {
+        let mut durable = self.durable();
+        if durable.blobs.len() >= REMEMBERED {
+            durable.blobs.clear();
+        }
+        durable.blobs.insert(digest);
+    }
+
+    fn durable(&self) -> std::sync::MutexGuard<'_, Durable> {
+        self.inner.durable.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Removes what spools of a crashed process have left; no record can name it. What cannot be removed is only
+    /// space.
+    pub(crate) fn sweep(&self) {
+        let left = self.inner.ops.list(self.inner.view.dir()).unwrap_or_default();
+        let unnamed = |path: &PathBuf| path.file_name().is_some_and(|n| n.to_string_lossy().starts_with(UNNAMED));
+        for path in left.into_iter().filter(unnamed) {
+            drop(self.inner.ops.remove(&path));
+        }
+    }
+}
+
+impl Drop for Unnamed {
+    fn drop(&mut self) {
+        if !self.named {
+            drop(self.ops.remove(&self.file.path));
+        }
+    }
+}
+
+impl fmt::Debug for Blobs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Blobs").field("dir", &self.inner.dir).finish_non_exhaustive()
+    }
+}

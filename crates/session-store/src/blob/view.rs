@@ -1,0 +1,224 @@
+//! Reading blobs: whole, or some lines of them, always verified.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use blake3::Hasher;
+
+use super::{BlobError, Digest, Gap, Lines, Window};
+use crate::disk::Op;
+use crate::error::DiskFault;
+
+/// Read at a time.
+const BLOCK: usize = 64 << 10;
+
+/// The blobs of a session, for reading.
+#[derive(Clone, Debug)]
+pub struct BlobView {
+    dir: PathBuf,
+}
+
+impl BlobView {
+    pub(crate) fn new(session: &Path) -> Self {
+        Self { dir: session.join("blobs") }
+    }
+
+    pub(super) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The whole blob, verified. `limit` bounds the bytes held in memory.
+    pub fn read(&self, digest: &Digest, limit: u64) -> Result<Vec<u8>, BlobError> {
+        let len = self.length(digest)?;
+        if len > limit {
+            return Err(BlobError::TooLarge { len, limit });
+        }
+        let mut bytes = Vec::new();
+        self.stream(digest, |block| bytes.extend_from_slice(block))?;
+        Ok(bytes)
+    }
+
+    /// At most `lines` lines and `max_bytes` bytes of it; the whole is read and verified on the way. A stream's gap
+    /// ends a line, so that no line is put together from two.
+    pub fn lines(
+        &self,
+        digest: &Digest,
+        gap: Option<Gap>,
+        window: Window,
+        lines: usize,
+        max_bytes: usize,
+    ) -> Result<Lines, BlobError> {
+        let mut collector = Collector::new(window, lines, max_bytes);
+        let mut seam = gap.map(|gap| gap.at);
+        let mut at = 0;
+        self.stream(digest, |block| {
+            let (before, after) = match seam.and_then(|seam| usize::try_from(seam - at).ok()) {
+                Some(split) if split <= block.len() => {
+                    seam = None;
+                    block.split_at(split)
+                }
+                Some(_) | None => (block, &[][..]),
+            };
+            collector.block(before);
+            if before.len() < block.len() {
+                collector.end_if_open();
+                collector.block(after);
+            }
+            at += block.len() as u64;
+        })?;
+        Ok(collector.finish())
+    }
+
+    /// Verifies without keeping; answers the length.
+    pub fn verify(&self, digest: &Digest) -> Result<u64, BlobError> {
+        self.stream(digest, |_| {})
+    }
+
+    /// Where the blob is or would be.
+    #[must_use]
+    pub fn path(&self, digest: &Digest) -> PathBuf {
+        let hex = digest.to_string();
+        self.dir.join(hex.get(..2).unwrap_or_default()).join(&hex)
+    }
+
+    fn length(&self, digest: &Digest) -> Result<u64, BlobError> {
+        let path = self.path(digest);
+        std::fs::metadata(&path).map(|m| m.len()).map_err(|e| missing(digest, Op::Stat, &path, &e))
+    }
+
+    fn stream(&self, digest: &Digest, mut each: impl FnMut(&[u8])) -> Result<u64, BlobError> {
+        let path = self.path(digest);
+        let mut file = File::open(&path).map_err(|e| missing(digest, Op::Open, &path, &e))?;
+        let (mut hasher, mut buf, mut len) = (Hasher::new(), vec![0; BLOCK], 0);
+        loop {
+            let read = match file.read(&mut buf) {
+                Ok(0) => break,
+                Ok(read) => read,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+                Err(e) => return Err(DiskFault::new(Op::Read, &path, &e).into()),
+            };
+            let block = buf.get(..read).unwrap_or_default();
+            hasher.update(block);
+            each(block);
+            len += read as u64;
+        }
+        if Digest::from(&hasher) == *digest { Ok(len) } else { Err(BlobError::Damaged(*digest)) }
+    }
+}
+
+fn missing(digest: &Digest, op: Op, path: &Path, error: &io::Error) -> BlobError {
+    if error.kind() == io::ErrorKind::NotFound {
+        return BlobError::Missing(*digest);
+    }
+    DiskFault::new(op, path, error).into()
+}
+
+/// Counts all lines and keeps those in the window, within the bound.
+struct Collector {
+    window: Window,
+    limit: usize,
+    max_bytes: usize,
+    /// Each with whether it was cut.
+    kept: VecDeque<(Vec<u8>, bool)>,
+    bytes: usize,
+    /// Lines ended so far.
+    ended: u64,
+    /// The line being read, as far as it is kept.
+    current: Vec<u8>,
+    open: bool,
+    /// The line being read is kept in part.
+    cut: bool,
+    /// No line after this one is kept, because one before it did not fit.
+    full: bool,
+}
+
+impl Collector {
+    fn new(window: Window, limit: usize, max_bytes: usize) -> Self {
+        let kept = VecDeque::new();
+        let current = Vec::new();
+        Self { window, limit, max_bytes, kept, bytes: 0, ended: 0, current, open: false, cut: false, full: false }
+    }
+
+    fn block(&mut self, block: &[u8]) {
+        let mut rest = block;
+        while let Some(newline) = memchr::memchr(b'\n', rest) {
+            let (line, behind) = rest.split_at(newline);
+            self.part(line);
+            self.end();
+            rest = behind.get(1..).unwrap_or_default();
+        }
+        if !rest.is_empty() {
+            self.part(rest);
+        }
+    }
+
+    fn part(&mut self, part: &[u8]) {
+        self.open = true;
+        match self.window {
+            Window::From(first) => {
+                let number = self.ended + 1;
+                if number < first || self.kept.len() >= self.limit {
+                    return;
+                }
+                let room = if self.full { 0 } else { self.max_bytes - self.bytes - self.current.len() };
+                self.current.extend_from_slice(part.get(..room.min(part.len())).unwrap_or_default());
+                if part.len() > room {
+                    (self.cut, self.full) = (true, true);
+                }
+            }
+            Window::Tail => {
+                let whole = part.len();
+                let part = part.get(part.len().saturating_sub(self.max_bytes)..).unwrap_or_default();
+                self.current.extend_from_slice(part);
+                let over = self.current.len().saturating_sub(self.max_bytes);
+                self.current.drain(..over);
+                self.cut |= over > 0 || whole > part.len();
+            }
+        }
+    }
+
+    fn end_if_open(&mut self) {
+        if self.open {
+            self.end();
+        }
+    }
+
+    fn end(&mut self) {
+        let line = std::mem::take(&mut self.current);
+        let cut = std::mem::take(&mut self.cut);
+        self.ended += 1;
+        self.open = false;
+        match self.window {
+            Window::From(first) => {
+                let wanted = self.ended >= first && self.kept.len() < self.limit;
+                // A line of which nothing fits is left out; the empty line that fits is kept.
+                if wanted && (!self.full || !line.is_empty()) {
+                    self.bytes += line.len();
+                    self.kept.push_back((line, cut));
+                }
+            }
+            Window::Tail => {
+                self.bytes += line.len();
+                self.kept.push_back((line, cut));
+                while self.kept.len() > self.limit || (self.bytes > self.max_bytes && self.kept.len() > 1) {
+                    self.bytes -= self.kept.pop_front().map_or(0, |(line, _)| line.len());
+                }
+            }
+        }
+    }
+
+    fn finish(mut self) -> Lines {
+        self.end_if_open();
+        let shown = self.kept.len() as u64;
+        let first = match self.window {
+            Window::From(first) => first.max(1),
+            Window::Tail => self.ended - shown + 1,
+        };
+        let fewer = matches!(self.window, Window::Tail) && shown < self.ended.min(self.limit as u64);
+        let cut = self.full || fewer || self.kept.iter().any(|(_, cut)| *cut);
+        let lines = self.kept.into_iter().map(|(line, _)| line).collect();
+        Lines { first, lines, total: self.ended, cut }
+    }
+}

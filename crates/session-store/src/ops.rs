@@ -1,0 +1,137 @@
+//! The disk with its refusals named and its flushes counted.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::disk::{Disk, DiskFile, Op, RealDisk};
+use crate::error::DiskFault;
+
+#[derive(Clone)]
+pub(crate) struct Ops {
+    disk: Arc<dyn Disk>,
+    pub(crate) flushes: Arc<AtomicU64>,
+}
+
+impl Ops {
+    pub(crate) fn new(disk: Arc<dyn Disk>) -> Self {
+        Self { disk, flushes: Arc::default() }
+    }
+
+    /// For readers, which nothing is injected into.
+    pub(crate) fn real() -> Self {
+        Self::new(Arc::new(RealDisk))
+    }
+
+    /// Makes a directory; answers whether it was missing.
+    pub(crate) fn create_dir(&self, path: &Path) -> Result<bool, DiskFault> {
+        match self.disk.create_dir(path) {
+            Ok(()) => Ok(true),
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            Err(e) => Err(DiskFault::new(Op::CreateDir, path, &e)),
+        }
+    }
+
+    /// Makes a new file in place of one that a failed attempt may have left.
+    pub(crate) fn create_afresh(&self, path: &Path) -> Result<DiskFile, DiskFault> {
+        self.remove(path)?;
+        self.create(path)
+    }
+
+    pub(crate) fn create(&self, path: &Path) -> Result<DiskFile, DiskFault> {
+        self.disk.create(path).map_err(|e| DiskFault::new(Op::Create, path, &e))
+    }
+
+    /// Opens a file; `None` when it is missing.
+    pub(crate) fn open(&self, path: &Path, write: bool) -> Result<Option<DiskFile>, DiskFault> {
+        match self.disk.open(path, write) {
+            Ok(file) => Ok(Some(file)),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(DiskFault::new(Op::Open, path, &e)),
+        }
+    }
+
+    /// Fills `buf` as far as the file goes.
+    pub(crate) fn read_at(&self, file: &DiskFile, buf: &mut [u8], at: u64) -> Result<usize, DiskFault> {
+        let mut done = 0;
+        while let Some(rest) = buf.get_mut(done..).filter(|rest| !rest.is_empty()) {
+            match self.disk.read_at(file, rest, at + done as u64) {
+                Ok(0) => break,
+                Ok(n) => done += n,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(DiskFault::new(Op::Read, &file.path, &e)),
+            }
+        }
+        Ok(done)
+    }
+
+    /// Writes all of `bytes`, in several writes if the disk takes less at a time.
+    pub(crate) fn write_at(&self, file: &DiskFile, bytes: &[u8], at: u64) -> Result<(), DiskFault> {
+        let mut done = 0;
+        while let Some(rest) = bytes.get(done..).filter(|rest| !rest.is_empty()) {
+            match self.disk.write_at(file, rest, at + done as u64) {
+                Ok(0) => {
+                    let none = io::Error::from(io::ErrorKind::WriteZero);
+                    return Err(DiskFault::new(Op::Write, &file.path, &none));
+                }
+                Ok(n) => done += n,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(DiskFault::new(Op::Write, &file.path, &e)),
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn sync(&self, file: &DiskFile) -> Result<(), DiskFault> {
+        self.flushes.fetch_add(1, Ordering::Relaxed);
+        self.disk.sync(file).map_err(|e| DiskFault::new(Op::Sync, &file.path, &e))
+    }
+
+    pub(crate) fn sync_dir(&self, path: &Path) -> Result<(), DiskFault> {
+        self.flushes.fetch_add(1, Ordering::Relaxed);
+        self.disk.sync_dir(path).map_err(|e| DiskFault::new(Op::SyncDir, path, &e))
+    }
+
+    pub(crate) fn truncate(&self, file: &DiskFile, len: u64) -> Result<(), DiskFault> {
+        self.disk.truncate(file, len).map_err(|e| DiskFault::new(Op::Truncate, &file.path, &e))
+    }
+
+    pub(crate) fn allocate(&self, file: &DiskFile, len: u64) -> Result<(), DiskFault> {
+        self.disk.allocate(file, len).map_err(|e| DiskFault::new(Op::Allocate, &file.path, &e))
+    }
+
+    pub(crate) fn rename(&self, from: &Path, to: &Path) -> Result<(), DiskFault> {
+        self.disk.rename(from, to).map_err(|e| DiskFault::new(Op::Rename, to, &e))
+    }
+
+    /// Removes a file that may be missing.
+    pub(crate) fn remove(&self, path: &Path) -> Result<(), DiskFault> {
+        match self.disk.remove(path) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(DiskFault::new(Op::Remove, path, &e)),
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+
+    pub(crate) fn fs_magic(&self, path: &Path) -> Result<u64, DiskFault> {
+        self.disk.fs_magic(path).map_err(|e| DiskFault::new(Op::Stat, path, &e))
+    }
+
+    /// Length of an open file.
+    pub(crate) fn length(&self, file: &DiskFile) -> Result<u64, DiskFault> {
+        file.file.metadata().map(|m| m.len()).map_err(|e| DiskFault::new(Op::Stat, &file.path, &e))
+    }
+
+    /// Names in a directory, sorted; none when it is missing.
+    pub(crate) fn list(&self, path: &Path) -> Result<Vec<PathBuf>, DiskFault> {
+        let fault = |e: io::Error| DiskFault::new(Op::List, path, &e);
+        let entries = match std::fs::read_dir(path) {
+            Ok(entries) => entries,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(e) => return Err(fault(e)),
+        };
+        let mut names = entries.map(|e| e.map(|e| e.path())).collect::<Result<Vec<_>, _>>().map_err(fault)?;
+        names.sort();
+        Ok(names)
+    }
+}

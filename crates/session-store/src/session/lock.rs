@@ -1,0 +1,99 @@
+//! One writer per session: a lock on `LOCK` for as long as the writer lives.
+
+use std::fs::TryLockError;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use serde::{Deserialize, Serialize};
+
+use super::{OpenError, Owner};
+use crate::disk::{DiskFile, Op};
+use crate::error::DiskFault;
+use crate::ops::Ops;
+
+/// Somebody who only asks who the owner is holds the lock for microseconds; a writer tries that often before it
+/// believes that the session is busy.
+const TRIES: usize = 64;
+
+/// Bytes of the diagnostic JSON, padded so that a shorter one replaces a longer one without truncation.
+const DIAGNOSTIC: usize = 64;
+
+/// Held; dropping it lets go.
+#[derive(Debug)]
+pub(crate) struct Lock {
+    _file: DiskFile,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Diagnostic {
+    pid: u32,
+    since: u64,
+}
+
+pub(crate) fn path(dir: &Path) -> PathBuf {
+    dir.join("LOCK")
+}
+
+/// Takes the lock, or says who has it.
+pub(crate) fn acquire(ops: &Ops, dir: &Path, now: u64) -> Result<Lock, OpenError> {
+    let path = path(dir);
+    for _ in 0..TRIES {
+        let Some(file) = open_or_create(ops, &path)? else { continue };
+        match file.file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                thread::yield_now();
+                continue;
+            }
+            Err(TryLockError::Error(e)) => return Err(DiskFault::new(Op::Lock, &path, &e).into()),
+        }
+        // Whoever removed or replaced the file between opening and locking left us a lock on nothing.
+        if same_file(&file, &path) {
+            let text = serde_json::to_string(&Diagnostic { pid: std::process::id(), since: now }).unwrap_or_default();
+            let line = format!("{text:<width$}\n", width = DIAGNOSTIC - 1);
+            // Diagnostic only: a full disk must not keep a session from being opened and read.
+            drop(ops.write_at(&file, line.as_bytes(), 0));
+            return Ok(Lock { _file: file });
+        }
+    }
+    Err(OpenError::Busy { dir: dir.to_path_buf(), owner: read(ops, &path) })
+}
+
+/// Whether somebody holds it, and who.
+pub(crate) fn owner(ops: &Ops, dir: &Path) -> Result<Option<Owner>, DiskFault> {
+    let path = path(dir);
+    let Some(file) = ops.open(&path, false)? else { return Ok(None) };
+    match file.file.try_lock_shared() {
+        Ok(()) => Ok(None),
+        Err(TryLockError::WouldBlock) => Ok(Some(read(ops, &path).unwrap_or(Owner { pid: 0, since: 0 }))),
+        Err(TryLockError::Error(e)) => Err(DiskFault::new(Op::Lock, &path, &e)),
+    }
+}
+
+/// `None` when it appeared in between, so that the next try opens it.
+fn open_or_create(ops: &Ops, path: &Path) -> Result<Option<DiskFile>, DiskFault> {
+    if let Some(file) = ops.open(path, true)? {
+        return Ok(Some(file));
+    }
+    match ops.create(path) {
+        Ok(file) => Ok(Some(file)),
+        Err(fault) if fault.kind == std::io::ErrorKind::AlreadyExists => Ok(None),
+        Err(fault) => Err(fault),
+    }
+}
+
+fn same_file(file: &DiskFile, path: &Path) -> bool {
+    match (file.file.metadata(), std::fs::metadata(path)) {
+        (Ok(held), Ok(named)) => held.ino() == named.ino() && held.dev() == named.dev(),
+        (Ok(_) | Err(_), Ok(_) | Err(_)) => false,
+    }
+}
+
+fn read(ops: &Ops, path: &Path) -> Option<Owner> {
+    let file = ops.open(path, false).ok()??;
+    let mut text = [0; DIAGNOSTIC];
+    let length = ops.read_at(&file, &mut text, 0).ok()?;
+    let found: Diagnostic = serde_json::from_slice(text.get(..length)?).ok()?;
+    Some(Owner { pid: found.pid, since: found.since })
+}

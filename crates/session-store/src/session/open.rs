@@ -1,0 +1,115 @@
+//! From a directory to a session somebody can write.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::head::{self, Head};
+use super::survey::{Survey, Verdict, survey};
+use super::{OpenError, Opened, Options, Recovered, lock, place, repair, reserve, segment};
+use crate::blob::Blobs;
+use crate::disk::DiskFile;
+use crate::error::DiskFault;
+use crate::journal::{Journal, Shared, Start, Writer};
+use crate::ops::Ops;
+
+/// The longest session id.
+const MAX_ID: usize = 64;
+
+pub(super) fn create(dir: &Path, options: &Options) -> Result<Opened, OpenError> {
+    let ops = Ops::new(Arc::clone(&options.disk));
+    named(&options.session)?;
+    if let (false, Some(parent)) = (options.any_file_system, dir.parent()) {
+        place::accept(&ops, parent)?;
+    }
+    ops.create_dir(dir)?;
+    enter(&ops, dir, options, true)
+}
+
+pub(super) fn open(dir: &Path, options: &Options) -> Result<Opened, OpenError> {
+    let ops = Ops::new(Arc::clone(&options.disk));
+    named(&options.session)?;
+    if ops.open(&lock::path(dir), false)?.is_none() && !segment::log(dir).is_dir() {
+        return Err(OpenError::NoSuch(dir.to_path_buf()));
+    }
+    if !options.any_file_system {
+        place::accept(&ops, dir)?;
+    }
+    enter(&ops, dir, options, false)
+}
+
+fn named(id: &str) -> Result<(), OpenError> {
+    let spelled = id.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'));
+    if spelled && !id.is_empty() && id.len() <= MAX_ID { Ok(()) } else { Err(OpenError::Id(id.to_owned())) }
+}
+
+fn enter(ops: &Ops, dir: &Path, options: &Options, fresh: bool) -> Result<Opened, OpenError> {
+    let lock = lock::acquire(ops, dir, (options.clock)())?;
+    let head = Head::read(ops, dir)?;
+    let found = survey(ops, dir, head)?;
+    if let Verdict::Damaged(damage) = found.verdict {
+        return Err(OpenError::Damaged { dir: dir.to_path_buf(), damage: Box::new(damage) });
+    }
+    if found.format != segment::FORMAT {
+        return Err(OpenError::Format { dir: dir.to_path_buf(), found: found.format });
+    }
+    if fresh && found.good.seq > 0 {
+        return Err(OpenError::Exists(dir.to_path_buf()));
+    }
+    let mut recovered = Recovered {
+        existed: found.good.seq > 0,
+        session: found.session.clone().unwrap_or_else(|| options.session.clone()),
+        last: found.good.seq,
+        last_time: found.last_time,
+        epoch: found.epoch + 1,
+        class: None,
+        cut: 0,
+        quarantine: None,
+    };
+    if let Verdict::Cut(class, bad) = &found.verdict {
+        let copy = repair::cut(ops, dir, &found, (*class, bad), options)?;
+        (recovered.class, recovered.cut, recovered.quarantine) = (Some(*class), found.behind, Some(copy));
+    }
+    repair::prove(ops, dir, &found, &options.probe)?;
+    let (file, first) = log(ops, dir, &found)?;
+    let head = hint(ops, dir)?;
+    // The reserve is a help in need, and a disk without room for it has that need already.
+    drop(reserve::ensure(ops, dir));
+    if found.good.seq == 0 {
+        names(ops, dir)?;
+    }
+    let start = Start { dir: dir.to_path_buf(), file, first, offset: found.offset, chain: found.good, head, lock };
+    start_writer(ops, options, start, recovered)
+}
+
+fn start_writer(ops: &Ops, options: &Options, start: Start, recovered: Recovered) -> Result<Opened, OpenError> {
+    let shared = Arc::new(Shared::new(recovered.epoch, recovered.last, Arc::clone(&ops.flushes)));
+    let blobs = Blobs::new(ops.clone(), &start.dir, Arc::clone(&options.probe), Arc::clone(&shared.closed));
+    blobs.sweep();
+    let writer = Writer::new(ops.clone(), options, recovered.session.clone(), start, Arc::clone(&shared));
+    Ok(Opened { journal: Journal::start(writer, shared)?, blobs, recovered })
+}
+
+/// The newest segment, opened for writing; the first one is made here, empty.
+fn log(ops: &Ops, dir: &Path, found: &Survey) -> Result<(DiskFile, u64), DiskFault> {
+    ops.create_dir(&segment::log(dir))?;
+    let (path, first) = found.segments.last().map_or_else(|| (segment::path(dir, 1), 1), |s| (s.path.clone(), s.first));
+    match ops.open(&path, true)? {
+        Some(file) => Ok((file, first)),
+        None => Ok((ops.create(&path)?, first)),
+    }
+}
+
+fn hint(ops: &Ops, dir: &Path) -> Result<DiskFile, DiskFault> {
+    let path = head::path(dir);
+    match ops.open(&path, true)? {
+        Some(file) => Ok(file),
+        None => ops.create(&path),
+    }
+}
+
+/// Makes the way to the log durable, before anything in it can be.
+fn names(ops: &Ops, dir: &Path) -> Result<(), DiskFault> {
+    ops.sync_dir(&segment::log(dir))?;
+    ops.sync_dir(dir)?;
+    dir.parent().filter(|parent| !parent.as_os_str().is_empty()).map_or(Ok(()), |parent| ops.sync_dir(parent))
+}

@@ -1,0 +1,173 @@
+//! What recovery changes on the disk. Each step may be the last one before a crash, and the next recovery does the
+//! same again.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::survey::Survey;
+use super::walk::{Step, Walk};
+use super::{Class, Options, Probe, reserve};
+use crate::disk::{DiskFile, Op};
+use crate::error::DiskFault;
+use crate::frame::Bad;
+use crate::ops::Ops;
+
+/// Copied at a time.
+const CHUNK: usize = 256 << 10;
+
+/// Stands beside the bytes that were cut.
+#[derive(Serialize)]
+struct Reason<'a> {
+    class: &'a str,
+    reason: String,
+    segment: String,
+    offset: u64,
+    bytes: u64,
+    /// The first seq that is not in the log any more.
+    seq: u64,
+    /// Of the writer that cut.
+    epoch: u32,
+    time: u64,
+}
+
+/// Copies what stands behind the last whole batch to `quarantine`, durably, and only then cuts it off.
+pub(super) fn cut(
+    ops: &Ops,
+    dir: &Path,
+    found: &Survey,
+    why: (Class, &Bad),
+    options: &Options,
+) -> Result<PathBuf, DiskFault> {
+    let Some(path) = found.segments.last().map(|segment| &segment.path) else {
+        return Err(DiskFault::new(Op::Open, dir, &io::Error::from(io::ErrorKind::NotFound)));
+    };
+    let segment = existing(ops, path)?;
+    let copy = match quarantine(ops, dir, &segment, found, why, (options.clock)()) {
+        // A full disk is where torn tails come from: the reserve is for this, too.
+        Err(fault) if fault.is_full() => {
+            reserve::free(ops, dir)?;
+            quarantine(ops, dir, &segment, found, why, (options.clock)())?
+        }
+        other => other?,
+    };
+    (options.probe)("recovery:quarantined");
+    ops.truncate(&segment, found.offset)?;
+    ops.sync(&segment)?;
+    (options.probe)("recovery:truncated");
+    Ok(copy)
+}
+
+fn existing(ops: &Ops, path: &Path) -> Result<DiskFile, DiskFault> {
+    let missing = || DiskFault::new(Op::Open, path, &io::Error::from(io::ErrorKind::NotFound));
+    ops.open(path, true)?.ok_or_else(missing)
+}
+
+/// The file is named by its content: a recovery that was interrupted finds its own copy, and no two differ.
+fn quarantine(
+    ops: &Ops,
+    dir: &Path,
+    segment: &DiskFile,
+    found: &Survey,
+    (class, bad): (Class, &Bad),
+    time: u64,
+) -> Result<PathBuf, DiskFault> {
+    let place = dir.join("quarantine");
+    ops.create_dir(&place)?;
+    ops.sync_dir(dir)?;
+    let unnamed = place.join("cut.tmp");
+    let copy = ops.create_afresh(&unnamed)?;
+    let mut hasher = blake3::Hasher::new();
+    blocks(ops, segment, found.offset, found.offset + found.behind, |block, at| {
+        hasher.update(block);
+        ops.write_at(&copy, block, at - found.offset)
+    })?;
+    ops.sync(&copy)?;
+    let digest = hasher.finalize().to_hex();
+    let seq = found.good.seq + 1;
+    let name = format!("{seq:020}-{}", digest.as_str().get(..16).unwrap_or_default());
+    let reason = Reason {
+        class: class.name(),
+        reason: bad.to_string(),
+        segment: segment.path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        offset: found.offset,
+        bytes: found.behind,
+        seq,
+        epoch: found.epoch + 1,
+        time,
+    };
+    let undescribed = place.join("reason.tmp");
+    let description = ops.create_afresh(&undescribed)?;
+    let text = serde_json::to_string(&reason).unwrap_or_default() + "\n";
+    ops.write_at(&description, text.as_bytes(), 0)?;
+    ops.sync(&description)?;
+    let named = place.join(format!("{name}.bytes"));
+    ops.rename(&undescribed, &place.join(format!("{name}.json")))?;
+    ops.rename(&unnamed, &named)?;
+    ops.sync_dir(&place)?;
+    Ok(named)
+}
+
+/// Makes sure that every record kept is durable before anybody is shown it.
+///
+/// What neither HEAD nor a later record vouches for may stand in the page cache alone; and if its writer's flush had failed, the kernel
+/// counts those pages as clean. So they are written once more, byte for byte, and flushed.
+pub(super) fn prove(ops: &Ops, dir: &Path, found: &Survey, probe: &Probe) -> Result<(), DiskFault> {
+    let Some(segment) = found.segments.last().filter(|_| found.proven < found.good.seq) else { return Ok(()) };
+    let file = existing(ops, &segment.path)?;
+    let from = offset_behind(ops, found, found.proven)?;
+    blocks(ops, &file, from, found.offset, |block, at| ops.write_at(&file, block, at))?;
+    ops.sync(&file)?;
+    if found.segments.len() > 1 {
+        ops.sync_dir(&super::segment::log(dir))?;
+    }
+    probe("recovery:proven");
+    Ok(())
+}
+
+/// Where in the newest segment the records after `seq` begin.
+fn offset_behind(ops: &Ops, found: &Survey, seq: u64) -> Result<u64, DiskFault> {
+    let mut walk = Walk::new(ops, found.segments.clone());
+    while walk.chain.seq < seq {
+        match walk.step()? {
+            Step::Frame(_) => {}
+            Step::Bad(_) | Step::End => return Ok(0),
+        }
+    }
+    Ok(if walk.in_last() { walk.offset() } else { 0 })
+}
+
+/// Reads `from..to` in blocks.
+fn blocks(
+    ops: &Ops,
+    file: &DiskFile,
+    from: u64,
+    to: u64,
+    mut each: impl FnMut(&[u8], u64) -> Result<(), DiskFault>,
+) -> Result<(), DiskFault> {
+    let mut buf = vec![0; CHUNK];
+    let mut at = from;
+    while at < to {
+        let want = usize::try_from(to - at).unwrap_or(CHUNK).min(CHUNK);
+        let read = ops.read_at(file, buf.get_mut(..want).unwrap_or_default(), at)?;
+        if read == 0 {
+            return Err(DiskFault::new(Op::Read, &file.path, &io::Error::from(io::ErrorKind::UnexpectedEof)));
+        }
+        each(buf.get(..read).unwrap_or_default(), at)?;
+        at += read as u64;
+    }
+    Ok(())
+}
+
+impl Class {
+    /// As it is written into a quarantine's description.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::TornTail => "torn tail",
+            Self::ZeroTail => "zero tail",
+            Self::BadTail => "bad tail",
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! RESERVE: blocks set aside so that the record saying "the disk is full" still fits.
+
+use std::path::{Path, PathBuf};
+
+use crate::error::DiskFault;
+use crate::ops::Ops;
+
+/// Room for one `suspended` record and the blocks a file system takes to place it.
+const RESERVE: u64 = 64 << 10;
+
+fn path(dir: &Path) -> PathBuf {
+    dir.join("RESERVE")
+}
+
+/// Sets the blocks aside unless they are. Not flushed: lost, they are made again.
+pub(crate) fn ensure(ops: &Ops, dir: &Path) -> Result<(), DiskFault> {
+    let path = path(dir);
+    let file = match ops.open(&path, true)? {
+        Some(file) => file,
+        None => ops.create(&path)?,
+    };
+    if ops.length(&file)? < RESERVE { ops.allocate(&file, RESERVE) } else { Ok(()) }
+}
+
+/// Gives the blocks back to the file system.
+pub(crate) fn free(ops: &Ops, dir: &Path) -> Result<(), DiskFault> {
+    match ops.open(&path(dir), true)? {
+        Some(file) => ops.truncate(&file, 0),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,154 @@
+//! What a log holds and what is wrong with its end. Looks, and changes nothing.
+
+use std::path::Path;
+
+use super::Class;
+use super::head::Head;
+use super::segment::{self, Segment};
+use super::walk::{Feed, Step, Walk};
+use crate::error::DiskFault;
+use crate::frame::{self, Bad, Chain};
+use crate::ops::Ops;
+use crate::reader::Damage;
+
+pub(crate) struct Survey {
+    pub(crate) segments: Vec<Segment>,
+    /// The last record of the last whole batch.
+    pub(crate) good: Chain,
+    /// The end of that record in the newest segment.
+    pub(crate) offset: u64,
+    /// Bytes behind it.
+    pub(crate) behind: u64,
+    /// From the first record.
+    pub(crate) session: Option<String>,
+    pub(crate) format: u64,
+    pub(crate) last_time: Option<u64>,
+    /// The highest seq that anything proves to have been durable.
+    pub(crate) proven: u64,
+    /// The highest epoch that anybody has written in.
+    pub(crate) epoch: u32,
+    pub(crate) verdict: Verdict,
+}
+
+pub(crate) enum Verdict {
+    Clean,
+    /// Nothing durable is lost by cutting off what stands behind `good`.
+    Cut(Class, Bad),
+    Damaged(Damage),
+}
+
+/// Reads the whole log.
+pub(crate) fn survey(ops: &Ops, dir: &Path, head: Option<Head>) -> Result<Survey, DiskFault> {
+    let segments = segment::list(ops, dir)?;
+    let mut walk = Walk::new(ops, segments.clone());
+    let mut survey = Survey {
+        segments,
+        good: Chain::START,
+        offset: 0,
+        behind: 0,
+        session: None,
+        format: segment::FORMAT,
+        last_time: None,
+        proven: head.map_or(0, |head| head.durable),
+        epoch: head.map_or(0, |head| head.epoch),
+        verdict: Verdict::Clean,
+    };
+    let bad = survey.records(&mut walk)?;
+    let bad = bad.or((walk.chain.batch_left > 0).then_some(Bad::Missing));
+    let offset = walk.offset();
+    let in_last = walk.in_last();
+    // A later segment was whole before it got its name, so its beginning cannot be torn.
+    let first = walk.segment.as_ref().map_or(1, |s| s.first);
+    let cuttable = in_last && (first == 1 || survey.good.seq >= first);
+    let segment = walk.segment.as_ref().map_or_else(|| segment::path(dir, 1), |s| s.path.clone());
+    let zeros = match (walk.rest(), &bad) {
+        (Some(rest), Some(_)) => survey.evidence(rest)?,
+        (Some(_) | None, Some(_) | None) => false,
+    };
+    survey.behind = walk.rest().map_or(offset, |rest| rest.at).saturating_sub(survey.offset);
+    let lost = survey.good.seq + 1..=survey.proven.max(survey.good.seq + 1);
+    survey.verdict = match bad {
+        None if survey.proven <= survey.good.seq => Verdict::Clean,
+        Some(bad) if survey.proven <= survey.good.seq && cuttable => Verdict::Cut(class(&bad, zeros), bad),
+        bad => {
+            let seq = walk.chain.seq + 1;
+            Verdict::Damaged(Damage { seq, segment, offset, bad: bad.unwrap_or(Bad::Missing), lost })
+        }
+    };
+    Ok(survey)
+}
+
+fn class(bad: &Bad, zeros: bool) -> Class {
+    match bad {
+        _ if zeros => Class::ZeroTail,
+        Bad::Short(_) | Bad::Missing => Class::TornTail,
+        Bad::Header
+        | Bad::Length
+        | Bad::Checksum { .. }
+        | Bad::Previous
+        | Bad::Seq { .. }
+        | Bad::Epoch { .. }
+        | Bad::Batch => Class::BadTail,
+    }
+}
+
+impl Survey {
+    /// Walks as far as the records are good.
+    fn records(&mut self, walk: &mut Walk) -> Result<Option<Bad>, DiskFault> {
+        loop {
+            match walk.step()? {
+                Step::End => return Ok(None),
+                Step::Bad(bad) => return Ok(Some(bad)),
+                Step::Frame(frame) => {
+                    self.proven = self.proven.max(frame.durable);
+                    self.epoch = self.epoch.max(frame.epoch);
+                    if frame.seq == 1 {
+                        let body = segment::body(&frame);
+                        self.format = body.as_ref().map_or(0, |body| body.format);
+                        self.session = body.map(|body| body.session);
+                    }
+                    if frame.batch_left > 0 {
+                        continue;
+                    }
+                    self.last_time = Some(frame.time);
+                }
+            }
+            self.good = walk.chain;
+            self.offset = walk.offset();
+        }
+    }
+
+    /// Reads what stands behind the first bad line for whole lines of this or a later writer, each of which says
+    /// what was durable when it was written. Answers whether there is nothing but zeros.
+    fn evidence(&mut self, rest: &mut Feed) -> Result<bool, DiskFault> {
+        let mut zeros = rest.fill(1)? > 0;
+        while rest.fill(frame::MAX_LINE)? > 0 {
+            let window = rest.window();
+            zeros = zeros && window.iter().all(|byte| *byte == 0);
+            let length = frame::line_length(window);
+            let line = length.and_then(|n| window.get(..n)).map(frame::standalone);
+            let skip = match line {
+                // Older than the last good record: blocks that an earlier writer left there.
+                Some(Ok(frame)) if frame.epoch >= self.good.epoch => {
+                    self.proven = self.proven.max(frame.durable);
+                    self.epoch = self.epoch.max(frame.epoch);
+                    frame.line.len() + 1
+                }
+                Some(Ok(frame)) => frame.line.len() + 1,
+                // The next candidate stands behind a newline, or, if that newline is what was hit, at its length.
+                Some(Err(_)) | None => {
+                    let newline = memchr::memchr(b'\n', window).map(|at| at + 1);
+                    let claimed = length.filter(|n| follows(window, *n));
+                    newline.into_iter().chain(claimed).min().unwrap_or(window.len())
+                }
+            };
+            rest.skip(skip);
+        }
+        Ok(zeros)
+    }
+}
+
+/// A header's first bytes stand `at` there.
+fn follows(window: &[u8], at: usize) -> bool {
+    window.get(at..at + frame::OPENING.len()) == Some(frame::OPENING)
+}

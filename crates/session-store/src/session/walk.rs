@@ -1,0 +1,156 @@
+//! Walking the records of a log, file by file, each checked against the one before.
+
+use crate::disk::DiskFile;
+use crate::error::DiskFault;
+use crate::frame::{self, Bad, Chain, Frame};
+use crate::ops::Ops;
+use crate::session::segment::Segment;
+
+/// Read at a time; a longer line grows the buffer up to one line.
+const CHUNK: usize = 256 << 10;
+
+/// The next thing in the log.
+pub(crate) enum Step<'a> {
+    Frame(Frame<'a>),
+    /// Not a successor of what came before. The walk stays here.
+    Bad(Bad),
+    End,
+}
+
+pub(crate) struct Walk {
+    ops: Ops,
+    segments: std::vec::IntoIter<Segment>,
+    /// The segment under foot.
+    pub(crate) segment: Option<Segment>,
+    feed: Option<Feed>,
+    pub(crate) chain: Chain,
+    /// The line handed out last, not yet left behind.
+    taken: usize,
+}
+
+impl Walk {
+    pub(crate) fn new(ops: &Ops, segments: Vec<Segment>) -> Self {
+        let segments = segments.into_iter();
+        Self { ops: ops.clone(), segments, segment: None, feed: None, chain: Chain::START, taken: 0 }
+    }
+
+    /// Where in the segment the next line starts.
+    pub(crate) fn offset(&self) -> u64 {
+        self.feed.as_ref().map_or(0, |feed| feed.at + self.taken as u64)
+    }
+
+    /// This is the newest segment.
+    pub(crate) fn in_last(&self) -> bool {
+        self.segments.len() == 0
+    }
+
+    /// What is left of the segment from the next line on.
+    pub(crate) fn rest(&mut self) -> Option<&mut Feed> {
+        let feed = self.feed.as_mut()?;
+        feed.skip(std::mem::take(&mut self.taken));
+        Some(feed)
+    }
+
+    pub(crate) fn step(&mut self) -> Result<Step<'_>, DiskFault> {
+        loop {
+            if let Some(feed) = self.rest() {
+                if feed.fill(1)? > 0 {
+                    break;
+                }
+                let reached = |end: super::segment::End| end.reached(&self.chain);
+                let whole = self.segment.as_ref().and_then(|s| s.end).map_or(self.in_last(), reached);
+                if !whole {
+                    return Ok(Step::Bad(Bad::Missing));
+                }
+            }
+            let Some(next) = self.segments.next() else { return Ok(Step::End) };
+            let begins = next.first == self.chain.seq + 1;
+            let limit = next.end.map_or(u64::MAX, |end| end.offset);
+            self.feed = self.ops.open(&next.path, false)?.map(|file| Feed::new(self.ops.clone(), file, limit));
+            self.segment = Some(next);
+            if !begins {
+                return Ok(Step::Bad(Bad::Missing));
+            }
+        }
+        let Some(feed) = self.feed.as_mut() else { return Ok(Step::End) };
+        let line = match feed.line()? {
+            Ok(line) => line,
+            Err(bad) => return Ok(Step::Bad(bad)),
+        };
+        match frame::check(line, &self.chain) {
+            Ok(frame) => {
+                self.taken = line.len();
+                self.chain = Chain::after(&frame);
+                Ok(Step::Frame(frame))
+            }
+            Err(bad) => Ok(Step::Bad(bad)),
+        }
+    }
+}
+
+/// A file's bytes in order, a window of them in memory.
+pub(crate) struct Feed {
+    ops: Ops,
+    file: DiskFile,
+    limit: u64,
+    buf: Vec<u8>,
+    start: usize,
+    /// Offset of `buf[start]` in the file.
+    pub(crate) at: u64,
+    /// The last read came back short.
+    ended: bool,
+}
+
+impl Feed {
+    fn new(ops: Ops, file: DiskFile, limit: u64) -> Self {
+        Self { ops, file, limit, buf: Vec::new(), start: 0, at: 0, ended: false }
+    }
+
+    /// Has at least `want` bytes in the window unless the file ends before; answers how many there are.
+    pub(crate) fn fill(&mut self, want: usize) -> Result<usize, DiskFault> {
+        let have = self.buf.len() - self.start;
+        if have >= want || self.ended {
+            return Ok(have);
+        }
+        self.buf.drain(..self.start);
+        self.start = 0;
+        let from = self.at + have as u64;
+        let room = usize::try_from(self.limit.saturating_sub(from)).unwrap_or(usize::MAX);
+        self.buf.resize(have + (want - have).max(CHUNK).min(room), 0);
+        let Some(fresh) = self.buf.get_mut(have..) else { return Ok(have) };
+        let asked = fresh.len();
+        let read = self.ops.read_at(&self.file, fresh, from)?;
+        self.ended = read < asked || asked == 0;
+        self.buf.truncate(have + read);
+        Ok(have + read)
+    }
+
+    pub(crate) fn window(&self) -> &[u8] {
+        self.buf.get(self.start..).unwrap_or_default()
+    }
+
+    pub(crate) fn skip(&mut self, bytes: usize) {
+        let bytes = bytes.min(self.buf.len() - self.start);
+        self.start += bytes;
+        self.at += bytes as u64;
+    }
+
+    /// The bytes of the next line, by its own length.
+    fn line(&mut self) -> Result<Result<&[u8], Bad>, DiskFault> {
+        let have = self.fill(frame::HEADER)?;
+        if !frame::begins_like_one(self.window()) {
+            return Ok(Err(Bad::Header));
+        }
+        if have < frame::HEADER {
+            return Ok(Err(Bad::Short(have as u64)));
+        }
+        let Some(length) = frame::line_length(self.window()) else { return Ok(Err(Bad::Length)) };
+        let have = self.fill(length)?;
+        match self.window().get(..length) {
+            Some(line) => Ok(Ok(line)),
+            // A line that is over before its length says so is wrong, not cut off.
+            None if memchr::memchr(b'\n', self.window()).is_some() => Ok(Err(Bad::Length)),
+            None => Ok(Err(Bad::Short(have as u64))),
+        }
+    }
+}
