@@ -151,7 +151,8 @@ pub enum Effect {
     CancelModel,
     /// End this call; its `Run` is still to be answered, within the host's grace.
     CancelTool(CallId),
-    /// The turn's end is durable; take the history back with [`crate::Turn::finish`].
+    /// The turn's end is durable; take the history back with [`crate::Turn::finish`]. Answers to what a cancel
+    /// withdrew may still be under way: they belong to this turn and must not reach the next one.
     Finished(Outcome),
 }
 

@@ -70,10 +70,9 @@ impl<A: Acknowledged> Turn<A> {
         }
     }
 
-    /// Ends the stream; what is still on its way is ignored, and deltas not yet shown are not shown.
+    /// Ends the stream; what is still on its way is ignored.
     pub(super) fn withdraw_model(&mut self) {
         self.withdrawn.model = true;
-        self.notices.clear();
         self.notices.push_back(Effect::CancelModel);
     }
 }

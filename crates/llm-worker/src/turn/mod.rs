@@ -4,19 +4,29 @@
 //! each [`Effect`]. A commit comes last and one is in flight, so batching falls out.
 //!
 //! ```text
-//! start ─> Ungated ─Gate─> Gating ─Gated─> Sending ══commit══> Cleared ─Send─> Streaming
-//!             ▲                                 carry, added items, Request        │ Stop
-//!             │                                                                    ├─ no calls ──────> Ending
-//!             │ all done; the last results ride along                              ├─ cut ───┐
-//!             │                                                                    ▼         ▼
-//!          Running <─────────────────── ══commit══ Starting <── all judged ── Judging ──> Starting
-//!             │ ToolDone: ══commit══ while others run   items, Response, Judged, Started, Finished(refused)
-//!             ▼ Cancel
-//!          Draining: open calls end, then ──> Ending ══commit══> Ended ─Finished─> finish()
-//!                                              what is left, TurnFinished
+//!  start
+//!    ▼
+//!  Ungated <──────────────────────────────────┐
+//!    │ Gate                                   │
+//!  Gating                                     │
+//!    │ Gated                                  │ every call has its result;
+//!  Sending ══ carry, added items, Request     │ those not yet durable are the carry
+//!    ║                                        │
+//!  Cleared                                    │
+//!    │ Send                                   │
+//!  Streaming ─ failed, or without calls ─┐    │
+//!    │ Stop                              │    │
+//!  Judging ─ a verdict aborts ───────────┤    │
+//!    │ Judge, Judged                     │    │
+//!  Starting ══ items, Response, Judged,  │    │
+//!    ║         Started, Finished(not run)│    │
+//!  Running ─ Run, ToolDone ──────────────┼────┘
+//!    │ ══ Finished, while others run     │
+//!    │ Cancel                            ▼
+//!  Draining ─ open calls end ────────> Ending ══ carry, TurnFinished ══> Ended ─ Finished
 //! ```
 //!
-//! `══commit══` is the only way across: what lies behind it is made on the acknowledgement. Refused, the machine is
+//! `══` is a commit and the only way across: what lies behind it is made on the acknowledgement. Refused, the machine is
 //! [`Turn::suspended`] and yields the same commit again after [`Input::Resume`]. `Cancel` is legal everywhere; where
 //! each phase goes is in `cancel`. Decisions worth knowing:
 //!
@@ -33,6 +43,7 @@ mod cancel;
 mod commit;
 mod phase;
 mod route;
+mod steps;
 
 #[cfg(test)]
 mod tests;
@@ -40,14 +51,14 @@ mod tests;
 pub use commit::{Acknowledged, CommitRequest};
 pub use route::Illegal;
 
-use crate::effect::{CallView, Effect, Fact, Outcome, RequestFact, ToolRun};
+use crate::effect::{CallView, Effect, Fact, Outcome, ToolRun};
 use crate::history::History;
 use crate::item::Item;
 use crate::projection::ModelRequest;
 use answer::Answer;
 use cancel::Withdrawn;
 use commit::Pen;
-use phase::{Phase, Running, Standing};
+use phase::{Phase, Standing};
 use std::collections::VecDeque;
 use std::marker::PhantomData;
 use std::mem;
@@ -195,97 +206,6 @@ impl<A: Acknowledged> Turn<A> {
     /// The turn is not over; it comes back unchanged.
     pub fn finish(self) -> Result<History, Box<Self>> {
         if matches!(self.phase, Phase::Ended) { Ok(self.history) } else { Err(Box::new(self)) }
-    }
-
-    /// Goes on to the next request, or ends when no more are left. The pen is idle.
-    fn step(&mut self, carry: Vec<Fact>) {
-        if self.steps < self.limits.steps {
-            self.phase = Phase::Ungated(carry);
-        } else {
-            self.end(carry, Outcome::StepLimit);
-        }
-    }
-
-    /// Records the request these facts lead to; it is made on the acknowledgement. The pen is idle.
-    fn request(&mut self, mut facts: Vec<Fact>) {
-        let mut staged = self.history.stage(&facts);
-        let body = staged.projection.body();
-        let dialect = staged.projection.dialect();
-        let fact = Fact::Request(RequestFact {
-            number: staged.counters.requests + 1,
-            generation: self.history.surface().generation,
-            items: body.items,
-            neutral_digest: staged.projection.neutral_digest(),
-            dialect: dialect.id().to_owned(),
-            dialect_version: dialect.version(),
-            body_digest: body.digest,
-            body_len: body.len,
-        });
-        staged.see(&fact);
-        facts.push(fact);
-        self.write_staged(facts, staged);
-        self.phase = Phase::Sending;
-    }
-
-    /// Records the end. The pen is idle.
-    fn end(&mut self, mut facts: Vec<Fact>, outcome: Outcome) {
-        facts.push(Fact::TurnFinished(outcome.clone()));
-        self.write(facts);
-        self.phase = Phase::Ending(outcome);
-    }
-
-    /// Goes on when no call is open: to the next request, or to the end of a cancelled turn. Waits for the pen,
-    /// so that results that came meanwhile ride along.
-    fn settle(&mut self) {
-        if !matches!(self.pen, Pen::Idle) {
-            return;
-        }
-        match &mut self.phase {
-            Phase::Running(running) if running.idle() => {
-                let carry = mem::take(&mut running.done);
-                self.step(carry);
-            }
-            Phase::Draining(running) if running.idle() => {
-                let carry = mem::take(&mut running.done);
-                self.end(carry, Outcome::Cancelled);
-            }
-            Phase::Running(_)
-            | Phase::Draining(_)
-            | Phase::Ungated(_)
-            | Phase::Gating(_)
-            | Phase::Sending
-            | Phase::Cleared
-            | Phase::Streaming(_)
-            | Phase::Judging(_)
-            | Phase::Starting(_)
-            | Phase::Ending(_)
-            | Phase::Ended => {}
-        }
-    }
-
-    /// Goes on after an acknowledgement.
-    fn advance(&mut self) {
-        match &mut self.phase {
-            Phase::Sending => {
-                self.steps += 1;
-                self.phase = Phase::Cleared;
-            }
-            Phase::Starting(allowed) => {
-                self.phase = Phase::Running(Running { waiting: mem::take(allowed), ..Running::default() });
-                self.settle();
-            }
-            Phase::Running(_) | Phase::Draining(_) => self.settle(),
-            Phase::Ending(outcome) => {
-                self.notices.push_back(Effect::Finished(outcome.clone()));
-                self.phase = Phase::Ended;
-            }
-            Phase::Ungated(_)
-            | Phase::Gating(_)
-            | Phase::Cleared
-            | Phase::Streaming(_)
-            | Phase::Judging(_)
-            | Phase::Ended => {}
-        }
     }
 }
 
