@@ -7,6 +7,7 @@
 #![warn(missing_docs)]
 
 pub mod catalog;
+pub mod offline;
 pub mod openai_chat;
 pub mod retry;
 pub mod scripted;
