@@ -47,9 +47,11 @@ pub fn pairs(root: &Path) -> Vec<Finding> {
     bad
 }
 
+/// Comments that begin with `covers:`; one that only mentions it is none.
 fn marks(file: &Source) -> Vec<(usize, String)> {
-    let lines = file.comments.lines().enumerate();
-    lines.flat_map(|(n, l)| names(l.split_once("covers:").map_or("", |x| x.1)).map(move |name| (n + 1, name))).collect()
+    let mark = |line: &str| line.trim().trim_start_matches('/').trim_start().strip_prefix("covers:").map(str::to_owned);
+    let marked = file.comments.lines().enumerate().filter_map(|(n, l)| Some((n + 1, mark(l)?)));
+    marked.flat_map(|(n, l)| names(&l).map(|name| (n, name)).collect::<Vec<_>>()).collect()
 }
 
 /// `INV-` and two digits, wherever they stand.

@@ -42,9 +42,16 @@ fn sizes() {
     let place = "crates/a/src/lib.rs";
     seen(
         budget::sizes,
-        &[(place, &function(70)), ("crates/a/src/b.rs", &tests(200)), ("crates/a/src/c.rs", &lines(800, "//! x"))],
+        &[
+            (place, &function(70)),
+            ("crates/a/tests/t.rs", &function(100)),
+            ("crates/a/src/b.rs", &tests(200)),
+            ("crates/a/src/c.rs", &lines(800, "//! x")),
+        ],
         &[
             (&[(place, &function(71))], "crates/a/src/lib.rs f:2: is 71 lines long"),
+            (&[("crates/a/tests/t.rs", &function(101))], "is 101 lines long"),
+            (&[("crates/a/src/b/tests.rs", &function(101))], "is 101 lines long"),
             (&[(place, &tests(201))], "crates/a/src/lib.rs tests:2: 201 lines of inline tests"),
             (&[(place, &lines(801, "//! x"))], "has 801 lines"),
         ],
@@ -103,7 +110,11 @@ fn invariant_pairs() {
     let test = "crates/a/tests/t.rs";
     seen(
         invariants::pairs,
-        &[list, (test, both), ("crates/a/src/lib.rs", "const A: &str = \"// covers: INV-07\";\n")],
+        &[
+            list,
+            (test, both),
+            ("crates/a/src/lib.rs", "/// Or `// covers: INV-08`.\nconst A: &str = \"// covers: INV-07\";\n"),
+        ],
         &[
             (&[list, (test, one)], "INV-02 has no test"),
             (&[list, (test, both), other], "INV-02 is owned twice"),
