@@ -37,6 +37,7 @@ const NAMED_CHANGES: usize = 10;
 
 /// The arguments.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[schemars(description = "")]
 pub struct Args {
     /// Shell command.
     pub command: String,

@@ -24,6 +24,7 @@ const RESERVE: usize = 1024;
 
 /// The arguments.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[schemars(description = "")]
 pub struct Args {
     /// Glob relative to path.
     pub pattern: String,

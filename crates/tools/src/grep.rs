@@ -1,11 +1,11 @@
 //! Grep: lines by regular expression.
 
-use crate::answer::{Body, answer, cut, fix, go_on};
+use crate::answer::{Body, answer, counted, cut, fix, go_on};
 use crate::pattern::Pattern;
 use crate::search::{Gaps, Search};
 use crate::sniff::{HEAD, Looks, looks};
 use authority::WalkEntry;
-use grep_matcher::Matcher;
+use grep_matcher::{LineTerminator, Matcher};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
 use llm_worker::tool::Touch;
@@ -53,6 +53,7 @@ pub enum Mode {
 
 /// The arguments.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[schemars(description = "")]
 pub struct Args {
     /// Regular expression.
     pub pattern: String,
@@ -105,6 +106,7 @@ pub async fn run(live: &Search, args: Args, cx: ToolContext) -> ToolResult {
     let context = if args.mode == Mode::Content { args.context } else { 0 };
     let mut searcher = SearcherBuilder::new()
         .line_number(true)
+        .line_terminator(LineTerminator::crlf())
         .before_context(context)
         .after_context(context)
         .binary_detection(BinaryDetection::quit(0))
@@ -134,7 +136,8 @@ fn compile(args: &Args) -> Result<RegexMatcher, ToolError> {
         return Err(fix("the pattern is empty; to list files use Glob"));
     }
     let mut builder = RegexMatcherBuilder::new();
-    builder.case_insensitive(args.ignore_case).crlf(true).line_terminator(Some(b'\n'));
+    // `$` holds before `\r\n` too.
+    builder.case_insensitive(args.ignore_case).crlf(true).multi_line(true);
     builder.size_limit(HEAP).dfa_size_limit(HEAP);
     builder.build(&args.pattern).map_err(|error| {
         let text = error.to_string();
@@ -229,9 +232,10 @@ impl<'a> Found<'a> {
 
     fn answer(self, gaps: &Gaps) -> ToolResult {
         let (least, matches, files) = (if self.at_least { "at least " } else { "" }, self.matches, self.files);
-        let mut summary = format!("{least}{matches} matches in {files} files");
+        let mut summary =
+            format!("{least}{} in {}", counted(matches, "match", "matches"), counted(files, "file", "files"));
         if self.args.mode == Mode::Files {
-            summary = format!("matches in {least}{files} files");
+            summary = format!("matches in {least}{}", counted(files, "file", "files"));
         }
         if files == 0 {
             summary.push_str(&format!(" ({} searched)", self.searched));

@@ -47,6 +47,7 @@ const CHUNK: usize = 64 * 1024;
 
 /// The arguments.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[schemars(description = "")]
 pub struct Args {
     /// Directory.
     #[serde(default = "crate::search::here")]

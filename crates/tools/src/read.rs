@@ -31,6 +31,7 @@ const RESERVE: usize = 128;
 
 /// The arguments.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[schemars(description = "")]
 pub struct Args {
     /// File path.
     pub path: String,

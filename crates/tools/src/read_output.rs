@@ -21,6 +21,7 @@ const RESERVE: usize = 128;
 
 /// The arguments.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[schemars(description = "")]
 pub struct Args {
     /// The output's handle.
     pub handle: String,

@@ -18,6 +18,7 @@ pub const EFFECT: ToolEffect = ToolEffect::Idempotent;
 
 /// The arguments.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[schemars(description = "")]
 pub struct Args {
     /// File path.
     pub path: String,

@@ -27,6 +27,7 @@ pub const MAX_EDITS: usize = 100;
 
 /// The arguments.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[schemars(description = "")]
 pub struct Args {
     /// File path.
     pub path: String,

@@ -1,0 +1,215 @@
+//! Write and Edit.
+
+use crate::host::{FakeHost, Project, args, block_on, cancelled, context, failed, ok};
+use authority::Access;
+use llm_worker::{ErrorKind, ToolResult};
+use serde_json::{Value, json};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::sync::Arc;
+use tools::{Files, edit, read, write};
+
+struct Session {
+    project: Project,
+    host: Arc<FakeHost>,
+    live: Files,
+}
+
+impl Session {
+    fn new(files: &[(&str, &[u8])]) -> Self {
+        Self::with(files, FakeHost::default(), Access::ReadWrite)
+    }
+
+    fn with(files: &[(&str, &[u8])], host: FakeHost, access: Access) -> Self {
+        let project = Project::new(files);
+        let live = Files::new(project.workspace(access));
+        Self { project, host: Arc::new(host), live }
+    }
+
+    fn read(&self, path: &str) {
+        ok(block_on(read::run(&self.live, args(json!({"path": path})), context(&self.host))));
+    }
+
+    fn write(&self, path: &str, content: &str) -> ToolResult {
+        block_on(write::run(&self.live, args(json!({"path": path, "content": content})), context(&self.host)))
+    }
+
+    fn edit(&self, path: &str, edits: Value) -> ToolResult {
+        block_on(edit::run(&self.live, args(json!({"path": path, "edits": edits})), context(&self.host)))
+    }
+
+    fn replace(&self, path: &str, old: &str, new: &str) -> ToolResult {
+        self.edit(path, json!([{"old": old, "new": new}]))
+    }
+
+    fn told(&self) -> usize {
+        self.host.told.lock().unwrap().len()
+    }
+}
+
+const FIX: ErrorKind = ErrorKind::FixInput;
+
+#[test]
+fn a_file_is_created_with_its_directories() {
+    let s = Session::new(&[]);
+    let got = ok(s.write("a/b/c.txt", "one\ntwo"));
+    assert_eq!(
+        (got.summary.as_str(), s.project.get("a/b/c.txt").as_str()),
+        ("a/b/c.txt: created, 2 lines", "one\\ntwo")
+    );
+    let told = s.host.told.lock().unwrap();
+    let change = &told[0].change;
+    assert_eq!(change.path, s.project.root().join("a/b/c.txt"));
+    assert_eq!((&change.before, change.mode, &told[0].held), (&None, None, &None));
+    assert_eq!(change.after, blake3::hash(b"one\ntwo").to_hex().to_string());
+}
+
+// The host hears of the change while the file still is as it was.
+#[test]
+fn the_host_is_told_before_the_file_changes() {
+    let s = Session::new(&[("f", b"old\n")]);
+    s.read("f");
+    ok(s.write("f", "new\n"));
+    ok(s.replace("f", "new", "newer"));
+    assert_eq!(s.project.get("f"), "newer\\n");
+    for (told, before) in s.host.told.lock().unwrap().iter().zip(["old\n", "new\n"]) {
+        assert_eq!(told.held.as_deref(), Some(before.as_bytes()));
+        assert_eq!(told.change.before.as_deref(), Some(before.as_bytes()));
+        assert_eq!(told.change.mode, Some(0o644));
+    }
+    assert_eq!(s.told(), 2);
+}
+
+#[test]
+fn what_was_not_seen_is_not_overwritten() {
+    let s = Session::new(&[("f", b"old\n"), ("bin", b"a\0b")]);
+    assert!(failed(s.write("f", "new"), FIX).contains("not read in this session"));
+    assert!(failed(s.replace("f", "old", "new"), FIX).contains("not read in this session"));
+    s.read("f");
+    // Somebody else's change, of the same length and in the same instant.
+    s.project.put("f", b"OLD\n");
+    assert!(failed(s.write("f", "new"), FIX).contains("has changed"));
+    assert!(failed(s.replace("f", "OLD", "new"), FIX).contains("has changed"));
+    assert_eq!((s.project.get("f").as_str(), s.told()), ("OLD\\n", 0));
+    s.read("f");
+    ok(s.replace("f", "OLD", "new"));
+    // What it wrote itself, it knows; and a touched file is the same file.
+    s.project.put("f", b"new\n");
+    ok(s.write("f", "newest\n"));
+    failed(s.write("bin", "text"), FIX);
+}
+
+#[test]
+fn an_unchanged_file_is_left_alone() {
+    let s = Session::new(&[("f", b"same\n")]);
+    assert!(ok(s.write("f", "same\n")).summary.contains("unchanged"));
+    assert_eq!(s.told(), 0);
+    ok(s.write("f", "other\n"));
+}
+
+#[test]
+fn what_cannot_be_written_is_refused() {
+    let s = Session::new(&[("dir/x", b"x"), ("big", &vec![b'x'; 11 << 20])]);
+    symlink("/nonexistent-for-tests/x", s.project.root().join("out")).unwrap();
+    let huge = "x".repeat((10 << 20) + 1);
+    let table = [
+        ("dir", "x", FIX, "directory"),
+        ("dir/x/y", "x", FIX, "not a directory"),
+        ("big", "x", FIX, "too large"),
+        ("new", &huge, FIX, "more than"),
+        ("../f", "x", ErrorKind::Denied, "--add-dir"),
+        ("out", "x", ErrorKind::Denied, "/nonexistent-for-tests/x is outside"),
+    ];
+    for (path, content, kind, says) in table {
+        let message = failed(s.write(path, content), kind);
+        assert!(message.contains(says), "{path}: {message}");
+    }
+    let names = s.project.names();
+    assert_eq!(names, ["big", "dir", "out", "x"]);
+
+    let s = Session::with(&[("f", b"x")], FakeHost::default(), Access::Read);
+    assert!(failed(s.write("f", "y"), ErrorKind::Denied).contains("--read-only"));
+    assert!(failed(s.replace("f", "x", "y"), ErrorKind::Denied).contains("--read-only"));
+}
+
+// The journal refuses: nothing changes, nothing is left behind, and the file may be tried again.
+#[test]
+fn a_refused_record_leaves_no_trace() {
+    let s =
+        Session::with(&[("f", b"old\n")], FakeHost { refuses_changes: true, ..FakeHost::default() }, Access::ReadWrite);
+    s.read("f");
+    failed(s.replace("f", "old", "new"), ErrorKind::Unavailable);
+    failed(s.write("f", "new"), ErrorKind::Unavailable);
+    failed(s.write("g", "new"), ErrorKind::Unavailable);
+    assert_eq!((s.project.get("f").as_str(), s.project.names()), ("old\\n", vec!["f".to_owned()]));
+}
+
+#[test]
+fn a_cancelled_change_does_not_happen() {
+    let s = Session::new(&[("f", b"old\n")]);
+    s.read("f");
+    let edit = edit::run(&s.live, args(json!({"path": "f", "edits": [{"old": "old", "new": "new"}]})), cancelled());
+    failed(block_on(edit), ErrorKind::Cancelled);
+    failed(block_on(write::run(&s.live, args(json!({"path": "g", "content": ""})), cancelled())), ErrorKind::Cancelled);
+    assert_eq!(s.project.names(), ["f"]);
+}
+
+#[test]
+fn mode_and_links_are_kept() {
+    let s = Session::new(&[("run.sh", b"#!/bin/sh\r\necho 1\r\n"), ("real/f", b"old\n")]);
+    let script = s.project.root().join("run.sh");
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o4751)).unwrap();
+    symlink("real/f", s.project.root().join("link")).unwrap();
+    s.read("run.sh");
+    s.read("link");
+    ok(s.edit("run.sh", json!([{"old": "#!/bin/sh\necho 1", "new": "#!/bin/sh\nset -e\necho 2"}])));
+    assert_eq!(s.project.get("run.sh"), "#!/bin/sh\\r\\nset -e\\r\\necho 2\\r\\n");
+    assert_eq!(std::fs::metadata(&script).unwrap().mode() & 0o7777, 0o4751);
+    // By one name it was read, by the other it is changed.
+    ok(s.replace("real/f", "old", "new"));
+    let got = ok(s.replace("link", "new", "newer"));
+    assert_eq!((got.summary.as_str(), s.project.get("real/f").as_str()), ("real/f: 1 replacement", "newer\\n"));
+    assert!(s.project.root().join("link").is_symlink());
+}
+
+#[test]
+fn edits_are_all_or_nothing() {
+    let s = Session::new(&[("f", b"a\nb\nc\n")]);
+    s.read("f");
+    let edits = json!([{"old": "a", "new": "A"}, {"old": "zzz", "new": "Z"}]);
+    assert!(failed(s.edit("f", edits), FIX).contains("edit 2 of 2"));
+    assert_eq!(s.project.get("f"), "a\\nb\\nc\\n");
+    for (edits, says) in [
+        (json!([]), "0 given"),
+        (json!([{"old": "b", "new": "b"}]), "the same"),
+        (json!([{"old": "", "new": "b"}]), "empty"),
+        (json!(vec![json!({"old": "a", "new": "b"}); 101]), "101 given"),
+    ] {
+        let message = failed(s.edit("f", edits), FIX);
+        assert!(message.contains(says), "{message}");
+    }
+    failed(s.replace("absent", "a", "b"), FIX);
+    failed(s.replace(".", "a", "b"), FIX);
+    assert_eq!(s.told(), 0);
+
+    let edits = json!([{"old": "a", "new": "x x"}, {"old": "x", "new": "y", "replace_all": true}]);
+    let got = ok(s.edit("f", edits));
+    assert_eq!(got.summary, "f: 3 replacements");
+    assert_eq!(got.content, "@@ -1,3 +1,3 @@\n-a\n+y y\n b\n c");
+}
+
+// Calls of one answer run together: without taking turns, the later rename would undo the earlier one.
+#[test]
+fn two_edits_of_one_file_at_once_both_hold() {
+    let s = Session::new(&[("f", b"a\nb\n")]);
+    s.read("f");
+    block_on(async {
+        let edit = |old: &str| {
+            let call = args(json!({"path": "f", "edits": [{"old": old, "new": old.to_uppercase()}]}));
+            edit::run(&s.live, call, context(&s.host))
+        };
+        let (one, two) = tokio::join!(edit("a"), edit("b"));
+        ok(one);
+        ok(two);
+    });
+    assert_eq!(s.project.get("f"), "A\\nB\\n");
+}

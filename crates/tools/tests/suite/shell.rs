@@ -1,0 +1,133 @@
+//! Bash, in real processes. Where the kernel cannot confine, the tests of the sandbox say that it is refused.
+
+use crate::host::{FakeHost, Project, ambient, args, block_on, context, failed, ok};
+use authority::{Access, Confinement, EnvPolicy, SandboxMode, Spawner, support};
+use llm_worker::{ErrorKind, ToolResult};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use tools::{Shell, bash};
+
+fn shell(project: &Project, mode: SandboxMode) -> Option<Shell> {
+    let confinement = Confinement { mode, read: Vec::new(), write: vec![project.root()] };
+    let env = EnvPolicy::inherit(&ambient(), &[]).unwrap();
+    // What is left of a call is found by its tag: tests that run together must not share one.
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let tag = format!("tests/{}", NEXT.fetch_add(1, Ordering::Relaxed));
+    match Spawner::new(&ambient(), confinement, env, tag) {
+        Ok(spawner) => Some(Shell::new(project.workspace(Access::ReadWrite), spawner, "sh")),
+        Err(error) => {
+            assert!(!support().in_force(mode) && error.kind() == authority::ErrorKind::Unavailable, "{error}");
+            None
+        }
+    }
+}
+
+fn run(project: &Project, mode: SandboxMode, call: Value) -> Option<(ToolResult, String)> {
+    let host = Arc::new(FakeHost::default());
+    let live = shell(project, mode)?;
+    let result = block_on(bash::run(&live, args(call), context(&host)));
+    Some((result, host.text()))
+}
+
+fn off(project: &Project, call: Value) -> (ToolResult, String) {
+    run(project, SandboxMode::Off, call).unwrap()
+}
+
+#[test]
+fn output_is_merged_in_order_and_the_summary_says_how_it_ended() {
+    let p = Project::new(&[("f", b"x")]);
+    let (result, text) = off(&p, json!({"command": "echo one; echo two >&2; ls; read x || echo closed"}));
+    let got = ok(result);
+    assert!(got.summary.starts_with("exit 0 in ") && got.content.is_empty());
+    assert_eq!(text, "one\ntwo\nf\nclosed\n");
+
+    let (result, text) = off(&p, json!({"command": "echo partial; exit 7"}));
+    assert!(failed(result, ErrorKind::FixInput).starts_with("exit 7 in "));
+    assert_eq!(text, "partial\n");
+
+    let (result, _) = off(&p, json!({"command": "kill -9 $$"}));
+    assert!(failed(result, ErrorKind::FixInput).starts_with("killed: signal 9 "));
+
+    let (result, text) = off(&p, json!({"command": "echo begun; sleep 60", "timeout_s": 1}));
+    assert_eq!(failed(result, ErrorKind::Exhausted), "killed: deadline of 1 s");
+    assert_eq!(text, "begun\n");
+}
+
+#[test]
+fn what_is_left_running_is_ended_and_named() {
+    let p = Project::new(&[]);
+    let (result, text) = off(&p, json!({"command": "sleep 61 & printf started"}));
+    ok(result);
+    assert_eq!(text, "started\n[ended with the call: 1 process that it left running]\n");
+}
+
+#[test]
+fn a_host_that_cannot_keep_the_output_ends_the_call() {
+    let p = Project::new(&[]);
+    let host = Arc::new(FakeHost { refuses_output: true, ..FakeHost::default() });
+    let live = shell(&p, SandboxMode::Off).unwrap();
+    let result = block_on(bash::run(&live, args(json!({"command": "echo x; sleep 60"})), context(&host)));
+    assert_eq!(failed(result, ErrorKind::Unavailable), "the disk is full");
+}
+
+// The command itself says, through a FIFO, that it runs; only then it is cancelled.
+#[test]
+fn a_cancelled_command_ends() {
+    let p = Project::new(&[]);
+    let live = shell(&p, SandboxMode::Off).unwrap();
+    let fifo = p.root().join("ready");
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let cx = context(&Arc::default());
+    let cancel = cx.cancel.clone();
+    let waiter = std::thread::spawn(move || {
+        std::fs::read(fifo).unwrap();
+        cancel.cancel();
+    });
+    let result = block_on(bash::run(&live, args(json!({"command": "echo > ready; sleep 60"})), cx));
+    assert!(failed(result, ErrorKind::Cancelled).starts_with("killed: cancelled"));
+    waiter.join().unwrap();
+}
+
+// Each writes to the other's FIFO and reads its own: one after the other, neither would end.
+#[test]
+fn two_calls_overlap() {
+    let p = Project::new(&[]);
+    let live = shell(&p, SandboxMode::Off).unwrap();
+    for name in ["one", "two"] {
+        assert!(std::process::Command::new("mkfifo").arg(p.root().join(name)).status().unwrap().success());
+    }
+    let call =
+        |command: &str| bash::run(&live, args(json!({"command": command, "timeout_s": 20})), context(&Arc::default()));
+    block_on(async {
+        let (one, two) = tokio::join!(call("echo > one; cat two"), call("cat one; echo > two"));
+        ok(one);
+        ok(two);
+    });
+}
+
+#[test]
+fn the_sandbox_is_explained_where_it_stops_something() {
+    let p = Project::new(&[(".git/config", b"[core]\n"), (".git/hooks/old", b"x"), (".git/HEAD", b"x")]);
+    let mode = SandboxMode::WorkspaceWrite;
+    let script = "import socket; socket.socket()";
+    let call = json!({"command": format!("python3 -c '{script}'")});
+    let Some((result, text)) = run(&p, mode, call.clone()) else {
+        println!("no confinement on this kernel: refused, as it must be");
+        return;
+    };
+    // Without Python, the shell says so with 127.
+    if !failed(result, ErrorKind::FixInput).starts_with("exit 127") {
+        assert!(text.contains("[the sandbox has no network"), "{text}");
+        let (_, text) = off(&p, call);
+        assert!(!text.contains("[the sandbox"), "{text}");
+    }
+
+    let hooks = "echo 'x = 1' >> .git/config; echo y > .git/hooks/new; rm .git/hooks/old; echo z > .git/HEAD";
+    let (result, text) = run(&p, mode, json!({"command": hooks})).unwrap();
+    ok(result);
+    let want = "[changed in .git: .git/config, .git/hooks/new, .git/hooks/old; what runs from there runs outside of the sandbox]\n";
+    assert_eq!(text, want);
+    let (_, text) = run(&p, mode, json!({"command": "cat .git/config > /dev/null"})).unwrap();
+    assert_eq!(text, "");
+}
