@@ -156,11 +156,11 @@ mod tests {
     fn lines_and_events_are_bounded() {
         let long = vec![b'x'; MAX_EVENT + 1];
         assert_eq!(Sse::default().push(&long, &mut Vec::new()), Err(TooLong));
-        let half = [b"data:", &long[..MAX_EVENT / 2], b"\n"].concat();
+        let half = [b"data:", &long[..MAX_EVENT / 2 - 1], b"\n"].concat();
         let (mut sse, mut out) = (Sse::default(), Vec::new());
         sse.push(&half, &mut out).unwrap();
-        assert_eq!(sse.push(&half, &mut out), Ok(()));
-        assert_eq!(sse.push(&half, &mut out), Err(TooLong));
+        assert_eq!(sse.push(&half, &mut out), Ok(()), "two lines fill an event");
+        assert_eq!(sse.push(b"data: xx\n", &mut out), Err(TooLong));
         assert!(out.is_empty());
     }
 }

@@ -21,7 +21,7 @@ use llm_worker::model::EventSink;
 use llm_worker::projection::Dialect;
 use llm_worker::{Body, ErrorKind, Model, ModelError, ModelEvent, ModelRequest};
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 /// Everything one model needs.
 pub struct Config {
@@ -87,13 +87,7 @@ impl OpenAiChat {
             let delay = match self.retry.after(attempt, &failure, (self.pacing.jitter)()) {
                 Next::Again(delay) => delay,
                 Next::GiveUp => return Err(failure.into_error(attempt, &self.place())),
-                Next::TooLong(asked) => {
-                    let message =
-                        format!("{}; it asks to wait {} s before the next try", failure.message, asked.as_secs());
-                    let help =
-                        Some(format!("try again in {}, or choose another model with -m", minutes(asked.as_secs())));
-                    return Err(ModelError { kind: ErrorKind::Unavailable, message, help });
-                }
+                Next::TooLong(asked) => return Err(too_long_a_wait(&failure, asked)),
             };
             let sent = events.send(ModelEvent::Retrying { attempt, delay, why: failure.message }).await;
             sent.map_err(|_| unheard().into_error(attempt, &self.place()))?;
@@ -213,8 +207,15 @@ fn redact(text: &str, bearer: Option<&str>) -> String {
     }
 }
 
-fn minutes(seconds: u64) -> String {
-    if seconds < 180 { format!("{seconds} s") } else { format!("{} min", seconds.div_ceil(60)) }
+/// The endpoint asks for more patience than the policy has: the person decides.
+fn too_long_a_wait(failure: &Failure, asked: Duration) -> ModelError {
+    let seconds = asked.as_secs() + u64::from(asked.subsec_nanos() > 0);
+    let when = if seconds < 180 { format!("{seconds} s") } else { format!("{} min", seconds.div_ceil(60)) };
+    ModelError {
+        kind: ErrorKind::Unavailable,
+        message: format!("{}; it asks to wait {seconds} s before the next try", failure.message),
+        help: Some(format!("try again in {when}, or choose another model with -m")),
+    }
 }
 
 #[cfg(test)]

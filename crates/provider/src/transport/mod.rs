@@ -84,35 +84,25 @@ impl Client {
     /// Sends, and waits for the head of the answer. A kept connection that turns out to be dead before any answer
     /// is replaced once: the server had closed it while nobody looked.
     pub(crate) async fn send(&self, request: &Request<'_>) -> Result<Answer<'_>, Failure> {
-        let until = Instant::now() + self.timeouts.first_byte;
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(mut line) = kept
             && line.is_alive().await
-            && let Ok(head) = self.head(&mut line, request, until).await?
+            && let Ok(answer) = self.exchange(line, request).await?
         {
-            return Ok(self.answer(line, head, until));
+            return Ok(answer);
         }
-        let mut line = self.dial().await?;
-        match self.head(&mut line, request, Instant::now() + self.timeouts.first_byte).await? {
-            Ok(head) => Ok(self.answer(line, head, until)),
-            Err(error) if error.is_parse() => {
-                Err(self.failure(Cause::Malformed, &format!("not an HTTP/1.1 answer: {error}")))
-            }
-            Err(error) => {
-                Err(self.failure(Cause::Cut, &format!("the connection ended before an answer: {}", chain(&error))))
-            }
-        }
+        let line = self.dial().await?;
+        self.exchange(line, request).await?.map_err(|error| match error.is_parse() {
+            true => self.failure(Cause::Malformed, &format!("not an HTTP/1.1 answer: {error}")),
+            false => self.failure(Cause::Cut, &format!("the connection ended before an answer: {}", chain(&error))),
+        })
     }
 
-    async fn head(
-        &self,
-        line: &mut Line,
-        request: &Request<'_>,
-        until: Instant,
-    ) -> Result<hyper::Result<hyper::Response<Incoming>>, Failure> {
-        let request = self.http(request)?;
-        let sent = timeout_at(until, line.send(request)).await;
-        sent.map_err(|_| self.late("no answer", self.timeouts.first_byte))
+    async fn exchange(&self, mut line: Line, request: &Request<'_>) -> Result<hyper::Result<Answer<'_>>, Failure> {
+        let until = Instant::now() + self.timeouts.first_byte;
+        let sent = timeout_at(until, line.send(self.http(request)?)).await;
+        let head = sent.map_err(|_| self.late("no answer", self.timeouts.first_byte))?;
+        Ok(head.map(|head| self.answer(line, head, until)))
     }
 
     fn http(&self, request: &Request<'_>) -> Result<hyper::Request<Upload>, Failure> {

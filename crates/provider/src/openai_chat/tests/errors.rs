@@ -1,0 +1,138 @@
+//! What a person is told when an endpoint refuses.
+
+use super::loopback::Rig;
+use super::server::{Reply, Server, status};
+use crate::openai_chat::VendorError;
+use llm_worker::ErrorKind;
+
+#[tokio::test]
+async fn refusals_are_told_apart_and_say_what_to_do() {
+    let table = [
+        (
+            "400 Bad Request",
+            "",
+            r#"{"error":{"message":"bad tool","type":"invalid_request_error"}}"#,
+            ErrorKind::FixInput,
+            "bad tool",
+            "support tools",
+        ),
+        (
+            "401 Unauthorized",
+            "",
+            r#"{"error":{"message":"Incorrect key sk-very-secret-123 given"}}"#,
+            ErrorKind::Denied,
+            "‹key›",
+            "TEST_API_KEY",
+        ),
+        ("403 Forbidden", "", "nope", ErrorKind::Denied, "nope", "TEST_API_KEY"),
+        (
+            "404 Not Found",
+            "",
+            r#"{"error":{"message":"model \"some-model\" not found"}}"#,
+            ErrorKind::FixInput,
+            "not found",
+            "some-model",
+        ),
+        (
+            "402 Payment Required",
+            "",
+            r#"{"error":{"message":"Insufficient credits","code":402}}"#,
+            ErrorKind::Exhausted,
+            "credits",
+            "credit",
+        ),
+        (
+            "429 Too Many Requests",
+            "retry-after: 1\r\n",
+            r#"{"error":{"message":"You exceeded your quota","type":"insufficient_quota","code":"insufficient_quota"}}"#,
+            ErrorKind::Exhausted,
+            "quota",
+            "credit",
+        ),
+        (
+            "400 Bad Request",
+            "",
+            r#"{"error":{"message":"This model's maximum context length is 8192 tokens","code":"context_length_exceeded"}}"#,
+            ErrorKind::Exhausted,
+            "8192",
+            "larger context",
+        ),
+        (
+            "400 Bad Request",
+            "",
+            r#"{"error":{"code":400,"message":"request exceeds the available context size","type":"exceed_context_size_error"}}"#,
+            ErrorKind::Exhausted,
+            "context size",
+            "larger context",
+        ),
+        ("413 Payload Too Large", "", "", ErrorKind::Exhausted, "413", "larger context"),
+        (
+            "422 Unprocessable Entity",
+            "",
+            r#"{"detail":[{"msg":"field required"}]}"#,
+            ErrorKind::FixInput,
+            "field required",
+            "support tools",
+        ),
+        ("501 Not Implemented", "", "", ErrorKind::Unavailable, "501", "another model"),
+        (
+            "302 Found",
+            "location: https://elsewhere.example/v1\r\n",
+            "",
+            ErrorKind::FixInput,
+            "elsewhere.example",
+            "base URL",
+        ),
+        ("200 OK", "content-type: text/html\r\n", "<html>hi</html>", ErrorKind::FixInput, "HTML", "/v1"),
+        ("429 Too Many Requests", "retry-after: 600\r\n", "", ErrorKind::Unavailable, "600 s", "10 min"),
+        (
+            "429 Too Many Requests",
+            "",
+            r#"[{"error":{"code":429,"message":"slow","status":"RESOURCE_EXHAUSTED","details":[{"@type":"x"},{"retryDelay":"240.5s"}]}}]"#,
+            ErrorKind::Unavailable,
+            "slow",
+            "5 min",
+        ),
+    ];
+    for (line, headers, body, kind, message, help) in table {
+        let server = Server::start([Reply::Keep(status(line, headers, body))]).await;
+        let (result, events) = Rig::at(server.port).ask().await;
+        let error = result.unwrap_err();
+        assert_eq!((error.kind, events.len()), (kind, 0), "{line} {body}: {error:?}");
+        assert!(error.message.contains(message) && error.message.contains("127.0.0.1"), "{line}: {}", error.message);
+        assert!(error.help.as_ref().is_some_and(|text| text.contains(help)), "{line}: {:?}", error.help);
+        assert!(!format!("{error:?}").contains("secret-123"), "{error:?}");
+        assert_eq!(server.seen().len(), 1, "{line} is not retried");
+    }
+}
+
+#[tokio::test]
+async fn retries_used_up_end_with_the_last_reason() {
+    let busy = || Reply::Keep(status("503 Service Unavailable", "", "warming up"));
+    let server = Server::start((0..9).map(|_| busy())).await;
+    let (result, events) = Rig::at(server.port).ask().await;
+    let error = result.unwrap_err();
+    assert_eq!((error.kind, events.len(), server.seen().len()), (ErrorKind::Unavailable, 4, 5));
+    assert!(error.message.contains("warming up") && error.message.contains("5 attempts"), "{}", error.message);
+    assert_eq!(server.connections(), [1, 1, 1, 1, 1], "a refused request leaves the connection usable");
+}
+
+#[test]
+fn vendor_words_come_in_many_wrappings() {
+    let table = [
+        (r#"{"error":{"message":"a"}}"#, "a"),
+        (r#"{"error":"b"}"#, "b"),
+        (r#"[{"error":{"message":"c"}}]"#, "c"),
+        (r#"{"message":"d"}"#, "d"),
+        (r#"{"detail":"e"}"#, "e"),
+        (r#"{"error":{"message":"Provider returned error","metadata":{"raw":"f"}}}"#, "Provider returned error: f"),
+        ("plain\r\n\u{1b}[31mwords", "plain [31mwords"),
+        ("<!doctype html>", "an HTML page, not an API answer"),
+        ("", ""),
+    ];
+    for (body, want) in table {
+        assert_eq!(VendorError::read_bytes(body.as_bytes()).message, want, "{body}");
+    }
+    let long = VendorError::saying(&"é".repeat(5000)).message;
+    assert_eq!(long.chars().count(), 601);
+}

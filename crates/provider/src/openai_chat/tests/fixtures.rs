@@ -1,0 +1,281 @@
+//! What the decoder makes of each vendor's bytes, however they are cut.
+
+use crate::openai_chat::decode::{DecodeError, Decoder};
+use llm_worker::ModelEvent;
+
+/// Events as short lines, neighbouring text and arguments joined.
+fn shown(events: &[ModelEvent]) -> Vec<String> {
+    let mut calls: Vec<String> = Vec::new();
+    let (mut text, mut reasoning, mut rest) = (String::new(), String::new(), Vec::new());
+    for event in events {
+        match event {
+            ModelEvent::Text(more) => text.push_str(more),
+            ModelEvent::Reasoning(more) => reasoning.push_str(more),
+            ModelEvent::CallStarted { index, name } => {
+                assert_eq!(*index, calls.len(), "calls are numbered in order, each started once");
+                calls.push(format!("call {name} "));
+            }
+            ModelEvent::CallArguments { index, fragment } => calls[*index].push_str(fragment),
+            ModelEvent::Usage(usage) => {
+                rest.retain(|line: &String| !line.starts_with("usage"));
+                rest.push(format!("usage {} {} {}", usage.input, usage.output, usage.cached));
+            }
+            ModelEvent::Stop(reason) => rest.push(format!("stop {reason:?}")),
+            ModelEvent::Retrying { .. } => panic!("a decoder does not retry"),
+        }
+    }
+    let said = [("think", reasoning), ("text", text)].into_iter().filter(|(_, words)| !words.is_empty());
+    said.map(|(kind, words)| format!("{kind} {words}")).chain(calls).chain(rest).collect()
+}
+
+fn decode<'a>(mut pieces: impl Iterator<Item = &'a [u8]>) -> Vec<String> {
+    let (mut decoder, mut out) = (Decoder::default(), Vec::new());
+    let ended = pieces.try_for_each(|piece| decoder.push(piece, &mut out)).and_then(|()| decoder.finish(&mut out));
+    let mut lines = shown(&out);
+    match ended {
+        Ok(()) => {}
+        Err(DecodeError::Cut) => lines.push("cut".to_owned()),
+        Err(DecodeError::Malformed(_)) => lines.push("malformed".to_owned()),
+        Err(DecodeError::Vendor(error)) => lines.push(format!("vendor {:?} {}", error.status, error.message)),
+    }
+    lines
+}
+
+macro_rules! file {
+    ($name:literal) => {
+        include_str!(concat!("../../../tests/fixtures/", $name))
+    };
+}
+
+const FILES: &[(&str, &str, &[&str])] = &[
+    ("openai_text", file!("openai_text.sse"), &["text Grüße, world 🌍!\n", "usage 19 10 0", "stop EndTurn"]),
+    (
+        "openai_parallel",
+        file!("openai_parallel.sse"),
+        &[r#"call Read {"path":"a.rs"}"#, r#"call Grep {"pattern":"fn \"x\""}"#, "usage 1312 46 1152", "stop ToolUse"],
+    ),
+    ("openai_refusal", file!("openai_refusal.sse"), &["text I can't help with that.", "stop Refusal"]),
+    (
+        "openai_whole",
+        file!("openai_whole.json"),
+        &["text Two files.", "call List {}", "call List {}", "usage 5 7 0", "stop ToolUse"],
+    ),
+    (
+        "openrouter_text",
+        file!("openrouter_text.sse"),
+        &["think Let me see.", "text Done.", "usage 40 12 8", "stop EndTurn"],
+    ),
+    (
+        "openrouter_error",
+        file!("openrouter_error.sse"),
+        &["text Half an ans", "vendor Some(502) Provider disconnected unexpectedly"],
+    ),
+    (
+        "gemini_parallel",
+        file!("gemini_parallel.sse"),
+        &[r#"call Read {"path":"a.rs"}"#, r#"call Read {"path":"b.rs"}"#, "usage 80 30 0", "stop ToolUse"],
+    ),
+    (
+        "gemini_no_index",
+        file!("gemini_no_index.sse"),
+        &[
+            r#"call Read {"path":"a.rs"}"#,
+            r#"call Read {"path":"b.rs"}"#,
+            r#"call Grep {"pattern":"x y"}"#,
+            "stop ToolUse",
+        ],
+    ),
+    (
+        "ollama_calls",
+        file!("ollama_calls.sse"),
+        &[
+            "think The user wants",
+            r#"call List {"path":"."}"#,
+            r#"call List {"path":"src"}"#,
+            "usage 158 28 0",
+            "stop ToolUse",
+        ],
+    ),
+    (
+        "llamacpp_call",
+        file!("llamacpp_call.sse"),
+        &["think Read it.", r#"call Bash {"command":"ls -l"}"#, "usage 300 21 0", "stop ToolUse"],
+    ),
+    ("llamacpp_error", file!("llamacpp_error.sse"), &["text The ", "vendor Some(500) context shift is disabled"]),
+    (
+        "vllm_repeated",
+        file!("vllm_repeated.sse"),
+        &["text Editing. ", r#"call Edit {"path": "a", "edits": []}"#, "usage 77 13 0", "stop ToolUse"],
+    ),
+    ("lmstudio_crlf", file!("lmstudio_crlf.sse"), &["text Hello", "stop MaxTokens"]),
+];
+
+#[test]
+fn fixtures_whole_byte_by_byte_and_cut_at_every_byte() {
+    for (name, text, want) in FILES {
+        let bytes = text.as_bytes();
+        assert_eq!(decode(std::iter::once(bytes)), *want, "{name}");
+        assert_eq!(decode(bytes.chunks(1)), *want, "{name}, byte by byte");
+        for at in 0..bytes.len() {
+            let (left, right) = bytes.split_at(at);
+            assert_eq!(decode([left, right].into_iter()), *want, "{name}, cut at {at}");
+        }
+    }
+}
+
+/// A stream that ends early is never an answer, wherever it ends: until the finish reason is read it is cut or,
+/// for a document in one piece, no document; after it the answer stands as it is.
+#[test]
+fn no_prefix_of_a_fixture_is_taken_for_a_whole_answer() {
+    for (name, text, want) in FILES.iter().filter(|(_, _, want)| want.iter().any(|line| line.starts_with("stop"))) {
+        let without_usage = |lines: &[String]| -> Vec<String> {
+            lines.iter().filter(|line| !line.starts_with("usage")).cloned().collect()
+        };
+        let want = without_usage(&want.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>());
+        let mut wholes = 0;
+        for end in 0..text.len() {
+            let got = decode(std::iter::once(&text.as_bytes()[..end]));
+            match got.last().map(String::as_str) {
+                Some("cut" | "malformed") => assert_eq!(wholes, 0, "{name} at {end}"),
+                _whole => {
+                    assert_eq!(without_usage(&got), want, "{name} at {end}");
+                    wholes += 1;
+                }
+            }
+        }
+    }
+}
+
+fn calls(parts: &[&str]) -> Vec<String> {
+    let chunks: String = parts.iter().map(|part| format!("data: {{\"choices\":[{{\"delta\":{part}}}]}}\n\n")).collect();
+    decode(std::iter::once(format!("{chunks}data: {{\"choices\":[{{\"finish_reason\":\"stop\"}}]}}\n\n").as_bytes()))
+}
+
+#[test]
+fn fragments_find_their_call() {
+    let call = |text: &str| format!(r#"{{"tool_calls":[{text}]}}"#);
+    let table: &[(&str, &[&str], &[&str])] = &[
+        (
+            "interleaved by index",
+            &[
+                r#"{"index":0,"id":"a","function":{"name":"A","arguments":"{"}},{"index":1,"id":"b","function":{"name":"B","arguments":"{"}}"#,
+                r#"{"index":1,"function":{"arguments":"\"y\":2}"}},{"index":0,"function":{"arguments":"\"x\":1}"}}"#,
+            ],
+            &[r#"call A {"x":1}"#, r#"call B {"y":2}"#],
+        ),
+        (
+            "by id alone, interleaved",
+            &[
+                r#"{"id":"a","function":{"name":"A","arguments":"{"}},{"id":"b","function":{"name":"B","arguments":"{"}}"#,
+                r#"{"id":"a","function":{"arguments":"}"}},{"id":"b","function":{"arguments":"}"}}"#,
+            ],
+            &["call A {}", "call B {}"],
+        ),
+        (
+            "name and id in every delta, without index",
+            &[
+                r#"{"id":"a","function":{"name":"A","arguments":"{\"x\""}}"#,
+                r#"{"id":"a","function":{"name":"A","arguments":":1}"}}"#,
+                r#"{"id":"a","function":{"name":"A","arguments":""}}"#,
+            ],
+            &[r#"call A {"x":1}"#],
+        ),
+        (
+            "name in every delta, no id, arguments that look like two objects",
+            &[
+                r#"{"index":0,"function":{"name":"A","arguments":"{\"x\":\"{}"}}"#,
+                r#"{"index":0,"function":{"name":"A","arguments":"{}\"}"}}"#,
+            ],
+            &[r#"call A {"x":"{}{}"}"#],
+        ),
+        (
+            "arguments as an object",
+            &[r#"{"function":{"name":"A","arguments":{"x":1}}}"#, r#"{"function":{"name":"A","arguments":{"x":2}}}"#],
+            &[r#"call A {"x":1}"#, r#"call A {"x":2}"#],
+        ),
+        (
+            "the id first, the name later",
+            &[
+                r#"{"index":0,"id":"a"}"#,
+                r#"{"index":0,"function":{"arguments":"{"}}"#,
+                r#"{"index":0,"function":{"name":"A","arguments":"}"}}"#,
+            ],
+            &["call A {}"],
+        ),
+        (
+            "another id in every delta",
+            &[
+                r#"{"index":0,"id":"a","function":{"name":"A","arguments":"{"}}"#,
+                r#"{"index":0,"id":"z","function":{"arguments":"}"}}"#,
+            ],
+            &["call A {}"],
+        ),
+        ("no arguments at all", &[r#"{"index":0,"id":"a","function":{"name":"A"}}"#], &["call A "]),
+        (
+            "an empty placeholder",
+            &[r#"{}"#, r#"{"index":0,"id":"a","function":{"name":"A","arguments":"{}"}}"#],
+            &["call A {}"],
+        ),
+        (
+            "broken JSON stays as it is",
+            &[r#"{"index":0,"function":{"name":"A","arguments":"{\"x\": tru"}}"#],
+            &[r#"call A {"x": tru"#],
+        ),
+    ];
+    for (case, parts, want) in table {
+        let deltas: Vec<String> = parts.iter().map(|part| call(part)).collect();
+        let want: Vec<String> = want.iter().map(|line| (*line).to_owned()).chain(["stop ToolUse".to_owned()]).collect();
+        assert_eq!(calls(&deltas.iter().map(String::as_str).collect::<Vec<_>>()), want, "{case}");
+    }
+    let old = [r#"{"function_call":{"name":"A","arguments":"{"}}"#, r#"{"function_call":{"arguments":"}"}}"#];
+    assert_eq!(calls(&old), ["call A {}", "stop ToolUse"], "the older single call");
+    let nameless = [r#"{"tool_calls":[{"index":0,"id":"a","function":{"arguments":"{}"}}]}"#];
+    assert_eq!(calls(&nameless), ["malformed"]);
+}
+
+#[test]
+fn finish_reasons() {
+    let table = [
+        ("stop", "EndTurn"),
+        ("STOP", "EndTurn"),
+        ("tool_calls", "EndTurn"),
+        ("length", "MaxTokens"),
+        ("content_filter", "Refusal"),
+        ("repetition", "Other(\"repetition\")"),
+    ];
+    for (reason, want) in table {
+        let text =
+            format!("data: {{\"choices\":[{{\"delta\":{{\"content\":\"x\"}},\"finish_reason\":\"{reason}\"}}]}}\n\n");
+        assert_eq!(decode(std::iter::once(text.as_bytes())), ["text x".to_owned(), format!("stop {want}")], "{reason}");
+    }
+}
+
+#[test]
+fn oddities() {
+    let table: &[(&str, &[&str])] = &[
+        ("", &["cut"]),
+        ("  \n", &["cut"]),
+        ("data: [DONE]\n\n", &["cut"]),
+        ("data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}]}\n\ndata: [DONE]\n\n", &["text x", "cut"]),
+        ("data: {\"choices\":[{\"finish_reason\":\"\"}]}\n\n", &["cut"]),
+        ("data: {broken\n\n", &["malformed"]),
+        ("data: {\"choices\":7}\n\n", &["malformed"]),
+        ("data: {\"error\":{\"message\":\"slow\\n down\",\"type\":\"overloaded\"}}\n\n", &["vendor None slow down"]),
+        ("event: error\ndata: {\"message\":\"gone\",\"code\":503}\n\n", &["vendor Some(503) gone"]),
+        ("{\"error\":{\"message\":\"no\",\"code\":400}}", &["vendor Some(400) no"]),
+        ("[{\"error\":{\"message\":\"no\",\"code\":429}}]", &["vendor Some(429) no"]),
+        ("{\"choices\":[]}", &["cut"]),
+        ("<html>", &["cut"]),
+        (
+            "data: {\"choices\":[{\"delta\":{\"content\":[{\"type\":\"text\",\"text\":\"a\"},{\"text\":\"b\"}]},\"finish_reason\":\"stop\"}],\"error\":null}\n\n",
+            &["text ab", "stop EndTurn"],
+        ),
+        (
+            "data: {\"choices\":[{\"index\":1,\"delta\":{\"content\":\"other\"}},{\"index\":0,\"delta\":{\"content\":\"x\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\ndata: {after\n\n",
+            &["text x", "stop EndTurn"],
+        ),
+    ];
+    for (text, want) in table {
+        assert_eq!(decode(std::iter::once(text.as_bytes())), *want, "{text}");
+    }
+}

@@ -1,0 +1,113 @@
+//! A server on loopback that answers each request with the next of its replies.
+
+use std::sync::{Arc, Mutex};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+pub(super) enum Reply {
+    /// These bytes; the connection stays open for the next request.
+    Keep(String),
+    /// These bytes, then the connection ends.
+    Close(String),
+    /// These bytes, then silence.
+    Hang(String),
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Seen {
+    pub(super) connection: usize,
+    pub(super) head: String,
+    pub(super) body: Vec<u8>,
+}
+
+pub(super) struct Server {
+    pub(super) port: u16,
+    seen: Arc<Mutex<Vec<Seen>>>,
+}
+
+impl Server {
+    pub(super) async fn start(replies: impl IntoIterator<Item = Reply>) -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let replies = Arc::new(Mutex::new(replies.into_iter().collect::<Vec<_>>().into_iter()));
+        let record = seen.clone();
+        tokio::spawn(async move {
+            for connection in 1.. {
+                let Ok((stream, _)) = listener.accept().await else { return };
+                tokio::spawn(serve(stream, connection, replies.clone(), record.clone()));
+            }
+        });
+        Self { port, seen }
+    }
+
+    pub(super) fn seen(&self) -> Vec<Seen> {
+        self.seen.lock().unwrap().clone()
+    }
+
+    /// Which connection each request came on.
+    pub(super) fn connections(&self) -> Vec<usize> {
+        self.seen().iter().map(|request| request.connection).collect()
+    }
+}
+
+type Replies = Arc<Mutex<std::vec::IntoIter<Reply>>>;
+
+async fn serve(mut stream: TcpStream, connection: usize, replies: Replies, record: Arc<Mutex<Vec<Seen>>>) {
+    while let Some((head, body)) = request(&mut stream).await {
+        record.lock().unwrap().push(Seen { connection, head, body });
+        let reply = replies.lock().unwrap().next();
+        let (bytes, then) = match reply {
+            Some(Reply::Keep(bytes)) => (bytes, "keep"),
+            Some(Reply::Close(bytes)) => (bytes, "close"),
+            Some(Reply::Hang(bytes)) => (bytes, "hang"),
+            None => return,
+        };
+        stream.write_all(bytes.as_bytes()).await.unwrap();
+        match then {
+            "keep" => {}
+            "close" => return,
+            _hang => std::future::pending::<()>().await,
+        }
+    }
+}
+
+async fn request(stream: &mut TcpStream) -> Option<(String, Vec<u8>)> {
+    let mut bytes = Vec::new();
+    let split = loop {
+        if let Some(at) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
+            break at + 4;
+        }
+        (stream.read_buf(&mut bytes).await.ok()? > 0).then_some(())?;
+    };
+    let mut body = bytes.split_off(split);
+    let head = String::from_utf8(bytes).unwrap();
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+    let length: usize = length.map_or(0, |length| length.parse().unwrap());
+    while body.len() < length {
+        (stream.read_buf(&mut body).await.ok()? > 0).then_some(())?;
+    }
+    Some((head, body))
+}
+
+/// A 200 with this body in chunks of `size` bytes, complete.
+pub(super) fn streamed(body: &str, size: usize) -> String {
+    format!("{}0\r\n\r\n", begun(body, size))
+}
+
+/// The same without the last chunk: what a cut or a hang leaves.
+pub(super) fn begun(body: &str, size: usize) -> String {
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+    let mut text = head.as_bytes().to_vec();
+    for piece in body.as_bytes().chunks(size) {
+        text.extend_from_slice(format!("{:x}\r\n", piece.len()).as_bytes());
+        text.extend_from_slice(piece);
+        text.extend_from_slice(b"\r\n");
+    }
+    String::from_utf8(text).unwrap()
+}
+
+/// Any status with a body of known length.
+pub(super) fn status(line: &str, headers: &str, body: &str) -> String {
+    format!("HTTP/1.1 {line}\r\n{headers}content-length: {}\r\n\r\n{body}", body.len())
+}
