@@ -132,13 +132,14 @@ fn totals(live: &Search, at: &Located, cx: &ToolContext) -> ToolResult {
     let mut by_extension: BTreeMap<String, Sum> = BTreeMap::new();
     let mut largest: Vec<(u64, u64, String)> = Vec::new();
     let mut all = Sum::default();
-    let mut uncounted = 0_u64;
+    let (mut counted_bytes, mut uncounted) = (0, 0_u64);
     let mut unread = Gaps::default();
     let gaps = live.files(at, cx, |entry, _| {
         let mut sum = Sum { files: 1, lines: 0, bytes: entry.len };
-        if all.bytes.saturating_add(entry.len) > MAX_COUNTED {
+        if counted_bytes + entry.len > MAX_COUNTED {
             uncounted += 1;
         } else {
+            counted_bytes += entry.len;
             match lines_of(live, entry, cx)? {
                 Ok(lines) => sum.lines = lines,
                 Err(error) => unread.add(&error.to_string()),

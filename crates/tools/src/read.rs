@@ -1,6 +1,6 @@
 //! Read: a window of a text file, with line numbers.
 
-use crate::answer::{Body, answer, cut, fix, go_on, refused, unreadable};
+use crate::answer::{Body, answer, counted, cut, fix, go_on, refused, unreadable};
 use crate::change::line_count;
 use crate::files::{Files, MAX_FILE};
 use crate::lines::{CHECK_EVERY, Lines};
@@ -148,7 +148,7 @@ fn page(shown: &str, size: Size, from: impl BufRead, args: &Args, cancel: &Cance
 }
 
 fn past_the_end(shown: &str, lines: u64, offset: u64) -> ToolError {
-    fix(format!("{shown} has {lines} lines; offset {offset} is past its end"))
+    fix(format!("{shown} has {}; offset {offset} is past its end", counted(lines, "line", "lines")))
 }
 
 /// A line's text, cut and marked when long, and whether something in it was not UTF-8.

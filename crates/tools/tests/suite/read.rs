@@ -74,7 +74,7 @@ fn what_cannot_be_shown_is_refused_with_the_next_step() {
     assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
     let fix = ErrorKind::FixInput;
     let table = [
-        (json!({"path": "a.txt", "offset": 3}), fix, "a.txt has 1 lines; offset 3"),
+        (json!({"path": "a.txt", "offset": 3}), fix, "a.txt has 1 line; offset 3"),
         (json!({"path": "a.txt", "offset": 0}), fix, "start at 1"),
         (json!({"path": "dir"}), fix, "use List"),
         (json!({"path": "."}), fix, "use List"),
@@ -105,13 +105,13 @@ fn pages_join_to_the_whole_file() {
     let (mut offset, mut joined, mut pages) = (1, String::new(), 0);
     loop {
         let page = shown(&project, json!({"path": "f", "offset": offset, "limit": 5000}));
-        let lines = page.content.lines().filter_map(|line| line.split_once('\t'));
+        let mut lines = page.content.lines().filter_map(|line| line.split_once('\t'));
         for (_, text) in lines.clone() {
             joined.push_str(text);
             joined.push('\n');
         }
         pages += 1;
-        let last: u64 = lines.last().unwrap().0.trim().parse().unwrap();
+        let last: u64 = lines.next_back().unwrap().0.trim().parse().unwrap();
         match page.content.lines().last().unwrap().strip_prefix("(more lines follow; go on with offset=") {
             Some(next) => offset = next.trim_end_matches(')').parse().unwrap(),
             None => break,
