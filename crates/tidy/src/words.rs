@@ -25,6 +25,25 @@ pub fn in_code(root: &Path) -> Vec<Finding> {
     bad
 }
 
+/// An exception from a lint says why, so that a reader can tell when it is over.
+pub fn lint_exceptions(root: &Path) -> Vec<Finding> {
+    let (sources, mut bad) = source::sources(root);
+    for file in &sources {
+        for word in ["allow", "expect"] {
+            for at in source::words(&file.code, word) {
+                let before = file.code.get(..at).unwrap_or_default();
+                let attribute = file.code.get(at..).unwrap_or_default().split(']').next().unwrap_or_default();
+                let opened = before.ends_with("#[") || before.ends_with("#![") || before.ends_with("#[cfg_attr(test, ");
+                if opened && source::words(attribute, "reason").next().is_none() {
+                    let what = format!("`{word}` without `reason = \"…\"`");
+                    bad.push(Finding::new(&file.path, source::line_of(&file.code, at), what));
+                }
+            }
+        }
+    }
+    bad
+}
+
 /// Absolute paths below somebody's home, or below the directory this was written in, mean nothing elsewhere.
 pub fn machine_paths(root: &Path) -> Vec<Finding> {
     let (texts, mut bad) = source::texts(root, "", |_| true);

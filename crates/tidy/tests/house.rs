@@ -71,6 +71,11 @@ fn no_test_is_ignored_and_nothing_is_left_to_do() {
 }
 
 #[test]
+fn exceptions_from_lints_have_reasons() {
+    none(words::lint_exceptions(&root()));
+}
+
+#[test]
 fn no_path_of_one_machine() {
     none(words::machine_paths(&root()));
 }

@@ -221,6 +221,22 @@ fn banned_words() {
 }
 
 #[test]
+fn lint_exceptions() {
+    let place = "crates/a/src/lib.rs";
+    seen(
+        words::lint_exceptions,
+        &[(
+            place,
+            "#![allow(x, reason = \"y\")]\n#[expect(\n    x,\n    reason = \"y\"\n)]\nfn f() { o.expect(\"x\"); }\n// #[allow(x)]\n",
+        )],
+        &[
+            (&[(place, "//! x\n#[allow(dead_code)]\nfn f() {}\n")], "lib.rs:2: `allow` without"),
+            (&[(place, "#![expect(dead_code)] // reason\n")], "`expect` without"),
+        ],
+    );
+}
+
+#[test]
 fn machine_paths() {
     let good = "see ~/root/x, project/work/y, /home/you/z, $HOME/.config, /homework/x, ${TMP}/work/a, <dir>/root/b\n";
     let bad = |rest: &str| format!("line\nin \"/{rest}\" it was\n");
