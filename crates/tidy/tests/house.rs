@@ -9,7 +9,11 @@ use tidy::finding::{Exception, Finding, except};
 use tidy::{budget, dependencies, documents, invariants, layout, words};
 
 /// Where a budget does not apply. A place is a path, with the function or module behind it: `crates/a/src/b.rs route`.
-const EXCEPTIONS: &[Exception] = &[];
+const EXCEPTIONS: &[Exception] = &[Exception {
+    place: "crates/pod/src/session/fold.rs apply",
+    reason: "one exhaustive match over the kinds of record; parted, it would hide whether all are there",
+    work_item: "20261121-022123-routing-matches",
+}];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
