@@ -102,3 +102,101 @@ fn every_phrasing_is_answered_right() {
     assert!(wrong.is_empty(), "{} of {count} are wrong:\n\n{}", wrong.len(), wrong.join("\n----\n"));
     assert!(count >= 60, "{count}");
 }
+
+#[test]
+fn the_same_history_gives_the_same_events() {
+    let root = tempfile::tempdir().unwrap();
+    trees::build("rust", root.path());
+    let surface = surface(exec::TOOLS);
+    let mut tools = Tools::new(root.path());
+    let mut items = vec![user("what does this project do, then list the tests")];
+    let (steps, text) = turn(&mut items, &surface, |name, arguments| tools.call(name, arguments));
+    assert!(steps >= 3 && text.contains("Ledger keeps accounts"), "{steps} {text}");
+    for end in 1..=items.len() {
+        assert_eq!(next(&items[..end], &surface), next(&items[..end], &surface));
+    }
+    // A later prompt begins anew, whatever came before it.
+    items.push(Item::Assistant { text });
+    items.push(user("show the README"));
+    assert!(answer(&items, &surface).is_err());
+}
+
+#[test]
+fn what_fails_is_said() {
+    let ended = |status, summary: &str| ToolOutcome { status, summary: summary.to_owned(), content: String::new() };
+    let table = [
+        (ResultStatus::Refused, "search for 'x'", "refused"),
+        (ResultStatus::Error, "list the largest files", "failed"),
+        (ResultStatus::Cancelled, "how many TODOs are there", "cancelled"),
+        (ResultStatus::Refused, "run `ls`", "refused"),
+        (ResultStatus::Interrupted, "create a.txt with \"x\"", "interrupted"),
+        (ResultStatus::Error, "replace aa with bb in *.rs then run the tests", "not done"),
+    ];
+    for (status, prompt, want) in table {
+        let mut items = vec![user(prompt)];
+        let act = |name: &str, _: &str| match name {
+            // looking first is allowed
+            "Glob" => ended(ResultStatus::Ok, "0 files"),
+            _ => ended(status, "because of a rule"),
+        };
+        let (_, text) = turn(&mut items, &surface(exec::TOOLS), act);
+        assert!(text.contains(want) && text.contains("because of a rule"), "{prompt}: {text}");
+    }
+}
+
+#[test]
+fn a_tool_that_is_not_there_is_named() {
+    let text = answer(&[user("run `ls`")], &surface(&["Read", "Grep"])).unwrap();
+    assert!(text.contains("Bash"), "{text}");
+}
+
+#[test]
+fn a_history_of_another_planner_is_not_read_as_its_own() {
+    let id = CallId::new(1).unwrap();
+    let outcome = ToolOutcome { status: ResultStatus::Ok, summary: "5 files".into(), content: String::new() };
+    let call = Item::ToolCall { id, name: "Glob".into(), arguments: "{\"pattern\":\"other\"}".into() };
+    let history = [user("how many TODOs"), call, Item::ToolResult { id, outcome }];
+    let text = answer(&history, &surface(exec::TOOLS)).unwrap();
+    assert!(text.contains("Ask again"), "{text}");
+}
+
+#[test]
+fn a_long_output_is_paged_to_its_end() {
+    let root = tempfile::tempdir().unwrap();
+    let mut tools = Tools::new(root.path());
+    let mut pages = 0;
+    let mut items = vec![user("run `seq 1 3000 | sed s/$/-and-some-more-text/; exit 4`")];
+    let (_, text) = turn(&mut items, &surface(exec::TOOLS), |name, arguments| {
+        pages += usize::from(name == "ReadOutput");
+        tools.call(name, arguments)
+    });
+    assert!(text.contains("exit 4") && text.contains("3000-and") && pages == 10, "{pages} {text}");
+}
+
+// Every page says that more follows, for ever.
+#[test]
+fn pages_without_end_end() {
+    let mut items = vec![user("run `yes` then run `yes` then run `yes` then run `yes` then run `yes`")];
+    let (steps, text) = turn(&mut items, &surface(exec::TOOLS), |name, _| {
+        let (summary, content) = match name {
+            "ReadOutput" => ("o-1: lines 1-1 of 999999999", "y\n(more lines follow; go on with offset=2)"),
+            _ => ("exit 0 in 1.0 s", "[… 9 of 99 bytes left out; ReadOutput {\"handle\":\"o-1\"} pages the whole]"),
+        };
+        ToolOutcome { status: ResultStatus::Ok, summary: summary.into(), content: content.into() }
+    });
+    assert!(steps <= 40 && text.contains("Stopped after 40 steps"), "{steps} {text}");
+}
+
+#[test]
+fn many_files_are_replaced_within_the_steps() {
+    for (files, want) in [(400, "400 places in 400 files"), (500, "Nothing replaced")] {
+        let root = tempfile::tempdir().unwrap();
+        for n in 0..files {
+            std::fs::write(root.path().join(format!("f{n}.txt")), "old_name\n").unwrap();
+        }
+        let mut tools = Tools::new(root.path());
+        let mut items = vec![user("replace `old_name` with `new_name` everywhere")];
+        let (steps, text) = turn(&mut items, &surface(exec::TOOLS), |name, arguments| tools.call(name, arguments));
+        assert!(steps <= 40 && text.contains(want), "{steps} {text}");
+    }
+}

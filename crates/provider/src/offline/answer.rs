@@ -384,3 +384,40 @@ pub(super) fn fallback(words: &str, prompt: &str) -> String {
         shown.join("\n")
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::offline::intent::parse;
+
+    #[test]
+    fn every_example_is_understood() {
+        for example in EXAMPLES {
+            assert!(parse(example).is_ok(), "{example}");
+        }
+    }
+
+    #[test]
+    fn words_are_told_from_longer_ones() {
+        assert_eq!(replace_words("rate(rate_table, my_rate, rate)", "rate", "r"), "r(rate_table, my_rate, r)");
+        assert_eq!(longer_words("rate(rate_table, my_rate)", "rate"), ["rate_table", "my_rate"]);
+    }
+
+    #[test]
+    fn numbers_are_read_where_tools_put_them() {
+        let table = [
+            ("12 matches in 3 files", "match", Some(12)),
+            ("12 matches in 3 files", "file", Some(3)),
+            ("matches in 3 files", "match", None),
+            ("at least 1,200 matches in 3 files", "match", Some(1200)),
+            ("0 matches in 0 files (9 searched)", "file", Some(0)),
+            ("src/a.rs: 1 replacement", "replacement", Some(1)),
+        ];
+        for (summary, word, want) in table {
+            assert_eq!(count_before(summary, word), want, "{summary}");
+        }
+        assert_eq!(total("src/a.rs: lines 1-200 of 340, CRLF line ends"), Some(340));
+        let cut = "head\n[… 9 of 99 bytes left out; ReadOutput {\"handle\":\"o-0123456789ab\"} pages the whole]\ntail";
+        assert_eq!(cut_handle(cut), Some("o-0123456789ab"));
+    }
+}

@@ -5,8 +5,10 @@
 //! arguments and result shapes of the built-in file, search and shell tools; it knows nothing about files themselves.
 
 mod answer;
+mod change;
 mod intent;
 mod lex;
+mod look;
 mod plan;
 
 use async_trait::async_trait;
