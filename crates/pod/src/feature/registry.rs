@@ -11,6 +11,7 @@ use super::stage::{Complete, Stage};
 use super::{FeatureModule, descriptor};
 use llm_worker::{Tool, ToolDefinition};
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -272,8 +273,14 @@ impl FeatureRegistry {
     }
 }
 
+impl fmt::Debug for FeatureRegistry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FeatureRegistry").field("report", &self.report).finish_non_exhaustive()
+    }
+}
+
 /// The tools of one generation, by name.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct ToolRegistry {
     by_name: BTreeMap<String, RegisteredTool>,
 }
@@ -289,6 +296,13 @@ pub struct RegisteredTool {
     pub tool: Arc<dyn Tool>,
     /// How long the host waits for one call.
     pub deadline: Duration,
+}
+
+impl fmt::Debug for RegisteredTool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { feature, definition, deadline, tool: _ } = self;
+        write!(f, "{} of {feature}, {deadline:?}", definition.name)
+    }
 }
 
 impl ToolRegistry {

@@ -1,0 +1,8 @@
+//! The door for tools, seen from both sides: what a feature can do wrong, and what the host makes of it.
+#![allow(clippy::disallowed_methods, reason = "tests stand at the composition root")]
+
+mod bounds;
+mod install;
+mod plan;
+mod report;
+mod rig;

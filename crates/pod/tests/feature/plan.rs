@@ -1,0 +1,325 @@
+//! Planning: pure, total, and blind to the order of registration.
+
+use crate::rig::*;
+use pod::feature::*;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+fn planned(plan: &InstallPlan, text: &str) -> PlannedFeature {
+    plan.features.iter().find(|f| f.feature_id == id(text)).unwrap_or_else(|| panic!("{text} in {plan:#?}")).clone()
+}
+
+fn plan(policy: CapabilityPolicy, modules: Vec<Arc<dyn FeatureModule>>) -> InstallPlan {
+    build(policy, modules).plan()
+}
+
+/// A small generator, so that orders are random and repeatable.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(self.0 >> 33).unwrap() % bound
+    }
+
+    fn shuffle<T>(&mut self, items: &mut [T]) {
+        for at in (1..items.len()).rev() {
+            items.swap(at, self.below(at + 1));
+        }
+    }
+}
+
+#[test]
+fn the_order_of_registration_means_nothing() {
+    let policy = || {
+        tools_for(&["builtin:a", "builtin:b", "builtin:c", "user:a", "project:p", "plugin:x/y"])
+            .disable(id("builtin:c"), "user.toml")
+            .require(id("builtin:gone"), "user.toml")
+            .require(id("builtin:c"), "user.toml")
+    };
+    let mut modules = vec![
+        feature("builtin:b", &["Beta", "Both"]),
+        feature("builtin:a", &["Alpha", "Both"]),
+        feature("builtin:c", &["Off"]),
+        feature("user:a", &["Beta"]),
+        feature("user:same", &["One"]),
+        feature("user:same", &["Two"]),
+        feature("user:same", &["Two"]),
+        feature("plugin:x/y", &["Free"]),
+        feature("project:p", &["Off"]),
+        with(declaring("project:bad", &["x y"]).build(), |_| Ok(())),
+        Arc::new(Fake { descriptor: Box::new(|| panic!("no")), install: Box::new(|_| Ok(())) }),
+    ];
+    let reference = serde_json::to_string(&plan(policy(), modules.clone())).unwrap();
+    let installed = build(policy(), modules.clone()).install(&HostServices::none()).report().to_json().unwrap();
+    let mut dice = Dice(7);
+    for round in 0..60 {
+        dice.shuffle(&mut modules);
+        assert_eq!(serde_json::to_string(&plan(policy(), modules.clone())).unwrap(), reference, "round {round}");
+        let again = build(policy(), modules.clone()).install(&HostServices::none()).report().to_json().unwrap();
+        assert_eq!(again, installed, "round {round}");
+    }
+}
+
+#[test]
+fn tiers_come_in_their_order() {
+    let ids = ["project:a", "plugin:a/a", "user:b", "user:a", "builtin:z"];
+    let modules = ids.iter().map(|text| feature(text, &[])).collect();
+    let plan = plan(CapabilityPolicy::nothing(), modules);
+    let order: Vec<_> = plan.features.iter().map(|f| f.feature_id.to_string()).collect();
+    assert_eq!(order, ["builtin:z", "user:a", "user:b", "plugin:a/a", "project:a"]);
+}
+
+#[test]
+fn each_obstacle_has_its_code_and_names_both_sides() {
+    use DiagnosticCode as C;
+    let all = &["builtin:a", "builtin:b", "user:u"];
+    let runtime = |kind| with(declaring("user:u", &[]).runtime(kind).build(), |_| Ok(()));
+    let wants = |need: fn(HostCapability, &'static str) -> CapabilityRequest| {
+        with(declaring("user:u", &[]).request(need(HostCapability::ANY_PROGRAM, "why")).build(), |_| Ok(()))
+    };
+    type Case = (&'static str, Vec<Arc<dyn FeatureModule>>, Vec<DiagnosticCode>, Outcome, &'static [&'static str]);
+    let cases: Vec<Case> = vec![
+        ("user:u", vec![feature("user:u", &["X"])], vec![], Outcome::Installed, &[]),
+        (
+            "user:u",
+            vec![feature("user:u", &["X"]), feature("user:u", &["Y"])],
+            vec![C::DuplicateId],
+            Outcome::Skipped,
+            &["user:u", "rig::Fake and", "neither"],
+        ),
+        (
+            "builtin:b",
+            vec![feature("builtin:a", &["X"]), feature("builtin:b", &["X"])],
+            vec![C::ToolNameTaken],
+            Outcome::Skipped,
+            &["`X` of builtin:b", "taken by builtin:a"],
+        ),
+        (
+            "builtin:b",
+            vec![feature("builtin:a", &["Bash"]), feature("builtin:b", &["bash"])],
+            vec![C::ToolNameTaken],
+            Outcome::Skipped,
+            &["`bash` of builtin:b", "builtin:a"],
+        ),
+        (
+            "user:u",
+            vec![feature("builtin:c", &["X"]), feature("user:u", &["X"])],
+            vec![C::ToolNameReserved],
+            Outcome::Skipped,
+            &["`X` of user:u", "reserved for builtin:c"],
+        ),
+        (
+            "user:u",
+            vec![runtime(FeatureRuntimeKind::ExternalProcess)],
+            vec![C::NoAdapter],
+            Outcome::Skipped,
+            &["no adapter"],
+        ),
+        ("user:u", vec![runtime(FeatureRuntimeKind::McpBridge)], vec![C::NoAdapter], Outcome::Skipped, &["McpBridge"]),
+        ("user:u", vec![runtime(FeatureRuntimeKind::WasmPlaceholder)], vec![C::NoAdapter], Outcome::Skipped, &[]),
+        (
+            "user:u",
+            vec![runtime(FeatureRuntimeKind::DeclarativePlaceholder)],
+            vec![C::NoAdapter],
+            Outcome::Skipped,
+            &[],
+        ),
+        (
+            "user:u",
+            vec![wants(CapabilityRequest::required)],
+            vec![C::RequiredCapabilityDenied],
+            Outcome::Skipped,
+            &["user:u was denied Process(*)", "no rule grants it"],
+        ),
+        ("user:u", vec![wants(CapabilityRequest::optional)], vec![C::OptionalCapabilityDenied], Outcome::Degraded, &[]),
+        ("user:off", vec![feature("user:off", &["X"])], vec![], Outcome::Disabled, &[]),
+    ];
+    for (n, (subject, modules, expected, outcome, words)) in cases.into_iter().enumerate() {
+        let policy = tools_for(all).disable(id("builtin:c"), "user.toml").disable(id("user:off"), "user.toml");
+        let found = planned(&plan(policy, modules), subject);
+        assert_eq!((codes(&found.diagnostics), found.outcome), (expected, outcome), "case {n}: {found:#?}");
+        for word in words {
+            assert!(
+                found.diagnostics[0].message.contains(word),
+                "case {n}: {word} in {}",
+                found.diagnostics[0].message
+            );
+        }
+    }
+}
+
+#[test]
+fn a_name_that_was_refused_is_free_for_the_next() {
+    let policy = tools_for(&["user:a", "user:b"]);
+    let broken = with(declaring("user:a", &["X"]).version("one").build(), |_| Ok(()));
+    let plan = plan(policy, vec![broken, feature("user:b", &["X"])]);
+    assert_eq!(planned(&plan, "user:a").outcome, Outcome::Skipped);
+    assert_eq!(planned(&plan, "user:b").outcome, Outcome::Installed);
+}
+
+#[test]
+fn a_denied_option_takes_what_needs_it_along() {
+    const NEEDS: &[HostCapability] = &[HostCapability::WRITE_WORKSPACE];
+    const WRITES: ToolKey<Args> = key("Change").needs(NEEDS);
+    let descriptor = declaring("builtin:a", &["Look"])
+        .tool(&WRITES)
+        .request(CapabilityRequest::required(HostCapability::READ_WORKSPACE, "look"))
+        .request(CapabilityRequest::optional(HostCapability::WRITE_WORKSPACE, "change"))
+        .build();
+    let module = with(descriptor, |ctx| {
+        let live = Arc::new(Live);
+        assert_eq!(ctx.tools().implement(&key("Look"), &live, Live::say), Ok(Staging::Staged));
+        assert_eq!(ctx.tools().implement(&WRITES, &live, Live::say), Ok(Staging::Skipped));
+        Ok(())
+    });
+    let a = || id("builtin:a");
+    let policy = || tools_for(&["builtin:a"]).grant(a(), HostCapability::READ_WORKSPACE, "default");
+    let registry = build(policy(), vec![Arc::clone(&module)]).install(&HostServices::none());
+    let report = registry.report().feature(&a()).unwrap();
+    assert_eq!((report.outcome, report.installed_tools.as_slice()), (Outcome::Degraded, &["Look".to_owned()][..]));
+    let [skipped] = report.skipped_contributions.as_slice() else { panic!("{report:#?}") };
+    assert_eq!(skipped.name, "Change");
+    assert!(skipped.reason.contains("ScopedFs(workspace:rw)"), "{skipped:?}");
+    assert!(registry.tools().get("Change").is_none());
+
+    let full = policy().grant(a(), HostCapability::WRITE_WORKSPACE, "default");
+    let refused = full.clone().refuse(a(), HostCapability::tool("Look"), "user.toml");
+    let found = planned(&plan(refused, vec![Arc::clone(&module)]), "builtin:a");
+    assert_eq!(found.outcome, Outcome::Degraded);
+    assert!(found.skipped_contributions[0].reason.contains("user.toml"), "{found:#?}");
+    assert_eq!(planned(&plan(full, vec![module]), "builtin:a").outcome, Outcome::Installed);
+}
+
+#[test]
+fn grants_cover_and_refusals_hit() {
+    let fs =
+        |root: &'static str, read, write, execute| HostCapability::ScopedFs { root: root.into(), read, write, execute };
+    let run = |names: &[&'static str]| HostCapability::Process {
+        programs: names.iter().map(|n| (*n).into()).collect::<Vec<_>>().into(),
+    };
+    let (grant, refuse) = (true, false);
+    // rules, request, granted?
+    let cases: Vec<(Vec<(bool, HostCapability)>, HostCapability, bool)> = vec![
+        (vec![], fs("w", true, false, false), false),
+        (vec![(grant, fs("w", true, true, false))], fs("w", true, false, false), true),
+        (vec![(grant, fs("w", true, false, false))], fs("w", true, true, false), false),
+        (vec![(grant, fs("w", true, true, false))], fs("w", true, true, true), false),
+        (vec![(grant, fs("v", true, true, true))], fs("w", true, false, false), false),
+        (vec![(grant, run(&["git", "cargo"]))], run(&["git"]), true),
+        (vec![(grant, run(&["git"]))], run(&["git", "cargo"]), false),
+        (vec![(grant, run(&["git"]))], run(&["*"]), false),
+        (vec![(grant, run(&["*"]))], run(&["anything"]), true),
+        (vec![(grant, run(&["*"]))], fs("w", true, false, false), false),
+        (
+            vec![(grant, fs("w", true, true, false)), (refuse, fs("w", true, true, false))],
+            fs("w", true, false, false),
+            true,
+        ),
+        (
+            vec![(grant, fs("w", true, true, false)), (refuse, fs("w", true, true, false))],
+            fs("w", true, true, false),
+            false,
+        ),
+        (
+            vec![(grant, fs("w", true, true, false)), (refuse, fs("w", true, false, false))],
+            fs("w", true, true, false),
+            false,
+        ),
+        (vec![(refuse, run(&["rm"])), (grant, run(&["*"]))], run(&["*"]), false),
+        (vec![(refuse, run(&["rm"])), (grant, run(&["*"]))], run(&["git"]), true),
+        (vec![(grant, run(&["*"])), (refuse, run(&["*"]))], run(&["git"]), false),
+    ];
+    for (n, (rules, request, granted)) in cases.into_iter().enumerate() {
+        let policy = rules.into_iter().fold(CapabilityPolicy::nothing(), |policy, (rule, capability)| match rule {
+            true => policy.grant(id("user:u"), capability, "test"),
+            false => policy.refuse(id("user:u"), capability, "test"),
+        });
+        let descriptor = declaring("user:u", &[]).request(CapabilityRequest::required(request, "why")).build();
+        let found = planned(&plan(policy, vec![with(descriptor, |_| Ok(()))]), "user:u");
+        assert_eq!(found.outcome == Outcome::Installed, granted, "case {n}: {found:#?}");
+    }
+}
+
+#[test]
+fn what_is_required_and_not_there_is_said_with_the_reason() {
+    let policy = tools_for(&["user:ok"])
+        .require(id("user:ok"), "a.toml")
+        .require(id("user:gone"), "b.toml")
+        .require(id("user:off"), "c.toml")
+        .disable(id("user:off"), "d.toml")
+        .require(id("user:poor"), "e.toml")
+        .require(id("user:broken"), "f.toml");
+    let poor =
+        declaring("user:poor", &[]).request(CapabilityRequest::required(HostCapability::ANY_PROGRAM, "run")).build();
+    let modules = vec![
+        feature("user:ok", &["X"]),
+        feature("user:off", &[]),
+        with(poor, |_| Ok(())),
+        with(declaring("user:broken", &[]).build(), |_| Err(FeatureInstallError::failed("no disk"))),
+    ];
+    let mut builder = build(policy, modules);
+    let lines = |unmet: &[Unmet]| -> Vec<String> {
+        unmet.iter().map(|u| format!("{} ({}): {}", u.feature_id, u.required_by, u.reason)).collect()
+    };
+    let expected = [
+        "user:gone (b.toml): no such feature in this build",
+        "user:off (c.toml): it is disabled",
+        "user:poor (e.toml): user:poor was denied Process(*): no rule grants it",
+    ];
+    assert_eq!(lines(&builder.plan().unmet), expected);
+    let after = lines(&builder.install(&HostServices::none()).report().unmet);
+    assert_eq!(after.len(), 4);
+    assert_eq!(after[0], "user:broken (f.toml): install() of user:broken failed: no disk");
+}
+
+fn install_beside(
+    limit: Duration,
+    descriptor: impl Fn() -> FeatureDescriptor + Send + Sync + 'static,
+) -> RegistryReport {
+    let lost = Arc::new(Fake { descriptor: Box::new(descriptor), install: Box::new(|_| Ok(())) });
+    let modules = vec![feature("user:a", &["X"]), lost, feature("user:b", &["Y"])];
+    let builder = build(tools_for(&["user:a", "user:b"]), modules).callback_limit(limit);
+    builder.install(&HostServices::none()).report().clone()
+}
+
+#[test]
+fn a_descriptor_that_panics_costs_only_itself() {
+    let report = install_beside(CALLBACK_LIMIT, || panic!("oh\nno"));
+    assert_eq!(codes(&report.diagnostics), [DiagnosticCode::DescriptorPanicked]);
+    assert!(report.diagnostics[0].message.ends_with("rig::Fake panicked: oh\\u{a}no"), "{report:#?}");
+    assert_eq!(report.order, [id("user:a"), id("user:b")]);
+}
+
+#[test]
+fn a_descriptor_that_hangs_costs_only_itself() {
+    let (release, wait) = std::sync::mpsc::channel::<()>();
+    let wait = std::sync::Mutex::new(wait);
+    let report = install_beside(Duration::from_millis(500), move || {
+        drop(wait.lock().unwrap().recv());
+        declaring("user:late", &[]).build()
+    });
+    drop(release);
+    assert_eq!(codes(&report.diagnostics), [DiagnosticCode::DescriptorTimedOut]);
+    assert_eq!(report.order, [id("user:a"), id("user:b")]);
+}
+
+#[test]
+fn planning_grows_with_its_input() {
+    let time = |count: usize| {
+        let module = |n: usize| feature(Box::leak(format!("user:f{n:05}").into_boxed_str()), &[]);
+        let modules: Vec<_> = (0..count).rev().map(module).collect();
+        let began = Instant::now();
+        let plan = plan(CapabilityPolicy::nothing(), modules);
+        assert_eq!(plan.features.iter().filter(|f| f.outcome.is_live()).count(), count.min(MAX_FEATURES));
+        began.elapsed()
+    };
+    // Eight times the features: eight times the work, give or take a busy machine; a square would be sixty-four.
+    let (mut few, mut many) = (Duration::MAX, Duration::MAX);
+    for _ in 0..4 {
+        few = few.min(time(500));
+        many = many.min(time(4_000));
+    }
+    assert!(many < few * 24, "{many:?} for 4,000 against {few:?} for 500");
+    time(MAX_FEATURES + 1);
+}

@@ -1,0 +1,85 @@
+//! The report: stable bytes, sums that add up, a digest that follows the content.
+
+use crate::rig::*;
+use pod::feature::*;
+use std::sync::Arc;
+
+fn report(tools: &'static [&'static str], text: &'static str) -> RegistryReport {
+    let descriptor = declaring("builtin:a", tools).instruction("how", text).build();
+    let module = with(descriptor, move |ctx| {
+        ctx.diagnostics().note("a note\u{202e}")?;
+        stage_all(ctx, tools)
+    });
+    let host = HostReport { rules: vec![HostRule { source: "default".into(), text: "writing outside: deny".into() }] };
+    let modules = vec![module, feature("builtin:off", &["Off"]), feature("user:poor", &["Poor"])];
+    let policy = tools_for(&["builtin:a"]).disable(id("builtin:off"), "user.toml");
+    build(policy, modules).host(host).install(&HostServices::none()).report().clone()
+}
+
+#[test]
+fn the_bytes_are_pinned() {
+    let json = report(&["Say"], "Say it.").to_json().unwrap();
+    let digest = report(&["Say"], "Say it.").features[0].content_digest.clone();
+    let empty = blake3::hash(b"").to_hex();
+    let expected = format!(
+        concat!(
+            r#"{{"generation":1,"order":["builtin:a","user:poor"],"#,
+            r#""host":{{"rules":[{{"source":"default","text":"writing outside: deny"}}]}},"features":["#,
+            r#"{{"feature_id":"builtin:a","version":"1.0.0","runtime":"builtin","enabled":true,"outcome":"installed","#,
+            r#""granted":[{{"capability":"contribute_tool","name":"Say"}}],"denied":[],"installed_tools":["Say"],"#,
+            r#""instructions":["how"],"schema_bytes":{bytes},"estimated_tokens":{tokens},"content_digest":"{digest}","#,
+            r#""skipped_contributions":[],"diagnostics":[{{"code":"note","feature_id":"builtin:a","message":"a note\\u{{202e}}"}}]}},"#,
+            r#"{{"feature_id":"builtin:off","version":"1.0.0","runtime":"builtin","enabled":false,"outcome":"disabled","#,
+            r#""granted":[],"denied":[],"installed_tools":[],"instructions":[],"schema_bytes":0,"estimated_tokens":0,"#,
+            r#""content_digest":"{empty}","skipped_contributions":[],"diagnostics":[]}},"#,
+            r#"{{"feature_id":"user:poor","version":"1.0.0","runtime":"builtin","enabled":true,"outcome":"degraded","#,
+            r#""granted":[],"denied":[{{"capability":"contribute_tool","name":"Poor","reason":"no rule grants it"}}],"#,
+            r#""installed_tools":[],"instructions":[],"schema_bytes":0,"estimated_tokens":0,"content_digest":"{empty}","#,
+            r#""skipped_contributions":[{{"kind":"tool","name":"Poor","reason":"it needs ContributeTool(Poor): no rule grants it"}}],"#,
+            r#""diagnostics":[{{"code":"optional_capability_denied","feature_id":"user:poor","#,
+            r#""message":"user:poor was denied ContributeTool(Poor): no rule grants it"}}]}}],"#,
+            r#""totals":{{"features":3,"live":2,"degraded":1,"skipped":0,"disabled":1,"tools":1,"schema_bytes":{bytes},"#,
+            r#""estimated_tokens":{tokens}}},"unmet":[],"diagnostics":[]}}"#,
+        ),
+        bytes = bytes(),
+        tokens = bytes().div_ceil(4),
+        digest = digest,
+        empty = empty,
+    );
+    assert_eq!(json, expected);
+}
+
+/// Name, description and schema of the one tool, and the instruction's text.
+fn bytes() -> usize {
+    declaring("builtin:a", &["Say"]).build().tools[0].bytes() + "Say it.".len()
+}
+
+#[test]
+fn the_digest_follows_the_content_and_nothing_else() {
+    let digest = |tools, text| report(tools, text).features[0].content_digest.clone();
+    let base = digest(&["Say"], "Say it.");
+    assert_eq!(base, digest(&["Say"], "Say it."));
+    assert_ne!(base, digest(&["Say"], "Say it!"));
+    assert_ne!(base, digest(&["Tell"], "Say it."));
+    assert_ne!(base, digest(&["Say", "Tell"], "Say it."));
+}
+
+#[test]
+fn the_report_has_a_schema_and_no_time_in_it() {
+    let schema = serde_json::to_string(&schemars::schema_for!(RegistryReport)).unwrap();
+    assert!(schema.contains("skipped_contributions") && schema.contains("unmet"));
+    let plan_schema = serde_json::to_string(&schemars::schema_for!(InstallPlan)).unwrap();
+    assert!(plan_schema.contains("deadline_ms"));
+    let slow = with(declaring("builtin:a", &[]).build(), |_| {
+        std::thread::yield_now();
+        Ok(())
+    });
+    let twice = |m: &Arc<dyn FeatureModule>| {
+        build(CapabilityPolicy::nothing(), vec![Arc::clone(m)])
+            .install(&HostServices::none())
+            .report()
+            .to_json()
+            .unwrap()
+    };
+    assert_eq!(twice(&slow), twice(&slow));
+}
