@@ -27,8 +27,8 @@
 //! ```
 //!
 //! `══` is a commit and the only way across: what lies behind it is made on the acknowledgement. Refused, the machine is
-//! [`Turn::suspended`] and yields the same commit again after [`Input::Resume`]. `Cancel` is legal everywhere; where
-//! each phase goes is in `cancel`. Decisions worth knowing:
+//! [`Turn::suspended`] and yields the same commit again after [`crate::Input::Resume`]. `Cancel` is legal everywhere;
+//! where each phase goes is in `cancel`. Decisions worth knowing:
 //!
 //! - An answer is committed whole or not at all: a failed, cut, cancelled or overflowing stream leaves nothing.
 //! - An answer cut by its output limit (or refused) runs none of its calls: the last one may be half a call that
@@ -36,6 +36,7 @@
 //!   model is asked again, after a refusal the turn ends.
 //! - An answer of white space without calls is [`Outcome::Empty`]; it is not asked for again.
 //! - Text of white space alone is no item.
+//! - A stop reason nobody knows counts as an end: its calls are judged like any others.
 
 mod answer;
 mod calls;

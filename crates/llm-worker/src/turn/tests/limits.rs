@@ -13,17 +13,20 @@ const SMALL: Limits = Limits { steps: 9, calls: 2, argument_bytes: 10, text_byte
 #[test]
 fn an_overflow_is_exhausted_and_what_just_fits_is_fine() {
     let text = "x".repeat(20);
-    let (fits, over) = (format!("t:{text}"), format!("t:{text}x"));
+    let (fits, over, thought) = (format!("t:{text}"), format!("t:{text}x"), format!("r:{text}"));
     let cases: &[(&str, &[&str], bool)] = &[
         ("text that fits", &[&fits, "end"], true),
         ("text over", &[&over, "end"], false),
         ("text in pieces over", &[&fits, "t:y", "end"], false),
         ("text and reasoning over", &[&fits, "r:y", "end"], false),
+        ("reasoning over", &[&thought, "r:y", "end"], false),
+        ("reasoning and text over", &[&thought, "t:y", "end"], false),
         ("calls that fit", &["c:ok", "c:ok", "tools"], true),
         ("calls over", &["c:ok", "c:ok", "c:ok", "tools"], false),
         ("arguments that fit", &["c:ok:{\"a\":10}", "tools"], true),
         ("arguments over", &["c:ok:{\"a\":100}", "tools"], false),
         ("a name over", &["c:okokokokoko:", "tools"], false),
+        ("a name over, and nothing else", &["n:okokokokoko", "tools"], false),
         ("a retry makes room", &[&fits, "c:ok", "c:ok", "retry", &fits, "c:ok", "tools"], true),
     ];
     for (name, events, fits) in cases {

@@ -71,7 +71,7 @@ pub(super) enum Reply {
     Fail(ModelError),
 }
 
-/// `t:text r:reasoning c:name:arguments u retry end tools max refusal other fail:what`
+/// `t:text r:reasoning c:name:arguments n:name u retry end tools max refusal other fail:what`
 pub(super) fn answer(words: &[&str]) -> VecDeque<Reply> {
     let mut replies = VecDeque::new();
     let mut calls = 0;
@@ -87,6 +87,10 @@ pub(super) fn answer(words: &[&str]) -> VecDeque<Reply> {
                 say(ModelEvent::CallStarted { index: calls, name: name.into() });
                 say(ModelEvent::CallArguments { index: calls, fragment: left.into() });
                 say(ModelEvent::CallArguments { index: calls, fragment: right.into() });
+                calls += 1;
+            }
+            "n" => {
+                say(ModelEvent::CallStarted { index: calls, name: rest.into() });
                 calls += 1;
             }
             "u" => say(ModelEvent::Usage(Usage { input: 10, output: 2, cached: 5 })),

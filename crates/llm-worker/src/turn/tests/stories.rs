@@ -38,6 +38,12 @@ const STORIES: &[(&str, &[&[&str]], &str)] = &[
          says:sorry stop:EndTurn/0 end:Done",
     ),
     (
+        "no argument text is not an empty object",
+        &[&["n:ok", "tools"], &["t:sorry", "end"]],
+        "turn user:go request1 | call1:ok stop:ToolUse/0 judged1:invalid result1:Error | request2 | \
+         says:sorry stop:EndTurn/0 end:Done",
+    ),
+    (
         "an unknown tool is a result",
         &[&["c:fly", "tools"], &["t:sorry", "end"]],
         "turn user:go request1 | call1:fly stop:ToolUse/0 judged1:invalid result1:Error | request2 | \
