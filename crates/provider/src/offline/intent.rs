@@ -92,8 +92,17 @@ pub(super) fn parse(prompt: &str) -> Result<Vec<(Joint, Intent)>, String> {
     Ok(out)
 }
 
-pub(super) const ALL_DEFS: &[Kind] =
-    &[Kind::Function, Kind::Struct, Kind::Enum, Kind::Trait, Kind::Class, Kind::Constant, Kind::Module, Kind::Macro];
+pub(super) const ALL_DEFS: &[Kind] = &[
+    Kind::Function,
+    Kind::Struct,
+    Kind::Enum,
+    Kind::Trait,
+    Kind::Alias,
+    Kind::Class,
+    Kind::Constant,
+    Kind::Module,
+    Kind::Macro,
+];
 const PREPOSITIONS: &str = "in under inside within into from of below across throughout to at on";
 const PLACES: &str = "\
     project repo repository codebase workspace crate package code tree directory folder dir here program library app \
@@ -482,7 +491,7 @@ impl<'a> Words<'a> {
         {
             scope.path = scope.path.or_else(|| Some(only.text.to_owned()));
         }
-        let largest = self.has("largest biggest longest huge");
+        let largest = self.has("largest biggest longest huge") || self.has("most") && self.has("lines");
         let folder = scope
             .path
             .as_deref()
@@ -493,7 +502,7 @@ impl<'a> Words<'a> {
             Listing::Tree
         } else if self.has("directories folders subdirectories dirs") && asks {
             Listing::Directories
-        } else if asks && (self.has("files contents entries everything") || first == "ls" || folder)
+        } else if asks && first != "find" && (self.has("files contents entries everything") || first == "ls" || folder)
             || is(first, "list") && (self.tokens.len() == 1 || self.has("directory folder it"))
             || asks && self.has("here")
         {

@@ -104,7 +104,9 @@ pub(super) fn clauses(prompt: &str) -> Vec<Clause<'_>> {
         let after_and = group.last().is_some_and(|t| t.low == "and");
         let starter = is(&token.low, STARTERS) || token.low == "after" && next_is(&tokens, i, "that");
         let fresh = starter && (after_and || matches!(before, ',' | '.' | ';' | '!' | '?' | '\n' | ':'));
-        if (then || fresh) && group.iter().any(|t| !is(&t.low, FILLERS)) {
+        // "in src, how many …" says where first
+        let place = group.first().is_some_and(|t| is(&t.low, "in under within inside"));
+        if (then || fresh && !place) && group.iter().any(|t| !is(&t.low, FILLERS)) {
             groups.push((joint, std::mem::take(&mut group)));
             joint = if then || token.low == "after" { Joint::Then } else { Joint::And };
         }
@@ -203,6 +205,7 @@ pub(super) enum Kind {
     Struct,
     Enum,
     Trait,
+    Alias,
     Class,
     Constant,
     Module,
@@ -228,7 +231,8 @@ const SCRIPT: &[(Kind, &str)] = &[
         r"^\s*(?:export\s+)?(?:const|let|var)\s+@\s*=\s*(?:async\s*)?(?:function\b|\([^)]*\)\s*=>|\w+\s*=>)",
     ),
     (Kind::Class, r"^\s*(?:export\s+)?(?:default\s+)?(?:abstract\s+)?class\s+@"),
-    (Kind::Trait, r"^\s*(?:export\s+)?(?:interface|type)\s+@"),
+    (Kind::Trait, r"^\s*(?:export\s+)?interface\s+@"),
+    (Kind::Alias, r"^\s*(?:export\s+)?type\s+@"),
     (Kind::Enum, r"^\s*(?:export\s+)?(?:const\s+)?enum\s+@"),
     (Kind::Constant, r"^(?:export\s+)?(?:const|let|var)\s+@"),
     (Kind::Test, r"^\s*(?:it|test)(?:\.\w+)?\s*\("),
@@ -253,7 +257,8 @@ pub(super) const LANGS: &[Lang] = &[
             (Kind::Function, r"~fn\s+@"),
             (Kind::Struct, r"~(?:struct|union)\s+@"),
             (Kind::Enum, r"~enum\s+@"),
-            (Kind::Trait, r"~(?:auto\s+)?(?:trait|type)\s+@"),
+            (Kind::Trait, r"~(?:auto\s+)?trait\s+@"),
+            (Kind::Alias, r"~type\s+@"),
             (Kind::Constant, r"^\s*(?:pub(?:\([^)]*\))?\s+)?(?:const|static)\s+(?:mut\s+)?@\s*:"),
             (Kind::Module, r"~mod\s+@"),
             (Kind::Macro, r"^\s*macro_rules!\s*@"),

@@ -157,6 +157,15 @@ pub(super) fn search(replay: &mut Replay<'_>, what: &Sought, files: bool, scope:
     Ok(Answer::good(answer::matches(&shown, &scope.place(), &rows, &defs, whole)))
 }
 
+fn count_files(replay: &mut Replay<'_>, scope: &Scope) -> Got<String> {
+    let pattern = scope.glob.clone().or_else(|| scope.lang.map(Lang::glob)).unwrap_or_else(|| "*".into());
+    let pattern = if pattern.contains('/') { pattern } else { format!("**/{pattern}") };
+    let found = replay.one(glob(&pattern, scope.path.as_deref()))?;
+    answer::fail(found)?;
+    let number = plural(count_before(&found.summary, "file").unwrap_or(0), "file");
+    Ok(format!("{number}{}.", scope.place().replacen(" in ", ": ", 1)))
+}
+
 pub(super) fn count(replay: &mut Replay<'_>, what: &Counted, scope: &Scope) -> Got<Answer> {
     let place = scope.place();
     let narrowed = scope.glob.is_some() || scope.lang.is_some() || scope.path.as_deref().and_then(extension).is_some();
@@ -179,13 +188,7 @@ pub(super) fn count(replay: &mut Replay<'_>, what: &Counted, scope: &Scope) -> G
                 format!("{files}{place}: {table}.")
             }
         }
-        Counted::Lines | Counted::Files => {
-            let pattern = scope.glob.clone().or_else(|| scope.lang.map(Lang::glob)).unwrap_or_else(|| "*".into());
-            let pattern = if pattern.contains('/') { pattern } else { format!("**/{pattern}") };
-            let found = replay.one(glob(&pattern, scope.path.as_deref()))?;
-            answer::fail(found)?;
-            format!("{}{place}.", plural(count_before(&found.summary, "file").unwrap_or(0), "file"))
-        }
+        Counted::Lines | Counted::Files => count_files(replay, scope)?,
         Counted::Directories => {
             let path = scope.path.as_deref();
             let found = replay
@@ -268,7 +271,7 @@ fn read_key(replay: &mut Replay<'_>, path: &str, key: &str) -> Got<Answer> {
         let (text, _) = replay.full(found)?;
         let lines: Vec<String> = hits(&text).map(|h| format!("{} (line {})", h.text.trim(), h.line)).collect();
         if !lines.is_empty() {
-            return Ok(Answer::good(format!("{path}: {}", bounded(&lines, 8))));
+            return Ok(Answer::good(format!("{path}: {}", bounded(&lines, 3))));
         }
     }
     Ok(Answer::good(format!("`{key}` is not in {path}.")))
