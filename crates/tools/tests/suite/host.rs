@@ -47,6 +47,8 @@ impl CallHost for FakeHost {
         if self.refuses_changes {
             return Err(ToolError::new(ErrorKind::Unavailable, "the journal is suspended"));
         }
+        // Committing takes time, in which other calls go on.
+        tokio::task::yield_now().await;
         let held = std::fs::read(&change.path).ok();
         self.told.lock().unwrap().push(Told { change, held });
         Ok(())

@@ -74,7 +74,7 @@ fn bad_pages_are_refused() {
     let table = [
         (json!({"handle": "h", "offset": 0}), None),
         (json!({"handle": "h", "lines": 0}), None),
-        (json!({"handle": "h", "tail": true, "offset": 2}), None),
+        (json!({"handle": "h", "tail": true, "offset": 2}), excerpt("a", 1, 1, 1)),
         (json!({"handle": "unknown"}), None),
         (json!({"handle": "h", "offset": 10}), excerpt("", 10, 9, 9)),
     ];
