@@ -67,6 +67,7 @@ fn a_file_is_created_with_its_directories() {
 #[test]
 fn the_host_is_told_before_the_file_changes() {
     let s = Session::new(&[("f", b"old\n")]);
+    std::fs::set_permissions(s.project.root().join("f"), std::fs::Permissions::from_mode(0o640)).unwrap();
     s.read("f");
     ok(s.write("f", "new\n"));
     ok(s.replace("f", "new", "newer"));
@@ -74,7 +75,7 @@ fn the_host_is_told_before_the_file_changes() {
     for (told, before) in s.host.told.lock().unwrap().iter().zip(["old\n", "new\n"]) {
         assert_eq!(told.held.as_deref(), Some(before.as_bytes()));
         assert_eq!(told.change.before.as_deref(), Some(before.as_bytes()));
-        assert_eq!(told.change.mode, Some(0o644));
+        assert_eq!(told.change.mode, Some(0o640));
     }
     assert_eq!(s.told(), 2);
 }
