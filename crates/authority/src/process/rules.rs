@@ -39,8 +39,9 @@ const SYSTEM: &[&str] = &[
     "/dev/urandom",
 ];
 
-/// Written as well; no directory of them holds a person's files. `/dev/shm` is shared with the person's other
-/// programs, and Python's locks are there.
+/// Written as well. `/dev/shm` is shared with the person's other programs, and Python's locks are there. No terminals:
+/// with `/dev/tty` a child could ask the person and wait for ever, and a new one from `/dev/ptmx` needs `/dev/pts`,
+/// where the person's own are.
 const WRITABLE: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/shm"];
 
 /// Of `/etc`, everything every user may read, except what is named here: keys live below these.

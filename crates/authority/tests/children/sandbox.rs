@@ -65,6 +65,7 @@ async fn files() {
         (vec!["write".into(), "/usr/yoi-probe-new".into()], "EACCES", ""),
         (vec!["write".into(), "/tmp/yoi-probe-new".into()], "EACCES", ""),
         (vec!["write".into(), "/dev/tty".into()], "EACCES", ""),
+        (vec!["list".into(), "/dev/pts".into()], "EACCES", "ok"),
     ];
     for (args, inside, outside) in &tries {
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
@@ -160,6 +161,7 @@ async fn processes_and_the_kernel() {
         (&["add_key"], "EPERM", "ok"),
         (&["shmget"], "EPERM", "ok"),
         (&["tiocsti"], "EPERM", "ENOTTY"),
+        (&["openpty"], "EACCES", "ok"),
     ];
     for (args, inside, outside) in tries {
         assert_eq!(place.says(&caged, args).await, *inside, "caged {args:?}");
