@@ -196,7 +196,7 @@ impl<'a> Words<'a> {
             return Some(Intent::Run { task: Task::Script(head.text.to_owned()) });
         }
         let bare = is(&head.low, "git cargo npm npx pytest python3 go");
-        let known = is(&head.text, PROGRAMS) || head.text.starts_with("./");
+        let known = is(head.text, PROGRAMS) || head.text.starts_with("./");
         if !(verb && known || bare && head.text == head.low && self.tokens.len() > start + 1) {
             return None;
         }
@@ -380,7 +380,7 @@ impl<'a> Words<'a> {
 
     /// What to look for, and the place of its name in the clause.
     fn sought(&self, loose: bool) -> Option<(Sought, Option<usize>)> {
-        let subject = self.subject(usize::from(COMMON.contains(&self.low(0))));
+        let subject = self.subject(usize::from(is(self.low(0), COMMON)));
         let name = subject.map(|(_, t)| t.symbol().to_owned());
         let at = subject.map(|(at, _)| at);
         if self.has("import imports imported include includes require requires") && name.is_some() {

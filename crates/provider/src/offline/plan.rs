@@ -148,7 +148,7 @@ impl<'a> Replay<'a> {
             return Err(Halt::Calls(calls));
         }
         let same = |(call, (name, arguments, _)): (&Call, &(&str, &str, &ToolOutcome))| {
-            call.name == *name && call.arguments.to_string() == **arguments
+            call.name == *name && serde_json::from_str::<Value>(arguments).is_ok_and(|given| given == call.arguments)
         };
         if given.len() < calls.len() || !calls.iter().zip(given).all(same) {
             return Err(Halt::Stuck("The steps so far are not ones this planner takes. Ask again.".to_owned()));
