@@ -104,7 +104,6 @@ impl Writer {
 
     pub(super) fn run(mut self, messages: &Receiver<Message>) {
         let _ended = Ended(Arc::clone(&self.shared));
-        self.hint();
         let mut next = messages.recv().ok();
         while let Some(message) = next.take() {
             match message {
@@ -267,7 +266,8 @@ impl Writer {
         Ok(())
     }
 
-    fn hint(&self) {
+    /// Says how far the log is durable, to readers and to the next recovery.
+    pub(crate) fn hint(&self) {
         let Chain { seq: durable, .. } = self.chain;
         let head = Head { epoch: self.shared.epoch, durable, segment: self.first, offset: self.offset };
         // An old HEAD is a true one: recovery and readers only see less of what was proven.

@@ -86,6 +86,7 @@ fn start_writer(ops: &Ops, options: &Options, start: Start, recovered: Recovered
     let blobs = Blobs::new(ops.clone(), &start.dir, Arc::clone(&options.probe), Arc::clone(&shared.closed));
     blobs.sweep();
     let writer = Writer::new(ops.clone(), options, recovered.session.clone(), start, Arc::clone(&shared));
+    writer.hint();
     Ok(Opened { journal: Journal::start(writer, shared)?, blobs, recovered })
 }
 

@@ -146,10 +146,10 @@ fn blocks(
     to: u64,
     mut each: impl FnMut(&[u8], u64) -> Result<(), DiskFault>,
 ) -> Result<(), DiskFault> {
-    let mut buf = vec![0; CHUNK];
+    let mut buf = vec![0; usize::try_from(to.saturating_sub(from)).unwrap_or(CHUNK).min(CHUNK)];
     let mut at = from;
     while at < to {
-        let want = usize::try_from(to - at).unwrap_or(CHUNK).min(CHUNK);
+        let want = usize::try_from(to - at).unwrap_or(CHUNK).min(buf.len());
         let read = ops.read_at(file, buf.get_mut(..want).unwrap_or_default(), at)?;
         if read == 0 {
             return Err(DiskFault::new(Op::Read, &file.path, &io::Error::from(io::ErrorKind::UnexpectedEof)));

@@ -65,8 +65,15 @@ impl Walk {
             }
             let Some(next) = self.segments.next() else { return Ok(Step::End) };
             let begins = next.first == self.chain.seq + 1;
-            let limit = next.end.map_or(u64::MAX, |end| end.offset);
-            self.feed = self.ops.open(&next.path, false)?.map(|file| Feed::new(self.ops.clone(), file, limit));
+            self.feed = match self.ops.open(&next.path, false)? {
+                Some(file) => {
+                    // A live writer may add to it; what this walk is asked for is there already.
+                    let length = self.ops.length(&file)?;
+                    let limit = next.end.map_or(length, |end| end.offset.min(length));
+                    Some(Feed::new(self.ops.clone(), file, limit))
+                }
+                None => None,
+            };
             self.segment = Some(next);
             if !begins {
                 return Ok(Step::Bad(Bad::Missing));

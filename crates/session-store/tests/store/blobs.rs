@@ -1,0 +1,141 @@
+//! Blobs: stored once, verified always, streamed in bounded space.
+
+use std::sync::Arc;
+
+use session_store::{BlobError, Digest, ErrorKind, Gap, Reader, Window};
+
+use crate::scene::{Scene, append, files};
+
+const MIB: usize = 1 << 20;
+
+#[test]
+fn a_blob_is_named_by_its_bytes() {
+    let scene = Scene::new();
+    let opened = scene.create();
+    let blob = opened.blobs.put(b"bytes").unwrap();
+    assert_eq!((blob.digest, blob.len), (Digest::of(b"bytes"), 5));
+    assert_eq!(opened.blobs.put(b"bytes").unwrap(), blob);
+    let hex = blob.digest.to_string();
+    assert_eq!(opened.blobs.view().path(&blob.digest), scene.dir.join("blobs").join(&hex[..2]).join(&hex));
+    let json = serde_json::to_string(&blob).unwrap();
+    assert_eq!(serde_json::from_str::<session_store::BlobRef>(&json).unwrap(), blob);
+    for wrong in [hex.to_uppercase(), hex[1..].to_owned(), format!("{hex}0"), "ü".repeat(32)] {
+        assert!(wrong.parse::<Digest>().is_err(), "{wrong}");
+    }
+    append(&opened, &["one"]).unwrap();
+    let view = Reader::open(&scene.dir).unwrap().blobs();
+    assert_eq!(view.read(&blob.digest, 5).unwrap(), b"bytes");
+    assert_eq!(view.read(&blob.digest, 4), Err(BlobError::TooLarge { len: 5, limit: 4 }));
+    assert_eq!(view.read(&Digest::of(b"other"), 5), Err(BlobError::Missing(Digest::of(b"other"))));
+}
+
+#[test]
+fn a_damaged_blob_is_never_read_and_heals_when_stored_again() {
+    let scene = Scene::new();
+    let opened = scene.create();
+    let blob = opened.blobs.put(b"line one\nline two\n").unwrap();
+    opened.journal.close();
+    let opened = scene.open().unwrap();
+    let path = opened.blobs.view().path(&blob.digest);
+    std::fs::write(&path, b"line one\nline 2\n").unwrap();
+    let view = opened.blobs.view();
+    let damaged = BlobError::Damaged(blob.digest);
+    assert_eq!(damaged.kind(), ErrorKind::Corrupt);
+    assert_eq!(view.read(&blob.digest, 100), Err(damaged.clone()));
+    assert_eq!(view.lines(&blob.digest, None, Window::Tail, 1, 100), Err(damaged.clone()));
+    assert_eq!(view.verify(&blob.digest), Err(damaged));
+    opened.blobs.put(b"line one\nline two\n").unwrap();
+    assert_eq!(view.verify(&blob.digest), Ok(blob.len));
+}
+
+/// `n` bytes that differ everywhere, in lines of 16.
+fn stream(n: usize) -> Vec<u8> {
+    (0..n.div_ceil(16)).flat_map(|line| format!("{line:015}\n").into_bytes()).take(n).collect()
+}
+
+#[test]
+fn a_spool_keeps_both_ends() {
+    let scene = Scene::new();
+    let opened = scene.create();
+    for (total, chunk) in
+        [(0, 1), (1000, 7), (32 * MIB, MIB), (40 * MIB, 777_777), (64 * MIB, MIB), (70 * MIB + 5, 999_999)]
+    {
+        let bytes = stream(total);
+        let mut spool = opened.blobs.spool().unwrap();
+        bytes.chunks(chunk).for_each(|part| spool.write(part).unwrap());
+        assert_eq!(spool.total(), total as u64);
+        let end = spool.finish().unwrap();
+        let stored = opened.blobs.view().read(&end.blob.digest, u64::MAX).unwrap();
+        assert_eq!((end.total, end.whole, end.blob.len), (total as u64, Digest::of(&bytes), stored.len() as u64));
+        if total <= 64 * MIB {
+            assert_eq!((end.gap, end.blob.digest), (None, end.whole), "{total}");
+            assert!(stored == bytes, "{total}");
+        } else {
+            let dropped = total - 64 * MIB;
+            assert_eq!(end.gap, Some(Gap { at: 32 * MIB as u64, dropped: dropped as u64 }));
+            assert!(stored[..32 * MIB] == bytes[..32 * MIB] && stored[32 * MIB..] == bytes[32 * MIB + dropped..]);
+        }
+    }
+    let left = files(&scene.dir.join("blobs"));
+    assert!(left.iter().all(|path| path.is_dir()), "{left:?}");
+}
+
+#[test]
+fn a_spool_that_is_dropped_or_killed_leaves_nothing() {
+    let scene = Scene::new();
+    let opened = scene.create();
+    let mut spool = opened.blobs.spool().unwrap();
+    spool.write(b"some").unwrap();
+    assert_eq!(files(&scene.dir.join("blobs")).len(), 1);
+    drop(spool);
+    assert!(files(&scene.dir.join("blobs")).is_empty());
+    let mut spool = opened.blobs.spool().unwrap();
+    spool.write(b"some").unwrap();
+    std::mem::forget(spool);
+    opened.journal.close();
+    assert_eq!(files(&scene.dir.join("blobs")).len(), 1);
+    let opened = scene.open().unwrap();
+    assert!(files(&scene.dir.join("blobs")).is_empty());
+    assert!(Arc::new(opened.blobs.clone()).put(b"x").is_ok());
+}
+
+#[test]
+fn windows_of_lines() {
+    let scene = Scene::new();
+    let opened = scene.create();
+    let view = opened.blobs.view();
+    // bytes, gap, window, lines, max_bytes → first, lines, total, cut
+    type Case<'a> = (&'a str, Option<u64>, Window, usize, usize, u64, &'a [&'a str], u64, bool);
+    let cases: [Case<'_>; 16] = [
+        ("a\nb\nc\n", None, Window::From(1), 9, 99, 1, &["a", "b", "c"], 3, false),
+        ("a\nb\nc", None, Window::From(2), 9, 99, 2, &["b", "c"], 3, false),
+        ("a\nb\nc", None, Window::From(2), 1, 99, 2, &["b"], 3, false),
+        ("a\nb\nc", None, Window::From(4), 1, 99, 4, &[], 3, false),
+        ("a\n\n\nc", None, Window::From(1), 3, 99, 1, &["a", "", ""], 4, false),
+        ("", None, Window::From(1), 3, 99, 1, &[], 0, false),
+        ("aaaa\nbbbb\ncccc", None, Window::From(1), 3, 6, 1, &["aaaa", "bb"], 3, true),
+        ("aaaa\nbbbb\ncccc", None, Window::From(1), 3, 4, 1, &["aaaa"], 3, true),
+        ("a\nb\nc\n", None, Window::Tail, 2, 99, 2, &["b", "c"], 3, false),
+        ("a\nb\nc", None, Window::Tail, 9, 99, 1, &["a", "b", "c"], 3, false),
+        ("aaaa\nbbbb\ncccc", None, Window::Tail, 3, 8, 2, &["bbbb", "cccc"], 3, true),
+        ("aaaa\nbbbb\ncccc", None, Window::Tail, 3, 3, 3, &["ccc"], 3, true),
+        ("aaaaaaaaaaaaaaa\nb", None, Window::Tail, 1, 3, 2, &["b"], 2, false),
+        ("", None, Window::Tail, 3, 99, 1, &[], 0, false),
+        ("a\nbbcc\nd", Some(4), Window::From(1), 9, 99, 1, &["a", "bb", "cc", "d"], 4, false),
+        ("a\nbb\nd", Some(5), Window::From(1), 9, 99, 1, &["a", "bb", "d"], 3, false),
+    ];
+    for (bytes, gap, window, lines, max_bytes, first, shown, total, cut) in cases {
+        let blob = opened.blobs.put(bytes.as_bytes()).unwrap();
+        let gap = gap.map(|at| Gap { at, dropped: 1 });
+        let got = view.lines(&blob.digest, gap, window, lines, max_bytes).unwrap();
+        let texts: Vec<_> = got.lines.iter().map(|line| std::str::from_utf8(line).unwrap()).collect();
+        assert_eq!(
+            (got.first, texts.as_slice(), got.total, got.cut),
+            (first, shown, total, cut),
+            "{bytes:?} {window:?}"
+        );
+    }
+    let blob = opened.blobs.put(&stream(MIB)).unwrap();
+    let got = view.lines(&blob.digest, None, Window::From(60_000), 2, 99).unwrap();
+    assert_eq!((got.lines.concat(), got.total), (b"000000000059999000000000060000".to_vec(), 65_536));
+}

@@ -1,0 +1,250 @@
+//! Every cut, every flipped bit, and what stands in for a tail after a crash.
+
+use std::path::{Path, PathBuf};
+
+use session_store::{Bad, Class, ErrorKind, OpenError, OwnedFrame, ReadError, Reader};
+
+use crate::scene::{Scene, append, files, shown, texts};
+
+const BATCHES: [&[&str]; 4] = [&["one"], &["two", "three"], &["four", "five", "six"], &["seven"]];
+
+/// The bytes of a log and the frames in it.
+struct Intact {
+    scene: Scene,
+    bytes: Vec<u8>,
+    head: Vec<u8>,
+    frames: Vec<OwnedFrame>,
+}
+
+impl Intact {
+    fn new() -> Self {
+        let scene = Scene::with(&BATCHES);
+        let bytes = std::fs::read(scene.log()).unwrap();
+        let head = std::fs::read(scene.head()).unwrap();
+        let frames = Reader::open(&scene.dir).unwrap().frames().map(Result::unwrap).collect();
+        Self { scene, bytes, head, frames }
+    }
+
+    /// Puts these bytes in place of the log.
+    fn lay(&self, log: &[u8], head: bool) -> PathBuf {
+        let dir = self.scene.dir.clone();
+        std::fs::write(self.scene.log(), log).unwrap();
+        if head {
+            std::fs::write(self.scene.head(), &self.head).unwrap();
+        } else {
+            let _ = std::fs::remove_file(self.scene.head());
+        }
+        if dir.join("quarantine").exists() {
+            std::fs::remove_dir_all(dir.join("quarantine")).unwrap();
+        }
+        dir
+    }
+
+    /// How many records are in whole batches before `offset`, and where the last of those ends.
+    fn whole(&self, offset: usize) -> (usize, usize) {
+        let (mut end, mut whole) = (0, (0, 0));
+        for (n, frame) in self.frames.iter().enumerate() {
+            end += frame.line.len() + 1;
+            if end <= offset && frame.batch_left == 0 {
+                whole = (n + 1, end);
+            }
+        }
+        whole
+    }
+
+    fn is_prefix(&self, lines: &[String], of: usize) -> bool {
+        lines.iter().eq(self.frames[..of].iter().map(|frame| &frame.line))
+    }
+}
+
+/// The bytes in quarantine; there is a description beside each.
+fn quarantined(dir: &Path) -> Vec<u8> {
+    let files = files(&dir.join("quarantine"));
+    let bytes: Vec<_> = files.iter().filter(|path| path.extension().is_some_and(|e| e == "bytes")).collect();
+    assert_eq!(files.len(), bytes.len() * 2, "{files:?}");
+    bytes.into_iter().flat_map(|path| std::fs::read(path).unwrap()).collect()
+}
+
+/// covers: INV-02
+#[test]
+fn every_truncation_leaves_the_longest_prefix_of_whole_batches() {
+    let intact = Intact::new();
+    for cut in 0..intact.bytes.len() {
+        let dir = intact.lay(&intact.bytes[..cut], false);
+        let (records, end) = intact.whole(cut);
+        let opened = intact.scene.open().unwrap();
+        let found = &opened.recovered;
+        assert_eq!(found.last as usize, records, "cut at {cut}");
+        assert_eq!(found.class, (cut > end).then_some(Class::TornTail), "cut at {cut}");
+        assert_eq!(found.cut as usize, cut - end);
+        assert_eq!(quarantined(&dir), &intact.bytes[end..cut], "cut at {cut}");
+        assert!(intact.is_prefix(&shown(&dir), records), "cut at {cut}");
+        append(&opened, &["goes on"]).unwrap();
+        opened.journal.close();
+        assert_eq!(texts(&dir).last().unwrap(), "goes on");
+    }
+}
+
+/// HEAD was written behind the flush: what it names had been durable, and cutting is not for us to decide.
+#[test]
+fn a_truncation_below_head_is_damage_and_changes_nothing() {
+    let intact = Intact::new();
+    for cut in 0..intact.bytes.len() {
+        let dir = intact.lay(&intact.bytes[..cut], true);
+        let (records, _) = intact.whole(cut);
+        let error = intact.scene.open().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt);
+        let OpenError::Damaged { damage, .. } = error else { panic!("{error}") };
+        assert_eq!(damage.lost, records as u64 + 1..=8, "cut at {cut}");
+        assert_eq!(std::fs::read(intact.scene.log()).unwrap(), &intact.bytes[..cut]);
+        assert!(files(&dir.join("quarantine")).is_empty());
+        let read: Vec<_> = Reader::open(&dir).unwrap().frames().collect();
+        assert!(matches!(read.last(), Some(Err(ReadError::Damaged(_)))), "cut at {cut}");
+    }
+}
+
+/// covers nothing twice: readers and recovery are asked about the same flipped bit.
+#[test]
+fn no_flipped_bit_is_accepted() {
+    let intact = Intact::new();
+    let offsets: Vec<usize> = intact
+        .frames
+        .iter()
+        .scan(0, |end, frame| {
+            let start = *end;
+            *end += frame.line.len() + 1;
+            Some(start)
+        })
+        .collect();
+    let mut classes = std::collections::BTreeMap::new();
+    for byte in 0..intact.bytes.len() {
+        let hit = offsets.iter().filter(|start| **start <= byte).count() - 1;
+        let (records, end) = intact.whole(byte);
+        for bit in 0..8 {
+            let mut flipped = intact.bytes.clone();
+            flipped[byte] ^= 1 << bit;
+
+            let dir = intact.lay(&flipped, true);
+            let read: Vec<_> = Reader::open(&dir).unwrap().frames().collect();
+            let (good, bad) = read.split_at(hit.min(read.len()));
+            let good: Vec<_> = good.iter().map(|frame| frame.clone().unwrap().line).collect();
+            assert!(intact.is_prefix(&good, hit), "byte {byte} bit {bit}");
+            assert!(matches!(bad, [Err(ReadError::Damaged(d))] if d.seq == hit as u64 + 1), "byte {byte} bit {bit}");
+            assert!(matches!(intact.scene.open(), Err(OpenError::Damaged { .. })), "byte {byte} bit {bit}");
+
+            let dir = intact.lay(&flipped, false);
+            match intact.scene.open() {
+                Ok(opened) => {
+                    let class = opened.recovered.class.map(Class::name);
+                    *classes.entry(class).or_insert(0) += 1;
+                    assert!(class.is_some(), "byte {byte} bit {bit}");
+                    assert!(intact.is_prefix(&shown(&dir), records), "byte {byte} bit {bit}");
+                    assert_eq!(quarantined(&dir), &flipped[end..], "byte {byte} bit {bit}");
+                    // Without HEAD only the last group is not known to have been durable.
+                    assert!(records as u64 >= intact.frames.last().unwrap().durable, "byte {byte} bit {bit}");
+                }
+                Err(OpenError::Damaged { damage, .. }) => {
+                    *classes.entry(Some("damage")).or_insert(0) += 1;
+                    assert_eq!(*damage.lost.start(), records as u64 + 1, "byte {byte} bit {bit}");
+                    assert_eq!(std::fs::read(intact.scene.log()).unwrap(), flipped);
+                }
+                Err(other) => panic!("byte {byte} bit {bit}: {other}"),
+            }
+        }
+    }
+    assert!(classes.contains_key(&Some("bad tail")) && classes.contains_key(&Some("damage")), "{classes:?}");
+}
+
+#[test]
+fn a_flipped_bit_in_head_is_a_head_that_is_not_there() {
+    let intact = Intact::new();
+    for byte in 0..intact.head.len() {
+        for bit in 0..8 {
+            let dir = intact.lay(&intact.bytes, true);
+            let mut head = intact.head.clone();
+            head[byte] ^= 1 << bit;
+            std::fs::write(intact.scene.head(), head).unwrap();
+            assert_eq!(shown(&dir).len(), 8, "byte {byte} bit {bit}");
+        }
+    }
+}
+
+/// Each tail behind a whole log, without HEAD's word.
+#[test]
+fn tails_have_names() {
+    let intact = Intact::new();
+    let first = intact.frames[0].line.len() + 1;
+    let cases: [(&str, Vec<u8>, Class); 6] = [
+        ("zeros", vec![0; 5000], Class::ZeroTail),
+        ("two MiB of zeros", vec![0; 2 << 20], Class::ZeroTail),
+        ("half a line", intact.bytes[..200].to_vec(), Class::BadTail),
+        ("the beginning of a header", intact.bytes[..60].to_vec(), Class::TornTail),
+        ("a line of the past", intact.bytes[first..first + intact.frames[1].line.len() + 1].to_vec(), Class::BadTail),
+        ("noise", b"noise\n\xff\xfe\n".to_vec(), Class::BadTail),
+    ];
+    for (name, tail, class) in cases {
+        let dir = intact.lay(&[intact.bytes.clone(), tail.clone()].concat(), false);
+        let opened = intact.scene.open().unwrap();
+        assert_eq!(opened.recovered.class, Some(class), "{name}");
+        assert_eq!(opened.recovered.last, 8, "{name}");
+        assert_eq!(quarantined(&dir), tail, "{name}");
+        let copy = opened.recovered.quarantine.clone().unwrap();
+        let reason: serde_json::Value =
+            serde_json::from_slice(&std::fs::read(copy.with_extension("json")).unwrap()).unwrap();
+        assert_eq!((&reason["class"], &reason["bytes"]), (&class.name().into(), &tail.len().into()), "{name}");
+    }
+}
+
+/// Blocks of an earlier writer stand behind the log of a later one: they prove nothing, whatever they say.
+#[test]
+fn a_stale_tail_of_an_older_epoch_is_cut() {
+    let scene = Scene::with(&BATCHES);
+    let old = std::fs::read(scene.log()).unwrap();
+    let frames: Vec<_> = Reader::open(&scene.dir).unwrap().frames().map(Result::unwrap).collect();
+    let keep: usize = frames[..2].iter().map(|frame| frame.line.len() + 1).sum();
+    std::fs::write(scene.log(), &old[..keep]).unwrap();
+    std::fs::remove_file(scene.head()).unwrap();
+    let opened = scene.open().unwrap();
+    append(&opened, &["of the second epoch"]).unwrap();
+    opened.journal.close();
+    std::fs::remove_file(scene.head()).unwrap();
+    let mut bytes = std::fs::read(scene.log()).unwrap();
+    let stale = &old[bytes.len()..];
+    assert!(frames.last().unwrap().durable > 3);
+    bytes.extend_from_slice(stale);
+    std::fs::write(scene.log(), &bytes).unwrap();
+    let opened = scene.open().unwrap();
+    assert_eq!((opened.recovered.last, opened.recovered.class), (3, Some(Class::BadTail)));
+    assert_eq!(quarantined(&scene.dir), stale);
+    assert_eq!(texts(&scene.dir), ["one", "of the second epoch"]);
+}
+
+/// Two sessions' records do not mix, and no record can be left out, doubled or moved.
+#[test]
+fn splices_show() {
+    let intact = Intact::new();
+    let lines: Vec<Vec<u8>> = intact.frames.iter().map(|frame| [frame.line.as_bytes(), b"\n"].concat()).collect();
+    let order = |order: &[usize]| order.iter().flat_map(|n| lines[*n].clone()).collect::<Vec<u8>>();
+    let cases = [
+        ("left out", order(&[0, 1, 3, 4, 5, 6, 7]), 3),
+        ("doubled", order(&[0, 1, 1, 2, 3, 4, 5, 6, 7]), 3),
+        ("swapped", order(&[0, 1, 2, 4, 3, 5, 6, 7]), 4),
+        ("moved", order(&[0, 2, 3, 1, 4, 5, 6, 7]), 2),
+    ];
+    for (name, bytes, seq) in cases {
+        let dir = intact.lay(&bytes, true);
+        let error = Reader::open(&dir).unwrap().frames().find_map(Result::err).unwrap();
+        assert!(
+            matches!(&error, ReadError::Damaged(d) if d.seq == seq && matches!(d.bad, Bad::Seq { .. })),
+            "{name}: {error}"
+        );
+        assert!(matches!(intact.scene.open(), Err(OpenError::Damaged { .. })), "{name}");
+    }
+    let other = Scene::with(&[&["eins"], &["zwei", "drei"]]);
+    let strange = std::fs::read(other.log()).unwrap();
+    let at = Reader::open(&other.dir).unwrap().frames().take(2).map(|f| f.unwrap().line.len() + 1).sum::<usize>();
+    let ours: usize = lines[..2].iter().map(Vec::len).sum();
+    let dir = intact.lay(&[&intact.bytes[..ours], &strange[at..]].concat(), true);
+    let error = Reader::open(&dir).unwrap().frames().find_map(Result::err).unwrap();
+    assert!(matches!(&error, ReadError::Damaged(d) if d.seq == 3 && d.bad == Bad::Previous), "{error}");
+}
