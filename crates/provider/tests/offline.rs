@@ -166,7 +166,7 @@ fn a_tool_that_is_not_there_is_named() {
 fn a_history_of_another_planner_is_not_read_as_its_own() {
     let id = CallId::new(1).unwrap();
     let outcome = ToolOutcome { status: ResultStatus::Ok, summary: "5 files".into(), content: String::new() };
-    let call = Item::ToolCall { id, name: "Glob".into(), arguments: "{\"pattern\":\"other\"}".into() };
+    let call = Item::ToolCall { id, name: "Grep".into(), arguments: "{\"pattern\":\"other\"}".into() };
     let history = [user("how many TODOs"), call, Item::ToolResult { id, outcome }];
     let text = answer(&history, &surface(exec::TOOLS)).unwrap();
     assert!(text.contains("Ask again"), "{text}");
