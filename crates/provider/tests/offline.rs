@@ -1,4 +1,11 @@
 //! The offline planner against three trees, with every number checked by the standard library.
+#![allow(
+    unreachable_pub,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "the table is shared by path, and its helpers are tests through and through"
+)]
 
 #[path = "offline_table/exec.rs"]
 mod exec;
