@@ -16,7 +16,10 @@ pub struct Tools {
     outputs: Vec<String>,
 }
 
-type Done = Result<(String, String), (String, String)>;
+type Failed = (String, String);
+type Done = Result<(String, String), Failed>;
+/// Path, whether a directory, depth.
+type Entry = (PathBuf, bool, usize);
 
 fn wrong(message: impl Into<String>) -> (String, String) {
     (message.into(), String::new())
@@ -62,7 +65,7 @@ impl Tools {
     }
 
     /// Paths below `path` that are not ignored, with what each is called relative to it.
-    fn walk(&self, arguments: &Value, depth: Option<usize>) -> Result<Vec<(PathBuf, bool, usize)>, (String, String)> {
+    fn walk(&self, arguments: &Value, depth: Option<usize>) -> Result<Vec<Entry>, Failed> {
         let path = arguments["path"].as_str().unwrap_or(".");
         let start = self.root.join(path);
         if !start.exists() {
@@ -79,7 +82,7 @@ impl Tools {
         path.strip_prefix(self.root.join(".")).or(path.strip_prefix(&self.root)).unwrap_or(path).display().to_string()
     }
 
-    fn globbed(&self, pattern: Option<&str>, arguments: &Value) -> Result<Vec<(PathBuf, String)>, (String, String)> {
+    fn globbed(&self, pattern: Option<&str>, arguments: &Value) -> Result<Vec<(PathBuf, String)>, Failed> {
         let start = self.root.join(arguments["path"].as_str().unwrap_or("."));
         let matcher = pattern.map(|p| {
             let glob = globset::GlobBuilder::new(p).literal_separator(true).build().unwrap();

@@ -44,6 +44,6 @@ fn stands(text: &str, part: &str) -> bool {
     text.match_indices(part).any(|(at, _)| {
         let before = word(text[..at].chars().next_back());
         let after = word(text[at + part.len()..].chars().next());
-        !(first && before) && !(last && after)
+        !(first && before || last && after)
     })
 }
