@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// An input up to this many bytes stands in the history whole.
+/// An input up to this many bytes, encoded as JSON, stands in the history whole.
 pub const MAX_INLINE_INPUT: usize = 256 * 1024;
 
 /// Of a longer one, this much of its beginning and of its end.
@@ -208,7 +208,7 @@ impl Host {
     }
 
     fn input(&self, input: InputId, text: &str) -> Result<InputQueued, HostError> {
-        if text.len() <= MAX_INLINE_INPUT {
+        if encoded_len(text) <= MAX_INLINE_INPUT {
             return Ok(InputQueued { input, text: text.to_owned(), whole: None });
         }
         let whole = Output::from(Stored::from(self.pod.core.store.blobs.put(text.as_bytes())?));
@@ -220,6 +220,11 @@ impl Host {
         let text = format!("{head}\n[… {missing} of {total} bytes left out; {hint}]\n{tail}");
         Ok(InputQueued { input, text, whole: Some(whole) })
     }
+}
+
+/// Bytes of the text as a JSON string: at least its own, at most six times as many.
+fn encoded_len(text: &str) -> usize {
+    text.bytes().map(|byte| if byte < 0x20 { 6 } else { 1 + usize::from(matches!(byte, b'"' | b'\\')) }).sum()
 }
 
 fn circumstances(recovered: &Recovered, state: &State, end_survivors: &dyn Fn(&str) -> u32, now: u64) -> Circumstances {

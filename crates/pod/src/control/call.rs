@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{mpsc, oneshot};
 
 /// Results up to this many bytes stand in the history whole.
-pub const INLINE: usize = 32 * 1024;
+const INLINE: usize = 32 * 1024;
 
 /// Of a longer one: at most this much of its beginning, in bytes …
 const HEAD_BYTES: usize = 4 * 1024;
@@ -47,7 +47,7 @@ pub(crate) struct Custody {
 /// Where a call's output goes: memory while it is short, a spooled blob from then on.
 enum Sink {
     Small(Vec<u8>),
-    Large { head: Vec<u8>, tail: Vec<u8>, spool: Spool },
+    Large { head: Vec<u8>, tail: Vec<u8>, spool: Box<Spool> },
     Closed,
 }
 
@@ -109,7 +109,7 @@ impl CallHost for Custody {
                 let head = kept.get(..HEAD_BYTES).unwrap_or(kept).to_vec();
                 let mut tail = std::mem::take(kept);
                 trim(&mut tail);
-                *sink = Sink::Large { head, tail, spool };
+                *sink = Sink::Large { head, tail, spool: Box::new(spool) };
             }
             Sink::Large { tail, spool, .. } => {
                 spool.write(bytes).map_err(|e| refused(&e))?;

@@ -39,6 +39,12 @@ pub const DISK_PAUSE: Duration = Duration::from_secs(1);
 /// How many times a refused commit is tried again before the run gives up.
 pub const DISK_RETRIES: u32 = 1;
 
+/// Bytes of one call's raw arguments. A record is at most 1 MiB, and JSON may need six bytes for one.
+const MAX_ARGUMENTS: usize = 160 * 1024;
+
+/// Bytes of one answer: above the longest output of any vendor, and text seldom needs escapes.
+const MAX_ANSWER: usize = 768 * 1024;
+
 /// What one turn may use, from configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -263,7 +269,12 @@ impl Running {
             items.push(Item::System { source: "host".to_owned(), text });
         }
         items.extend(core.state.queued.values().map(|text| Item::User { text: text.clone() }));
-        let turn = Turn::start(history, items, llm_worker::turn::Limits::steps(core.limits.max_steps));
+        let limits = llm_worker::turn::Limits {
+            argument_bytes: MAX_ARGUMENTS,
+            text_bytes: MAX_ANSWER,
+            ..llm_worker::turn::Limits::steps(core.limits.max_steps)
+        };
+        let turn = Turn::start(history, items, limits);
         let (ask, asked) = mpsc::channel(ASKS);
         let calls = Calls {
             ready: HashMap::new(),
@@ -521,9 +532,12 @@ async fn front(commits: &mut VecDeque<Flight>) -> Result<Committed<Batch>, Refus
 /// The next event of an answer, or its end once every event was taken.
 async fn listen(stream: &mut Option<Stream>) -> Happened {
     let Some(stream) = stream else { return std::future::pending().await };
-    if let Some(event) = stream.events.recv().await {
-        stream.stopped |= matches!(event, ModelEvent::Stop(_));
-        return Happened::Event(event);
+    while let Some(event) = stream.events.recv().await {
+        // What a client says after the stop is not part of the answer.
+        if !stream.stopped {
+            stream.stopped = matches!(event, ModelEvent::Stop(_));
+            return Happened::Event(event);
+        }
     }
     match (&mut stream.done).await {
         Ok(end) => Happened::StreamEnded(end),

@@ -157,7 +157,6 @@ fn millis(time: Duration) -> u64 {
 
 impl FeatureDescriptor {
     /// Starts a descriptor; `display_name` is the id's name, `version` 0.0.0 and `runtime` `Builtin` until said.
-    #[must_use]
     pub fn builder(id: FeatureId) -> FeatureDescriptorBuilder {
         FeatureDescriptorBuilder(Self {
             display_name: id.name().to_owned(),

@@ -122,7 +122,7 @@ impl Replay {
         match &rebuilt.exact {
             Some(have) if have == sent => {
                 let body = rebuilt.projection.body();
-                if body.digest.to_string() != request.body_digest {
+                if body.digest != request.body_digest {
                     let (number, sent) = (request.number, &request.body_digest);
                     return Some(format!("request {number}: rebuilt body {}, sent {sent}", body.digest));
                 }

@@ -1,0 +1,219 @@
+//! The command line, as people type it.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+use std::time::Duration;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0 done · 1 the run failed · 2 usage · 3 refused by a gate or by permission · 4 step or time limit
+  5 model unreachable after retries · 65 damaged data · 69 unavailable · 70 internal error
+  74 journal not writable · 75 busy · 78 configuration · 130, 143 ended by a signal";
+
+/// Runs LLM agents as pods: named sessions whose every word is on disk, in order, and can be replayed.
+#[derive(Debug, Parser)]
+#[command(name = "yoi", version, after_help = EXIT_CODES, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Global {
+    /// Work in DIR instead of the current directory
+    #[arg(short = 'C', value_name = "DIR", global = true)]
+    pub(crate) directory: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a prompt to its end: answer on stdout, progress on stderr
+    Run(RunArgs),
+    /// List named pods and the last runs
+    Ls(LsArgs),
+    /// Print a pod's transcript
+    Log(LogArgs),
+    /// Check every record of a pod and rebuild every request it sent
+    Verify(NameArgs),
+    /// Show what a pod changed in files
+    Diff(DiffArgs),
+    /// Take back what a pod changed in files
+    Undo(UndoArgs),
+    /// Move a pod to the trash, or delete it
+    Rm(RmArgs),
+    /// Show what features install and what they may do
+    Features(FeaturesArgs),
+    /// Check environment, configuration, models, sandbox and journals
+    Doctor(JsonArgs),
+    /// Show, check or create the configuration
+    Config(ConfigArgs),
+    /// List the models that can be used now, and how to set up others
+    Models(JsonArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// What to do; `-` reads it from stdin. With a prompt, piped stdin is attached to it
+    #[arg(value_name = "PROMPT")]
+    pub(crate) prompt: Option<std::ffi::OsString>,
+    /// Continue this directory's last run
+    #[arg(short = 'c', long = "continue", conflicts_with_all = ["pod", "ephemeral"])]
+    pub(crate) resume: bool,
+    /// Run in the pod of this name, new or existing
+    #[arg(long, value_name = "NAME")]
+    pub(crate) pod: Option<String>,
+    /// Keep nothing of this run
+    #[arg(long, conflicts_with = "pod")]
+    pub(crate) ephemeral: bool,
+    /// The model: provider/name, offline, or scripted:FILE
+    #[arg(short, long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// How much the shell may touch
+    #[arg(long, value_name = "MODE")]
+    pub(crate) sandbox: Option<Sandbox>,
+    /// Change no file: the same as --sandbox read-only
+    #[arg(long, conflicts_with = "sandbox")]
+    pub(crate) read_only: bool,
+    /// Also work in DIR (repeatable)
+    #[arg(long, value_name = "DIR")]
+    pub(crate) add_dir: Vec<PathBuf>,
+    /// End after this many model requests
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_steps: Option<u32>,
+    /// End after this long: 90s, 10m, 2h
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub(crate) timeout: Option<Duration>,
+    /// Print records as JSON Lines, the last one the result
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print no progress
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Sandbox {
+    /// Nothing may be written
+    ReadOnly,
+    /// The project and a temporary directory may be written
+    WorkspaceWrite,
+    /// No confinement
+    Off,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LsArgs {
+    /// All runs, not only the last ten
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// One JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LogArgs {
+    /// A pod, or a unique beginning of its name
+    pub(crate) name: String,
+    /// Begin at this record
+    #[arg(long, value_name = "SEQ")]
+    pub(crate) from: Option<u64>,
+    /// The records as they are, as JSON Lines
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Outputs unabridged
+    #[arg(long)]
+    pub(crate) full: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct NameArgs {
+    /// A pod, or a unique beginning of its name
+    pub(crate) name: String,
+    /// One JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DiffArgs {
+    /// A pod, or a unique beginning of its name
+    pub(crate) name: String,
+    /// One JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct UndoArgs {
+    /// A pod, or a unique beginning of its name
+    pub(crate) name: String,
+    /// Take back only what came after this record
+    #[arg(long, value_name = "SEQ")]
+    pub(crate) to: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RmArgs {
+    /// The pod's whole name
+    pub(crate) name: String,
+    /// Delete it instead of moving it to the trash
+    #[arg(long)]
+    pub(crate) purge: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FeaturesArgs {
+    /// The report of this pod's newest start, instead of today's plan
+    pub(crate) name: Option<String>,
+    /// What would be installed, without installing it
+    #[arg(long)]
+    pub(crate) plan: bool,
+    /// One JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct JsonArgs {
+    /// One JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConfigArgs {
+    #[command(subcommand)]
+    pub(crate) action: ConfigAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigAction {
+    /// Every value in force and where it comes from
+    Show(JsonArgs),
+    /// The files that are read
+    Path,
+    /// Read every file and say what is wrong
+    Check,
+    /// Write a commented configuration file
+    Init,
+}
+
+/// `90s`, `10m`, `2h`; a plain number is seconds.
+fn time(text: &str) -> Result<Duration, String> {
+    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let seconds = match unit {
+        "" | "s" => Some(1),
+        "m" => Some(60),
+        "h" => Some(3600),
+        _ => None,
+    };
+    let number: Option<u64> = number.parse().ok();
+    match number.zip(seconds).and_then(|(n, s)| n.checked_mul(s)) {
+        Some(seconds @ 1..) => Ok(Duration::from_secs(seconds)),
+        Some(0) | None => Err("give a time like 90s, 10m or 2h".to_owned()),
+    }
+}

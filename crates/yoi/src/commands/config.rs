@@ -1,0 +1,129 @@
+//! `yoi config`: what is in force, from where, and a file to begin with.
+
+use crate::cli::{ConfigAction, JsonArgs};
+use crate::commands::out;
+use crate::compose::model::describe;
+use crate::config::{Config, Source};
+use crate::env::Env;
+use crate::exit::{Exit, Failure};
+use crate::pods::{disk, make_private};
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+
+/// A file that changes nothing until a line is uncommented.
+const EXAMPLE: &str = r#"# yoi's configuration. Every key is optional; `yoi config show` prints what is in force and from where.
+
+# model = "openai/gpt-4.1"              # or openrouter/…, gemini/…, ollama/…, a provider named below, offline
+
+# [providers.local]                     # any endpoint that speaks OpenAI chat completions
+# api = "openai-chat"
+# base_url = "http://127.0.0.1:8080/v1"
+# key = { env = "LOCAL_KEY" }           # or { file = "~/.keys/local" } or { command = ["pass", "show", "local"] }
+
+# [limits]
+# max_steps = 500                       # model requests in one run
+# tool_concurrency = 8                  # calls at once, 1 to 32
+
+# [[permissions.rules]]                 # the last rule that matches decides; a denial of an outer file stands
+# tool = "Write"                        # a tool's name, or *
+# path = "**/.env*"                     # relative to the project, or absolute
+# decision = "deny"                     # allow, ask or deny; ask is a refusal while nobody can be asked
+
+# [features."builtin:shell"]
+# enabled = true
+# required = false                      # true: nothing starts without it
+
+# [sandbox]
+# mode = "workspace-write"              # read-only, workspace-write or off
+"#;
+
+/// Runs one of the actions.
+pub(crate) fn run(action: &ConfigAction, env: &Env) -> Result<Exit, Failure> {
+    match action {
+        ConfigAction::Show(args) => show(args, env),
+        ConfigAction::Path => {
+            for path in Config::paths(env)? {
+                out::line(&path.display().to_string());
+            }
+            Ok(Exit::Done)
+        }
+        ConfigAction::Check => {
+            let config = Config::load(env)?;
+            config.layers()?;
+            for (path, there) in &config.files {
+                out::line(&format!("{}: {}", path.display(), if *there { "good" } else { "not there" }));
+            }
+            Ok(Exit::Done)
+        }
+        ConfigAction::Init => init(env),
+    }
+}
+
+fn init(env: &Env) -> Result<Exit, Failure> {
+    let dir = env.config_dir()?;
+    make_private(&dir)?;
+    let path = dir.join("config.toml");
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+    let mut file = match file {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            return Err(Failure::new(Exit::Usage, format!("{} exists already", path.display()))
+                .help("edit it; `yoi config check` reads it"));
+        }
+        Err(error) => return Err(disk(&path, &error)),
+    };
+    file.write_all(EXAMPLE.as_bytes()).map_err(|e| disk(&path, &e))?;
+    out::line(&format!("wrote {}", path.display()));
+    Ok(Exit::Done)
+}
+
+fn show(args: &JsonArgs, env: &Env) -> Result<Exit, Failure> {
+    let config = Config::load(env)?;
+    let rows = rows(&config);
+    if args.json {
+        let values: Vec<_> = rows
+            .iter()
+            .map(|(key, value, source)| serde_json::json!({ "key": key, "value": value, "source": source }))
+            .collect();
+        out::line(&serde_json::Value::Array(values).to_string());
+        return Ok(Exit::Done);
+    }
+    let width = rows.iter().map(|(key, ..)| key.len()).max().unwrap_or(0);
+    for (key, value, source) in rows {
+        out::line(&format!("{key:width$}  {value}  ({source})"));
+    }
+    Ok(Exit::Done)
+}
+
+/// Every value in force: key, value, source.
+fn rows(config: &Config) -> Vec<(String, String, Source)> {
+    let mut rows = vec![match &config.model {
+        Some(model) => ("model".to_owned(), model.value.clone(), model.source.clone()),
+        None => ("model".to_owned(), "chosen at each run".to_owned(), "built-in".to_owned()),
+    }];
+    for (name, provider) in &config.providers {
+        let key = provider
+            .value
+            .key
+            .as_ref()
+            .map_or_else(|| "no key".to_owned(), |key| format!("key from {}", describe(key)));
+        let value = format!("openai-chat at {}, {key}", provider.value.base_url);
+        rows.push((format!("providers.{name}"), value, provider.source.clone()));
+    }
+    rows.push(("limits.max_steps".to_owned(), config.max_steps.value.to_string(), config.max_steps.source.clone()));
+    let calls = &config.tool_concurrency;
+    rows.push(("limits.tool_concurrency".to_owned(), calls.value.to_string(), calls.source.clone()));
+    for layer in &config.rules {
+        for (index, rule) in layer.value.iter().enumerate() {
+            rows.push((format!("permissions.rules[{index}]"), rule.to_string(), layer.source.clone()));
+        }
+    }
+    for (id, feature) in &config.features {
+        let (enabled, required) = (feature.value.enabled.unwrap_or(true), feature.value.required.unwrap_or(false));
+        let value = format!("enabled = {enabled}, required = {required}");
+        rows.push((format!("features.\"{id}\""), value, feature.source.clone()));
+    }
+    rows.push(("sandbox.mode".to_owned(), config.sandbox.value.text().to_owned(), config.sandbox.source.clone()));
+    rows
+}

@@ -1,0 +1,209 @@
+//! `yoi doctor`: what works here, what does not, and the next step.
+
+use crate::cli::JsonArgs;
+use crate::commands::{models, out};
+use crate::compose::compose;
+use crate::compose::model::{build, choose};
+use crate::config::Config;
+use crate::env::Env;
+use crate::exit::{Exit, Failure};
+use crate::pods::Pods;
+use authority::{Ambient, SandboxMode, support};
+use pod::feature::Outcome;
+use session_store::{Reader, Session, Tail};
+use std::fs;
+
+/// How many of the newest sessions are looked at.
+const SESSIONS: usize = 50;
+
+/// How a check came out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Works,
+    Note,
+    Broken,
+}
+
+/// One check.
+struct Check {
+    about: &'static str,
+    state: State,
+    text: String,
+    help: Option<String>,
+}
+
+/// Checks everything and leaves with 1 if something is broken.
+pub(crate) fn run(args: &JsonArgs, env: &Env) -> Result<Exit, Failure> {
+    let mut checks = vec![sandbox()];
+    checks.push(state(env));
+    match Config::load(env) {
+        Ok(config) => {
+            checks.push(works("configuration", files(&config)));
+            checks.push(model(&config, env));
+            checks.extend(endpoints(&config, env));
+            checks.push(features(&config, env));
+        }
+        Err(failure) => checks.push(broken("configuration", &failure)),
+    }
+    checks.extend(journals(env));
+    let broken = checks.iter().any(|check| check.state == State::Broken);
+    if args.json {
+        let rows: Vec<_> = checks
+            .iter()
+            .map(|c| serde_json::json!({ "about": c.about, "state": word(c.state), "text": c.text, "help": c.help }))
+            .collect();
+        out::line(&serde_json::Value::Array(rows).to_string());
+    } else {
+        for check in &checks {
+            out::line(&format!("{} {:14} {}", mark(check.state), check.about, check.text));
+            if let Some(help) = &check.help {
+                out::line(&format!("  help: {help}"));
+            }
+        }
+    }
+    Ok(if broken { Exit::Failed } else { Exit::Done })
+}
+
+fn mark(state: State) -> &'static str {
+    match state {
+        State::Works => "✓",
+        State::Note => "-",
+        State::Broken => "✗",
+    }
+}
+
+fn word(state: State) -> &'static str {
+    match state {
+        State::Works => "works",
+        State::Note => "note",
+        State::Broken => "broken",
+    }
+}
+
+fn works(about: &'static str, text: String) -> Check {
+    Check { about, state: State::Works, text, help: None }
+}
+
+fn broken(about: &'static str, failure: &Failure) -> Check {
+    Check { about, state: State::Broken, text: failure.message.clone(), help: failure.help.clone() }
+}
+
+fn sandbox() -> Check {
+    let support = support();
+    let help = "commands run only with --sandbox off here; a kernel of 5.13 or later with both enabled has them";
+    match support.missing() {
+        None if support.landlock_abi >= 6 => {
+            works("sandbox", format!("Landlock ABI {} and seccomp: commands are confined", support.landlock_abi))
+        }
+        None => Check {
+            about: "sandbox",
+            state: State::Note,
+            text: format!(
+                "Landlock ABI {} and seccomp: commands are confined, but can signal your other processes",
+                support.landlock_abi
+            ),
+            help: Some("Linux 6.12 or later closes that".to_owned()),
+        },
+        Some(missing) => Check {
+            about: "sandbox",
+            state: State::Broken,
+            text: format!("this kernel has no {missing}: commands cannot be confined, so Bash is left out"),
+            help: Some(help.to_owned()),
+        },
+    }
+}
+
+fn state(env: &Env) -> Check {
+    let tried = Pods::of(env).and_then(|pods| {
+        pods.prepare()?;
+        let probe = pods.root().join(format!(".doctor-{}", std::process::id()));
+        let written = fs::write(&probe, b"yoi").and_then(|()| fs::remove_file(&probe));
+        written.map_err(|e| crate::pods::disk(&probe, &e))?;
+        Ok(pods.root())
+    });
+    match tried {
+        Ok(root) => works("state", format!("{} can be written", root.display())),
+        Err(failure) => broken("state", &failure),
+    }
+}
+
+fn files(config: &Config) -> String {
+    let read: Vec<String> =
+        config.files.iter().filter(|(_, there)| *there).map(|(path, _)| path.display().to_string()).collect();
+    if read.is_empty() { "no file; everything is built in (yoi config init)".to_owned() } else { read.join(", ") }
+}
+
+fn model(config: &Config, env: &Env) -> Check {
+    let choice = choose(config, env);
+    match build(&Ambient::claim(), &choice.name, config, env) {
+        Ok(_) => works("model", format!("{} ({})", choice.name, choice.why)),
+        Err(failure) => broken("model", &failure),
+    }
+}
+
+/// Endpoints that answer, with the line that uses them.
+fn endpoints(config: &Config, env: &Env) -> Vec<Check> {
+    let found = models::find(config, env).unwrap_or_default();
+    let ready = found.into_iter().filter(|endpoint| endpoint.ready);
+    let check = |endpoint: models::Found| {
+        let line = endpoint.models.first().map(|model| format!("model = \"{model}\" in the configuration uses it"));
+        let text = format!("{}: {}, {} models", endpoint.provider, endpoint.state, endpoint.models.len());
+        Check { about: "endpoint", state: State::Works, text, help: line }
+    };
+    ready.map(check).collect()
+}
+
+fn features(config: &Config, env: &Env) -> Check {
+    let planned = compose(&Ambient::claim(), config, env, &[]).map(|mut composed| (composed.plan(), composed.mode));
+    match planned {
+        Err(failure) => broken("features", &failure),
+        Ok((plan, mode)) => {
+            let live = plan.features.iter().filter(|f| f.outcome.is_live()).count();
+            let off = plan.features.iter().filter(|f| f.outcome == Outcome::Disabled).count();
+            let text = format!("{live} of {} install, {off} switched off", plan.features.len());
+            if let Some(unmet) = plan.unmet.first() {
+                return broken(
+                    "features",
+                    &Failure::new(Exit::Config, format!("{} is required: {}", unmet.feature_id, unmet.reason)),
+                );
+            }
+            let whole = plan.features.iter().all(|f| matches!(f.outcome, Outcome::Installed | Outcome::Disabled));
+            let help = (mode == SandboxMode::Off)
+                .then(|| "the sandbox is off: commands can do whatever you can do".to_owned());
+            let state = if whole && help.is_none() { State::Works } else { State::Note };
+            Check {
+                about: "features",
+                state,
+                text,
+                help: help.or((!whole).then(|| "yoi features says why".to_owned())),
+            }
+        }
+    }
+}
+
+/// The newest sessions: those that do not read, and those a crash left open.
+fn journals(env: &Env) -> Vec<Check> {
+    let Ok(pods) = Pods::of(env) else { return Vec::new() };
+    let names = pods.names().unwrap_or_default();
+    let (mut good, mut checks) = (0, Vec::new());
+    for name in names.iter().rev().take(SESSIONS) {
+        let dir = pods.dir(name);
+        match Reader::open(&dir).and_then(|reader| reader.tail()) {
+            Ok(Tail::Cut(_, bytes)) if !matches!(Session::owner(&dir), Ok(Some(_))) => checks.push(Check {
+                about: "journal",
+                state: State::Note,
+                text: format!("{name}: {bytes} unfinished bytes at the end, from a crash"),
+                help: Some(format!("the next yoi run --pod {name} cuts and keeps them apart")),
+            }),
+            Ok(_) => good += 1,
+            Err(error) => checks.push(Check {
+                about: "journal",
+                state: State::Broken,
+                text: format!("{name}: {error}"),
+                help: Some(format!("yoi verify {name}")),
+            }),
+        }
+    }
+    checks.insert(0, works("journals", format!("{good} good")));
+    checks
+}

@@ -1,0 +1,101 @@
+//! `yoi features`: what is on, what is off, and why.
+
+use crate::cli::FeaturesArgs;
+use crate::commands::out::{self, read_failure};
+use crate::compose::compose;
+use crate::config::Config;
+use crate::env::Env;
+use crate::exit::{Exit, Failure};
+use crate::pods::Pods;
+use authority::Ambient;
+use pod::session::record::Record;
+use pod::session::restore::decode;
+use serde_json::Value;
+use session_store::Reader;
+
+/// Shows the plan for this directory and configuration, or what a pod's newest start installed.
+pub(crate) fn run(args: &FeaturesArgs, env: &Env) -> Result<Exit, Failure> {
+    let document = match &args.name {
+        Some(_) if args.plan => {
+            return Err(Failure::new(Exit::Usage, "--plan is about the next start; leave out the name"));
+        }
+        Some(name) => recorded(name, env)?,
+        None => {
+            let config = Config::load(env)?;
+            let plan = compose(&Ambient::claim(), &config, env, &[])?.plan();
+            serde_json::to_value(plan).map_err(|e| Failure::new(Exit::Internal, e.to_string()))?
+        }
+    };
+    if args.json {
+        out::line(&document.to_string());
+    } else {
+        render(&document);
+    }
+    Ok(Exit::Done)
+}
+
+/// The newest report in a pod's journal.
+fn recorded(name: &str, env: &Env) -> Result<Value, Failure> {
+    let pods = Pods::of(env)?;
+    let name = pods.find(name)?;
+    let reader = Reader::open(&pods.dir(&name)).map_err(|e| read_failure(&name, &e))?;
+    let mut newest = None;
+    for frame in reader.frames() {
+        let frame = frame.map_err(|e| read_failure(&name, &e))?;
+        if frame.kind == "features"
+            && let Record::Features(features) =
+                decode(&frame).map_err(|e| Failure::new(Exit::Data, format!("{name}: {e}")))?
+        {
+            newest = Some(features.report);
+        }
+    }
+    newest.ok_or_else(|| Failure::new(Exit::Data, format!("{name} has no install report")))
+}
+
+/// A plan and a report have the same shape where it matters here.
+fn render(document: &Value) {
+    let features = list(document, "features");
+    let width = features.iter().map(|f| text(f, "feature_id").len()).max().unwrap_or(0);
+    for feature in features {
+        let outcome = text(feature, "outcome");
+        let mark = match outcome {
+            "installed" => "✓",
+            "degraded" => "~",
+            "disabled" => "-",
+            _ => "✗",
+        };
+        let version = text(feature, "version");
+        out::line(&format!(
+            "{mark} {:width$}  {version:8} {outcome:9} {}",
+            text(feature, "feature_id"),
+            tools(feature)
+        ));
+        for skipped in list(feature, "skipped_contributions") {
+            out::line(&format!("    without {}: {}", text(skipped, "name"), text(skipped, "reason")));
+        }
+        for diagnostic in list(feature, "diagnostics") {
+            out::line(&format!("    {}", text(diagnostic, "message")));
+        }
+    }
+    for diagnostic in list(document, "diagnostics") {
+        out::line(&format!("! {}", text(diagnostic, "message")));
+    }
+    for unmet in list(document, "unmet") {
+        let (id, by) = (text(unmet, "feature_id"), text(unmet, "required_by"));
+        out::line(&format!("! {id} is required by {by} and will not be there: {}", text(unmet, "reason")));
+    }
+}
+
+fn tools(feature: &Value) -> String {
+    let planned = list(feature, "tools").iter().map(|tool| text(tool, "name"));
+    let installed = list(feature, "installed_tools").iter().filter_map(Value::as_str);
+    planned.chain(installed).collect::<Vec<_>>().join(" ")
+}
+
+fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+    value.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value.get(key).and_then(Value::as_str).unwrap_or_default()
+}

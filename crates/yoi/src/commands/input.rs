@@ -1,0 +1,73 @@
+//! The prompt, from the command line, from standard input, or both.
+
+use crate::cli::RunArgs;
+use crate::env::Env;
+use crate::exit::{Exit, Failure};
+use rustix::fs::{FileType, fstat};
+use std::io::{self, Read};
+use std::thread;
+use std::time::Duration;
+
+/// The longest input, in bytes; what is over 256 KiB is kept whole and shown to the model in part.
+const MAX_INPUT: u64 = 64 * 1024 * 1024;
+
+/// How long standard input may be silent before a person is told that it is waited for.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The whole prompt.
+pub(crate) fn prompt(args: &RunArgs, env: &Env) -> Result<String, Failure> {
+    let given = match args.prompt.as_ref() {
+        None => None,
+        Some(prompt) => Some(prompt.to_str().ok_or_else(|| {
+            Failure::new(Exit::Usage, "the prompt is not UTF-8").help("convert it, for instance with iconv")
+        })?),
+    };
+    let text = match given {
+        Some("-") => read(env)?,
+        Some(prompt) if piped(env) => match read(env)? {
+            attached if attached.trim().is_empty() => prompt.to_owned(),
+            attached => format!("{prompt}\n\n<stdin>\n{}\n</stdin>", attached.trim_end_matches('\n')),
+        },
+        Some(prompt) => prompt.to_owned(),
+        None if env.stdin_terminal => {
+            return Err(Failure::new(Exit::Usage, "there is no prompt")
+                .help("give one: yoi run \"how many Rust files are here?\", or pipe it in"));
+        }
+        None => read(env)?,
+    };
+    if text.trim().is_empty() {
+        return Err(Failure::new(Exit::Usage, "the prompt is empty").help("say what to do"));
+    }
+    Ok(text)
+}
+
+/// Whether standard input is something that ends: a pipe, a socket or a file, not a terminal and not `/dev/null`.
+fn piped(env: &Env) -> bool {
+    let kind = fstat(io::stdin()).map(|stat| FileType::from_raw_mode(stat.st_mode));
+    !env.stdin_terminal && matches!(kind, Ok(FileType::Fifo | FileType::Socket | FileType::RegularFile))
+}
+
+fn read(env: &Env) -> Result<String, Failure> {
+    let waiting = env.stderr_terminal && piped(env);
+    let (done, told) = std::sync::mpsc::channel::<()>();
+    if waiting {
+        thread::spawn(move || {
+            if told.recv_timeout(PATIENCE) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
+                eprintln!("waiting for standard input to end (</dev/null leaves it out)");
+            }
+        });
+    }
+    let mut bytes = Vec::new();
+    let read = io::stdin().lock().take(MAX_INPUT + 1).read_to_end(&mut bytes);
+    drop(done);
+    read.map_err(|e| Failure::new(Exit::Data, format!("standard input: {e}")))?;
+    if bytes.len() as u64 > MAX_INPUT {
+        return Err(Failure::new(Exit::Data, "standard input is over 64 MiB")
+            .help("save it to a file in the project and say its name"));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        Failure::new(Exit::Data, format!("standard input is not UTF-8 at byte {at}"))
+            .help("convert it, for instance with iconv, or save it to a file and say its name")
+    })
+}

@@ -1,0 +1,115 @@
+//! `yoi ls`: what pods there are and how they stand.
+
+use crate::cli::LsArgs;
+use crate::commands::out;
+use crate::env::Env;
+use crate::exit::{Exit, Failure};
+use crate::pods::Pods;
+use pod::session::restore::{Restored, duration};
+use session_store::{Reader, Session};
+use std::cmp::Reverse;
+use std::fs;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// How many unnamed runs are listed without `--all`.
+const RUNS: usize = 10;
+
+/// One row.
+struct Row {
+    name: String,
+    state: &'static str,
+    model: String,
+    turns: u64,
+    tokens: u64,
+    /// Microseconds since 1970 of the newest record.
+    last: u64,
+    problem: Option<String>,
+}
+
+/// Lists pods, newest first. A pod that does not read is a row that says so.
+pub(crate) fn run(args: &LsArgs, env: &Env) -> Result<Exit, Failure> {
+    let pods = Pods::of(env)?;
+    let mut names: Vec<(SystemTime, String)> =
+        pods.names()?.into_iter().map(|name| (touched(&pods, &name), name)).collect();
+    names.sort_by_key(|(when, name)| (Reverse(*when), name.clone()));
+    let mut runs = 0;
+    names.retain(|(_, name)| {
+        runs += usize::from(name.starts_with("run-"));
+        args.all || !name.starts_with("run-") || runs <= RUNS
+    });
+    let rows: Vec<Row> = names.iter().map(|(_, name)| row(&pods, name)).collect();
+    if args.json {
+        let rows: Vec<_> = rows.iter().map(json).collect();
+        out::line(&serde_json::Value::Array(rows).to_string());
+    } else if rows.is_empty() {
+        out::line("no pods yet; yoi run \"what is in this directory?\" makes one");
+    } else {
+        print(&rows);
+    }
+    Ok(Exit::Done)
+}
+
+/// When a pod's log last grew; a pod without one is oldest.
+fn touched(pods: &Pods, name: &str) -> SystemTime {
+    fs::metadata(pods.dir(name).join("HEAD")).and_then(|meta| meta.modified()).unwrap_or(UNIX_EPOCH)
+}
+
+fn row(pods: &Pods, name: &str) -> Row {
+    let dir = pods.dir(name);
+    let mut row = Row {
+        name: name.to_owned(),
+        state: "damaged",
+        model: String::new(),
+        turns: 0,
+        tokens: 0,
+        last: 0,
+        problem: None,
+    };
+    let folded = Reader::open(&dir).map_err(|e| e.to_string());
+    let folded = folded.and_then(|reader| Restored::from_frames(reader.frames()).map_err(|e| e.to_string()));
+    match folded {
+        Ok(Restored { state, last_time, .. }) => {
+            let live = matches!(Session::owner(&dir), Ok(Some(_)));
+            row.state = match (live, state.turn_open) {
+                (true, true) => "working",
+                (true, false) => "idle",
+                (false, true) => "crashed",
+                (false, false) => "stopped",
+            };
+            row.model = state.surface.map(|(surface, _)| surface.model).unwrap_or_default();
+            row.turns = state.turns;
+            row.tokens = state.usage.input + state.usage.output;
+            row.last = last_time;
+        }
+        Err(problem) => row.problem = Some(problem),
+    }
+    row
+}
+
+fn json(row: &Row) -> serde_json::Value {
+    serde_json::json!({
+        "name": row.name, "state": row.state, "model": row.model, "turns": row.turns, "tokens": row.tokens,
+        "last_us": row.last, "problem": row.problem,
+    })
+}
+
+fn print(rows: &[Row]) {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_micros());
+    let now = u64::try_from(now).unwrap_or(u64::MAX);
+    let width = rows.iter().map(|row| row.name.len()).max().unwrap_or(0).max(4);
+    out::line(&format!(
+        "{:width$}  {:8}  {:24}  {:>5}  {:>8}  {}",
+        "NAME", "STATE", "MODEL", "TURNS", "TOKENS", "LAST"
+    ));
+    for row in rows {
+        let ago = match row.last {
+            0 => "never".to_owned(),
+            last => format!("{} ago", duration(now.saturating_sub(last))),
+        };
+        let last = row.problem.clone().unwrap_or(ago);
+        out::line(&format!(
+            "{:width$}  {:8}  {:24}  {:>5}  {:>8}  {last}",
+            row.name, row.state, row.model, row.turns, row.tokens
+        ));
+    }
+}

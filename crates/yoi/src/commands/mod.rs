@@ -1,0 +1,38 @@
+//! One file a command.
+
+mod changes;
+mod config;
+mod doctor;
+mod features;
+mod input;
+mod log;
+mod ls;
+mod models;
+mod out;
+mod place;
+mod rm;
+mod run;
+mod signals;
+mod verify;
+
+use crate::Points;
+use crate::cli::{Cli, Command};
+use crate::env::Env;
+use crate::exit::{Exit, Failure};
+
+/// Runs what the command line says.
+pub(crate) fn dispatch(cli: Cli, env: &Env, points: &Points) -> Result<Exit, Failure> {
+    match cli.command {
+        Command::Run(args) => run::run(&args, env, points),
+        Command::Ls(args) => ls::run(&args, env),
+        Command::Log(args) => log::run(&args, env),
+        Command::Verify(args) => verify::run(&args, env),
+        Command::Diff(args) => changes::diff(&args, env),
+        Command::Undo(args) => changes::undo(&args, env),
+        Command::Rm(args) => rm::run(&args, env),
+        Command::Features(args) => features::run(&args, env),
+        Command::Doctor(args) => doctor::run(&args, env),
+        Command::Config(args) => config::run(&args.action, env),
+        Command::Models(args) => models::run(&args, env),
+    }
+}

@@ -1,0 +1,108 @@
+//! `yoi models`: what can answer now, and the line to add for what was found.
+
+use crate::cli::JsonArgs;
+use crate::commands::out;
+use crate::compose::model::{OFFLINE, Reach, choose, reach};
+use crate::config::Config;
+use crate::env::Env;
+use crate::exit::{Exit, Failure};
+use authority::{Ambient, Net};
+use provider::catalog::{self, Api};
+use provider::openai_chat::list_models;
+use provider::transport::Timeouts;
+use std::time::Duration;
+
+/// How long a local endpoint has to answer.
+const PROBE: Duration = Duration::from_millis(700);
+
+/// How many names of one endpoint are printed.
+const SHOWN: usize = 20;
+
+/// An endpoint and what it said.
+pub(crate) struct Found {
+    /// `provider`.
+    pub(crate) provider: String,
+    /// Where it is, or why it is not asked.
+    pub(crate) state: String,
+    /// Its models, as `-m` takes them.
+    pub(crate) models: Vec<String>,
+    /// It can be used now.
+    pub(crate) ready: bool,
+}
+
+/// Asks local and configured endpoints; vendors with a key are listed without asking.
+pub(crate) fn run(args: &JsonArgs, env: &Env) -> Result<Exit, Failure> {
+    let config = Config::load(env)?;
+    let found = find(&config, env)?;
+    let choice = choose(&config, env);
+    if args.json {
+        let rows: Vec<_> = found
+            .iter()
+            .map(|f| serde_json::json!({ "provider": f.provider, "state": f.state, "ready": f.ready, "models": f.models }))
+            .collect();
+        out::line(&serde_json::json!({ "default": choice.name, "why": choice.why, "endpoints": rows }).to_string());
+        return Ok(Exit::Done);
+    }
+    out::line(&format!("default: {} ({})", choice.name, choice.why));
+    out::line(&format!("✓ {OFFLINE:12} embedded, always there; a rule-based planner, not a language model"));
+    for endpoint in &found {
+        let mark = if endpoint.ready { "✓" } else { "-" };
+        out::line(&format!("{mark} {:12} {}", endpoint.provider, endpoint.state));
+        for model in endpoint.models.iter().take(SHOWN) {
+            out::line(&format!("    {model}"));
+        }
+        if endpoint.models.len() > SHOWN {
+            out::line(&format!("    … {} more (--json)", endpoint.models.len() - SHOWN));
+        }
+    }
+    if let Some(model) = found.iter().filter(|f| f.ready).find_map(|f| f.models.first()) {
+        out::line(&format!(
+            "to use one always, put this in the configuration (`yoi config path`): model = \"{model}\""
+        ));
+    }
+    Ok(Exit::Done)
+}
+
+/// Every endpoint of the configuration and the catalogue.
+pub(crate) fn find(config: &Config, env: &Env) -> Result<Vec<Found>, Failure> {
+    let ambient = Ambient::claim();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|e| Failure::new(Exit::Unavailable, format!("no runtime: {e}")))?;
+    let configured = config.providers.keys().map(String::as_str);
+    let known = catalog::PROVIDERS.iter().filter(|p| !config.providers.contains_key(p.name));
+    let names: Vec<&str> = configured.chain(known.map(|p| p.name)).collect();
+    Ok(names.into_iter().map(|name| one(&ambient, &runtime, name, config, env)).collect())
+}
+
+fn one(ambient: &Ambient, runtime: &tokio::runtime::Runtime, name: &str, config: &Config, env: &Env) -> Found {
+    let found =
+        |state: String, models: Vec<String>, ready: bool| Found { provider: name.to_owned(), state, models, ready };
+    let known = catalog::find(name).filter(|_| !config.providers.contains_key(name));
+    if let Some(Api::Absent(instead)) = known.map(|known| known.api) {
+        return found(instead.to_owned(), Vec::new(), false);
+    }
+    let reached = match reach(ambient, name, config, env) {
+        Ok(reached) => reached,
+        Err(failure) => return found(failure.help.unwrap_or(failure.message), Vec::new(), false),
+    };
+    if let Some(known) = known.filter(|known| !known.is_local()) {
+        let models = known.default_model.map(|model| format!("{name}/{model}")).into_iter().collect();
+        let key = reached.key_source.as_deref().unwrap_or("a key");
+        return found(format!("{} (key from {key}; not asked)", reached.url), models, true);
+    }
+    match probe(ambient, runtime, &reached) {
+        Ok(models) => {
+            let models = models.into_iter().map(|model| format!("{name}/{model}")).collect();
+            found(reached.url.to_string(), models, true)
+        }
+        Err(error) => found(error, Vec::new(), false),
+    }
+}
+
+fn probe(ambient: &Ambient, runtime: &tokio::runtime::Runtime, reach: &Reach) -> Result<Vec<String>, String> {
+    let net = Net::to(ambient, [reach.url.host_port()]);
+    let timeouts = Timeouts { connect: PROBE, first_byte: PROBE, between_bytes: PROBE };
+    runtime.block_on(list_models(&reach.url, &net, reach.key.as_ref(), timeouts)).map_err(|e| e.message)
+}

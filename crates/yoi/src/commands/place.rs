@@ -1,0 +1,108 @@
+//! Where a run's session is kept.
+
+use crate::Points;
+use crate::cli::RunArgs;
+use crate::exit::{Exit, Failure};
+use crate::pods::{Pods, check_name, disk, make_private};
+use session_store::{Clock, OpenError, Opened, Options, Session};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use uuid::Uuid;
+
+/// A run's session directory and what becomes of it.
+pub(crate) struct Place {
+    dir: PathBuf,
+    fresh: bool,
+    id: Uuid,
+    keep: Option<Kept>,
+}
+
+/// A session that stays.
+struct Kept {
+    name: String,
+    pods: Pods,
+    project: PathBuf,
+}
+
+impl Place {
+    /// The pod that the flags name; a new run without one.
+    pub(crate) fn choose(args: &RunArgs, pods: &Pods, project: &Path) -> Result<Self, Failure> {
+        let id = Uuid::now_v7();
+        if args.ephemeral {
+            let dir = std::env::temp_dir().join(format!("yoi-ephemeral-{id}"));
+            make_private(&dir)?;
+            return Ok(Self { dir: dir.join("session"), fresh: true, id, keep: None });
+        }
+        let name = match &args.pod {
+            Some(name) => {
+                check_name(name)?;
+                name.clone()
+            }
+            None if args.resume => pods.last_run(project).ok_or_else(|| {
+                Failure::new(Exit::Usage, format!("no run in {} to continue", project.display()))
+                    .help("leave out -c for a new run; `yoi ls` lists the runs there are")
+            })?,
+            None => pods.new_run(id.as_u128()),
+        };
+        pods.prepare()?;
+        let dir = pods.dir(&name);
+        let fresh = !dir.exists();
+        let keep = Some(Kept { name, pods: pods.clone(), project: project.to_path_buf() });
+        Ok(Self { dir, fresh, id, keep })
+    }
+
+    /// Locks the session, making it if it is new.
+    pub(crate) fn open(&self, clock: &Clock, points: &Points) -> Result<Opened, Failure> {
+        let mut options = Options::new(self.id.to_string(), clock.clone());
+        let reached = points.0.clone();
+        options.probe = Arc::new(move |point| reached(point));
+        let opened = if self.fresh { Session::create(&self.dir, options) } else { Session::open(&self.dir, options) };
+        let opened = opened.map_err(|error| open_failure(&error, clock()))?;
+        if let Some(Kept { name, pods, project }) = &self.keep {
+            pods.note_run(project, name)?;
+        }
+        Ok(opened)
+    }
+
+    /// The session's directory.
+    pub(crate) fn dir(&self) -> PathBuf {
+        self.dir.clone()
+    }
+
+    /// What it is called, if it is kept.
+    pub(crate) fn name(&self) -> Option<&str> {
+        self.keep.as_ref().map(|kept| kept.name.as_str())
+    }
+
+    /// Removes what is not to be kept.
+    pub(crate) fn close(&self) -> Result<(), Failure> {
+        match (&self.keep, self.dir.parent()) {
+            (None, Some(parent)) => fs::remove_dir_all(parent).map_err(|e| disk(parent, &e)),
+            (Some(_), _) | (None, None) => Ok(()),
+        }
+    }
+}
+
+/// A session that does not open, as an exit code and a next step. `now` is in microseconds.
+pub(crate) fn open_failure(error: &OpenError, now: u64) -> Failure {
+    match error {
+        OpenError::Busy { owner, .. } => {
+            let who = owner.as_ref().map_or_else(String::new, |owner| {
+                let age = pod::session::restore::duration(now.saturating_sub(owner.since));
+                format!(" by process {} for {age}", owner.pid)
+            });
+            Failure::new(Exit::Busy, format!("this pod is in use{who}")).help("wait for it, or use another --pod NAME")
+        }
+        OpenError::Damaged { .. } => Failure::new(Exit::Data, error.to_string())
+            .help("`yoi verify NAME` names the first bad record; `yoi log NAME` reads what is before it"),
+        OpenError::Format { .. } => {
+            Failure::new(Exit::Data, error.to_string()).help("use a newer yoi to read this session")
+        }
+        OpenError::NoSuch(_) | OpenError::Id(_) | OpenError::Exists(_) => Failure::new(Exit::Usage, error.to_string()),
+        OpenError::ReadOnly(_) | OpenError::Disk(_) | OpenError::Place { .. } => {
+            Failure::new(Exit::Journal, error.to_string())
+                .help("set XDG_STATE_HOME to a local directory that can be written, or use --ephemeral")
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! What the built-in features may have: the one table. What stands in no row is refused.
+
+use pod::feature::{CapabilityPolicy, FeatureId, HostCapability};
+
+/// Each built-in feature and what it holds.
+const GRANTS: &[(&str, &[HostCapability])] = &[
+    ("files", &[ANY_TOOL, HostCapability::WRITE_WORKSPACE]),
+    ("search", &[ANY_TOOL, HostCapability::READ_WORKSPACE]),
+    ("shell", &[ANY_TOOL, HostCapability::READ_WORKSPACE, HostCapability::ANY_PROGRAM]),
+];
+
+const ANY_TOOL: HostCapability = HostCapability::tool("*");
+
+/// The table as a policy.
+pub(crate) fn defaults() -> CapabilityPolicy {
+    let rows = GRANTS.iter().flat_map(|(name, held)| held.iter().map(move |capability| (name, capability)));
+    rows.fold(CapabilityPolicy::nothing(), |policy, (name, capability)| {
+        policy.grant(FeatureId::builtin(name), capability.clone(), "default")
+    })
+}

@@ -1,0 +1,178 @@
+//! Which model answers, why, and how it is reached.
+
+use crate::config::Config;
+use crate::config::file::{Api, Key};
+use crate::env::Env;
+use crate::exit::{Exit, Failure};
+use authority::{Ambient, Net, Secret};
+use llm_worker::Model;
+use llm_worker::projection::{Dialect, Neutral, Surface};
+use provider::catalog::{self, KeyRule};
+use provider::offline::Offline;
+use provider::openai_chat::{Chat, Config as Endpoint, Flavour, OpenAiChat};
+use provider::retry::{Pacing, RetryPolicy};
+use provider::scripted::Scripted;
+use provider::transport::{BaseUrl, Timeouts};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+/// The largest script that is read, in bytes.
+const MAX_SCRIPT: u64 = 64 * 1024 * 1024;
+
+/// The name of the embedded model.
+pub(crate) const OFFLINE: &str = "offline";
+
+/// A model by name, and why it was chosen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Choice {
+    /// As `-m` takes it.
+    pub(crate) name: String,
+    /// For people.
+    pub(crate) why: String,
+}
+
+/// Flag and configuration, then the first key whose provider this build speaks to, then the embedded model.
+pub(crate) fn choose(config: &Config, env: &Env) -> Choice {
+    if let Some(model) = &config.model {
+        return Choice { name: model.value.clone(), why: format!("from {}", model.source) };
+    }
+    for provider in &catalog::PROVIDERS {
+        let variable = provider.key_variables().iter().find(|name| env.var(name).is_some());
+        if let (Some(variable), Some(model), catalog::Api::OpenAiChat(_)) =
+            (variable, provider.default_model, provider.api)
+        {
+            return Choice { name: format!("{}/{model}", provider.name), why: format!("{variable} is set") };
+        }
+    }
+    Choice {
+        name: OFFLINE.to_owned(),
+        why: "no model is configured; it is a rule-based planner, not a language model".to_owned(),
+    }
+}
+
+/// Everything known of an endpoint before a connection.
+#[derive(Clone)]
+pub(crate) struct Reach {
+    /// Where it is.
+    pub(crate) url: BaseUrl,
+    /// Its dialect.
+    pub(crate) flavour: Flavour,
+    /// The key, if it has one here.
+    pub(crate) key: Option<Secret>,
+    /// Where a key is looked for.
+    pub(crate) key_source: Option<String>,
+}
+
+/// Builds the model of this name. Nothing is connected yet.
+pub(crate) fn build(ambient: &Ambient, name: &str, config: &Config, env: &Env) -> Result<Arc<dyn Model>, Failure> {
+    if name == OFFLINE {
+        return Ok(Arc::new(Offline));
+    }
+    if let Some(file) = name.strip_prefix("scripted:") {
+        return script(name, &env.cwd.join(file));
+    }
+    let Some((provider, _model)) = catalog::split(name) else {
+        return Err(Failure::new(Exit::Config, format!("`{name}` is not a model"))
+            .help("name one as provider/model, or use offline or scripted:FILE; `yoi models` lists what is there"));
+    };
+    let Reach { url, flavour, key, key_source } = reach(ambient, provider, config, env)?;
+    let net = Net::to(ambient, [url.host_port()]);
+    let name = name.to_owned();
+    let (timeouts, retry, pacing) = (Timeouts::USUAL, RetryPolicy::USUAL, Pacing::system());
+    let endpoint = Endpoint { name, base_url: url, flavour, net, key, key_source, timeouts, retry, pacing };
+    Ok(Arc::new(OpenAiChat::new(endpoint)))
+}
+
+/// Where the provider of this name is, from configuration or the catalogue.
+pub(crate) fn reach(ambient: &Ambient, provider: &str, config: &Config, env: &Env) -> Result<Reach, Failure> {
+    if let Some(configured) = config.providers.get(provider) {
+        let (source, configured) = (&configured.source, &configured.value);
+        let url = BaseUrl::parse(&configured.base_url)
+            .map_err(|e| Failure::new(Exit::Config, format!("{source}: providers.{provider}.base_url: {e}")))?;
+        let Api::OpenaiChat = configured.api;
+        let key = configured.key.as_ref().map(|key| secret(ambient, provider, key, env)).transpose()?;
+        let key_source = configured.key.as_ref().map(describe);
+        return Ok(Reach { url, flavour: Flavour::Compatible, key, key_source });
+    }
+    let Some(known) = catalog::find(provider) else {
+        let names: Vec<&str> = catalog::PROVIDERS.iter().map(|p| p.name).collect();
+        return Err(Failure::new(Exit::Config, format!("there is no provider called `{provider}`")).help(format!(
+            "known: {}; others go under [providers.{provider}] in the configuration",
+            names.join(", ")
+        )));
+    };
+    let flavour = match known.api {
+        catalog::Api::OpenAiChat(flavour) => flavour,
+        catalog::Api::Absent(instead) => return Err(Failure::new(Exit::Config, instead)),
+    };
+    let url = BaseUrl::parse(known.base_url).map_err(|e| Failure::new(Exit::Internal, e.to_string()))?;
+    let variable = known.key_variables().iter().find(|name| env.var(name).is_some());
+    let key = match (known.key, variable) {
+        (KeyRule::None, _) => None,
+        (KeyRule::Required(_), Some(variable)) => {
+            Some(Secret::new(ambient, variable, env.text(variable).unwrap_or_default().trim().to_owned()))
+        }
+        (KeyRule::Required(names), None) => {
+            return Err(Failure::new(Exit::Config, format!("{} needs a key", known.about))
+                .help(format!("set {}, or name another model with -m", names.join(" or "))));
+        }
+    };
+    Ok(Reach { url, flavour, key, key_source: known.key_variables().first().map(|name| (*name).to_owned()) })
+}
+
+/// The encoder that recorded requests of this surface were made with, as far as this build has it.
+pub(crate) fn dialect(id: &str, _surface: &Surface) -> Option<Arc<dyn Dialect>> {
+    if id == Neutral.id() { Some(Arc::new(Neutral)) } else { Chat::by_id(id) }
+}
+
+fn script(name: &str, file: &Path) -> Result<Arc<dyn Model>, Failure> {
+    let fail = |what: String| Failure::new(Exit::Data, format!("{}: {what}", file.display()));
+    let size = fs::metadata(file).map_err(|e| fail(e.to_string()))?.len();
+    if size > MAX_SCRIPT {
+        return Err(fail("larger than 64 MiB".to_owned()));
+    }
+    let text = fs::read_to_string(file).map_err(|e| fail(e.to_string()))?;
+    Ok(Arc::new(Scripted::parse(name, &text).map_err(|e| fail(e.to_string()))?))
+}
+
+/// Where a key is, for people.
+pub(crate) fn describe(key: &Key) -> String {
+    match key {
+        Key::Env(name) => name.clone(),
+        Key::File(path) => path.display().to_string(),
+        Key::Command(words) => format!("`{}`", words.join(" ")),
+    }
+}
+
+fn secret(ambient: &Ambient, provider: &str, key: &Key, env: &Env) -> Result<Secret, Failure> {
+    let place = describe(key);
+    let fail = |what: &str| Failure::new(Exit::Config, format!("the key of {provider}: {place}: {what}"));
+    let text = match key {
+        Key::Env(name) => env.text(name).ok_or_else(|| fail("is not set").help(format!("set {name}")))?.to_owned(),
+        Key::File(path) => {
+            let path = match path.strip_prefix("~") {
+                Ok(rest) => env.home()?.join(rest),
+                Err(_) => path.clone(),
+            };
+            fs::read_to_string::<PathBuf>(path).map_err(|e| fail(&e.to_string()))?
+        }
+        Key::Command(words) => printed(words).map_err(|what| fail(&what))?,
+    };
+    match text.lines().next().map(str::trim) {
+        Some(line) if !line.is_empty() => Ok(Secret::new(ambient, &place, line.to_owned())),
+        Some(_) | None => Err(fail("is empty")),
+    }
+}
+
+/// What a key command prints. It is the person's own, from their own file, and may ask them on the terminal.
+fn printed(words: &[String]) -> Result<String, String> {
+    let (program, args) = words.split_first().ok_or("names no program")?;
+    let done = Command::new(program).args(args).stdin(Stdio::inherit()).stderr(Stdio::inherit()).output();
+    let done = done.map_err(|e| e.to_string())?;
+    if !done.status.success() {
+        return Err(format!("ended with {}", done.status));
+    }
+    String::from_utf8(done.stdout).map_err(|_| "printed something that is not text".to_owned())
+}

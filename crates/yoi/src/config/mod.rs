@@ -1,0 +1,196 @@
+//! The configuration in force: built-in values, files, environment and flags, each value with where it comes from.
+
+pub(crate) mod file;
+
+use crate::cli::{RunArgs, Sandbox};
+use crate::env::Env;
+use crate::exit::{Exit, Failure};
+use file::{Feature, File, Mode, Provider};
+use pod::permission::{Layer, Rule};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The machine's file.
+const SYSTEM_FILE: &str = "/etc/yoi/config.toml";
+
+/// The largest configuration file that is read, in bytes.
+const MAX_FILE: u64 = 1024 * 1024;
+
+/// Where a value comes from: `built-in`, a file, a variable or a flag.
+pub(crate) type Source = String;
+
+/// A value and its source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Sourced<T> {
+    /// In force.
+    pub(crate) value: T,
+    /// Because of this.
+    pub(crate) source: Source,
+}
+
+impl<T> Sourced<T> {
+    fn new(value: T, source: &str) -> Self {
+        Self { value, source: source.to_owned() }
+    }
+
+    fn set(&mut self, value: Option<T>, source: &str) {
+        if let Some(value) = value {
+            *self = Self::new(value, source);
+        }
+    }
+}
+
+/// Everything that can be set.
+#[derive(Clone, Debug)]
+pub(crate) struct Config {
+    /// The model, if one was chosen.
+    pub(crate) model: Option<Sourced<String>>,
+    /// Endpoints by name.
+    pub(crate) providers: BTreeMap<String, Sourced<Provider>>,
+    /// Model requests in one run.
+    pub(crate) max_steps: Sourced<u32>,
+    /// Calls at once.
+    pub(crate) tool_concurrency: Sourced<usize>,
+    /// Rules, a layer for each file that has some, outermost first.
+    pub(crate) rules: Vec<Sourced<Vec<Rule>>>,
+    /// Features by id.
+    pub(crate) features: BTreeMap<String, Sourced<Feature>>,
+    /// How the shell is confined.
+    pub(crate) sandbox: Sourced<Mode>,
+    /// Files that were looked for, and whether they are there.
+    pub(crate) files: Vec<(PathBuf, bool)>,
+}
+
+impl Config {
+    /// Files and environment.
+    pub(crate) fn load(env: &Env) -> Result<Self, Failure> {
+        let mut config = Self {
+            model: None,
+            providers: BTreeMap::new(),
+            max_steps: Sourced::new(500, "built-in"),
+            tool_concurrency: Sourced::new(8, "built-in"),
+            rules: Vec::new(),
+            features: BTreeMap::new(),
+            sandbox: Sourced::new(Mode::WorkspaceWrite, "built-in"),
+            files: Vec::new(),
+        };
+        for path in Self::paths(env)? {
+            let text = read(&path)?;
+            config.files.push((path.clone(), text.is_some()));
+            if let Some(text) = text {
+                config.layer(parse(&path, &text)?, &path.display().to_string());
+            }
+        }
+        config.environment(env)?;
+        config.check()?;
+        Ok(config)
+    }
+
+    /// The files that are read, outermost first.
+    pub(crate) fn paths(env: &Env) -> Result<Vec<PathBuf>, Failure> {
+        Ok(vec![PathBuf::from(SYSTEM_FILE), env.config_dir()?.join("config.toml")])
+    }
+
+    /// The command line's part.
+    pub(crate) fn with_flags(mut self, args: &RunArgs) -> Self {
+        if let Some(model) = &args.model {
+            self.model = Some(Sourced::new(model.clone(), "-m"));
+        }
+        self.max_steps.set(args.max_steps, "--max-steps");
+        let mode = args.sandbox.map(|sandbox| match sandbox {
+            Sandbox::ReadOnly => Mode::ReadOnly,
+            Sandbox::WorkspaceWrite => Mode::WorkspaceWrite,
+            Sandbox::Off => Mode::Off,
+        });
+        self.sandbox.set(mode, "--sandbox");
+        self.sandbox.set(args.read_only.then_some(Mode::ReadOnly), "--read-only");
+        self
+    }
+
+    /// BLAKE3 of everything in force, hex. Keys stand in it by name.
+    pub(crate) fn digest(&self) -> String {
+        session_store::Digest::of(format!("{self:?}").as_bytes()).to_string()
+    }
+
+    /// The permission rules as the policy takes them.
+    pub(crate) fn layers(&self) -> Result<Vec<Layer>, Failure> {
+        let layer = |rules: &Sourced<Vec<Rule>>| {
+            Layer::new(rules.source.clone(), rules.value.clone())
+                .map_err(|error| Failure::new(Exit::Config, error.to_string()).help("correct that rule"))
+        };
+        self.rules.iter().map(layer).collect()
+    }
+
+    fn layer(&mut self, file: File, source: &str) {
+        if let Some(model) = file.model {
+            self.model = Some(Sourced::new(model, source));
+        }
+        let providers = file.providers.into_iter();
+        self.providers.extend(providers.map(|(name, provider)| (name, Sourced::new(provider, source))));
+        self.max_steps.set(file.limits.max_steps, source);
+        self.tool_concurrency.set(file.limits.tool_concurrency, source);
+        if !file.permissions.rules.is_empty() {
+            self.rules.push(Sourced::new(file.permissions.rules, source));
+        }
+        self.features.extend(file.features.into_iter().map(|(id, feature)| (id, Sourced::new(feature, source))));
+        self.sandbox.set(file.sandbox.mode, source);
+    }
+
+    fn environment(&mut self, env: &Env) -> Result<(), Failure> {
+        if let Some(model) = env.text("YOI_MODEL") {
+            self.model = Some(Sourced::new(model.to_owned(), "YOI_MODEL"));
+        }
+        if let Some(steps) = env.text("YOI_MAX_STEPS") {
+            let steps = steps.parse().map_err(|_| bad_variable("YOI_MAX_STEPS", steps, "a number from 1"))?;
+            self.max_steps = Sourced::new(steps, "YOI_MAX_STEPS");
+        }
+        if let Some(mode) = env.text("YOI_SANDBOX") {
+            let known = [Mode::ReadOnly, Mode::WorkspaceWrite, Mode::Off];
+            let mode = known
+                .into_iter()
+                .find(|known| known.text() == mode)
+                .ok_or_else(|| bad_variable("YOI_SANDBOX", mode, "read-only, workspace-write or off"))?;
+            self.sandbox = Sourced::new(mode, "YOI_SANDBOX");
+        }
+        Ok(())
+    }
+
+    fn check(&self) -> Result<(), Failure> {
+        let range = |name: &str, ok: bool, source: &str, range: &str| {
+            if ok { Ok(()) } else { Err(Failure::new(Exit::Config, format!("{source}: `{name}` must be {range}"))) }
+        };
+        range("max_steps", self.max_steps.value >= 1, &self.max_steps.source, "at least 1")?;
+        let threads = 1..=pod::control::callbacks::MAX_THREADS / 2;
+        let calls = &self.tool_concurrency;
+        range("tool_concurrency", threads.contains(&calls.value), &calls.source, "1 to 32")
+    }
+}
+
+fn bad_variable(name: &str, value: &str, expected: &str) -> Failure {
+    Failure::new(Exit::Config, format!("{name}={value}: expected {expected}"))
+}
+
+fn read(path: &Path) -> Result<Option<String>, Failure> {
+    let fail = |error: &io::Error| Failure::new(Exit::Config, format!("{}: {error}", path.display()));
+    match fs::metadata(path) {
+        Ok(meta) if meta.len() > MAX_FILE => {
+            Err(Failure::new(Exit::Config, format!("{}: larger than 1 MiB", path.display())))
+        }
+        Ok(_) => fs::read_to_string(path).map(Some).map_err(|e| fail(&e)),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
+        Err(error) => Err(fail(&error)),
+    }
+}
+
+fn parse(path: &Path, text: &str) -> Result<File, Failure> {
+    file::parse(text).map_err(|problem| {
+        let message = format!("{}:{}: {}", path.display(), problem.line, problem.what);
+        let failure = Failure::new(Exit::Config, message);
+        match problem.help {
+            Some(help) => failure.help(help),
+            None => failure.help("`yoi config init` writes an example"),
+        }
+    })
+}

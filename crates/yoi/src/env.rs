@@ -1,0 +1,95 @@
+//! What the process was started with: directories, variables, terminals. Read once, here.
+
+use crate::cli::Global;
+use crate::exit::{Exit, Failure};
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+
+/// The process's surroundings.
+#[derive(Clone, Debug)]
+pub(crate) struct Env {
+    vars: BTreeMap<OsString, OsString>,
+    /// The working directory, or what `-C` says.
+    pub(crate) cwd: PathBuf,
+    /// Standard output is a terminal.
+    pub(crate) stdout_terminal: bool,
+    /// Standard error is a terminal.
+    pub(crate) stderr_terminal: bool,
+    /// Standard input is a terminal.
+    pub(crate) stdin_terminal: bool,
+}
+
+impl Env {
+    /// Reads the process.
+    pub(crate) fn of_process(global: &Global) -> Result<Self, Failure> {
+        let started = std::env::current_dir()
+            .map_err(|e| Failure::new(Exit::Unavailable, format!("the working directory cannot be read: {e}")))?;
+        let cwd = global.directory.as_ref().map_or_else(|| started.clone(), |dir| started.join(dir));
+        let cwd = cwd.canonicalize().map_err(|e| {
+            Failure::new(Exit::Usage, format!("{}: {e}", cwd.display())).help("name a directory that exists with -C")
+        })?;
+        if !cwd.is_dir() {
+            return Err(Failure::new(Exit::Usage, format!("{} is not a directory", cwd.display())));
+        }
+        Ok(Self {
+            vars: std::env::vars_os().collect(),
+            cwd,
+            stdout_terminal: std::io::stdout().is_terminal(),
+            stderr_terminal: std::io::stderr().is_terminal(),
+            stdin_terminal: std::io::stdin().is_terminal(),
+        })
+    }
+
+    /// A variable that is set and not empty.
+    pub(crate) fn var(&self, name: &str) -> Option<&OsStr> {
+        self.vars.get(OsStr::new(name)).map(OsString::as_os_str).filter(|value| !value.is_empty())
+    }
+
+    /// The same, if it is UTF-8.
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
+        self.var(name).and_then(OsStr::to_str)
+    }
+
+    /// Every variable.
+    pub(crate) fn vars(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
+        self.vars.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()))
+    }
+
+    /// The home directory.
+    pub(crate) fn home(&self) -> Result<PathBuf, Failure> {
+        self.var("HOME").map(PathBuf::from).filter(|home| home.is_absolute()).ok_or_else(|| {
+            Failure::new(Exit::Config, "HOME is not set to an absolute path")
+                .help("set HOME, or set XDG_STATE_HOME and XDG_CONFIG_HOME")
+        })
+    }
+
+    /// `$XDG_STATE_HOME/yoi`.
+    pub(crate) fn state_dir(&self) -> Result<PathBuf, Failure> {
+        self.xdg("XDG_STATE_HOME", ".local/state")
+    }
+
+    /// `$XDG_CONFIG_HOME/yoi`.
+    pub(crate) fn config_dir(&self) -> Result<PathBuf, Failure> {
+        self.xdg("XDG_CONFIG_HOME", ".config")
+    }
+
+    /// As the base directory specification says: a relative value is ignored.
+    fn xdg(&self, variable: &str, default: &str) -> Result<PathBuf, Failure> {
+        let set = self.var(variable).map(Path::new).filter(|path| path.is_absolute());
+        let base = match set {
+            Some(path) => path.to_path_buf(),
+            None => self.home()?.join(default),
+        };
+        Ok(base.join("yoi"))
+    }
+
+    /// Whether standard error may be coloured.
+    pub(crate) fn colour(&self) -> bool {
+        if self.text("CLICOLOR_FORCE").is_some_and(|force| force != "0") {
+            return true;
+        }
+        self.var("NO_COLOR").is_none() && self.stderr_terminal && self.text("TERM") != Some("dumb")
+    }
+}

@@ -1,0 +1,106 @@
+//! Exit codes, and the one shape of an error a person reads.
+
+use crate::show::escape::plain;
+use std::io::Write;
+use std::process::ExitCode;
+
+/// How the program ends; the numbers stand in `--help`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// Done.
+    Done,
+    /// The run failed.
+    Failed,
+    /// The command line is wrong.
+    Usage,
+    /// A gate ended the turn, or its last tool outcome was a refusal.
+    Refused,
+    /// A budget or step limit was reached.
+    Limit,
+    /// The model was not reachable after retries.
+    Model,
+    /// Stored or given data is damaged or unusable.
+    Data,
+    /// Something needed is not there.
+    Unavailable,
+    /// A fault in this program.
+    Internal,
+    /// The journal could not be written.
+    Journal,
+    /// Somebody else holds it.
+    Busy,
+    /// The configuration is wrong.
+    Config,
+    /// Ended by this signal.
+    Signal(u8),
+}
+
+impl Exit {
+    /// The process's exit status.
+    #[must_use]
+    pub fn number(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::Refused => 3,
+            Self::Limit => 4,
+            Self::Model => 5,
+            Self::Data => 65,
+            Self::Unavailable => 69,
+            Self::Internal => 70,
+            Self::Journal => 74,
+            Self::Busy => 75,
+            Self::Config => 78,
+            Self::Signal(number) => 128 + number,
+        }
+    }
+
+    /// The same, for `main`.
+    #[must_use]
+    pub fn code(self) -> ExitCode {
+        ExitCode::from(self.number())
+    }
+}
+
+/// What failed and where, and the next step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Failure {
+    /// How the program ends.
+    pub(crate) exit: Exit,
+    /// One line.
+    pub(crate) message: String,
+    /// One line, without the word `help`.
+    pub(crate) help: Option<String>,
+}
+
+impl Failure {
+    /// A failure without a next step to name.
+    pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
+        Self { exit, message: message.into(), help: None }
+    }
+
+    /// With the next step.
+    #[must_use]
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// Prints it and gives the exit code. A standard error that is gone cannot be told so.
+    #[must_use]
+    pub(crate) fn report(&self) -> ExitCode {
+        let mut text = format!("error: {}\n", plain(&self.message));
+        if let Some(help) = &self.help {
+            text.push_str(&format!("help: {}\n", plain(help)));
+        }
+        drop(std::io::stderr().write_all(text.as_bytes()));
+        self.exit.code()
+    }
+}
+
+/// `--help` and `--version` are results; everything else clap says is a usage error.
+pub(crate) fn of_clap(error: &clap::Error) -> ExitCode {
+    drop(error.print());
+    if error.use_stderr() { Exit::Usage.code() } else { Exit::Done.code() }
+}

@@ -1,0 +1,53 @@
+//! The binary's body: command line, environment, configuration, and the composition root.
+//!
+//! This crate alone holds ambient authority: it opens directories, reads the environment and starts the runtime,
+//! and hands handles down. It knows no turn order, no record format and no vendor's bytes; those live below.
+
+mod cli;
+mod commands;
+mod compose;
+mod config;
+mod env;
+mod exit;
+mod pods;
+mod show;
+
+pub use exit::Exit;
+
+use clap::Parser;
+use std::ffi::OsString;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+/// Called at named points of a run, so that a test can stop the process exactly there.
+#[derive(Clone)]
+pub struct Points(Arc<dyn Fn(&str) + Send + Sync>);
+
+impl Points {
+    /// What the program runs with.
+    #[must_use]
+    pub fn none() -> Self {
+        Self(Arc::new(|_| {}))
+    }
+
+    /// Calls `reached` with the name of each point.
+    pub fn new(reached: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(reached))
+    }
+}
+
+/// Runs one command line to its exit code. Errors are printed here and nowhere else.
+pub fn main(args: impl IntoIterator<Item = OsString>, points: &Points) -> ExitCode {
+    let cli = match cli::Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(error) => return exit::of_clap(&error),
+    };
+    let env = match env::Env::of_process(&cli.global) {
+        Ok(env) => env,
+        Err(failure) => return failure.report(),
+    };
+    match commands::dispatch(cli, &env, points) {
+        Ok(exit) => exit.code(),
+        Err(failure) => failure.report(),
+    }
+}

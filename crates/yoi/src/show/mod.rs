@@ -1,0 +1,4 @@
+//! What people see of a run.
+
+pub(crate) mod escape;
+pub(crate) mod progress;

@@ -1,0 +1,156 @@
+//! A run as it happens: the answer on standard output, everything else on standard error; or, for scripts, the
+//! records as JSON Lines.
+
+use super::escape::{line, plain};
+use llm_worker::effect::Delta;
+use llm_worker::{Item, ResultStatus};
+use pod::control::Event;
+use pod::session::record::{Decision, Record};
+use std::io::{self, StderrLock, StdoutLock, Write};
+use std::sync::Arc;
+use tokio::sync::mpsc;
+
+/// How a run is shown.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Look {
+    /// Records as JSON Lines on standard output, and nothing else there.
+    pub(crate) json: bool,
+    /// No progress.
+    pub(crate) quiet: bool,
+    /// The answer appears as it is written.
+    pub(crate) stream: bool,
+    /// Progress may be coloured.
+    pub(crate) colour: bool,
+}
+
+/// Shows events until the pod lets go of its end. Runs on a thread of its own. Output that cannot be written
+/// (a closed pipe) is given up silently; the run goes on.
+pub(crate) fn show(mut events: mpsc::Receiver<Event>, look: Look) {
+    let mut screen = Screen { look, out: Some(io::stdout()), answer: Answer::default() };
+    while let Some(event) = events.blocking_recv() {
+        screen.event(&event);
+    }
+}
+
+struct Screen {
+    look: Look,
+    out: Option<io::Stdout>,
+    answer: Answer,
+}
+
+/// How much of the current answer is on the screen already.
+#[derive(Default)]
+struct Answer {
+    shown: String,
+    open: bool,
+}
+
+impl Screen {
+    fn event(&mut self, event: &Event) {
+        match event {
+            Event::Delta(delta) => self.delta(delta),
+            Event::Record { seq, record } => self.record(*seq, record),
+            Event::Suspended { reason } => self.tell(&format!("! {reason}; trying again")),
+            Event::Alert(text) => self.tell(&format!("! {text}")),
+        }
+    }
+
+    fn delta(&mut self, delta: &Delta) {
+        match delta {
+            Delta::Text(text) if self.look.stream => {
+                self.answer.shown.push_str(text);
+                self.answer.open = true;
+                self.print(&plain(text));
+            }
+            Delta::Retrying { attempt, delay, why } => {
+                self.close_answer();
+                let wait = humantime::format_duration(*delay);
+                self.tell(&format!("! {why}; attempt {} in {wait}", attempt + 1));
+            }
+            Delta::Text(_) | Delta::Reasoning(_) | Delta::CallStarted { .. } => {}
+        }
+    }
+
+    fn record(&mut self, seq: u64, record: &Arc<Record>) {
+        if self.look.json {
+            let mut text = record.to_json(seq).to_string();
+            text.push('\n');
+            return self.print(&text);
+        }
+        match &**record {
+            Record::ItemAdded(added) => self.item(&added.item),
+            Record::ToolFinished(done) => {
+                let mark = match done.outcome.status {
+                    ResultStatus::Ok => "  ",
+                    ResultStatus::Error => "  ✗ ",
+                    ResultStatus::Refused => "  ⊘ ",
+                    ResultStatus::Cancelled | ResultStatus::Interrupted => "  … ",
+                };
+                self.tell(&format!("{mark}{}", line(&done.outcome.summary, 100)));
+            }
+            Record::VerdictGiven(verdict) if verdict.decision == Decision::Abort => {
+                self.tell(&format!("! {}", verdict.reason));
+            }
+            _ => {}
+        }
+    }
+
+    fn item(&mut self, item: &Item) {
+        match item {
+            Item::Assistant { text } => {
+                let rest = text.strip_prefix(self.answer.shown.as_str()).unwrap_or_default().to_owned();
+                if self.look.stream {
+                    self.print(&plain(&rest));
+                    self.answer.open = true;
+                }
+                self.close_answer();
+            }
+            Item::ToolCall { name, arguments, .. } => {
+                self.close_answer();
+                self.tell(&format!("• {name} {}", line(&brief(arguments), 90)));
+            }
+            Item::User { .. } | Item::System { .. } | Item::Reasoning { .. } | Item::ToolResult { .. } => {}
+        }
+    }
+
+    fn close_answer(&mut self) {
+        if std::mem::take(&mut self.answer.open) && !self.answer.shown.ends_with('\n') {
+            self.print("\n");
+        }
+        self.answer.shown.clear();
+    }
+
+    fn print(&mut self, text: &str) {
+        let Some(out) = &self.out else { return };
+        let mut lock: StdoutLock<'_> = out.lock();
+        if lock.write_all(text.as_bytes()).and_then(|()| lock.flush()).is_err() {
+            drop(lock);
+            self.out = None;
+        }
+    }
+
+    fn tell(&mut self, text: &str) {
+        if self.look.quiet || self.look.json {
+            return;
+        }
+        let text = plain(text);
+        let text = if self.look.colour { format!("\u{1b}[2m{text}\u{1b}[0m\n") } else { format!("{text}\n") };
+        let mut lock: StderrLock<'_> = io::stderr().lock();
+        // Progress nobody can see is not worth ending a run for.
+        drop(lock.write_all(text.as_bytes()));
+    }
+}
+
+/// A call's arguments as a person reads them: the values, without the braces, where they are a flat object.
+pub(crate) fn brief(arguments: &str) -> String {
+    let Ok(serde_json::Value::Object(fields)) = serde_json::from_str(arguments) else { return arguments.to_owned() };
+    let shown = fields.iter().map(|(name, value)| match value {
+        serde_json::Value::String(text) => text.clone(),
+        serde_json::Value::Bool(_)
+        | serde_json::Value::Number(_)
+        | serde_json::Value::Null
+        | serde_json::Value::Array(_)
+        | serde_json::Value::Object(_) => format!("{name}={value}"),
+    });
+    shown.collect::<Vec<_>>().join(" ")
+}
