@@ -1,4 +1,5 @@
 //! The built-ins through the door: what is on the surface, what it costs, what each grant gives.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a rig that fails is a failed test")]
 #![allow(clippy::disallowed_methods, reason = "tests stand at the composition root")]
 
 use authority::{Access, Ambient, Confinement, EnvPolicy, SandboxMode, Spawner, Workspace};
@@ -136,7 +137,7 @@ fn each_grant_that_is_missing_takes_what_it_must() {
     let cases: Vec<Case> = vec![
         (CapabilityPolicy::nothing(), &[], [Skipped, Skipped, Skipped]),
         (
-            defaults().refuse(files.clone(), HostCapability::WRITE_WORKSPACE, "user.toml"),
+            defaults().refuse(files, HostCapability::WRITE_WORKSPACE, "user.toml"),
             &["Bash", "Glob", "Grep", "List", "Read", "ReadOutput"],
             [Degraded, Installed, Installed],
         ),
@@ -157,9 +158,6 @@ fn each_grant_that_is_missing_takes_what_it_must() {
         let found: Vec<_> = registry.report().features.iter().map(|f| f.outcome).collect();
         assert_eq!(found, outcomes, "case {n}: {:#?}", registry.report());
     }
-    // Handles stay narrow even where a tool forgot: no Write tool, and the workspace of Read cannot write.
-    let registry = install(defaults().refuse(files, HostCapability::WRITE_WORKSPACE, "user.toml"), dir.path());
-    assert!(registry.tools().get("Write").is_none());
 }
 
 #[test]

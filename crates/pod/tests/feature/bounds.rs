@@ -116,6 +116,9 @@ fn ids_are_parsed_not_taken() {
         assert!(bad.parse::<FeatureId>().is_err(), "{bad}");
         assert!(serde_json::from_str::<FeatureId>(&format!("\"{bad}\"")).is_err(), "{bad}");
     }
+    for bad in ["", "A", "a/b", Box::leak("a".repeat(65).into_boxed_str())] {
+        assert!(std::panic::catch_unwind(|| FeatureId::builtin(bad)).is_err(), "{bad}");
+    }
     assert_eq!("user:\n".parse::<FeatureId>().unwrap_err().to_string().lines().count(), 1);
 }
 

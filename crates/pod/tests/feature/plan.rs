@@ -200,7 +200,8 @@ fn grants_cover_and_refusals_hit() {
     };
     let (grant, refuse) = (true, false);
     // rules, request, granted?
-    let cases: Vec<(Vec<(bool, HostCapability)>, HostCapability, bool)> = vec![
+    type Case = (Vec<(bool, HostCapability)>, HostCapability, bool);
+    let cases: Vec<Case> = vec![
         (vec![], fs("w", true, false, false), false),
         (vec![(grant, fs("w", true, true, false))], fs("w", true, false, false), true),
         (vec![(grant, fs("w", true, false, false))], fs("w", true, true, false), false),
@@ -296,7 +297,7 @@ fn a_descriptor_that_hangs_costs_only_itself() {
     let (release, wait) = std::sync::mpsc::channel::<()>();
     let wait = std::sync::Mutex::new(wait);
     let report = install_beside(Duration::from_millis(500), move || {
-        drop(wait.lock().unwrap().recv());
+        assert!(wait.lock().unwrap().recv().is_err(), "nothing is ever sent");
         declaring("user:late", &[]).build()
     });
     drop(release);

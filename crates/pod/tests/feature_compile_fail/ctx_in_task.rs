@@ -1,7 +1,7 @@
 //! Nor can it move to a thread that outlives `install`.
 use pod::feature::FeatureInstallContext;
 
-fn install(ctx: &mut FeatureInstallContext<'_>) {
+fn install<'a>(ctx: &'a mut FeatureInstallContext<'a>) {
     std::thread::spawn(move || drop(ctx.tools()));
 }
 

@@ -1,10 +1,8 @@
-//! An install context cannot outlive `install`.
-use pod::feature::FeatureInstallContext;
+//! Nothing of an install context outlives `install`.
+use pod::feature::{FeatureId, FeatureInstallContext};
 
-struct Keeper<'a>(Option<&'a mut FeatureInstallContext<'a>>);
-
-fn install(keeper: &mut Keeper<'_>, ctx: &mut FeatureInstallContext<'_>) {
-    keeper.0 = Some(ctx);
+fn install<'a>(ctx: &'a mut FeatureInstallContext<'a>) -> &'static FeatureId {
+    ctx.feature_id()
 }
 
 fn main() {}
