@@ -1,10 +1,10 @@
 //! Running: output, deadlines, cancellation, revocation, and what is left behind.
 
 use super::shared::{self, LONG, Place, probe};
-use authority::{ErrorKind, GRACE, How, SandboxMode, Spawner};
+use authority::{DRAIN, ErrorKind, GRACE, How, SandboxMode, Spawner};
 use std::io;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 fn free() -> (Place, Spawner) {
@@ -123,12 +123,11 @@ async fn cancelled_and_revoked() {
 #[tokio::test]
 async fn a_grandchild_that_holds_the_pipe() {
     let (place, spawner) = free();
-    let begun = Instant::now();
     let script = "(sleep 0.02; echo late; exec sleep 300) & echo early";
     let (ended, output) = shared::run(&spawner, place.job("sh", &["-c", script])).await.unwrap();
     assert_eq!((ended.how, ended.leftovers), (How::Exit(0), 1));
     assert_eq!(output, "early\nlate\n");
-    assert!(begun.elapsed() < Duration::from_secs(5));
+    assert!(ended.took < DRAIN, "quiet ends it: {:?}", ended.took);
     // One that never stops talking.
     let (ended, _) = shared::run(&spawner, place.job("sh", &["-c", "yes & true"])).await.unwrap();
     assert_eq!((ended.how, ended.leftovers), (How::Exit(0), 1));
