@@ -84,7 +84,7 @@ impl Custody {
             Sink::Small(bytes) => Ok((lossy(&bytes), None)),
             Sink::Large { head, tail, spool } => {
                 let end = spool.finish().map_err(|e| refused(&e))?;
-                let output = Output::from(Stored { gap: end.gap, ..end.blob.into() });
+                let output = Output::from(Stored { gap: end.gap, whole: end.gap.map(|_| end.whole), ..end.blob.into() });
                 Ok((excerpt(&head, &tail, end.total, &output.handle), Some(output)))
             }
             Sink::Closed => Ok((String::new(), None)),

@@ -239,6 +239,9 @@ pub struct Stored {
     /// Where the middle of a very long stream was not kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gap: Option<Gap>,
+    /// With a gap: the digest of the whole stream.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whole: Option<Digest>,
 }
 
 impl Stored {
@@ -251,7 +254,7 @@ impl Stored {
 
 impl From<BlobRef> for Stored {
     fn from(blob: BlobRef) -> Self {
-        Self { digest: blob.digest, bytes: blob.len, gap: None }
+        Self { digest: blob.digest, bytes: blob.len, gap: None, whole: None }
     }
 }
 
