@@ -7,7 +7,7 @@
 /// The longest line, and the longest event, in bytes. A whole answer in one chunk fits; a runaway does not.
 pub(crate) const MAX_EVENT: usize = 4 << 20;
 
-const BOM: &[u8] = b"\xef\xbb\xbf";
+pub(crate) const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// One dispatched event.
 #[derive(Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@
 use super::calls::Calls;
 use super::chunk::{Chunk, Message, Tokens};
 use super::vendor_error::VendorError;
-use crate::sse::{Event, MAX_EVENT, Sse};
+use crate::sse::{BOM, Event, MAX_EVENT, Sse};
 use llm_worker::{ModelEvent, StopReason, Usage};
 use serde_json::Value;
 
@@ -54,16 +54,16 @@ impl Decoder {
         match &mut self.mode {
             Mode::Unknown(held) => {
                 held.extend_from_slice(bytes);
-                let begin = held.strip_prefix(b"\xef\xbb\xbf").unwrap_or(held);
+                let begin = held.strip_prefix(BOM).unwrap_or(held);
                 let Some(first) = begin.iter().find(|byte| !byte.is_ascii_whitespace()) else { return Ok(()) };
-                let whole = matches!(first, b'{' | b'[');
                 // Half a byte-order mark looks like this; its rest is on the way.
-                if *first == 0xef && held.len() < 3 {
+                if BOM.starts_with(&[*first]) && held.len() < BOM.len() {
                     return Ok(());
                 }
-                let held = std::mem::take(held);
+                let whole = matches!(first, b'{' | b'[');
+                let begin = begin.to_vec();
                 self.mode = if whole { Mode::Whole(Vec::new()) } else { Mode::Stream(Sse::default()) };
-                self.push(&held, out)
+                self.push(&begin, out)
             }
             Mode::Stream(sse) => {
                 let mut events = Vec::new();

@@ -25,15 +25,6 @@ impl Line {
         Ok(Self { requests, connection, over: false })
     }
 
-    /// Looks at the connection once: a server that closed it meanwhile is noticed here.
-    pub(super) async fn is_alive(&mut self) -> bool {
-        poll_fn(|cx| {
-            self.turn(cx);
-            Poll::Ready(!self.over && self.requests.is_ready())
-        })
-        .await
-    }
-
     /// Waits until another request may be sent; false when none may.
     pub(super) async fn is_ready(&mut self) -> bool {
         poll_fn(|cx| {

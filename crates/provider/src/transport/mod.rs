@@ -31,6 +31,10 @@ pub const MAX_ERROR_BODY: usize = 64 << 10;
 /// How long the end of a body that is already answered is waited for, before the connection is given up instead.
 const DRAIN: Duration = Duration::from_millis(250);
 
+/// How long an unused connection is trusted: what lies between may forget it without a word, and a request on it
+/// would then wait for the whole of [`Timeouts::first_byte`].
+const IDLE: Duration = Duration::from_secs(60);
+
 /// How long each wait may last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
@@ -56,8 +60,9 @@ pub(crate) struct Client {
     base: BaseUrl,
     net: Net,
     timeouts: Timeouts,
+    pub(crate) idle: Duration,
     tls: tls::Tls,
-    kept: Mutex<Option<Line>>,
+    kept: Mutex<Option<(Line, Instant)>>,
 }
 
 /// What goes up.
@@ -70,7 +75,7 @@ pub(crate) struct Request<'a> {
 
 impl Client {
     pub(crate) fn new(base: BaseUrl, net: Net, timeouts: Timeouts) -> Self {
-        Self { base, net, timeouts, tls: tls::Tls::default(), kept: Mutex::new(None) }
+        Self { base, net, timeouts, idle: IDLE, tls: tls::Tls::default(), kept: Mutex::new(None) }
     }
 
     pub(crate) fn base(&self) -> &BaseUrl {
@@ -85,8 +90,8 @@ impl Client {
     /// is replaced once: the server had closed it while nobody looked.
     pub(crate) async fn send(&self, request: &Request<'_>) -> Result<Answer<'_>, Failure> {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(mut line) = kept
-            && line.is_alive().await
+        if let Some((line, since)) = kept
+            && since.elapsed() < self.idle
             && let Ok(answer) = self.exchange(line, request).await?
         {
             return Ok(answer);
@@ -230,7 +235,7 @@ impl Answer<'_> {
             self.line.is_ready().await
         };
         if timeout(DRAIN, rest).await == Ok(true) {
-            *self.client.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(self.line);
+            *self.client.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some((self.line, Instant::now()));
         }
     }
 }

@@ -123,7 +123,7 @@ fn fixtures_whole_byte_by_byte_and_cut_at_every_byte() {
     }
 }
 
-/// A stream that ends early is never an answer, wherever it ends: until the finish reason is read it is cut or,
+/// A stream that ends early is never an answer, wherever it ends (every seventh byte is tried): until the finish reason is read it is cut or,
 /// for a document in one piece, no document; after it the answer stands as it is.
 #[test]
 fn no_prefix_of_a_fixture_is_taken_for_a_whole_answer() {
@@ -133,7 +133,7 @@ fn no_prefix_of_a_fixture_is_taken_for_a_whole_answer() {
         };
         let want = without_usage(&want.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>());
         let mut wholes = 0;
-        for end in 0..text.len() {
+        for end in (0..text.len()).step_by(7) {
             let got = decode(std::iter::once(&text.as_bytes()[..end]));
             match got.last().map(String::as_str) {
                 Some("cut" | "malformed") => assert_eq!(wholes, 0, "{name} at {end}"),
@@ -210,6 +210,14 @@ fn fragments_find_their_call() {
             ],
             &["call A {}"],
         ),
+        (
+            "always index 0, another id",
+            &[
+                r#"{"index":0,"id":"a","function":{"name":"A"}}"#,
+                r#"{"index":0,"id":"b","function":{"name":"A","arguments":"{}"}}"#,
+            ],
+            &["call A ", "call A {}"],
+        ),
         ("no arguments at all", &[r#"{"index":0,"id":"a","function":{"name":"A"}}"#], &["call A "]),
         (
             "an empty placeholder",
@@ -259,6 +267,8 @@ fn oddities() {
         ("data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}]}\n\ndata: [DONE]\n\n", &["text x", "cut"]),
         ("data: {\"choices\":[{\"finish_reason\":\"\"}]}\n\n", &["cut"]),
         ("data: {broken\n\n", &["malformed"]),
+        ("data: {\"choi", &["cut"]),
+        ("\u{feff}{\"error\":\"no\"}", &["vendor None no"]),
         ("data: {\"choices\":7}\n\n", &["malformed"]),
         ("data: {\"error\":{\"message\":\"slow\\n down\",\"type\":\"overloaded\"}}\n\n", &["vendor None slow down"]),
         ("event: error\ndata: {\"message\":\"gone\",\"code\":503}\n\n", &["vendor Some(503) gone"]),
@@ -277,5 +287,6 @@ fn oddities() {
     ];
     for (text, want) in table {
         assert_eq!(decode(std::iter::once(text.as_bytes())), *want, "{text}");
+        assert_eq!(decode(text.as_bytes().chunks(1)), *want, "{text}, byte by byte");
     }
 }

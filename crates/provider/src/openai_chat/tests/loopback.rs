@@ -59,9 +59,10 @@ impl Rig {
 
     fn impatient(port: u16) -> Self {
         let short = Duration::from_millis(60);
+        let long = Duration::from_secs(20);
+        let timeouts = Timeouts { connect: long, first_byte: short, between_bytes: short };
         let mut rig = Self::at(port);
         let base = rig.model.client.base().clone();
-        let timeouts = Timeouts { connect: Duration::from_secs(20), first_byte: short, between_bytes: short };
         rig.model.client = crate::transport::Client::new(base, rig.net.clone(), timeouts);
         rig
     }
@@ -167,6 +168,16 @@ async fn a_connection_closed_meanwhile_is_replaced_without_a_retry() {
     assert_hello(rig.ask().await, 0, "the server closes instead of answering on the kept connection");
     assert_eq!(server.connections(), [1, 2, 2, 3]);
     assert!(rig.waits().is_empty());
+}
+
+#[tokio::test]
+async fn a_connection_unused_for_too_long_is_not_trusted() {
+    let server = Server::start([good(), good()]).await;
+    let mut rig = Rig::at(server.port);
+    rig.model.client.idle = Duration::ZERO;
+    assert_hello(rig.ask().await, 0, "first");
+    assert_hello(rig.ask().await, 0, "second");
+    assert_eq!(server.connections(), [1, 2]);
 }
 
 #[tokio::test]
@@ -300,6 +311,7 @@ async fn a_shut_door_ends_a_request_under_way() {
     };
     let (result, ()) = tokio::join!(rig.model.answer(&body, &sender), revoke);
     assert_eq!(result.map_err(|error| error.kind), Err(ErrorKind::Denied));
+    assert!(receiver.try_recv().is_err(), "ended at once, not by a time-out and a retry");
     let (again, _) = rig.ask().await;
     assert_eq!(again.map_err(|error| error.kind), Err(ErrorKind::Denied));
 }
