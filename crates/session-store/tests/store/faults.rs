@@ -6,7 +6,7 @@ use std::sync::Arc;
 use session_store::{BlobRef, Disk, Options, RealDisk, Recovered, Session};
 
 use crate::disks::{EIO, ENOSPC, Fault, Nth, Power, Quick};
-use crate::scene::{Notes, Scene, files, notes, options, shown, texts};
+use crate::scene::{Notes, Scene, files, notes, options, root, shown, texts};
 
 /// More operations than any scene here has.
 const PLENTY: usize = 400;
@@ -122,7 +122,7 @@ fn powered(disk: Power, scene: &Scene, told: &mut Told) -> Arc<Power> {
 }
 
 fn restarted(disk: &Power, scene: &Scene, told: &Told, what: &str) {
-    let after = tempfile::tempdir().unwrap();
+    let after = root();
     disk.restart(scene.dir.parent().unwrap(), &after.path().join("r"));
     let dir = after.path().join("r").join("one");
     // The last words of a machine without power are not settled.
@@ -221,7 +221,7 @@ fn no_byte_leaves_without_quarantine_whenever_the_power_goes() {
             opened.journal.append(notes(&["d", "d+"])).wait().map(drop).unwrap_or_default();
             opened.journal.close();
         }
-        let after = tempfile::tempdir().unwrap();
+        let after = root();
         disk.restart(scene.dir.parent().unwrap(), &after.path().join("r"));
         let dir = after.path().join("r").join("one");
         let opened = Session::open(&dir, options(Arc::new(Quick))).unwrap();
@@ -240,9 +240,9 @@ fn no_byte_leaves_without_quarantine_whenever_the_power_goes() {
 #[test]
 fn what_recovery_keeps_it_first_makes_durable() {
     let scene = Scene::with(&[&["a", "a+"]]);
-    let root = scene.dir.parent().unwrap().to_path_buf();
+    let parent = scene.dir.parent().unwrap().to_path_buf();
     let disk = Arc::new(Power::default());
-    disk.adopt(&root);
+    disk.adopt(&parent);
     let vouched = std::fs::read(scene.head()).unwrap();
     let opened = scene.open().unwrap();
     opened.journal.append(notes(&["b", "b+"])).wait().unwrap();
@@ -251,8 +251,8 @@ fn what_recovery_keeps_it_first_makes_durable() {
     std::fs::write(scene.head(), vouched).unwrap();
     let opened = Session::open(&scene.dir, options(Arc::clone(&disk) as Arc<dyn Disk>)).unwrap();
     assert_eq!((opened.recovered.last, opened.recovered.class), (5, None));
-    let after = tempfile::tempdir().unwrap();
-    disk.restart(&root, &after.path().join("r"));
+    let after = root();
+    disk.restart(&parent, &after.path().join("r"));
     let dir = after.path().join("r").join("one");
     assert_eq!(Session::open(&dir, options(Arc::new(Quick))).unwrap().recovered.last, 5);
     assert_eq!(texts(&dir), ["a", "a+", "b", "b+"]);

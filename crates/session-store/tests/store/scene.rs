@@ -55,9 +55,14 @@ pub(crate) struct Scene {
     pub(crate) dir: PathBuf,
 }
 
+/// In memory where there is such a place: a file replaced ten thousand times makes ext4 flush each of them.
+pub(crate) fn root() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+}
+
 impl Scene {
     pub(crate) fn new() -> Self {
-        let root = tempfile::tempdir().unwrap();
+        let root = root();
         let dir = root.path().join("one");
         Self { _root: root, dir }
     }
