@@ -43,12 +43,14 @@ fn the_order_of_registration_means_nothing() {
         feature("builtin:c", &["Off"]),
         feature("user:a", &["Beta"]),
         feature("user:same", &["One"]),
+        with(declaring("user:same", &["One"]).version("2.0.0").build(), |_| Ok(())),
         feature("user:same", &["Two"]),
         feature("user:same", &["Two"]),
         feature("plugin:x/y", &["Free"]),
         feature("project:p", &["Off"]),
         with(declaring("project:bad", &["x y"]).build(), |_| Ok(())),
         Arc::new(Fake { descriptor: Box::new(|| panic!("no")), install: Box::new(|_| Ok(())) }),
+        Arc::new(Fake { descriptor: Box::new(|| panic!("never")), install: Box::new(|_| Ok(())) }),
     ];
     let reference = serde_json::to_string(&plan(policy(), modules.clone())).unwrap();
     let installed = build(policy(), modules.clone()).install(&HostServices::none()).report().to_json().unwrap();
