@@ -64,7 +64,8 @@ const REFUSED: &[libc::c_long] = &[
 ];
 
 /// From this number on, x86-64 kernels take a call for one of the x32 ABI, under which every call above has a second
-/// number. No other architecture has calls there.
+/// number. No other architecture has calls there. On a kernel built without x32 the answer is the same, so the test of
+/// it tells only on the others.
 const X32: u32 = 0x4000_0000;
 
 /// Types typing characters into the terminal that the person will go on using.

@@ -13,17 +13,18 @@ pub(crate) const LONG: Duration = Duration::from_secs(120);
 
 /// The probe, compiled once per test binary with the linker Rust needs anyway.
 pub(crate) fn probe() -> &'static Path {
-    static BUILT: OnceLock<(tempfile::TempDir, PathBuf)> = OnceLock::new();
-    let (_dir, path) = BUILT.get_or_init(|| {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("probe");
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("authority");
+        std::fs::create_dir_all(&dir).unwrap();
+        let (path, made) = (dir.join("probe"), dir.join(format!("probe-{}", std::process::id())));
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/children/probe.c");
-        let built =
-            Command::new("cc").arg("-o").arg(&path).arg(source).arg("-lutil").status().expect("cc, Rust's linker");
-        assert!(built.success());
-        (dir, path)
-    });
-    path
+        let built = Command::new("cc").arg("-o").arg(&made).arg(source).arg("-lutil").status();
+        assert!(built.expect("cc, Rust's linker").success());
+        // Another test binary may be running the one that is there.
+        std::fs::rename(&made, &path).unwrap();
+        path
+    })
 }
 
 /// Whether confinement can be tested here; where not, that is asserted instead of passing silently.
