@@ -2,7 +2,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "tests")]
 
 mod programs;
-mod ratio;
 mod run;
 mod sandbox;
 mod shared;
