@@ -226,7 +226,11 @@ fn no_byte_leaves_without_quarantine_whenever_the_power_goes() {
         let dir = after.path().join("r").join("one");
         let opened = Session::open(&dir, options(Arc::new(Quick))).unwrap();
         assert!(shown(&dir).starts_with(&kept), "power off at {n}");
-        let found = files(&dir.join("quarantine")).iter().any(|path| std::fs::read(path).unwrap() == tail);
+        let copies = files(&dir.join("quarantine"));
+        let copy =
+            copies.iter().find(|path| std::fs::read(path).unwrap() == tail && path.extension().unwrap() == "bytes");
+        let reason = copy.map(|copy| std::fs::read(copy.with_extension("json")).unwrap());
+        let found = reason.is_some_and(|text| serde_json::from_slice::<serde_json::Value>(&text).is_ok());
         assert!(found, "power off at {n}: {:?}", opened.recovered);
         if disk.operations() <= n {
             assert!(n > 15);
