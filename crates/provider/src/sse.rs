@@ -123,6 +123,7 @@ mod tests {
     const TABLE: &[(&str, &[&str])] = &[
         ("data: a\n\ndata: b\n\n", &["a", "b"]),
         ("data: a\r\n\r\ndata: b\r\n\r\n", &["a", "b"]),
+        ("data: a\r\ndata: b\r\n\r\n", &["a\nb"]),
         ("data: a\r\rdata: b\r\r", &["a", "b"]),
         ("data: a\n\r\ndata: b\r\n\n", &["a", "b"]),
         ("\u{feff}data: a\n\n", &["a"]),
