@@ -120,6 +120,8 @@ pub struct Host {
 pub struct Found {
     /// Whether the session had records before.
     pub existed: bool,
+    /// Whether its last turn was left open.
+    pub crashed: bool,
     /// Bytes cut from the log's end.
     pub cut: u64,
     /// Where they are.
@@ -143,6 +145,7 @@ impl Host {
         let found = circumstances(&recovered, &restored.state, &end_survivors, clock());
         let closing = closing(&restored, &found);
         let interrupted = restored.state.open_calls.len() as u64;
+        let crashed = restored.state.turn_open;
         let Restored { state, mut items, .. } = restored;
 
         let key: Arc<str> = format!("{}/{}", recovered.session, recovered.epoch).into();
@@ -173,6 +176,7 @@ impl Host {
         }
         let found = Found {
             existed: recovered.existed,
+            crashed,
             cut: recovered.cut,
             quarantine: recovered.quarantine,
             interrupted,

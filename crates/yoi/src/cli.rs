@@ -12,12 +12,13 @@ Exit codes:
 
 /// Runs LLM agents as pods: named sessions whose every word is on disk, in order, and can be replayed.
 #[derive(Debug, Parser)]
-#[command(name = "yoi", version, after_help = EXIT_CODES, arg_required_else_help = true)]
+#[command(name = "yoi", version, after_help = EXIT_CODES)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) global: Global,
+    /// Without one, a short help.
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: Option<Command>,
 }
 
 #[derive(Debug, Args)]

@@ -47,7 +47,10 @@ pub fn main(args: impl IntoIterator<Item = OsString>, points: &Points) -> ExitCo
         Err(failure) => return failure.report(),
     };
     match commands::dispatch(cli, &env, points) {
-        Ok(exit) => exit.code(),
+        Ok(exit) => match commands::out::refused() {
+            Some(failure) if exit == Exit::Done => failure.report(),
+            Some(_) | None => exit.code(),
+        },
         Err(failure) => failure.report(),
     }
 }

@@ -32,7 +32,17 @@ pub(crate) fn diff(args: &DiffArgs, env: &Env) -> Result<Exit, Failure> {
     let mut rows = Vec::new();
     for changed in changes.files() {
         let before = before(changed, &blobs)?;
-        let now = current(&changed.path)?;
+        let now = match current(&changed.path) {
+            Ok(now) => now,
+            Err(why) if args.json => {
+                rows.push(serde_json::json!({ "path": changed.path, "standing": "unreadable", "why": why }));
+                continue;
+            }
+            Err(why) => {
+                out::line(&why);
+                continue;
+            }
+        };
         let standing = changed.standing(now.as_deref());
         if args.json {
             rows.push(serde_json::json!({
@@ -61,12 +71,19 @@ pub(crate) fn undo(args: &UndoArgs, env: &Env) -> Result<Exit, Failure> {
     let name = pods.find(&args.name)?;
     let clock: session_store::Clock = Arc::new(now);
     let opened = Session::open(&pods.dir(&name), Options::new(name.clone(), clock));
-    let Opened { journal, blobs, .. } = opened.map_err(|e| open_failure(&e, now()))?;
+    let Opened { journal, blobs, .. } = opened.map_err(|e| open_failure(&e, now(), Some(&name)))?;
     let (changes, view) = read(&pods, &name, args.to.unwrap_or(0))?;
     let ambient = Ambient::claim();
-    let mut refused = 0;
+    let (mut refused, mut undone) = (0, 0);
     for changed in changes.files() {
-        let now = current(&changed.path)?;
+        let now = match current(&changed.path) {
+            Ok(now) => now,
+            Err(why) => {
+                refused += 1;
+                out::line(&format!("left alone: {why}"));
+                continue;
+            }
+        };
         match changed.standing(now.as_deref()) {
             Standing::AsBefore => {}
             Standing::Changed => {
@@ -88,14 +105,19 @@ pub(crate) fn undo(args: &UndoArgs, env: &Env) -> Result<Exit, Failure> {
                 };
                 put_back(&ambient, &journal, record, was.as_deref())?;
                 let done = if was.is_some() { "restored" } else { "removed" };
+                undone += 1;
                 out::line(&format!("{done}: {}", changed.path));
             }
         }
     }
     journal.close();
+    if refused == 0 && undone == 0 {
+        out::line(&format!("{name}: no file stands changed; nothing to take back"));
+    }
     warn(&changes);
     if refused > 0 {
-        let message = format!("{refused} files were changed since and were left alone");
+        let files = if refused == 1 { "1 file was".to_owned() } else { format!("{refused} files were") };
+        let message = format!("{files} changed since and left alone");
         return Err(Failure::new(Exit::Failed, message).help(format!("`yoi diff {name}` shows them")));
     }
     Ok(Exit::Done)
@@ -118,13 +140,14 @@ fn before(changed: &Changed, blobs: &BlobView) -> Result<Option<Vec<u8>>, Failur
     changed.before.as_ref().map(read).transpose().map_err(|e| Failure::new(Exit::Data, e.to_string()))
 }
 
-fn current(path: &str) -> Result<Option<Vec<u8>>, Failure> {
-    let fail = |what: String| Failure::new(Exit::Unavailable, format!("{path}: {what}"));
+/// The file as it is, none when it is not there, or why that cannot be said.
+fn current(path: &str) -> Result<Option<Vec<u8>>, String> {
+    let fail = |what: String| format!("{path}: {what}");
     match fs::symlink_metadata(path) {
         Ok(meta) if meta.is_file() && meta.len() <= MAX_FILE => {
             fs::read(path).map(Some).map_err(|e| fail(e.to_string()))
         }
-        Ok(_) => Err(fail("is no longer a regular file of at most 64 MiB".to_owned())),
+        Ok(_) => Err(fail("no longer a regular file of at most 64 MiB".to_owned())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(fail(error.to_string())),
     }
@@ -192,7 +215,11 @@ fn warn(changes: &Changes) {
     if changes.commands.is_empty() {
         return;
     }
-    out::line(&format!("{} shell commands ran; what they changed in files is not tracked:", changes.commands.len()));
+    let ran = match changes.commands.len() {
+        1 => "1 shell command".to_owned(),
+        more => format!("{more} shell commands"),
+    };
+    out::line(&format!("{ran} ran; what they changed in files is not tracked:"));
     for (seq, command) in changes.commands.iter().rev().take(NAMED) {
         out::line(&format!("{seq:>6}  {}", line(&brief(command), 100)));
     }

@@ -20,6 +20,8 @@ const EXAMPLE: &str = r#"# yoi's configuration. Every key is optional; `yoi conf
 # api = "openai-chat"
 # base_url = "http://127.0.0.1:8080/v1"
 # key = { env = "LOCAL_KEY" }           # or { file = "~/.keys/local" } or { command = ["pass", "show", "local"] }
+# timeouts = { connect_s = 10, first_byte_s = 120, between_bytes_s = 60 }
+# attempts = 5                          # how often a request that fails in passing is sent, 1 to 20
 
 # [limits]
 # max_steps = 500                       # model requests in one run

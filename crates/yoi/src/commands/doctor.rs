@@ -1,6 +1,7 @@
 //! `yoi doctor`: what works here, what does not, and the next step.
 
 use crate::cli::JsonArgs;
+use crate::commands::ls::touched;
 use crate::commands::{models, out};
 use crate::compose::compose;
 use crate::compose::model::{build, choose};
@@ -11,6 +12,7 @@ use crate::pods::Pods;
 use authority::{Ambient, SandboxMode, support};
 use pod::feature::Outcome;
 use session_store::{Reader, Session, Tail};
+use std::cmp::Reverse;
 use std::fs;
 
 /// How many of the newest sessions are looked at.
@@ -184,9 +186,10 @@ fn features(config: &Config, env: &Env) -> Check {
 /// The newest sessions: those that do not read, and those a crash left open.
 fn journals(env: &Env) -> Vec<Check> {
     let Ok(pods) = Pods::of(env) else { return Vec::new() };
-    let names = pods.names().unwrap_or_default();
+    let mut names = pods.names().unwrap_or_default();
+    names.sort_by_cached_key(|name| Reverse(touched(&pods, name)));
     let (mut good, mut checks) = (0, Vec::new());
-    for name in names.iter().rev().take(SESSIONS) {
+    for name in names.iter().take(SESSIONS) {
         let dir = pods.dir(name);
         match Reader::open(&dir).and_then(|reader| reader.tail()) {
             Ok(Tail::Cut(_, bytes)) if !matches!(Session::owner(&dir), Ok(Some(_))) => checks.push(Check {

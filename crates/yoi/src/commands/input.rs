@@ -4,14 +4,15 @@ use crate::cli::RunArgs;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use rustix::fs::{FileType, fstat};
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
 /// The longest input, in bytes; what is over 256 KiB is kept whole and shown to the model in part.
 const MAX_INPUT: u64 = 64 * 1024 * 1024;
 
-/// How long standard input may be silent before a person is told that it is waited for.
+/// How long standard input may stay open before it is said that it is waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The whole prompt.
@@ -48,12 +49,12 @@ fn piped(env: &Env) -> bool {
 }
 
 fn read(env: &Env) -> Result<String, Failure> {
-    let waiting = env.stderr_terminal && piped(env);
-    let (done, told) = std::sync::mpsc::channel::<()>();
-    if waiting {
+    let (done, told) = mpsc::channel::<()>();
+    if piped(env) {
         thread::spawn(move || {
-            if told.recv_timeout(PATIENCE) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
-                eprintln!("waiting for standard input to end (</dev/null leaves it out)");
+            if told.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+                // Said even to those who want no progress: a run that hangs must say why.
+                drop(io::stderr().write_all(b"waiting for standard input to end (</dev/null leaves it out)\n"));
             }
         });
     }

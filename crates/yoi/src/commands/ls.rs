@@ -50,7 +50,7 @@ pub(crate) fn run(args: &LsArgs, env: &Env) -> Result<Exit, Failure> {
 }
 
 /// When a pod's log last grew; a pod without one is oldest.
-fn touched(pods: &Pods, name: &str) -> SystemTime {
+pub(crate) fn touched(pods: &Pods, name: &str) -> SystemTime {
     fs::metadata(pods.dir(name).join("HEAD")).and_then(|meta| meta.modified()).unwrap_or(UNIX_EPOCH)
 }
 
@@ -104,6 +104,7 @@ fn print(rows: &[Row]) {
     for row in rows {
         let ago = match row.last {
             0 => "never".to_owned(),
+            last if now.saturating_sub(last) < 1_000_000 => "just now".to_owned(),
             last => format!("{} ago", duration(now.saturating_sub(last))),
         };
         let last = row.problem.clone().unwrap_or(ago);

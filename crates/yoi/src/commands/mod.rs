@@ -3,12 +3,13 @@
 mod changes;
 mod config;
 mod doctor;
+mod ending;
 mod features;
 mod input;
 mod log;
 mod ls;
 mod models;
-mod out;
+pub(crate) mod out;
 mod place;
 mod rm;
 mod run;
@@ -19,10 +20,15 @@ use crate::Points;
 use crate::cli::{Cli, Command};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
+use clap::CommandFactory;
 
 /// Runs what the command line says.
 pub(crate) fn dispatch(cli: Cli, env: &Env, points: &Points) -> Result<Exit, Failure> {
-    match cli.command {
+    let Some(command) = cli.command else {
+        out::raw(&Cli::command().render_help().to_string());
+        return Ok(Exit::Done);
+    };
+    match command {
         Command::Run(args) => run::run(&args, env, points),
         Command::Ls(args) => ls::run(&args, env),
         Command::Log(args) => log::run(&args, env),

@@ -3,11 +3,37 @@
 use crate::exit::{Exit, Failure};
 use crate::show::escape::plain;
 use session_store::{ErrorKind, ReadError};
-use std::io::Write;
+use std::io::{self, Write};
+use std::sync::Mutex;
+use std::sync::PoisonError;
 
-/// One line of a result. A reader that closed its end has seen enough.
+/// The first thing that standard output refused. A reader that closed its end has seen enough: that is no failure.
+static REFUSED: Mutex<Option<String>> = Mutex::new(None);
+
+/// One line of a result.
 pub(crate) fn line(text: &str) {
-    drop(writeln!(std::io::stdout(), "{}", plain(text)));
+    raw(&format!("{}\n", plain(text)));
+}
+
+/// Text as it stands.
+pub(crate) fn raw(text: &str) {
+    let mut out = io::stdout().lock();
+    noted(out.write_all(text.as_bytes()).and_then(|()| out.flush()));
+}
+
+/// Notes what became of a write to standard output; `false` when nothing more can be written there.
+pub(crate) fn noted(written: io::Result<()>) -> bool {
+    let Err(error) = written else { return true };
+    if error.kind() != io::ErrorKind::BrokenPipe {
+        REFUSED.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error.to_string());
+    }
+    false
+}
+
+/// A result that did not arrive whole, for the end of the program.
+pub(crate) fn refused() -> Option<Failure> {
+    let refused = REFUSED.lock().unwrap_or_else(PoisonError::into_inner).take();
+    refused.map(|what| Failure::new(Exit::Journal, format!("standard output cannot be written: {what}")))
 }
 
 /// A pod that does not read.

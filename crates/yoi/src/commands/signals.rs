@@ -1,9 +1,17 @@
 //! What ends a run from outside: signals and the time limit.
+//!
+//! They are waited for on a thread of their own, so that a second signal ends the program whatever the others are
+//! doing: opening a long session, or writing to a terminal that is held.
 
 use crate::exit::{Exit, Failure};
-use std::sync::{Arc, Mutex, PoisonError};
+use authority::Ambient;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::Duration;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::runtime::Builder;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 /// Why a run was cancelled.
@@ -25,44 +33,112 @@ impl Ending {
     }
 }
 
-/// Remembers what came.
-pub(crate) struct Signals(Arc<Mutex<Option<Ending>>>);
-
-impl Signals {
-    /// The first thing that ended the run, if anything did.
-    pub(crate) fn ending(&self) -> Option<Ending> {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+/// Where the run stands, as far as leaving it is concerned.
+#[derive(Debug, Default)]
+struct Standing {
+    ending: Option<Ending>,
+    /// The turn has ended, so there is nothing left to cancel.
+    over: bool,
+    /// What the run's children carry.
+    tag: Option<String>,
+    /// A directory that is not to be kept.
+    scratch: Option<PathBuf>,
 }
 
-/// Cancels the token at the first `SIGINT`, `SIGTERM`, `SIGHUP` or after `timeout`. A second signal leaves at once;
-/// what was committed is on disk.
-pub(crate) fn watch(timeout: Option<Duration>) -> Result<(CancellationToken, Signals), Failure> {
-    let listen = |kind: SignalKind| {
-        signal(kind).map_err(|e| Failure::new(Exit::Unavailable, format!("signals cannot be handled: {e}")))
-    };
-    let mut interrupt = listen(SignalKind::interrupt())?;
-    let mut terminate = listen(SignalKind::terminate())?;
-    let mut hangup = listen(SignalKind::hangup())?;
-    let cancel = CancellationToken::new();
-    let seen = Arc::new(Mutex::new(None));
-    let (token, first) = (cancel.clone(), seen.clone());
-    tokio::spawn(async move {
+/// Remembers what came.
+#[derive(Clone, Debug)]
+pub(crate) struct Signals {
+    /// Cancelled by the first signal, or when the time is over.
+    pub(crate) cancel: CancellationToken,
+    standing: Arc<Mutex<Standing>>,
+}
+
+impl Signals {
+    /// Cancels at the first `SIGINT`, `SIGTERM` or `SIGHUP`, or after `timeout`. The next signal leaves at once; what
+    /// was committed is on disk. A signal that the program was started with ignored stays ignored (`nohup`).
+    pub(crate) fn watch(timeout: Option<Duration>, scratch: Option<PathBuf>) -> Result<Self, Failure> {
+        let standing = Standing { scratch, ..Standing::default() };
+        let signals = Self { cancel: CancellationToken::new(), standing: Arc::new(Mutex::new(standing)) };
+        let fail = |what: std::io::Error| Failure::new(Exit::Unavailable, format!("signals cannot be handled: {what}"));
+        let runtime = Builder::new_current_thread().enable_all().build().map_err(fail)?;
+        let entered = runtime.enter();
+        let ignored = ignored();
+        let listen = |kind: SignalKind| -> Result<Option<Signal>, Failure> {
+            let ignored = ignored & (1 << (kind.as_raw_value() - 1)) != 0;
+            if ignored { Ok(None) } else { signal(kind).map(Some).map_err(fail) }
+        };
+        let interrupt = listen(SignalKind::interrupt())?;
+        let terminate = listen(SignalKind::terminate())?;
+        let hangup = listen(SignalKind::hangup())?;
+        drop(entered);
+        let watcher = signals.clone();
+        let wait = move || runtime.block_on(watcher.wait(timeout, [(2, interrupt), (15, terminate), (1, hangup)]));
+        thread::Builder::new().name("signals".to_owned()).spawn(wait).map_err(fail)?;
+        Ok(signals)
+    }
+
+    async fn wait(self, timeout: Option<Duration>, listened: [(u8, Option<Signal>); 3]) {
+        let [mut interrupt, mut terminate, mut hangup] = listened;
         let mut timeout = std::pin::pin!(tokio::time::sleep(timeout.unwrap_or(Duration::MAX)));
         loop {
             let came = tokio::select! {
-                _ = interrupt.recv() => Ending::Signal(2),
-                _ = terminate.recv() => Ending::Signal(15),
-                _ = hangup.recv() => Ending::Signal(1),
-                () = &mut timeout, if !token.is_cancelled() => Ending::Timeout,
+                number = next(&mut interrupt) => Ending::Signal(number),
+                number = next(&mut terminate) => Ending::Signal(number),
+                number = next(&mut hangup) => Ending::Signal(number),
+                () = &mut timeout, if !self.cancel.is_cancelled() => Ending::Timeout,
             };
-            let mut first = first.lock().unwrap_or_else(PoisonError::into_inner);
-            if first.is_some() && came != Ending::Timeout {
-                std::process::exit(i32::from(came.exit().number()));
+            let mut standing = self.standing();
+            let leave = matches!(came, Ending::Signal(_)) && (standing.over || standing.ending.is_some());
+            if leave {
+                standing.leave(came);
             }
-            first.get_or_insert(came);
-            token.cancel();
+            standing.ending.get_or_insert(came);
+            drop(standing);
+            self.cancel.cancel();
         }
-    });
-    Ok((cancel, Signals(seen)))
+    }
+
+    /// Children carry this tag from now on.
+    pub(crate) fn children(&self, tag: &str) {
+        self.standing().tag = Some(tag.to_owned());
+    }
+
+    /// The first thing that ended the run, if anything did. From now on a signal leaves at once.
+    pub(crate) fn over(&self) -> Option<Ending> {
+        let mut standing = self.standing();
+        standing.over = true;
+        standing.ending
+    }
+
+    fn standing(&self) -> MutexGuard<'_, Standing> {
+        self.standing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Standing {
+    /// Ends the run's children and the program. Nobody is there any more to be told what could not be removed.
+    fn leave(&self, with: Ending) -> ! {
+        if let Some(tag) = &self.tag {
+            drop(authority::end_survivors(&Ambient::claim(), tag));
+        }
+        if let Some(scratch) = &self.scratch {
+            drop(fs::remove_dir_all(scratch));
+        }
+        std::process::exit(i32::from(with.exit().number()))
+    }
+}
+
+async fn next((number, listened): &mut (u8, Option<Signal>)) -> u8 {
+    match listened {
+        Some(listened) => drop(listened.recv().await),
+        None => std::future::pending().await,
+    }
+    *number
+}
+
+/// The signals that are ignored from the start, a bit each from 1. Unreadable means none.
+fn ignored() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default()
 }

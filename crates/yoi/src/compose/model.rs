@@ -1,7 +1,7 @@
 //! Which model answers, why, and how it is reached.
 
 use crate::config::Config;
-use crate::config::file::{Api, Key};
+use crate::config::file::{Api, Key, Provider};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use authority::{Ambient, Net, Secret};
@@ -17,6 +17,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The largest script that is read, in bytes.
 const MAX_SCRIPT: u64 = 64 * 1024 * 1024;
@@ -63,6 +64,10 @@ pub(crate) struct Reach {
     pub(crate) key: Option<Secret>,
     /// Where a key is looked for.
     pub(crate) key_source: Option<String>,
+    /// How long each wait may last.
+    pub(crate) timeouts: Timeouts,
+    /// How often a request is sent again.
+    pub(crate) retry: RetryPolicy,
 }
 
 /// Builds the model of this name. Nothing is connected yet.
@@ -77,10 +82,10 @@ pub(crate) fn build(ambient: &Ambient, name: &str, config: &Config, env: &Env) -
         return Err(Failure::new(Exit::Config, format!("`{name}` is not a model"))
             .help("name one as provider/model, or use offline or scripted:FILE; `yoi models` lists what is there"));
     };
-    let Reach { url, flavour, key, key_source } = reach(ambient, provider, config, env)?;
+    let Reach { url, flavour, key, key_source, timeouts, retry } = reach(ambient, provider, config, env)?;
     let net = Net::to(ambient, [url.host_port()]);
     let name = name.to_owned();
-    let (timeouts, retry, pacing) = (Timeouts::USUAL, RetryPolicy::USUAL, Pacing::system());
+    let pacing = Pacing::system();
     let endpoint = Endpoint { name, base_url: url, flavour, net, key, key_source, timeouts, retry, pacing };
     Ok(Arc::new(OpenAiChat::new(endpoint)))
 }
@@ -94,7 +99,8 @@ pub(crate) fn reach(ambient: &Ambient, provider: &str, config: &Config, env: &En
         let Api::OpenaiChat = configured.api;
         let key = configured.key.as_ref().map(|key| secret(ambient, provider, key, env)).transpose()?;
         let key_source = configured.key.as_ref().map(describe);
-        return Ok(Reach { url, flavour: Flavour::Compatible, key, key_source });
+        let (timeouts, retry) = patience(configured);
+        return Ok(Reach { url, flavour: Flavour::Compatible, key, key_source, timeouts, retry });
     }
     let Some(known) = catalog::find(provider) else {
         let names: Vec<&str> = catalog::PROVIDERS.iter().map(|p| p.name).collect();
@@ -112,14 +118,34 @@ pub(crate) fn reach(ambient: &Ambient, provider: &str, config: &Config, env: &En
     let key = match (known.key, variable) {
         (KeyRule::None, _) => None,
         (KeyRule::Required(_), Some(variable)) => {
-            Some(Secret::new(ambient, variable, env.text(variable).unwrap_or_default().trim().to_owned()))
+            let key = env.text(variable).map(str::trim).filter(|key| !key.is_empty()).ok_or_else(|| {
+                Failure::new(Exit::Config, format!("{variable} is set, but not to a key")).help("set it to the key")
+            })?;
+            Some(Secret::new(ambient, variable, key.to_owned()))
         }
         (KeyRule::Required(names), None) => {
             return Err(Failure::new(Exit::Config, format!("{} needs a key", known.about))
                 .help(format!("set {}, or name another model with -m", names.join(" or "))));
         }
     };
-    Ok(Reach { url, flavour, key, key_source: known.key_variables().first().map(|name| (*name).to_owned()) })
+    let key_source = variable.or(known.key_variables().first()).map(|name| (*name).to_owned());
+    let (timeouts, retry) = (Timeouts::USUAL, RetryPolicy::USUAL);
+    Ok(Reach { url, flavour, key, key_source, timeouts, retry })
+}
+
+/// How long and how often, as configured.
+fn patience(provider: &Provider) -> (Timeouts, RetryPolicy) {
+    let usual = Timeouts::USUAL;
+    let wait = |set: Option<f64>, usual: Duration| {
+        set.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).unwrap_or(usual)
+    };
+    let timeouts = Timeouts {
+        connect: wait(provider.timeouts.connect_s, usual.connect),
+        first_byte: wait(provider.timeouts.first_byte_s, usual.first_byte),
+        between_bytes: wait(provider.timeouts.between_bytes_s, usual.between_bytes),
+    };
+    let attempts = provider.attempts.unwrap_or(RetryPolicy::USUAL.attempts);
+    (timeouts, RetryPolicy { attempts, ..RetryPolicy::USUAL })
 }
 
 /// The encoder that recorded requests of this surface were made with, as far as this build has it.
@@ -150,7 +176,10 @@ fn secret(ambient: &Ambient, provider: &str, key: &Key, env: &Env) -> Result<Sec
     let place = describe(key);
     let fail = |what: &str| Failure::new(Exit::Config, format!("the key of {provider}: {place}: {what}"));
     let text = match key {
-        Key::Env(name) => env.text(name).ok_or_else(|| fail("is not set").help(format!("set {name}")))?.to_owned(),
+        Key::Env(name) => match env.var(name) {
+            None => return Err(fail("is not set").help(format!("set {name}"))),
+            Some(_) => env.text(name).ok_or_else(|| fail("is not UTF-8"))?.to_owned(),
+        },
         Key::File(path) => {
             let path = match path.strip_prefix("~") {
                 Ok(rest) => env.home()?.join(rest),

@@ -1,8 +1,11 @@
 //! One configuration file, as it is written. Every key is optional; an unknown one is an error.
 
+use authority::SandboxMode;
 use pod::permission::Rule;
-use serde::Deserialize;
+use serde::de::{self, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 
 /// The keys of a file.
@@ -38,6 +41,23 @@ pub(crate) struct Provider {
     pub(crate) base_url: String,
     /// Where the key is; none is sent without one.
     pub(crate) key: Option<Key>,
+    /// How long each wait may last.
+    #[serde(default)]
+    pub(crate) timeouts: Waits,
+    /// How many times a request is sent that fails in passing, the first included.
+    pub(crate) attempts: Option<u32>,
+}
+
+/// Seconds; what is not set is as for every other endpoint.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Waits {
+    /// Resolving, connecting and shaking hands.
+    pub(crate) connect_s: Option<f64>,
+    /// From the request to the first byte of the answer.
+    pub(crate) first_byte_s: Option<f64>,
+    /// Between two pieces of the answer.
+    pub(crate) between_bytes_s: Option<f64>,
 }
 
 /// A wire format this build speaks.
@@ -49,8 +69,7 @@ pub(crate) enum Api {
 }
 
 /// Where a key is. Never the key itself.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Key {
     /// In this variable.
     Env(String),
@@ -58,6 +77,45 @@ pub(crate) enum Key {
     File(PathBuf),
     /// Printed by this program and its arguments.
     Command(Vec<String>),
+}
+
+/// A key's place as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct KeyTable {
+    env: Option<String>,
+    file: Option<PathBuf>,
+    command: Option<Vec<String>>,
+}
+
+/// What is said of a key that stands in the file itself. It does not repeat the key.
+const PLAIN_KEY: &str = "a key itself does not belong in a configuration file";
+
+/// The ways to name a key's place.
+const KEY_PLACES: &str = "{ env = \"NAME\" }, { file = \"PATH\" } or { command = [\"PROGRAM\", \"ARGUMENT\"] }";
+
+impl<'de> Deserialize<'de> for Key {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Written;
+        impl<'de> Visitor<'de> for Written {
+            type Value = Key;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(KEY_PLACES)
+            }
+            fn visit_str<E: de::Error>(self, _key: &str) -> Result<Key, E> {
+                Err(E::custom(PLAIN_KEY))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Key, A::Error> {
+                match KeyTable::deserialize(de::value::MapAccessDeserializer::new(map))? {
+                    KeyTable { env: Some(name), file: None, command: None } => Ok(Key::Env(name)),
+                    KeyTable { env: None, file: Some(path), command: None } => Ok(Key::File(path)),
+                    KeyTable { env: None, file: None, command: Some(words) } => Ok(Key::Command(words)),
+                    KeyTable { .. } => Err(de::Error::custom(format!("a key has one place: {KEY_PLACES}"))),
+                }
+            }
+        }
+        from.deserialize_any(Written)
+    }
 }
 
 /// `[limits]`.
@@ -110,6 +168,15 @@ pub(crate) enum Mode {
 }
 
 impl Mode {
+    /// What is in force, as written.
+    pub(crate) fn of(mode: SandboxMode) -> Self {
+        match mode {
+            SandboxMode::ReadOnly => Self::ReadOnly,
+            SandboxMode::WorkspaceWrite => Self::WorkspaceWrite,
+            SandboxMode::Off => Self::Off,
+        }
+    }
+
     /// As written.
     pub(crate) fn text(self) -> &'static str {
         match self {
@@ -143,6 +210,9 @@ pub(crate) fn parse(text: &str) -> Result<File, Problem> {
 
 /// The known key nearest to an unknown one. The parser's message quotes both: the unknown one first.
 fn suggestion(message: &str) -> Option<String> {
+    if message == PLAIN_KEY {
+        return Some(format!("say where it is: key = {KEY_PLACES}"));
+    }
     let (kind, quoted) = message.split_once('`')?;
     if kind.trim() == "missing field" {
         return Some("add it".to_owned());
@@ -150,9 +220,20 @@ fn suggestion(message: &str) -> Option<String> {
     let mut names = quoted.split('`').step_by(2);
     let unknown = names.next()?;
     let known: Vec<&str> = names.collect();
-    let nearest = known.iter().min_by_key(|name| strsim::damerau_levenshtein(name, unknown))?;
-    let close = strsim::damerau_levenshtein(nearest, unknown) <= 3.max(unknown.len() / 3);
-    Some(if close { format!("did you mean `{nearest}`?") } else { format!("known here: {}", known.join(", ")) })
+    if known.is_empty() {
+        return None;
+    }
+    Some(match nearest(unknown, &known) {
+        Some(name) => format!("did you mean `{name}`?"),
+        None => format!("known here: {}", known.join(", ")),
+    })
+}
+
+/// The known name that was probably meant.
+pub(crate) fn nearest<'a>(unknown: &str, known: &[&'a str]) -> Option<&'a str> {
+    let far = |name: &&str| strsim::damerau_levenshtein(name, unknown);
+    let nearest = known.iter().copied().min_by_key(far)?;
+    (far(&nearest) <= 3.max(unknown.len() / 3)).then_some(nearest)
 }
 
 #[cfg(test)]
@@ -171,7 +252,11 @@ mod tests {
     #[test]
     fn a_plaintext_key_does_not_read() {
         let text = "[providers.x]\napi = \"openai-chat\"\nbase_url = \"http://h/v1\"\nkey = \"sk-123\"\n";
-        assert_eq!(parse(text).expect_err("keys are never written here").line, 4);
+        let problem = parse(text).expect_err("keys are never written here");
+        assert_eq!((problem.line, problem.what.as_str()), (4, PLAIN_KEY));
+        assert!(problem.help.is_some_and(|help| help.contains("env = ")));
+        let two = text.replace("\"sk-123\"", "{ env = \"A\", file = \"b\" }");
+        assert!(parse(&two).expect_err("one place").what.contains("one place"));
         let text = text.replace("\"sk-123\"", "{ env = \"X_KEY\" }");
         assert_eq!(parse(&text).expect("by name").providers["x"].key, Some(Key::Env("X_KEY".to_owned())));
     }
@@ -184,6 +269,8 @@ mod tests {
             api = "openai-chat"
             base_url = "http://127.0.0.1:8080/v1"
             key = { command = ["pass", "show", "x"] }
+            timeouts = { connect_s = 2, first_byte_s = 600.5 }
+            attempts = 3
             [limits]
             max_steps = 5
             tool_concurrency = 2

@@ -5,9 +5,10 @@ pub(crate) mod file;
 use crate::cli::{RunArgs, Sandbox};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
-use file::{Feature, File, Mode, Provider};
+use file::{Feature, File, Mode, Provider, Waits};
 use pod::permission::{Layer, Rule};
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -17,6 +18,12 @@ const SYSTEM_FILE: &str = "/etc/yoi/config.toml";
 
 /// The largest configuration file that is read, in bytes.
 const MAX_FILE: u64 = 1024 * 1024;
+
+/// The variables that are read.
+const VARIABLES: [&str; 3] = ["YOI_MODEL", "YOI_MAX_STEPS", "YOI_SANDBOX"];
+
+/// What the children of a run carry.
+const INHERITED: &str = "YOI_CALL";
 
 /// Where a value comes from: `built-in`, a file, a variable or a flag.
 pub(crate) type Source = String;
@@ -139,6 +146,9 @@ impl Config {
     }
 
     fn environment(&mut self, env: &Env) -> Result<(), Failure> {
+        for (name, value) in env.vars() {
+            variable(&name.to_string_lossy(), value)?;
+        }
         if let Some(model) = env.text("YOI_MODEL") {
             self.model = Some(Sourced::new(model.to_owned(), "YOI_MODEL"));
         }
@@ -162,9 +172,34 @@ impl Config {
             if ok { Ok(()) } else { Err(Failure::new(Exit::Config, format!("{source}: `{name}` must be {range}"))) }
         };
         range("max_steps", self.max_steps.value >= 1, &self.max_steps.source, "at least 1")?;
+        for (name, Sourced { value, source }) in &self.providers {
+            let at = format!("providers.{name}");
+            range(&format!("{at}.attempts"), value.attempts.is_none_or(|n| (1..=20).contains(&n)), source, "1 to 20")?;
+            let Waits { connect_s, first_byte_s, between_bytes_s } = value.timeouts;
+            let waits = [connect_s, first_byte_s, between_bytes_s].into_iter().flatten();
+            let ok = waits.into_iter().all(|seconds| seconds >= 0.001 && seconds <= 86_400.0);
+            range(&format!("{at}.timeouts"), ok, source, "0.001 to 86400 seconds each")?;
+        }
         let threads = 1..=pod::control::callbacks::MAX_THREADS / 2;
         let calls = &self.tool_concurrency;
         range("tool_concurrency", threads.contains(&calls.value), &calls.source, "1 to 32")
+    }
+}
+
+/// Refuses a variable that is ours and not text, or that was probably meant to be ours.
+fn variable(name: &str, value: &OsStr) -> Result<(), Failure> {
+    if VARIABLES.contains(&name) {
+        return match value.to_str() {
+            Some(_) => Ok(()),
+            None => Err(Failure::new(Exit::Config, format!("{name} is not UTF-8"))),
+        };
+    }
+    match name.strip_prefix("YOI_").and_then(|_| file::nearest(name, &VARIABLES)) {
+        Some(meant) if name != INHERITED => {
+            Err(Failure::new(Exit::Config, format!("there is no variable {name}"))
+                .help(format!("did you mean {meant}?")))
+        }
+        Some(_) | None => Ok(()),
     }
 }
 

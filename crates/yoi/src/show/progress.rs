@@ -2,6 +2,7 @@
 //! records as JSON Lines.
 
 use super::escape::{line, plain};
+use crate::commands::out::noted;
 use llm_worker::effect::Delta;
 use llm_worker::{Item, ResultStatus};
 use pod::control::Event;
@@ -26,23 +27,21 @@ pub(crate) struct Look {
 /// Shows events until the pod lets go of its end. Runs on a thread of its own. Output that cannot be written
 /// (a closed pipe) is given up silently; the run goes on.
 pub(crate) fn show(mut events: mpsc::Receiver<Event>, look: Look) {
-    let mut screen = Screen { look, out: Some(io::stdout()), answer: Answer::default() };
+    let mut screen = Screen { look, out: Some(io::stdout()), shown: String::new(), mid_line: false };
     while let Some(event) = events.blocking_recv() {
         screen.event(&event);
     }
+    // A turn that was ended in mid-answer leaves half a line.
+    screen.end_line();
 }
 
 struct Screen {
     look: Look,
     out: Option<io::Stdout>,
-    answer: Answer,
-}
-
-/// How much of the current answer is on the screen already.
-#[derive(Default)]
-struct Answer {
+    /// How much of the current answer is on the screen already.
     shown: String,
-    open: bool,
+    /// Standard output stands in the middle of a line.
+    mid_line: bool,
 }
 
 impl Screen {
@@ -58,12 +57,11 @@ impl Screen {
     fn delta(&mut self, delta: &Delta) {
         match delta {
             Delta::Text(text) if self.look.stream => {
-                self.answer.shown.push_str(text);
-                self.answer.open = true;
+                self.shown.push_str(text);
                 self.print(&plain(text));
             }
             Delta::Retrying { attempt, delay, why } => {
-                self.close_answer();
+                self.shown.clear();
                 let wait = humantime::format_duration(*delay);
                 self.tell(&format!("! {why}; attempt {} in {wait}", attempt + 1));
             }
@@ -98,41 +96,42 @@ impl Screen {
     fn item(&mut self, item: &Item) {
         match item {
             Item::Assistant { text } => {
-                let rest = text.strip_prefix(self.answer.shown.as_str()).unwrap_or_default().to_owned();
+                let shown = std::mem::take(&mut self.shown);
                 if self.look.stream {
-                    self.print(&plain(&rest));
-                    self.answer.open = true;
+                    self.print(&plain(text.strip_prefix(shown.as_str()).unwrap_or_default()));
+                    self.end_line();
                 }
-                self.close_answer();
             }
             Item::ToolCall { name, arguments, .. } => {
-                self.close_answer();
                 self.tell(&format!("• {name} {}", line(&brief(arguments), 90)));
             }
             Item::User { .. } | Item::System { .. } | Item::Reasoning { .. } | Item::ToolResult { .. } => {}
         }
     }
 
-    fn close_answer(&mut self) {
-        if std::mem::take(&mut self.answer.open) && !self.answer.shown.ends_with('\n') {
+    /// What comes next, on either output, begins a line.
+    fn end_line(&mut self) {
+        if self.mid_line {
             self.print("\n");
         }
-        self.answer.shown.clear();
     }
 
     fn print(&mut self, text: &str) {
         let Some(out) = &self.out else { return };
         let mut lock: StdoutLock<'_> = out.lock();
-        if lock.write_all(text.as_bytes()).and_then(|()| lock.flush()).is_err() {
-            drop(lock);
+        let written = lock.write_all(text.as_bytes()).and_then(|()| lock.flush());
+        drop(lock);
+        if !noted(written) {
             self.out = None;
         }
+        self.mid_line = text.chars().next_back().map_or(self.mid_line, |last| last != '\n');
     }
 
     fn tell(&mut self, text: &str) {
         if self.look.quiet || self.look.json {
             return;
         }
+        self.end_line();
         let text = plain(text);
         let text = if self.look.colour { format!("\u{1b}[2m{text}\u{1b}[0m\n") } else { format!("{text}\n") };
         let mut lock: StderrLock<'_> = io::stderr().lock();

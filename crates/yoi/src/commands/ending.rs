@@ -1,0 +1,105 @@
+//! The last words of a run: its answer, its exit code, what failed and the next step.
+
+use crate::commands::out;
+use crate::commands::place::Place;
+use crate::commands::signals::Ending;
+use crate::exit::{Exit, Failure};
+use crate::show::escape::plain;
+use crate::show::progress::Look;
+use llm_worker::effect::Outcome;
+use llm_worker::{ErrorKind, ResultStatus};
+use pod::control::TurnEnd;
+use std::io::Write;
+use std::time::Duration;
+
+/// The result line of a run under `--json` that ended before its turn did.
+pub(crate) fn failed(failure: &Failure) {
+    let result = serde_json::json!({
+        "k": "result", "answer": null, "exit": failure.exit.number(), "outcome": null, "steps": 0, "usage": null,
+        "cost": null, "pod": null, "error": failure.message, "help": failure.help,
+    });
+    out::raw(&format!("{result}\n"));
+}
+
+/// Prints what is left to say and gives the exit code.
+pub(crate) fn report(end: &TurnEnd, ending: Option<Ending>, place: &Place, look: Look, took: Duration) -> Exit {
+    let exit = exit_of(end, ending);
+    let answer = end.answer.as_deref();
+    if look.json {
+        let result = serde_json::json!({
+            "k": "result", "answer": answer, "exit": exit.number(), "outcome": end.outcome, "steps": end.steps,
+            "usage": end.usage, "cost": null, "pod": place.name(),
+        });
+        out::raw(&format!("{result}\n"));
+    } else if !look.stream
+        && let Some(answer) = answer
+    {
+        out::raw(&format!("{}\n", answer.trim_end_matches('\n')));
+    }
+    let mut text = failure_text(&end.outcome, ending, place).map(|text| format!("{text}\n")).unwrap_or_default();
+    if !look.quiet && !look.json {
+        text.push_str(&closing_line(end, place, took));
+        text.push('\n');
+    }
+    // A standard error that is gone cannot be told so.
+    drop(std::io::stderr().write_all(plain(&text).as_bytes()));
+    exit
+}
+
+/// `12 steps · 34 s · 18k tokens · run-7f3a (yoi log run-7f3a)`.
+fn closing_line(end: &TurnEnd, place: &Place, took: Duration) -> String {
+    let steps = if end.steps == 1 { "1 step".to_owned() } else { format!("{} steps", end.steps) };
+    let mut parts = vec![steps, format!("{:.1} s", took.as_secs_f64())];
+    let tokens = end.usage.input + end.usage.output;
+    match tokens {
+        0 => {}
+        1..=9_999 => parts.push(format!("{tokens} tokens")),
+        10_000.. => parts.push(format!("{}k tokens", tokens / 1000)),
+    }
+    parts.push(match place.name() {
+        Some(name) => format!("{name} (yoi log {name})"),
+        None => "nothing kept".to_owned(),
+    });
+    parts.join(" · ")
+}
+
+fn exit_of(end: &TurnEnd, ending: Option<Ending>) -> Exit {
+    match &end.outcome {
+        Outcome::Done if end.last_result == Some(ResultStatus::Refused) => Exit::Refused,
+        Outcome::Done => Exit::Done,
+        Outcome::MaxTokens | Outcome::Refused | Outcome::Empty | Outcome::Interrupted => Exit::Failed,
+        Outcome::StepLimit => Exit::Limit,
+        Outcome::Aborted { .. } => Exit::Refused,
+        Outcome::Cancelled => ending.map_or(Exit::Failed, Ending::exit),
+        Outcome::ModelFailed { kind, .. } => match kind {
+            ErrorKind::Retry | ErrorKind::Unavailable => Exit::Model,
+            ErrorKind::Denied | ErrorKind::FixInput => Exit::Config,
+            ErrorKind::Bug => Exit::Internal,
+            ErrorKind::Corrupt | ErrorKind::Exhausted | ErrorKind::Cancelled => Exit::Failed,
+        },
+    }
+}
+
+/// What failed and the next step; nothing for a run that is done.
+fn failure_text(outcome: &Outcome, ending: Option<Ending>, place: &Place) -> Option<String> {
+    let go_on = |or: &str| match place.name() {
+        Some(_) => format!("continue with -c{or}"),
+        None => format!("run it again{or}"),
+    };
+    let (error, help) = match outcome {
+        Outcome::Done => return None,
+        Outcome::MaxTokens => ("the model's output limit cut its answer".to_owned(), Some(go_on(", or ask for less"))),
+        Outcome::Refused => ("the model refused to answer".to_owned(), None),
+        Outcome::Empty => ("the model answered nothing".to_owned(), Some(go_on(", or use another model with -m"))),
+        Outcome::Interrupted => ("the run was interrupted".to_owned(), Some(go_on(""))),
+        Outcome::StepLimit => ("the step limit was reached".to_owned(), Some(go_on(", or raise --max-steps"))),
+        Outcome::Aborted { reason } => (format!("ended by a gate: {reason}"), None),
+        Outcome::Cancelled => match ending {
+            Some(Ending::Timeout) => ("the time limit was reached".to_owned(), Some(go_on(", or raise --timeout"))),
+            Some(Ending::Signal(_)) | None => ("cancelled".to_owned(), Some(go_on(""))),
+        },
+        Outcome::ModelFailed { message, help, .. } => (message.clone(), help.clone()),
+    };
+    let help = help.map(|help| format!("\nhelp: {help}")).unwrap_or_default();
+    Some(format!("error: {error}{help}"))
+}
