@@ -1,7 +1,8 @@
 //! Opening a pod and putting its parts together: the same for a headless run and for a pod that stays.
 
-use crate::control::{Callbacks, Core, Fatal, Limits, Outbox, Permission, Pod, Store, TurnEnd};
+use crate::control::{self, Callbacks, Core, Fatal, Limits, Outbox, Permission, Pod, Store, TurnEnd};
 use crate::feature::FeatureRegistry;
+use crate::hook::{HookPoint, PromptSubmit, PromptView};
 use crate::session::fold::{ENVIRONMENT, State};
 use crate::session::record::{
     Encoder, Features, HostStarted, HostStopped, InputId, InputQueued, Output, Record, Stored, SurfaceSet,
@@ -185,14 +186,22 @@ impl Host {
         Ok((Self { pod: Pod { core, history }, prelude, notes }, found))
     }
 
-    /// Accepts one input and takes everything queued through one turn.
+    /// Accepts one input, unless a gate refuses it, and takes everything queued through one turn.
     ///
     /// # Errors
     /// The pod cannot go on; what was committed is on disk.
     pub async fn run(mut self, text: &str, cancel: &CancellationToken) -> Result<(Self, TurnEnd), HostError> {
+        let core = &self.pod.core;
+        let view = || PromptView { text: text.to_owned() };
+        let passed = core.registry.hooks().decide::<PromptSubmit>(&core.callbacks, view).await;
+        let mut records = std::mem::take(&mut self.prelude);
+        records.extend(control::verdicts(HookPoint::PromptSubmit, None, &passed).into_iter().map(Record::from));
+        if let Some(reason) = control::refusal(&passed) {
+            self.pod.core.commit(records).await?;
+            return Ok((self, TurnEnd::refused(reason)));
+        }
         let input = self.pod.core.state.inputs + 1;
         let queued = self.input(input, text)?;
-        let mut records = std::mem::take(&mut self.prelude);
         records.push(queued.into());
         self.pod.core.commit(records).await?;
         let notes = std::mem::take(&mut self.notes);

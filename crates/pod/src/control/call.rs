@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{mpsc, oneshot};
 
 /// Results up to this many bytes stand in the history whole.
-const INLINE: usize = 32 * 1024;
+pub(crate) const INLINE: usize = 32 * 1024;
 
 /// Of a longer one: at most this much of its beginning, in bytes …
 const HEAD_BYTES: usize = 4 * 1024;
@@ -21,7 +21,7 @@ const HEAD_LINES: usize = 60;
 const TAIL_BYTES: usize = 8 * 1024;
 
 /// The longest summary line, in bytes.
-const SUMMARY: usize = 512;
+pub(crate) const SUMMARY: usize = 512;
 
 /// How many requests of running calls may wait for the driver.
 pub(crate) const ASKS: usize = 64;
@@ -69,7 +69,7 @@ impl Custody {
         let (summary, overflow) = one_line(&summary);
         let content = if overflow.is_empty() { content } else { format!("{overflow}\n{content}") };
         match self.bounded(&content) {
-            Ok((content, output)) => (ToolOutcome { status, summary, content }, Ended { output, ms: 0 }),
+            Ok((content, output)) => (ToolOutcome { status, summary, content }, Ended { output, ..Ended::default() }),
             Err(error) => {
                 let summary = format!("{summary}; its output was lost: {error}");
                 (ToolOutcome { status: ResultStatus::Error, summary, content: String::new() }, Ended::default())

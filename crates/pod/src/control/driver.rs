@@ -12,9 +12,11 @@
 
 use super::call::{ASKS, Ask, Custody};
 use super::callbacks::{Callbacks, Lost, MAX_STUCK};
-use super::judge::{self, About, Judged, Permission, Ready};
+use super::gates;
+use super::judge::{About, Court, Judged, Permission, Ready};
 use super::outbox::{Event, Outbox};
 use crate::feature::FeatureRegistry;
+use crate::hook::{HookPoint, HookRegistry, Passed, PreRequest, RequestView, TurnEndView};
 use crate::session::commit::{Ack, Batch, Ended, Ledger, Turn};
 use crate::session::fold::{Illegal, State};
 use crate::session::record::{Record, Resumed, Suspended};
@@ -107,6 +109,16 @@ pub struct TurnEnd {
     pub steps: u64,
     /// Tokens it used.
     pub usage: Usage,
+    /// Why a person should look before anything goes on, when a gate at its end says so.
+    pub paused: Option<String>,
+}
+
+impl TurnEnd {
+    /// The end of a turn that never began: a gate refused its input.
+    pub(crate) fn refused(reason: String) -> Self {
+        let (outcome, usage) = (Outcome::Aborted { reason }, Usage::default());
+        Self { outcome, answer: None, last_result: None, steps: 0, usage, paused: None }
+    }
 }
 
 /// Why a pod cannot go on.
@@ -151,6 +163,22 @@ impl Core {
         }
     }
 
+    /// Asks the gates at the end of a turn; answers why to pause, if one says so.
+    async fn turn_ended(&mut self, outcome: &Outcome, steps: u64) -> Result<Option<String>, Fatal> {
+        let view = || TurnEndView { turn: self.state.turns, outcome: outcome.clone(), steps };
+        let passed = self.registry.hooks().decide::<crate::hook::TurnEnd>(&self.callbacks, view).await;
+        if passed.ran.is_empty() {
+            return Ok(None);
+        }
+        let verdicts = gates::verdicts(HookPoint::TurnEnd, None, &passed);
+        self.commit(verdicts.into_iter().map(Record::from).collect()).await?;
+        let paused = gates::refusal(&passed);
+        if let Some(reason) = &paused {
+            self.outbox.show(Event::Alert(reason.clone()));
+        }
+        Ok(paused)
+    }
+
     fn announce(&self, records: &[Record]) {
         records.iter().for_each(|record| (self.store.probe)(&format!("commit:{}", record.kind())));
     }
@@ -162,7 +190,9 @@ impl Core {
         for (seq, record) in (first..).zip(records) {
             self.state.apply(&record)?;
             (self.store.probe)(record.kind());
-            self.outbox.show(Event::Record { seq, record: Arc::new(record) });
+            let record = Arc::new(record);
+            HookRegistry::tell(&self.registry, &self.callbacks, seq, &record);
+            self.outbox.show(Event::Record { seq, record });
         }
         Ok(ack)
     }
@@ -184,9 +214,11 @@ impl Pod {
         let mut running = Running::start(core, history, notes);
         match running.drive(cancel).await {
             Ok(outcome) => {
-                let Running { core, turn, .. } = running;
+                let Running { mut core, turn, .. } = running;
                 let history = turn.finish().map_err(|_open| Fatal::Journal("the turn did not end".to_owned()))?;
+                let paused = core.turn_ended(&outcome, core.state.requests - steps).await?;
                 let end = TurnEnd {
+                    paused,
                     outcome,
                     answer: core.state.last_answer.clone(),
                     last_result: core.state.last_result,
@@ -214,7 +246,9 @@ struct Running {
     ledger: Ledger,
     commits: VecDeque<Flight>,
     stream: Option<Stream>,
+    gates: JoinSet<Passed>,
     judges: JoinSet<(CallId, Judged)>,
+    turnstile: Arc<tokio::sync::Mutex<()>>,
     calls: Calls,
     refusals: u32,
 }
@@ -222,6 +256,8 @@ struct Running {
 /// A commit under way; they resolve in the order they were appended.
 struct Flight {
     commit: Commit<Batch>,
+    /// How many of the ledger's verdicts it carries.
+    verdicts: usize,
     reply: Option<oneshot::Sender<Result<(), String>>>,
 }
 
@@ -247,6 +283,7 @@ enum Happened {
     Committed(Result<Committed<Batch>, Refused<Batch>>),
     Event(ModelEvent),
     StreamEnded(Result<(), ModelError>),
+    Gated(Passed),
     Judged(CallId, Box<Judged>),
     Called(CallId, ToolOutcome, Ended),
     Asked(Ask),
@@ -284,7 +321,18 @@ impl Running {
             ask,
             asked,
         };
-        Self { core, turn, ledger, commits: VecDeque::new(), stream: None, judges: JoinSet::new(), calls, refusals: 0 }
+        Self {
+            core,
+            turn,
+            ledger,
+            commits: VecDeque::new(),
+            stream: None,
+            gates: JoinSet::new(),
+            judges: JoinSet::new(),
+            turnstile: Arc::default(),
+            calls,
+            refusals: 0,
+        }
     }
 
     async fn drive(&mut self, cancel: &CancellationToken) -> Result<Outcome, Fatal> {
@@ -315,6 +363,7 @@ impl Running {
             done = front(&mut self.commits), if !self.commits.is_empty() => {
                 Happened::Committed(done)
             }
+            Some(Ok(passed)) = self.gates.join_next() => Happened::Gated(passed),
             Some(Ok((id, judged))) = self.judges.join_next() => Happened::Judged(id, Box::new(judged)),
             Some(Ok((id, outcome, ended))) = self.calls.tasks.join_next() => Happened::Called(id, outcome, ended),
             Some(ask) = self.calls.asked.recv() => Happened::Asked(ask),
@@ -334,6 +383,11 @@ impl Running {
                 self.turn.handle(Input::Model(event))?;
             }
             Happened::StreamEnded(end) => self.stream_ended(end)?,
+            Happened::Gated(passed) => {
+                self.ledger.verdicts.extend(gates::verdicts(HookPoint::PreRequest, None, &passed));
+                let stop = gates::refusal(&passed).map(|reason| Stop::Aborted { reason });
+                self.turn.handle(Input::Gated(Gated { add: Vec::new(), stop }))?;
+            }
             Happened::Judged(id, judged) => {
                 let Judged { verdict, judgement, ready } = *judged;
                 self.ledger.judged.insert(id, judgement);
@@ -350,7 +404,7 @@ impl Running {
                 let records = vec![Record::from(change)];
                 self.core.announce(&records);
                 let commit = self.core.store.journal.append(Batch::of(records));
-                self.commits.push_back(Flight { commit, reply: Some(reply) });
+                self.commits.push_back(Flight { commit, verdicts: 0, reply: Some(reply) });
             }
             Happened::Committed(done) => self.committed(done)?,
         }
@@ -358,10 +412,11 @@ impl Running {
     }
 
     fn committed(&mut self, done: Result<Committed<Batch>, Refused<Batch>>) -> Result<(), Fatal> {
-        let reply = self.commits.pop_front().and_then(|flight| flight.reply);
+        let (reply, verdicts) = self.commits.pop_front().map_or((None, 0), |flight| (flight.reply, flight.verdicts));
         match done {
             Ok(done) => {
                 let ack = self.core.fold(done)?;
+                self.ledger.verdicts.drain(..verdicts.min(self.ledger.verdicts.len()));
                 if let Some(reply) = reply {
                     // The call may have been cancelled meanwhile; its record stands, undo copes with it.
                     drop(reply.send(Ok(())));
@@ -391,7 +446,7 @@ impl Running {
     /// Says in the log that it could not be written for a while.
     fn resumed(&mut self) {
         let commit = self.core.store.journal.append(Batch::of(vec![Resumed {}.into()]));
-        self.commits.push_back(Flight { commit, reply: None });
+        self.commits.push_back(Flight { commit, verdicts: 0, reply: None });
     }
 
     fn stream_ended(&mut self, end: Result<(), ModelError>) -> Result<(), Fatal> {
@@ -412,15 +467,12 @@ impl Running {
     /// Performs one effect, or starts what will perform it.
     fn perform(&mut self, effect: Effect) -> Result<Option<Outcome>, Fatal> {
         match effect {
-            Effect::Gate => {
-                let stop = (self.core.callbacks.stuck() >= MAX_STUCK)
-                    .then(|| Stop::Aborted { reason: Fatal::Stuck.to_string() });
-                self.turn.handle(Input::Gated(Gated { add: Vec::new(), stop }))?;
-            }
+            Effect::Gate => self.gate()?,
             Effect::Commit(request) => {
-                let batch = Batch::of_turn(request, &self.ledger, Vec::new());
+                let batch = Batch::of_turn(request, &self.ledger);
                 self.core.announce(batch.records());
-                self.commits.push_back(Flight { commit: self.core.store.journal.append(batch), reply: None });
+                let commit = self.core.store.journal.append(batch);
+                self.commits.push_back(Flight { commit, verdicts: self.ledger.verdicts.len(), reply: None });
             }
             Effect::Send(request) => self.send(request),
             Effect::Delta(delta) => self.core.outbox.show(Event::Delta(delta)),
@@ -444,25 +496,37 @@ impl Running {
         self.stream = Some(Stream { events, done, stopped: false });
     }
 
+    /// Asks the gates before a request; without any, it is cleared at once.
+    fn gate(&mut self) -> Result<(), Fatal> {
+        let stuck = self.core.callbacks.stuck() >= MAX_STUCK;
+        if stuck || !self.core.registry.hooks().any::<PreRequest>("") {
+            let stop = stuck.then(|| Stop::Aborted { reason: Fatal::Stuck.to_string() });
+            self.turn.handle(Input::Gated(Gated { add: Vec::new(), stop }))?;
+            return Ok(());
+        }
+        let (registry, callbacks) = (self.core.registry.clone(), self.core.callbacks.clone());
+        let State { requests, items, .. } = self.core.state;
+        let view = RequestView { turn: self.ledger.turn, number: requests + 1, items };
+        self.gates.spawn(async move { registry.hooks().decide::<PreRequest>(&callbacks, || view).await });
+        Ok(())
+    }
+
     fn judge(&mut self, call: llm_worker::effect::CallView) {
-        let (registry, permission) = (self.core.registry.clone(), self.core.permission.clone());
-        let about = About { generation: self.ledger.generation, key: self.core.store.key.clone() };
-        let id = call.id;
-        let work = async move { judge::judge(&call, registry.tools(), &permission, &about) };
-        let judged = self.core.callbacks.run(judge::DEADLINE, CancellationToken::new(), work);
-        self.judges.spawn(async move {
-            let judged = judged.await.unwrap_or_else(|lost| {
-                Judged::invalid("host:judge", format!("its arguments could not be judged: {lost}"))
-            });
-            (id, judged)
-        });
+        let court = Court {
+            registry: self.core.registry.clone(),
+            permission: self.core.permission.clone(),
+            about: About { generation: self.ledger.generation, key: self.core.store.key.clone() },
+            callbacks: self.core.callbacks.clone(),
+            turnstile: self.turnstile.clone(),
+        };
+        self.judges.spawn(async move { (call.id, court.judge(call).await) });
     }
 
     /// Starts waiting calls while there is room under the cap.
     fn fill(&mut self) {
         while self.calls.running.len() < self.core.limits.tool_concurrency.max(1) {
             let Some(id) = self.calls.waiting.pop_front() else { return };
-            let Some(Ready { prepared, deadline }) = self.calls.ready.remove(&id) else { continue };
+            let Some(Ready { view, prepared, deadline }) = self.calls.ready.remove(&id) else { continue };
             let cancel = CancellationToken::new();
             self.calls.running.insert(id, cancel.clone());
             let outputs = self.core.state.outputs.clone();
@@ -476,9 +540,12 @@ impl Running {
             };
             (self.core.store.probe)("tool:running");
             let done = self.core.callbacks.run(deadline, cancel, work);
+            let (registry, callbacks) = (self.core.registry.clone(), self.core.callbacks.clone());
             self.calls.tasks.spawn(async move {
                 let (outcome, mut ended) = done.await.unwrap_or_else(|lost| (lost_call(&lost), Ended::default()));
                 ended.ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+                let (outcome, transforms) = gates::outcome(&registry, &callbacks, view, outcome).await;
+                ended.transforms = transforms;
                 (id, outcome, ended)
             });
         }

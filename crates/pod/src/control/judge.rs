@@ -1,15 +1,20 @@
 //! May this call run? Its arguments are parsed once, here, and permission judges what was parsed; exactly that
 //! parse is what runs later.
 
-use crate::feature::{RegisteredTool, ToolRegistry};
+use super::callbacks::Callbacks;
+use super::gates;
+use crate::feature::{FeatureRegistry, RegisteredTool, ToolRegistry};
+use crate::hook::{HookPoint, PreToolCall, Ruling, ToolArguments, ToolCallView};
 use crate::permission::{CallFacts, Circumstances, Policy, RuleRef, Verdict as Allowed};
 use crate::session::commit::Judgement;
-use crate::session::record::ToolStarted;
+use crate::session::record::{ToolStarted, TransformNote};
 use authority::Workspace;
 use llm_worker::effect::{CallView, Verdict};
 use llm_worker::tool::Prepared;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::Mutex;
+use tokio_util::sync::CancellationToken;
 
 /// What calls are judged by.
 #[derive(Clone, Debug)]
@@ -23,7 +28,7 @@ pub struct Permission {
 }
 
 /// How long parsing and judging one call may take.
-pub(crate) const DEADLINE: Duration = Duration::from_secs(10);
+const DEADLINE: Duration = Duration::from_secs(10);
 
 /// A judged call; `ready` holds what runs if it is allowed.
 #[derive(Debug)]
@@ -33,9 +38,10 @@ pub(crate) struct Judged {
     pub(crate) ready: Option<Ready>,
 }
 
-/// An allowed call: the parse that was judged, and the tool's own deadline.
+/// An allowed call: the parse that was judged, what hooks see of it, and the tool's own deadline.
 #[derive(Debug)]
 pub(crate) struct Ready {
+    pub(crate) view: Arc<ToolCallView>,
     pub(crate) prepared: Prepared,
     pub(crate) deadline: Duration,
 }
@@ -47,12 +53,105 @@ impl Judged {
     }
 
     fn not_run(rule: &str, verdict: Verdict) -> Self {
-        Self { verdict, judgement: Judgement { rule: rule.to_owned(), start: None }, ready: None }
+        Self { verdict, judgement: Judgement { rule: rule.to_owned(), ..Judgement::default() }, ready: None }
+    }
+}
+
+/// Everything that judges calls of one generation.
+#[derive(Clone)]
+pub(crate) struct Court {
+    pub(crate) registry: Arc<FeatureRegistry>,
+    pub(crate) permission: Arc<Permission>,
+    pub(crate) about: About,
+    pub(crate) callbacks: Callbacks,
+    /// Calls that hooks have a say in are judged one after another, in their order: a gate may count them.
+    pub(crate) turnstile: Arc<Mutex<()>>,
+}
+
+impl Court {
+    /// Transforms, then the host's own permission, then gates: each sees what the one before left, and a gate
+    /// never sees a call that the host refuses.
+    pub(crate) async fn judge(self, call: CallView) -> Judged {
+        let hooks = self.registry.hooks();
+        let (rewritten, gated) = (hooks.any::<ToolArguments>(&call.name), hooks.any::<PreToolCall>(""));
+        if !rewritten && !gated {
+            return self.permit(call).await;
+        }
+        let order = self.turnstile.lock().await;
+        let (call, transforms) = if rewritten { self.rewrite(call).await } else { (call, Vec::new()) };
+        let mut judged = self.permit(call).await;
+        judged.judgement.transforms = transforms;
+        let judged = if gated { self.ask(judged).await } else { judged };
+        drop(order);
+        judged
+    }
+
+    /// The host's own judgement, on a callback thread.
+    async fn permit(&self, call: CallView) -> Judged {
+        let (registry, permission, about) = (self.registry.clone(), self.permission.clone(), self.about.clone());
+        let work = async move { judge(&call, registry.tools(), &permission, &about) };
+        let judged = self.callbacks.run(DEADLINE, CancellationToken::new(), work);
+        judged.await.unwrap_or_else(|lost| {
+            Judged::invalid("host:judge", format!("its arguments could not be judged: {lost}"))
+        })
+    }
+
+    /// Lets transforms change arguments that parse; those that do not are the model's to correct.
+    async fn rewrite(&self, call: CallView) -> (CallView, Vec<TransformNote>) {
+        let Some(registered) = self.registry.tools().get(&call.name).cloned() else { return (call, Vec::new()) };
+        let (first, tool) = (call.clone(), registered.clone());
+        let work = async move { tool.tool.prepare(&first.arguments).ok().map(|p| view(&first, &tool, &p)) };
+        let Ok(Some(input)) = self.callbacks.run(DEADLINE, CancellationToken::new(), work).await else {
+            return (call, Vec::new());
+        };
+        let settle = Arc::new(move |changed: ToolCallView| match registered.tool.prepare(&changed.arguments) {
+            Ok(prepared) => {
+                Ok(ToolCallView { arguments: prepared.canonical, touches: prepared.touches, ..changed })
+            }
+            Err(error) => Err(error.to_string()),
+        });
+        let hooks = self.registry.hooks();
+        let (last, done) = hooks.transform::<ToolArguments>(&self.callbacks, &call.name, input, settle).await;
+        let replaced = done.iter().any(|note| note.after.is_ok());
+        let call = if replaced { CallView { arguments: last.arguments.to_string(), ..call } } else { call };
+        (call, gates::notes(done))
+    }
+
+    /// Asks the gates about a call that the host permits.
+    async fn ask(&self, judged: Judged) -> Judged {
+        let Some(view) = judged.ready.as_ref().map(|ready| ready.view.clone()) else { return judged };
+        let (id, hooks) = (view.call, self.registry.hooks());
+        let passed = hooks.decide::<PreToolCall>(&self.callbacks, || (*view).clone()).await;
+        let mut said = gates::verdicts(HookPoint::PreToolCall, Some(id), &passed);
+        let verdict = match passed.ruling {
+            Ruling::Allow => {
+                let judgement = Judgement { allowed: said, ..judged.judgement };
+                return Judged { judgement, ..judged };
+            }
+            Ruling::Deny { reason } => Verdict::Refuse { reason },
+            Ruling::Abort { reason } | Ruling::Pause { reason } => Verdict::Abort { reason },
+        };
+        let last = said.pop();
+        let (rule, gate) = last.map(|last| (last.rule, last.gate)).unwrap_or_default();
+        let transforms = judged.judgement.transforms;
+        let judgement = Judgement { rule, gate, allowed: said, transforms, start: None };
+        Judged { verdict, judgement, ready: None }
+    }
+}
+
+fn view(call: &CallView, registered: &RegisteredTool, prepared: &Prepared) -> ToolCallView {
+    ToolCallView {
+        call: call.id,
+        tool: call.name.clone(),
+        feature: registered.feature.clone(),
+        effect: registered.definition.effect,
+        arguments: prepared.canonical.clone(),
+        touches: prepared.touches.clone(),
     }
 }
 
 /// Judges one call. Reads directory entries to resolve paths, so it runs on a callback thread.
-pub(crate) fn judge(call: &CallView, tools: &ToolRegistry, permission: &Permission, about: &About) -> Judged {
+fn judge(call: &CallView, tools: &ToolRegistry, permission: &Permission, about: &About) -> Judged {
     let Some(registered) = tools.get(&call.name) else {
         let names: Vec<&str> = tools.iter().map(|known| known.definition.name.as_str()).collect();
         return Judged::invalid(
@@ -75,8 +174,16 @@ pub(crate) fn judge(call: &CallView, tools: &ToolRegistry, permission: &Permissi
     match decision.verdict {
         Allowed::Allow => Judged {
             verdict: Verdict::Allow,
-            judgement: Judgement { rule, start: Some(start_record(call, registered, &prepared, about)) },
-            ready: Some(Ready { deadline: registered.deadline, prepared }),
+            judgement: Judgement {
+                rule,
+                start: Some(start_record(call, registered, &prepared, about)),
+                ..Judgement::default()
+            },
+            ready: Some(Ready {
+                view: Arc::new(view(call, registered, &prepared)),
+                deadline: registered.deadline,
+                prepared,
+            }),
         },
         Allowed::Deny => Judged::not_run(&rule, Verdict::Refuse { reason: decision.reason }),
     }

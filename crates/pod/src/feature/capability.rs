@@ -2,6 +2,7 @@
 //! handle, and handles come from [`super::FeatureServiceProvider`].
 
 use super::text::{self, Lines};
+use crate::hook::{HookClass, HookPoint};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt;
@@ -18,6 +19,23 @@ pub enum HostCapability {
     ContributeTool {
         /// The tool's name.
         name: Text,
+    },
+    /// Stand at a hook point. Every declared hook asks for it by itself.
+    ContributeHook {
+        /// Where.
+        point: HookPoint,
+        /// As what; fixed by the point.
+        class: HookClass,
+    },
+    /// Replace what calls of these tools answer. Every `ToolOutcome` hook asks for it by itself.
+    TransformResults {
+        /// Which tools; `*` is any.
+        tools: Cow<'static, [Text]>,
+    },
+    /// Replace the arguments of calls of these tools. Every `ToolArguments` hook asks for it by itself.
+    RewriteArguments {
+        /// Which tools; `*` is any.
+        tools: Cow<'static, [Text]>,
     },
     /// Hold a directory handle. Enforced by `authority::Workspace` at each operation.
     ScopedFs {
@@ -58,6 +76,18 @@ impl HostCapability {
         Self::ContributeTool { name: Cow::Borrowed(name) }
     }
 
+    /// Standing at this point.
+    #[must_use]
+    pub const fn hook<P: crate::hook::Point>() -> Self {
+        Self::ContributeHook { point: P::POINT, class: P::CLASS }
+    }
+
+    /// Replacing what any tool answers.
+    pub const ANY_RESULT: Self = Self::TransformResults { tools: Cow::Borrowed(&[Cow::Borrowed("*")]) };
+
+    /// Replacing the arguments of any tool.
+    pub const ANY_ARGUMENTS: Self = Self::RewriteArguments { tools: Cow::Borrowed(&[Cow::Borrowed("*")]) };
+
     /// Whether a grant of `self` includes all of `asked`.
     pub(super) fn covers(&self, asked: &Self) -> bool {
         match (self, asked) {
@@ -66,10 +96,20 @@ impl HostCapability {
                 Self::ScopedFs { root, read, write, execute },
                 Self::ScopedFs { root: r, read: ar, write: aw, execute: ax },
             ) => root == r && (*read || !ar) && (*write || !aw) && (*execute || !ax),
-            (Self::Process { programs }, Self::Process { programs: asked }) => {
-                programs.iter().any(|p| p == "*") || asked.iter().all(|p| programs.contains(p))
+            (Self::Process { programs: own }, Self::Process { programs: asked })
+            | (Self::TransformResults { tools: own }, Self::TransformResults { tools: asked })
+            | (Self::RewriteArguments { tools: own }, Self::RewriteArguments { tools: asked }) => {
+                own.iter().any(|p| p == "*") || asked.iter().all(|p| own.contains(p))
             }
-            (Self::ContributeTool { .. } | Self::ScopedFs { .. } | Self::Process { .. }, _) => false,
+            (Self::ContributeHook { .. }, asked) => self == asked,
+            (
+                Self::ContributeTool { .. }
+                | Self::ScopedFs { .. }
+                | Self::Process { .. }
+                | Self::TransformResults { .. }
+                | Self::RewriteArguments { .. },
+                _,
+            ) => false,
         }
     }
 
@@ -81,10 +121,20 @@ impl HostCapability {
                 Self::ScopedFs { root, read, write, execute },
                 Self::ScopedFs { root: r, read: ar, write: aw, execute: ax },
             ) => root == r && ((*write && *aw) || (*execute && *ax) || (!write && !execute && *read && *ar)),
-            (Self::Process { programs }, Self::Process { programs: asked }) => {
-                programs.iter().chain(asked.iter()).any(|p| p == "*") || asked.iter().any(|p| programs.contains(p))
+            (Self::Process { programs: own }, Self::Process { programs: asked })
+            | (Self::TransformResults { tools: own }, Self::TransformResults { tools: asked })
+            | (Self::RewriteArguments { tools: own }, Self::RewriteArguments { tools: asked }) => {
+                own.iter().chain(asked.iter()).any(|p| p == "*") || asked.iter().any(|p| own.contains(p))
             }
-            (Self::ContributeTool { .. } | Self::ScopedFs { .. } | Self::Process { .. }, _) => false,
+            (Self::ContributeHook { .. }, asked) => self == asked,
+            (
+                Self::ContributeTool { .. }
+                | Self::ScopedFs { .. }
+                | Self::Process { .. }
+                | Self::TransformResults { .. }
+                | Self::RewriteArguments { .. },
+                _,
+            ) => false,
         }
     }
 
@@ -93,6 +143,16 @@ impl HostCapability {
         match self {
             Self::ContributeTool { name } => {
                 text::check("the tool of a ContributeTool request", name, 64, Lines::One).err()
+            }
+            Self::ContributeHook { point, class } if hook_class(*point) != *class => {
+                Some(format!("a hook at {point} is a {}, not a {class}", hook_class(*point)))
+            }
+            Self::ContributeHook { .. } => None,
+            Self::TransformResults { tools } | Self::RewriteArguments { tools } => {
+                if tools.is_empty() || tools.len() > MAX_NAMED_TOOLS {
+                    return Some(format!("{self} names {} tools, not 1 to {MAX_NAMED_TOOLS}", tools.len()));
+                }
+                tools.iter().find_map(|tool| text::check("a tool of a transform request", tool, 64, Lines::One).err())
             }
             Self::ScopedFs { read: false, .. } => Some("a ScopedFs request without `read` asks for nothing".into()),
             Self::ScopedFs { root, .. } => text::check("the root of a ScopedFs request", root, 64, Lines::One).err(),
@@ -106,6 +166,17 @@ impl HostCapability {
     }
 }
 
+fn hook_class(point: HookPoint) -> HookClass {
+    match point {
+        HookPoint::PromptSubmit | HookPoint::PreRequest | HookPoint::PreToolCall | HookPoint::TurnEnd => HookClass::Gate,
+        HookPoint::ToolArguments | HookPoint::ToolOutcome => HookClass::Transform,
+        HookPoint::Event => HookClass::Observe,
+    }
+}
+
+/// Most tools in one request to replace their results or arguments.
+pub(super) const MAX_NAMED_TOOLS: usize = 64;
+
 /// Most programs in one request.
 const MAX_PROGRAMS: usize = 64;
 
@@ -113,6 +184,9 @@ impl fmt::Display for HostCapability {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::ContributeTool { name } => write!(f, "ContributeTool({name})"),
+            Self::ContributeHook { point, class } => write!(f, "ContributeHook({point}:{class})"),
+            Self::TransformResults { tools } => write!(f, "TransformResults({})", tools.join(",")),
+            Self::RewriteArguments { tools } => write!(f, "RewriteArguments({})", tools.join(",")),
             Self::ScopedFs { root, read, write, execute } => {
                 let flag = |on: bool, letter: &'static str| if on { letter } else { "" };
                 write!(f, "ScopedFs({root}:{}{}{})", flag(*read, "r"), flag(*write, "w"), flag(*execute, "x"))

@@ -2,9 +2,11 @@
 
 use super::capability::{CapabilityGrantSet, HostCapability};
 use super::diagnostic::FeatureInstallError;
+use super::hook::{HookContribution, HookKey};
 use super::id::FeatureId;
 use super::stage::Stage;
 use super::tool::{Keyed, ToolContribution, ToolKey};
+use crate::hook::{Gate, Observe, Point, Transform};
 use authority::{Spawner, Workspace};
 use llm_worker::{Tool, ToolContext, ToolResult};
 use schemars::JsonSchema;
@@ -68,6 +70,11 @@ impl<'a> FeatureInstallContext<'a> {
         ToolRegistrar { stage: self.stage }
     }
 
+    /// Stages hooks.
+    pub fn hooks(&mut self) -> PublicHookRegistrar<'_> {
+        PublicHookRegistrar { stage: self.stage }
+    }
+
     /// Words a declared instruction anew.
     pub fn instructions(&mut self) -> InstructionRegistrar<'_> {
         InstructionRegistrar { stage: self.stage }
@@ -122,6 +129,84 @@ impl ToolRegistrar<'_> {
     pub fn register(&mut self, tool: ToolContribution) -> Result<Staging, FeatureInstallError> {
         let (name, definition) = (tool.name.clone(), tool.definition.clone());
         self.stage.call("tools", &name, |stage| stage.tool(&definition, || tool))
+    }
+}
+
+/// Stages hooks; see [`FeatureInstallContext::hooks`]. A hook is a method of the feature's live part that sees a view
+/// and answers; it runs on a callback thread, within the deadline of its key.
+pub struct PublicHookRegistrar<'a> {
+    stage: &'a mut Stage,
+}
+
+impl PublicHookRegistrar<'_> {
+    /// Stages a gate. Its failure refuses.
+    ///
+    /// # Errors
+    /// Not declared, staged twice, or not the key that was declared.
+    pub fn gate<P, S, F>(&mut self, key: &HookKey<P>, live: &Arc<S>, method: F) -> Result<Staging, FeatureInstallError>
+    where
+        P: Gate,
+        S: Send + Sync + 'static,
+        F: Fn(&S, &P::Input) -> P::Answer + Send + Sync + 'static,
+    {
+        self.method(key, live, method)
+    }
+
+    /// Stages a transform. Its failure keeps the value as it was.
+    ///
+    /// # Errors
+    /// Not declared, staged twice, or not the key that was declared.
+    pub fn transform<P, S, F>(
+        &mut self,
+        key: &HookKey<P>,
+        live: &Arc<S>,
+        method: F,
+    ) -> Result<Staging, FeatureInstallError>
+    where
+        P: Transform,
+        S: Send + Sync + 'static,
+        F: Fn(&S, &P::Input) -> P::Answer + Send + Sync + 'static,
+    {
+        self.method(key, live, method)
+    }
+
+    /// Stages an observer. Its failure is counted.
+    ///
+    /// # Errors
+    /// Not declared, staged twice, or not the key that was declared.
+    pub fn observe<P, S, F>(
+        &mut self,
+        key: &HookKey<P>,
+        live: &Arc<S>,
+        method: F,
+    ) -> Result<Staging, FeatureInstallError>
+    where
+        P: Observe,
+        S: Send + Sync + 'static,
+        F: Fn(&S, &P::Input) -> P::Answer + Send + Sync + 'static,
+    {
+        self.method(key, live, method)
+    }
+
+    /// Stages a hook of a type of its own, or one that awaits something.
+    ///
+    /// # Errors
+    /// Not declared, staged twice, or not what was declared.
+    pub fn register(&mut self, hook: HookContribution) -> Result<Staging, FeatureInstallError> {
+        let name = hook.name.clone();
+        self.stage.call("hooks", &name, |stage| stage.hook(hook))
+    }
+
+    fn method<P, S, F>(&mut self, key: &HookKey<P>, live: &Arc<S>, method: F) -> Result<Staging, FeatureInstallError>
+    where
+        P: Point,
+        S: Send + Sync + 'static,
+        F: Fn(&S, &P::Input) -> P::Answer + Send + Sync + 'static,
+    {
+        let live = Arc::clone(live);
+        let hook = move |input: &P::Input| method(&live, input);
+        let feature = self.stage.feature.clone();
+        self.register(HookContribution::new(feature, key, Arc::new(hook)))
     }
 }
 

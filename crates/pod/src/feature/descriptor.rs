@@ -1,9 +1,11 @@
 //! What a feature says of itself: pure, bounded data without secrets, safe to show anywhere.
 
 use super::capability::{CapabilityRequest, HostCapability};
+use super::hook::{HookDeclaration, HookKey};
 use super::id::FeatureId;
 use super::text::{self, Lines};
 use super::tool::{DEFAULT_DEADLINE, MAX_DEADLINE, ToolKey};
+use crate::hook::{Gate, Observe, Transform};
 use llm_worker::{ToolDefinition, ToolEffect};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,16 +14,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Longest name of anything, in bytes.
-const MAX_NAME: usize = 64;
+pub(super) const MAX_NAME: usize = 64;
 /// Longest description, instruction or tool text, in bytes.
 const MAX_TEXT: usize = 8 * 1024;
 /// Longest schema, in bytes.
 const MAX_SCHEMA: usize = 64 * 1024;
 /// Longest reason of a request, in bytes.
 const MAX_REASON: usize = 512;
-/// Most tools, requests and instructions of one feature.
+/// Most tools, requests, hooks and instructions of one feature.
 const MAX_TOOLS: usize = 64;
 const MAX_REQUESTS: usize = 64;
+const MAX_HOOKS: usize = 16;
 const MAX_INSTRUCTIONS: usize = 16;
 
 /// How a feature's code runs. All but `Builtin` are refused in plans until their adapter exists.
@@ -58,6 +61,9 @@ pub struct FeatureDescriptor {
     pub requests: Vec<CapabilityRequest>,
     /// Its tools; at most 64.
     pub tools: Vec<ToolDeclaration>,
+    /// Its hooks; at most 16.
+    #[serde(default)]
+    pub hooks: Vec<HookDeclaration>,
     /// What the model is told while the feature is there; at most 16.
     pub instructions: Vec<InstructionDeclaration>,
 }
@@ -151,7 +157,7 @@ impl ToolDeclaration {
     }
 }
 
-fn millis(time: Duration) -> u64 {
+pub(super) fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
@@ -165,6 +171,7 @@ impl FeatureDescriptor {
             runtime: FeatureRuntimeKind::Builtin,
             requests: Vec::new(),
             tools: Vec::new(),
+            hooks: Vec::new(),
             instructions: Vec::new(),
         })
     }
@@ -180,6 +187,7 @@ impl FeatureDescriptor {
         let counts = [
             ("tools", self.tools.len(), MAX_TOOLS),
             ("requests", self.requests.len(), MAX_REQUESTS),
+            ("hooks", self.hooks.len(), MAX_HOOKS),
             ("instructions", self.instructions.len(), MAX_INSTRUCTIONS),
         ];
         found.extend(
@@ -198,12 +206,14 @@ impl FeatureDescriptor {
             found.extend(request.capability.problem().or_else(|| reason().err()));
         }
         found.extend(self.tools.iter().filter_map(|t| t.problem(&self.requests)));
+        found.extend(self.hooks.iter().filter_map(|h| h.problem(&self.requests)));
         for InstructionDeclaration { name, text } in &self.instructions {
             let problem = text::check("an instruction's name", name, MAX_NAME, Lines::One)
                 .and_then(|()| instruction_text(name, text));
             found.extend(problem.err());
         }
         found.extend(twice("tool", self.tools.iter().map(|t| t.name.as_str())));
+        found.extend(twice("hook", self.hooks.iter().map(|h| h.name.as_str())));
         found.extend(twice("instruction", self.instructions.iter().map(|i| i.name.as_str())));
         found
     }
@@ -264,6 +274,24 @@ impl FeatureDescriptorBuilder {
     /// Declares a tool with a foreign schema.
     pub fn foreign_tool(mut self, tool: ToolDeclaration) -> Self {
         self.0.tools.push(tool);
+        self
+    }
+
+    /// Declares a gate by the key that will also stage it.
+    pub fn gate<P: Gate>(mut self, key: &HookKey<P>) -> Self {
+        self.0.hooks.push(key.declaration());
+        self
+    }
+
+    /// Declares a transform by the key that will also stage it.
+    pub fn transform<P: Transform>(mut self, key: &HookKey<P>) -> Self {
+        self.0.hooks.push(key.declaration());
+        self
+    }
+
+    /// Declares an observer by the key that will also stage it.
+    pub fn observe<P: Observe>(mut self, key: &HookKey<P>) -> Self {
+        self.0.hooks.push(key.declaration());
         self
     }
 

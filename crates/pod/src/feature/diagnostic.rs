@@ -78,7 +78,7 @@ pub enum FeatureInstallError {
     /// Staged something the descriptor does not declare.
     #[error("{kind} `{name}` was staged by {feature} but is not declared; add it to the descriptor")]
     NotDeclared {
-        /// `tool` or `instruction`.
+        /// `tool`, `hook` or `instruction`.
         kind: &'static str,
         /// Its name.
         name: String,
@@ -88,7 +88,7 @@ pub enum FeatureInstallError {
     /// Staged one contribution twice.
     #[error("{kind} `{name}` was staged twice by {feature}")]
     StagedTwice {
-        /// `tool` or `instruction`.
+        /// `tool`, `hook` or `instruction`.
         kind: &'static str,
         /// Its name.
         name: String,
@@ -98,7 +98,7 @@ pub enum FeatureInstallError {
     /// Staged something else than was declared under this name.
     #[error("{kind} `{name}` of {feature} differs from its declaration in {what}")]
     Differs {
-        /// `tool` or `instruction`.
+        /// `tool`, `hook` or `instruction`.
         kind: &'static str,
         /// Its name.
         name: String,

@@ -6,13 +6,14 @@
 //! once into a [`FeatureRegistry`]. A feature that fails, panics or hangs on the way leaves nothing behind; the
 //! pod starts without it and its [`FeatureInstallReport`] says why.
 //!
-//! In this build a feature contributes tools and instructions.
+//! In this build a feature contributes tools, hooks and instructions.
 
 mod capability;
 mod contained;
 mod context;
 mod descriptor;
 mod diagnostic;
+mod hook;
 mod id;
 mod plan;
 mod policy;
@@ -25,14 +26,15 @@ mod tool;
 pub use capability::{CapabilityGrantSet, CapabilityRequest, DeniedCapability, HostCapability, Need};
 pub use context::{
     FeatureDiagnosticSink, FeatureInstallContext, FeatureServiceProvider, HostServices, InstructionRegistrar,
-    RegistrarCall, RegistrarProbe, Staging, ToolRegistrar,
+    PublicHookRegistrar, RegistrarCall, RegistrarProbe, Staging, ToolRegistrar,
 };
 pub use descriptor::{
     FeatureDescriptor, FeatureDescriptorBuilder, FeatureRuntimeKind, InstructionDeclaration, ToolDeclaration,
 };
 pub use diagnostic::{DiagnosticCode, FeatureDiagnostic, FeatureInstallError, MAX_NOTES};
+pub use hook::{HookContribution, HookDeclaration, HookKey};
 pub use id::{BadFeatureId, FeatureId, Tier};
-pub use plan::{InstallPlan, MAX_FEATURES, PlannedFeature, PlannedTool, Unmet};
+pub use plan::{InstallPlan, MAX_FEATURES, PlannedFeature, PlannedHook, PlannedTool, Unmet};
 pub use policy::CapabilityPolicy;
 pub use registry::{
     CALLBACK_LIMIT, FeatureRegistry, FeatureRegistryBuilder, Instruction, RegisteredTool, ToolRegistry,
@@ -40,6 +42,7 @@ pub use registry::{
 pub use report::{
     ContributionKind, FeatureInstallReport, HostReport, HostRule, Outcome, RegistryReport, SkippedContribution, Totals,
 };
+pub(crate) use text::shown;
 pub use tool::{DEFAULT_DEADLINE, MAX_DEADLINE, ToolContribution, ToolKey};
 
 /// Something that can be added to a pod.

@@ -3,9 +3,11 @@
 use super::capability::{CapabilityGrantSet, DeniedCapability, HostCapability, Need};
 use super::descriptor::{FeatureDescriptor, FeatureRuntimeKind, ToolDeclaration};
 use super::diagnostic::{DiagnosticCode, FeatureDiagnostic};
+use super::hook::HookDeclaration;
 use super::id::{FeatureId, Tier};
 use super::policy::{CapabilityPolicy, GrantDecision};
 use super::report::{ContributionKind, Outcome, SkippedContribution};
+use crate::hook::{FailureRule, HookClass, HookPoint};
 use llm_worker::ToolEffect;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -40,6 +42,8 @@ pub struct PlannedFeature {
     pub grants: CapabilityGrantSet,
     /// The tools it must stage.
     pub tools: Vec<PlannedTool>,
+    /// The hooks it must stage.
+    pub hooks: Vec<PlannedHook>,
     /// The instructions it brings.
     pub instructions: Vec<String>,
     /// What is left out.
@@ -59,6 +63,23 @@ pub struct PlannedTool {
     pub deadline_ms: u64,
     /// Name, description and schema, before encoding.
     pub bytes: u64,
+}
+
+/// A hook that will be there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PlannedHook {
+    /// Its name.
+    pub name: String,
+    /// Where it stands.
+    pub point: HookPoint,
+    /// What it may do.
+    pub class: HookClass,
+    /// How long the host waits for one answer.
+    pub deadline_ms: u64,
+    /// The tools a transform is asked about; `*` is any. Empty for other classes.
+    pub tools: Vec<String>,
+    /// What a panic, a hang or a late answer means.
+    pub on_failure: FailureRule,
 }
 
 /// A required feature that is not there.
@@ -158,6 +179,7 @@ fn plan_one(
         outcome: Outcome::Skipped,
         grants: CapabilityGrantSet::default(),
         tools: Vec::new(),
+        hooks: Vec::new(),
         instructions: Vec::new(),
         skipped_contributions: Vec::new(),
         diagnostics: Vec::new(),
@@ -178,6 +200,8 @@ fn plan_one(
     }
     let (tools, skipped) = tools(&declared.descriptor, &planned.grants);
     planned.skipped_contributions = skipped;
+    let (hooks, skipped) = hooks(&declared.descriptor, &planned.grants);
+    planned.skipped_contributions.extend(skipped);
     let conflicts: Vec<_> = tools.iter().filter_map(|t| names.conflict(id, &t.name)).collect();
     if !conflicts.is_empty() {
         planned.diagnostics.extend(conflicts);
@@ -185,6 +209,7 @@ fn plan_one(
     }
     names.taken.extend(tools.iter().map(|t| (t.name.to_ascii_lowercase(), id.clone())));
     planned.tools = tools.into_iter().map(planned_tool).collect();
+    planned.hooks = hooks;
     planned.instructions = instructions.iter().map(|i| i.name.clone()).collect();
     planned.outcome = if planned.grants.denied().is_empty() { Outcome::Installed } else { Outcome::Degraded };
     planned
@@ -221,13 +246,14 @@ fn obstacles(at: usize, declared: &Declared, all: &[&Declared]) -> Vec<FeatureDi
     }
 }
 
-/// What is granted: each explicit request, and the tools, which ask for themselves.
+/// What is granted: each explicit request, and the tools and hooks, which ask for themselves.
 fn grants(descriptor: &FeatureDescriptor, policy: &CapabilityPolicy) -> (CapabilityGrantSet, Vec<FeatureDiagnostic>) {
     let id = &descriptor.id;
     let explicit = descriptor.requests.iter().map(|r| (r.capability.clone(), r.need));
     let asked: BTreeSet<_> = descriptor.requests.iter().map(|r| &r.capability).collect();
     let implied = descriptor.tools.iter().map(|t| HostCapability::ContributeTool { name: t.name.clone().into() });
-    let implied = implied.filter(|c| !asked.contains(c)).map(|c| (c, Need::Optional));
+    let hooks: BTreeSet<_> = descriptor.hooks.iter().flat_map(HookDeclaration::implied).collect();
+    let implied = implied.chain(hooks).filter(|c| !asked.contains(c)).map(|c| (c, Need::Optional));
     let (mut granted, mut denied, mut diagnostics) = (Vec::new(), Vec::new(), Vec::new());
     for (capability, need) in explicit.chain(implied) {
         let GrantDecision::Denied { reason } = policy.decide(id, &capability) else {
@@ -258,6 +284,29 @@ fn tools<'a>(
             Some(DeniedCapability { capability, reason }) => skipped.push(SkippedContribution {
                 kind: ContributionKind::Tool,
                 name: tool.name.clone(),
+                reason: format!("it needs {capability}: {reason}"),
+            }),
+        }
+    }
+    (kept, skipped)
+}
+
+/// The declared hooks, parted the same way.
+fn hooks(
+    descriptor: &FeatureDescriptor,
+    grants: &CapabilityGrantSet,
+) -> (Vec<PlannedHook>, Vec<SkippedContribution>) {
+    let (mut kept, mut skipped) = (Vec::new(), Vec::new());
+    for hook in &descriptor.hooks {
+        let implied = hook.implied();
+        let needed = |denied: &&DeniedCapability| {
+            implied.contains(&denied.capability) || hook.needs.contains(&denied.capability)
+        };
+        match grants.denied().iter().find(needed) {
+            None => kept.push(hook.planned()),
+            Some(DeniedCapability { capability, reason }) => skipped.push(SkippedContribution {
+                kind: ContributionKind::Hook,
+                name: hook.name.clone(),
                 reason: format!("it needs {capability}: {reason}"),
             }),
         }

@@ -9,6 +9,7 @@ use super::policy::CapabilityPolicy;
 use super::report::{FeatureInstallReport, HostReport, Outcome, RegistryReport, Totals};
 use super::stage::{Complete, Stage};
 use super::{FeatureModule, descriptor};
+use crate::hook::{HookRegistry, HookRegistryBuilder};
 use llm_worker::{Tool, ToolDefinition};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -99,7 +100,8 @@ impl FeatureRegistryBuilder {
             }
         }
         let mut ended: BTreeMap<usize, _> = installing.into_iter().zip(contained::run_all(jobs, self.limit)).collect();
-        let mut merging = Merging { registry: FeatureRegistry::empty(), timings: Vec::new() };
+        let (registry, hooks) = (FeatureRegistry::empty(), HookRegistryBuilder::new());
+        let mut merging = Merging { registry, hooks, timings: Vec::new() };
         for (at, planned) in plan.features.into_iter().enumerate() {
             merging.feature(planned, ended.remove(&at));
         }
@@ -144,6 +146,7 @@ fn declare(modules: &[Arc<dyn FeatureModule>], limit: Duration) -> Declarations 
 /// Builds a registry feature by feature; each is merged whole or not at all.
 struct Merging {
     registry: FeatureRegistry,
+    hooks: HookRegistryBuilder,
     timings: Vec<(FeatureId, Duration)>,
 }
 
@@ -180,8 +183,9 @@ impl Merging {
 
     /// Infallible: the plan made names unique and the stage equals the plan.
     fn merge(&mut self, complete: Complete, report: &mut FeatureInstallReport) {
-        let Complete { feature, tools, instructions, notes } = complete;
-        report.describe(&tools, &instructions);
+        let Complete { feature, tools, hooks, instructions, notes } = complete;
+        let (hooks, planned): (Vec<_>, Vec<_>) = hooks.into_iter().unzip();
+        report.describe(&tools, &planned, &instructions);
         report.diagnostics.extend(notes);
         self.registry.report.order.push(feature.clone());
         for (tool, deadline_ms) in tools {
@@ -190,13 +194,15 @@ impl Merging {
                 RegisteredTool { feature: feature.clone(), definition: tool.definition, tool: tool.tool, deadline };
             self.registry.tools.by_name.insert(tool.definition.name.clone(), tool);
         }
+        hooks.into_iter().for_each(|hook| hook.merge(&mut self.hooks));
         let texts =
             instructions.into_iter().map(|i| Instruction { feature: feature.clone(), name: i.name, text: i.text });
         self.registry.instructions.extend(texts);
     }
 
     fn finish(self, host: HostReport, policy: &CapabilityPolicy, lost: Vec<FeatureDiagnostic>) -> FeatureRegistry {
-        let Self { mut registry, timings } = self;
+        let Self { mut registry, hooks, timings } = self;
+        registry.hooks = hooks.build();
         let report = &mut registry.report;
         report.host = host;
         report.diagnostics = lost;
@@ -211,6 +217,7 @@ impl Merging {
 /// One generation of live features.
 pub struct FeatureRegistry {
     tools: ToolRegistry,
+    hooks: HookRegistry,
     instructions: Vec<Instruction>,
     report: RegistryReport,
     timings: Vec<(FeatureId, Duration)>,
@@ -239,7 +246,7 @@ impl FeatureRegistry {
             diagnostics: Vec::new(),
         };
         let tools = ToolRegistry { by_name: BTreeMap::new() };
-        Self { tools, instructions: Vec::new(), report, timings: Vec::new() }
+        Self { tools, hooks: HookRegistry::default(), instructions: Vec::new(), report, timings: Vec::new() }
     }
 
     /// The version of the tool surface.
@@ -252,6 +259,12 @@ impl FeatureRegistry {
     #[must_use]
     pub fn tools(&self) -> &ToolRegistry {
         &self.tools
+    }
+
+    /// The hooks.
+    #[must_use]
+    pub fn hooks(&self) -> &HookRegistry {
+        &self.hooks
     }
 
     /// The instructions, in install order.

@@ -4,7 +4,7 @@ use super::capability::{DeniedCapability, HostCapability};
 use super::descriptor::{FeatureRuntimeKind, InstructionDeclaration};
 use super::diagnostic::FeatureDiagnostic;
 use super::id::FeatureId;
-use super::plan::{PlannedFeature, Unmet};
+use super::plan::{PlannedFeature, PlannedHook, Unmet};
 use super::tool::ToolContribution;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -37,6 +37,8 @@ impl Outcome {
 pub enum ContributionKind {
     /// A tool.
     Tool,
+    /// A hook.
+    Hook,
 }
 
 /// A declared contribution that was left out.
@@ -69,13 +71,15 @@ pub struct FeatureInstallReport {
     pub denied: Vec<DeniedCapability>,
     /// Tool names, sorted.
     pub installed_tools: Vec<String>,
+    /// Its hooks, in the order they are asked at their points.
+    pub installed_hooks: Vec<PlannedHook>,
     /// Instruction names, in their order.
     pub instructions: Vec<String>,
     /// Bytes its tools and instructions add to every request, before encoding.
     pub schema_bytes: u64,
     /// `schema_bytes` at four bytes a token.
     pub estimated_tokens: u64,
-    /// BLAKE3 of what it contributes (definitions and instruction texts), lower-case hex.
+    /// BLAKE3 of what it contributes (definitions, hooks and instruction texts), lower-case hex.
     pub content_digest: String,
     /// What was declared and left out.
     pub skipped_contributions: Vec<SkippedContribution>,
@@ -167,6 +171,7 @@ impl FeatureInstallReport {
             granted: planned.grants.granted().to_vec(),
             denied: planned.grants.denied().to_vec(),
             installed_tools: Vec::new(),
+            installed_hooks: Vec::new(),
             instructions: Vec::new(),
             schema_bytes: 0,
             estimated_tokens: 0,
@@ -177,7 +182,12 @@ impl FeatureInstallReport {
     }
 
     /// Adds what was staged.
-    pub(super) fn describe(&mut self, tools: &[(ToolContribution, u64)], instructions: &[InstructionDeclaration]) {
+    pub(super) fn describe(
+        &mut self,
+        tools: &[(ToolContribution, u64)],
+        hooks: &[PlannedHook],
+        instructions: &[InstructionDeclaration],
+    ) {
         self.installed_tools = tools.iter().map(|(t, _)| t.name.clone()).collect();
         self.instructions = instructions.iter().map(|i| i.name.clone()).collect();
         let mut hasher = blake3::Hasher::new();
@@ -186,6 +196,10 @@ impl FeatureInstallReport {
             self.schema_bytes += digest(&mut hasher, &[&d.name, &d.description, &d.schema]);
             digest(&mut hasher, &[&effect]);
         }
+        for PlannedHook { name, point, class, deadline_ms, tools, on_failure: _ } in hooks {
+            digest(&mut hasher, &[name, &format!("{point} {class} {deadline_ms} {}", tools.join(","))]);
+        }
+        self.installed_hooks = hooks.to_vec();
         for InstructionDeclaration { name, text } in instructions {
             digest(&mut hasher, &[name]);
             self.schema_bytes += digest(&mut hasher, &[text]);

@@ -4,8 +4,10 @@ use super::capability::CapabilityGrantSet;
 use super::context::{RegistrarCall, RegistrarProbe, Staging};
 use super::descriptor::{FeatureDescriptor, InstructionDeclaration, ToolDeclaration};
 use super::diagnostic::{DiagnosticCode, FeatureDiagnostic, FeatureInstallError, MAX_NOTES};
+use super::hook::HookContribution;
 use super::id::FeatureId;
-use super::plan::PlannedFeature;
+use super::plan::{PlannedFeature, PlannedHook};
+use super::report::ContributionKind;
 use super::tool::ToolContribution;
 use llm_worker::ToolDefinition;
 use std::collections::BTreeMap;
@@ -15,9 +17,11 @@ pub(super) struct Stage {
     pub(super) feature: FeatureId,
     pub(super) grants: CapabilityGrantSet,
     planned: BTreeMap<String, ToolDeclaration>,
-    skipped: Vec<String>,
+    planned_hooks: Vec<PlannedHook>,
+    skipped: Vec<(ContributionKind, String)>,
     instructions: Vec<InstructionDeclaration>,
     tools: BTreeMap<String, ToolContribution>,
+    hooks: BTreeMap<String, HookContribution>,
     notes: Vec<FeatureDiagnostic>,
     refusal: Option<FeatureInstallError>,
     probe: Option<RegistrarProbe>,
@@ -28,6 +32,7 @@ pub(super) struct Stage {
 pub(super) struct Complete {
     pub(super) feature: FeatureId,
     pub(super) tools: Vec<(ToolContribution, u64)>,
+    pub(super) hooks: Vec<(HookContribution, PlannedHook)>,
     pub(super) instructions: Vec<InstructionDeclaration>,
     pub(super) notes: Vec<FeatureDiagnostic>,
 }
@@ -39,9 +44,11 @@ impl Stage {
             feature: descriptor.id.clone(),
             grants: planned.grants.clone(),
             planned: descriptor.tools.iter().filter(expected).map(|t| (t.name.clone(), t.clone())).collect(),
-            skipped: planned.skipped_contributions.iter().map(|s| s.name.clone()).collect(),
+            planned_hooks: planned.hooks.clone(),
+            skipped: planned.skipped_contributions.iter().map(|s| (s.kind, s.name.clone())).collect(),
             instructions: descriptor.instructions.clone(),
             tools: BTreeMap::new(),
+            hooks: BTreeMap::new(),
             notes: Vec::new(),
             refusal: None,
             probe,
@@ -76,7 +83,7 @@ impl Stage {
         contribution: impl FnOnce() -> ToolContribution,
     ) -> Result<Staging, FeatureInstallError> {
         let (kind, name, feature) = ("tool", definition.name.clone(), self.feature.clone());
-        if self.skipped.contains(&name) {
+        if self.leaves_out(ContributionKind::Tool, &name) {
             return Ok(Staging::Skipped);
         }
         let Some(declared) = self.planned.get(&name) else {
@@ -97,6 +104,32 @@ impl Stage {
         }
         self.tools.insert(name, contribution);
         Ok(Staging::Staged)
+    }
+
+    /// Takes a hook that equals its declaration.
+    pub(super) fn hook(&mut self, hook: HookContribution) -> Result<Staging, FeatureInstallError> {
+        let (kind, name, feature) = ("hook", hook.name.clone(), self.feature.clone());
+        if self.leaves_out(ContributionKind::Hook, &name) {
+            return Ok(Staging::Skipped);
+        }
+        let Some(planned) = self.planned_hooks.iter().find(|planned| planned.name == name) else {
+            return Err(FeatureInstallError::NotDeclared { kind, name, feature });
+        };
+        if self.hooks.contains_key(&name) {
+            return Err(FeatureInstallError::StagedTwice { kind, name, feature });
+        }
+        if let Some(what) = hook.differs(planned) {
+            return Err(FeatureInstallError::Differs { kind, name, feature, what });
+        }
+        if hook.feature_id != feature {
+            return Err(FeatureInstallError::Differs { kind, name, feature, what: "its feature id" });
+        }
+        self.hooks.insert(name, hook);
+        Ok(Staging::Staged)
+    }
+
+    fn leaves_out(&self, kind: ContributionKind, name: &str) -> bool {
+        self.skipped.iter().any(|(skipped, other)| *skipped == kind && other == name)
     }
 
     /// Replaces the text of a declared instruction.
@@ -120,7 +153,7 @@ impl Stage {
 
     /// The whole feature, or everything that keeps it from being whole.
     pub(super) fn complete(self) -> Result<Complete, Vec<FeatureDiagnostic>> {
-        let Self { feature, planned, instructions, mut tools, notes, refusal, .. } = self;
+        let Self { feature, planned, planned_hooks, instructions, mut tools, mut hooks, notes, refusal, .. } = self;
         if let Some(refusal) = refusal {
             return Err(vec![FeatureDiagnostic::new(DiagnosticCode::InstallFailed, &feature, refusal.to_string())]);
         }
@@ -134,7 +167,18 @@ impl Stage {
                 }
             }
         }
-        if missing.is_empty() { Ok(Complete { feature, tools: staged, instructions, notes }) } else { Err(missing) }
+        let mut staged_hooks = Vec::new();
+        for planned in planned_hooks {
+            match hooks.remove(&planned.name) {
+                Some(hook) => staged_hooks.push((hook, planned)),
+                None => {
+                    let message = format!("hook `{}` of {feature} is declared but was not staged", planned.name);
+                    missing.push(FeatureDiagnostic::new(DiagnosticCode::PlannedNotStaged, &feature, message));
+                }
+            }
+        }
+        let complete = Complete { feature, tools: staged, hooks: staged_hooks, instructions, notes };
+        if missing.is_empty() { Ok(complete) } else { Err(missing) }
     }
 }
 

@@ -30,7 +30,7 @@ fn misleading(c: char) -> bool {
 
 /// Text cut to at most `max` bytes at a character, with what [`check`] refuses escaped: for words that come from a
 /// failing feature and must be shown all the same.
-pub(super) fn shown(text: &str, max: usize) -> String {
+pub(crate) fn shown(text: &str, max: usize) -> String {
     let mut out = String::new();
     for c in text.chars() {
         let before = out.len();

@@ -5,8 +5,8 @@
 //! [`Ack`] which the machine accepts. Nothing else makes an `Ack`.
 
 use super::record::{
-    Decision, Encoder, InputConsumed, InputId, ItemAdded, Output, Record, Request, Response, SystemItem, ToolFinished,
-    ToolStarted, TurnFinished, TurnStarted, VerdictGiven,
+    Decision, Encoder, GateNote, InputConsumed, InputId, ItemAdded, Output, Record, Request, Response, SystemItem, ToolFinished,
+    ToolStarted, TransformNote, TurnFinished, TurnStarted, VerdictGiven,
 };
 use llm_worker::effect::{Fact, Verdict};
 use llm_worker::turn::{Acknowledged, CommitRequest};
@@ -32,13 +32,21 @@ pub struct Ledger {
     pub judged: HashMap<CallId, Judgement>,
     /// For each ended call: where its full output is, and how long it ran.
     pub ended: HashMap<CallId, Ended>,
+    /// Verdicts about no call, to stand in front of the next commit.
+    pub verdicts: Vec<VerdictGiven>,
 }
 
 /// How one call was judged.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Judgement {
     /// The rule or check that decided.
     pub rule: String,
+    /// The gate that decided, when one did.
+    pub gate: GateNote,
+    /// What the gates said that allowed it.
+    pub allowed: Vec<VerdictGiven>,
+    /// What became of its arguments.
+    pub transforms: Vec<TransformNote>,
     /// Written when the call starts.
     pub start: Option<ToolStarted>,
 }
@@ -50,6 +58,8 @@ pub struct Ended {
     pub output: Option<Output>,
     /// Milliseconds it ran.
     pub ms: u64,
+    /// What became of its result.
+    pub transforms: Vec<TransformNote>,
 }
 
 /// One atomic batch: a turn's facts as records, and what else belongs to them.
@@ -66,13 +76,18 @@ impl Batch {
         Self { turn: None, records }
     }
 
-    /// The turn's facts in their order. `before` stands in front of them.
+    /// The ledger's verdicts, then the turn's facts in their order.
     #[must_use]
-    pub fn of_turn(turn: CommitRequest, ledger: &Ledger, before: Vec<Record>) -> Self {
-        let mut records = before;
+    pub fn of_turn(turn: CommitRequest, ledger: &Ledger) -> Self {
+        let mut records: Vec<Record> = ledger.verdicts.iter().cloned().map(Record::from).collect();
         let (mut topics, mut inputs) = (ledger.topics.iter(), ledger.inputs.iter());
-        let facts = turn.facts().iter();
-        records.extend(facts.filter_map(|fact| record_of(fact, ledger, &mut topics, &mut inputs)));
+        for fact in turn.facts() {
+            if let Fact::Judged { call, .. } = fact {
+                let allowed = ledger.judged.get(call).map_or(&[][..], |judgement| &judgement.allowed);
+                records.extend(allowed.iter().cloned().map(Record::from));
+            }
+            records.extend(record_of(fact, ledger, &mut topics, &mut inputs));
+        }
         Self { turn: Some(turn), records }
     }
 
@@ -140,7 +155,8 @@ fn record_of<'a>(
         Fact::Started { call } => ledger.judged.get(call)?.start.clone()?.into(),
         Fact::Finished { call, outcome } => {
             let ended = ledger.ended.get(call).cloned().unwrap_or_default();
-            ToolFinished { call: *call, outcome: outcome.clone(), output: ended.output, ms: ended.ms }.into()
+            let Ended { output, ms, transforms } = ended;
+            ToolFinished { call: *call, outcome: outcome.clone(), output, ms, transforms }.into()
         }
         Fact::Request(r) => Request {
             number: r.number,
@@ -157,12 +173,12 @@ fn record_of<'a>(
 }
 
 fn verdict_record(call: CallId, verdict: &Verdict, ledger: &Ledger) -> VerdictGiven {
-    let rule = ledger.judged.get(&call).map(|j| j.rule.clone()).unwrap_or_default();
+    let Judgement { rule, gate, transforms, .. } = ledger.judged.get(&call).cloned().unwrap_or_default();
     let (decision, reason) = match verdict {
         Verdict::Allow => (Decision::Allow, String::new()),
         Verdict::Refuse { reason } => (Decision::Refuse, reason.clone()),
         Verdict::Invalid { problem } => (Decision::Invalid, problem.clone()),
         Verdict::Abort { reason } => (Decision::Abort, reason.clone()),
     };
-    VerdictGiven { call, decision, rule, reason }
+    VerdictGiven { call: Some(call), decision, rule, reason, gate, transforms }
 }

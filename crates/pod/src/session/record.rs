@@ -323,8 +323,9 @@ pub struct Response {
 /// Body of `verdict`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VerdictGiven {
-    /// Which call.
-    pub call: CallId,
+    /// Which call; none when the gate stands elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<CallId>,
     /// What was decided.
     pub decision: Decision,
     /// The rule or check that decided.
@@ -332,6 +333,45 @@ pub struct VerdictGiven {
     /// Why, for model and person; empty for a plain allow.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
+    /// The gate that decided, when one did.
+    #[serde(flatten)]
+    pub gate: GateNote,
+    /// What became of the call's arguments before it was judged.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub transforms: Vec<TransformNote>,
+}
+
+/// Which gate of which feature decided, and how long it took. All there or none.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GateNote {
+    /// Its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hook: Option<String>,
+    /// Whose it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub feature: Option<String>,
+    /// Milliseconds until it answered or was given up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ms: Option<u64>,
+}
+
+/// A value that a transform replaced, or failed to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TransformNote {
+    /// The transform's name.
+    pub hook: String,
+    /// Whose it is.
+    pub feature: String,
+    /// Milliseconds until it answered or was given up.
+    pub ms: u64,
+    /// BLAKE3 of the value before, hex.
+    pub before: String,
+    /// BLAKE3 of the value after, hex; none when the value before was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+    /// Why it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
 }
 
 /// What a judgement came to.
@@ -346,6 +386,8 @@ pub enum Decision {
     Invalid,
     /// It ends the turn.
     Abort,
+    /// A person should look before anything goes on.
+    Pause,
 }
 
 /// Body of `tool_started`.
@@ -381,6 +423,9 @@ pub struct ToolFinished {
     pub output: Option<Output>,
     /// How long it ran, milliseconds; 0 for a call that did not run.
     pub ms: u64,
+    /// What became of its result before it was recorded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub transforms: Vec<TransformNote>,
 }
 
 /// A full text and the handle that names it.

@@ -72,7 +72,8 @@ impl Transcript {
             Record::SystemItem(note) => format!("({}) {}", note.source, indent(&note.text)),
             Record::ItemAdded(added) => self.item(&added.item)?,
             Record::VerdictGiven(verdict) if verdict.decision != Decision::Allow => {
-                format!("⊘ {} {}: {}", verdict.call, verdict.rule, verdict.reason)
+                let call = verdict.call.map_or_else(|| "-".to_owned(), |call| call.to_string());
+                format!("⊘ {call} {}: {}", verdict.rule, verdict.reason)
             }
             Record::ToolFinished(finished) => self.result(finished),
             Record::FileChanged(change) => format!("  changes {}", change.path),

@@ -1,0 +1,77 @@
+//! Hooks in the driver's hands: what they are shown, and what is journaled of what they said.
+
+use super::call::{INLINE, SUMMARY};
+use super::callbacks::Callbacks;
+use crate::feature::FeatureRegistry;
+use crate::hook::{GateRun, HookPoint, Passed, Ruling, ToolCallView, ToolOutcomeView, Transformed};
+use crate::session::record::{Decision, GateNote, TransformNote, VerdictGiven};
+use llm_worker::{CallId, ToolOutcome};
+use std::sync::Arc;
+
+/// What every gate of a pass said, as records.
+pub(crate) fn verdicts(point: HookPoint, call: Option<CallId>, passed: &Passed) -> Vec<VerdictGiven> {
+    passed.ran.iter().map(|run| verdict(point, call, run)).collect()
+}
+
+fn verdict(point: HookPoint, call: Option<CallId>, run: &GateRun) -> VerdictGiven {
+    let GateRun { feature, hook, ms, ruling } = run;
+    let (decision, reason) = match ruling {
+        Ruling::Allow => (Decision::Allow, String::new()),
+        Ruling::Deny { reason } => (Decision::Refuse, reason.clone()),
+        Ruling::Abort { reason } => (Decision::Abort, reason.clone()),
+        Ruling::Pause { reason } => (Decision::Pause, reason.clone()),
+    };
+    let gate = GateNote { hook: Some(hook.clone()), feature: Some(feature.to_string()), ms: Some(*ms) };
+    let rule = format!("{point} gate `{hook}` ({feature})");
+    VerdictGiven { call, decision, rule, reason, gate, transforms: Vec::new() }
+}
+
+/// The reason of a refusal, whatever it would end.
+pub(crate) fn refusal(passed: &Passed) -> Option<String> {
+    match &passed.ruling {
+        Ruling::Allow => None,
+        Ruling::Deny { reason } | Ruling::Abort { reason } | Ruling::Pause { reason } => Some(reason.clone()),
+    }
+}
+
+/// What transforms did, as it is journaled.
+pub(crate) fn notes(transformed: Vec<Transformed>) -> Vec<TransformNote> {
+    let note = |Transformed { feature, hook, ms, before, after }| {
+        let feature = feature.to_string();
+        match after {
+            Ok(after) => TransformNote { hook, feature, ms, before, after: Some(after), problem: None },
+            Err(problem) => TransformNote { hook, feature, ms, before, after: None, problem: Some(problem) },
+        }
+    };
+    transformed.into_iter().map(note).collect()
+}
+
+/// Lets transforms word a result anew.
+pub(crate) async fn outcome(
+    registry: &FeatureRegistry,
+    callbacks: &Callbacks,
+    call: Arc<ToolCallView>,
+    outcome: ToolOutcome,
+) -> (ToolOutcome, Vec<TransformNote>) {
+    if !registry.hooks().any::<crate::hook::ToolOutcome>(&call.tool) {
+        return (outcome, Vec::new());
+    }
+    let tool = call.tool.clone();
+    let settle = Arc::new(|view: ToolOutcomeView| fits(&view.outcome).map(|()| view));
+    let view = ToolOutcomeView { call, outcome };
+    let hooks = registry.hooks();
+    let (last, done) = hooks.transform::<crate::hook::ToolOutcome>(callbacks, &tool, view, settle).await;
+    (last.outcome.clone(), notes(done))
+}
+
+/// The bounds of a result as the model sees it.
+fn fits(outcome: &ToolOutcome) -> Result<(), String> {
+    let ToolOutcome { summary, content, .. } = outcome;
+    if summary.len() > SUMMARY || summary.contains('\n') {
+        return Err(format!("its summary is not one line of at most {SUMMARY} bytes"));
+    }
+    if content.len() > INLINE {
+        return Err(format!("its content has {} bytes, at most {INLINE} are allowed", content.len()));
+    }
+    Ok(())
+}

@@ -1,0 +1,303 @@
+//! The hooks of one point, and what their answers come to.
+
+use super::observe::Listeners;
+use super::pass::{self, Next};
+use super::point::{Chains, Gate, Observe, Point, Transform};
+use super::verdict::{Change, MAX_REASON, Ruling};
+use super::{DEFAULT_DEADLINE, HookClass, MAX_STRIKES};
+use crate::control::Callbacks;
+use crate::feature::FeatureId;
+use async_trait::async_trait;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// What is asked or told at a point.
+#[async_trait]
+pub trait Hook<P: Point>: Send + Sync + 'static {
+    /// Called once for each event of the point, on a callback thread.
+    async fn call(&self, input: &P::Input) -> P::Answer;
+}
+
+#[async_trait]
+impl<P: Point, F: Fn(&P::Input) -> P::Answer + Send + Sync + 'static> Hook<P> for F {
+    async fn call(&self, input: &P::Input) -> P::Answer {
+        self(input)
+    }
+}
+
+/// One installed hook.
+pub struct Slot<P: Point> {
+    /// Whose.
+    pub feature: FeatureId,
+    /// Its name.
+    pub name: String,
+    /// How long one answer may take.
+    pub deadline: Duration,
+    /// The tools it is asked about; `*` is any. Means nothing where no tool is at hand.
+    pub tools: Vec<String>,
+    /// What is asked.
+    pub hook: Arc<dyn Hook<P>>,
+    strikes: AtomicU32,
+    lost: AtomicUsize,
+}
+
+impl<P: Point> Slot<P> {
+    /// A hook about every tool, with [`DEFAULT_DEADLINE`].
+    #[must_use]
+    pub fn new(feature: FeatureId, name: impl Into<String>, hook: Arc<dyn Hook<P>>) -> Self {
+        let (strikes, lost) = (AtomicU32::new(0), AtomicUsize::new(0));
+        Self { feature, name: name.into(), deadline: DEFAULT_DEADLINE, tools: vec!["*".to_owned()], hook, strikes, lost }
+    }
+
+    fn asked(&self, tool: &str) -> bool {
+        let suspended = P::CLASS != HookClass::Gate && self.strikes.load(Ordering::Relaxed) >= MAX_STRIKES;
+        !suspended && (tool.is_empty() || self.tools.iter().any(|known| known == "*" || known == tool))
+    }
+
+    /// A call of it went away with its thread.
+    pub(super) fn gone(&self) {
+        self.lost.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Such a call came back after all.
+    pub(super) fn returned(&self) {
+        // `Err` is a call that nobody had written off.
+        self.lost.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |lost| lost.checked_sub(1)).unwrap_or_default();
+    }
+
+    /// Whether some call of it never came back. Asking again would only lose one more thread.
+    pub(super) fn is_lost(&self) -> bool {
+        self.lost.load(Ordering::Relaxed) > 0
+    }
+
+    /// Counts a failure, or forgets the earlier ones; says when this was the last straw.
+    fn strike(&self, failed: bool) -> bool {
+        if failed {
+            self.strikes.fetch_add(1, Ordering::Relaxed) + 1 == MAX_STRIKES
+        } else {
+            self.strikes.store(0, Ordering::Relaxed);
+            false
+        }
+    }
+}
+
+/// The hooks of one point, in install order.
+pub struct Chain<P: Point> {
+    slots: Vec<Arc<Slot<P>>>,
+}
+
+impl<P: Point> Default for Chain<P> {
+    fn default() -> Self {
+        Self { slots: Vec::new() }
+    }
+}
+
+/// What a chain of gates came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct Passed {
+    /// The first refusal, or that there was none.
+    pub ruling: Ruling,
+    /// Every gate that was asked, in order; the last one made the ruling when it is a refusal.
+    pub ran: Vec<GateRun>,
+}
+
+/// What one gate said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GateRun {
+    /// Whose gate.
+    pub feature: FeatureId,
+    /// Its name.
+    pub hook: String,
+    /// Milliseconds until it answered or was given up.
+    pub ms: u64,
+    /// What it said, or what its failure counts as; a reason names feature and hook.
+    pub ruling: Ruling,
+}
+
+/// What one transform did, or failed to do. One that left the value alone is not mentioned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transformed {
+    /// Whose transform.
+    pub feature: FeatureId,
+    /// Its name.
+    pub hook: String,
+    /// Milliseconds until it answered or was given up.
+    pub ms: u64,
+    /// BLAKE3 of the value before, hex.
+    pub before: String,
+    /// BLAKE3 of the value after, hex, or why the value before was kept.
+    pub after: Result<String, String>,
+}
+
+impl<P: Point> Chain<P> {
+    pub(super) fn push(&mut self, slot: Slot<P>) {
+        self.slots.push(Arc::new(slot));
+    }
+
+    /// Whether somebody is asked about this tool.
+    fn any(&self, tool: &str) -> bool {
+        self.slots.iter().any(|slot| slot.asked(tool))
+    }
+
+    fn asked(&self, tool: &str) -> Vec<Arc<Slot<P>>> {
+        self.slots.iter().filter(|slot| slot.asked(tool)).cloned().collect()
+    }
+}
+
+impl<P: Gate> Chain<P> {
+    async fn decide(&self, callbacks: &Callbacks, input: P::Input) -> Passed {
+        let rule = |_: &P::Input, verdict: &P::Answer| if verdict.allows() { Next::Same } else { Next::Stop };
+        let (done, _) = pass::pass(callbacks, self.asked(""), Arc::new(input), Arc::new(rule)).await;
+        let mut passed = Passed { ruling: Ruling::Allow, ran: Vec::new() };
+        for pass::Ran { slot, took, came, replaced: _ } in done {
+            let (feature, hook) = (slot.feature.clone(), slot.name.clone());
+            let ruling = match came {
+                Ok(verdict) => signed(verdict.ruling(), &feature, &hook),
+                Err(problem) => signed(P::refusal(problem), &feature, &hook),
+            };
+            if passed.ruling == Ruling::Allow {
+                passed.ruling = ruling.clone();
+            }
+            passed.ran.push(GateRun { feature, hook, ms: millis(took), ruling });
+        }
+        passed
+    }
+}
+
+/// The ruling with who said it in front, within its bound and without characters that mislead a reader.
+fn signed(ruling: Ruling, feature: &FeatureId, hook: &str) -> Ruling {
+    let sign = |reason: String| {
+        let reason = crate::feature::shown(&reason.replace('\n', " "), MAX_REASON);
+        format!("{feature} (gate `{hook}`): {reason}")
+    };
+    match ruling {
+        Ruling::Allow => Ruling::Allow,
+        Ruling::Deny { reason } => Ruling::Deny { reason: sign(reason) },
+        Ruling::Abort { reason } => Ruling::Abort { reason: sign(reason) },
+        Ruling::Pause { reason } => Ruling::Pause { reason: sign(reason) },
+    }
+}
+
+/// Checks a value that a transform put in place, and words it as the host does.
+pub(crate) type Settle<I> = Arc<dyn Fn(I) -> Result<I, String> + Send + Sync>;
+
+impl<P: Transform> Chain<P> {
+    async fn transform(
+        &self,
+        callbacks: &Callbacks,
+        tool: &str,
+        input: P::Input,
+        settle: Settle<P::Input>,
+    ) -> (Arc<P::Input>, Vec<Transformed>) {
+        let mut at = P::digest(&input);
+        let rule = move |input: &P::Input, change: &P::Answer| match change {
+            Change::Unchanged => Next::Same,
+            Change::Replaced(value) => match settle(P::with(input, value)) {
+                Ok(input) => Next::With(Arc::new(input)),
+                Err(problem) => Next::Reject(format!("it answered a value that does not fit: {problem}")),
+            },
+        };
+        let (done, last) = pass::pass(callbacks, self.asked(tool), Arc::new(input), Arc::new(rule)).await;
+        let mut notes = Vec::new();
+        for pass::Ran { slot, took, came, replaced } in done {
+            let straw = slot.strike(came.is_err());
+            let after = match (came, replaced) {
+                (Ok(_), None) => continue,
+                (Ok(_), Some(input)) => Ok(P::digest(&input)),
+                (Err(problem), _) if straw => Err(format!("{problem}; after {MAX_STRIKES} failures it is not asked again")),
+                (Err(problem), _) => Err(problem),
+            };
+            let before = at.clone();
+            if let Ok(after) = &after {
+                at.clone_from(after);
+            }
+            let (feature, hook) = (slot.feature.clone(), slot.name.clone());
+            notes.push(Transformed { feature, hook, ms: millis(took), before, after });
+        }
+        (last, notes)
+    }
+}
+
+impl<P: Observe> Chain<P> {
+    pub(super) async fn tell(&self, callbacks: &Callbacks, input: P::Input) {
+        let rule = |_: &P::Input, (): &()| Next::Same;
+        let (done, _) = pass::pass(callbacks, self.asked(""), Arc::new(input), Arc::new(rule)).await;
+        for ran in done {
+            ran.slot.strike(ran.came.is_err());
+        }
+    }
+}
+
+/// Every hook of one generation.
+#[derive(Default)]
+pub struct HookRegistry {
+    pub(super) chains: Chains,
+    pub(super) listeners: Listeners,
+}
+
+/// Collects hooks in install order.
+#[derive(Default)]
+#[must_use]
+pub struct HookRegistryBuilder {
+    pub(super) chains: Chains,
+}
+
+impl HookRegistryBuilder {
+    /// No hooks.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a hook behind those of its point.
+    pub fn add<P: Point>(&mut self, slot: Slot<P>) {
+        P::chain_mut(self).push(slot);
+    }
+
+    /// The hooks as they are.
+    #[must_use]
+    pub fn build(self) -> HookRegistry {
+        HookRegistry { chains: self.chains, listeners: Listeners::default() }
+    }
+}
+
+impl HookRegistry {
+    /// Whether anybody stands at this point and is asked about this tool; the tool is empty where none is at hand.
+    #[must_use]
+    pub fn any<P: Point>(&self, tool: &str) -> bool {
+        P::chain(self).any(tool)
+    }
+
+    /// Asks the gates of a point, in install order, until one refuses. Without gates nothing is allocated and
+    /// `input` is not called.
+    pub async fn decide<P: Gate>(&self, callbacks: &Callbacks, input: impl FnOnce() -> P::Input) -> Passed {
+        let chain = P::chain(self);
+        if chain.slots.is_empty() {
+            return Passed { ruling: Ruling::Allow, ran: Vec::new() };
+        }
+        chain.decide(callbacks, input()).await
+    }
+
+    /// Lets the transforms of a point change a value, in install order. `settle` checks each replacement; what it
+    /// refuses counts as a failure of that transform, and the value before stays.
+    pub(crate) async fn transform<P: Transform>(
+        &self,
+        callbacks: &Callbacks,
+        tool: &str,
+        input: P::Input,
+        settle: Settle<P::Input>,
+    ) -> (Arc<P::Input>, Vec<Transformed>) {
+        P::chain(self).transform(callbacks, tool, input, settle).await
+    }
+}
+
+impl std::fmt::Debug for HookRegistry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HookRegistry").finish_non_exhaustive()
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}

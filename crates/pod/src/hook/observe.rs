@@ -1,0 +1,46 @@
+//! Telling observers: a bounded queue beside the path, never on it.
+
+use super::chain::HookRegistry;
+use super::point::{Event, EventView};
+use crate::control::Callbacks;
+use crate::feature::FeatureRegistry;
+use crate::session::record::Record;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use tokio::sync::mpsc;
+
+/// How many events may wait for observers; more are dropped and counted.
+const QUEUE: usize = 1024;
+
+/// The way to the task that tells observers.
+#[derive(Default)]
+pub(super) struct Listeners {
+    queue: OnceLock<mpsc::Sender<EventView>>,
+    missed: AtomicU64,
+}
+
+impl HookRegistry {
+    /// Tells observers of a durable record, some time soon. Without observers nothing happens; when they do not
+    /// keep up, the event is dropped and the next one they get says how many were.
+    pub(crate) fn tell(registry: &Arc<FeatureRegistry>, callbacks: &Callbacks, seq: u64, record: &Arc<Record>) {
+        let hooks = registry.hooks();
+        if !hooks.any::<Event>("") {
+            return;
+        }
+        let queue = hooks.listeners.queue.get_or_init(|| {
+            let (sender, events) = mpsc::channel(QUEUE);
+            drop(tokio::spawn(listen(Arc::clone(registry), callbacks.clone(), events)));
+            sender
+        });
+        let missed = hooks.listeners.missed.swap(0, Ordering::Relaxed);
+        if queue.try_send(EventView { seq, missed, record: Arc::clone(record) }).is_err() {
+            hooks.listeners.missed.fetch_add(missed + 1, Ordering::Relaxed);
+        }
+    }
+}
+
+async fn listen(registry: Arc<FeatureRegistry>, callbacks: Callbacks, mut events: mpsc::Receiver<EventView>) {
+    while let Some(event) = events.recv().await {
+        registry.hooks().chains.event.tell(&callbacks, event).await;
+    }
+}

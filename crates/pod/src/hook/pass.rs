@@ -1,0 +1,221 @@
+//! One pass over a chain: the one place where hooks run. Gates, transforms and observers differ only in the rule
+//! that says what an answer means for the hooks behind it.
+//!
+//! The pass is one hop to a callback thread, which asks the hooks in order and reports each answer. An answer that
+//! is late is void, also when the hook held its thread and then answered. A hook that holds it past its deadline
+//! loses the thread; those behind it go on in a new one.
+
+use super::chain::Slot;
+use super::point::Point;
+use super::{CHAIN_BUDGET, HookClass};
+use crate::control::Callbacks;
+use std::collections::VecDeque;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+/// How much later than its deadline a hook's thread is given up: time to be woken and to report.
+const SLACK: Duration = Duration::from_millis(100);
+
+/// What an answer means for the rest of the pass.
+pub(super) enum Next<I> {
+    /// The next hook sees the same.
+    Same,
+    /// The next hook sees this.
+    With(Arc<I>),
+    /// Nobody else is asked.
+    Stop,
+    /// The answer will not do: it counts as a failure.
+    Reject(String),
+}
+
+/// Reads an answer.
+pub(super) type Rule<P> =
+    Arc<dyn Fn(&<P as Point>::Input, &<P as Point>::Answer) -> Next<<P as Point>::Input> + Send + Sync>;
+
+/// What came of one hook.
+pub(super) struct Ran<P: Point> {
+    pub(super) slot: Arc<Slot<P>>,
+    pub(super) took: Duration,
+    pub(super) came: Result<P::Answer, String>,
+    /// The input it put in place of the one it saw.
+    pub(super) replaced: Option<Arc<P::Input>>,
+}
+
+/// What the thread reports.
+enum Said<P: Point> {
+    Began,
+    Ended { took: Duration, came: Result<P::Answer, String>, replaced: Option<Arc<P::Input>>, stop: bool },
+}
+
+/// How far a thread came.
+enum Heard {
+    Finished,
+    /// The first hook left did not answer.
+    Lost { problem: String, took: Duration, held: bool },
+}
+
+/// Asks `slots` in order; answers what each said and the last input.
+pub(super) async fn pass<P: Point>(
+    callbacks: &Callbacks,
+    slots: Vec<Arc<Slot<P>>>,
+    mut input: Arc<P::Input>,
+    rule: Rule<P>,
+) -> (Vec<Ran<P>>, Arc<P::Input>) {
+    let until = Instant::now() + CHAIN_BUDGET;
+    let mut left = VecDeque::from(slots);
+    let mut ran = Vec::with_capacity(left.len());
+    while !left.is_empty() {
+        let (say, mut said) = mpsc::channel(2 * left.len());
+        let cancel = CancellationToken::new();
+        let work = ask(left.iter().cloned().collect(), Arc::clone(&input), Arc::clone(&rule), say, until);
+        let hop = callbacks.run(CHAIN_BUDGET + SLACK, cancel.clone(), work);
+        // Watched to its end, so that a thread that never comes back is counted.
+        let watched = tokio::spawn(hop);
+        match listen(&mut said, &mut left, &mut input, &mut ran, until).await {
+            Heard::Finished => break,
+            Heard::Lost { problem, took, held } => {
+                cancel.cancel();
+                drop(watched);
+                let Some(slot) = left.pop_front() else { break };
+                if held {
+                    write_off(&slot, said);
+                }
+                ran.push(Ran { slot, took, came: Err(problem), replaced: None });
+                if P::CLASS == HookClass::Gate {
+                    break;
+                }
+            }
+        }
+    }
+    (ran, input)
+}
+
+/// Remembers that a call of this hook is still out, unless its report came in the last moment.
+fn write_off<P: Point>(slot: &Slot<P>, mut said: mpsc::Receiver<Said<P>>) {
+    slot.gone();
+    said.close();
+    if said.try_recv().is_ok() {
+        slot.returned();
+    }
+}
+
+/// Takes the reports of one thread until it is done or one is late.
+async fn listen<P: Point>(
+    said: &mut mpsc::Receiver<Said<P>>,
+    left: &mut VecDeque<Arc<Slot<P>>>,
+    input: &mut Arc<P::Input>,
+    ran: &mut Vec<Ran<P>>,
+    until: Instant,
+) -> Heard {
+    let mut began = None;
+    loop {
+        let Some(slot) = left.front() else { return Heard::Finished };
+        let rest = until.saturating_duration_since(Instant::now());
+        let limit = if began.is_some() { slot.deadline.min(rest) } else { rest };
+        let report = tokio::time::timeout(limit + SLACK, said.recv()).await;
+        let took = began.map_or(Duration::ZERO, |began: Instant| began.elapsed());
+        match report {
+            Ok(Some(Said::Began)) => began = Some(Instant::now()),
+            Ok(Some(Said::Ended { took, came, replaced, stop })) => {
+                began = None;
+                if let Some(next) = &replaced {
+                    *input = Arc::clone(next);
+                }
+                let Some(slot) = left.pop_front() else { return Heard::Finished };
+                ran.push(Ran { slot, took, came, replaced });
+                if stop {
+                    return Heard::Finished;
+                }
+            }
+            Ok(None) => {
+                return Heard::Lost { problem: "its thread ended without an answer".to_owned(), took, held: false };
+            }
+            Err(_elapsed) if began.is_some() => {
+                let problem = format!("it did not answer within {limit:?} and was given up after {took:.1?}");
+                return Heard::Lost { problem, took, held: true };
+            }
+            Err(_elapsed) => {
+                let problem = format!("no thread was free for it within the {CHAIN_BUDGET:?} of its chain");
+                return Heard::Lost { problem, took, held: false };
+            }
+        }
+    }
+}
+
+/// The thread's part.
+async fn ask<P: Point>(
+    slots: Vec<Arc<Slot<P>>>,
+    mut input: Arc<P::Input>,
+    rule: Rule<P>,
+    say: mpsc::Sender<Said<P>>,
+    until: Instant,
+) {
+    for slot in slots {
+        if say.send(Said::Began).await.is_err() {
+            return;
+        }
+        let (took, came) = ask_one(&slot, &input, until).await;
+        let (came, replaced, stop) = match came {
+            Err(problem) => (Err(problem), None, P::CLASS == HookClass::Gate),
+            Ok(answer) => match rule(&input, &answer) {
+                Next::Same => (Ok(answer), None, false),
+                Next::With(next) => (Ok(answer), Some(next), false),
+                Next::Stop => (Ok(answer), None, true),
+                Next::Reject(problem) => (Err(problem), None, false),
+            },
+        };
+        if let Some(next) = &replaced {
+            input = Arc::clone(next);
+        }
+        if say.send(Said::Ended { took, came, replaced, stop }).await.is_err() {
+            slot.returned();
+            return;
+        }
+        if stop {
+            return;
+        }
+    }
+}
+
+async fn ask_one<P: Point>(slot: &Slot<P>, input: &P::Input, until: Instant) -> (Duration, Result<P::Answer, String>) {
+    if slot.is_lost() {
+        let problem = "an earlier call of it has not come back; it is not asked again until it does".to_owned();
+        return (Duration::ZERO, Err(problem));
+    }
+    let limit = slot.deadline.min(until.saturating_duration_since(Instant::now()));
+    if limit.is_zero() {
+        return (Duration::ZERO, Err(format!("the {CHAIN_BUDGET:?} of its chain were used up before it was asked")));
+    }
+    let began = Instant::now();
+    let answer = tokio::time::timeout(limit, contained(slot.hook.call(input))).await;
+    let took = began.elapsed();
+    let came = match answer {
+        Err(_elapsed) => Err(format!("it did not answer within {limit:?} and was given up after {took:.1?}")),
+        Ok(Err(panic)) => Err(format!("it panicked after {took:.1?}: {panic}")),
+        // The timer polls the work first: a hook that held its thread is seen to be late only here.
+        Ok(Ok(_)) if took > limit => Err(format!("it answered after {took:.1?}, past its deadline of {limit:?}")),
+        Ok(Ok(answer)) => Ok(answer),
+    };
+    (took, came)
+}
+
+/// Turns a panic at any poll into its message.
+async fn contained<T>(work: impl Future<Output = T>) -> Result<T, String> {
+    let mut work = pin!(work);
+    std::future::poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx))) {
+        Ok(Poll::Pending) => Poll::Pending,
+        Ok(Poll::Ready(value)) => Poll::Ready(Ok(value)),
+        Err(panic) => {
+            let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
+            let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+            Poll::Ready(Err(text.unwrap_or_else(|| "no message".to_owned())))
+        }
+    })
+    .await
+}
