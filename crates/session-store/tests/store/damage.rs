@@ -65,7 +65,7 @@ fn quarantined(dir: &Path) -> Vec<u8> {
     bytes.into_iter().flat_map(|path| std::fs::read(path).unwrap()).collect()
 }
 
-/// covers: INV-02
+// covers: INV-02
 #[test]
 fn every_truncation_leaves_the_longest_prefix_of_whole_batches() {
     let intact = Intact::new();
@@ -103,7 +103,7 @@ fn a_truncation_below_head_is_damage_and_changes_nothing() {
     }
 }
 
-/// covers nothing twice: readers and recovery are asked about the same flipped bit.
+/// Readers and recovery are asked about the same flipped bit.
 #[test]
 fn no_flipped_bit_is_accepted() {
     let intact = Intact::new();
