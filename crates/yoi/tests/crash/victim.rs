@@ -35,7 +35,13 @@ pub(crate) fn main() -> ExitCode {
         record: std::env::var_os(RECORD).map(|path| OpenOptions::new().create(true).append(true).open(path).unwrap()),
         counts: HashMap::new(),
     });
-    let points = Points::new(move |name| seen.lock().unwrap().reached(name));
+    // The lock is let go before dying, or nobody else could show what they were told too early.
+    let points = Points::new(move |name| {
+        let dies = seen.lock().unwrap().reached(name);
+        if dies {
+            die(name);
+        }
+    });
     yoi::main(std::env::args_os(), &points)
 }
 
@@ -51,21 +57,21 @@ struct Seen {
 }
 
 impl Seen {
-    fn reached(&mut self, name: &str) {
+    /// Whether this is where to die.
+    fn reached(&mut self, name: &str) -> bool {
+        let mut dies = false;
         if let Some(record) = &mut self.record {
             record.write_all(format!("{name}\n").as_bytes()).unwrap();
         }
         for counted in [name, ANY] {
             let count = self.counts.entry(counted.to_owned()).or_default();
             *count += 1;
-            if self.die_at.as_ref().is_some_and(|(at, number)| at == counted && number == count) {
-                die(name);
-            }
+            dies |= self.die_at.as_ref().is_some_and(|(at, number)| at == counted && number == count);
         }
+        dies
     }
 }
 
-/// The lock of [`Seen`] is held meanwhile, so that no other thread passes a point.
 fn die(name: &str) {
     if matches!(name, "journal:encoded" | "journal:written") {
         std::thread::sleep(TOO_EARLY);
