@@ -103,7 +103,7 @@ impl Screen {
                 }
             }
             Item::ToolCall { name, arguments, .. } => {
-                self.tell(&format!("• {name} {}", line(&brief(arguments), 90)));
+                self.tell(format!("• {name} {}", line(&brief(arguments), 90)).trim_end());
             }
             Item::User { .. } | Item::System { .. } | Item::Reasoning { .. } | Item::ToolResult { .. } => {}
         }

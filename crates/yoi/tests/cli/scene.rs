@@ -163,11 +163,7 @@ impl Scene {
     /// The records of a pod.
     #[track_caller]
     pub fn records(&self, pod: &str) -> Vec<Value> {
-        let lines = self.yoi(&["log", pod, "--json"]).ends(0).lines();
-        lines
-            .into_iter()
-            .flat_map(|line| if line["r"].is_array() { line["r"].as_array().unwrap().clone() } else { vec![line] })
-            .collect()
+        self.yoi(&["log", pod, "--json"]).ends(0).lines()
     }
 
     /// Asserts that a pod verifies, and that every call has exactly one result. Gives the number of calls.
@@ -215,6 +211,12 @@ pub fn finish(child: Child) -> Done {
 pub fn signal(pid: u32, signal: rustix::process::Signal) {
     let pid = rustix::process::Pid::from_raw(pid.try_into().unwrap()).unwrap();
     rustix::process::kill_process(pid, signal).unwrap();
+}
+
+/// Whether no such process runs any more; one that its parent has not asked after yet does not run.
+pub fn gone(pid: &str) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(')').is_none_or(|(_, rest)| rest.trim_start().starts_with(['Z', 'X']))
 }
 
 /// Makes a FIFO.
