@@ -176,8 +176,8 @@ impl Config {
             let at = format!("providers.{name}");
             range(&format!("{at}.attempts"), value.attempts.is_none_or(|n| (1..=20).contains(&n)), source, "1 to 20")?;
             let Waits { connect_s, first_byte_s, between_bytes_s } = value.timeouts;
-            let waits = [connect_s, first_byte_s, between_bytes_s].into_iter().flatten();
-            let ok = waits.into_iter().all(|seconds| seconds >= 0.001 && seconds <= 86_400.0);
+            let mut waits = [connect_s, first_byte_s, between_bytes_s].into_iter().flatten();
+            let ok = waits.all(|seconds| (0.001..=86_400.0).contains(&seconds));
             range(&format!("{at}.timeouts"), ok, source, "0.001 to 86400 seconds each")?;
         }
         let threads = 1..=pod::control::callbacks::MAX_THREADS / 2;

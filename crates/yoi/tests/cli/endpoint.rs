@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 /// What becomes of one request.
-pub enum Reply {
+pub(crate) enum Reply {
     /// These pieces, and the end of the stream.
     Answer(Vec<Value>),
     /// These pieces, and the connection breaks.
@@ -20,19 +20,19 @@ pub enum Reply {
 
 /// A request as it came: the head and the body.
 #[derive(Clone, Debug)]
-pub struct Request {
-    pub head: String,
-    pub body: Value,
+pub(crate) struct Request {
+    pub(crate) head: String,
+    pub(crate) body: Value,
 }
 
-pub struct Endpoint {
-    pub port: u16,
+pub(crate) struct Endpoint {
+    pub(crate) port: u16,
     seen: Arc<Mutex<Vec<Request>>>,
 }
 
 impl Endpoint {
     /// Answers the n-th request, from 0, with what `answer` makes of it.
-    pub fn start(answer: impl Fn(usize, &Value) -> Reply + Send + Sync + 'static) -> Self {
+    pub(crate) fn start(answer: impl Fn(usize, &Value) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
         let seen = Arc::new(Mutex::new(Vec::new()));
@@ -47,7 +47,7 @@ impl Endpoint {
     }
 
     /// A configuration with this endpoint as `fake`, its key in FAKE_KEY, and `more` keys of the provider.
-    pub fn config(&self, more: &str) -> String {
+    pub(crate) fn config(&self, more: &str) -> String {
         let url = format!("http://127.0.0.1:{}/v1", self.port);
         format!(
             "model = \"fake/one\"\n[providers.fake]\napi = \"openai-chat\"\nbase_url = \"{url}\"\n\
@@ -55,7 +55,7 @@ impl Endpoint {
         )
     }
 
-    pub fn requests(&self) -> Vec<Request> {
+    pub(crate) fn requests(&self) -> Vec<Request> {
         self.seen.lock().unwrap().clone()
     }
 }
@@ -117,23 +117,23 @@ fn chunk(text: &str) -> String {
 }
 
 /// A piece with this delta.
-pub fn delta(delta: &Value) -> Value {
+pub(crate) fn delta(delta: &Value) -> Value {
     json!({ "object": "chat.completion.chunk", "choices": [{ "index": 0, "delta": delta, "finish_reason": null }] })
 }
 
 /// The piece that ends an answer.
-pub fn stop(reason: &str) -> Value {
+pub(crate) fn stop(reason: &str) -> Value {
     json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": reason }],
             "usage": { "prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15 } })
 }
 
 /// A whole answer of text.
-pub fn text(text: &str) -> Reply {
+pub(crate) fn text(text: &str) -> Reply {
     Reply::Answer(vec![delta(&json!({ "role": "assistant", "content": text })), stop("stop")])
 }
 
 /// A whole answer that makes these calls; arguments as they are sent.
-pub fn calls(calls: &[(&str, String)]) -> Reply {
+pub(crate) fn calls(calls: &[(&str, String)]) -> Reply {
     let calls: Vec<Value> = calls
         .iter()
         .enumerate()

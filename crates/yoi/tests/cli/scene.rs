@@ -14,34 +14,34 @@ use tempfile::TempDir;
 const HANGS: Duration = Duration::from_secs(90);
 
 /// Everything a process of the program sees.
-pub struct Scene {
+pub(crate) struct Scene {
     dir: TempDir,
 }
 
 /// How a process ended.
 #[derive(Debug)]
-pub struct Done {
-    pub status: ExitStatus,
-    pub out: String,
-    pub err: String,
+pub(crate) struct Done {
+    pub(crate) status: ExitStatus,
+    pub(crate) out: String,
+    pub(crate) err: String,
 }
 
 impl Done {
     /// The exit code; none when a signal ended it.
-    pub fn code(&self) -> Option<i32> {
+    pub(crate) fn code(&self) -> Option<i32> {
         self.status.code()
     }
 
     /// Asserts the exit code.
     #[track_caller]
-    pub fn ends(self, code: i32) -> Self {
+    pub(crate) fn ends(self, code: i32) -> Self {
         assert_eq!(self.code(), Some(code), "{:?}\n--- out\n{}\n--- err\n{}", self.status, self.out, self.err);
         self
     }
 
     /// Asserts that standard error says all of it.
     #[track_caller]
-    pub fn says(self, words: &[&str]) -> Self {
+    pub(crate) fn says(self, words: &[&str]) -> Self {
         for word in words {
             assert!(self.err.contains(word), "`{word}` is not in\n{}", self.err);
         }
@@ -50,7 +50,7 @@ impl Done {
 
     /// Asserts that standard output has all of it.
     #[track_caller]
-    pub fn prints(self, words: &[&str]) -> Self {
+    pub(crate) fn prints(self, words: &[&str]) -> Self {
         for word in words {
             assert!(self.out.contains(word), "`{word}` is not in\n{}", self.out);
         }
@@ -58,18 +58,18 @@ impl Done {
     }
 
     /// Standard output as JSON Lines.
-    pub fn lines(&self) -> Vec<Value> {
+    pub(crate) fn lines(&self) -> Vec<Value> {
         self.out.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
     }
 
     /// Standard output as one JSON document.
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.out).expect(&self.out)
     }
 }
 
 impl Scene {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let scene = Self { dir: tempfile::tempdir().unwrap() };
         for name in ["home", "config/yoi", "state", "tmp", "project/.git"] {
             fs::create_dir_all(scene.path(name)).unwrap();
@@ -78,17 +78,17 @@ impl Scene {
     }
 
     /// A path beside the project.
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
 
     /// A path in the project.
-    pub fn file(&self, name: &str) -> PathBuf {
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.path("project").join(name)
     }
 
     /// Writes a file of the project.
-    pub fn write(&self, name: &str, text: impl AsRef<[u8]>) -> &Self {
+    pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) -> &Self {
         let path = self.file(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
@@ -96,29 +96,29 @@ impl Scene {
     }
 
     /// A file of the project as it is.
-    pub fn read(&self, name: &str) -> String {
+    pub(crate) fn read(&self, name: &str) -> String {
         fs::read_to_string(self.file(name)).unwrap()
     }
 
     /// Writes the user's configuration.
-    pub fn config(&self, text: &str) -> &Self {
+    pub(crate) fn config(&self, text: &str) -> &Self {
         fs::write(self.path("config/yoi/config.toml"), text).unwrap();
         self
     }
 
     /// Where a pod is.
-    pub fn pod(&self, name: &str) -> PathBuf {
+    pub(crate) fn pod(&self, name: &str) -> PathBuf {
         self.path("state/yoi/pods").join(name)
     }
 
     /// The newest segment of a pod's log.
-    pub fn log_file(&self, name: &str) -> PathBuf {
+    pub(crate) fn log_file(&self, name: &str) -> PathBuf {
         let files = fs::read_dir(self.pod(name).join("log")).unwrap().map(|entry| entry.unwrap().path());
         files.filter(|path| path.extension().is_some_and(|end| end == "jsonl")).max().unwrap()
     }
 
     /// The pods there are.
-    pub fn pods(&self) -> Vec<String> {
+    pub(crate) fn pods(&self) -> Vec<String> {
         let Ok(entries) = fs::read_dir(self.path("state/yoi/pods")) else { return Vec::new() };
         let mut names: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
@@ -126,7 +126,7 @@ impl Scene {
     }
 
     /// A script for `scripted:FILE`, an answer a line; gives the model's name.
-    pub fn script(&self, name: &str, answers: &[Value]) -> String {
+    pub(crate) fn script(&self, name: &str, answers: &[Value]) -> String {
         let lines: Vec<String> = answers.iter().map(Value::to_string).collect();
         let path = self.path(name);
         fs::write(&path, lines.join("\n")).unwrap();
@@ -134,7 +134,7 @@ impl Scene {
     }
 
     /// The program, to be started in the project with nothing on standard input.
-    pub fn command(&self, args: &[&str]) -> Command {
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_yoi"));
         command.args(args).current_dir(self.path("project")).env_clear();
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("HOME", self.path("home"));
@@ -145,12 +145,12 @@ impl Scene {
     }
 
     /// Runs the program to its end.
-    pub fn yoi(&self, args: &[&str]) -> Done {
+    pub(crate) fn yoi(&self, args: &[&str]) -> Done {
         finish(self.command(args).spawn().unwrap())
     }
 
     /// The same with this on standard input.
-    pub fn fed(&self, args: &[&str], input: &[u8]) -> Done {
+    pub(crate) fn fed(&self, args: &[&str], input: &[u8]) -> Done {
         let mut child = self.command(args).stdin(Stdio::piped()).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
         let input = input.to_vec();
@@ -162,13 +162,13 @@ impl Scene {
 
     /// The records of a pod.
     #[track_caller]
-    pub fn records(&self, pod: &str) -> Vec<Value> {
+    pub(crate) fn records(&self, pod: &str) -> Vec<Value> {
         self.yoi(&["log", pod, "--json"]).ends(0).lines()
     }
 
     /// Asserts that a pod verifies, and that every call has exactly one result. Gives the number of calls.
     #[track_caller]
-    pub fn sound(&self, pod: &str) -> usize {
+    pub(crate) fn sound(&self, pod: &str) -> usize {
         let verified = self.yoi(&["verify", pod, "--json"]).ends(0).json();
         assert_eq!(verified["ok"], true);
         assert_eq!(verified["bodies"], verified["requests"]);
@@ -186,13 +186,13 @@ impl Scene {
     }
 
     /// What is left in the temporary directory.
-    pub fn left_behind(&self) -> Vec<PathBuf> {
+    pub(crate) fn left_behind(&self) -> Vec<PathBuf> {
         fs::read_dir(self.path("tmp")).unwrap().map(|entry| entry.unwrap().path()).collect()
     }
 }
 
 /// Waits for a process, reading all it writes.
-pub fn finish(child: Child) -> Done {
+pub(crate) fn finish(child: Child) -> Done {
     let id = child.id();
     let (done, told) = mpsc::channel::<()>();
     let watchdog = thread::spawn(move || {
@@ -208,24 +208,24 @@ pub fn finish(child: Child) -> Done {
 }
 
 /// Sends a signal to a process of this test.
-pub fn signal(pid: u32, signal: rustix::process::Signal) {
+pub(crate) fn signal(pid: u32, signal: rustix::process::Signal) {
     let pid = rustix::process::Pid::from_raw(pid.try_into().unwrap()).unwrap();
     rustix::process::kill_process(pid, signal).unwrap();
 }
 
 /// Whether no such process runs any more; one that its parent has not asked after yet does not run.
-pub fn gone(pid: &str) -> bool {
+pub(crate) fn gone(pid: &str) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(')').is_none_or(|(_, rest)| rest.trim_start().starts_with(['Z', 'X']))
 }
 
 /// Makes a FIFO.
-pub fn fifo(path: &Path) {
+pub(crate) fn fifo(path: &Path) {
     let mode = rustix::fs::Mode::from_raw_mode(0o600);
     rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
 }
 
 /// Waits until somebody has opened the FIFO for writing and closed it again.
-pub fn reached(path: &Path) -> String {
+pub(crate) fn reached(path: &Path) -> String {
     std::io::read_to_string(File::open(path).unwrap()).unwrap()
 }
