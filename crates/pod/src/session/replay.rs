@@ -122,9 +122,10 @@ impl Replay {
         match &rebuilt.exact {
             Some(have) if have == sent => {
                 let body = rebuilt.projection.body();
-                if body.digest != request.body_digest {
-                    let (number, sent) = (request.number, &request.body_digest);
-                    return Some(format!("request {number}: rebuilt body {}, sent {sent}", body.digest));
+                if body.digest != request.body_digest || body.len != request.bytes {
+                    let Request { number, body_digest, bytes, .. } = request;
+                    let rebuilt = format!("{} of {} bytes", body.digest, body.len);
+                    return Some(format!("request {number}: rebuilt body {rebuilt}, sent {body_digest} of {bytes}"));
                 }
                 found.bodies += 1;
             }
