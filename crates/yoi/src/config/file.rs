@@ -230,7 +230,7 @@ fn suggestion(message: &str) -> Option<String> {
 }
 
 /// The known name that was probably meant.
-pub(crate) fn nearest<'a>(unknown: &str, known: &[&'a str]) -> Option<&'a str> {
+fn nearest<'a>(unknown: &str, known: &[&'a str]) -> Option<&'a str> {
     let far = |name: &&str| strsim::damerau_levenshtein(name, unknown);
     let nearest = known.iter().copied().min_by_key(far)?;
     (far(&nearest) <= 3.max(unknown.len() / 3)).then_some(nearest)

@@ -22,8 +22,8 @@ const MAX_FILE: u64 = 1024 * 1024;
 /// The variables that are read.
 const VARIABLES: [&str; 3] = ["YOI_MODEL", "YOI_MAX_STEPS", "YOI_SANDBOX"];
 
-/// What the children of a run carry.
-const INHERITED: &str = "YOI_CALL";
+/// How far a name may be from one of them and still be taken for a slip of the hand.
+const TYPO: usize = 2;
 
 /// Where a value comes from: `built-in`, a file, a variable or a flag.
 pub(crate) type Source = String;
@@ -194,12 +194,12 @@ fn variable(name: &str, value: &OsStr) -> Result<(), Failure> {
             None => Err(Failure::new(Exit::Config, format!("{name} is not UTF-8"))),
         };
     }
-    match name.strip_prefix("YOI_").and_then(|_| file::nearest(name, &VARIABLES)) {
-        Some(meant) if name != INHERITED => {
+    match VARIABLES.iter().find(|known| strsim::damerau_levenshtein(known, name) <= TYPO) {
+        Some(meant) => {
             Err(Failure::new(Exit::Config, format!("there is no variable {name}"))
                 .help(format!("did you mean {meant}?")))
         }
-        Some(_) | None => Ok(()),
+        None => Ok(()),
     }
 }
 

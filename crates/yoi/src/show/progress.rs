@@ -90,7 +90,9 @@ impl<Out: Write, Err: Write> Screen<Out, Err> {
                     ResultStatus::Refused => "  ⊘ ",
                     ResultStatus::Cancelled | ResultStatus::Interrupted => "  … ",
                 };
-                self.tell(&format!("{mark}{}", line(&done.outcome.summary, 100)));
+                // A refusal says what would allow it, so it is not cut where a result may be.
+                let width = if done.outcome.status == ResultStatus::Refused { 400 } else { 100 };
+                self.tell(&format!("{mark}{}", line(&done.outcome.summary, width)));
             }
             Record::VerdictGiven(verdict) if verdict.decision == Decision::Abort => {
                 self.tell(&format!("! {}", verdict.reason));
@@ -142,9 +144,15 @@ impl<Out: Write, Err: Write> Screen<Out, Err> {
     }
 }
 
+/// Arguments that say what a call is about, the first first.
+const ABOUT: [&str; 4] = ["command", "pattern", "path", "handle"];
+
 /// A call's arguments as a person reads them: the values, without the braces, where they are a flat object.
 pub(crate) fn brief(arguments: &str) -> String {
     let Ok(serde_json::Value::Object(fields)) = serde_json::from_str(arguments) else { return arguments.to_owned() };
+    let mut fields: Vec<_> = fields.into_iter().collect();
+    // What a call is about stands first, before a text that may be cut.
+    fields.sort_by_key(|(name, _)| ABOUT.iter().position(|about| about == name).unwrap_or(ABOUT.len()));
     let shown = fields.iter().map(|(name, value)| match value {
         serde_json::Value::String(text) => text.clone(),
         serde_json::Value::Bool(_)
@@ -198,6 +206,13 @@ mod tests {
 
     fn retrying() -> Event {
         Event::Delta(Delta::Retrying { attempt: 1, delay: Duration::from_secs(1), why: "cut".into() })
+    }
+
+    #[test]
+    fn a_call_is_shown_by_what_it_is_about() {
+        assert_eq!(brief(r#"{"content":"long text","path":"a.rs"}"#), "a.rs long text");
+        assert_eq!(brief(r#"{"glob":"*.rs","path":".","pattern":"fn","limit":3}"#), "fn . *.rs limit=3");
+        assert_eq!(brief("{cut"), "{cut");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Runs against an endpoint that answers: chains of calls, calls at once, calls that make no sense.
 
-use crate::endpoint::{Endpoint, Reply, calls, delta, stop, text};
+use crate::endpoint::{Endpoint, Reply, Request, calls, delta, stop, text};
 use crate::scene::{Scene, fifo, finish};
 use serde_json::{Value, json};
 use std::fs::{self, OpenOptions};
@@ -38,11 +38,12 @@ fn chain(length: usize) {
     assert_eq!(scene.sound("chain"), length);
     let requests = endpoint.requests();
     assert_eq!(requests.len(), length + 1);
-    let messages = |n: usize| requests[n].body["messages"].as_array().unwrap().as_slice();
-    for n in 1..requests.len() {
-        assert!(messages(n).starts_with(messages(n - 1)), "request {n} goes on where the one before ended");
-        assert!(told(&requests[n].body).iter().all(|result| result.contains("a.txt: lines")));
-        assert_eq!(told(&requests[n].body).len(), n);
+    let messages = |request: &Request| request.body["messages"].as_array().unwrap().clone();
+    for (n, pair) in requests.windows(2).enumerate() {
+        assert!(messages(&pair[1]).starts_with(&messages(&pair[0])), "request {} does not go on from {n}", n + 1);
+        let told = told(&pair[1].body);
+        assert_eq!(told.len(), n + 1);
+        assert!(told.iter().all(|result| result.contains("a.txt: lines")));
     }
 }
 

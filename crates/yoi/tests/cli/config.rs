@@ -60,7 +60,13 @@ fn variables_that_are_wrong_are_said() {
         let child = scene.command(&["run", "x"]).env(name, value).spawn().unwrap();
         finish(child).ends(78).says(&[says]);
     }
-    let others = [("YOI_CALL", "a/1/c1"), ("YOI_KEY_OF_MINE", "x"), ("YOI_MODEL", ""), ("YOI_MODEL", "offline")];
+    let others = [
+        ("YOI_CALL", "a/1/c1"),
+        ("YOI_KEY_OF_MINE", "x"),
+        ("YOI_HOME", "x"),
+        ("YOI_MODEL", ""),
+        ("YOI_MODEL", "offline"),
+    ];
     for (name, value) in others {
         finish(scene.command(&["run", "list the files"]).env(name, value).spawn().unwrap()).ends(0);
     }

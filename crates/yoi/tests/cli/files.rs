@@ -146,7 +146,7 @@ fn odd_files_are_clear_errors_or_clear_results() {
 fn a_directory_that_cannot_be_read_is_passed_over_aloud() {
     let scene = Scene::new();
     scene.write("closed/a.txt", "needle\n").write("open/b.txt", "needle\n");
-    fs::set_permissions(scene.file("closed"), Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(scene.file("closed"), Permissions::from_mode(0o000)).unwrap();
     // Root reads it all the same.
     let readable = fs::read_dir(scene.file("closed")).is_ok();
     let done = calling(&scene, &[], &[("Grep", json!({ "pattern": "needle" })), ("List", json!({ "path": "closed" }))]);

@@ -22,7 +22,8 @@ fn asked(scene: &Scene, pod: &str) -> Value {
 #[test]
 fn from_the_command_line_from_stdin_and_from_both() {
     let (scene, model) = answering();
-    let forms: [(&str, Option<&str>, Option<&[u8]>, &str); 6] = [
+    type Form<'a> = (&'a str, Option<&'a str>, Option<&'a [u8]>, &'a str);
+    let forms: [Form<'_>; 6] = [
         ("arg", Some("do it"), None, "do it"),
         ("dash", Some("-"), Some(b"from stdin\n"), "from stdin\n"),
         ("only", None, Some(b"from stdin"), "from stdin"),
