@@ -111,6 +111,11 @@ impl Replay {
         items.iter().for_each(|item| rebuilt.projection.push(item));
         rebuilt.pushed = self.restored.items.len();
         found.requests += 1;
+        if request.projection != Neutral.version() {
+            let (sent, have) = (request.projection, Neutral.version());
+            found.notes.insert(format!("request not rebuilt: projection {sent}, have {have}"));
+            return None;
+        }
         let neutral = rebuilt.projection.neutral_digest();
         if neutral != request.neutral_digest {
             return Some(format!(

@@ -135,3 +135,29 @@ fn nobody_gets_leave_from_a_pod_that_gives_up() {
     assert!(changed.lock().unwrap().is_empty());
     assert!(began.elapsed() < pod::control::callbacks::GRACE, "it waited out the grace");
 }
+
+/// A commit whose writer is gone is never answered again: the run ends, it does not wait.
+#[test]
+fn a_journal_that_dies_ends_the_run() {
+    let (reference, _, _) = scene();
+    reference.run("first").end();
+    let written = reference.points.came().iter().filter(|name| *name == "journal:written").count();
+    assert!(written > 5);
+    for nth in 0..written {
+        let what = format!("dead at write {nth}");
+        let (mut pod, tools, _) = scene();
+        pod.points.at("journal:written", nth, || std::panic::resume_unwind(Box::new("the writer dies")));
+        let (ran, again) = within(&what.clone(), move || {
+            let ran = pod.run("first");
+            pod.revive();
+            pod.script = Script::new([Answer::text("went on")]);
+            (ran, pod)
+        });
+        // How commits are grouped is a matter of time: that write may not have come.
+        let ended = matches!(ran.how, How::Ended(_)) && nth > 5;
+        assert!(ended || matches!(ran.how, How::Failed(HostError::Fatal(Fatal::Journal(_)))), "{what}: {:?}", ran.how);
+        again.run("again").end();
+        ran_once(&tools, &what);
+        sound(&again, &what);
+    }
+}

@@ -46,7 +46,8 @@ pub(crate) fn asked(id: CallId) -> Record {
 pub(crate) fn request(number: u64, generation: u64, items: u64) -> Record {
     let digest = || "00".repeat(32);
     let (neutral_digest, body_digest) = (digest(), digest());
-    Request { number, generation, items, neutral_digest, encoder: encoder(), body_digest, bytes: 1 }.into()
+    Request { number, generation, items, projection: 1, neutral_digest, encoder: encoder(), body_digest, bytes: 1 }
+        .into()
 }
 
 pub(crate) fn started(call: CallId, effect: ToolEffect) -> Record {
@@ -65,7 +66,7 @@ pub(crate) fn started(call: CallId, effect: ToolEffect) -> Record {
 
 pub(crate) fn finished(call: CallId, output: Option<Output>) -> Record {
     let outcome = ToolOutcome { status: ResultStatus::Ok, summary: "ok".to_owned(), content: String::new() };
-    ToolFinished { call, outcome, output, ms: 1 }.into()
+    ToolFinished { call, feature: None, outcome, output, ms: 1 }.into()
 }
 
 pub(crate) fn turn_finished(turn: u64) -> Record {
