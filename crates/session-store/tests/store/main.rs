@@ -17,3 +17,4 @@ mod faults;
 mod lines;
 mod opening;
 mod random;
+mod refusals;
