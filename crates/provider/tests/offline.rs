@@ -199,7 +199,7 @@ fn the_examples_of_the_fallback_are_understood() {
         "sing the largest timeout",
         "sing import todo songs",
         "tests hello git old_name",
-        "used defined version summarise project config",
+        "used defined version project config",
     ] {
         let text = answer(&[user(prompt)], &surface(TOOLS)).unwrap();
         assert!(text.contains("not a language model") && text.contains("yoi models"), "{text}");

@@ -170,6 +170,11 @@ impl<'a> Frame<'a> {
     }
 
     fn intents(&self) -> Option<Vec<Intent>> {
+        use Word::{Count, Find, First, How, Is, Last, Line, List, Search, Show, Summarise, What, Where};
+        let asks = [Count, Find, First, How, Is, Last, Line, List, Search, Show, Summarise, What, Where];
+        if !self.has(&asks) {
+            return None;
+        }
         let one = match self.names.as_slice() {
             [] => self.defined().or_else(|| self.files()),
             names => self.named(names),
