@@ -239,3 +239,14 @@ fn the_lock_is_on_the_file_that_has_the_name() {
     assert!(matches!(scene.open(), Err(OpenError::Busy { .. })));
     drop(first);
 }
+
+/// A log whose beginning is missing has lost something, whatever its first file says.
+#[test]
+fn a_log_without_its_first_segment_is_damage() {
+    let scene = Scene::with(&[&["one"]]);
+    std::fs::remove_file(scene.head()).unwrap();
+    let renamed = scene.dir.join("log/00000000000000000002.jsonl");
+    std::fs::rename(scene.log(), &renamed).unwrap();
+    assert!(matches!(scene.open(), Err(OpenError::Damaged { .. })));
+    assert!(std::fs::metadata(&renamed).unwrap().len() > 0);
+}
