@@ -8,14 +8,14 @@
     let
       systems = [ "x86_64-linux" "aarch64-linux" ];
       each = f: nixpkgs.lib.genAttrs systems (system: f nixpkgs.legacyPackages.${system});
-      cargo = builtins.fromTOML (builtins.readFile ./Cargo.toml);
+      manifest = builtins.fromTOML (builtins.readFile ./Cargo.toml);
     in
     {
       packages = each (pkgs: rec {
         default = yoi;
         yoi = pkgs.rustPlatform.buildRustPackage {
           pname = "yoi";
-          version = cargo.workspace.package.version;
+          version = manifest.workspace.package.version;
           src = self;
           cargoLock.lockFile = ./Cargo.lock;
           cargoBuildFlags = [ "--package" "yoi" ];

@@ -6,7 +6,7 @@
 #[path = "children/shared.rs"]
 mod shared;
 
-use authority::SandboxMode;
+use authority::{Ambient, SandboxMode, end_descendants};
 use shared::{Place, probe, run};
 
 fn children() -> String {
@@ -39,4 +39,18 @@ async fn a_stranger_is_ended_when_no_call_runs() {
     long.unwrap();
     assert_eq!(left, 2, "the long call and the stranger");
     assert_eq!(children(), "");
+    // The process is to be left: now nobody has to know whose it is.
+    let mut long = place.job("sleep", &["300"]);
+    long.call = "c3".to_owned();
+    let bare = place.job(probe(), &["daemon", "300", "bare"]);
+    let leave = async {
+        run(&spawner, bare).await.unwrap();
+        assert_eq!(children().split_whitespace().count(), 2);
+        end_descendants(&Ambient::claim()).unwrap()
+    };
+    let (long, ended) = tokio::join!(run(&spawner, long), leave);
+    long.unwrap();
+    assert_eq!((ended, children().as_str()), (2, ""));
+    let late = run(&spawner, place.job("true", &[])).await.unwrap_err();
+    assert!(late.to_string().contains("being left"), "{late}");
 }

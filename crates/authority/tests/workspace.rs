@@ -232,6 +232,9 @@ fn staged_writes() {
     workspace.stage(&tree.at("no/such/file"), b"x").unwrap().publish().unwrap();
     let mode = fs::metadata(root.join("src/no/such/file")).unwrap().mode();
     assert_eq!(mode, fs::metadata(&plain).unwrap().mode());
+    let staged = workspace.stage(&tree.at("no/such/tool"), b"x").unwrap().with_mode(0o100_751).unwrap();
+    staged.publish().unwrap();
+    assert_eq!(fs::metadata(root.join("src/no/such/tool")).unwrap().mode() & 0o7777, 0o751);
     let staged = workspace.stage(&tree.at("raced"), b"mine").unwrap();
     fs::write(root.join("src/raced"), "theirs").unwrap();
     assert_eq!(staged.publish().unwrap_err().kind(), ErrorKind::FixInput);

@@ -215,9 +215,11 @@ impl Host {
     /// The journal refused the last record.
     pub async fn close(mut self, reason: &str) -> Result<(), HostError> {
         let last = HostStopped { reason: reason.to_owned() };
-        self.pod.core.commit(vec![last.into()]).await?;
+        let done = self.pod.core.commit(vec![last.into()]).await;
+        // The lock goes first: a slow watcher keeps nobody else out.
         self.pod.core.store.journal.close();
-        Ok(())
+        self.pod.core.outbox.drain().await;
+        Ok(done?)
     }
 
     fn input(&self, input: InputId, text: &str) -> Result<InputQueued, HostError> {

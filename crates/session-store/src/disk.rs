@@ -46,7 +46,7 @@ pub struct DiskFile {
 
 /// Names of the operations, for refusals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs)]
+#[allow(missing_docs, reason = "each name says what it is")]
 pub enum Op {
     CreateDir,
     Create,

@@ -25,4 +25,4 @@ pub use error::{DiskFault, ErrorKind};
 pub use frame::{Bad, EncodeError, Frames, MAX_BATCH_BYTES, MAX_BATCH_RECORDS, MAX_LINE, OwnedFrame};
 pub use journal::{Commit, Committed, Journal, MAX_QUEUE, Records, Refusal, Refused};
 pub use reader::{Damage, FrameIter, ReadError, Reader, Tail};
-pub use session::{Class, Clock, OpenError, Opened, Options, Owner, Probe, Recovered, Session};
+pub use session::{Class, Clock, Held, OpenError, Opened, Options, Owner, Probe, Recovered, Session};

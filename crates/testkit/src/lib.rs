@@ -1,1 +1,23 @@
-//! testkit
+//! What a test of a pod is made of: a scripted model, tools made of closures, a disk that fails where it is told to, a
+//! clock that stands still, named points to wait or die at, and a pod put together from them.
+//!
+//! It knows pods and what is below them, through their public doors. It knows no concrete tool, no vendor and no
+//! command line. It claims no authority: a test does and hands it in. Everything panics instead of failing: a kit that
+//! does not work is a failed test.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a kit that fails is a failed test")]
+
+mod clock;
+mod disk;
+mod gate;
+mod model;
+mod points;
+mod rig;
+mod tool;
+
+pub use clock::ManualClock;
+pub use disk::{EIO, ENOSPC, FailingDisk, Fault};
+pub use gate::{Gate, PATIENCE, within};
+pub use model::{Answer, Script};
+pub use points::Points;
+pub use rig::{How, PodUnderTest, Ran, read};
+pub use tool::FnTool;

@@ -221,7 +221,7 @@ mod tests {
             ("curl", "curl: (6) Could not resolve host: example.org", true),
             ("git", "fatal: unable to access 'https://x/': Could not resolve host: x", true),
             ("ping", "ping: socket: Operation not permitted", true),
-            ("a file", "cat: /root/.ssh/id: Permission denied", false),
+            ("a file", "cat: .ssh/id: Permission denied", false),
             ("a file's owner", "chown: changing ownership of 'x': Operation not permitted", false),
             ("a source about sockets", "grep: the socket is closed", false),
             ("a file after sockets", "test socket ... ok\ntouch: cannot touch '/etc/x': Permission denied", false),

@@ -23,6 +23,7 @@ pub struct Staged {
     at: Located,
     dir: OwnedFd,
     temp: Option<OsString>,
+    file: File,
     replaces: bool,
     door: Arc<Door>,
 }
@@ -50,13 +51,26 @@ impl Workspace {
         let (file, temp) = create_temp(&dir, at, old.is_some())?;
         // From here on, dropping `staged` removes the file.
         let door = self.door().clone();
-        let staged = Staged { at: at.clone(), dir, temp: Some(temp), replaces: old.is_some(), door };
-        fill(file, bytes, old.as_ref(), at)?;
+        let staged = Staged { at: at.clone(), dir, temp: Some(temp), file, replaces: old.is_some(), door };
+        fill(&staged.file, bytes, old.as_ref(), at)?;
         Ok(staged)
     }
 }
 
 impl Staged {
+    /// With these permission bits, `0o7777` at most, instead of those that it has by itself; durably.
+    ///
+    /// # Errors
+    /// `Denied` by the system; `Unavailable` when it cannot be synced; `Revoked`.
+    pub fn with_mode(self, mode: u32) -> Result<Self, Error> {
+        let door = self.door.clone();
+        let _pass = door.enter().map_err(|_| Error::revoked(&super::escape(self.at.path())))?;
+        let failed = |error: std::io::Error| Error::io("set the mode of", self.at.path(), error);
+        rustix::fs::fchmod(&self.file, Mode::from_raw_mode(mode & 0o7777)).map_err(|error| failed(error.into()))?;
+        self.file.sync_all().map_err(failed)?;
+        Ok(self)
+    }
+
     /// Makes it visible, durably. A file that was new must still be absent.
     ///
     /// # Errors
@@ -114,14 +128,14 @@ fn create_temp(dir: &OwnedFd, at: &Located, replaces: bool) -> Result<(File, OsS
     Err(Error::io("write beside", at.path(), last))
 }
 
-fn fill(mut file: File, bytes: &[u8], old: Option<&Stat>, at: &Located) -> Result<(), Error> {
+fn fill(mut file: &File, bytes: &[u8], old: Option<&Stat>, at: &Located) -> Result<(), Error> {
     let failed = |error: std::io::Error| Error::io("write", at.path(), error);
     file.write_all(bytes).map_err(failed)?;
     if let Some(old) = old {
-        keep_owner(&file, old, at)?;
+        keep_owner(file, old, at)?;
         // After the owner: changing it clears the set-id bits.
         let mode = Mode::from_raw_mode(meta(old).mode);
-        rustix::fs::fchmod(&file, mode).map_err(|error| failed(error.into()))?;
+        rustix::fs::fchmod(file, mode).map_err(|error| failed(error.into()))?;
     }
     file.sync_all().map_err(failed)
 }

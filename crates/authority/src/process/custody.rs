@@ -39,6 +39,8 @@ struct Jobs {
     calls: usize,
     /// The main processes that are not yet reaped.
     pids: HashSet<Pid>,
+    /// Nothing is started any more.
+    closed: bool,
 }
 
 /// Makes this process the parent of descendants whose own parent ended. From then on, children that were not started
@@ -76,6 +78,23 @@ pub fn end_survivors(_: &Ambient, tag_prefix: &str) -> Result<u32, Error> {
     }
 }
 
+/// Kills whatever descends from this process, children nobody can attribute among them, and waits for their end; from
+/// then on no child can be started. For leaving the process; says how many there were.
+///
+/// # Errors
+/// `Unavailable` when some could not be ended or the kernel does not list them.
+pub fn end_descendants(_: &Ambient) -> Result<u32, Error> {
+    jobs().get_or_insert_default().closed = true;
+    let unlisted = || Error::new(ErrorKind::Unavailable, "this kernel does not list the children of a process");
+    processes::descendants().ok_or_else(unlisted)?;
+    let mut ended = HashSet::new();
+    if end_all(&mut ended, || processes::descendants().unwrap_or_default(), |_| true) {
+        Ok(u32::try_from(ended.len()).unwrap_or(u32::MAX))
+    } else {
+        Err(Error::new(ErrorKind::Unavailable, "child processes do not end; look for them with `ps`"))
+    }
+}
+
 /// A call's place in the count of running calls; strangers are ended with the last.
 #[derive(Debug)]
 pub(super) struct Slot(());
@@ -89,6 +108,9 @@ impl Slot {
     /// Starts a child and notes it in one step, so that no sweep takes it for somebody else's.
     pub(super) fn spawn(&self, command: &mut Command) -> std::io::Result<Child> {
         let mut jobs = jobs();
+        if jobs.as_ref().is_some_and(|jobs| jobs.closed) {
+            return Err(std::io::Error::other("this process is being left; nothing is started any more"));
+        }
         let child = command.spawn()?;
         if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
             jobs.get_or_insert_default().pids.insert(pid);

@@ -22,7 +22,7 @@ mod started;
 mod temp;
 
 pub use confinement::{Confinement, SandboxMode, Support, support};
-pub use custody::{become_subreaper, end_survivors};
+pub use custody::{become_subreaper, end_descendants, end_survivors};
 pub use env::EnvPolicy;
 pub use git_guard::GitGuard;
 pub use run::{DRAIN, Ended, GRACE, How, Job, KILL_WAIT, QUIET};

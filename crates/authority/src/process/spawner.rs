@@ -76,7 +76,7 @@ impl Spawner {
     /// `Unavailable` when the kernel lacks what a confining mode needs (the text names it), `Denied` when a directory
     /// to be given holds keys or other sessions (the text names it), `FixInput` when one does not exist or the tag is
     /// unfit.
-    pub fn new(_: &Ambient, confinement: Confinement, env: EnvPolicy, tag: String) -> Result<Self, Error> {
+    pub fn new(ambient: &Ambient, confinement: Confinement, env: EnvPolicy, tag: String) -> Result<Self, Error> {
         if tag.is_empty() || tag.len() > MAX_TAG || tag.bytes().any(|byte| byte.is_ascii_control()) {
             return Err(Error::new(
                 ErrorKind::FixInput,
@@ -86,7 +86,7 @@ impl Spawner {
         let null = Path::new("/dev/null");
         let null_file = File::options().read(true).open(null).map_err(|error| Error::io("open", null, error))?;
         let parent = env.place("TMPDIR").unwrap_or_else(|| PathBuf::from("/tmp"));
-        let temp = TempBase::create(&parent)?;
+        let temp = TempBase::create(ambient, &parent)?;
         let cage = match confinement.mode {
             SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite => Some(Cage::build(&confinement, &env, temp.path())?),
             SandboxMode::Off => None,

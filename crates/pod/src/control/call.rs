@@ -10,6 +10,9 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{mpsc, oneshot};
 
+#[cfg(test)]
+mod tests;
+
 /// Results up to this many bytes stand in the history whole.
 pub(crate) const INLINE: usize = 32 * 1024;
 
@@ -47,7 +50,13 @@ pub(crate) struct Custody {
 /// Where a call's output goes: memory while it is short, a spooled blob from then on.
 enum Sink {
     Small(Vec<u8>),
-    Large { head: Vec<u8>, tail: Vec<u8>, spool: Box<Spool> },
+    Large {
+        head: Vec<u8>,
+        tail: Vec<u8>,
+        spool: Box<Spool>,
+    },
+    /// A write was refused: what was kept so far is not what was written.
+    Broken(ToolError),
     Closed,
 }
 
@@ -84,9 +93,11 @@ impl Custody {
             Sink::Small(bytes) => Ok((lossy(&bytes), None)),
             Sink::Large { head, tail, spool } => {
                 let end = spool.finish().map_err(|e| refused(&e))?;
-                let output = Output::from(Stored { gap: end.gap, whole: end.gap.map(|_| end.whole), ..end.blob.into() });
+                let output =
+                    Output::from(Stored { gap: end.gap, whole: end.gap.map(|_| end.whole), ..end.blob.into() });
                 Ok((excerpt(&head, &tail, end.total, &output.handle), Some(output)))
             }
+            Sink::Broken(error) => Err(error),
             Sink::Closed => Ok((String::new(), None)),
         }
     }
@@ -96,33 +107,47 @@ impl Custody {
     }
 }
 
-#[async_trait]
-impl CallHost for Custody {
-    fn write_output(&self, bytes: &[u8]) -> Result<(), ToolError> {
-        let mut sink = self.lock();
-        match &mut *sink {
-            Sink::Small(kept) if kept.len() + bytes.len() <= INLINE => kept.extend_from_slice(bytes),
-            Sink::Small(kept) => {
-                let mut spool = self.blobs.spool().map_err(|e| refused(&e))?;
+impl Sink {
+    /// After an error nothing more may go in.
+    fn write(&mut self, bytes: &[u8], blobs: &Blobs) -> Result<(), ToolError> {
+        match self {
+            Self::Small(kept) if kept.len() + bytes.len() <= INLINE => kept.extend_from_slice(bytes),
+            Self::Small(kept) => {
+                let mut spool = blobs.spool().map_err(|e| refused(&e))?;
                 kept.extend_from_slice(bytes);
                 spool.write(kept).map_err(|e| refused(&e))?;
                 let head = kept.get(..HEAD_BYTES).unwrap_or(kept).to_vec();
                 let mut tail = std::mem::take(kept);
                 trim(&mut tail);
-                *sink = Sink::Large { head, tail, spool: Box::new(spool) };
+                *self = Self::Large { head, tail, spool: Box::new(spool) };
             }
-            Sink::Large { tail, spool, .. } => {
+            Self::Large { tail, spool, .. } => {
                 spool.write(bytes).map_err(|e| refused(&e))?;
                 tail.extend_from_slice(bytes.get(bytes.len().saturating_sub(TAIL_BYTES)..).unwrap_or(bytes));
                 if tail.len() > 8 * TAIL_BYTES {
                     trim(tail);
                 }
             }
-            Sink::Closed => {
+            Self::Broken(error) => return Err(error.clone()),
+            Self::Closed => {
                 return Err(ToolError::new(ErrorKind::Cancelled, "the call has ended; its output is closed"));
             }
         }
         Ok(())
+    }
+}
+
+#[async_trait]
+impl CallHost for Custody {
+    fn write_output(&self, bytes: &[u8]) -> Result<(), ToolError> {
+        let mut sink = self.lock();
+        let written = sink.write(bytes, &self.blobs);
+        if let Err(error) = &written
+            && !matches!(*sink, Sink::Closed)
+        {
+            *sink = Sink::Broken(error.clone());
+        }
+        written
     }
 
     fn read_output(&self, handle: &str, window: Window) -> Result<Excerpt, ToolError> {
@@ -136,9 +161,10 @@ impl CallHost for Custody {
             Window::From { from, lines } => (session_store::Window::From(from.max(1)), lines),
             Window::Tail { lines } => (session_store::Window::Tail, lines),
         };
-        let (stored, lines) = (&output.stored, usize::try_from(lines).unwrap_or(usize::MAX));
-        let shown =
+        let (stored, lines) = (&output.stored, usize::try_from(lines).unwrap_or(INLINE).min(INLINE));
+        let mut shown =
             self.blobs.view().lines(&stored.digest, stored.gap, window, lines, INLINE).map_err(|e| refused(&e))?;
+        fit(&mut shown, window);
         let last = (shown.first + shown.lines.len() as u64).saturating_sub(1);
         Ok(Excerpt { text: lossy(&shown.lines.join(&b'\n')), first: shown.first, last, total: shown.total })
     }
@@ -183,9 +209,10 @@ fn lossy(bytes: &[u8]) -> String {
 /// Head, a line that says what is missing and how to get it, tail; both cut at line ends where there are any.
 fn excerpt(head: &[u8], tail: &[u8], total: u64, handle: &str) -> String {
     let lines = memchr::memchr_iter(b'\n', head).take(HEAD_LINES).last();
-    let head = lines.and_then(|end| head.get(..=end)).unwrap_or(head);
+    let head = lines.and_then(|end| head.get(..=end)).unwrap_or_else(|| whole_end(head));
     let tail = tail.get(tail.len().saturating_sub(TAIL_BYTES)..).unwrap_or(tail);
-    let tail = memchr::memchr(b'\n', tail).and_then(|at| tail.get(at + 1..)).filter(|t| !t.is_empty()).unwrap_or(tail);
+    let lines_from = memchr::memchr(b'\n', tail).and_then(|at| tail.get(at + 1..)).filter(|t| !t.is_empty());
+    let tail = lines_from.unwrap_or_else(|| whole_start(tail));
     let missing = total.saturating_sub((head.len() + tail.len()) as u64);
     let newline = if head.ends_with(b"\n") { "" } else { "\n" };
     format!(
@@ -193,6 +220,42 @@ fn excerpt(head: &[u8], tail: &[u8], total: u64, handle: &str) -> String {
         lossy(head),
         lossy(tail)
     )
+}
+
+/// Without the beginning of a character that was cut in the middle.
+fn whole_end(head: &[u8]) -> &[u8] {
+    match std::str::from_utf8(head) {
+        Err(error) if error.error_len().is_none() => head.get(..error.valid_up_to()).unwrap_or(head),
+        Ok(_) | Err(_) => head,
+    }
+}
+
+/// Without the rest of a character that was cut in the middle: at most three bytes.
+fn whole_start(tail: &[u8]) -> &[u8] {
+    let rest = tail.iter().take(3).take_while(|byte| **byte & 0b1100_0000 == 0b1000_0000).count();
+    tail.get(rest..).unwrap_or(tail)
+}
+
+/// Takes lines away until the rest fits with its line breaks, which the store does not count.
+fn fit(shown: &mut session_store::Lines, window: session_store::Window) {
+    let mut bytes = shown.lines.iter().map(|line| line.len() + 1).sum::<usize>();
+    let (over, mut kept) = (|bytes: usize| bytes > INLINE + 1, shown.lines.len());
+    match window {
+        session_store::Window::From(_) => {
+            while let Some(line) = shown.lines.get(kept.saturating_sub(1)).filter(|_| kept > 1 && over(bytes)) {
+                (bytes, kept) = (bytes - line.len() - 1, kept - 1);
+            }
+            shown.lines.truncate(kept);
+        }
+        session_store::Window::Tail => {
+            let mut gone = 0;
+            while let Some(line) = shown.lines.get(gone).filter(|_| kept > 1 && over(bytes)) {
+                (bytes, kept, gone) = (bytes - line.len() - 1, kept - 1, gone + 1);
+            }
+            shown.lines.drain(..gone);
+            shown.first += gone as u64;
+        }
+    }
 }
 
 /// The first line of a summary within its bound, and the rest.

@@ -24,6 +24,7 @@ pub const MAX_STUCK: usize = 8;
 #[derive(Clone, Debug)]
 pub struct Callbacks {
     runtime: Handle,
+    grace: Duration,
     stuck: Arc<AtomicUsize>,
 }
 
@@ -33,16 +34,22 @@ pub enum Lost {
     /// It panicked.
     #[error("it panicked: {0}")]
     Panicked(String),
-    /// It did not end within [`GRACE`] of its cancellation; its thread is written off.
-    #[error("it did not stop within {} s of being cancelled and was abandoned", GRACE.as_secs())]
-    Stuck,
+    /// It did not end within this grace after its cancellation; its thread is written off.
+    #[error("it did not stop within {0:?} of being cancelled and was abandoned")]
+    Stuck(Duration),
 }
 
 impl Callbacks {
-    /// Callbacks on this runtime's blocking threads.
+    /// Callbacks on this runtime's blocking threads, with [`GRACE`].
     #[must_use]
     pub fn new(runtime: Handle) -> Self {
-        Self { runtime, stuck: Arc::default() }
+        Self::with_grace(runtime, GRACE)
+    }
+
+    /// The same, with another grace.
+    #[must_use]
+    pub fn with_grace(runtime: Handle, grace: Duration) -> Self {
+        Self { runtime, grace, stuck: Arc::default() }
     }
 
     /// The runtime whose threads these are.
@@ -58,7 +65,7 @@ impl Callbacks {
     }
 
     /// Runs `work` on a thread of its own. At `deadline`, or when `cancel` fires before, the token is
-    /// cancelled; [`GRACE`] later the thread is written off. The work itself starts on this call.
+    /// cancelled; the grace later the thread is written off. The work itself starts on this call.
     pub fn run<F, T>(
         &self,
         deadline: Duration,
@@ -71,7 +78,7 @@ impl Callbacks {
     {
         let handle = self.runtime.clone();
         let mut thread = self.runtime.spawn_blocking(move || handle.block_on(work));
-        let stuck = self.stuck.clone();
+        let (stuck, grace) = (self.stuck.clone(), self.grace);
         async move {
             tokio::select! {
                 biased;
@@ -79,7 +86,7 @@ impl Callbacks {
                 () = cancel.cancelled() => {}
                 () = tokio::time::sleep(deadline) => cancel.cancel(),
             }
-            match tokio::time::timeout(GRACE, &mut thread).await {
+            match tokio::time::timeout(grace, &mut thread).await {
                 Ok(done) => done.map_err(lost),
                 Err(_elapsed) => {
                     stuck.fetch_add(1, Ordering::Relaxed);
@@ -88,7 +95,7 @@ impl Callbacks {
                         drop(thread.await);
                         stuck.fetch_sub(1, Ordering::Relaxed);
                     });
-                    Err(Lost::Stuck)
+                    Err(Lost::Stuck(grace))
                 }
             }
         }

@@ -156,10 +156,22 @@ impl Core {
     /// # Errors
     /// The journal refused, or they do not fold.
     pub async fn commit(&mut self, records: Vec<Record>) -> Result<(), Fatal> {
-        self.announce(&records);
-        match self.store.journal.append(Batch::of(records)).await {
-            Ok(done) => self.fold(done).map(drop),
-            Err(refused) => Err(Fatal::Journal(refused.why.to_string())),
+        let mut batch = Batch::of(records);
+        let mut refusals = 0;
+        loop {
+            self.announce(batch.records());
+            let Refused { batch: back, why } = match self.store.journal.append(batch).await {
+                Ok(done) => return self.fold(done).map(drop),
+                Err(refused) => refused,
+            };
+            let reason = why.to_string();
+            refusals += 1;
+            self.outbox.show(Event::Suspended { reason: reason.clone() });
+            match back {
+                Some(back) if refusals <= DISK_RETRIES => batch = back,
+                Some(_) | None => return Err(Fatal::Journal(reason)),
+            }
+            tokio::time::sleep(DISK_PAUSE).await;
         }
     }
 
@@ -251,6 +263,7 @@ struct Running {
     turnstile: Arc<tokio::sync::Mutex<()>>,
     calls: Calls,
     refusals: u32,
+    retry_at: Option<tokio::time::Instant>,
 }
 
 /// A commit under way; they resolve in the order they were appended.
@@ -332,6 +345,7 @@ impl Running {
             turnstile: Arc::default(),
             calls,
             refusals: 0,
+            retry_at: None,
         }
     }
 
@@ -340,6 +354,7 @@ impl Running {
         loop {
             while let Some(effect) = self.turn.poll() {
                 if let Some(outcome) = self.perform(effect)? {
+                    self.settle().await?;
                     return Ok(outcome);
                 }
             }
@@ -369,7 +384,7 @@ impl Running {
             Some(ask) = self.calls.asked.recv() => Happened::Asked(ask),
             heard = listen(&mut self.stream), if self.stream.is_some() && room => heard,
             () = self.core.outbox.progress(), if behind => Happened::Shown,
-            () = tokio::time::sleep(DISK_PAUSE), if self.turn.suspended() => Happened::Resume,
+            () = sleep_until(self.retry_at), if self.turn.suspended() => Happened::Resume,
         }
     }
 
@@ -400,13 +415,30 @@ impl Running {
                 (self.core.store.probe)("tool:ended");
                 self.turn.handle(Input::ToolDone { id, outcome })?;
             }
-            Happened::Asked(Ask { change, reply }) => {
-                let records = vec![Record::from(change)];
-                self.core.announce(&records);
-                let commit = self.core.store.journal.append(Batch::of(records));
-                self.commits.push_back(Flight { commit, verdicts: 0, reply: Some(reply) });
-            }
+            Happened::Asked(ask) => self.asked(ask),
             Happened::Committed(done) => self.committed(done)?,
+        }
+        Ok(())
+    }
+
+    /// A call wants a file change recorded. One that was written off has its result and changes nothing more.
+    fn asked(&mut self, Ask { change, reply }: Ask) {
+        if !change.call.is_some_and(|call| self.calls.running.contains_key(&call)) {
+            drop(reply.send(Err("the call was given up; nothing was changed".to_owned())));
+            return;
+        }
+        let records = vec![Record::from(change)];
+        self.core.announce(&records);
+        let commit = self.core.store.journal.append(Batch::of(records));
+        self.commits.push_back(Flight { commit, verdicts: 0, reply: Some(reply) });
+    }
+
+    /// The turn's end is durable; what was appended behind it is still folded and shown, and nothing more is asked.
+    async fn settle(&mut self) -> Result<(), Fatal> {
+        self.calls.asked.close();
+        while !self.commits.is_empty() {
+            let done = front(&mut self.commits).await;
+            self.committed(done)?;
         }
         Ok(())
     }
@@ -434,9 +466,12 @@ impl Running {
                 if let Some(reply) = reply {
                     drop(reply.send(Err(reason.clone())));
                 }
-                let Some(request) = batch.and_then(Batch::into_turn) else { return Ok(()) };
+                // Without its batch the turn's commit can neither be tried again nor given back.
+                let Some(batch) = batch else { return Err(Fatal::Journal(reason)) };
+                let Some(request) = batch.into_turn() else { return Ok(()) };
                 self.turn.handle(Input::Refused(request))?;
                 self.refusals += 1;
+                self.retry_at = Some(tokio::time::Instant::now() + DISK_PAUSE);
                 self.core.outbox.show(Event::Suspended { reason: reason.clone() });
                 if self.refusals > DISK_RETRIES { Err(Fatal::Journal(reason)) } else { Ok(()) }
             }
@@ -574,18 +609,43 @@ impl Running {
         if let Some(stream) = self.stream.take() {
             stream.done.abort();
         }
-        self.commits.clear();
         self.calls.waiting.clear();
         self.calls.running.values().for_each(CancellationToken::cancel);
+        self.calls.asked.close();
+        while let Ok(ask) = self.calls.asked.try_recv() {
+            drop(ask);
+        }
+        // What was appended is awaited: if it became durable, watchers are told and its caller may go on.
+        while !self.commits.is_empty() {
+            let done = front(&mut self.commits).await;
+            let reply = self.commits.pop_front().and_then(|flight| flight.reply);
+            let told = match done {
+                Ok(done) => self.core.fold(done).map(drop).map_err(|fold| fold.to_string()),
+                Err(refused) => Err(refused.why.to_string()),
+            };
+            if let Some(reply) = reply {
+                drop(reply.send(told));
+            }
+        }
         while let Some(ended) = self.calls.tasks.join_next().await {
             drop(ended);
         }
         let records = vec![Suspended { reason: fatal.to_string() }.into()];
         let last = self.core.store.journal.append_reserved(Batch::of(records)).await;
-        if let Err(refused) = last {
-            let text = format!("the reason could not be journaled either: {}", refused.why);
-            self.core.outbox.show(Event::Alert(text));
+        let lost = match last {
+            Ok(done) => self.core.fold(done).err().map(|fold| fold.to_string()),
+            Err(refused) => Some(refused.why.to_string()),
+        };
+        if let Some(why) = lost {
+            self.core.outbox.show(Event::Alert(format!("the reason could not be journaled: {why}")));
         }
+    }
+}
+
+async fn sleep_until(at: Option<tokio::time::Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -91,9 +91,9 @@ impl Court {
         let (registry, permission, about) = (self.registry.clone(), self.permission.clone(), self.about.clone());
         let work = async move { judge(&call, registry.tools(), &permission, &about) };
         let judged = self.callbacks.run(DEADLINE, CancellationToken::new(), work);
-        judged.await.unwrap_or_else(|lost| {
-            Judged::invalid("host:judge", format!("its arguments could not be judged: {lost}"))
-        })
+        judged
+            .await
+            .unwrap_or_else(|lost| Judged::invalid("host:judge", format!("its arguments could not be judged: {lost}")))
     }
 
     /// Lets transforms change arguments that parse; those that do not are the model's to correct.
@@ -105,9 +105,7 @@ impl Court {
             return (call, Vec::new());
         };
         let settle = Arc::new(move |changed: ToolCallView| match registered.tool.prepare(&changed.arguments) {
-            Ok(prepared) => {
-                Ok(ToolCallView { arguments: prepared.canonical, touches: prepared.touches, ..changed })
-            }
+            Ok(prepared) => Ok(ToolCallView { arguments: prepared.canonical, touches: prepared.touches, ..changed }),
             Err(error) => Err(error.to_string()),
         });
         let hooks = self.registry.hooks();

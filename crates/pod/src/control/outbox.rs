@@ -92,6 +92,13 @@ impl Outbox {
         }
     }
 
+    /// Resolves when everything was handed over, or the watcher is gone: as long as the watcher takes.
+    pub async fn drain(&mut self) {
+        while !self.backlog.is_empty() {
+            self.progress().await;
+        }
+    }
+
     fn flush(&mut self) {
         let gone = loop {
             let Some(watcher) = &self.watcher else { return };

@@ -168,7 +168,9 @@ impl HostCapability {
 
 fn hook_class(point: HookPoint) -> HookClass {
     match point {
-        HookPoint::PromptSubmit | HookPoint::PreRequest | HookPoint::PreToolCall | HookPoint::TurnEnd => HookClass::Gate,
+        HookPoint::PromptSubmit | HookPoint::PreRequest | HookPoint::PreToolCall | HookPoint::TurnEnd => {
+            HookClass::Gate
+        }
         HookPoint::ToolArguments | HookPoint::ToolOutcome => HookClass::Transform,
         HookPoint::Event => HookClass::Observe,
     }

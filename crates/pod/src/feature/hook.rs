@@ -135,8 +135,7 @@ impl HookDeclaration {
         }
         let implied = self.implied().iter().find_map(HostCapability::problem);
         let unrequested = needs.iter().find(|need| !requests.iter().any(|r| r.capability == **need));
-        implied
-            .or_else(|| unrequested.map(|n| format!("hook `{name}` needs {n}, which the feature does not request")))
+        implied.or_else(|| unrequested.map(|n| format!("hook `{name}` needs {n}, which the feature does not request")))
     }
 }
 

@@ -292,10 +292,7 @@ fn tools<'a>(
 }
 
 /// The declared hooks, parted the same way.
-fn hooks(
-    descriptor: &FeatureDescriptor,
-    grants: &CapabilityGrantSet,
-) -> (Vec<PlannedHook>, Vec<SkippedContribution>) {
+fn hooks(descriptor: &FeatureDescriptor, grants: &CapabilityGrantSet) -> (Vec<PlannedHook>, Vec<SkippedContribution>) {
     let (mut kept, mut skipped) = (Vec::new(), Vec::new());
     for hook in &descriptor.hooks {
         let implied = hook.implied();

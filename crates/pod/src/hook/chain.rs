@@ -47,7 +47,15 @@ impl<P: Point> Slot<P> {
     #[must_use]
     pub fn new(feature: FeatureId, name: impl Into<String>, hook: Arc<dyn Hook<P>>) -> Self {
         let (strikes, lost) = (AtomicU32::new(0), AtomicUsize::new(0));
-        Self { feature, name: name.into(), deadline: DEFAULT_DEADLINE, tools: vec!["*".to_owned()], hook, strikes, lost }
+        Self {
+            feature,
+            name: name.into(),
+            deadline: DEFAULT_DEADLINE,
+            tools: vec!["*".to_owned()],
+            hook,
+            strikes,
+            lost,
+        }
     }
 
     fn asked(&self, tool: &str) -> bool {
@@ -206,7 +214,9 @@ impl<P: Transform> Chain<P> {
             let after = match (came, replaced) {
                 (Ok(_), None) => continue,
                 (Ok(_), Some(input)) => Ok(P::digest(&input)),
-                (Err(problem), _) if straw => Err(format!("{problem}; after {MAX_STRIKES} failures it is not asked again")),
+                (Err(problem), _) if straw => {
+                    Err(format!("{problem}; after {MAX_STRIKES} failures it is not asked again"))
+                }
                 (Err(problem), _) => Err(problem),
             };
             let before = at.clone();

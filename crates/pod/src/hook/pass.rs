@@ -57,7 +57,11 @@ enum Said<P: Point> {
 enum Heard {
     Finished,
     /// The first hook left did not answer.
-    Lost { problem: String, took: Duration, held: bool },
+    Lost {
+        problem: String,
+        took: Duration,
+        held: bool,
+    },
 }
 
 /// Asks `slots` in order; answers what each said and the last input.

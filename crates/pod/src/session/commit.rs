@@ -5,8 +5,8 @@
 //! [`Ack`] which the machine accepts. Nothing else makes an `Ack`.
 
 use super::record::{
-    Decision, Encoder, GateNote, InputConsumed, InputId, ItemAdded, Output, Record, Request, Response, SystemItem, ToolFinished,
-    ToolStarted, TransformNote, TurnFinished, TurnStarted, VerdictGiven,
+    Decision, Encoder, GateNote, InputConsumed, InputId, ItemAdded, Output, Record, Request, Response, SystemItem,
+    ToolFinished, ToolStarted, TransformNote, TurnFinished, TurnStarted, VerdictGiven,
 };
 use llm_worker::effect::{Fact, Verdict};
 use llm_worker::turn::{Acknowledged, CommitRequest};

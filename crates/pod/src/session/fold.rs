@@ -1,7 +1,7 @@
 //! The fold of a log into state. Live and on replay it is this one function; there is no other way to change
 //! a [`State`].
 
-use super::record::{Encoder, FileChanged, Output, Record};
+use super::record::{Encoder, FileChanged, Output, Record, Request};
 use llm_worker::effect::Outcome;
 use llm_worker::projection::Surface;
 use llm_worker::{CallId, Item, ResultStatus, ToolEffect, Usage};
@@ -85,7 +85,13 @@ impl State {
             | Record::Suspended(_)
             | Record::Resumed(_)
             | Record::Other { .. } => {}
-            Record::SurfaceSet(s) => self.surface = Some((s.surface.clone(), s.encoder.clone())),
+            Record::SurfaceSet(s) => {
+                let last = self.surface.as_ref().map_or(0, |(surface, _)| surface.generation);
+                if s.surface.generation != last + 1 {
+                    return illegal("its generation is not the next");
+                }
+                self.surface = Some((s.surface.clone(), s.encoder.clone()));
+            }
             Record::InputQueued(queued) => {
                 if queued.input != self.inputs + 1 {
                     return illegal("its input number is not the next");
@@ -95,8 +101,9 @@ impl State {
                 self.keep(queued.whole.as_ref());
             }
             Record::InputConsumed(consumed) => {
-                let Some(text) = self.queued.remove(&consumed.input) else {
-                    return illegal("that input was never queued, or was taken before");
+                let open = self.turn_open.then_some(&consumed.input);
+                let Some(text) = open.and_then(|input| self.queued.remove(input)) else {
+                    return illegal("no turn is open, or that input was never queued, or was taken before");
                 };
                 return Ok(Some(self.count(Item::User { text })));
             }
@@ -108,6 +115,9 @@ impl State {
                 (self.last_answer, self.last_result) = (None, None);
             }
             Record::SystemItem(note) => {
+                if !self.turn_open {
+                    return illegal("no turn is open");
+                }
                 if note.topic == ENVIRONMENT {
                     self.environment = Some(note.text.clone());
                 }
@@ -116,15 +126,16 @@ impl State {
             }
             Record::ItemAdded(added) => return self.add(&added.item, record).map(Some),
             Record::Request(request) => {
-                if request.items != self.items {
-                    return illegal("it does not carry all items before it");
+                if let Some(why) = self.misfit(request) {
+                    return illegal(why);
                 }
                 self.requests = request.number;
             }
             Record::Response(response) => {
-                self.usage.input += response.usage.input;
-                self.usage.output += response.usage.output;
-                self.usage.cached += response.usage.cached;
+                // The numbers are a vendor's.
+                self.usage.input = self.usage.input.saturating_add(response.usage.input);
+                self.usage.output = self.usage.output.saturating_add(response.usage.output);
+                self.usage.cached = self.usage.cached.saturating_add(response.usage.cached);
             }
             Record::ToolStarted(started) => match self.open_calls.get_mut(&started.call) {
                 Some(open) if open.started.is_none() => open.started = Some(started.effect),
@@ -155,7 +166,30 @@ impl State {
         Ok(None)
     }
 
+    /// Why this request cannot follow what stands before it.
+    fn misfit(&self, request: &Request) -> Option<&'static str> {
+        let Some((surface, encoder)) = &self.surface else { return Some("there is no surface before it") };
+        if !self.turn_open {
+            return Some("no turn is open");
+        }
+        if !self.open_calls.is_empty() {
+            return Some("a call has no result");
+        }
+        if request.items != self.items {
+            return Some("it does not carry all items before it");
+        }
+        if request.number != self.requests + 1 {
+            return Some("its number is not the next");
+        }
+        let fits = request.generation == surface.generation && request.encoder == *encoder;
+        (!fits).then_some("its generation or encoder is not the surface's")
+    }
+
     fn add(&mut self, item: &Item, record: &Record) -> Result<Item, Illegal> {
+        if !self.turn_open {
+            let why = "no turn is open".to_owned();
+            return Err(Illegal { kind: record.kind().to_owned(), why });
+        }
         match item {
             Item::ToolCall { id, name, arguments } => {
                 if id.number() != self.calls + 1 {

@@ -62,10 +62,15 @@ macro_rules! records {
             /// Reads a record from its line.
             ///
             /// # Errors
-            /// The line's body does not fit its kind.
+            /// The line's body does not fit its kind, or a newer program wrote it: folding on without it would
+            /// be a guess.
             pub fn decode(kind: &str, version: u16, line: &[u8]) -> Result<Self, serde_json::Error> {
                 Ok(match (kind, version) {
                     $(($kind, $version) => Self::$variant(serde_json::from_slice(line)?),)*
+                    $(($kind, newer) => {
+                        let what = format!("version {newer} of `{kind}` is newer than this program; use a newer yoi");
+                        return Err(serde::de::Error::custom(what));
+                    })*
                     (other, _) => Self::Other { kind: other.to_owned() },
                 })
             }

@@ -111,6 +111,11 @@ impl Replay {
         items.iter().for_each(|item| rebuilt.projection.push(item));
         rebuilt.pushed = self.restored.items.len();
         found.requests += 1;
+        if request.projection != Neutral.version() {
+            let (sent, have) = (request.projection, Neutral.version());
+            found.notes.insert(format!("request not rebuilt: projection {sent}, have {have}"));
+            return None;
+        }
         let neutral = rebuilt.projection.neutral_digest();
         if neutral != request.neutral_digest {
             return Some(format!(
@@ -122,9 +127,10 @@ impl Replay {
         match &rebuilt.exact {
             Some(have) if have == sent => {
                 let body = rebuilt.projection.body();
-                if body.digest != request.body_digest {
-                    let (number, sent) = (request.number, &request.body_digest);
-                    return Some(format!("request {number}: rebuilt body {}, sent {sent}", body.digest));
+                if body.digest != request.body_digest || body.len != request.bytes {
+                    let Request { number, body_digest, bytes, .. } = request;
+                    let rebuilt = format!("{} of {} bytes", body.digest, body.len);
+                    return Some(format!("request {number}: rebuilt body {rebuilt}, sent {body_digest} of {bytes}"));
                 }
                 found.bodies += 1;
             }

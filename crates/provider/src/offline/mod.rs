@@ -5,16 +5,16 @@
 //! arguments and result shapes of the built-in file, search and shell tools; it knows nothing about files themselves.
 
 mod answer;
-mod change;
 mod intent;
 mod lex;
-mod look;
 mod plan;
+
+pub use plan::next;
 
 use async_trait::async_trait;
 use llm_worker::model::EventSink;
 use llm_worker::projection::{Dialect, ModelRequest, Neutral, neutral};
-use llm_worker::{ErrorKind, Item, Model, ModelError, ModelEvent, ToolDefinition};
+use llm_worker::{ErrorKind, Model, ModelError};
 use std::sync::Arc;
 
 /// The model's name.
@@ -38,25 +38,13 @@ impl Model for Offline {
     }
 
     async fn stream(&self, request: ModelRequest, events: EventSink) -> Result<(), ModelError> {
-        let request = neutral::decode(&request.body().to_vec()).map_err(|error| bug(format!("offline: {error}")))?;
+        let failed = |kind, message| ModelError { kind, message, help: None };
+        let request = neutral::decode(&request.body().to_vec())
+            .map_err(|error| failed(ErrorKind::Bug, format!("offline: {error}")))?;
         for event in next(&request.items, &request.tools) {
-            events.send(event).await.map_err(|_closed| ModelError {
-                kind: ErrorKind::Cancelled,
-                message: "offline: nobody takes the answer".into(),
-                help: None,
-            })?;
+            let sent = events.send(event).await;
+            sent.map_err(|_closed| failed(ErrorKind::Cancelled, "offline: nobody takes the answer".to_owned()))?;
         }
         Ok(())
     }
-}
-
-/// The next events for a history whose last turn is open, ending with one [`ModelEvent::Stop`]. Pure; time linear in
-/// the history.
-#[must_use]
-pub fn next(items: &[Item], tools: &[ToolDefinition]) -> Vec<ModelEvent> {
-    plan::next(items, tools)
-}
-
-fn bug(message: String) -> ModelError {
-    ModelError { kind: ErrorKind::Bug, message, help: None }
 }

@@ -3,261 +3,574 @@
 //! Each intent is a function that asks for results as if it waited for them. It is run from its beginning on every
 //! step: what is in history is handed to it, and the first thing that is not becomes the next step's calls.
 
-use super::answer::{self, Answer, bounded, files_in};
-use super::change::{create, replace, run};
-use super::intent::{Intent, Scope, parse};
-use super::lex::{Joint, Lang, extension};
-use super::look::{count, find, list, read, search, summarise_dir, summarise_file};
+use super::answer::{self, Found, bounded, count_before, counted, hits, plural, rows, total};
+use super::intent::{Counted, Intent, Part, Scope, Sought, Task, parse, shell_quote};
+use super::lex::{ALL_DEFS, Joint, Lang, extension, regex_escape};
 use llm_worker::{CallId, Item, ModelEvent, ResultStatus, StopReason, ToolDefinition, ToolOutcome};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Model requests in one turn, the answer apart: what a person is ready to wait for.
 const MAX_STEPS: usize = 40;
 /// Calls in one step, so that a step's results stay within a few hundred KiB.
-pub(super) const BATCH: usize = 48;
+const BATCH: usize = 48;
+/// Files one replacement may change: looked at, changed and checked within [`MAX_STEPS`].
+const MAX_FILES: usize = 8 * BATCH;
+/// Edits that one `Edit` takes.
+const MAX_EDITS: usize = 100;
 /// Pages of one long output that are read before an answer does without the rest.
-const MAX_PAGES: usize = 12;
+const MAX_PAGES: u64 = 10;
+/// Lines asked of one page; a page ends after 31 KiB anyway.
+const PAGE: u64 = 2_000;
 /// Matches asked of one search; `Grep` gives 200 unless told.
 const MANY: u64 = 10_000;
-/// Files that say how a project is built.
-pub(super) const MANIFESTS: &str =
-    "{Cargo.toml,package.json,pyproject.toml,setup.py,setup.cfg,go.mod,Makefile,makefile}";
+/// How long a build or a test run may take.
+const BUILD_SECONDS: u64 = 1_800;
 
-#[derive(Debug)]
-pub(super) struct Call {
-    name: &'static str,
-    arguments: Value,
-}
+const MANIFESTS: &str = "{Cargo.toml,package.json,pyproject.toml,setup.py,go.mod}";
+/// Files a program usually begins in.
+const ENTRIES: &str = "{main,lib,__main__,app,cli,manage,index,server}.{rs,py,go,c,cpp,js,mjs,ts}";
+const README: &str = "[Rr][Ee][Aa][Dd][Mm][Ee]*";
 
-/// Why an intent cannot go on yet, or at all.
-pub(super) enum Halt {
+/// A tool's name and arguments.
+type Call = (&'static str, Value);
+
+/// Why an intent does not go on.
+enum Halt {
     Calls(Vec<Call>),
-    /// A call failed.
+    /// What went wrong, for the answer.
     Failed(String),
-    /// There is no way on.
-    Stuck(String),
 }
-pub(super) type Got<T> = Result<T, Halt>;
+type Got<T> = Result<T, Halt>;
 
-/// The next events for a history whose last turn is still open. Pure.
-pub(super) fn next(items: &[Item], tools: &[ToolDefinition]) -> Vec<ModelEvent> {
-    let start = items.iter().rposition(|item| matches!(item, Item::User { .. }));
-    let (prompt, rest) = match start.and_then(|at| items.get(at..)).and_then(<[Item]>::split_first) {
-        Some((Item::User { text }, rest)) => (text.as_str(), rest),
-        Some(_) | None => ("", items),
-    };
-    match turn(prompt, Replay::new(rest, tools)) {
+fn failed<T>(why: impl Into<String>) -> Got<T> {
+    Err(Halt::Failed(why.into()))
+}
+
+/// The next events for a history whose last turn is open, ending with one [`ModelEvent::Stop`]. Pure; time linear in
+/// the history.
+#[must_use]
+pub fn next(items: &[Item], tools: &[ToolDefinition]) -> Vec<ModelEvent> {
+    let asked = items.iter().enumerate().rev().find_map(|(at, item)| match item {
+        Item::User { text } => Some((text.as_str(), items.get(at..)?)),
+        _ => None,
+    });
+    let (prompt, turn) = asked.unwrap_or(("", items));
+    match answer(prompt, Results::new(turn, tools)) {
         Ok(text) => vec![ModelEvent::Text(text), ModelEvent::Stop(StopReason::EndTurn)],
         Err(calls) => {
-            let started = |(index, call): (usize, Call)| {
-                let name = call.name.to_owned();
-                let fragment = call.arguments.to_string();
-                [ModelEvent::CallStarted { index, name }, ModelEvent::CallArguments { index, fragment }]
-            };
-            let stop = ModelEvent::Stop(StopReason::ToolUse);
-            calls.into_iter().enumerate().flat_map(started).chain([stop]).collect()
+            let events = calls.into_iter().enumerate().flat_map(|(index, (name, arguments))| {
+                let fragment = arguments.to_string();
+                [
+                    ModelEvent::CallStarted { index, name: name.to_owned() },
+                    ModelEvent::CallArguments { index, fragment },
+                ]
+            });
+            events.chain([ModelEvent::Stop(StopReason::ToolUse)]).collect()
         }
     }
 }
 
-fn turn(prompt: &str, mut replay: Replay<'_>) -> Result<String, Vec<Call>> {
+fn answer(prompt: &str, mut results: Results<'_>) -> Result<String, Vec<Call>> {
     let intents = match parse(prompt) {
         Ok(intents) => intents,
         Err(words) => return Ok(answer::fallback(&words, prompt)),
     };
-    let mut texts = Vec::new();
-    let mut failed = false;
+    let (mut texts, mut ok) = (Vec::new(), true);
     for (joint, intent) in &intents {
-        if failed && *joint == Joint::Then {
+        if !ok && *joint == Joint::Then {
             texts.push("The rest was not done, because what came before it failed.".to_owned());
             break;
         }
-        match answer_one(intent, &mut replay) {
-            Ok(answer) => {
-                failed = !answer.ok;
-                texts.push(answer.text);
-            }
+        let (text, good) = match act(intent, &mut results) {
+            Ok(text) => (text, true),
+            Err(Halt::Failed(why)) => (why, false),
             Err(Halt::Calls(calls)) => return Err(calls),
-            Err(Halt::Failed(why) | Halt::Stuck(why)) => {
-                failed = true;
-                texts.push(why);
-            }
-        }
+        };
+        texts.push(text);
+        ok = good;
     }
     Ok(texts.join("\n\n"))
 }
 
-fn answer_one(intent: &Intent, replay: &mut Replay<'_>) -> Got<Answer> {
+fn act(intent: &Intent, results: &mut Results<'_>) -> Got<String> {
     match intent {
-        Intent::List { what, scope } => list(replay, what, scope),
-        Intent::Find { glob, shown, scope } => find(replay, glob, shown, scope),
-        Intent::Search { what, files, scope } => {
-            let scope = replay_scope(replay, scope)?;
-            search(replay, what, *files, &scope)
-        }
-        Intent::Count { what, scope } => {
-            let scope = replay_scope(replay, scope)?;
-            count(replay, what, &scope)
-        }
-        Intent::Read { path, part } => read(replay, path, part),
-        Intent::SummariseFile { path } => summarise_file(replay, path),
-        Intent::SummariseDir { path, focus } => summarise_dir(replay, path.as_deref(), focus),
-        Intent::Replace { old, new, whole_word, scope } => replace(replay, old, new, *whole_word, scope),
-        Intent::Create { path, content, overwrite } => create(replay, path, content, *overwrite),
-        Intent::Run { task } => run(replay, task),
+        Intent::List { depth, path } => list(results, *depth, path.as_deref()),
+        Intent::Largest { most, path } => largest(results, *most, path.as_deref()),
+        Intent::Find { glob, path } => find(results, glob, path.as_deref()),
+        Intent::Search { what, files, scope } => search(results, what, *files, scope),
+        Intent::Count { what, scope } => count(results, what, scope),
+        Intent::Read { path, part: Part::Key(key) } => read_key(results, path.as_deref(), key),
+        Intent::Read { path, part } => read(results, path.as_deref().unwrap_or("README"), part),
+        Intent::SummariseFile { path } => summarise_file(results, path),
+        Intent::SummariseDir { path } => summarise_dir(results, path.as_deref()),
+        Intent::Replace { old, new, whole_word, scope } => replace(results, old, new, *whole_word, scope),
+        Intent::Create { path, content, overwrite } => create(results, path, content, *overwrite),
+        Intent::Run(task) => run(results, task),
     }
 }
 
 /// The calls of this turn with their results, handed out in the order they were asked for.
-pub(super) struct Replay<'a> {
+struct Results<'a> {
     done: Vec<(&'a str, &'a str, &'a ToolOutcome)>,
     at: usize,
     steps: usize,
     tools: &'a [ToolDefinition],
 }
 
-impl<'a> Replay<'a> {
-    fn new(items: &'a [Item], tools: &'a [ToolDefinition]) -> Self {
+impl<'a> Results<'a> {
+    fn new(turn: &'a [Item], tools: &'a [ToolDefinition]) -> Self {
         // Parallel calls end in any order: the id pairs them.
-        let result =
-            |item: &'a Item| if let Item::ToolResult { id, outcome } = item { Some((*id, outcome)) } else { None };
-        let results: BTreeMap<CallId, &ToolOutcome> = items.iter().filter_map(result).collect();
+        let mut ended: BTreeMap<CallId, &ToolOutcome> = BTreeMap::new();
+        ended.extend(
+            turn.iter().filter_map(|item| {
+                if let Item::ToolResult { id, outcome } = item { Some((*id, outcome)) } else { None }
+            }),
+        );
         let call = |item: &'a Item| match item {
-            Item::ToolCall { id, name, arguments } => Some((name.as_str(), arguments.as_str(), *results.get(id)?)),
-            Item::User { .. } | Item::System { .. } | Item::Assistant { .. } => None,
-            Item::Reasoning { .. } | Item::ToolResult { .. } => None,
+            Item::ToolCall { id, name, arguments } => Some((name.as_str(), arguments.as_str(), *ended.get(id)?)),
+            _ => None,
         };
-        Self { done: items.iter().filter_map(call).collect(), at: 0, steps: 0, tools }
+        Self { done: turn.iter().filter_map(call).collect(), at: 0, steps: 0, tools }
     }
 
-    pub(super) fn ask(&mut self, calls: Vec<Call>) -> Got<Vec<&'a ToolOutcome>> {
+    /// The results of these calls, or the calls as the next step.
+    fn ask(&mut self, calls: Vec<Call>) -> Got<Vec<&'a ToolOutcome>> {
         let given = self.done.get(self.at..).unwrap_or_default();
         if given.is_empty() && !calls.is_empty() {
-            if let Some(missing) = calls.iter().find(|c| !self.tools.iter().any(|t| t.name == c.name)) {
-                return Err(Halt::Stuck(format!(
-                    "This needs the tool {}, which this run does not have.",
-                    missing.name
-                )));
-            }
-            if self.steps >= MAX_STEPS {
-                return Err(Halt::Stuck(format!(
-                    "Stopped after {MAX_STEPS} steps, before the end. Ask for a part of it."
-                )));
-            }
-            return Err(Halt::Calls(calls));
+            return match calls.iter().find(|(name, _)| !self.tools.iter().any(|t| t.name == *name)) {
+                Some((missing, _)) => failed(format!("This needs the tool {missing}, which this run does not have.")),
+                None if self.steps >= MAX_STEPS => {
+                    failed(format!("Stopped after {MAX_STEPS} steps, before the end. Ask for a part of it."))
+                }
+                None => Err(Halt::Calls(calls)),
+            };
         }
-        let same = |(call, (name, arguments, _)): (&Call, &(&str, &str, &ToolOutcome))| {
-            call.name == *name && serde_json::from_str::<Value>(arguments).is_ok_and(|given| given == call.arguments)
+        let same = |((name, arguments), (given, text, _)): (&Call, &(&str, &str, &ToolOutcome))| {
+            name == given && serde_json::from_str::<Value>(text).is_ok_and(|given| given == *arguments)
         };
         if given.len() < calls.len() || !calls.iter().zip(given).all(same) {
-            return Err(Halt::Stuck("The steps so far are not ones this planner takes. Ask again.".to_owned()));
+            return failed("The steps so far are not ones this planner takes. Ask again.");
         }
         self.at += calls.len();
         self.steps += usize::from(!calls.is_empty());
         Ok(given.iter().take(calls.len()).map(|(_, _, outcome)| *outcome).collect())
     }
 
-    pub(super) fn one(&mut self, call: Call) -> Got<&'a ToolOutcome> {
-        self.ask(vec![call])?.first().copied().ok_or_else(|| Halt::Stuck("A result is missing.".to_owned()))
-    }
-
-    pub(super) fn many(&mut self, calls: Vec<Call>) -> Got<Vec<&'a ToolOutcome>> {
-        let mut calls = calls.into_iter().peekable();
-        let mut out = Vec::new();
-        while calls.peek().is_some() {
-            out.extend(self.ask(calls.by_ref().take(BATCH).collect())?);
+    /// As many steps as it takes.
+    fn batches(&mut self, calls: &[Call]) -> Got<Vec<&'a ToolOutcome>> {
+        let mut all = Vec::new();
+        for batch in calls.chunks(BATCH) {
+            all.extend(self.ask(batch.to_vec())?);
         }
-        Ok(out)
+        Ok(all)
     }
 
-    /// The whole content of a result, and whether it really is the whole: what the host cut is read by its handle.
-    pub(super) fn full(&mut self, outcome: &ToolOutcome) -> Got<(String, bool)> {
-        let Some(handle) = answer::cut_handle(&outcome.content) else {
-            let whole = !outcome.content.lines().next_back().is_some_and(answer::is_note);
-            return Ok((outcome.content.clone(), whole));
-        };
-        let mut text = String::new();
-        let mut offset = 1;
+    /// What these calls found; the first that failed ends the intent.
+    fn all(&mut self, calls: Vec<Call>) -> Got<Vec<Found>> {
+        let outcomes = self.ask(calls)?;
+        outcomes.into_iter().map(|outcome| answer::good(outcome).map_err(Halt::Failed)).collect()
+    }
+
+    fn one(&mut self, call: Call) -> Got<Found> {
+        self.all(vec![call])?.pop().map_or_else(|| failed("A result is missing."), Ok)
+    }
+
+    /// An output the host cut, read by its handle, and whether to its end.
+    fn whole(&mut self, outcome: &ToolOutcome) -> Got<(String, bool)> {
+        let Some(handle) = answer::cut_handle(&outcome.content) else { return Ok((outcome.content.clone(), true)) };
+        let (mut text, mut offset) = (String::new(), 1);
         for _ in 0..MAX_PAGES {
-            let page = self.one(call("ReadOutput", json!({"handle": handle, "lines": 2_000, "offset": offset})))?;
-            let total = answer::total(&page.summary).unwrap_or(0);
-            let lines = page.content.lines().count() as u64;
-            if page.status != ResultStatus::Ok || lines == 0 {
-                return Ok((text, false));
-            }
-            text.push_str(&page.content);
-            text.push_str(if page.content.ends_with('\n') { "" } else { "\n" });
-            offset += lines;
-            if offset > total {
+            let page = self.one(("ReadOutput", json!({"handle": handle, "lines": PAGE, "offset": offset})))?;
+            let (last, all) = total(&page.summary);
+            text.extend([page.text.as_str(), "\n"]);
+            if last >= all {
                 return Ok((text, true));
             }
+            offset = last + 1;
         }
-        Ok((text, false))
+        Ok((outcome.content.clone(), false))
     }
 }
 
-pub(super) fn call(name: &'static str, arguments: Value) -> Call {
-    Call { name, arguments }
+/// A call with what is given of its optional arguments.
+fn call(name: &'static str, arguments: Value, optional: &[(&str, Option<&str>)]) -> Call {
+    let Value::Object(mut map) = arguments else { return (name, arguments) };
+    map.extend(optional.iter().filter_map(|(key, value)| Some(((*key).to_owned(), json!((*value)?)))));
+    (name, Value::Object(map))
 }
 
-pub(super) fn grep(regex: &str, mode: &str, scope: &Scope) -> Call {
-    let mut arguments = json!({"limit": MANY, "mode": mode, "pattern": regex});
-    if let (Some(path), Some(map)) = (&scope.path, arguments.as_object_mut()) {
-        map.insert("path".into(), json!(path));
-    }
-    if let (Some(glob), Some(map)) =
-        (scope.glob.clone().or_else(|| scope.lang.map(Lang::glob)), arguments.as_object_mut())
-    {
-        map.insert("glob".into(), json!(glob));
-    }
-    call("Grep", arguments)
+fn glob(pattern: &str, path: Option<&str>) -> Call {
+    call("Glob", json!({"pattern": pattern}), &[("path", path)])
 }
 
-pub(super) fn cased(mut call: Call, ignore_case: bool) -> Call {
-    if let (true, Some(map)) = (ignore_case, call.arguments.as_object_mut()) {
-        map.insert("ignore_case".into(), json!(true));
-    }
-    call
+fn totals(path: Option<&str>) -> Call {
+    call("List", json!({"totals": true}), &[("path", path)])
 }
 
-pub(super) fn glob(pattern: &str, path: Option<&str>) -> Call {
-    call("Glob", path.map_or_else(|| json!({"pattern": pattern}), |path| json!({"path": path, "pattern": pattern})))
+fn grep(regex: &str, mode: &str, scope: &Scope) -> Call {
+    let glob = scope.glob.clone().or_else(|| scope.lang.map(Lang::glob));
+    let arguments = json!({"limit": MANY, "mode": mode, "pattern": regex});
+    call("Grep", arguments, &[("glob", glob.as_deref()), ("path", scope.path.as_deref())])
 }
 
-pub(super) fn totals_of(path: Option<&str>) -> Call {
-    call("List", path.map_or_else(|| json!({"totals": true}), |path| json!({"path": path, "totals": true})))
+fn only(path: &str) -> Scope {
+    Scope { path: Some(path.to_owned()), ..Scope::default() }
+}
+
+/// The paths a `Glob` gave, nearest to the working directory first.
+fn near(found: &Found) -> Vec<&str> {
+    let mut paths: Vec<&str> = rows(&found.text).collect();
+    paths.sort_by_key(|path| path.matches('/').count());
+    paths
 }
 
 /// A file named without its directory, found; a path with one is taken as it is.
-pub(super) fn settle(replay: &mut Replay<'_>, path: &str) -> Got<String> {
-    let bare = extension(path).is_none() && !path.starts_with('.');
-    if path.contains('/') || path == "." {
-        return Ok(path.to_owned());
-    }
-    let pattern = match (bare, path.to_lowercase().as_str()) {
-        (true, "readme") => "**/[Rr][Ee][Aa][Dd][Mm][Ee]*".to_owned(),
-        (true, "license" | "changelog") => format!("**/{}*", path.to_uppercase()),
-        _ => format!("**/{path}"),
+fn settle(results: &mut Results<'_>, path: &str) -> Got<String> {
+    let found = match (path.contains('/'), path.to_lowercase().as_str()) {
+        (true, _) => return Ok(path.to_owned()),
+        (false, "readme") => results.one(glob(README, None))?,
+        (false, "license" | "changelog") => results.one(glob(&format!("{}*", path.to_uppercase()), None))?,
+        (false, _) => results.one(glob(path, None))?,
     };
-    let found = replay.one(glob(&pattern, None))?;
-    let (text, _) = replay.full(found)?;
-    let depth = |p: &str| p.matches('/').count();
-    let paths: Vec<&str> = files_in(found, &text).collect();
-    let least = paths.iter().map(|p| depth(p)).min();
-    let nearest: Vec<&str> = paths.iter().copied().filter(|p| Some(depth(p)) == least).collect();
-    match nearest.as_slice() {
+    let depth = |path: &str| path.matches('/').count();
+    match near(&found).as_slice() {
+        [first, second, ..] if depth(first) == depth(second) && extension(path).is_some() => {
+            failed(format!("Several files are named {path}; say which:\n{}", bounded(rows(&found.text), 20)))
+        }
+        [first, ..] => Ok((*first).to_owned()),
         [] => Ok(path.to_owned()),
-        [only] => Ok((*only).to_owned()),
-        [first, ..] if bare => Ok((*first).to_owned()),
-        several => Err(Halt::Stuck(format!("Several files are named {path}; say which:\n{}", bounded(several, 20)))),
     }
 }
 
-pub(super) fn replay_scope(replay: &mut Replay<'_>, scope: &Scope) -> Got<Scope> {
+fn settled(results: &mut Results<'_>, scope: &Scope) -> Got<Scope> {
     let path = match &scope.path {
-        Some(path) if extension(path).is_some() => Some(settle(replay, path)?),
-        other => other.clone(),
+        Some(path) if extension(path).is_some() => Some(settle(results, path)?),
+        path => path.clone(),
     };
-    Ok(Scope { path, glob: scope.glob.clone(), lang: scope.lang })
+    Ok(Scope { path, ..scope.clone() })
+}
+
+fn list(results: &mut Results<'_>, depth: u64, path: Option<&str>) -> Got<String> {
+    let found = results.one(call("List", json!({"depth": depth}), &[("path", path)]))?;
+    Ok(format!("{}{}:\n{}", found.summary, answer::place(path), bounded(found.text.lines(), 200)))
+}
+
+fn largest(results: &mut Results<'_>, most: u64, path: Option<&str>) -> Got<String> {
+    let found = results.one(totals(path))?;
+    let few = usize::try_from(most).unwrap_or(usize::MAX);
+    let files: Vec<String> = answer::largest(&found.text).take(few).collect();
+    Ok(format!("The {} largest files{}:\n{}", files.len(), answer::place(path), files.join("\n")))
+}
+
+fn find(results: &mut Results<'_>, pattern: &str, path: Option<&str>) -> Got<String> {
+    let found = results.one(glob(pattern, path))?;
+    let place = answer::place(path);
+    Ok(match count_before(&found.summary, "file") {
+        Some(0) => format!("No file matches `{pattern}`{place}; ignored files are not looked at."),
+        _ => format!("{} for `{pattern}`{place}:\n{}", found.summary, bounded(rows(&found.text), 200)),
+    })
+}
+
+/// Searches for something: once for a text, once per language for definitions.
+fn look(results: &mut Results<'_>, what: &Sought, mode: &str, scope: &Scope) -> Got<Vec<Found>> {
+    let (kinds, name) = match what {
+        Sought::Text { regex, .. } => return Ok(vec![results.one(grep(regex, mode, scope))?]),
+        Sought::Defined { kinds, name, .. } => (kinds, name.as_deref()),
+    };
+    let known =
+        [scope.glob.as_deref(), scope.path.as_deref()].into_iter().flatten().find_map(|p| Lang::of(extension(p)?));
+    let langs = match scope.lang.or(known) {
+        Some(lang) => vec![lang],
+        None => answer::languages(&results.one(totals(scope.path.as_deref()))?.text),
+    };
+    let search = |lang: &'static Lang| {
+        let glob = scope.glob.clone().or_else(|| Some(lang.glob()));
+        Some(grep(&lang.pattern(kinds, name)?, mode, &Scope { glob, ..scope.clone() }))
+    };
+    let calls: Vec<Call> = langs.into_iter().filter_map(search).collect();
+    if calls.is_empty() {
+        return failed(format!("No file{} is in a language whose definitions are understood here.", scope.place()));
+    }
+    results.all(calls)
+}
+
+fn search(results: &mut Results<'_>, what: &Sought, files: bool, scope: &Scope) -> Got<String> {
+    let scope = settled(results, scope)?;
+    let found = look(results, what, if files { "files" } else { "content" }, &scope)?;
+    let (shown, place) = (what.shown(), scope.place());
+    let some = |found: &&Found| count_before(&found.summary, "file") != Some(0);
+    let text: Vec<&str> = found.iter().filter(some).flat_map(|found| rows(&found.text)).collect();
+    let head = counted(&found, !files);
+    Ok(match (text.is_empty(), files) {
+        (true, _) => format!("Nothing found for {shown}{place}."),
+        (false, true) => format!("{head} with {shown}{place}:\n{}", bounded(text, 200)),
+        (false, false) => {
+            format!("{head} for {shown}{place}:\n{}", bounded(text.into_iter().filter_map(answer::shown), 100))
+        }
+    })
+}
+
+fn count(results: &mut Results<'_>, what: &Counted, scope: &Scope) -> Got<String> {
+    let scope = settled(results, scope)?;
+    let (place, path) = (scope.place(), scope.path.as_deref());
+    let narrow = scope.glob.is_some() || scope.lang.is_some() || path.and_then(extension).is_some();
+    Ok(match what {
+        Counted::Lines if narrow => {
+            let found = results.one(grep("^", "count", &scope))?;
+            format!("{}{place}.", found.summary.replace("matches", "lines").replace("match", "line"))
+        }
+        Counted::Files if narrow => {
+            let pattern = scope.glob.clone().or_else(|| scope.lang.map(Lang::glob)).unwrap_or_else(|| "*".to_owned());
+            format!("{}{place}.", results.one(glob(&pattern, path))?.summary)
+        }
+        Counted::Lines | Counted::Files => {
+            let found = results.one(totals(path))?;
+            format!("{}{place}: {}.", found.summary, answer::by_extension(&found.text, 8))
+        }
+        Counted::Folders => {
+            let found = results.one(call("List", json!({"depth": 32}), &[("path", path)]))?;
+            format!("{}{place}.", plural(count_before(&found.summary, "director").unwrap_or(0), "directory"))
+        }
+        Counted::Found { what, files: true } => {
+            format!("{} with {}{place}.", counted(&look(results, what, "files", &scope)?, false), what.shown())
+        }
+        Counted::Found { what: what @ Sought::Defined { .. }, .. } => {
+            let found = look(results, what, "count", &scope)?;
+            format!(
+                "{}{place}.",
+                counted(&found, true).replacen("matches", &what.shown(), 1).replacen("match", &what.shown(), 1)
+            )
+        }
+        Counted::Found { what: what @ Sought::Text { shown, .. }, .. } => {
+            let found = look(results, what, "content", &scope)?;
+            let (text, lines) = (found.first().map_or("", |f| f.text.as_str()), counted(&found, true));
+            let times = hits(text).map(|hit| answer::times(hit.text, shown, what)).sum::<usize>();
+            let cut = rows(text).count() != text.lines().count() || text.contains(answer::CUT) || times == 0;
+            if cut {
+                format!("{lines} for {}{place}.", what.shown())
+            } else {
+                format!("{}: {} ({lines}){place}.", what.shown(), plural(times as u64, "time"))
+            }
+        }
+    })
+}
+
+fn read(results: &mut Results<'_>, path: &str, part: &Part) -> Got<String> {
+    let path = settle(results, path)?;
+    let arguments = match part {
+        Part::Lines(from, to) => json!({"limit": to - from + 1, "offset": from, "path": path}),
+        Part::Last(lines) => {
+            let (_, all) = total(&results.one(("Read", json!({"limit": 1, "path": path})))?.summary);
+            json!({"limit": lines, "offset": (all + 1).saturating_sub(*lines).max(1), "path": path})
+        }
+        Part::All | Part::Key(_) => json!({"path": path}),
+    };
+    let found = results.one(("Read", arguments))?;
+    let lines: Vec<&str> = found.text.lines().filter_map(|line| Some(line.split_once('\t')?.1)).collect();
+    Ok(format!("{}\n\n{}", found.summary, lines.join("\n")))
+}
+
+fn read_key(results: &mut Results<'_>, path: Option<&str>, key: &str) -> Got<String> {
+    let path = match path {
+        Some(path) => settle(results, path)?,
+        None => {
+            let found = results.one(glob(MANIFESTS, None))?;
+            near(&found)
+                .first()
+                .map_or_else(|| failed("No manifest was found to look it up in."), |p| Ok((*p).to_owned()))?
+        }
+    };
+    let regex = format!(r#"^\s*["']?{}["']?\s*[.:=]"#, regex_escape(key));
+    let found = results.one(grep(&regex, "content", &only(&path)))?;
+    let values: Vec<String> = hits(&found.text).map(|h| format!("{} (line {})", h.text.trim(), h.line)).collect();
+    if values.is_empty() {
+        failed(format!("`{key}` has no value in {path}."))
+    } else {
+        Ok(format!("{path}: {}", bounded(values, 3)))
+    }
+}
+
+fn summarise_file(results: &mut Results<'_>, path: &str) -> Got<String> {
+    let path = settle(results, path)?;
+    let lang = extension(&path).and_then(Lang::of);
+    let parts = lang.and_then(|l| l.pattern(ALL_DEFS, None)).unwrap_or_else(|| r"^#+\s|^\[.*\]|^\w+:".to_owned());
+    let found =
+        results.all(vec![("Read", json!({"limit": 60, "path": path})), grep(&parts, "content", &only(&path))])?;
+    let [head, parts] = found.as_slice() else { return failed("A result is missing.") };
+    let signatures =
+        hits(&parts.text).map(|h| format!("{:>6}  {}", h.line, h.text.trim_end().trim_end_matches(['{', ':', ' '])));
+    let about = answer::about(&head.text).map(|about| format!("\nIt says of itself: {about}")).unwrap_or_default();
+    let (kind, (_, lines)) = (lang.map_or("text", |lang| lang.name), total(&head.summary));
+    let number = count_before(&parts.summary, "match").unwrap_or(0);
+    Ok(format!(
+        "{path}: {kind}, {}.{about}\n{}:\n{}",
+        plural(lines, "line"),
+        plural(number, "definition or section").replace("definition or sections", "definitions or sections"),
+        bounded(signatures, 40)
+    ))
+}
+
+fn summarise_dir(results: &mut Results<'_>, path: Option<&str>) -> Got<String> {
+    let scope = Scope { path: path.map(str::to_owned), ..Scope::default() };
+    let todo = grep(r"\b(?:TODO|FIXME)\b", "count", &scope);
+    let found =
+        results.all(vec![totals(path), glob(README, path), glob(ENTRIES, path), glob(MANIFESTS, path), todo])?;
+    let [tree, readmes, entries, manifests, todos] = found.as_slice() else { return failed("A result is missing.") };
+    let test = |lang: &'static Lang| {
+        Some(grep(&lang.pattern("test", None)?, "count", &Scope { lang: Some(lang), ..scope.clone() }))
+    };
+    let mut calls: Vec<Call> = answer::languages(&tree.text).into_iter().filter_map(test).collect();
+    let (tested, readme, manifest) = (calls.len(), near(readmes).first().copied(), near(manifests).first().copied());
+    calls.extend(readme.map(|path| ("Read", json!({"limit": 60, "path": path}))));
+    calls.extend(manifest.map(|path| grep(r#"^\s*"?(?:name|version|description)"?\s*[:=]"#, "content", &only(path))));
+    let found = results.all(calls)?;
+    let (tests, rest) = found.split_at_checked(tested).unwrap_or_default();
+    let mut lines: Vec<String> = Vec::new();
+    if let (Some(path), Some(text)) = (readme, rest.first()) {
+        lines.extend(answer::about(&text.text).map(|about| format!("{about} ({path})")));
+    }
+    if let (Some(path), Some(keys)) = (manifest, rest.last()) {
+        let keys = bounded(hits(&keys.text).map(|hit| hit.text.trim().trim_end_matches(',')), 3).replace('\n', ", ");
+        lines.extend((!keys.is_empty()).then(|| format!("{path}: {keys}")));
+    }
+    let entries = bounded(near(entries), 12).replace('\n', ", ");
+    lines.extend([
+        format!("{}{}: {}.", tree.summary, answer::place(path), answer::by_extension(&tree.text, 8)),
+        format!("Entry points: {}.", if entries.is_empty() { "none of the usual names" } else { &entries }),
+        format!("Tests: {}.", counted(tests, true)),
+        format!("TODOs: {}.", counted(std::slice::from_ref(todos), true)),
+        format!("Largest files:\n{}", answer::largest(&tree.text).take(5).collect::<Vec<_>>().join("\n")),
+    ]);
+    Ok(lines.join("\n"))
+}
+
+fn replace(results: &mut Results<'_>, old: &str, new: &str, whole_word: bool, scope: &Scope) -> Got<String> {
+    let scope = settled(results, scope)?;
+    let literal = regex_escape(old);
+    let regex = if whole_word { format!(r"\b{literal}\b") } else { literal.clone() };
+    let found = results.one(grep(&regex, "files", &scope))?;
+    let paths: Vec<&str> = rows(&found.text).collect();
+    match count_before(&found.summary, "file") {
+        Some(0) => return failed(format!("Nothing replaced: `{old}` does not occur{}.", scope.place())),
+        Some(n) if n == paths.len() as u64 && paths.len() <= MAX_FILES => {}
+        _ => {
+            return failed(format!(
+                "Nothing replaced: {} are more than one run changes ({MAX_FILES}). Name a directory.",
+                found.summary
+            ));
+        }
+    }
+    // `Edit` wants a file read; its lines decide how it is changed.
+    let looks =
+        paths.iter().flat_map(|p| [("Read", json!({"limit": 1, "path": p})), grep(&literal, "content", &only(p))]);
+    let looks = results.batches(&looks.collect::<Vec<_>>())?;
+    let (mut calls, mut plans, mut problems, mut longer) = (Vec::new(), Vec::new(), Vec::new(), BTreeSet::new());
+    for (path, pair) in paths.iter().zip(looks.chunks(2)) {
+        let lines = pair.iter().map(|o| answer::good(o)).collect::<Result<Vec<Found>, String>>();
+        let planned =
+            lines.and_then(|lines| answer::edits(lines.last().map_or("", |l| l.text.as_str()), old, new, whole_word));
+        match planned {
+            Ok(plan) if plan.edits.len() <= MAX_EDITS => {
+                let edits: Vec<Value> =
+                    plan.edits.iter().map(|(old, new)| json!({"new": new, "old": old, "replace_all": true})).collect();
+                calls.push(("Edit", json!({"edits": edits, "path": path})));
+                longer.extend(plan.longer);
+                plans.push((*path, plan.places));
+            }
+            Ok(_) => problems.push(format!("{path}: it needs more than {MAX_EDITS} edits")),
+            Err(why) => problems.push(format!("{path}: {why}")),
+        }
+    }
+    let (mut done, mut places) = (Vec::new(), 0);
+    for ((path, planned), outcome) in plans.iter().zip(results.batches(&calls)?) {
+        match answer::good(outcome) {
+            Ok(edited) => {
+                let n = planned.or_else(|| count_before(&edited.summary, "replacement")).unwrap_or(0);
+                places += n;
+                done.push(format!("{n:>6}  {path}"));
+            }
+            Err(why) => problems.push(format!("{path}: {why}")),
+        }
+    }
+    let (files, number) = (plural(done.len() as u64, "file"), plural(places, "place"));
+    let mut out = format!("Replaced `{old}` with `{new}`: {number} in {files}.\n{}", bounded(done, 60));
+    if !longer.is_empty() {
+        out.push_str(&format!("\nLeft alone, being longer words: {}.", bounded(longer, 8).replace('\n', ", ")));
+    }
+    if !new.contains(old) {
+        let left = results.one(grep(&regex, "files", &scope))?;
+        out.push_str(&format!("\nChecked with a search for `{old}`: {}.", left.summary));
+    }
+    if problems.is_empty() { Ok(out) } else { failed(format!("{out}\nNot changed:\n{}", bounded(problems, 20))) }
+}
+
+fn create(results: &mut Results<'_>, path: &str, content: &str, overwrite: bool) -> Got<String> {
+    let inside = path.trim_start_matches("./");
+    let exists = !path.starts_with('/')
+        && !path.contains("..")
+        && rows(&results.one(glob(&format!("{{{inside},./{inside}}}"), None))?.text).any(|p| p == inside);
+    if exists && !overwrite {
+        return failed(format!(
+            "{path} exists already, and was not changed. To replace what is in it: overwrite {path} with \"…\""
+        ));
+    }
+    if exists {
+        results.one(("Read", json!({"limit": 1, "path": path})))?;
+    }
+    Ok(format!("{}.", results.one(("Write", json!({"content": content, "path": path})))?.summary))
+}
+
+fn run(results: &mut Results<'_>, task: &Task) -> Got<String> {
+    let (command, tests, seconds) = match task {
+        Task::Command(command) => (command.clone(), false, None),
+        Task::Script(path) => {
+            let path = settle(results, path)?;
+            let known = extension(&path).and_then(|ext| SCRIPTS.iter().find(|(known, _)| *known == ext));
+            let Some((_, program)) = known else {
+                return failed(format!("How to run {path} is not known; say: run `the command`"));
+            };
+            (format!("{program} {}", shell_quote(&path)), false, None)
+        }
+        Task::Project { tests, path } => (project(results, *tests, path.as_deref())?, *tests, Some(BUILD_SECONDS)),
+    };
+    let mut arguments = json!({"command": command});
+    if let (Some(seconds), Some(map)) = (seconds, arguments.as_object_mut()) {
+        map.insert("timeout_s".to_owned(), json!(seconds));
+    }
+    let outcome = results.ask(vec![("Bash", arguments)])?;
+    let Some(ended) = outcome.first() else { return failed("A result is missing.") };
+    let (output, whole) = results.whole(ended)?;
+    let good = ended.status == ResultStatus::Ok && ended.summary.starts_with("exit 0");
+    let text = answer::ran(&command, ended, &output, good, tests && whole);
+    if good { Ok(text) } else { failed(text) }
+}
+
+/// What runs a file, by its extension.
+const SCRIPTS: &[(&str, &str)] =
+    &[("py", "python3"), ("js", "node"), ("mjs", "node"), ("sh", "bash"), ("go", "go run"), ("rb", "ruby")];
+
+const PYTHON_TESTS: &str = "if python3 -c 'import pytest' 2>/dev/null; then python3 -m pytest -q; \
+                            else PYTHONPATH=src:. python3 -m unittest discover -s \"$(ls -d tests 2>/dev/null || echo .)\" -t .; fi";
+/// A manifest, how what it describes is tested, how it is built.
+const PROJECTS: &[(&str, &str, &str)] = &[
+    ("Cargo.toml", "cargo test --offline", "cargo build --offline"),
+    ("go.mod", "go test ./...", "go build ./..."),
+    ("package.json", "npm test", "npm run build"),
+    ("pyproject.toml", PYTHON_TESTS, "python3 -m compileall -q ."),
+    ("setup.py", PYTHON_TESTS, "python3 -m compileall -q ."),
+];
+
+/// How the project is tested or built, by the manifest nearest to the working directory.
+fn project(results: &mut Results<'_>, tests: bool, path: Option<&str>) -> Got<String> {
+    let found = results.one(glob(MANIFESTS, path))?;
+    let Some(manifest) = near(&found).first().copied() else {
+        return failed("How this project is built and tested was not found out from its files; say: run `the command`");
+    };
+    let (dir, name) = manifest.rsplit_once('/').unwrap_or(("", manifest));
+    let command = PROJECTS
+        .iter()
+        .find(|(known, ..)| *known == name)
+        .map_or("", |(_, test, build)| if tests { test } else { build });
+    Ok(if dir.is_empty() { command.to_owned() } else { format!("cd {} && {command}", shell_quote(dir)) })
 }

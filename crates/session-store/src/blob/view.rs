@@ -71,6 +71,11 @@ impl BlobView {
         Ok(collector.finish())
     }
 
+    /// The whole blob in pieces of at most 64 KiB. Only when this answers `Ok` were they what was stored.
+    pub fn pieces(&self, digest: &Digest, each: impl FnMut(&[u8])) -> Result<u64, BlobError> {
+        self.stream(digest, each)
+    }
+
     /// Verifies without keeping; answers the length.
     pub fn verify(&self, digest: &Digest) -> Result<u64, BlobError> {
         self.stream(digest, |_| {})

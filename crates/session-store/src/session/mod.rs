@@ -109,6 +109,12 @@ pub struct Owner {
     pub since: u64,
 }
 
+/// A session's lock without its journal: nobody else works in the directory until this is dropped.
+#[derive(Debug)]
+pub struct Held {
+    _lock: lock::Lock,
+}
+
 /// Why a session was not made or opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
@@ -194,6 +200,13 @@ impl Session {
     /// the last writer ended well.
     pub fn open(dir: &Path, options: Options) -> Result<Opened, OpenError> {
         open::open(dir, &options)
+    }
+
+    /// Takes the lock alone, whatever state the session is in, for moving or removing its directory. `now` in
+    /// microseconds, for whoever finds it busy. Where the directory is moved meanwhile, whoever waited for the lock
+    /// finds that it has none.
+    pub fn hold(dir: &Path, now: u64) -> Result<Held, OpenError> {
+        Ok(Held { _lock: lock::acquire(&Ops::real(), dir, now)? })
     }
 
     /// Who holds the session now, without taking it. `Ok(None)` when nobody does; a pid of 0 when the lock file

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use session_store::{ErrorKind, MAX_QUEUE, Op, OpenError, Opened, Options, Refusal, Session};
 
 use crate::disks::{ENOSPC, Judge, Judged, Quick};
-use crate::scene::{Scene, append, files, notes, options, texts};
+use crate::scene::{Scene, append, notes, options, texts};
 
 /// A session whose writer stops once before its first flush; calling the function lets it go on.
 fn held(scene: &Scene) -> (Opened, std::sync::mpsc::Receiver<()>, impl Fn()) {
@@ -176,77 +176,4 @@ fn on_a_full_disk_the_reserve_holds_one_more_record() {
     assert_eq!(texts(&scene.dir), ["one", "suspended", "two"]);
     opened.journal.close();
     assert_eq!(std::fs::metadata(&reserve).unwrap().len(), 64 << 10);
-}
-
-/// Fails the writes of the log while told to.
-struct Broken(Arc<AtomicBool>, Op);
-
-impl Judge for Broken {
-    fn before(&self, op: Op, path: &Path) -> io::Result<()> {
-        let log = path.extension().is_some_and(|e| e == "jsonl");
-        if log && op == self.1 && self.0.load(Ordering::SeqCst) { Err(io::Error::from_raw_os_error(5)) } else { Ok(()) }
-    }
-}
-
-/// The batch behind a refused one may have been built on it.
-#[test]
-fn nothing_overtakes_a_refusal_that_nobody_has_seen() {
-    let scene = Scene::new();
-    let broken = Arc::new(AtomicBool::new(true));
-    let disk = Judged(Broken(Arc::clone(&broken), Op::Write));
-    let opened = Session::create(&scene.dir, options(Arc::new(disk))).unwrap();
-    let first = opened.journal.append(notes(&["first"]));
-    while !opened.journal.suspended() {
-        std::thread::yield_now();
-    }
-    broken.store(false, Ordering::SeqCst);
-    let second = opened.journal.append(notes(&["second"])).wait().unwrap_err();
-    assert_eq!((second.why.clone(), second.kind()), (Refusal::Behind, ErrorKind::Retry));
-    let first = first.wait().unwrap_err();
-    assert!(matches!(&first.why, Refusal::Disk(fault) if fault.op == Op::Write && fault.code == Some(5)));
-    for batch in [first.batch.unwrap(), second.batch.unwrap()] {
-        opened.journal.append(batch).wait().unwrap();
-    }
-    assert_eq!(texts(&scene.dir), ["first", "second"]);
-}
-
-#[test]
-fn a_refusal_nobody_waits_for_does_not_stop_the_journal() {
-    let scene = Scene::new();
-    let broken = Arc::new(AtomicBool::new(true));
-    let disk = Judged(Broken(Arc::clone(&broken), Op::Write));
-    let opened = Session::create(&scene.dir, options(Arc::new(disk))).unwrap();
-    drop(opened.journal.append(notes(&["dropped"])));
-    while !opened.journal.suspended() {
-        std::thread::yield_now();
-    }
-    broken.store(false, Ordering::SeqCst);
-    // The writer drops the answer a moment after it has said so.
-    while append(&opened, &["next"]).is_err() {}
-    assert_eq!(texts(&scene.dir), ["next"]);
-}
-
-/// A descriptor whose flush has failed may say yes to the next one without having written anything.
-#[test]
-fn after_a_failed_flush_the_log_goes_on_in_a_new_segment() {
-    let scene = Scene::new();
-    let broken = Arc::new(AtomicBool::new(false));
-    let disk = Judged(Broken(Arc::clone(&broken), Op::Sync));
-    let opened = Session::create(&scene.dir, options(Arc::new(disk))).unwrap();
-    append(&opened, &["one"]).unwrap();
-    broken.store(true, Ordering::SeqCst);
-    let refused = append(&opened, &["two"]).unwrap_err();
-    assert_eq!(refused.kind(), ErrorKind::Unavailable);
-    // `broken` stays: a flush of the old file would be refused again.
-    opened.journal.append(refused.batch.unwrap()).wait().unwrap();
-    broken.store(false, Ordering::SeqCst);
-    append(&opened, &["three"]).unwrap();
-    opened.journal.close();
-    let names: Vec<_> = files(&scene.dir.join("log")).iter().map(|p| p.file_name().unwrap().to_owned()).collect();
-    assert_eq!(names, ["00000000000000000001.jsonl", "00000000000000000003.jsonl"]);
-    assert_eq!(texts(&scene.dir), ["one", "two", "three"]);
-    let opened = scene.open().unwrap();
-    assert_eq!((opened.recovered.last, opened.recovered.class), (5, None));
-    append(&opened, &["four"]).unwrap();
-    assert_eq!(texts(&scene.dir), ["one", "two", "three", "four"]);
 }

@@ -65,7 +65,7 @@ fn quarantined(dir: &Path) -> Vec<u8> {
     bytes.into_iter().flat_map(|path| std::fs::read(path).unwrap()).collect()
 }
 
-/// covers: INV-02
+// covers: INV-02
 #[test]
 fn every_truncation_leaves_the_longest_prefix_of_whole_batches() {
     let intact = Intact::new();
@@ -103,7 +103,7 @@ fn a_truncation_below_head_is_damage_and_changes_nothing() {
     }
 }
 
-/// covers nothing twice: readers and recovery are asked about the same flipped bit.
+/// Readers and recovery are asked about the same flipped bit.
 #[test]
 fn no_flipped_bit_is_accepted() {
     let intact = Intact::new();
@@ -247,4 +247,49 @@ fn splices_show() {
     let dir = intact.lay(&[&intact.bytes[..ours], &strange[at..]].concat(), true);
     let error = Reader::open(&dir).unwrap().frames().find_map(Result::err).unwrap();
     assert!(matches!(&error, ReadError::Damaged(d) if d.seq == 3 && d.bad == Bad::Previous), "{error}");
+}
+
+/// One line, right in itself.
+fn line(seq: u64, previous: u32, epoch: u32, durable: u64, left: u32) -> String {
+    let rest = |n: usize| {
+        format!(
+            ",\"n\":\"{n:08x}\",\"p\":\"{previous:08x}\",\"e\":{epoch:>6},\"q\":{seq:>12},\"d\":{durable:>12},\
+             \"b\":{left:>5},\"t\":1790000000000009,\"k\":\"note\",\"v\":1,\"text\":\"forged\"}}"
+        )
+    };
+    let covered = rest(16 + rest(0).len());
+    format!("{{\"c\":\"{:08x}\"{covered}\n", crc32c::crc32c(covered.as_bytes()))
+}
+
+/// Each of these lines is whole; what is wrong is where it stands.
+#[test]
+fn a_line_has_to_fit_its_place() {
+    let intact = Intact::new();
+    let last = intact.frames.last().unwrap();
+    let crc = |line: &str| u32::from_str_radix(&line[6..14], 16).unwrap();
+    let good = line(9, last.crc, 5, 8, 0);
+    let begun = line(9, last.crc, 5, 8, 2);
+    let cases: [(&str, Vec<String>, Option<Bad>); 8] = [
+        ("fits", vec![good.clone()], None),
+        ("fits as a batch", vec![begun.clone(), line(10, crc(&begun), 5, 8, 1)], Some(Bad::Missing)),
+        (
+            "of a fenced writer",
+            vec![good.clone(), line(10, crc(&good), 4, 8, 0)],
+            Some(Bad::Epoch { last: 5, found: 4 }),
+        ),
+        ("countdown jumps", vec![begun.clone(), line(10, crc(&begun), 5, 8, 0)], Some(Bad::Batch)),
+        ("countdown starts again", vec![begun.clone(), line(10, crc(&begun), 5, 8, 2)], Some(Bad::Batch)),
+        ("durable before it was written", vec![line(9, last.crc, 5, 9, 0)], Some(Bad::Batch)),
+        ("skips", vec![line(10, last.crc, 5, 8, 0)], Some(Bad::Seq { want: 9, found: 10 })),
+        ("another past", vec![line(9, last.crc ^ 1, 5, 8, 0)], Some(Bad::Previous)),
+    ];
+    for (name, lines, bad) in cases {
+        intact.lay(&[intact.bytes.clone(), lines.concat().into_bytes()].concat(), false);
+        let opened = intact.scene.open().unwrap_or_else(|e| panic!("{name}: {e}"));
+        assert_eq!(opened.recovered.class.is_some(), bad.is_some(), "{name}");
+        let Some(bad) = bad else { continue };
+        let copy = opened.recovered.quarantine.clone().unwrap().with_extension("json");
+        let reason: serde_json::Value = serde_json::from_slice(&std::fs::read(copy).unwrap()).unwrap();
+        assert_eq!(reason["reason"], bad.to_string(), "{name}");
+    }
 }

@@ -21,6 +21,8 @@ pub(crate) trait Judge: Send + Sync + 'static {
         Ok(len)
     }
 
+    fn opened(&self, _path: &Path) {}
+
     fn magic(&self) -> u64 {
         0
     }
@@ -41,7 +43,6 @@ macro_rules! forward {
 impl<J: Judge> Disk for Judged<J> {
     forward!(create_dir: CreateDir(path: &Path) -> (), path);
     forward!(create: Create(path: &Path) -> DiskFile, path);
-    forward!(open: Open(path: &Path, write: bool) -> DiskFile, path);
     forward!(read_at: Read(file: &DiskFile, buf: &mut [u8], at: u64) -> usize, &file.path);
     forward!(sync: Sync(file: &DiskFile) -> (), &file.path);
     forward!(sync_dir: SyncDir(path: &Path) -> (), path);
@@ -49,6 +50,13 @@ impl<J: Judge> Disk for Judged<J> {
     forward!(allocate: Allocate(file: &DiskFile, len: u64) -> (), &file.path);
     forward!(rename: Rename(from: &Path, to: &Path) -> (), to);
     forward!(remove: Remove(path: &Path) -> (), path);
+
+    fn open(&self, path: &Path, write: bool) -> io::Result<DiskFile> {
+        self.0.before(Op::Open, path)?;
+        let file = Quick.open(path, write)?;
+        self.0.opened(path);
+        Ok(file)
+    }
 
     fn write_at(&self, file: &DiskFile, bytes: &[u8], at: u64) -> io::Result<usize> {
         self.0.before(Op::Write, &file.path)?;

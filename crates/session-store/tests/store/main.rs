@@ -1,6 +1,11 @@
 //! The store from outside: through its public door, over disks that fail.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::let_underscore_must_use)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::let_underscore_must_use,
+    reason = "a test that cannot be set up has failed"
+)]
 
 mod disks;
 mod scene;
@@ -12,3 +17,4 @@ mod faults;
 mod lines;
 mod opening;
 mod random;
+mod refusals;

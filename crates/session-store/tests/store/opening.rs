@@ -141,3 +141,27 @@ fn a_readers_view_of_the_tail() {
     assert_eq!(reader.tail().unwrap(), Tail::Cut(session_store::Class::TornTail, 10));
     assert_eq!(texts(&scene.dir), ["one"]);
 }
+
+#[test]
+fn a_held_directory_can_be_moved_away_under_everybody() {
+    let scene = Scene::new();
+    append(&scene.create(), &["one"]).unwrap();
+    let held = Session::hold(&scene.dir, 7).unwrap();
+    let Err(OpenError::Busy { owner: Some(owner), .. }) = scene.open() else { panic!("it is held") };
+    assert_eq!((owner.pid, owner.since), (std::process::id(), 7));
+    let away = scene.dir.with_extension("away");
+    std::fs::rename(&scene.dir, &away).unwrap();
+    assert!(matches!(scene.open(), Err(OpenError::NoSuch(_))));
+    assert!(matches!(Session::hold(&away, 8), Err(OpenError::Busy { .. })), "the lock goes with the directory");
+    drop(held);
+    assert_eq!(texts(&away), ["one"]);
+    let opened = Session::open(&away, options(Arc::new(Quick))).unwrap();
+    assert!(matches!(Session::hold(&away, 9), Err(OpenError::Busy { .. })));
+    drop(opened);
+    // What is no session yet can be held too, and then nobody makes one of it.
+    std::fs::create_dir(&scene.dir).unwrap();
+    let held = Session::hold(&scene.dir, 10).unwrap();
+    assert!(matches!(Session::create(&scene.dir, options(Arc::new(Quick))), Err(OpenError::Busy { .. })));
+    drop(held);
+    assert!(Reader::open(&scene.dir).is_err() || Reader::open(&scene.dir).unwrap().frames().next().is_none());
+}

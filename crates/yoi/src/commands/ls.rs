@@ -5,6 +5,7 @@ use crate::commands::out;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::pods::Pods;
+use crate::show::escape::line;
 use pod::session::restore::{Restored, duration};
 use session_store::{Reader, Session};
 use std::cmp::Reverse;
@@ -13,6 +14,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// How many unnamed runs are listed without `--all`.
 const RUNS: usize = 10;
+
+/// How much of a model's name is shown, in characters.
+const MODEL: usize = 40;
 
 /// One row.
 struct Row {
@@ -96,9 +100,10 @@ fn json(row: &Row) -> serde_json::Value {
 fn print(rows: &[Row]) {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_micros());
     let now = u64::try_from(now).unwrap_or(u64::MAX);
-    let width = rows.iter().map(|row| row.name.len()).max().unwrap_or(0).max(4);
+    let widest = |of: fn(&Row) -> &str| rows.iter().map(|row| of(row).chars().count()).max().unwrap_or(0);
+    let (width, models) = (widest(|row| &row.name).max(4), widest(|row| &row.model).clamp(5, MODEL + 1));
     out::line(&format!(
-        "{:width$}  {:8}  {:24}  {:>5}  {:>8}  {}",
+        "{:width$}  {:8}  {:models$}  {:>5}  {:>8}  {}",
         "NAME", "STATE", "MODEL", "TURNS", "TOKENS", "LAST"
     ));
     for row in rows {
@@ -109,8 +114,12 @@ fn print(rows: &[Row]) {
         };
         let last = row.problem.clone().unwrap_or(ago);
         out::line(&format!(
-            "{:width$}  {:8}  {:24}  {:>5}  {:>8}  {last}",
-            row.name, row.state, row.model, row.turns, row.tokens
+            "{:width$}  {:8}  {:models$}  {:>5}  {:>8}  {last}",
+            row.name,
+            row.state,
+            line(&row.model, MODEL),
+            row.turns,
+            row.tokens
         ));
     }
 }

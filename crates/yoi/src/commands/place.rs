@@ -3,10 +3,11 @@
 use crate::Points;
 use crate::cli::RunArgs;
 use crate::exit::{Exit, Failure};
-use crate::pods::{Pods, check_name, disk, make_private};
+use crate::pods::{Pods, check_name, disk};
 use session_store::{Clock, OpenError, Opened, Options, Session};
-use std::fs;
+use std::fs::{self, DirBuilder};
 use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use uuid::Uuid;
@@ -59,7 +60,7 @@ impl Place {
         };
         match &self.keep {
             Some(Kept { pods, .. }) => pods.prepare()?,
-            None => self.scratch().map_or(Ok(()), |scratch| make_private(&scratch))?,
+            None => self.make_scratch()?,
         }
         // A directory that a crash left empty is made a session like one that is not there; somebody else may make it
         // in between, and then has it.
@@ -90,6 +91,14 @@ impl Place {
     /// The directory that is not to be kept, if nothing is.
     pub(crate) fn scratch(&self) -> Option<PathBuf> {
         self.dir.parent().filter(|_| self.keep.is_none()).map(Path::to_path_buf)
+    }
+
+    fn make_scratch(&self) -> Result<(), Failure> {
+        let Some(scratch) = self.scratch() else { return Ok(()) };
+        DirBuilder::new().mode(0o700).create(&scratch).map_err(|error| {
+            let failure = Failure::new(Exit::Unavailable, format!("{}: {error}", scratch.display()));
+            failure.help("set TMPDIR to a directory that can be written")
+        })
     }
 
     /// Removes what is not to be kept.

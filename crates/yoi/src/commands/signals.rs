@@ -67,6 +67,8 @@ impl Signals {
             let ignored = ignored & (1 << (kind.as_raw_value() - 1)) != 0;
             if ignored { Ok(None) } else { signal(kind).map(Some).map_err(fail) }
         };
+        // A file over the limit of `ulimit -f` then is an error of the write, not the program's end.
+        listen(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?;
         let interrupt = listen(SignalKind::interrupt())?;
         let terminate = listen(SignalKind::terminate())?;
         let hangup = listen(SignalKind::hangup())?;

@@ -29,6 +29,9 @@ pub(crate) struct File {
     /// How the shell is confined.
     #[serde(default)]
     pub(crate) sandbox: Sandbox,
+    /// Where sessions are kept.
+    #[serde(default)]
+    pub(crate) state: State,
 }
 
 /// `[providers.NAME]`.
@@ -153,6 +156,14 @@ pub(crate) struct Feature {
 pub(crate) struct Sandbox {
     /// How far.
     pub(crate) mode: Option<Mode>,
+}
+
+/// `[state]`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct State {
+    /// Also on network and FUSE file systems, which may lose what they say they have flushed.
+    pub(crate) any_file_system: Option<bool>,
 }
 
 /// As written in files and on the command line.
@@ -282,9 +293,12 @@ mod tests {
             enabled = false
             [sandbox]
             mode = "read-only"
+            [state]
+            any_file_system = true
         "#;
         let file = parse(text).expect("it is all known");
         assert_eq!(file.sandbox.mode, Some(Mode::ReadOnly));
+        assert_eq!(file.state.any_file_system, Some(true));
         assert_eq!(file.permissions.rules.len(), 1);
         assert_eq!(file.features["builtin:shell"].enabled, Some(false));
     }

@@ -22,8 +22,8 @@ const MAX_FILE: u64 = 1024 * 1024;
 /// The variables that are read.
 const VARIABLES: [&str; 3] = ["YOI_MODEL", "YOI_MAX_STEPS", "YOI_SANDBOX"];
 
-/// What the children of a run carry.
-const INHERITED: &str = "YOI_CALL";
+/// How far a name may be from one of them and still be taken for a slip of the hand.
+const TYPO: usize = 2;
 
 /// Where a value comes from: `built-in`, a file, a variable or a flag.
 pub(crate) type Source = String;
@@ -176,8 +176,8 @@ impl Config {
             let at = format!("providers.{name}");
             range(&format!("{at}.attempts"), value.attempts.is_none_or(|n| (1..=20).contains(&n)), source, "1 to 20")?;
             let Waits { connect_s, first_byte_s, between_bytes_s } = value.timeouts;
-            let waits = [connect_s, first_byte_s, between_bytes_s].into_iter().flatten();
-            let ok = waits.into_iter().all(|seconds| seconds >= 0.001 && seconds <= 86_400.0);
+            let mut waits = [connect_s, first_byte_s, between_bytes_s].into_iter().flatten();
+            let ok = waits.all(|seconds| (0.001..=86_400.0).contains(&seconds));
             range(&format!("{at}.timeouts"), ok, source, "0.001 to 86400 seconds each")?;
         }
         let threads = 1..=pod::control::callbacks::MAX_THREADS / 2;
@@ -194,12 +194,12 @@ fn variable(name: &str, value: &OsStr) -> Result<(), Failure> {
             None => Err(Failure::new(Exit::Config, format!("{name} is not UTF-8"))),
         };
     }
-    match name.strip_prefix("YOI_").and_then(|_| file::nearest(name, &VARIABLES)) {
-        Some(meant) if name != INHERITED => {
+    match VARIABLES.iter().find(|known| strsim::damerau_levenshtein(known, name) <= TYPO) {
+        Some(meant) => {
             Err(Failure::new(Exit::Config, format!("there is no variable {name}"))
                 .help(format!("did you mean {meant}?")))
         }
-        Some(_) | None => Ok(()),
+        None => Ok(()),
     }
 }
 

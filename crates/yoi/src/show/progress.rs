@@ -7,7 +7,7 @@ use llm_worker::effect::Delta;
 use llm_worker::{Item, ResultStatus};
 use pod::control::Event;
 use pod::session::record::{Decision, Record};
-use std::io::{self, StderrLock, StdoutLock, Write};
+use std::io::{self, Write};
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
@@ -27,7 +27,7 @@ pub(crate) struct Look {
 /// Shows events until the pod lets go of its end. Runs on a thread of its own. Output that cannot be written
 /// (a closed pipe) is given up silently; the run goes on.
 pub(crate) fn show(mut events: mpsc::Receiver<Event>, look: Look) {
-    let mut screen = Screen { look, out: Some(io::stdout()), shown: String::new(), mid_line: false };
+    let mut screen = Screen::new(look, io::stdout(), io::stderr());
     while let Some(event) = events.blocking_recv() {
         screen.event(&event);
     }
@@ -35,16 +35,22 @@ pub(crate) fn show(mut events: mpsc::Receiver<Event>, look: Look) {
     screen.end_line();
 }
 
-struct Screen {
+struct Screen<Out, Err> {
     look: Look,
-    out: Option<io::Stdout>,
+    /// None once it cannot be written any more.
+    out: Option<Out>,
+    err: Err,
     /// How much of the current answer is on the screen already.
     shown: String,
     /// Standard output stands in the middle of a line.
     mid_line: bool,
 }
 
-impl Screen {
+impl<Out: Write, Err: Write> Screen<Out, Err> {
+    fn new(look: Look, out: Out, err: Err) -> Self {
+        Self { look, out: Some(out), err, shown: String::new(), mid_line: false }
+    }
+
     fn event(&mut self, event: &Event) {
         match event {
             Event::Delta(delta) => self.delta(delta),
@@ -84,7 +90,9 @@ impl Screen {
                     ResultStatus::Refused => "  ⊘ ",
                     ResultStatus::Cancelled | ResultStatus::Interrupted => "  … ",
                 };
-                self.tell(&format!("{mark}{}", line(&done.outcome.summary, 100)));
+                // A refusal says what would allow it, so it is not cut where a result may be.
+                let width = if done.outcome.status == ResultStatus::Refused { 400 } else { 100 };
+                self.tell(&format!("{mark}{}", line(&done.outcome.summary, width)));
             }
             Record::VerdictGiven(verdict) if verdict.decision == Decision::Abort => {
                 self.tell(&format!("! {}", verdict.reason));
@@ -103,7 +111,7 @@ impl Screen {
                 }
             }
             Item::ToolCall { name, arguments, .. } => {
-                self.tell(&format!("• {name} {}", line(&brief(arguments), 90)));
+                self.tell(format!("• {name} {}", line(&brief(arguments), 90)).trim_end());
             }
             Item::User { .. } | Item::System { .. } | Item::Reasoning { .. } | Item::ToolResult { .. } => {}
         }
@@ -117,11 +125,8 @@ impl Screen {
     }
 
     fn print(&mut self, text: &str) {
-        let Some(out) = &self.out else { return };
-        let mut lock: StdoutLock<'_> = out.lock();
-        let written = lock.write_all(text.as_bytes()).and_then(|()| lock.flush());
-        drop(lock);
-        if !noted(written) {
+        let Some(out) = &mut self.out else { return };
+        if !noted(out.write_all(text.as_bytes()).and_then(|()| out.flush())) {
             self.out = None;
         }
         self.mid_line = text.chars().next_back().map_or(self.mid_line, |last| last != '\n');
@@ -134,15 +139,20 @@ impl Screen {
         self.end_line();
         let text = plain(text);
         let text = if self.look.colour { format!("\u{1b}[2m{text}\u{1b}[0m\n") } else { format!("{text}\n") };
-        let mut lock: StderrLock<'_> = io::stderr().lock();
         // Progress nobody can see is not worth ending a run for.
-        drop(lock.write_all(text.as_bytes()));
+        drop(self.err.write_all(text.as_bytes()));
     }
 }
+
+/// Arguments that say what a call is about, the first first.
+const ABOUT: [&str; 4] = ["command", "pattern", "path", "handle"];
 
 /// A call's arguments as a person reads them: the values, without the braces, where they are a flat object.
 pub(crate) fn brief(arguments: &str) -> String {
     let Ok(serde_json::Value::Object(fields)) = serde_json::from_str(arguments) else { return arguments.to_owned() };
+    let mut fields: Vec<_> = fields.into_iter().collect();
+    // What a call is about stands first, before a text that may be cut.
+    fields.sort_by_key(|(name, _)| ABOUT.iter().position(|about| about == name).unwrap_or(ABOUT.len()));
     let shown = fields.iter().map(|(name, value)| match value {
         serde_json::Value::String(text) => text.clone(),
         serde_json::Value::Bool(_)
@@ -152,4 +162,74 @@ pub(crate) fn brief(arguments: &str) -> String {
         | serde_json::Value::Object(_) => format!("{name}={value}"),
     });
     shown.collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pod::session::record::ItemAdded;
+    use std::sync::Mutex;
+    use std::time::Duration;
+
+    /// Both outputs of a terminal, in the order of writing.
+    #[derive(Clone, Default)]
+    struct Terminal(Arc<Mutex<String>>);
+
+    impl Write for Terminal {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().push_str(std::str::from_utf8(bytes).unwrap());
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn seen(events: Vec<Event>) -> String {
+        let terminal = Terminal::default();
+        let look = Look { json: false, quiet: false, stream: true, colour: false };
+        let mut screen = Screen::new(look, terminal.clone(), terminal.clone());
+        events.iter().for_each(|event| screen.event(event));
+        screen.end_line();
+        terminal.0.lock().unwrap().clone()
+    }
+
+    fn text(text: &str) -> Event {
+        Event::Delta(Delta::Text(text.into()))
+    }
+
+    fn answer(text: &str) -> Event {
+        let item = Item::Assistant { text: text.into() };
+        Event::Record { seq: 1, record: Arc::new(Record::from(ItemAdded { item })) }
+    }
+
+    fn retrying() -> Event {
+        Event::Delta(Delta::Retrying { attempt: 1, delay: Duration::from_secs(1), why: "cut".into() })
+    }
+
+    #[test]
+    fn a_call_is_shown_by_what_it_is_about() {
+        assert_eq!(brief(r#"{"content":"long text","path":"a.rs"}"#), "a.rs long text");
+        assert_eq!(brief(r#"{"glob":"*.rs","path":".","pattern":"fn","limit":3}"#), "fn . *.rs limit=3");
+        assert_eq!(brief("{cut"), "{cut");
+    }
+
+    #[test]
+    fn progress_and_answer_never_share_a_line() {
+        let alert = || Event::Alert("look".to_owned());
+        let table: [(Vec<Event>, &str); 8] = [
+            (vec![text("an "), text("answer"), answer("an answer")], "an answer\n"),
+            (vec![text("line\n"), answer("line\n")], "line\n"),
+            (vec![answer("unstreamed")], "unstreamed\n"),
+            (vec![text("an "), answer("an answer")], "an answer\n"),
+            (vec![text("an "), alert(), text("answer"), answer("an answer")], "an \n! look\nanswer\n"),
+            (vec![text("half"), retrying(), text("whole"), answer("whole")], "half\n! cut; attempt 2 in 1s\nwhole\n"),
+            (vec![text("half")], "half\n"),
+            (vec![text("\u{1b}[2J"), answer("\u{1b}[2J")], "\\u{1b}[2J\n"),
+        ];
+        for (events, expected) in table {
+            assert_eq!(seen(events), expected);
+        }
+    }
 }

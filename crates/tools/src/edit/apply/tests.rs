@@ -1,3 +1,5 @@
+//! Replacements: what matches, what is refused, and what a file keeps.
+
 use super::*;
 use proptest::prelude::*;
 

@@ -7,7 +7,7 @@ use std::path::Path;
 const IGNORED: &[&str] = &["target", "__pycache__", "build", "node_modules", "dist", ".git"];
 
 /// Every file that is not ignored, relative, sorted.
-pub fn files(root: &Path) -> Vec<String> {
+pub(crate) fn files(root: &Path) -> Vec<String> {
     let (mut out, mut open) = (Vec::new(), vec![root.to_owned()]);
     while let Some(dir) = open.pop() {
         for entry in fs::read_dir(dir).unwrap() {
@@ -28,21 +28,21 @@ pub fn files(root: &Path) -> Vec<String> {
 }
 
 /// Files whose path satisfies `which`.
-pub fn files_where(root: &Path, which: impl Fn(&str) -> bool) -> Vec<String> {
+pub(crate) fn files_where(root: &Path, which: impl Fn(&str) -> bool) -> Vec<String> {
     files(root).into_iter().filter(|path| which(path)).collect()
 }
 
-pub fn text(root: &Path, path: &str) -> String {
+pub(crate) fn text(root: &Path, path: &str) -> String {
     fs::read_to_string(root.join(path)).unwrap()
 }
 
 /// Lines of the files chosen, and how many files.
-pub fn lines(root: &Path, which: impl Fn(&str) -> bool) -> usize {
+pub(crate) fn lines(root: &Path, which: impl Fn(&str) -> bool) -> usize {
     files_where(root, which).iter().map(|path| text(root, path).lines().count()).sum()
 }
 
 /// `path:line` of every line that satisfies `fits`, in files that satisfy `which`.
-pub fn places(root: &Path, which: impl Fn(&str) -> bool, fits: impl Fn(&str) -> bool) -> Vec<String> {
+pub(crate) fn places(root: &Path, which: impl Fn(&str) -> bool, fits: impl Fn(&str) -> bool) -> Vec<String> {
     let mut out = Vec::new();
     for path in files_where(root, which) {
         for (at, line) in text(root, &path).lines().enumerate() {
@@ -55,18 +55,18 @@ pub fn places(root: &Path, which: impl Fn(&str) -> bool, fits: impl Fn(&str) -> 
 }
 
 /// How many different files the places are in.
-pub fn distinct(places: &[String]) -> usize {
+pub(crate) fn distinct(places: &[String]) -> usize {
     let mut files: Vec<&str> = places.iter().map(|place| place.rsplit_once(':').unwrap().0).collect();
     files.dedup();
     files.len()
 }
 
 /// Occurrences of a text.
-pub fn times(root: &Path, which: impl Fn(&str) -> bool, needle: &str) -> usize {
+pub(crate) fn times(root: &Path, which: impl Fn(&str) -> bool, needle: &str) -> usize {
     files_where(root, which).iter().map(|path| text(root, path).matches(needle).count()).sum()
 }
 
 /// The word stands in the line on its own.
-pub fn has_word(line: &str, word: &str) -> bool {
+pub(crate) fn has_word(line: &str, word: &str) -> bool {
     line.split(|c: char| !(c.is_alphanumeric() || c == '_')).any(|part| part == word)
 }

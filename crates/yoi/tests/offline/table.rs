@@ -1,11 +1,41 @@
 //! The rows of the table, tree by tree.
 
-use super::Row;
-use super::oracle::{distinct, files, files_where, has_word, lines, places, text, times};
+use crate::oracle::{distinct, files, files_where, has_word, lines, places, text, times};
 use std::path::Path;
 
+pub(crate) struct Row {
+    pub(crate) prompt: &'static str,
+    /// Each stands in the answer, not inside a longer number or word.
+    wants: Vec<String>,
+    /// None of these stands in the answer.
+    not: Vec<&'static str>,
+    /// What must be true of the tree afterwards.
+    pub(crate) after: fn(&Path) -> bool,
+    /// The turn may change files or run programs.
+    pub(crate) acts: bool,
+}
+
+impl Row {
+    /// What is wrong with an answer, if anything.
+    pub(crate) fn check(&self, answer: &str) -> Option<String> {
+        let missing = self.wants.iter().find(|want| !stands(answer, want)).map(|want| format!("`{want}` is missing"));
+        let extra = self.not.iter().find(|word| stands(answer, word)).map(|word| format!("`{word}` is there"));
+        missing.or(extra).map(|why| format!("{}\n{why} in:\n{answer}\n", self.prompt))
+    }
+}
+
+fn stands(text: &str, part: &str) -> bool {
+    let word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+    let (first, last) = (word(part.chars().next()), word(part.chars().next_back()));
+    text.match_indices(part).any(|(at, _)| {
+        let before = word(text[..at].chars().next_back());
+        let after = word(text[at + part.len()..].chars().next());
+        !(first && before || last && after)
+    })
+}
+
 fn row(prompt: &'static str, wants: impl IntoIterator<Item = String>) -> Row {
-    Row { prompt, wants: wants.into_iter().collect(), not: Vec::new(), after: |_| true, runs: false }
+    Row { prompt, wants: wants.into_iter().collect(), not: Vec::new(), after: |_| true, acts: false }
 }
 
 fn fixed(prompt: &'static str, wants: &[&str]) -> Row {
@@ -13,11 +43,11 @@ fn fixed(prompt: &'static str, wants: &[&str]) -> Row {
 }
 
 fn changes(prompt: &'static str, wants: &[&str], after: fn(&Path) -> bool) -> Row {
-    Row { after, ..fixed(prompt, wants) }
+    Row { after, acts: true, ..fixed(prompt, wants) }
 }
 
-fn runs(row: Row) -> Row {
-    Row { runs: true, ..row }
+fn acts(row: Row) -> Row {
+    Row { acts: true, ..row }
 }
 
 fn not(row: Row, not: &[&'static str]) -> Row {
@@ -25,7 +55,7 @@ fn not(row: Row, not: &[&'static str]) -> Row {
 }
 
 /// The rows for a tree that is built at `root`.
-pub fn rows(tree: &str, root: &Path) -> Vec<Row> {
+pub(crate) fn rows(tree: &str, root: &Path) -> Vec<Row> {
     match tree {
         "rust" => rust_looks(root)
             .into_iter()
@@ -59,7 +89,7 @@ fn largest(root: &Path) -> String {
 fn rust_looks(root: &Path) -> Vec<Row> {
     let todo = |line: &str| has_word(line, "TODO") || has_word(line, "FIXME");
     let import = |line: &str| line.starts_with("use ") && has_word(line, "parse_book");
-    let used = places(root, all, |line| has_word(line, "parse_book") && !line.contains("fn parse_book"));
+    let used = places(root, all, |line| has_word(line, "parse_book"));
     let def = |line: &str| line.contains("fn parse_line(");
     let functions = |line: &str| line.trim_start().trim_start_matches("pub ").starts_with("fn ");
     let report = places(root, |p| p == "src/report.rs", functions);
@@ -80,7 +110,7 @@ fn rust_looks(root: &Path) -> Vec<Row> {
         row("where is parse_line defined?", places(root, rs, def)),
         row("find the definition of `parse_line`", places(root, rs, def)),
         row("where is the struct Book defined", places(root, rs, |l| l.starts_with("pub struct Book"))),
-        row("where is parse_book used?", used.clone().into_iter().chain([n(used.len(), "matching lines")])),
+        row("where is parse_book used?", used.clone().into_iter().chain([n(used.len(), "matches")])),
         row("find all references to parse_book", used),
         row(
             "which files import parse_book",
@@ -122,7 +152,7 @@ fn rust_reads(root: &Path) -> Vec<Row> {
             [
                 "Ledger keeps accounts in plain text and prints balances.".into(),
                 "src/main.rs".into(),
-                format!("{} tests", 3).replace("tests", "in"),
+                "Tests: 3 matches in 2 files".into(),
                 n(lines(root, all), "lines"),
             ],
         ),
@@ -202,17 +232,17 @@ fn rust_changes(root: &Path) -> Vec<Row> {
             after: |root| {
                 places(root, rs, |l| has_word(l, "parse_book")).is_empty() && times(root, all, "parse_book") == 1
             },
-            ..runs(row("Replace parse_book with read_book in *.rs, then run the tests", replaced))
+            ..acts(row("Replace parse_book with read_book in *.rs, then run the tests", replaced))
         },
         // `book` is also part of parse_book and book_total.
-        runs(changes("rename the variable book to ledger_book in tests", &["Nothing replaced"], |root| {
+        acts(changes("rename the variable book to ledger_book in tests", &["Nothing replaced"], |root| {
             text(root, "tests/ledger.rs").contains("let book_total = parse_book")
         })),
         Row {
             after: |root| text(root, "src/report.rs").contains("tome.total()"),
             ..row("rename the variable book to tome in src/report.rs", [n(book, "places"), "1 file".into()])
         },
-        changes("change `MAX_LINES` to `LINE_LIMIT` everywhere", &["2 places", "no `MAX_LINES` is left"], |root| {
+        changes("change `MAX_LINES` to `LINE_LIMIT` everywhere", &["2 places", "matches in 0 files"], |root| {
             times(root, all, "LINE_LIMIT") == 2
         }),
         changes("replace absent_name with other in src", &["Nothing replaced"], |_| true),
@@ -225,8 +255,8 @@ fn rust_changes(root: &Path) -> Vec<Row> {
         changes("overwrite docs/notes.md with 'short'", &["docs/notes.md"], |root| {
             text(root, "docs/notes.md") == "short\n"
         }),
-        runs(fixed("run `echo one && echo two`", &["exit 0", "one", "two"])),
-        runs(fixed("does it compile?", &["cargo build --offline", "exit 0"])),
+        acts(fixed("run `echo one && echo two`", &["exit 0", "one", "two"])),
+        acts(fixed("does it compile?", &["cargo build --offline", "exit 0"])),
         fixed("replace the logger with something better", &["Not understood"]),
     ]
 }
@@ -256,22 +286,24 @@ fn python(root: &Path) -> Vec<Row> {
         ),
         fixed(
             "Please give me an overview of this project.",
-            &["Shop adds up carts and taxes.", "shop/cli/__main__.py", "3 in 2 files"],
+            &["Shop adds up carts and taxes.", "shop/cli/__main__.py", "3 matches in 2 files"],
         ),
         fixed("what is the name in pyproject.toml", &["shop"]),
-        runs(fixed("run the tests", &["The tests pass", "exit 0"])),
-        runs(fixed("do the tests pass?", &["The tests pass"])),
-        runs(fixed("run scripts/hello.py", &["hello from a script", "exit 0"])),
-        runs(changes(
+        acts(fixed("run the tests", &["The tests pass", "exit 0"])),
+        acts(fixed("do the tests pass?", &["The tests pass"])),
+        acts(fixed("run scripts/hello.py", &["hello from a script", "exit 0"])),
+        acts(changes(
             "create hello.py with print('hi there') and then run it",
             &["hello.py", "hi there", "exit 0"],
             |root| text(root, "hello.py") == "print('hi there')\n",
         )),
-        runs(changes("create greet.py that prints \"good day\", then run it", &["good day", "exit 0"], |_| true)),
+        acts(changes("create greet.py that prints \"good day\", then run it", &["Not understood"], |root| {
+            !root.join("greet.py").exists()
+        })),
         // old_rate_table must stay as it is, on the very lines where old_rate changes.
-        runs(changes(
+        acts(changes(
             "rename the function old_rate to base_rate in *.py then run the tests",
-            &["Left alone", "`old_rate_table`", "The tests pass"],
+            &["Left alone", "old_rate_table", "The tests pass"],
             |root| {
                 let tax = text(root, "shop/tax.py");
                 tax.contains("def base_rate():")
@@ -298,14 +330,12 @@ fn mixed(root: &Path) -> Vec<Row> {
         ),
         fixed("what is the version in package.json?", &["2.0.5"]),
         fixed("summarise the server folder", &["Go", "server/main.go"]),
-        runs(fixed("run the tests", &["The tests pass", "npm test", "1 passed"])),
-        runs(fixed("run scripts/fail.sh", &["failed", "exit 3", "broken"])),
-        runs(not(fixed("run scripts/fail.sh, then show the README", &["exit 3", "not done"]), &["Board shows"])),
-        runs(fixed("run scripts/fail.sh and show the README", &["exit 3", "Board shows notes on a wall."])),
-        changes(
-            "replace 'colour' with 'color' in *.txt",
-            &["4 places", "1 file", "Also changed", "`colours`"],
-            |root| text(root, "notes/colours.txt") == "color one\ncolors two\nthe color color\n",
-        ),
+        acts(fixed("run the tests", &["The tests pass", "npm test", "1 passed"])),
+        acts(fixed("run scripts/fail.sh", &["failed", "exit 3", "broken"])),
+        acts(not(fixed("run scripts/fail.sh, then show the README", &["exit 3", "not done"]), &["Board shows"])),
+        acts(fixed("run scripts/fail.sh and show the README", &["exit 3", "Board shows notes on a wall."])),
+        changes("replace 'colour' with 'color' in *.txt", &["4 places", "1 file"], |root| {
+            text(root, "notes/colours.txt") == "color one\ncolors two\nthe color color\n"
+        }),
     ]
 }

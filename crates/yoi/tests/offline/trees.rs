@@ -3,10 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-pub const NAMES: &[&str] = &["rust", "python", "mixed"];
-
 /// Writes a tree below an empty directory.
-pub fn build(name: &str, root: &Path) {
+pub(crate) fn build(name: &str, root: &Path) {
     let files = match name {
         "rust" => RUST,
         "python" => PYTHON,

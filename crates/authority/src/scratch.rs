@@ -1,0 +1,188 @@
+//! A private directory that goes when its owner goes.
+
+use crate::{Ambient, Error, ErrorKind};
+use rustix::fs::{Mode, OFlags};
+use std::fs::{self, File};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// How deep a tree is made removable when plain removal failed.
+const MAX_DEPTH: usize = 64;
+
+/// How often a directory is made that another start takes for a stale one at once.
+const TRIES: usize = 8;
+
+/// A private directory below another one; removed with all its content when dropped.
+///
+/// It is held by a lock on the directory itself: nothing inside can take that away, and it goes with the process,
+/// whatever ends that. Process numbers say less: they come again, and differ between containers.
+#[derive(Debug)]
+pub struct Scratch {
+    path: PathBuf,
+    removed: bool,
+    _held: File,
+}
+
+impl Scratch {
+    /// Creates `<prefix><pid>-<16 hex digits>` below `parent`, and removes this user's directories of such names
+    /// there that nobody holds.
+    ///
+    /// # Errors
+    /// Whatever keeps the system from creating it.
+    pub fn create(_: &Ambient, parent: &Path, prefix: &str) -> Result<Self, Error> {
+        remove_stale(parent, prefix);
+        for _ in 0..TRIES {
+            let random = RandomState::new().build_hasher().finish();
+            let path = parent.join(format!("{prefix}{}-{random:016x}", std::process::id()));
+            make_private(&path)?;
+            let held = open(&path).map_err(|error| Error::io("open", &path, error))?;
+            // Where directories cannot be locked, nobody's can, and none is ever taken for stale.
+            held.lock().unwrap_or_default();
+            // Until it was locked, another start could find and remove it.
+            if same(&held, &path) {
+                let path = path.canonicalize().map_err(|error| Error::io("open", &path, error))?;
+                return Ok(Self { path, removed: false, _held: held });
+            }
+        }
+        let shown = crate::escape(parent);
+        Err(Error::new(ErrorKind::Unavailable, format!("{shown}: a new directory is removed by somebody else at once")))
+    }
+
+    /// Where it is, links resolved.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Removes it now, and says when that fails.
+    ///
+    /// # Errors
+    /// Whatever keeps the system from removing it.
+    pub fn remove(mut self) -> Result<(), Error> {
+        self.removed = true;
+        remove(&self.path).map_err(|error| Error::io("remove", &self.path, error))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if !self.removed {
+            // What cannot be removed stays for the next start: nothing depends on its absence.
+            remove(&self.path).unwrap_or_default();
+        }
+    }
+}
+
+pub(crate) fn make_private(path: &Path) -> Result<(), Error> {
+    let made = fs::DirBuilder::new().mode(0o700).create(path);
+    made.map_err(|error| Error::io("create temporary directory", path, error))
+}
+
+/// That it is gone already is no failure.
+pub(crate) fn remove(path: &Path) -> io::Result<()> {
+    let missing = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+    match fs::remove_dir_all(path) {
+        Err(error) if !missing(&error) => {
+            open_up(path, MAX_DEPTH);
+            fs::remove_dir_all(path).or_else(|error| if missing(&error) { Ok(()) } else { Err(error) })
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// Some programs make directories read-only, which keeps their owner from emptying them.
+fn open_up(dir: &Path, depth: usize) {
+    if depth == 0 || !dir.symlink_metadata().is_ok_and(|meta| meta.is_dir()) {
+        return;
+    }
+    fs::set_permissions(dir, fs::Permissions::from_mode(0o700)).unwrap_or_default();
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            open_up(&entry.path(), depth - 1);
+        }
+    }
+}
+
+fn remove_stale(parent: &Path, prefix: &str) {
+    let own = rustix::process::geteuid().as_raw();
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        if !entry.file_name().to_str().is_some_and(|name| named(name, prefix)) {
+            continue;
+        }
+        let path = entry.path();
+        let Ok(held) = open(&path) else { continue };
+        if held.metadata().is_ok_and(|meta| meta.uid() == own) && held.try_lock().is_ok() && same(&held, &path) {
+            remove(&path).unwrap_or_default();
+        }
+    }
+}
+
+fn named(name: &str, prefix: &str) -> bool {
+    let parts = name.strip_prefix(prefix).and_then(|rest| rest.split_once('-'));
+    parts.is_some_and(|(pid, random)| {
+        pid.parse::<u32>().is_ok() && random.len() == 16 && random.bytes().all(|byte| byte.is_ascii_hexdigit())
+    })
+}
+
+/// Opens the directory itself, never one that a link leads to.
+fn open(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(rustix::fs::open(path, flags, Mode::empty())?.into())
+}
+
+fn same(held: &File, path: &Path) -> bool {
+    let id = |meta: fs::Metadata| (meta.dev(), meta.ino());
+    held.metadata().is_ok_and(|held| path.symlink_metadata().is_ok_and(|named| id(held) == id(named)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn what_nobody_holds_is_removed_whatever_its_number_says() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        let (own, random) = (std::process::id(), "0123456789abcdef");
+        let stale = [format!("yoi-{own}-{random}"), format!("yoi-4194304-{random}")];
+        let others = ["yoi-12-0123", "yoi-x-0123456789abcdef", "yoi-ephemeral-12-0123456789abcdef"].map(str::to_owned);
+        stale.iter().chain(&others).for_each(|name| fs::create_dir_all(at(name).join("sub")).unwrap());
+        let held_name = format!("yoi-4194305-{random}");
+        fs::create_dir(at(&held_name)).unwrap();
+        let held = File::open(at(&held_name)).unwrap();
+        held.lock().unwrap();
+        fs::create_dir(at("elsewhere")).unwrap();
+        symlink(at("elsewhere"), at(&format!("yoi-4194306-{random}"))).unwrap();
+
+        let scratch = Scratch::create(&Ambient::claim(), dir.path(), "yoi-").unwrap();
+        assert!(stale.iter().all(|name| !at(name).exists()));
+        assert!(others.iter().all(|name| at(name).exists()));
+        assert!(at(&held_name).exists() && at("elsewhere").exists());
+        // Its own too is held, in this process as well.
+        let other = Scratch::create(&Ambient::claim(), dir.path(), "yoi-").unwrap();
+        assert!(scratch.path().exists());
+        let paths = [scratch.path().to_owned(), other.path().to_owned()];
+        drop(held);
+        drop(other);
+        scratch.remove().unwrap();
+        assert!(paths.iter().all(|path| !path.exists()));
+    }
+
+    #[test]
+    fn a_removal_that_fails_is_said() {
+        let dir = tempfile::tempdir().unwrap();
+        let scratch = Scratch::create(&Ambient::claim(), dir.path(), "yoi-").unwrap();
+        fs::create_dir(scratch.path().join("sub")).unwrap();
+        fs::set_permissions(scratch.path(), fs::Permissions::from_mode(0o500)).unwrap();
+        scratch.remove().unwrap();
+        let scratch = Scratch::create(&Ambient::claim(), dir.path(), "yoi-").unwrap();
+        fs::remove_dir(scratch.path()).unwrap();
+        fs::write(scratch.path(), "no directory").unwrap();
+        assert!(scratch.remove().is_err());
+        let scratch = Scratch::create(&Ambient::claim(), dir.path(), "yoi-").unwrap();
+        fs::remove_dir(scratch.path()).unwrap();
+        scratch.remove().unwrap();
+    }
+}

@@ -1,0 +1,126 @@
+//! What is measured in this process.
+
+use crate::Amount;
+use crate::table::Table;
+use authority::{Ambient, Door};
+use bench::counting::CountingDisk;
+use bench::features::{self, Called};
+use bench::machine;
+use bench::pods::PodPlace;
+use bench::ratio::{median, ms};
+use llm_worker::history::{Counters, History};
+use pod::feature::HostServices;
+use pod::session::restore::Restored;
+use provider::openai_chat::{Chat, Flavour};
+use session_store::Reader;
+use std::hint::black_box;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+/// Records of the session that is restored.
+const RECORDS: u64 = 10_000;
+/// Uses of a door that are timed at once.
+const USES: u32 = 1_000_000;
+
+/// Flushes and bytes of starts and steps.
+pub(crate) fn encoded(ambient: &Ambient, table: &mut Table) {
+    let place = PodPlace::new();
+    let marks = place.run(ambient, 300, 1);
+    let pair = |at: usize| (marks[at - 1], marks[at]);
+    table.figure("flushes before the first request, new pod", marks[0].flushes as f64, "", Some(6.0));
+    let known = place.run(ambient, 0, 1)[0].flushes;
+    table.figure("  a known pod", known as f64, "", Some(3.0));
+    let ((early_from, early), (late_from, late)) = (pair(10), pair(300));
+    table.figure("flushes per step of one call", (late.flushes - late_from.flushes) as f64, "", Some(2.0));
+    let over = (late.encoded - late_from.encoded) as f64 - (late.body - late_from.body) as f64;
+    table.figure("bytes encoded per step beyond what is new, step 300", over, "B", Some(1024.0));
+    let written = |from: bench::pods::Mark, to: bench::pods::Mark| (to.written - from.written) as f64;
+    let pair = (written(late_from, late), written(early_from, early));
+    table.ratio("bytes journaled by step 300, floor step 10", pair, "B", Some(1.05));
+}
+
+/// Reading a long session back.
+pub(crate) fn restore(ambient: &Ambient, amount: Amount, table: &mut Table) {
+    let place = PodPlace::new();
+    while Reader::open(&place.session()).map_or(0, |reader| reader.durable()) < RECORDS {
+        drop(place.run(ambient, 200, 1));
+    }
+    let (mut floor, mut open, mut whole) = (Vec::new(), Vec::new(), Vec::new());
+    let mut bytes = (0, 0);
+    for _ in 0..amount.rounds {
+        let began = Instant::now();
+        let read = checksum(&place.session().join("log"));
+        floor.push(ms(began.elapsed()));
+        let before = machine::bytes_read();
+        let began = Instant::now();
+        let opened = place.open(&CountingDisk::default());
+        open.push(ms(began.elapsed()));
+        fold(&place.session());
+        whole.push(ms(began.elapsed()));
+        bytes = (machine::bytes_read() - before, read);
+        opened.journal.close();
+    }
+    let floor = median(&floor);
+    let records = Reader::open(&place.session()).map_or(0, |reader| reader.durable());
+    table.ratio(&format!("open {records} records, floor read and CRC"), (median(&open), floor), "ms", Some(2.0));
+    table.ratio("  and fold them to a history", (median(&whole), floor), "ms", None);
+    table.ratio("  bytes read, floor the log's", (bytes.0 as f64 / 1e6, bytes.1 as f64 / 1e6), "MB", None);
+}
+
+fn checksum(log: &Path) -> u64 {
+    let mut read = 0;
+    for entry in std::fs::read_dir(log).unwrap() {
+        let bytes = std::fs::read(entry.unwrap().path()).unwrap();
+        black_box(crc32c::crc32c(&bytes));
+        read += bytes.len() as u64;
+    }
+    read
+}
+
+fn fold(session: &Path) {
+    let restored = Restored::from_frames(Reader::open(session).unwrap().frames()).unwrap();
+    let (surface, _) = restored.state.surface.clone().unwrap();
+    let counters = Counters { calls: restored.state.calls, requests: restored.state.requests };
+    black_box(History::restore(surface, Arc::new(Chat(Flavour::Compatible)), restored.items, counters).unwrap());
+}
+
+/// Planning and installing many features.
+pub(crate) fn features(amount: Amount, table: &mut Table) {
+    let time = |count: usize| {
+        let builder = features::builder(count, &Arc::new(Called::default()));
+        let began = Instant::now();
+        let registry = builder.install(&HostServices::none());
+        let took = ms(began.elapsed());
+        assert_eq!(registry.tools().iter().count(), count);
+        took
+    };
+    let (mut one, mut two) = (Vec::new(), Vec::new());
+    for _ in 0..amount.rounds.min(11) {
+        one.push(time(1000));
+        two.push(time(2000));
+    }
+    let pair = (median(&two), median(&one));
+    table.ratio("plan and install 2,000 features, floor 1,000", pair, "ms", Some(2.5));
+}
+
+/// Checking a grant.
+pub(crate) fn door(amount: Amount, table: &mut Table) {
+    let door = Door::new();
+    let atomic = AtomicU64::new(0);
+    let each = |use_it: &dyn Fn()| {
+        let began = Instant::now();
+        use_it();
+        began.elapsed().as_secs_f64() * 1e9 / f64::from(USES)
+    };
+    let (mut enter, mut check, mut load) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..amount.rounds {
+        load.push(each(&|| (0..USES).for_each(|_| drop(black_box(black_box(&atomic).load(Ordering::SeqCst))))));
+        check.push(each(&|| (0..USES).for_each(|_| drop(black_box(black_box(&door).is_shut())))));
+        enter.push(each(&|| (0..USES).for_each(|_| drop(black_box(black_box(&door).enter())))));
+    }
+    let load = median(&load);
+    table.ratio("capability check: is it shut, floor an atomic load", (median(&check), load), "ns", Some(10.0));
+    table.ratio("  a whole use: entered, counted, dated, left", (median(&enter), load), "ns", Some(10.0));
+}

@@ -1,0 +1,126 @@
+//! Whole runs of the release binary against a server that answers at once.
+
+use crate::Amount;
+use crate::table::Table;
+use authority::{Ambient, Confinement, EnvPolicy, Job, SandboxMode, Spawner, support};
+use bench::program::Program;
+use bench::ratio::{median, ms};
+use bench::server::Server;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use tokio::runtime::Builder;
+use tokio_util::sync::CancellationToken;
+
+/// Steps of a run that is repeated for each round.
+const SHORT: usize = 40;
+/// Steps at the beginning that are not counted: caches warm up.
+const WARM: usize = 10;
+
+/// Process start to the first byte of the first request.
+pub(crate) fn start(binary: &Path, amount: Amount, table: &mut Table) {
+    let server = Server::start();
+    let program = Program::new(binary, &server);
+    let python = Command::new("python3").arg("-c").arg("0").status().is_ok_and(|status| status.success());
+    let floor = || {
+        let mut command = if python { Command::new("python3") } else { Command::new(binary) };
+        if python {
+            command.args(["-c", "import urllib.request, json"]);
+        } else {
+            command.arg("--version");
+        }
+        let began = Instant::now();
+        command.stdin(Stdio::null()).stdout(Stdio::null()).status().unwrap();
+        ms(began.elapsed())
+    };
+    let (mut new, mut again, mut known, mut least) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for round in 0..amount.rounds {
+        new.push(ms(program.run(&server, &format!("a{round}"), 0).start));
+        least.push(floor());
+        again.push(ms(program.run(&server, &format!("b{round}"), 0).start));
+        known.push(ms(program.run(&server, "known", 0).start));
+    }
+    let (new, again, known, least) = (median(&new), median(&again), median(&known), median(&least));
+    let name = if python { "python3 importing its HTTP client" } else { "this program's --version; python3 is absent" };
+    table.ratio(&format!("start to first request, floor {name}"), (new, least), "ms", python.then_some(0.25));
+    table.ratio("  the same again (A/A)", (again, new), "ms", None);
+    table.ratio("  a known pod", (known, least), "ms", python.then_some(0.25));
+}
+
+/// Time and CPU of one step, and whether they grow.
+pub(crate) fn steps(ambient: &Ambient, binary: &Path, amount: Amount, table: &mut Table) {
+    let server = Server::start();
+    let program = Program::new(binary, &server);
+    let (mut step, mut again, mut floor) = (Vec::new(), Vec::new(), Vec::new());
+    for round in 0..amount.rounds {
+        step.extend(program.run(&server, &format!("a{round}"), SHORT).steps().split_off(WARM));
+        floor.extend(confined(ambient, &program.project(), SHORT));
+        again.extend(program.run(&server, &format!("b{round}"), SHORT).steps().split_off(WARM));
+    }
+    let confinement = if support().missing().is_none() { "confined" } else { "unconfined: this kernel cannot" };
+    let (step, again) = (median(&step), median(&again));
+    table.added(
+        &format!("a step with `true`, floor the same child ({confinement})"),
+        (step, median(&floor)),
+        "ms",
+        1.0,
+    );
+    table.ratio("  the same again (A/A)", (again, step), "ms", None);
+    long(&server, &program, amount.steps, table);
+}
+
+/// One long run: its beginning against its end.
+fn long(server: &Server, program: &Program, steps: usize, table: &mut Table) {
+    let ran = program.run(server, "long", steps);
+    let (times, part) = (ran.steps(), steps / 5);
+    let early = median(&times[WARM..WARM + part]);
+    let late = median(&times[steps - part..]);
+    table.ratio(&format!("  the last fifth of {steps} steps, floor the first"), (late, early), "ms", Some(1.1));
+    let cpu =
+        |from: usize, to: usize| (ran.arrivals[to].cpu_ms - ran.arrivals[from].cpu_ms) as f64 / (to - from) as f64;
+    let half = steps / 2;
+    table.ratio(
+        "CPU per step, second half, floor the first half",
+        (cpu(half, steps), cpu(WARM, half)),
+        "ms",
+        Some(1.1),
+    );
+    let bytes = ran.arrivals.last().unwrap().bytes as f64 / 1e3;
+    table.figure(&format!("  the last of these requests ({steps} steps)"), bytes, "kB", None);
+}
+
+/// Milliseconds of each of `count` children like those that Bash starts.
+fn confined(ambient: &Ambient, project: &Path, count: usize) -> Vec<f64> {
+    let mode = if support().missing().is_none() { SandboxMode::WorkspaceWrite } else { SandboxMode::Off };
+    let confinement = Confinement { mode, read: Vec::new(), write: vec![project.to_owned()] };
+    let env = EnvPolicy::from_vars([("PATH".into(), std::env::var_os("PATH").unwrap_or_default())], &[]).unwrap();
+    let spawner = Spawner::new(ambient, confinement, env, "bench/1".to_owned()).unwrap();
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    let one = || {
+        let job = Job {
+            program: "bash".into(),
+            args: vec!["-c".into(), "true".into()],
+            cwd: project.to_owned(),
+            call: "c00000001".to_owned(),
+            deadline: Duration::from_secs(60),
+        };
+        let began = Instant::now();
+        runtime.block_on(spawner.run(job, |_| Ok(()), &CancellationToken::new())).unwrap();
+        ms(began.elapsed())
+    };
+    (0..count).map(|_| one()).collect()
+}
+
+/// What a run has in use.
+pub(crate) fn memory(binary: &Path, table: &mut Table) {
+    let server = Server::start();
+    let program = Program::new(binary, &server);
+    let mega = |bytes: u64| bytes as f64 / 1e6;
+    let one = program.run(&server, "one", 1);
+    let usage = one.arrivals.last().unwrap().usage;
+    table.figure("private memory after a turn on loopback", mega(usage.private), "MB", Some(8.0));
+    table.figure("  threads then", usage.threads as f64, "", None);
+    table.figure("  the first request", one.arrivals[0].bytes as f64 / 1e3, "kB", Some(8.0));
+    let fifty = program.run(&server, "fifty", 50);
+    table.figure("peak memory of 50 steps", mega(fifty.arrivals.last().unwrap().usage.peak), "MB", None);
+}

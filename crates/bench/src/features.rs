@@ -1,0 +1,72 @@
+//! Features in any number, each with one tool and one grant.
+
+use llm_worker::tool::{ArgumentError, Prepared};
+use llm_worker::{Tool, ToolDefinition, ToolEffect, ToolOutput};
+use pod::feature::{
+    CapabilityPolicy, CapabilityRequest, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError,
+    FeatureModule, FeatureRegistryBuilder, HostCapability, ToolContribution, ToolDeclaration,
+};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// How often features were called.
+#[derive(Debug, Default)]
+pub struct Called {
+    /// For their descriptors.
+    pub descriptors: AtomicU64,
+    /// To install.
+    pub installs: AtomicU64,
+}
+
+struct Synthetic {
+    number: usize,
+    called: Arc<Called>,
+}
+
+struct Echo(ToolDefinition);
+
+impl Tool for Echo {
+    fn definition(&self) -> &ToolDefinition {
+        &self.0
+    }
+
+    fn prepare(&self, _: &str) -> Result<Prepared, ArgumentError> {
+        Ok(Prepared::new(Arc::from("{}"), Vec::new(), |_| Box::pin(async { Ok(ToolOutput::default()) })))
+    }
+}
+
+fn id(number: usize) -> FeatureId {
+    format!("builtin:synthetic-{number}").parse().unwrap()
+}
+
+fn definition(number: usize) -> ToolDefinition {
+    let (name, schema) = (format!("Tool{number}"), r#"{"type":"object"}"#.into());
+    ToolDefinition { name, description: "Does nothing.".into(), schema, effect: ToolEffect::ReadOnly }
+}
+
+impl FeatureModule for Synthetic {
+    fn descriptor(&self) -> FeatureDescriptor {
+        self.called.descriptors.fetch_add(1, Ordering::Relaxed);
+        let read = CapabilityRequest::optional(HostCapability::READ_WORKSPACE, "to be measured");
+        FeatureDescriptor::builder(id(self.number))
+            .request(read)
+            .foreign_tool(ToolDeclaration::of(definition(self.number)))
+            .build()
+    }
+
+    fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
+        self.called.installs.fetch_add(1, Ordering::Relaxed);
+        let tool = ToolContribution::new(id(self.number), Arc::new(Echo(definition(self.number))), Vec::new());
+        ctx.tools().register(tool).map(drop)
+    }
+}
+
+/// `count` features, all of them granted what they ask for.
+pub fn builder(count: usize, called: &Arc<Called>) -> FeatureRegistryBuilder {
+    let policy = (0..count).fold(CapabilityPolicy::nothing(), |policy, number| {
+        let files = HostCapability::READ_WORKSPACE;
+        policy.grant(id(number), HostCapability::tool("*"), "bench").grant(id(number), files, "bench")
+    });
+    let module = |number| -> Arc<dyn FeatureModule> { Arc::new(Synthetic { number, called: called.clone() }) };
+    FeatureRegistryBuilder::new(policy).with_all((0..count).map(module))
+}

@@ -1,0 +1,67 @@
+//! What the kernel says of a process, and where scratch files go.
+
+use std::fs;
+use tempfile::TempDir;
+
+/// What a process had used when it was looked at.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Usage {
+    /// User and system time of its own, milliseconds, in steps of ten.
+    pub cpu_ms: u64,
+    /// The most memory it had in use, bytes.
+    pub peak: u64,
+    /// Memory that is its own and was written, bytes.
+    pub private: u64,
+    /// Threads.
+    pub threads: u64,
+}
+
+/// The kernel counts time in hundredths of a second towards programs.
+const TICK_MS: u64 = 10;
+
+/// In memory where there is such a place, so that the disk's speed is not measured.
+#[must_use]
+pub fn scratch() -> TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+}
+
+/// CPU time alone: cheap enough for every step.
+#[must_use]
+pub fn cpu_ms(pid: u32) -> u64 {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The name stands in parentheses and may hold anything.
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+    let ticks = |at: usize| fields.get(at).and_then(|field| field.parse::<u64>().ok()).unwrap_or(0);
+    (ticks(11) + ticks(12)) * TICK_MS
+}
+
+/// Everything.
+#[must_use]
+pub fn usage(pid: u32) -> Usage {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
+    Usage {
+        cpu_ms: cpu_ms(pid),
+        peak: field(&status, "VmHWM:") * 1024,
+        private: field(&rollup, "Private_Dirty:") * 1024,
+        threads: field(&status, "Threads:"),
+    }
+}
+
+/// Bytes this process has read by system calls so far.
+#[must_use]
+pub fn bytes_read() -> u64 {
+    field(&fs::read_to_string("/proc/self/io").unwrap_or_default(), "rchar:")
+}
+
+/// Processes that wanted to run during the last minute.
+#[must_use]
+pub fn load() -> f64 {
+    let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split(' ').next().and_then(|load| load.parse().ok()).unwrap_or(0.0)
+}
+
+fn field(text: &str, name: &str) -> u64 {
+    let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
+    line.split_whitespace().next().and_then(|number| number.parse().ok()).unwrap_or(0)
+}

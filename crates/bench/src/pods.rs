@@ -1,0 +1,203 @@
+//! A pod in this process: the built-in features, a model that asks for the same calls again and again, and counters
+//! read at each request.
+
+use crate::counting::{CountingDialect, CountingDisk, Traffic};
+use async_trait::async_trait;
+use authority::{Access, Ambient, SandboxMode, Workspace};
+use llm_worker::effect::Outcome;
+use llm_worker::model::EventSink;
+use llm_worker::projection::Dialect;
+use llm_worker::{ErrorKind, Model, ModelError, ModelEvent, ModelRequest, StopReason};
+use pod::control::{Callbacks, Limits, Outbox, Permission};
+use pod::feature::{
+    CapabilityPolicy, FeatureId, FeatureRegistry, FeatureRegistryBuilder, HostCapability, HostServices,
+};
+use pod::host::{Host, Parts, Start};
+use pod::permission::{Circumstances, Policy};
+use pod::session::record::HostStarted;
+use provider::openai_chat::{Chat, Flavour};
+use session_store::{Clock, Opened, Options, Session};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+use tempfile::TempDir;
+use tokio::runtime::Builder;
+use tokio_util::sync::CancellationToken;
+
+/// The counters as they stood when a request reached the model.
+#[derive(Clone, Copy, Debug)]
+pub struct Mark {
+    /// When.
+    pub at: Instant,
+    /// Flushes since the session was opened, opening included.
+    pub flushes: u64,
+    /// Bytes written to the session.
+    pub written: u64,
+    /// Bytes the request's encoder has made.
+    pub encoded: u64,
+    /// Bytes of this request.
+    pub body: u64,
+}
+
+/// A model that asks for `calls` harmless calls in each of `steps` answers, then says that it is done.
+pub struct Chain {
+    steps: usize,
+    calls: usize,
+    dialect: Arc<CountingDialect>,
+    traffic: Arc<Traffic>,
+    marks: Mutex<Vec<Mark>>,
+}
+
+#[async_trait]
+impl Model for Chain {
+    fn name(&self) -> &str {
+        "bench/chain"
+    }
+
+    fn dialect(&self) -> Arc<dyn Dialect> {
+        self.dialect.clone()
+    }
+
+    async fn stream(&self, request: ModelRequest, events: EventSink) -> Result<(), ModelError> {
+        let step = self.mark(&request);
+        let gone = |_| ModelError { kind: ErrorKind::Cancelled, message: "nobody listens".to_owned(), help: None };
+        if step > self.steps {
+            events.send(ModelEvent::Text("done".to_owned())).await.map_err(gone)?;
+            return events.send(ModelEvent::Stop(StopReason::EndTurn)).await.map_err(gone);
+        }
+        for index in 0..self.calls {
+            events.send(ModelEvent::CallStarted { index, name: "Glob".to_owned() }).await.map_err(gone)?;
+            let fragment = r#"{"pattern":"*.absent"}"#.to_owned();
+            events.send(ModelEvent::CallArguments { index, fragment }).await.map_err(gone)?;
+        }
+        events.send(ModelEvent::Stop(StopReason::ToolUse)).await.map_err(gone)
+    }
+}
+
+impl Chain {
+    fn mark(&self, request: &ModelRequest) -> usize {
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let mut marks = self.marks.lock().unwrap();
+        marks.push(Mark {
+            at: Instant::now(),
+            flushes: count(&self.traffic.flushes),
+            written: count(&self.traffic.written),
+            encoded: count(&self.dialect.bytes),
+            body: request.body().len,
+        });
+        marks.len()
+    }
+}
+
+/// A place for one pod: a project and, in memory where there is such a place, a session.
+pub struct PodPlace {
+    root: TempDir,
+}
+
+impl Default for PodPlace {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl PodPlace {
+    /// An empty one.
+    #[must_use]
+    pub fn new() -> Self {
+        let root = crate::machine::scratch();
+        std::fs::create_dir(root.path().join("project")).unwrap();
+        Self { root }
+    }
+
+    /// The session's directory.
+    #[must_use]
+    pub fn session(&self) -> PathBuf {
+        self.root.path().join("session")
+    }
+
+    /// Opens the session, making it the first time.
+    #[must_use]
+    pub fn open(&self, disk: &CountingDisk) -> Opened {
+        let mut options = Options::new("bench", clock());
+        options.disk = Arc::new(disk.clone());
+        let dir = self.session();
+        if dir.exists() { Session::open(&dir, options).unwrap() } else { Session::create(&dir, options).unwrap() }
+    }
+
+    /// One run to its end: `steps` model steps of `calls` calls each, and the last answer.
+    #[must_use]
+    pub fn run(&self, ambient: &Ambient, steps: usize, calls: usize) -> Vec<Mark> {
+        let disk = CountingDisk::default();
+        let dialect = Arc::new(CountingDialect::new(Arc::new(Chat(Flavour::Compatible))));
+        let traffic = disk.0.clone();
+        let chain = Arc::new(Chain { steps, calls, dialect, traffic, marks: Mutex::default() });
+        let opened = self.open(&disk);
+        let project = self.root.path().join("project");
+        let workspace = Workspace::open(ambient, &project, &project, Access::ReadWrite).unwrap();
+        let runtime = Builder::new_current_thread().enable_all().max_blocking_threads(64).build().unwrap();
+        let parts = Parts {
+            registry: Arc::new(registry(workspace.clone())),
+            permission: Arc::new(permission(workspace)),
+            model: chain.clone(),
+            callbacks: Callbacks::new(runtime.handle().clone()),
+            outbox: Outbox::unwatched(),
+            limits: Limits { max_steps: u32::MAX, tool_concurrency: 8 },
+            probe: Arc::new(|_| {}),
+        };
+        let start = Start {
+            dir: self.session(),
+            opened,
+            clock: clock(),
+            about: about(&project),
+            system: "You are measured.".to_owned(),
+            environment: "Somewhere, some day.".to_owned(),
+            end_survivors: Box::new(|_| 0),
+            parts,
+        };
+        let outcome = runtime.block_on(async {
+            let (host, _) = Host::open(start).await.unwrap();
+            let (host, end) = host.run("Go.", &CancellationToken::new()).await.unwrap();
+            host.close("done").await.unwrap();
+            end.outcome
+        });
+        assert_eq!(outcome, Outcome::Done);
+        let marks = chain.marks.lock().unwrap().clone();
+        assert_eq!(marks.len(), steps + 1);
+        marks
+    }
+}
+
+/// The built-in features without a way to start children.
+#[must_use]
+pub fn registry(workspace: Workspace) -> FeatureRegistry {
+    let grants = [("files", HostCapability::WRITE_WORKSPACE), ("search", HostCapability::READ_WORKSPACE)];
+    let policy = grants.into_iter().fold(CapabilityPolicy::nothing(), |policy, (name, files)| {
+        let id = FeatureId::builtin(name);
+        policy.grant(id.clone(), HostCapability::tool("*"), "bench").grant(id, files, "bench")
+    });
+    let services = HostServices::none().root(HostCapability::WORKSPACE, workspace);
+    FeatureRegistryBuilder::new(policy).with_all(builtins::all()).install(&services)
+}
+
+fn permission(workspace: Workspace) -> Permission {
+    let now = Circumstances { mode: SandboxMode::WorkspaceWrite, enforced: true };
+    Permission { policy: Policy::new(Vec::new()), workspace, now }
+}
+
+fn about(project: &Path) -> HostStarted {
+    HostStarted {
+        version: "0".to_owned(),
+        pid: 1,
+        project: project.display().to_string(),
+        cwd: project.display().to_string(),
+        sandbox: "workspace-write".to_owned(),
+        config_digest: String::new(),
+    }
+}
+
+/// Ticks a microsecond at each look.
+fn clock() -> Clock {
+    let ticks = AtomicU64::new(1_790_000_000_000_000);
+    Arc::new(move || ticks.fetch_add(1, Ordering::Relaxed))
+}

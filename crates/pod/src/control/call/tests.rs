@@ -1,0 +1,246 @@
+//! One call's output and file changes, at their bounds.
+
+use super::{ASKS, Ask, Custody, HEAD_BYTES, HEAD_LINES, INLINE, SUMMARY, TAIL_BYTES};
+use crate::session::record::{FileChanged, Output};
+use llm_worker::tool::{CallHost, FileChange, Window};
+use llm_worker::{CallId, ErrorKind, ResultStatus, ToolError, ToolOutcome, ToolOutput};
+use session_store::{Opened, Options, Session};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+
+struct Scene {
+    opened: Opened,
+    asks: mpsc::Sender<Ask>,
+    asked: mpsc::Receiver<Ask>,
+    _root: tempfile::TempDir,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let root = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+        let opened = Session::create(&root.path().join("one"), Options::new("s-1", Arc::new(|| 1))).unwrap();
+        let (asks, asked) = mpsc::channel(ASKS);
+        Self { opened, asks, asked, _root: root }
+    }
+
+    fn custody(&self, outputs: Vec<Output>) -> Custody {
+        let call = CallId::new(1).unwrap();
+        Custody::new(call, self.opened.blobs.clone(), Arc::new(VecDeque::from(outputs)), self.asks.clone())
+    }
+
+    /// The outcome of a call that wrote these pieces.
+    fn wrote(&self, pieces: &[&[u8]]) -> (ToolOutcome, Option<Output>) {
+        let custody = self.custody(Vec::new());
+        pieces.iter().for_each(|piece| custody.write_output(piece).unwrap());
+        let (outcome, ended) = custody.finish(Ok(ToolOutput { summary: "ok".into(), ..Default::default() }), false);
+        (outcome, ended.output)
+    }
+
+    fn whole(&self, output: &Output) -> Vec<u8> {
+        self.opened.blobs.view().read(&output.stored.digest, 1 << 30).unwrap()
+    }
+}
+
+/// What is left of a cut text: its head, the number in the mark, its tail.
+fn parts(text: &str) -> (String, u64, String) {
+    let (head, rest) = text.split_once("[… ").unwrap();
+    let (mark, tail) = rest.split_once("pages the whole]\n").unwrap();
+    (head.to_owned(), mark.split(' ').next().unwrap().parse().unwrap(), tail.to_owned())
+}
+
+#[test]
+fn up_to_the_inline_bound_it_stands_whole_above_it_is_cut_and_kept() {
+    let scene = Scene::new();
+    let line = |n: usize| format!("{n:>31}\n");
+    let lines: String = (0..INLINE / 32).map(line).collect();
+    let long: String = (0..1000).map(|n| format!("{n:>99}\n")).collect();
+    let multibyte = "é".repeat(INLINE);
+    let split = format!("a{multibyte}");
+    let cases: [(&str, &[u8], bool); 9] = [
+        ("empty", b"", false),
+        ("at the bound", lines.as_bytes(), false),
+        ("one byte over", &[lines.as_bytes(), b"x"].concat(), true),
+        ("one line at the bound", &[b'x'; INLINE], false),
+        ("one line over it", &[b'x'; INLINE + 1], true),
+        ("long lines", long.as_bytes(), true),
+        ("two-byte characters", multibyte.as_bytes(), true),
+        ("the same, cut in the middle", split.as_bytes(), true),
+        ("no text at all", &[0xff_u8; INLINE + 100], true),
+    ];
+    for (what, bytes, cut) in cases {
+        // In one piece, in two around the bound, and in many.
+        let halves = [&bytes[..bytes.len().min(INLINE)], &bytes[bytes.len().min(INLINE)..]];
+        let many: Vec<&[u8]> = bytes.chunks(1000).collect();
+        let mut all = [&[bytes][..], &halves, &many].map(|pieces| scene.wrote(pieces));
+        assert!(all.windows(2).all(|two| two[0].0 == two[1].0), "{what}: the pieces show");
+        let (outcome, output) = std::mem::replace(&mut all[0], (ToolOutcome::of(ResultStatus::Ok, ""), None));
+        assert_eq!((output.is_some(), outcome.status), (cut, ResultStatus::Ok), "{what}");
+        let Some(output) = output else {
+            assert_eq!(outcome.content.as_bytes(), bytes, "{what}");
+            continue;
+        };
+        assert_eq!(scene.whole(&output), bytes, "{what}");
+        assert!(outcome.content.contains(&output.handle), "{what}");
+        let (head, missing, tail) = parts(&outcome.content);
+        assert!(head.lines().count() <= HEAD_LINES && tail.lines().count() > 0, "{what}");
+        if let Ok(text) = std::str::from_utf8(bytes) {
+            let shown = head.strip_suffix('\n').unwrap_or(&head);
+            let end = tail.as_str();
+            assert!(text.starts_with(shown) && text.ends_with(end), "{what}: {shown:.20} {end:.20}");
+            assert!(shown.len() <= HEAD_BYTES && end.len() <= TAIL_BYTES, "{what}");
+            let left = bytes.len() - shown.len() - end.len();
+            assert!(missing.abs_diff(left as u64) <= 1, "{what}: {missing} of {left}");
+        }
+    }
+}
+
+/// However much is written, no more than some kilobytes are held, and head, tail and total are right.
+#[test]
+fn a_gigabyte_is_held_in_kilobytes() {
+    let scene = Scene::new();
+    let custody = scene.custody(Vec::new());
+    // A thousand megabytes in a debug build would take minutes; the bound does not depend on the number.
+    let block = [b'x'; 1 << 20];
+    for written in 0..160_u64 {
+        custody.write_output(&block).unwrap();
+        let held = match &*custody.lock() {
+            super::Sink::Large { head, tail, .. } => head.capacity() + tail.capacity(),
+            super::Sink::Small(_) | super::Sink::Broken(_) | super::Sink::Closed => panic!("{written}"),
+        };
+        assert!(held < 4 << 20, "{held} bytes held after {written} MiB");
+    }
+    let (outcome, ended) = custody.finish(Ok(ToolOutput::default()), false);
+    let output = ended.output.unwrap();
+    assert_eq!(output.stored.total(), 160 << 20);
+    assert!(output.stored.gap.is_some() && output.stored.bytes == 64 << 20, "{:?}", output.stored);
+    assert!(outcome.content.contains(&format!("of {} bytes", 160 << 20)), "{:.80}", outcome.content);
+}
+
+#[test]
+fn results_are_bounded_and_their_kind_decides_the_status() {
+    let scene = Scene::new();
+    let long = "s".repeat(SUMMARY + 10);
+    let output = |summary: &str, content: &str| Ok(ToolOutput { summary: summary.into(), content: content.into() });
+    let error = |kind, text: &str| Err(ToolError { kind, message: text.to_owned(), content: "so far".to_owned() });
+    let rest = "s".repeat(10);
+    let cases = [
+        (output("ok", "body"), false, ResultStatus::Ok, "ok", "body".to_owned()),
+        (output("two\nlines", "body"), false, ResultStatus::Ok, "two", "lines\nbody".to_owned()),
+        (output(&long, ""), false, ResultStatus::Ok, &long[..SUMMARY], format!("{rest}\n")),
+        (error(ErrorKind::FixInput, "no"), false, ResultStatus::Error, "no", "so far".to_owned()),
+        (error(ErrorKind::FixInput, "no"), true, ResultStatus::Error, "no", "so far".to_owned()),
+        (error(ErrorKind::Cancelled, "cut"), false, ResultStatus::Error, "cut", "so far".to_owned()),
+        (error(ErrorKind::Cancelled, "cut"), true, ResultStatus::Cancelled, "cut", "so far".to_owned()),
+    ];
+    for (result, cancelled, status, summary, content) in cases {
+        let what = format!("{result:?} {cancelled}");
+        let (outcome, _) = scene.custody(Vec::new()).finish(result, cancelled);
+        assert_eq!(outcome, ToolOutcome { status, summary: summary.to_owned(), content }, "{what}");
+    }
+}
+
+#[test]
+fn what_comes_behind_the_end_is_refused() {
+    let scene = Scene::new();
+    let custody = scene.custody(Vec::new());
+    custody.finish(Ok(ToolOutput::default()), false);
+    assert_eq!(custody.write_output(b"late").unwrap_err().kind, ErrorKind::Cancelled);
+    // A session that is closed takes no more blobs; the result says what was lost.
+    let custody = scene.custody(Vec::new());
+    custody.write_output(&[b'x'; INLINE]).unwrap();
+    scene.opened.journal.close();
+    assert_eq!(custody.write_output(b"x").unwrap_err().kind, ErrorKind::Unavailable);
+    let (outcome, ended) = custody.finish(Ok(ToolOutput { summary: "ok".into(), content: "more".into() }), false);
+    assert!(outcome.status == ResultStatus::Error && outcome.summary.contains("its output was lost"), "{outcome:?}");
+    assert_eq!((outcome.content.as_str(), ended.output), ("", None));
+}
+
+#[test]
+fn windows_of_an_earlier_output_are_lines_by_number() {
+    let scene = Scene::new();
+    let text: String = (1..=5000).map(|n| format!("line {n}\n")).collect();
+    let (_, output) = scene.wrote(&[text.as_bytes()]);
+    let handle = output.as_ref().unwrap().handle.clone();
+    let custody = scene.custody(output.into_iter().collect());
+    let from = |from, lines| Window::From { from, lines };
+    let cases = [
+        (from(1, 2), "line 1\nline 2", 1, 2),
+        (from(0, 1), "line 1", 1, 1),
+        (from(4999, 10), "line 4999\nline 5000", 4999, 5000),
+        (from(6000, 10), "", 6000, 5999),
+        (Window::Tail { lines: 1 }, "line 5000", 5000, 5000),
+        (from(7, 0), "", 7, 6),
+    ];
+    for (window, text, first, last) in cases {
+        let shown = custody.read_output(&handle, window).unwrap();
+        assert_eq!(
+            (shown.text.as_str(), shown.first, shown.last, shown.total),
+            (text, first, last, 5000),
+            "{window:?}"
+        );
+    }
+    let all = custody.read_output(&handle, from(1, u64::MAX)).unwrap();
+    assert!(all.text.len() <= INLINE && all.text.len() > INLINE - 20 && all.last < 5000, "{}", all.text.len());
+    assert!(all.text.ends_with(&format!("\nline {}", all.last)));
+    let end = custody.read_output(&handle, Window::Tail { lines: u64::MAX }).unwrap();
+    assert!(end.text.len() <= INLINE && end.text.starts_with(&format!("line {}\n", end.first)) && end.last == 5000);
+    // Lines that are nothing but their breaks count too.
+    let (_, output) = scene.wrote(&[&[b'\n'; 3 * INLINE]]);
+    let handle = output.as_ref().unwrap().handle.clone();
+    let custody = scene.custody(output.into_iter().collect());
+    for window in [from(1, u64::MAX), Window::Tail { lines: u64::MAX }] {
+        let shown = custody.read_output(&handle, window).unwrap();
+        assert!(shown.text.len() <= INLINE && shown.total == 3 * INLINE as u64, "{window:?}: {}", shown.text.len());
+    }
+    let unknown = custody.read_output("o-000000000000", from(1, 1)).unwrap_err();
+    assert!(unknown.kind == ErrorKind::FixInput && unknown.message.contains(&handle), "{unknown}");
+    let none = scene.custody(Vec::new()).read_output("o-000000000000", from(1, 1)).unwrap_err();
+    assert!(none.message.contains("none yet"), "{none}");
+}
+
+fn change(path: &str) -> FileChange {
+    FileChange { path: path.into(), before: Some(b"old".to_vec()), mode: Some(0o600), after: "00".repeat(32) }
+}
+
+/// The call goes on only behind the answer, and the answer says whether it may.
+#[test]
+fn leave_to_change_a_file_comes_with_the_record_or_not_at_all() {
+    let mut scene = Scene::new();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    type Answer = Option<Result<(), String>>;
+    let cases: [(Answer, Result<(), ErrorKind>); 3] = [
+        (Some(Ok(())), Ok(())),
+        (Some(Err("full".to_owned())), Err(ErrorKind::Unavailable)),
+        (None, Err(ErrorKind::Cancelled)),
+    ];
+    for (answer, expected) in cases {
+        let custody = scene.custody(Vec::new());
+        let got = runtime.block_on(async {
+            let mut leave = Box::pin(custody.file_changing(change("/p/a")));
+            let asked = tokio::select! {
+                biased;
+                early = &mut leave => panic!("it went on before the answer: {early:?}"),
+                asked = scene.asked.recv() => asked.unwrap(),
+            };
+            let FileChanged { call, path, before, mode, after } = asked.change;
+            assert_eq!((call, path.as_str(), mode), (CallId::new(1), "/p/a", Some(0o600)));
+            assert_eq!(after, Some("00".repeat(32)));
+            // The before-image is durable before the record that names it.
+            assert_eq!(scene.opened.blobs.view().verify(&before.unwrap().digest), Ok(3));
+            match answer {
+                Some(answer) => asked.reply.send(answer).unwrap(),
+                None => drop(asked.reply),
+            }
+            leave.await
+        });
+        assert_eq!(got.map_err(|error| error.kind), expected);
+    }
+    let custody = scene.custody(Vec::new());
+    scene.asked.close();
+    let refused = runtime.block_on(custody.file_changing(change("/p/a"))).unwrap_err();
+    assert_eq!(refused.kind, ErrorKind::Cancelled);
+    let odd = std::path::PathBuf::from(<std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(b"/p/\xff"));
+    let odd = runtime.block_on(custody.file_changing(FileChange { path: odd, ..change("") })).unwrap_err();
+    assert!(odd.kind == ErrorKind::FixInput && odd.message.contains("UTF-8"), "{odd}");
+}

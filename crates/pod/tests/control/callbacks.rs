@@ -1,0 +1,242 @@
+//! Foreign code that panics, spins, or never comes back.
+
+use crate::scene::{echo, pod, said, sound};
+use llm_worker::{ResultStatus, ToolEffect};
+use pod::control::callbacks::MAX_STUCK;
+use pod::control::{Callbacks, Fatal, Lost};
+use pod::host::HostError;
+use pod::session::record::Record;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+use testkit::{Answer, FnTool, Gate, How, within};
+use tokio::runtime::{Builder, Runtime};
+use tokio_util::sync::CancellationToken;
+
+const SHORT: Duration = Duration::from_millis(20);
+const LONG: Duration = Duration::from_secs(60);
+
+fn runtime() -> (Runtime, Callbacks) {
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    let callbacks = Callbacks::with_grace(runtime.handle().clone(), SHORT);
+    (runtime, callbacks)
+}
+
+#[test]
+fn a_callback_ends_as_a_value_whatever_it_does() {
+    let (runtime, callbacks) = runtime();
+    let cancelled = || {
+        let token = CancellationToken::new();
+        token.cancel();
+        token
+    };
+    let run = |deadline, token: CancellationToken, work: Box<dyn FnOnce(CancellationToken) -> u32 + Send>| {
+        let (callbacks, inner) = (callbacks.clone(), token.clone());
+        runtime.block_on(async move { callbacks.run(deadline, token, async move { work(inner) }).await })
+    };
+    let forever = |token: CancellationToken| {
+        while !token.is_cancelled() {
+            std::thread::yield_now();
+        }
+        7
+    };
+    assert_eq!(run(LONG, CancellationToken::new(), Box::new(|_| 1)), Ok(1));
+    let panicked = |text: &str| Err(Lost::Panicked(text.to_owned()));
+    assert_eq!(run(LONG, CancellationToken::new(), Box::new(|_| panic!("static"))), panicked("static"));
+    assert_eq!(run(LONG, CancellationToken::new(), Box::new(|_| panic!("with {}", 1))), panicked("with 1"));
+    let odd = || std::panic::resume_unwind(Box::new(1));
+    assert_eq!(run(LONG, CancellationToken::new(), Box::new(move |_| odd())), panicked("no message"));
+    // Past its deadline, or cancelled before, it still has its grace.
+    assert_eq!(run(SHORT, CancellationToken::new(), Box::new(forever)), Ok(7));
+    assert_eq!(run(LONG, cancelled(), Box::new(forever)), Ok(7));
+    assert_eq!(callbacks.stuck(), 0);
+}
+
+#[test]
+fn one_that_ignores_its_cancel_is_written_off_until_it_comes_back() {
+    let (runtime, callbacks) = runtime();
+    let gate = Gate::new("stuck");
+    for (at, cancel_first) in [(1, false), (2, true)] {
+        let token = CancellationToken::new();
+        if cancel_first {
+            token.cancel();
+        }
+        let held = gate.clone();
+        let lost = runtime.block_on(async {
+            callbacks
+                .run(if cancel_first { LONG } else { SHORT }, token.clone(), async move { held.pass_blocking() })
+                .await
+        });
+        assert_eq!((lost, callbacks.stuck(), token.is_cancelled()), (Err(Lost::Stuck(SHORT)), at, true));
+    }
+    gate.open();
+    within("threads that come back count again", {
+        let callbacks = callbacks.clone();
+        move || {
+            runtime.block_on(async {
+                while callbacks.stuck() > 0 {
+                    tokio::task::yield_now().await;
+                }
+            });
+        }
+    });
+}
+
+/// The control thread's own work goes on beside a callback that spins: it is what ends the spinning.
+#[test]
+fn a_callback_that_spins_does_not_hold_the_control_thread() {
+    let (runtime, callbacks) = runtime();
+    let beats = within("a spinning callback", move || {
+        let stop = Arc::new(AtomicBool::new(false));
+        let (seen, beats) = (Arc::clone(&stop), Arc::new(AtomicUsize::new(0)));
+        let spin = async move {
+            while !seen.load(Ordering::SeqCst) {
+                std::hint::spin_loop();
+            }
+        };
+        let counted = Arc::clone(&beats);
+        runtime.block_on(async {
+            let spinning = callbacks.run(LONG, CancellationToken::new(), spin);
+            let heart = async {
+                for _ in 0..1000 {
+                    tokio::task::yield_now().await;
+                    counted.fetch_add(1, Ordering::SeqCst);
+                }
+                stop.store(true, Ordering::SeqCst);
+            };
+            let (done, ()) = tokio::join!(spinning, heart);
+            done.unwrap();
+        });
+        beats.load(Ordering::SeqCst)
+    });
+    assert_eq!(beats, 1000);
+}
+
+/// Results of a pod's calls as status and text.
+fn outcomes(log: &[(u64, Record)]) -> Vec<(ResultStatus, String)> {
+    let finished = |(_, record): &(u64, Record)| match record {
+        Record::ToolFinished(finished) => Some((finished.outcome.status, finished.outcome.text())),
+        _ => None,
+    };
+    log.iter().filter_map(finished).collect()
+}
+
+#[test]
+fn a_tool_that_misbehaves_has_a_result_and_the_turn_goes_on() {
+    let gate = Gate::new("never");
+    let held = gate.clone();
+    let panics = FnTool::new("Panics", ToolEffect::ReadOnly, |_, _| async { panic!("boom") });
+    let sleeps = FnTool::new("Sleeps", ToolEffect::ReadOnly, move |_, _| {
+        let held = held.clone();
+        async move {
+            held.pass().await;
+            said("woke")
+        }
+    });
+    let late = FnTool::new("Late", ToolEffect::ReadOnly, |cx, _| async move {
+        cx.cancel.cancelled().await;
+        said("just in time")
+    });
+    let spins = {
+        let gate = gate.clone();
+        FnTool::new("Spins", ToolEffect::ReadOnly, move |_, _| {
+            let gate = gate.clone();
+            async move {
+                gate.pass_blocking();
+                said("dizzy")
+            }
+        })
+    };
+    let stuck = format!("the tool failed: it did not stop within {SHORT:?} of being cancelled and was abandoned");
+    let cases = [
+        (panics, ResultStatus::Error, "the tool failed: it panicked: boom".to_owned()),
+        (sleeps.deadline(SHORT), ResultStatus::Error, stuck.clone()),
+        (spins.deadline(SHORT), ResultStatus::Error, stuck),
+        (late.deadline(SHORT), ResultStatus::Ok, "just in time".to_owned()),
+    ];
+    for (tool, status, text) in cases {
+        let name = llm_worker::Tool::definition(&tool).name.clone();
+        let mut pod = pod(vec![Answer::calls(&[(&name, "{}")]), Answer::text("went on")], vec![tool]);
+        (pod.grace, pod.paused) = (SHORT, false);
+        let pod = within(&name.clone(), move || {
+            assert_eq!(pod.run("first").end().answer.as_deref(), Some("went on"));
+            pod
+        });
+        assert_eq!(outcomes(&pod.records()), [(status, text)], "{name}");
+        sound(&pod, &name);
+    }
+    gate.open();
+}
+
+#[test]
+fn with_too_many_stuck_threads_the_pod_ends_and_can_be_opened_again() {
+    let gate = Gate::new("stuck");
+    let held = gate.clone();
+    let stuck = FnTool::new("Stuck", ToolEffect::Effectful, move |_, _| {
+        let held = held.clone();
+        async move {
+            held.pass_blocking();
+            said("never said")
+        }
+    })
+    .deadline(SHORT);
+    let calls = vec![("Stuck", "{}"); MAX_STUCK];
+    for (many, ends) in [(MAX_STUCK - 1, false), (MAX_STUCK, true)] {
+        let answers = vec![Answer::calls(&calls[..many]), Answer::text("went on")];
+        let mut pod = pod(answers, vec![stuck.clone(), echo("Echo", ToolEffect::ReadOnly)]);
+        (pod.grace, pod.paused, pod.limits.tool_concurrency) = (SHORT, false, MAX_STUCK);
+        let (pod, ran) = within("stuck", move || {
+            let ran = pod.run("first");
+            (pod, ran)
+        });
+        assert_eq!(matches!(ran.how, How::Failed(HostError::Fatal(Fatal::Stuck))), ends, "{many}: {:?}", ran.how);
+        assert_eq!(matches!(ran.how, How::Ended(_)), !ends, "{many}");
+        crate::scene::told_what_is_durable(&ran, &pod.records(), 0, "stuck");
+        pod.script.add(Answer::text("again"));
+        pod.script.add(Answer::text("again"));
+        pod.run("second").end();
+        sound(&pod, "stuck");
+    }
+    gate.open();
+}
+
+/// A call that was written off has its result; it gets no leave to change a file any more.
+#[test]
+fn a_call_that_was_written_off_changes_nothing_any_more() {
+    let (gate, asked) = (Gate::new("written off"), Gate::new("asked"));
+    let changed = crate::scene::Changed::default();
+    let late = {
+        let (gate, asked, changed) = (gate.clone(), asked.clone(), Arc::clone(&changed));
+        FnTool::new("Late", ToolEffect::Effectful, move |cx, arguments| {
+            let (gate, asked) = (gate.clone(), asked.clone());
+            let inner = crate::scene::changer("Inner", &changed);
+            async move {
+                gate.pass_blocking();
+                let result = llm_worker::Tool::prepare(&inner, &arguments).unwrap().run(cx).await;
+                asked.open();
+                result
+            }
+        })
+        .deadline(SHORT)
+    };
+    let wait = {
+        let asked = asked.clone();
+        FnTool::new("Wait", ToolEffect::ReadOnly, move |_, _| {
+            let asked = asked.clone();
+            async move {
+                asked.pass().await;
+                said("waited")
+            }
+        })
+    };
+    let answers = vec![Answer::calls(&[("Late", "{}")]), Answer::calls(&[("Wait", "{}")]), Answer::text("done")];
+    let mut pod = pod(answers, vec![late, wait]);
+    (pod.grace, pod.paused) = (SHORT, false);
+    pod.points.at("tool:running", 1, move || gate.open());
+    let pod = within("a late change", move || {
+        pod.run("first").end();
+        pod
+    });
+    assert!(changed.lock().unwrap().is_empty());
+    assert!(!pod.records().iter().any(|(_, record)| matches!(record, Record::FileChanged(_))));
+}

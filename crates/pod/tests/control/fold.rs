@@ -1,0 +1,211 @@
+//! A log folds to what its pod holds, at every record of it.
+
+use crate::legal::{self, WAYS, record};
+use crate::scene::{echo, pod, printer, sound};
+use llm_worker::history::{Counters, History};
+use llm_worker::{CallId, Item, ToolEffect};
+use pod::control::{Callbacks, Core, Event, Outbox, Pod, Store};
+use pod::session::commit::Batch;
+use pod::session::fold::State;
+use pod::session::record::Record;
+use pod::session::restore::{Restored, decode};
+use proptest::prelude::*;
+use session_store::{Options, Reader, Session};
+use std::path::Path;
+use testkit::{Answer, ManualClock, PodUnderTest};
+use tokio_util::sync::CancellationToken;
+
+/// The state behind each record of the log that is not the store's own.
+fn prefixes(dir: &Path) -> Vec<State> {
+    let mut restored = Restored::default();
+    let mut states = Vec::new();
+    for frame in Reader::open(dir).unwrap().frames() {
+        let frame = frame.unwrap();
+        let record = decode(&frame).unwrap();
+        restored.take(frame.seq, frame.time, &record).unwrap();
+        if !matches!(record, Record::Other { .. }) {
+            states.push(restored.state.clone());
+        }
+    }
+    states
+}
+
+/// A pod's parts with nobody between them and the test.
+fn core(pod: &PodUnderTest, outbox: Outbox, runtime: &tokio::runtime::Handle) -> Core {
+    let start = pod.start(pod.store().unwrap(), outbox, Callbacks::new(runtime.clone()));
+    let (parts, opened) = (start.parts, start.opened);
+    let store = Store { journal: opened.journal, blobs: opened.blobs, key: "s-1/1".into(), probe: parts.probe };
+    Core {
+        store,
+        state: State::default(),
+        registry: parts.registry,
+        permission: parts.permission,
+        model: parts.model,
+        callbacks: parts.callbacks,
+        outbox: parts.outbox,
+        limits: parts.limits,
+    }
+}
+
+// covers: INV-03
+#[test]
+fn live_state_is_the_fold_of_the_log_at_every_record_of_a_run() {
+    let calls = [("Echo", "{\"a\":1}"), ("Print", "{}"), ("None", "{}"), ("Echo", "not json")];
+    let answers = vec![Answer::calls(&calls), Answer::text("one"), Answer::calls(&calls[..2]), Answer::text("two")];
+    let tools = vec![echo("Echo", ToolEffect::Effectful), printer("Print", 4000)];
+    let pod = pod(answers, tools);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (outbox, mut events) = Outbox::watched();
+    let live = runtime.block_on(async {
+        let mut core = core(&pod, outbox, runtime.handle());
+        let set = legal::surface(1);
+        let surface = set.surface.clone();
+        core.commit(vec![set.into(), legal::queued(1, None)]).await.unwrap();
+        let history = History::begin(surface, core.model.dialect());
+        let mut pod = Pod { core, history };
+        for input in 2..4 {
+            let notes = vec![("note".to_owned(), format!("note {input}"))];
+            pod = pod.turn(notes, &CancellationToken::new()).await.unwrap().0;
+            pod.core.commit(vec![legal::queued(input, None)]).await.unwrap();
+        }
+        pod.core.store.journal.close();
+        pod.core.state
+    });
+    let mut told = State::default();
+    let mut states = Vec::new();
+    while let Ok(event) = events.try_recv() {
+        if let Event::Record { record, .. } = event {
+            told.apply(&record).unwrap();
+            states.push(told.clone());
+        }
+    }
+    let folded = prefixes(&pod.dir);
+    assert!(folded.len() > 40 && live.outputs.len() == 2 && live.turns == 2, "{} records", folded.len());
+    assert_eq!(folded.last(), Some(&live));
+    assert_eq!(states, folded);
+    sound(&pod, "a run");
+}
+
+fn any_records(most: usize) -> impl Strategy<Value = Vec<(u8, u64)>> {
+    prop::collection::vec((0..WAYS, prop_oneof![0..9_u64, any::<u64>()]), 0..most)
+}
+
+fn write(dir: &Path, batches: &[Vec<Record>]) {
+    let options = Options::new("s-1", ManualClock::at(1).clock());
+    let journal =
+        Session::create(dir, Options { disk: std::sync::Arc::new(testkit::FailingDisk::default()), ..options });
+    let journal = journal.unwrap().journal;
+    for batch in batches {
+        journal.append(Batch::of(batch.clone())).wait().unwrap();
+    }
+    journal.close();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever legal records a log has, reading it back comes to the same, items included, behind each of them.
+    #[test]
+    fn any_legal_log_reads_back_to_the_same(ways in any_records(120), sizes in prop::collection::vec(1..6_usize, 120)) {
+        let (mut live, mut items, mut states, mut records) = (State::default(), Vec::new(), Vec::new(), Vec::new());
+        for (way, n) in ways {
+            let next = record(way, n, Some(&live));
+            if let Ok(item) = live.clone().apply(&next) {
+                prop_assert_eq!(&live.apply(&next).unwrap(), &item);
+                items.extend(item);
+                states.push(live.clone());
+                records.push(next);
+            }
+        }
+        let mut batches = Vec::new();
+        let mut rest = records.as_slice();
+        for size in sizes {
+            let (batch, more) = rest.split_at(size.min(rest.len()));
+            if !batch.is_empty() {
+                batches.push(batch.to_vec());
+            }
+            rest = more;
+        }
+        let root = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+        let dir = root.path().join("one");
+        write(&dir, &batches);
+        if batches.is_empty() {
+            return Ok(());
+        }
+        let folded = prefixes(&dir);
+        states.truncate(folded.len());
+        prop_assert_eq!(folded, states);
+        let restored = Restored::from_frames(Reader::open(&dir).unwrap().frames()).unwrap();
+        prop_assert_eq!(restored.items, items);
+    }
+
+    /// Records that cannot stand where they stand are refused one by one, and change nothing.
+    #[test]
+    fn an_illegal_record_is_an_error_and_changes_nothing(ways in any_records(80), legal in any::<u64>()) {
+        let mut state = State::default();
+        for (at, (way, n)) in ways.into_iter().enumerate() {
+            let before = state.clone();
+            let given = record(way, n, (legal >> (at % 64) & 1 == 1).then_some(&before));
+            if let Err(refused) = state.apply(&given) {
+                prop_assert_eq!(refused.kind, given.kind());
+                prop_assert_eq!(&state, &before);
+            }
+        }
+    }
+}
+
+/// One illegal record for each rule, behind the same legal beginning.
+#[test]
+fn what_cannot_follow_is_refused() {
+    let id = |number| CallId::new(number).unwrap();
+    let begin = |open: bool| {
+        let mut records = vec![legal::surface(1).into(), legal::queued(1, None)];
+        if open {
+            records.push(pod::session::record::TurnStarted { turn: 1 }.into());
+            records.push(legal::asked(id(1)));
+        }
+        let mut state = State::default();
+        records.iter().for_each(|record| drop(state.apply(record).unwrap()));
+        state
+    };
+    let consumed = |input| Record::from(pod::session::record::InputConsumed { input });
+    let turn = |turn| Record::from(pod::session::record::TurnStarted { turn });
+    let cases: Vec<(bool, Record, &str)> = vec![
+        (false, legal::surface(1).into(), "generation"),
+        (false, legal::surface(3).into(), "generation"),
+        (false, legal::queued(1, None), "not the next"),
+        (false, legal::queued(3, None), "not the next"),
+        (false, consumed(1), "no turn is open"),
+        (true, consumed(2), "never queued"),
+        (true, turn(2), "another turn is open"),
+        (false, turn(2), "not the next"),
+        (false, legal::note("note", "x"), "no turn is open"),
+        (false, legal::asked(id(1)), "no turn is open"),
+        (true, legal::asked(id(1)), "not the next call"),
+        (true, legal::asked(id(3)), "not the next call"),
+        (true, legal::item(Item::User { text: String::new() }), "kind of its own"),
+        (false, legal::request(1, 1, 0), "no turn is open"),
+        (true, legal::request(1, 1, 1), "a call has no result"),
+        (true, legal::started(id(2), ToolEffect::ReadOnly), "no such open call"),
+        (true, legal::finished(id(2), None), "not open"),
+        (true, legal::turn_finished(1), "a call has no result"),
+        (true, legal::turn_finished(2), "not open"),
+        (false, legal::turn_finished(1), "not open"),
+    ];
+    for (open, record, why) in cases {
+        let refused = begin(open).apply(&record).unwrap_err();
+        assert!(refused.why.contains(why) && refused.kind == record.kind(), "{record:?}: {refused}");
+    }
+    let mut settled = begin(true);
+    settled.apply(&legal::started(id(1), ToolEffect::ReadOnly)).unwrap();
+    assert!(settled.apply(&legal::started(id(1), ToolEffect::ReadOnly)).unwrap_err().why.contains("started before"));
+    settled.apply(&legal::finished(id(1), None)).unwrap();
+    assert!(settled.apply(&legal::finished(id(1), None)).unwrap_err().why.contains("not open"));
+    for (number, generation, items, why) in [(2, 1, 2, "number"), (1, 2, 2, "generation"), (1, 1, 1, "all items")] {
+        let refused = settled.clone().apply(&legal::request(number, generation, items)).unwrap_err();
+        assert!(refused.why.contains(why), "{refused}");
+    }
+    settled.apply(&legal::request(1, 1, 2)).unwrap();
+    let counters = Counters { calls: settled.calls, requests: settled.requests };
+    assert_eq!(counters, Counters { calls: 1, requests: 1 });
+}

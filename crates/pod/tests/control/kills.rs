@@ -1,0 +1,72 @@
+//! A run killed at every one of its points, and what the next one makes of it.
+
+use crate::scene::{Changed, changer, echo, pod, printer, ran_once, sound, told_what_is_durable};
+use llm_worker::{Item, ToolEffect};
+use pod::session::record::Record;
+use testkit::{Answer, FnTool, How, PodUnderTest, Script};
+
+fn scene() -> (PodUnderTest, Vec<FnTool>, Changed) {
+    let changed = Changed::default();
+    let tools = vec![changer("Change", &changed), echo("Echo", ToolEffect::Effectful), printer("Print", 3000)];
+    let answers = vec![
+        Answer::calls(&[("Change", "{}"), ("Echo", "{}")]),
+        Answer::calls(&[("Print", "{}")]),
+        Answer::text("done"),
+    ];
+    (pod(answers, tools.clone()), tools, changed)
+}
+
+fn users(pod: &PodUnderTest) -> Vec<String> {
+    let request = pod.script.requests().pop().unwrap();
+    let user = |item: Item| match item {
+        Item::User { text } => Some(text),
+        _ => None,
+    };
+    request.items.into_iter().filter_map(user).collect()
+}
+
+/// One kill and the run behind it.
+fn killed_at(name: &str, nth: usize) {
+    let what = format!("killed at {name} {nth}");
+    let (mut pod, tools, changed) = scene();
+    pod.points.kill(name, nth);
+    let first = pod.run("first");
+    // Behind the last commit nobody notices.
+    assert!(matches!(first.how, How::Killed | How::Ended(_) | How::Failed(_)), "{what}: {:?}", first.how);
+    let ran: Vec<_> = tools.iter().flat_map(FnTool::ran).collect();
+    pod.revive();
+    pod.script = Script::new([Answer::text("went on")]);
+    let second = pod.run("second");
+    assert_eq!(second.end().answer.as_deref(), Some("went on"), "{what}");
+    let after: Vec<_> = tools.iter().flat_map(FnTool::ran).collect();
+    assert_eq!(after, ran, "{what}: something ran that nobody asked for");
+    ran_once(&tools, &what);
+    let log = pod.records();
+    for (seq, record) in first.told() {
+        assert_eq!(log[usize::try_from(seq).unwrap() - 1], (seq, record), "{what}: told and lost");
+    }
+    told_what_is_durable(&second, &log, second.told()[0].0 - 1, &what);
+    let queued = log.iter().any(|(_, record)| matches!(record, Record::InputQueued(i) if i.text == "first"));
+    let expected: &[&str] = if queued { &["first", "second"] } else { &["second"] };
+    assert_eq!(users(&pod), expected, "{what}");
+    for path in changed.lock().unwrap().iter() {
+        let recorded = |(_, record): &(u64, Record)| matches!(record, Record::FileChanged(f) if f.path == *path);
+        assert!(log.iter().any(recorded), "{what}: {path} was changed and no record says so");
+    }
+    sound(&pod, &what);
+}
+
+// covers: INV-13
+#[test]
+fn killed_at_any_point_nothing_told_is_lost_and_nothing_runs_again() {
+    let (reference, _, _) = scene();
+    reference.run("first").end();
+    let points = reference.points.numbered();
+    for expected in ["commit:tool_started", "tool:running", "file_changed", "journal:written", "blob:written", "stream"]
+    {
+        assert!(points.iter().any(|(name, _)| name == expected), "no {expected} in {points:?}");
+    }
+    for (name, nth) in points {
+        killed_at(&name, nth);
+    }
+}

@@ -1,0 +1,131 @@
+//! Records that may follow each other, made from random numbers.
+
+use llm_worker::effect::Outcome;
+use llm_worker::projection::Surface;
+use llm_worker::{CallId, Item, ResultStatus, StopReason, ToolEffect, ToolOutcome, Usage};
+use pod::session::fold::{ENVIRONMENT, State};
+use pod::session::record::{
+    Decision, Encoder, FileChanged, HostStopped, InputConsumed, InputQueued, ItemAdded, Output, Record, Request,
+    Response, Resumed, Stored, SurfaceSet, Suspended, SystemItem, ToolFinished, ToolStarted, TurnFinished, TurnStarted,
+    VerdictGiven,
+};
+use session_store::Digest;
+
+/// How many ways there are to make a record.
+pub(crate) const WAYS: u8 = 18;
+
+fn call(number: u64) -> CallId {
+    CallId::new(number % CallId::MAX + 1).unwrap()
+}
+
+fn encoder() -> Encoder {
+    Encoder { id: "neutral".to_owned(), version: 1 }
+}
+
+fn output(number: u64) -> Option<Output> {
+    let stored = Stored { digest: Digest::of(&number.to_le_bytes()), bytes: number, gap: None, whole: None };
+    number.is_multiple_of(2).then(|| stored.into())
+}
+
+pub(crate) fn surface(generation: u64) -> SurfaceSet {
+    let (model, system) = ("m".to_owned(), "s".to_owned());
+    SurfaceSet {
+        surface: Surface { generation, model, system, tools: Vec::new(), max_output: None },
+        encoder: encoder(),
+    }
+}
+
+pub(crate) fn item(item: Item) -> Record {
+    ItemAdded { item }.into()
+}
+
+pub(crate) fn asked(id: CallId) -> Record {
+    item(Item::ToolCall { id, name: "T".to_owned(), arguments: "{\"a\":1}".to_owned() })
+}
+
+pub(crate) fn request(number: u64, generation: u64, items: u64) -> Record {
+    let digest = || "00".repeat(32);
+    let (neutral_digest, body_digest) = (digest(), digest());
+    Request { number, generation, items, projection: 1, neutral_digest, encoder: encoder(), body_digest, bytes: 1 }
+        .into()
+}
+
+pub(crate) fn started(call: CallId, effect: ToolEffect) -> Record {
+    ToolStarted {
+        call,
+        name: "T".to_owned(),
+        feature: "builtin:t".to_owned(),
+        generation: 1,
+        arguments: "{}".into(),
+        arguments_digest: String::new(),
+        effect,
+        idempotency_key: format!("s-1/1/{call}"),
+    }
+    .into()
+}
+
+pub(crate) fn finished(call: CallId, output: Option<Output>) -> Record {
+    let outcome = ToolOutcome { status: ResultStatus::Ok, summary: "ok".to_owned(), content: String::new() };
+    ToolFinished { call, feature: None, outcome, output, ms: 1 }.into()
+}
+
+pub(crate) fn turn_finished(turn: u64) -> Record {
+    TurnFinished { turn, outcome: Outcome::Done }.into()
+}
+
+pub(crate) fn queued(input: u64, whole: Option<Output>) -> Record {
+    InputQueued { input, text: format!("input {input}"), whole }.into()
+}
+
+pub(crate) fn note(topic: &str, text: &str) -> Record {
+    let (source, topic, text) = ("host".to_owned(), topic.to_owned(), text.to_owned());
+    SystemItem { source, generation: 1, topic, text }.into()
+}
+
+fn effect(number: u64) -> ToolEffect {
+    match number % 3 {
+        0 => ToolEffect::ReadOnly,
+        1 => ToolEffect::Idempotent,
+        _ => ToolEffect::Effectful,
+    }
+}
+
+/// A record of that way. With the numbers that `state` asks for it is legal more often than not; with `n` it is not.
+pub(crate) fn record(way: u8, n: u64, state: Option<&State>) -> Record {
+    let next = |now: fn(&State) -> u64| state.map_or(n, |state| now(state) + 1);
+    let generation = |plus: u64| state.map_or(n, |s| s.surface.as_ref().map_or(0, |(s, _)| s.generation) + plus);
+    let open = || state.and_then(|s| s.open_calls.keys().nth(n as usize % s.open_calls.len().max(1)).copied());
+    let open = open().unwrap_or_else(|| call(n));
+    match way % WAYS {
+        0 => surface(generation(1)).into(),
+        1 => queued(next(|s| s.inputs), output(n)),
+        2 => {
+            let input = state.and_then(|s| s.queued.keys().next().copied()).unwrap_or(n);
+            InputConsumed { input }.into()
+        }
+        3 => TurnStarted { turn: next(|s| s.turns) }.into(),
+        4 => note(if n.is_multiple_of(2) { ENVIRONMENT } else { "note" }, &format!("note {n}")),
+        5 => item(Item::Assistant { text: format!("answer {n}\n\"é\"") }),
+        6 => item(Item::Reasoning { text: format!("thought {n}") }),
+        7 | 8 => asked(state.map_or_else(|| call(n), |s| call(s.calls))),
+        9 => request(next(|s| s.requests), generation(0), state.map_or(n, |s| s.items)),
+        10 => {
+            let usage = Usage { input: n, output: n / 2, cached: n };
+            Response { stop: StopReason::Other(format!("stop {n}")), usage }.into()
+        }
+        11 => started(open, effect(n)),
+        12 | 13 => finished(open, output(n)),
+        14 => {
+            let (decision, rule, reason) = (Decision::Refuse, "r".to_owned(), format!("{n}"));
+            VerdictGiven { call: open, decision, rule, reason }.into()
+        }
+        15 => turn_finished(state.map_or(n, |s| s.turns)),
+        16 => FileChanged { call: None, path: format!("/p/{n}"), before: None, mode: Some(0o644), after: None }.into(),
+        _ => match n % 4 {
+            0 => Suspended { reason: "full".to_owned() }.into(),
+            1 => Resumed {}.into(),
+            2 => HostStopped { reason: "done".to_owned() }.into(),
+            _ => item(Item::User { text: "never here".to_owned() }),
+        },
+    }
+}

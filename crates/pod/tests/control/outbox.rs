@@ -1,0 +1,114 @@
+//! Watchers that are slow, and watchers that are gone.
+
+use crate::scene::{pod, sound, told_what_is_durable};
+use llm_worker::effect::Delta;
+use llm_worker::model::EVENT_QUEUE;
+use pod::control::outbox::{BACKLOG, CHANNEL};
+use pod::control::{Event, Outbox};
+use testkit::{Answer, Gate, within};
+use tokio_util::sync::CancellationToken;
+
+fn delta(number: usize) -> Event {
+    Event::Delta(Delta::Text(number.to_string()))
+}
+
+fn number(event: &Event) -> usize {
+    match event {
+        Event::Delta(Delta::Text(text)) => text.trim().parse().unwrap(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Nothing is lost or reordered, however far behind the watcher is; past the bound the outbox says that it is full.
+#[test]
+fn events_wait_in_order_and_full_means_the_bound() {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let (mut outbox, mut events) = Outbox::watched();
+    let all = CHANNEL + BACKLOG;
+    for shown in 0..all {
+        assert!(!outbox.is_full(), "full with {shown}");
+        assert_eq!(outbox.is_empty(), shown <= CHANNEL, "{shown}");
+        outbox.show(delta(shown));
+    }
+    assert!(outbox.is_full());
+    // A record is taken all the same: commits are never held back.
+    outbox.show(delta(all));
+    for expected in 0..=all {
+        assert_eq!(number(&events.try_recv().unwrap()), expected);
+        if !outbox.is_empty() {
+            runtime.block_on(outbox.progress());
+        }
+    }
+    assert!(outbox.is_empty() && !outbox.is_full() && events.try_recv().is_err());
+}
+
+#[test]
+fn a_watcher_that_is_gone_is_forgotten() {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let (mut outbox, events) = Outbox::watched();
+    (0..CHANNEL + BACKLOG).for_each(|n| outbox.show(delta(n)));
+    drop(events);
+    runtime.block_on(outbox.progress());
+    assert!(outbox.is_empty() && !outbox.is_full());
+    outbox.show(delta(0));
+    assert!(outbox.is_empty());
+    let mut nobody = Outbox::unwatched();
+    nobody.show(delta(0));
+    runtime.block_on(nobody.progress());
+    assert!(nobody.is_empty());
+}
+
+/// A model may run ahead of its watcher by the bounds and no further, and nothing is lost of it.
+#[test]
+fn a_watcher_that_does_not_read_holds_back_the_stream() {
+    // The records of the start come before the first delta.
+    let fits = CHANNEL + BACKLOG - 32;
+    let more = EVENT_QUEUE + 64;
+    let (inside, outside, reading) = (Gate::new("inside"), Gate::new("outside"), Gate::new("reading"));
+    let say = |from: usize, to: usize, answer: Answer| (from..to).fold(answer, |a, n| a.say(&format!("{n} ")));
+    let answer = say(0, fits, Answer::new()).gate(&inside);
+    let answer = say(fits, fits + more, answer).gate(&outside).stop(llm_worker::StopReason::EndTurn);
+    let pod = pod(vec![answer], Vec::new());
+    let (ran, pod) = within("a watcher that does not read", {
+        let (reading, outside, points) = (reading.clone(), outside.clone(), pod.points.clone());
+        move || {
+            let watch = {
+                let reading = reading.clone();
+                move |mut events: tokio::sync::mpsc::Receiver<Event>| {
+                    reading.pass_blocking();
+                    std::iter::from_fn(|| events.blocking_recv()).collect()
+                }
+            };
+            let run = std::thread::spawn(move || (pod.run_watched("first", &CancellationToken::new(), watch), pod));
+            inside.wait_for(1);
+            inside.open();
+            // The stream goes on to the bound, and there it stays.
+            let streamed = || points.came().iter().filter(|name| *name == "stream").count();
+            while streamed() < fits {
+                std::thread::yield_now();
+            }
+            assert_eq!(outside.came(), 0);
+            assert!(streamed() < fits + 64);
+            reading.open();
+            outside.open();
+            run.join().unwrap()
+        }
+    });
+    ran.end();
+    let texts: Vec<usize> = ran.events.iter().filter(|e| matches!(e, Event::Delta(_))).map(number).collect();
+    assert!(texts.into_iter().eq(0..fits + more));
+    told_what_is_durable(&ran, &pod.records(), 0, "slow");
+    sound(&pod, "slow");
+}
+
+#[test]
+fn a_run_nobody_watches_any_more_goes_on() {
+    let answer = (0..3000).fold(Answer::new(), |a, n| a.say(&format!("{n} ")));
+    let pod = pod(vec![answer.stop(llm_worker::StopReason::EndTurn)], Vec::new());
+    let ran = pod.run_watched("first", &CancellationToken::new(), |events| {
+        drop(events);
+        Vec::new()
+    });
+    assert!(ran.end().answer.is_some());
+    sound(&pod, "unwatched");
+}

@@ -1,0 +1,117 @@
+//! Pods, tools and what must hold of every log.
+
+use authority::Ambient;
+use llm_worker::projection::{Dialect, Neutral, Surface};
+use llm_worker::tool::FileChange;
+use llm_worker::{CallId, Item, ToolEffect, ToolOutput, ToolResult};
+use pod::session::record::Record;
+use pod::session::replay::{Verification, verify};
+use session_store::{Digest, Reader};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use testkit::{Answer, FnTool, PodUnderTest, Ran, Script};
+
+pub(crate) fn pod(answers: Vec<Answer>, tools: Vec<FnTool>) -> PodUnderTest {
+    PodUnderTest::new(&Ambient::claim(), Script::new(answers), tools)
+}
+
+#[allow(clippy::unnecessary_wraps, reason = "what a tool answers")]
+pub(crate) fn said(summary: &str) -> ToolResult {
+    Ok(ToolOutput { summary: summary.to_owned(), content: String::new() })
+}
+
+/// Answers with its arguments.
+pub(crate) fn echo(name: &str, effect: ToolEffect) -> FnTool {
+    FnTool::new(name, effect, |_, arguments| async move { said(&arguments) })
+}
+
+/// Files that were changed, by a tool that asks first as it must.
+pub(crate) type Changed = Arc<Mutex<Vec<String>>>;
+
+/// Changes `/p/<call>` behind the host's leave.
+pub(crate) fn changer(name: &str, changed: &Changed) -> FnTool {
+    let changed = Arc::clone(changed);
+    FnTool::new(name, ToolEffect::Effectful, move |cx, _| {
+        let changed = Arc::clone(&changed);
+        async move {
+            let path = format!("/p/{}", cx.call);
+            let after = Digest::of(path.as_bytes()).to_string();
+            let change = FileChange { path: path.clone().into(), before: Some(b"old".to_vec()), mode: None, after };
+            cx.host.file_changing(change).await?;
+            changed.lock().unwrap().push(path);
+            said("changed")
+        }
+    })
+}
+
+/// Writes this many lines of 16 bytes, a thousand at a time.
+pub(crate) fn printer(name: &str, lines: usize) -> FnTool {
+    FnTool::new(name, ToolEffect::ReadOnly, move |cx, _| async move {
+        for thousand in (0..lines).step_by(1000) {
+            let text: String =
+                (thousand..lines.min(thousand + 1000)).map(|line| format!("line {line:>10}\n")).collect();
+            cx.host.write_output(text.as_bytes())?;
+        }
+        said("printed")
+    })
+}
+
+pub(crate) fn neutral(id: &str, _: &Surface) -> Option<Arc<dyn Dialect>> {
+    (id == Neutral::ID).then(|| Arc::new(Neutral) as Arc<dyn Dialect>)
+}
+
+pub(crate) fn verified(pod: &PodUnderTest) -> Verification {
+    let opened = pod.store().unwrap();
+    verify(Reader::open(&pod.dir).unwrap().frames(), opened.blobs.view(), &neutral)
+}
+
+/// Results per call, of every call the log has.
+pub(crate) fn results(items: &[Item]) -> BTreeMap<CallId, Vec<String>> {
+    let mut results: BTreeMap<CallId, Vec<String>> = BTreeMap::new();
+    for item in items {
+        match item {
+            Item::ToolCall { id, .. } => {
+                results.insert(*id, Vec::new());
+            }
+            Item::ToolResult { id, outcome } => results.get_mut(id).unwrap().push(outcome.summary.clone()),
+            Item::User { .. } | Item::System { .. } | Item::Assistant { .. } | Item::Reasoning { .. } => {}
+        }
+    }
+    results
+}
+
+/// What holds of every log whose pod ended or was opened again.
+pub(crate) fn sound(pod: &PodUnderTest, what: &str) {
+    let restored = pod.restored();
+    for (call, results) in results(&restored.items) {
+        assert_eq!(results.len(), 1, "{what}: {call} has {results:?}");
+    }
+    assert!(!restored.state.turn_open && restored.state.open_calls.is_empty(), "{what}");
+    let found = verified(pod);
+    assert_eq!(found.wrong, None, "{what}");
+    assert_eq!(found.requests, restored.state.requests, "{what}");
+}
+
+/// The watcher was told of exactly the records that became durable while it watched.
+pub(crate) fn told_what_is_durable(ran: &Ran, log: &[(u64, Record)], before: u64, what: &str) {
+    let ours = |record: &Record| !matches!(record, Record::Other { .. });
+    let durable: Vec<_> = log
+        .iter()
+        .filter(|(seq, record)| before < *seq && *seq <= ran.durable && ours(record))
+        .map(|(seq, record)| (*seq, record.kind().to_owned()))
+        .collect();
+    let told: Vec<_> = ran.told().iter().map(|(seq, record)| (*seq, record.kind().to_owned())).collect();
+    assert_eq!(told, durable, "{what}");
+    for (seq, record) in ran.told() {
+        assert_eq!(log[usize::try_from(seq).unwrap() - 1], (seq, record), "{what}");
+    }
+}
+
+/// No call ran twice.
+pub(crate) fn ran_once(tools: &[FnTool], what: &str) {
+    let mut all: Vec<CallId> = tools.iter().flat_map(FnTool::ran).collect();
+    let ran = all.len();
+    all.sort_unstable();
+    all.dedup();
+    assert_eq!(all.len(), ran, "{what}: a call ran twice");
+}

@@ -1,0 +1,99 @@
+//! A gate: somebody waits at it until the test opens it.
+
+use std::sync::{Arc, Condvar, Mutex, PoisonError, mpsc};
+use std::thread;
+use std::time::Duration;
+use tokio::sync::Notify;
+
+/// How long anything here waits before the test has failed: a slow machine passes, a hang does not.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A named place to wait at. Clones are the same gate; once open it stays open.
+#[derive(Clone, Debug)]
+pub struct Gate(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    name: String,
+    /// How many came, and whether it is open.
+    state: Mutex<(usize, bool)>,
+    changed: Condvar,
+    opened: Notify,
+}
+
+impl Gate {
+    /// A closed gate.
+    #[must_use]
+    pub fn new(name: &str) -> Self {
+        let (state, changed, opened) = (Mutex::new((0, false)), Condvar::new(), Notify::new());
+        Self(Arc::new(Inner { name: name.to_owned(), state, changed, opened }))
+    }
+
+    /// Opens it for everybody.
+    pub fn open(&self) {
+        self.lock().1 = true;
+        self.0.changed.notify_all();
+        self.0.opened.notify_waiters();
+    }
+
+    /// How many have come to it so far, waiting or through.
+    #[must_use]
+    pub fn came(&self) -> usize {
+        self.lock().0
+    }
+
+    /// Waits, on this thread, until `many` have come to it.
+    pub fn wait_for(&self, many: usize) {
+        self.until(|state| state.0 >= many, "nobody came to");
+    }
+
+    /// Comes to it and waits, on this thread, until it is open.
+    pub fn pass_blocking(&self) {
+        self.come();
+        self.until(|state| state.1, "nobody opened");
+    }
+
+    /// Comes to it and waits until it is open.
+    pub async fn pass(&self) {
+        self.come();
+        loop {
+            let opened = self.0.opened.notified();
+            if self.lock().1 {
+                return;
+            }
+            opened.await;
+        }
+    }
+
+    fn come(&self) {
+        self.lock().0 += 1;
+        self.0.changed.notify_all();
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, (usize, bool)> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn until(&self, done: impl Fn(&(usize, bool)) -> bool, complaint: &str) {
+        let waited = self.0.changed.wait_timeout_while(self.lock(), PATIENCE, |state| !done(state));
+        let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        assert!(done(&state), "{complaint} gate `{}`", self.0.name);
+    }
+}
+
+/// Does `work` on a thread of its own; panics when it panics, or hangs.
+pub fn within<T: Send + 'static>(what: &str, work: impl FnOnce() -> T + Send + 'static) -> T {
+    let (done, result) = mpsc::channel();
+    let thread = thread::spawn(move || {
+        // The receiver is gone when the test has failed already.
+        drop(done.send(work()));
+    });
+    match result.recv_timeout(PATIENCE) {
+        Ok(value) => value,
+        Err(mpsc::RecvTimeoutError::Timeout) => panic!("{what}: it hangs"),
+        Err(mpsc::RecvTimeoutError::Disconnected) => match thread.join() {
+            Ok(()) => panic!("{what}: no result"),
+            Err(panic) => std::panic::resume_unwind(panic),
+        },
+    }
+}

@@ -1,0 +1,148 @@
+//! A model that answers from a list, and remembers what it was asked.
+
+use crate::gate::Gate;
+use async_trait::async_trait;
+use llm_worker::model::EventSink;
+use llm_worker::projection::neutral::{self, NeutralRequest};
+use llm_worker::projection::{Dialect, ModelRequest, Neutral};
+use llm_worker::{ErrorKind, Model, ModelError, ModelEvent, StopReason, Usage};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// One answer, event by event.
+#[derive(Clone, Debug, Default)]
+pub struct Answer(Vec<Beat>);
+
+#[derive(Clone, Debug)]
+enum Beat {
+    Event(ModelEvent),
+    Gate(Gate),
+    Fail(ModelError),
+}
+
+impl Answer {
+    /// Nothing yet: a stream that ends without a stop.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A whole answer of text.
+    #[must_use]
+    pub fn text(text: &str) -> Self {
+        Self::new().say(text).stop(StopReason::EndTurn)
+    }
+
+    /// A whole answer of calls: names and raw arguments.
+    #[must_use]
+    pub fn calls(calls: &[(&str, &str)]) -> Self {
+        let started = calls.iter().enumerate().fold(Self::new(), |answer, (index, (name, arguments))| {
+            let started = ModelEvent::CallStarted { index, name: (*name).to_owned() };
+            let fragment = ModelEvent::CallArguments { index, fragment: (*arguments).to_owned() };
+            answer.event(started).event(fragment)
+        });
+        started.stop(StopReason::ToolUse)
+    }
+
+    /// One more event.
+    #[must_use]
+    pub fn event(mut self, event: ModelEvent) -> Self {
+        self.0.push(Beat::Event(event));
+        self
+    }
+
+    /// More text.
+    #[must_use]
+    pub fn say(self, text: &str) -> Self {
+        self.event(ModelEvent::Text(text.to_owned()))
+    }
+
+    /// Waits here until the gate is open.
+    #[must_use]
+    pub fn gate(mut self, gate: &Gate) -> Self {
+        self.0.push(Beat::Gate(gate.clone()));
+        self
+    }
+
+    /// Usage of ten tokens in, one out, and the stop.
+    #[must_use]
+    pub fn stop(self, reason: StopReason) -> Self {
+        let usage = Usage { input: 10, output: 1, cached: 0 };
+        self.event(ModelEvent::Usage(usage)).event(ModelEvent::Stop(reason))
+    }
+
+    /// Fails here.
+    #[must_use]
+    pub fn fail(mut self, error: ModelError) -> Self {
+        self.0.push(Beat::Fail(error));
+        self
+    }
+}
+
+/// The answers to come, and the requests so far. A request past the last answer fails the turn.
+pub struct Script {
+    answers: Mutex<VecDeque<Answer>>,
+    requests: Mutex<Vec<Vec<u8>>>,
+    dialect: Arc<dyn Dialect>,
+}
+
+impl Script {
+    /// These answers, in [`Neutral`].
+    #[must_use]
+    pub fn new(answers: impl IntoIterator<Item = Answer>) -> Arc<Self> {
+        Self::in_dialect(Arc::new(Neutral), answers)
+    }
+
+    /// These answers to requests in that dialect.
+    #[must_use]
+    pub fn in_dialect(dialect: Arc<dyn Dialect>, answers: impl IntoIterator<Item = Answer>) -> Arc<Self> {
+        let answers = Mutex::new(answers.into_iter().collect());
+        Arc::new(Self { answers, requests: Mutex::default(), dialect })
+    }
+
+    /// One more answer behind those that are left.
+    pub fn add(&self, answer: Answer) {
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner).push_back(answer);
+    }
+
+    /// The bodies of all requests, oldest first.
+    #[must_use]
+    pub fn bodies(&self) -> Vec<Vec<u8>> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The same, read back; only for a script in [`Neutral`].
+    #[must_use]
+    pub fn requests(&self) -> Vec<NeutralRequest> {
+        self.bodies().iter().map(|body| neutral::decode(body).expect("a neutral request")).collect()
+    }
+}
+
+#[async_trait]
+impl Model for Script {
+    fn name(&self) -> &str {
+        "testkit/script"
+    }
+
+    fn dialect(&self) -> Arc<dyn Dialect> {
+        Arc::clone(&self.dialect)
+    }
+
+    async fn stream(&self, request: ModelRequest, events: EventSink) -> Result<(), ModelError> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request.body().to_vec());
+        let answer = self.answers.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        let Some(Answer(beats)) = answer else {
+            let message = "the script has no answer left".to_owned();
+            return Err(ModelError { kind: ErrorKind::Unavailable, message, help: None });
+        };
+        for beat in beats {
+            match beat {
+                // A host that hung up wants no more.
+                Beat::Event(event) => drop(events.send(event).await),
+                Beat::Gate(gate) => gate.pass().await,
+                Beat::Fail(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}

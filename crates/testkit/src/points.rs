@@ -1,0 +1,104 @@
+//! Named points that a run comes by: written down, and a place to act, wait or die.
+
+use crate::disk::FailingDisk;
+use crate::gate::Gate;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, ThreadId};
+
+type Act = Box<dyn FnOnce() + Send>;
+
+/// What the control thread unwinds with when the pod is killed.
+pub(crate) struct Killed;
+
+/// The points of one pod. Clones share them.
+#[derive(Clone)]
+pub struct Points {
+    disk: FailingDisk,
+    inner: Arc<Mutex<Inner>>,
+}
+
+#[derive(Default)]
+struct Inner {
+    came: Vec<String>,
+    acts: Vec<(String, usize, Act)>,
+    control: Option<ThreadId>,
+    killed: bool,
+}
+
+impl Points {
+    pub(crate) fn new(disk: FailingDisk) -> Self {
+        Self { disk, inner: Arc::default() }
+    }
+
+    /// Every point come by since the last start, in order.
+    #[must_use]
+    pub fn came(&self) -> Vec<String> {
+        self.lock().came.clone()
+    }
+
+    /// Every point come by since the last start, with how many of that name came before it.
+    #[must_use]
+    pub fn numbered(&self) -> Vec<(String, usize)> {
+        let came = self.came();
+        let number = |at: usize, name: &String| came.iter().take(at).filter(|other| *other == name).count();
+        came.iter().enumerate().map(|(at, name)| (name.clone(), number(at, name))).collect()
+    }
+
+    /// Does this at the `nth` point of that name, counted from 0, on the thread that comes by.
+    pub fn at(&self, name: &str, nth: usize, act: impl FnOnce() + Send + 'static) {
+        self.lock().acts.push((name.to_owned(), nth, Box::new(act)));
+    }
+
+    /// Stops the thread that comes by there until the gate is open.
+    #[must_use]
+    pub fn hold(&self, name: &str, nth: usize) -> Gate {
+        let gate = Gate::new(&format!("{name} {nth}"));
+        let held = gate.clone();
+        self.at(name, nth, move || held.pass_blocking());
+        gate
+    }
+
+    /// Kills the pod there: nothing reaches the disk any more, and its control thread unwinds at its next point.
+    pub fn kill(&self, name: &str, nth: usize) {
+        let points = self.clone();
+        self.at(name, nth, move || {
+            points.disk.die();
+            points.lock().killed = true;
+        });
+    }
+
+    /// A new start on this thread: nothing came by yet; what is planned stays.
+    pub(crate) fn start(&self) {
+        let mut inner = self.lock();
+        (inner.came, inner.control, inner.killed) = (Vec::new(), Some(thread::current().id()), false);
+    }
+
+    /// Forgets what is planned.
+    pub fn forget(&self) {
+        self.lock().acts.clear();
+    }
+
+    pub(crate) fn reach(&self, name: &str) {
+        let act = {
+            let mut inner = self.lock();
+            let nth = inner.came.iter().filter(|came| *came == name).count();
+            inner.came.push(name.to_owned());
+            let at = inner.acts.iter().position(|(point, number, _)| point == name && *number == nth);
+            at.map(|at| inner.acts.remove(at).2)
+        };
+        if let Some(act) = act {
+            act();
+        }
+        let dies = {
+            let inner = self.lock();
+            inner.killed && inner.control == Some(thread::current().id())
+        };
+        if dies && !thread::panicking() {
+            std::panic::resume_unwind(Box::new(Killed));
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,374 @@
+//! A pod in a temporary directory, run, killed and opened again in this process.
+
+use crate::clock::ManualClock;
+use crate::disk::FailingDisk;
+use crate::gate::PATIENCE;
+use crate::model::Script;
+use crate::points::{Killed, Points};
+use crate::tool::FnTool;
+use authority::{Access, Ambient, SandboxMode, Workspace};
+use pod::control::callbacks::{GRACE, MAX_THREADS};
+use pod::control::{Callbacks, Event, Limits, Outbox, Permission, TurnEnd};
+use pod::feature::{
+    CapabilityPolicy, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule,
+    FeatureRegistry, FeatureRegistryBuilder, HostCapability, HostServices, Outcome, ToolContribution, ToolDeclaration,
+};
+use pod::host::{Found, Host, HostError, Parts, Start};
+use pod::permission::{Circumstances, Layer, Policy, Rule, RuleDecision};
+use pod::session::fold::State;
+use pod::session::record::{HostStarted, Record};
+use pod::session::restore::{Restored, decode};
+use session_store::{Journal, OpenError, Opened, Options, Reader, Session};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::Duration;
+use tokio::runtime::Builder;
+use tokio::sync::mpsc::Receiver;
+use tokio_util::sync::CancellationToken;
+
+/// Everything a pod is made of, to be changed before it is run. Everything is permitted.
+pub struct PodUnderTest {
+    root: tempfile::TempDir,
+    /// The session's directory.
+    pub dir: PathBuf,
+    /// The project's directory.
+    pub project: PathBuf,
+    /// Wall clock.
+    pub clock: ManualClock,
+    /// Under the session.
+    pub disk: FailingDisk,
+    /// The store's and the driver's.
+    pub points: Points,
+    /// Who answers.
+    pub script: Arc<Script>,
+    /// What the model may call.
+    pub tools: Vec<FnTool>,
+    /// What else is installed, each with what it is granted; the workspace is the project's.
+    pub features: Vec<(Arc<dyn FeatureModule>, Vec<HostCapability>)>,
+    /// What one turn may use.
+    pub limits: Limits,
+    /// How long a cancelled call may go on.
+    pub grace: Duration,
+    /// Time passes only when nothing else is left to do. A call that is running holds it.
+    pub paused: bool,
+    /// What the model is told of where it is.
+    pub environment: String,
+    /// How many children recovery is told to have ended.
+    pub survivors: Arc<AtomicU32>,
+    permission: Arc<Permission>,
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub enum How {
+    /// The turn ended, and the session was closed in good order.
+    Ended(TurnEnd),
+    /// The store was not opened.
+    NotOpened(OpenError),
+    /// The pod was not opened, or could not go on.
+    Failed(HostError),
+    /// It was killed.
+    Killed,
+}
+
+/// What came of a run.
+#[derive(Debug)]
+pub struct Ran {
+    /// How it ended.
+    pub how: How,
+    /// What opening found, when it came that far.
+    pub found: Option<Found>,
+    /// Everything the watcher was told.
+    pub events: Vec<Event>,
+    /// The journal's watermark at the end.
+    pub durable: u64,
+    /// Flushes from opening on.
+    pub flushes: u64,
+}
+
+impl Ran {
+    /// The turn's end; panics when there was none.
+    pub fn end(&self) -> &TurnEnd {
+        match &self.how {
+            How::Ended(end) => end,
+            How::NotOpened(error) => panic!("not opened: {error}"),
+            How::Failed(error) => panic!("the run failed: {error}"),
+            How::Killed => panic!("the run was killed"),
+        }
+    }
+
+    /// The records the watcher was told of.
+    #[must_use]
+    pub fn told(&self) -> Vec<(u64, Record)> {
+        let record = |event: &Event| match event {
+            Event::Record { seq, record } => Some((*seq, (**record).clone())),
+            Event::Delta(_) | Event::Suspended { .. } | Event::Alert(_) => None,
+        };
+        self.events.iter().filter_map(record).collect()
+    }
+}
+
+impl PodUnderTest {
+    /// A pod with this script and these tools, in a directory in memory where there is one.
+    #[must_use]
+    pub fn new(ambient: &Ambient, script: Arc<Script>, tools: Vec<FnTool>) -> Self {
+        let root = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a directory");
+        let (dir, project) = (root.path().join("session"), root.path().join("project"));
+        std::fs::create_dir(&project).expect("a project");
+        let workspace = Workspace::open(ambient, &project, &project, Access::ReadWrite).expect("a workspace");
+        let rule = Rule { tool: "*".to_owned(), path: None, decision: RuleDecision::Allow };
+        let policy = Policy::new(vec![Layer::new("testkit", vec![rule]).expect("a rule")]);
+        let now = Circumstances { mode: SandboxMode::Off, enforced: false };
+        let disk = FailingDisk::default();
+        Self {
+            dir,
+            project: workspace.project().to_owned(),
+            clock: ManualClock::at(1_790_000_000_000_000),
+            points: Points::new(disk.clone()),
+            disk,
+            script,
+            tools,
+            features: Vec::new(),
+            limits: Limits { max_steps: 100, tool_concurrency: 8 },
+            grace: GRACE,
+            paused: true,
+            environment: "here and now".to_owned(),
+            survivors: Arc::default(),
+            permission: Arc::new(Permission { policy, workspace, now }),
+            root,
+        }
+    }
+
+    /// Makes or opens the session's store.
+    ///
+    /// # Errors
+    /// As the store says.
+    pub fn store(&self) -> Result<Opened, OpenError> {
+        let points = self.points.clone();
+        let options = Options {
+            disk: Arc::new(self.disk.clone()),
+            probe: Arc::new(move |name| points.reach(name)),
+            ..Options::new("s-1", self.clock.clock())
+        };
+        match Session::open(&self.dir, options.clone()) {
+            Err(OpenError::NoSuch(_)) => Session::create(&self.dir, options),
+            other => other,
+        }
+    }
+
+    /// Opens the pod, takes one input through a turn and closes it.
+    ///
+    /// # Panics
+    /// The store does not open for another reason than a kill, or the pod panics.
+    #[must_use]
+    pub fn run(&self, text: &str) -> Ran {
+        self.run_until(text, &CancellationToken::new())
+    }
+
+    /// The same, with a token that cancels the turn.
+    ///
+    /// # Panics
+    /// As [`PodUnderTest::run`].
+    #[must_use]
+    pub fn run_until(&self, text: &str, cancel: &CancellationToken) -> Ran {
+        self.run_watched(text, cancel, listen)
+    }
+
+    /// The same, with a watcher that takes its events as it likes.
+    ///
+    /// # Panics
+    /// As [`PodUnderTest::run`].
+    #[must_use]
+    pub fn run_watched(
+        &self,
+        text: &str,
+        cancel: &CancellationToken,
+        watch: impl FnOnce(Receiver<Event>) -> Vec<Event> + Send + 'static,
+    ) -> Ran {
+        self.points.start();
+        let (mut ran, opened) = match self.begin() {
+            Ok(opened) => (Ran { how: How::Killed, found: None, events: Vec::new(), durable: 0, flushes: 0 }, opened),
+            Err(ran) => return *ran,
+        };
+        let journal = opened.journal.clone();
+        let (outbox, events) = Outbox::watched();
+        let watcher = thread::spawn(move || watch(events));
+        let mut builder = Builder::new_current_thread();
+        let runtime = builder.enable_all().max_blocking_threads(MAX_THREADS).start_paused(self.paused).build();
+        let runtime = runtime.expect("a runtime");
+        let start = self.start(opened, outbox, Callbacks::with_grace(runtime.handle().clone(), self.grace));
+        let done = catch_unwind(AssertUnwindSafe(|| {
+            runtime.block_on(async {
+                let (host, found) = Host::open(start).await?;
+                ran.found = Some(found);
+                let (host, end) = host.run(text, cancel).await?;
+                host.close("done").await?;
+                Ok(end)
+            })
+        }));
+        match &done {
+            // A killed process takes its threads along.
+            Err(_) => runtime.shutdown_timeout(PATIENCE),
+            // Calls that never come back are not waited for.
+            Ok(_) => runtime.shutdown_background(),
+        }
+        ran.how = match done {
+            Ok(Ok(end)) => How::Ended(end),
+            Ok(Err(error)) => How::Failed(error),
+            Err(panic) if panic.is::<Killed>() => How::Killed,
+            Err(panic) => resume_unwind(panic),
+        };
+        journal.close();
+        (ran.durable, ran.flushes) = (journal.durable(), journal.flushes());
+        ran.events = watcher.join().expect("a watcher that does not panic");
+        ran
+    }
+
+    /// The store, or the run that a kill or a disk ended while it was being opened.
+    fn begin(&self) -> Result<Opened, Box<Ran>> {
+        let over = |how| Box::new(Ran { how, found: None, events: Vec::new(), durable: 0, flushes: 0 });
+        match catch_unwind(AssertUnwindSafe(|| self.store())) {
+            Ok(Ok(opened)) => Ok(opened),
+            Ok(Err(error)) => Err(over(How::NotOpened(error))),
+            Err(panic) if panic.is::<Killed>() => Err(over(How::Killed)),
+            Err(panic) => resume_unwind(panic),
+        }
+    }
+
+    /// What opening the pod takes.
+    #[must_use]
+    pub fn start(&self, opened: Opened, outbox: Outbox, callbacks: Callbacks) -> Start {
+        let (points, survivors) = (self.points.clone(), Arc::clone(&self.survivors));
+        let place = self.project.display().to_string();
+        Start {
+            dir: self.dir.clone(),
+            opened,
+            clock: self.clock.clock(),
+            about: HostStarted {
+                version: "0".to_owned(),
+                pid: 1,
+                project: place.clone(),
+                cwd: place,
+                sandbox: "off".to_owned(),
+                config_digest: String::new(),
+            },
+            system: "You are under test.".to_owned(),
+            environment: self.environment.clone(),
+            end_survivors: Box::new(move |_| survivors.load(Ordering::SeqCst)),
+            parts: Parts {
+                registry: Arc::new(self.registry()),
+                permission: Arc::clone(&self.permission),
+                model: Arc::clone(&self.script) as Arc<dyn llm_worker::Model>,
+                callbacks,
+                outbox,
+                limits: self.limits,
+                probe: Arc::new(move |name: &str| points.reach(name)),
+            },
+        }
+    }
+
+    /// Everything installed; panics when a feature is not installed whole.
+    fn registry(&self) -> FeatureRegistry {
+        let id = FeatureId::builtin("testkit");
+        let mut policy = CapabilityPolicy::nothing().grant(id.clone(), HostCapability::tool("*"), "testkit");
+        for (feature, grants) in &self.features {
+            let of = feature.descriptor().id;
+            policy = grants.iter().fold(policy, |policy, grant| policy.grant(of.clone(), grant.clone(), "testkit"));
+        }
+        let tools = Arc::new(Tools { id, tools: self.tools.clone() });
+        let builder = FeatureRegistryBuilder::new(policy).with(tools);
+        let builder = builder.with_all(self.features.iter().map(|(feature, _)| Arc::clone(feature)));
+        let services = HostServices::none().root(HostCapability::WORKSPACE, self.permission.workspace.clone());
+        let registry = builder.install(&services);
+        for feature in &registry.report().features {
+            assert_eq!(feature.outcome, Outcome::Installed, "{feature:?}");
+        }
+        registry
+    }
+
+    /// The whole disk works again and nothing is planned: a new process.
+    pub fn revive(&self) {
+        self.disk.mend();
+        self.points.forget();
+    }
+
+    /// The log's records, oldest first, each with its seq.
+    #[must_use]
+    pub fn records(&self) -> Vec<(u64, Record)> {
+        read(&self.dir)
+    }
+
+    /// The log, folded.
+    #[must_use]
+    pub fn restored(&self) -> Restored {
+        Restored::from_frames(Reader::open(&self.dir).expect("a session").frames()).expect("a log that folds")
+    }
+
+    /// What the log comes to.
+    #[must_use]
+    pub fn state(&self) -> State {
+        self.restored().state
+    }
+
+    /// Keeps nothing open: the directory goes with this.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        self.root.path()
+    }
+
+    /// A journal of the session, for crafted records; the pod must not be running.
+    #[must_use]
+    pub fn journal(&self) -> Journal {
+        self.store().expect("a session").journal
+    }
+}
+
+/// Takes every event as it comes.
+fn listen(mut events: Receiver<Event>) -> Vec<Event> {
+    let mut told = Vec::new();
+    while let Some(event) = events.blocking_recv() {
+        told.push(event);
+    }
+    told
+}
+
+/// The records of a session that nobody writes.
+#[must_use]
+pub fn read(dir: &Path) -> Vec<(u64, Record)> {
+    let frames = Reader::open(dir).expect("a session").frames();
+    let record = |frame: Result<session_store::OwnedFrame, _>| {
+        let frame = frame.expect("a whole frame");
+        (frame.seq, decode(&frame).expect("a body that reads"))
+    };
+    frames.map(record).collect()
+}
+
+/// The one feature that contributes the tools.
+struct Tools {
+    id: FeatureId,
+    tools: Vec<FnTool>,
+}
+
+impl FeatureModule for Tools {
+    fn descriptor(&self) -> FeatureDescriptor {
+        let builder = FeatureDescriptor::builder(self.id.clone());
+        self.tools
+            .iter()
+            .fold(builder, |builder, tool| {
+                let mut declared = ToolDeclaration::of(llm_worker::Tool::definition(tool).clone());
+                declared.deadline_ms = u64::try_from(tool.deadline.as_millis()).unwrap_or(u64::MAX);
+                builder.foreign_tool(declared)
+            })
+            .build()
+    }
+
+    fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
+        for tool in &self.tools {
+            ctx.tools().register(ToolContribution::new(self.id.clone(), Arc::new(tool.clone()), Vec::new()))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,76 @@
+//! A tool made of a closure.
+
+use llm_worker::tool::{ArgumentError, Prepared, Touch};
+use llm_worker::{CallId, Tool, ToolContext, ToolDefinition, ToolEffect, ToolResult};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+type Body = dyn Fn(ToolContext, String) -> Pin<Box<dyn Future<Output = ToolResult> + Send>> + Send + Sync;
+
+/// Takes any arguments, hands them to the closure as they came, and remembers which calls ran.
+#[derive(Clone)]
+pub struct FnTool {
+    definition: ToolDefinition,
+    pub(crate) deadline: Duration,
+    touches: Vec<Touch>,
+    body: Arc<Body>,
+    ran: Arc<Mutex<Vec<CallId>>>,
+}
+
+impl FnTool {
+    /// A tool that names no files, with a deadline of a minute.
+    pub fn new<F, R>(name: &str, effect: ToolEffect, body: F) -> Self
+    where
+        F: Fn(ToolContext, String) -> R + Send + Sync + 'static,
+        R: Future<Output = ToolResult> + Send + 'static,
+    {
+        let (name, description) = (name.to_owned(), "For tests.".to_owned());
+        let definition = ToolDefinition { name, description, schema: r#"{"type":"object"}"#.into(), effect };
+        let body: Arc<Body> = Arc::new(move |cx, arguments| Box::pin(body(cx, arguments)));
+        let (deadline, touches) = (Duration::from_secs(60), Vec::new());
+        Self { definition, deadline, touches, body, ran: Arc::default() }
+    }
+
+    /// With another deadline.
+    #[must_use]
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = deadline;
+        self
+    }
+
+    /// Its arguments name these.
+    #[must_use]
+    pub fn touching(mut self, touches: Vec<Touch>) -> Self {
+        self.touches = touches;
+        self
+    }
+
+    /// With other words for the model.
+    #[must_use]
+    pub fn described(mut self, words: &str) -> Self {
+        self.definition.description = words.to_owned();
+        self
+    }
+
+    /// The calls that ran, in the order they began.
+    #[must_use]
+    pub fn ran(&self) -> Vec<CallId> {
+        self.ran.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Tool for FnTool {
+    fn definition(&self) -> &ToolDefinition {
+        &self.definition
+    }
+
+    fn prepare(&self, raw: &str) -> Result<Prepared, ArgumentError> {
+        let (body, ran, arguments) = (Arc::clone(&self.body), Arc::clone(&self.ran), raw.to_owned());
+        Ok(Prepared::new(raw.into(), self.touches.clone(), move |cx| {
+            ran.lock().unwrap_or_else(PoisonError::into_inner).push(cx.call);
+            body(cx, arguments)
+        }))
+    }
+}

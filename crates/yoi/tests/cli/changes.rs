@@ -1,0 +1,83 @@
+//! What a pod changed in files, and taking it back.
+
+use crate::scene::Scene;
+use serde_json::json;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+
+/// A pod that changed `a.sh`, created `sub/new.txt` and ran a command, in this order.
+fn changed() -> Scene {
+    let scene = Scene::new();
+    scene.write("a.sh", "one\ntwo\n");
+    fs::set_permissions(scene.file("a.sh"), Permissions::from_mode(0o750)).unwrap();
+    let call =
+        |name: &str, arguments: serde_json::Value| json!({ "calls": [{ "name": name, "arguments": arguments }] });
+    let script = [
+        call("Read", json!({ "path": "a.sh" })),
+        call("Edit", json!({ "path": "a.sh", "edits": [{ "old": "two", "new": "2" }] })),
+        call("Write", json!({ "path": "sub/new.txt", "content": "new\n" })),
+        call("Bash", json!({ "command": "echo by-hand > b.txt" })),
+        json!({ "text": "done" }),
+    ];
+    let model = scene.script("script.jsonl", &script);
+    scene.yoi(&["run", "--pod", "work", "-m", &model, "go"]).ends(0);
+    assert_eq!(scene.read("a.sh"), "one\n2\n");
+    scene
+}
+
+#[test]
+fn a_diff_shows_it_and_undo_takes_it_back() {
+    let scene = changed();
+    let diff = scene.yoi(&["diff", "work"]).ends(0);
+    diff.prints(&["-two\n+2\n", "--- /dev/null", "+new\n", "1 shell command ran", "echo by-hand > b.txt"]);
+    let json = scene.yoi(&["diff", "work", "--json"]).ends(0).json();
+    assert_eq!(json["files"].as_array().unwrap().len(), 2);
+    assert!(json["files"].as_array().unwrap().iter().all(|file| file["standing"] == "as_left"));
+    let undone = scene.yoi(&["undo", "work"]).ends(0);
+    undone.prints(&["restored: ", "a.sh", "removed: ", "new.txt", "1 shell command ran", "echo by-hand"]);
+    assert_eq!(scene.read("a.sh"), "one\ntwo\n");
+    assert_eq!(fs::metadata(scene.file("a.sh")).unwrap().permissions().mode() & 0o7777, 0o750);
+    assert!(!scene.file("sub/new.txt").exists());
+    assert_eq!(scene.read("b.txt"), "by-hand\n", "what a command changed is named, not touched");
+    scene.sound("work");
+    scene.yoi(&["undo", "work"]).ends(0).prints(&["nothing to take back"]);
+    scene.yoi(&["diff", "work"]).ends(0).prints(&["as it was before"]);
+    let model = scene.script("script.jsonl", &vec![json!({ "text": "on" }); 9]);
+    scene.yoi(&["run", "--pod", "work", "-m", &model, "go on"]).ends(0);
+    scene.sound("work");
+}
+
+#[test]
+fn what_somebody_else_changed_is_left_alone() {
+    let scene = changed();
+    scene.write("a.sh", "mine\n");
+    scene.yoi(&["diff", "work"]).ends(0).prints(&["changed since by somebody else", "-one", "+mine"]);
+    let undone = scene.yoi(&["undo", "work"]).ends(1).prints(&["left alone: ", "removed: "]);
+    undone.says(&["1 file was changed since", "yoi diff work"]);
+    assert_eq!(scene.read("a.sh"), "mine\n");
+    assert!(!scene.file("sub/new.txt").exists());
+}
+
+#[test]
+fn a_file_that_is_no_file_any_more_is_left_alone() {
+    let scene = changed();
+    fs::remove_file(scene.file("a.sh")).unwrap();
+    fs::create_dir(scene.file("a.sh")).unwrap();
+    scene.yoi(&["diff", "work"]).ends(0).prints(&["no longer a regular file", "+new"]);
+    scene.yoi(&["undo", "work"]).ends(1).prints(&["left alone", "removed: "]);
+    assert!(scene.file("a.sh").is_dir());
+    fs::remove_dir(scene.file("a.sh")).unwrap();
+    scene.yoi(&["undo", "work"]).ends(1).prints(&["left alone"]);
+}
+
+#[test]
+fn only_what_came_after_is_taken_back() {
+    let scene = changed();
+    let edited = scene.records("work").into_iter().find(|r| r["k"] == "file_changed").unwrap();
+    let seq = edited["q"].as_u64().unwrap().to_string();
+    let undone = scene.yoi(&["undo", "work", "--to", &seq]).ends(0).prints(&["removed: "]);
+    assert!(!undone.out.contains("restored"), "{}", undone.out);
+    assert_eq!(scene.read("a.sh"), "one\n2\n");
+    scene.yoi(&["undo", "work"]).ends(0).prints(&["restored: "]);
+    assert_eq!(scene.read("a.sh"), "one\ntwo\n");
+}

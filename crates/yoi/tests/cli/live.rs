@@ -1,0 +1,60 @@
+//! A pod that is being worked in, from another terminal.
+
+use crate::scene::{Scene, fifo, finish, reached};
+use serde_json::json;
+use std::fs;
+use std::process::Child;
+
+/// A run in the pod `held` whose command waits at a gate.
+fn held(scene: &Scene) -> Child {
+    fifo(&scene.file("started"));
+    fifo(&scene.file("gate"));
+    let command = "echo $$ > started; read line < gate; echo through";
+    let model = scene.script(
+        "held.jsonl",
+        &[json!({ "calls": [{ "name": "Bash", "arguments": { "command": command } }] }), json!({ "text": "done" })],
+    );
+    let run = scene.command(&["run", "--pod", "held", "-m", &model, "go"]).spawn().unwrap();
+    reached(&scene.file("started"));
+    run
+}
+
+#[test]
+fn only_one_works_in_a_pod_and_others_may_look() {
+    let scene = Scene::new();
+    let run = held(&scene);
+    let pid = format!("by process {} for ", run.id());
+    let model = scene.script("other.jsonl", &[json!({ "text": "x" })]);
+    let refused = scene.yoi(&["run", "--pod", "held", "-m", &model, "me too"]).ends(75);
+    refused.says(&["held is in use", &pid, "help: wait for it"]);
+    scene.yoi(&["run", "-c", "-m", &model, "me too"]).ends(75).says(&[&pid]);
+    scene.yoi(&["undo", "held"]).ends(75).says(&[&pid]);
+    scene.yoi(&["rm", "held"]).ends(75).says(&["in use by process"]);
+    scene.yoi(&["rm", "held", "--purge"]).ends(75).says(&["in use by process"]);
+    scene.yoi(&["ls"]).ends(0).prints(&["held", "working"]);
+    scene.yoi(&["log", "held"]).ends(0).prints(&["> go", "Bash echo"]);
+    scene.yoi(&["verify", "held"]).ends(0).prints(&["records good"]);
+    let json = scene.yoi(&["run", "--json", "--pod", "held", "-m", &model, "x"]).ends(75).lines();
+    assert_eq!(json.last().unwrap()["exit"], 75);
+    fs::write(scene.file("gate"), "on\n").unwrap();
+    assert_eq!(finish(run).ends(0).out, "done\n");
+    assert_eq!(scene.sound("held"), 1);
+    scene.yoi(&["ls"]).ends(0).prints(&["stopped"]);
+}
+
+#[test]
+fn two_new_runs_do_not_meet() {
+    let scene = Scene::new();
+    let model = scene.script("s.jsonl", &[json!({ "text": "done" })]);
+    let start = |args: &[&str]| scene.command(&[&["run", "-m", &model][..], args, &["x"]].concat()).spawn().unwrap();
+    let runs: Vec<Child> = (0..6).map(|_| start(&[])).collect();
+    runs.into_iter().for_each(|run| drop(finish(run).ends(0)));
+    assert_eq!(scene.pods().len(), 6);
+    let same: Vec<Child> = (0..6).map(|_| start(&["--pod", "same"])).collect();
+    for run in same {
+        let done = finish(run);
+        // The script has one answer: whoever comes after the first finds no more, or finds the pod busy.
+        assert!(matches!(done.code(), Some(0 | 75 | 78)), "{done:?}");
+    }
+    scene.sound("same");
+}

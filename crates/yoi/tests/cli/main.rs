@@ -1,0 +1,25 @@
+//! The program as people and scripts meet it: real processes, a project, a home and a state directory of their own
+//! each, and nothing of the machine's configuration.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "tests: a scratch directory or a child that fails is a failed test"
+)]
+
+mod answers;
+mod changes;
+mod config;
+mod crash;
+mod endpoint;
+mod failures;
+mod files;
+mod help;
+mod live;
+mod pods;
+mod prompt;
+mod run;
+mod scene;
+mod signals;
+mod state;

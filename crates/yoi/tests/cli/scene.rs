@@ -1,0 +1,231 @@
+//! A project, a home, configuration, state and temporary directories, and the program started among them.
+
+use serde_json::Value;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// A process that takes longer hangs: it is ended, and its test fails.
+const HANGS: Duration = Duration::from_secs(90);
+
+/// Everything a process of the program sees.
+pub(crate) struct Scene {
+    dir: TempDir,
+}
+
+/// How a process ended.
+#[derive(Debug)]
+pub(crate) struct Done {
+    pub(crate) status: ExitStatus,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Done {
+    /// The exit code; none when a signal ended it.
+    pub(crate) fn code(&self) -> Option<i32> {
+        self.status.code()
+    }
+
+    /// Asserts the exit code.
+    #[track_caller]
+    pub(crate) fn ends(self, code: i32) -> Self {
+        assert_eq!(self.code(), Some(code), "{:?}\n--- out\n{}\n--- err\n{}", self.status, self.out, self.err);
+        self
+    }
+
+    /// Asserts that standard error says all of it.
+    #[track_caller]
+    pub(crate) fn says(self, words: &[&str]) -> Self {
+        for word in words {
+            assert!(self.err.contains(word), "`{word}` is not in\n{}", self.err);
+        }
+        self
+    }
+
+    /// Asserts that standard output has all of it.
+    #[track_caller]
+    pub(crate) fn prints(self, words: &[&str]) -> Self {
+        for word in words {
+            assert!(self.out.contains(word), "`{word}` is not in\n{}", self.out);
+        }
+        self
+    }
+
+    /// Standard output as JSON Lines.
+    pub(crate) fn lines(&self) -> Vec<Value> {
+        self.out.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
+    }
+
+    /// Standard output as one JSON document.
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.out).expect(&self.out)
+    }
+}
+
+impl Scene {
+    pub(crate) fn new() -> Self {
+        let scene = Self { dir: tempfile::tempdir().unwrap() };
+        for name in ["home", "config/yoi", "state", "tmp", "project/.git"] {
+            fs::create_dir_all(scene.path(name)).unwrap();
+        }
+        scene
+    }
+
+    /// A path beside the project.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// A path in the project.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.path("project").join(name)
+    }
+
+    /// Writes a file of the project.
+    pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) -> &Self {
+        let path = self.file(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+        self
+    }
+
+    /// A file of the project as it is.
+    pub(crate) fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.file(name)).unwrap()
+    }
+
+    /// Writes the user's configuration.
+    pub(crate) fn config(&self, text: &str) -> &Self {
+        fs::write(self.path("config/yoi/config.toml"), text).unwrap();
+        self
+    }
+
+    /// Where a pod is.
+    pub(crate) fn pod(&self, name: &str) -> PathBuf {
+        self.path("state/yoi/pods").join(name)
+    }
+
+    /// The newest segment of a pod's log.
+    pub(crate) fn log_file(&self, name: &str) -> PathBuf {
+        let files = fs::read_dir(self.pod(name).join("log")).unwrap().map(|entry| entry.unwrap().path());
+        files.filter(|path| path.extension().is_some_and(|end| end == "jsonl")).max().unwrap()
+    }
+
+    /// The pods there are.
+    pub(crate) fn pods(&self) -> Vec<String> {
+        let Ok(entries) = fs::read_dir(self.path("state/yoi/pods")) else { return Vec::new() };
+        let mut names: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    /// A script for `scripted:FILE`, an answer a line; gives the model's name.
+    pub(crate) fn script(&self, name: &str, answers: &[Value]) -> String {
+        let lines: Vec<String> = answers.iter().map(Value::to_string).collect();
+        let path = self.path(name);
+        fs::write(&path, lines.join("\n")).unwrap();
+        format!("scripted:{}", path.display())
+    }
+
+    /// The program, to be started in the project with nothing on standard input.
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_yoi"));
+        command.args(args).current_dir(self.path("project")).env_clear();
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("HOME", self.path("home"));
+        command.env("XDG_STATE_HOME", self.path("state")).env("XDG_CONFIG_HOME", self.path("config"));
+        command.env("TMPDIR", self.path("tmp"));
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// Runs the program to its end.
+    pub(crate) fn yoi(&self, args: &[&str]) -> Done {
+        finish(self.command(args).spawn().unwrap())
+    }
+
+    /// The same with this on standard input.
+    pub(crate) fn fed(&self, args: &[&str], input: &[u8]) -> Done {
+        let mut child = self.command(args).stdin(Stdio::piped()).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let input = input.to_vec();
+        let feeding = thread::spawn(move || drop(stdin.write_all(&input)));
+        let done = finish(child);
+        feeding.join().unwrap();
+        done
+    }
+
+    /// The records of a pod.
+    #[track_caller]
+    pub(crate) fn records(&self, pod: &str) -> Vec<Value> {
+        self.yoi(&["log", pod, "--json"]).ends(0).lines()
+    }
+
+    /// Asserts that a pod verifies, and that every call has exactly one result. Gives the number of calls.
+    #[track_caller]
+    pub(crate) fn sound(&self, pod: &str) -> usize {
+        let verified = self.yoi(&["verify", pod, "--json"]).ends(0).json();
+        assert_eq!(verified["ok"], true);
+        assert_eq!(verified["bodies"], verified["requests"]);
+        let records = self.records(pod);
+        let of = |kind: &str, id: &dyn Fn(&Value) -> Option<String>| {
+            let mut ids: Vec<String> = records.iter().filter(|r| r["k"] == kind).filter_map(id).collect();
+            ids.sort();
+            ids
+        };
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let calls = of("item", &|r| text(&r["item"]["id"]).filter(|_| r["item"]["type"] == "tool_call"));
+        let results = of("tool_finished", &|r| text(&r["call"]));
+        assert_eq!(calls, results, "every call has exactly one result");
+        calls.len()
+    }
+
+    /// What is left in the temporary directory.
+    pub(crate) fn left_behind(&self) -> Vec<PathBuf> {
+        fs::read_dir(self.path("tmp")).unwrap().map(|entry| entry.unwrap().path()).collect()
+    }
+}
+
+/// Waits for a process, reading all it writes.
+pub(crate) fn finish(child: Child) -> Done {
+    let id = child.id();
+    let (done, told) = mpsc::channel::<()>();
+    let watchdog = thread::spawn(move || {
+        if told.recv_timeout(HANGS) == Err(mpsc::RecvTimeoutError::Timeout) {
+            signal(id, rustix::process::Signal::KILL);
+        }
+    });
+    let output = child.wait_with_output().unwrap();
+    drop(done);
+    watchdog.join().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    Done { status: output.status, out: text(output.stdout), err: text(output.stderr) }
+}
+
+/// Sends a signal to a process of this test.
+pub(crate) fn signal(pid: u32, signal: rustix::process::Signal) {
+    let pid = rustix::process::Pid::from_raw(pid.try_into().unwrap()).unwrap();
+    rustix::process::kill_process(pid, signal).unwrap();
+}
+
+/// Whether no such process runs any more; one that its parent has not asked after yet does not run.
+pub(crate) fn gone(pid: &str) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(')').is_none_or(|(_, rest)| rest.trim_start().starts_with(['Z', 'X']))
+}
+
+/// Makes a FIFO.
+pub(crate) fn fifo(path: &Path) {
+    let mode = rustix::fs::Mode::from_raw_mode(0o600);
+    rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+}
+
+/// Waits until somebody has opened the FIFO for writing and closed it again.
+pub(crate) fn reached(path: &Path) -> String {
+    std::io::read_to_string(File::open(path).unwrap()).unwrap()
+}

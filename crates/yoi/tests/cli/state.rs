@@ -1,0 +1,114 @@
+//! State that cannot be written, and state that is damaged.
+
+use crate::scene::{Done, Scene, finish};
+use serde_json::{Value, json};
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Stdio};
+
+/// Runs a shell's words around the program: `"$@"` is the program and its arguments.
+fn around(scene: &Scene, words: &str, args: &[&str]) -> Done {
+    let plain = scene.command(args);
+    let mut shell = Command::new("sh");
+    shell.args(["-c", words, "sh"]).arg(plain.get_program()).args(plain.get_args());
+    shell.env_clear().envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    shell.current_dir(scene.path("project")).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    finish(shell.spawn().unwrap())
+}
+
+fn listing(scene: &Scene, times: usize) -> String {
+    let call = json!({ "calls": [{ "name": "List", "arguments": {} }] });
+    let answers: Vec<Value> = std::iter::repeat_n(call, times).chain([json!({ "text": "done" })]).collect();
+    scene.script("listing.jsonl", &answers)
+}
+
+#[test]
+fn a_state_directory_that_is_a_file() {
+    let scene = Scene::new();
+    let model = listing(&scene, 0);
+    fs::remove_dir(scene.path("state")).unwrap();
+    fs::write(scene.path("state"), "").unwrap();
+    scene.yoi(&["run", "-m", &model, "x"]).ends(74).says(&["error: ", "state"]);
+    scene.yoi(&["ls"]).ends(74).says(&["state"]);
+    scene.yoi(&["doctor"]).ends(1).prints(&["✗ state"]);
+    scene.yoi(&["run", "--ephemeral", "-m", &model, "x"]).ends(0);
+}
+
+#[test]
+fn a_state_directory_that_is_read_only() {
+    let scene = Scene::new();
+    let model = listing(&scene, 0);
+    fs::set_permissions(scene.path("state"), Permissions::from_mode(0o500)).unwrap();
+    if fs::create_dir(scene.path("state/probe")).is_ok() {
+        fs::remove_dir(scene.path("state/probe")).unwrap();
+        println!("skipped: permissions do not hold this user back; a file in the directory's place is tried elsewhere");
+        return;
+    }
+    let done = scene.yoi(&["run", "-m", &model, "x"]).ends(74);
+    done.says(&["ermission denied", "set XDG_STATE_HOME to a directory that can be written, or use --ephemeral"]);
+    scene.yoi(&["doctor"]).ends(1).prints(&["✗ state"]);
+    fs::set_permissions(scene.path("state"), Permissions::from_mode(0o700)).unwrap();
+}
+
+#[test]
+fn a_limit_on_the_size_of_files_is_an_error_not_the_end() {
+    let scene = Scene::new();
+    let model = listing(&scene, 200);
+    let done = around(&scene, "ulimit -f 100; exec \"$@\"", &["run", "--pod", "p", "-m", &model, "x"]).ends(74);
+    done.says(&["error: ", "help: what was committed is kept"]);
+    let verified = scene.yoi(&["verify", "p", "--json"]).ends(0).json();
+    assert!(verified["records"].as_u64().unwrap() > 10, "{verified}");
+    let tiny = around(&scene, "ulimit -f 0; exec \"$@\"", &["run", "--pod", "q", "-m", &model, "x"]).ends(74);
+    tiny.says(&["error: "]);
+    scene.yoi(&["run", "--pod", "p", "-m", &model, "go on"]).ends(0);
+    scene.sound("p");
+}
+
+#[test]
+fn a_full_disk() {
+    let scene = Scene::new();
+    let model = listing(&scene, 400);
+    let words = "mount -t tmpfs -o size=256k none \"$XDG_STATE_HOME\" 2>/dev/null || exit 99; \"$@\"; echo run $?; \
+                 \"$1\" verify p; echo verify $?; \"$1\" log p >/dev/null; echo log $?";
+    let own = format!("exec unshare --user --map-root-user --mount sh -c '{words}' sh \"$@\"");
+    let done = around(&scene, &own, &["run", "--pod", "p", "-m", &model, "x"]);
+    if !done.out.contains("run ") {
+        println!("skipped: no mount of one's own here ({}); a limit on file sizes is tried elsewhere", done.err.trim());
+        return;
+    }
+    done.prints(&["run 74", "records good", "verify 0", "log 0"]).says(&["no storage space"]);
+}
+
+#[test]
+fn a_damaged_journal_is_named_and_left_as_it_is() {
+    let scene = Scene::new();
+    let model = listing(&scene, 3);
+    scene.yoi(&["run", "--pod", "p", "-m", &model, "look around"]).ends(0);
+    let path = scene.log_file("p");
+    let good = fs::read(&path).unwrap();
+    let text = String::from_utf8(good.clone()).unwrap();
+    let seq = scene.records("p").iter().find(|r| r["k"] == "response").unwrap()["q"].to_string();
+    let at = text.find("\"k\":\"response\"").unwrap();
+    let mut bad = good.clone();
+    bad[at + 6] ^= 1;
+    fs::write(&path, &bad).unwrap();
+    let named = format!("record {seq}");
+    scene.yoi(&["verify", "p"]).ends(65).says(&["p: ", &named, "help: "]);
+    assert_eq!(scene.yoi(&["verify", "p", "--json"]).ends(65).json()["ok"], false);
+    let log = scene.yoi(&["log", "p"]).ends(65);
+    assert!(log.out.contains("> look around") && !log.out.contains("turn 1: done"), "{}", log.out);
+    scene.yoi(&["run", "--pod", "p", "-m", &model, "x"]).ends(65).says(&["yoi verify p", "yoi log p"]);
+    scene.yoi(&["undo", "p"]).ends(65);
+    scene.yoi(&["diff", "p"]).ends(65);
+    scene.yoi(&["ls"]).ends(0).prints(&["p ", "damaged"]);
+    scene.yoi(&["doctor"]);
+    assert_eq!(fs::read(&path).unwrap(), bad, "nothing touched it");
+    fs::write(&path, &good).unwrap();
+    scene.sound("p");
+    // Bytes behind the end are a crash's, not damage: they are set aside.
+    fs::write(&path, [&good[..], b"{\"c\":\"12345678\",\"n\":"].concat()).unwrap();
+    scene.yoi(&["verify", "p"]).ends(0).prints(&["unfinished", "records good"]);
+    scene.yoi(&["run", "--pod", "p", "-m", &model, "on"]).says(&["unfinished bytes set aside"]);
+    scene.sound("p");
+    scene.yoi(&["rm", "p", "--purge"]).ends(0);
+}

@@ -1,0 +1,52 @@
+//! kill -9 at every named point and at random moments of a run of 50 calls, and during the recovery from that.
+//!
+//! This program is the driver and, started by itself with [`victim::ROLE`] set, the `yoi` that is killed. After each
+//! kill the next `yoi run` on the pod must restore it, and [`checks`] says what must hold then.
+//!
+//! `YOI_TEST_CRASH=all` kills at every selected point instead of an even sample; `YOI_TEST_SEED` repeats the random
+//! moments of a run that printed it.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::let_underscore_must_use,
+    reason = "tests: a scratch directory or a child that fails is a failed test"
+)]
+
+mod checks;
+mod drivers;
+mod moments;
+mod place;
+mod script;
+mod victim;
+
+use drivers::{Plan, Tally};
+use std::process::ExitCode;
+use std::time::Instant;
+
+fn main() -> ExitCode {
+    if victim::is_one() {
+        return victim::main();
+    }
+    if std::env::args().any(|arg| arg == "--list") {
+        return ExitCode::SUCCESS;
+    }
+    let began = Instant::now();
+    let seed = moments::seed();
+    let plan = Plan::choose(seed);
+    println!(
+        "{} points reached, {} names; killing at {} of them, at {} random ones, {} times by the clock; seed {seed}",
+        plan.reached,
+        plan.names,
+        plan.named.len(),
+        plan.random.len(),
+        plan.clock.len()
+    );
+    let mut tally = Tally::default();
+    drivers::matrix(&plan, &mut tally);
+    drivers::survivors(&mut tally);
+    drivers::recoveries(&plan, &mut tally);
+    tally.report(began.elapsed());
+    if tally.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
