@@ -10,34 +10,24 @@
 //! Only this task appends to the log, and it folds what was committed, in that order. It never runs feature,
 //! tool or model code: those answer through channels.
 
-use super::call::{ASKS, Ask, Custody};
-use super::callbacks::{Callbacks, Lost, MAX_STUCK};
-use super::judge::{self, About, Judged, Permission, Ready};
-use super::outbox::{Event, Outbox};
-use crate::feature::FeatureRegistry;
-use crate::session::commit::{Ack, Batch, Ended, Ledger, Turn};
-use crate::session::fold::{Illegal, State};
+use super::call::Ask;
+use super::callbacks::MAX_STUCK;
+use super::calls::{Calls, Came, Done};
+use super::judge::{self, About, Judged};
+use super::outbox::Event;
+use super::pod::{Core, DISK_PAUSE, DISK_RETRIES, Fatal};
+use super::stream::{Heard, Stream};
+use crate::session::commit::{Batch, Ledger, Turn};
 use crate::session::record::{Record, Resumed, Suspended};
-use llm_worker::effect::{Effect, Gated, Input, Outcome, Stop};
+use llm_worker::effect::{CallView, Effect, Gated, Input, Outcome, Stop};
 use llm_worker::history::History;
-use llm_worker::model::EVENT_QUEUE;
-use llm_worker::projection::ModelRequest;
-use llm_worker::{
-    CallId, ErrorKind, Item, Model, ModelError, ModelEvent, ResultStatus, ToolContext, ToolError, ToolOutcome, Usage,
-};
-use session_store::{Blobs, Commit, Committed, Journal, Refused};
-use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
-use std::time::{Duration, Instant};
-use tokio::sync::{mpsc, oneshot};
-use tokio::task::{JoinHandle, JoinSet};
+use llm_worker::{CallId, Item};
+use session_store::{Commit, Committed, Refused};
+use std::collections::VecDeque;
+use tokio::sync::oneshot;
+use tokio::task::{JoinError, JoinSet};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-
-/// How long the disk is given before a refused commit is tried once more.
-pub const DISK_PAUSE: Duration = Duration::from_secs(1);
-
-/// How many times a refused commit is tried again before the run gives up.
-pub const DISK_RETRIES: u32 = 1;
 
 /// Bytes of one call's raw arguments. A record is at most 1 MiB, and JSON may need six bytes for one.
 const MAX_ARGUMENTS: usize = 160 * 1024;
@@ -45,191 +35,17 @@ const MAX_ARGUMENTS: usize = 160 * 1024;
 /// Bytes of one answer: above the longest output of any vendor, and text seldom needs escapes.
 const MAX_ANSWER: usize = 768 * 1024;
 
-/// What one turn may use, from configuration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Requests in one turn.
-    pub max_steps: u32,
-    /// Calls that run at once; the others wait their turn.
-    pub tool_concurrency: usize,
-}
-
-/// A session open for writing, and the names of things that tests may wait or die at.
-pub struct Store {
-    /// Where to append.
-    pub journal: Journal,
-    /// Larger payloads.
-    pub blobs: Blobs,
-    /// `<session>/<epoch>`: the front of idempotency keys and of `YOI_CALL`.
-    pub key: Arc<str>,
-    /// Called with a record's kind before it is committed (`commit:KIND`) and after (`KIND`).
-    pub probe: Arc<dyn Fn(&str) + Send + Sync>,
-}
-
-/// Everything a turn works with; lives as long as the pod.
-pub struct Core {
-    /// The session.
-    pub store: Store,
-    /// What the session comes to.
-    pub state: State,
-    /// What features contributed.
-    pub registry: Arc<FeatureRegistry>,
-    /// What may run.
-    pub permission: Arc<Permission>,
-    /// Who answers.
-    pub model: Arc<dyn Model>,
-    /// Threads for foreign code.
-    pub callbacks: Callbacks,
-    /// Who watches.
-    pub outbox: Outbox,
-    /// What a turn may use.
-    pub limits: Limits,
-}
-
-/// A pod between turns.
-pub struct Pod {
-    /// What it works with.
-    pub core: Core,
-    /// What its model has seen.
-    pub history: History,
-}
-
-/// How a turn ended.
-#[derive(Clone, Debug, PartialEq)]
-pub struct TurnEnd {
-    /// Its outcome, as journaled.
-    pub outcome: Outcome,
-    /// The last answer text.
-    pub answer: Option<Arc<str>>,
-    /// How its last call ended.
-    pub last_result: Option<ResultStatus>,
-    /// Requests it sent.
-    pub steps: u64,
-    /// Tokens it used.
-    pub usage: Usage,
-}
-
-/// Why a pod cannot go on.
-#[derive(Debug, thiserror::Error)]
-pub enum Fatal {
-    /// The journal refuses to be written.
-    #[error("{0}")]
-    Journal(String),
-    /// Too many callbacks never came back.
-    #[error("{MAX_STUCK} tool or feature threads are stuck and were abandoned")]
-    Stuck,
-    /// What was committed does not fold: a fault in this program.
-    #[error("{0}; this is a bug")]
-    Fold(#[from] Illegal),
-    /// The turn machine refused what it was told: a fault in this program.
-    #[error("{0}; this is a bug")]
-    Turn(#[from] llm_worker::turn::Illegal),
-}
-
-impl Fatal {
-    /// What the caller does next.
-    #[must_use]
-    pub fn kind(&self) -> ErrorKind {
-        match self {
-            Self::Journal(_) => ErrorKind::Unavailable,
-            Self::Stuck => ErrorKind::Exhausted,
-            Self::Fold(_) | Self::Turn(_) => ErrorKind::Bug,
-        }
-    }
-}
-
-impl Core {
-    /// Commits records that belong to no turn, and folds them.
-    ///
-    /// # Errors
-    /// The journal refused, or they do not fold.
-    pub async fn commit(&mut self, records: Vec<Record>) -> Result<(), Fatal> {
-        let mut batch = Batch::of(records);
-        let mut refusals = 0;
-        loop {
-            self.announce(batch.records());
-            let Refused { batch: back, why } = match self.store.journal.append(batch).await {
-                Ok(done) => return self.fold(done).map(drop),
-                Err(refused) => refused,
-            };
-            let reason = why.to_string();
-            refusals += 1;
-            self.outbox.show(Event::Suspended { reason: reason.clone() });
-            match back {
-                Some(back) if refusals <= DISK_RETRIES => batch = back,
-                Some(_) | None => return Err(Fatal::Journal(reason)),
-            }
-            tokio::time::sleep(DISK_PAUSE).await;
-        }
-    }
-
-    fn announce(&self, records: &[Record]) {
-        records.iter().for_each(|record| (self.store.probe)(&format!("commit:{}", record.kind())));
-    }
-
-    /// The other half of every commit: state, then watchers. Nothing else changes the state.
-    fn fold(&mut self, done: Committed<Batch>) -> Result<Option<Ack>, Fatal> {
-        let first = *done.seqs().start();
-        let (ack, records) = Ack::of(done);
-        for (seq, record) in (first..).zip(records) {
-            self.state.apply(&record)?;
-            (self.store.probe)(record.kind());
-            self.outbox.show(Event::Record { seq, record: Arc::new(record) });
-        }
-        Ok(ack)
-    }
-}
-
-impl Pod {
-    /// Takes every queued input through one turn. `notes` go in front of them, each with its topic. `cancel`
-    /// ends the turn in good order.
-    ///
-    /// # Errors
-    /// The pod cannot go on; what was committed is on disk.
-    pub async fn turn(
-        self,
-        notes: Vec<(String, String)>,
-        cancel: &CancellationToken,
-    ) -> Result<(Self, TurnEnd), Fatal> {
-        let Self { core, history } = self;
-        let (steps, usage) = (core.state.requests, core.state.usage);
-        let mut running = Running::start(core, history, notes);
-        match running.drive(cancel).await {
-            Ok(outcome) => {
-                let Running { core, turn, .. } = running;
-                let history = turn.finish().map_err(|_open| Fatal::Journal("the turn did not end".to_owned()))?;
-                let end = TurnEnd {
-                    outcome,
-                    answer: core.state.last_answer.clone(),
-                    last_result: core.state.last_result,
-                    steps: core.state.requests - steps,
-                    usage: since(core.state.usage, usage),
-                };
-                Ok((Self { core, history }, end))
-            }
-            Err(fatal) => {
-                running.abandon(&fatal).await;
-                Err(fatal)
-            }
-        }
-    }
-}
-
-fn since(now: Usage, before: Usage) -> Usage {
-    Usage { input: now.input - before.input, output: now.output - before.output, cached: now.cached - before.cached }
-}
-
 /// One turn under way.
-struct Running {
-    core: Core,
-    turn: Turn,
+pub(super) struct Running {
+    pub(super) core: Core,
+    pub(super) turn: Turn,
     ledger: Ledger,
     commits: VecDeque<Flight>,
     stream: Option<Stream>,
     judges: JoinSet<(CallId, Judged)>,
     calls: Calls,
     refusals: u32,
-    retry_at: Option<tokio::time::Instant>,
+    retry_at: Option<Instant>,
 }
 
 /// A commit under way; they resolve in the order they were appended.
@@ -238,38 +54,19 @@ struct Flight {
     reply: Option<oneshot::Sender<Result<(), String>>>,
 }
 
-/// A model's answer under way.
-struct Stream {
-    events: mpsc::Receiver<ModelEvent>,
-    done: JoinHandle<Result<(), ModelError>>,
-    stopped: bool,
-}
-
-/// Calls that were allowed: waiting, running, and what they ask for.
-struct Calls {
-    ready: HashMap<CallId, Ready>,
-    waiting: VecDeque<CallId>,
-    running: HashMap<CallId, CancellationToken>,
-    tasks: JoinSet<(CallId, ToolOutcome, Ended)>,
-    ask: mpsc::Sender<Ask>,
-    asked: mpsc::Receiver<Ask>,
-}
-
 /// What the driver waits for.
 enum Happened {
     Committed(Result<Committed<Batch>, Refused<Batch>>),
-    Event(ModelEvent),
-    StreamEnded(Result<(), ModelError>),
-    Judged(CallId, Box<Judged>),
-    Called(CallId, ToolOutcome, Ended),
-    Asked(Ask),
+    Heard(Heard),
+    Judged(Result<(CallId, Judged), JoinError>),
+    Came(Came),
     Resume,
     Cancelled,
     Shown,
 }
 
 impl Running {
-    fn start(core: Core, history: History, notes: Vec<(String, String)>) -> Self {
+    pub(super) fn start(core: Core, history: History, notes: Vec<(String, String)>) -> Self {
         let mut ledger = Ledger {
             turn: core.state.turns + 1,
             generation: history.surface().generation,
@@ -288,20 +85,11 @@ impl Running {
             ..llm_worker::turn::Limits::steps(core.limits.max_steps)
         };
         let turn = Turn::start(history, items, limits);
-        let (ask, asked) = mpsc::channel(ASKS);
-        let calls = Calls {
-            ready: HashMap::new(),
-            waiting: VecDeque::new(),
-            running: HashMap::new(),
-            tasks: JoinSet::new(),
-            ask,
-            asked,
-        };
         let (commits, judges) = (VecDeque::new(), JoinSet::new());
-        Self { core, turn, ledger, commits, stream: None, judges, calls, refusals: 0, retry_at: None }
+        Self { core, turn, ledger, commits, stream: None, judges, calls: Calls::new(), refusals: 0, retry_at: None }
     }
 
-    async fn drive(&mut self, cancel: &CancellationToken) -> Result<Outcome, Fatal> {
+    pub(super) async fn drive(&mut self, cancel: &CancellationToken) -> Result<Outcome, Fatal> {
         let mut cancelled = false;
         loop {
             while let Some(effect) = self.turn.poll() {
@@ -310,7 +98,7 @@ impl Running {
                     return Ok(outcome);
                 }
             }
-            self.fill();
+            self.calls.fill(&self.core);
             if self.core.callbacks.stuck() >= MAX_STUCK {
                 return Err(Fatal::Stuck);
             }
@@ -327,13 +115,10 @@ impl Running {
         tokio::select! {
             biased;
             () = cancel.cancelled(), if !cancelled => Happened::Cancelled,
-            done = front(&mut self.commits), if !self.commits.is_empty() => {
-                Happened::Committed(done)
-            }
-            Some(Ok((id, judged))) = self.judges.join_next() => Happened::Judged(id, Box::new(judged)),
-            Some(Ok((id, outcome, ended))) = self.calls.tasks.join_next() => Happened::Called(id, outcome, ended),
-            Some(ask) = self.calls.asked.recv() => Happened::Asked(ask),
-            heard = listen(&mut self.stream), if self.stream.is_some() && room => heard,
+            done = front(&mut self.commits), if !self.commits.is_empty() => Happened::Committed(done),
+            Some(judged) = self.judges.join_next() => Happened::Judged(judged),
+            came = self.calls.next() => Happened::Came(came),
+            heard = listen(&mut self.stream), if self.stream.is_some() && room => Happened::Heard(heard),
             () = self.core.outbox.progress(), if behind => Happened::Shown,
             () = sleep_until(self.retry_at), if self.turn.suspended() => Happened::Resume,
         }
@@ -344,32 +129,55 @@ impl Running {
             Happened::Shown => {}
             Happened::Cancelled => self.turn.handle(Input::Cancel)?,
             Happened::Resume => self.turn.handle(Input::Resume)?,
-            Happened::Event(event) => {
-                (self.core.store.probe)("stream");
-                self.turn.handle(Input::Model(event))?;
-            }
-            Happened::StreamEnded(end) => self.stream_ended(end)?,
-            Happened::Judged(id, judged) => {
-                let Judged { verdict, judgement, ready } = *judged;
+            Happened::Heard(heard) => self.heard(heard)?,
+            Happened::Judged(judged) => {
+                let (id, Judged { verdict, judgement, ready }) = judged?;
                 self.ledger.judged.insert(id, judgement);
-                self.calls.ready.extend(ready.map(|ready| (id, ready)));
+                if let Some(ready) = ready {
+                    self.calls.keep(id, ready);
+                }
                 self.turn.handle(Input::Judged(id, verdict))?;
             }
-            Happened::Called(id, outcome, ended) => {
-                self.calls.running.remove(&id);
-                self.ledger.ended.insert(id, ended);
-                (self.core.store.probe)("tool:ended");
-                self.turn.handle(Input::ToolDone { id, outcome })?;
-            }
-            Happened::Asked(ask) => self.asked(ask),
+            Happened::Came(Came::Done(done)) => self.done(*done)?,
+            Happened::Came(Came::Asked(ask)) => self.asked(ask),
+            Happened::Came(Came::Broken(broken)) => return Err(broken.into()),
             Happened::Committed(done) => self.committed(done)?,
         }
         Ok(())
     }
 
+    fn heard(&mut self, heard: Heard) -> Result<(), Fatal> {
+        match heard {
+            Heard::Event(event) => {
+                (self.core.store.probe)("stream");
+                self.turn.handle(Input::Model(event))?;
+            }
+            Heard::Whole => self.stream = None,
+            Heard::Failed(error) => {
+                self.stream = None;
+                self.turn.handle(Input::ModelFailed(error))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A call ended. A feature whose thread never came back is off from here on.
+    fn done(&mut self, Done { id, outcome, ended, stuck }: Done) -> Result<(), Fatal> {
+        self.ledger.ended.insert(id, ended);
+        let start = self.ledger.judged.get(&id).and_then(|judgement| judgement.start.as_ref());
+        if let (true, Some(start)) = (stuck, start) {
+            self.core.callbacks.write_off(&start.feature);
+            let text =
+                format!("{} never came back from {id}; {} is off until the next start", start.name, start.feature);
+            self.core.outbox.show(Event::Alert(text));
+        }
+        (self.core.store.probe)("tool:ended");
+        Ok(self.turn.handle(Input::ToolDone { id, outcome })?)
+    }
+
     /// A call wants a file change recorded. One that was written off has its result and changes nothing more.
     fn asked(&mut self, Ask { change, reply }: Ask) {
-        if !change.call.is_some_and(|call| self.calls.running.contains_key(&call)) {
+        if !change.call.is_some_and(|call| self.calls.runs(call)) {
             drop(reply.send(Err("the call was given up; nothing was changed".to_owned())));
             return;
         }
@@ -381,7 +189,7 @@ impl Running {
 
     /// The turn's end is durable; what was appended behind it is still folded and shown, and nothing more is asked.
     async fn settle(&mut self) -> Result<(), Fatal> {
-        self.calls.asked.close();
+        self.calls.close();
         while !self.commits.is_empty() {
             let done = front(&mut self.commits).await;
             self.committed(done)?;
@@ -414,9 +222,12 @@ impl Running {
                 // Without its batch the turn's commit can neither be tried again nor given back.
                 let Some(batch) = batch else { return Err(Fatal::Journal(reason)) };
                 let Some(request) = batch.into_turn() else { return Ok(()) };
+                if let Some(unstorable) = Fatal::unstorable(&why) {
+                    return Err(unstorable);
+                }
                 self.turn.handle(Input::Refused(request))?;
                 self.refusals += 1;
-                self.retry_at = Some(tokio::time::Instant::now() + DISK_PAUSE);
+                self.retry_at = Some(Instant::now() + DISK_PAUSE);
                 self.core.outbox.show(Event::Suspended { reason: reason.clone() });
                 if self.refusals > DISK_RETRIES { Err(Fatal::Journal(reason)) } else { Ok(()) }
             }
@@ -427,21 +238,6 @@ impl Running {
     fn resumed(&mut self) {
         let commit = self.core.store.journal.append(Batch::of(vec![Resumed {}.into()]));
         self.commits.push_back(Flight { commit, reply: None });
-    }
-
-    fn stream_ended(&mut self, end: Result<(), ModelError>) -> Result<(), Fatal> {
-        let stopped = self.stream.take().is_some_and(|stream| stream.stopped);
-        let failed = match end {
-            Ok(()) if stopped => return Ok(()),
-            Ok(()) => ModelError {
-                kind: ErrorKind::Bug,
-                message: "the model's answer ended without a stop reason".to_owned(),
-                help: None,
-            },
-            Err(error) => error,
-        };
-        // After its stop an answer is whole; what the connection does then is no longer of interest.
-        if stopped { Ok(()) } else { Ok(self.turn.handle(Input::ModelFailed(failed))?) }
     }
 
     /// Performs one effect, or starts what will perform it.
@@ -457,32 +253,31 @@ impl Running {
                 self.core.announce(batch.records());
                 self.commits.push_back(Flight { commit: self.core.store.journal.append(batch), reply: None });
             }
-            Effect::Send(request) => self.send(request),
+            Effect::Send(request) => self.stream = Some(Stream::of(self.core.model.clone(), request)),
             Effect::Delta(delta) => self.core.outbox.show(Event::Delta(delta)),
             Effect::Judge(call) => self.judge(call),
-            Effect::Run(run) => self.calls.waiting.push_back(run.id()),
-            Effect::CancelModel => {
-                if let Some(stream) = self.stream.take() {
-                    stream.done.abort();
+            Effect::Run(run) => self.calls.wait(run.id()),
+            Effect::CancelModel => self.stream = None,
+            Effect::CancelTool(id) => {
+                if let Some(outcome) = self.calls.cancel(id) {
+                    self.turn.handle(Input::ToolDone { id, outcome })?;
                 }
             }
-            Effect::CancelTool(id) => self.cancel_call(id)?,
             Effect::Finished(outcome) => return Ok(Some(outcome)),
         }
         Ok(None)
     }
 
-    fn send(&mut self, request: ModelRequest) {
-        let (sink, events) = mpsc::channel(EVENT_QUEUE);
-        let model = self.core.model.clone();
-        let done = tokio::spawn(async move { model.stream(request, sink).await });
-        self.stream = Some(Stream { events, done, stopped: false });
-    }
-
-    fn judge(&mut self, call: llm_worker::effect::CallView) {
+    fn judge(&mut self, call: CallView) {
         let (registry, permission) = (self.core.registry.clone(), self.core.permission.clone());
         let about = About { generation: self.ledger.generation, key: self.core.store.key.clone() };
         let id = call.id;
+        let owner = registry.tools().get(&call.name).map(|registered| registered.feature.to_string());
+        if let Some(owner) = owner.filter(|owner| self.core.callbacks.is_off(owner)) {
+            let problem = format!("{} is off: an earlier call of {owner} never came back", call.name);
+            self.judges.spawn(async move { (id, Judged::invalid("host:stuck-feature", problem)) });
+            return;
+        }
         let work = async move { judge::judge(&call, registry.tools(), &permission, &about) };
         let judged = self.core.callbacks.run(judge::DEADLINE, CancellationToken::new(), work);
         self.judges.spawn(async move {
@@ -493,61 +288,10 @@ impl Running {
         });
     }
 
-    /// Starts waiting calls while there is room under the cap.
-    fn fill(&mut self) {
-        while self.calls.running.len() < self.core.limits.tool_concurrency.max(1) {
-            let Some(id) = self.calls.waiting.pop_front() else { return };
-            let Some(Ready { prepared, deadline }) = self.calls.ready.remove(&id) else { continue };
-            let cancel = CancellationToken::new();
-            self.calls.running.insert(id, cancel.clone());
-            let outputs = self.core.state.outputs.clone();
-            let custody = Arc::new(Custody::new(id, self.core.store.blobs.clone(), outputs, self.calls.ask.clone()));
-            let cx = ToolContext { call: id, cancel: cancel.clone(), deadline, host: custody.clone() };
-            let began = Instant::now();
-            let work = async move {
-                let stopped = cx.cancel.clone();
-                let result = prepared.run(cx).await;
-                custody.finish(result, stopped.is_cancelled())
-            };
-            (self.core.store.probe)("tool:running");
-            let done = self.core.callbacks.run(deadline, cancel, work);
-            self.calls.tasks.spawn(async move {
-                let (outcome, mut ended) = done.await.unwrap_or_else(|lost| (lost_call(&lost), Ended::default()));
-                ended.ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-                (id, outcome, ended)
-            });
-        }
-    }
-
-    /// A running call is told to end; one that still waits never starts.
-    fn cancel_call(&mut self, id: CallId) -> Result<(), Fatal> {
-        if let Some(cancel) = self.calls.running.get(&id) {
-            cancel.cancel();
-            return Ok(());
-        }
-        if let Some(at) = self.calls.waiting.iter().position(|waiting| *waiting == id) {
-            self.calls.waiting.remove(at);
-            let outcome = ToolOutcome {
-                status: ResultStatus::Cancelled,
-                summary: "cancelled before it started".to_owned(),
-                content: String::new(),
-            };
-            self.turn.handle(Input::ToolDone { id, outcome })?;
-        }
-        Ok(())
-    }
-
     /// The pod cannot go on: nothing more starts, children end, and the reason is written if it still fits.
-    async fn abandon(&mut self, fatal: &Fatal) {
-        if let Some(stream) = self.stream.take() {
-            stream.done.abort();
-        }
-        self.calls.waiting.clear();
-        self.calls.running.values().for_each(CancellationToken::cancel);
-        self.calls.asked.close();
-        while let Ok(ask) = self.calls.asked.try_recv() {
-            drop(ask);
-        }
+    pub(super) async fn abandon(&mut self, fatal: &Fatal) {
+        self.stream = None;
+        self.calls.end();
         // What was appended is awaited: if it became durable, watchers are told and its caller may go on.
         while !self.commits.is_empty() {
             let done = front(&mut self.commits).await;
@@ -560,9 +304,7 @@ impl Running {
                 drop(reply.send(told));
             }
         }
-        while let Some(ended) = self.calls.tasks.join_next().await {
-            drop(ended);
-        }
+        self.calls.ended().await;
         let records = vec![Suspended { reason: fatal.to_string() }.into()];
         let last = self.core.store.journal.append_reserved(Batch::of(records)).await;
         let lost = match last {
@@ -575,7 +317,7 @@ impl Running {
     }
 }
 
-async fn sleep_until(at: Option<tokio::time::Instant>) {
+async fn sleep_until(at: Option<Instant>) {
     match at {
         Some(at) => tokio::time::sleep_until(at).await,
         None => std::future::pending().await,
@@ -589,26 +331,9 @@ async fn front(commits: &mut VecDeque<Flight>) -> Result<Committed<Batch>, Refus
     }
 }
 
-/// The next event of an answer, or its end once every event was taken.
-async fn listen(stream: &mut Option<Stream>) -> Happened {
-    let Some(stream) = stream else { return std::future::pending().await };
-    while let Some(event) = stream.events.recv().await {
-        // What a client says after the stop is not part of the answer.
-        if !stream.stopped {
-            stream.stopped = matches!(event, ModelEvent::Stop(_));
-            return Happened::Event(event);
-        }
+async fn listen(stream: &mut Option<Stream>) -> Heard {
+    match stream {
+        Some(stream) => stream.next().await,
+        None => std::future::pending().await,
     }
-    match (&mut stream.done).await {
-        Ok(end) => Happened::StreamEnded(end),
-        Err(panic) => {
-            let message = format!("the model's client failed: {panic}");
-            Happened::StreamEnded(Err(ModelError { kind: ErrorKind::Bug, message, help: None }))
-        }
-    }
-}
-
-fn lost_call(lost: &Lost) -> ToolOutcome {
-    let error = ToolError::new(ErrorKind::Bug, format!("the tool failed: {lost}"));
-    ToolOutcome { status: ResultStatus::Error, summary: error.message, content: error.content }
 }
