@@ -3,7 +3,8 @@
 use crate::control::{self, Callbacks, Core, Fatal, Limits, Outbox, Permission, Pod, Store, TurnEnd};
 use crate::feature::FeatureRegistry;
 use crate::hook::{HookPoint, PromptSubmit, PromptView};
-use crate::session::fold::{ENVIRONMENT, State};
+use crate::session::commit::Batch;
+use crate::session::fold::ENVIRONMENT;
 use crate::session::record::{
     Encoder, Features, HostStarted, HostStopped, InputId, InputQueued, Output, Record, Stored, SurfaceSet,
 };
@@ -12,7 +13,7 @@ use llm_worker::history::{Counters, History, HistoryError};
 use llm_worker::projection::Surface;
 use llm_worker::{ErrorKind, Model};
 use session_store::{BlobError, Class, Clock, Opened, ReadError, Reader, Recovered};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
@@ -129,6 +130,8 @@ pub struct Found {
     pub quarantine: Option<PathBuf>,
     /// Calls that got a result from recovery.
     pub interrupted: u64,
+    /// Inputs that were accepted before and that no turn has taken: the next turn takes them first.
+    pub waiting: u64,
     /// Whether the request's fixed part differs from the recorded one.
     pub new_surface: bool,
 }
@@ -141,13 +144,10 @@ impl Host {
     pub async fn open(start: Start) -> Result<(Self, Found), HostError> {
         let Start { dir, opened, clock, about, system, environment, end_survivors, parts } = start;
         let Opened { journal, blobs, recovered } = opened;
-        let restored =
-            if recovered.existed { Restored::from_frames(Reader::open(&dir)?.frames())? } else { Restored::default() };
-        let found = circumstances(&recovered, &restored.state, &end_survivors, clock());
-        let closing = closing(&restored, &found);
-        let interrupted = restored.state.open_calls.len() as u64;
-        let crashed = restored.state.turn_open;
+        let Survey { restored, closing } = survey(&dir, &recovered, &end_survivors, clock())?;
         let Restored { state, mut items, .. } = restored;
+        let (interrupted, crashed) = (state.open_calls.len() as u64, state.turn_open);
+        let waiting = state.queued.len() as u64;
 
         let key: Arc<str> = format!("{}/{}", recovered.session, recovered.epoch).into();
         let Parts { registry, permission, model, callbacks, outbox, limits, probe } = parts;
@@ -181,6 +181,7 @@ impl Host {
             cut: recovered.cut,
             quarantine: recovered.quarantine,
             interrupted,
+            waiting,
             new_surface,
         };
         Ok((Self { pod: Pod { core, history }, prelude, notes }, found))
@@ -194,15 +195,20 @@ impl Host {
         let core = &self.pod.core;
         let view = || PromptView { text: text.to_owned() };
         let passed = core.registry.hooks().decide::<PromptSubmit>(&core.callbacks, view).await;
-        let mut records = std::mem::take(&mut self.prelude);
-        records.extend(control::verdicts(HookPoint::PromptSubmit, None, &passed).into_iter().map(Record::from));
+        let verdicts = control::verdicts(HookPoint::PromptSubmit, None, &passed).into_iter().map(Record::from);
         if let Some(reason) = control::refusal(&passed) {
+            let records = std::mem::take(&mut self.prelude).into_iter().chain(verdicts).collect();
             self.pod.core.commit(records).await?;
             return Ok((self, TurnEnd::refused(reason)));
         }
         let input = self.pod.core.state.inputs + 1;
         let queued = self.input(input, text)?;
-        records.push(queued.into());
+        let mut records = std::mem::take(&mut self.prelude);
+        records.extend(verdicts);
+        // Somebody who was told that it failed says it again: it is the same input.
+        if self.pod.core.state.queued.last_key_value().is_none_or(|(_, waiting)| *waiting != queued.text) {
+            records.push(queued.into());
+        }
         self.pod.core.commit(records).await?;
         let notes = std::mem::take(&mut self.notes);
         let (pod, end) = self.pod.turn(notes, cancel).await?;
@@ -242,7 +248,41 @@ fn encoded_len(text: &str) -> usize {
     text.bytes().map(|byte| if byte < 0x20 { 6 } else { 1 + usize::from(matches!(byte, b'"' | b'\\')) }).sum()
 }
 
-fn circumstances(recovered: &Recovered, state: &State, end_survivors: &dyn Fn(&str) -> u32, now: u64) -> Circumstances {
+/// Closes what a crash left open, for whoever writes to a session without a turn. Executes nothing.
+///
+/// # Errors
+/// The log does not fold, or the disk refuses.
+pub async fn recover(
+    dir: &Path,
+    opened: &Opened,
+    now: u64,
+    end_survivors: &dyn Fn(&str) -> u32,
+) -> Result<(), HostError> {
+    let Survey { closing, .. } = survey(dir, &opened.recovered, end_survivors, now)?;
+    if closing.is_empty() {
+        return Ok(());
+    }
+    let done = opened.journal.append(Batch::of(closing)).await;
+    done.map(drop).map_err(|refused| Fatal::Journal(refused.why.to_string()).into())
+}
+
+/// A log folded to its end, and the batch that closes it.
+struct Survey {
+    restored: Restored,
+    closing: Vec<Record>,
+}
+
+/// Reads up to what the store proved when it opened the session: its HEAD is a hint, and may be older.
+fn survey(
+    dir: &Path,
+    recovered: &Recovered,
+    end_survivors: &dyn Fn(&str) -> u32,
+    now: u64,
+) -> Result<Survey, HostError> {
+    if !recovered.existed {
+        return Ok(Survey { restored: Restored::default(), closing: Vec::new() });
+    }
+    let restored = Restored::from_frames(Reader::open(dir)?.upto(recovered.last).frames())?;
     let class = match recovered.class {
         None => "clean",
         Some(Class::TornTail) => "torn_tail",
@@ -250,13 +290,16 @@ fn circumstances(recovered: &Recovered, state: &State, end_survivors: &dyn Fn(&s
         Some(Class::BadTail) => "bad_tail",
     };
     let name = recovered.quarantine.as_ref().and_then(|path| path.file_name());
-    Circumstances {
+    let found = Circumstances {
         class: class.to_owned(),
         cut_bytes: recovered.cut,
         quarantine: name.map(|name| name.to_string_lossy().into_owned()),
-        ended_processes: if state.turn_open { end_survivors(&recovered.session) } else { 0 },
+        // A host that left in good order ended its children, unless it wrote some off.
+        ended_processes: if restored.state.hosted { end_survivors(&recovered.session) } else { 0 },
         now,
-    }
+    };
+    let closing = closing(&restored, &found);
+    Ok(Survey { restored, closing })
 }
 
 /// The fixed part of this start's requests: the recorded one while it still stands, else the next generation.

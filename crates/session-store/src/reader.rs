@@ -111,6 +111,13 @@ impl Reader {
         self.durable
     }
 
+    /// Shows records up to `last` instead: for the writer, to whom opening the session proved more than HEAD says.
+    #[must_use]
+    pub fn upto(mut self, last: u64) -> Self {
+        self.durable = last;
+        self
+    }
+
     /// Every record from the first to [`durable`](Self::durable).
     #[must_use]
     pub fn frames(&self) -> FrameIter {

@@ -23,9 +23,6 @@ const HEAD_LINES: usize = 60;
 /// and this much of its end, in bytes.
 const TAIL_BYTES: usize = 8 * 1024;
 
-/// The longest summary line, in bytes.
-pub(crate) const SUMMARY: usize = 512;
-
 /// How many requests of running calls may wait for the driver.
 pub(crate) const ASKS: usize = 64;
 
@@ -75,7 +72,7 @@ impl Custody {
                 (status, error.message, error.content)
             }
         };
-        let (summary, overflow) = one_line(&summary);
+        let ToolOutcome { summary, content: overflow, .. } = ToolOutcome::of(status, &summary);
         let content = if overflow.is_empty() { content } else { format!("{overflow}\n{content}") };
         match self.bounded(&content) {
             Ok((content, output)) => (ToolOutcome { status, summary, content }, Ended { output, ..Ended::default() }),
@@ -256,13 +253,4 @@ fn fit(shown: &mut session_store::Lines, window: session_store::Window) {
             shown.first += gone as u64;
         }
     }
-}
-
-/// The first line of a summary within its bound, and the rest.
-fn one_line(text: &str) -> (String, String) {
-    let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
-    let cut = first.floor_char_boundary(SUMMARY);
-    let (kept, over) = first.split_at(cut);
-    let rest = if over.is_empty() { rest.to_owned() } else { format!("{over}\n{rest}") };
-    (kept.to_owned(), rest.trim_end().to_owned())
 }

@@ -4,9 +4,10 @@
 //! that spins or sleeps cannot hold the control thread, and one that never returns costs a thread and is
 //! written off.
 
+use std::collections::BTreeSet;
 use std::future::Future;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
@@ -26,6 +27,7 @@ pub struct Callbacks {
     runtime: Handle,
     grace: Duration,
     stuck: Arc<AtomicUsize>,
+    off: Arc<Mutex<BTreeSet<String>>>,
 }
 
 /// Why a callback brought no value.
@@ -49,7 +51,7 @@ impl Callbacks {
     /// The same, with another grace.
     #[must_use]
     pub fn with_grace(runtime: Handle, grace: Duration) -> Self {
-        Self { runtime, grace, stuck: Arc::default() }
+        Self { runtime, grace, stuck: Arc::default(), off: Arc::default() }
     }
 
     /// The runtime whose threads these are.
@@ -62,6 +64,17 @@ impl Callbacks {
     #[must_use]
     pub fn stuck(&self) -> usize {
         self.stuck.load(Ordering::Relaxed)
+    }
+
+    /// Gives up on a feature: nothing of it is called again by whoever asks first.
+    pub fn write_off(&self, feature: &str) {
+        self.off.lock().unwrap_or_else(PoisonError::into_inner).insert(feature.to_owned());
+    }
+
+    /// Whether a feature was given up on.
+    #[must_use]
+    pub fn is_off(&self, feature: &str) -> bool {
+        self.off.lock().unwrap_or_else(PoisonError::into_inner).contains(feature)
     }
 
     /// Runs `work` on a thread of its own. At `deadline`, or when `cancel` fires before, the token is

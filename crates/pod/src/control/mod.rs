@@ -2,13 +2,16 @@
 
 mod call;
 pub mod callbacks;
-pub mod driver;
+mod calls;
+mod driver;
 mod gates;
 mod judge;
 pub mod outbox;
+pub mod pod;
+mod stream;
 
 pub use callbacks::{Callbacks, Lost};
-pub use driver::{Core, Fatal, Limits, Pod, Store, TurnEnd};
 pub(crate) use gates::{refusal, verdicts};
 pub use judge::Permission;
 pub use outbox::{Event, Outbox};
+pub use pod::{Core, Fatal, Limits, Pod, Store, TurnEnd};

@@ -77,7 +77,8 @@ pub(super) async fn pass<P: Point>(
     while !left.is_empty() {
         let (say, mut said) = mpsc::channel(2 * left.len());
         let cancel = CancellationToken::new();
-        let work = ask(left.iter().cloned().collect(), Arc::clone(&input), Arc::clone(&rule), say, until);
+        let work =
+            ask(left.iter().cloned().collect(), Arc::clone(&input), Arc::clone(&rule), say, until, callbacks.clone());
         let hop = callbacks.run(CHAIN_BUDGET + SLACK, cancel.clone(), work);
         // Watched to its end, so that a thread that never comes back is counted.
         let watched = tokio::spawn(hop);
@@ -159,12 +160,17 @@ async fn ask<P: Point>(
     rule: Rule<P>,
     say: mpsc::Sender<Said<P>>,
     until: Instant,
+    callbacks: Callbacks,
 ) {
     for slot in slots {
         if say.send(Said::Began).await.is_err() {
             return;
         }
-        let (took, came) = ask_one(&slot, &input, until).await;
+        let (took, came) = if callbacks.is_off(&slot.feature.to_string()) {
+            (Duration::ZERO, Err("its feature is off: a call of it never came back".to_owned()))
+        } else {
+            ask_one(&slot, &input, until).await
+        };
         let (came, replaced, stop) = match came {
             Err(problem) => (Err(problem), None, P::CLASS == HookClass::Gate),
             Ok(answer) => match rule(&input, &answer) {

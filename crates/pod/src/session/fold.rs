@@ -14,6 +14,8 @@ pub const MAX_OUTPUTS: usize = 4096;
 /// What a session comes to at some point of its log. It holds no item: those go to the history.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct State {
+    /// A host started and did not say that it stopped.
+    pub hosted: bool,
     /// The fixed part of requests, and its encoder.
     pub surface: Option<(Surface, Encoder)>,
     /// Accepted inputs no turn has taken yet, by number.
@@ -77,9 +79,9 @@ impl State {
     pub fn apply(&mut self, record: &Record) -> Result<Option<Item>, Illegal> {
         let illegal = |why: &str| Err(Illegal { kind: record.kind().to_owned(), why: why.to_owned() });
         match record {
-            Record::HostStarted(_)
-            | Record::HostStopped(_)
-            | Record::Recovery(_)
+            Record::HostStarted(_) => self.hosted = true,
+            Record::HostStopped(_) => self.hosted = false,
+            Record::Recovery(_)
             | Record::Features(_)
             | Record::VerdictGiven(_)
             | Record::Suspended(_)

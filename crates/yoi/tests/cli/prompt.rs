@@ -1,11 +1,13 @@
 //! The prompt in all its forms.
 
-use crate::scene::{Scene, finish};
+use crate::scene::{Scene, finish, signal};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
 
 fn answering() -> (Scene, String) {
@@ -81,11 +83,20 @@ fn a_long_prompt_is_kept_whole_and_shown_in_part() {
 #[test]
 fn waiting_for_stdin_is_said() {
     let (scene, model) = answering();
-    let mut child = scene.command(&["run", "-q", "-m", &model, "do it"]).stdin(Stdio::piped()).spawn().unwrap();
-    let held = child.stdin.take();
-    let mut said = String::new();
-    BufReader::new(child.stderr.take().unwrap()).read_line(&mut said).unwrap();
-    assert!(said.contains("waiting for standard input to end (</dev/null"), "{said}");
+    let waiting = || {
+        let mut child = scene.command(&["run", "-q", "-m", &model, "do it"]).stdin(Stdio::piped()).spawn().unwrap();
+        let held = child.stdin.take();
+        let mut said = String::new();
+        BufReader::new(child.stderr.take().unwrap()).read_line(&mut said).unwrap();
+        assert!(said.contains("waiting for standard input to end (</dev/null"), "{said}");
+        (child, held)
+    };
+    let (interrupted, held) = waiting();
+    signal(interrupted.id(), Signal::INT);
+    assert_eq!(finish(interrupted).status.signal(), Some(2), "there is nothing yet to be put in order");
+    drop(held);
+    assert_eq!(scene.pods(), Vec::<String>::new());
+    let (child, held) = waiting();
     drop(held);
     assert_eq!(finish(child).ends(0).out, "done\n");
 }

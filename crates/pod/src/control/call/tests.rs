@@ -1,6 +1,6 @@
 //! One call's output and file changes, at their bounds.
 
-use super::{ASKS, Ask, Custody, HEAD_BYTES, HEAD_LINES, INLINE, SUMMARY, TAIL_BYTES};
+use super::{ASKS, Ask, Custody, HEAD_BYTES, HEAD_LINES, INLINE, TAIL_BYTES};
 use crate::session::record::{FileChanged, Output};
 use llm_worker::tool::{CallHost, FileChange, Window};
 use llm_worker::{CallId, ErrorKind, ResultStatus, ToolError, ToolOutcome, ToolOutput};
@@ -120,14 +120,14 @@ fn a_gigabyte_is_held_in_kilobytes() {
 #[test]
 fn results_are_bounded_and_their_kind_decides_the_status() {
     let scene = Scene::new();
-    let long = "s".repeat(SUMMARY + 10);
+    let long = "s".repeat(ToolOutcome::SUMMARY_MAX + 10);
     let output = |summary: &str, content: &str| Ok(ToolOutput { summary: summary.into(), content: content.into() });
     let error = |kind, text: &str| Err(ToolError { kind, message: text.to_owned(), content: "so far".to_owned() });
     let rest = "s".repeat(10);
     let cases = [
         (output("ok", "body"), false, ResultStatus::Ok, "ok", "body".to_owned()),
         (output("two\nlines", "body"), false, ResultStatus::Ok, "two", "lines\nbody".to_owned()),
-        (output(&long, ""), false, ResultStatus::Ok, &long[..SUMMARY], format!("{rest}\n")),
+        (output(&long, ""), false, ResultStatus::Ok, &long[..ToolOutcome::SUMMARY_MAX], format!("{rest}\n")),
         (error(ErrorKind::FixInput, "no"), false, ResultStatus::Error, "no", "so far".to_owned()),
         (error(ErrorKind::FixInput, "no"), true, ResultStatus::Error, "no", "so far".to_owned()),
         (error(ErrorKind::Cancelled, "cut"), false, ResultStatus::Error, "cut", "so far".to_owned()),

@@ -1,0 +1,164 @@
+//! Calls that were allowed: those that wait for a place under the cap, and those that run.
+
+use super::call::{ASKS, Ask, Custody};
+use super::callbacks::Lost;
+use super::gates;
+use super::judge::Ready;
+use super::pod::Core;
+use crate::session::commit::Ended;
+use llm_worker::{CallId, ErrorKind, ResultStatus, ToolContext, ToolError, ToolOutcome};
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Instant;
+use tokio::sync::mpsc;
+use tokio::task::{JoinError, JoinSet};
+use tokio_util::sync::CancellationToken;
+
+/// The calls of one turn.
+pub(super) struct Calls {
+    ready: HashMap<CallId, Ready>,
+    waiting: VecDeque<CallId>,
+    running: HashMap<CallId, CancellationToken>,
+    tasks: JoinSet<Done>,
+    ask: mpsc::Sender<Ask>,
+    asked: mpsc::Receiver<Ask>,
+}
+
+/// A call that came to its end.
+pub(super) struct Done {
+    pub(super) id: CallId,
+    pub(super) outcome: ToolOutcome,
+    pub(super) ended: Ended,
+    /// Its thread never came back.
+    pub(super) stuck: bool,
+}
+
+/// What calls bring to the driver.
+pub(super) enum Came {
+    Done(Box<Done>),
+    Asked(Ask),
+    /// A task of the host's own died: a fault in this program.
+    Broken(JoinError),
+}
+
+impl Calls {
+    pub(super) fn new() -> Self {
+        let (ask, asked) = mpsc::channel(ASKS);
+        let (ready, waiting, running) = (HashMap::new(), VecDeque::new(), HashMap::new());
+        Self { ready, waiting, running, tasks: JoinSet::new(), ask, asked }
+    }
+
+    /// Keeps what a call was judged on until it may run.
+    pub(super) fn keep(&mut self, id: CallId, ready: Ready) {
+        self.ready.insert(id, ready);
+    }
+
+    /// The start of this call is durable.
+    pub(super) fn wait(&mut self, id: CallId) {
+        self.waiting.push_back(id);
+    }
+
+    /// Whether this call runs and may still ask for things.
+    pub(super) fn runs(&self, id: CallId) -> bool {
+        self.running.contains_key(&id)
+    }
+
+    /// Starts waiting calls while there is room under the cap. One that was never judged, which cannot come about,
+    /// is answered instead.
+    pub(super) fn fill(&mut self, core: &Core) {
+        while self.running.len() < core.limits.tool_concurrency.max(1) {
+            let Some(id) = self.waiting.pop_front() else { return };
+            match self.ready.remove(&id) {
+                Some(ready) => self.start(id, ready, core),
+                None => {
+                    let outcome = ToolOutcome::of(ResultStatus::Error, "the host lost the call before it started");
+                    self.tasks.spawn(async move { Done { id, outcome, ended: Ended::default(), stuck: false } });
+                }
+            }
+        }
+    }
+
+    fn start(&mut self, id: CallId, Ready { view, prepared, deadline }: Ready, core: &Core) {
+        let cancel = CancellationToken::new();
+        self.running.insert(id, cancel.clone());
+        let outputs = core.state.outputs.clone();
+        let custody = Arc::new(Custody::new(id, core.store.blobs.clone(), outputs, self.ask.clone()));
+        let cx = ToolContext { call: id, cancel: cancel.clone(), deadline, host: custody.clone() };
+        let began = Instant::now();
+        let work = async move {
+            let stop = cx.cancel.clone();
+            // It may have waited for a thread longer than it was wanted.
+            let result = match stop.is_cancelled() {
+                true => Err(ToolError::new(ErrorKind::Cancelled, "cancelled before it started")),
+                false => prepared.run(cx).await,
+            };
+            custody.finish(result, stop.is_cancelled())
+        };
+        (core.store.probe)("tool:running");
+        let done = core.callbacks.run(deadline, cancel, work);
+        let (registry, callbacks) = (core.registry.clone(), core.callbacks.clone());
+        self.tasks.spawn(async move {
+            let (outcome, mut ended, stuck) = match done.await {
+                Ok((outcome, ended)) => (outcome, ended, false),
+                Err(lost) => (given_up(&lost), Ended::default(), matches!(lost, Lost::Stuck(_))),
+            };
+            ended.ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+            let (outcome, transforms) = gates::outcome(&registry, &callbacks, view, outcome).await;
+            ended.transforms = transforms;
+            Done { id, outcome, ended, stuck }
+        });
+    }
+
+    /// What comes next of them. Cancel-safe; pending while nothing runs.
+    pub(super) async fn next(&mut self) -> Came {
+        tokio::select! {
+            biased;
+            Some(done) = self.tasks.join_next() => match done {
+                Ok(done) => {
+                    self.running.remove(&done.id);
+                    Came::Done(Box::new(done))
+                }
+                Err(broken) => Came::Broken(broken),
+            },
+            Some(ask) = self.asked.recv() => Came::Asked(ask),
+            else => std::future::pending().await,
+        }
+    }
+
+    /// Tells a running call to end; one that still waits never starts, and its outcome is given back.
+    pub(super) fn cancel(&mut self, id: CallId) -> Option<ToolOutcome> {
+        if let Some(cancel) = self.running.get(&id) {
+            cancel.cancel();
+            return None;
+        }
+        let at = self.waiting.iter().position(|waiting| *waiting == id)?;
+        self.waiting.remove(at);
+        Some(ToolOutcome::of(ResultStatus::Cancelled, "cancelled before it started"))
+    }
+
+    /// Answers nothing more that calls ask for.
+    pub(super) fn close(&mut self) {
+        self.asked.close();
+        while let Ok(ask) = self.asked.try_recv() {
+            drop(ask);
+        }
+    }
+
+    /// Tells every call to end; none that waits will start.
+    pub(super) fn end(&mut self) {
+        self.close();
+        self.waiting.clear();
+        self.running.values().for_each(CancellationToken::cancel);
+    }
+
+    /// Waits until none runs, as long as the callbacks' grace allows.
+    pub(super) async fn ended(&mut self) {
+        while let Some(done) = self.tasks.join_next().await {
+            drop(done);
+        }
+    }
+}
+
+fn given_up(lost: &Lost) -> ToolOutcome {
+    ToolOutcome::of(ResultStatus::Error, &format!("the tool failed: {lost}"))
+}

@@ -1,0 +1,249 @@
+//! A pod between turns, and everything a turn works with.
+
+use super::callbacks::{Callbacks, MAX_STUCK};
+use super::driver::Running;
+use super::gates;
+use super::judge::Permission;
+use super::outbox::{Event, Outbox};
+use crate::feature::FeatureRegistry;
+use crate::hook::{HookPoint, HookRegistry, TurnEndView};
+use crate::session::commit::{Ack, Batch};
+use crate::session::fold::{Illegal, State};
+use crate::session::record::Record;
+use llm_worker::effect::Outcome;
+use llm_worker::history::History;
+use llm_worker::{ErrorKind, Model, ResultStatus, Usage};
+use session_store::{Blobs, Committed, Journal, Refusal, Refused};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// How long the disk is given before a refused commit is tried once more.
+pub const DISK_PAUSE: Duration = Duration::from_secs(1);
+
+/// How many times a refused commit is tried again before the run gives up.
+pub const DISK_RETRIES: u32 = 1;
+
+/// What one turn may use, from configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Requests in one turn.
+    pub max_steps: u32,
+    /// Calls that run at once; the others wait their turn.
+    pub tool_concurrency: usize,
+}
+
+/// A session open for writing, and the names of things that tests may wait or die at.
+pub struct Store {
+    /// Where to append.
+    pub journal: Journal,
+    /// Larger payloads.
+    pub blobs: Blobs,
+    /// `<session>/<epoch>`: the front of idempotency keys and of `YOI_CALL`.
+    pub key: Arc<str>,
+    /// Called with a record's kind before it is committed (`commit:KIND`) and after (`KIND`).
+    pub probe: Arc<dyn Fn(&str) + Send + Sync>,
+}
+
+/// Everything a turn works with; lives as long as the pod.
+pub struct Core {
+    /// The session.
+    pub store: Store,
+    /// What the session comes to.
+    pub state: State,
+    /// What features contributed.
+    pub registry: Arc<FeatureRegistry>,
+    /// What may run.
+    pub permission: Arc<Permission>,
+    /// Who answers.
+    pub model: Arc<dyn Model>,
+    /// Threads for foreign code.
+    pub callbacks: Callbacks,
+    /// Who watches.
+    pub outbox: Outbox,
+    /// What a turn may use.
+    pub limits: Limits,
+}
+
+/// A pod between turns.
+pub struct Pod {
+    /// What it works with.
+    pub core: Core,
+    /// What its model has seen.
+    pub history: History,
+}
+
+/// How a turn ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TurnEnd {
+    /// Its outcome, as journaled.
+    pub outcome: Outcome,
+    /// The last answer text.
+    pub answer: Option<Arc<str>>,
+    /// How its last call ended.
+    pub last_result: Option<ResultStatus>,
+    /// Requests it sent.
+    pub steps: u64,
+    /// Tokens it used.
+    pub usage: Usage,
+    /// Why a person should look before anything goes on, when a gate at its end says so.
+    pub paused: Option<String>,
+}
+
+impl TurnEnd {
+    /// The end of a turn that never began: a gate refused its input.
+    pub(crate) fn refused(reason: String) -> Self {
+        let (outcome, usage) = (Outcome::Aborted { reason }, Usage::default());
+        Self { outcome, answer: None, last_result: None, steps: 0, usage, paused: None }
+    }
+}
+
+/// Why a pod cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum Fatal {
+    /// The journal refuses to be written.
+    #[error("{0}")]
+    Journal(String),
+    /// A record is over its bound or does not encode: no disk will ever take it.
+    #[error("{0}")]
+    Unstorable(String),
+    /// Too many callbacks never came back.
+    #[error("{MAX_STUCK} tool or feature threads are stuck and were abandoned")]
+    Stuck,
+    /// What was committed does not fold: a fault in this program.
+    #[error("{0}; this is a bug")]
+    Fold(#[from] Illegal),
+    /// The turn machine refused what it was told: a fault in this program.
+    #[error("{0}; this is a bug")]
+    Turn(#[from] llm_worker::turn::Illegal),
+    /// A task of the host's own died: a fault in this program.
+    #[error("{0}; this is a bug")]
+    Broken(#[from] tokio::task::JoinError),
+}
+
+impl Fatal {
+    /// What the caller does next.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Journal(_) => ErrorKind::Unavailable,
+            Self::Stuck => ErrorKind::Exhausted,
+            Self::Unstorable(_) => ErrorKind::FixInput,
+            Self::Fold(_) | Self::Turn(_) | Self::Broken(_) => ErrorKind::Bug,
+        }
+    }
+}
+
+impl Fatal {
+    /// What of a refusal no retry can mend.
+    pub(super) fn unstorable(why: &Refusal) -> Option<Self> {
+        match why {
+            Refusal::TooLarge(_) | Refusal::Encode(_) => Some(Self::Unstorable(why.to_string())),
+            Refusal::Disk(_) | Refusal::Full(_) | Refusal::Busy | Refusal::Behind | Refusal::Closed => None,
+        }
+    }
+}
+
+impl Core {
+    /// Commits records that belong to no turn, and folds them.
+    ///
+    /// # Errors
+    /// The journal refused, or they do not fold.
+    pub async fn commit(&mut self, records: Vec<Record>) -> Result<(), Fatal> {
+        let mut batch = Batch::of(records);
+        let mut refusals = 0;
+        loop {
+            self.announce(batch.records());
+            let Refused { batch: back, why } = match self.store.journal.append(batch).await {
+                Ok(done) => return self.fold(done).map(drop),
+                Err(refused) => refused,
+            };
+            if let Some(unstorable) = Fatal::unstorable(&why) {
+                return Err(unstorable);
+            }
+            let reason = why.to_string();
+            refusals += 1;
+            self.outbox.show(Event::Suspended { reason: reason.clone() });
+            match back {
+                Some(back) if refusals <= DISK_RETRIES => batch = back,
+                Some(_) | None => return Err(Fatal::Journal(reason)),
+            }
+            tokio::time::sleep(DISK_PAUSE).await;
+        }
+    }
+
+    /// Asks the gates at the end of a turn; answers why to pause, if one says so.
+    async fn turn_ended(&mut self, outcome: &Outcome, steps: u64) -> Result<Option<String>, Fatal> {
+        let view = || TurnEndView { turn: self.state.turns, outcome: outcome.clone(), steps };
+        let passed = self.registry.hooks().decide::<crate::hook::TurnEnd>(&self.callbacks, view).await;
+        if passed.ran.is_empty() {
+            return Ok(None);
+        }
+        let verdicts = gates::verdicts(HookPoint::TurnEnd, None, &passed);
+        self.commit(verdicts.into_iter().map(Record::from).collect()).await?;
+        let paused = gates::refusal(&passed);
+        if let Some(reason) = &paused {
+            self.outbox.show(Event::Alert(reason.clone()));
+        }
+        Ok(paused)
+    }
+
+    pub(super) fn announce(&self, records: &[Record]) {
+        records.iter().for_each(|record| (self.store.probe)(&format!("commit:{}", record.kind())));
+    }
+
+    /// The other half of every commit: state, then watchers. Nothing else changes the state.
+    pub(super) fn fold(&mut self, done: Committed<Batch>) -> Result<Option<Ack>, Fatal> {
+        let first = *done.seqs().start();
+        let (ack, records) = Ack::of(done);
+        for (seq, record) in (first..).zip(records) {
+            self.state.apply(&record)?;
+            (self.store.probe)(record.kind());
+            let record = Arc::new(record);
+            HookRegistry::tell(&self.registry, &self.callbacks, seq, &record);
+            self.outbox.show(Event::Record { seq, record });
+        }
+        Ok(ack)
+    }
+}
+
+impl Pod {
+    /// Takes every queued input through one turn. `notes` go in front of them, each with its topic. `cancel`
+    /// ends the turn in good order.
+    ///
+    /// # Errors
+    /// The pod cannot go on; what was committed is on disk.
+    pub async fn turn(
+        self,
+        notes: Vec<(String, String)>,
+        cancel: &CancellationToken,
+    ) -> Result<(Self, TurnEnd), Fatal> {
+        let Self { core, history } = self;
+        let (steps, usage) = (core.state.requests, core.state.usage);
+        let mut running = Running::start(core, history, notes);
+        match running.drive(cancel).await {
+            Ok(outcome) => {
+                let Running { mut core, turn, .. } = running;
+                let history = turn.finish().map_err(|_open| Fatal::Journal("the turn did not end".to_owned()))?;
+                let paused = core.turn_ended(&outcome, core.state.requests - steps).await?;
+                let end = TurnEnd {
+                    paused,
+                    outcome,
+                    answer: core.state.last_answer.clone(),
+                    last_result: core.state.last_result,
+                    steps: core.state.requests - steps,
+                    usage: since(core.state.usage, usage),
+                };
+                Ok((Self { core, history }, end))
+            }
+            Err(fatal) => {
+                running.abandon(&fatal).await;
+                Err(fatal)
+            }
+        }
+    }
+}
+
+fn since(now: Usage, before: Usage) -> Usage {
+    Usage { input: now.input - before.input, output: now.output - before.output, cached: now.cached - before.cached }
+}

@@ -1,0 +1,58 @@
+//! A model's answer under way.
+
+use llm_worker::model::EVENT_QUEUE;
+use llm_worker::projection::ModelRequest;
+use llm_worker::{ErrorKind, Model, ModelError, ModelEvent};
+use std::sync::Arc;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+/// The model's task, and what it says. Dropping it ends the task.
+pub(super) struct Stream {
+    events: mpsc::Receiver<ModelEvent>,
+    done: JoinHandle<Result<(), ModelError>>,
+    stopped: bool,
+}
+
+/// What a stream brought.
+pub(super) enum Heard {
+    /// One event of the answer.
+    Event(ModelEvent),
+    /// The answer was whole, and the model's client is done with it.
+    Whole,
+    /// No whole answer will come.
+    Failed(ModelError),
+}
+
+impl Stream {
+    /// Sends a request whose record is durable. A client that panics is an error here.
+    pub(super) fn of(model: Arc<dyn Model>, request: ModelRequest) -> Self {
+        let (sink, events) = mpsc::channel(EVENT_QUEUE);
+        let done = tokio::spawn(async move { model.stream(request, sink).await });
+        Self { events, done, stopped: false }
+    }
+
+    /// The next event, or the end once every event was taken. What a client says or fails at after the stop is
+    /// not part of the answer. Cancel-safe.
+    pub(super) async fn next(&mut self) -> Heard {
+        while let Some(event) = self.events.recv().await {
+            if !self.stopped {
+                self.stopped = matches!(event, ModelEvent::Stop(_));
+                return Heard::Event(event);
+            }
+        }
+        let bug = |message: String| Heard::Failed(ModelError { kind: ErrorKind::Bug, message, help: None });
+        match (&mut self.done).await {
+            _ if self.stopped => Heard::Whole,
+            Ok(Ok(())) => bug("the model's answer ended without a stop reason".to_owned()),
+            Ok(Err(error)) => Heard::Failed(error),
+            Err(panic) => bug(format!("the model's client failed: {panic}")),
+        }
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.done.abort();
+    }
+}
