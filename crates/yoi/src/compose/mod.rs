@@ -5,10 +5,10 @@ pub(crate) mod model;
 pub(crate) mod project;
 
 use crate::config::Config;
-use crate::config::file::Mode;
+use crate::config::file::{Mode, nearest};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
-use authority::{Access, Ambient, Confinement, EnvPolicy, SandboxMode, Spawner, Workspace};
+use authority::{Access, Ambient, Confinement, EnvPolicy, ErrorKind, SandboxMode, Spawner, Workspace};
 use pod::control::Permission;
 use pod::feature::{
     CapabilityPolicy, FeatureId, FeatureRegistry, FeatureRegistryBuilder, HostCapability, HostServices, InstallPlan,
@@ -39,6 +39,16 @@ pub(crate) struct Composed {
     confinement: Confinement,
 }
 
+/// What features came to.
+pub(crate) struct Installed {
+    /// What is live.
+    pub(crate) registry: FeatureRegistry,
+    /// How calls are judged.
+    pub(crate) permission: Permission,
+    /// Why there is no shell, where there should be one.
+    pub(crate) no_shell: Option<String>,
+}
+
 /// Builds the handles and the plan. Nothing runs and nothing is written.
 pub(crate) fn compose(
     ambient: &Ambient,
@@ -64,7 +74,8 @@ pub(crate) fn compose(
     let now = Circumstances { mode, enforced: authority::support().in_force(mode) };
     let policy = Policy::new(config.layers()?);
     let host = policy.describe(now);
-    let builder = FeatureRegistryBuilder::new(capabilities(config)?).with_all(builtins::all()).host(host);
+    let capabilities = checked(config)?;
+    let builder = FeatureRegistryBuilder::new(capabilities).with_all(builtins::all()).host(host);
     let roots: Vec<PathBuf> = workspace.roots().map(|(path, _)| path.to_path_buf()).collect();
     let confinement = Confinement { mode, read: Vec::new(), write: roots };
     let permission = Permission { policy, workspace: workspace.clone(), now };
@@ -77,31 +88,31 @@ impl Composed {
         self.builder.plan()
     }
 
-    /// Installs the features for the session whose children carry `tag`. Where the kernel cannot confine, the shell
+    /// Installs the features for the session whose children carry `tag`. Where children cannot be confined, the shell
     /// is left out, and the report says why.
-    pub(crate) fn install(
-        self,
-        ambient: &Ambient,
-        env: &Env,
-        tag: &str,
-    ) -> Result<(FeatureRegistry, Permission), Failure> {
+    pub(crate) fn install(self, ambient: &Ambient, env: &Env, tag: &str) -> Result<Installed, Failure> {
         let spawner = self.spawner(ambient, env, tag)?;
         let services = HostServices::none().root(HostCapability::WORKSPACE, self.workspace);
-        let services = match spawner {
-            Some(spawner) => services.spawner(spawner),
-            None => services,
+        let (services, no_shell) = match spawner {
+            Ok(spawner) => (services.spawner(spawner), None),
+            Err(why) => (services.no_spawner(&why), Some(why)),
         };
-        Ok((self.builder.install(&services), self.permission))
+        let registry = self.builder.install(&services);
+        let wanted = registry.report().feature(&builtins::shell::ID).is_some_and(|shell| shell.enabled);
+        Ok(Installed { registry, permission: self.permission, no_shell: no_shell.filter(|_| wanted) })
     }
 
-    /// Starts children as this run would; for `yoi doctor` too. `None` where the kernel cannot confine them.
-    pub(crate) fn spawner(&self, ambient: &Ambient, env: &Env, tag: &str) -> Result<Option<Spawner>, Failure> {
+    /// Starts children as this run would; for `yoi doctor` too. Or why they cannot be confined: the kernel lacks what
+    /// is needed, or keys and other sessions lie below what they would be given.
+    pub(crate) fn spawner(&self, ambient: &Ambient, env: &Env, tag: &str) -> Result<Result<Spawner, String>, Failure> {
         let vars = env.vars().map(|(name, value)| (OsString::from(name), OsString::from(value)));
         let unfit = |error: authority::Error| Failure::new(Exit::Config, error.to_string());
         let inherited = EnvPolicy::from_vars(vars, &[]).map_err(unfit)?;
         match Spawner::new(ambient, self.confinement.clone(), inherited, tag.to_owned()) {
-            Ok(spawner) => Ok(Some(spawner)),
-            Err(error) if error.kind() == authority::ErrorKind::Unavailable => Ok(None),
+            Ok(spawner) => Ok(Ok(spawner)),
+            Err(error) if matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Denied) => {
+                Ok(Err(env.homeless(&error.to_string())))
+            }
             Err(error) => Err(Failure::new(Exit::Unavailable, error.to_string())),
         }
     }
@@ -123,4 +134,36 @@ fn capabilities(config: &Config) -> Result<CapabilityPolicy, Failure> {
         let policy = if setting.value.enabled == Some(false) { policy.disable(id.clone(), &source) } else { policy };
         Ok(if setting.value.required == Some(true) { policy.require(id, &source) } else { policy })
     })
+}
+
+/// The policy of a configuration, whose features and tools must be those of this build.
+pub(crate) fn checked(config: &Config) -> Result<CapabilityPolicy, Failure> {
+    let capabilities = capabilities(config)?;
+    if config.features.is_empty() && config.rules.is_empty() {
+        return Ok(capabilities);
+    }
+    // Nothing is switched off in this plan: a rule about a tool stays right while its feature is off.
+    let plan = FeatureRegistryBuilder::new(grants::defaults()).with_all(builtins::all()).plan();
+    let ids: Vec<String> = plan.features.iter().map(|feature| feature.feature_id.to_string()).collect();
+    for (id, setting) in &config.features {
+        known(&format!("{}: features.\"{id}\"", setting.source), "feature", id, &ids)?;
+    }
+    let tools = plan.features.iter().flat_map(|feature| &feature.tools);
+    let tools: Vec<String> = tools.map(|tool| tool.name.clone()).chain(["*".to_owned()]).collect();
+    for layer in &config.rules {
+        for (index, rule) in layer.value.iter().enumerate() {
+            known(&format!("{}: permissions.rules[{index}].tool", layer.source), "tool", &rule.tool, &tools)?;
+        }
+    }
+    Ok(capabilities)
+}
+
+fn known(place: &str, what: &str, name: &str, all: &[String]) -> Result<(), Failure> {
+    if all.iter().any(|known| known == name) {
+        return Ok(());
+    }
+    let all: Vec<&str> = all.iter().map(String::as_str).collect();
+    let meant = nearest(name, &all).map(|meant| format!("did you mean `{meant}`? ")).unwrap_or_default();
+    let help = format!("{meant}known: {}", all.join(", "));
+    Err(Failure::new(Exit::Config, format!("{place}: there is no {what} `{name}`")).help(help))
 }
