@@ -4,14 +4,18 @@
 //! knows no socket, no store file and nothing of the pod but `pod::feature`; it opens, starts and waits for nothing
 //! by itself.
 
+pub mod circuit_breaker;
 pub mod files;
+pub mod loop_detect;
+pub mod policies;
 pub mod search;
 pub mod shell;
+pub mod write_policy;
 
 use pod::feature::FeatureModule;
 use std::sync::Arc;
 
-/// Every built-in of this build.
+/// Every built-in that is on by itself; [`policies`] has the others.
 #[must_use]
 pub fn all() -> Vec<Arc<dyn FeatureModule>> {
     vec![Arc::new(files::Files), Arc::new(search::Search), Arc::new(shell::Shell)]

@@ -225,6 +225,7 @@ impl Host {
         // The lock goes first: a slow watcher keeps nobody else out.
         self.pod.core.store.journal.close();
         self.pod.core.outbox.drain().await;
+        self.pod.core.registry.hooks().farewell().await;
         Ok(done?)
     }
 

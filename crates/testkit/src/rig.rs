@@ -142,6 +142,13 @@ impl PodUnderTest {
         }
     }
 
+    /// Judges calls by these rules alone, instead of allowing everything.
+    pub fn judge_by(&mut self, rules: Vec<Rule>) {
+        let policy = Policy::new(vec![Layer::new("testkit", rules).expect("rules")]);
+        let Permission { workspace, now, .. } = (*self.permission).clone();
+        self.permission = Arc::new(Permission { policy, workspace, now });
+    }
+
     /// Makes or opens the session's store.
     ///
     /// # Errors

@@ -10,6 +10,12 @@ Exit codes:
   5 model unreachable after retries · 65 damaged data · 69 unavailable · 70 internal error
   74 journal not writable · 75 busy · 78 configuration · 130, 143 ended by a signal";
 
+const VARIABLES: &str = "\
+Variables, over the files and under the flags:
+  YOI_MODEL · YOI_MAX_STEPS · YOI_TOOL_CONCURRENCY · YOI_SANDBOX (read-only, workspace-write, off)
+Directories: XDG_CONFIG_HOME (~/.config), XDG_STATE_HOME (~/.local/state), TMPDIR
+Colour: NO_COLOR, CLICOLOR_FORCE";
+
 /// Runs LLM agents as pods: named sessions whose every word is on disk, in order, and can be replayed.
 #[derive(Debug, Parser)]
 #[command(name = "yoi", version, after_help = EXIT_CODES)]
@@ -31,6 +37,7 @@ pub(crate) struct Global {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run a prompt to its end: answer on stdout, progress on stderr
+    #[command(after_help = EXIT_CODES)]
     Run(RunArgs),
     /// List named pods and the last runs
     Ls(LsArgs),
@@ -49,6 +56,7 @@ pub(crate) enum Command {
     /// Check environment, configuration, models, sandbox and journals
     Doctor(JsonArgs),
     /// Show, check or create the configuration
+    #[command(after_help = VARIABLES)]
     Config(ConfigArgs),
     /// List the models that can be used now, and how to set up others
     Models(JsonArgs),

@@ -75,6 +75,26 @@ impl Env {
         self.xdg("XDG_CONFIG_HOME", ".config")
     }
 
+    /// A path for people and reports: below the home or configuration directory by that, not by its place on this
+    /// machine.
+    pub(crate) fn shown(&self, path: &Path) -> String {
+        let bases = [("~", "HOME"), ("$XDG_CONFIG_HOME", "XDG_CONFIG_HOME"), ("$XDG_STATE_HOME", "XDG_STATE_HOME")];
+        let below = |(name, variable): (&str, &str)| {
+            let base =
+                self.var(variable).map(Path::new).filter(|base| base.is_absolute() && *base != Path::new("/"))?;
+            let rest = path.strip_prefix(base).ok()?;
+            Some(if rest.as_os_str().is_empty() { name.to_owned() } else { format!("{name}/{}", rest.display()) })
+        };
+        bases.into_iter().find_map(below).unwrap_or_else(|| path.display().to_string())
+    }
+
+    /// A text in which places below the home directory stand as `~`.
+    pub(crate) fn homeless(&self, text: &str) -> String {
+        let real = self.home().ok().and_then(|home| home.canonicalize().ok());
+        let homes = [self.home().ok(), real].into_iter().flatten().filter(|home| home != Path::new("/"));
+        homes.fold(text.to_owned(), |text, home| home.to_str().map_or(text.clone(), |home| text.replace(home, "~")))
+    }
+
     /// As the base directory specification says: a relative value is ignored.
     fn xdg(&self, variable: &str, default: &str) -> Result<PathBuf, Failure> {
         let set = self.var(variable).map(Path::new).filter(|path| path.is_absolute());

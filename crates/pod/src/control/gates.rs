@@ -1,6 +1,6 @@
 //! Hooks in the driver's hands: what they are shown, and what is journaled of what they said.
 
-use super::call::{INLINE, SUMMARY};
+use super::call::INLINE;
 use super::callbacks::Callbacks;
 use crate::feature::FeatureRegistry;
 use crate::hook::{GateRun, HookPoint, Passed, Ruling, ToolCallView, ToolOutcomeView, Transformed};
@@ -66,6 +66,7 @@ pub(crate) async fn outcome(
 
 /// The bounds of a result as the model sees it.
 fn fits(outcome: &ToolOutcome) -> Result<(), String> {
+    const SUMMARY: usize = ToolOutcome::SUMMARY_MAX;
     let ToolOutcome { summary, content, .. } = outcome;
     if summary.len() > SUMMARY || summary.contains('\n') {
         return Err(format!("its summary is not one line of at most {SUMMARY} bytes"));

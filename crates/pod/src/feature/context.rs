@@ -247,7 +247,8 @@ impl FeatureServiceProvider<'_> {
             if !stage.grants.allows(&wish(false)) {
                 return Err(FeatureInstallError::Denied { feature, asked });
             }
-            let whole = services.roots.get(root).ok_or(FeatureInstallError::Unavailable { feature, asked })?;
+            let why = NOT_OFFERED.to_owned();
+            let whole = services.roots.get(root).ok_or(FeatureInstallError::Unavailable { feature, asked, why })?;
             Ok(if stage.grants.allows(&wish(true)) { whole.derive() } else { whole.read_only() })
         })
     }
@@ -264,7 +265,8 @@ impl FeatureServiceProvider<'_> {
             if !stage.grants.allows(&HostCapability::ANY_PROGRAM) {
                 return Err(FeatureInstallError::Denied { feature, asked });
             }
-            services.spawner.as_ref().map(Spawner::derive).ok_or(FeatureInstallError::Unavailable { feature, asked })
+            let spawner = services.spawner.as_ref().map(Spawner::derive);
+            spawner.map_err(|why| FeatureInstallError::Unavailable { feature, asked, why: why.clone() })
         })
     }
 }
@@ -289,13 +291,16 @@ impl FeatureDiagnosticSink<'_> {
 #[must_use]
 pub struct HostServices {
     roots: BTreeMap<Cow<'static, str>, Workspace>,
-    spawner: Option<Spawner>,
+    spawner: Result<Spawner, String>,
 }
+
+/// What is said of a handle that a host simply does not have.
+const NOT_OFFERED: &str = "this host does not offer it";
 
 impl HostServices {
     /// No handles.
     pub fn none() -> Self {
-        Self { roots: BTreeMap::new(), spawner: None }
+        Self { roots: BTreeMap::new(), spawner: Err(NOT_OFFERED.to_owned()) }
     }
 
     /// Offers directories under a name that `ScopedFs` grants use.
@@ -306,7 +311,13 @@ impl HostServices {
 
     /// Offers to start children.
     pub fn spawner(mut self, spawner: Spawner) -> Self {
-        self.spawner = Some(spawner);
+        self.spawner = Ok(spawner);
+        self
+    }
+
+    /// Starts no children, and says why to the feature that asks.
+    pub fn no_spawner(mut self, why: impl Into<String>) -> Self {
+        self.spawner = Err(why.into());
         self
     }
 }

@@ -116,12 +116,14 @@ pub enum FeatureInstallError {
         asked: String,
     },
     /// Granted, but this host has nothing of the kind.
-    #[error("{feature} was granted {asked}, but this host does not offer it")]
+    #[error("{feature} was granted {asked}, but {why}")]
     Unavailable {
         /// Who asked.
         feature: FeatureId,
         /// For what.
         asked: String,
+        /// Why it is not there, as the host says it.
+        why: String,
     },
     /// A bound was passed.
     #[error("{0}")]

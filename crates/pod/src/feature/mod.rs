@@ -7,6 +7,7 @@
 //! pod starts without it and its [`FeatureInstallReport`] says why.
 //!
 //! In this build a feature contributes tools, hooks and instructions.
+#![warn(missing_docs)]
 
 mod capability;
 mod contained;

@@ -6,7 +6,7 @@ use super::diagnostic::{DiagnosticCode, FeatureDiagnostic};
 use super::hook::HookDeclaration;
 use super::id::{FeatureId, Tier};
 use super::policy::{CapabilityPolicy, GrantDecision};
-use super::report::{ContributionKind, Outcome, SkippedContribution};
+use super::report::{ContributionKind, HostReport, Outcome, SkippedContribution};
 use crate::hook::{FailureRule, HookClass, HookPoint};
 use llm_worker::ToolEffect;
 use schemars::JsonSchema;
@@ -19,6 +19,8 @@ pub const MAX_FEATURES: usize = 4_096;
 /// What will be installed, in this order, and what will not. It cannot be read back: a plan carries grants.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct InstallPlan {
+    /// What the host itself enforces.
+    pub host: HostReport,
     /// Every declared feature by tier and id, which is also the order of installation.
     pub features: Vec<PlannedFeature>,
     /// Required features that will not be there. Not empty: no new pod may start.
@@ -104,13 +106,14 @@ pub(super) struct Declared {
 pub(super) fn plan(
     declared: &[&Declared],
     policy: &CapabilityPolicy,
+    host: HostReport,
     diagnostics: Vec<FeatureDiagnostic>,
 ) -> InstallPlan {
     let mut names = Names::of(declared);
     let features: Vec<_> =
         declared.iter().enumerate().map(|(at, d)| plan_one(at, d, declared, policy, &mut names)).collect();
     let unmet = unmet(policy, features.iter().map(|f| (&f.feature_id, f.outcome, f.diagnostics.as_slice())));
-    InstallPlan { features, unmet, diagnostics }
+    InstallPlan { host, features, unmet, diagnostics }
 }
 
 /// The order of planning: by tier and id; equal ids, which are all refused, by content.

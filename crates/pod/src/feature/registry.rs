@@ -81,7 +81,7 @@ impl FeatureRegistryBuilder {
             None => declare(&self.modules, self.limit),
         };
         let features: Vec<_> = declared.features.iter().map(|(d, _)| d).collect();
-        let plan = plan::plan(&features, &self.policy, declared.lost.clone());
+        let plan = plan::plan(&features, &self.policy, self.host.clone(), declared.lost.clone());
         self.declared = Some(declared);
         plan
     }

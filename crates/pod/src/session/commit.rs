@@ -9,6 +9,7 @@ use super::record::{
     ToolFinished, ToolStarted, TransformNote, TurnFinished, TurnStarted, VerdictGiven,
 };
 use llm_worker::effect::{Fact, Verdict};
+use llm_worker::projection::{Dialect, Neutral};
 use llm_worker::turn::{Acknowledged, CommitRequest};
 use llm_worker::{CallId, Item};
 use session_store::{Committed, EncodeError, Frames, Records};
@@ -155,13 +156,16 @@ fn record_of<'a>(
         Fact::Started { call } => ledger.judged.get(call)?.start.clone()?.into(),
         Fact::Finished { call, outcome } => {
             let ended = ledger.ended.get(call).cloned().unwrap_or_default();
+            let start = ledger.judged.get(call).and_then(|judged| judged.start.as_ref());
+            let feature = start.map(|start| start.feature.clone());
             let Ended { output, ms, transforms } = ended;
-            ToolFinished { call: *call, outcome: outcome.clone(), output, ms, transforms }.into()
+            ToolFinished { call: *call, feature, outcome: outcome.clone(), output, ms, transforms }.into()
         }
         Fact::Request(r) => Request {
             number: r.number,
             generation: r.generation,
             items: r.items,
+            projection: Neutral.version(),
             neutral_digest: r.neutral_digest.clone(),
             encoder: Encoder { id: r.dialect.clone(), version: r.dialect_version },
             body_digest: r.body_digest.clone(),

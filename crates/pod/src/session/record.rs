@@ -306,6 +306,8 @@ pub struct Request {
     pub generation: u64,
     /// It carries the first `items` items of the history.
     pub items: u64,
+    /// The version of this project's own terms, in which `neutral_digest` is counted.
+    pub projection: u16,
     /// Digest of the request in this project's own terms, hex.
     pub neutral_digest: String,
     /// The encoder of the body.
@@ -421,6 +423,9 @@ pub struct ToolStarted {
 pub struct ToolFinished {
     /// Which call.
     pub call: CallId,
+    /// The feature whose tool ran; none for a call that did not start, or that recovery closed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub feature: Option<String>,
     /// What the model sees.
     pub outcome: ToolOutcome,
     /// The full output, where it did not fit.

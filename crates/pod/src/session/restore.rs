@@ -134,7 +134,11 @@ pub fn closing(restored: &Restored, found: &Circumstances) -> Vec<Record> {
     for (id, call) in &state.open_calls {
         let outcome = interrupted(*id, call, restored.started_at);
         note.push(format!("{id} {}: {}", call.name, outcome.summary));
-        batch.push(ToolFinished { call: *id, outcome, output: None, ms: 0, transforms: Vec::new() }.into());
+        let transforms = Vec::new();
+        batch.push(ToolFinished { call: *id, feature: None, outcome, output: None, ms: 0, transforms }.into());
+    }
+    if found.cut_bytes > 0 {
+        note.push(format!("{} unfinished bytes at the end of the log were set aside.", found.cut_bytes));
     }
     if found.ended_processes > 0 {
         note.push(format!("{} left-over child processes were ended.", found.ended_processes));

@@ -11,7 +11,7 @@ const PLENTY: usize = 1000;
 
 fn scene() -> (PodUnderTest, Vec<FnTool>, Changed) {
     let changed = Changed::default();
-    let tools = vec![changer("Change", &changed), printer("Print", 3000)];
+    let tools = vec![changer("Change", &changed), printer("Print", 4000)];
     let both = || Answer::calls(&[("Change", "{}"), ("Print", "{}")]);
     (pod(vec![both(), both(), Answer::text("done")], tools.clone()), tools, changed)
 }

@@ -5,9 +5,9 @@ use llm_worker::projection::Surface;
 use llm_worker::{CallId, Item, ResultStatus, StopReason, ToolEffect, ToolOutcome, Usage};
 use pod::session::fold::{ENVIRONMENT, State};
 use pod::session::record::{
-    Decision, Encoder, FileChanged, HostStopped, InputConsumed, InputQueued, ItemAdded, Output, Record, Request,
-    Response, Resumed, Stored, SurfaceSet, Suspended, SystemItem, ToolFinished, ToolStarted, TurnFinished, TurnStarted,
-    VerdictGiven,
+    Decision, Encoder, FileChanged, GateNote, HostStopped, InputConsumed, InputQueued, ItemAdded, Output, Record,
+    Request, Response, Resumed, Stored, SurfaceSet, Suspended, SystemItem, ToolFinished, ToolStarted, TurnFinished,
+    TurnStarted, VerdictGiven,
 };
 use session_store::Digest;
 
@@ -66,7 +66,7 @@ pub(crate) fn started(call: CallId, effect: ToolEffect) -> Record {
 
 pub(crate) fn finished(call: CallId, output: Option<Output>) -> Record {
     let outcome = ToolOutcome { status: ResultStatus::Ok, summary: "ok".to_owned(), content: String::new() };
-    ToolFinished { call, feature: None, outcome, output, ms: 1 }.into()
+    ToolFinished { call, feature: None, outcome, output, ms: 1, transforms: Vec::new() }.into()
 }
 
 pub(crate) fn turn_finished(turn: u64) -> Record {
@@ -117,7 +117,8 @@ pub(crate) fn record(way: u8, n: u64, state: Option<&State>) -> Record {
         12 | 13 => finished(open, output(n)),
         14 => {
             let (decision, rule, reason) = (Decision::Refuse, "r".to_owned(), format!("{n}"));
-            VerdictGiven { call: open, decision, rule, reason }.into()
+            VerdictGiven { call: Some(open), decision, rule, reason, gate: GateNote::default(), transforms: Vec::new() }
+                .into()
         }
         15 => turn_finished(state.map_or(n, |s| s.turns)),
         16 => FileChanged { call: None, path: format!("/p/{n}"), before: None, mode: Some(0o644), after: None }.into(),

@@ -14,3 +14,4 @@ mod parallel;
 mod replay;
 mod restore;
 mod scene;
+mod unclean;

@@ -4,7 +4,7 @@ use crate::legal;
 use crate::scene::{echo, pod, results, sound};
 use llm_worker::{CallId, Item, StopReason, ToolEffect, Usage};
 use pod::session::commit::Batch;
-use pod::session::record::{InputConsumed, Record, Response, TurnStarted};
+use pod::session::record::{HostStarted, InputConsumed, Record, Response, TurnStarted};
 use testkit::{Answer, FnTool, How, PodUnderTest, Script};
 
 fn id(number: u64) -> CallId {
@@ -16,7 +16,16 @@ fn crashed(started: Option<ToolEffect>) -> (PodUnderTest, FnTool) {
     let tool = echo("T", started.unwrap_or(ToolEffect::Effectful));
     let pod = pod(vec![Answer::text("went on")], vec![tool.clone()]);
     let response = Response { stop: StopReason::ToolUse, usage: Usage::default() };
+    let started_host = HostStarted {
+        version: "0".to_owned(),
+        pid: 1,
+        project: "/p".to_owned(),
+        cwd: "/p".to_owned(),
+        sandbox: "off".to_owned(),
+        config_digest: String::new(),
+    };
     let mut records: Vec<Record> = vec![
+        started_host.into(),
         legal::surface(1).into(),
         legal::queued(1, None),
         TurnStarted { turn: 1 }.into(),

@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests stand at the composition root")]
 
 mod bounds;
+mod host;
 mod install;
 mod plan;
 mod report;

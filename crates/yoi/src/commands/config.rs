@@ -2,7 +2,9 @@
 
 use crate::cli::{ConfigAction, JsonArgs};
 use crate::commands::out;
-use crate::compose::model::describe;
+use crate::compose::checked;
+use crate::compose::model::{describe, patience};
+use crate::config::file::Waits;
 use crate::config::{Config, Source};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
@@ -38,6 +40,9 @@ const EXAMPLE: &str = r#"# yoi's configuration. Every key is optional; `yoi conf
 
 # [sandbox]
 # mode = "workspace-write"              # read-only, workspace-write or off
+
+# [state]
+# any_file_system = false               # true: keep sessions on network and FUSE file systems too
 "#;
 
 /// Runs one of the actions.
@@ -53,6 +58,10 @@ pub(crate) fn run(action: &ConfigAction, env: &Env) -> Result<Exit, Failure> {
         ConfigAction::Check => {
             let config = Config::load(env)?;
             config.layers()?;
+            checked(&config).map(drop)?;
+            if let Some(warning) = config.warning() {
+                out::line(&warning);
+            }
             for (path, there) in &config.files {
                 out::line(&format!("{}: {}", path.display(), if *there { "good" } else { "not there" }));
             }
@@ -112,6 +121,18 @@ fn rows(config: &Config) -> Vec<(String, String, Source)> {
             .map_or_else(|| "no key".to_owned(), |key| format!("key from {}", describe(key)));
         let value = format!("openai-chat at {}, {key}", provider.value.base_url);
         rows.push((format!("providers.{name}"), value, provider.source.clone()));
+        let (waits, retry) = patience(&provider.value);
+        let set = provider.value.timeouts != Waits::default();
+        let value = format!(
+            "connect_s = {}, first_byte_s = {}, between_bytes_s = {}",
+            waits.connect.as_secs_f64(),
+            waits.first_byte.as_secs_f64(),
+            waits.between_bytes.as_secs_f64()
+        );
+        let source = |set: bool| if set { provider.source.clone() } else { "built-in".to_owned() };
+        rows.push((format!("providers.{name}.timeouts"), value, source(set)));
+        let attempts = retry.attempts.to_string();
+        rows.push((format!("providers.{name}.attempts"), attempts, source(provider.value.attempts.is_some())));
     }
     rows.push(("limits.max_steps".to_owned(), config.max_steps.value.to_string(), config.max_steps.source.clone()));
     let calls = &config.tool_concurrency;
@@ -123,9 +144,12 @@ fn rows(config: &Config) -> Vec<(String, String, Source)> {
     }
     for (id, feature) in &config.features {
         let (enabled, required) = (feature.value.enabled.unwrap_or(true), feature.value.required.unwrap_or(false));
-        let value = format!("enabled = {enabled}, required = {required}");
+        let own: String = feature.value.settings.iter().map(|(key, value)| format!(", {key} = {value}")).collect();
+        let value = format!("enabled = {enabled}, required = {required}{own}");
         rows.push((format!("features.\"{id}\""), value, feature.source.clone()));
     }
     rows.push(("sandbox.mode".to_owned(), config.sandbox.value.text().to_owned(), config.sandbox.source.clone()));
+    let any = &config.any_file_system;
+    rows.push(("state.any_file_system".to_owned(), any.value.to_string(), any.source.clone()));
     rows
 }

@@ -11,6 +11,7 @@ use crate::exit::{Exit, Failure};
 use crate::pods::Pods;
 use authority::{Ambient, SandboxMode, support};
 use pod::feature::Outcome;
+use provider::catalog;
 use session_store::{Reader, Session, Tail};
 use std::cmp::Reverse;
 use std::fs;
@@ -41,9 +42,16 @@ pub(crate) fn run(args: &JsonArgs, env: &Env) -> Result<Exit, Failure> {
     match Config::load(env) {
         Ok(config) => {
             checks.push(works("configuration", files(&config)));
-            checks.push(model(&config, env));
-            checks.extend(endpoints(&config, env));
-            checks.push(features(&config, env));
+            checks.extend(config.warning().map(|text| Check {
+                about: "variables",
+                state: State::Note,
+                text,
+                help: None,
+            }));
+            let found = models::find(&config, env).unwrap_or_default();
+            checks.push(model(&config, env, &found));
+            checks.extend(endpoints(found));
+            checks.extend(features(&config, env));
         }
         Err(failure) => checks.push(broken("configuration", &failure)),
     }
@@ -135,8 +143,16 @@ fn files(config: &Config) -> String {
     if read.is_empty() { "no file; everything is built in (yoi config init)".to_owned() } else { read.join(", ") }
 }
 
-fn model(config: &Config, env: &Env) -> Check {
+/// The model that would answer; one at an endpoint that was asked must be there.
+fn model(config: &Config, env: &Env, found: &[models::Found]) -> Check {
     let choice = choose(config, env);
+    let provider = catalog::split(&choice.name).map(|(provider, _)| provider);
+    let silent = found.iter().find(|endpoint| !endpoint.ready && Some(endpoint.provider.as_str()) == provider);
+    if let Some((url, endpoint)) = silent.and_then(|endpoint| Some((endpoint.asked.as_ref()?, endpoint))) {
+        let text = format!("{} ({}) does not answer at {url}: {}", choice.name, choice.why, endpoint.state);
+        let help = "start that server, correct its base_url, or choose another model (yoi models)";
+        return broken("model", &Failure::new(Exit::Model, text).help(help));
+    }
     match build(&Ambient::claim(), &choice.name, config, env) {
         Ok(_) => works("model", format!("{} ({})", choice.name, choice.why)),
         Err(failure) => broken("model", &failure),
@@ -144,8 +160,7 @@ fn model(config: &Config, env: &Env) -> Check {
 }
 
 /// Endpoints that answer, with the line that uses them.
-fn endpoints(config: &Config, env: &Env) -> Vec<Check> {
-    let found = models::find(config, env).unwrap_or_default();
+fn endpoints(found: Vec<models::Found>) -> Vec<Check> {
     let ready = found.into_iter().filter(|endpoint| endpoint.ready);
     let check = |endpoint: models::Found| {
         let line = endpoint.models.first().map(|model| format!("model = \"{model}\" in the configuration uses it"));
@@ -155,32 +170,45 @@ fn endpoints(config: &Config, env: &Env) -> Vec<Check> {
     ready.map(check).collect()
 }
 
-fn features(config: &Config, env: &Env) -> Check {
-    let planned = compose(&Ambient::claim(), config, env, &[]).map(|mut composed| (composed.plan(), composed.mode));
-    match planned {
-        Err(failure) => broken("features", &failure),
-        Ok((plan, mode)) => {
-            let live = plan.features.iter().filter(|f| f.outcome.is_live()).count();
-            let off = plan.features.iter().filter(|f| f.outcome == Outcome::Disabled).count();
-            let text = format!("{live} of {} install, {off} switched off", plan.features.len());
-            if let Some(unmet) = plan.unmet.first() {
-                return broken(
-                    "features",
-                    &Failure::new(Exit::Config, format!("{} is required: {}", unmet.feature_id, unmet.reason)),
-                );
-            }
-            let whole = plan.features.iter().all(|f| matches!(f.outcome, Outcome::Installed | Outcome::Disabled));
-            let help = (mode == SandboxMode::Off)
-                .then(|| "the sandbox is off: commands can do whatever you can do".to_owned());
-            let state = if whole && help.is_none() { State::Works } else { State::Note };
-            Check {
-                about: "features",
-                state,
-                text,
-                help: help.or((!whole).then(|| "yoi features says why".to_owned())),
-            }
+/// The plan, and whether commands could run: the same check that a run makes.
+fn features(config: &Config, env: &Env) -> Vec<Check> {
+    let ambient = Ambient::claim();
+    let mut composed = match compose(&ambient, config, env, &[]) {
+        Err(failure) => return vec![broken("features", &failure)],
+        Ok(composed) => composed,
+    };
+    let plan = composed.plan();
+    let live = plan.features.iter().filter(|f| f.outcome.is_live()).count();
+    let off = plan.features.iter().filter(|f| f.outcome == Outcome::Disabled).count();
+    let text = format!("{live} of {} install, {off} switched off", plan.features.len());
+    let whole = plan.features.iter().all(|f| matches!(f.outcome, Outcome::Installed | Outcome::Disabled));
+    let mut checks = vec![match plan.unmet.first() {
+        Some(unmet) => {
+            let what = format!("{} is required: {}", unmet.feature_id, unmet.reason);
+            broken("features", &Failure::new(Exit::Config, what))
         }
-    }
+        None if whole => works("features", text),
+        None => note("features", text, "yoi features says why"),
+    }];
+    checks.extend(match composed.spawner(&ambient, env, "doctor") {
+        Err(failure) => Some(broken("commands", &failure)),
+        Ok(Err(why)) => Some(note("commands", format!("cannot run here, so Bash is left out: {why}"), NO_SHELL)),
+        Ok(Ok(_)) if composed.mode == SandboxMode::Off => {
+            Some(note("commands", "the sandbox is off: they can do whatever you can do".to_owned(), SANDBOXED))
+        }
+        Ok(Ok(_)) => None,
+    });
+    checks
+}
+
+/// What helps where commands cannot be confined.
+const NO_SHELL: &str = "the other tools work; start in a project directory, or see the sandbox above";
+
+/// What helps where they are not.
+const SANDBOXED: &str = "mode = \"workspace-write\" under [sandbox] confines them";
+
+fn note(about: &'static str, text: String, help: &str) -> Check {
+    Check { about, state: State::Note, text, help: Some(help.to_owned()) }
 }
 
 /// The newest sessions: those that do not read, and those a crash left open.

@@ -8,6 +8,7 @@ use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::pods::Pods;
 use authority::Ambient;
+use pod::feature::HostCapability;
 use pod::session::record::Record;
 use pod::session::restore::decode;
 use serde_json::Value;
@@ -52,6 +53,9 @@ fn recorded(name: &str, env: &Env) -> Result<Value, Failure> {
     newest.ok_or_else(|| Failure::new(Exit::Data, format!("{name} has no install report")))
 }
 
+/// The widest line of the table.
+const WIDTH: usize = 80;
+
 /// A plan and a report have the same shape where it matters here.
 fn render(document: &Value) {
     let features = list(document, "features");
@@ -65,31 +69,84 @@ fn render(document: &Value) {
             _ => "✗",
         };
         let version = text(feature, "version");
-        out::line(&format!(
-            "{mark} {:width$}  {version:8} {outcome:9} {}",
-            text(feature, "feature_id"),
-            tools(feature)
-        ));
+        out::line(&format!("{mark} {:width$}  {version:8} {outcome}", text(feature, "feature_id")));
+        for (what, words) in [("tools", tools(feature)), ("may", may(feature))] {
+            if !words.is_empty() {
+                wrapped(&format!("    {what:6} "), &words);
+            }
+        }
         for skipped in list(feature, "skipped_contributions") {
-            out::line(&format!("    without {}: {}", text(skipped, "name"), text(skipped, "reason")));
+            wrapped("    ", &format!("without {}: {}", text(skipped, "name"), text(skipped, "reason")));
         }
         for diagnostic in list(feature, "diagnostics") {
-            out::line(&format!("    {}", text(diagnostic, "message")));
+            wrapped("    ", text(diagnostic, "message"));
         }
     }
     for diagnostic in list(document, "diagnostics") {
-        out::line(&format!("! {}", text(diagnostic, "message")));
+        wrapped("! ", text(diagnostic, "message"));
     }
     for unmet in list(document, "unmet") {
         let (id, by) = (text(unmet, "feature_id"), text(unmet, "required_by"));
-        out::line(&format!("! {id} is required by {by} and will not be there: {}", text(unmet, "reason")));
+        wrapped("! ", &format!("{id} is required by {by} and will not be there: {}", text(unmet, "reason")));
     }
+    let rules = document.get("host").map_or(&[][..], |host| list(host, "rules"));
+    if !rules.is_empty() {
+        out::line("the host's rules, the last that matches decides:");
+    }
+    for rule in rules {
+        wrapped("    ", &format!("{} ({})", text(rule, "text"), text(rule, "source")));
+    }
+}
+
+/// Words behind `first`, broken before [`WIDTH`] columns; what follows stands below the first word.
+fn wrapped(first: &str, words: &str) {
+    let indent = first.chars().count();
+    let (mut line, mut columns, mut empty) = (first.to_owned(), indent, true);
+    for word in words.split_whitespace() {
+        let length = word.chars().count();
+        if !empty && columns + 1 + length > WIDTH {
+            out::line(&line);
+            (line, columns, empty) = (" ".repeat(indent), indent, true);
+        }
+        if !empty {
+            line.push(' ');
+            columns += 1;
+        }
+        line.push_str(word);
+        columns += length;
+        empty = false;
+    }
+    out::line(&line);
 }
 
 fn tools(feature: &Value) -> String {
     let planned = list(feature, "tools").iter().map(|tool| text(tool, "name"));
     let installed = list(feature, "installed_tools").iter().filter_map(Value::as_str);
     planned.chain(installed).collect::<Vec<_>>().join(" ")
+}
+
+/// What was granted beside its tools.
+fn may(feature: &Value) -> String {
+    let granted = feature.get("grants").unwrap_or(feature);
+    let granted = list(granted, "granted").iter().filter_map(|held| serde_json::from_value(held.clone()).ok());
+    granted.filter_map(|held| means(&held)).collect::<Vec<_>>().join(", ")
+}
+
+fn means(held: &HostCapability) -> Option<String> {
+    match held {
+        HostCapability::ContributeTool { .. } | HostCapability::ContributeHook { .. } => None,
+        HostCapability::TransformResults { tools } => Some(format!("change what {} answers", tools.join(", "))),
+        HostCapability::RewriteArguments { tools } => Some(format!("change arguments of {}", tools.join(", "))),
+        HostCapability::ScopedFs { root, read, write, execute } => {
+            let words = [(read, "read"), (write, "write"), (execute, "run")];
+            let words: Vec<_> = words.into_iter().filter(|(on, _)| **on).map(|(_, word)| word).collect();
+            Some(format!("{} the {root}", words.join(" and ")))
+        }
+        HostCapability::Process { programs } if programs.iter().any(|name| name == "*") => {
+            Some("start any program".to_owned())
+        }
+        HostCapability::Process { programs } => Some(format!("start {}", programs.join(", "))),
+    }
 }
 
 fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {

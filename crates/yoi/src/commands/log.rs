@@ -5,23 +5,26 @@ use crate::commands::out::{self, read_failure};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::pods::Pods;
-use crate::show::escape::line;
+use crate::show::escape::{line, plain};
 use crate::show::progress::brief;
 use llm_worker::{Item, ResultStatus};
-use pod::session::record::{Decision, Record, ToolFinished};
+use pod::session::record::{Decision, InputQueued, Record, Stored, ToolFinished};
 use pod::session::restore::{decode, duration, utc};
-use session_store::Reader;
+use session_store::{BlobError, BlobView, Reader};
 use std::collections::BTreeMap;
 
 /// How many lines of an output a transcript shows.
 const ABRIDGED: usize = 8;
+
+/// Where the lines of a text stand.
+const MARGIN: &str = "          ";
 
 /// Prints a pod's log. Reads beside a running pod.
 pub(crate) fn run(args: &LogArgs, env: &Env) -> Result<Exit, Failure> {
     let pods = Pods::of(env)?;
     let name = pods.find(&args.name)?;
     let reader = Reader::open(&pods.dir(&name)).map_err(|e| read_failure(&name, &e))?;
-    let mut transcript = Transcript { full: args.full, inputs: BTreeMap::new() };
+    let mut transcript = Transcript { full: args.full, inputs: BTreeMap::new(), whole: None };
     for frame in reader.frames() {
         let frame = frame.map_err(|e| read_failure(&name, &e))?;
         if args.json {
@@ -36,14 +39,84 @@ pub(crate) fn run(args: &LogArgs, env: &Env) -> Result<Exit, Failure> {
             && let Some(text) = text
         {
             out::line(&format!("{:>6}  {text}", frame.seq));
+            if let Some(stored) = transcript.whole.take() {
+                whole(&reader.blobs(), &stored).map_err(|e| Failure::new(Exit::Data, format!("{name}: {e}")))?;
+            }
         }
     }
     Ok(Exit::Done)
 }
 
+/// Prints a blob in bounded pieces, indented; what is no text is shown as replacement characters.
+fn whole(blobs: &BlobView, stored: &Stored) -> Result<(), BlobError> {
+    let (mut text, mut at) = (Indented::default(), 0);
+    blobs.pieces(&stored.digest, |piece| {
+        let seam = stored.gap.filter(|gap| (at..at + piece.len() as u64).contains(&gap.at));
+        let (before, after) = match seam {
+            Some(gap) => piece.split_at(usize::try_from(gap.at - at).unwrap_or(piece.len())),
+            None => (piece, &[][..]),
+        };
+        text.push(before);
+        if let Some(gap) = seam {
+            text.push(format!("\n[… {} bytes were not kept]\n", gap.dropped).as_bytes());
+        }
+        text.push(after);
+        at += piece.len() as u64;
+    })?;
+    text.end();
+    Ok(())
+}
+
+/// Text on its way to standard output, each line behind the margin.
+#[derive(Default)]
+struct Indented {
+    /// The beginning of a character whose end has not come yet.
+    part: Vec<u8>,
+    mid_line: bool,
+}
+
+impl Indented {
+    fn push(&mut self, bytes: &[u8]) {
+        self.part.extend_from_slice(bytes);
+        let bytes = std::mem::take(&mut self.part);
+        let whole = match bytes.utf8_chunks().last() {
+            // At most three bytes: the end of this character may be in the next piece.
+            Some(last) if last.invalid().len() < 4 && bytes.ends_with(last.invalid()) => {
+                bytes.len() - last.invalid().len()
+            }
+            Some(_) | None => bytes.len(),
+        };
+        let (now, later) = bytes.split_at(whole);
+        self.part = later.to_vec();
+        self.print(&String::from_utf8_lossy(now));
+    }
+
+    fn print(&mut self, text: &str) {
+        let mut shown = String::with_capacity(text.len() + MARGIN.len());
+        for piece in text.split_inclusive('\n') {
+            if !self.mid_line {
+                shown.push_str(MARGIN);
+            }
+            shown.push_str(piece);
+            self.mid_line = !piece.ends_with('\n');
+        }
+        out::raw(&plain(&shown));
+    }
+
+    fn end(mut self) {
+        let rest = std::mem::take(&mut self.part);
+        self.print(&String::from_utf8_lossy(&rest));
+        if self.mid_line {
+            out::raw("\n");
+        }
+    }
+}
+
 struct Transcript {
     full: bool,
-    inputs: BTreeMap<u64, String>,
+    inputs: BTreeMap<u64, InputQueued>,
+    /// What is to be printed behind the text.
+    whole: Option<Stored>,
 }
 
 impl Transcript {
@@ -62,12 +135,19 @@ impl Transcript {
                 recovery.class
             ),
             Record::InputQueued(queued) => {
-                self.inputs.insert(queued.input, queued.text.clone());
+                self.inputs.insert(queued.input, queued.clone());
                 return None;
             }
             Record::InputConsumed(consumed) => {
-                let text = self.inputs.remove(&consumed.input).unwrap_or_default();
-                format!("> {}", indent(&text))
+                let queued = self.inputs.remove(&consumed.input)?;
+                match queued.whole.filter(|_| self.full) {
+                    Some(output) => {
+                        let bytes = output.stored.total();
+                        self.whole = Some(output.stored);
+                        format!("> {bytes} bytes:")
+                    }
+                    None => format!("> {}", indent(&queued.text)),
+                }
             }
             Record::SystemItem(note) => format!("({}) {}", note.source, indent(&note.text)),
             Record::ItemAdded(added) => self.item(&added.item)?,
@@ -76,6 +156,7 @@ impl Transcript {
                 format!("⊘ {call} {}: {}", verdict.rule, verdict.reason)
             }
             Record::ToolFinished(finished) => self.result(finished),
+            Record::FileChanged(change) if change.call.is_none() => format!("  undo {}", change.path),
             Record::FileChanged(change) => format!("  changes {}", change.path),
             Record::Suspended(suspended) => format!("! suspended: {}", suspended.reason),
             Record::Resumed(_) => "! resumed".to_owned(),
@@ -106,7 +187,7 @@ impl Transcript {
         })
     }
 
-    fn result(&self, finished: &ToolFinished) -> String {
+    fn result(&mut self, finished: &ToolFinished) -> String {
         let mark = match finished.outcome.status {
             ResultStatus::Ok => " ",
             ResultStatus::Error => "✗",
@@ -114,6 +195,11 @@ impl Transcript {
             ResultStatus::Cancelled | ResultStatus::Interrupted => "…",
         };
         let mut text = format!("{mark} {} {}", finished.call, finished.outcome.summary);
+        if let Some(output) = finished.output.as_ref().filter(|_| self.full) {
+            self.whole = Some(output.stored.clone());
+            text.push_str(&format!("\n{MARGIN}whole output: {} ({} bytes):", output.handle, output.stored.total()));
+            return text;
+        }
         let shown = if self.full { usize::MAX } else { ABRIDGED };
         let mut lines = finished.outcome.content.lines();
         for content in lines.by_ref().take(shown) {

@@ -28,6 +28,8 @@ pub(crate) struct Found {
     pub(crate) models: Vec<String>,
     /// It can be used now.
     pub(crate) ready: bool,
+    /// Where it is, if it was asked.
+    pub(crate) asked: Option<String>,
 }
 
 /// Asks local and configured endpoints; vendors with a key are listed without asking.
@@ -77,8 +79,7 @@ pub(crate) fn find(config: &Config, env: &Env) -> Result<Vec<Found>, Failure> {
 }
 
 fn one(ambient: &Ambient, runtime: &tokio::runtime::Runtime, name: &str, config: &Config, env: &Env) -> Found {
-    let found =
-        |state: String, models: Vec<String>, ready: bool| Found { provider: name.to_owned(), state, models, ready };
+    let found = |state: String, models, ready| Found { provider: name.to_owned(), state, models, ready, asked: None };
     let known = catalog::find(name).filter(|_| !config.providers.contains_key(name));
     if let Some(Api::Absent(instead)) = known.map(|known| known.api) {
         return found(instead.to_owned(), Vec::new(), false);
@@ -92,13 +93,15 @@ fn one(ambient: &Ambient, runtime: &tokio::runtime::Runtime, name: &str, config:
         let key = reached.key_source.as_deref().unwrap_or("a key");
         return found(format!("{} (key from {key}; not asked)", reached.url), models, true);
     }
-    match probe(ambient, runtime, &reached) {
+    let asked = Some(reached.url.to_string());
+    let answered = match probe(ambient, runtime, &reached) {
         Ok(models) => {
             let models = models.into_iter().map(|model| format!("{name}/{model}")).collect();
             found(reached.url.to_string(), models, true)
         }
         Err(error) => found(error, Vec::new(), false),
-    }
+    };
+    Found { asked, ..answered }
 }
 
 fn probe(ambient: &Ambient, runtime: &tokio::runtime::Runtime, reach: &Reach) -> Result<Vec<String>, String> {

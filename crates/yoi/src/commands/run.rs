@@ -7,7 +7,7 @@ use crate::commands::signals::{Ending, Signals};
 use crate::commands::{ending, input};
 use crate::compose::model::{self, Choice};
 use crate::compose::project::environment;
-use crate::compose::{Composed, compose, system_prompt};
+use crate::compose::{Composed, Installed, compose, system_prompt};
 use crate::config::Config;
 use crate::config::file::Mode;
 use crate::env::Env;
@@ -46,7 +46,7 @@ fn prompted(args: &RunArgs, env: &Env, points: &Points) -> Result<Exit, Failure>
     let model = model::build(&ambient, &choice.name, &config, env)?;
     let mut composed = compose(&ambient, &config, env, &args.add_dir)?;
     required(&composed.plan().unmet)?;
-    greet(args, &choice, &composed);
+    greet(args, &config, &choice, &composed);
     let place = Place::choose(args, &Pods::of(env)?, &composed.project.root)?;
     let runtime = Builder::new_current_thread()
         .enable_all()
@@ -131,8 +131,11 @@ impl Whole<'_> {
             config_digest: self.config.digest(),
         };
         let environment = environment(&composed.project, &self.env.cwd, SystemTime::now());
-        let (registry, permission) = composed.install(self.ambient, self.env, &tag)?;
+        let Installed { registry, permission, no_shell } = composed.install(self.ambient, self.env, &tag)?;
         required(&registry.report().unmet)?;
+        if let Some(why) = no_shell {
+            say(self.args, &format!("commands cannot run here, so Bash is left out: {why}"));
+        }
         let parts = Parts {
             permission: Arc::new(permission),
             model,
@@ -181,13 +184,20 @@ fn now() -> u64 {
 /// One line for a person, unless they want none.
 fn say(args: &RunArgs, text: &str) {
     if !args.quiet {
-        let text = format!("{}\n", crate::show::escape::plain(text));
-        // A standard error that is gone cannot be told so.
-        drop(std::io::stderr().write_all(text.as_bytes()));
+        warn(text);
     }
 }
 
-fn greet(args: &RunArgs, choice: &Choice, composed: &Composed) {
+fn warn(text: &str) {
+    let text = format!("{}\n", crate::show::escape::plain(text));
+    // A standard error that is gone cannot be told so.
+    drop(std::io::stderr().write_all(text.as_bytes()));
+}
+
+fn greet(args: &RunArgs, config: &Config, choice: &Choice, composed: &Composed) {
+    if let Some(warning) = config.warning() {
+        say(args, &warning);
+    }
     say(args, &format!("model: {} ({})", choice.name, choice.why));
     if let Some(file) = &composed.project.ignored {
         say(args, &format!("{} is not read by this version: project files have no say yet", file.display()));
@@ -197,7 +207,8 @@ fn greet(args: &RunArgs, choice: &Choice, composed: &Composed) {
         say(args, &format!("{root} is / or your home: nothing is written there; work in a project directory"));
     }
     if composed.mode == authority::SandboxMode::Off {
-        say(args, "warning: the sandbox is off; commands can do whatever you can do");
+        // Said even to those who want no progress.
+        warn("warning: the sandbox is off; commands can do whatever you can do");
     }
 }
 

@@ -6,26 +6,29 @@ use crate::compose::model::dialect;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::pods::Pods;
-use pod::session::replay::verify;
-use session_store::{Reader, Tail};
+use pod::session::replay::{Wrong, verify};
+use session_store::{ReadError, Reader, Tail};
 
 /// Checks a pod without changing or locking it.
 pub(crate) fn run(args: &NameArgs, env: &Env) -> Result<Exit, Failure> {
     let pods = Pods::of(env)?;
     let name = pods.find(&args.name)?;
     let reader = Reader::open(&pods.dir(&name)).map_err(|e| read_failure(&name, &e))?;
-    let found = verify(reader.frames(), &reader.blobs(), &dialect);
-    let tail = match (&found.wrong, reader.tail()) {
-        (Some(_), _) => String::new(),
-        (None, Ok(Tail::Clean)) => String::new(),
-        (None, Ok(Tail::BeingWritten(bytes))) => format!("{bytes} bytes at the end are being written"),
-        (None, Ok(Tail::Unproven(bytes))) => {
-            format!("{bytes} bytes at the end were not yet proven durable; they are kept")
-        }
-        (None, Ok(Tail::Cut(class, bytes))) => {
+    let mut found = verify(reader.frames(), &reader.blobs(), &dialect);
+    // What is behind the last record shown may have been durable too: HEAD is only a hint.
+    let behind = if found.wrong.is_none() { reader.tail() } else { Ok(Tail::Clean) };
+    let tail = match behind {
+        Ok(Tail::Clean) => String::new(),
+        Ok(Tail::BeingWritten(bytes)) => format!("{bytes} bytes at the end are being written"),
+        Ok(Tail::Unproven(bytes)) => format!("{bytes} bytes at the end were not yet proven durable; they are kept"),
+        Ok(Tail::Cut(class, bytes)) => {
             format!("{bytes} bytes at the end are unfinished ({class:?}); the next run cuts them")
         }
-        (None, Err(error)) => error.to_string(),
+        Err(ReadError::Damaged(damage)) => {
+            found.wrong = Some(Wrong { seq: damage.seq, what: damage.to_string() });
+            String::new()
+        }
+        Err(error) => return Err(read_failure(&name, &error)),
     };
     if args.json {
         let wrong = found.wrong.as_ref().map(|w| serde_json::json!({ "seq": w.seq, "what": w.what }));

@@ -1,13 +1,23 @@
 //! What the built-in features may have: the one table. What stands in no row is refused.
 
 use pod::feature::{CapabilityPolicy, FeatureId, HostCapability};
+use pod::hook::{PreToolCall, ToolOutcome};
 
 /// Each built-in feature and what it holds.
 const GRANTS: &[(&str, &[HostCapability])] = &[
     ("files", &[ANY_TOOL, HostCapability::WRITE_WORKSPACE]),
     ("search", &[ANY_TOOL, HostCapability::READ_WORKSPACE]),
     ("shell", &[ANY_TOOL, HostCapability::READ_WORKSPACE, HostCapability::ANY_PROGRAM]),
+    ("loop-detect", &[GATE_CALLS, HOOK_RESULTS, HostCapability::ANY_RESULT]),
+    ("circuit-breaker", &[GATE_CALLS, HOOK_RESULTS, HostCapability::ANY_RESULT]),
+    ("write-policy", &[GATE_CALLS, HostCapability::READ_WORKSPACE]),
 ];
+
+/// Refusing calls.
+const GATE_CALLS: HostCapability = HostCapability::hook::<PreToolCall>();
+
+/// Seeing results, which is the same as standing where they could be changed.
+const HOOK_RESULTS: HostCapability = HostCapability::hook::<ToolOutcome>();
 
 const ANY_TOOL: HostCapability = HostCapability::tool("*");
 

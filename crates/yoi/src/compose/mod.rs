@@ -5,18 +5,22 @@ pub(crate) mod model;
 pub(crate) mod project;
 
 use crate::config::Config;
-use crate::config::file::Mode;
+use crate::config::file::{Mode, nearest};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
-use authority::{Access, Ambient, Confinement, EnvPolicy, SandboxMode, Spawner, Workspace};
+use authority::{Access, Ambient, Confinement, EnvPolicy, ErrorKind, SandboxMode, Spawner, Workspace};
 use pod::control::Permission;
 use pod::feature::{
-    CapabilityPolicy, FeatureId, FeatureRegistry, FeatureRegistryBuilder, HostCapability, HostServices, InstallPlan,
+    CapabilityPolicy, FeatureId, FeatureModule, FeatureRegistry, FeatureRegistryBuilder, HostCapability, HostServices,
+    InstallPlan,
 };
 use pod::permission::{Circumstances, Policy};
 use project::Project;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
 
 /// What the model is told before the features' instructions.
 const SYSTEM: &str = "\
@@ -37,6 +41,16 @@ pub(crate) struct Composed {
     pub(crate) mode: SandboxMode,
     builder: FeatureRegistryBuilder,
     confinement: Confinement,
+}
+
+/// What features came to.
+pub(crate) struct Installed {
+    /// What is live.
+    pub(crate) registry: FeatureRegistry,
+    /// How calls are judged.
+    pub(crate) permission: Permission,
+    /// Why there is no shell, where there should be one.
+    pub(crate) no_shell: Option<String>,
 }
 
 /// Builds the handles and the plan. Nothing runs and nothing is written.
@@ -64,7 +78,9 @@ pub(crate) fn compose(
     let now = Circumstances { mode, enforced: authority::support().in_force(mode) };
     let policy = Policy::new(config.layers()?);
     let host = policy.describe(now);
-    let builder = FeatureRegistryBuilder::new(capabilities(config)?).with_all(builtins::all()).host(host);
+    let capabilities = checked(config)?;
+    let builder = FeatureRegistryBuilder::new(capabilities).with_all(builtins::all());
+    let builder = builder.with_all(policies(config)?).host(host);
     let roots: Vec<PathBuf> = workspace.roots().map(|(path, _)| path.to_path_buf()).collect();
     let confinement = Confinement { mode, read: Vec::new(), write: roots };
     let permission = Permission { policy, workspace: workspace.clone(), now };
@@ -77,31 +93,31 @@ impl Composed {
         self.builder.plan()
     }
 
-    /// Installs the features for the session whose children carry `tag`. Where the kernel cannot confine, the shell
+    /// Installs the features for the session whose children carry `tag`. Where children cannot be confined, the shell
     /// is left out, and the report says why.
-    pub(crate) fn install(
-        self,
-        ambient: &Ambient,
-        env: &Env,
-        tag: &str,
-    ) -> Result<(FeatureRegistry, Permission), Failure> {
+    pub(crate) fn install(self, ambient: &Ambient, env: &Env, tag: &str) -> Result<Installed, Failure> {
         let spawner = self.spawner(ambient, env, tag)?;
         let services = HostServices::none().root(HostCapability::WORKSPACE, self.workspace);
-        let services = match spawner {
-            Some(spawner) => services.spawner(spawner),
-            None => services,
+        let (services, no_shell) = match spawner {
+            Ok(spawner) => (services.spawner(spawner), None),
+            Err(why) => (services.no_spawner(&why), Some(why)),
         };
-        Ok((self.builder.install(&services), self.permission))
+        let registry = self.builder.install(&services);
+        let wanted = registry.report().feature(&builtins::shell::ID).is_some_and(|shell| shell.enabled);
+        Ok(Installed { registry, permission: self.permission, no_shell: no_shell.filter(|_| wanted) })
     }
 
-    /// Starts children as this run would; for `yoi doctor` too. `None` where the kernel cannot confine them.
-    pub(crate) fn spawner(&self, ambient: &Ambient, env: &Env, tag: &str) -> Result<Option<Spawner>, Failure> {
+    /// Starts children as this run would; for `yoi doctor` too. Or why they cannot be confined: the kernel lacks what
+    /// is needed, or keys and other sessions lie below what they would be given.
+    pub(crate) fn spawner(&self, ambient: &Ambient, env: &Env, tag: &str) -> Result<Result<Spawner, String>, Failure> {
         let vars = env.vars().map(|(name, value)| (OsString::from(name), OsString::from(value)));
         let unfit = |error: authority::Error| Failure::new(Exit::Config, error.to_string());
         let inherited = EnvPolicy::from_vars(vars, &[]).map_err(unfit)?;
         match Spawner::new(ambient, self.confinement.clone(), inherited, tag.to_owned()) {
-            Ok(spawner) => Ok(Some(spawner)),
-            Err(error) if error.kind() == authority::ErrorKind::Unavailable => Ok(None),
+            Ok(spawner) => Ok(Ok(spawner)),
+            Err(error) if matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Denied) => {
+                Ok(Err(env.homeless(&error.to_string())))
+            }
             Err(error) => Err(Failure::new(Exit::Unavailable, error.to_string())),
         }
     }
@@ -123,4 +139,61 @@ fn capabilities(config: &Config) -> Result<CapabilityPolicy, Failure> {
         let policy = if setting.value.enabled == Some(false) { policy.disable(id.clone(), &source) } else { policy };
         Ok(if setting.value.required == Some(true) { policy.require(id, &source) } else { policy })
     })
+}
+
+/// The features that are off until configured, with their settings, where they are on.
+fn policies(config: &Config) -> Result<Vec<Arc<dyn FeatureModule>>, Failure> {
+    let mut settings = BTreeMap::new();
+    let mut on = BTreeSet::new();
+    for (name, setting) in &config.features {
+        let Ok(id) = name.parse::<FeatureId>() else { continue };
+        if setting.value.enabled.unwrap_or(setting.value.required == Some(true)) {
+            on.insert(id.clone());
+        }
+        let keys = setting.value.settings.iter();
+        let keys: Result<_, _> = keys.map(|(key, value)| Ok((key.clone(), serde_json::to_value(value)?))).collect();
+        let keys = keys.map_err(|e: serde_json::Error| Failure::new(Exit::Config, format!("{name}: {e}")))?;
+        settings.insert(id, keys);
+    }
+    let began = Instant::now();
+    let clock = Arc::new(move || began.elapsed());
+    builtins::policies::with_settings(&settings, |id| on.contains(id), clock).map_err(|bad| {
+        let source = config.features.get(&bad.feature.to_string()).map_or("", |setting| setting.source.as_str());
+        let message = format!("{source}: features.\"{}\": {}", bad.feature, bad.problem);
+        Failure::new(Exit::Config, message).help("correct that key")
+    })
+}
+
+/// The policy of a configuration, whose features and tools must be those of this build.
+pub(crate) fn checked(config: &Config) -> Result<CapabilityPolicy, Failure> {
+    let capabilities = capabilities(config)?;
+    if config.features.is_empty() && config.rules.is_empty() {
+        return Ok(capabilities);
+    }
+    // Nothing is switched off in this plan: a rule about a tool stays right while its feature is off.
+    let plan = FeatureRegistryBuilder::new(grants::defaults()).with_all(builtins::all()).plan();
+    let ids = plan.features.iter().map(|feature| &feature.feature_id).chain(&builtins::policies::OPT_IN);
+    let ids: Vec<String> = ids.map(ToString::to_string).collect();
+    for (id, setting) in &config.features {
+        known(&format!("{}: features.\"{id}\"", setting.source), "feature", id, &ids)?;
+    }
+    policies(config)?;
+    let tools = plan.features.iter().flat_map(|feature| &feature.tools);
+    let tools: Vec<String> = tools.map(|tool| tool.name.clone()).chain(["*".to_owned()]).collect();
+    for layer in &config.rules {
+        for (index, rule) in layer.value.iter().enumerate() {
+            known(&format!("{}: permissions.rules[{index}].tool", layer.source), "tool", &rule.tool, &tools)?;
+        }
+    }
+    Ok(capabilities)
+}
+
+fn known(place: &str, what: &str, name: &str, all: &[String]) -> Result<(), Failure> {
+    if all.iter().any(|known| known == name) {
+        return Ok(());
+    }
+    let all: Vec<&str> = all.iter().map(String::as_str).collect();
+    let meant = nearest(name, &all).map(|meant| format!("did you mean `{meant}`? ")).unwrap_or_default();
+    let help = format!("{meant}known: {}", all.join(", "));
+    Err(Failure::new(Exit::Config, format!("{place}: there is no {what} `{name}`")).help(help))
 }

@@ -1,7 +1,7 @@
 //! Which model answers, why, and how it is reached.
 
 use crate::config::Config;
-use crate::config::file::{Api, Key, Provider};
+use crate::config::file::{Api, Key, Provider, nearest};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use authority::{Ambient, Net, Secret};
@@ -25,6 +25,9 @@ const MAX_SCRIPT: u64 = 64 * 1024 * 1024;
 /// The name of the embedded model.
 pub(crate) const OFFLINE: &str = "offline";
 
+/// What it is, said wherever it answers.
+const PLANNER: &str = "it is a rule-based planner, not a language model";
+
 /// A model by name, and why it was chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Choice {
@@ -37,7 +40,8 @@ pub(crate) struct Choice {
 /// Flag and configuration, then the first key whose provider this build speaks to, then the embedded model.
 pub(crate) fn choose(config: &Config, env: &Env) -> Choice {
     if let Some(model) = &config.model {
-        return Choice { name: model.value.clone(), why: format!("from {}", model.source) };
+        let planner = if model.value == OFFLINE { format!("; {PLANNER}") } else { String::new() };
+        return Choice { name: model.value.clone(), why: format!("from {}{planner}", model.source) };
     }
     for provider in &catalog::PROVIDERS {
         let variable = provider.key_variables().iter().find(|name| env.var(name).is_some());
@@ -47,10 +51,43 @@ pub(crate) fn choose(config: &Config, env: &Env) -> Choice {
             return Choice { name: format!("{}/{model}", provider.name), why: format!("{variable} is set") };
         }
     }
-    Choice {
-        name: OFFLINE.to_owned(),
-        why: "no model is configured; it is a rule-based planner, not a language model".to_owned(),
+    let why = match seen(env) {
+        Some((variable, instead)) => format!("{variable} is set, but {instead}"),
+        None => "no model is configured".to_owned(),
+    };
+    Choice { name: OFFLINE.to_owned(), why: format!("{why}; {PLANNER}") }
+}
+
+/// A key for a vendor that this build does not speak to, and what reaches its models instead.
+fn seen(env: &Env) -> Option<(&'static str, &'static str)> {
+    catalog::PROVIDERS.iter().find_map(|provider| match provider.api {
+        catalog::Api::Absent(instead) => {
+            let variable = provider.key_variables().iter().find(|name| env.var(name).is_some());
+            variable.map(|name| (*name, instead))
+        }
+        catalog::Api::OpenAiChat(_) => None,
+    })
+}
+
+/// Refuses a name that can be no model's, whatever keys there are.
+pub(crate) fn named(name: &str, config: &Config) -> Result<(), Failure> {
+    if name == OFFLINE || name.starts_with("scripted:") {
+        return Ok(());
     }
+    let Some((provider, _model)) = catalog::split(name) else {
+        return Err(Failure::new(Exit::Config, format!("`{name}` is not a model"))
+            .help("name one as provider/model, or use offline or scripted:FILE; `yoi models` lists what is there"));
+    };
+    if config.providers.contains_key(provider) || catalog::find(provider).is_some() {
+        return Ok(());
+    }
+    let configured = config.providers.keys().map(String::as_str);
+    let names: Vec<&str> = catalog::PROVIDERS.iter().map(|p| p.name).chain(configured).collect();
+    let meant = nearest(provider, &names).map(|name| format!("did you mean `{name}`? ")).unwrap_or_default();
+    Err(Failure::new(Exit::Config, format!("there is no provider called `{provider}`")).help(format!(
+        "{meant}known: {}; others go under [providers.{provider}] in the configuration",
+        names.join(", ")
+    )))
 }
 
 /// Everything known of an endpoint before a connection.
@@ -78,10 +115,8 @@ pub(crate) fn build(ambient: &Ambient, name: &str, config: &Config, env: &Env) -
     if let Some(file) = name.strip_prefix("scripted:") {
         return script(name, &env.cwd.join(file));
     }
-    let Some((provider, _model)) = catalog::split(name) else {
-        return Err(Failure::new(Exit::Config, format!("`{name}` is not a model"))
-            .help("name one as provider/model, or use offline or scripted:FILE; `yoi models` lists what is there"));
-    };
+    named(name, config)?;
+    let (provider, _model) = catalog::split(name).unwrap_or((name, ""));
     let Reach { url, flavour, key, key_source, timeouts, retry } = reach(ambient, provider, config, env)?;
     let net = Net::to(ambient, [url.host_port()]);
     let name = name.to_owned();
@@ -103,11 +138,7 @@ pub(crate) fn reach(ambient: &Ambient, provider: &str, config: &Config, env: &En
         return Ok(Reach { url, flavour: Flavour::Compatible, key, key_source, timeouts, retry });
     }
     let Some(known) = catalog::find(provider) else {
-        let names: Vec<&str> = catalog::PROVIDERS.iter().map(|p| p.name).collect();
-        return Err(Failure::new(Exit::Config, format!("there is no provider called `{provider}`")).help(format!(
-            "known: {}; others go under [providers.{provider}] in the configuration",
-            names.join(", ")
-        )));
+        return Err(Failure::new(Exit::Config, format!("there is no provider called `{provider}`")));
     };
     let flavour = match known.api {
         catalog::Api::OpenAiChat(flavour) => flavour,
@@ -134,7 +165,7 @@ pub(crate) fn reach(ambient: &Ambient, provider: &str, config: &Config, env: &En
 }
 
 /// How long and how often, as configured.
-fn patience(provider: &Provider) -> (Timeouts, RetryPolicy) {
+pub(crate) fn patience(provider: &Provider) -> (Timeouts, RetryPolicy) {
     let usual = Timeouts::USUAL;
     let wait = |set: Option<f64>, usual: Duration| {
         set.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).unwrap_or(usual)

@@ -141,13 +141,15 @@ pub(crate) struct Permissions {
 }
 
 /// `[features."ID"]`.
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Feature {
     /// Whether it is installed.
     pub(crate) enabled: Option<bool>,
     /// Whether nothing starts without it.
     pub(crate) required: Option<bool>,
+    /// The feature's own keys; it refuses those it does not know.
+    #[serde(flatten)]
+    pub(crate) settings: toml::Table,
 }
 
 /// `[sandbox]`.

@@ -3,10 +3,12 @@
 pub(crate) mod file;
 
 use crate::cli::{RunArgs, Sandbox};
+use crate::compose::model;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
-use file::{Feature, File, Mode, Provider, Waits};
+use file::{Feature, File, Key, Mode, Provider, Waits};
 use pod::permission::{Layer, Rule};
+use provider::transport::BaseUrl;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
@@ -20,10 +22,13 @@ const SYSTEM_FILE: &str = "/etc/yoi/config.toml";
 const MAX_FILE: u64 = 1024 * 1024;
 
 /// The variables that are read.
-const VARIABLES: [&str; 3] = ["YOI_MODEL", "YOI_MAX_STEPS", "YOI_SANDBOX"];
+const VARIABLES: [&str; 4] = ["YOI_MODEL", "YOI_MAX_STEPS", "YOI_TOOL_CONCURRENCY", "YOI_SANDBOX"];
 
 /// How far a name may be from one of them and still be taken for a slip of the hand.
 const TYPO: usize = 2;
+
+/// What the children of a run carry.
+const INHERITED: &str = "YOI_CALL";
 
 /// Where a value comes from: `built-in`, a file, a variable or a flag.
 pub(crate) type Source = String;
@@ -66,8 +71,12 @@ pub(crate) struct Config {
     pub(crate) features: BTreeMap<String, Sourced<Feature>>,
     /// How the shell is confined.
     pub(crate) sandbox: Sourced<Mode>,
+    /// Whether sessions may be on any file system.
+    pub(crate) any_file_system: Sourced<bool>,
     /// Files that were looked for, and whether they are there.
     pub(crate) files: Vec<(PathBuf, bool)>,
+    /// Variables that look like ours and are not.
+    pub(crate) unknown: Vec<String>,
 }
 
 impl Config {
@@ -81,13 +90,15 @@ impl Config {
             rules: Vec::new(),
             features: BTreeMap::new(),
             sandbox: Sourced::new(Mode::WorkspaceWrite, "built-in"),
+            any_file_system: Sourced::new(false, "built-in"),
             files: Vec::new(),
+            unknown: Vec::new(),
         };
         for path in Self::paths(env)? {
             let text = read(&path)?;
             config.files.push((path.clone(), text.is_some()));
             if let Some(text) = text {
-                config.layer(parse(&path, &text)?, &path.display().to_string());
+                config.layer(parse(&path, &text)?, &env.shown(&path));
             }
         }
         config.environment(env)?;
@@ -114,6 +125,12 @@ impl Config {
         self.sandbox.set(mode, "--sandbox");
         self.sandbox.set(args.read_only.then_some(Mode::ReadOnly), "--read-only");
         self
+    }
+
+    /// One line about variables that nothing reads.
+    pub(crate) fn warning(&self) -> Option<String> {
+        let names = (!self.unknown.is_empty()).then(|| self.unknown.join(", "))?;
+        Some(format!("warning: not read: {names}; the variables are {}", VARIABLES.join(", ")))
     }
 
     /// BLAKE3 of everything in force, hex. Keys stand in it by name.
@@ -143,11 +160,15 @@ impl Config {
         }
         self.features.extend(file.features.into_iter().map(|(id, feature)| (id, Sourced::new(feature, source))));
         self.sandbox.set(file.sandbox.mode, source);
+        self.any_file_system.set(file.state.any_file_system, source);
     }
 
     fn environment(&mut self, env: &Env) -> Result<(), Failure> {
         for (name, value) in env.vars() {
-            variable(&name.to_string_lossy(), value)?;
+            let name = name.to_string_lossy();
+            if !variable(&name, value)? && !self.names_a_key(&name) {
+                self.unknown.push(name.into_owned());
+            }
         }
         if let Some(model) = env.text("YOI_MODEL") {
             self.model = Some(Sourced::new(model.to_owned(), "YOI_MODEL"));
@@ -155,6 +176,10 @@ impl Config {
         if let Some(steps) = env.text("YOI_MAX_STEPS") {
             let steps = steps.parse().map_err(|_| bad_variable("YOI_MAX_STEPS", steps, "a number from 1"))?;
             self.max_steps = Sourced::new(steps, "YOI_MAX_STEPS");
+        }
+        if let Some(calls) = env.text("YOI_TOOL_CONCURRENCY") {
+            let calls = calls.parse().map_err(|_| bad_variable("YOI_TOOL_CONCURRENCY", calls, "a number from 1"))?;
+            self.tool_concurrency = Sourced::new(calls, "YOI_TOOL_CONCURRENCY");
         }
         if let Some(mode) = env.text("YOI_SANDBOX") {
             let known = [Mode::ReadOnly, Mode::WorkspaceWrite, Mode::Off];
@@ -167,13 +192,27 @@ impl Config {
         Ok(())
     }
 
+    fn names_a_key(&self, variable: &str) -> bool {
+        let key =
+            |provider: &Sourced<Provider>| matches!(&provider.value.key, Some(Key::Env(name)) if name == variable);
+        self.providers.values().any(key)
+    }
+
     fn check(&self) -> Result<(), Failure> {
+        if let Some(Sourced { value, source }) = &self.model {
+            model::named(value, self)
+                .map_err(|failure| Failure { message: format!("{source}: `model`: {}", failure.message), ..failure })?;
+        }
         let range = |name: &str, ok: bool, source: &str, range: &str| {
             if ok { Ok(()) } else { Err(Failure::new(Exit::Config, format!("{source}: `{name}` must be {range}"))) }
         };
         range("max_steps", self.max_steps.value >= 1, &self.max_steps.source, "at least 1")?;
         for (name, Sourced { value, source }) in &self.providers {
             let at = format!("providers.{name}");
+            BaseUrl::parse(&value.base_url).map_err(|e| {
+                Failure::new(Exit::Config, format!("{source}: {at}.base_url: {e}"))
+                    .help("write it as in http://127.0.0.1:8080/v1")
+            })?;
             range(&format!("{at}.attempts"), value.attempts.is_none_or(|n| (1..=20).contains(&n)), source, "1 to 20")?;
             let Waits { connect_s, first_byte_s, between_bytes_s } = value.timeouts;
             let mut waits = [connect_s, first_byte_s, between_bytes_s].into_iter().flatten();
@@ -186,11 +225,12 @@ impl Config {
     }
 }
 
-/// Refuses a variable that is ours and not text, or that was probably meant to be ours.
-fn variable(name: &str, value: &OsStr) -> Result<(), Failure> {
+/// Refuses a variable that is ours and not text, or that was probably meant to be ours. `false` for another one that
+/// has our prefix.
+fn variable(name: &str, value: &OsStr) -> Result<bool, Failure> {
     if VARIABLES.contains(&name) {
         return match value.to_str() {
-            Some(_) => Ok(()),
+            Some(_) => Ok(true),
             None => Err(Failure::new(Exit::Config, format!("{name} is not UTF-8"))),
         };
     }
@@ -199,7 +239,7 @@ fn variable(name: &str, value: &OsStr) -> Result<(), Failure> {
             Err(Failure::new(Exit::Config, format!("there is no variable {name}"))
                 .help(format!("did you mean {meant}?")))
         }
-        None => Ok(()),
+        None => Ok(name == INHERITED || !name.starts_with("YOI_")),
     }
 }
 

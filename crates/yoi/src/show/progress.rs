@@ -68,8 +68,8 @@ impl<Out: Write, Err: Write> Screen<Out, Err> {
             }
             Delta::Retrying { attempt, delay, why } => {
                 self.shown.clear();
-                let wait = humantime::format_duration(*delay);
-                self.tell(&format!("! {why}; attempt {} in {wait}", attempt + 1));
+                let wait = delay.as_secs_f64();
+                self.tell(&format!("! {why}; attempt {} in {wait:.1} s", attempt + 1));
             }
             Delta::Text(_) | Delta::Reasoning(_) | Delta::CallStarted { .. } => {}
         }

@@ -131,7 +131,7 @@ fn the_switches_of_features_and_rules_act() {
     scene.config("[features.\"builtin:shell\"]\nenabled = false\nrequired = true\n");
     scene.yoi(&["run", "x"]).ends(78).says(&["builtin:shell is required"]);
     scene.config("[features.\"builtin:nothing\"]\nrequired = true\n");
-    scene.yoi(&["run", "x"]).ends(78).says(&["builtin:nothing is required"]);
+    scene.yoi(&["run", "x"]).ends(78).says(&["there is no feature `builtin:nothing`"]);
     scene.config("[features.\"no id\"]\nenabled = true\n");
     scene.yoi(&["run", "x"]).ends(78).says(&["no id", "yoi features"]);
     scene.config("[[permissions.rules]]\ntool = \"Write\"\npath = \"**/*.lock\"\ndecision = \"deny\"\n");

@@ -1,0 +1,62 @@
+//! The policy features: off until configured, each with settings of its own type.
+
+use crate::circuit_breaker::{self, CircuitBreaker, Elapsed};
+use crate::loop_detect::{self, LoopDetect};
+use crate::write_policy::{self, WritePolicy};
+use pod::feature::{FeatureId, FeatureModule};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What a person wrote for one feature, `enabled` and `required` left out.
+pub type Settings = Map<String, Value>;
+
+/// Settings that do not fit their feature.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{feature}: {problem}")]
+pub struct BadSettings {
+    /// Whose.
+    pub feature: FeatureId,
+    /// The key, and what was expected.
+    pub problem: String,
+}
+
+/// Features that are off unless a person enables them.
+pub const OPT_IN: [FeatureId; 3] = [loop_detect::ID, circuit_breaker::ID, write_policy::ID];
+
+/// The policy features with these settings, each only where it is there to be installed: `enabled` says of which
+/// features the settings must be complete.
+///
+/// # Errors
+/// Settings that do not fit, or settings for a built-in that has none.
+pub fn with_settings(
+    settings: &BTreeMap<FeatureId, Settings>,
+    enabled: impl Fn(&FeatureId) -> bool,
+    clock: Elapsed,
+) -> Result<Vec<Arc<dyn FeatureModule>>, BadSettings> {
+    for (feature, keys) in settings {
+        if let (false, Some(key)) = (OPT_IN.contains(feature), keys.keys().next()) {
+            let problem = format!("unknown key `{key}`; known here: enabled, required");
+            return Err(BadSettings { feature: feature.clone(), problem });
+        }
+    }
+    let of = |id: FeatureId| (enabled(&id), settings.get(&id).cloned().unwrap_or_default(), id);
+    let mut modules: Vec<Arc<dyn FeatureModule>> = Vec::new();
+    modules.extend(module(of(loop_detect::ID), LoopDetect::new)?);
+    modules.extend(module(of(circuit_breaker::ID), |settings| CircuitBreaker::new(settings, clock))?);
+    modules.extend(module(of(write_policy::ID), WritePolicy::new)?);
+    Ok(modules)
+}
+
+fn module<S: DeserializeOwned, M: FeatureModule>(
+    (enabled, keys, feature): (bool, Settings, FeatureId),
+    new: impl FnOnce(S) -> Result<M, String>,
+) -> Result<Option<Arc<dyn FeatureModule>>, BadSettings> {
+    let bad = |problem: String| BadSettings { feature: feature.clone(), problem };
+    let typed = serde_json::from_value(Value::Object(keys)).map_err(|error| bad(error.to_string()))?;
+    if !enabled {
+        return Ok(None);
+    }
+    new(typed).map(|module| Some(Arc::new(module) as Arc<dyn FeatureModule>)).map_err(bad)
+}

@@ -1,0 +1,120 @@
+//! What a pod does after things ended badly: stuck features, records no disk takes, hosts that left without a word,
+//! inputs nobody took, and a HEAD that is older than the log.
+
+use crate::scene::{echo, pod, said, sound};
+use llm_worker::{ErrorKind, ResultStatus, ToolEffect};
+use pod::control::Fatal;
+use pod::host::HostError;
+use pod::session::record::{Decision, Record};
+use std::fs;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use testkit::{Answer, FnTool, Gate, How, within};
+
+const SHORT: Duration = Duration::from_millis(20);
+
+#[test]
+fn a_feature_whose_thread_never_came_back_is_off_until_the_next_start() {
+    let gate = Gate::new("never");
+    let held = gate.clone();
+    let stuck = FnTool::new("Stuck", ToolEffect::ReadOnly, move |_, _| {
+        let held = held.clone();
+        async move {
+            held.pass_blocking();
+            said("never said")
+        }
+    });
+    let tools = vec![stuck.deadline(SHORT), echo("Echo", ToolEffect::ReadOnly)];
+    let answers = vec![Answer::calls(&[("Stuck", "{}")]), Answer::calls(&[("Echo", "{}")]), Answer::text("went on")];
+    let mut pod = pod(answers, tools);
+    (pod.grace, pod.paused) = (SHORT, false);
+    let pod = within("a stuck feature", move || {
+        assert_eq!(pod.run("first").end().answer.as_deref(), Some("went on"));
+        pod.script.add(Answer::calls(&[("Echo", "{}")]));
+        pod.script.add(Answer::text("again"));
+        assert_eq!(pod.run("second").end().last_result, Some(ResultStatus::Ok));
+        pod
+    });
+    gate.open();
+    let verdicts: Vec<(Decision, String)> = pod
+        .records()
+        .into_iter()
+        .filter_map(|(_, record)| match record {
+            Record::VerdictGiven(verdict) => Some((verdict.decision, verdict.rule)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(verdicts.iter().map(|v| v.0).collect::<Vec<_>>(), [Decision::Allow, Decision::Invalid, Decision::Allow]);
+    assert_eq!(verdicts[1].1, "host:stuck-feature");
+    sound(&pod, "stuck feature");
+}
+
+#[test]
+fn a_record_no_disk_takes_ends_the_run_at_once_and_says_so() {
+    // Under the bound of an answer, but every byte of it needs six in JSON.
+    let long = "\u{1}".repeat(300 * 1024);
+    let pod = pod(vec![Answer::text(&long), Answer::text("short")], vec![]);
+    let ran = pod.run("first");
+    let How::Failed(HostError::Fatal(fatal @ Fatal::Unstorable(_))) = &ran.how else { panic!("{:?}", ran.how) };
+    assert_eq!(fatal.kind(), ErrorKind::FixInput);
+    pod.run("second").end();
+    sound(&pod, "unstorable");
+}
+
+#[test]
+fn survivors_are_looked_for_after_every_stop_without_a_word() {
+    let pod = pod(vec![Answer::text("one"), Answer::text("two"), Answer::text("three")], vec![]);
+    pod.survivors.store(2, Ordering::SeqCst);
+    let ended = |pod: &testkit::PodUnderTest| {
+        let found = |(_, record): &(u64, Record)| match record {
+            Record::Recovery(recovery) => Some(recovery.ended_processes),
+            _ => None,
+        };
+        pod.records().iter().filter_map(found).collect::<Vec<_>>()
+    };
+    // The turn is over, the farewell is not said: a child may have outlived the host.
+    pod.points.kill("commit:host_stopped", 0);
+    assert!(matches!(pod.run("first").how, How::Killed));
+    pod.revive();
+    pod.run("second").end();
+    assert_eq!(ended(&pod), [2]);
+    pod.run("third").end();
+    assert_eq!(ended(&pod), [2], "after a stop in good order nobody is looked for");
+    sound(&pod, "survivors");
+}
+
+#[test]
+fn an_input_nobody_took_goes_first_and_is_not_asked_twice() {
+    for (again, users) in [("first", vec!["first"]), ("other", vec!["first", "other"])] {
+        let pod = pod(vec![Answer::text("done")], vec![]);
+        pod.points.kill("input_queued", 0);
+        assert!(matches!(pod.run("first").how, How::Killed));
+        pod.revive();
+        let ran = pod.run(again);
+        assert_eq!(ran.found.as_ref().map(|found| found.waiting), Some(1), "{again}");
+        ran.end();
+        let seen: Vec<String> = pod
+            .restored()
+            .items
+            .into_iter()
+            .filter_map(|item| match item {
+                llm_worker::Item::User { text } => Some(text),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(seen, users, "{again}");
+        sound(&pod, again);
+    }
+}
+
+#[test]
+fn a_head_that_is_older_than_the_log_hides_nothing_from_the_next_start() {
+    let pod = pod(vec![Answer::text("one"), Answer::text("two"), Answer::text("three")], vec![]);
+    pod.run("first").end();
+    let head = fs::read(pod.dir.join("HEAD")).unwrap();
+    pod.run("second").end();
+    fs::write(pod.dir.join("HEAD"), head).unwrap();
+    pod.run("third").end();
+    assert_eq!(pod.state().turns, 3);
+    sound(&pod, "old HEAD");
+}

@@ -1,0 +1,186 @@
+//! Gates before a call: what fails, refuses; the host comes first; the first refusal ends the chain.
+
+use crate::rig::*;
+use async_trait::async_trait;
+use llm_worker::ResultStatus;
+use llm_worker::effect::Outcome;
+use pod::feature::HookKey;
+use pod::hook::{Gate, Hook, PreToolCall, PublicPreToolCallDecision, ToolCallView, Verdict};
+use pod::permission::{Rule, RuleDecision};
+use pod::session::record::Decision;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+const DEADLINE: Duration = Duration::from_millis(60);
+
+const fn key() -> HookKey<PreToolCall> {
+    HookKey::new("bad").deadline(DEADLINE)
+}
+
+/// A gate that awaits for ever.
+struct Sleeper;
+
+#[async_trait]
+impl Hook<PreToolCall> for Sleeper {
+    async fn call(&self, _: &ToolCallView) -> PublicPreToolCallDecision {
+        std::future::pending().await
+    }
+}
+
+/// Runs one call under a gate and checks that it was refused, named and journaled, and that the turn went on.
+fn denied(what: &str, bad: Installed, expected: &str) {
+    let (pod, said) = pod(&["hello"], vec![bad]);
+    let began = Instant::now();
+    let ran = pod.run("go");
+    assert_eq!(ran.end().outcome, Outcome::Done, "{what}: the turn goes on");
+    assert!(began.elapsed() < Duration::from_secs(2), "{what}: {:?}", began.elapsed());
+    assert!(said.words().is_empty(), "{what}: it ran");
+    let [verdict] = &verdicts(&pod)[..] else { panic!("{what}: {:?}", verdicts(&pod)) };
+    assert_eq!(verdict.decision, Decision::Refuse, "{what}");
+    let gate = &verdict.gate;
+    assert_eq!((gate.hook.as_deref(), gate.feature.as_deref()), (Some("bad"), Some("builtin:guard")), "{what}");
+    assert!(gate.ms.is_some(), "{what}");
+    assert!(
+        verdict.reason.contains("builtin:guard") && verdict.reason.contains(expected),
+        "{what}: {}",
+        verdict.reason
+    );
+    let results = results(&pod);
+    assert_eq!((results.len(), results[0].outcome.status), (1, ResultStatus::Refused), "{what}");
+    assert!(results[0].outcome.summary.contains("builtin:guard"), "{what}: {}", results[0].outcome.summary);
+}
+
+/// covers: INV-07 (a gate that fails, denies)
+#[test]
+fn a_gate_that_fails_denies_and_is_named() {
+    // Printing a panic's trace can take longer than the short deadline of the others.
+    let patient = HookKey::<PreToolCall>::new("bad");
+    denied("panics", gate("builtin:guard", patient, |_| panic!("boom")), "panicked after");
+    let descriptor = builder("builtin:guard").gate(&key()).build();
+    denied("sleeps", hook("builtin:guard", descriptor, key(), Arc::new(Sleeper)), "did not answer within 60ms");
+    let late = |_: &ToolCallView| {
+        std::thread::sleep(DEADLINE + Duration::from_millis(40));
+        Verdict::allow()
+    };
+    denied("answers late", gate("builtin:guard", key(), late), "past its deadline of 60ms");
+    let stop = Arc::new(AtomicBool::new(false));
+    let spins = Arc::clone(&stop);
+    let spin = move |_: &ToolCallView| {
+        while !spins.load(Ordering::Relaxed) {
+            std::hint::spin_loop();
+        }
+        Verdict::allow()
+    };
+    denied("spins", gate("builtin:guard", key(), spin), "did not answer within 60ms");
+    stop.store(true, Ordering::Relaxed);
+}
+
+#[test]
+fn a_gate_that_never_came_back_denies_at_once_and_loses_one_thread() {
+    let (stop, asked) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+    let (spins, counts) = (Arc::clone(&stop), Arc::clone(&asked));
+    let spin = move |_: &ToolCallView| {
+        counts.fetch_add(1, Ordering::Relaxed);
+        while !spins.load(Ordering::Relaxed) {
+            std::thread::yield_now();
+        }
+        Verdict::allow()
+    };
+    let words = ["a"; 12];
+    let (pod, said) = pod(&words, vec![gate("builtin:guard", key(), spin)]);
+    assert_eq!(pod.run("go").end().outcome, Outcome::Done);
+    assert_eq!((asked.load(Ordering::Relaxed), said.words().len()), (1, 0));
+    assert_eq!(decisions(&pod), [Decision::Refuse; 12]);
+    stop.store(true, Ordering::Relaxed);
+}
+
+#[test]
+fn a_gate_is_never_suspended() {
+    let (pod, said) = pod(
+        &["a", "b", "c", "d", "e"],
+        vec![gate("builtin:guard", HookKey::<PreToolCall>::new("bad"), |_| panic!("again"))],
+    );
+    assert_eq!(pod.run("go").end().outcome, Outcome::Done);
+    assert_eq!((decisions(&pod), said.words().len()), (vec![Decision::Refuse; 5], 0));
+}
+
+#[test]
+fn the_first_refusal_ends_the_chain_and_every_verdict_is_journaled() {
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let says = |name: &'static str, verdict: fn() -> PublicPreToolCallDecision| {
+        let asked = Arc::clone(&asked);
+        gate(&format!("builtin:{name}"), HookKey::<PreToolCall>::new(name), move |_: &ToolCallView| {
+            asked.lock().unwrap().push(name);
+            verdict()
+        })
+    };
+    let features = vec![says("c", Verdict::allow), says("b", || Verdict::deny("not today")), says("a", Verdict::allow)];
+    let (pod, said) = pod(&["hello"], features);
+    assert_eq!(pod.run("go").end().outcome, Outcome::Done);
+    assert_eq!((asked.lock().unwrap().clone(), said.words().len()), (vec!["a", "b"], 0));
+    let verdicts = verdicts(&pod);
+    let told: Vec<_> = verdicts.iter().map(|v| (v.decision, v.gate.hook.as_deref().unwrap())).collect();
+    assert_eq!(told, [(Decision::Allow, "a"), (Decision::Refuse, "b")]);
+    assert_eq!(verdicts[1].reason, "builtin:b (gate `b`): not today");
+}
+
+#[test]
+fn a_gate_allows_and_the_host_still_says_why() {
+    let (pod, said) = pod(&["hello"], vec![gate("builtin:a", HookKey::<PreToolCall>::new("a"), |_| Verdict::allow())]);
+    assert_eq!(pod.run("go").end().outcome, Outcome::Done);
+    assert_eq!(said.words(), ["hello"]);
+    let verdicts = verdicts(&pod);
+    let hooks: Vec<_> = verdicts.iter().map(|v| v.gate.hook.as_deref()).collect();
+    assert_eq!(hooks, [Some("a"), None]);
+}
+
+#[test]
+fn a_feature_neither_sees_nor_approves_what_the_host_denies() {
+    let seen = Arc::new(AtomicUsize::new(0));
+    let counts = Arc::clone(&seen);
+    let approve = gate("builtin:yes", HookKey::<PreToolCall>::new("yes"), move |_: &ToolCallView| {
+        counts.fetch_add(1, Ordering::Relaxed);
+        Verdict::allow()
+    });
+    let (mut pod, said) = pod(&["hello"], vec![approve]);
+    pod.judge_by(vec![Rule { tool: "*".to_owned(), path: None, decision: RuleDecision::Deny }]);
+    assert_eq!(pod.run("go").end().outcome, Outcome::Done);
+    assert_eq!((seen.load(Ordering::Relaxed), said.words().len()), (0, 0));
+    assert_eq!(decisions(&pod), [Decision::Refuse]);
+}
+
+#[test]
+fn an_abort_ends_the_turn() {
+    let stop = gate("builtin:stop", HookKey::<PreToolCall>::new("stop"), |_| Verdict::abort("enough"));
+    let (pod, said) = pod(&["a", "b"], vec![stop]);
+    let outcome = pod.run("go").end().outcome.clone();
+    assert_eq!(outcome, Outcome::Aborted { reason: "builtin:stop (gate `stop`): enough".to_owned() });
+    assert_eq!((decisions(&pod), said.words().len()), (vec![Decision::Abort], 0));
+}
+
+#[test]
+fn gates_see_calls_of_one_answer_in_their_order() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let sees = Arc::clone(&seen);
+    let watch = gate("builtin:watch", HookKey::<PreToolCall>::new("watch"), move |call: &ToolCallView| {
+        sees.lock().unwrap().push(call.call.number());
+        Verdict::allow()
+    });
+    let (mut pod, _) = pod(&[], vec![watch]);
+    let calls: Vec<_> = (0..8).map(|_| ("Say", r#"{"word":"x"}"#)).collect();
+    let answers = vec![testkit::Answer::calls(&calls), testkit::Answer::text("done")];
+    pod.script = testkit::Script::new(answers);
+    assert_eq!(pod.run("go").end().outcome, Outcome::Done);
+    assert_eq!(*seen.lock().unwrap(), (1..=8).collect::<Vec<_>>());
+}
+
+#[test]
+fn the_refusing_verdict_of_each_point_is_its_own() {
+    use pod::hook::{PreRequest, PromptSubmit, Ruling, TurnEnd};
+    let reason = || "x".to_owned();
+    assert!(matches!(PreToolCall::refusal(reason()), Ruling::Deny { .. }));
+    assert!(matches!(PromptSubmit::refusal(reason()), Ruling::Abort { .. }));
+    assert!(matches!(PreRequest::refusal(reason()), Ruling::Abort { .. }));
+    assert!(matches!(TurnEnd::refusal(reason()), Ruling::Pause { .. }));
+}

@@ -1,0 +1,20 @@
+//! The note that tells a model what recovery found.
+#![allow(clippy::unwrap_used, reason = "a log that does not fold is a failed test")]
+
+use pod::session::record::{Record, TurnStarted};
+use pod::session::restore::{Circumstances, Restored, closing};
+
+#[test]
+fn bytes_that_were_cut_are_in_the_note() {
+    let mut restored = Restored::default();
+    restored.take(1, 1, &TurnStarted { turn: 1 }.into()).unwrap();
+    let note = |cut_bytes| {
+        let class = if cut_bytes > 0 { "torn_tail" } else { "clean" }.to_owned();
+        let found = Circumstances { class, cut_bytes, quarantine: None, ended_processes: 0, now: 2 };
+        let records = closing(&restored, &found);
+        let text = |record: &Record| if let Record::SystemItem(note) = record { Some(note.text.clone()) } else { None };
+        records.iter().find_map(text).unwrap()
+    };
+    assert!(note(37).contains("37 unfinished bytes at the end of the log were set aside"), "{}", note(37));
+    assert!(!note(0).contains("set aside"), "{}", note(0));
+}

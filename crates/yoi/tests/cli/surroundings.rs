@@ -1,0 +1,150 @@
+//! What is said of the place, the configuration and the keys a run finds, and what it does without.
+
+use crate::scene::{Done, Scene, finish};
+use serde_json::json;
+use std::fs;
+
+/// The program started in the home directory, which holds the state directory as a person's does.
+fn at_home(scene: &Scene, args: &[&str]) -> Done {
+    let mut command = scene.command(args);
+    command.current_dir(scene.path("home")).env_remove("XDG_STATE_HOME").env_remove("XDG_CONFIG_HOME");
+    finish(command.spawn().unwrap())
+}
+
+#[test]
+fn in_the_home_directory_there_is_no_shell_and_the_rest_works() {
+    let scene = Scene::new();
+    fs::write(scene.path("home/notes.txt"), "one\n").unwrap();
+    fs::create_dir_all(scene.path("home/.local/state/yoi/pods")).unwrap();
+    let done = at_home(&scene, &["run", "--pod", "p", "how many files are here?"]).ends(0);
+    let told = done.err.lines().filter(|line| line.contains("Bash is left out")).count();
+    assert_eq!(told, 1, "{}", done.err);
+    assert!(done.err.contains("~/.local/state/yoi"), "{}", done.err);
+    let home = scene.path("home").canonicalize().unwrap();
+    let report = at_home(&scene, &["features", "p", "--json"]).ends(0);
+    assert!(!report.out.contains(home.to_str().unwrap()), "a report names no home: {}", report.out);
+    let report = report.json();
+    let shell = report["features"].as_array().unwrap().iter().find(|f| f["feature_id"] == "builtin:shell").unwrap();
+    assert_eq!(shell["outcome"], "skipped");
+    assert!(shell["diagnostics"][0]["message"].as_str().unwrap().contains("~/.local/state/yoi"), "{shell}");
+    at_home(&scene, &["doctor"]).prints(&["- commands", "Bash is left out", "~/.local/state/yoi"]);
+    at_home(&scene, &["run", "-q", "how many files are here?"]).ends(0);
+}
+
+#[test]
+fn names_this_build_does_not_have_are_refused_with_the_nearest() {
+    let scene = Scene::new();
+    let provider = "[providers.local]\napi = \"openai-chat\"\nbase_url = ";
+    let rule = |tool: &str| format!("[[permissions.rules]]\ntool = \"{tool}\"\ndecision = \"deny\"\n");
+    let wrong: [(String, &[&str]); 7] = [
+        (
+            "[features.\"builtin:shel\"]\nenabled = false\n".into(),
+            &["config.toml: features.\"builtin:shel\"", "did you mean `builtin:shell`?"],
+        ),
+        (
+            "[features.\"builtin:weather\"]\nenabled = false\n".into(),
+            &["no feature `builtin:weather`", "builtin:files"],
+        ),
+        (rule("Wriet"), &["config.toml: permissions.rules[0].tool: there is no tool `Wriet`", "did you mean `Write`?"]),
+        (format!("{provider}\"nonsense\"\n"), &["config.toml: providers.local.base_url", "http://127.0.0.1"]),
+        (format!("{provider}\"ftp://h/v1\"\n"), &["providers.local.base_url"]),
+        (
+            "model = \"olama/x\"\n".into(),
+            &["config.toml: `model`", "no provider called `olama`", "did you mean `ollama`?"],
+        ),
+        ("model = \"x\"\n".into(), &["config.toml: `model`", "`x` is not a model"]),
+    ];
+    for (text, says) in wrong {
+        scene.config(&text);
+        scene.yoi(&["config", "check"]).ends(78).says(says);
+        scene.yoi(&["run", "list the files"]).ends(78).says(says);
+    }
+    scene.config(&format!("[features.\"builtin:shell\"]\nenabled = false\n{}{}", rule("Bash"), rule("*")));
+    scene.yoi(&["config", "check"]).ends(0);
+}
+
+#[test]
+fn values_in_force_are_all_shown_with_sources_that_name_no_home() {
+    let scene = Scene::new();
+    fs::create_dir_all(scene.path("home/.config/yoi")).unwrap();
+    let text = "[providers.local]\napi = \"openai-chat\"\nbase_url = \"http://127.0.0.1:9/v1\"\nattempts = 2\n\
+                timeouts = { first_byte_s = 7.5 }\n[state]\nany_file_system = true\n";
+    fs::write(scene.path("home/.config/yoi/config.toml"), text).unwrap();
+    let shown = at_home(&scene, &["config", "show"]).ends(0);
+    let row = |key: &str| shown.out.lines().find(|line| line.starts_with(key)).unwrap_or_default().to_owned();
+    let file = "(~/.config/yoi/config.toml)";
+    assert!(row("providers.local.timeouts").contains("first_byte_s = 7.5, between_bytes_s = 60"), "{}", shown.out);
+    assert!(row("providers.local.attempts").ends_with(&format!("2  {file}")), "{}", shown.out);
+    assert!(row("state.any_file_system").ends_with(&format!("true  {file}")), "{}", shown.out);
+    scene.yoi(&["config", "show"]).ends(0).prints(&["state.any_file_system    false  (built-in)"]);
+}
+
+#[test]
+fn variables_are_documented_and_strange_ones_named_once() {
+    let scene = Scene::new();
+    scene.yoi(&["config", "--help"]).ends(0).prints(&[
+        "YOI_MODEL",
+        "YOI_MAX_STEPS",
+        "YOI_TOOL_CONCURRENCY",
+        "YOI_SANDBOX",
+    ]);
+    scene.yoi(&["run", "--help"]).ends(0).prints(&["Exit codes:", "65 damaged data"]);
+    let with = |args: &[&str], name: &str, value: &str| finish(scene.command(args).env(name, value).spawn().unwrap());
+    with(&["config", "show"], "YOI_TOOL_CONCURRENCY", "3").ends(0).prints(&["3  (YOI_TOOL_CONCURRENCY)"]);
+    with(&["config", "show"], "YOI_TOOL_CONCURRENCY", "33").ends(78).says(&["1 to 32"]);
+    with(&["config", "show"], "YOI_TOOL_CONCURRENCY", "few").ends(78).says(&["a number from 1"]);
+    let strange = with(&["run", "list the files"], "YOI_COLOUR_SCHEME", "x").ends(0);
+    assert_eq!(strange.err.matches("warning: not read: YOI_COLOUR_SCHEME").count(), 1, "{}", strange.err);
+    let child = with(&["run", "list the files"], "YOI_CALL", "a/1/c1").ends(0);
+    assert!(!child.err.contains("warning"), "{}", child.err);
+}
+
+#[test]
+fn the_planner_says_what_it_is_and_which_key_was_seen() {
+    let scene = Scene::new();
+    let planner = "a rule-based planner, not a language model";
+    scene.yoi(&["run", "-m", "offline", "list the files"]).ends(0).says(&["from -m", planner]);
+    let mut command = scene.command(&["run", "list the files"]);
+    command.env("ANTHROPIC_API_KEY", "sk-canary-0123456789");
+    let done = finish(command.spawn().unwrap()).ends(0);
+    assert!(!done.err.contains("canary"));
+    done.says(&["ANTHROPIC_API_KEY is set", "openrouter/anthropic/", planner]);
+}
+
+#[test]
+fn an_open_sandbox_is_said_even_to_those_who_want_no_progress() {
+    let scene = Scene::new();
+    let done = scene.yoi(&["run", "-q", "--sandbox", "off", "list the files"]).ends(0);
+    assert_eq!(done.err.lines().count(), 1, "{}", done.err);
+    done.says(&["warning: the sandbox is off"]);
+}
+
+#[test]
+fn a_chosen_model_whose_server_is_silent_is_broken() {
+    let scene = Scene::new();
+    // Nobody listens at a port that was just given back.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let url = format!("http://127.0.0.1:{port}/v1");
+    scene.config(&format!("model = \"local/x\"\n[providers.local]\napi = \"openai-chat\"\nbase_url = \"{url}\"\n"));
+    let doctor = scene.yoi(&["doctor"]).ends(1).prints(&["✗ model", &url, "start that server"]);
+    assert!(!doctor.out.contains("✓ model"), "{}", doctor.out);
+}
+
+#[test]
+fn features_say_what_they_may_do_and_what_the_host_rules_in_eighty_columns() {
+    let scene = Scene::new();
+    scene.config("[[permissions.rules]]\ntool = \"Write\"\npath = \"**/*.lock\"\ndecision = \"deny\"\n");
+    let shown = scene.yoi(&["features"]).ends(0).prints(&[
+        "read and write the workspace",
+        "start any program",
+        "the host's rules",
+        "deny Write on **/*.lock",
+    ]);
+    let wide: Vec<&str> = shown.out.lines().filter(|line| line.chars().count() > 80).collect();
+    assert!(wide.is_empty(), "{wide:?}");
+    let plan = scene.yoi(&["features", "--plan", "--json"]).ends(0).json();
+    assert!(plan["host"]["rules"].as_array().unwrap().len() > 3, "{plan}");
+    let model = scene.script("answers.jsonl", &[json!({ "text": "done" })]);
+    scene.yoi(&["run", "--pod", "p", "-m", &model, "x"]).ends(0);
+    scene.yoi(&["features", "p"]).ends(0).prints(&["start any program", "the host's rules"]);
+}
