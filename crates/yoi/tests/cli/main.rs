@@ -23,3 +23,6 @@ mod run;
 mod scene;
 mod signals;
 mod state;
+mod surface;
+mod surroundings;
+mod transcripts;
