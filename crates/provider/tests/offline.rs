@@ -1,4 +1,5 @@
 //! The offline planner over results made up here. What it finds with real tools is a test of the whole program.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests are tests through and through")]
 
 use llm_worker::{CallId, Item, ModelEvent, ResultStatus, StopReason, ToolDefinition, ToolEffect, ToolOutcome};
 use provider::offline::next;
