@@ -28,7 +28,7 @@ pub(crate) fn run(args: &FeaturesArgs, env: &Env) -> Result<Exit, Failure> {
         }
     };
     if args.json {
-        out::line(&document.to_string());
+        out::json(&document);
     } else {
         render(&document);
     }

@@ -13,6 +13,7 @@ mod changes;
 mod config;
 mod crash;
 mod endpoint;
+mod ends;
 mod failures;
 mod files;
 mod help;
