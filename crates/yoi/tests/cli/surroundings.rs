@@ -133,12 +133,12 @@ fn a_chosen_model_whose_server_is_silent_is_broken() {
 #[test]
 fn features_say_what_they_may_do_and_what_the_host_rules_in_eighty_columns() {
     let scene = Scene::new();
-    scene.config("[[permissions.rules]]\ntool = \"Write\"\npath = \"**/*.lock\"\ndecision = \"deny\"\n");
+    scene.config("[[permissions.rules]]\ntool = \"Write\"\npath = \"generated/protocol/**/*.lock\"\ndecision = \"deny\"\n");
     let shown = scene.yoi(&["features"]).ends(0).prints(&[
-        "read and write the workspace",
+        "may    read and write the workspace\n",
         "start any program",
         "the host's rules",
-        "deny Write on **/*.lock",
+        "deny Write on generated/protocol/**/*.lock",
     ]);
     let wide: Vec<&str> = shown.out.lines().filter(|line| line.chars().count() > 80).collect();
     assert!(wide.is_empty(), "{wide:?}");
