@@ -54,7 +54,7 @@ pub(crate) fn diff(args: &DiffArgs, env: &Env) -> Result<Exit, Failure> {
                 "standing": word(standing), "diff": unified(&changed.path, before.as_deref(), now.as_deref()),
             }));
         } else {
-            show(changed, standing, before.as_deref(), now.as_deref());
+            show(changed, standing, &unified(&changed.path, before.as_deref(), now.as_deref()), env.stdout_terminal);
         }
     }
     let commands: Vec<String> = changes.commands.iter().map(|(_, command)| brief(command)).collect();
@@ -139,15 +139,18 @@ fn word(standing: Standing) -> &'static str {
     }
 }
 
-fn show(changed: &Changed, standing: Standing, before: Option<&[u8]>, now: Option<&[u8]>) {
-    match standing {
-        Standing::AsBefore => out::line(&format!("{}: as it was before", changed.path)),
-        Standing::AsLeft => out::line(unified(&changed.path, before, now).trim_end()),
-        Standing::Changed => {
-            out::line(&format!("{}: changed since by somebody else; the whole difference:", changed.path));
-            out::line(unified(&changed.path, before, now).trim_end());
-        }
+/// A diff for a terminal is made harmless; for a file or another program it stays what it is, so that it applies.
+fn show(changed: &Changed, standing: Standing, diff: &str, terminal: bool) {
+    let said = match standing {
+        Standing::AsBefore => return out::line(&format!("{}: as it was before", changed.path)),
+        Standing::AsLeft => None,
+        Standing::Changed => Some("changed since by somebody else; the whole difference:"),
+    };
+    if let Some(said) = said {
+        out::line(&format!("{}: {said}", changed.path));
     }
+    let diff = diff.trim_end_matches('\n');
+    if terminal { out::line(diff) } else { out::raw(&format!("{diff}\n")) }
 }
 
 fn unified(path: &str, before: Option<&[u8]>, now: Option<&[u8]>) -> String {

@@ -133,7 +133,9 @@ fn a_chosen_model_whose_server_is_silent_is_broken() {
 #[test]
 fn features_say_what_they_may_do_and_what_the_host_rules_in_eighty_columns() {
     let scene = Scene::new();
-    scene.config("[[permissions.rules]]\ntool = \"Write\"\npath = \"generated/protocol/**/*.lock\"\ndecision = \"deny\"\n");
+    scene.config(
+        "[[permissions.rules]]\ntool = \"Write\"\npath = \"generated/protocol/**/*.lock\"\ndecision = \"deny\"\n",
+    );
     let shown = scene.yoi(&["features"]).ends(0).prints(&[
         "may    read and write the workspace\n",
         "start any program",
