@@ -116,8 +116,11 @@ pub(crate) fn survivors(tally: &mut Tally) {
     );
 }
 
+/// Changes the end of the log.
+type Spoil = fn(&Place);
+
 /// What a crash can make of the end of the log.
-const TAILS: [(&str, fn(&Place)); 4] = [
+const TAILS: [(&str, Spoil); 4] = [
     ("a whole batch that nobody proved", |_| {}),
     ("a torn batch", |place| {
         let file = OpenOptions::new().write(true).open(place.segment()).unwrap();
