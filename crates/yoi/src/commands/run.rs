@@ -31,16 +31,18 @@ use tokio::sync::mpsc;
 
 /// Runs a prompt to its end. Under `--json` a failure too is a result line.
 pub(crate) fn run(args: &RunArgs, env: &Env, points: &Points) -> Result<Exit, Failure> {
-    let done = prompted(args, env, points);
+    let signals = Signals::watch(args.timeout, args.json)?;
+    let done = prompted(args, env, points, signals.clone());
+    // Waits while a signal is ending the program: what broke because of that is not told besides.
+    signals.over();
     if let (true, Err(failure)) = (args.json, &done) {
         ending::failed(failure);
     }
     done
 }
 
-fn prompted(args: &RunArgs, env: &Env, points: &Points) -> Result<Exit, Failure> {
+fn prompted(args: &RunArgs, env: &Env, points: &Points, signals: Signals) -> Result<Exit, Failure> {
     let began = Instant::now();
-    let signals = Signals::watch(args.timeout, args.json)?;
     let prompt = input::prompt(args, env)?;
     let config = Config::load(env)?.with_flags(args);
     let ambient = Ambient::claim();
@@ -231,7 +233,12 @@ fn greet(args: &RunArgs, config: &Config, choice: &Choice, composed: &Composed) 
     }
     if composed.project.too_wide {
         let root = composed.project.root.display();
-        say(args, &format!("{root} is / or your home: nothing is written there; work in a project directory"));
+        say(
+            args,
+            &format!(
+                "{root} is /, your home or holds yoi's state: nothing is written there; work in a project directory"
+            ),
+        );
     }
     if composed.mode == authority::SandboxMode::Off {
         // Said even to those who want no progress.

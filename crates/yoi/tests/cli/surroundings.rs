@@ -32,6 +32,19 @@ fn in_the_home_directory_there_is_no_shell_and_the_rest_works() {
 }
 
 #[test]
+fn a_project_that_holds_the_state_is_only_read() {
+    let scene = Scene::new();
+    let call = json!({ "calls": [{ "name": "Write", "arguments": { "path": "a.txt", "content": "x" } }] });
+    let model = scene.script("answers.jsonl", &[call, json!({ "text": "tried" })]);
+    let mut command = scene.command(&["run", "--pod", "p", "-m", &model, "write"]);
+    command.env("XDG_STATE_HOME", scene.file("state"));
+    let done = finish(command.spawn().unwrap());
+    assert_eq!(done.out, "tried\n");
+    assert!(!scene.file("a.txt").exists());
+    done.says(&["holds yoi's state: nothing is written there", "Bash is left out"]);
+}
+
+#[test]
 fn names_this_build_does_not_have_are_refused_with_the_nearest() {
     let scene = Scene::new();
     let provider = "[providers.local]\napi = \"openai-chat\"\nbase_url = ";
