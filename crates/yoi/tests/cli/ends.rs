@@ -163,6 +163,25 @@ fn a_start_that_fails_leaves_no_pod_and_moves_nothing() {
 }
 
 #[test]
+fn a_pod_that_lacks_what_is_required_is_not_begun() {
+    let scene = Scene::new();
+    let model = hello(&scene);
+    // No shell is confined around the state of other pods.
+    let state = scene.file("state");
+    let run = |pod: &str| {
+        let mut command = scene.command(&["run", "--pod", pod, "-m", &model, "x"]);
+        command.env("XDG_STATE_HOME", &state);
+        finish(command.spawn().unwrap())
+    };
+    run("good").ends(0);
+    scene.config("[features.\"builtin:shell\"]\nrequired = true\n");
+    run("bad").ends(78).says(&["builtin:shell is required"]);
+    assert!(!state.join("yoi/pods/bad").exists());
+    let last = fs::read_dir(state.join("yoi/last")).unwrap().next().unwrap().unwrap();
+    assert_eq!(fs::read_to_string(last.path()).unwrap(), "good");
+}
+
+#[test]
 fn c_goes_on_with_a_run_that_was_killed() {
     let scene = Scene::new();
     let (run, _) = endless(&scene, &["--pod", "killed"], &[]);
@@ -227,9 +246,11 @@ fn a_run_that_cannot_go_on_leaves_no_process() {
     let scene = Scene::new();
     fifo(&scene.file("started"));
     fifo(&scene.file("go"));
-    let endless = "echo $$ > started; : > go; while :; do sleep 600; done";
+    // Away from the group that is killed with the call, where there is a program for that.
+    let endless = "setsid sh -c 'echo $$ > started; exec sleep 600' || echo $$ > started; : > go; sleep 600";
+    let endless = endless.replacen("||", "& command -v setsid >/dev/null ||", 1);
     // The other's output does not fit into the journal any more.
-    let calls = json!({ "calls": [bash(endless), bash("read line < go; seq 1 5000")] });
+    let calls = json!({ "calls": [bash(&endless), bash("read line < go; seq 1 5000")] });
     let model = scene.script("s.jsonl", &[calls, json!({ "text": "never" })]);
     let around = scene.path("project");
     let run = std::thread::scope(|threads| {
