@@ -8,6 +8,7 @@ use llm_worker::projection::{Dialect, ModelRequest, Neutral};
 use llm_worker::{ErrorKind, Model, ModelError, ModelEvent, StopReason, Usage};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 /// One answer, event by event.
 #[derive(Clone, Debug, Default)]
@@ -17,6 +18,7 @@ pub struct Answer(Vec<Beat>);
 enum Beat {
     Event(ModelEvent),
     Gate(Gate),
+    WhenIdle(Gate),
     Fail(ModelError),
 }
 
@@ -61,6 +63,13 @@ impl Answer {
     #[must_use]
     pub fn gate(mut self, gate: &Gate) -> Self {
         self.0.push(Beat::Gate(gate.clone()));
+        self
+    }
+
+    /// From here on, opens the gate as soon as nobody on the control thread has anything left to do; in paused time only.
+    #[must_use]
+    pub fn when_idle(mut self, gate: &Gate) -> Self {
+        self.0.push(Beat::WhenIdle(gate.clone()));
         self
     }
 
@@ -140,6 +149,11 @@ impl Model for Script {
                 // A host that hung up wants no more.
                 Beat::Event(event) => drop(events.send(event).await),
                 Beat::Gate(gate) => gate.pass().await,
+                Beat::WhenIdle(gate) => drop(tokio::spawn(async move {
+                    // Paused time passes when nothing else can happen.
+                    tokio::time::sleep(Duration::from_secs(1)).await;
+                    gate.open();
+                })),
                 Beat::Fail(error) => return Err(error),
             }
         }

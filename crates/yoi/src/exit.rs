@@ -87,15 +87,20 @@ impl Failure {
         self
     }
 
-    /// Prints it and gives the exit code. A standard error that is gone cannot be told so.
+    /// Prints it and gives the exit code.
     #[must_use]
     pub(crate) fn report(&self) -> ExitCode {
+        self.say();
+        self.exit.code()
+    }
+
+    /// Prints it. A standard error that is gone cannot be told so.
+    pub(crate) fn say(&self) {
         let mut text = format!("error: {}\n", plain(&self.message));
         if let Some(help) = &self.help {
             text.push_str(&format!("help: {}\n", plain(help)));
         }
         drop(std::io::stderr().write_all(text.as_bytes()));
-        self.exit.code()
     }
 }
 

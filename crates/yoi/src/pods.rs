@@ -2,8 +2,9 @@
 
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
+use authority::{Ambient, Scratch};
 use session_store::Digest;
-use std::fs::{self, DirBuilder};
+use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
@@ -32,7 +33,12 @@ pub(crate) fn check_name(name: &str) -> Result<(), Failure> {
 impl Pods {
     /// The pods under the user's state directory, which need not exist yet.
     pub(crate) fn of(env: &Env) -> Result<Self, Failure> {
-        Ok(Self { state: env.state_dir()? })
+        Ok(Self::at(env.state_dir()?))
+    }
+
+    /// The pods under this state directory.
+    pub(crate) fn at(state: PathBuf) -> Self {
+        Self { state }
     }
 
     /// Where pods are.
@@ -93,14 +99,32 @@ impl Pods {
         make_private(&self.root())
     }
 
-    /// A run's name that no pod has: `run-` and four hexadecimal digits, more when those are taken.
-    pub(crate) fn new_run(&self, entropy: u128) -> String {
+    /// Makes the directory of a new run and gives its name: `run-` and four hexadecimal digits, more when those are
+    /// taken. Whoever makes the directory has the name.
+    pub(crate) fn claim(&self, entropy: u128) -> Result<String, Failure> {
         let digits = format!("{entropy:032x}");
-        let free = |length: usize| {
-            let name = format!("run-{}", digits.get(digits.len() - length..)?);
-            (!self.dir(&name).exists()).then_some(name)
+        for name in
+            (4..=digits.len()).filter_map(|length| Some(format!("run-{}", digits.get(digits.len() - length..)?)))
+        {
+            let dir = self.dir(&name);
+            match DirBuilder::new().mode(0o700).create(&dir) {
+                Ok(()) => return Ok(name),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(disk(&dir, &error)),
+            }
+        }
+        Err(Failure::new(Exit::Journal, format!("no name is left for a new run in {}", self.root().display())))
+    }
+
+    /// Removes a pod whose lock is held: out of everybody's way first, so that nobody makes a session of its rest.
+    pub(crate) fn discard(&self, name: &str) -> Result<(), Failure> {
+        let dir = self.dir(name);
+        // A disk too full for one more directory is no reason to keep what fills it.
+        let Ok(aside) = Scratch::create(&Ambient::claim(), &self.root(), ".removed-") else {
+            return fs::remove_dir_all(&dir).map_err(|e| disk(&dir, &e));
         };
-        (4..=32).find_map(free).unwrap_or_else(|| format!("run-{digits}"))
+        fs::rename(&dir, aside.path().join(name)).map_err(|e| disk(&dir, &e))?;
+        aside.remove().map_err(|e| Failure::new(Exit::Journal, e.to_string()))
     }
 
     /// The last run of a directory, for `-c`.
@@ -109,13 +133,19 @@ impl Pods {
         check_name(&name).is_ok().then_some(name).filter(|name| self.dir(name).exists())
     }
 
-    /// Notes the last run of a directory. A hint: losing it loses nothing but `-c`.
+    /// Notes the last run of a directory, in one step. A hint: losing it loses nothing but `-c`.
     pub(crate) fn note_run(&self, project: &Path, name: &str) -> Result<(), Failure> {
         let file = self.last_file(project);
         if let Some(parent) = file.parent() {
             make_private(parent)?;
         }
-        fs::write(&file, name).map_err(|e| disk(&file, &e))
+        let next = file.with_extension(format!("{}.tmp", std::process::id()));
+        let written = fs::write(&next, name).and_then(|()| fs::rename(&next, &file));
+        written.map_err(|error| {
+            // What is left of it bothers nobody.
+            drop(fs::remove_file(&next));
+            disk(&file, &error)
+        })
     }
 
     fn last_file(&self, project: &Path) -> PathBuf {
@@ -123,9 +153,26 @@ impl Pods {
     }
 }
 
-/// Makes a directory and those above it, each new one for this user alone.
+/// Makes a directory and those above it, each new one for this user alone, and its name durable.
 pub(crate) fn make_private(dir: &Path) -> Result<(), Failure> {
-    DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(|e| disk(dir, &e))
+    make(dir, &mut |parent| File::open(parent)?.sync_all()).map_err(|e| disk(dir, &e))
+}
+
+/// Has `sync` make the names in a directory durable, for each one that got a new one.
+fn make(dir: &Path, sync: &mut dyn FnMut(&Path) -> io::Result<()>) -> io::Result<()> {
+    let create = || DirBuilder::new().mode(0o700).create(dir);
+    let made = match (create(), dir.parent()) {
+        (Err(error), Some(parent)) if error.kind() == io::ErrorKind::NotFound => {
+            make(parent, sync)?;
+            create()
+        }
+        (made, _) => made,
+    };
+    match made {
+        Ok(()) => dir.parent().map_or(Ok(()), sync),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && dir.is_dir() => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 /// A file of the state directory that cannot be used.
@@ -137,5 +184,58 @@ pub(crate) fn disk(path: &Path, error: &io::Error) -> Failure {
             failure.help("set XDG_STATE_HOME to a directory that can be written, or use --ephemeral")
         }
         _ => failure,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn new_directories_are_made_durable_and_known_ones_left_alone() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = root.path().join("a/b/c");
+        let mut synced = Vec::new();
+        let mut note = |dir: &Path| {
+            synced.push(dir.to_path_buf());
+            Ok(())
+        };
+        make(&dir, &mut note).unwrap();
+        make(&dir, &mut note).unwrap();
+        assert_eq!(synced, ["", "a", "a/b"].map(|name| root.path().join(name)));
+        assert!(make(&root.path().join("a/b/c"), &mut |_| Err(io::ErrorKind::Other.into())).is_ok());
+        assert!(make(&root.path().join("d"), &mut |_| Err(io::ErrorKind::Other.into())).is_err());
+        fs::write(root.path().join("file"), "").unwrap();
+        assert!(make(&root.path().join("file"), &mut |_| Ok(())).is_err());
+    }
+
+    #[test]
+    fn the_same_digits_are_two_names() {
+        let root = tempfile::tempdir().unwrap();
+        let pods = Pods::at(root.path().to_path_buf());
+        assert_eq!(pods.claim(0xab_cdef).unwrap_err().exit, Exit::Journal);
+        pods.prepare().unwrap();
+        assert_eq!(pods.claim(0xab_cdef).unwrap(), "run-cdef");
+        assert_eq!(pods.claim(0xab_cdef).unwrap(), "run-bcdef");
+        assert_eq!(pods.names().unwrap(), ["run-bcdef", "run-cdef"]);
+    }
+
+    #[test]
+    fn the_last_run_is_replaced_whole() {
+        let root = tempfile::tempdir().unwrap();
+        let pods = Pods::at(root.path().to_path_buf());
+        let project = Path::new("/p");
+        for name in ["one", "two"] {
+            make_private(&pods.dir(name)).unwrap();
+            pods.note_run(project, name).unwrap();
+            assert_eq!(pods.last_run(project).as_deref(), Some(name));
+        }
+        assert_eq!(fs::read_dir(root.path().join("last")).unwrap().count(), 1);
+        // One that cannot be replaced stays.
+        let file = pods.last_file(project);
+        fs::remove_file(&file).unwrap();
+        fs::create_dir(&file).unwrap();
+        assert_eq!(pods.note_run(project, "one").unwrap_err().exit, Exit::Journal);
+        assert_eq!(fs::read_dir(root.path().join("last")).unwrap().count(), 1);
     }
 }

@@ -52,12 +52,12 @@ impl Workspace {
         let (dir, leaf) = parent(at)?;
         // Looked at first, because merely opening a device can do something.
         let stat = stat_at(dir.as_fd(), leaf).map_err(|error| Error::io("open", at.path(), error))?;
-        regular(at.path(), &stat)?;
+        regular(&self.show(at.path()), at.path(), &stat)?;
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
         let file =
             rustix::fs::openat(&dir, leaf, flags, Mode::empty()).map_err(|error| trouble("open", at.path(), error))?;
         let stat = rustix::fs::fstat(&file).map_err(|error| Error::io("open", at.path(), error))?;
-        regular(at.path(), &stat)?;
+        regular(&self.show(at.path()), at.path(), &stat)?;
         Ok(File::from(file))
     }
 
@@ -196,8 +196,8 @@ pub(super) fn synced(dir: &OwnedFd, at: &Located) -> Result<OwnedFd, Error> {
     open_dir_at(dir.as_fd(), OsStr::new(".")).map_err(|error| Error::io("sync the directory of", at.path(), error))
 }
 
-/// Refuses what is no regular file, saying what it is.
-pub(super) fn regular(path: &Path, stat: &Stat) -> Result<(), Error> {
+/// Refuses what is no regular file, saying what it is. `shown` is how its path is said.
+pub(super) fn regular(shown: &str, path: &Path, stat: &Stat) -> Result<(), Error> {
     let what = match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => return Ok(()),
         FileType::Directory => "a directory; list it instead",
@@ -207,7 +207,7 @@ pub(super) fn regular(path: &Path, stat: &Stat) -> Result<(), Error> {
         FileType::CharacterDevice | FileType::BlockDevice => "a device; name a regular file",
         FileType::Unknown => "of unknown type; name a regular file",
     };
-    Err(Error::new(ErrorKind::FixInput, format!("{} is {what}", super::escape(path))))
+    Err(Error::new(ErrorKind::FixInput, format!("{shown} is {what}")))
 }
 
 /// `O_NOFOLLOW` answers `ELOOP` or, for directories, `ENOTDIR` when a link stands where none stood when the path was

@@ -42,7 +42,7 @@ impl Workspace {
         let (dir, leaf) = parent(at)?;
         let old = match stat_at(dir.as_fd(), leaf) {
             Ok(stat) => {
-                regular(at.path(), &stat)?;
+                regular(&self.show(at.path()), at.path(), &stat)?;
                 Some(stat)
             }
             Err(Errno::NOENT) => None,

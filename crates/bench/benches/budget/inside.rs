@@ -116,8 +116,16 @@ pub(crate) fn door(amount: Amount, table: &mut Table) {
     };
     let (mut enter, mut check, mut load) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..amount.rounds {
-        load.push(each(&|| (0..USES).for_each(|_| drop(black_box(black_box(&atomic).load(Ordering::SeqCst))))));
-        check.push(each(&|| (0..USES).for_each(|_| drop(black_box(black_box(&door).is_shut())))));
+        load.push(each(&|| {
+            (0..USES).for_each(|_| {
+                black_box(black_box(&atomic).load(Ordering::SeqCst));
+            })
+        }));
+        check.push(each(&|| {
+            (0..USES).for_each(|_| {
+                black_box(black_box(&door).is_shut());
+            })
+        }));
         enter.push(each(&|| (0..USES).for_each(|_| drop(black_box(black_box(&door).enter())))));
     }
     let load = median(&load);

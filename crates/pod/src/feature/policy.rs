@@ -10,14 +10,13 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct CapabilityPolicy {
-    rows: Vec<Row>,
+    rows: BTreeMap<FeatureId, Vec<Row>>,
     disabled: BTreeMap<FeatureId, String>,
     required: BTreeMap<FeatureId, String>,
 }
 
 #[derive(Clone, Debug)]
 struct Row {
-    feature: FeatureId,
     capability: HostCapability,
     rule: Rule,
     source: String,
@@ -39,7 +38,7 @@ pub(super) enum GrantDecision {
 impl CapabilityPolicy {
     /// Grants nothing.
     pub fn nothing() -> Self {
-        Self { rows: Vec::new(), disabled: BTreeMap::new(), required: BTreeMap::new() }
+        Self { rows: BTreeMap::new(), disabled: BTreeMap::new(), required: BTreeMap::new() }
     }
 
     /// Grants a capability and everything it includes. `source` is a file and key, or `default`.
@@ -65,13 +64,13 @@ impl CapabilityPolicy {
     }
 
     fn row(mut self, feature: FeatureId, capability: HostCapability, rule: Rule, source: String) -> Self {
-        self.rows.push(Row { feature, capability, rule, source });
+        self.rows.entry(feature).or_default().push(Row { capability, rule, source });
         self
     }
 
     pub(super) fn decide(&self, feature: &FeatureId, asked: &HostCapability) -> GrantDecision {
         let mut granted = GrantDecision::Denied { reason: "no rule grants it".into() };
-        for row in self.rows.iter().filter(|row| row.feature == *feature) {
+        for row in self.rows.get(feature).into_iter().flatten() {
             match row.rule {
                 Rule::Grant if row.capability.covers(asked) => granted = GrantDecision::Granted,
                 Rule::Refuse if row.capability.touches(asked) => {

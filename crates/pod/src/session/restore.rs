@@ -111,7 +111,7 @@ pub struct Circumstances {
 #[must_use]
 pub fn closing(restored: &Restored, found: &Circumstances) -> Vec<Record> {
     let state = &restored.state;
-    if !state.turn_open && state.open_calls.is_empty() && found.cut_bytes == 0 {
+    if !state.turn_open && state.open_calls.is_empty() && found.cut_bytes == 0 && found.ended_processes == 0 {
         return Vec::new();
     }
     let down_us = found.now.saturating_sub(restored.last_time);

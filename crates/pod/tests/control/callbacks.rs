@@ -219,20 +219,11 @@ fn a_call_that_was_written_off_changes_nothing_any_more() {
         })
         .deadline(SHORT)
     };
-    let wait = {
-        let asked = asked.clone();
-        FnTool::new("Wait", ToolEffect::ReadOnly, move |_, _| {
-            let asked = asked.clone();
-            async move {
-                asked.pass().await;
-                said("waited")
-            }
-        })
-    };
-    let answers = vec![Answer::calls(&[("Late", "{}")]), Answer::calls(&[("Wait", "{}")]), Answer::text("done")];
-    let mut pod = pod(answers, vec![late, wait]);
+    // The answer behind it waits until the late one has asked.
+    let done = Answer::new().gate(&asked).say("done").stop(llm_worker::StopReason::EndTurn);
+    let mut pod = pod(vec![Answer::calls(&[("Late", "{}")]), done], vec![late]);
     (pod.grace, pod.paused) = (SHORT, false);
-    pod.points.at("tool:running", 1, move || gate.open());
+    pod.points.at("tool:ended", 0, move || gate.open());
     let pod = within("a late change", move || {
         pod.run("first").end();
         pod

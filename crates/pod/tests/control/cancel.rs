@@ -4,6 +4,7 @@ use crate::scene::{Changed, changer, echo, pod, printer, ran_once, sound, told_w
 use llm_worker::effect::Outcome;
 use llm_worker::{ResultStatus, ToolEffect};
 use pod::session::record::Record;
+use std::sync::{Arc, Barrier};
 use testkit::{Answer, FnTool, PodUnderTest, within};
 use tokio_util::sync::CancellationToken;
 
@@ -56,16 +57,20 @@ fn cancelled_at_any_point_every_call_has_one_result_and_the_turn_says_so() {
 /// A call that is told to stop says how far it came; one that waits for its turn never starts.
 #[test]
 fn running_calls_end_themselves_and_waiting_ones_never_start() {
-    let patient = FnTool::new("Wait", ToolEffect::ReadOnly, |cx, _| async move {
-        cx.host.write_output(b"so far\n")?;
-        cx.cancel.cancelled().await;
-        Err(llm_worker::ToolError::new(llm_worker::ErrorKind::Cancelled, "stopped"))
+    let cancel = CancellationToken::new();
+    let (token, both) = (cancel.clone(), Arc::new(Barrier::new(2)));
+    let patient = FnTool::new("Wait", ToolEffect::ReadOnly, move |cx, _| {
+        let (token, both) = (token.clone(), Arc::clone(&both));
+        async move {
+            cx.host.write_output(b"so far\n")?;
+            both.wait();
+            token.cancel();
+            cx.cancel.cancelled().await;
+            Err(llm_worker::ToolError::new(llm_worker::ErrorKind::Cancelled, "stopped"))
+        }
     });
     let mut pod = pod(vec![Answer::calls(&[("Wait", "{}"), ("Wait", "{}"), ("Wait", "{}")])], vec![patient.clone()]);
     pod.limits.tool_concurrency = 2;
-    let cancel = CancellationToken::new();
-    let token = cancel.clone();
-    pod.points.at("tool:running", 1, move || token.cancel());
     let ran = pod.run_until("first", &cancel);
     assert_eq!(ran.end().outcome, Outcome::Cancelled);
     assert_eq!(patient.ran().len(), 2);

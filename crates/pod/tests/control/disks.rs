@@ -1,9 +1,12 @@
 //! The n-th operation of the disk fails, for every n of a run.
 
-use crate::scene::{Changed, changer, pod, printer, ran_once, sound, told_what_is_durable};
+use crate::scene::{Changed, changer, echo, pod, printer, ran_once, said, sound, told_what_is_durable};
+use llm_worker::ToolEffect;
+use llm_worker::tool::FileChange;
 use pod::control::{Event, Fatal};
 use pod::host::HostError;
 use pod::session::record::Record;
+use std::sync::Arc;
 use testkit::{Answer, EIO, ENOSPC, FailingDisk, Fault, FnTool, How, PodUnderTest, Ran, Script, within};
 
 /// More operations than the run here has.
@@ -108,27 +111,24 @@ fn a_refusal_is_told_at_once_and_logged_when_it_is_over() {
 #[test]
 fn nobody_gets_leave_from_a_pod_that_gives_up() {
     let changed = Changed::default();
-    let (pod, gate) = {
-        let gate = testkit::Gate::new("refused");
-        let pass = gate.clone();
-        let slow = FnTool::new("Slow", llm_worker::ToolEffect::Effectful, {
-            let inner = changer("Inner", &changed);
-            move |cx, arguments| {
-                let (pass, inner) = (pass.clone(), inner.clone());
-                async move {
-                    pass.pass().await;
-                    llm_worker::Tool::prepare(&inner, &arguments).unwrap().run(cx).await
-                }
-            }
-        });
-        let quick = crate::scene::echo("Quick", llm_worker::ToolEffect::ReadOnly);
-        (pod(vec![Answer::calls(&[("Slow", "{}"), ("Quick", "{}")])], vec![slow, quick]), gate)
-    };
-    let disk = pod.disk.clone();
-    pod.points.at("tool:ended", 0, move || {
-        disk.fail_at(0, Fault::Ever(EIO));
-        gate.open();
+    let seen = Arc::clone(&changed);
+    // It asks when it is told to end, which is when nobody answers any more.
+    let slow = FnTool::new("Slow", ToolEffect::Effectful, move |cx, _| {
+        let seen = Arc::clone(&seen);
+        async move {
+            cx.cancel.cancelled().await;
+            let after = "00".repeat(32);
+            cx.host.file_changing(FileChange { path: "/p/a".into(), before: None, mode: None, after }).await?;
+            seen.lock().unwrap().push("/p/a".to_owned());
+            said("changed")
+        }
     });
+    let quick = echo("Quick", ToolEffect::ReadOnly);
+    let mut pod = pod(vec![Answer::calls(&[("Slow", "{}"), ("Quick", "{}")])], vec![slow, quick]);
+    // A call that runs would hold the retry for ever.
+    pod.paused = false;
+    let disk = pod.disk.clone();
+    pod.points.at("tool:ended", 0, move || disk.fail_at(0, Fault::Ever(EIO)));
     let began = std::time::Instant::now();
     let ran = within("given up", move || (pod.run("first"), pod)).0;
     assert!(matches!(ran.how, How::Failed(HostError::Fatal(Fatal::Journal(_)))), "{:?}", ran.how);

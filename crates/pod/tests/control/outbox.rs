@@ -5,6 +5,8 @@ use llm_worker::effect::Delta;
 use llm_worker::model::EVENT_QUEUE;
 use pod::control::outbox::{BACKLOG, CHANNEL};
 use pod::control::{Event, Outbox};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use testkit::{Answer, Gate, within};
 use tokio_util::sync::CancellationToken;
 
@@ -64,37 +66,26 @@ fn a_watcher_that_does_not_read_holds_back_the_stream() {
     // The records of the start come before the first delta.
     let fits = CHANNEL + BACKLOG - 32;
     let more = EVENT_QUEUE + 64;
-    let (inside, outside, reading) = (Gate::new("inside"), Gate::new("outside"), Gate::new("reading"));
+    let (outside, reading) = (Gate::new("outside"), Gate::new("reading"));
     let say = |from: usize, to: usize, answer: Answer| (from..to).fold(answer, |a, n| a.say(&format!("{n} ")));
-    let answer = say(0, fits, Answer::new()).gate(&inside);
+    let answer = say(0, fits, Answer::new()).when_idle(&reading);
     let answer = say(fits, fits + more, answer).gate(&outside).stop(llm_worker::StopReason::EndTurn);
     let pod = pod(vec![answer], Vec::new());
-    let (ran, pod) = within("a watcher that does not read", {
-        let (reading, outside, points) = (reading.clone(), outside.clone(), pod.points.clone());
-        move || {
-            let watch = {
-                let reading = reading.clone();
-                move |mut events: tokio::sync::mpsc::Receiver<Event>| {
-                    reading.pass_blocking();
-                    std::iter::from_fn(|| events.blocking_recv()).collect()
-                }
-            };
-            let run = std::thread::spawn(move || (pod.run_watched("first", &CancellationToken::new(), watch), pod));
-            inside.wait_for(1);
-            inside.open();
-            // The stream goes on to the bound, and there it stays.
-            let streamed = || points.came().iter().filter(|name| *name == "stream").count();
-            while streamed() < fits {
-                std::thread::yield_now();
-            }
-            assert_eq!(outside.came(), 0);
-            assert!(streamed() < fits + 64);
-            reading.open();
-            outside.open();
-            run.join().unwrap()
-        }
+    let (ahead, points) = (Arc::new(AtomicUsize::new(0)), pod.points.clone());
+    let seen = Arc::clone(&ahead);
+    let watch = move |mut events: tokio::sync::mpsc::Receiver<Event>| {
+        reading.pass_blocking();
+        assert_eq!(outside.came(), 0, "the whole answer came while nobody read");
+        seen.store(points.came().iter().filter(|name| *name == "stream").count(), Ordering::SeqCst);
+        outside.open();
+        std::iter::from_fn(|| events.blocking_recv()).collect()
+    };
+    let (ran, pod) = within("a watcher that does not read", move || {
+        (pod.run_watched("first", &CancellationToken::new(), watch), pod)
     });
     ran.end();
+    let ahead = ahead.load(Ordering::SeqCst);
+    assert!((fits..fits + 64).contains(&ahead), "{ahead} events taken while nobody read");
     let texts: Vec<usize> = ran.events.iter().filter(|e| matches!(e, Event::Delta(_))).map(number).collect();
     assert!(texts.into_iter().eq(0..fits + more));
     told_what_is_durable(&ran, &pod.records(), 0, "slow");

@@ -1,7 +1,7 @@
 //! Results read and answers written: every number in an answer is found in a result here.
 
 use super::intent::{Scope, Sought};
-use super::lex::{Lang, is_word, regex_escape};
+use super::lex::{Lang, is_word};
 use llm_worker::{ResultStatus, ToolOutcome};
 use std::collections::BTreeSet;
 use std::fmt::Display;
@@ -51,7 +51,7 @@ pub(super) fn shown(row: &str) -> Option<String> {
 
 /// The rows of a result without the tool's notes at its end, such as `(200 of 534 matches are shown; …)`.
 pub(super) fn rows(content: &str) -> impl Iterator<Item = &str> {
-    content.lines().filter(|row| !row.is_empty() && !(row.starts_with('(') && row.ends_with(')') && row.contains(' ')))
+    content.lines().filter(|row| !(row.is_empty() || row.starts_with('(') && row.ends_with(')') && row.contains(' ')))
 }
 
 /// A search marks lines it cut with this.
@@ -72,26 +72,21 @@ pub(super) fn total(summary: &str) -> (u64, u64) {
     (number(before.rsplit('-').next()), number(after.split(|c: char| !c.is_ascii_digit()).next()))
 }
 
-/// The handle by which `ReadOutput` gives the whole of a result that was cut.
-pub(super) fn cut_handle(content: &str) -> Option<&str> {
-    content.lines().find_map(|row| row.split_once("ReadOutput {\"handle\":\"")?.1.split('"').next())
-}
-
-/// `12 matches in 3 files` over several searches; the files alone without `matches`.
-pub(super) fn counted(found: &[Found], matches: bool) -> String {
+/// `12 tests in 3 files` over several searches; the files alone without a noun.
+pub(super) fn counted(found: &[Found], noun: &str) -> String {
     let sum = |word: &str| found.iter().filter_map(|f| count_before(&f.summary, word)).sum::<u64>();
     let least = if found.iter().any(|f| f.summary.contains("at least")) { "at least " } else { "" };
     let files = plural(sum("file"), "file");
-    if matches { format!("{least}{} in {files}", plural(sum("match"), "match")) } else { format!("{least}{files}") }
+    if noun.is_empty() {
+        format!("{least}{files}")
+    } else {
+        format!("{least}{} in {files}", plural(sum("match"), noun))
+    }
 }
 
-/// `1 file`, `2 files`, `3 matches`, `4 directories`.
+/// `1 file`, `2 files`; a noun that ends in `s` stays as it is.
 pub(super) fn plural(n: u64, noun: &str) -> String {
-    match noun.strip_suffix('y') {
-        _ if n == 1 => format!("1 {noun}"),
-        Some(stem) => format!("{n} {stem}ies"),
-        None => format!("{n} {noun}{}", if noun.ends_with("ch") { "es" } else { "s" }),
-    }
+    format!("{n} {noun}{}", if n == 1 || noun.ends_with('s') { "" } else { "s" })
 }
 
 /// Rows, up to `most` of them, and how many more there are.
@@ -122,17 +117,6 @@ impl Sought {
             Self::Defined { plural, name: Some(name), .. } => format!("{plural} of `{name}`"),
             Self::Defined { plural, name: None, .. } => (*plural).to_owned(),
         }
-    }
-}
-
-/// How often a line has the text that was looked for; once when that was a pattern.
-pub(super) fn times(line: &str, shown: &str, what: &Sought) -> usize {
-    match what {
-        Sought::Text { regex, .. } if *regex == regex_escape(shown) => line.matches(shown).count(),
-        Sought::Text { regex, .. } if *regex == format!(r"\b{shown}\b") => {
-            places(line, shown).filter(|(_, whole)| *whole).count()
-        }
-        Sought::Text { .. } | Sought::Defined { .. } => 1,
     }
 }
 
@@ -258,42 +242,38 @@ pub(super) fn about(content: &str) -> Option<String> {
     (!text.is_empty() && !code).then(|| text.chars().take(600).collect())
 }
 
-/// What a command came to: how it ended, what cargo's tests counted, its last lines.
-pub(super) fn ran(command: &str, ended: &ToolOutcome, output: &str, good: bool, tests: bool) -> String {
-    let verdict = match (good, ended.status) {
-        (true, _) if tests => "The tests pass",
-        (true, _) => "Done",
-        (false, ResultStatus::Refused) => "The command was refused",
-        (false, ResultStatus::Cancelled) => "The command was cancelled",
-        (false, ResultStatus::Interrupted) => "The command was interrupted",
-        (false, ResultStatus::Ok | ResultStatus::Error) => {
-            if tests {
-                "The tests fail"
-            } else {
-                "The command failed"
-            }
-        }
+/// What a command came to: how it ended, what its tests counted, what went wrong, its last lines.
+pub(super) fn ran(command: &str, ended: &ToolOutcome, good: bool, tests: bool) -> String {
+    let verdict = match (good, tests, ended.status) {
+        (true, true, _) => "The tests pass",
+        (true, false, _) => "Done",
+        (false, _, ResultStatus::Refused) => "The command was refused",
+        (false, _, ResultStatus::Cancelled) => "The command was cancelled",
+        (false, _, ResultStatus::Interrupted) => "The command was interrupted",
+        (false, true, ResultStatus::Ok | ResultStatus::Error) => "The tests fail",
+        (false, false, ResultStatus::Ok | ResultStatus::Error) => "The command failed",
     };
-    let rows: Vec<&str> = output.lines().filter(|row| !row.trim().is_empty()).collect();
-    let sums = rows.iter().filter_map(|row| row.strip_prefix("test result: "));
-    let (mut passed, mut failed, mut any) = (0, 0, false);
-    for row in sums.filter(|_| tests) {
-        passed += count_before(&row.replace(';', " "), "passed").unwrap_or(0);
-        failed += count_before(&row.replace(';', " "), "failed").unwrap_or(0);
-        any = true;
-    }
+    let rows: Vec<&str> = ended.content.lines().filter(|row| !row.trim().is_empty()).collect();
     let mut out = format!("{verdict}: `{command}`: {}\n", ended.summary);
-    if any {
-        out.push_str(&format!("{passed} passed, {failed} failed.\n"));
+    // Cargo says how each test program ended; a sum needs all of them, and the host cuts long outputs.
+    let sums: Vec<String> =
+        rows.iter().filter(|row| row.starts_with("test result: ")).map(|row| row.replace(';', "")).collect();
+    let sum = |word: &str| sums.iter().filter_map(|row| count_before(row, word)).sum::<u64>();
+    let summed = tests && !sums.is_empty() && !rows.iter().any(|row| row.contains("ReadOutput {"));
+    if summed {
+        out.push_str(&format!("{} passed, {} failed.\n", sum("passed"), sum("failed")));
     }
-    let faults = rows
-        .iter()
-        .filter(|row| ["FAILED", "error[", "error:", "panicked at", "FAIL: "].iter().any(|mark| row.contains(mark)));
+    let fault =
+        |row: &&&str| ["FAILED", "error[", "error:", "panicked at", "FAIL: "].iter().any(|mark| row.contains(mark));
+    let last = match (good, summed) {
+        (true, true) => 0,
+        (true, false) => 40,
+        (false, _) => 15,
+    };
     if !good {
-        out.push_str(&format!("{}\n", bounded(faults, 10)));
+        out.push_str(&format!("{}\n", bounded(rows.iter().filter(fault), 10)));
     }
-    let from = if good && any { rows.len() } else { rows.len().saturating_sub(if good && !tests { 40 } else { 15 }) };
-    out.push_str(&rows.get(from..).unwrap_or_default().join("\n"));
+    out.push_str(&rows.get(rows.len().saturating_sub(last)..).unwrap_or_default().join("\n"));
     out.trim_end().to_owned()
 }
 

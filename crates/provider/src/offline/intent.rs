@@ -3,6 +3,7 @@
 //! Every word of a clause is a word of the grammar, a place, or the thing asked about. A clause with a word left over
 //! is not understood: nothing is guessed.
 
+use super::lex::Word::*;
 use super::lex::{ALL_DEFS, Clause, Joint, Lang, Token, Word, clauses};
 use super::lex::{extension, is, is_identifier, is_path, noun, regex_escape};
 
@@ -14,13 +15,16 @@ pub(super) enum Intent {
     Find { glob: String, path: Option<String> },
     Search { what: Sought, files: bool, scope: Scope },
     Count { what: Counted, scope: Scope },
-    Read { path: Option<String>, part: Part },
+    Read { path: String, part: Part },
     SummariseFile { path: String },
     SummariseDir { path: Option<String> },
     Replace { old: String, new: String, whole_word: bool, scope: Scope },
     Create { path: String, content: String, overwrite: bool },
     Run(Task),
 }
+
+/// Files that say what a project is.
+pub(super) const MANIFESTS: &str = "{Cargo.toml,package.json,pyproject.toml,setup.py,go.mod}";
 
 /// Which files; everything under the working directory when empty.
 #[derive(Clone, Debug, Default)]
@@ -42,7 +46,6 @@ pub(super) enum Sought {
 pub(super) enum Counted {
     Lines,
     Files,
-    Folders,
     Found { what: Sought, files: bool },
 }
 
@@ -51,8 +54,6 @@ pub(super) enum Part {
     All,
     Lines(u64, u64),
     Last(u64),
-    /// The lines that give this key a value.
-    Key(String),
 }
 
 #[derive(Debug)]
@@ -75,7 +76,7 @@ pub(super) fn parse(prompt: &str) -> Result<Vec<(Joint, Intent)>, String> {
     }
     for clause in &clauses {
         let found = intents(clause, last).ok_or_else(|| text(clause, 0))?;
-        last = clause.tokens.iter().rfind(|t| t.word == Word::Path).map(|t| t.text).or(last);
+        last = clause.tokens.iter().rfind(|t| t.word == Path).map(|t| t.text).or(last);
         out.extend(found.into_iter().map(|intent| (clause.joint, intent)));
     }
     Ok(out)
@@ -110,42 +111,49 @@ impl<'a> Frame<'a> {
     /// `None` when two globs, languages or nouns are named.
     fn of(prompt: &'a str, tokens: &'a [Token<'a>], last: Option<&'a str>) -> Option<Self> {
         let mut frame = Frame { prompt, ..Frame::default() };
-        let literal = tokens.iter().any(|t| matches!(t.word, Word::Search | Word::Contain | Word::Times));
+        let literal = tokens.iter().any(|t| matches!(t.word, Search | Contain | Times));
         for (at, token) in tokens.iter().enumerate() {
-            let next = tokens.get(at + 1).map_or(Word::Glue, |t| t.word);
-            let before = tokens.iter().take(at).rev().map(|t| t.word).find(|w| *w != Word::Glue).unwrap_or(Word::Glue);
+            let next = tokens.get(at + 1).map_or(Glue, |t| t.word);
+            let before = tokens.iter().take(at).rev().map(|t| t.word).find(|w| *w != Glue).unwrap_or(Glue);
             // "import json", but "search python files"
-            let subject = matches!(before, Word::Import | Word::Used | Word::Contain | Word::Search)
-                && !matches!(next, Word::File | Word::Place | Word::Line | Word::Def);
-            // "files named list"
-            let named = before == Word::Named
-                && !matches!(token.word, Word::Path | Word::Glob | Word::Lang | Word::In | Word::Glue);
-            let word = if named { Word::Name } else { token.word };
-            let unique = match word {
-                Word::Glob => frame
-                    .glob
-                    .replace(token.text.strip_prefix('.').map_or(token.text.to_owned(), |ext| format!("*.{ext}")))
-                    .is_none(),
-                Word::Lang if !subject => frame.lang.replace(Lang::named(&token.low())?).is_none(),
-                Word::Def if before != Word::In => frame.noun.replace(noun(&token.low())?).is_none(),
-                _ => true,
+            let subject =
+                matches!(before, Import | Used | Contain | Search) && !matches!(next, File | Place | Line | Def);
+            let folder = before == In || next == Folder || before == Folder;
+            let word = match token.word {
+                // "files named list"
+                word if before == Named && !matches!(word, Path | Glob | Word::Lang | In | Glue) => Name,
+                Name if is_path(token.text) && !literal || folder && is_identifier(&token.text.replace('-', "_")) => {
+                    Path
+                }
+                Def if before == In => Path,
+                Word::Lang if subject => Name,
+                word => word,
             };
-            let folder = before == Word::In || next == Word::Folder || before == Word::Folder;
+            let ext = token.text.strip_prefix('.').map(|ext| format!("*.{ext}"));
+            let twice = match word {
+                Glob => frame.glob.replace(ext.unwrap_or_else(|| token.text.to_owned())).is_some(),
+                Word::Lang => frame.lang.replace(Lang::named(&token.low())?).is_some(),
+                Def => frame.noun.replace(noun(&token.low())?).is_some(),
+                _ => false,
+            };
             match word {
-                _ if !unique => return None,
-                Word::Name if is_path(token.text) && !literal => frame.paths.push(token.text),
-                Word::Name if folder && is_identifier(&token.text.replace('-', "_")) => frame.paths.push(token.text),
-                Word::Def if before == Word::In => frame.paths.push(token.text),
-                Word::Name => frame.names.push(token),
-                Word::Lang if subject => frame.names.push(token),
-                Word::Path => frame.paths.extend(Some(token.text).filter(|path| *path != ".")),
-                Word::Number => frame.numbers.extend(token.text.split('-').filter_map(|n| n.parse::<u64>().ok())),
-                Word::It => frame.paths.extend(last),
-                Word::Key => frame.key = Some(token.low()),
+                _ if twice => return None,
+                Name => frame.names.push(token),
+                Path => frame.paths.extend(Some(token.text).filter(|path| *path != ".")),
+                Number => frame.numbers.extend(token.text.split('-').filter_map(|n| n.parse::<u64>().ok())),
+                It => frame.paths.extend(last),
+                Key => frame.key = Some(token.low()),
                 _ => {}
             }
             frame.words.push(word);
         }
+        // "README" and "a/b.rs" are files, "src" and "a/b" are not.
+        let file = |path: &&str| extension(path).is_some() || is_path(path) && !path.contains('/');
+        frame.words.extend(frame.paths.iter().map(|path| if file(path) { Doc } else { Dir }));
+        let quoted = frame.names.iter().any(|name| name.quote.is_some());
+        let code = frame.names.iter().any(|name| name.text.contains(|c: char| !c.is_lowercase()));
+        frame.words.extend(quoted.then_some(Quoted));
+        frame.words.extend((quoted || code).then_some(Code));
         Some(frame)
     }
 
@@ -153,175 +161,147 @@ impl<'a> Frame<'a> {
         self.words.iter().any(|w| words.contains(w))
     }
 
-    /// No word of the grammar but these.
-    fn only(&self, words: &[Word]) -> bool {
-        use Word::{Def, Glob, Glue, It, Lang, Name, Number, Path};
-        let held = [Def, Glob, Glue, It, Lang, Name, Number, Path];
-        self.words.iter().all(|w| held.contains(w) || words.contains(w))
-    }
-
     /// `None` when more than one place is named.
-    fn path(&self) -> Option<Option<String>> {
-        (self.paths.len() < 2).then(|| self.paths.first().map(|&path| path.to_owned()))
+    fn scope(&self) -> Option<Scope> {
+        let path = self.paths.first().map(|&path| path.to_owned());
+        (self.paths.len() < 2).then(|| Scope { path, glob: self.glob.clone(), lang: self.lang })
     }
 
-    fn scope(&self) -> Option<Scope> {
-        Some(Scope { path: self.path()?, glob: self.glob.clone(), lang: self.lang })
+    /// What is asked about. Several words are one thing only where text is searched for and they stand together.
+    fn subject(&self) -> Option<String> {
+        match self.names.as_slice() {
+            [] => Some(String::new()),
+            [one] => Some(if one.quote.is_some() { one.text } else { one.symbol() }.to_owned()),
+            [first, .., last] => {
+                let words = self.prompt.get(first.span.0..last.span.1)?;
+                let one = words.split_whitespace().count() == self.names.len() && self.has(&[Search, Contain]);
+                one.then(|| words.to_owned())
+            }
+        }
     }
 
     fn intents(&self) -> Option<Vec<Intent>> {
-        use Word::{Count, Find, First, How, Is, Last, Line, List, Search, Show, Summarise, What, Where};
-        let asks = [Count, Find, First, How, Is, Last, Line, List, Search, Show, Summarise, What, Where];
-        if !self.has(&asks) {
-            return None;
-        }
-        let one = match self.names.as_slice() {
-            [] => self.defined().or_else(|| self.files()),
-            names => self.named(names),
-        };
-        one.map(|intent| vec![intent]).or_else(|| self.reads())
-    }
-
-    fn counts(&self) -> bool {
-        self.has(&[Word::Many, Word::Count, Word::Long])
-    }
-
-    /// What is asked about a name or a text.
-    fn named(&self, names: &[&Token<'_>]) -> Option<Intent> {
-        use Word::{Called, Contain, Defined, File, Find, Import, List, Named, Search, Show, Times, Used, What, Where};
-        let (first, last) = (names.first()?, names.last()?);
-        // Several words are one thing only where text is searched for and they stand together.
-        let words = self.prompt.get(first.span.0..last.span.1)?;
-        let together = words.split_whitespace().count() == names.len() && self.has(&[Search, Contain]);
-        if names.len() > 1 && !together {
-            return None;
-        }
-        let (scope, quoted) = (self.scope()?, first.quote.is_some());
-        let name = if names.len() > 1 {
-            words
-        } else if quoted {
-            first.text
-        } else {
-            first.symbol()
-        }
-        .to_owned();
-        let (files, code) = (self.has(&[File]), quoted || name.contains(|c: char| !c.is_lowercase()));
-        if files && self.has(&[Named, Called]) {
-            let glob = if name.contains('.') { name } else { format!("*{name}*") };
-            return Some(Intent::Find { glob, path: scope.path });
-        }
-        let whole = is_identifier(&name) && !quoted && !self.has(&[Search, Contain]);
+        let fits = |(all, none, _): &&Rule| all.iter().all(|any| self.has(any)) && !self.has(none);
+        let (.., ask) = RULES.iter().find(fits)?;
+        let (name, scope) = (self.subject()?, self.scope());
+        let whole = is_identifier(&name) && !self.has(&[Quoted, Search, Contain]);
         let regex = if whole { format!(r"\b{name}\b") } else { regex_escape(&name) };
-        let text = Sought::Text { regex, shown: name.clone() };
+        let glob = scope.as_ref().and_then(|s| s.glob.clone().or_else(|| s.lang.map(Lang::glob)));
+        let path = scope.as_ref().and_then(|s| s.path.clone());
         let (kinds, plural) = self.noun.unwrap_or((ALL_DEFS, "definitions"));
-        let what = if self.has(&[Import]) {
-            Sought::Defined { kinds: "import", plural: "imports", name: Some(name) }
-        } else if self.has(&[Search, Contain, Times, Used, Called])
-            || quoted && (self.counts() || self.has(&[Find]) && !self.has(&[Defined]))
-        {
-            text
-        } else if self.counts() {
-            return None;
-        } else if self.has(&[Defined, Where])
-            || self.has(&[Find, Show, What]) && self.paths.is_empty() && (code || self.noun.is_some())
-        {
-            Sought::Defined { kinds, plural, name: Some(name) }
-        } else if self.has(&[What]) && scope.path.is_some() {
-            return Some(Intent::Read { path: scope.path, part: Part::Key(name) });
-        } else if self.only(&[List]) && self.has(&[List]) && scope.path.is_none() {
-            return Some(Intent::List { depth: 1, path: Some(name) });
-        } else {
-            return None;
-        };
-        Some(self.look(what, scope))
-    }
-
-    fn look(&self, what: Sought, scope: Scope) -> Intent {
-        let files = self.has(&[Word::File]);
-        if self.counts() {
-            Intent::Count { what: Counted::Found { what, files }, scope }
-        } else {
-            Intent::Search { what, files, scope }
-        }
-    }
-
-    /// Definitions whatever their names, and notes to do something.
-    fn defined(&self) -> Option<Intent> {
-        use Word::{File, Find, Is, List, Search, Show, Summarise, Todo, What, Where};
-        let asks = self.counts() || self.has(&[List, Show, Find, Search, What, Where, Is]) && !self.has(&[Summarise]);
-        let what = match self.noun {
-            Some((kinds, plural)) if !self.has(&[File]) => Sought::Defined { kinds, plural, name: None },
-            None if self.has(&[Todo]) => {
-                Sought::Text { regex: r"\b(?:TODO|FIXME)\b".into(), shown: "TODO or FIXME".into() }
+        let what = match ask {
+            Ask::Nothing => return None,
+            Ask::Read => {
+                return Some(
+                    self.paths.iter().map(|&path| Intent::Read { path: path.to_owned(), part: self.part() }).collect(),
+                );
             }
-            Some(_) | None => return None,
+            Ask::Outline => {
+                return Some(self.paths.iter().map(|&path| Intent::SummariseFile { path: path.to_owned() }).collect());
+            }
+            Ask::Named => Err(Intent::Find { glob: if name.contains('.') { name } else { format!("*{name}*") }, path }),
+            Ask::Glob => Err(Intent::Find { glob: glob?, path }),
+            Ask::File => Err(Intent::Find { glob: path?, path: None }),
+            Ask::Folder => Err(Intent::List { depth: 1, path: Some(name) }),
+            Ask::Entries => Err(Intent::List { depth: 1, path }),
+            Ask::Tree => Err(Intent::List { depth: 4, path }),
+            Ask::Largest => Err(Intent::Largest { most: self.numbers.first().copied().unwrap_or(10), path }),
+            Ask::Summary => Err(Intent::SummariseDir { path }),
+            Ask::Lines => Err(Intent::Count { what: Counted::Lines, scope: scope.clone()? }),
+            Ask::Files => Err(Intent::Count { what: Counted::Files, scope: scope.clone()? }),
+            Ask::Key => Ok(key(self.key.as_deref().unwrap_or(&name))),
+            Ask::Todo => Ok(Sought::Text { regex: r"\b(?:TODO|FIXME)\b".into(), shown: "TODO or FIXME".into() }),
+            Ask::Text => Ok(Sought::Text { regex, shown: name }),
+            Ask::Imports => Ok(Sought::Defined { kinds: "import", plural: "imports", name: Some(name) }),
+            Ask::Defined => Ok(Sought::Defined { kinds, plural, name: Some(name).filter(|name| !name.is_empty()) }),
         };
-        Some(self.look(what, self.scope()?)).filter(|_| asks)
+        // Without a file, a key is looked for in whatever manifest there is.
+        let manifest = Some(MANIFESTS.to_owned()).filter(|_| matches!(ask, Ask::Key) && self.paths.is_empty());
+        let (scope, files) = (scope?, self.has(&[File]));
+        let scope = Scope { glob: scope.glob.clone().or(manifest), ..scope };
+        Some(vec![match what {
+            Err(intent) => intent,
+            Ok(what) if self.has(COUNTS) => Intent::Count { what: Counted::Found { what, files }, scope },
+            Ok(what) => Intent::Search { what, files, scope },
+        }])
     }
 
-    /// What is asked about files and directories.
-    fn files(&self) -> Option<Intent> {
-        use Word::{
-            Called, Contents, File, Find, Folder, Folders, Is, Key, Largest, Line, List, Long, Named, Place, Show,
-            Summarise, Tree, What, Where,
-        };
-        let (scope, narrowed) = (self.scope()?, self.glob.is_some() || self.lang.is_some());
-        if self.noun.is_some() {
-            return None;
-        }
-        if self.counts() {
-            let what = match (self.has(&[Line, Long]), self.has(&[File]) || narrowed) {
-                (true, _) => Counted::Lines,
-                (false, true) => Counted::Files,
-                (false, false) => self.has(&[Folders]).then_some(Counted::Folders)?,
-            };
-            return Some(Intent::Count { what, scope });
-        }
-        // "README" and "a/b.rs" are files, "src" and "a/b" are not.
-        let file = scope.path.as_deref().is_some_and(|p| extension(p).is_some() || is_path(p) && !p.contains('/'));
-        let whole =
-            self.only(&[What, Is, Place, Folder]) && self.has(&[What]) && (self.has(&[Place]) || scope.path.is_some());
-        let glob = scope.glob.or_else(|| scope.lang.map(Lang::glob));
-        let lists =
-            self.has(&[Tree, Folders, File, Contents, Folder]) || scope.path.is_some() || self.only(&[List, Is, What]);
-        Some(if self.has(&[Largest]) && self.has(&[File]) && !narrowed {
-            Intent::Largest { most: self.numbers.first().copied().unwrap_or(10), path: scope.path }
-        } else if let Some(glob) = glob {
-            Some(Intent::Find { glob, path: scope.path })
-                .filter(|_| self.has(&[File, Find, List]) && !self.has(&[Summarise]))?
-        } else if file && self.has(&[Find, Where, Named, Called]) {
-            Intent::Find { glob: scope.path?, path: None }
-        } else if let Some(key) = self.key.clone().filter(|_| self.has(&[What, Show]) && self.has(&[Key])) {
-            Intent::Read { path: scope.path, part: Part::Key(key) }
-        } else if !file && (self.has(&[Summarise]) || whole) {
-            Intent::SummariseDir { path: scope.path }
-        } else if !file && lists && self.has(&[List, What, Show]) && !self.has(&[Largest, Named, Called, Line]) {
-            Intent::List { depth: if self.has(&[Tree]) { 4 } else { 1 }, path: scope.path }
-        } else {
-            return None;
-        })
-    }
-
-    /// Reading and summarising: one intent for each file named.
-    fn reads(&self) -> Option<Vec<Intent>> {
-        use Word::{File, First, Is, Last, Line, List, Place, Show, Summarise, What};
+    fn part(&self) -> Part {
         let lines = self.has(&[Line]);
-        let part = || match self.numbers.as_slice() {
+        match self.numbers.as_slice() {
             [from, to] if lines && *from > 0 && from <= to => Part::Lines(*from, *to),
             [n] if self.has(&[Last]) => Part::Last(*n),
             [n] if self.has(&[First]) => Part::Lines(1, *n),
             [n] if lines && *n > 0 => Part::Lines(*n, *n),
             _ => Part::All,
-        };
-        let tells = self.has(&[Summarise]) || self.has(&[What]) && self.only(&[What, Is, Place, File]);
-        let each = |path: &&str| {
-            let path = (*path).to_owned();
-            if tells { Intent::SummariseFile { path } } else { Intent::Read { path: Some(path), part: part() } }
-        };
-        let asked = tells || self.has(&[Show, First, Last, Line, What, List]);
-        let plain = self.names.is_empty() && self.noun.is_none() && !self.paths.is_empty() && !self.counts();
-        (asked && plain).then(|| self.paths.iter().map(each).collect())
+        }
     }
+}
+
+/// What can be asked of files.
+#[derive(Clone, Copy)]
+enum Ask {
+    Nothing,
+    Read,
+    Outline,
+    Named,
+    Glob,
+    File,
+    Folder,
+    Entries,
+    Tree,
+    Largest,
+    Summary,
+    Lines,
+    Files,
+    Key,
+    Todo,
+    Text,
+    Imports,
+    Defined,
+}
+
+/// One word of each group is there, and none of the others.
+type Rule = (&'static [&'static [Word]], &'static [Word], Ask);
+
+const COUNTS: &[Word] = &[Many, Count, Long];
+const LOOKS: &[Word] = &[List, Show, Find, Search, What, Where, Is, Many, Count];
+
+/// The first that fits decides.
+const RULES: &[Rule] = &[
+    (&[&[Name], &[File], &[Named, Called]], COUNTS, Ask::Named),
+    (&[&[Name], &[Import], LOOKS], &[], Ask::Imports),
+    (&[&[Name], &[Search, Contain, Times, Used, Called], LOOKS], &[], Ask::Text),
+    (&[&[Quoted], &[Many, Count, Find]], &[Defined, Def], Ask::Text),
+    (&[&[Name], COUNTS], &[], Ask::Nothing),
+    (&[&[Name], &[Defined, Where], LOOKS], &[], Ask::Defined),
+    (&[&[Name], &[Find, Show, What], &[Def, Code]], &[Doc, Dir], Ask::Defined),
+    (&[&[Name], &[What], &[Doc]], &[], Ask::Key),
+    (&[&[Name], &[List]], &[File, Doc, Dir, Glob, Word::Lang, And, Largest], Ask::Folder),
+    (&[&[Name]], &[], Ask::Nothing),
+    (&[&[Def], LOOKS], &[File, Summarise], Ask::Defined),
+    (&[&[Def]], &[], Ask::Nothing),
+    (&[&[Todo], LOOKS], &[Summarise], Ask::Todo),
+    (&[&[Line, Long], COUNTS], &[], Ask::Lines),
+    (&[&[File, Glob, Word::Lang], COUNTS], &[], Ask::Files),
+    (&[COUNTS], &[], Ask::Nothing),
+    (&[&[Largest], &[File]], &[Glob, Word::Lang], Ask::Largest),
+    (&[&[Glob, Word::Lang], &[File, Find, List]], &[Summarise], Ask::Glob),
+    (&[&[Glob, Word::Lang]], &[], Ask::Nothing),
+    (&[&[Doc], &[Find, Where, Named, Called]], &[], Ask::File),
+    (&[&[Key], &[What, Show]], &[Summarise], Ask::Key),
+    (&[&[Summarise], &[Doc]], &[], Ask::Outline),
+    (&[&[Summarise]], &[], Ask::Summary),
+    (&[&[What], &[Doc]], &[In, Contain, Line, First, Last, Contents], Ask::Outline),
+    (&[&[Doc], &[Show, First, Last, Line, What, List]], &[], Ask::Read),
+    (&[&[What], &[Place, Dir]], &[File, In, Contents, Tree, Line], Ask::Summary),
+    (&[&[Tree], LOOKS], &[], Ask::Tree),
+    (&[&[List, What, Show], &[File, Contents, Folder, Dir, List]], &[Largest, Named, Called, Line], Ask::Entries),
+];
+
+/// Lines that give a key a value.
+fn key(name: &str) -> Sought {
+    Sought::Text { regex: format!(r#"^\s*["']?{}["']?\s*[.:=]"#, regex_escape(name)), shown: name.to_owned() }
 }
 
 /// Programs that "run" may be followed by; any other command is quoted.
@@ -332,22 +312,21 @@ fn run(clause: &Clause<'_>, last: Option<&str>) -> Option<Intent> {
     let tokens = clause.tokens.as_slice();
     let first = tokens.first()?;
     let frame = Frame::of(clause.prompt, tokens, last)?;
-    let (verb, tests) = (first.word == Word::Run, frame.noun.is_some_and(|(kinds, _)| kinds == "test"));
-    let plain = frame.only(&[Word::Run, Word::Build, Word::Is, Word::Pass, Word::Place, Word::In, Word::Folder]);
-    let asked =
-        if tests { verb || frame.has(&[Word::Pass]) || first.word == Word::Def } else { frame.has(&[Word::Build]) };
+    let (verb, tests) = (first.word == Run, frame.noun.is_some_and(|(kinds, _)| kinds == "test"));
+    let other = [List, Show, Find, Search, Count, Summarise, Many, What, Where, How, File, Line, Todo, Key, Name];
+    let plain = !frame.has(&other);
+    let asked = if tests { verb || frame.has(&[Pass]) || first.word == Def } else { frame.has(&[Build]) };
     if frame.names.is_empty() && plain && asked {
-        return Some(Intent::Run(Task::Project { tests, path: frame.path()? }));
+        return Some(Intent::Run(Task::Project { tests, path: frame.scope()?.path }));
     }
-    let lead =
-        |t: &&Token<'_>| matches!(t.word, Word::Run | Word::Glue | Word::Place) || is(t.text, "command shell script");
+    let lead = |t: &&Token<'_>| matches!(t.word, Run | Glue | Place) || is(t.text, "command shell script");
     let start = tokens.iter().take_while(lead).count();
     let alone = tokens.len() == start + 1;
     Some(Intent::Run(match tokens.get(start) {
         Some(head) if alone && (verb && head.quote.is_some() || head.quote == Some('`')) => {
             Task::Command(head.text.to_owned())
         }
-        Some(head) if verb && alone && head.word == Word::It => Task::Script(last?.to_owned()),
+        Some(head) if verb && alone && head.word == It => Task::Script(last?.to_owned()),
         Some(head) if verb && alone && extension(head.text).is_some() => Task::Script(head.text.to_owned()),
         Some(head) if verb && (is(head.text, PROGRAMS) || head.text.starts_with("./")) => {
             Task::Command(text(clause, start))
@@ -358,24 +337,23 @@ fn run(clause: &Clause<'_>, last: Option<&str>) -> Option<Intent> {
 
 fn replace(clause: &Clause<'_>) -> Option<Intent> {
     let tokens = clause.tokens.as_slice();
-    let verb = tokens.iter().position(|t| t.word == Word::Replace)?;
-    let link = tokens.iter().position(|t| matches!(t.word, Word::With | Word::To)).filter(|link| *link > verb)?;
+    let verb = tokens.iter().position(|t| t.word == Replace)?;
+    let link = tokens.iter().position(|t| matches!(t.word, With | To)).filter(|link| *link > verb)?;
     let left = tokens.get(verb + 1..link)?;
     let says = |words: &str| left.iter().any(|t| t.quote.is_none() && is(&t.low(), words));
     let (kind, exact) = (
-        left.iter().any(|t| t.word == Word::Def) || says("variable identifier symbol word name"),
+        left.iter().any(|t| t.word == Def) || says("variable identifier symbol word name"),
         says("text string phrase"),
     );
-    let lead = |t: &&Token<'_>| matches!(t.word, Word::Glue | Word::Def | Word::Times | Word::Used | Word::Key);
+    let lead = |t: &&Token<'_>| matches!(t.word, Glue | Def | Times | Used | Key);
     let (old, left_rest) = left.get(left.iter().take_while(lead).count()..)?.split_first()?;
     let (new, right_rest) = tokens.get(link + 1..)?.split_first()?;
     // Anything not understood about where to change files means that nothing is changed.
     let around: Vec<Token<'_>> = tokens.get(..verb)?.iter().chain(left_rest).chain(right_rest).cloned().collect();
     let place = Frame::of(clause.prompt, &around, None)?;
-    let clear = place.names.is_empty()
-        && place.noun.is_none()
-        && place.only(&[Word::In, Word::Place, Word::File, Word::Folder]);
-    let vague = old.quote.is_none() && says("the") && !kind && !exact || old.word == Word::Path;
+    let known = |w: &Word| matches!(w, In | Place | File | Folder | Glue | Path | Doc | Dir | Glob | Word::Lang);
+    let clear = place.words.iter().all(known);
+    let vague = old.quote.is_none() && says("the") && !kind && !exact || old.word == Path;
     if !clear || vague || old.text.is_empty() || old.text.contains('\n') || old.text == new.text {
         return None;
     }
@@ -396,12 +374,8 @@ const OPENERS: &str = "with containing saying";
 
 fn create(clause: &Clause<'_>) -> Option<Intent> {
     let tokens = clause.tokens.as_slice();
-    let overwrite =
-        tokens.first().filter(|t| matches!(t.word, Word::Create | Word::Overwrite))?.word == Word::Overwrite;
-    let filler = |t: &&Token<'_>| {
-        matches!(t.word, Word::Glue | Word::File | Word::Called | Word::Named | Word::In | Word::To)
-            || is(t.text, "new empty")
-    };
+    let overwrite = tokens.first().filter(|t| matches!(t.word, Create | Overwrite))?.word == Overwrite;
+    let filler = |t: &&Token<'_>| matches!(t.word, Glue | File | Called | Named | In | To) || is(t.text, "new empty");
     let lead = 1 + tokens.iter().skip(1).take_while(filler).count();
     let (first, rest) = tokens.get(lead..)?.split_first()?;
     let named = |t: &Token<'_>| is_path(t.text) || t.quote.is_none() && extension(t.text).is_some();

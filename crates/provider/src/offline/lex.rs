@@ -3,9 +3,9 @@
 /// Makes [`Word`] and the table of the words that have each role.
 macro_rules! vocabulary {
     ($($role:ident: $words:literal,)*) => {
-        /// What a word is for.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub(super) enum Word { $(#[doc = $words] $role,)* Path, Glob, Number, Lang, Def, Name }
+        /// What a word is for: verbs, questions, then the rest.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
+        pub(super) enum Word { $(#[doc = $words] $role,)* Path, Doc, Dir, Glob, Number, Lang, Def, Name, Quoted, Code }
         const VOCABULARY: &[(Word, &str)] = &[$((Word::$role, $words),)*];
     };
 }
@@ -31,8 +31,7 @@ vocabulary! {
     Times: "times time occurrences occurrence matches instances appear appears occur occurs",
     File: "file files",
     Line: "line lines loc",
-    Folder: "directory folder dir",
-    Folders: "directories folders dirs subdirectories",
+    Folder: "directory folder dir directories folders dirs",
     Tree: "tree structure layout",
     Largest: "largest biggest longest most",
     Contents: "contents content everything entries",
@@ -61,11 +60,9 @@ vocabulary! {
 }
 
 impl Word {
-    /// Can begin a clause after "and", a comma or a full stop.
-    fn begins(self) -> bool {
-        use Word::{Build, Count, Create, Find, How, Is, List, Overwrite, Replace, Run, Search, Show, Summarise};
-        let verb = matches!(self, List | Show | Find | Search | Count | Replace | Create | Overwrite | Run | Build);
-        verb || matches!(self, How | Is | Summarise | Word::What | Word::Where)
+    /// A verb or a question: it can begin a clause after "and", a comma or a full stop.
+    pub(super) fn asks(self) -> bool {
+        self <= Word::Is
     }
 }
 
@@ -223,7 +220,7 @@ pub(super) fn clauses<'a>(prompt: &'a str) -> Vec<Clause<'a>> {
         // "in src, how many …" says where first
         let place = group.first().is_some_and(|t| t.word == Word::In);
         let then = token.word == Word::Then;
-        if (then || after && !place && token.word.begins()) && group.iter().any(|t| !empty(t.word)) {
+        if (then || after && !place && token.word.asks()) && group.iter().any(|t| !empty(t.word)) {
             groups.push((if then { Joint::Then } else { Joint::And }, Vec::new()));
         }
         groups.last_mut().into_iter().for_each(|(_, group)| group.push(token.clone()));
@@ -351,6 +348,10 @@ impl Lang {
     /// The language of a file extension.
     pub(super) fn of(ext: &str) -> Option<&'static Lang> {
         LANGS.iter().find(|lang| is(ext, lang.exts))
+    }
+
+    pub(super) fn has_definitions(&self) -> bool {
+        !self.defs.is_empty()
     }
 
     /// A glob of its files.

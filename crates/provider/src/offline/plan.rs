@@ -4,7 +4,7 @@
 //! step: what is in history is handed to it, and the first thing that is not becomes the next step's calls.
 
 use super::answer::{self, Found, bounded, count_before, counted, hits, plural, rows, total};
-use super::intent::{Counted, Intent, Part, Scope, Sought, Task, parse, shell_quote};
+use super::intent::{Counted, Intent, MANIFESTS, Part, Scope, Sought, Task, parse, shell_quote};
 use super::lex::{ALL_DEFS, Joint, Lang, extension, regex_escape};
 use llm_worker::{CallId, Item, ModelEvent, ResultStatus, StopReason, ToolDefinition, ToolOutcome};
 use serde_json::{Value, json};
@@ -16,18 +16,11 @@ const MAX_STEPS: usize = 40;
 const BATCH: usize = 48;
 /// Files one replacement may change: looked at, changed and checked within [`MAX_STEPS`].
 const MAX_FILES: usize = 8 * BATCH;
-/// Edits that one `Edit` takes.
-const MAX_EDITS: usize = 100;
-/// Pages of one long output that are read before an answer does without the rest.
-const MAX_PAGES: u64 = 10;
-/// Lines asked of one page; a page ends after 31 KiB anyway.
-const PAGE: u64 = 2_000;
 /// Matches asked of one search; `Grep` gives 200 unless told.
 const MANY: u64 = 10_000;
 /// How long a build or a test run may take.
 const BUILD_SECONDS: u64 = 1_800;
 
-const MANIFESTS: &str = "{Cargo.toml,package.json,pyproject.toml,setup.py,go.mod}";
 /// Files a program usually begins in.
 const ENTRIES: &str = "{main,lib,__main__,app,cli,manage,index,server}.{rs,py,go,c,cpp,js,mjs,ts}";
 const README: &str = "[Rr][Ee][Aa][Dd][Mm][Ee]*";
@@ -100,8 +93,7 @@ fn act(intent: &Intent, results: &mut Results<'_>) -> Got<String> {
         Intent::Find { glob, path } => find(results, glob, path.as_deref()),
         Intent::Search { what, files, scope } => search(results, what, *files, scope),
         Intent::Count { what, scope } => count(results, what, scope),
-        Intent::Read { path, part: Part::Key(key) } => read_key(results, path.as_deref(), key),
-        Intent::Read { path, part } => read(results, path.as_deref().unwrap_or("README"), part),
+        Intent::Read { path, part } => read(results, path, part),
         Intent::SummariseFile { path } => summarise_file(results, path),
         Intent::SummariseDir { path } => summarise_dir(results, path.as_deref()),
         Intent::Replace { old, new, whole_word, scope } => replace(results, old, new, *whole_word, scope),
@@ -175,22 +167,6 @@ impl<'a> Results<'a> {
     fn one(&mut self, call: Call) -> Got<Found> {
         self.all(vec![call])?.pop().map_or_else(|| failed("A result is missing."), Ok)
     }
-
-    /// An output the host cut, read by its handle, and whether to its end.
-    fn whole(&mut self, outcome: &ToolOutcome) -> Got<(String, bool)> {
-        let Some(handle) = answer::cut_handle(&outcome.content) else { return Ok((outcome.content.clone(), true)) };
-        let (mut text, mut offset) = (String::new(), 1);
-        for _ in 0..MAX_PAGES {
-            let page = self.one(("ReadOutput", json!({"handle": handle, "lines": PAGE, "offset": offset})))?;
-            let (last, all) = total(&page.summary);
-            text.extend([page.text.as_str(), "\n"]);
-            if last >= all {
-                return Ok((text, true));
-            }
-            offset = last + 1;
-        }
-        Ok((outcome.content.clone(), false))
-    }
 }
 
 /// A call with what is given of its optional arguments.
@@ -230,7 +206,6 @@ fn settle(results: &mut Results<'_>, path: &str) -> Got<String> {
     let found = match (path.contains('/'), path.to_lowercase().as_str()) {
         (true, _) => return Ok(path.to_owned()),
         (false, "readme") => results.one(glob(README, None))?,
-        (false, "license" | "changelog") => results.one(glob(&format!("{}*", path.to_uppercase()), None))?,
         (false, _) => results.one(glob(path, None))?,
     };
     let depth = |path: &str| path.matches('/').count();
@@ -301,7 +276,7 @@ fn search(results: &mut Results<'_>, what: &Sought, files: bool, scope: &Scope) 
     let (shown, place) = (what.shown(), scope.place());
     let some = |found: &&Found| count_before(&found.summary, "file") != Some(0);
     let text: Vec<&str> = found.iter().filter(some).flat_map(|found| rows(&found.text)).collect();
-    let head = counted(&found, !files);
+    let head = counted(&found, if files { "" } else { "matching line" });
     Ok(match (text.is_empty(), files) {
         (true, _) => format!("Nothing found for {shown}{place}."),
         (false, true) => format!("{head} with {shown}{place}:\n{}", bounded(text, 200)),
@@ -328,29 +303,14 @@ fn count(results: &mut Results<'_>, what: &Counted, scope: &Scope) -> Got<String
             let found = results.one(totals(path))?;
             format!("{}{place}: {}.", found.summary, answer::by_extension(&found.text, 8))
         }
-        Counted::Folders => {
-            let found = results.one(call("List", json!({"depth": 32}), &[("path", path)]))?;
-            format!("{}{place}.", plural(count_before(&found.summary, "director").unwrap_or(0), "directory"))
-        }
         Counted::Found { what, files: true } => {
-            format!("{} with {}{place}.", counted(&look(results, what, "files", &scope)?, false), what.shown())
+            format!("{} with {}{place}.", counted(&look(results, what, "files", &scope)?, ""), what.shown())
         }
-        Counted::Found { what: what @ Sought::Defined { .. }, .. } => {
+        Counted::Found { what, files: false } => {
             let found = look(results, what, "count", &scope)?;
-            format!(
-                "{}{place}.",
-                counted(&found, true).replacen("matches", &what.shown(), 1).replacen("match", &what.shown(), 1)
-            )
-        }
-        Counted::Found { what: what @ Sought::Text { shown, .. }, .. } => {
-            let found = look(results, what, "content", &scope)?;
-            let (text, lines) = (found.first().map_or("", |f| f.text.as_str()), counted(&found, true));
-            let times = hits(text).map(|hit| answer::times(hit.text, shown, what)).sum::<usize>();
-            let cut = rows(text).count() != text.lines().count() || text.contains(answer::CUT) || times == 0;
-            if cut {
-                format!("{lines} for {}{place}.", what.shown())
-            } else {
-                format!("{}: {} ({lines}){place}.", what.shown(), plural(times as u64, "time"))
+            match what {
+                Sought::Text { .. } => format!("{} for {}{place}.", counted(&found, "matching line"), what.shown()),
+                Sought::Defined { plural, .. } => format!("{}{place}.", counted(&found, plural)),
             }
         }
     })
@@ -364,31 +324,11 @@ fn read(results: &mut Results<'_>, path: &str, part: &Part) -> Got<String> {
             let (_, all) = total(&results.one(("Read", json!({"limit": 1, "path": path})))?.summary);
             json!({"limit": lines, "offset": (all + 1).saturating_sub(*lines).max(1), "path": path})
         }
-        Part::All | Part::Key(_) => json!({"path": path}),
+        Part::All => json!({"path": path}),
     };
     let found = results.one(("Read", arguments))?;
     let lines: Vec<&str> = found.text.lines().filter_map(|line| Some(line.split_once('\t')?.1)).collect();
     Ok(format!("{}\n\n{}", found.summary, lines.join("\n")))
-}
-
-fn read_key(results: &mut Results<'_>, path: Option<&str>, key: &str) -> Got<String> {
-    let path = match path {
-        Some(path) => settle(results, path)?,
-        None => {
-            let found = results.one(glob(MANIFESTS, None))?;
-            near(&found)
-                .first()
-                .map_or_else(|| failed("No manifest was found to look it up in."), |p| Ok((*p).to_owned()))?
-        }
-    };
-    let regex = format!(r#"^\s*["']?{}["']?\s*[.:=]"#, regex_escape(key));
-    let found = results.one(grep(&regex, "content", &only(&path)))?;
-    let values: Vec<String> = hits(&found.text).map(|h| format!("{} (line {})", h.text.trim(), h.line)).collect();
-    if values.is_empty() {
-        failed(format!("`{key}` has no value in {path}."))
-    } else {
-        Ok(format!("{path}: {}", bounded(values, 3)))
-    }
 }
 
 fn summarise_file(results: &mut Results<'_>, path: &str) -> Got<String> {
@@ -406,7 +346,7 @@ fn summarise_file(results: &mut Results<'_>, path: &str) -> Got<String> {
     Ok(format!(
         "{path}: {kind}, {}.{about}\n{}:\n{}",
         plural(lines, "line"),
-        plural(number, "definition or section").replace("definition or sections", "definitions or sections"),
+        plural(number, if lang.is_some_and(Lang::has_definitions) { "definition" } else { "section" }),
         bounded(signatures, 40)
     ))
 }
@@ -438,8 +378,8 @@ fn summarise_dir(results: &mut Results<'_>, path: Option<&str>) -> Got<String> {
     lines.extend([
         format!("{}{}: {}.", tree.summary, answer::place(path), answer::by_extension(&tree.text, 8)),
         format!("Entry points: {}.", if entries.is_empty() { "none of the usual names" } else { &entries }),
-        format!("Tests: {}.", counted(tests, true)),
-        format!("TODOs: {}.", counted(std::slice::from_ref(todos), true)),
+        format!("It has {}.", counted(tests, "test")),
+        format!("TODO or FIXME: {}.", counted(std::slice::from_ref(todos), "line")),
         format!("Largest files:\n{}", answer::largest(&tree.text).take(5).collect::<Vec<_>>().join("\n")),
     ]);
     Ok(lines.join("\n"))
@@ -461,7 +401,7 @@ fn replace(results: &mut Results<'_>, old: &str, new: &str, whole_word: bool, sc
             ));
         }
     }
-    // `Edit` wants a file read; its lines decide how it is changed.
+    // `Edit` wants the file read; its lines decide how it is changed.
     let looks =
         paths.iter().flat_map(|p| [("Read", json!({"limit": 1, "path": p})), grep(&literal, "content", &only(p))]);
     let looks = results.batches(&looks.collect::<Vec<_>>())?;
@@ -471,14 +411,13 @@ fn replace(results: &mut Results<'_>, old: &str, new: &str, whole_word: bool, sc
         let planned =
             lines.and_then(|lines| answer::edits(lines.last().map_or("", |l| l.text.as_str()), old, new, whole_word));
         match planned {
-            Ok(plan) if plan.edits.len() <= MAX_EDITS => {
+            Ok(plan) => {
                 let edits: Vec<Value> =
                     plan.edits.iter().map(|(old, new)| json!({"new": new, "old": old, "replace_all": true})).collect();
                 calls.push(("Edit", json!({"edits": edits, "path": path})));
                 longer.extend(plan.longer);
                 plans.push((*path, plan.places));
             }
-            Ok(_) => problems.push(format!("{path}: it needs more than {MAX_EDITS} edits")),
             Err(why) => problems.push(format!("{path}: {why}")),
         }
     }
@@ -507,9 +446,8 @@ fn replace(results: &mut Results<'_>, old: &str, new: &str, whole_word: bool, sc
 
 fn create(results: &mut Results<'_>, path: &str, content: &str, overwrite: bool) -> Got<String> {
     let inside = path.trim_start_matches("./");
-    let exists = !path.starts_with('/')
-        && !path.contains("..")
-        && rows(&results.one(glob(&format!("{{{inside},./{inside}}}"), None))?.text).any(|p| p == inside);
+    let here = !path.starts_with('/') && !path.contains("..");
+    let exists = here && rows(&results.one(glob(inside, None))?.text).any(|path| path == inside);
     if exists && !overwrite {
         return failed(format!(
             "{path} exists already, and was not changed. To replace what is in it: overwrite {path} with \"…\""
@@ -540,9 +478,8 @@ fn run(results: &mut Results<'_>, task: &Task) -> Got<String> {
     }
     let outcome = results.ask(vec![("Bash", arguments)])?;
     let Some(ended) = outcome.first() else { return failed("A result is missing.") };
-    let (output, whole) = results.whole(ended)?;
     let good = ended.status == ResultStatus::Ok && ended.summary.starts_with("exit 0");
-    let text = answer::ran(&command, ended, &output, good, tests && whole);
+    let text = answer::ran(&command, ended, good, tests);
     if good { Ok(text) } else { failed(text) }
 }
 

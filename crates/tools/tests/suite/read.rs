@@ -95,6 +95,8 @@ fn what_cannot_be_shown_is_refused_with_the_next_step() {
         let message = failed(run(&project, call.clone()), kind);
         assert!(message.contains(says), "{call}: {message}");
     }
+    let message = failed(run(&project, json!({"path": "fifo"})), fix);
+    assert!(message.starts_with("fifo is a FIFO"), "paths in the project are said as it sees them: {message}");
 }
 
 // 2,000 lines of 100 bytes: pages of whole lines that fit the bound, and together are the file.

@@ -1,39 +1,43 @@
-//! `yoi diff` and `yoi undo`: what a pod changed in files, and taking it back.
+//! `yoi diff`: what a pod changed in files.
 
-use crate::cli::{DiffArgs, UndoArgs};
+use crate::cli::DiffArgs;
 use crate::commands::out::{self, read_failure};
-use crate::commands::place::open_failure;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::pods::Pods;
 use crate::show::escape::line;
 use crate::show::progress::brief;
-use authority::{Access, Ambient, Place, Workspace};
+use authority::{Access, Ambient, FileKind, Located, Workspace};
 use pod::session::changes::{Changed, Changes, Standing};
-use pod::session::commit::Batch;
-use pod::session::record::{FileChanged, Stored};
+use pod::session::record::Stored;
 use pod::session::restore::decode;
-use session_store::{BlobView, Digest, Journal, Opened, Options, Reader, Session};
+use session_store::{BlobView, Reader};
 use similar::TextDiff;
-use std::fs;
-use std::io;
+use std::io::Read;
 use std::path::Path;
-use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 /// The largest file that is compared or restored, in bytes; tools change none larger.
 const MAX_FILE: u64 = 64 * 1024 * 1024;
+
+/// The largest file of which a diff is made, in bytes.
+const MAX_COMPARED: usize = 8 * 1024 * 1024;
+
+/// How long the shortest diff of one file is looked for; after that a longer one does.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Shows each changed file as it was against as it is.
 pub(crate) fn diff(args: &DiffArgs, env: &Env) -> Result<Exit, Failure> {
     let pods = Pods::of(env)?;
     let name = pods.find(&args.name)?;
     let (changes, blobs) = read(&pods, &name, 0)?;
-    let mut rows = Vec::new();
+    let files = everything(&Ambient::claim())?;
+    let (mut rows, mut lost) = (Vec::new(), 0);
     for changed in changes.files() {
-        let before = before(changed, &blobs)?;
-        let now = match current(&changed.path) {
-            Ok(now) => now,
+        let both = before(changed, &blobs).inspect_err(|_| lost += 1);
+        let both = both.and_then(|before| Ok((before, look(&files, &changed.path)?.bytes)));
+        let (before, now) = match both {
+            Ok(both) => both,
             Err(why) if args.json => {
                 rows.push(serde_json::json!({ "path": changed.path, "standing": "unreadable", "why": why }));
                 continue;
@@ -50,81 +54,30 @@ pub(crate) fn diff(args: &DiffArgs, env: &Env) -> Result<Exit, Failure> {
                 "standing": word(standing), "diff": unified(&changed.path, before.as_deref(), now.as_deref()),
             }));
         } else {
-            show(changed, standing, before.as_deref(), now.as_deref());
+            show(changed, standing, &unified(&changed.path, before.as_deref(), now.as_deref()), env.stdout_terminal);
         }
     }
     let commands: Vec<String> = changes.commands.iter().map(|(_, command)| brief(command)).collect();
     if args.json {
-        out::line(&serde_json::json!({ "pod": name, "files": rows, "commands": commands }).to_string());
+        out::json(&serde_json::json!({ "pod": name, "files": rows, "commands": commands }));
     } else {
         if changes.files().next().is_none() {
             out::line(&format!("{name} changed no file with its file tools"));
         }
         warn(&changes);
     }
-    Ok(Exit::Done)
-}
-
-/// Puts files back as they were before the pod, or before what came after `--to`.
-pub(crate) fn undo(args: &UndoArgs, env: &Env) -> Result<Exit, Failure> {
-    let pods = Pods::of(env)?;
-    let name = pods.find(&args.name)?;
-    let clock: session_store::Clock = Arc::new(now);
-    let opened = Session::open(&pods.dir(&name), Options::new(name.clone(), clock));
-    let Opened { journal, blobs, .. } = opened.map_err(|e| open_failure(&e, now(), Some(&name)))?;
-    let (changes, view) = read(&pods, &name, args.to.unwrap_or(0))?;
-    let ambient = Ambient::claim();
-    let (mut refused, mut undone) = (0, 0);
-    for changed in changes.files() {
-        let now = match current(&changed.path) {
-            Ok(now) => now,
-            Err(why) => {
-                refused += 1;
-                out::line(&format!("left alone: {why}"));
-                continue;
-            }
-        };
-        match changed.standing(now.as_deref()) {
-            Standing::AsBefore => {}
-            Standing::Changed => {
-                refused += 1;
-                out::line(&format!("left alone: {} was changed since by somebody else", changed.path));
-            }
-            Standing::AsLeft => {
-                let was = before(changed, &view)?;
-                let kept = match &now {
-                    Some(bytes) => Some(Stored::from(blobs.put(bytes).map_err(|e| journal_failure(&e.to_string()))?)),
-                    None => None,
-                };
-                let record = FileChanged {
-                    call: None,
-                    path: changed.path.clone(),
-                    before: kept,
-                    mode: changed.mode,
-                    after: was.as_deref().map(|bytes| Digest::of(bytes).to_string()),
-                };
-                put_back(&ambient, &journal, record, was.as_deref())?;
-                let done = if was.is_some() { "restored" } else { "removed" };
-                undone += 1;
-                out::line(&format!("{done}: {}", changed.path));
-            }
+    match lost {
+        0 => Ok(Exit::Done),
+        more => {
+            let what = if more == 1 { "one file is".to_owned() } else { format!("{more} files are") };
+            Err(Failure::new(Exit::Data, format!("{name}: what was in {what} lost"))
+                .help(format!("`yoi verify {name}` says more")))
         }
     }
-    journal.close();
-    if refused == 0 && undone == 0 {
-        out::line(&format!("{name}: no file stands changed; nothing to take back"));
-    }
-    warn(&changes);
-    if refused > 0 {
-        let files = if refused == 1 { "1 file was".to_owned() } else { format!("{refused} files were") };
-        let message = format!("{files} changed since and left alone");
-        return Err(Failure::new(Exit::Failed, message).help(format!("`yoi diff {name}` shows them")));
-    }
-    Ok(Exit::Done)
 }
 
 /// Every change after `after`, and where the before-images are.
-fn read(pods: &Pods, name: &str, after: u64) -> Result<(Changes, BlobView), Failure> {
+pub(super) fn read(pods: &Pods, name: &str, after: u64) -> Result<(Changes, BlobView), Failure> {
     let reader = Reader::open(&pods.dir(name)).map_err(|e| read_failure(name, &e))?;
     let mut changes = Changes::default();
     for frame in reader.frames() {
@@ -135,49 +88,47 @@ fn read(pods: &Pods, name: &str, after: u64) -> Result<(Changes, BlobView), Fail
     Ok((changes, reader.blobs()))
 }
 
-fn before(changed: &Changed, blobs: &BlobView) -> Result<Option<Vec<u8>>, Failure> {
+/// The file as it was, none when it was not there, or why that cannot be said.
+pub(super) fn before(changed: &Changed, blobs: &BlobView) -> Result<Option<Vec<u8>>, String> {
     let read = |stored: &Stored| blobs.read(&stored.digest, MAX_FILE);
-    changed.before.as_ref().map(read).transpose().map_err(|e| Failure::new(Exit::Data, e.to_string()))
+    changed.before.as_ref().map(read).transpose().map_err(|e| format!("{}: {e}", changed.path))
 }
 
-/// The file as it is, none when it is not there, or why that cannot be said.
-fn current(path: &str) -> Result<Option<Vec<u8>>, String> {
-    let fail = |what: String| format!("{path}: {what}");
-    match fs::symlink_metadata(path) {
-        Ok(meta) if meta.is_file() && meta.len() <= MAX_FILE => {
-            fs::read(path).map(Some).map_err(|e| fail(e.to_string()))
-        }
-        Ok(_) => Err(fail("no longer a regular file of at most 64 MiB".to_owned())),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(fail(error.to_string())),
+/// A file as it is now.
+pub(super) struct Now {
+    /// The file itself, not a link to it.
+    pub(super) at: Located,
+    /// What it contains; none when it is not there.
+    pub(super) bytes: Option<Vec<u8>>,
+    /// Its permission bits.
+    pub(super) mode: Option<u32>,
+}
+
+/// All files there are, so that a link on the way is seen instead of followed.
+pub(super) fn everything(ambient: &Ambient) -> Result<Workspace, Failure> {
+    let root = Path::new("/");
+    Workspace::open(ambient, root, root, Access::ReadWrite).map_err(|e| Failure::new(Exit::Unavailable, e.to_string()))
+}
+
+/// The file as it is, or why that cannot be said.
+pub(super) fn look(files: &Workspace, path: &str) -> Result<Now, String> {
+    let at = files.inside(Path::new(path)).map_err(|e| e.to_string())?;
+    if at.path() != Path::new(path) {
+        return Err(format!("{path}: is now reached through a link, to {}", authority::escape(at.path())));
     }
-}
-
-/// The record first, then the file: after a crash in between, the file simply still stands as the pod left it.
-fn put_back(ambient: &Ambient, journal: &Journal, record: FileChanged, was: Option<&[u8]>) -> Result<(), Failure> {
-    let path = record.path.clone();
-    let refused = |error: authority::Error| Failure::new(Exit::Unavailable, error.to_string());
-    let dir = Path::new(&path).parent().unwrap_or_else(|| Path::new("/"));
-    let workspace = Workspace::open(ambient, dir, dir, Access::ReadWrite).map_err(refused)?;
-    let Place::Inside(at) = workspace.locate(Path::new(&path)).map_err(refused)? else {
-        return Err(Failure::new(Exit::Unavailable, format!("{path} is a link out of its directory; left alone")));
+    let meta = match files.metadata(&at) {
+        Err(error) if error.is_not_found() => return Ok(Now { at, bytes: None, mode: None }),
+        Err(error) => return Err(error.to_string()),
+        Ok(meta) => meta,
     };
-    let staged = was.map(|bytes| workspace.stage(&at, bytes)).transpose().map_err(refused)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(|e| journal_failure(&e.to_string()))?;
-    let done = runtime.block_on(journal.append(Batch::of(vec![record.into()])));
-    done.map_err(|refused| journal_failure(&refused.why.to_string()))?;
-    match staged {
-        Some(staged) => staged.publish().map_err(refused),
-        None => workspace.remove(&at).map_err(refused),
+    let odd = || format!("{path}: no longer a regular file of at most 64 MiB");
+    if meta.kind != FileKind::File || meta.len > MAX_FILE {
+        return Err(odd());
     }
-}
-
-fn journal_failure(what: &str) -> Failure {
-    Failure::new(Exit::Journal, what).help("nothing more was changed")
-}
-
-fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| u64::try_from(d.as_micros()).unwrap_or(u64::MAX))
+    let file = files.open_file(&at).map_err(|e| e.to_string())?;
+    let mut bytes = Vec::new();
+    file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(|e| format!("{path}: {e}"))?;
+    if bytes.len() as u64 > MAX_FILE { Err(odd()) } else { Ok(Now { at, bytes: Some(bytes), mode: Some(meta.mode) }) }
 }
 
 fn word(standing: Standing) -> &'static str {
@@ -188,30 +139,43 @@ fn word(standing: Standing) -> &'static str {
     }
 }
 
-fn show(changed: &Changed, standing: Standing, before: Option<&[u8]>, now: Option<&[u8]>) {
-    match standing {
-        Standing::AsBefore => out::line(&format!("{}: as it was before", changed.path)),
-        Standing::AsLeft => out::line(unified(&changed.path, before, now).trim_end()),
-        Standing::Changed => {
-            out::line(&format!("{}: changed since by somebody else; the whole difference:", changed.path));
-            out::line(unified(&changed.path, before, now).trim_end());
-        }
+/// A diff for a terminal is made harmless; for a file or another program it stays what it is, so that it applies.
+fn show(changed: &Changed, standing: Standing, diff: &str, terminal: bool) {
+    let said = match standing {
+        Standing::AsBefore => return out::line(&format!("{}: as it was before", changed.path)),
+        Standing::AsLeft => None,
+        Standing::Changed => Some("changed since by somebody else; the whole difference:"),
+    };
+    if let Some(said) = said {
+        out::line(&format!("{}: {said}", changed.path));
     }
+    let diff = diff.trim_end_matches('\n');
+    if terminal { out::line(diff) } else { out::raw(&format!("{diff}\n")) }
 }
 
 fn unified(path: &str, before: Option<&[u8]>, now: Option<&[u8]>) -> String {
+    compared(path, before, now, PATIENCE)
+}
+
+/// A diff, the best that is found in this time; of very large files only their sizes.
+fn compared(path: &str, before: Option<&[u8]>, now: Option<&[u8]>, patience: Duration) -> String {
+    let size = |bytes: Option<&[u8]>| bytes.map_or(0, <[u8]>::len);
+    if size(before).max(size(now)) > MAX_COMPARED {
+        return format!("{path}: {} bytes before, {} bytes now; too large to compare", size(before), size(now));
+    }
     let text = |bytes: Option<&[u8]>| bytes.map_or(Some(String::new()), |b| String::from_utf8(b.to_vec()).ok());
     let (Some(old), Some(new)) = (text(before), text(now)) else { return format!("{path}: binary files differ") };
     let name = |there: bool| if there { path } else { "/dev/null" };
     let (from, to) = (name(before.is_some()), name(now.is_some()));
-    TextDiff::from_lines(&old, &new).unified_diff().header(from, to).to_string()
+    let diff = TextDiff::configure().timeout(patience).diff_lines(&old, &new);
+    diff.unified_diff().header(from, to).to_string()
 }
 
 /// How many commands a warning names.
 const NAMED: usize = 5;
 
 /// Commands keep no before-images: what they changed is not known.
-fn warn(changes: &Changes) {
+pub(super) fn warn(changes: &Changes) {
     if changes.commands.is_empty() {
         return;
     }
@@ -222,5 +186,30 @@ fn warn(changes: &Changes) {
     out::line(&format!("{ran} ran; what they changed in files is not tracked:"));
     for (seq, command) in changes.commands.iter().rev().take(NAMED) {
         out::line(&format!("{seq:>6}  {}", line(&brief(command), 100)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_diff_ends() {
+        let lines = |seed: u64| -> Vec<u8> {
+            let numbers = (1..=300_000u64).map(|n| n.wrapping_mul(seed).rotate_left(29) % 5_000);
+            numbers.flat_map(|n| format!("{n}\n").into_bytes()).collect()
+        };
+        let (old, new) = (lines(0x9e37_79b9_7f4a_7c15), lines(0xc2b2_ae3d_27d4_eb4f));
+        let diff = compared("f", Some(&old), Some(&new), Duration::from_millis(10));
+        assert!(diff.starts_with("--- f\n+++ f\n@@ "), "{}", diff.get(..100).unwrap());
+    }
+
+    #[test]
+    fn of_very_large_files_the_sizes_are_said() {
+        let large = vec![b'x'; MAX_COMPARED + 1];
+        let compared = |before, now| compared("f", before, now, PATIENCE);
+        assert_eq!(compared(Some(&large), None), "f: 8388609 bytes before, 0 bytes now; too large to compare");
+        assert!(compared(Some(b"a\n"), Some(&large)).contains("2 bytes before, 8388609 bytes now"));
+        assert!(compared(Some(b"a\n"), Some(b"b\n")).ends_with("-a\n+b\n"));
     }
 }

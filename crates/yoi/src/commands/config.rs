@@ -97,7 +97,7 @@ fn show(args: &JsonArgs, env: &Env) -> Result<Exit, Failure> {
             .iter()
             .map(|(key, value, source)| serde_json::json!({ "key": key, "value": value, "source": source }))
             .collect();
-        out::line(&serde_json::Value::Array(values).to_string());
+        out::json(&serde_json::Value::Array(values));
         return Ok(Exit::Done);
     }
     let width = rows.iter().map(|(key, ..)| key.len()).max().unwrap_or(0);

@@ -62,7 +62,7 @@ pub(crate) fn run(args: &JsonArgs, env: &Env) -> Result<Exit, Failure> {
             .iter()
             .map(|c| serde_json::json!({ "about": c.about, "state": word(c.state), "text": c.text, "help": c.help }))
             .collect();
-        out::line(&serde_json::Value::Array(rows).to_string());
+        out::json(&serde_json::Value::Array(rows));
     } else {
         for check in &checks {
             out::line(&format!("{} {:14} {}", mark(check.state), check.about, check.text));

@@ -18,31 +18,44 @@ pub(crate) fn failed(failure: &Failure) {
         "k": "result", "answer": null, "exit": failure.exit.number(), "outcome": null, "steps": 0, "usage": null,
         "cost": null, "pod": null, "error": failure.message, "help": failure.help,
     });
-    out::raw(&format!("{result}\n"));
+    out::json(&result);
 }
 
-/// Prints what is left to say and gives the exit code.
-pub(crate) fn report(end: &TurnEnd, ending: Option<Ending>, place: &Place, look: Look, took: Duration) -> Exit {
-    let exit = exit_of(end, ending);
+/// How a run went: its turn, what ended it from outside, and what failed after its answer was committed.
+pub(crate) struct Ended {
+    pub(crate) end: TurnEnd,
+    pub(crate) ending: Option<Ending>,
+    pub(crate) late: Option<Failure>,
+}
+
+/// Prints what is left to say and gives the exit code. An answer that was committed is printed whatever failed
+/// after it.
+pub(crate) fn report(ended: &Ended, place: &Place, look: Look, took: Duration) -> Exit {
+    let Ended { end, ending, late } = ended;
+    let exit = late.as_ref().map_or_else(|| exit_of(end, *ending), |late| late.exit);
     let answer = end.answer.as_deref();
     if look.json {
         let result = serde_json::json!({
             "k": "result", "answer": answer, "exit": exit.number(), "outcome": end.outcome, "steps": end.steps,
             "usage": end.usage, "cost": null, "pod": place.name(),
+            "error": late.as_ref().map(|late| &late.message), "help": late.as_ref().map(|late| &late.help),
         });
-        out::raw(&format!("{result}\n"));
+        out::json(&result);
     } else if !look.stream
         && let Some(answer) = answer
     {
         out::raw(&format!("{}\n", answer.trim_end_matches('\n')));
     }
-    let mut text = failure_text(&end.outcome, ending, place).map(|text| format!("{text}\n")).unwrap_or_default();
+    let mut text = failure_text(&end.outcome, *ending, place).map(|text| format!("{text}\n")).unwrap_or_default();
     if !look.quiet && !look.json {
         text.push_str(&closing_line(end, place, took));
         text.push('\n');
     }
     // A standard error that is gone cannot be told so.
     drop(std::io::stderr().write_all(plain(&text).as_bytes()));
+    if let Some(late) = late {
+        late.say();
+    }
     exit
 }
 
@@ -50,7 +63,7 @@ pub(crate) fn report(end: &TurnEnd, ending: Option<Ending>, place: &Place, look:
 fn closing_line(end: &TurnEnd, place: &Place, took: Duration) -> String {
     let steps = if end.steps == 1 { "1 step".to_owned() } else { format!("{} steps", end.steps) };
     let mut parts = vec![steps, format!("{:.1} s", took.as_secs_f64())];
-    let tokens = end.usage.input + end.usage.output;
+    let tokens = end.usage.input.saturating_add(end.usage.output);
     match tokens {
         0 => {}
         1..=9_999 => parts.push(format!("{tokens} tokens")),

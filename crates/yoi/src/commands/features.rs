@@ -28,7 +28,7 @@ pub(crate) fn run(args: &FeaturesArgs, env: &Env) -> Result<Exit, Failure> {
         }
     };
     if args.json {
-        out::line(&document.to_string());
+        out::json(&document);
     } else {
         render(&document);
     }
@@ -91,7 +91,7 @@ fn render(document: &Value) {
     }
     let rules = document.get("host").map_or(&[][..], |host| list(host, "rules"));
     if !rules.is_empty() {
-        out::line("the host's rules, the last that matches decides:");
+        out::line("the host's rules:");
     }
     for rule in rules {
         wrapped("    ", &format!("{} ({})", text(rule, "text"), text(rule, "source")));
@@ -129,7 +129,10 @@ fn tools(feature: &Value) -> String {
 fn may(feature: &Value) -> String {
     let granted = feature.get("grants").unwrap_or(feature);
     let granted = list(granted, "granted").iter().filter_map(|held| serde_json::from_value(held.clone()).ok());
-    granted.filter_map(|held| means(&held)).collect::<Vec<_>>().join(", ")
+    let granted: Vec<HostCapability> = granted.collect();
+    let writes = granted.contains(&HostCapability::WRITE_WORKSPACE);
+    let said = granted.iter().filter(|held| !writes || **held != HostCapability::READ_WORKSPACE);
+    said.filter_map(means).collect::<Vec<_>>().join(", ")
 }
 
 fn means(held: &HostCapability) -> Option<String> {

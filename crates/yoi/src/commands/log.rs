@@ -5,7 +5,7 @@ use crate::commands::out::{self, read_failure};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::pods::Pods;
-use crate::show::escape::{line, plain};
+use crate::show::escape::{json, line, plain};
 use crate::show::progress::brief;
 use llm_worker::{Item, ResultStatus};
 use pod::session::record::{Decision, InputQueued, Record, Stored, ToolFinished};
@@ -29,7 +29,9 @@ pub(crate) fn run(args: &LogArgs, env: &Env) -> Result<Exit, Failure> {
         let frame = frame.map_err(|e| read_failure(&name, &e))?;
         if args.json {
             if frame.seq >= args.from.unwrap_or(0) {
-                out::line(&frame.line);
+                // As it is, for whoever checks it; a terminal gets the same document in harmless letters.
+                let text = if env.stdout_terminal { json(&frame.line) } else { frame.line.as_str().into() };
+                out::raw(&format!("{text}\n"));
             }
             continue;
         }

@@ -44,7 +44,7 @@ pub(crate) fn run(args: &LsArgs, env: &Env) -> Result<Exit, Failure> {
     let rows: Vec<Row> = names.iter().map(|(_, name)| row(&pods, name)).collect();
     if args.json {
         let rows: Vec<_> = rows.iter().map(json).collect();
-        out::line(&serde_json::Value::Array(rows).to_string());
+        out::json(&serde_json::Value::Array(rows));
     } else if rows.is_empty() {
         out::line("no pods yet; yoi run \"what is in this directory?\" makes one");
     } else {
@@ -82,7 +82,7 @@ fn row(pods: &Pods, name: &str) -> Row {
             };
             row.model = state.surface.map(|(surface, _)| surface.model).unwrap_or_default();
             row.turns = state.turns;
-            row.tokens = state.usage.input + state.usage.output;
+            row.tokens = state.usage.input.saturating_add(state.usage.output);
             row.last = last_time;
         }
         Err(problem) => row.problem = Some(problem),

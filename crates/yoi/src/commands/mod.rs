@@ -14,6 +14,7 @@ mod place;
 mod rm;
 mod run;
 mod signals;
+mod undo;
 mod verify;
 
 use crate::Points;
@@ -34,8 +35,8 @@ pub(crate) fn dispatch(cli: Cli, env: &Env, points: &Points) -> Result<Exit, Fai
         Command::Log(args) => log::run(&args, env),
         Command::Verify(args) => verify::run(&args, env),
         Command::Diff(args) => changes::diff(&args, env),
-        Command::Undo(args) => changes::undo(&args, env),
-        Command::Rm(args) => rm::run(&args, env),
+        Command::Undo(args) => undo::run(&args, env, points),
+        Command::Rm(args) => rm::run(&args, env, points),
         Command::Features(args) => features::run(&args, env),
         Command::Doctor(args) => doctor::run(&args, env),
         Command::Config(args) => config::run(&args.action, env),

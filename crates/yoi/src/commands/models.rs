@@ -42,7 +42,7 @@ pub(crate) fn run(args: &JsonArgs, env: &Env) -> Result<Exit, Failure> {
             .iter()
             .map(|f| serde_json::json!({ "provider": f.provider, "state": f.state, "ready": f.ready, "models": f.models }))
             .collect();
-        out::line(&serde_json::json!({ "default": choice.name, "why": choice.why, "endpoints": rows }).to_string());
+        out::json(&serde_json::json!({ "default": choice.name, "why": choice.why, "endpoints": rows }));
         return Ok(Exit::Done);
     }
     out::line(&format!("default: {} ({})", choice.name, choice.why));

@@ -1,7 +1,7 @@
 //! Results on standard output, and the errors that reading a pod can give.
 
 use crate::exit::{Exit, Failure};
-use crate::show::escape::plain;
+use crate::show::escape::{json as harmless, plain};
 use session_store::{ErrorKind, ReadError};
 use std::io::{self, Write};
 use std::sync::Mutex;
@@ -13,6 +13,11 @@ static REFUSED: Mutex<Option<String>> = Mutex::new(None);
 /// One line of a result.
 pub(crate) fn line(text: &str) {
     raw(&format!("{}\n", plain(text)));
+}
+
+/// A JSON document, a line.
+pub(crate) fn json(document: &serde_json::Value) {
+    raw(&format!("{}\n", harmless(&document.to_string())));
 }
 
 /// Text as it stands.

@@ -2,113 +2,198 @@
 
 use crate::Points;
 use crate::cli::RunArgs;
+use crate::config::Config;
+use crate::env::Env;
 use crate::exit::{Exit, Failure};
-use crate::pods::{Pods, check_name, disk};
-use session_store::{Clock, OpenError, Opened, Options, Session};
-use std::fs::{self, DirBuilder};
-use std::io;
+use crate::pods::{Pods, check_name, make_private};
+use authority::{Ambient, Scratch};
+use session_store::{Clock, OpenError, Opened, Options, ReadError, Reader, Session, Tail};
+use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 use uuid::Uuid;
+
+/// How directories of sessions that are not kept are called.
+const EPHEMERAL: &str = "yoi-ephemeral-";
 
 /// A run's session directory and what becomes of it.
 pub(crate) struct Place {
     dir: PathBuf,
     id: Uuid,
-    keep: Option<Kept>,
+    keep: Keep,
+    /// The directory is of this run's making.
+    made: bool,
+    /// Whether a network or FUSE file system is taken.
+    any_file_system: bool,
 }
 
-/// A session that stays.
-struct Kept {
-    name: String,
-    pods: Pods,
-    project: PathBuf,
+enum Keep {
+    /// A pod that stays; a new run has no name before it is opened.
+    Pod { name: Option<String>, pods: Pods, project: PathBuf },
+    /// Nothing stays of what is made below `parent`.
+    Nothing { parent: PathBuf, scratch: Option<Scratch> },
 }
 
 impl Place {
-    /// The pod that the flags name; a new run without one. Nothing is made yet.
-    pub(crate) fn choose(args: &RunArgs, pods: &Pods, project: &Path) -> Result<Self, Failure> {
-        let id = Uuid::now_v7();
+    /// The pod that the flags name; a new run without one. Nothing is made yet. `roots` are the directories that the
+    /// run works in.
+    pub(crate) fn choose(
+        args: &RunArgs,
+        config: &Config,
+        env: &Env,
+        project: &Path,
+        roots: &[&Path],
+    ) -> Result<Self, Failure> {
+        let any_file_system = config.any_file_system.value;
+        let place = |keep| Self { dir: PathBuf::new(), id: Uuid::now_v7(), keep, made: false, any_file_system };
         if args.ephemeral {
-            let dir = std::env::temp_dir().join(format!("yoi-ephemeral-{id}"));
-            return Ok(Self { dir: dir.join("session"), id, keep: None });
+            return Ok(place(Keep::Nothing { parent: beside(env, roots)?, scratch: None }));
         }
+        let pods = Pods::of(env)?;
         let name = match &args.pod {
             Some(name) => {
                 check_name(name)?;
-                name.clone()
+                Some(name.clone())
             }
-            None if args.resume => pods.last_run(project).ok_or_else(|| {
+            None if args.resume => Some(pods.last_run(project).ok_or_else(|| {
                 Failure::new(Exit::Usage, format!("no run in {} to continue", project.display()))
                     .help("leave out -c for a new run; `yoi ls` lists the runs there are")
-            })?,
-            None => pods.new_run(id.as_u128()),
+            })?),
+            None => None,
         };
-        let dir = pods.dir(&name);
-        let keep = Some(Kept { name, pods: pods.clone(), project: project.to_path_buf() });
-        Ok(Self { dir, id, keep })
+        Ok(place(Keep::Pod { name, pods, project: project.to_path_buf() }))
     }
 
     /// Locks the session, making it if it is new.
-    pub(crate) fn open(&self, clock: &Clock, points: &Points) -> Result<Opened, Failure> {
+    pub(crate) fn open(&mut self, ambient: &Ambient, clock: &Clock, points: &Points) -> Result<Opened, Failure> {
         let options = || {
             let mut options = Options::new(self.id.to_string(), clock.clone());
             let reached = points.0.clone();
             options.probe = Arc::new(move |point| reached(point));
+            options.any_file_system = self.any_file_system;
             options
         };
-        match &self.keep {
-            Some(Kept { pods, .. }) => pods.prepare()?,
-            None => self.make_scratch()?,
-        }
-        // A directory that a crash left empty is made a session like one that is not there; somebody else may make it
-        // in between, and then has it.
-        let opened = match Session::open(&self.dir, options()) {
-            Err(OpenError::NoSuch(_)) => match Session::create(&self.dir, options()) {
-                Err(OpenError::Exists(_)) => Session::open(&self.dir, options()),
-                made => made,
-            },
-            opened => opened,
+        let opened = match &mut self.keep {
+            Keep::Nothing { parent, scratch } => {
+                let made = Scratch::create(ambient, parent, EPHEMERAL).map_err(|error| {
+                    Failure::new(Exit::Unavailable, error.to_string())
+                        .help("set TMPDIR to a directory that can be written")
+                })?;
+                self.dir = scratch.insert(made).path().join("session");
+                Session::create(&self.dir, options())
+            }
+            Keep::Pod { name: name @ None, pods, .. } => {
+                pods.prepare()?;
+                let claimed = pods.claim(self.id.as_u128())?;
+                self.dir = pods.dir(name.insert(claimed));
+                self.made = true;
+                Session::create(&self.dir, options())
+            }
+            Keep::Pod { name: Some(name), pods, .. } => {
+                pods.prepare()?;
+                self.dir = pods.dir(name);
+                // A directory that a crash left empty is made a session like one that is not there; somebody else may
+                // make it in between, and then has it.
+                match Session::open(&self.dir, options()) {
+                    Err(OpenError::NoSuch(_)) => {
+                        self.made = DirBuilder::new().mode(0o700).create(&self.dir).is_ok();
+                        match Session::create(&self.dir, options()) {
+                            Err(OpenError::Exists(_)) => Session::open(&self.dir, options()),
+                            made => made,
+                        }
+                    }
+                    opened => opened,
+                }
+            }
         };
-        let opened = opened.map_err(|error| open_failure(&error, clock(), self.name()))?;
-        if let Some(Kept { name, pods, project }) = &self.keep {
-            pods.note_run(project, name)?;
-        }
-        Ok(opened)
+        opened.map_err(|error| open_failure(&error, clock(), self.name()))
     }
 
-    /// The session's directory.
+    /// After a start that failed: takes back the pod that it made, if nothing was committed there and nobody else has
+    /// it. Best effort: what stays is an empty pod.
+    pub(crate) fn abandon(&self) {
+        let Keep::Pod { name: Some(name), pods, .. } = &self.keep else { return };
+        let Some(_held) = self.made.then(|| Session::hold(&self.dir, now()).ok()).flatten() else { return };
+        let empty = match Reader::open(&self.dir) {
+            Ok(reader) => reader.frames().next().is_none() && matches!(reader.tail(), Ok(Tail::Clean)),
+            Err(error) => matches!(error, ReadError::NoSuch(_)),
+        };
+        if empty {
+            drop(pods.discard(name));
+        }
+    }
+
+    /// Makes the session the one that `-c` goes on with, once something was committed in it; gives a warning when that
+    /// fails.
+    pub(crate) fn note(&self) -> impl FnOnce() -> Option<String> + Send + 'static {
+        let noted = match &self.keep {
+            Keep::Pod { name: Some(name), pods, project } => Some((name.clone(), pods.clone(), project.clone())),
+            Keep::Pod { name: None, .. } | Keep::Nothing { .. } => None,
+        };
+        move || {
+            let (name, pods, project) = noted?;
+            let failure = pods.note_run(&project, &name).err()?;
+            Some(format!("warning: -c will not find this run ({}); use --pod {name}", failure.message))
+        }
+    }
+
+    /// The session's directory; known once it is open.
     pub(crate) fn dir(&self) -> PathBuf {
         self.dir.clone()
     }
 
-    /// What it is called, if it is kept.
+    /// What it is called, if it is kept; a new run is named when it is opened.
     pub(crate) fn name(&self) -> Option<&str> {
-        self.keep.as_ref().map(|kept| kept.name.as_str())
+        match &self.keep {
+            Keep::Pod { name, .. } => name.as_deref(),
+            Keep::Nothing { .. } => None,
+        }
     }
 
-    /// The directory that is not to be kept, if nothing is.
+    /// The directory that is not to be kept, if nothing is and it was made.
     pub(crate) fn scratch(&self) -> Option<PathBuf> {
-        self.dir.parent().filter(|_| self.keep.is_none()).map(Path::to_path_buf)
-    }
-
-    fn make_scratch(&self) -> Result<(), Failure> {
-        let Some(scratch) = self.scratch() else { return Ok(()) };
-        DirBuilder::new().mode(0o700).create(&scratch).map_err(|error| {
-            let failure = Failure::new(Exit::Unavailable, format!("{}: {error}", scratch.display()));
-            failure.help("set TMPDIR to a directory that can be written")
-        })
+        match &self.keep {
+            Keep::Nothing { scratch: Some(scratch), .. } => Some(scratch.path().to_path_buf()),
+            Keep::Nothing { scratch: None, .. } | Keep::Pod { .. } => None,
+        }
     }
 
     /// Removes what is not to be kept.
-    pub(crate) fn close(&self) -> Result<(), Failure> {
-        let Some(scratch) = self.scratch() else { return Ok(()) };
-        match fs::remove_dir_all(&scratch) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(disk(&scratch, &error)),
-            Ok(()) | Err(_) => Ok(()),
+    pub(crate) fn close(&mut self) -> Result<(), Failure> {
+        let Keep::Nothing { scratch, .. } = &mut self.keep else { return Ok(()) };
+        let removed = scratch.take().map_or(Ok(()), Scratch::remove);
+        removed.map_err(|e| Failure::new(Exit::Unavailable, e.to_string()).help("remove it by hand"))
+    }
+}
+
+/// A directory for what is not kept that is in none of those the run works in: its own journal would be among the
+/// files that it may read and change.
+fn beside(env: &Env, roots: &[&Path]) -> Result<PathBuf, Failure> {
+    let outside = |dir: &PathBuf| {
+        let real = dir.ancestors().find_map(|there| there.canonicalize().ok());
+        real.is_some_and(|real| !roots.iter().any(|root| real.starts_with(root)))
+    };
+    if let Some(temp) = Some(std::env::temp_dir()).filter(outside) {
+        return Ok(temp);
+    }
+    let runtime = env.var("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|dir| dir.is_absolute() && dir.is_dir());
+    if let Some(runtime) = runtime.filter(outside) {
+        return Ok(runtime);
+    }
+    match env.state_dir().ok().map(|state| state.join("ephemeral")).filter(outside) {
+        Some(state) => make_private(&state).map(|()| state),
+        None => {
+            Err(Failure::new(Exit::Unavailable, "every directory for temporary files is one that the run works in")
+                .help("set TMPDIR to a directory outside of the project"))
         }
     }
+}
+
+/// Microseconds since 1970.
+pub(crate) fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| u64::try_from(d.as_micros()).unwrap_or(u64::MAX))
 }
 
 /// A session that does not open, as an exit code and a next step. `now` is in microseconds; a pod that is not kept
@@ -132,9 +217,22 @@ pub(crate) fn open_failure(error: &OpenError, now: u64, name: Option<&str>) -> F
             Failure::new(Exit::Data, error.to_string()).help("use a newer yoi to read this session")
         }
         OpenError::NoSuch(_) | OpenError::Id(_) | OpenError::Exists(_) => Failure::new(Exit::Usage, error.to_string()),
-        OpenError::ReadOnly(_) | OpenError::Disk(_) | OpenError::Place { .. } => {
-            Failure::new(Exit::Journal, error.to_string())
-                .help("set XDG_STATE_HOME to a local directory that can be written, or use --ephemeral")
-        }
+        OpenError::Place { .. } => Failure::new(Exit::Journal, error.to_string())
+            .help("set XDG_STATE_HOME to a local directory, or any_file_system = true under [state] to take the risk"),
+        OpenError::ReadOnly(_) | OpenError::Disk(_) => Failure::new(Exit::Journal, error.to_string())
+            .help("set XDG_STATE_HOME to a local directory that can be written, or use --ephemeral"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_system_that_is_refused_is_told_with_what_allows_it() {
+        let error = OpenError::Place { dir: "/mnt/x".into(), file_system: "NFS" };
+        let failure = open_failure(&error, 0, None);
+        assert_eq!(failure.exit, Exit::Journal);
+        assert!(failure.help.is_some_and(|help| help.contains("any_file_system = true under [state]")));
     }
 }

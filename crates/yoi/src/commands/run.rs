@@ -2,9 +2,10 @@
 
 use crate::Points;
 use crate::cli::RunArgs;
-use crate::commands::place::Place;
-use crate::commands::signals::{Ending, Signals};
-use crate::commands::{ending, input};
+use crate::commands::ending::{self, Ended};
+use crate::commands::input;
+use crate::commands::place::{Place, now};
+use crate::commands::signals::Signals;
 use crate::compose::model::{self, Choice};
 use crate::compose::project::environment;
 use crate::compose::{Composed, Installed, compose, system_prompt};
@@ -12,32 +13,35 @@ use crate::config::Config;
 use crate::config::file::Mode;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
-use crate::pods::Pods;
 use crate::show::progress::{Look, show};
 use authority::Ambient;
 use llm_worker::{ErrorKind, Model};
-use pod::control::{Callbacks, Event, Limits, Outbox, TurnEnd};
+use pod::control::{Callbacks, Event, Limits, Outbox};
 use pod::feature::Unmet;
 use pod::host::{Found, Host, HostError, Parts, Start};
 use pod::session::record::HostStarted;
-use session_store::Clock;
+use session_store::{Clock, Opened};
 use std::io::Write;
+use std::path::Path;
 use std::sync::Arc;
 use std::thread;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
 
 /// Runs a prompt to its end. Under `--json` a failure too is a result line.
 pub(crate) fn run(args: &RunArgs, env: &Env, points: &Points) -> Result<Exit, Failure> {
-    let done = prompted(args, env, points);
+    let signals = Signals::watch(args.timeout, args.json)?;
+    let done = prompted(args, env, points, signals.clone());
+    // Waits while a signal is ending the program: what broke because of that is not told besides.
+    signals.over();
     if let (true, Err(failure)) = (args.json, &done) {
         ending::failed(failure);
     }
     done
 }
 
-fn prompted(args: &RunArgs, env: &Env, points: &Points) -> Result<Exit, Failure> {
+fn prompted(args: &RunArgs, env: &Env, points: &Points, signals: Signals) -> Result<Exit, Failure> {
     let began = Instant::now();
     let prompt = input::prompt(args, env)?;
     let config = Config::load(env)?.with_flags(args);
@@ -47,7 +51,8 @@ fn prompted(args: &RunArgs, env: &Env, points: &Points) -> Result<Exit, Failure>
     let mut composed = compose(&ambient, &config, env, &args.add_dir)?;
     required(&composed.plan().unmet)?;
     greet(args, &config, &choice, &composed);
-    let place = Place::choose(args, &Pods::of(env)?, &composed.project.root)?;
+    let roots: Vec<&Path> = composed.workspace.roots().map(|(root, _)| root).collect();
+    let mut place = Place::choose(args, &config, env, &composed.project.root, &roots)?;
     let runtime = Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(pod::control::callbacks::MAX_THREADS)
@@ -55,15 +60,24 @@ fn prompted(args: &RunArgs, env: &Env, points: &Points) -> Result<Exit, Failure>
         .map_err(|e| Failure::new(Exit::Unavailable, format!("no runtime: {e}")))?;
     let look =
         Look { json: args.json, quiet: args.quiet, stream: env.stdout_terminal && !args.json, colour: env.colour() };
-    let signals = Signals::watch(args.timeout, place.scratch())?;
     let whole = Whole { args, env, config: &config, ambient: &ambient, points, look, signals };
-    let result = whole.run(&runtime, &place, composed, model, &prompt);
+    let result = whole.run(&runtime, &mut place, composed, model, &prompt);
     // Written-off threads are not waited for; their process ends with this one.
     runtime.shutdown_background();
-    let kept = place.close();
-    let (end, how) = result?;
-    kept?;
-    Ok(ending::report(&end, how, &place, look, began.elapsed()))
+    if result.is_err() {
+        place.abandon();
+    }
+    let removed = place.close().err();
+    match result {
+        Ok(ended) => {
+            let ended = Ended { late: ended.late.or(removed), ..ended };
+            Ok(ending::report(&ended, &place, look, began.elapsed()))
+        }
+        Err(failure) => {
+            removed.inspect(|removed| warn(&format!("warning: {}", removed.message)));
+            Err(failure)
+        }
+    }
 }
 
 /// What a run is made from.
@@ -77,49 +91,69 @@ struct Whole<'a> {
     signals: Signals,
 }
 
+/// What a pod is put together from.
+struct Ready {
+    opened: Opened,
+    composed: Composed,
+    model: Arc<dyn Model>,
+    callbacks: Callbacks,
+    outbox: Outbox,
+    clock: Clock,
+}
+
 impl Whole<'_> {
     fn run(
         &self,
         runtime: &Runtime,
-        place: &Place,
+        place: &mut Place,
         composed: Composed,
         model: Arc<dyn Model>,
         prompt: &str,
-    ) -> Result<(TurnEnd, Option<Ending>), Failure> {
+    ) -> Result<Ended, Failure> {
         let clock: Clock = Arc::new(now);
         authority::become_subreaper(self.ambient).map_err(|e| Failure::new(Exit::Unavailable, e.to_string()))?;
+        self.signals.begin();
+        let opened = place.open(self.ambient, &clock, self.points)?;
+        self.signals.scratch(place.scratch());
         let (outbox, events) = Outbox::watched();
-        let screen = self.screen(events)?;
+        let screen = self.screen(events, place)?;
+        let callbacks = Callbacks::new(runtime.handle().clone());
+        let ready = Ready { opened, composed, model, callbacks: callbacks.clone(), outbox, clock };
         let done = runtime.block_on(async {
-            let (host, found) = self.open(runtime, place, composed, model, outbox, clock).await?;
+            let (host, found) = self.open(place, ready).await?;
             self.tell(&found);
             let fail = |error: HostError| host_failure(&error, place.name());
             let (host, end) = host.run(prompt, &self.signals.cancel).await.map_err(fail)?;
-            host.close("done").await.map_err(fail)?;
-            Ok(end)
+            // The answer is committed: what fails from here on does not take it back.
+            Ok((end, host.close("done").await.map_err(fail).err()))
         });
-        let how = self.signals.over();
+        let ending = self.signals.over();
         // The pod let go of its end, so the screen thread ends once everything is shown.
         drop(screen.join());
-        done.map(|end| (end, how))
+        if done.is_err() || callbacks.stuck() > 0 {
+            self.end_children();
+        }
+        done.map(|(end, late)| Ended { end, ending, late })
     }
 
-    fn screen(&self, events: mpsc::Receiver<Event>) -> Result<thread::JoinHandle<()>, Failure> {
-        let look = self.look;
-        let screen = thread::Builder::new().name("screen".to_owned()).spawn(move || show(events, look));
+    /// Ends whatever a callback that was given up still runs.
+    fn end_children(&self) {
+        let descendants = authority::end_descendants(self.ambient).map(drop);
+        let tag = self.signals.tag();
+        let marked = tag.map_or(Ok(()), |tag| authority::end_survivors(self.ambient, &tag).map(drop));
+        for error in [descendants, marked].into_iter().filter_map(Result::err) {
+            warn(&format!("warning: {error}"));
+        }
+    }
+
+    fn screen(&self, events: mpsc::Receiver<Event>, place: &Place) -> Result<thread::JoinHandle<()>, Failure> {
+        let (look, note) = (self.look, place.note());
+        let screen = thread::Builder::new().name("screen".to_owned()).spawn(move || show(events, look, note));
         screen.map_err(|e| Failure::new(Exit::Unavailable, format!("no thread: {e}")))
     }
 
-    async fn open(
-        &self,
-        runtime: &Runtime,
-        place: &Place,
-        composed: Composed,
-        model: Arc<dyn Model>,
-        outbox: Outbox,
-        clock: Clock,
-    ) -> Result<(Host, Found), Failure> {
-        let opened = place.open(&clock, self.points)?;
+    async fn open(&self, place: &Place, ready: Ready) -> Result<(Host, Found), Failure> {
+        let Ready { opened, composed, model, callbacks, outbox, clock } = ready;
         let tag = format!("{}/{}", opened.recovered.session, opened.recovered.epoch);
         self.signals.children(&tag);
         let about = HostStarted {
@@ -139,7 +173,7 @@ impl Whole<'_> {
         let parts = Parts {
             permission: Arc::new(permission),
             model,
-            callbacks: Callbacks::new(runtime.handle().clone()),
+            callbacks,
             outbox,
             limits: Limits {
                 max_steps: self.config.max_steps.value,
@@ -176,11 +210,6 @@ fn required(unmet: &[Unmet]) -> Result<(), Failure> {
     })
 }
 
-/// Microseconds since 1970.
-fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| u64::try_from(d.as_micros()).unwrap_or(u64::MAX))
-}
-
 /// One line for a person, unless they want none.
 fn say(args: &RunArgs, text: &str) {
     if !args.quiet {
@@ -204,7 +233,12 @@ fn greet(args: &RunArgs, config: &Config, choice: &Choice, composed: &Composed) 
     }
     if composed.project.too_wide {
         let root = composed.project.root.display();
-        say(args, &format!("{root} is / or your home: nothing is written there; work in a project directory"));
+        say(
+            args,
+            &format!(
+                "{root} is /, your home or holds yoi's state: nothing is written there; work in a project directory"
+            ),
+        );
     }
     if composed.mode == authority::SandboxMode::Off {
         // Said even to those who want no progress.

@@ -3,6 +3,7 @@
 //! They are waited for on a thread of their own, so that a second signal ends the program whatever the others are
 //! doing: opening a long session, or writing to a terminal that is held.
 
+use crate::commands::ending;
 use crate::exit::{Exit, Failure};
 use authority::Ambient;
 use std::fs;
@@ -33,12 +34,25 @@ impl Ending {
     }
 }
 
+/// How far the run is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Phase {
+    /// Nothing was begun, so there is nothing to cancel: whatever comes ends the program.
+    #[default]
+    Preparing,
+    /// The first thing that comes cancels the turn.
+    Running,
+    /// The turn has ended: there is nothing left to cancel.
+    Over,
+}
+
 /// Where the run stands, as far as leaving it is concerned.
 #[derive(Debug, Default)]
 struct Standing {
     ending: Option<Ending>,
-    /// The turn has ended, so there is nothing left to cancel.
-    over: bool,
+    phase: Phase,
+    /// Failures are also a line of JSON.
+    json: bool,
     /// What the run's children carry.
     tag: Option<String>,
     /// A directory that is not to be kept.
@@ -54,10 +68,11 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// Cancels at the first `SIGINT`, `SIGTERM` or `SIGHUP`, or after `timeout`. The next signal leaves at once; what
-    /// was committed is on disk. A signal that the program was started with ignored stays ignored (`nohup`).
-    pub(crate) fn watch(timeout: Option<Duration>, scratch: Option<PathBuf>) -> Result<Self, Failure> {
-        let standing = Standing { scratch, ..Standing::default() };
+    /// Ends the program at the first `SIGINT`, `SIGTERM` or `SIGHUP`, or after `timeout`, while the run is prepared;
+    /// from [`Self::begin`] on that cancels it, and the next signal leaves at once; what was committed is on disk. A
+    /// signal that the program was started with ignored stays ignored (`nohup`).
+    pub(crate) fn watch(timeout: Option<Duration>, json: bool) -> Result<Self, Failure> {
+        let standing = Standing { json, ..Standing::default() };
         let signals = Self { cancel: CancellationToken::new(), standing: Arc::new(Mutex::new(standing)) };
         let fail = |what: std::io::Error| Failure::new(Exit::Unavailable, format!("signals cannot be handled: {what}"));
         let runtime = Builder::new_current_thread().enable_all().build().map_err(fail)?;
@@ -90,7 +105,12 @@ impl Signals {
                 () = &mut timeout, if !self.cancel.is_cancelled() => Ending::Timeout,
             };
             let mut standing = self.standing();
-            let leave = matches!(came, Ending::Signal(_)) && (standing.over || standing.ending.is_some());
+            let signal = matches!(came, Ending::Signal(_));
+            let leave = match standing.phase {
+                Phase::Preparing => true,
+                Phase::Running => signal && standing.ending.is_some(),
+                Phase::Over => signal,
+            };
             if leave {
                 standing.leave(came);
             }
@@ -100,15 +120,30 @@ impl Signals {
         }
     }
 
+    /// From now on there is a run to be cancelled.
+    pub(crate) fn begin(&self) {
+        self.standing().phase = Phase::Running;
+    }
+
     /// Children carry this tag from now on.
     pub(crate) fn children(&self, tag: &str) {
         self.standing().tag = Some(tag.to_owned());
     }
 
+    /// What the run's children carry, once there can be any.
+    pub(crate) fn tag(&self) -> Option<String> {
+        self.standing().tag.clone()
+    }
+
+    /// This directory is not to be kept.
+    pub(crate) fn scratch(&self, scratch: Option<PathBuf>) {
+        self.standing().scratch = scratch;
+    }
+
     /// The first thing that ended the run, if anything did. From now on a signal leaves at once.
     pub(crate) fn over(&self) -> Option<Ending> {
         let mut standing = self.standing();
-        standing.over = true;
+        standing.phase = Phase::Over;
         standing.ending
     }
 
@@ -120,6 +155,19 @@ impl Signals {
 impl Standing {
     /// Ends the run's children and the program. Nobody is there any more to be told what could not be removed.
     fn leave(&self, with: Ending) -> ! {
+        if self.phase == Phase::Preparing {
+            let what = match with {
+                Ending::Timeout => "the time limit was reached before anything was begun",
+                Ending::Signal(_) => "cancelled before anything was begun",
+            };
+            let failure = Failure::new(with.exit(), what);
+            if self.json {
+                ending::failed(&failure);
+            }
+            failure.say();
+        }
+        // Also those that shed everything that tells whose they are.
+        drop(authority::end_descendants(&Ambient::claim()));
         if let Some(tag) = &self.tag {
             drop(authority::end_survivors(&Ambient::claim(), tag));
         }

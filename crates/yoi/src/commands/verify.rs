@@ -32,13 +32,10 @@ pub(crate) fn run(args: &NameArgs, env: &Env) -> Result<Exit, Failure> {
     };
     if args.json {
         let wrong = found.wrong.as_ref().map(|w| serde_json::json!({ "seq": w.seq, "what": w.what }));
-        out::line(
-            &serde_json::json!({
-                "pod": name, "ok": found.wrong.is_none(), "records": found.records, "requests": found.requests,
-                "bodies": found.bodies, "blobs": found.blobs, "notes": found.notes, "tail": tail, "wrong": wrong,
-            })
-            .to_string(),
-        );
+        out::json(&serde_json::json!({
+            "pod": name, "ok": found.wrong.is_none(), "records": found.records, "requests": found.requests,
+            "bodies": found.bodies, "blobs": found.blobs, "notes": found.notes, "tail": tail, "wrong": wrong,
+        }));
     } else {
         for note in &found.notes {
             out::line(note);

@@ -10,7 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub(crate) struct Project {
     /// Nearest ancestor with `.git` or `yoi.toml`, else the working directory.
     pub(crate) root: PathBuf,
-    /// It is `/` or the home directory: nothing is written there.
+    /// It is `/` or the home directory, or yoi's state lies in it: nothing is written there.
     pub(crate) too_wide: bool,
     /// A `yoi.toml` that this build does not read.
     pub(crate) ignored: Option<PathBuf>,
@@ -22,7 +22,10 @@ impl Project {
         let found = env.cwd.ancestors().find(|dir| dir.join(".git").exists() || dir.join("yoi.toml").exists());
         let root = found.unwrap_or(&env.cwd).to_path_buf();
         let home = env.home().ok().and_then(|home| home.canonicalize().ok());
-        let too_wide = root == Path::new("/") || home.is_some_and(|home| home == root);
+        // Other pods' journals would be files of the project.
+        let state = env.state_dir().ok().map(|state| state.canonicalize().unwrap_or(state));
+        let holds_state = state.is_some_and(|state| state.starts_with(&root));
+        let too_wide = root == Path::new("/") || home.is_some_and(|home| home == root) || holds_state;
         let ignored = Some(root.join("yoi.toml")).filter(|file| file.exists());
         Self { root, too_wide, ignored }
     }

@@ -1,7 +1,7 @@
 //! A run as it happens: the answer on standard output, everything else on standard error; or, for scripts, the
 //! records as JSON Lines.
 
-use super::escape::{line, plain};
+use super::escape::{json, line, plain};
 use crate::commands::out::noted;
 use llm_worker::effect::Delta;
 use llm_worker::{Item, ResultStatus};
@@ -25,10 +25,15 @@ pub(crate) struct Look {
 }
 
 /// Shows events until the pod lets go of its end. Runs on a thread of its own. Output that cannot be written
-/// (a closed pipe) is given up silently; the run goes on.
-pub(crate) fn show(mut events: mpsc::Receiver<Event>, look: Look) {
+/// (a closed pipe) is given up silently; the run goes on. `begun` is called when the first record is durable, and
+/// may give a warning.
+pub(crate) fn show(mut events: mpsc::Receiver<Event>, look: Look, begun: impl FnOnce() -> Option<String>) {
     let mut screen = Screen::new(look, io::stdout(), io::stderr());
+    let mut begun = Some(begun);
     while let Some(event) = events.blocking_recv() {
+        if let Some(warning) = begun.take_if(|_| matches!(event, Event::Record { .. })).and_then(|begun| begun()) {
+            screen.warn(&warning);
+        }
         screen.event(&event);
     }
     // A turn that was ended in mid-answer leaves half a line.
@@ -77,9 +82,8 @@ impl<Out: Write, Err: Write> Screen<Out, Err> {
 
     fn record(&mut self, seq: u64, record: &Arc<Record>) {
         if self.look.json {
-            let mut text = record.to_json(seq).to_string();
-            text.push('\n');
-            return self.print(&text);
+            let text = record.to_json(seq).to_string();
+            return self.print(&format!("{}\n", json(&text)));
         }
         match &**record {
             Record::ItemAdded(added) => self.item(&added.item),
@@ -130,6 +134,12 @@ impl<Out: Write, Err: Write> Screen<Out, Err> {
             self.out = None;
         }
         self.mid_line = text.chars().next_back().map_or(self.mid_line, |last| last != '\n');
+    }
+
+    /// Said even to those who want no progress.
+    fn warn(&mut self, text: &str) {
+        self.end_line();
+        drop(self.err.write_all(format!("{}\n", plain(text)).as_bytes()));
     }
 
     fn tell(&mut self, text: &str) {
@@ -224,7 +234,10 @@ mod tests {
             (vec![answer("unstreamed")], "unstreamed\n"),
             (vec![text("an "), answer("an answer")], "an answer\n"),
             (vec![text("an "), alert(), text("answer"), answer("an answer")], "an \n! look\nanswer\n"),
-            (vec![text("half"), retrying(), text("whole"), answer("whole")], "half\n! cut; attempt 2 in 1s\nwhole\n"),
+            (
+                vec![text("half"), retrying(), text("whole"), answer("whole")],
+                "half\n! cut; attempt 2 in 1.0 s\nwhole\n",
+            ),
             (vec![text("half")], "half\n"),
             (vec![text("\u{1b}[2J"), answer("\u{1b}[2J")], "\\u{1b}[2J\n"),
         ];

@@ -3,7 +3,7 @@
 use crate::scene::Scene;
 use serde_json::json;
 use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 
 /// A pod that changed `a.sh`, created `sub/new.txt` and ran a command, in this order.
 fn changed() -> Scene {
@@ -53,7 +53,7 @@ fn what_somebody_else_changed_is_left_alone() {
     scene.write("a.sh", "mine\n");
     scene.yoi(&["diff", "work"]).ends(0).prints(&["changed since by somebody else", "-one", "+mine"]);
     let undone = scene.yoi(&["undo", "work"]).ends(1).prints(&["left alone: ", "removed: "]);
-    undone.says(&["1 file was changed since", "yoi diff work"]);
+    undone.says(&["1 file was left alone", "yoi diff work"]);
     assert_eq!(scene.read("a.sh"), "mine\n");
     assert!(!scene.file("sub/new.txt").exists());
 }
@@ -80,4 +80,40 @@ fn only_what_came_after_is_taken_back() {
     assert_eq!(scene.read("a.sh"), "one\n2\n");
     scene.yoi(&["undo", "work"]).ends(0).prints(&["restored: "]);
     assert_eq!(scene.read("a.sh"), "one\ntwo\n");
+}
+
+#[test]
+fn a_link_planted_on_the_way_is_not_followed() {
+    let scene = changed();
+    fs::rename(scene.file("sub"), scene.path("elsewhere")).unwrap();
+    symlink(scene.path("elsewhere"), scene.file("sub")).unwrap();
+    let undone = scene.yoi(&["undo", "work"]).ends(1).prints(&["restored: ", "left alone: ", "reached through a link"]);
+    undone.says(&["1 file was left alone"]);
+    assert_eq!(fs::read_to_string(scene.path("elsewhere/new.txt")).unwrap(), "new\n");
+    scene.yoi(&["diff", "work"]).ends(0).prints(&["reached through a link"]);
+}
+
+#[test]
+fn one_file_that_cannot_be_restored_does_not_keep_the_others() {
+    let scene = changed();
+    fs::remove_dir_all(scene.pod("work").join("blobs")).unwrap();
+    fs::create_dir(scene.pod("work").join("blobs")).unwrap();
+    let diff = scene.yoi(&["diff", "work"]).ends(65).prints(&["+new", "by-hand"]);
+    diff.says(&["what was in one file is lost"]);
+    scene.yoi(&["undo", "work"]).ends(1).prints(&["left alone: ", "a.sh", "removed: "]);
+    assert_eq!(scene.read("a.sh"), "one\n2\n");
+    assert!(!scene.file("sub/new.txt").exists());
+}
+
+#[test]
+fn what_undo_removed_comes_back_with_its_mode() {
+    let scene = changed();
+    fs::set_permissions(scene.file("sub/new.txt"), Permissions::from_mode(0o750)).unwrap();
+    let last = scene.records("work").last().unwrap()["q"].to_string();
+    scene.yoi(&["undo", "work"]).ends(0);
+    assert!(!scene.file("sub/new.txt").exists());
+    scene.yoi(&["undo", "work", "--to", &last]).ends(0).prints(&["restored: "]);
+    assert_eq!(scene.read("sub/new.txt"), "new\n");
+    assert_eq!(fs::metadata(scene.file("sub/new.txt")).unwrap().permissions().mode() & 0o7777, 0o750);
+    assert_eq!(scene.read("a.sh"), "one\n2\n");
 }

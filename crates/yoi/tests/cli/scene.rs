@@ -227,5 +227,17 @@ pub(crate) fn fifo(path: &Path) {
 
 /// Waits until somebody has opened the FIFO for writing and closed it again.
 pub(crate) fn reached(path: &Path) -> String {
-    std::io::read_to_string(File::open(path).unwrap()).unwrap()
+    let (came, told) = mpsc::channel::<()>();
+    let gate = path.to_owned();
+    let watchdog = thread::spawn(move || {
+        if told.recv_timeout(HANGS) == Err(mpsc::RecvTimeoutError::Timeout) {
+            // Nobody came: lets the reader go, with nothing.
+            fs::write(gate, "").unwrap();
+        }
+    });
+    let said = std::io::read_to_string(File::open(path).unwrap()).unwrap();
+    drop(came);
+    watchdog.join().unwrap();
+    assert!(!said.is_empty(), "nobody came to {}", path.display());
+    said
 }

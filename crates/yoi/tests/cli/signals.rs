@@ -10,14 +10,17 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 
-/// What a command does that stays when it is asked to go, and says that it was asked.
-const STUBBORN: &str = "trap 'echo asked > asked' TERM;";
+/// What a command does that stays when it is asked to go, and says that it was asked. It spins: a shell that waits for
+/// a program it starts just then runs its trap only when that program has ended.
+const STUBBORN: &str = "trap 'echo asked > asked' TERM; echo $$ > started; while :; do :; done";
 
-/// A run whose command says its process id and does not end; what the command does besides.
-fn endless(scene: &Scene, flags: &[&str], besides: &str) -> (Child, String) {
+/// What a command does that waits.
+const PATIENT: &str = "echo $$ > started; sleep 600";
+
+/// A run whose command says its process id and does not end.
+fn endless(scene: &Scene, flags: &[&str], command: &str) -> (Child, String) {
     fifo(&scene.file("started"));
     fifo(&scene.file("asked"));
-    let command = format!("{besides} echo $$ > started; while :; do sleep 600; done");
     let call = json!({ "calls": [{ "name": "Bash", "arguments": { "command": command, "timeout_s": 3600 } }] });
     let model = scene.script("endless.jsonl", &[call, json!({ "text": "going on" })]);
     let run = scene.command(&[&["run", "-m", &model][..], flags, &["go"]].concat()).spawn().unwrap();
@@ -35,7 +38,7 @@ fn outcome(scene: &Scene) -> Option<String> {
 fn one_signal_cancels_the_turn_and_closes_it() {
     for (sent, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
         let scene = Scene::new();
-        let (run, pid) = endless(&scene, &["--pod", "p"], "");
+        let (run, pid) = endless(&scene, &["--pod", "p"], PATIENT);
         signal(run.id(), sent);
         finish(run).ends(code).says(&["cancelled", "continue with -c"]);
         assert!(gone(&pid));

@@ -32,6 +32,19 @@ fn in_the_home_directory_there_is_no_shell_and_the_rest_works() {
 }
 
 #[test]
+fn a_project_that_holds_the_state_is_only_read() {
+    let scene = Scene::new();
+    let call = json!({ "calls": [{ "name": "Write", "arguments": { "path": "a.txt", "content": "x" } }] });
+    let model = scene.script("answers.jsonl", &[call, json!({ "text": "tried" })]);
+    let mut command = scene.command(&["run", "--pod", "p", "-m", &model, "write"]);
+    command.env("XDG_STATE_HOME", scene.file("state"));
+    let done = finish(command.spawn().unwrap());
+    assert_eq!(done.out, "tried\n");
+    assert!(!scene.file("a.txt").exists());
+    done.says(&["holds yoi's state: nothing is written there", "Bash is left out"]);
+}
+
+#[test]
 fn names_this_build_does_not_have_are_refused_with_the_nearest() {
     let scene = Scene::new();
     let provider = "[providers.local]\napi = \"openai-chat\"\nbase_url = ";
@@ -133,12 +146,14 @@ fn a_chosen_model_whose_server_is_silent_is_broken() {
 #[test]
 fn features_say_what_they_may_do_and_what_the_host_rules_in_eighty_columns() {
     let scene = Scene::new();
-    scene.config("[[permissions.rules]]\ntool = \"Write\"\npath = \"**/*.lock\"\ndecision = \"deny\"\n");
+    scene.config(
+        "[[permissions.rules]]\ntool = \"Write\"\npath = \"generated/protocol/**/*.lock\"\ndecision = \"deny\"\n",
+    );
     let shown = scene.yoi(&["features"]).ends(0).prints(&[
-        "read and write the workspace",
+        "may    read and write the workspace\n",
         "start any program",
         "the host's rules",
-        "deny Write on **/*.lock",
+        "deny Write on generated/protocol/**/*.lock",
     ]);
     let wide: Vec<&str> = shown.out.lines().filter(|line| line.chars().count() > 80).collect();
     assert!(wide.is_empty(), "{wide:?}");

@@ -75,3 +75,13 @@ fn damage_behind_a_head_that_is_too_old_is_damage() {
     assert_eq!(found["ok"], false);
     assert!(found["wrong"]["seq"].as_u64().is_some(), "{found}");
 }
+
+#[test]
+fn a_diff_for_another_program_is_the_text_itself() {
+    let scene = Scene::new();
+    let call = json!({ "calls": [{ "name": "Write", "arguments": { "path": "a.txt", "content": "one\r\ntwo \u{1b}[1m\n" } }] });
+    let model = scene.script("answers.jsonl", &[call, json!({ "text": "written" })]);
+    scene.yoi(&["run", "--pod", "p", "-m", &model, "write"]).ends(0);
+    let diff = scene.yoi(&["diff", "p"]).ends(0);
+    assert!(diff.out.contains("+one\r\n+two \u{1b}[1m\n"), "{:?}", diff.out);
+}

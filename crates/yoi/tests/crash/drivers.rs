@@ -116,8 +116,11 @@ pub(crate) fn survivors(tally: &mut Tally) {
     );
 }
 
+/// Changes the end of the log.
+type Spoil = fn(&Place);
+
 /// What a crash can make of the end of the log.
-const TAILS: [(&str, fn(&Place)); 4] = [
+const TAILS: [(&str, Spoil); 4] = [
     ("a whole batch that nobody proved", |_| {}),
     ("a torn batch", |place| {
         let file = OpenOptions::new().write(true).open(place.segment()).unwrap();
@@ -154,7 +157,7 @@ pub(crate) fn recoveries(plan: &Plan, tally: &mut Tally) {
     });
     let counted: usize = done.iter().filter_map(|(_, done)| done.as_ref().ok()).sum();
     let failed = done.into_iter().zip(TAILS).filter_map(|((_, done), (name, _))| Some((name, done.err()?)));
-    tally.failed.extend(failed.map(|(name, why)| format!("recovery of {name}: {why}")));
+    failed.for_each(|(name, why)| tally.fail(format!("recovery of {name}: {why}")));
     tally.kills.insert("during recovery", counted);
 }
 
@@ -221,13 +224,16 @@ fn each<T: Sync, R: Send>(
 impl Tally {
     fn add(&mut self, what: &'static str, done: Vec<(usize, Result<(), String>)>) {
         self.kills.insert(what, done.len());
-        self.failed.extend(done.into_iter().filter_map(|(at, done)| Some(format!("{what}, {at}: {}", done.err()?))));
+        done.into_iter().filter_map(|(_, done)| done.err()).for_each(|why| self.fail(format!("{what}: {why}")));
+    }
+
+    /// Said at once: what follows may hang for the same reason.
+    fn fail(&mut self, what: String) {
+        println!("FAILED {what}\n");
+        self.failed.push(what);
     }
 
     pub(crate) fn report(&self, took: Duration) {
-        for failed in &self.failed {
-            println!("FAILED {failed}\n");
-        }
         for (what, count) in &self.kills {
             println!("{count:>4} kills {what}");
         }
