@@ -46,7 +46,7 @@ pub(super) struct Running {
     commits: VecDeque<Flight>,
     stream: Option<Stream>,
     gates: JoinSet<Passed>,
-    judges: JoinSet<(CallId, Judged)>,
+    judges: JoinSet<(CallId, Box<Judged>)>,
     turnstile: Arc<Mutex<()>>,
     calls: Calls,
     refusals: u32,
@@ -66,7 +66,7 @@ enum Happened {
     Committed(Result<Committed<Batch>, Refused<Batch>>),
     Heard(Heard),
     Gated(Result<Passed, JoinError>),
-    Judged(Result<(CallId, Judged), JoinError>),
+    Judged(Result<(CallId, Box<Judged>), JoinError>),
     Came(Came),
     Resume,
     Cancelled,
@@ -157,7 +157,8 @@ impl Running {
                 self.turn.handle(Input::Gated(Gated { add: Vec::new(), stop }))?;
             }
             Happened::Judged(judged) => {
-                let (id, Judged { verdict, judgement, ready }) = judged?;
+                let (id, judged) = judged?;
+                let Judged { verdict, judgement, ready } = *judged;
                 self.ledger.judged.insert(id, judgement);
                 if let Some(ready) = ready {
                     self.calls.keep(id, ready);
@@ -314,12 +315,12 @@ impl Running {
         let owner = registry.tools().get(&call.name).map(|registered| registered.feature.to_string());
         if let Some(owner) = owner.filter(|owner| self.core.callbacks.is_off(owner)) {
             let problem = format!("{} is off: an earlier call of {owner} never came back", call.name);
-            self.judges.spawn(async move { (id, Judged::invalid("host:stuck-feature", problem)) });
+            self.judges.spawn(async move { (id, Box::new(Judged::invalid("host:stuck-feature", problem))) });
             return;
         }
         let callbacks = self.core.callbacks.clone();
         let court = Court { registry, permission, about, callbacks, turnstile: self.turnstile.clone() };
-        self.judges.spawn(async move { (id, court.judge(call).await) });
+        self.judges.spawn(async move { (id, Box::new(court.judge(call).await)) });
     }
 
     /// The pod cannot go on: nothing more starts, children end, and the reason is written if it still fits.

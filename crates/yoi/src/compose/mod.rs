@@ -172,8 +172,8 @@ pub(crate) fn checked(config: &Config) -> Result<CapabilityPolicy, Failure> {
     }
     // Nothing is switched off in this plan: a rule about a tool stays right while its feature is off.
     let plan = FeatureRegistryBuilder::new(grants::defaults()).with_all(builtins::all()).plan();
-    let ids = plan.features.iter().map(|feature| &feature.feature_id).chain(&builtins::policies::OPT_IN);
-    let ids: Vec<String> = ids.map(ToString::to_string).collect();
+    let ids = plan.features.iter().map(|feature| feature.feature_id.clone()).chain(builtins::policies::OPT_IN);
+    let ids: Vec<String> = ids.map(|id| id.to_string()).collect();
     for (id, setting) in &config.features {
         known(&format!("{}: features.\"{id}\"", setting.source), "feature", id, &ids)?;
     }
