@@ -51,7 +51,6 @@ fn denied(what: &str, bad: Installed, expected: &str) {
     assert!(results[0].outcome.summary.contains("builtin:guard"), "{what}: {}", results[0].outcome.summary);
 }
 
-/// covers: INV-07 (a gate that fails, denies)
 #[test]
 fn a_gate_that_fails_denies_and_is_named() {
     // Printing a panic's trace can take longer than the short deadline of the others.

@@ -45,7 +45,8 @@ fn replaced_arguments_run_and_leave_a_trace() {
 
 #[test]
 fn what_fails_keeps_the_original_and_says_so() {
-    let cases: [(&str, fn(&ToolCallView) -> Change<Value>, &str); 4] = [
+    type Says = fn(&ToolCallView) -> Change<Value>;
+    let cases: [(&str, Says, &str); 4] = [
         ("unknown field", |_| Change::Replaced(json!({"word": "x", "evil": 1})), "does not fit"),
         ("wrong type", |_| Change::Replaced(json!(["x"])), "does not fit"),
         ("panic", |_| panic!("boom"), "panicked"),
