@@ -4,7 +4,7 @@ use super::observe::Listeners;
 use super::pass::{self, Next};
 use super::point::{Chains, Gate, Observe, Point, Transform};
 use super::verdict::{Change, MAX_REASON, Ruling};
-use super::{DEFAULT_DEADLINE, HookClass, MAX_STRIKES};
+use super::{DEFAULT_DEADLINE, MAX_STRIKES};
 use crate::control::Callbacks;
 use crate::feature::FeatureId;
 use async_trait::async_trait;
@@ -59,7 +59,8 @@ impl<P: Point> Slot<P> {
     }
 
     fn asked(&self, tool: &str) -> bool {
-        let suspended = P::CLASS != HookClass::Gate && self.strikes.load(Ordering::Relaxed) >= MAX_STRIKES;
+        // A gate gets no strikes.
+        let suspended = self.strikes.load(Ordering::Relaxed) >= MAX_STRIKES;
         !suspended && (tool.is_empty() || self.tools.iter().any(|known| known == "*" || known == tool))
     }
 

@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use llm_worker::ResultStatus;
 use llm_worker::effect::Outcome;
 use pod::feature::HookKey;
-use pod::hook::{Gate, Hook, PreToolCall, PublicPreToolCallDecision, ToolCallView, Verdict};
+use pod::hook::{Change, Gate, Hook, PreToolCall, PublicPreToolCallDecision, ToolArguments, ToolCallView, Verdict};
 use pod::permission::{Rule, RuleDecision};
 use pod::session::record::Decision;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -125,6 +125,20 @@ fn the_first_refusal_ends_the_chain_and_every_verdict_is_journaled() {
 }
 
 #[test]
+fn a_failure_ends_the_chain_like_any_refusal() {
+    let seen = Arc::new(AtomicUsize::new(0));
+    let counts = Arc::clone(&seen);
+    let bad = gate("builtin:a", HookKey::<PreToolCall>::new("a"), |_| panic!("boom"));
+    let behind = gate("builtin:b", HookKey::<PreToolCall>::new("b"), move |_| {
+        counts.fetch_add(1, Ordering::Relaxed);
+        Verdict::allow()
+    });
+    let (pod, said) = pod(&["hello"], vec![bad, behind]);
+    assert_eq!(pod.run("go").end().outcome, Outcome::Done);
+    assert_eq!((seen.load(Ordering::Relaxed), said.words().len()), (0, 0));
+}
+
+#[test]
 fn a_gate_allows_and_the_host_still_says_why() {
     let (pod, said) = pod(&["hello"], vec![gate("builtin:a", HookKey::<PreToolCall>::new("a"), |_| Verdict::allow())]);
     assert_eq!(pod.run("go").end().outcome, Outcome::Done);
@@ -166,7 +180,12 @@ fn gates_see_calls_of_one_answer_in_their_order() {
         sees.lock().unwrap().push(call.call.number());
         Verdict::allow()
     });
-    let (mut pod, _) = pod(&[], vec![watch]);
+    // The first call is the slowest to come to its gate.
+    let slow = transform("builtin:slow", HookKey::<ToolArguments>::new("slow"), |call: &ToolCallView| {
+        std::thread::sleep(Duration::from_millis(60 / call.call.number()));
+        Change::Unchanged
+    });
+    let (mut pod, _) = pod(&[], vec![watch, slow]);
     let calls: Vec<_> = (0..8).map(|_| ("Say", r#"{"word":"x"}"#)).collect();
     let answers = vec![testkit::Answer::calls(&calls), testkit::Answer::text("done")];
     pod.script = testkit::Script::new(answers);

@@ -64,12 +64,16 @@ fn an_observer_hears_durable_records_in_order() {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let hears = Arc::clone(&heard);
     let key = HookKey::<Event>::new("o");
-    let listen = move |event: &EventView| hears.lock().unwrap().push((event.seq, event.record.kind().to_owned()));
+    // Slower than the pod: it hears the last of it after the turn.
+    let listen = move |event: &EventView| {
+        std::thread::sleep(Duration::from_millis(10));
+        hears.lock().unwrap().push((event.seq, event.record.kind().to_owned()));
+    };
     let observer = hook("builtin:o", builder("builtin:o").observe(&key).build(), key, Arc::new(listen));
     let (pod, _) = pod(&["a"], vec![observer]);
     assert_eq!(pod.run("go").end().outcome, Outcome::Done);
     let heard = heard.lock().unwrap().clone();
-    assert!(heard.iter().any(|(_, kind)| kind == "tool_finished"), "{heard:?}");
+    assert!(heard.iter().any(|(_, kind)| kind == "turn_finished"), "{heard:?}");
     let log: Vec<_> = pod.records().into_iter().map(|(seq, record)| (seq, record.kind().to_owned())).collect();
     assert!(heard.iter().all(|told| log.contains(told)) && heard.is_sorted_by_key(|(seq, _)| *seq));
 }
