@@ -140,7 +140,6 @@ fn write_policy_follows_paths_to_where_they_lead() {
         ("docs/x", true),
         ("srcs/x", true),
         ("src/out/x", true),
-        ("", true),
     ];
     for (path, refuse) in cases {
         let (pod, _) = pod(&id, json!({"scopes": ["./src"]}), &[("W", "{}")], vec![write(path)]);
