@@ -252,12 +252,11 @@ fn host_failure(error: &HostError, name: Option<&str>) -> Failure {
         ErrorKind::Corrupt => Exit::Data,
         ErrorKind::Bug => Exit::Internal,
         ErrorKind::Exhausted if matches!(error, HostError::Fatal(pod::control::Fatal::Stuck)) => Exit::Internal,
-        ErrorKind::Retry
-        | ErrorKind::FixInput
-        | ErrorKind::Denied
-        | ErrorKind::Unavailable
-        | ErrorKind::Exhausted
-        | ErrorKind::Cancelled => Exit::Journal,
+        // An answer that fits no record: no disk is to blame.
+        ErrorKind::FixInput => Exit::Failed,
+        ErrorKind::Retry | ErrorKind::Denied | ErrorKind::Unavailable | ErrorKind::Exhausted | ErrorKind::Cancelled => {
+            Exit::Journal
+        }
     };
     let failure = Failure::new(exit, error.to_string());
     match (exit, name) {
@@ -265,6 +264,7 @@ fn host_failure(error: &HostError, name: Option<&str>) -> Failure {
             failure.help(format!("what was committed is kept; mend the disk, then go on with --pod {name}"))
         }
         (Exit::Data, Some(name)) => failure.help(format!("`yoi verify {name}` names the first bad record")),
+        (Exit::Failed, Some(name)) => failure.help(format!("ask for less at a time, then go on with --pod {name}")),
         _ => failure,
     }
 }
