@@ -196,6 +196,11 @@ impl Whole<'_> {
             let cut = if found.cut > 0 { format!(", {} unfinished bytes set aside", found.cut) } else { String::new() };
             say(self.args, &format!("restored after a crash: {calls} interrupted{cut}"));
         }
+        if found.waiting > 0 {
+            let inputs =
+                if found.waiting == 1 { "1 earlier input" } else { &format!("{} earlier inputs", found.waiting) };
+            say(self.args, &format!("{inputs} had been accepted and not begun: the model gets that first"));
+        }
         if found.existed && found.new_surface {
             say(self.args, "the model or its tools changed since the last run of this pod");
         }
