@@ -196,6 +196,11 @@ impl Whole<'_> {
             let cut = if found.cut > 0 { format!(", {} unfinished bytes set aside", found.cut) } else { String::new() };
             say(self.args, &format!("restored after a crash: {calls} interrupted{cut}"));
         }
+        if found.waiting > 0 {
+            let inputs =
+                if found.waiting == 1 { "1 earlier input" } else { &format!("{} earlier inputs", found.waiting) };
+            say(self.args, &format!("{inputs} had been accepted and not begun: the model gets that first"));
+        }
         if found.existed && found.new_surface {
             say(self.args, "the model or its tools changed since the last run of this pod");
         }
@@ -252,12 +257,11 @@ fn host_failure(error: &HostError, name: Option<&str>) -> Failure {
         ErrorKind::Corrupt => Exit::Data,
         ErrorKind::Bug => Exit::Internal,
         ErrorKind::Exhausted if matches!(error, HostError::Fatal(pod::control::Fatal::Stuck)) => Exit::Internal,
-        ErrorKind::Retry
-        | ErrorKind::FixInput
-        | ErrorKind::Denied
-        | ErrorKind::Unavailable
-        | ErrorKind::Exhausted
-        | ErrorKind::Cancelled => Exit::Journal,
+        // An answer that fits no record: no disk is to blame.
+        ErrorKind::FixInput => Exit::Failed,
+        ErrorKind::Retry | ErrorKind::Denied | ErrorKind::Unavailable | ErrorKind::Exhausted | ErrorKind::Cancelled => {
+            Exit::Journal
+        }
     };
     let failure = Failure::new(exit, error.to_string());
     match (exit, name) {
@@ -265,6 +269,7 @@ fn host_failure(error: &HostError, name: Option<&str>) -> Failure {
             failure.help(format!("what was committed is kept; mend the disk, then go on with --pod {name}"))
         }
         (Exit::Data, Some(name)) => failure.help(format!("`yoi verify {name}` names the first bad record")),
+        (Exit::Failed, Some(name)) => failure.help(format!("ask for less at a time, then go on with --pod {name}")),
         _ => failure,
     }
 }
