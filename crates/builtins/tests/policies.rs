@@ -75,7 +75,8 @@ fn loop_detect_refuses_the_call_that_reaches_the_window() {
     const B: (&str, &str) = ("B", "{}");
     const A1: (&str, &str) = ("A", r#"{"x":1}"#);
     let id = builtins::loop_detect::ID;
-    let cases: [(&str, Value, Vec<(&str, &str)>, bool, &[usize], &str); 7] = [
+    type Case = (&'static str, Value, Vec<(&'static str, &'static str)>, bool, &'static [usize], &'static str);
+    let cases: [Case; 7] = [
         ("two are a second look", json!({}), vec![A, A], true, &[], ""),
         ("three", json!({}), vec![A, A, A, A], true, &[2, 3], "rule `repeat`"),
         ("others in between", json!({}), vec![A, A, B, A, A], true, &[], ""),
