@@ -70,7 +70,7 @@ fn render(document: &Value) {
         };
         let version = text(feature, "version");
         out::line(&format!("{mark} {:width$}  {version:8} {outcome}", text(feature, "feature_id")));
-        for (what, words) in [("tools", tools(feature)), ("may", may(feature))] {
+        for (what, words) in [("tools", tools(feature)), ("hooks", hooks(feature)), ("may", may(feature))] {
             if !words.is_empty() {
                 wrapped(&format!("    {what:6} "), &words);
             }
@@ -125,7 +125,15 @@ fn tools(feature: &Value) -> String {
     planned.chain(installed).collect::<Vec<_>>().join(" ")
 }
 
-/// What was granted beside its tools.
+/// Each hook with what it is and where it stands.
+fn hooks(feature: &Value) -> String {
+    let hooks = list(feature, "hooks").iter().chain(list(feature, "installed_hooks"));
+    let shown =
+        hooks.map(|hook| format!("{} ({} at {})", text(hook, "name"), text(hook, "class"), text(hook, "point")));
+    shown.collect::<Vec<_>>().join(", ")
+}
+
+/// What was granted beside its tools and hooks.
 fn may(feature: &Value) -> String {
     let granted = feature.get("grants").unwrap_or(feature);
     let granted = list(granted, "granted").iter().filter_map(|held| serde_json::from_value(held.clone()).ok());
