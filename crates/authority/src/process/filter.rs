@@ -17,12 +17,20 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_keyctl,
     libc::SYS_add_key,
     libc::SYS_request_key,
-    // Memory and queues that are shared by number, not by path.
+    // Memory and queues that are shared by number, not by path. An existing one needs no `get`: its number will do.
     libc::SYS_shmget,
     libc::SYS_shmat,
+    libc::SYS_shmctl,
     libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_semctl,
     libc::SYS_msgget,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_msgctl,
     libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
     // Another process's open files; files by number instead of path.
     libc::SYS_pidfd_getfd,
     libc::SYS_open_by_handle_at,

@@ -69,6 +69,15 @@ int main(int argc, char **argv) {
     if (!strcmp(op, "x32")) return say(syscall(0x40000000 | SYS_getpid));
     if (!strcmp(op, "add_key")) return say(syscall(SYS_add_key, "user", "yoi-probe", "x", 1, -3));
     if (!strcmp(op, "shmget")) return say(syscall(SYS_shmget, 0, 4096, 0600));
+    /* Of what is there already, by a number that is nobody's. */
+    if (!strcmp(op, "shmctl")) return say(syscall(SYS_shmctl, -1, 2, block));
+    if (!strcmp(op, "semctl")) return say(syscall(SYS_semctl, -1, 0, 2, block));
+    if (!strcmp(op, "semop")) return say(syscall(SYS_semop, -1, block, 1));
+    if (!strcmp(op, "semtimedop")) return say(syscall(SYS_semtimedop, -1, block, 1, 0));
+    if (!strcmp(op, "msgsnd")) return say(syscall(SYS_msgsnd, -1, "yoi-probe", 1, 04000));
+    if (!strcmp(op, "msgrcv")) return say(syscall(SYS_msgrcv, -1, block, 1, 0, 04000));
+    if (!strcmp(op, "msgctl")) return say(syscall(SYS_msgctl, -1, 2, block));
+    if (!strcmp(op, "mq_unlink")) return say(syscall(SYS_mq_unlink, "yoi-probe-absent"));
     if (!strcmp(op, "kill")) return say(kill(atoi(arg), atoi(more)));
     if (!strcmp(op, "ptrace")) {
         long result = ptrace(PTRACE_SEIZE, atoi(arg), 0, 0);
