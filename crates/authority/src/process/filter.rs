@@ -80,6 +80,9 @@ const X32: u32 = 0x4000_0000;
 const TIOCSTI: u64 = 0x5412;
 const TIOCLINUX: u64 = 0x541c;
 
+/// The sockets of this machine; <linux/socket.h>.
+const AF_UNIX: u64 = 1;
+
 // Codes of the three instructions written by hand; <linux/bpf_common.h>, <linux/seccomp.h>.
 const LOAD_WORD: u16 = 0x20;
 const JUMP_GREATER_EQUAL: u16 = 0x35;
@@ -104,9 +107,17 @@ fn compile() -> Result<BpfProgram, seccompiler::BackendError> {
         ],
     );
     // A pair of datagram sockets is connected, yet each can send to any other socket by its name. For Unix sockets
-    // SOCK_RAW (3) means SOCK_DGRAM (2).
+    // SOCK_RAW (3) means SOCK_DGRAM (2). Pairs of another family (TIPC) are the network.
     let kind = |value| low(1, SeccompCmpOp::MaskedEq(0xf), value);
-    rules.insert(libc::SYS_socketpair, vec![SeccompRule::new(vec![kind(2)?])?, SeccompRule::new(vec![kind(3)?])?]);
+    let other_family = low(0, SeccompCmpOp::Ne, AF_UNIX)?;
+    rules.insert(
+        libc::SYS_socketpair,
+        vec![
+            SeccompRule::new(vec![other_family])?,
+            SeccompRule::new(vec![kind(2)?])?,
+            SeccompRule::new(vec![kind(3)?])?,
+        ],
+    );
     // Limits of other processes, the host's among them; 0 is the caller.
     rules.insert(libc::SYS_prlimit64, vec![SeccompRule::new(vec![low(0, SeccompCmpOp::Ne, 0)?])?]);
     let refuse = SeccompAction::Errno(libc::EPERM.unsigned_abs());

@@ -60,6 +60,7 @@ int main(int argc, char **argv) {
     if (!strcmp(op, "mknod")) return say(mknod(arg, S_IFCHR | 0600, makedev(1, 3)));
     if (!strcmp(op, "socket")) return say(socket(atoi(arg), atoi(more), 0));
     if (!strcmp(op, "socketpair")) return say(socketpair(AF_UNIX, atoi(arg), 0, pair));
+    if (!strcmp(op, "socketpair-of")) return say(socketpair(atoi(arg), SOCK_STREAM, 0, pair));
     if (!strcmp(op, "unix")) return say(unix_to(arg, SOCK_STREAM, -1));
     if (!strcmp(op, "pair-sendto")) {
         if (socketpair(AF_UNIX, atoi(more), 0, pair)) return say(-1);

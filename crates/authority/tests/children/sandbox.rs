@@ -151,6 +151,10 @@ async fn processes_and_the_kernel() {
     let scoped = authority::support().landlock_abi >= 6;
     let signal = if scoped { "EPERM" } else { "ok" };
     let tries: &[(&[&str], &str, &str)] = &[
+        (&["socketpair-of", "1"], "ok", "ok"),
+        // The kernel refuses a pair of AF_INET on its own, in other words.
+        (&["socketpair-of", "2"], "EPERM", "EOPNOTSUPP"),
+        (&["socketpair-of", "30"], "EPERM", ""),
         (&["kill", &host, "0"], signal, "ok"),
         (&["ptrace", &host], "EPERM", ""),
         (&["peek", &host, &address], "EPERM", "ok"),
