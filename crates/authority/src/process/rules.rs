@@ -50,16 +50,30 @@ const ETC_WITHHELD: &[&str] = &[
     "ssl",
     "sudoers",
     "sudoers.d",
+    "letsencrypt",
+    "pki",
     "NetworkManager",
+    "netplan",
+    "wpa_supplicant",
+    "ppp",
     "wireguard",
     "openvpn",
+    "ipsec.d",
     "krb5.keytab",
     "docker",
     "kubernetes",
 ];
 
 /// What of the withheld is harmless and needed.
-const ETC_GIVEN: &[&str] = &["/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/ssl/cert.pem"];
+const ETC_GIVEN: &[&str] = &[
+    "/etc/ssl/certs",
+    "/etc/ssl/openssl.cnf",
+    "/etc/ssl/cert.pem",
+    "/etc/pki/tls/certs",
+    "/etc/pki/tls/openssl.cnf",
+    "/etc/pki/tls/cert.pem",
+    "/etc/pki/ca-trust",
+];
 
 /// Toolchains below the home directory. Landlock cannot take a file out of an allowed directory, so a directory that
 /// also holds credentials (`~/.cargo`, `~/.config/git`) is given in pieces.
@@ -228,13 +242,7 @@ fn open(
 
 fn given_for_reading(env: &EnvPolicy) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> = SYSTEM.iter().chain(ETC_GIVEN).map(PathBuf::from).collect();
-    for entry in std::fs::read_dir("/etc").into_iter().flatten().flatten() {
-        let withheld = entry.file_name().to_str().is_some_and(|name| ETC_WITHHELD.contains(&name));
-        let public = std::fs::metadata(entry.path()).is_ok_and(|meta| meta.mode() & 0o004 != 0);
-        if public && !withheld {
-            paths.push(entry.path());
-        }
-    }
+    paths.extend(public(Path::new("/etc")));
     let hidden = hidden(env);
     let home = env.place("HOME");
     let mut own: Vec<PathBuf> = home.iter().flat_map(|home| HOME_READ.iter().map(|name| home.join(name))).collect();
@@ -243,6 +251,19 @@ fn given_for_reading(env: &EnvPolicy) -> Vec<PathBuf> {
     // A variable or a link may lead to anywhere; never to where keys are.
     own.retain(|path| path.canonicalize().is_ok_and(|real| !hidden.iter().any(|place| overlap(&real, place))));
     paths.extend(own);
+    paths
+}
+
+/// What is in `/etc` and withheld from nobody.
+fn public(etc: &Path) -> Vec<PathBuf> {
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(etc).into_iter().flatten().flatten() {
+        let withheld = entry.file_name().to_str().is_some_and(|name| ETC_WITHHELD.contains(&name));
+        let public = std::fs::metadata(entry.path()).is_ok_and(|meta| meta.mode() & 0o004 != 0);
+        if public && !withheld {
+            paths.push(entry.path());
+        }
+    }
     paths
 }
 
@@ -285,4 +306,25 @@ fn refuse_hidden(confinement: &Confinement, env: &EnvPolicy) -> Result<(), Error
 
 fn overlap(a: &Path, b: &Path) -> bool {
     a.starts_with(b) || b.starts_with(a)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn directories_of_keys_below_etc_are_withheld() {
+        let etc = tempfile::tempdir().unwrap();
+        let names = ["letsencrypt", "pki", "netplan", "ppp", "ipsec.d", "wpa_supplicant", "NetworkManager", "ssh"];
+        for name in names.iter().chain(&["alternatives", "closed", "ppp-not"]) {
+            let path = etc.path().join(name);
+            std::fs::create_dir(&path).unwrap();
+            let mode = if *name == "closed" { 0o700 } else { 0o755 };
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        }
+        let mut given = public(etc.path());
+        given.sort();
+        assert_eq!(given, ["alternatives", "ppp-not"].map(|name| etc.path().join(name)));
+    }
 }
