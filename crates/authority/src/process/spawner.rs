@@ -181,6 +181,11 @@ impl Cage {
             // Refused to an ordinary user, whose children have none anyway, and for numbers this kernel does not know.
             rustix::thread::remove_capability_from_bounding_set(capability).unwrap_or_default();
         }
+        // Both survive the start of a program: root's children would have them in spite of the bounding set.
+        rustix::thread::clear_ambient_capability_set()?;
+        let mut sets = rustix::thread::capabilities(None)?;
+        sets.inheritable &= KEPT;
+        rustix::thread::set_capabilities(None, sets)?;
         let status = self.ruleset.try_clone()?.restrict_self().map_err(io::Error::other)?;
         if status.ruleset != RulesetStatus::FullyEnforced || !status.no_new_privs {
             return Err(io::Error::other("Landlock was applied only in part"));

@@ -207,6 +207,37 @@ async fn root_keeps_no_power_over_the_machine() {
     assert_eq!(place.says(&caged, &["read", "/etc/shadow"]).await, "EACCES");
 }
 
+/// What a program is started with in spite of the bounding set.
+#[tokio::test]
+async fn inheritable_and_ambient_powers_are_dropped() {
+    use rustix::thread::{CapabilitySet, capabilities, configure_capability_in_ambient_set, set_capabilities};
+    let power = CapabilitySet::SYS_CHROOT;
+    let before = capabilities(None).unwrap();
+    if !confinable() || !before.permitted.contains(power | CapabilitySet::KILL) {
+        return;
+    }
+    let place = Place::new();
+    let caged = place.spawner(SandboxMode::WorkspaceWrite).unwrap();
+    let free = place.spawner(SandboxMode::Off).unwrap();
+    let mut raised = before;
+    raised.inheritable |= power | CapabilitySet::KILL;
+    set_capabilities(None, raised).unwrap();
+    configure_capability_in_ambient_set(power, true).unwrap();
+    let mut found = Vec::new();
+    for spawner in [&free, &caged] {
+        let (_, said) = shared::run(spawner, place.job("cat", &["/proc/self/status"])).await.unwrap();
+        let set = |name: &str| {
+            let line = said.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+            u64::from_str_radix(line.trim(), 16).unwrap()
+        };
+        found.push(["CapInh:", "CapPrm:", "CapEff:", "CapAmb:"].map(|name| set(name) & power.bits() != 0));
+        assert_ne!(set("CapInh:") & CapabilitySet::KILL.bits(), 0, "what is kept stays");
+    }
+    configure_capability_in_ambient_set(power, false).unwrap();
+    set_capabilities(None, before).unwrap();
+    assert_eq!(found, [[true; 4], [false; 4]]);
+}
+
 #[tokio::test]
 async fn environment() {
     let mut place = Place::new();
