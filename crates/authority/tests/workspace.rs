@@ -422,3 +422,23 @@ fn what_git_would_run_is_watched() {
     fs::remove_file(git.join("hooks/old")).unwrap();
     assert_eq!(guard.changed(&tree.workspace).unwrap(), wanted);
 }
+
+#[test]
+fn a_git_file_is_watched_itself() {
+    let tree = tree();
+    let git = tree.root.join(".git");
+    let absent = GitGuard::before(&tree.workspace).unwrap();
+    fs::write(&git, "gitdir: /elsewhere/.git/worktrees/a\n").unwrap();
+    assert_eq!(absent.changed(&tree.workspace).unwrap(), [git.clone()]);
+    let guard = GitGuard::before(&tree.workspace).unwrap();
+    assert!(guard.changed(&tree.workspace).unwrap().is_empty());
+    fs::write(&git, "gitdir: made-by-a-child\n").unwrap();
+    assert_eq!(guard.changed(&tree.workspace).unwrap(), [git.clone()]);
+    fs::remove_file(&git).unwrap();
+    fs::create_dir(&git).unwrap();
+    assert_eq!(guard.changed(&tree.workspace).unwrap(), [git.clone()]);
+    let guard = GitGuard::before(&tree.workspace).unwrap();
+    fs::remove_dir(&git).unwrap();
+    symlink(&tree.outside, &git).unwrap();
+    assert!(guard.changed(&tree.workspace).unwrap().contains(&git));
+}

@@ -74,13 +74,15 @@ pub async fn run(live: &Shell, args: Args, cx: ToolContext) -> ToolResult {
     let mut output = Output { cx: &cx, tail: Vec::new(), refused: None };
     let ran = live.spawner.run(job, |bytes| output.write(bytes), &cx.cancel).await;
     let Output { tail, refused: unwritten, .. } = output;
-    if let Some(error) = unwritten {
-        return Err(error);
-    }
-    let ended = ran.map_err(|error| refused(&error))?;
-
-    let changed = guard.changed(&live.workspace).map_err(|error| refused(&error))?;
-    let changed: Vec<_> = changed.iter().map(|path| live.workspace.show(path)).collect();
+    // Whatever came of the call: a command that broke off may have changed them too.
+    let changed = guard.changed(&live.workspace).map_err(|error| refused(&error));
+    let changed = changed.map(|paths| paths.iter().map(|path| live.workspace.show(path)).collect::<Vec<_>>());
+    let ended = match (unwritten, ran) {
+        (None, Ok(ended)) => ended,
+        (Some(error), _) => return Err(with_changes(error, &changed.unwrap_or_default())),
+        (None, Err(error)) => return Err(with_changes(refused(&error), &changed.unwrap_or_default())),
+    };
+    let changed = changed?;
     let confined = match live.spawner.mode() {
         SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite => true,
         SandboxMode::Off => false,
@@ -134,16 +136,25 @@ fn notes(ended: &Ended, no_network: bool, changed: &[String]) -> Vec<String> {
     if no_network {
         notes.push("[the sandbox has no network, and no sockets at all: not even on this machine]".to_owned());
     }
-    if !changed.is_empty() {
-        let more = changed.len().saturating_sub(NAMED_CHANGES);
-        let and = if more > 0 { format!(" and {more} more") } else { String::new() };
-        let named: Vec<_> = changed.iter().take(NAMED_CHANGES).map(String::as_str).collect();
-        notes.push(format!(
-            "[changed in .git: {}{and}; what runs from there runs outside of the sandbox]",
-            named.join(", ")
-        ));
-    }
+    notes.extend(changes(changed).map(|text| format!("[{text}]")));
     notes
+}
+
+/// What is said of changed files of `.git`.
+fn changes(changed: &[String]) -> Option<String> {
+    let more = changed.len().saturating_sub(NAMED_CHANGES);
+    let and = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let named: Vec<_> = changed.iter().take(NAMED_CHANGES).map(String::as_str).collect();
+    let text = format!("changed in .git: {}{and}; what runs from there runs outside of the sandbox", named.join(", "));
+    (!changed.is_empty()).then_some(text)
+}
+
+/// An error after which no output can be written says it itself.
+fn with_changes(mut error: ToolError, changed: &[String]) -> ToolError {
+    if let Some(text) = changes(changed) {
+        error.message = format!("{}; {text}", error.message);
+    }
+    error
 }
 
 /// Where a child's output goes.

@@ -15,7 +15,7 @@ const WATCHED: &[&str] = &["config", "config.worktree"];
 /// Directories of such files.
 const WATCHED_DIRS: &[&str] = &["hooks"];
 
-/// What `.git/config` and `.git/hooks` of the project were.
+/// What `.git/config` and `.git/hooks` of the project were, and `.git` itself where it only points to them.
 #[derive(Clone, Debug)]
 pub struct GitGuard {
     before: BTreeMap<PathBuf, String>,
@@ -23,7 +23,7 @@ pub struct GitGuard {
 
 impl GitGuard {
     /// Takes note; cheap when there is no `.git` directory. A `.git` *file* (a worktree) names a directory outside of
-    /// the project, which children cannot write unless it was added.
+    /// the project, which children cannot write unless it was added; the file they can, so it is noted itself.
     ///
     /// # Errors
     /// `Revoked`. What cannot be read is noted as such.
@@ -48,6 +48,17 @@ impl GitGuard {
 fn snapshot(workspace: &Workspace) -> Result<BTreeMap<PathBuf, String>, Error> {
     let mut found = BTreeMap::new();
     let git = workspace.project().join(".git");
+    match inside(workspace, &git)? {
+        Some(at) if at.path() == git => match passing(workspace.metadata(&at))? {
+            Some(meta) if meta.kind == FileKind::Dir => {}
+            Some(_) | None => {
+                // A pointer, or nothing: there is nothing below.
+                note(workspace, git, &mut found)?;
+                return Ok(found);
+            }
+        },
+        Some(_) | None => note(workspace, git.clone(), &mut found)?,
+    }
     for name in WATCHED {
         note(workspace, git.join(name), &mut found)?;
     }

@@ -69,6 +69,14 @@ fn a_host_that_cannot_keep_the_output_ends_the_call() {
     let live = shell(&p, SandboxMode::Off).unwrap();
     let result = block_on(bash::run(&live, args(json!({"command": "echo x; sleep 60"})), context(&host)));
     assert_eq!(failed(result, ErrorKind::Unavailable), "the disk is full");
+
+    // Its changes are told nevertheless.
+    let p = Project::new(&[(".git/config", b"[core]\n")]);
+    let live = shell(&p, SandboxMode::Off).unwrap();
+    let command = json!({"command": "echo x >> .git/config; echo x; sleep 60"});
+    let result = block_on(bash::run(&live, args(command), context(&host)));
+    let want = "the disk is full; changed in .git: .git/config; what runs from there runs outside of the sandbox";
+    assert_eq!(failed(result, ErrorKind::Unavailable), want);
 }
 
 // The command itself says, through a FIFO, that it runs; only then it is cancelled.
