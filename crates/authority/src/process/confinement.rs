@@ -5,7 +5,8 @@ use landlock::{ABI, Access, AccessFs, LandlockStatus, Ruleset, RulesetAttr};
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-/// How far children are confined.
+/// How far children are confined. Landlock does not judge permissions, times and extended attributes: of files outside
+/// that the person owns a confined child can change these, though not their content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SandboxMode {
     /// They read what they are given and the system; they write nothing but their temporary directory.

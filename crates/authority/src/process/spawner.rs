@@ -30,15 +30,13 @@ const STACK: usize = 256 * 1024;
 const MAX_TAG: usize = 256;
 const MAX_CALL: usize = 64;
 
-/// What root's children keep of its powers: those over files and over themselves. An ordinary user has none to keep.
-const KEPT: CapabilitySet = CapabilitySet::CHOWN
-    .union(CapabilitySet::DAC_OVERRIDE)
-    .union(CapabilitySet::FOWNER)
+/// What root's children keep of its powers: those to open files and over themselves, not to change whose a file is or
+/// the permissions of other people's. An ordinary user has none to keep.
+const KEPT: CapabilitySet = CapabilitySet::DAC_OVERRIDE
     .union(CapabilitySet::FSETID)
     .union(CapabilitySet::KILL)
     .union(CapabilitySet::SETGID)
-    .union(CapabilitySet::SETUID)
-    .union(CapabilitySet::SETFCAP);
+    .union(CapabilitySet::SETUID);
 
 /// Starts children. Clones share the grant's door, rules and temporary directory.
 #[derive(Clone, Debug)]
