@@ -28,7 +28,7 @@ pub use fs::{
 pub use net::{HostPort, MAX_ADDRESSES, Net};
 pub use process::{
     Confinement, DRAIN, Ended, EnvPolicy, GRACE, GitGuard, How, Job, KILL_WAIT, QUIET, SandboxMode, Spawner, Support,
-    become_subreaper, end_descendants, end_survivors, support,
+    become_subreaper, end_descendants, end_survivors, seal_inherited, support,
 };
 pub use scratch::Scratch;
 pub use secret::Secret;

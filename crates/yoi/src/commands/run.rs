@@ -31,6 +31,7 @@ use tokio::sync::mpsc;
 
 /// Runs a prompt to its end. Under `--json` a failure too is a result line.
 pub(crate) fn run(args: &RunArgs, env: &Env, points: &Points) -> Result<Exit, Failure> {
+    authority::seal_inherited(&Ambient::claim());
     let signals = Signals::watch(args.timeout, args.json)?;
     let done = prompted(args, env, points, signals.clone());
     // Waits while a signal is ending the program: what broke because of that is not told besides.

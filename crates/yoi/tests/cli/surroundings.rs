@@ -163,3 +163,29 @@ fn features_say_what_they_may_do_and_what_the_host_rules_in_eighty_columns() {
     scene.yoi(&["run", "--pod", "p", "-m", &model, "x"]).ends(0);
     scene.yoi(&["features", "p"]).ends(0).prints(&["start any program", "the host's rules"]);
 }
+
+#[test]
+fn descriptors_the_program_was_started_with_do_not_reach_commands() {
+    let scene = Scene::new();
+    fs::write(scene.path("secret"), "inherited-secret\n").unwrap();
+    let call = json!({ "calls": [{ "name": "Bash", "arguments": { "command": "cat <&3 > got; cat got" } }] });
+    let model = scene.script("answers.jsonl", &[call, json!({ "text": "tried" })]);
+    let yoi = scene.command(&["run", "--pod", "p", "-m", &model, "read"]);
+    let started = |program: &std::ffi::OsStr, args: &[&std::ffi::OsStr]| {
+        let mut command = scene.command(&[]);
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", "exec 3<\"$0\"; exec \"$@\""]).arg(scene.path("secret")).arg(program).args(args);
+        shell.env_clear().envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        shell.current_dir(scene.path("project")).stdin(std::process::Stdio::null());
+        shell.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+        command = shell;
+        finish(command.spawn().unwrap())
+    };
+    let control = started("sh".as_ref(), &["-c".as_ref(), "cat <&3".as_ref()]).ends(0);
+    assert_eq!(control.out, "inherited-secret\n");
+    let args: Vec<_> = yoi.get_args().collect();
+    let done = started(yoi.get_program(), &args).ends(0);
+    assert_eq!(done.out, "tried\n");
+    assert!(scene.yoi(&["log", "p", "--json"]).ends(0).out.contains("cat <&3"), "the command was called");
+    assert!(!fs::read_to_string(scene.file("got")).unwrap_or_default().contains("inherited-secret"));
+}
