@@ -43,7 +43,8 @@ pub fn usage(pid: u32) -> Usage {
     Usage {
         cpu_ms: cpu_ms(pid),
         peak: field(&status, "VmHWM:") * 1024,
-        private: field(&rollup, "Private_Dirty:") * 1024,
+        // Not Private_Dirty: the pages of a program just built are dirty too, until they are written back.
+        private: field(&rollup, "Anonymous:") * 1024,
         threads: field(&status, "Threads:"),
     }
 }
