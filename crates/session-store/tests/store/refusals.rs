@@ -214,6 +214,22 @@ fn a_torn_later_segment_is_damage() {
     }
 }
 
+/// An empty later segment right behind a whole log is damage as well: a batch written into it would follow a hole.
+#[test]
+fn an_empty_later_segment_is_damage() {
+    for head in [true, false] {
+        let scene = Scene::with(&[&["one"], &["two"]]);
+        if !head {
+            std::fs::remove_file(scene.head()).unwrap();
+        }
+        let empty = scene.dir.join("log/00000000000000000004.jsonl");
+        std::fs::write(&empty, "").unwrap();
+        let before = std::fs::read(scene.log()).unwrap();
+        assert!(matches!(scene.open(), Err(OpenError::Damaged { .. })), "HEAD: {head}");
+        assert_eq!((std::fs::read(scene.log()).unwrap(), std::fs::read(&empty).unwrap()), (before, Vec::new()));
+    }
+}
+
 /// Replaces the lock file right after it was opened to be locked, which is the second time that it is opened.
 #[derive(Default)]
 struct Replacing(AtomicUsize);
