@@ -30,8 +30,8 @@ const STACK: usize = 256 * 1024;
 const MAX_TAG: usize = 256;
 const MAX_CALL: usize = 64;
 
-/// What root's children keep of its powers: those to open files and over themselves, not to change whose a file is or
-/// the permissions of other people's. An ordinary user has none to keep.
+/// What root's children keep of its powers: those to open files and over themselves, not to change whose a file is.
+/// With SETUID they can become another person and change permissions as that one. An ordinary user has none to keep.
 const KEPT: CapabilitySet = CapabilitySet::DAC_OVERRIDE
     .union(CapabilitySet::FSETID)
     .union(CapabilitySet::KILL)
