@@ -235,6 +235,18 @@ fn staged_writes() {
     let staged = workspace.stage(&tree.at("no/such/tool"), b"x").unwrap().with_mode(0o100_751).unwrap();
     staged.publish().unwrap();
     assert_eq!(fs::metadata(root.join("src/no/such/tool")).unwrap().mode() & 0o7777, 0o751);
+    // What changed after the look that the content stands on is refused, before and after it is staged.
+    let stamp = |name| workspace.metadata(&tree.at(name)).ok().map(|meta| meta.stamp);
+    let was = stamp("a.rs");
+    let staged = workspace.stage_over(&tree.at("a.rs"), was, b"mine").unwrap();
+    fs::write(&path, "theirs").unwrap();
+    assert_eq!(staged.publish().unwrap_err().kind(), ErrorKind::FixInput);
+    for (name, was) in [("a.rs", was), ("a.rs", None), ("absent", was)] {
+        let refused = workspace.stage_over(&tree.at(name), was, b"mine").unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::FixInput, "{name}");
+    }
+    assert_eq!((fs::read_to_string(&path).unwrap().as_str(), temporary()), ("theirs", 0));
+    workspace.stage_over(&tree.at("a.rs"), stamp("a.rs"), b"next").unwrap().publish().unwrap();
     let staged = workspace.stage(&tree.at("raced"), b"mine").unwrap();
     fs::write(root.join("src/raced"), "theirs").unwrap();
     assert_eq!(staged.publish().unwrap_err().kind(), ErrorKind::FixInput);

@@ -6,8 +6,9 @@ use authority::Located;
 use llm_worker::tool::FileChange;
 use llm_worker::{ToolContext, ToolError};
 
-/// Replaces or creates a file. Whatever fails before the rename leaves the file as it was; the host has then perhaps
-/// recorded an intent whose after-digest the file does not have.
+/// Replaces or creates a file, unless somebody else has changed it since `before` was read. Whatever fails before the
+/// rename leaves the file as it was; the host has then perhaps recorded an intent whose after-digest the file does not
+/// have.
 pub(crate) async fn publish(
     live: &Files,
     at: &Located,
@@ -15,7 +16,8 @@ pub(crate) async fn publish(
     after: &[u8],
     cx: &ToolContext,
 ) -> Result<(), ToolError> {
-    let staged = live.workspace.stage(at, after).map_err(|error| refused(&error))?;
+    let was = before.as_ref().map(|before| before.stamp);
+    let staged = live.workspace.stage_over(at, was, after).map_err(|error| refused(&error))?;
     go_on(&cx.cancel)?;
     let digest = blake3::hash(after);
     let mode = before.as_ref().map(|before| before.mode);

@@ -4,7 +4,7 @@ use crate::answer::{fail, fix, go_on, refused, unreadable};
 use crate::lines::CHECK_EVERY;
 use crate::scope;
 use crate::seen::{Known, Seen};
-use authority::{FileKind, Located, Workspace};
+use authority::{FileKind, Located, Stamp, Workspace};
 use llm_worker::{ErrorKind, ToolContext, ToolError};
 use std::io::Read;
 use tokio::sync::{Mutex, MutexGuard};
@@ -25,6 +25,8 @@ pub struct Files {
 pub(crate) struct Before {
     pub(crate) bytes: Vec<u8>,
     pub(crate) mode: u32,
+    /// Taken before the bytes were read.
+    pub(crate) stamp: Stamp,
 }
 
 impl Files {
@@ -61,7 +63,7 @@ impl Files {
             go_on(&cx.cancel)?;
             let read = file.by_ref().take(CHECK_EVERY as u64).read_to_end(&mut bytes);
             if read.map_err(|error| unreadable(&shown, &error))? == 0 {
-                return Ok(Some(Before { bytes, mode: meta.mode }));
+                return Ok(Some(Before { bytes, mode: meta.mode, stamp: meta.stamp }));
             }
         }
         Err(fix(format!("{shown} is over {MAX_FILE} bytes, too large to be changed here; use Bash")))

@@ -12,7 +12,7 @@ mod walk;
 mod workspace;
 
 pub use locate::{Located, MAX_LINKS, MAX_PATH, Place};
-pub use open::{FileKind, MAX_DIR_ENTRIES, Meta};
+pub use open::{FileKind, MAX_DIR_ENTRIES, Meta, Stamp};
 pub use show::escape;
 pub use stage::Staged;
 pub use walk::{MAX_IGNORE_FILE, MAX_WALK_DEPTH, Walk, WalkEntry, WalkOptions};

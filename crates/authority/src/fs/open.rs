@@ -39,7 +39,14 @@ pub struct Meta {
     pub mode: u32,
     /// When its content last changed.
     pub modified: SystemTime,
+    /// What tells this state of it from a later one.
+    pub stamp: Stamp,
 }
+
+/// A file's state as the system tells it: which file it is, its length, and when it and its content last changed. A
+/// change of the same length within one tick of the file system's clock does not show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp([i128; 7]);
 
 impl Workspace {
     /// Opens a regular file for reading.
@@ -177,7 +184,20 @@ pub(super) fn meta(stat: &Stat) -> Meta {
         len: u64::try_from(stat.st_size).unwrap_or(0),
         mode: stat.st_mode & 0o7777,
         modified: UNIX_EPOCH + Duration::new(seconds, nanos),
+        stamp: stamp(stat),
     }
+}
+
+pub(super) fn stamp(stat: &Stat) -> Stamp {
+    Stamp([
+        stat.st_dev.into(),
+        stat.st_ino.into(),
+        stat.st_size.into(),
+        stat.st_mtime.into(),
+        stat.st_mtime_nsec.into(),
+        stat.st_ctime.into(),
+        stat.st_ctime_nsec.into(),
+    ])
 }
 
 pub(super) fn kind(file_type: FileType) -> FileKind {

@@ -1,12 +1,12 @@
 //! Replacing a file in one step: written beside it, made durable, renamed over it.
 
 use super::locate::Located;
-use super::open::{meta, parent, regular, stat_at, synced, trouble};
+use super::open::{Stamp, meta, parent, regular, stamp, stat_at, synced, trouble};
 use super::workspace::{Access, Workspace};
 use crate::{Door, Error, ErrorKind};
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, RenameFlags, Stat, Uid};
 use rustix::io::Errno;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::Write;
@@ -24,12 +24,14 @@ pub struct Staged {
     dir: OwnedFd,
     temp: Option<OsString>,
     file: File,
-    replaces: bool,
+    /// What it replaces.
+    was: Option<Stamp>,
     door: Arc<Door>,
 }
 
 impl Workspace {
-    /// Writes and syncs the next content of a file, existing or not, without making it visible.
+    /// Writes and syncs the next content of a file, existing or not, without making it visible. It is for the file as
+    /// it is now; see [`Self::stage_over`].
     ///
     /// An existing file keeps its permission bits and its owner; a new one gets `0666` less the umask. As the name is
     /// given to a new file, other hard links keep the old content, and extended attributes do not carry over.
@@ -39,19 +41,38 @@ impl Workspace {
     /// read-only grant, by the system, or when the owner cannot be kept; `Exhausted` when the disk is full; `Revoked`.
     pub fn stage(&self, at: &Located, bytes: &[u8]) -> Result<Staged, Error> {
         let _pass = self.enter_at(at, Access::ReadWrite)?;
+        self.stage_if(at, bytes, |_| true)
+    }
+
+    /// As [`Self::stage`], for the file as it was when [`Self::metadata`] gave this stamp, before its content was read;
+    /// `None` when there was none.
+    ///
+    /// # Errors
+    /// As for [`Self::stage`]; `FixInput` when it has changed, appeared or vanished since.
+    pub fn stage_over(&self, at: &Located, was: Option<Stamp>, bytes: &[u8]) -> Result<Staged, Error> {
+        let _pass = self.enter_at(at, Access::ReadWrite)?;
+        self.stage_if(at, bytes, |now| now == was)
+    }
+
+    fn stage_if(
+        &self,
+        at: &Located,
+        bytes: &[u8],
+        expected: impl FnOnce(Option<Stamp>) -> bool,
+    ) -> Result<Staged, Error> {
         let (dir, leaf) = parent(at)?;
-        let old = match stat_at(dir.as_fd(), leaf) {
-            Ok(stat) => {
-                regular(&self.show(at.path()), at.path(), &stat)?;
-                Some(stat)
-            }
-            Err(Errno::NOENT) => None,
-            Err(error) => return Err(Error::io("write", at.path(), error)),
-        };
+        let old = look(&dir, leaf, at)?;
+        if let Some(stat) = &old {
+            regular(&self.show(at.path()), at.path(), stat)?;
+        }
+        let was = old.as_ref().map(stamp);
+        if !expected(was) {
+            return Err(changed(at));
+        }
         let (file, temp) = create_temp(&dir, at, old.is_some())?;
         // From here on, dropping `staged` removes the file.
         let door = self.door().clone();
-        let staged = Staged { at: at.clone(), dir, temp: Some(temp), file, replaces: old.is_some(), door };
+        let staged = Staged { at: at.clone(), dir, temp: Some(temp), file, was, door };
         fill(&staged.file, bytes, old.as_ref(), at)?;
         Ok(staged)
     }
@@ -71,21 +92,26 @@ impl Staged {
         Ok(self)
     }
 
-    /// Makes it visible, durably. A file that was new must still be absent.
+    /// Makes it visible, durably. A file that was new must still be absent, and one that is replaced as it was. That is
+    /// looked at right before the rename: only what somebody saves between those two calls is lost.
     ///
     /// # Errors
-    /// `FixInput` when somebody created the file meanwhile; `Denied` by the system; `Revoked`. Except when only the
-    /// last sync failed (`Unavailable`), nothing was changed.
+    /// `FixInput` when somebody created, changed or removed the file meanwhile; `Denied` by the system; `Revoked`.
+    /// Except when only the last sync failed (`Unavailable`), nothing was changed.
     pub fn publish(mut self) -> Result<(), Error> {
         let door = self.door.clone();
         let _pass = door.enter().map_err(|_| Error::revoked(&super::escape(self.at.path())))?;
         let (Some(temp), Some(leaf)) = (&self.temp, self.at.relative().file_name()) else {
             return Err(Error::new(ErrorKind::Bug, format!("{}: nothing staged", super::escape(self.at.path()))));
         };
-        let flags = if self.replaces { RenameFlags::empty() } else { RenameFlags::NOREPLACE };
+        let replaces = self.was.is_some();
+        if replaces && look(&self.dir, leaf, &self.at)?.as_ref().map(stamp) != self.was {
+            return Err(changed(&self.at));
+        }
+        let flags = if replaces { RenameFlags::empty() } else { RenameFlags::NOREPLACE };
         let renamed = match rustix::fs::renameat_with(&self.dir, temp, &self.dir, leaf, flags) {
             // Some file systems know no NOREPLACE.
-            Err(Errno::INVAL) if !self.replaces && stat_at(self.dir.as_fd(), leaf).is_err() => {
+            Err(Errno::INVAL) if !replaces && stat_at(self.dir.as_fd(), leaf).is_err() => {
                 rustix::fs::renameat(&self.dir, temp, &self.dir, leaf)
             }
             renamed => renamed,
@@ -110,6 +136,20 @@ impl Drop for Staged {
             rustix::fs::unlinkat(&self.dir, temp, AtFlags::empty()).unwrap_or_default();
         }
     }
+}
+
+/// What stands there now, if anything.
+fn look(dir: &OwnedFd, leaf: &OsStr, at: &Located) -> Result<Option<Stat>, Error> {
+    match stat_at(dir.as_fd(), leaf) {
+        Ok(stat) => Ok(Some(stat)),
+        Err(Errno::NOENT) => Ok(None),
+        Err(error) => Err(Error::io("write", at.path(), error)),
+    }
+}
+
+fn changed(at: &Located) -> Error {
+    let text = format!("write {}: it has changed meanwhile; read it again", super::escape(at.path()));
+    Error::new(ErrorKind::FixInput, text)
 }
 
 fn create_temp(dir: &OwnedFd, at: &Located, replaces: bool) -> Result<(File, OsString), Error> {

@@ -5,6 +5,7 @@ use authority::Access;
 use llm_worker::{ErrorKind, ToolResult};
 use serde_json::{Value, json};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::Path;
 use std::sync::Arc;
 use tools::{Files, edit, read, write};
 
@@ -142,6 +143,44 @@ fn a_refused_record_leaves_no_trace() {
     failed(s.write("f", "new"), ErrorKind::Unavailable);
     failed(s.write("g", "new"), ErrorKind::Unavailable);
     assert_eq!((s.project.get("f").as_str(), s.project.names()), ("old\\n", vec!["f".to_owned()]));
+}
+
+// Somebody saves the file while the change is recorded: written in place, renamed over it, removed, or created.
+#[test]
+fn what_somebody_saves_meanwhile_survives() {
+    let theirs: [(fn(&Path), &[&str]); 3] = [
+        (|path| std::fs::write(path, "theirs\n").unwrap(), &["f"]),
+        (
+            |path| {
+                // As long as it was, and as old.
+                let modified = std::fs::metadata(path).unwrap().modified().unwrap();
+                let beside = path.with_extension("theirs");
+                std::fs::write(&beside, "OLD\n").unwrap();
+                std::fs::File::open(&beside).unwrap().set_modified(modified).unwrap();
+                std::fs::rename(beside, path).unwrap();
+            },
+            &["f"],
+        ),
+        (|path| std::fs::remove_file(path).unwrap(), &[]),
+    ];
+    for (n, (meanwhile, names)) in theirs.into_iter().enumerate() {
+        for edits in [true, false] {
+            let host = FakeHost { meanwhile: Some(meanwhile), ..FakeHost::default() };
+            let s = Session::with(&[("f", b"old\n")], host, Access::ReadWrite);
+            s.read("f");
+            let message = failed(if edits { s.replace("f", "old", "new") } else { s.write("f", "new\n") }, FIX);
+            assert!(message.contains("has changed meanwhile; read it again"), "{n}: {message}");
+            assert_eq!((s.project.names(), s.told()), (names.iter().map(ToString::to_string).collect(), 1), "{n}");
+            if !names.is_empty() {
+                assert_eq!(s.project.get("f"), ["theirs\\n", "OLD\\n"][n]);
+                assert!(failed(s.write("f", "new\n"), FIX).contains("not read in this session"), "{n}");
+            }
+        }
+    }
+    let host = FakeHost { meanwhile: Some(|path| std::fs::write(path, "theirs\n").unwrap()), ..FakeHost::default() };
+    let s = Session::with(&[], host, Access::ReadWrite);
+    assert!(failed(s.write("f", "mine\n"), FIX).contains("somebody created it meanwhile"));
+    assert_eq!((s.project.get("f").as_str(), s.project.names()), ("theirs\\n", vec!["f".to_owned()]));
 }
 
 #[test]

@@ -25,6 +25,8 @@ pub(crate) struct FakeHost {
     pub(crate) asked: Mutex<Vec<(String, Window)>>,
     pub(crate) refuses_changes: bool,
     pub(crate) refuses_output: bool,
+    /// What somebody else does while a change is recorded.
+    pub(crate) meanwhile: Option<fn(&Path)>,
 }
 
 #[async_trait]
@@ -50,6 +52,9 @@ impl CallHost for FakeHost {
         // Committing takes time, in which other calls go on.
         tokio::task::yield_now().await;
         let held = std::fs::read(&change.path).ok();
+        if let Some(meanwhile) = self.meanwhile {
+            meanwhile(&change.path);
+        }
         self.told.lock().unwrap().push(Told { change, held });
         Ok(())
     }
