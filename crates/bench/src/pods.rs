@@ -10,9 +10,9 @@ use llm_worker::projection::Dialect;
 use llm_worker::{ErrorKind, Model, ModelError, ModelEvent, ModelRequest, StopReason};
 use pod::control::{Callbacks, Limits, Outbox, Permission};
 use pod::feature::{
-    CapabilityPolicy, FeatureId, FeatureRegistry, FeatureRegistryBuilder, HostCapability, HostServices,
+    CapabilityPolicy, FeatureId, FeatureRegistry, FeatureRegistryBuilder, HostCapability, HostServices, PodLink,
 };
-use pod::host::{Host, Parts, Start};
+use pod::host::{Host, Opening, Parts, Start};
 use pod::permission::{Circumstances, Policy};
 use pod::session::record::HostStarted;
 use provider::openai_chat::{Chat, Flavour};
@@ -136,8 +136,9 @@ impl PodPlace {
         let project = self.root.path().join("project");
         let workspace = Workspace::open(ambient, &project, &project, Access::ReadWrite).unwrap();
         let runtime = Builder::new_current_thread().enable_all().max_blocking_threads(64).build().unwrap();
+        let opening = Opening::of(&self.session(), opened, clock()(), &|_| 0).unwrap();
         let parts = Parts {
-            registry: Arc::new(registry(workspace.clone())),
+            registry: Arc::new(registry(workspace.clone(), opening.link())),
             permission: Arc::new(permission(workspace)),
             model: chain.clone(),
             callbacks: Callbacks::new(runtime.handle().clone()),
@@ -146,17 +147,13 @@ impl PodPlace {
             probe: Arc::new(|_| {}),
         };
         let start = Start {
-            dir: self.session(),
-            opened,
-            clock: clock(),
             about: about(&project),
             system: "You are measured.".to_owned(),
             environment: "Somewhere, some day.".to_owned(),
-            end_survivors: Box::new(|_| 0),
             parts,
         };
         let outcome = runtime.block_on(async {
-            let (host, _) = Host::open(start).await.unwrap();
+            let (host, _) = Host::open(opening, start).await.unwrap();
             let (host, end) = host.run("Go.", &CancellationToken::new()).await.unwrap();
             host.close("done").await.unwrap();
             end.outcome
@@ -170,13 +167,13 @@ impl PodPlace {
 
 /// The built-in features without a way to start children.
 #[must_use]
-pub fn registry(workspace: Workspace) -> FeatureRegistry {
+pub fn registry(workspace: Workspace, link: PodLink) -> FeatureRegistry {
     let grants = [("files", HostCapability::WRITE_WORKSPACE), ("search", HostCapability::READ_WORKSPACE)];
     let policy = grants.into_iter().fold(CapabilityPolicy::nothing(), |policy, (name, files)| {
         let id = FeatureId::builtin(name);
         policy.grant(id.clone(), HostCapability::tool("*"), "bench").grant(id, files, "bench")
     });
-    let services = HostServices::none().root(HostCapability::WORKSPACE, workspace);
+    let services = HostServices::none().root(HostCapability::WORKSPACE, workspace).link(link);
     FeatureRegistryBuilder::new(policy).with_all(builtins::all()).install(&services)
 }
 

@@ -12,7 +12,8 @@ fn bytes_that_were_cut_are_in_the_note() {
         let class = if cut_bytes > 0 { "torn_tail" } else { "clean" }.to_owned();
         let found = Circumstances { class, cut_bytes, quarantine: None, ended_processes: 0, now: 2 };
         let records = closing(&restored, &found);
-        let text = |record: &Record| if let Record::SystemItem(note) = record { Some(note.text.clone()) } else { None };
+        let text =
+            |record: &Record| if let Record::SystemItem(said) = record { Some(said.text().to_owned()) } else { None };
         records.iter().find_map(text).unwrap()
     };
     assert!(note(37).contains("37 unfinished bytes at the end of the log were set aside"), "{}", note(37));

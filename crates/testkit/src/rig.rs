@@ -13,7 +13,7 @@ use pod::feature::{
     CapabilityPolicy, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule,
     FeatureRegistry, FeatureRegistryBuilder, HostCapability, HostServices, Outcome, ToolContribution, ToolDeclaration,
 };
-use pod::host::{Found, Host, HostError, Parts, Start};
+use pod::host::{Found, Host, HostError, Opening, Parts, Start};
 use pod::permission::{Circumstances, Layer, Policy, Rule, RuleDecision};
 use pod::session::fold::State;
 use pod::session::record::{HostStarted, Record};
@@ -206,10 +206,12 @@ impl PodUnderTest {
         let mut builder = Builder::new_current_thread();
         let runtime = builder.enable_all().max_blocking_threads(MAX_THREADS).start_paused(self.paused).build();
         let runtime = runtime.expect("a runtime");
-        let start = self.start(opened, outbox, Callbacks::with_grace(runtime.handle().clone(), self.grace));
+        let callbacks = Callbacks::with_grace(runtime.handle().clone(), self.grace);
         let done = catch_unwind(AssertUnwindSafe(|| {
             runtime.block_on(async {
-                let (host, found) = Host::open(start).await?;
+                let opening = self.opening(opened)?;
+                let start = self.start(&opening, outbox, callbacks);
+                let (host, found) = Host::open(opening, start).await?;
                 ran.found = Some(found);
                 let (host, end) = host.run(text, cancel).await?;
                 host.close("done").await?;
@@ -245,15 +247,20 @@ impl PodUnderTest {
         }
     }
 
+    /// The session, folded.
+    ///
+    /// # Errors
+    /// As the host says.
+    pub fn opening(&self, opened: Opened) -> Result<Opening, HostError> {
+        Opening::of(&self.dir, opened, self.clock.clock()(), &|_| self.survivors.load(Ordering::SeqCst))
+    }
+
     /// What opening the pod takes.
     #[must_use]
-    pub fn start(&self, opened: Opened, outbox: Outbox, callbacks: Callbacks) -> Start {
-        let (points, survivors) = (self.points.clone(), Arc::clone(&self.survivors));
+    pub fn start(&self, opening: &Opening, outbox: Outbox, callbacks: Callbacks) -> Start {
+        let points = self.points.clone();
         let place = self.project.display().to_string();
         Start {
-            dir: self.dir.clone(),
-            opened,
-            clock: self.clock.clock(),
             about: HostStarted {
                 version: "0".to_owned(),
                 pid: 1,
@@ -264,9 +271,8 @@ impl PodUnderTest {
             },
             system: "You are under test.".to_owned(),
             environment: self.environment.clone(),
-            end_survivors: Box::new(move |_| survivors.load(Ordering::SeqCst)),
             parts: Parts {
-                registry: Arc::new(self.registry()),
+                registry: Arc::new(self.registry(opening)),
                 permission: Arc::clone(&self.permission),
                 model: Arc::clone(&self.script) as Arc<dyn llm_worker::Model>,
                 callbacks,
@@ -278,7 +284,7 @@ impl PodUnderTest {
     }
 
     /// Everything installed; panics when a feature is not installed whole.
-    fn registry(&self) -> FeatureRegistry {
+    fn registry(&self, opening: &Opening) -> FeatureRegistry {
         let id = FeatureId::builtin("testkit");
         let mut policy = CapabilityPolicy::nothing().grant(id.clone(), HostCapability::tool("*"), "testkit");
         for (feature, grants) in &self.features {
@@ -289,6 +295,7 @@ impl PodUnderTest {
         let builder = FeatureRegistryBuilder::new(policy).with(tools);
         let builder = builder.with_all(self.features.iter().map(|(feature, _)| Arc::clone(feature)));
         let services = HostServices::none().root(HostCapability::WORKSPACE, self.permission.workspace.clone());
+        let services = services.link(opening.link());
         let registry = builder.install(&services);
         for feature in &registry.report().features {
             assert_eq!(feature.outcome, Outcome::Installed, "{feature:?}");

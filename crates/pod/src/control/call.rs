@@ -1,5 +1,6 @@
 //! One running call, as the host sees it: its output, its file changes, and the bounded result that comes of it.
 
+use super::inbox::{Line, Method};
 use crate::session::commit::Ended;
 use crate::session::record::{FileChanged, Output, Stored};
 use async_trait::async_trait;
@@ -8,7 +9,7 @@ use llm_worker::{CallId, ErrorKind, ResultStatus, ToolError, ToolOutcome, ToolRe
 use session_store::{Blobs, Spool};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
 #[cfg(test)]
 mod tests;
@@ -23,24 +24,12 @@ const HEAD_LINES: usize = 60;
 /// and this much of its end, in bytes.
 const TAIL_BYTES: usize = 8 * 1024;
 
-/// How many requests of running calls may wait for the driver.
-pub(crate) const ASKS: usize = 64;
-
-/// What a running call asks of the driver, which alone appends to the log.
-#[derive(Debug)]
-pub(crate) struct Ask {
-    /// The record to commit.
-    pub(crate) change: FileChanged,
-    /// Told when it is durable, or why it is not.
-    pub(crate) reply: oneshot::Sender<Result<(), String>>,
-}
-
 /// The host's side of one call.
 pub(crate) struct Custody {
     call: CallId,
     blobs: Blobs,
     outputs: Arc<VecDeque<Output>>,
-    asks: mpsc::Sender<Ask>,
+    line: Line,
     sink: Mutex<Sink>,
 }
 
@@ -58,8 +47,8 @@ enum Sink {
 }
 
 impl Custody {
-    pub(crate) fn new(call: CallId, blobs: Blobs, outputs: Arc<VecDeque<Output>>, asks: mpsc::Sender<Ask>) -> Self {
-        Self { call, blobs, outputs, asks, sink: Mutex::new(Sink::Small(Vec::new())) }
+    pub(crate) fn new(call: CallId, blobs: Blobs, outputs: Arc<VecDeque<Output>>, line: Line) -> Self {
+        Self { call, blobs, outputs, line, sink: Mutex::new(Sink::Small(Vec::new())) }
     }
 
     /// Bounds what the tool answered. From here on its output is closed. Syncs a blob when there is one.
@@ -178,7 +167,7 @@ impl CallHost for Custody {
         let change = FileChanged { call: Some(self.call), path, before, mode: change.mode, after: Some(change.after) };
         let (reply, answer) = oneshot::channel();
         let gone = || ToolError::new(ErrorKind::Cancelled, "the turn has ended; nothing was changed");
-        self.asks.send(Ask { change, reply }).await.map_err(|_closed| gone())?;
+        self.line.send(Method::FileChanging { change, reply }).await.map_err(|_closed| gone())?;
         match answer.await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(why)) => Err(ToolError::new(ErrorKind::Unavailable, why)),

@@ -4,6 +4,7 @@
 //! that spins or sleeps cannot hold the control thread, and one that never returns costs a thread and is
 //! written off.
 
+use std::any::Any;
 use std::collections::BTreeSet;
 use std::future::Future;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -117,6 +118,11 @@ impl Callbacks {
 
 fn lost(error: tokio::task::JoinError) -> Lost {
     let Ok(panic) = error.try_into_panic() else { return Lost::Panicked("its runtime is going down".to_owned()) };
-    let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
-    Lost::Panicked(text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned()))
+    Lost::Panicked(words(&*panic))
+}
+
+/// The words of a panic.
+pub(crate) fn words(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().copied().or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or("no message").to_owned()
 }

@@ -1,6 +1,6 @@
 //! Calls that were allowed: those that wait for a place under the cap, and those that run.
 
-use super::call::{ASKS, Ask, Custody};
+use super::call::Custody;
 use super::callbacks::Lost;
 use super::gates;
 use super::judge::Ready;
@@ -10,7 +10,6 @@ use llm_worker::{CallId, ErrorKind, ResultStatus, ToolContext, ToolError, ToolOu
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
-use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
@@ -20,8 +19,6 @@ pub(super) struct Calls {
     waiting: VecDeque<CallId>,
     running: HashMap<CallId, CancellationToken>,
     tasks: JoinSet<Done>,
-    ask: mpsc::Sender<Ask>,
-    asked: mpsc::Receiver<Ask>,
 }
 
 /// A call that came to its end.
@@ -36,16 +33,14 @@ pub(super) struct Done {
 /// What calls bring to the driver.
 pub(super) enum Came {
     Done(Box<Done>),
-    Asked(Ask),
     /// A task of the host's own died: a fault in this program.
     Broken(JoinError),
 }
 
 impl Calls {
     pub(super) fn new() -> Self {
-        let (ask, asked) = mpsc::channel(ASKS);
         let (ready, waiting, running) = (HashMap::new(), VecDeque::new(), HashMap::new());
-        Self { ready, waiting, running, tasks: JoinSet::new(), ask, asked }
+        Self { ready, waiting, running, tasks: JoinSet::new() }
     }
 
     /// Keeps what a call was judged on until it may run.
@@ -82,7 +77,7 @@ impl Calls {
         let cancel = CancellationToken::new();
         self.running.insert(id, cancel.clone());
         let outputs = core.state.outputs.clone();
-        let custody = Arc::new(Custody::new(id, core.store.blobs.clone(), outputs, self.ask.clone()));
+        let custody = Arc::new(Custody::new(id, core.store.blobs.clone(), outputs, core.desk.line()));
         let cx = ToolContext { call: id, cancel: cancel.clone(), deadline, host: custody.clone() };
         let began = Instant::now();
         let work = async move {
@@ -111,17 +106,13 @@ impl Calls {
 
     /// What comes next of them. Cancel-safe; pending while nothing runs.
     pub(super) async fn next(&mut self) -> Came {
-        tokio::select! {
-            biased;
-            Some(done) = self.tasks.join_next() => match done {
-                Ok(done) => {
-                    self.running.remove(&done.id);
-                    Came::Done(Box::new(done))
-                }
-                Err(broken) => Came::Broken(broken),
-            },
-            Some(ask) = self.asked.recv() => Came::Asked(ask),
-            else => std::future::pending().await,
+        match self.tasks.join_next().await {
+            Some(Ok(done)) => {
+                self.running.remove(&done.id);
+                Came::Done(Box::new(done))
+            }
+            Some(Err(broken)) => Came::Broken(broken),
+            None => std::future::pending().await,
         }
     }
 
@@ -136,17 +127,8 @@ impl Calls {
         Some(ToolOutcome::of(ResultStatus::Cancelled, "cancelled before it started"))
     }
 
-    /// Answers nothing more that calls ask for.
-    pub(super) fn close(&mut self) {
-        self.asked.close();
-        while let Ok(ask) = self.asked.try_recv() {
-            drop(ask);
-        }
-    }
-
     /// Tells every call to end; none that waits will start.
     pub(super) fn end(&mut self) {
-        self.close();
         self.waiting.clear();
         self.running.values().for_each(CancellationToken::cancel);
     }

@@ -10,24 +10,25 @@
 //! Only this task appends to the log, and it folds what was committed, in that order. It never runs feature,
 //! tool or model code: those answer through channels.
 
-use super::call::Ask;
 use super::callbacks::MAX_STUCK;
 use super::calls::{Calls, Came, Done};
+use super::desk::{Riders, settle};
 use super::gates;
+use super::inbox::{Mail, Ticket};
 use super::judge::{About, Court, Judged};
 use super::outbox::Event;
 use super::pod::{Core, DISK_PAUSE, DISK_RETRIES, Fatal};
 use super::stream::{Heard, Stream};
 use crate::hook::{HookPoint, Passed, PreRequest, RequestView};
 use crate::session::commit::{Batch, Ledger, Turn};
-use crate::session::record::{Record, Resumed, Suspended};
+use crate::session::record::{NotificationQueued, Resumed, Suspended, SystemItem};
 use llm_worker::effect::{CallView, Effect, Gated, Input, Outcome, Stop};
 use llm_worker::history::History;
 use llm_worker::{CallId, Item};
 use session_store::{Commit, Committed, Refused};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use tokio::sync::{Mutex, oneshot};
+use tokio::sync::Mutex;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -58,7 +59,8 @@ struct Flight {
     commit: Commit<Batch>,
     /// How many of the ledger's verdicts it carries.
     verdicts: usize,
-    reply: Option<oneshot::Sender<Result<(), String>>>,
+    /// Who is told what became of it.
+    tickets: Vec<Box<dyn Ticket>>,
 }
 
 /// What the driver waits for.
@@ -68,24 +70,23 @@ enum Happened {
     Gated(Result<Passed, JoinError>),
     Judged(Result<(CallId, Box<Judged>), JoinError>),
     Came(Came),
+    Mail(Mail),
     Resume,
     Cancelled,
     Shown,
 }
 
 impl Running {
-    pub(super) fn start(core: Core, history: History, notes: Vec<(String, String)>) -> Self {
+    pub(super) fn start(mut core: Core, history: History, notes: Vec<SystemItem>) -> Self {
+        core.desk.turn_began();
         let mut ledger = Ledger {
             turn: core.state.turns + 1,
             generation: history.surface().generation,
             inputs: core.state.queued.keys().copied().collect(),
             ..Ledger::default()
         };
-        let mut items = Vec::new();
-        for (topic, text) in notes {
-            ledger.topics.push(topic);
-            items.push(Item::System { source: "host".to_owned(), text });
-        }
+        let mut items: Vec<Item> = notes.iter().map(SystemItem::item).collect();
+        ledger.said = notes;
         items.extend(core.state.queued.values().map(|text| Item::User { text: text.clone() }));
         let limits = llm_worker::turn::Limits {
             argument_bytes: MAX_ARGUMENTS,
@@ -138,6 +139,7 @@ impl Running {
             Some(passed) = self.gates.join_next() => Happened::Gated(passed),
             Some(judged) = self.judges.join_next() => Happened::Judged(judged),
             came = self.calls.next() => Happened::Came(came),
+            mail = self.core.desk.next() => Happened::Mail(mail),
             heard = listen(&mut self.stream), if self.stream.is_some() && room => Happened::Heard(heard),
             () = self.core.outbox.progress(), if behind => Happened::Shown,
             () = sleep_until(self.retry_at), if self.turn.suspended() => Happened::Resume,
@@ -154,7 +156,7 @@ impl Running {
                 let passed = passed?;
                 self.ledger.verdicts.extend(gates::verdicts(HookPoint::PreRequest, None, &passed));
                 let stop = gates::refusal(&passed).map(|reason| Stop::Aborted { reason });
-                self.turn.handle(Input::Gated(Gated { add: Vec::new(), stop }))?;
+                self.gated(stop)?;
             }
             Happened::Judged(judged) => {
                 let (id, judged) = judged?;
@@ -166,8 +168,8 @@ impl Running {
                 self.turn.handle(Input::Judged(id, verdict))?;
             }
             Happened::Came(Came::Done(done)) => self.done(*done)?,
-            Happened::Came(Came::Asked(ask)) => self.asked(ask),
             Happened::Came(Came::Broken(broken)) => return Err(broken.into()),
+            Happened::Mail(mail) => self.mail(mail),
             Happened::Committed(done) => self.committed(done)?,
         }
         Ok(())
@@ -196,27 +198,40 @@ impl Running {
             self.core.callbacks.write_off(&start.feature);
             let text =
                 format!("{} never came back from {id}; {} is off until the next start", start.name, start.feature);
-            self.core.outbox.show(Event::Alert(text));
+            self.core.outbox.show(Event::warning(text));
         }
         (self.core.store.probe)("tool:ended");
         Ok(self.turn.handle(Input::ToolDone { id, outcome })?)
     }
 
-    /// A call wants a file change recorded. One that was written off has its result and changes nothing more.
-    fn asked(&mut self, Ask { change, reply }: Ask) {
-        if !change.call.is_some_and(|call| self.calls.runs(call)) {
-            drop(reply.send(Err("the call was given up; nothing was changed".to_owned())));
-            return;
+    /// Takes what was handed in; if somebody waits for it, it is written at once.
+    fn mail(&mut self, mail: Mail) {
+        let calls = &self.calls;
+        let runs = |call| calls.runs(call);
+        let urgent = match mail {
+            Mail::Asked(method) => self.core.asked(method, &runs),
+            Mail::Wanted => true,
+        };
+        if self.core.collect(&runs) || urgent {
+            self.write_out();
         }
-        let records = vec![Record::from(change)];
-        self.core.announce(&records);
-        let commit = self.core.store.journal.append(Batch::of(records));
-        self.commits.push_back(Flight { commit, verdicts: 0, reply: Some(reply) });
     }
 
-    /// The turn's end is durable; what was appended behind it is still folded and shown, and nothing more is asked.
+    /// Gives what waits a commit of its own.
+    fn write_out(&mut self) {
+        let Riders { records, tickets } = self.core.desk.riders();
+        if records.is_empty() {
+            return;
+        }
+        self.core.announce(&records);
+        let commit = self.core.store.journal.append(Batch::of(records));
+        self.commits.push_back(Flight { commit, verdicts: 0, tickets });
+    }
+
+    /// The turn's end is durable; what was appended behind it is still folded and shown, and no call asks for more.
     async fn settle(&mut self) -> Result<(), Fatal> {
-        self.calls.close();
+        self.core.collect(&|_| false);
+        self.write_out();
         while !self.commits.is_empty() {
             let done = front(&mut self.commits).await;
             self.committed(done)?;
@@ -226,16 +241,14 @@ impl Running {
 
     fn committed(&mut self, done: Result<Committed<Batch>, Refused<Batch>>) -> Result<(), Fatal> {
         let flight = self.commits.pop_front();
-        let (reply, verdicts) = flight.map_or((None, 0), |flight| (flight.reply, flight.verdicts));
+        let (tickets, verdicts) = flight.map_or((Vec::new(), 0), |flight| (flight.tickets, flight.verdicts));
         match done {
             Ok(done) => {
                 let ack = self.core.fold(done)?;
                 self.ledger.verdicts.drain(..verdicts.min(self.ledger.verdicts.len()));
-                if let Some(reply) = reply {
-                    // The call may have been cancelled meanwhile; its record stands, undo copes with it.
-                    drop(reply.send(Ok(())));
-                }
+                settle(tickets, Ok(()));
                 if let Some(ack) = ack {
+                    self.said();
                     if std::mem::take(&mut self.refusals) > 0 {
                         self.resumed();
                     }
@@ -245,9 +258,7 @@ impl Running {
             }
             Err(Refused { batch, why }) => {
                 let reason = why.to_string();
-                if let Some(reply) = reply {
-                    drop(reply.send(Err(reason.clone())));
-                }
+                settle(tickets, Err(&reason));
                 // Without its batch the turn's commit can neither be tried again nor given back.
                 let Some(batch) = batch else { return Err(Fatal::Journal(reason)) };
                 let Some(request) = batch.into_turn() else { return Ok(()) };
@@ -263,10 +274,19 @@ impl Running {
         }
     }
 
+    /// Forgets what the log says now.
+    fn said(&mut self) {
+        let notices = &self.core.state.notices;
+        self.ledger.said.retain(|said| match said {
+            SystemItem::Notification { number, .. } => notices.contains_key(number),
+            SystemItem::Environment { .. } | SystemItem::Recovery { .. } => false,
+        });
+    }
+
     /// Says in the log that it could not be written for a while.
     fn resumed(&mut self) {
         let commit = self.core.store.journal.append(Batch::of(vec![Resumed {}.into()]));
-        self.commits.push_back(Flight { commit, verdicts: 0, reply: None });
+        self.commits.push_back(Flight { commit, verdicts: 0, tickets: Vec::new() });
     }
 
     /// Performs one effect, or starts what will perform it.
@@ -274,10 +294,13 @@ impl Running {
         match effect {
             Effect::Gate => self.gate()?,
             Effect::Commit(request) => {
-                let batch = Batch::of_turn(request, &self.ledger);
+                let calls = &self.calls;
+                self.core.collect(&|call| calls.runs(call));
+                let Riders { records, tickets } = self.core.desk.riders();
+                let batch = Batch::of_turn(request, &self.ledger, records);
                 self.core.announce(batch.records());
                 let commit = self.core.store.journal.append(batch);
-                self.commits.push_back(Flight { commit, verdicts: self.ledger.verdicts.len(), reply: None });
+                self.commits.push_back(Flight { commit, verdicts: self.ledger.verdicts.len(), tickets });
             }
             Effect::Send(request) => self.stream = Some(Stream::of(self.core.model.clone(), request)),
             Effect::Delta(delta) => self.core.outbox.show(Event::Delta(delta)),
@@ -298,14 +321,29 @@ impl Running {
     fn gate(&mut self) -> Result<(), Fatal> {
         let stuck = self.core.callbacks.stuck() >= MAX_STUCK;
         if stuck || !self.core.registry.hooks().any::<PreRequest>("") {
-            let stop = stuck.then(|| Stop::Aborted { reason: Fatal::Stuck.to_string() });
-            return Ok(self.turn.handle(Input::Gated(Gated { add: Vec::new(), stop }))?);
+            return self.gated(stuck.then(|| Stop::Aborted { reason: Fatal::Stuck.to_string() }));
         }
         let (registry, callbacks) = (self.core.registry.clone(), self.core.callbacks.clone());
         let (number, items) = (self.core.state.requests + 1, self.core.state.items);
         let view = RequestView { turn: self.ledger.turn, number, items };
         self.gates.spawn(async move { registry.hooks().decide::<PreRequest>(&callbacks, || view).await });
         Ok(())
+    }
+
+    /// Clears or stops the next request. Notifications that wait go with it.
+    fn gated(&mut self, stop: Option<Stop>) -> Result<(), Fatal> {
+        let mut add = Vec::new();
+        for notice in self.core.state.notices.values() {
+            let said = &self.ledger.said;
+            if said.iter().any(|s| matches!(s, SystemItem::Notification { number, .. } if *number == notice.number)) {
+                continue;
+            }
+            let NotificationQueued { number, feature, generation, text } = notice.clone();
+            let said = SystemItem::Notification { number, feature, generation, text };
+            add.push(said.item());
+            self.ledger.said.push(said);
+        }
+        Ok(self.turn.handle(Input::Gated(Gated { add, stop }))?)
     }
 
     fn judge(&mut self, call: CallView) {
@@ -330,15 +368,14 @@ impl Running {
         // What was appended is awaited: if it became durable, watchers are told and its caller may go on.
         while !self.commits.is_empty() {
             let done = front(&mut self.commits).await;
-            let reply = self.commits.pop_front().and_then(|flight| flight.reply);
+            let tickets = self.commits.pop_front().map_or_else(Vec::new, |flight| flight.tickets);
             let told = match done {
                 Ok(done) => self.core.fold(done).map(drop).map_err(|fold| fold.to_string()),
                 Err(refused) => Err(refused.why.to_string()),
             };
-            if let Some(reply) = reply {
-                drop(reply.send(told));
-            }
+            settle(tickets, told.as_ref().copied().map_err(String::as_str));
         }
+        self.core.desk.close();
         self.calls.ended().await;
         let records = vec![Suspended { reason: fatal.to_string() }.into()];
         let last = self.core.store.journal.append_reserved(Batch::of(records)).await;
@@ -347,7 +384,7 @@ impl Running {
             Err(refused) => Some(refused.why.to_string()),
         };
         if let Some(why) = lost {
-            self.core.outbox.show(Event::Alert(format!("the reason could not be journaled: {why}")));
+            self.core.outbox.show(Event::warning(format!("the reason could not be journaled: {why}")));
         }
     }
 }

@@ -3,8 +3,10 @@
 mod call;
 pub mod callbacks;
 mod calls;
+pub(crate) mod desk;
 mod driver;
 mod gates;
+pub(crate) mod inbox;
 mod judge;
 pub mod outbox;
 pub mod pod;
@@ -12,6 +14,7 @@ mod stream;
 
 pub use callbacks::{Callbacks, Lost};
 pub(crate) use gates::{refusal, verdicts};
+pub use inbox::AlertLevel;
 pub use judge::Permission;
-pub use outbox::{Event, Outbox};
+pub use outbox::{Alert, Event, Outbox};
 pub use pod::{Core, Fatal, Limits, Pod, Store, TurnEnd};

@@ -1,6 +1,8 @@
 //! What the pod tells whoever watches. Nothing is lost while they watch: a watcher that does not keep up
 //! slows the model's stream down, never the commits, and one that is gone is forgotten.
 
+use super::inbox::AlertLevel;
+use crate::feature::FeatureId;
 use crate::session::record::Record;
 use llm_worker::effect::Delta;
 use std::collections::VecDeque;
@@ -31,7 +33,25 @@ pub enum Event {
         reason: String,
     },
     /// For people; in no log and no context.
-    Alert(String),
+    Alert(Alert),
+}
+
+/// Short words for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Alert {
+    /// How much they should mind.
+    pub level: AlertLevel,
+    /// The feature that says it; none for the host.
+    pub from: Option<FeatureId>,
+    /// What.
+    pub text: String,
+}
+
+impl Event {
+    /// The host's own words.
+    pub(crate) fn warning(text: String) -> Self {
+        Self::Alert(Alert { level: AlertLevel::Warning, from: None, text })
+    }
 }
 
 /// The pod's end of the channel to its watcher.

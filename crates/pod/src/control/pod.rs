@@ -1,15 +1,17 @@
 //! A pod between turns, and everything a turn works with.
 
 use super::callbacks::{Callbacks, MAX_STUCK};
+use super::desk::{Desk, Riders, settle};
 use super::driver::Running;
 use super::gates;
+use super::inbox::Mail;
 use super::judge::Permission;
 use super::outbox::{Event, Outbox};
 use crate::feature::FeatureRegistry;
 use crate::hook::{HookPoint, HookRegistry, TurnEndView};
 use crate::session::commit::{Ack, Batch};
 use crate::session::fold::{Illegal, State};
-use crate::session::record::Record;
+use crate::session::record::{Record, SystemItem};
 use llm_worker::effect::Outcome;
 use llm_worker::history::History;
 use llm_worker::{ErrorKind, Model, ResultStatus, Usage};
@@ -63,6 +65,8 @@ pub struct Core {
     pub outbox: Outbox,
     /// What a turn may use.
     pub limits: Limits,
+    /// What tools and features hand in.
+    pub(crate) desk: Desk,
 }
 
 /// A pod between turns.
@@ -145,11 +149,24 @@ impl Fatal {
 }
 
 impl Core {
-    /// Commits records that belong to no turn, and folds them.
+    /// Commits records that belong to no turn, behind what features handed in, and folds them.
     ///
     /// # Errors
     /// The journal refused, or they do not fold.
     pub async fn commit(&mut self, records: Vec<Record>) -> Result<(), Fatal> {
+        self.collect(&|_| false);
+        let Riders { records: mut all, tickets } = self.desk.riders();
+        all.extend(records);
+        if all.is_empty() {
+            return Ok(());
+        }
+        let done = self.commit_all(all).await;
+        let why = done.as_ref().copied().map_err(ToString::to_string);
+        settle(tickets, why.as_ref().copied().map_err(String::as_str));
+        done
+    }
+
+    async fn commit_all(&mut self, records: Vec<Record>) -> Result<(), Fatal> {
         let mut batch = Batch::of(records);
         let mut refusals = 0;
         loop {
@@ -172,10 +189,34 @@ impl Core {
         }
     }
 
+    /// Waits for `work` outside of a turn, and meanwhile commits what features wait for.
+    ///
+    /// # Errors
+    /// As for [`Self::commit`].
+    pub(crate) async fn attend<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Fatal> {
+        let mut work = std::pin::pin!(work);
+        loop {
+            let mail = tokio::select! {
+                biased;
+                done = &mut work => return Ok(done),
+                mail = self.desk.next() => mail,
+            };
+            let urgent = match mail {
+                Mail::Asked(method) => self.asked(method, &|_| false),
+                Mail::Wanted => true,
+            };
+            if self.collect(&|_| false) || urgent {
+                self.commit(Vec::new()).await?;
+            }
+        }
+    }
+
     /// Asks the gates at the end of a turn; answers why to pause, if one says so.
     async fn turn_ended(&mut self, outcome: &Outcome, steps: u64) -> Result<Option<String>, Fatal> {
-        let view = || TurnEndView { turn: self.state.turns, outcome: outcome.clone(), steps };
-        let passed = self.registry.hooks().decide::<crate::hook::TurnEnd>(&self.callbacks, view).await;
+        let turn = self.state.turns;
+        let view = || TurnEndView { turn, outcome: outcome.clone(), steps };
+        let (registry, callbacks) = (self.registry.clone(), self.callbacks.clone());
+        let passed = self.attend(registry.hooks().decide::<crate::hook::TurnEnd>(&callbacks, view)).await?;
         if passed.ran.is_empty() {
             return Ok(None);
         }
@@ -183,7 +224,7 @@ impl Core {
         self.commit(verdicts.into_iter().map(Record::from).collect()).await?;
         let paused = gates::refusal(&passed);
         if let Some(reason) = &paused {
-            self.outbox.show(Event::Alert(reason.clone()));
+            self.outbox.show(Event::warning(reason.clone()));
         }
         Ok(paused)
     }
@@ -208,16 +249,11 @@ impl Core {
 }
 
 impl Pod {
-    /// Takes every queued input through one turn. `notes` go in front of them, each with its topic. `cancel`
-    /// ends the turn in good order.
+    /// Takes every queued input through one turn. `notes` go in front of them. `cancel` ends the turn in good order.
     ///
     /// # Errors
     /// The pod cannot go on; what was committed is on disk.
-    pub async fn turn(
-        self,
-        notes: Vec<(String, String)>,
-        cancel: &CancellationToken,
-    ) -> Result<(Self, TurnEnd), Fatal> {
+    pub async fn turn(self, notes: Vec<SystemItem>, cancel: &CancellationToken) -> Result<(Self, TurnEnd), Fatal> {
         let Self { core, history } = self;
         let (steps, usage) = (core.state.requests, core.state.usage);
         let mut running = Running::start(core, history, notes);

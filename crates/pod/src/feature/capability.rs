@@ -1,6 +1,7 @@
 //! What a feature may ask of its host, and what it was given, as data. The data grants nothing: authority is a
 //! handle, and handles come from [`super::FeatureServiceProvider`].
 
+use super::state::StateScope;
 use super::text::{self, Lines};
 use crate::hook::{HookClass, HookPoint};
 use serde::{Deserialize, Serialize};
@@ -53,6 +54,20 @@ pub enum HostCapability {
         /// Which programs; `*` is any.
         programs: Cow<'static, [Text]>,
     },
+    /// Keep state of one's own in this scope. Every declared state asks for it by itself.
+    StateStore {
+        /// How long it lives, and who shares it.
+        scope: StateScope,
+    },
+    /// Tell the model something at its next step.
+    EmitModelNotification {
+        /// Bytes of one notification.
+        max_bytes: u32,
+        /// Notifications in one turn.
+        per_turn: u32,
+    },
+    /// Show short words to whoever watches.
+    EmitUserAlert,
 }
 
 impl HostCapability {
@@ -82,6 +97,9 @@ impl HostCapability {
         Self::ContributeHook { point: P::POINT, class: P::CLASS }
     }
 
+    /// Keeping state in the session.
+    pub const SESSION_STATE: Self = Self::StateStore { scope: StateScope::Session };
+
     /// Replacing what any tool answers.
     pub const ANY_RESULT: Self = Self::TransformResults { tools: Cow::Borrowed(&[Cow::Borrowed("*")]) };
 
@@ -101,11 +119,16 @@ impl HostCapability {
             | (Self::RewriteArguments { tools: own }, Self::RewriteArguments { tools: asked }) => {
                 own.iter().any(|p| p == "*") || asked.iter().all(|p| own.contains(p))
             }
-            (Self::ContributeHook { .. }, asked) => self == asked,
+            (
+                Self::EmitModelNotification { max_bytes, per_turn },
+                Self::EmitModelNotification { max_bytes: bytes, per_turn: times },
+            ) => bytes <= max_bytes && times <= per_turn,
+            (Self::ContributeHook { .. } | Self::StateStore { .. } | Self::EmitUserAlert, asked) => self == asked,
             (
                 Self::ContributeTool { .. }
                 | Self::ScopedFs { .. }
                 | Self::Process { .. }
+                | Self::EmitModelNotification { .. }
                 | Self::TransformResults { .. }
                 | Self::RewriteArguments { .. },
                 _,
@@ -126,11 +149,13 @@ impl HostCapability {
             | (Self::RewriteArguments { tools: own }, Self::RewriteArguments { tools: asked }) => {
                 own.iter().chain(asked.iter()).any(|p| p == "*") || asked.iter().any(|p| own.contains(p))
             }
-            (Self::ContributeHook { .. }, asked) => self == asked,
+            (Self::EmitModelNotification { .. }, Self::EmitModelNotification { .. }) => true,
+            (Self::ContributeHook { .. } | Self::StateStore { .. } | Self::EmitUserAlert, asked) => self == asked,
             (
                 Self::ContributeTool { .. }
                 | Self::ScopedFs { .. }
                 | Self::Process { .. }
+                | Self::EmitModelNotification { .. }
                 | Self::TransformResults { .. }
                 | Self::RewriteArguments { .. },
                 _,
@@ -147,7 +172,12 @@ impl HostCapability {
             Self::ContributeHook { point, class } if hook_class(*point) != *class => {
                 Some(format!("a hook at {point} is a {}, not a {class}", hook_class(*point)))
             }
-            Self::ContributeHook { .. } => None,
+            Self::ContributeHook { .. } | Self::StateStore { .. } | Self::EmitUserAlert => None,
+            Self::EmitModelNotification { max_bytes, per_turn } => {
+                let fits = (1..=MAX_NOTIFICATION).contains(max_bytes) && (1..=MAX_PER_TURN).contains(per_turn);
+                let bounds = format!("1 to {MAX_NOTIFICATION} bytes and 1 to {MAX_PER_TURN} times");
+                (!fits).then(|| format!("{self} is out of bounds: {bounds}"))
+            }
             Self::TransformResults { tools } | Self::RewriteArguments { tools } => {
                 if tools.is_empty() || tools.len() > MAX_NAMED_TOOLS {
                     return Some(format!("{self} names {} tools, not 1 to {MAX_NAMED_TOOLS}", tools.len()));
@@ -179,6 +209,12 @@ fn hook_class(point: HookPoint) -> HookClass {
 /// Most tools in one request to replace their results or arguments.
 pub(super) const MAX_NAMED_TOOLS: usize = 64;
 
+/// Most bytes of one notification.
+const MAX_NOTIFICATION: u32 = 16 * 1024;
+
+/// Most notifications of one feature in one turn.
+const MAX_PER_TURN: u32 = 32;
+
 /// Most programs in one request.
 const MAX_PROGRAMS: usize = 64;
 
@@ -194,6 +230,11 @@ impl fmt::Display for HostCapability {
                 write!(f, "ScopedFs({root}:{}{}{})", flag(*read, "r"), flag(*write, "w"), flag(*execute, "x"))
             }
             Self::Process { programs } => write!(f, "Process({})", programs.join(",")),
+            Self::StateStore { scope } => write!(f, "StateStore({scope})"),
+            Self::EmitModelNotification { max_bytes, per_turn } => {
+                write!(f, "EmitModelNotification({max_bytes} bytes, {per_turn} a turn)")
+            }
+            Self::EmitUserAlert => f.write_str("EmitUserAlert"),
         }
     }
 }

@@ -3,7 +3,7 @@
 //! Callbacks run one after another on a thread of their own. One that does not answer in time is written off with
 //! its thread, and the rest go on in a new thread; what it answers later reaches nobody.
 
-use std::any::Any;
+use crate::control::callbacks::words;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -91,9 +91,4 @@ fn work<T>(queue: &Queue<T>, answers: &Sender<Ended<T>>) {
             return;
         }
     }
-}
-
-fn words(payload: &(dyn Any + Send)) -> String {
-    let text = payload.downcast_ref::<&str>().copied().or_else(|| payload.downcast_ref::<String>().map(String::as_str));
-    text.unwrap_or("a panic without words").to_owned()
 }

@@ -4,8 +4,11 @@ use super::capability::{CapabilityGrantSet, HostCapability};
 use super::diagnostic::FeatureInstallError;
 use super::hook::{HookContribution, HookKey};
 use super::id::FeatureId;
+use super::sink::{FeatureAlertSink, FeatureNotifySink, RunningNotes};
 use super::stage::Stage;
+use super::state::{DurableState, PodLink, StateKey};
 use super::tool::{Keyed, ToolContribution, ToolKey};
+use crate::control::inbox::Line;
 use crate::hook::{Gate, Observe, Point, Transform};
 use authority::{Spawner, Workspace};
 use llm_worker::{Tool, ToolContext, ToolResult};
@@ -85,9 +88,63 @@ impl<'a> FeatureInstallContext<'a> {
         FeatureServiceProvider { stage: self.stage, services: self.services }
     }
 
+    /// Takes up a declared state, with the value it was left at.
+    ///
+    /// # Errors
+    /// Not declared, or not as declared; `Denied`; what was left does not read; the host keeps no state. A feature that
+    /// goes on in spite of that is not installed, unless it was denied and asked for the scope as optional.
+    pub fn state<T>(&mut self, key: &StateKey<T>) -> Result<DurableState<T>, FeatureInstallError>
+    where
+        T: Serialize + DeserializeOwned + Clone + Default + Send + Sync + 'static,
+    {
+        let link = self.services.link.clone();
+        self.stage.call("state", key.name(), |stage| {
+            stage.state(&key.declaration(), |feature, door| {
+                let asked = format!("state `{}`", key.name());
+                let unavailable = |why| FeatureInstallError::Unavailable { feature: feature.clone(), asked, why };
+                let Some(link) = link else { return Err(unavailable(NOT_OFFERED.to_owned())) };
+                let left = |why| FeatureInstallError::failed(format!("state `{}` does not read: {why}", key.name()));
+                DurableState::load(key, feature, &link, door).map_err(left)
+            })
+        })
+    }
+
+    /// The way to tell the model something.
+    ///
+    /// # Errors
+    /// `Denied` without a grant of `EmitModelNotification`; `Unavailable` where no pod listens.
+    pub fn notifications(&mut self) -> Result<FeatureNotifySink, FeatureInstallError> {
+        let line = self.services.line();
+        self.stage.call("notifications", "", |stage| {
+            // Without a grant, asking for the least is refused by name.
+            let (mut max_bytes, mut per_turn) = (1, 1);
+            for grant in stage.grants.granted() {
+                if let HostCapability::EmitModelNotification { max_bytes: bytes, per_turn: times } = grant {
+                    (max_bytes, per_turn) = (*bytes, *times);
+                }
+            }
+            let door = stage.grant(&HostCapability::EmitModelNotification { max_bytes, per_turn })?;
+            let feature = stage.feature.clone();
+            Ok(FeatureNotifySink { line: line(&feature, "notifications")?, feature, max_bytes, per_turn, door })
+        })
+    }
+
+    /// The way to tell people something.
+    ///
+    /// # Errors
+    /// `Denied` without a grant of `EmitUserAlert`; `Unavailable` where no pod listens.
+    pub fn alerts(&mut self) -> Result<FeatureAlertSink, FeatureInstallError> {
+        let line = self.services.line();
+        self.stage.call("alerts", "", |stage| {
+            let door = stage.grant(&HostCapability::EmitUserAlert)?;
+            let feature = stage.feature.clone();
+            Ok(FeatureAlertSink { line: line(&feature, "alerts")?, feature, door })
+        })
+    }
+
     /// Takes notes for the report.
     pub fn diagnostics(&mut self) -> FeatureDiagnosticSink<'_> {
-        FeatureDiagnosticSink { stage: self.stage }
+        FeatureDiagnosticSink { stage: self.stage, services: self.services }
     }
 }
 
@@ -274,6 +331,7 @@ impl FeatureServiceProvider<'_> {
 /// Takes notes for the report; see [`FeatureInstallContext::diagnostics`].
 pub struct FeatureDiagnosticSink<'a> {
     stage: &'a mut Stage,
+    services: &'a HostServices,
 }
 
 impl FeatureDiagnosticSink<'_> {
@@ -284,6 +342,18 @@ impl FeatureDiagnosticSink<'_> {
     pub fn note(&mut self, text: &str) -> Result<(), FeatureInstallError> {
         self.stage.call("diagnostics", "", |stage| stage.note(text))
     }
+
+    /// The way to take notes while the pod runs.
+    ///
+    /// # Errors
+    /// `Unavailable` where no pod listens.
+    pub fn later(&mut self) -> Result<RunningNotes, FeatureInstallError> {
+        let line = self.services.line();
+        self.stage.call("diagnostics", "later", |stage| {
+            let feature = stage.feature.clone();
+            Ok(RunningNotes { line: line(&feature, "diagnostics")?, feature })
+        })
+    }
 }
 
 /// The handles a host can give out. Holding one of these is holding all of them: only the composition root does.
@@ -292,6 +362,7 @@ impl FeatureDiagnosticSink<'_> {
 pub struct HostServices {
     roots: BTreeMap<Cow<'static, str>, Workspace>,
     spawner: Result<Spawner, String>,
+    link: Option<PodLink>,
 }
 
 /// What is said of a handle that a host simply does not have.
@@ -300,13 +371,27 @@ const NOT_OFFERED: &str = "this host does not offer it";
 impl HostServices {
     /// No handles.
     pub fn none() -> Self {
-        Self { roots: BTreeMap::new(), spawner: Err(NOT_OFFERED.to_owned()) }
+        Self { roots: BTreeMap::new(), spawner: Err(NOT_OFFERED.to_owned()), link: None }
     }
 
     /// Offers directories under a name that `ScopedFs` grants use.
     pub fn root(mut self, name: impl Into<Cow<'static, str>>, workspace: Workspace) -> Self {
         self.roots.insert(name.into(), workspace);
         self
+    }
+
+    /// Offers state, notifications and alerts.
+    pub fn link(mut self, link: PodLink) -> Self {
+        self.link = Some(link);
+        self
+    }
+
+    fn line(&self) -> impl FnOnce(&FeatureId, &str) -> Result<Line, FeatureInstallError> + use<> {
+        let line = self.link.as_ref().map(|link| link.line.clone());
+        |feature, asked| {
+            let (feature, asked, why) = (feature.clone(), asked.to_owned(), NOT_OFFERED.to_owned());
+            line.ok_or(FeatureInstallError::Unavailable { feature, asked, why })
+        }
     }
 
     /// Offers to start children.

@@ -3,6 +3,7 @@
 use super::capability::{CapabilityRequest, HostCapability};
 use super::hook::{HookDeclaration, HookKey};
 use super::id::FeatureId;
+use super::state::{StateDeclaration, StateKey};
 use super::text::{self, Lines};
 use super::tool::{DEFAULT_DEADLINE, MAX_DEADLINE, ToolKey};
 use crate::hook::{Gate, Observe, Transform};
@@ -21,11 +22,12 @@ const MAX_TEXT: usize = 8 * 1024;
 const MAX_SCHEMA: usize = 64 * 1024;
 /// Longest reason of a request, in bytes.
 const MAX_REASON: usize = 512;
-/// Most tools, requests, hooks and instructions of one feature.
+/// Most tools, requests, hooks, instructions and states of one feature.
 const MAX_TOOLS: usize = 64;
 const MAX_REQUESTS: usize = 64;
 const MAX_HOOKS: usize = 16;
 const MAX_INSTRUCTIONS: usize = 16;
+const MAX_STATES: usize = 16;
 
 /// How a feature's code runs. All but `Builtin` are refused in plans until their adapter exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -66,6 +68,9 @@ pub struct FeatureDescriptor {
     pub hooks: Vec<HookDeclaration>,
     /// What the model is told while the feature is there; at most 16.
     pub instructions: Vec<InstructionDeclaration>,
+    /// What it remembers; at most 16.
+    #[serde(default)]
+    pub states: Vec<StateDeclaration>,
 }
 
 /// A tool as declared.
@@ -173,6 +178,7 @@ impl FeatureDescriptor {
             tools: Vec::new(),
             hooks: Vec::new(),
             instructions: Vec::new(),
+            states: Vec::new(),
         })
     }
 
@@ -189,6 +195,7 @@ impl FeatureDescriptor {
             ("requests", self.requests.len(), MAX_REQUESTS),
             ("hooks", self.hooks.len(), MAX_HOOKS),
             ("instructions", self.instructions.len(), MAX_INSTRUCTIONS),
+            ("states", self.states.len(), MAX_STATES),
         ];
         found.extend(
             counts
@@ -212,6 +219,8 @@ impl FeatureDescriptor {
                 .and_then(|()| instruction_text(name, text));
             found.extend(problem.err());
         }
+        found.extend(self.states.iter().filter_map(StateDeclaration::problem));
+        found.extend(twice("state", self.states.iter().map(|s| s.name.as_str())));
         found.extend(twice("tool", self.tools.iter().map(|t| t.name.as_str())));
         found.extend(twice("hook", self.hooks.iter().map(|h| h.name.as_str())));
         found.extend(twice("instruction", self.instructions.iter().map(|i| i.name.as_str())));
@@ -298,6 +307,12 @@ impl FeatureDescriptorBuilder {
     /// Declares a text for the system prompt.
     pub fn instruction(mut self, name: impl Into<String>, text: impl Into<Cow<'static, str>>) -> Self {
         self.0.instructions.push(InstructionDeclaration { name: name.into(), text: text.into().into_owned() });
+        self
+    }
+
+    /// Declares a state by the key that will also take it up.
+    pub fn state<T>(mut self, key: &StateKey<T>) -> Self {
+        self.0.states.push(key.declaration());
         self
     }
 

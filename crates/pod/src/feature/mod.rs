@@ -6,7 +6,7 @@
 //! once into a [`FeatureRegistry`]. A feature that fails, panics or hangs on the way leaves nothing behind; the
 //! pod starts without it and its [`FeatureInstallReport`] says why.
 //!
-//! In this build a feature contributes tools, hooks and instructions.
+//! In this build a feature contributes tools, hooks and instructions, keeps durable state, and speaks up through sinks.
 #![warn(missing_docs)]
 
 mod capability;
@@ -20,7 +20,9 @@ mod plan;
 mod policy;
 mod registry;
 mod report;
+mod sink;
 mod stage;
+mod state;
 mod text;
 mod tool;
 
@@ -43,6 +45,8 @@ pub use registry::{
 pub use report::{
     ContributionKind, FeatureInstallReport, HostReport, HostRule, Outcome, RegistryReport, SkippedContribution, Totals,
 };
+pub use sink::{FeatureAlertSink, FeatureNotifySink, Receipt, RunningNotes, SinkError};
+pub use state::{DurableState, MAX_STATE, PodLink, StateDeclaration, StateError, StateKey, StateScope, Update};
 pub(crate) use text::shown;
 pub use tool::{DEFAULT_DEADLINE, MAX_DEADLINE, ToolContribution, ToolKey};
 

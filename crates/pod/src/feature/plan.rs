@@ -7,6 +7,7 @@ use super::hook::HookDeclaration;
 use super::id::{FeatureId, Tier};
 use super::policy::{CapabilityPolicy, GrantDecision};
 use super::report::{ContributionKind, HostReport, Outcome, SkippedContribution};
+use super::state::StateDeclaration;
 use crate::hook::{FailureRule, HookClass, HookPoint};
 use llm_worker::ToolEffect;
 use schemars::JsonSchema;
@@ -48,6 +49,8 @@ pub struct PlannedFeature {
     pub hooks: Vec<PlannedHook>,
     /// The instructions it brings.
     pub instructions: Vec<String>,
+    /// The states it must take up.
+    pub states: Vec<StateDeclaration>,
     /// What is left out.
     pub skipped_contributions: Vec<SkippedContribution>,
     /// Why.
@@ -184,6 +187,7 @@ fn plan_one(
         tools: Vec::new(),
         hooks: Vec::new(),
         instructions: Vec::new(),
+        states: Vec::new(),
         skipped_contributions: Vec::new(),
         diagnostics: Vec::new(),
     };
@@ -205,6 +209,8 @@ fn plan_one(
     planned.skipped_contributions = skipped;
     let (hooks, skipped) = hooks(&declared.descriptor, &planned.grants);
     planned.skipped_contributions.extend(skipped);
+    let (states, skipped) = states(&declared.descriptor, &planned.grants);
+    planned.skipped_contributions.extend(skipped);
     let conflicts: Vec<_> = tools.iter().filter_map(|t| names.conflict(id, &t.name)).collect();
     if !conflicts.is_empty() {
         planned.diagnostics.extend(conflicts);
@@ -213,6 +219,7 @@ fn plan_one(
     names.taken.extend(tools.iter().map(|t| (t.name.to_ascii_lowercase(), id.clone())));
     planned.tools = tools.into_iter().map(planned_tool).collect();
     planned.hooks = hooks;
+    planned.states = states;
     planned.instructions = instructions.iter().map(|i| i.name.clone()).collect();
     planned.outcome = if planned.grants.denied().is_empty() { Outcome::Installed } else { Outcome::Degraded };
     planned
@@ -249,14 +256,17 @@ fn obstacles(at: usize, declared: &Declared, all: &[&Declared]) -> Vec<FeatureDi
     }
 }
 
-/// What is granted: each explicit request, and the tools and hooks, which ask for themselves.
+/// What is granted: each explicit request, and the tools, hooks and states, which ask for themselves. A feature can do
+/// without a tool or a hook, and without a state only when it says so.
 fn grants(descriptor: &FeatureDescriptor, policy: &CapabilityPolicy) -> (CapabilityGrantSet, Vec<FeatureDiagnostic>) {
     let id = &descriptor.id;
     let explicit = descriptor.requests.iter().map(|r| (r.capability.clone(), r.need));
     let asked: BTreeSet<_> = descriptor.requests.iter().map(|r| &r.capability).collect();
     let implied = descriptor.tools.iter().map(|t| HostCapability::ContributeTool { name: t.name.clone().into() });
     let hooks: BTreeSet<_> = descriptor.hooks.iter().flat_map(HookDeclaration::implied).collect();
-    let implied = implied.chain(hooks).filter(|c| !asked.contains(c)).map(|c| (c, Need::Optional));
+    let implied = implied.chain(hooks).map(|c| (c, Need::Optional));
+    let states: BTreeSet<_> = descriptor.states.iter().map(|s| HostCapability::StateStore { scope: s.scope }).collect();
+    let implied = implied.chain(states.into_iter().map(|c| (c, Need::Required))).filter(|(c, _)| !asked.contains(c));
     let (mut granted, mut denied, mut diagnostics) = (Vec::new(), Vec::new(), Vec::new());
     for (capability, need) in explicit.chain(implied) {
         let GrantDecision::Denied { reason } = policy.decide(id, &capability) else {
@@ -307,6 +317,26 @@ fn hooks(descriptor: &FeatureDescriptor, grants: &CapabilityGrantSet) -> (Vec<Pl
             Some(DeniedCapability { capability, reason }) => skipped.push(SkippedContribution {
                 kind: ContributionKind::Hook,
                 name: hook.name.clone(),
+                reason: format!("it needs {capability}: {reason}"),
+            }),
+        }
+    }
+    (kept, skipped)
+}
+
+/// The declared states, parted the same way.
+fn states(
+    descriptor: &FeatureDescriptor,
+    grants: &CapabilityGrantSet,
+) -> (Vec<StateDeclaration>, Vec<SkippedContribution>) {
+    let (mut kept, mut skipped) = (Vec::new(), Vec::new());
+    for state in &descriptor.states {
+        let own = HostCapability::StateStore { scope: state.scope };
+        match grants.denied().iter().find(|denied| denied.capability == own) {
+            None => kept.push(state.clone()),
+            Some(DeniedCapability { capability, reason }) => skipped.push(SkippedContribution {
+                kind: ContributionKind::State,
+                name: state.name.clone(),
                 reason: format!("it needs {capability}: {reason}"),
             }),
         }

@@ -1,5 +1,6 @@
 //! What is live: built once per generation, whole features only, and then only read.
 
+use super::capability::HostCapability;
 use super::contained::{self, Ended, Job};
 use super::context::{FeatureInstallContext, HostServices, RegistrarProbe};
 use super::diagnostic::{DiagnosticCode, FeatureDiagnostic, FeatureInstallError};
@@ -10,6 +11,7 @@ use super::report::{FeatureInstallReport, HostReport, Outcome, RegistryReport, T
 use super::stage::{Complete, Stage};
 use super::{FeatureModule, descriptor};
 use crate::hook::{HookRegistry, HookRegistryBuilder};
+use authority::Door;
 use llm_worker::{Tool, ToolDefinition};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -183,10 +185,13 @@ impl Merging {
 
     /// Infallible: the plan made names unique and the stage equals the plan.
     fn merge(&mut self, complete: Complete, report: &mut FeatureInstallReport) {
-        let Complete { feature, tools, hooks, instructions, notes } = complete;
+        let Complete { feature, tools, hooks, instructions, states, notes, doors } = complete;
         let (hooks, planned): (Vec<_>, Vec<_>) = hooks.into_iter().unzip();
         report.describe(&tools, &planned, &instructions);
+        report.states = states;
         report.diagnostics.extend(notes);
+        let doors = doors.keep().into_iter();
+        self.registry.grants.extend(doors.map(|(grant, door)| (feature.clone(), grant, door)));
         self.registry.report.order.push(feature.clone());
         for (tool, deadline_ms) in tools {
             let deadline = Duration::from_millis(deadline_ms);
@@ -221,6 +226,7 @@ pub struct FeatureRegistry {
     instructions: Vec<Instruction>,
     report: RegistryReport,
     timings: Vec<(FeatureId, Duration)>,
+    grants: Vec<(FeatureId, HostCapability, Arc<Door>)>,
 }
 
 /// A text for the system prompt, with who wants it there.
@@ -246,7 +252,8 @@ impl FeatureRegistry {
             diagnostics: Vec::new(),
         };
         let tools = ToolRegistry { by_name: BTreeMap::new() };
-        Self { tools, hooks: HookRegistry::default(), instructions: Vec::new(), report, timings: Vec::new() }
+        let (instructions, timings, grants) = (Vec::new(), Vec::new(), Vec::new());
+        Self { tools, hooks: HookRegistry::default(), instructions, report, timings, grants }
     }
 
     /// The version of the tool surface.

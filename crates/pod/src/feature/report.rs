@@ -5,6 +5,7 @@ use super::descriptor::{FeatureRuntimeKind, InstructionDeclaration};
 use super::diagnostic::FeatureDiagnostic;
 use super::id::FeatureId;
 use super::plan::{PlannedFeature, PlannedHook, Unmet};
+use super::state::StateDeclaration;
 use super::tool::ToolContribution;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -39,6 +40,8 @@ pub enum ContributionKind {
     Tool,
     /// A hook.
     Hook,
+    /// A state.
+    State,
 }
 
 /// A declared contribution that was left out.
@@ -75,6 +78,8 @@ pub struct FeatureInstallReport {
     pub installed_hooks: Vec<PlannedHook>,
     /// Instruction names, in their order.
     pub instructions: Vec<String>,
+    /// What it remembers.
+    pub states: Vec<StateDeclaration>,
     /// Bytes its tools and instructions add to every request, before encoding.
     pub schema_bytes: u64,
     /// `schema_bytes` at four bytes a token.
@@ -173,6 +178,7 @@ impl FeatureInstallReport {
             installed_tools: Vec::new(),
             installed_hooks: Vec::new(),
             instructions: Vec::new(),
+            states: Vec::new(),
             schema_bytes: 0,
             estimated_tokens: 0,
             content_digest: blake3::Hasher::new().finalize().to_hex().to_string(),

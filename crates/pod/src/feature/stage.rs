@@ -1,6 +1,6 @@
 //! What one feature has put together so far, privately: compared with its plan, then handed over whole or dropped.
 
-use super::capability::CapabilityGrantSet;
+use super::capability::{CapabilityGrantSet, HostCapability};
 use super::context::{RegistrarCall, RegistrarProbe, Staging};
 use super::descriptor::{FeatureDescriptor, InstructionDeclaration, ToolDeclaration};
 use super::diagnostic::{DiagnosticCode, FeatureDiagnostic, FeatureInstallError, MAX_NOTES};
@@ -8,9 +8,12 @@ use super::hook::HookContribution;
 use super::id::FeatureId;
 use super::plan::{PlannedFeature, PlannedHook};
 use super::report::ContributionKind;
+use super::state::StateDeclaration;
 use super::tool::ToolContribution;
+use authority::Door;
 use llm_worker::ToolDefinition;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// A feature's private stage. It knows the plan and refuses what is not in it.
 pub(super) struct Stage {
@@ -22,6 +25,9 @@ pub(super) struct Stage {
     instructions: Vec<InstructionDeclaration>,
     tools: BTreeMap<String, ToolContribution>,
     hooks: BTreeMap<String, HookContribution>,
+    planned_states: Vec<StateDeclaration>,
+    states: BTreeSet<String>,
+    doors: Doors,
     notes: Vec<FeatureDiagnostic>,
     refusal: Option<FeatureInstallError>,
     probe: Option<RegistrarProbe>,
@@ -34,7 +40,40 @@ pub(super) struct Complete {
     pub(super) tools: Vec<(ToolContribution, u64)>,
     pub(super) hooks: Vec<(HookContribution, PlannedHook)>,
     pub(super) instructions: Vec<InstructionDeclaration>,
+    pub(super) states: Vec<StateDeclaration>,
     pub(super) notes: Vec<FeatureDiagnostic>,
+    pub(super) doors: Doors,
+}
+
+/// The doors of one feature's grants. Dropped before they were handed over, they shut: what a failed install kept is
+/// dead.
+#[derive(Default)]
+pub(super) struct Doors(Vec<(HostCapability, Arc<Door>)>);
+
+impl Doors {
+    /// The one door of a grant.
+    fn of(&mut self, grant: &HostCapability) -> Arc<Door> {
+        if let Some((_, door)) = self.0.iter().find(|(held, _)| held == grant) {
+            return Arc::clone(door);
+        }
+        let door = Door::new();
+        self.0.push((grant.clone(), Arc::clone(&door)));
+        door
+    }
+
+    /// Hands them over, open.
+    pub(super) fn keep(mut self) -> Vec<(HostCapability, Arc<Door>)> {
+        std::mem::take(&mut self.0)
+    }
+}
+
+impl Drop for Doors {
+    fn drop(&mut self) {
+        for (_, door) in &self.0 {
+            // It is shut at once; nobody waits for who is still inside.
+            drop(door.shut());
+        }
+    }
 }
 
 impl Stage {
@@ -49,6 +88,9 @@ impl Stage {
             instructions: descriptor.instructions.clone(),
             tools: BTreeMap::new(),
             hooks: BTreeMap::new(),
+            planned_states: planned.states.clone(),
+            states: BTreeSet::new(),
+            doors: Doors::default(),
             notes: Vec::new(),
             refusal: None,
             probe,
@@ -74,6 +116,34 @@ impl Stage {
             self.refusal = (!survivable).then(|| error.clone());
         }
         result
+    }
+
+    /// The grant that includes `asked`, and its door.
+    pub(super) fn grant(&mut self, asked: &HostCapability) -> Result<Arc<Door>, FeatureInstallError> {
+        match self.grants.granted().iter().find(|grant| grant.covers(asked)) {
+            Some(grant) => Ok(self.doors.of(grant)),
+            None => Err(FeatureInstallError::Denied { feature: self.feature.clone(), asked: asked.to_string() }),
+        }
+    }
+
+    /// Takes up a state that equals its declaration.
+    pub(super) fn state<T>(
+        &mut self,
+        declared: &StateDeclaration,
+        load: impl FnOnce(&FeatureId, Arc<Door>) -> Result<T, FeatureInstallError>,
+    ) -> Result<T, FeatureInstallError> {
+        let (kind, name, feature) = ("state", declared.name.clone(), self.feature.clone());
+        let door = self.grant(&HostCapability::StateStore { scope: declared.scope })?;
+        let Some(planned) = self.planned_states.iter().find(|planned| planned.name == name) else {
+            return Err(FeatureInstallError::NotDeclared { kind, name, feature });
+        };
+        if planned != declared {
+            return Err(FeatureInstallError::Differs { kind, name, feature, what: "its version or scope" });
+        }
+        if !self.states.insert(name.clone()) {
+            return Err(FeatureInstallError::StagedTwice { kind, name, feature });
+        }
+        load(&feature, door)
     }
 
     /// Takes a tool that equals its declaration. `contribution` is not called when the plan left it out.
@@ -154,6 +224,7 @@ impl Stage {
     /// The whole feature, or everything that keeps it from being whole.
     pub(super) fn complete(self) -> Result<Complete, Vec<FeatureDiagnostic>> {
         let Self { feature, planned, planned_hooks, instructions, mut tools, mut hooks, notes, refusal, .. } = self;
+        let Self { planned_states, states, doors, .. } = self;
         if let Some(refusal) = refusal {
             return Err(vec![FeatureDiagnostic::new(DiagnosticCode::InstallFailed, &feature, refusal.to_string())]);
         }
@@ -177,7 +248,12 @@ impl Stage {
                 }
             }
         }
-        let complete = Complete { feature, tools: staged, hooks: staged_hooks, instructions, notes };
+        for StateDeclaration { name, .. } in planned_states.iter().filter(|planned| !states.contains(&planned.name)) {
+            let message = format!("state `{name}` of {feature} is declared but was not taken up");
+            missing.push(FeatureDiagnostic::new(DiagnosticCode::PlannedNotStaged, &feature, message));
+        }
+        let states = planned_states;
+        let complete = Complete { feature, tools: staged, hooks: staged_hooks, instructions, states, notes, doors };
         if missing.is_empty() { Ok(complete) } else { Err(missing) }
     }
 }

@@ -35,7 +35,8 @@ impl HookRegistry {
     /// keep up, the event is dropped and the next one they get says how many were.
     pub(crate) fn tell(registry: &Arc<FeatureRegistry>, callbacks: &Callbacks, seq: u64, record: &Arc<Record>) {
         let hooks = registry.hooks();
-        if !hooks.any::<Event>("") {
+        // A feature's state is its own affair.
+        if !hooks.any::<Event>("") || matches!(**record, Record::FeatureState(_)) {
             return;
         }
         let queue = hooks.listeners.queue.get_or_init(|| {

@@ -9,6 +9,7 @@ use super::chain::Slot;
 use super::point::Point;
 use super::{CHAIN_BUDGET, HookClass};
 use crate::control::Callbacks;
+use crate::control::callbacks::words;
 use std::collections::VecDeque;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -221,11 +222,7 @@ async fn contained<T>(work: impl Future<Output = T>) -> Result<T, String> {
     std::future::poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx))) {
         Ok(Poll::Pending) => Poll::Pending,
         Ok(Poll::Ready(value)) => Poll::Ready(Ok(value)),
-        Err(panic) => {
-            let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
-            let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
-            Poll::Ready(Err(text.unwrap_or_else(|| "no message".to_owned())))
-        }
+        Err(panic) => Poll::Ready(Err(words(&*panic))),
     })
     .await
 }

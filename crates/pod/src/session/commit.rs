@@ -27,8 +27,8 @@ pub struct Ledger {
     pub inputs: Vec<InputId>,
     /// The generation in force.
     pub generation: u64,
-    /// Topics of system items the driver hands to the machine, oldest first.
-    pub topics: Vec<String>,
+    /// What the driver has the machine say and the log does not hold yet, oldest first.
+    pub said: Vec<SystemItem>,
     /// For each judged call: the rule that decided, and its start record if it was allowed.
     pub judged: HashMap<CallId, Judgement>,
     /// For each ended call: where its full output is, and how long it ran.
@@ -77,17 +77,18 @@ impl Batch {
         Self { turn: None, records }
     }
 
-    /// The ledger's verdicts, then the turn's facts in their order.
+    /// What rides along, then the ledger's verdicts, then the turn's facts in their order.
     #[must_use]
-    pub fn of_turn(turn: CommitRequest, ledger: &Ledger) -> Self {
-        let mut records: Vec<Record> = ledger.verdicts.iter().cloned().map(Record::from).collect();
-        let (mut topics, mut inputs) = (ledger.topics.iter(), ledger.inputs.iter());
+    pub fn of_turn(turn: CommitRequest, ledger: &Ledger, riders: Vec<Record>) -> Self {
+        let mut records = riders;
+        records.extend(ledger.verdicts.iter().cloned().map(Record::from));
+        let (mut said, mut inputs) = (ledger.said.iter().collect::<Vec<_>>(), ledger.inputs.iter());
         for fact in turn.facts() {
             if let Fact::Judged { call, .. } = fact {
                 let allowed = ledger.judged.get(call).map_or(&[][..], |judgement| &judgement.allowed);
                 records.extend(allowed.iter().cloned().map(Record::from));
             }
-            records.extend(record_of(fact, ledger, &mut topics, &mut inputs));
+            records.extend(record_of(fact, ledger, &mut said, &mut inputs));
         }
         Self { turn: Some(turn), records }
     }
@@ -130,24 +131,21 @@ impl Acknowledged for Ack {
     }
 }
 
-/// One fact, one record. A start whose judgement holds no start record, or a user item without an input, cannot
-/// come about: the driver alone allows calls and hands inputs in. The fold would refuse the log.
+/// One fact, one record. A start whose judgement holds no start record, or an item nobody handed in, cannot come
+/// about: the driver alone allows calls and hands items in. The fold would refuse the log.
 fn record_of<'a>(
     fact: &Fact,
     ledger: &Ledger,
-    topics: &mut impl Iterator<Item = &'a String>,
+    said: &mut Vec<&SystemItem>,
     inputs: &mut impl Iterator<Item = &'a InputId>,
 ) -> Option<Record> {
     Some(match fact {
         Fact::TurnStarted => TurnStarted { turn: ledger.turn }.into(),
         Fact::Item(Item::User { .. }) => InputConsumed { input: *inputs.next()? }.into(),
-        Fact::Item(Item::System { source, text }) => SystemItem {
-            source: source.clone(),
-            generation: ledger.generation,
-            topic: topics.next().cloned().unwrap_or_else(|| "note".to_owned()),
-            text: text.clone(),
+        Fact::Item(Item::System { source, text }) => {
+            let at = said.iter().position(|said| said.source() == source && said.text() == text)?;
+            said.remove(at).clone().into()
         }
-        .into(),
         Fact::Item(
             item @ (Item::Assistant { .. } | Item::Reasoning { .. } | Item::ToolCall { .. } | Item::ToolResult { .. }),
         ) => ItemAdded { item: item.clone() }.into(),

@@ -1,7 +1,7 @@
 //! The fold of a log into state. Live and on replay it is this one function; there is no other way to change
 //! a [`State`].
 
-use super::record::{Encoder, FileChanged, Output, Record, Request};
+use super::record::{Encoder, FeatureState, FileChanged, NotificationQueued, Output, Record, Request, SystemItem};
 use llm_worker::effect::Outcome;
 use llm_worker::projection::Surface;
 use llm_worker::{CallId, Item, ResultStatus, ToolEffect, Usage};
@@ -48,6 +48,12 @@ pub struct State {
     pub outputs: Arc<VecDeque<Output>>,
     /// Files changed so far, counted.
     pub file_changes: u64,
+    /// Features' state in session scope, by feature and name.
+    pub features: BTreeMap<(String, String), FeatureState>,
+    /// Notifications the model has not been shown yet, by number.
+    pub notices: BTreeMap<u64, NotificationQueued>,
+    /// The highest notification number given.
+    pub notified: u64,
 }
 
 /// A call that has no result yet.
@@ -84,6 +90,7 @@ impl State {
             Record::Recovery(_)
             | Record::Features(_)
             | Record::VerdictGiven(_)
+            | Record::FeatureNote(_)
             | Record::Suspended(_)
             | Record::Resumed(_)
             | Record::Other { .. } => {}
@@ -116,16 +123,7 @@ impl State {
                 (self.turns, self.turn_open) = (started.turn, true);
                 (self.last_answer, self.last_result) = (None, None);
             }
-            Record::SystemItem(note) => {
-                if !self.turn_open {
-                    return illegal("no turn is open");
-                }
-                if note.topic == ENVIRONMENT {
-                    self.environment = Some(note.text.clone());
-                }
-                let item = Item::System { source: note.source.clone(), text: note.text.clone() };
-                return Ok(Some(self.count(item)));
-            }
+            Record::SystemItem(said) => return self.say(said, record).map(Some),
             Record::ItemAdded(added) => return self.add(&added.item, record).map(Some),
             Record::Request(request) => {
                 if let Some(why) = self.misfit(request) {
@@ -154,6 +152,16 @@ impl State {
                 return Ok(Some(self.count(item)));
             }
             Record::FileChanged(FileChanged { .. }) => self.file_changes += 1,
+            Record::FeatureState(set) => {
+                self.features.insert((set.feature.clone(), set.name.clone()), set.clone());
+            }
+            Record::NotificationQueued(queued) => {
+                if queued.number <= self.notified {
+                    return illegal("its number was given before");
+                }
+                self.notified = queued.number;
+                self.notices.insert(queued.number, queued.clone());
+            }
             Record::TurnFinished(finished) => {
                 if !self.turn_open || finished.turn != self.turns {
                     return illegal("that turn is not open");
@@ -185,6 +193,22 @@ impl State {
         }
         let fits = request.generation == surface.generation && request.encoder == *encoder;
         (!fits).then_some("its generation or encoder is not the surface's")
+    }
+
+    fn say(&mut self, said: &SystemItem, record: &Record) -> Result<Item, Illegal> {
+        let illegal = |why: &str| Err(Illegal { kind: record.kind().to_owned(), why: why.to_owned() });
+        if !self.turn_open {
+            return illegal("no turn is open");
+        }
+        match said {
+            SystemItem::Environment { text, .. } => self.environment = Some(text.clone()),
+            SystemItem::Recovery { .. } => {}
+            SystemItem::Notification { number, feature, text, .. } => match self.notices.remove(number) {
+                Some(queued) if queued.feature == *feature && queued.text == *text => {}
+                Some(_) | None => return illegal("that notification was never queued, or was delivered before"),
+            },
+        }
+        Ok(self.count(said.item()))
     }
 
     fn add(&mut self, item: &Item, record: &Record) -> Result<Item, Illegal> {
@@ -225,9 +249,3 @@ impl State {
         item
     }
 }
-
-/// Topic of the system item that says when and where: date, working directory, git state.
-pub const ENVIRONMENT: &str = "environment";
-
-/// Topic of the system item that tells of an interruption.
-pub const RECOVERY: &str = "recovery";

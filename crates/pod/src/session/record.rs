@@ -117,6 +117,12 @@ records! {
     ToolFinished = "tool_finished" / 1,
     /// A file is about to change.
     FileChanged = "file_changed" / 1,
+    /// A feature's durable state has this value now.
+    FeatureState = "feature_state" / 1,
+    /// A feature has words for the model; the next step brings them.
+    NotificationQueued = "notification_queued" / 1,
+    /// A feature left a note for whoever inspects the pod.
+    FeatureNote = "feature_note" / 1,
     /// Writing failed; nothing more is started.
     Suspended = "suspended" / 1,
     /// Writing works again.
@@ -146,6 +152,9 @@ impl Record {
             | Self::Response(_)
             | Self::VerdictGiven(_)
             | Self::ToolStarted(_)
+            | Self::FeatureState(_)
+            | Self::NotificationQueued(_)
+            | Self::FeatureNote(_)
             | Self::Suspended(_)
             | Self::Resumed(_)
             | Self::TurnFinished(_)
@@ -277,16 +286,94 @@ pub struct TurnStarted {
     pub turn: u64,
 }
 
-/// Body of `system_item`.
+/// Body of `system_item`: words of the host, or of a feature, that the model reads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SystemItem {
-    /// `host` or a feature id.
-    pub source: String,
-    /// The generation it was made under.
-    pub generation: u64,
-    /// `environment`, `recovery`, `notification`, …
-    pub topic: String,
+#[serde(tag = "topic", rename_all = "snake_case")]
+pub enum SystemItem {
+    /// When and where: date, working directory, git state.
+    Environment {
+        /// The generation it was made under.
+        generation: u64,
+        /// The exact model-visible words.
+        text: String,
+    },
+    /// What an interruption left behind.
+    Recovery {
+        /// The generation it was made under.
+        generation: u64,
+        /// The exact model-visible words.
+        text: String,
+    },
+    /// A queued notification, delivered.
+    Notification {
+        /// Which one.
+        number: u64,
+        /// Whose it is.
+        feature: String,
+        /// The generation it was accepted under.
+        generation: u64,
+        /// The exact model-visible words.
+        text: String,
+    },
+}
+
+impl SystemItem {
+    /// Who says it: `host` or a feature id.
+    #[must_use]
+    pub fn source(&self) -> &str {
+        match self {
+            Self::Environment { .. } | Self::Recovery { .. } => "host",
+            Self::Notification { feature, .. } => feature,
+        }
+    }
+
     /// The exact model-visible words.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Environment { text, .. } | Self::Recovery { text, .. } | Self::Notification { text, .. } => text,
+        }
+    }
+
+    /// What the history gets.
+    #[must_use]
+    pub fn item(&self) -> Item {
+        Item::System { source: self.source().to_owned(), text: self.text().to_owned() }
+    }
+}
+
+/// Body of `notification_queued`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotificationQueued {
+    /// Its number, rising within a session.
+    pub number: u64,
+    /// Whose it is.
+    pub feature: String,
+    /// The generation it was accepted under.
+    pub generation: u64,
+    /// The exact model-visible words.
+    pub text: String,
+}
+
+/// Body of `feature_state`: the whole value, for its owner alone; never model-visible.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FeatureState {
+    /// Whose it is.
+    pub feature: String,
+    /// Its name within the feature.
+    pub name: String,
+    /// The version of its shape.
+    pub version: u16,
+    /// The value.
+    pub value: Arc<serde_json::Value>,
+}
+
+/// Body of `feature_note`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FeatureNote {
+    /// Who says it.
+    pub feature: String,
+    /// What; bounded, without control characters.
     pub text: String,
 }
 

@@ -1,7 +1,7 @@
 //! From a log on disk back to a session that can go on. Nothing is executed: open calls get a result that
 //! says what is known, the open turn is closed, and one note tells the model.
 
-use super::fold::{Illegal, OpenCall, RECOVERY, State};
+use super::fold::{Illegal, OpenCall, State};
 use super::record::{Record, Recovery, Stored, SystemItem, ToolFinished, TurnFinished};
 use llm_worker::effect::Outcome;
 use llm_worker::{CallId, Item, ResultStatus, ToolEffect, ToolOutcome};
@@ -145,10 +145,8 @@ pub fn closing(restored: &Restored, found: &Circumstances) -> Vec<Record> {
     }
     if state.turn_open {
         batch.push(
-            SystemItem {
-                source: "host".to_owned(),
+            SystemItem::Recovery {
                 generation: state.surface.as_ref().map_or(0, |(s, _)| s.generation),
-                topic: RECOVERY.to_owned(),
                 text: note.join("\n"),
             }
             .into(),

@@ -4,10 +4,10 @@ use crate::legal::{self, WAYS, record};
 use crate::scene::{echo, pod, printer, sound};
 use llm_worker::history::{Counters, History};
 use llm_worker::{CallId, Item, ToolEffect};
-use pod::control::{Callbacks, Core, Event, Outbox, Pod, Store};
+use pod::control::{Callbacks, Core, Event, Outbox, Pod};
 use pod::session::commit::Batch;
 use pod::session::fold::State;
-use pod::session::record::Record;
+use pod::session::record::{Record, SystemItem};
 use pod::session::restore::{Restored, decode};
 use proptest::prelude::*;
 use session_store::{Options, Reader, Session};
@@ -32,19 +32,9 @@ fn prefixes(dir: &Path) -> Vec<State> {
 
 /// A pod's parts with nobody between them and the test.
 fn core(pod: &PodUnderTest, outbox: Outbox, runtime: &tokio::runtime::Handle) -> Core {
-    let start = pod.start(pod.store().unwrap(), outbox, Callbacks::new(runtime.clone()));
-    let (parts, opened) = (start.parts, start.opened);
-    let store = Store { journal: opened.journal, blobs: opened.blobs, key: "s-1/1".into(), probe: parts.probe };
-    Core {
-        store,
-        state: State::default(),
-        registry: parts.registry,
-        permission: parts.permission,
-        model: parts.model,
-        callbacks: parts.callbacks,
-        outbox: parts.outbox,
-        limits: parts.limits,
-    }
+    let opening = pod.opening(pod.store().unwrap()).unwrap();
+    let start = pod.start(&opening, outbox, Callbacks::new(runtime.clone()));
+    opening.core(start.parts).0
 }
 
 // covers: INV-03
@@ -64,7 +54,7 @@ fn live_state_is_the_fold_of_the_log_at_every_record_of_a_run() {
         let history = History::begin(surface, core.model.dialect());
         let mut pod = Pod { core, history };
         for input in 2..4 {
-            let notes = vec![("note".to_owned(), format!("note {input}"))];
+            let notes = vec![SystemItem::Environment { generation: 1, text: format!("note {input}") }];
             pod = pod.turn(notes, &CancellationToken::new()).await.unwrap().0;
             pod.core.commit(vec![legal::queued(input, None)]).await.unwrap();
         }
@@ -179,7 +169,7 @@ fn what_cannot_follow_is_refused() {
         (true, consumed(2), "never queued"),
         (true, turn(2), "another turn is open"),
         (false, turn(2), "not the next"),
-        (false, legal::note("note", "x"), "no turn is open"),
+        (false, legal::note("x"), "no turn is open"),
         (false, legal::asked(id(1)), "no turn is open"),
         (true, legal::asked(id(1)), "not the next call"),
         (true, legal::asked(id(3)), "not the next call"),

@@ -3,16 +3,16 @@
 use llm_worker::effect::Outcome;
 use llm_worker::projection::Surface;
 use llm_worker::{CallId, Item, ResultStatus, StopReason, ToolEffect, ToolOutcome, Usage};
-use pod::session::fold::{ENVIRONMENT, State};
+use pod::session::fold::State;
 use pod::session::record::{
-    Decision, Encoder, FileChanged, GateNote, HostStopped, InputConsumed, InputQueued, ItemAdded, Output, Record,
-    Request, Response, Resumed, Stored, SurfaceSet, Suspended, SystemItem, ToolFinished, ToolStarted, TurnFinished,
-    TurnStarted, VerdictGiven,
+    Decision, Encoder, FeatureState, FileChanged, GateNote, HostStopped, InputConsumed, InputQueued, ItemAdded,
+    NotificationQueued, Output, Record, Request, Response, Resumed, Stored, SurfaceSet, Suspended, SystemItem,
+    ToolFinished, ToolStarted, TurnFinished, TurnStarted, VerdictGiven,
 };
 use session_store::Digest;
 
 /// How many ways there are to make a record.
-pub(crate) const WAYS: u8 = 18;
+pub(crate) const WAYS: u8 = 21;
 
 fn call(number: u64) -> CallId {
     CallId::new(number % CallId::MAX + 1).unwrap()
@@ -77,9 +77,29 @@ pub(crate) fn queued(input: u64, whole: Option<Output>) -> Record {
     InputQueued { input, text: format!("input {input}"), whole }.into()
 }
 
-pub(crate) fn note(topic: &str, text: &str) -> Record {
-    let (source, topic, text) = ("host".to_owned(), topic.to_owned(), text.to_owned());
-    SystemItem { source, generation: 1, topic, text }.into()
+pub(crate) fn note(text: &str) -> Record {
+    SystemItem::Environment { generation: 1, text: text.to_owned() }.into()
+}
+
+fn recovery(text: &str) -> Record {
+    SystemItem::Recovery { generation: 1, text: text.to_owned() }.into()
+}
+
+const FEATURE: &str = "builtin:t";
+
+fn notification(number: u64) -> Record {
+    let (feature, text) = (FEATURE.to_owned(), format!("words {number}"));
+    NotificationQueued { number, feature, generation: 1, text }.into()
+}
+
+fn delivered(number: u64) -> Record {
+    let (feature, text) = (FEATURE.to_owned(), format!("words {number}"));
+    SystemItem::Notification { number, feature, generation: 1, text }.into()
+}
+
+fn state(n: u64) -> Record {
+    let (feature, name) = (FEATURE.to_owned(), format!("state-{}", n % 3));
+    FeatureState { feature, name, version: 1, value: std::sync::Arc::new(n.into()) }.into()
 }
 
 fn effect(number: u64) -> ToolEffect {
@@ -104,7 +124,8 @@ pub(crate) fn record(way: u8, n: u64, state: Option<&State>) -> Record {
             InputConsumed { input }.into()
         }
         3 => TurnStarted { turn: next(|s| s.turns) }.into(),
-        4 => note(if n.is_multiple_of(2) { ENVIRONMENT } else { "note" }, &format!("note {n}")),
+        4 if n.is_multiple_of(2) => note(&format!("note {n}")),
+        4 => recovery(&format!("note {n}")),
         5 => item(Item::Assistant { text: format!("answer {n}\n\"é\"") }),
         6 => item(Item::Reasoning { text: format!("thought {n}") }),
         7 | 8 => asked(state.map_or_else(|| call(n), |s| call(s.calls))),
@@ -122,6 +143,9 @@ pub(crate) fn record(way: u8, n: u64, state: Option<&State>) -> Record {
         }
         15 => turn_finished(state.map_or(n, |s| s.turns)),
         16 => FileChanged { call: None, path: format!("/p/{n}"), before: None, mode: Some(0o644), after: None }.into(),
+        17 => notification(next(|s| s.notified)),
+        18 => delivered(state.and_then(|s| s.notices.keys().next().copied()).unwrap_or(n)),
+        19 => self::state(n),
         _ => match n % 4 {
             0 => Suspended { reason: "full".to_owned() }.into(),
             1 => Resumed {}.into(),

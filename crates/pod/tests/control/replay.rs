@@ -5,7 +5,7 @@ use crate::scene::{echo, neutral, pod, printer, verified};
 use llm_worker::projection::{Dialect, Neutral, Open, Surface};
 use llm_worker::{Item, ToolEffect};
 use pod::session::commit::Batch;
-use pod::session::record::Record;
+use pod::session::record::{Record, SystemItem};
 use pod::session::replay::{Verification, Wrong, verify};
 use session_store::{BlobView, Reader};
 use std::path::Path;
@@ -93,7 +93,9 @@ fn one_changed_field_is_named() {
         change!("tool", "rebuilt digest", SurfaceSet(s) => s.surface.tools[0].description.push('!')),
         change!("generation", "generation", SurfaceSet(s) => s.surface.generation += 1),
         change!("user text", "rebuilt digest", InputQueued(i) => i.text.push('!')),
-        change!("note", "rebuilt digest", SystemItem(n) => n.text.push('!')),
+        change!("note", "rebuilt digest", SystemItem(n) => {
+            if let SystemItem::Environment { text, .. } = n { text.push('!') }
+        }),
         change!("answer", "rebuilt digest", ItemAdded(i) if matches!(i.item, Item::Assistant { .. }) => {
             i.item = Item::Assistant { text: "other".to_owned() }
         }),

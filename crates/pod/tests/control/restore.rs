@@ -4,7 +4,7 @@ use crate::legal;
 use crate::scene::{echo, pod, results, sound};
 use llm_worker::{CallId, Item, StopReason, ToolEffect, Usage};
 use pod::session::commit::Batch;
-use pod::session::record::{HostStarted, InputConsumed, Record, Response, TurnStarted};
+use pod::session::record::{HostStarted, InputConsumed, Record, Response, SystemItem, TurnStarted};
 use testkit::{Answer, FnTool, How, PodUnderTest, Script};
 
 fn id(number: u64) -> CallId {
@@ -54,7 +54,7 @@ fn shown(pod: &PodUnderTest) -> String {
 
 fn notes(pod: &PodUnderTest) -> Vec<String> {
     let note = |(_, record): &(u64, Record)| match record {
-        Record::SystemItem(note) if note.topic == pod::session::fold::RECOVERY => Some(note.text.clone()),
+        Record::SystemItem(SystemItem::Recovery { text, .. }) => Some(text.clone()),
         _ => None,
     };
     pod.records().iter().filter_map(note).collect()

@@ -55,7 +55,7 @@ fn a_pause_is_told_and_journaled_and_the_turn_stays_ended() {
     let ran = pod.run("go");
     assert_eq!(ran.end().outcome, Outcome::Done);
     assert!(ran.end().paused.as_deref().is_some_and(|reason| reason.contains("look at it")));
-    assert!(ran.events.iter().any(|event| matches!(event, Shown::Alert(text) if text.contains("look at it"))));
+    assert!(ran.events.iter().any(|event| matches!(event, Shown::Alert(alert) if alert.text.contains("look at it"))));
     assert_eq!(decisions(&pod).last(), Some(&Decision::Pause));
 }
 

@@ -157,6 +157,11 @@ fn means(held: &HostCapability) -> Option<String> {
             Some("start any program".to_owned())
         }
         HostCapability::Process { programs } => Some(format!("start {}", programs.join(", "))),
+        HostCapability::StateStore { scope } => Some(format!("keep {scope} state")),
+        HostCapability::EmitModelNotification { max_bytes, per_turn } => {
+            Some(format!("tell the model something ({max_bytes} bytes, {per_turn} a turn)"))
+        }
+        HostCapability::EmitUserAlert => Some("alert you".to_owned()),
     }
 }
 

@@ -151,7 +151,8 @@ impl Transcript {
                     None => format!("> {}", indent(&queued.text)),
                 }
             }
-            Record::SystemItem(note) => format!("({}) {}", note.source, indent(&note.text)),
+            Record::SystemItem(said) => format!("({}) {}", said.source(), indent(said.text())),
+            Record::FeatureNote(note) => format!("  note of {}: {}", note.feature, note.text),
             Record::ItemAdded(added) => self.item(&added.item)?,
             Record::VerdictGiven(verdict) if verdict.decision != Decision::Allow => {
                 let call = verdict.call.map_or_else(|| "-".to_owned(), |call| call.to_string());
@@ -173,6 +174,8 @@ impl Transcript {
             | Record::Response(_)
             | Record::VerdictGiven(_)
             | Record::ToolStarted(_)
+            | Record::FeatureState(_)
+            | Record::NotificationQueued(_)
             | Record::Other { .. } => return None,
         })
     }

@@ -18,7 +18,7 @@ use authority::Ambient;
 use llm_worker::{ErrorKind, Model};
 use pod::control::{Callbacks, Event, Limits, Outbox};
 use pod::feature::Unmet;
-use pod::host::{Found, Host, HostError, Parts, Start};
+use pod::host::{Found, Host, HostError, Opening, Parts, Start};
 use pod::session::record::HostStarted;
 use session_store::{Clock, Opened};
 use std::io::Write;
@@ -166,7 +166,12 @@ impl Whole<'_> {
             config_digest: self.config.digest(),
         };
         let environment = environment(&composed.project, &self.env.cwd, SystemTime::now());
-        let Installed { registry, permission, no_shell } = composed.install(self.ambient, self.env, &tag)?;
+        let survivors = Ambient::claim();
+        let end_survivors = move |session: &str| authority::end_survivors(&survivors, session).unwrap_or(0);
+        let fail = |error: HostError| host_failure(&error, place.name());
+        let opening = Opening::of(&place.dir(), opened, clock(), &end_survivors).map_err(fail)?;
+        let Installed { registry, permission, no_shell } =
+            composed.install(self.ambient, self.env, &tag, opening.link())?;
         required(&registry.report().unmet)?;
         if let Some(why) = no_shell {
             say(self.args, &format!("commands cannot run here, so Bash is left out: {why}"));
@@ -184,10 +189,7 @@ impl Whole<'_> {
             registry: Arc::new(registry),
         };
         let system = system_prompt(&parts.registry);
-        let survivors = Ambient::claim();
-        let end_survivors = Box::new(move |session: &str| authority::end_survivors(&survivors, session).unwrap_or(0));
-        let start = Start { dir: place.dir(), opened, clock, about, system, environment, end_survivors, parts };
-        Host::open(start).await.map_err(|e| host_failure(&e, place.name()))
+        Host::open(opening, Start { about, system, environment, parts }).await.map_err(fail)
     }
 
     fn tell(&self, found: &Found) {

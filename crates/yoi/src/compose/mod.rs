@@ -12,7 +12,7 @@ use authority::{Access, Ambient, Confinement, EnvPolicy, ErrorKind, SandboxMode,
 use pod::control::Permission;
 use pod::feature::{
     CapabilityPolicy, FeatureId, FeatureModule, FeatureRegistry, FeatureRegistryBuilder, HostCapability, HostServices,
-    InstallPlan,
+    InstallPlan, PodLink,
 };
 use pod::permission::{Circumstances, Policy};
 use project::Project;
@@ -95,9 +95,9 @@ impl Composed {
 
     /// Installs the features for the session whose children carry `tag`. Where children cannot be confined, the shell
     /// is left out, and the report says why.
-    pub(crate) fn install(self, ambient: &Ambient, env: &Env, tag: &str) -> Result<Installed, Failure> {
+    pub(crate) fn install(self, ambient: &Ambient, env: &Env, tag: &str, link: PodLink) -> Result<Installed, Failure> {
         let spawner = self.spawner(ambient, env, tag)?;
-        let services = HostServices::none().root(HostCapability::WORKSPACE, self.workspace);
+        let services = HostServices::none().root(HostCapability::WORKSPACE, self.workspace).link(link);
         let (services, no_shell) = match spawner {
             Ok(spawner) => (services.spawner(spawner), None),
             Err(why) => (services.no_spawner(&why), Some(why)),

@@ -61,7 +61,10 @@ impl<Out: Write, Err: Write> Screen<Out, Err> {
             Event::Delta(delta) => self.delta(delta),
             Event::Record { seq, record } => self.record(*seq, record),
             Event::Suspended { reason } => self.tell(&format!("! {reason}; trying again")),
-            Event::Alert(text) => self.tell(&format!("! {text}")),
+            Event::Alert(alert) => {
+                let from = alert.from.as_ref().map_or_else(String::new, |feature| format!("{feature}: "));
+                self.tell(&format!("! {from}{}", alert.text));
+            }
         }
     }
 
@@ -177,6 +180,7 @@ pub(crate) fn brief(arguments: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pod::control::{Alert, AlertLevel};
     use pod::session::record::ItemAdded;
     use std::sync::Mutex;
     use std::time::Duration;
@@ -227,7 +231,7 @@ mod tests {
 
     #[test]
     fn progress_and_answer_never_share_a_line() {
-        let alert = || Event::Alert("look".to_owned());
+        let alert = || Event::Alert(Alert { level: AlertLevel::Warning, from: None, text: "look".to_owned() });
         let table: [(Vec<Event>, &str); 8] = [
             (vec![text("an "), text("answer"), answer("an answer")], "an answer\n"),
             (vec![text("line\n"), answer("line\n")], "line\n"),

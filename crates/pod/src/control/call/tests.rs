@@ -1,18 +1,18 @@
 //! One call's output and file changes, at their bounds.
 
-use super::{ASKS, Ask, Custody, HEAD_BYTES, HEAD_LINES, INLINE, TAIL_BYTES};
+use super::{Custody, HEAD_BYTES, HEAD_LINES, INLINE, TAIL_BYTES};
+use crate::control::inbox::{Inbox, Line, Mail, Method, inbox};
 use crate::session::record::{FileChanged, Output};
 use llm_worker::tool::{CallHost, FileChange, Window};
 use llm_worker::{CallId, ErrorKind, ResultStatus, ToolError, ToolOutcome, ToolOutput};
 use session_store::{Opened, Options, Session};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use tokio::sync::mpsc;
 
 struct Scene {
     opened: Opened,
-    asks: mpsc::Sender<Ask>,
-    asked: mpsc::Receiver<Ask>,
+    line: Line,
+    inbox: Inbox,
     _root: tempfile::TempDir,
 }
 
@@ -20,13 +20,13 @@ impl Scene {
     fn new() -> Self {
         let root = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         let opened = Session::create(&root.path().join("one"), Options::new("s-1", Arc::new(|| 1))).unwrap();
-        let (asks, asked) = mpsc::channel(ASKS);
-        Self { opened, asks, asked, _root: root }
+        let (inbox, line) = inbox();
+        Self { opened, line, inbox, _root: root }
     }
 
     fn custody(&self, outputs: Vec<Output>) -> Custody {
         let call = CallId::new(1).unwrap();
-        Custody::new(call, self.opened.blobs.clone(), Arc::new(VecDeque::from(outputs)), self.asks.clone())
+        Custody::new(call, self.opened.blobs.clone(), Arc::new(VecDeque::from(outputs)), self.line.clone())
     }
 
     /// The outcome of a call that wrote these pieces.
@@ -221,23 +221,24 @@ fn leave_to_change_a_file_comes_with_the_record_or_not_at_all() {
             let asked = tokio::select! {
                 biased;
                 early = &mut leave => panic!("it went on before the answer: {early:?}"),
-                asked = scene.asked.recv() => asked.unwrap(),
+                mail = scene.inbox.next() => mail,
             };
-            let FileChanged { call, path, before, mode, after } = asked.change;
+            let Mail::Asked(Method::FileChanging { change, reply }) = asked else { panic!("not a file change") };
+            let FileChanged { call, path, before, mode, after } = change;
             assert_eq!((call, path.as_str(), mode), (CallId::new(1), "/p/a", Some(0o600)));
             assert_eq!(after, Some("00".repeat(32)));
             // The before-image is durable before the record that names it.
             assert_eq!(scene.opened.blobs.view().verify(&before.unwrap().digest), Ok(3));
             match answer {
-                Some(answer) => asked.reply.send(answer).unwrap(),
-                None => drop(asked.reply),
+                Some(answer) => reply.send(answer).unwrap(),
+                None => drop(reply),
             }
             leave.await
         });
         assert_eq!(got.map_err(|error| error.kind), expected);
     }
     let custody = scene.custody(Vec::new());
-    scene.asked.close();
+    scene.inbox.close();
     let refused = runtime.block_on(custody.file_changing(change("/p/a"))).unwrap_err();
     assert_eq!(refused.kind, ErrorKind::Cancelled);
     let odd = std::path::PathBuf::from(<std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(b"/p/\xff"));

@@ -1,19 +1,21 @@
 //! Opening a pod and putting its parts together: the same for a headless run and for a pod that stays.
 
-use crate::control::{self, Callbacks, Core, Fatal, Limits, Outbox, Permission, Pod, Store, TurnEnd};
+mod opening;
+
+pub use opening::{Opening, Rest, recover};
+
+use crate::control::{self, Callbacks, Core, Fatal, Limits, Outbox, Permission, Pod, TurnEnd};
 use crate::feature::FeatureRegistry;
 use crate::hook::{HookPoint, PromptSubmit, PromptView};
-use crate::session::commit::Batch;
-use crate::session::fold::ENVIRONMENT;
 use crate::session::record::{
-    Encoder, Features, HostStarted, HostStopped, InputId, InputQueued, Output, Record, Stored, SurfaceSet,
+    Encoder, Features, HostStarted, HostStopped, InputId, InputQueued, Output, Record, Stored, SurfaceSet, SystemItem,
 };
-use crate::session::restore::{Circumstances, RestoreError, Restored, closing};
+use crate::session::restore::{RestoreError, Restored};
 use llm_worker::history::{Counters, History, HistoryError};
 use llm_worker::projection::Surface;
 use llm_worker::{ErrorKind, Model};
-use session_store::{BlobError, Class, Clock, Opened, ReadError, Reader, Recovered};
-use std::path::{Path, PathBuf};
+use session_store::{BlobError, ReadError};
+use std::path::PathBuf;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
@@ -25,20 +27,12 @@ const INPUT_ENDS: usize = 16 * 1024;
 
 /// What a program hands over to open a pod.
 pub struct Start {
-    /// The session's directory.
-    pub dir: PathBuf,
-    /// The session, locked and repaired by the store.
-    pub opened: Opened,
-    /// Wall clock.
-    pub clock: Clock,
     /// Journaled as it is.
     pub about: HostStarted,
     /// The system prompt, instructions of features included.
     pub system: String,
     /// Where and when: shown to the model when it changed.
     pub environment: String,
-    /// Ends processes left over from the session `id` and counts them.
-    pub end_survivors: Box<dyn Fn(&str) -> u32>,
     /// What the pod works with.
     pub parts: Parts,
 }
@@ -114,7 +108,7 @@ fn kind_of_store(kind: session_store::ErrorKind) -> ErrorKind {
 pub struct Host {
     pod: Pod,
     prelude: Vec<Record>,
-    notes: Vec<(String, String)>,
+    notes: Vec<SystemItem>,
 }
 
 /// What opening found, for the person.
@@ -137,22 +131,15 @@ pub struct Found {
 }
 
 impl Host {
-    /// Folds the session's log, closes what a crash left open, and puts the pod together. Executes nothing.
+    /// Closes what a crash left open, and puts the pod together. Executes nothing.
     ///
     /// # Errors
-    /// The log does not fold, or the disk refuses.
-    pub async fn open(start: Start) -> Result<(Self, Found), HostError> {
-        let Start { dir, opened, clock, about, system, environment, end_survivors, parts } = start;
-        let Opened { journal, blobs, recovered } = opened;
-        let Survey { restored, closing } = survey(&dir, &recovered, &end_survivors, clock())?;
-        let Restored { state, mut items, .. } = restored;
-        let (interrupted, crashed) = (state.open_calls.len() as u64, state.turn_open);
-        let waiting = state.queued.len() as u64;
-
-        let key: Arc<str> = format!("{}/{}", recovered.session, recovered.epoch).into();
-        let Parts { registry, permission, model, callbacks, outbox, limits, probe } = parts;
-        let store = Store { journal, blobs, key, probe };
-        let mut core = Core { store, state, registry, permission, model, callbacks, outbox, limits };
+    /// The items are no history, or the disk refuses.
+    pub async fn open(opening: Opening, start: Start) -> Result<(Self, Found), HostError> {
+        let Start { about, system, environment, parts } = start;
+        let (mut core, Rest { recovered, mut items, closing }) = opening.core(parts);
+        let (interrupted, crashed) = (core.state.open_calls.len() as u64, core.state.turn_open);
+        let waiting = core.state.queued.len() as u64;
         if !closing.is_empty() {
             // The same fold that `commit` does, for the items alone: they are needed to build the history.
             let mut ahead = Restored { state: core.state.clone(), ..Restored::default() };
@@ -168,12 +155,13 @@ impl Host {
         let history = History::restore(surface.clone(), core.model.dialect(), items, counters)?;
         let report = Features { report: serde_json::to_value(core.registry.report()).unwrap_or_default() };
         let mut prelude: Vec<Record> = vec![about.into(), report.into()];
+        let generation = surface.generation;
         if new_surface {
             prelude.push(SurfaceSet { surface, encoder }.into());
         }
         let mut notes = Vec::new();
         if core.state.environment.as_deref() != Some(environment.as_str()) {
-            notes.push((ENVIRONMENT.to_owned(), environment));
+            notes.push(SystemItem::Environment { generation, text: environment });
         }
         let found = Found {
             existed: recovered.existed,
@@ -192,9 +180,9 @@ impl Host {
     /// # Errors
     /// The pod cannot go on; what was committed is on disk.
     pub async fn run(mut self, text: &str, cancel: &CancellationToken) -> Result<(Self, TurnEnd), HostError> {
-        let core = &self.pod.core;
+        let (registry, callbacks) = (self.pod.core.registry.clone(), self.pod.core.callbacks.clone());
         let view = || PromptView { text: text.to_owned() };
-        let passed = core.registry.hooks().decide::<PromptSubmit>(&core.callbacks, view).await;
+        let passed = self.pod.core.attend(registry.hooks().decide::<PromptSubmit>(&callbacks, view)).await?;
         let verdicts = control::verdicts(HookPoint::PromptSubmit, None, &passed).into_iter().map(Record::from);
         if let Some(reason) = control::refusal(&passed) {
             let records = std::mem::take(&mut self.prelude).into_iter().chain(verdicts).collect();
@@ -222,6 +210,7 @@ impl Host {
     pub async fn close(mut self, reason: &str) -> Result<(), HostError> {
         let last = HostStopped { reason: reason.to_owned() };
         let done = self.pod.core.commit(vec![last.into()]).await;
+        self.pod.core.desk.close();
         // The lock goes first: a slow watcher keeps nobody else out.
         self.pod.core.store.journal.close();
         self.pod.core.outbox.drain().await;
@@ -247,60 +236,6 @@ impl Host {
 /// Bytes of the text as a JSON string: at least its own, at most six times as many.
 fn encoded_len(text: &str) -> usize {
     text.bytes().map(|byte| if byte < 0x20 { 6 } else { 1 + usize::from(matches!(byte, b'"' | b'\\')) }).sum()
-}
-
-/// Closes what a crash left open, for whoever writes to a session without a turn. Executes nothing.
-///
-/// # Errors
-/// The log does not fold, or the disk refuses.
-pub async fn recover(
-    dir: &Path,
-    opened: &Opened,
-    now: u64,
-    end_survivors: &dyn Fn(&str) -> u32,
-) -> Result<(), HostError> {
-    let Survey { closing, .. } = survey(dir, &opened.recovered, end_survivors, now)?;
-    if closing.is_empty() {
-        return Ok(());
-    }
-    let done = opened.journal.append(Batch::of(closing)).await;
-    done.map(drop).map_err(|refused| Fatal::Journal(refused.why.to_string()).into())
-}
-
-/// A log folded to its end, and the batch that closes it.
-struct Survey {
-    restored: Restored,
-    closing: Vec<Record>,
-}
-
-/// Reads up to what the store proved when it opened the session: its HEAD is a hint, and may be older.
-fn survey(
-    dir: &Path,
-    recovered: &Recovered,
-    end_survivors: &dyn Fn(&str) -> u32,
-    now: u64,
-) -> Result<Survey, HostError> {
-    if !recovered.existed {
-        return Ok(Survey { restored: Restored::default(), closing: Vec::new() });
-    }
-    let restored = Restored::from_frames(Reader::open(dir)?.upto(recovered.last).frames())?;
-    let class = match recovered.class {
-        None => "clean",
-        Some(Class::TornTail) => "torn_tail",
-        Some(Class::ZeroTail) => "zero_tail",
-        Some(Class::BadTail) => "bad_tail",
-    };
-    let name = recovered.quarantine.as_ref().and_then(|path| path.file_name());
-    let found = Circumstances {
-        class: class.to_owned(),
-        cut_bytes: recovered.cut,
-        quarantine: name.map(|name| name.to_string_lossy().into_owned()),
-        // A host that left in good order ended its children, unless it wrote some off.
-        ended_processes: if restored.state.hosted { end_survivors(&recovered.session) } else { 0 },
-        now,
-    };
-    let closing = closing(&restored, &found);
-    Ok(Survey { restored, closing })
 }
 
 /// The fixed part of this start's requests: the recorded one while it still stands, else the next generation.

@@ -1,0 +1,150 @@
+//! What reaches the driver from running tools and from features: one bounded channel, whoever asks.
+//!
+//! Only the driver appends to the log, so whoever wants something durable hands it in here and is told when it is.
+//! What nobody waits for rides with the next commit; the first who does wait has it written at once.
+
+use crate::feature::FeatureId;
+use crate::session::record::{FeatureState, FileChanged};
+use std::sync::Arc;
+use tokio::sync::{Notify, mpsc, oneshot};
+
+/// How many requests may wait for the driver.
+pub(crate) const INBOX: usize = 256;
+
+/// What is asked of the driver.
+pub(crate) enum Method {
+    /// A running call is about to change a file.
+    FileChanging { change: FileChanged, reply: oneshot::Sender<Result<(), String>> },
+    /// A feature's state has a new value.
+    UpdateState { state: FeatureState, ticket: Box<dyn Ticket> },
+    /// A feature has words for the model.
+    Notify { words: Words, reply: oneshot::Sender<Result<u64, Declined>> },
+    /// A feature has words for people.
+    Alert { feature: FeatureId, level: AlertLevel, text: String },
+    /// A feature has a note for the report.
+    Note { feature: FeatureId, text: String },
+}
+
+/// A notification on its way, within the bounds of its grant.
+pub(crate) struct Words {
+    pub(crate) feature: FeatureId,
+    pub(crate) text: String,
+    pub(crate) per_turn: u32,
+}
+
+/// Why a notification was not accepted.
+pub(crate) enum Declined {
+    /// Too many, in this turn or waiting.
+    TooMany(String),
+    /// The log refused it.
+    Refused(String),
+}
+
+/// How much a person should mind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum AlertLevel {
+    /// Good to know.
+    Info,
+    /// Something is not as it should be.
+    Warning,
+    /// Something failed.
+    Error,
+}
+
+/// Somebody who is told what became of a record.
+pub(crate) trait Ticket: Send {
+    /// Whether it is still to be written: what it was built on may have been refused.
+    fn stands(&self) -> bool;
+    /// It is durable and folded, or it is not in the log.
+    fn settle(self: Box<Self>, done: Result<(), &str>);
+}
+
+impl Ticket for oneshot::Sender<Result<(), String>> {
+    fn stands(&self) -> bool {
+        true
+    }
+
+    fn settle(self: Box<Self>, done: Result<(), &str>) {
+        // Whoever asked may have been cancelled meanwhile; the record stands.
+        drop(self.send(done.map_err(str::to_owned)));
+    }
+}
+
+/// The askers' end; clones share it.
+#[derive(Clone, Debug)]
+pub(crate) struct Line {
+    methods: mpsc::Sender<Method>,
+    wanted: Arc<Notify>,
+}
+
+/// The driver's end.
+#[derive(Debug)]
+pub(crate) struct Inbox {
+    methods: mpsc::Receiver<Method>,
+    wanted: Arc<Notify>,
+}
+
+/// The driver's end and the askers'.
+pub(crate) fn inbox() -> (Inbox, Line) {
+    let (sender, methods) = mpsc::channel(INBOX);
+    let wanted = Arc::new(Notify::new());
+    (Inbox { methods, wanted: Arc::clone(&wanted) }, Line { methods: sender, wanted })
+}
+
+/// What the driver finds in its inbox.
+pub(crate) enum Mail {
+    /// A request.
+    Asked(Method),
+    /// Somebody waits for what was handed in.
+    Wanted,
+}
+
+/// Why nothing was handed in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NotTaken {
+    /// Too much waits already.
+    Full,
+    /// The pod has let go.
+    Closed,
+}
+
+impl Line {
+    /// Hands in, or not, without waiting.
+    pub(crate) fn hand_in(&self, method: Method) -> Result<(), NotTaken> {
+        self.methods.try_send(method).map_err(|refused| match refused {
+            mpsc::error::TrySendError::Full(_) => NotTaken::Full,
+            mpsc::error::TrySendError::Closed(_) => NotTaken::Closed,
+        })
+    }
+
+    /// Hands in as soon as there is room.
+    pub(crate) async fn send(&self, method: Method) -> Result<(), NotTaken> {
+        self.methods.send(method).await.map_err(|_closed| NotTaken::Closed)
+    }
+
+    /// Says that somebody waits.
+    pub(crate) fn want(&self) {
+        self.wanted.notify_one();
+    }
+}
+
+impl Inbox {
+    /// What comes next. Cancel-safe; pending while nothing comes.
+    pub(crate) async fn next(&mut self) -> Mail {
+        tokio::select! {
+            biased;
+            Some(method) = self.methods.recv() => Mail::Asked(method),
+            () = self.wanted.notified() => Mail::Wanted,
+        }
+    }
+
+    /// What is there now.
+    pub(crate) fn now(&mut self) -> Option<Method> {
+        self.methods.try_recv().ok()
+    }
+
+    /// Takes nothing more.
+    pub(crate) fn close(&mut self) {
+        self.methods.close();
+    }
+}

@@ -1,0 +1,8 @@
+//! What features make durable: state and notifications, in a running pod, killed and refused.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a rig that fails is a failed test")]
+
+mod kills;
+mod notifications;
+mod rig;
+mod sinks;
+mod state;

@@ -1,0 +1,81 @@
+//! Notifications: durable before they are answered, delivered once, at the next step, within the grant.
+
+use crate::rig::{ID, calls, pod};
+use llm_worker::Item;
+use pod::session::record::{NotificationQueued, Record, SystemItem};
+use testkit::Answer;
+
+fn told(items: &[Item]) -> Vec<(String, String)> {
+    let said = |item: &Item| match item {
+        Item::System { source, text } if source != "host" => Some((source.clone(), text.clone())),
+        _ => None,
+    };
+    items.iter().filter_map(said).collect()
+}
+
+#[test]
+fn it_is_durable_before_the_answer_and_the_next_step_brings_it() {
+    let (pod, counter) = pod(&[&["tell look at the tests"]]);
+    pod.run("go").end();
+    assert_eq!(counter.heard(), ["tell look at the tests: 1"]);
+    let requests = pod.script.requests();
+    assert_eq!(told(&requests[0].items), []);
+    assert_eq!(told(&requests[1].items), [(ID.to_string(), "look at the tests".to_owned())]);
+    let kinds: Vec<String> = pod.records().iter().map(|(_, record)| record.kind().to_owned()).collect();
+    let at = |kind: &str| kinds.iter().rposition(|k| k == kind).unwrap();
+    assert!(at("notification_queued") < at("tool_finished") && at("tool_finished") < at("system_item"), "{kinds:?}");
+    let queued = pod.records().into_iter().find_map(|(_, record)| match record {
+        Record::NotificationQueued(queued) => Some(queued),
+        _ => None,
+    });
+    let (feature, text) = (ID.to_string(), "look at the tests".to_owned());
+    assert_eq!(queued, Some(NotificationQueued { number: 1, feature, generation: 1, text }));
+}
+
+#[test]
+fn one_that_comes_after_the_last_step_waits_for_the_next_turn() {
+    // The model stops with its answer, so nothing carries the words of its last call's turn but the next one.
+    let (mut pod, _) = pod(&[&["tell later"]]);
+    pod.limits.max_steps = 1;
+    pod.run("go").end();
+    assert_eq!(pod.state().notices.len(), 1);
+    pod.limits.max_steps = 100;
+    pod.run("again").end();
+    assert_eq!(told(&pod.script.requests()[1].items), [(ID.to_string(), "later".to_owned())]);
+    assert_eq!(pod.state().notices.len(), 0);
+}
+
+#[test]
+fn bytes_and_number_are_those_of_the_grant() {
+    let long = format!("tell {}", "x".repeat(41));
+    let fits = format!("tell {}", "x".repeat(40));
+    let (pod, counter) = pod(&[&[&long, "tell \u{7}", &fits], &["tell two"], &["tell three"]]);
+    pod.run("go").end();
+    let heard: Vec<String> = counter.heard().iter().map(|line| line.rsplit(": ").next().unwrap().to_owned()).collect();
+    let mut first = heard[..3].to_vec();
+    first.sort();
+    assert_eq!(
+        (first, &heard[3..]),
+        (["1", "Exhausted", "FixInput"].map(str::to_owned).to_vec(), &["2".to_owned(), "Exhausted".to_owned()][..])
+    );
+    // The next turn has an allowance of its own.
+    pod.script.add(calls(&["tell four"]));
+    pod.script.add(Answer::text("done"));
+    pod.run("again").end();
+    assert_eq!(counter.heard().last().unwrap(), "tell four: 3");
+}
+
+#[test]
+fn the_same_words_twice_are_two_notifications() {
+    let (pod, _) = pod(&[&["tell same", "tell same"]]);
+    pod.run("go").end();
+    let numbers: Vec<u64> = pod
+        .records()
+        .iter()
+        .filter_map(|(_, record)| match record {
+            Record::SystemItem(SystemItem::Notification { number, .. }) => Some(*number),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(numbers, [1, 2]);
+}

@@ -1,0 +1,41 @@
+//! Alerts and notes: bounded, and told apart from the log and from the model.
+
+use crate::rig::{ID, pod};
+use pod::control::Event;
+use pod::session::record::Record;
+
+#[test]
+fn alerts_reach_the_watcher_and_nothing_else_and_stop_at_their_bound() {
+    let (pod, _) = pod(&[&["alert 20"], &["alert 1"]]);
+    let ran = pod.run("go");
+    let alerts: Vec<String> = ran
+        .events
+        .iter()
+        .filter_map(|event| match event {
+            Event::Alert(alert) if alert.from.as_ref() == Some(&ID) => Some(alert.text.clone()),
+            _ => None,
+        })
+        .collect();
+    let mut expected: Vec<String> = (0..8).map(|n| format!("alert {n}")).collect();
+    expected.push("further alerts of this turn are dropped".to_owned());
+    assert_eq!(alerts, expected);
+    assert!(!format!("{:?}", pod.script.requests()).contains("alert 1\""));
+}
+
+#[test]
+fn notes_are_journaled_without_a_flush_and_stop_at_their_bound() {
+    let (pod, _) = pod(&[&["note 40"]]);
+    let ran = pod.run("go");
+    let notes: Vec<String> = pod
+        .records()
+        .into_iter()
+        .filter_map(|(_, record)| match record {
+            Record::FeatureNote(note) => Some(note.text),
+            _ => None,
+        })
+        .collect();
+    assert_eq!((notes.len(), notes[0].as_str()), (pod::feature::MAX_NOTES, "note 0"));
+    assert_eq!(notes.last().unwrap(), "further notes of this start are dropped");
+    let (plain, _) = crate::rig::pod(&[&["read"]]);
+    assert_eq!(ran.flushes, plain.run("go").flushes);
+}
