@@ -22,7 +22,7 @@ pub use ambient::Ambient;
 pub use door::{Door, OwnedPass, Pass, Shut};
 pub use error::{Error, ErrorKind};
 pub use fs::{
-    Access, FileKind, Located, MAX_DIR_ENTRIES, MAX_IGNORE_FILE, MAX_LINKS, MAX_PATH, MAX_WALK_DEPTH, Meta, Place,
+    Access, FileKind, Held, Located, MAX_DIR_ENTRIES, MAX_IGNORE_FILE, MAX_LINKS, MAX_PATH, MAX_WALK_DEPTH, Meta, Place,
     Staged, Stamp, Walk, WalkEntry, WalkOptions, Workspace, escape,
 };
 pub use net::{HostPort, MAX_ADDRESSES, Net};

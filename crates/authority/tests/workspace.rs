@@ -454,3 +454,55 @@ fn a_git_file_is_watched_itself() {
     symlink(&tree.outside, &git).unwrap();
     assert!(guard.changed(&tree.workspace).unwrap().contains(&git));
 }
+
+/// Two programs that hold the same directory exclude each other, and what is held goes again, unless something is in it.
+#[test]
+fn a_directory_is_held_by_one() {
+    let tree = tree();
+    let lock = tree.root.join("src/.lock");
+    let held = tree.workspace.hold(&tree.at(".lock")).unwrap().unwrap();
+    assert!(lock.is_dir());
+    assert!(tree.workspace.hold(&tree.at(".lock")).unwrap().is_none());
+    assert!(tree.workspace.hold(&tree.at("a.rs")).unwrap().is_none(), "a file is in the way, too");
+    drop(held);
+    assert!(!lock.exists());
+    let held = tree.workspace.hold(&tree.at(".lock")).unwrap();
+    fs::write(lock.join("x"), "").unwrap();
+    drop(held);
+    assert!(lock.join("x").exists());
+    assert_eq!(tree.workspace.hold(&tree.at("no/lock")).unwrap_err().kind(), ErrorKind::FixInput);
+    assert_eq!(tree.workspace.read_only().hold(&tree.at("other")).unwrap_err().kind(), ErrorKind::Denied);
+    let grant = tree.workspace.derive();
+    let held = grant.hold(&tree.at("other")).unwrap();
+    drop(grant.door().shut());
+    assert_eq!(grant.hold(&tree.at("another")).unwrap_err().kind(), ErrorKind::Revoked);
+    drop(held);
+    assert!(!tree.root.join("src/other").exists(), "a lock does not outlive its holder, whatever became of the grant");
+}
+
+#[test]
+fn a_directory_moves_whole_and_only_to_a_free_name() {
+    let tree = tree();
+    let Tree { root, workspace, .. } = &tree;
+    fs::write(root.join("src/deep/file"), "x").unwrap();
+    fs::create_dir_all(root.join("src/taken")).unwrap();
+    fs::create_dir_all(root.join("src/other")).unwrap();
+    workspace.rename(&tree.at("deep"), &tree.at("other/moved")).unwrap();
+    assert_eq!(fs::read_to_string(root.join("src/other/moved/file")).unwrap(), "x");
+    assert!(!root.join("src/deep").exists());
+    let cases = [
+        ("other/moved", "taken", ErrorKind::FixInput),
+        ("other/moved", "a.rs", ErrorKind::FixInput),
+        ("other/moved", "no/dir", ErrorKind::FixInput),
+        ("absent", "new", ErrorKind::FixInput),
+    ];
+    for (from, to, kind) in cases {
+        assert_eq!(workspace.rename(&tree.at(from), &tree.at(to)).unwrap_err().kind(), kind, "{from} to {to}");
+    }
+    assert!(workspace.rename(&tree.at("other"), &tree.at("other/moved/in")).is_err(), "into itself");
+    let (from, to) = (tree.at("other/moved"), tree.at("new"));
+    assert_eq!(workspace.read_only().rename(&from, &to).unwrap_err().kind(), ErrorKind::Denied);
+    drop(workspace.door().shut());
+    assert_eq!(workspace.rename(&from, &to).unwrap_err().kind(), ErrorKind::Revoked);
+    assert!(root.join("src/other/moved/file").exists());
+}

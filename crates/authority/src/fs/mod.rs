@@ -4,6 +4,7 @@
 //! [`Located`]: a root and a path below it without links. Every operation then goes from the root's directory handle
 //! name by name and refuses links, so a link that was put there in between is an error, not a way out.
 
+mod dirs;
 mod locate;
 mod open;
 mod show;
@@ -11,6 +12,7 @@ mod stage;
 mod walk;
 mod workspace;
 
+pub use dirs::Held;
 pub use locate::{Located, MAX_LINKS, MAX_PATH, Place};
 pub use open::{FileKind, MAX_DIR_ENTRIES, Meta, Stamp};
 pub use show::escape;

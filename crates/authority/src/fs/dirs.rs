@@ -1,0 +1,77 @@
+//! Directories as a whole: moving one, and holding one as a lock.
+
+use super::locate::Located;
+use super::open::{parent, stat_at, synced, trouble};
+use super::workspace::{Access, Workspace};
+use crate::{Error, ErrorKind};
+use rustix::fs::{AtFlags, Mode, RenameFlags};
+use rustix::io::Errno;
+use std::ffi::OsString;
+use std::os::fd::{AsFd, OwnedFd};
+
+/// A directory that stands for "somebody is changing things here". Dropped, it is removed, whatever became of the
+/// grant meanwhile; after a crash it stays.
+#[derive(Debug)]
+pub struct Held {
+    dir: OwnedFd,
+    name: OsString,
+}
+
+impl Workspace {
+    /// Makes a directory that must not be there yet, for as long as the answer lives; `None` when it is there already.
+    /// The directory it is in must exist. Programs that make the same directory for the same purpose exclude each
+    /// other.
+    ///
+    /// # Errors
+    /// `FixInput` when the directory above does not exist; `Denied` for a read-only grant or by the system; `Revoked`.
+    pub fn hold(&self, at: &Located) -> Result<Option<Held>, Error> {
+        let _pass = self.enter_at(at, Access::ReadWrite)?;
+        let (dir, leaf) = parent(at)?;
+        match rustix::fs::mkdirat(&dir, leaf, Mode::from_raw_mode(0o777)) {
+            Ok(()) => {
+                let name = leaf.to_owned();
+                Ok(Some(Held { dir, name }))
+            }
+            Err(Errno::EXIST) => Ok(None),
+            Err(error) => Err(Error::io("create directory", at.path(), error)),
+        }
+    }
+
+    /// Gives a file or directory another name, durably. The new name must be free and its directory must exist.
+    ///
+    /// # Errors
+    /// `FixInput` when there is nothing to move, the new name is taken or lies below the old one; `Denied` for a
+    /// read-only grant or by the system; `Revoked`. Except when only the last sync failed (`Unavailable`), nothing was
+    /// moved.
+    pub fn rename(&self, from: &Located, to: &Located) -> Result<(), Error> {
+        let _from = self.enter_at(from, Access::ReadWrite)?;
+        let _to = self.enter_at(to, Access::ReadWrite)?;
+        let (old_dir, old) = parent(from)?;
+        let (new_dir, new) = parent(to)?;
+        let renamed = match rustix::fs::renameat_with(&old_dir, old, &new_dir, new, RenameFlags::NOREPLACE) {
+            // Some file systems know no NOREPLACE.
+            Err(Errno::INVAL) if stat_at(new_dir.as_fd(), new).is_err() && !to.path().starts_with(from.path()) => {
+                rustix::fs::renameat(&old_dir, old, &new_dir, new)
+            }
+            renamed => renamed,
+        };
+        renamed.map_err(|error| match error {
+            Errno::EXIST => {
+                let text = format!("move to {}: the name is taken; look at what is there", super::escape(to.path()));
+                Error::new(ErrorKind::FixInput, text)
+            }
+            error => trouble("move", from.path(), error),
+        })?;
+        for (dir, at) in [(&new_dir, to), (&old_dir, from)] {
+            rustix::fs::fsync(synced(dir, at)?).map_err(|error| Error::io("sync", at.path(), error))?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // Somebody may have removed it, and nobody is left to tell.
+        rustix::fs::unlinkat(&self.dir, &self.name, AtFlags::REMOVEDIR).unwrap_or_default();
+    }
+}
