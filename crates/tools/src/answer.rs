@@ -14,12 +14,14 @@ pub const SUMMARY_MAX: usize = 512;
 const CUT: &str = "…";
 
 /// A result with its summary made one bounded line.
-pub(crate) fn answer(summary: &str, content: String) -> ToolOutput {
+#[must_use]
+pub fn answer(summary: &str, content: String) -> ToolOutput {
     ToolOutput { summary: one_line(summary), content }
 }
 
 /// An error with its message made one bounded line.
-pub(crate) fn fail(kind: ErrorKind, message: &str) -> ToolError {
+#[must_use]
+pub fn fail(kind: ErrorKind, message: &str) -> ToolError {
     ToolError::new(kind, one_line(message))
 }
 
@@ -29,7 +31,8 @@ pub(crate) fn fix(message: impl AsRef<str>) -> ToolError {
 }
 
 /// What the handle said, in the tools' terms.
-pub(crate) fn refused(error: &authority::Error) -> ToolError {
+#[must_use]
+pub fn refused(error: &authority::Error) -> ToolError {
     use authority::ErrorKind as Theirs;
     let kind = match error.kind() {
         Theirs::FixInput => ErrorKind::FixInput,
@@ -53,7 +56,8 @@ pub(crate) fn go_on(cancel: &CancellationToken) -> Result<(), ToolError> {
 }
 
 /// `1 file`, `2 files`.
-pub(crate) fn counted(n: u64, one: &str, many: &str) -> String {
+#[must_use]
+pub fn counted(n: u64, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
 

@@ -8,8 +8,12 @@ use llm_worker::{ToolContext, ToolError};
 
 /// Replaces or creates a file, unless somebody else has changed it since `before` was read. Whatever fails before the
 /// rename leaves the file as it was; the host has then perhaps recorded an intent whose after-digest the file does not
-/// have.
-pub(crate) async fn publish(
+/// have. To be called under [`Files::one_at_a_time`].
+///
+/// # Errors
+/// `FixInput` when the file is not as it was; what the handle says; what the host said when it could not record the
+/// change; `Cancelled`.
+pub async fn publish(
     live: &Files,
     at: &Located,
     before: Option<Before>,

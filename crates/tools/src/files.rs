@@ -22,11 +22,14 @@ pub struct Files {
 }
 
 /// A file as it is before a change.
-pub(crate) struct Before {
-    pub(crate) bytes: Vec<u8>,
-    pub(crate) mode: u32,
+#[derive(Debug)]
+pub struct Before {
+    /// Its content.
+    pub bytes: Vec<u8>,
+    /// Its permission bits.
+    pub mode: u32,
     /// Taken before the bytes were read.
-    pub(crate) stamp: Stamp,
+    pub stamp: Stamp,
 }
 
 impl Files {
@@ -38,7 +41,10 @@ impl Files {
 
     /// Waits for the right to change a file. Calls of one answer run together: without it, the second of two edits of
     /// one file would undo the first.
-    pub(crate) async fn one_at_a_time(&self, cx: &ToolContext) -> Result<MutexGuard<'_, ()>, ToolError> {
+    ///
+    /// # Errors
+    /// `Cancelled`.
+    pub async fn one_at_a_time(&self, cx: &ToolContext) -> Result<MutexGuard<'_, ()>, ToolError> {
         tokio::select! {
             biased;
             () = cx.cancel.cancelled() => Err(fail(ErrorKind::Cancelled, "cancelled before anything was changed")),
@@ -46,8 +52,17 @@ impl Files {
         }
     }
 
+    /// The directories.
+    #[must_use]
+    pub fn workspace(&self) -> &Workspace {
+        &self.workspace
+    }
+
     /// The file that is about to change; `None` when there is none.
-    pub(crate) fn before(&self, at: &Located, cx: &ToolContext) -> Result<Option<Before>, ToolError> {
+    ///
+    /// # Errors
+    /// `FixInput` for what is no file or has more than [`MAX_FILE`]; what the handle says; `Cancelled`.
+    pub fn before(&self, at: &Located, cx: &ToolContext) -> Result<Option<Before>, ToolError> {
         let shown = self.workspace.show(at.path());
         let meta = match self.workspace.metadata(at) {
             Ok(meta) => meta,

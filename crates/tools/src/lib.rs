@@ -29,8 +29,9 @@ pub mod bash;
 pub mod read_output;
 mod shell;
 
-pub use answer::{CONTENT_MAX, SUMMARY_MAX};
-pub use files::{Files, MAX_FILE};
+pub use answer::{CONTENT_MAX, SUMMARY_MAX, answer, counted, fail, refused};
+pub use change::publish;
+pub use files::{Before, Files, MAX_FILE};
 pub use search::{MAX_ENTRIES, Search};
 pub use seen::MAX_SEEN;
 pub use shell::Shell;
