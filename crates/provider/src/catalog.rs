@@ -117,7 +117,7 @@ pub fn split(model: &str) -> Option<(&str, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transport::BaseUrl;
+    use http_client::BaseUrl;
 
     #[test]
     fn entries_are_usable() {

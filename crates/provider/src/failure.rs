@@ -1,6 +1,7 @@
 //! One failed attempt: what it was, whether trying again can help, and what the person does about it.
 
 use crate::openai_chat::VendorError;
+use http_client::BaseUrl;
 use llm_worker::{ErrorKind, ModelError};
 use std::time::Duration;
 
@@ -65,6 +66,11 @@ const PASSING: [u16; 9] = [408, 409, 425, 429, 500, 502, 503, 504, 529];
 impl Failure {
     pub(crate) fn new(cause: Cause, message: impl Into<String>) -> Self {
         Self { cause, message: message.into() }
+    }
+
+    /// What happened at an endpoint.
+    pub(crate) fn at(base: &BaseUrl, cause: Cause, what: &str) -> Self {
+        Self::new(cause, format!("{base}: {what}"))
     }
 
     pub(crate) fn refused(status: Option<u16>, wait: Option<Duration>, error: &VendorError, message: String) -> Self {
@@ -149,6 +155,22 @@ impl Failure {
     pub(crate) fn into_error(self, tries: u32, place: &Place<'_>) -> ModelError {
         let times = if tries > 1 { format!(" ({tries} attempts)") } else { String::new() };
         ModelError { kind: self.kind(), help: self.help(place), message: format!("{}{times}", self.message) }
+    }
+}
+
+impl From<http_client::Error> for Failure {
+    fn from(error: http_client::Error) -> Self {
+        let cause = match error.cause {
+            http_client::Cause::Connect => Cause::Connect,
+            http_client::Cause::Tls => Cause::Tls,
+            http_client::Cause::Timeout => Cause::Timeout,
+            http_client::Cause::Cut => Cause::Cut,
+            http_client::Cause::Malformed => Cause::Malformed,
+            http_client::Cause::TooLarge => Cause::TooLarge,
+            http_client::Cause::Denied => Cause::Denied,
+            http_client::Cause::Bug => Cause::Bug,
+        };
+        Self::new(cause, error.message)
     }
 }
 

@@ -1,7 +1,7 @@
-//! One vendor's bytes to model events and back, and the connection they travel over.
+//! One vendor's bytes to model events and back.
 //!
-//! Codecs here are pure: bytes in, events out, whatever the fragmentation. The transport reaches the network only
-//! through an [`authority::Net`] it was given, time and chance only through [`retry::Pacing`].
+//! Codecs here are pure: bytes in, events out, whatever the fragmentation. The network is reached only by
+//! [`http_client`] through an [`authority::Net`] it was given, time and chance only through [`retry::Pacing`].
 //! It knows nothing of history policy, of what a tool means, of files (a script is handed in as text), of
 //! configuration or of where keys are kept.
 #![warn(missing_docs)]
@@ -11,7 +11,8 @@ pub mod offline;
 pub mod openai_chat;
 pub mod retry;
 pub mod scripted;
-pub mod transport;
 
 mod failure;
 mod sse;
+
+pub use http_client::{BadUrl, BaseUrl, Timeouts};

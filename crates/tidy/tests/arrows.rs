@@ -16,14 +16,16 @@ const ARROWS: &[Row] = &[
     Row { name: "session-store", ours: &[],                                                     never: &["clap", "hyper", "schemars", "toml"] },
     // one turn over committed history; no files, processes, sockets, clocks, pods
     Row { name: "llm-worker",    ours: &[],                                                     never: &["cap-std", "clap", "hyper", "landlock", "rustix", "toml", "uuid"] },
+    // HTTP exchanges over a grant of the network; no vendor, no tool, no policy
+    Row { name: "http-client",   ours: &["authority"],                                          never: &["cap-std", "clap", "landlock", "schemars", "serde_json", "toml"] },
     // one vendor's bytes to model events and back; no history policy, no meaning of tools
-    Row { name: "provider",      ours: &["authority", "llm-worker"],                            never: &["cap-std", "clap", "ignore", "landlock", "toml"] },
+    Row { name: "provider",      ours: &["authority", "http-client", "llm-worker"],             never: &["cap-std", "clap", "hyper", "ignore", "landlock", "toml"] },
     // tools a second host would reuse; no pods, features, policy, configuration
     Row { name: "tools",         ours: &["authority", "llm-worker"],                            never: &["cap-std", "clap", "hyper", "landlock", "rustix", "toml"] },
     // the named process; no concrete tools, vendors, terminals, argv
     Row { name: "pod",           ours: &["authority", "llm-worker", "session-store"],           never: &["clap", "crossterm", "grep-searcher", "hyper", "ratatui", "rustls", "toml"] },
     // the built-in features, through the public door; no sockets, store files, pod internals
-    Row { name: "builtins",      ours: &["authority", "llm-worker", "pod", "tools"],            never: &["cap-std", "clap", "hyper", "landlock", "rustix"] },
+    Row { name: "builtins",      ours: &["authority", "http-client", "llm-worker", "pod", "tools"], never: &["cap-std", "clap", "hyper", "landlock", "rustix"] },
     // the binary: the composition root
     Row { name: "yoi",           ours: &["authority", "builtins", "llm-worker", "pod", "provider", "session-store", "tools"], never: &[] },
     // scripted model, failing store, wait points: for authors of features

@@ -1,10 +1,9 @@
 //! What an endpoint serves: for `yoi models` and `yoi doctor`, never for a run.
 
-use super::{exposed, key_of, redact, refusal};
+use super::{PATH, exposed, headers, key_of, redact, refusal};
 use crate::failure::{Cause, Failure, Place};
-use crate::transport::{BaseUrl, Client, Request, Timeouts};
 use authority::{Net, Secret};
-use hyper::http::Method;
+use http_client::{BaseUrl, Client, Method, Request, Timeouts};
 use llm_worker::ModelError;
 use serde::Deserialize;
 use std::time::SystemTime;
@@ -32,15 +31,17 @@ pub async fn list_models(
     key: Option<&Secret>,
     timeouts: Timeouts,
 ) -> Result<Vec<String>, ModelError> {
-    let client = Client::new(base_url.clone(), net.clone(), timeouts);
+    let base_url = base_url.clone().without(PATH);
     let url = base_url.to_string();
+    let client = Client::new(base_url, net.clone(), timeouts);
     let place = || Place { url: &url, model: "models", key: key_of(key, None) };
     listed(&client, key).await.map_err(|failure| failure.into_error(1, &place()))
 }
 
 async fn listed(client: &Client, key: Option<&Secret>) -> Result<Vec<String>, Failure> {
     let bearer = exposed(key)?;
-    let request = Request { method: Method::GET, path: "/models", bearer, body: None };
+    let request =
+        Request { method: Method::GET, path: "/models", headers: headers(client.base(), bearer)?, body: None };
     let mut answer = client.send(&request).await?;
     if !answer.status.is_success() {
         return Err(refusal(client, answer, bearer, SystemTime::UNIX_EPOCH).await);
@@ -51,7 +52,7 @@ async fn listed(client: &Client, key: Option<&Secret>) -> Result<Vec<String>, Fa
     }
     let not_a_list = |error| {
         let what = redact(&format!("/models did not answer with a list of models: {error}"), bearer);
-        client.failure(Cause::WrongPlace, &what)
+        Failure::at(client.base(), Cause::WrongPlace, &what)
     };
     let list: List = serde_json::from_slice(&body).map_err(not_a_list)?;
     let mut names: Vec<String> = list.data.into_iter().map(|entry| entry.id).take(MAX_MODELS).collect();

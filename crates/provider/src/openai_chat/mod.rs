@@ -13,21 +13,23 @@ pub(crate) use vendor_error::VendorError;
 
 use crate::failure::{Cause, Failure, Key, Place};
 use crate::retry::{Next, Pacing, RetryPolicy, retry_after};
-use crate::transport::{Answer, BaseUrl, Client, Request, Timeouts};
 use authority::{Net, Secret};
 use decode::{DecodeError, Decoder};
-use hyper::http::Method;
+use http_client::{Answer, BaseUrl, Bytes, Client, HeaderMap, HeaderValue, Method, Request, Timeouts, Upload, header};
 use llm_worker::model::EventSink;
 use llm_worker::projection::Dialect;
 use llm_worker::{Body, ErrorKind, Model, ModelError, ModelEvent, ModelRequest};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+/// Where answers are, below the base URL.
+const PATH: &str = "/chat/completions";
+
 /// Everything one model needs.
 pub struct Config {
     /// `provider/name`; the endpoint is asked for what follows the first `/`.
     pub name: String,
-    /// Where chat completions are, without `/chat/completions`.
+    /// Where chat completions are; `/chat/completions` at its end is dropped.
     pub base_url: BaseUrl,
     /// What the endpoint wants differently.
     pub flavour: Flavour,
@@ -62,6 +64,7 @@ impl OpenAiChat {
     #[must_use]
     pub fn new(config: Config) -> Self {
         let Config { name, base_url, flavour, net, key, key_source, timeouts, retry, pacing } = config;
+        let base_url = base_url.without(PATH);
         let url = base_url.to_string();
         Self { name, url, flavour, client: Client::new(base_url, net, timeouts), key, key_source, retry, pacing }
     }
@@ -98,15 +101,17 @@ impl OpenAiChat {
 
     async fn attempt(&self, body: &Body, events: &EventSink) -> Result<(), Failure> {
         let bearer = exposed(self.key.as_ref())?;
-        let request = Request { method: Method::POST, path: "/chat/completions", bearer, body: Some(body) };
+        let mut headers = headers(self.client.base(), bearer)?;
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let upload = Upload::new(body.chunks().cloned().map(Bytes::from_owner));
+        let request = Request { method: Method::POST, path: PATH, headers, body: Some(upload) };
         let mut answer = self.client.send(&request).await?;
         if !answer.status.is_success() {
             return Err(refusal(&self.client, answer, bearer, (self.pacing.now)()).await);
         }
         if answer.header("content-type").is_some_and(|kind| kind.starts_with("text/html")) {
-            return Err(self
-                .client
-                .failure(Cause::WrongPlace, "answered with an HTML page instead of a model's answer"));
+            let what = "answered with an HTML page instead of a model's answer";
+            return Err(Failure::at(self.client.base(), Cause::WrongPlace, what));
         }
         let mut decoder = Decoder::default();
         while !decoder.done() {
@@ -115,7 +120,7 @@ impl OpenAiChat {
                 Ok(None) => break,
                 // All of the answer is here; only its formal end, and perhaps the token count, is lost.
                 Err(_lost) if decoder.whole() => break,
-                Err(failure) => return Err(failure),
+                Err(error) => return Err(error.into()),
             };
             let mut out = Vec::new();
             let read = decoder.push(&piece, &mut out);
@@ -131,9 +136,10 @@ impl OpenAiChat {
     }
 
     fn undecoded(&self, error: DecodeError, bearer: Option<&str>) -> Failure {
+        let base = self.client.base();
         match error {
-            DecodeError::Cut => self.client.failure(Cause::Cut, "the answer ended without a finish reason: it was cut"),
-            DecodeError::Malformed(what) => self.client.failure(Cause::Malformed, &format!("the answer holds {what}")),
+            DecodeError::Cut => Failure::at(base, Cause::Cut, "the answer ended without a finish reason: it was cut"),
+            DecodeError::Malformed(what) => Failure::at(base, Cause::Malformed, &format!("the answer holds {what}")),
             DecodeError::Vendor(error) => {
                 let said = redact(&error.message, bearer);
                 let message = format!("{}: the endpoint failed in mid-answer: {said}", self.url);
@@ -178,6 +184,19 @@ fn exposed(key: Option<&Secret>) -> Result<Option<&str>, Failure> {
     key.map(Secret::expose).transpose().map_err(|error| Failure::new(Cause::Denied, error.to_string()))
 }
 
+/// What every request carries.
+fn headers(base: &BaseUrl, bearer: Option<&str>) -> Result<HeaderMap, Failure> {
+    let mut headers = HeaderMap::new();
+    headers.insert(header::ACCEPT, HeaderValue::from_static("text/event-stream, application/json"));
+    if let Some(key) = bearer {
+        let unfit = |_| Failure::at(base, Cause::Denied, "the key holds characters that no header can carry");
+        let mut value = HeaderValue::from_str(&format!("Bearer {key}")).map_err(unfit)?;
+        value.set_sensitive(true);
+        headers.insert(header::AUTHORIZATION, value);
+    }
+    Ok(headers)
+}
+
 fn key_of<'a>(key: Option<&'a Secret>, source: Option<&'a str>) -> Key<'a> {
     key.map_or_else(|| source.map_or(Key::None, Key::Missing), |key| Key::Sent(key.id()))
 }
@@ -188,7 +207,7 @@ async fn refusal(client: &Client, mut answer: Answer<'_>, bearer: Option<&str>, 
     if status.is_redirection() {
         let target = answer.header("location").unwrap_or("an unnamed place");
         let what = format!("HTTP {status} to {}; redirects are not followed", VendorError::saying(target).message);
-        return client.failure(Cause::WrongPlace, &what);
+        return Failure::at(client.base(), Cause::WrongPlace, &what);
     }
     let wait = answer.header("retry-after").and_then(|value| retry_after(value, now));
     let body = answer.error_body().await;

@@ -7,9 +7,9 @@ use crate::config::Config;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use authority::{Ambient, Net};
+use provider::Timeouts;
 use provider::catalog::{self, Api};
 use provider::openai_chat::list_models;
-use provider::transport::Timeouts;
 use std::time::Duration;
 
 /// How long a local endpoint has to answer.

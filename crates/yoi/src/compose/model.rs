@@ -12,7 +12,7 @@ use provider::offline::Offline;
 use provider::openai_chat::{Chat, Config as Endpoint, Flavour, OpenAiChat};
 use provider::retry::{Pacing, RetryPolicy};
 use provider::scripted::Scripted;
-use provider::transport::{BaseUrl, Timeouts};
+use provider::{BaseUrl, Timeouts};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

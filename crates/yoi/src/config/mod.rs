@@ -8,7 +8,7 @@ use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use file::{Feature, File, Key, Mode, Provider, Waits};
 use pod::permission::{Layer, Rule};
-use provider::transport::BaseUrl;
+use provider::BaseUrl;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;

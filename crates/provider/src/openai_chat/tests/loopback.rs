@@ -3,8 +3,8 @@
 use super::server::{Reply, Server, begun, status, streamed};
 use crate::openai_chat::{Chat, Config, Flavour, OpenAiChat, list_models};
 use crate::retry::{Pacing, RetryPolicy};
-use crate::transport::{BaseUrl, Timeouts};
 use authority::{Ambient, HostPort, Net, Secret};
+use http_client::{BaseUrl, Client, Timeouts};
 use llm_worker::{Body, ErrorKind, Item, ModelError, ModelEvent, Projection, StopReason, Surface};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, UNIX_EPOCH};
@@ -63,7 +63,7 @@ impl Rig {
         let timeouts = Timeouts { connect: long, first_byte: short, between_bytes: short };
         let mut rig = Self::at(port);
         let base = rig.model.client.base().clone();
-        rig.model.client = crate::transport::Client::new(base, rig.net.clone(), timeouts);
+        rig.model.client = Client::new(base, rig.net.clone(), timeouts);
         rig
     }
 
@@ -174,7 +174,10 @@ async fn a_connection_closed_meanwhile_is_replaced_without_a_retry() {
 async fn a_connection_unused_for_too_long_is_not_trusted() {
     let server = Server::start([good(), good()]).await;
     let mut rig = Rig::at(server.port);
-    rig.model.client.idle = Duration::ZERO;
+    let long = Duration::from_secs(20);
+    let timeouts = Timeouts { connect: long, first_byte: long, between_bytes: long };
+    let base = rig.model.client.base().clone();
+    rig.model.client = Client::new(base, rig.net.clone(), timeouts).trusting(Duration::ZERO);
     assert_hello(rig.ask().await, 0, "first");
     assert_hello(rig.ask().await, 0, "second");
     assert_eq!(server.connections(), [1, 2]);

@@ -1,6 +1,6 @@
 //! One connection, polled only while somebody waits on it.
 
-use super::upload::Upload;
+use crate::upload::Upload;
 use hyper::body::{Body as _, Bytes, Incoming};
 use hyper::client::conn::http1::{Connection, SendRequest, handshake};
 use hyper_util::rt::TokioIo;
@@ -9,24 +9,24 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-pub(super) trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
+pub(crate) trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
 
-pub(super) struct Line {
+pub(crate) struct Line {
     requests: SendRequest<Upload>,
     connection: Connection<TokioIo<Box<dyn Duplex>>, Upload>,
     over: bool,
 }
 
 impl Line {
-    pub(super) async fn over(stream: impl Duplex + 'static) -> hyper::Result<Self> {
+    pub(crate) async fn over(stream: impl Duplex + 'static) -> hyper::Result<Self> {
         let (requests, connection) = handshake(TokioIo::new(Box::new(stream) as Box<dyn Duplex>)).await?;
         Ok(Self { requests, connection, over: false })
     }
 
     /// Waits until another request may be sent; false when none may.
-    pub(super) async fn is_ready(&mut self) -> bool {
+    pub(crate) async fn is_ready(&mut self) -> bool {
         poll_fn(|cx| {
             self.turn(cx);
             if self.over { Poll::Ready(false) } else { self.requests.poll_ready(cx).map(|ready| ready.is_ok()) }
@@ -34,7 +34,7 @@ impl Line {
         .await
     }
 
-    pub(super) async fn send(&mut self, request: hyper::Request<Upload>) -> hyper::Result<hyper::Response<Incoming>> {
+    pub(crate) async fn send(&mut self, request: hyper::Request<Upload>) -> hyper::Result<hyper::Response<Incoming>> {
         let mut sent = pin!(self.requests.send_request(request));
         poll_fn(|cx| {
             self.turn(cx);
@@ -44,7 +44,7 @@ impl Line {
     }
 
     /// The next piece of a body's data; `None` at its end.
-    pub(super) async fn next(&mut self, body: &mut Incoming) -> Option<hyper::Result<Bytes>> {
+    pub(crate) async fn next(&mut self, body: &mut Incoming) -> Option<hyper::Result<Bytes>> {
         poll_fn(|cx| {
             self.turn(cx);
             loop {

@@ -1,6 +1,6 @@
 //! The address of an endpoint, parsed once.
 
-use authority::HostPort;
+use authority::{ErrorKind, HostPort};
 use std::fmt;
 
 /// `http` or `https`, host, port and path prefix. No credentials, query or fragment.
@@ -23,13 +23,13 @@ pub struct BadUrl {
 impl BadUrl {
     /// Always that the input is to be fixed.
     #[must_use]
-    pub fn kind(&self) -> llm_worker::ErrorKind {
-        llm_worker::ErrorKind::FixInput
+    pub fn kind(&self) -> ErrorKind {
+        ErrorKind::FixInput
     }
 }
 
 impl BaseUrl {
-    /// Reads a URL such as `http://127.0.0.1:8080/v1`. A trailing `/` and a trailing `/chat/completions` are dropped.
+    /// Reads a URL such as `http://127.0.0.1:8080/v1`. A trailing `/` is dropped.
     ///
     /// # Errors
     /// Another scheme, no host, a bad port, credentials, a query or a fragment.
@@ -83,8 +83,16 @@ impl BaseUrl {
             }
         };
         let path = path.trim_end_matches('/');
-        let path = path.strip_suffix("/chat/completions").unwrap_or(path);
         Ok(Self { tls, host: host.to_ascii_lowercase(), port, path: path.to_owned() })
+    }
+
+    /// The same without `suffix` at the end of its path: people paste a whole address where its base is wanted.
+    #[must_use]
+    pub fn without(mut self, suffix: &str) -> Self {
+        if let Some(path) = self.path.strip_suffix(suffix) {
+            self.path.truncate(path.len());
+        }
+        self
     }
 
     /// What [`authority::Net`] must reach.
@@ -111,11 +119,11 @@ impl BaseUrl {
         self.tls
     }
 
-    pub(super) fn path(&self) -> &str {
+    pub(crate) fn path(&self) -> &str {
         &self.path
     }
 
-    pub(super) fn host_header(&self) -> String {
+    pub(crate) fn host_header(&self) -> String {
         let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
         match (self.tls, self.port) {
             (false, 80) | (true, 443) => host,
@@ -150,7 +158,6 @@ mod tests {
             ("https://API.openai.com/v1/", "https://api.openai.com/v1", "api.openai.com:443"),
             ("HTTP://localhost", "http://localhost", "localhost:80"),
             ("http://[::1]:11434/v1", "http://[::1]:11434/v1", "[::1]:11434"),
-            ("https://x.example/api/v1/chat/completions", "https://x.example/api/v1", "x.example:443"),
             ("https://x.example:8443", "https://x.example:8443", "x.example:8443"),
         ];
         for (url, shown, reached) in table {
@@ -160,6 +167,14 @@ mod tests {
                 (shown, reached),
                 "{url}"
             );
+        }
+    }
+
+    #[test]
+    fn a_suffix_is_dropped_from_the_end() {
+        for (url, base) in [("http://x/a/b/", "http://x/a"), ("http://x/b/a", "http://x/b/a"), ("http://x", "http://x")]
+        {
+            assert_eq!(BaseUrl::parse(url).unwrap().without("/b").to_string(), base);
         }
     }
 
@@ -184,7 +199,7 @@ mod tests {
             "http://x/\r\nevil: 1",
         ];
         for url in table {
-            assert_eq!(BaseUrl::parse(url).map_err(|bad| bad.kind()), Err(llm_worker::ErrorKind::FixInput), "{url:?}");
+            assert_eq!(BaseUrl::parse(url).map_err(|bad| bad.kind()), Err(ErrorKind::FixInput), "{url:?}");
         }
         let text = BaseUrl::parse("https://me:hunter2@x.example/v1").unwrap_err().to_string();
         assert!(!text.contains("hunter2") && text.contains("x.example"), "{text}");

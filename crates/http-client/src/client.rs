@@ -1,26 +1,16 @@
-//! One HTTP/1.1 connection to one endpoint over [`authority::Net`], kept between requests.
-//!
-//! Nothing runs in the background: the connection is polled by whoever waits for it, so an idle endpoint costs no
-//! wake-up, and dropping a request's future ends it. Bodies go out from the projection's shared chunks with their
-//! length known. Redirects are not followed, compression is not asked for, a proxy is not used.
+//! One endpoint and the connection to it, kept between requests.
 
-mod base_url;
-mod line;
-mod tls;
-mod upload;
-
-pub use base_url::{BadUrl, BaseUrl};
-
-use crate::failure::{Cause, Failure};
+use crate::base_url::BaseUrl;
+use crate::error::{Cause, Error};
+use crate::line::Line;
+use crate::tls::Tls;
+use crate::upload::Upload;
 use authority::{ErrorKind, Net};
 use hyper::body::{Body as _, Bytes, Incoming};
-use hyper::http::{HeaderMap, Method, StatusCode, header};
-use line::Line;
-use llm_worker::Body;
+use hyper::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::{Instant, timeout, timeout_at};
-use upload::Upload;
 
 /// The most bytes of one answer.
 pub const MAX_RESPONSE: u64 = 64 << 20;
@@ -34,6 +24,8 @@ const DRAIN: Duration = Duration::from_millis(250);
 /// How long an unused connection is trusted: what lies between may forget it without a word, and a request on it
 /// would then wait for the whole of [`Timeouts::first_byte`].
 const IDLE: Duration = Duration::from_secs(60);
+
+const USER_AGENT: &str = concat!("yoi/", env!("CARGO_PKG_VERSION"));
 
 /// How long each wait may last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,39 +48,59 @@ impl Timeouts {
 }
 
 /// An endpoint and the connection to it.
-pub(crate) struct Client {
+pub struct Client {
     base: BaseUrl,
     net: Net,
     timeouts: Timeouts,
-    pub(crate) idle: Duration,
-    tls: tls::Tls,
+    idle: Duration,
+    tls: Tls,
     kept: Mutex<Option<(Line, Instant)>>,
 }
 
 /// What goes up.
-pub(crate) struct Request<'a> {
-    pub(crate) method: Method,
-    pub(crate) path: &'static str,
-    pub(crate) bearer: Option<&'a str>,
-    pub(crate) body: Option<&'a Body>,
+#[derive(Debug)]
+pub struct Request<'a> {
+    /// The method.
+    pub method: Method,
+    /// What follows the base URL's own path; begins with `/`.
+    pub path: &'a str,
+    /// Everything but host and length. Without a user agent, yoi's own is added.
+    pub headers: HeaderMap,
+    /// The body; `None` sends none.
+    pub body: Option<Upload>,
 }
 
 impl Client {
-    pub(crate) fn new(base: BaseUrl, net: Net, timeouts: Timeouts) -> Self {
-        Self { base, net, timeouts, idle: IDLE, tls: tls::Tls::default(), kept: Mutex::new(None) }
+    /// A client; nothing is connected before the first request. `net` must reach [`BaseUrl::host_port`].
+    #[must_use]
+    pub fn new(base: BaseUrl, net: Net, timeouts: Timeouts) -> Self {
+        Self { base, net, timeouts, idle: IDLE, tls: Tls::default(), kept: Mutex::new(None) }
     }
 
-    pub(crate) fn base(&self) -> &BaseUrl {
+    /// Trusts an unused connection only for so long; by default a minute.
+    #[must_use]
+    pub fn trusting(self, idle: Duration) -> Self {
+        Self { idle, ..self }
+    }
+
+    /// The endpoint.
+    #[must_use]
+    pub fn base(&self) -> &BaseUrl {
         &self.base
     }
 
-    pub(crate) fn net(&self) -> &Net {
+    /// The grant it connects under. An exchange under way does not watch its door: whoever waits selects on it.
+    #[must_use]
+    pub fn net(&self) -> &Net {
         &self.net
     }
 
     /// Sends, and waits for the head of the answer. A kept connection that turns out to be dead before any answer
     /// is replaced once: the server had closed it while nobody looked.
-    pub(crate) async fn send(&self, request: &Request<'_>) -> Result<Answer<'_>, Failure> {
+    ///
+    /// # Errors
+    /// No connection, no or no valid answer in time, a grant that does not reach the endpoint.
+    pub async fn send(&self, request: &Request<'_>) -> Result<Answer<'_>, Error> {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some((line, since)) = kept
             && since.elapsed() < self.idle
@@ -98,61 +110,53 @@ impl Client {
         }
         let line = self.dial().await?;
         self.exchange(line, request).await?.map_err(|error| match error.is_parse() {
-            true => self.failure(Cause::Malformed, &format!("not an HTTP/1.1 answer: {error}")),
-            false => self.failure(Cause::Cut, &format!("the connection ended before an answer: {}", chain(&error))),
+            true => self.error(Cause::Malformed, &format!("not an HTTP/1.1 answer: {error}")),
+            false => self.error(Cause::Cut, &format!("the connection ended before an answer: {}", chain(&error))),
         })
     }
 
-    async fn exchange(&self, mut line: Line, request: &Request<'_>) -> Result<hyper::Result<Answer<'_>>, Failure> {
+    async fn exchange(&self, mut line: Line, request: &Request<'_>) -> Result<hyper::Result<Answer<'_>>, Error> {
         let until = Instant::now() + self.timeouts.first_byte;
         let sent = timeout_at(until, line.send(self.http(request)?)).await;
         let head = sent.map_err(|_| self.late("no answer", self.timeouts.first_byte))?;
         Ok(head.map(|head| self.answer(line, head, until)))
     }
 
-    fn http(&self, request: &Request<'_>) -> Result<hyper::Request<Upload>, Failure> {
-        let mut builder = hyper::Request::builder()
-            .method(&request.method)
-            .uri(format!("{}{}", self.base.path(), request.path))
-            .header(header::HOST, self.base.host_header())
-            .header(header::USER_AGENT, concat!("yoi/", env!("CARGO_PKG_VERSION")))
-            .header(header::ACCEPT, "text/event-stream, application/json");
-        if request.body.is_some() {
-            builder = builder.header(header::CONTENT_TYPE, "application/json");
-        }
-        if let Some(key) = request.bearer {
-            let mut value = header::HeaderValue::from_str(&format!("Bearer {key}"))
-                .map_err(|_| self.failure(Cause::Denied, "the key holds characters that no header can carry"))?;
-            value.set_sensitive(true);
-            builder = builder.header(header::AUTHORIZATION, value);
-        }
-        builder.body(Upload::new(request.body)).map_err(|error| self.failure(Cause::Bug, &error.to_string()))
+    fn http(&self, request: &Request<'_>) -> Result<hyper::Request<Upload>, Error> {
+        let bug = |what: &dyn std::fmt::Display| self.error(Cause::Bug, &format!("no request of this: {what}"));
+        let mut http = hyper::Request::new(request.body.clone().unwrap_or_default());
+        *http.method_mut() = request.method.clone();
+        let target = format!("{}{}", self.base.path(), request.path);
+        *http.uri_mut() = target.parse().map_err(|error| bug(&error))?;
+        let host = HeaderValue::from_str(&self.base.host_header()).map_err(|error| bug(&error))?;
+        let headers = http.headers_mut();
+        headers.clone_from(&request.headers);
+        headers.insert(header::HOST, host);
+        headers.entry(header::USER_AGENT).or_insert(HeaderValue::from_static(USER_AGENT));
+        Ok(http)
     }
 
-    async fn dial(&self) -> Result<Line, Failure> {
+    async fn dial(&self) -> Result<Line, Error> {
         let connect = async {
             let stream = self.net.connect(self.base.host(), self.base.port(), self.timeouts.connect).await;
             let stream = stream.map_err(|error| match error.kind() {
-                ErrorKind::Denied | ErrorKind::Revoked => Failure::new(Cause::Denied, error.to_string()),
+                ErrorKind::Denied | ErrorKind::Revoked => Error::new(Cause::Denied, error.to_string()),
                 ErrorKind::FixInput | ErrorKind::Unavailable | ErrorKind::Exhausted | ErrorKind::Cancelled => {
-                    self.failure(Cause::Connect, &error.to_string())
+                    self.error(Cause::Connect, &error.to_string())
                 }
-                ErrorKind::Bug => Failure::new(Cause::Bug, error.to_string()),
+                ErrorKind::Bug => Error::new(Cause::Bug, error.to_string()),
             })?;
             let secured = if self.base.is_tls() {
                 Line::over(
-                    self.tls
-                        .secure(self.base.host(), stream)
-                        .await
-                        .map_err(|(cause, why)| self.failure(cause, &why))?,
+                    self.tls.secure(self.base.host(), stream).await.map_err(|(cause, why)| self.error(cause, &why))?,
                 )
                 .await
             } else {
                 Line::over(stream).await
             };
-            secured.map_err(|error| self.failure(Cause::Connect, &chain(&error)))
+            secured.map_err(|error| self.error(Cause::Connect, &chain(&error)))
         };
-        let late = |_| self.failure(Cause::Connect, &format!("no connection within {:?}", self.timeouts.connect));
+        let late = |_| self.error(Cause::Connect, &format!("no connection within {:?}", self.timeouts.connect));
         timeout(self.timeouts.connect, connect).await.map_err(late)?
     }
 
@@ -161,19 +165,22 @@ impl Client {
         Answer { status: parts.status, headers: parts.headers, client: self, line, body, until, begun: false, seen: 0 }
     }
 
-    pub(crate) fn failure(&self, cause: Cause, what: &str) -> Failure {
-        Failure::new(cause, format!("{}: {what}", self.base))
+    fn error(&self, cause: Cause, what: &str) -> Error {
+        Error::new(cause, format!("{}: {what}", self.base))
     }
 
-    fn late(&self, what: &str, wait: Duration) -> Failure {
-        self.failure(Cause::Timeout, &format!("{what} within {wait:?}"))
+    fn late(&self, what: &str, wait: Duration) -> Error {
+        self.error(Cause::Timeout, &format!("{what} within {wait:?}"))
     }
 }
 
 /// An answer whose body is on the way.
-pub(crate) struct Answer<'a> {
-    pub(crate) status: StatusCode,
-    pub(crate) headers: HeaderMap,
+#[must_use = "the body is still to be read"]
+pub struct Answer<'a> {
+    /// The status; any but 1xx.
+    pub status: StatusCode,
+    /// The headers.
+    pub headers: HeaderMap,
     client: &'a Client,
     line: Line,
     body: Incoming,
@@ -184,12 +191,16 @@ pub(crate) struct Answer<'a> {
 
 impl Answer<'_> {
     /// A header's value, where it is text.
-    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
 
     /// The next piece of the body; `None` at its proper end.
-    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, Failure> {
+    ///
+    /// # Errors
+    /// A body that stops coming, is cut, or is over [`MAX_RESPONSE`].
+    pub async fn next(&mut self) -> Result<Option<Bytes>, Error> {
         let waits = self.client.timeouts;
         let until = if self.begun { Instant::now() + waits.between_bytes } else { self.until };
         let piece = timeout_at(until, self.line.next(&mut self.body)).await;
@@ -199,19 +210,18 @@ impl Answer<'_> {
         })?;
         self.begun = true;
         let Some(piece) = piece else { return Ok(None) };
-        let broken = |error| self.client.failure(Cause::Cut, &format!("the answer was cut: {}", chain(&error)));
+        let broken = |error| self.client.error(Cause::Cut, &format!("the answer was cut: {}", chain(&error)));
         let piece = piece.map_err(broken)?;
         self.seen += piece.len() as u64;
         if self.seen > MAX_RESPONSE {
-            return Err(self
-                .client
-                .failure(Cause::TooLarge, &format!("the answer is over {} MiB", MAX_RESPONSE >> 20)));
+            let what = format!("the answer is over {} MiB", MAX_RESPONSE >> 20);
+            return Err(self.client.error(Cause::TooLarge, &what));
         }
         Ok(Some(piece))
     }
 
     /// The beginning of the body, up to [`MAX_ERROR_BODY`] and as far as it arrives.
-    pub(crate) async fn error_body(&mut self) -> Vec<u8> {
+    pub async fn error_body(&mut self) -> Vec<u8> {
         let mut body = Vec::new();
         while body.len() < MAX_ERROR_BODY
             && let Ok(Some(piece)) = self.next().await
@@ -223,7 +233,7 @@ impl Answer<'_> {
     }
 
     /// Keeps the connection for the next request, if the body is or soon comes to its end.
-    pub(crate) async fn keep(mut self) {
+    pub async fn keep(mut self) {
         let rest = async {
             while !self.body.is_end_stream() {
                 match self.line.next(&mut self.body).await {

@@ -6,18 +6,18 @@ use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-pub(super) struct Upload {
+/// A body. Clones share the bytes.
+#[derive(Clone, Debug, Default)]
+pub struct Upload {
     chunks: VecDeque<Bytes>,
     left: u64,
 }
 
 impl Upload {
-    pub(super) fn new(body: Option<&llm_worker::Body>) -> Self {
-        let chunks = body.into_iter().flat_map(llm_worker::Body::chunks);
-        Self {
-            chunks: chunks.filter(|chunk| !chunk.is_empty()).map(|chunk| Bytes::from_owner(chunk.clone())).collect(),
-            left: body.map_or(0, |body| body.len),
-        }
+    /// A body of these pieces.
+    pub fn new(chunks: impl IntoIterator<Item = Bytes>) -> Self {
+        let chunks: VecDeque<_> = chunks.into_iter().filter(|chunk| !chunk.is_empty()).collect();
+        Self { left: chunks.iter().map(|chunk| chunk.len() as u64).sum(), chunks }
     }
 }
 

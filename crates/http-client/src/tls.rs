@@ -1,7 +1,7 @@
 //! TLS, set up at the first use of an `https` URL: reading the system's root certificates costs milliseconds that
 //! a local server never needs to pay.
 
-use crate::failure::Cause;
+use crate::error::Cause;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, RootCertStore};
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 #[derive(Default)]
-pub(super) struct Tls(OnceCell<Arc<ClientConfig>>);
+pub(crate) struct Tls(OnceCell<Arc<ClientConfig>>);
 
 impl Tls {
-    pub(super) async fn secure<S: AsyncRead + AsyncWrite + Unpin>(
+    pub(crate) async fn secure<S: AsyncRead + AsyncWrite + Unpin>(
         &self,
         host: &str,
         stream: S,

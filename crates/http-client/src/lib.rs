@@ -1,0 +1,24 @@
+//! HTTP/1.1 exchanges over an [`authority::Net`] grant: one endpoint, one connection, bounded waits and sizes.
+//!
+//! Nothing runs in the background: the connection is polled by whoever waits for it, so an idle endpoint costs no
+//! wake-up, and dropping a request's future ends it. Redirects are not followed, compression is not asked for, a
+//! proxy is not used, nothing is tried twice but a kept connection that turned out to be dead.
+//!
+//! It knows no vendor, no tool and no policy: what may be reached is the grant's, what an answer means is the
+//! caller's.
+#![deny(clippy::wildcard_enum_match_arm)]
+#![warn(missing_docs)]
+
+mod base_url;
+mod client;
+mod error;
+mod line;
+mod tls;
+mod upload;
+
+pub use base_url::{BadUrl, BaseUrl};
+pub use client::{Answer, Client, MAX_ERROR_BODY, MAX_RESPONSE, Request, Timeouts};
+pub use error::{Cause, Error};
+pub use hyper::body::Bytes;
+pub use hyper::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+pub use upload::Upload;
