@@ -198,8 +198,8 @@ pub struct FileChange {
     pub before: Option<Vec<u8>>,
     /// The file's permission bits before.
     pub mode: Option<u32>,
-    /// BLAKE3 of the bytes after, lower-case hex.
-    pub after: String,
+    /// BLAKE3 of the bytes after, lower-case hex; `None` for a file that is removed.
+    pub after: Option<String>,
 }
 
 /// What a tool answers.

@@ -164,7 +164,7 @@ impl CallHost for Custody {
             Some(bytes) => Some(self.blobs.put(&bytes).map_err(|e| refused(&e))?.into()),
             None => None,
         };
-        let change = FileChanged { call: Some(self.call), path, before, mode: change.mode, after: Some(change.after) };
+        let change = FileChanged { call: Some(self.call), path, before, mode: change.mode, after: change.after };
         let (reply, answer) = oneshot::channel();
         let gone = || ToolError::new(ErrorKind::Cancelled, "the turn has ended; nothing was changed");
         self.line.send(Method::FileChanging { change, reply }).await.map_err(|_closed| gone())?;

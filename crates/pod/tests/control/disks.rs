@@ -117,7 +117,7 @@ fn nobody_gets_leave_from_a_pod_that_gives_up() {
         let seen = Arc::clone(&seen);
         async move {
             cx.cancel.cancelled().await;
-            let after = "00".repeat(32);
+            let after = Some("00".repeat(32));
             cx.host.file_changing(FileChange { path: "/p/a".into(), before: None, mode: None, after }).await?;
             seen.lock().unwrap().push("/p/a".to_owned());
             said("changed")

@@ -35,7 +35,7 @@ pub(crate) fn changer(name: &str, changed: &Changed) -> FnTool {
         let changed = Arc::clone(&changed);
         async move {
             let path = format!("/p/{}", cx.call);
-            let after = Digest::of(path.as_bytes()).to_string();
+            let after = Some(Digest::of(path.as_bytes()).to_string());
             let change = FileChange { path: path.clone().into(), before: Some(b"old".to_vec()), mode: None, after };
             cx.host.file_changing(change).await?;
             changed.lock().unwrap().push(path);

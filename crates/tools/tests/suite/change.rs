@@ -61,7 +61,7 @@ fn a_file_is_created_with_its_directories() {
     let change = &told[0].change;
     assert_eq!(change.path, s.project.root().join("a/b/c.txt"));
     assert_eq!((&change.before, change.mode, &told[0].held), (&None, None, &None));
-    assert_eq!(change.after, blake3::hash(b"one\ntwo").to_hex().to_string());
+    assert_eq!(change.after, Some(blake3::hash(b"one\ntwo").to_hex().to_string()));
 }
 
 // The host hears of the change while the file still is as it was.
@@ -181,6 +181,34 @@ fn what_somebody_saves_meanwhile_survives() {
     let s = Session::with(&[], host, Access::ReadWrite);
     assert!(failed(s.write("f", "mine\n"), FIX).contains("somebody created it meanwhile"));
     assert_eq!((s.project.get("f").as_str(), s.project.names()), ("theirs\\n", vec!["f".to_owned()]));
+}
+
+// For features with files of their own: told like any change, and what somebody saves at that moment stays.
+#[test]
+fn a_file_is_removed_as_it_was_read() {
+    let removed = |s: &Session| {
+        let at = s.live.workspace().inside(Path::new("f")).unwrap();
+        let cx = context(&s.host);
+        let before = s.live.before(&at, &cx).unwrap().unwrap();
+        block_on(tools::remove(&s.live, &at, before, &cx))
+    };
+    let s = Session::new(&[("f", b"old\n")]);
+    removed(&s).unwrap();
+    assert_eq!((s.project.names(), s.told()), (Vec::new(), 1));
+    let told = s.host.told.lock().unwrap();
+    let (change, held) = (&told[0].change, &told[0].held);
+    assert_eq!(
+        (change.before.as_deref(), &change.after, held.as_deref()),
+        (Some(&b"old\n"[..]), &None, Some(&b"old\n"[..]))
+    );
+    let host = FakeHost { meanwhile: Some(|path| std::fs::write(path, "theirs\n").unwrap()), ..FakeHost::default() };
+    let s = Session::with(&[("f", b"old\n")], host, Access::ReadWrite);
+    assert_eq!(removed(&s).unwrap_err().kind, FIX);
+    assert_eq!(s.project.get("f"), "theirs\\n");
+    let host = FakeHost { refuses_changes: true, ..FakeHost::default() };
+    let s = Session::with(&[("f", b"old\n")], host, Access::ReadWrite);
+    assert_eq!(removed(&s).unwrap_err().kind, ErrorKind::Unavailable);
+    assert_eq!(s.project.names(), ["f"]);
 }
 
 #[test]

@@ -200,7 +200,7 @@ fn windows_of_an_earlier_output_are_lines_by_number() {
 }
 
 fn change(path: &str) -> FileChange {
-    FileChange { path: path.into(), before: Some(b"old".to_vec()), mode: Some(0o600), after: "00".repeat(32) }
+    FileChange { path: path.into(), before: Some(b"old".to_vec()), mode: Some(0o600), after: Some("00".repeat(32)) }
 }
 
 /// The call goes on only behind the answer, and the answer says whether it may.
