@@ -3,7 +3,7 @@
 use super::inbox::{AlertLevel, Declined, Inbox, Line, Mail, Method, Ticket, Words};
 use super::outbox::{Alert, Event};
 use super::pod::Core;
-use crate::feature::{FeatureId, MAX_NOTES, shown};
+use crate::feature::{FeatureId, Keeper, MAX_NOTES, shown};
 use crate::session::record::{FeatureNote, NotificationQueued, Record};
 use llm_worker::CallId;
 use std::collections::BTreeMap;
@@ -25,6 +25,7 @@ const MAX_RIDERS: usize = 32;
 pub(crate) struct Desk {
     inbox: Inbox,
     line: Line,
+    keeper: Keeper,
     waiting: Vec<Waiting>,
     /// What each feature used of this turn's allowance.
     used: BTreeMap<FeatureId, Used>,
@@ -63,12 +64,17 @@ pub(super) fn settle(tickets: Vec<Box<dyn Ticket>>, done: Result<(), &str>) {
 impl Desk {
     pub(crate) fn new((inbox, line): (Inbox, Line)) -> Self {
         let (used, notes) = (BTreeMap::new(), BTreeMap::new());
-        Self { inbox, line, waiting: Vec::new(), used, notes, numbered: 0 }
+        Self { inbox, line, keeper: Keeper::default(), waiting: Vec::new(), used, notes, numbered: 0 }
     }
 
     /// Where to hand things in.
     pub(crate) fn line(&self) -> Line {
         self.line.clone()
+    }
+
+    /// The thread that writes state files.
+    pub(crate) fn keeper(&self) -> Keeper {
+        self.keeper.clone()
     }
 
     /// What comes next. Cancel-safe.
@@ -101,6 +107,7 @@ impl Desk {
         self.inbox.close();
         while self.inbox.now().is_some() {}
         settle(self.riders().tickets, Err("the pod has let go"));
+        self.keeper.finish();
     }
 
     fn wait(&mut self, record: impl Into<Record>, ticket: Option<Box<dyn Ticket>>) {

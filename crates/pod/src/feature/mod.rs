@@ -46,6 +46,7 @@ pub use report::{
     ContributionKind, FeatureInstallReport, HostReport, HostRule, Outcome, RegistryReport, SkippedContribution, Totals,
 };
 pub use sink::{FeatureAlertSink, FeatureNotifySink, Receipt, RunningNotes, SinkError};
+pub(crate) use state::Keeper;
 pub use state::{DurableState, MAX_STATE, PodLink, StateDeclaration, StateError, StateKey, StateScope, Update};
 pub(crate) use text::shown;
 pub use tool::{DEFAULT_DEADLINE, MAX_DEADLINE, ToolContribution, ToolKey};

@@ -42,7 +42,7 @@ impl Opening {
         let Survey { restored, closing } = survey(dir, &recovered, end_survivors, now)?;
         let Restored { state, items, .. } = restored;
         let desk = Desk::new(inbox());
-        let link = PodLink::new(desk.line(), &state.features);
+        let link = PodLink::new(desk.line(), desk.keeper(), &state.features);
         Ok(Self { journal, blobs, state, desk, link, rest: Rest { recovered, items, closing } })
     }
 

@@ -1,6 +1,7 @@
 //! What features make durable: state and notifications, in a running pod, killed and refused.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a rig that fails is a failed test")]
 
+mod files;
 mod kills;
 mod notifications;
 mod rig;

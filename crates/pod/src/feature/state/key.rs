@@ -90,6 +90,12 @@ impl<T: DeserializeOwned> StateKey<T> {
 }
 
 impl<T> StateKey<T> {
+    /// The same key.
+    pub(super) const fn copy(&self) -> Self {
+        let Self { name, version, scope, migrate, value: _ } = *self;
+        Self { name, version, scope, migrate, value: PhantomData }
+    }
+
     pub(in crate::feature) fn declaration(&self) -> StateDeclaration {
         StateDeclaration { name: self.name.to_owned(), version: self.version, scope: self.scope }
     }

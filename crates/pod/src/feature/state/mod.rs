@@ -8,10 +8,12 @@
 //! [`DurableState::update`] runs its closure at once and hands the record in; program order is journal order, whatever
 //! is awaited first. An update that nobody waits for rides with the next commit.
 
+mod files;
 mod key;
 mod link;
 mod slot;
 
+pub(crate) use files::Keeper;
 pub use key::{StateDeclaration, StateKey, StateScope};
 pub use link::PodLink;
 pub use slot::{DurableState, StateError, Update};

@@ -1,6 +1,7 @@
 //! One state's value in memory, and its way to the log.
 
 use super::MAX_STATE;
+use super::files::{Keeper, NotWritten, StateFile};
 use super::key::{StateKey, StateScope};
 use super::link::PodLink;
 use crate::control::callbacks::words;
@@ -31,7 +32,7 @@ impl<T> Clone for DurableState<T> {
 
 impl<T> fmt::Debug for DurableState<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "state `{}` of {}", self.slot.name, self.slot.feature)
+        write!(f, "state `{}` of {}", self.slot.key.name, self.slot.feature)
     }
 }
 
@@ -108,13 +109,18 @@ impl<R: Unpin> Future for Update<R> {
 
 struct Slot<T> {
     feature: FeatureId,
-    name: &'static str,
-    version: u16,
-    line: Line,
+    key: StateKey<T>,
+    way: Way,
     door: Arc<Door>,
     /// Held while a closure runs, so that the driver, which takes only `cells`, never waits for a feature.
     turn: Mutex<()>,
     cells: Mutex<Cells<T>>,
+}
+
+/// How a value becomes durable.
+enum Way {
+    Journal(Line),
+    File(Keeper, Arc<StateFile>),
 }
 
 struct Cells<T> {
@@ -132,17 +138,19 @@ impl<T: Serialize + DeserializeOwned + Clone + Default + Send + Sync + 'static> 
         link: &PodLink,
         door: Arc<Door>,
     ) -> Result<Self, String> {
-        let value = match key.scope {
-            StateScope::Session => match link.left(feature, key.name) {
-                Some(left) => key.read(left.version, &left.value)?,
-                None => T::default(),
-            },
-            StateScope::Pod | StateScope::User => return Err("this host keeps no state files".to_owned()),
+        let (left, way) = match key.scope {
+            StateScope::Session => (link.left(feature, key.name).cloned(), Way::Journal(link.line.clone())),
+            StateScope::Pod | StateScope::User => {
+                let dir = link.dir(key.scope).ok_or_else(|| format!("this host keeps no {} state", key.scope))?;
+                let file = StateFile::new(dir.derive(), feature, key.name);
+                (file.read()?, Way::File(link.keeper.clone(), Arc::new(file)))
+            }
         };
+        let value = left.map_or_else(|| Ok(T::default()), |left| key.read(left.version, &left.value))?;
         let durable = Arc::new(value);
         let cells = Mutex::new(Cells { newest: Arc::clone(&durable), durable, epoch: 0 });
-        let (feature, line) = (feature.clone(), link.line.clone());
-        let slot = Slot { feature, name: key.name, version: key.version, line, door, turn: Mutex::default(), cells };
+        let (feature, turn) = (feature.clone(), Mutex::default());
+        let slot = Slot { feature, key: key.copy(), way, door, turn, cells };
         Ok(Self { slot: Arc::new(slot) })
     }
 
@@ -177,20 +185,65 @@ impl<T: Serialize + DeserializeOwned + Clone + Default + Send + Sync + 'static> 
         let value = Arc::new(value);
         let (reply, done) = oneshot::channel();
         let ticket = Pending { slot: Arc::clone(slot), epoch, value: Arc::clone(&value), reply };
-        let (feature, name) = (slot.feature.to_string(), slot.name.to_owned());
-        let state = FeatureState { feature, name, version: slot.version, value: Arc::new(json) };
+        let (feature, name) = (slot.feature.to_string(), slot.key.name.to_owned());
+        let state = FeatureState { feature, name, version: slot.key.version, value: Arc::new(json) };
         {
             let mut cells = slot.cells();
             if cells.epoch != epoch {
                 return Err(StateError::Superseded);
             }
-            slot.line.hand_in(Method::UpdateState { state, ticket: Box::new(ticket) }).map_err(|not| match not {
-                NotTaken::Full => StateError::Busy,
-                NotTaken::Closed => StateError::Closed,
-            })?;
+            slot.hand_in(state, ticket)?;
             cells.newest = value;
         }
-        Ok(Begun { value: Some(answer), done, line: Some(slot.line.clone()) })
+        let line = match &slot.way {
+            Way::Journal(line) => Some(line.clone()),
+            Way::File(..) => None,
+        };
+        Ok(Begun { value: Some(answer), done, line })
+    }
+}
+
+impl<T: DeserializeOwned + Send + Sync + 'static> Slot<T> {
+    fn hand_in(&self, state: FeatureState, ticket: Pending<T>) -> Result<(), StateError> {
+        match &self.way {
+            Way::Journal(line) => {
+                line.hand_in(Method::UpdateState { state, ticket: Box::new(ticket) }).map_err(|not| match not {
+                    NotTaken::Full => StateError::Busy,
+                    NotTaken::Closed => StateError::Closed,
+                })
+            }
+            Way::File(keeper, file) => {
+                let file = Arc::clone(file);
+                let queued = keeper.queue(Box::new(move || save(&file, &state, Box::new(ticket))));
+                if queued { Ok(()) } else { Err(StateError::Busy) }
+            }
+        }
+    }
+
+    /// Starts over from what somebody else wrote.
+    fn reload(&self, file: &StateFile) {
+        let read = file.read().ok().flatten().and_then(|left| self.key.read(left.version, &left.value).ok());
+        let mut cells = self.cells();
+        if let Some(value) = read {
+            cells.durable = Arc::new(value);
+        }
+        cells.newest = Arc::clone(&cells.durable);
+        cells.epoch += 1;
+    }
+}
+
+/// Writes one value to its file, on the keeper's thread.
+fn save<T: DeserializeOwned + Send + Sync + 'static>(file: &StateFile, state: &FeatureState, ticket: Box<Pending<T>>) {
+    if !ticket.stands() {
+        return ticket.settle(Err("what it was built on was refused"));
+    }
+    match file.write(state) {
+        Ok(()) => ticket.settle(Ok(())),
+        Err(NotWritten::Refused(why)) => ticket.settle(Err(&why)),
+        Err(NotWritten::Changed) => {
+            ticket.slot.reload(file);
+            ticket.settle(Err("somebody else wrote it meanwhile"));
+        }
     }
 }
 
