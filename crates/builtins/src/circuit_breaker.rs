@@ -69,14 +69,19 @@ impl CircuitBreaker {
     }
 }
 
+/// What it declares, whatever its settings.
+pub(crate) fn declared() -> FeatureDescriptor {
+    FeatureDescriptor::builder(ID)
+        .display_name("Circuit breaker")
+        .version(env!("CARGO_PKG_VERSION"))
+        .gate(&GATE)
+        .transform(&RESULTS)
+        .build()
+}
+
 impl FeatureModule for CircuitBreaker {
     fn descriptor(&self) -> FeatureDescriptor {
-        FeatureDescriptor::builder(ID)
-            .display_name("Circuit breaker")
-            .version(env!("CARGO_PKG_VERSION"))
-            .gate(&GATE)
-            .transform(&RESULTS)
-            .build()
+        declared()
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {

@@ -52,14 +52,19 @@ impl LoopDetect {
     }
 }
 
+/// What it declares, whatever its settings.
+pub(crate) fn declared() -> FeatureDescriptor {
+    FeatureDescriptor::builder(ID)
+        .display_name("Loop detection")
+        .version(env!("CARGO_PKG_VERSION"))
+        .gate(&GATE)
+        .transform(&RESULTS)
+        .build()
+}
+
 impl FeatureModule for LoopDetect {
     fn descriptor(&self) -> FeatureDescriptor {
-        FeatureDescriptor::builder(ID)
-            .display_name("Loop detection")
-            .version(env!("CARGO_PKG_VERSION"))
-            .gate(&GATE)
-            .transform(&RESULTS)
-            .build()
+        declared()
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {

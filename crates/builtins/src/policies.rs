@@ -3,7 +3,7 @@
 use crate::circuit_breaker::{self, CircuitBreaker, Elapsed};
 use crate::loop_detect::{self, LoopDetect};
 use crate::write_policy::{self, WritePolicy};
-use pod::feature::{FeatureId, FeatureModule};
+use pod::feature::{FeatureDescriptor, FeatureId, FeatureModule};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -24,6 +24,12 @@ pub struct BadSettings {
 
 /// Features that are off unless a person enables them.
 pub const OPT_IN: [FeatureId; 3] = [loop_detect::ID, circuit_breaker::ID, write_policy::ID];
+
+/// What each of [`OPT_IN`] declares, for plans in which it is off.
+#[must_use]
+pub fn declared() -> Vec<FeatureDescriptor> {
+    vec![loop_detect::declared(), circuit_breaker::declared(), write_policy::declared()]
+}
 
 /// The policy features with these settings, each only where it is there to be installed: `enabled` says of which
 /// features the settings must be complete.

@@ -55,14 +55,19 @@ impl WritePolicy {
     }
 }
 
+/// What it declares, whatever its settings.
+pub(crate) fn declared() -> FeatureDescriptor {
+    FeatureDescriptor::builder(ID)
+        .display_name("Write policy")
+        .version(env!("CARGO_PKG_VERSION"))
+        .request(CapabilityRequest::required(HostCapability::READ_WORKSPACE, "find out where paths lead"))
+        .gate(&GATE)
+        .build()
+}
+
 impl FeatureModule for WritePolicy {
     fn descriptor(&self) -> FeatureDescriptor {
-        FeatureDescriptor::builder(ID)
-            .display_name("Write policy")
-            .version(env!("CARGO_PKG_VERSION"))
-            .request(CapabilityRequest::required(HostCapability::READ_WORKSPACE, "find out where paths lead"))
-            .gate(&GATE)
-            .build()
+        declared()
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
