@@ -10,13 +10,13 @@ use std::collections::BTreeMap;
 use tokio::sync::oneshot;
 
 /// Notifications that may wait for the model's next step.
-const MAX_WAITING: usize = 64;
+pub(super) const MAX_WAITING: usize = 64;
 
 /// Alerts of one feature in one turn.
-const MAX_ALERTS: u32 = 8;
+pub(super) const MAX_ALERTS: u32 = 8;
 
 /// Bytes of an alert or a note.
-const MAX_WORDS: usize = 512;
+pub(super) const MAX_WORDS: usize = 512;
 
 /// Records that may wait for a commit to ride with before they get one of their own.
 const MAX_RIDERS: usize = 32;

@@ -34,10 +34,10 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// Bytes of one call's raw arguments. A record is at most 1 MiB, and JSON may need six bytes for one.
-const MAX_ARGUMENTS: usize = 160 * 1024;
+pub(super) const MAX_ARGUMENTS: usize = 160 * 1024;
 
 /// Bytes of one answer: above the longest output of any vendor, and text seldom needs escapes.
-const MAX_ANSWER: usize = 768 * 1024;
+pub(super) const MAX_ANSWER: usize = 768 * 1024;
 
 /// One turn under way.
 pub(super) struct Running {

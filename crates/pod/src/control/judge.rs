@@ -28,7 +28,7 @@ pub struct Permission {
 }
 
 /// How long parsing and judging one call may take.
-const DEADLINE: Duration = Duration::from_secs(10);
+pub(super) const DEADLINE: Duration = Duration::from_secs(10);
 
 /// A judged call; `ready` holds what runs if it is allowed.
 #[derive(Debug)]

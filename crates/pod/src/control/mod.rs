@@ -1,5 +1,6 @@
 //! The one task that owns a pod's state, and the threads it lends to tools and features.
 
+mod bounds;
 mod call;
 pub mod callbacks;
 mod calls;
@@ -12,6 +13,7 @@ pub mod outbox;
 pub mod pod;
 mod stream;
 
+pub use bounds::{gates, limits};
 pub use callbacks::{Callbacks, Lost};
 pub(crate) use gates::{refusal, verdicts};
 pub use inbox::AlertLevel;

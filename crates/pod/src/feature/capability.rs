@@ -210,10 +210,10 @@ fn hook_class(point: HookPoint) -> HookClass {
 pub(super) const MAX_NAMED_TOOLS: usize = 64;
 
 /// Most bytes of one notification.
-const MAX_NOTIFICATION: u32 = 16 * 1024;
+pub(crate) const MAX_NOTIFICATION: u32 = 16 * 1024;
 
 /// Most notifications of one feature in one turn.
-const MAX_PER_TURN: u32 = 32;
+pub(crate) const MAX_PER_TURN: u32 = 32;
 
 /// Most programs in one request.
 const MAX_PROGRAMS: usize = 64;

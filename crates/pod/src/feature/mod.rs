@@ -27,6 +27,7 @@ mod text;
 mod tool;
 
 pub use capability::{CapabilityGrantSet, CapabilityRequest, DeniedCapability, HostCapability, Need};
+pub(crate) use capability::{MAX_NOTIFICATION, MAX_PER_TURN};
 pub use context::{
     FeatureDiagnosticSink, FeatureInstallContext, FeatureServiceProvider, HostServices, InstructionRegistrar,
     PublicHookRegistrar, RegistrarCall, RegistrarProbe, Staging, ToolRegistrar,
@@ -38,12 +39,13 @@ pub use diagnostic::{DiagnosticCode, FeatureDiagnostic, FeatureInstallError, MAX
 pub use hook::{HookContribution, HookDeclaration, HookKey};
 pub use id::{BadFeatureId, FeatureId, Tier};
 pub use plan::{InstallPlan, MAX_FEATURES, PlannedFeature, PlannedHook, PlannedTool, Unmet};
-pub use policy::CapabilityPolicy;
+pub use policy::{Admission, CapabilityPolicy};
 pub use registry::{
     CALLBACK_LIMIT, FeatureRegistry, FeatureRegistryBuilder, Instruction, RegisteredTool, ToolRegistry,
 };
 pub use report::{
-    ContributionKind, FeatureInstallReport, HostReport, HostRule, Outcome, RegistryReport, SkippedContribution, Totals,
+    ContributionKind, FeatureInstallReport, HostGate, HostLimit, HostReport, HostRule, HostSandbox, Outcome,
+    RegistryReport, SkippedContribution, Totals,
 };
 pub use sink::{FeatureAlertSink, FeatureNotifySink, Receipt, RunningNotes, SinkError};
 pub(crate) use state::Keeper;

@@ -41,6 +41,9 @@ pub struct PlannedFeature {
     pub runtime: FeatureRuntimeKind,
     /// Whether it will be installed.
     pub outcome: Outcome,
+    /// What switches it off: `default`, or a file and key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disabled_by: Option<String>,
     /// What it gets and does not get.
     pub grants: CapabilityGrantSet,
     /// The tools it must stage.
@@ -183,6 +186,7 @@ fn plan_one(
         version: super::text::shown(version, 64),
         runtime: *runtime,
         outcome: Outcome::Skipped,
+        disabled_by: None,
         grants: CapabilityGrantSet::default(),
         tools: Vec::new(),
         hooks: Vec::new(),
@@ -191,8 +195,9 @@ fn plan_one(
         skipped_contributions: Vec::new(),
         diagnostics: Vec::new(),
     };
-    if policy.disabled_by(id).is_some() {
+    if let Some(source) = policy.disabled_by(id) {
         planned.outcome = Outcome::Disabled;
+        planned.disabled_by = Some(source.to_owned());
         return planned;
     }
     planned.diagnostics = obstacles(at, declared, all);

@@ -1,5 +1,9 @@
 //! Who may have what: the host's decision, as data. What no row grants is refused.
 
+mod explain;
+
+pub use explain::Admission;
+
 use super::capability::HostCapability;
 use super::id::FeatureId;
 use std::collections::BTreeMap;

@@ -68,6 +68,9 @@ pub struct FeatureInstallReport {
     pub enabled: bool,
     /// How it came out.
     pub outcome: Outcome,
+    /// What switches it off: `default`, or a file and key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disabled_by: Option<String>,
     /// What it holds.
     pub granted: Vec<HostCapability>,
     /// What it asked for in vain.
@@ -130,8 +133,48 @@ impl RegistryReport {
 /// The host's own part of a report.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HostReport {
-    /// The host's gates and limits, in the order they apply.
+    /// What stands between a call and its result, in the order of asking; hooks of features stand where it says so.
+    pub gates: Vec<HostGate>,
+    /// How the children of calls are confined; none where no call starts any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<HostSandbox>,
+    /// The permission layers, outermost first: the built-in table, then rules.
     pub rules: Vec<HostRule>,
+    /// What nothing exceeds, by name.
+    pub limits: Vec<HostLimit>,
+}
+
+/// A step that every call passes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HostGate {
+    /// As verdicts name it, or the hook point.
+    pub name: String,
+    /// What it asks, and what its answer means.
+    pub text: String,
+}
+
+/// The confinement of children.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HostSandbox {
+    /// `read-only`, `workspace-write` or `off`.
+    pub mode: String,
+    /// Whether this kernel enforces it.
+    pub enforced: bool,
+    /// Where the mode is written.
+    pub source: String,
+}
+
+/// A bound of the host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HostLimit {
+    /// As in `tool.concurrency`.
+    pub name: String,
+    /// How much.
+    pub value: u64,
+    /// Of what: `bytes`, `ms`, `calls` and so on.
+    pub unit: String,
+    /// `built-in`, or where it is written.
+    pub source: String,
 }
 
 /// Something the host enforces on every feature.
@@ -173,6 +216,7 @@ impl FeatureInstallReport {
             runtime: planned.runtime,
             enabled: planned.outcome != Outcome::Disabled,
             outcome: planned.outcome,
+            disabled_by: planned.disabled_by.clone(),
             granted: planned.grants.granted().to_vec(),
             denied: planned.grants.denied().to_vec(),
             installed_tools: Vec::new(),

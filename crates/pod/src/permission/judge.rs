@@ -10,12 +10,12 @@ use llm_worker::tool::Touch;
 use serde::{Deserialize, Serialize};
 
 /// Where the built-in table is named in decisions.
-const BUILT_IN: &str = "default";
+pub(super) const BUILT_IN: &str = "default";
 
 /// The built-in table and the layers on top of it.
 #[derive(Clone, Debug)]
 pub struct Policy {
-    layers: Vec<Layer>,
+    pub(super) layers: Vec<Layer>,
 }
 
 /// What is judged.
@@ -113,12 +113,12 @@ impl Policy {
         let layers = self.layers.iter().flat_map(|layer| {
             layer.rules.iter().map(|(rule, _)| HostRule { source: layer.source.clone(), text: rule.to_string() })
         });
-        HostReport { rules: rules.chain(layers).collect() }
+        HostReport { rules: rules.chain(layers).collect(), ..HostReport::default() }
     }
 }
 
 impl Circumstances {
-    fn confined(self) -> bool {
+    pub(super) fn confined(self) -> bool {
         match self.mode {
             SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite => self.enforced,
             SandboxMode::Off => false,

@@ -7,6 +7,7 @@
 //! A rule sees what a call *names*. `Grep` over a directory names the directory, not the files below; a shell
 //! command names no file at all. The sandbox, not the rules, bounds those.
 
+mod explain;
 mod glob;
 mod judge;
 mod place;
@@ -15,5 +16,6 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+pub use explain::{Expectation, Matter, Said};
 pub use judge::{CallFacts, Circumstances, Decision, Policy, RuleRef, Verdict};
 pub use rule::{Layer, Rule, RuleDecision, RuleError};

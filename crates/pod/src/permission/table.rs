@@ -1,7 +1,9 @@
 //! The default policy, as data.
 
+use super::explain::Matter;
 use super::place::{Side, Target, Way};
 use super::rule::RuleDecision::{self, Allow, Ask, Deny};
+use llm_worker::ToolEffect;
 
 /// One line of the default policy.
 pub(super) struct Row {
@@ -89,6 +91,32 @@ pub(super) fn row(target: &Target, read_only: bool) -> &'static Row {
         Target::Command => &COMMAND,
         Target::Nothing => &NOTHING,
         Target::Lost { .. } => &LOST,
+    }
+}
+
+/// The rows that may answer for what calls of a tool do, when only its effect is known.
+pub(super) fn expected(effect: ToolEffect, read_only: bool) -> Vec<(Matter, &'static Row)> {
+    match effect {
+        ToolEffect::ReadOnly => vec![
+            (Matter::Reads, &READ_INSIDE),
+            (Matter::Reads, &READ_OUTSIDE),
+            (Matter::Nothing, &NOTHING),
+            (Matter::Lost, &LOST),
+        ],
+        ToolEffect::Idempotent | ToolEffect::Effectful if read_only => vec![
+            (Matter::Writes, &WRITE_IN_READ_ONLY_MODE),
+            (Matter::Writes, &WRITE_OUTSIDE),
+            (Matter::Runs, &COMMAND),
+            (Matter::Lost, &LOST),
+        ],
+        ToolEffect::Idempotent | ToolEffect::Effectful => vec![
+            (Matter::Writes, &WRITE_INSIDE),
+            (Matter::Writes, &WRITE_GUARDED),
+            (Matter::Writes, &WRITE_READ_ONLY),
+            (Matter::Writes, &WRITE_OUTSIDE),
+            (Matter::Runs, &COMMAND),
+            (Matter::Lost, &LOST),
+        ],
     }
 }
 

@@ -5,7 +5,8 @@ use pod::feature::*;
 
 #[test]
 fn a_plan_says_what_the_host_enforces() {
-    let host = HostReport { rules: vec![HostRule { source: "user.toml".into(), text: "deny Write".into() }] };
+    let rules = vec![HostRule { source: "user.toml".into(), text: "deny Write".into() }];
+    let host = HostReport { rules, ..HostReport::default() };
     let mut builder = build(tools_for(&["builtin:a"]), vec![feature("builtin:a", &["Say"])]).host(host.clone());
     assert_eq!(builder.plan().host, host);
     assert_eq!(builder.install(&HostServices::none()).report().host, host);

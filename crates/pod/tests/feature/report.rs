@@ -10,7 +10,8 @@ fn report(tools: &'static [&'static str], text: &'static str) -> RegistryReport 
         ctx.diagnostics().note("a note\u{202e}")?;
         stage_all(ctx, tools)
     });
-    let host = HostReport { rules: vec![HostRule { source: "default".into(), text: "writing outside: deny".into() }] };
+    let rules = vec![HostRule { source: "default".into(), text: "writing outside: deny".into() }];
+    let host = HostReport { rules, ..HostReport::default() };
     let modules = vec![module, feature("builtin:off", &["Off"]), feature("user:poor", &["Poor"])];
     let policy = tools_for(&["builtin:a"]).disable(id("builtin:off"), "user.toml");
     build(policy, modules).host(host).install(&HostServices::none()).report().clone()
@@ -24,12 +25,12 @@ fn the_bytes_are_pinned() {
     let expected = format!(
         concat!(
             r#"{{"generation":1,"order":["builtin:a","user:poor"],"#,
-            r#""host":{{"rules":[{{"source":"default","text":"writing outside: deny"}}]}},"features":["#,
+            r#""host":{{"gates":[],"rules":[{{"source":"default","text":"writing outside: deny"}}],"limits":[]}},"features":["#,
             r#"{{"feature_id":"builtin:a","version":"1.0.0","runtime":"builtin","enabled":true,"outcome":"installed","#,
             r#""granted":[{{"capability":"contribute_tool","name":"Say"}}],"denied":[],"installed_tools":["Say"],"installed_hooks":[],"#,
             r#""instructions":["how"],"states":[],"schema_bytes":{bytes},"estimated_tokens":{tokens},"content_digest":"{digest}","#,
             r#""skipped_contributions":[],"diagnostics":[{{"code":"note","feature_id":"builtin:a","message":"a note\\u{{202e}}"}}]}},"#,
-            r#"{{"feature_id":"builtin:off","version":"1.0.0","runtime":"builtin","enabled":false,"outcome":"disabled","#,
+            r#"{{"feature_id":"builtin:off","version":"1.0.0","runtime":"builtin","enabled":false,"outcome":"disabled","disabled_by":"user.toml","#,
             r#""granted":[],"denied":[],"installed_tools":[],"installed_hooks":[],"instructions":[],"states":[],"schema_bytes":0,"estimated_tokens":0,"#,
             r#""content_digest":"{empty}","skipped_contributions":[],"diagnostics":[]}},"#,
             r#"{{"feature_id":"user:poor","version":"1.0.0","runtime":"builtin","enabled":true,"outcome":"degraded","#,

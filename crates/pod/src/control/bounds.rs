@@ -1,0 +1,79 @@
+//! What the host asks of every call and what nothing exceeds, as data for reports.
+
+use super::call::INLINE;
+use super::callbacks::{GRACE, MAX_STUCK, MAX_THREADS};
+use super::desk::{MAX_ALERTS, MAX_WAITING, MAX_WORDS};
+use super::driver::{MAX_ANSWER, MAX_ARGUMENTS};
+use super::judge;
+use super::pod::Limits;
+use crate::feature::{
+    CALLBACK_LIMIT, DEFAULT_DEADLINE, HostGate, HostLimit, MAX_DEADLINE, MAX_FEATURES, MAX_NOTES, MAX_NOTIFICATION,
+    MAX_PER_TURN, MAX_STATE,
+};
+use crate::hook;
+use std::time::Duration;
+
+/// What stands between a call and its result, in the order of asking.
+#[must_use]
+pub fn gates() -> Vec<HostGate> {
+    const GATES: [(&str, &str); 8] = [
+        (
+            "tool_arguments",
+            "transforms of features that may rewrite this tool's arguments; one that fails changes nothing",
+        ),
+        ("host:known-tool", "the call names a tool of the surface; else the model is told which there are"),
+        ("host:arguments", "its arguments fit the tool; else the model is told what was expected"),
+        ("host:permission", "the table and the rules allow what it names; a refusal is final"),
+        ("pre_tool_call", "gates of features, in install order; the first refusal ends it, and one that fails refuses"),
+        ("host:journal", "its start is on disk before it runs"),
+        ("host:deadline", "it ends, or is given up at the tool's deadline"),
+        ("tool_outcome", "transforms of features that may change this tool's results; one that fails changes nothing"),
+    ];
+    GATES.iter().map(|(name, text)| HostGate { name: (*name).to_owned(), text: (*text).to_owned() }).collect()
+}
+
+/// What nothing exceeds. `steps` and `calls` say where the two limits of `own` are written.
+#[must_use]
+pub fn limits(own: &Limits, steps: &str, calls: &str) -> Vec<HostLimit> {
+    let set = |name: &str, value: u64, unit: &str, source: &str| {
+        let [name, unit, source] = [name, unit, source].map(str::to_owned);
+        HostLimit { name, value, unit, source }
+    };
+    let fixed = |name, value, unit| set(name, value, unit, BUILT_IN);
+    let sized = |name, value: usize, unit| fixed(name, count(value), unit);
+    let timed = |name, time: Duration| fixed(name, u64::try_from(time.as_millis()).unwrap_or(u64::MAX), "ms");
+    vec![
+        set("turn.steps", own.max_steps.into(), "requests", steps),
+        set("tool.concurrency", count(own.tool_concurrency), "calls", calls),
+        sized("tool.arguments", MAX_ARGUMENTS, "bytes"),
+        sized("tool.result_inline", INLINE, "bytes"),
+        timed("tool.judging", judge::DEADLINE),
+        timed("tool.deadline", DEFAULT_DEADLINE),
+        timed("tool.deadline_most", MAX_DEADLINE),
+        timed("tool.grace", GRACE),
+        sized("model.answer", MAX_ANSWER, "bytes"),
+        timed("hook.deadline", hook::DEFAULT_DEADLINE),
+        timed("hook.deadline_most", hook::MAX_DEADLINE),
+        timed("hook.chain", hook::CHAIN_BUDGET),
+        fixed("hook.failures_in_a_row", hook::MAX_STRIKES.into(), "failures"),
+        sized("callback.threads", MAX_THREADS, "threads"),
+        sized("callback.stuck", MAX_STUCK, "threads"),
+        sized("feature.count", MAX_FEATURES, "features"),
+        timed("feature.callback", CALLBACK_LIMIT),
+        sized("feature.state", MAX_STATE, "bytes"),
+        fixed("notification.size", MAX_NOTIFICATION.into(), "bytes"),
+        fixed("notification.per_turn", MAX_PER_TURN.into(), "notifications"),
+        sized("notification.waiting", MAX_WAITING, "notifications"),
+        sized("alert.size", MAX_WORDS, "bytes"),
+        fixed("alert.per_turn", MAX_ALERTS.into(), "alerts"),
+        sized("note.size", MAX_WORDS, "bytes"),
+        sized("note.per_start", MAX_NOTES, "notes"),
+    ]
+}
+
+/// The source of what nobody can set.
+const BUILT_IN: &str = "built-in";
+
+fn count(value: usize) -> u64 {
+    u64::try_from(value).unwrap_or(u64::MAX)
+}

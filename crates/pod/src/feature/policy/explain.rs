@@ -1,0 +1,32 @@
+//! Which row of the policy answers a request, for people who ask why.
+
+use super::{CapabilityPolicy, Rule};
+use crate::feature::{FeatureId, HostCapability};
+use serde::Serialize;
+
+/// What the policy says to one request, and the row that says it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Admission {
+    /// Whether it is granted.
+    pub granted: bool,
+    /// The row's capability, which includes or overlaps what was asked; none when no row speaks.
+    pub row: Option<String>,
+    /// Where the row is written: `default`, or a file and key.
+    pub source: Option<String>,
+}
+
+impl CapabilityPolicy {
+    /// Which row admits or refuses `asked`: the first refusal, else the last grant.
+    #[must_use]
+    pub fn admission(&self, feature: &FeatureId, asked: &HostCapability) -> Admission {
+        let rows = self.rows.get(feature).map_or(&[][..], Vec::as_slice);
+        let refuses = rows.iter().find(|row| row.rule == Rule::Refuse && row.capability.touches(asked));
+        let grants = || rows.iter().rev().find(|row| row.rule == Rule::Grant && row.capability.covers(asked));
+        let row = refuses.or_else(grants);
+        Admission {
+            granted: row.is_some_and(|row| row.rule == Rule::Grant),
+            row: row.map(|row| row.capability.to_string()),
+            source: row.map(|row| row.source.clone()),
+        }
+    }
+}

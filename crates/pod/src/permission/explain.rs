@@ -1,0 +1,106 @@
+//! What the table and the rules will say to calls of a tool, before there is a call.
+
+use super::judge::{BUILT_IN, Circumstances, Policy};
+use super::rule::RuleDecision;
+use super::table::{self, Row};
+use authority::SandboxMode;
+use llm_worker::ToolEffect;
+use serde::Serialize;
+
+/// A kind of thing that a call may do, as rows part them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Matter {
+    /// Reads files.
+    Reads,
+    /// Changes files.
+    Writes,
+    /// Runs a command, or does what it does not name.
+    Runs,
+    /// Names nothing and changes nothing.
+    Nothing,
+    /// Names a path that leads nowhere.
+    Lost,
+}
+
+/// What is said of calls that do one kind of thing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Expectation {
+    /// What they do.
+    pub matter: Matter,
+    /// The row's words.
+    pub what: &'static str,
+    /// Who says what, outermost first. The last without `path` decides; those with one decide about their paths.
+    pub said: Vec<Said>,
+    /// What is decided where no rule about paths matches.
+    pub decision: RuleDecision,
+}
+
+/// A row or rule that speaks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Said {
+    /// `default`, or the layer's file.
+    pub source: String,
+    /// What it says.
+    pub text: String,
+    /// The same in a word.
+    pub decision: RuleDecision,
+    /// Only about paths that match this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Whether it decides where no rule about paths matches.
+    pub decides: bool,
+}
+
+impl Policy {
+    /// What calls of a tool meet, for each kind of thing they may do. A call that does several is as free as the
+    /// least free of them.
+    #[must_use]
+    pub fn expect(&self, tool: &str, effect: ToolEffect, now: Circumstances) -> Vec<Expectation> {
+        let read_only = now.mode == SandboxMode::ReadOnly;
+        table::expected(effect, read_only).into_iter().map(|(matter, row)| self.meet(tool, matter, row, now)).collect()
+    }
+
+    /// The same order as when a call is judged: the row, then the last rule of each layer, until somebody denies.
+    fn meet(&self, tool: &str, matter: Matter, row: &'static Row, now: Circumstances) -> Expectation {
+        let mut decision = row.decision(now.confined());
+        let text = row.text.to_owned();
+        let mut said = vec![Said { source: BUILT_IN.to_owned(), text, decision, path: None, decides: false }];
+        let mut deciding = 0;
+        for layer in &self.layers {
+            if decision == RuleDecision::Deny {
+                break;
+            }
+            let rules = layer.rules.iter().map(|(rule, _)| rule).filter(|rule| rule.tool == "*" || rule.tool == tool);
+            let rules: Vec<_> = rules.filter(|rule| rule.path.is_none() || matter.has_path()).collect();
+            // The last that matches speaks: what stands before one about everything never does.
+            let last = rules.iter().rposition(|rule| rule.path.is_none());
+            for rule in rules.iter().skip(last.unwrap_or(0)) {
+                said.push(Said {
+                    source: layer.source.clone(),
+                    text: rule.to_string(),
+                    decision: rule.decision,
+                    path: rule.path.clone(),
+                    decides: false,
+                });
+                if rule.path.is_none() {
+                    (decision, deciding) = (rule.decision, said.len() - 1);
+                }
+            }
+        }
+        if let Some(deciding) = said.get_mut(deciding) {
+            deciding.decides = true;
+        }
+        Expectation { matter, what: row.text, said, decision }
+    }
+}
+
+impl Matter {
+    /// Whether rules about paths can match.
+    fn has_path(self) -> bool {
+        match self {
+            Self::Reads | Self::Writes => true,
+            Self::Runs | Self::Nothing | Self::Lost => false,
+        }
+    }
+}
