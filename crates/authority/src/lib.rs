@@ -15,6 +15,7 @@ mod error;
 mod fs;
 mod net;
 mod process;
+mod redact;
 mod scratch;
 mod secret;
 
@@ -22,13 +23,14 @@ pub use ambient::Ambient;
 pub use door::{Door, OwnedPass, Pass, Shut};
 pub use error::{Error, ErrorKind};
 pub use fs::{
-    Access, FileKind, Held, Located, MAX_DIR_ENTRIES, MAX_IGNORE_FILE, MAX_LINKS, MAX_PATH, MAX_WALK_DEPTH, Meta, Place,
-    Staged, Stamp, Walk, WalkEntry, WalkOptions, Workspace, escape,
+    Access, FileKind, Held, Located, MAX_DIR_ENTRIES, MAX_IGNORE_FILE, MAX_LINKS, MAX_PATH, MAX_WALK_DEPTH, Meta,
+    Place, Staged, Stamp, Walk, WalkEntry, WalkOptions, Workspace, escape,
 };
 pub use net::{HostPort, MAX_ADDRESSES, Net};
 pub use process::{
     Confinement, DRAIN, Ended, EnvPolicy, GRACE, GitGuard, How, Job, KILL_WAIT, QUIET, SandboxMode, Spawner, Support,
     become_subreaper, end_descendants, end_survivors, seal_inherited, support,
 };
+pub use redact::{MIN_REDACTED, RedactedStream, Redactor};
 pub use scratch::Scratch;
 pub use secret::Secret;

@@ -32,6 +32,11 @@ impl Secret {
         Ok(&self.value)
     }
 
+    /// The value, for whoever keeps it out of texts.
+    pub(crate) fn words(&self) -> &[u8] {
+        self.value.as_bytes()
+    }
+
     /// The same secret under a door of its own, which shuts with this one's.
     pub fn derive(&self) -> Self {
         Self { door: self.door.derive(), ..self.clone() }

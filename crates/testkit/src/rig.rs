@@ -6,7 +6,7 @@ use crate::gate::PATIENCE;
 use crate::model::Script;
 use crate::points::{Killed, Points};
 use crate::tool::FnTool;
-use authority::{Access, Ambient, SandboxMode, Workspace};
+use authority::{Access, Ambient, Redactor, SandboxMode, Workspace};
 use pod::control::callbacks::{GRACE, MAX_THREADS};
 use pod::control::{Callbacks, Event, Limits, Outbox, Permission, TurnEnd};
 use pod::feature::{
@@ -48,6 +48,8 @@ pub struct PodUnderTest {
     pub tools: Vec<FnTool>,
     /// What else is installed, each with what it is granted; the workspace is the project's.
     pub features: Vec<(Arc<dyn FeatureModule>, Vec<HostCapability>)>,
+    /// Keeps secrets out of what features write and show.
+    pub redactor: Redactor,
     /// What one turn may use.
     pub limits: Limits,
     /// How long a cancelled call may go on.
@@ -132,6 +134,7 @@ impl PodUnderTest {
             script,
             tools,
             features: Vec::new(),
+            redactor: Redactor::default(),
             limits: Limits { max_steps: 100, tool_concurrency: 8 },
             grace: GRACE,
             paused: true,
@@ -295,7 +298,7 @@ impl PodUnderTest {
         let builder = FeatureRegistryBuilder::new(policy).with(tools);
         let builder = builder.with_all(self.features.iter().map(|(feature, _)| Arc::clone(feature)));
         let services = HostServices::none().root(HostCapability::WORKSPACE, self.permission.workspace.clone());
-        let services = services.link(opening.link());
+        let services = services.link(opening.link()).redact(self.redactor.clone());
         let registry = builder.install(&services);
         for feature in &registry.report().features {
             assert_eq!(feature.outcome, Outcome::Installed, "{feature:?}");

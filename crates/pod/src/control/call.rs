@@ -4,6 +4,7 @@ use super::inbox::{Line, Method};
 use crate::session::commit::Ended;
 use crate::session::record::{FileChanged, Output, Stored};
 use async_trait::async_trait;
+use authority::{RedactedStream, Redactor};
 use llm_worker::tool::{CallHost, Excerpt, FileChange, Window};
 use llm_worker::{CallId, ErrorKind, ResultStatus, ToolError, ToolOutcome, ToolResult};
 use session_store::{Blobs, Spool};
@@ -30,7 +31,7 @@ pub(crate) struct Custody {
     blobs: Blobs,
     outputs: Arc<VecDeque<Output>>,
     line: Line,
-    sink: Mutex<Sink>,
+    sink: Mutex<(RedactedStream, Sink)>,
 }
 
 /// Where a call's output goes: memory while it is short, a spooled blob from then on.
@@ -47,8 +48,15 @@ enum Sink {
 }
 
 impl Custody {
-    pub(crate) fn new(call: CallId, blobs: Blobs, outputs: Arc<VecDeque<Output>>, line: Line) -> Self {
-        Self { call, blobs, outputs, line, sink: Mutex::new(Sink::Small(Vec::new())) }
+    pub(crate) fn new(
+        call: CallId,
+        blobs: Blobs,
+        outputs: Arc<VecDeque<Output>>,
+        line: Line,
+        redactor: Redactor,
+    ) -> Self {
+        let sink = Mutex::new((RedactedStream::new(redactor), Sink::Small(Vec::new())));
+        Self { call, blobs, outputs, line, sink }
     }
 
     /// Bounds what the tool answered. From here on its output is closed. Syncs a blob when there is one.
@@ -74,7 +82,11 @@ impl Custody {
 
     fn bounded(&self, content: &str) -> Result<(String, Option<Output>), ToolError> {
         self.write_output(content.as_bytes())?;
-        let sink = std::mem::replace(&mut *self.lock(), Sink::Closed);
+        let sink = {
+            let (stream, sink) = &mut *self.lock();
+            sink.write(&stream.finish(), &self.blobs)?;
+            std::mem::replace(sink, Sink::Closed)
+        };
         match sink {
             Sink::Small(bytes) => Ok((lossy(&bytes), None)),
             Sink::Large { head, tail, spool } => {
@@ -88,7 +100,7 @@ impl Custody {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Sink> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, (RedactedStream, Sink)> {
         self.sink.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -126,8 +138,8 @@ impl Sink {
 #[async_trait]
 impl CallHost for Custody {
     fn write_output(&self, bytes: &[u8]) -> Result<(), ToolError> {
-        let mut sink = self.lock();
-        let written = sink.write(bytes, &self.blobs);
+        let (stream, sink) = &mut *self.lock();
+        let written = sink.write(&stream.push(bytes), &self.blobs);
         if let Err(error) = &written
             && !matches!(*sink, Sink::Closed)
         {

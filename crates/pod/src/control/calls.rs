@@ -6,7 +6,9 @@ use super::gates;
 use super::judge::Ready;
 use super::pod::Core;
 use crate::session::commit::Ended;
+use authority::Redactor;
 use llm_worker::{CallId, ErrorKind, ResultStatus, ToolContext, ToolError, ToolOutcome};
+use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
@@ -77,7 +79,9 @@ impl Calls {
         let cancel = CancellationToken::new();
         self.running.insert(id, cancel.clone());
         let outputs = core.state.outputs.clone();
-        let custody = Arc::new(Custody::new(id, core.store.blobs.clone(), outputs, core.desk.line()));
+        let redactor = core.registry.redactor().clone();
+        let custody = Custody::new(id, core.store.blobs.clone(), outputs, core.desk.line(), redactor);
+        let custody = Arc::new(custody);
         let cx = ToolContext { call: id, cancel: cancel.clone(), deadline, host: custody.clone() };
         let began = Instant::now();
         let work = async move {
@@ -97,6 +101,7 @@ impl Calls {
                 Ok((outcome, ended)) => (outcome, ended, false),
                 Err(lost) => (given_up(&lost), Ended::default(), matches!(lost, Lost::Stuck(_))),
             };
+            let outcome = clean(outcome, registry.redactor());
             ended.ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
             let (outcome, transforms) = gates::outcome(&registry, &callbacks, view, outcome).await;
             ended.transforms = transforms;
@@ -139,6 +144,16 @@ impl Calls {
             drop(done);
         }
     }
+}
+
+/// The outcome without secrets.
+fn clean(outcome: ToolOutcome, redactor: &Redactor) -> ToolOutcome {
+    let ToolOutcome { status, summary, content } = outcome;
+    let clean = |text: String| match redactor.text(&text) {
+        Cow::Borrowed(_) => text,
+        Cow::Owned(clean) => clean,
+    };
+    ToolOutcome { status, summary: clean(summary), content: clean(content) }
 }
 
 fn given_up(lost: &Lost) -> ToolOutcome {

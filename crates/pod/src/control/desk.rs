@@ -5,7 +5,9 @@ use super::outbox::{Alert, Event};
 use super::pod::Core;
 use crate::feature::{FeatureId, Keeper, MAX_NOTES, shown};
 use crate::session::record::{FeatureNote, NotificationQueued, Record};
+use authority::Redactor;
 use llm_worker::CallId;
+use serde_json::Value;
 use std::collections::BTreeMap;
 use tokio::sync::oneshot;
 
@@ -144,6 +146,11 @@ impl Core {
                 true
             }
             Method::UpdateState { state, ticket } => {
+                if let Some(secret) = secret(&state.value, self.registry.redactor()) {
+                    let why = format!("the state holds {secret}; keep the handle, not its words");
+                    ticket.settle(Err(&why));
+                    return false;
+                }
                 self.desk.wait(state, Some(ticket));
                 self.desk.waiting.len() >= MAX_RIDERS
             }
@@ -157,7 +164,8 @@ impl Core {
                 *taken += 1;
                 if *taken <= MAX_NOTES {
                     let text = if *taken == MAX_NOTES { "further notes of this start are dropped" } else { &text };
-                    let note = FeatureNote { feature: feature.to_string(), text: shown(text, MAX_WORDS) };
+                    let text = shown(&self.registry.redactor().text(text), MAX_WORDS);
+                    let note = FeatureNote { feature: feature.to_string(), text };
                     self.desk.wait(note, None);
                 }
                 false
@@ -184,6 +192,7 @@ impl Core {
         self.desk.numbered = self.desk.numbered.max(self.state.notified) + 1;
         let number = self.desk.numbered;
         let generation = self.registry.generation();
+        let text = self.registry.redactor().text(&text).into_owned();
         let queued = NotificationQueued { number, feature: feature.to_string(), generation, text };
         self.desk.wait(queued, Some(Box::new(Numbered { number, reply })));
         true
@@ -191,12 +200,28 @@ impl Core {
 
     fn alert(&mut self, feature: FeatureId, level: AlertLevel, text: &str) {
         if self.desk.allows_alert(&feature) {
-            let text = shown(text, MAX_WORDS);
+            let text = shown(&self.registry.redactor().text(text), MAX_WORDS);
             self.outbox.show(Event::Alert(Alert { level, from: Some(feature), text }));
         } else if self.desk.used.get(&feature).is_some_and(|used| used.alerts == MAX_ALERTS + 1) {
             let text = "further alerts of this turn are dropped".to_owned();
             self.outbox.show(Event::Alert(Alert { level: AlertLevel::Warning, from: Some(feature), text }));
         }
+    }
+}
+
+/// The name of a secret whose words stand in some string of a value.
+fn secret<'a>(value: &Value, redactor: &'a Redactor) -> Option<&'a str> {
+    if redactor.is_idle() {
+        return None;
+    }
+    match value {
+        Value::String(text) => redactor.finds(text.as_bytes()),
+        Value::Array(values) => values.iter().find_map(|value| secret(value, redactor)),
+        Value::Object(fields) => {
+            let named = |(name, value)| redactor.finds(String::as_bytes(name)).or_else(|| secret(value, redactor));
+            fields.iter().find_map(named)
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => None,
     }
 }
 

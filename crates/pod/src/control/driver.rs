@@ -334,10 +334,6 @@ impl Running {
     fn gated(&mut self, stop: Option<Stop>) -> Result<(), Fatal> {
         let mut add = Vec::new();
         for notice in self.core.state.notices.values() {
-            let said = &self.ledger.said;
-            if said.iter().any(|s| matches!(s, SystemItem::Notification { number, .. } if *number == notice.number)) {
-                continue;
-            }
             let NotificationQueued { number, feature, generation, text } = notice.clone();
             let said = SystemItem::Notification { number, feature, generation, text };
             add.push(said.item());

@@ -3,7 +3,7 @@
 
 use super::callbacks::Callbacks;
 use super::gates;
-use crate::feature::{FeatureRegistry, RegisteredTool, ToolRegistry};
+use crate::feature::{FeatureRegistry, RegisteredTool};
 use crate::hook::{HookPoint, PreToolCall, Ruling, ToolArguments, ToolCallView};
 use crate::permission::{CallFacts, Circumstances, Policy, RuleRef, Verdict as Allowed};
 use crate::session::commit::Judgement;
@@ -89,7 +89,7 @@ impl Court {
     /// The host's own judgement, on a callback thread.
     async fn permit(&self, call: CallView) -> Judged {
         let (registry, permission, about) = (self.registry.clone(), self.permission.clone(), self.about.clone());
-        let work = async move { judge(&call, registry.tools(), &permission, &about) };
+        let work = async move { judge(&call, &registry, &permission, &about) };
         let judged = self.callbacks.run(DEADLINE, CancellationToken::new(), work);
         judged
             .await
@@ -149,7 +149,8 @@ fn view(call: &CallView, registered: &RegisteredTool, prepared: &Prepared) -> To
 }
 
 /// Judges one call. Reads directory entries to resolve paths, so it runs on a callback thread.
-fn judge(call: &CallView, tools: &ToolRegistry, permission: &Permission, about: &About) -> Judged {
+fn judge(call: &CallView, registry: &FeatureRegistry, permission: &Permission, about: &About) -> Judged {
+    let (tools, redactor) = (registry.tools(), registry.redactor());
     let Some(registered) = tools.get(&call.name) else {
         let names: Vec<&str> = tools.iter().map(|known| known.definition.name.as_str()).collect();
         return Judged::invalid(
@@ -159,7 +160,10 @@ fn judge(call: &CallView, tools: &ToolRegistry, permission: &Permission, about: 
     };
     let prepared = match registered.tool.prepare(&call.arguments) {
         Ok(prepared) => prepared,
-        Err(error) => return Judged::invalid("host:arguments", error.to_string()),
+        Err(error) => {
+            // A foreign tool words its own errors.
+            return Judged::invalid("host:arguments", redactor.text(&error.to_string()).into_owned());
+        }
     };
     let facts = CallFacts {
         tool: &call.name,

@@ -10,7 +10,7 @@ use super::state::{DurableState, PodLink, StateKey};
 use super::tool::{Keyed, ToolContribution, ToolKey};
 use crate::control::inbox::Line;
 use crate::hook::{Gate, Observe, Point, Transform};
-use authority::{Spawner, Workspace};
+use authority::{Redactor, Spawner, Workspace};
 use llm_worker::{Tool, ToolContext, ToolResult};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -363,6 +363,7 @@ pub struct HostServices {
     roots: BTreeMap<Cow<'static, str>, Workspace>,
     spawner: Result<Spawner, String>,
     link: Option<PodLink>,
+    redactor: Redactor,
 }
 
 /// What is said of a handle that a host simply does not have.
@@ -371,13 +372,23 @@ const NOT_OFFERED: &str = "this host does not offer it";
 impl HostServices {
     /// No handles.
     pub fn none() -> Self {
-        Self { roots: BTreeMap::new(), spawner: Err(NOT_OFFERED.to_owned()), link: None }
+        Self { roots: BTreeMap::new(), spawner: Err(NOT_OFFERED.to_owned()), link: None, redactor: Redactor::default() }
     }
 
     /// Offers directories under a name that `ScopedFs` grants use.
     pub fn root(mut self, name: impl Into<Cow<'static, str>>, workspace: Workspace) -> Self {
         self.roots.insert(name.into(), workspace);
         self
+    }
+
+    /// Keeps secrets out of whatever features write and show: reports, notifications, alerts, notes, state, results.
+    pub fn redact(mut self, redactor: Redactor) -> Self {
+        self.redactor = redactor;
+        self
+    }
+
+    pub(super) fn redactor(&self) -> &Redactor {
+        &self.redactor
     }
 
     /// Offers state, notifications and alerts.

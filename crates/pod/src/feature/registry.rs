@@ -11,7 +11,7 @@ use super::report::{FeatureInstallReport, HostReport, Outcome, RegistryReport, T
 use super::stage::{Complete, Stage};
 use super::{FeatureModule, descriptor};
 use crate::hook::{HookRegistry, HookRegistryBuilder};
-use authority::Door;
+use authority::{Door, Redactor};
 use llm_worker::{Tool, ToolDefinition};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -107,7 +107,7 @@ impl FeatureRegistryBuilder {
         for (at, planned) in plan.features.into_iter().enumerate() {
             merging.feature(planned, ended.remove(&at));
         }
-        merging.finish(self.host, &self.policy, plan.diagnostics)
+        merging.finish(self.host, &self.policy, plan.diagnostics, services.redactor())
     }
 }
 
@@ -205,9 +205,16 @@ impl Merging {
         self.registry.instructions.extend(texts);
     }
 
-    fn finish(self, host: HostReport, policy: &CapabilityPolicy, lost: Vec<FeatureDiagnostic>) -> FeatureRegistry {
+    fn finish(
+        self,
+        host: HostReport,
+        policy: &CapabilityPolicy,
+        lost: Vec<FeatureDiagnostic>,
+        redactor: &Redactor,
+    ) -> FeatureRegistry {
         let Self { mut registry, hooks, timings } = self;
-        registry.hooks = hooks.build();
+        registry.hooks = hooks.redact(redactor.clone()).build();
+        registry.redact(redactor.clone());
         let report = &mut registry.report;
         report.host = host;
         report.diagnostics = lost;
@@ -227,6 +234,7 @@ pub struct FeatureRegistry {
     report: RegistryReport,
     timings: Vec<(FeatureId, Duration)>,
     grants: Vec<(FeatureId, HostCapability, Arc<Door>)>,
+    redactor: Redactor,
 }
 
 /// A text for the system prompt, with who wants it there.
@@ -253,7 +261,25 @@ impl FeatureRegistry {
         };
         let tools = ToolRegistry { by_name: BTreeMap::new() };
         let (instructions, timings, grants) = (Vec::new(), Vec::new(), Vec::new());
-        Self { tools, hooks: HookRegistry::default(), instructions, report, timings, grants }
+        let redactor = Redactor::default();
+        Self { tools, hooks: HookRegistry::default(), instructions, report, timings, grants, redactor }
+    }
+
+    /// Keeps secrets out of what was said so far, and from here on.
+    fn redact(&mut self, redactor: Redactor) {
+        let texts = self.instructions.iter_mut().map(|instruction| &mut instruction.text);
+        let notes = self.report.features.iter_mut().flat_map(|feature| &mut feature.diagnostics);
+        for text in texts.chain(notes.map(|note| &mut note.message)) {
+            if redactor.finds(text.as_bytes()).is_some() {
+                *text = redactor.text(text).into_owned();
+            }
+        }
+        self.redactor = redactor;
+    }
+
+    /// What keeps secrets out of texts.
+    pub(crate) fn redactor(&self) -> &Redactor {
+        &self.redactor
     }
 
     /// The version of the tool surface.

@@ -8,6 +8,7 @@ use super::{DEFAULT_DEADLINE, MAX_STRIKES};
 use crate::control::Callbacks;
 use crate::feature::FeatureId;
 use async_trait::async_trait;
+use authority::Redactor;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -123,6 +124,8 @@ pub struct GateRun {
     pub ms: u64,
     /// What it said, or what its failure counts as; a reason names feature and hook.
     pub ruling: Ruling,
+    /// Whether that is a failure: a panic, or no answer in time.
+    pub failed: bool,
 }
 
 /// What one transform did, or failed to do. One that left the value alone is not mentioned.
@@ -156,29 +159,30 @@ impl<P: Point> Chain<P> {
 }
 
 impl<P: Gate> Chain<P> {
-    async fn decide(&self, callbacks: &Callbacks, input: P::Input) -> Passed {
+    async fn decide(&self, callbacks: &Callbacks, input: P::Input, redactor: &Redactor) -> Passed {
         let rule = |_: &P::Input, verdict: &P::Answer| if verdict.allows() { Next::Same } else { Next::Stop };
         let (done, _) = pass::pass(callbacks, self.asked(""), Arc::new(input), Arc::new(rule)).await;
         let mut passed = Passed { ruling: Ruling::Allow, ran: Vec::new() };
         for pass::Ran { slot, took, came, replaced: _ } in done {
             let (feature, hook) = (slot.feature.clone(), slot.name.clone());
+            let failed = came.is_err();
             let ruling = match came {
-                Ok(verdict) => signed(verdict.ruling(), &feature, &hook),
-                Err(problem) => signed(P::refusal(problem), &feature, &hook),
+                Ok(verdict) => signed(verdict.ruling(), &feature, &hook, redactor),
+                Err(problem) => signed(P::refusal(problem), &feature, &hook, redactor),
             };
             if passed.ruling == Ruling::Allow {
                 passed.ruling = ruling.clone();
             }
-            passed.ran.push(GateRun { feature, hook, ms: millis(took), ruling });
+            passed.ran.push(GateRun { feature, hook, ms: millis(took), ruling, failed });
         }
         passed
     }
 }
 
-/// The ruling with who said it in front, within its bound and without characters that mislead a reader.
-fn signed(ruling: Ruling, feature: &FeatureId, hook: &str) -> Ruling {
+/// The ruling with who said it in front, within its bound, without secrets and without characters that mislead a reader.
+fn signed(ruling: Ruling, feature: &FeatureId, hook: &str, redactor: &Redactor) -> Ruling {
     let sign = |reason: String| {
-        let reason = crate::feature::shown(&reason.replace('\n', " "), MAX_REASON);
+        let reason = crate::feature::shown(&redactor.text(&reason).replace('\n', " "), MAX_REASON);
         format!("{feature} (gate `{hook}`): {reason}")
     };
     match ruling {
@@ -246,6 +250,7 @@ impl<P: Observe> Chain<P> {
 pub struct HookRegistry {
     pub(super) chains: Chains,
     pub(super) listeners: Listeners,
+    redactor: Redactor,
 }
 
 /// Collects hooks in install order.
@@ -253,6 +258,7 @@ pub struct HookRegistry {
 #[must_use]
 pub struct HookRegistryBuilder {
     pub(super) chains: Chains,
+    redactor: Redactor,
 }
 
 impl HookRegistryBuilder {
@@ -266,10 +272,15 @@ impl HookRegistryBuilder {
         P::chain_mut(self).push(slot);
     }
 
+    /// Keeps secrets out of what hooks say.
+    pub fn redact(self, redactor: Redactor) -> Self {
+        Self { redactor, ..self }
+    }
+
     /// The hooks as they are.
     #[must_use]
     pub fn build(self) -> HookRegistry {
-        HookRegistry { chains: self.chains, listeners: Listeners::default() }
+        HookRegistry { chains: self.chains, listeners: Listeners::default(), redactor: self.redactor }
     }
 }
 
@@ -287,7 +298,7 @@ impl HookRegistry {
         if chain.slots.is_empty() {
             return Passed { ruling: Ruling::Allow, ran: Vec::new() };
         }
-        chain.decide(callbacks, input()).await
+        chain.decide(callbacks, input(), &self.redactor).await
     }
 
     /// Lets the transforms of a point change a value, in install order. `settle` checks each replacement; what it
@@ -299,7 +310,18 @@ impl HookRegistry {
         input: P::Input,
         settle: Settle<P::Input>,
     ) -> (Arc<P::Input>, Vec<Transformed>) {
-        P::chain(self).transform(callbacks, tool, input, settle).await
+        let redactor = self.redactor.clone();
+        let settle: Settle<P::Input> = Arc::new(move |input| {
+            let input = settle(input)?;
+            let secret = P::words(&input).into_iter().find_map(|words| redactor.finds(words.as_bytes()));
+            secret.map_or(Ok(()), |secret| Err(format!("it holds {secret}")))?;
+            Ok(input)
+        });
+        let (last, mut done) = P::chain(self).transform(callbacks, tool, input, settle).await;
+        for problem in done.iter_mut().filter_map(|done| done.after.as_mut().err()) {
+            *problem = self.redactor.text(problem).into_owned();
+        }
+        (last, done)
     }
 }
 

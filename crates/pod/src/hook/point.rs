@@ -38,6 +38,8 @@ pub trait Transform: Point<Answer = Change<Self::Value>> {
     fn with(input: &Self::Input, value: &Self::Value) -> Self::Input;
     /// BLAKE3 of the value in an input, hex.
     fn digest(input: &Self::Input) -> String;
+    /// The value's texts.
+    fn words(input: &Self::Input) -> [&str; 2];
 }
 
 /// A point whose hooks are told.
@@ -196,6 +198,10 @@ impl Transform for ToolArguments {
     fn digest(input: &ToolCallView) -> String {
         blake3::hash(input.arguments.as_bytes()).to_hex().to_string()
     }
+
+    fn words(input: &ToolCallView) -> [&str; 2] {
+        [&input.arguments, ""]
+    }
 }
 
 impl Transform for ToolOutcome {
@@ -212,6 +218,10 @@ impl Transform for ToolOutcome {
         let mut hasher = blake3::Hasher::new();
         hasher.update(input.outcome.summary.as_bytes()).update(b"\n").update(input.outcome.content.as_bytes());
         hasher.finalize().to_hex().to_string()
+    }
+
+    fn words(input: &ToolOutcomeView) -> [&str; 2] {
+        [&input.outcome.summary, &input.outcome.content]
     }
 }
 

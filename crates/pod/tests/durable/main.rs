@@ -5,5 +5,6 @@ mod files;
 mod kills;
 mod notifications;
 mod rig;
+mod secrets;
 mod sinks;
 mod state;

@@ -2,8 +2,11 @@
 
 use crate::rig::{ID, calls, pod};
 use llm_worker::Item;
+use pod::control::{Callbacks, Outbox};
+use pod::host::Host;
 use pod::session::record::{NotificationQueued, Record, SystemItem};
 use testkit::Answer;
+use tokio_util::sync::CancellationToken;
 
 fn told(items: &[Item]) -> Vec<(String, String)> {
     let said = |item: &Item| match item {
@@ -78,4 +81,22 @@ fn the_same_words_twice_are_two_notifications() {
         })
         .collect();
     assert_eq!(numbers, [1, 2]);
+}
+
+#[test]
+fn every_turn_of_one_start_has_its_own_allowance() {
+    let (pod, counter) = pod(&[&["tell one"], &["tell two"], &["tell three"]]);
+    pod.script.add(calls(&["tell four"]));
+    pod.script.add(Answer::text("done"));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let opening = pod.opening(pod.store().unwrap()).unwrap();
+        let start = pod.start(&opening, Outbox::unwatched(), Callbacks::new(runtime.handle().clone()));
+        let mut host = Host::open(opening, start).await.unwrap().0;
+        for prompt in ["go", "again"] {
+            host = host.run(prompt, &CancellationToken::new()).await.unwrap().0;
+        }
+        host.close("done").await.unwrap();
+    });
+    assert_eq!(counter.heard(), ["tell one: 1", "tell two: 2", "tell three: Exhausted", "tell four: 3"]);
 }

@@ -73,6 +73,9 @@ fn a_refused_update_leaves_memory_as_it_was() {
             // Opening it says again how far it is durable.
             pod.journal().close();
             let (logged, memory) = (states(&pod.records()), counter.state().read().n);
+            // None stands on one that was refused.
+            let steps = logged.iter().scan(0, |last, n| Some(n - std::mem::replace(last, *n)));
+            assert!(steps.clone().all(|step| step == 1 || step == 10), "operation {at} {fault:?}: {logged:?}");
             let newest = logged.last().copied().unwrap_or(0);
             // On a disk that takes nothing back, what was refused may be there after all.
             let refused = matches!(fault, Fault::Ever(_)) && (memory == 0 || logged.contains(&memory));

@@ -3,6 +3,7 @@
 use super::{Custody, HEAD_BYTES, HEAD_LINES, INLINE, TAIL_BYTES};
 use crate::control::inbox::{Inbox, Line, Mail, Method, inbox};
 use crate::session::record::{FileChanged, Output};
+use authority::Redactor;
 use llm_worker::tool::{CallHost, FileChange, Window};
 use llm_worker::{CallId, ErrorKind, ResultStatus, ToolError, ToolOutcome, ToolOutput};
 use session_store::{Opened, Options, Session};
@@ -26,7 +27,13 @@ impl Scene {
 
     fn custody(&self, outputs: Vec<Output>) -> Custody {
         let call = CallId::new(1).unwrap();
-        Custody::new(call, self.opened.blobs.clone(), Arc::new(VecDeque::from(outputs)), self.line.clone())
+        Custody::new(
+            call,
+            self.opened.blobs.clone(),
+            Arc::new(VecDeque::from(outputs)),
+            self.line.clone(),
+            Redactor::default(),
+        )
     }
 
     /// The outcome of a call that wrote these pieces.
