@@ -5,12 +5,21 @@
 //! by itself.
 
 pub mod circuit_breaker;
+mod clock;
 pub mod files;
 pub mod loop_detect;
+pub mod memory;
+mod placed;
+mod plain;
 pub mod policies;
 pub mod search;
 pub mod shell;
+mod store_error;
+pub mod work_item;
 pub mod write_policy;
+
+pub use clock::{Clocks, Now};
+pub use store_error::StoreError;
 
 use pod::feature::FeatureModule;
 use std::sync::Arc;

@@ -1,7 +1,10 @@
-//! The policy features: off until configured, each with settings of its own type.
+//! The features that are off until configured, each with settings of its own type.
 
-use crate::circuit_breaker::{self, CircuitBreaker, Elapsed};
+use crate::circuit_breaker::{self, CircuitBreaker};
+use crate::clock::Clocks;
 use crate::loop_detect::{self, LoopDetect};
+use crate::memory::{self, Memory};
+use crate::work_item::{self, WorkItems};
 use crate::write_policy::{self, WritePolicy};
 use pod::feature::{FeatureDescriptor, FeatureId, FeatureModule};
 use serde::de::DeserializeOwned;
@@ -23,15 +26,21 @@ pub struct BadSettings {
 }
 
 /// Features that are off unless a person enables them.
-pub const OPT_IN: [FeatureId; 3] = [loop_detect::ID, circuit_breaker::ID, write_policy::ID];
+pub const OPT_IN: [FeatureId; 5] = [loop_detect::ID, circuit_breaker::ID, write_policy::ID, work_item::ID, memory::ID];
 
 /// What each of [`OPT_IN`] declares, for plans in which it is off.
 #[must_use]
 pub fn declared() -> Vec<FeatureDescriptor> {
-    vec![loop_detect::declared(), circuit_breaker::declared(), write_policy::declared()]
+    vec![
+        loop_detect::declared(),
+        circuit_breaker::declared(),
+        write_policy::declared(),
+        work_item::declared(),
+        memory::declared(),
+    ]
 }
 
-/// The policy features with these settings, each only where it is there to be installed: `enabled` says of which
+/// These features with their settings, each only where it is there to be installed: `enabled` says of which
 /// features the settings must be complete.
 ///
 /// # Errors
@@ -39,7 +48,7 @@ pub fn declared() -> Vec<FeatureDescriptor> {
 pub fn with_settings(
     settings: &BTreeMap<FeatureId, Settings>,
     enabled: impl Fn(&FeatureId) -> bool,
-    clock: Elapsed,
+    clocks: Clocks,
 ) -> Result<Vec<Arc<dyn FeatureModule>>, BadSettings> {
     for (feature, keys) in settings {
         if let (false, Some(key)) = (OPT_IN.contains(feature), keys.keys().next()) {
@@ -50,8 +59,11 @@ pub fn with_settings(
     let of = |id: FeatureId| (enabled(&id), settings.get(&id).cloned().unwrap_or_default(), id);
     let mut modules: Vec<Arc<dyn FeatureModule>> = Vec::new();
     modules.extend(module(of(loop_detect::ID), LoopDetect::new)?);
-    modules.extend(module(of(circuit_breaker::ID), |settings| CircuitBreaker::new(settings, clock))?);
+    modules.extend(module(of(circuit_breaker::ID), |settings| CircuitBreaker::new(settings, clocks.elapsed))?);
     modules.extend(module(of(write_policy::ID), WritePolicy::new)?);
+    let now = Arc::clone(&clocks.now);
+    modules.extend(module(of(work_item::ID), |settings| WorkItems::new(settings, now))?);
+    modules.extend(module(of(memory::ID), |memory::Settings {}| Ok(Memory::new(clocks.now)))?);
     Ok(modules)
 }
 

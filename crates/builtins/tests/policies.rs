@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests stand at the composition root")]
 
 use authority::Ambient;
+use builtins::Clocks;
 use builtins::policies::{self, OPT_IN, Settings};
 use llm_worker::effect::Outcome;
 use llm_worker::tool::Touch;
@@ -14,7 +15,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 use testkit::{Answer, FnTool, PodUnderTest, Script};
 
 fn settings(value: Value) -> Settings {
@@ -25,9 +26,10 @@ fn settings(value: Value) -> Settings {
 fn pod(id: &FeatureId, keys: Value, calls: &[(&str, &str)], tools: Vec<FnTool>) -> (PodUnderTest, Arc<AtomicU64>) {
     let seconds = Arc::new(AtomicU64::new(0));
     let now = Arc::clone(&seconds);
-    let clock = Arc::new(move || Duration::from_secs(now.load(Ordering::Relaxed)));
+    let elapsed = Arc::new(move || Duration::from_secs(now.load(Ordering::Relaxed)));
+    let clocks = Clocks { elapsed, now: Arc::new(|| UNIX_EPOCH) };
     let all = BTreeMap::from([(id.clone(), settings(keys))]);
-    let module = policies::with_settings(&all, |other| other == id, clock).unwrap().remove(0);
+    let module = policies::with_settings(&all, |other| other == id, clocks).unwrap().remove(0);
     let answers = calls.iter().map(|call| Answer::calls(&[*call])).chain([Answer::text("done")]);
     let mut pod = PodUnderTest::new(&Ambient::claim(), Script::new(answers), tools);
     let grants = vec![
@@ -166,10 +168,18 @@ fn write_policy_refuses_commands_unless_told_otherwise() {
     }
 }
 
+/// Clocks that nobody looks at.
+fn still() -> Clocks {
+    Clocks { elapsed: Arc::new(|| Duration::ZERO), now: Arc::new(|| UNIX_EPOCH) }
+}
+
 #[test]
 fn settings_out_of_bounds_and_unknown_keys_are_errors() {
-    let [loops, breaker, writes] = OPT_IN;
+    let [loops, breaker, writes, items, memory] = OPT_IN;
     let cases = [
+        (items.clone(), json!({"author": ""}), "author"),
+        (items, json!({"name": "x"}), "name"),
+        (memory, json!({"author": "x"}), "author"),
         (loops.clone(), json!({"window": 1}), "window"),
         (loops.clone(), json!({"windw": 3}), "windw"),
         (breaker.clone(), json!({"errors": 0}), "errors"),
@@ -180,9 +190,9 @@ fn settings_out_of_bounds_and_unknown_keys_are_errors() {
     ];
     for (id, keys, named) in cases {
         let all = BTreeMap::from([(id.clone(), settings(keys))]);
-        let bad = policies::with_settings(&all, |other| *other == id, Arc::new(|| Duration::ZERO)).err().unwrap();
+        let bad = policies::with_settings(&all, |other| *other == id, still()).err().unwrap();
         assert!(bad.feature == id && bad.problem.contains(named), "{bad}");
     }
-    let none = policies::with_settings(&BTreeMap::new(), |_| false, Arc::new(|| Duration::ZERO)).unwrap();
+    let none = policies::with_settings(&BTreeMap::new(), |_| false, still()).unwrap();
     assert!(none.is_empty());
 }

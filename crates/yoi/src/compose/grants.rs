@@ -11,6 +11,8 @@ const GRANTS: &[(&str, &[HostCapability])] = &[
     ("loop-detect", &[GATE_CALLS, HOOK_RESULTS, HostCapability::ANY_RESULT]),
     ("circuit-breaker", &[GATE_CALLS, HOOK_RESULTS, HostCapability::ANY_RESULT]),
     ("write-policy", &[GATE_CALLS, HostCapability::READ_WORKSPACE]),
+    ("work-item", &[ANY_TOOL, builtins::work_item::WRITE]),
+    ("memory", &[ANY_TOOL, builtins::memory::WRITE]),
 ];
 
 /// Refusing calls.

@@ -3,12 +3,14 @@
 pub(crate) mod grants;
 pub(crate) mod model;
 pub(crate) mod project;
+mod stores;
 
 use crate::config::Config;
 use crate::config::file::{Mode, nearest};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use authority::{Access, Ambient, Confinement, EnvPolicy, ErrorKind, SandboxMode, Spawner, Workspace};
+use builtins::Clocks;
 use pod::control::Permission;
 use pod::feature::{
     CapabilityPolicy, FeatureId, FeatureModule, FeatureRegistry, FeatureRegistryBuilder, HostCapability, HostServices,
@@ -20,7 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 /// What the model is told before the features' instructions.
 const SYSTEM: &str = "\
@@ -39,6 +41,9 @@ pub(crate) struct Composed {
     pub(crate) permission: Permission,
     /// How the shell is confined.
     pub(crate) mode: SandboxMode,
+    /// Those features that are off by themselves and on here.
+    on: BTreeSet<FeatureId>,
+    access: Access,
     builder: FeatureRegistryBuilder,
     confinement: Confinement,
 }
@@ -84,7 +89,7 @@ pub(crate) fn compose(
     let roots: Vec<PathBuf> = workspace.roots().map(|(path, _)| path.to_path_buf()).collect();
     let confinement = Confinement { mode, read: Vec::new(), write: roots };
     let permission = Permission { policy, workspace: workspace.clone(), now };
-    Ok(Composed { project, workspace, permission, mode, builder, confinement })
+    Ok(Composed { project, workspace, permission, mode, on: switched_on(config), access, builder, confinement })
 }
 
 impl Composed {
@@ -98,6 +103,7 @@ impl Composed {
     pub(crate) fn install(self, ambient: &Ambient, env: &Env, tag: &str, link: PodLink) -> Result<Installed, Failure> {
         let spawner = self.spawner(ambient, env, tag)?;
         let services = HostServices::none().root(HostCapability::WORKSPACE, self.workspace).link(link);
+        let services = stores::offer(services, &self.on, (ambient, env), &self.project, self.access)?;
         let (services, no_shell) = match spawner {
             Ok(spawner) => (services.spawner(spawner), None),
             Err(why) => (services.no_spawner(&why), Some(why)),
@@ -141,23 +147,29 @@ fn capabilities(config: &Config) -> Result<CapabilityPolicy, Failure> {
     })
 }
 
+/// The features that a person switched on.
+fn switched_on(config: &Config) -> BTreeSet<FeatureId> {
+    let on = config
+        .features
+        .iter()
+        .filter(|(_, setting)| setting.value.enabled.unwrap_or(setting.value.required == Some(true)));
+    on.filter_map(|(name, _)| name.parse().ok()).collect()
+}
+
 /// The features that are off until configured, with their settings, where they are on.
 fn policies(config: &Config) -> Result<Vec<Arc<dyn FeatureModule>>, Failure> {
     let mut settings = BTreeMap::new();
-    let mut on = BTreeSet::new();
+    let on = switched_on(config);
     for (name, setting) in &config.features {
         let Ok(id) = name.parse::<FeatureId>() else { continue };
-        if setting.value.enabled.unwrap_or(setting.value.required == Some(true)) {
-            on.insert(id.clone());
-        }
         let keys = setting.value.settings.iter();
         let keys: Result<_, _> = keys.map(|(key, value)| Ok((key.clone(), serde_json::to_value(value)?))).collect();
         let keys = keys.map_err(|e: serde_json::Error| Failure::new(Exit::Config, format!("{name}: {e}")))?;
         settings.insert(id, keys);
     }
     let began = Instant::now();
-    let clock = Arc::new(move || began.elapsed());
-    builtins::policies::with_settings(&settings, |id| on.contains(id), clock).map_err(|bad| {
+    let clocks = Clocks { elapsed: Arc::new(move || began.elapsed()), now: Arc::new(SystemTime::now) };
+    builtins::policies::with_settings(&settings, |id| on.contains(id), clocks).map_err(|bad| {
         let source = config.features.get(&bad.feature.to_string()).map_or("", |setting| setting.source.as_str());
         let message = format!("{source}: features.\"{}\": {}", bad.feature, bad.problem);
         Failure::new(Exit::Config, message).help("correct that key")
@@ -178,8 +190,10 @@ pub(crate) fn checked(config: &Config) -> Result<CapabilityPolicy, Failure> {
         known(&format!("{}: features.\"{id}\"", setting.source), "feature", id, &ids)?;
     }
     policies(config)?;
-    let tools = plan.features.iter().flat_map(|feature| &feature.tools);
-    let tools: Vec<String> = tools.map(|tool| tool.name.clone()).chain(["*".to_owned()]).collect();
+    let tools = plan.features.iter().flat_map(|feature| &feature.tools).map(|tool| tool.name.clone());
+    let declared = builtins::policies::declared();
+    let off = declared.iter().flat_map(|feature| &feature.tools).map(|tool| tool.name.clone());
+    let tools: Vec<String> = tools.chain(off).chain(["*".to_owned()]).collect();
     for layer in &config.rules {
         for (index, rule) in layer.value.iter().enumerate() {
             known(&format!("{}: permissions.rules[{index}].tool", layer.source), "tool", &rule.tool, &tools)?;

@@ -1,0 +1,17 @@
+//! Time as the composition root hands it in.
+
+use crate::circuit_breaker::Elapsed;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+/// What a calendar says.
+pub type Now = Arc<dyn Fn() -> SystemTime + Send + Sync>;
+
+/// The clocks that features go by.
+#[derive(Clone)]
+pub struct Clocks {
+    /// For waiting.
+    pub elapsed: Elapsed,
+    /// For dates.
+    pub now: Now,
+}

@@ -1,0 +1,91 @@
+//! What memory is to other features: `yoi.memory.v1`, one façade that looks things up and one that keeps them.
+
+use super::note::{Description, Kind, Name, Note, Tag};
+use crate::store_error::StoreError;
+use async_trait::async_trait;
+use llm_worker::ToolContext;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Looking things up.
+#[async_trait]
+pub trait MemoryLookup: Send + Sync {
+    /// The notes that fit, the best first; the same question finds the same order.
+    ///
+    /// # Errors
+    /// `FixInput` for a question that is too long; `Denied` where notes may not be read.
+    async fn search(&self, query: Search) -> Result<Hits, StoreError>;
+
+    /// One note.
+    ///
+    /// # Errors
+    /// `FixInput` when there is none of this name; `Corrupt` when its file does not read.
+    async fn read(&self, name: Name) -> Result<Note, StoreError>;
+}
+
+/// Keeping and forgetting. Each change is made known to the host of `cx` before it happens.
+#[async_trait]
+pub trait MemoryKeeper: Send + Sync {
+    /// Keeps a note; whether it replaced one.
+    ///
+    /// # Errors
+    /// `FixInput` when the note does not pass the rules, or when there is one of this name and `replace` is not set;
+    /// `Exhausted` when there are too many; `Denied` where nothing may be written.
+    async fn write(&self, note: NewNote, cx: ToolContext) -> Result<Kept, StoreError>;
+
+    /// Forgets a note; answers what it said.
+    ///
+    /// # Errors
+    /// `FixInput` when there is none of this name, or others link to it.
+    async fn forget(&self, name: Name, cx: ToolContext) -> Result<Note, StoreError>;
+}
+
+/// What is looked for.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[schemars(description = "")]
+pub struct Search {
+    /// Words; without any, the newest notes.
+    pub query: Option<String>,
+    /// Only of this kind.
+    pub kind: Option<Kind>,
+    /// At most so many; default 10.
+    pub limit: Option<usize>,
+}
+
+/// A note to keep.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[schemars(description = "")]
+pub struct NewNote {
+    /// Kebab-case, says what it is about.
+    pub name: Name,
+    /// One line: when is it worth reading?
+    pub description: Description,
+    /// What sort of knowledge.
+    pub kind: Kind,
+    /// Kebab-case words.
+    pub tags: Option<Vec<Tag>>,
+    /// Markdown; [[name]] links to another note. No secrets.
+    pub text: String,
+    /// Replace the note of this name; read it first.
+    pub replace: Option<bool>,
+}
+
+/// What a search found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hits {
+    /// At most as many as were asked for.
+    pub notes: Vec<Note>,
+    /// How many fit in all.
+    pub found: usize,
+    /// Files that do not read, each with the reason.
+    pub unreadable: Vec<String>,
+}
+
+/// What became of a note.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// It is new.
+    Created,
+    /// It stands in the place of an older one.
+    Replaced,
+}

@@ -1,0 +1,169 @@
+//! `builtin:memory`: notes that outlive a session, one file each. Off until configured.
+//!
+//! They are the user's, not the project's: the root is a directory that the host keeps per project, outside of it.
+//! What goes in is checked here: complete front matter, plain text, bounds, links that lead somewhere, and nothing that
+//! looks like a secret.
+
+mod contract;
+mod lint;
+mod note;
+mod rank;
+mod store;
+
+pub use contract::{Hits, Kept, MemoryKeeper, MemoryLookup, NewNote, Search};
+pub use lint::{MAX_TAGS, MAX_TEXT};
+pub use note::{Day, Description, Kind, Name, Note, Tag};
+pub use store::{MAX_FOUND, MAX_NOTES};
+
+use crate::clock::Now;
+use llm_worker::{ToolContext, ToolEffect, ToolOutput, ToolResult};
+use pod::feature::{
+    CapabilityRequest, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule,
+    HostCapability, ToolKey,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+use store::Store;
+use tools::{answer, counted};
+
+/// This feature's id.
+pub const ID: FeatureId = FeatureId::builtin("memory");
+
+/// The root that holds the notes of this project.
+pub const ROOT: &str = "memory";
+
+/// Reading the notes.
+pub const READ: HostCapability =
+    HostCapability::ScopedFs { root: Cow::Borrowed(ROOT), read: true, write: false, execute: false };
+/// Reading and changing them.
+pub const WRITE: HostCapability =
+    HostCapability::ScopedFs { root: Cow::Borrowed(ROOT), read: true, write: true, execute: false };
+
+const WRITES: &[HostCapability] = &[WRITE];
+
+const SEARCH: ToolKey<Search> = ToolKey::new(
+    "MemorySearch",
+    ToolEffect::ReadOnly,
+    "Find notes that earlier sessions kept about this project; without words, the newest.",
+);
+const READ_NOTE: ToolKey<Named> = ToolKey::new("MemoryRead", ToolEffect::ReadOnly, "Read a note.");
+const KEEP: ToolKey<NewNote> = ToolKey::new(
+    "MemoryWrite",
+    ToolEffect::Idempotent,
+    "Keep one thing that later sessions need and the project's files do not say.",
+)
+.needs(WRITES);
+const FORGET: ToolKey<Named> =
+    ToolKey::new("MemoryForget", ToolEffect::Effectful, "Delete a note that is no longer true; answers what it said.")
+        .needs(WRITES);
+
+/// `[features."builtin:memory"]`: nothing to set.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {}
+
+/// Keeping notes.
+pub struct Memory {
+    now: Now,
+}
+
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Memory").finish_non_exhaustive()
+    }
+}
+
+impl Memory {
+    /// With this clock.
+    #[must_use]
+    pub fn new(now: Now) -> Self {
+        Self { now }
+    }
+}
+
+/// Which note.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[schemars(description = "")]
+struct Named {
+    name: Name,
+}
+
+/// What it declares.
+pub(crate) fn declared() -> FeatureDescriptor {
+    FeatureDescriptor::builder(ID)
+        .display_name("Memory")
+        .version(env!("CARGO_PKG_VERSION"))
+        .request(CapabilityRequest::required(READ, "read the notes of this project"))
+        .request(CapabilityRequest::optional(WRITE, "keep and delete notes"))
+        .tool(&SEARCH)
+        .tool(&READ_NOTE)
+        .tool(&KEEP)
+        .tool(&FORGET)
+        .instruction("use", "Search memory before you work out again what an earlier session may have found.")
+        .build()
+}
+
+impl FeatureModule for Memory {
+    fn descriptor(&self) -> FeatureDescriptor {
+        declared()
+    }
+
+    fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
+        let files = tools::Files::new(ctx.services().fs(ROOT)?);
+        let live = Arc::new(Live { store: Store { files, now: Arc::clone(&self.now) } });
+        ctx.tools().implement(&SEARCH, &live, Live::search)?;
+        ctx.tools().implement(&READ_NOTE, &live, Live::read)?;
+        ctx.tools().implement(&KEEP, &live, Live::keep)?;
+        ctx.tools().implement(&FORGET, &live, Live::forget)?;
+        Ok(())
+    }
+}
+
+struct Live {
+    store: Store,
+}
+
+impl Live {
+    async fn search(self: Arc<Self>, query: Search, _: ToolContext) -> ToolResult {
+        let Hits { notes, found, unreadable } = self.store.search(query).await?;
+        let mut summary = counted(found as u64, "note", "notes");
+        if notes.len() < found {
+            summary.push_str(&format!(", the best {} shown", notes.len()));
+        }
+        if let Some(first) = unreadable.first() {
+            summary.push_str(&format!("; {} not readable: {first}", unreadable.len()));
+        }
+        let line = |note: &Note| {
+            let Note { name, description, kind, updated, .. } = note;
+            format!("{name} ({}, {updated}): {description}", kind.name())
+        };
+        Ok(answer(&summary, notes.iter().map(line).collect::<Vec<_>>().join("\n")))
+    }
+
+    async fn read(self: Arc<Self>, args: Named, _: ToolContext) -> ToolResult {
+        Ok(shown("", &self.store.read(args.name).await?))
+    }
+
+    async fn keep(self: Arc<Self>, note: NewNote, cx: ToolContext) -> ToolResult {
+        let name = note.name.clone();
+        let kept = match self.store.write(note, cx).await? {
+            Kept::Created => "kept",
+            Kept::Replaced => "replaced",
+        };
+        Ok(answer(&format!("{name}: {kept}"), String::new()))
+    }
+
+    async fn forget(self: Arc<Self>, args: Named, cx: ToolContext) -> ToolResult {
+        Ok(shown("forgotten; it said: ", &self.store.forget(args.name, cx).await?))
+    }
+}
+
+fn shown(did: &str, note: &Note) -> ToolOutput {
+    let Note { name, description, kind, tags, created, updated, text } = note;
+    let tags: String = tags.iter().map(|tag| format!(" #{tag}")).collect();
+    let head = format!("{} of {created}, updated {updated}{tags}", kind.name());
+    answer(&format!("{name}: {did}{description}"), format!("{head}\n\n{text}"))
+}

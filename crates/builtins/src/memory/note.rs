@@ -1,0 +1,242 @@
+//! A note: seven lines of front matter and a text, in one file that is called like it.
+
+use crate::plain;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// A name or a tag, in bytes.
+const MAX_NAME: usize = 60;
+/// One line of a listing, in bytes.
+const MAX_DESCRIPTION: usize = 200;
+
+/// Kebab-case, at most 60 bytes; also the name of the file.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "String", into = "String")]
+#[schemars(with = "String")]
+pub struct Name(String);
+
+/// Kebab-case, at most 60 bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "String", into = "String")]
+#[schemars(with = "String")]
+pub struct Tag(String);
+
+/// One line of at most 200 bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "String", into = "String")]
+#[schemars(with = "String")]
+pub struct Description(String);
+
+/// A day: `2026-01-31`. It sorts as text.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Day(String);
+
+/// What sort of knowledge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum Kind {
+    Fact,
+    Decision,
+    Preference,
+    Procedure,
+}
+
+/// What is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// Its name.
+    pub name: Name,
+    /// When it is worth reading.
+    pub description: Description,
+    /// What sort it is.
+    pub kind: Kind,
+    /// Words to find it by.
+    pub tags: Vec<Tag>,
+    /// The day it was first kept.
+    pub created: Day,
+    /// The day it was last replaced.
+    pub updated: Day,
+    /// What it says.
+    pub text: String,
+}
+
+impl Kind {
+    const ALL: [Self; 4] = [Self::Fact, Self::Decision, Self::Preference, Self::Procedure];
+
+    /// As it is written.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Fact => "fact",
+            Self::Decision => "decision",
+            Self::Preference => "preference",
+            Self::Procedure => "procedure",
+        }
+    }
+}
+
+impl Day {
+    /// The day in which `now` lies, in UTC.
+    #[must_use]
+    pub fn of(now: SystemTime) -> Self {
+        Self(humantime::format_rfc3339_seconds(now.max(UNIX_EPOCH)).to_string().chars().take(10).collect())
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        const FORM: &[u8] = b"dddd-1d-3d";
+        let fits = |(byte, form): (u8, &u8)| match form {
+            b'd' => byte.is_ascii_digit(),
+            b'-' => byte == b'-',
+            most => (b'0'..=*most).contains(&byte),
+        };
+        (text.len() == FORM.len() && text.bytes().zip(FORM).all(fits)).then(|| Self(text.to_owned()))
+    }
+}
+
+impl Note {
+    /// The file.
+    pub(super) fn render(&self) -> String {
+        let Self { name, description, kind, tags, created, updated, text } = self;
+        let tags: Vec<String> = tags.iter().map(ToString::to_string).collect();
+        format!(
+            "---\nname: {name}\ndescription: {}\nkind: {}\ntags: [{}]\ncreated: {created}\nupdated: {updated}\n---\n\n{text}\n",
+            plain::quoted(&description.to_string()),
+            kind.name(),
+            tags.join(", ")
+        )
+    }
+
+    /// Reads the file of this name; a person may have written it.
+    ///
+    /// # Errors
+    /// What is missing or wrong, by its key.
+    pub(super) fn parse(file: &str, name: &Name) -> Result<Self, String> {
+        let front = file.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n"));
+        let (front, text) = front.ok_or("it has no front matter between two lines of ---")?;
+        let value = |key: &str| {
+            let values = front.lines().filter_map(|line| line.strip_prefix(key)?.strip_prefix(':'));
+            let mut values = values.map(str::trim);
+            values.next().ok_or_else(|| format!("its front matter has no `{key}`"))
+        };
+        let wrong = |key: &str| format!("its `{key}` does not read");
+        if value("name")? != name.0 {
+            return Err("its `name` is not that of the file".to_owned());
+        }
+        let description = value("description")?;
+        let description = plain::unquoted(description).unwrap_or_else(|| description.to_owned());
+        let kind = value("kind")?;
+        let tags = value("tags").unwrap_or("[]");
+        Ok(Self {
+            name: name.clone(),
+            description: Description::try_from(description)?,
+            kind: Kind::ALL.into_iter().find(|known| known.name() == kind).ok_or_else(|| wrong("kind"))?,
+            tags: list(tags).ok_or_else(|| wrong("tags"))?,
+            created: Day::parse(value("created")?).ok_or_else(|| wrong("created"))?,
+            updated: Day::parse(value("updated")?).ok_or_else(|| wrong("updated"))?,
+            text: text.trim_matches('\n').to_owned(),
+        })
+    }
+}
+
+fn list(value: &str) -> Option<Vec<Tag>> {
+    let inner = value.strip_prefix('[')?.strip_suffix(']')?;
+    let words = inner.split(',').map(str::trim).filter(|_| !inner.trim().is_empty());
+    words.map(|word| Tag::try_from(word.to_owned()).ok()).collect()
+}
+
+fn kebab(what: &str, text: String) -> Result<String, String> {
+    if plain::is_slug(&text, MAX_NAME) {
+        return Ok(text);
+    }
+    Err(format!("no {what}: small letters, digits and single dashes, at most {MAX_NAME} bytes, like-this-1"))
+}
+
+impl TryFrom<String> for Name {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        kebab("name", text).map(Self)
+    }
+}
+
+impl TryFrom<String> for Tag {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        kebab("tag", text).map(Self)
+    }
+}
+
+impl TryFrom<String> for Description {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        plain::line("description", &text, MAX_DESCRIPTION).map(|()| Self(text))
+    }
+}
+
+macro_rules! text {
+    ($($name:ident),*) => {$(
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(value: $name) -> Self {
+                value.0
+            }
+        }
+    )*};
+}
+
+text!(Name, Tag, Description, Day);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(name: &str) -> Name {
+        Name::try_from(name.to_owned()).unwrap()
+    }
+
+    #[test]
+    fn a_note_reads_as_it_was_written() {
+        let note = Note {
+            name: named("build"),
+            description: Description::try_from(r#"say "--locked" \ always"#.to_owned()).unwrap(),
+            kind: Kind::Procedure,
+            tags: ["ci", "cargo-build"].map(|tag| Tag::try_from(tag.to_owned()).unwrap()).to_vec(),
+            created: Day::of(UNIX_EPOCH),
+            updated: Day::parse("2026-01-31").unwrap(),
+            text: "one\n\n---\nnot front matter".to_owned(),
+        };
+        assert_eq!(Note::parse(&note.render(), &named("build")), Ok(note.clone()));
+        let bare = Note { tags: Vec::new(), ..note };
+        assert_eq!(Note::parse(&bare.render(), &named("build")), Ok(bare));
+    }
+
+    #[test]
+    fn what_a_person_wrote_wrongly_is_named() {
+        let good =
+            "---\nname: a\ndescription: plain words\nkind: fact\ncreated: 2026-01-31\nupdated: 2026-01-31\n---\ntext\n";
+        assert_eq!(Note::parse(good, &named("a")).unwrap().description.to_string(), "plain words");
+        let cases = [
+            ("---\nname", "name", "front matter"),
+            ("name: a", "name: b", "name"),
+            ("description: plain words\n", "", "description"),
+            ("kind: fact", "kind: rumour", "kind"),
+            ("created: 2026-01-31", "created: yesterday", "created"),
+            ("updated: 2026-01-31", "updated: 2026-31-01", "updated"),
+            ("kind: fact", "kind: fact\ntags: [A B]", "tags"),
+        ];
+        for (old, new, named_problem) in cases {
+            let problem = Note::parse(&good.replacen(old, new, 1), &named("a")).unwrap_err();
+            assert!(problem.contains(named_problem), "{problem}");
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! A typed tool that says where it writes. A key knows only its arguments, and these tools name records, not paths;
+//! where the records are is known once the handle is there.
+
+use llm_worker::tool::{ArgumentError, Prepared, Running, Touch, parse_arguments};
+use llm_worker::{Tool, ToolContext, ToolDefinition, ToolResult};
+use pod::feature::{FeatureDescriptor, FeatureInstallContext, FeatureInstallError, Staging, ToolContribution, ToolKey};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+struct Placed<S, A, F> {
+    definition: ToolDefinition,
+    touches: Vec<Touch>,
+    live: Arc<S>,
+    method: F,
+    args: PhantomData<fn(A)>,
+}
+
+/// Stages the tool of a key that `descriptor` declares; each call of it is judged by `touches`.
+pub(crate) fn implement<S, A, F, R>(
+    ctx: &mut FeatureInstallContext<'_>,
+    descriptor: &FeatureDescriptor,
+    key: &ToolKey<A>,
+    touches: Vec<Touch>,
+    (live, method): (&Arc<S>, F),
+) -> Result<Staging, FeatureInstallError>
+where
+    S: Send + Sync + 'static,
+    A: DeserializeOwned + Serialize + JsonSchema + Send + 'static,
+    F: Fn(Arc<S>, A, ToolContext) -> R + Copy + Send + Sync + 'static,
+    R: Future<Output = ToolResult> + Send + 'static,
+{
+    let Some(declared) = descriptor.tools.iter().find(|tool| tool.name == key.name()) else {
+        return Err(FeatureInstallError::failed(format!("{} is not declared", key.name())));
+    };
+    let (definition, needs) = (declared.definition(), declared.needs.clone());
+    let tool = Placed { definition, touches, live: Arc::clone(live), method, args: PhantomData };
+    let feature = descriptor.id.clone();
+    ctx.tools().register(ToolContribution::new(feature, Arc::new(tool), needs))
+}
+
+impl<S, A, F, R> Tool for Placed<S, A, F>
+where
+    S: Send + Sync + 'static,
+    A: DeserializeOwned + Serialize + Send + 'static,
+    F: Fn(Arc<S>, A, ToolContext) -> R + Copy + Send + Sync + 'static,
+    R: Future<Output = ToolResult> + Send + 'static,
+{
+    fn definition(&self) -> &ToolDefinition {
+        &self.definition
+    }
+
+    fn prepare(&self, raw: &str) -> Result<Prepared, ArgumentError> {
+        let (args, canonical) = parse_arguments::<A>(&self.definition.name, raw)?;
+        let (live, method) = (Arc::clone(&self.live), self.method);
+        Ok(Prepared::new(canonical, self.touches.clone(), move |cx| -> Running { Box::pin(method(live, args, cx)) }))
+    }
+}

@@ -1,0 +1,93 @@
+//! Work items as the model reads them.
+
+use super::contract::{Event, Heading, Item, Listing};
+use llm_worker::ToolOutput;
+use std::fmt::Write as _;
+use tools::{answer, counted};
+
+/// Most bytes of a body that are shown.
+const MAX_BODY: usize = 12 * 1024;
+/// Most bytes of a thread that are shown, the newest events of it.
+const MAX_THREAD: usize = 12 * 1024;
+/// How many unreadable items a list names.
+const NAMED: usize = 3;
+
+/// One line per item.
+pub(super) fn listing(listing: &Listing) -> ToolOutput {
+    let Listing { items, found, unreadable } = listing;
+    let mut summary = counted(*found as u64, "work item", "work items");
+    if items.len() < *found {
+        summary.push_str(&format!(", the first {} shown; narrow it or raise `limit`", items.len()));
+    }
+    if !unreadable.is_empty() {
+        let names: Vec<&str> = unreadable.iter().take(NAMED).map(|id| id.as_str()).collect();
+        let more = if unreadable.len() > NAMED { " …" } else { "" };
+        let count = unreadable.len();
+        summary.push_str(&format!("; {count} not readable: {}{more} (./tickets.sh doctor says why)", names.join(", ")));
+    }
+    let lines: Vec<String> = items.iter().map(line).collect();
+    answer(&summary, lines.join("\n"))
+}
+
+fn line(heading: &Heading) -> String {
+    let Heading { id, title, status, kind, priority, .. } = heading;
+    format!("{:<7} {:<7} {:<6} {id}  {title}", status.name(), kind.name(), priority.name())
+}
+
+/// Front matter, body, and as much of the thread's end as fits.
+pub(super) fn item(item: &Item) -> ToolOutput {
+    let Heading { id, title, status, kind, priority, labels, created_at, updated_at, assignee } = &item.heading;
+    let labels: Vec<String> = labels.iter().map(ToString::to_string).collect();
+    let mut text = format!("# {title}\nkind: {}  priority: {}", kind.name(), priority.name());
+    for (name, value) in [("labels", labels.join(", ")), ("assignee", assignee.to_string())] {
+        if !value.is_empty() {
+            text.push_str(&format!("  {name}: {value}"));
+        }
+    }
+    text.push_str(&format!("\ncreated: {created_at}  updated: {updated_at}\n\n"));
+    let shown = item.body.get(..item.body.floor_char_boundary(MAX_BODY)).unwrap_or(&item.body);
+    text.push_str(shown);
+    if shown.len() < item.body.len() {
+        let rest = item.body.len() - shown.len();
+        text.push_str(&format!("\n[{rest} more bytes in work-items/{}/{id}/item.md]", status.name()));
+    }
+    let (skipped, thread) = newest(&item.events);
+    text.push_str("\n\n## Thread\n");
+    if skipped > 0 {
+        text.push_str(&format!("[{skipped} older events in work-items/{}/{id}/thread.md]\n", status.name()));
+    }
+    text.push_str(&thread);
+    let events = counted(item.events.len() as u64, "event", "events");
+    answer(&format!("{id}: {}, {events}", status.name()), text.trim_end().to_owned())
+}
+
+/// The newest events that fit, and how many older ones there are; of the newest at least a part.
+fn newest(events: &[Event]) -> (usize, String) {
+    let mut shown: Vec<String> = Vec::new();
+    let mut bytes = 0;
+    for event in events.iter().rev() {
+        let mut text = told(event);
+        bytes += text.len();
+        if bytes > MAX_THREAD {
+            if !shown.is_empty() {
+                break;
+            }
+            text.truncate(text.floor_char_boundary(MAX_THREAD));
+            text.push_str("…\n");
+        }
+        shown.push(text);
+    }
+    shown.reverse();
+    (events.len() - shown.len(), shown.concat())
+}
+
+fn told(event: &Event) -> String {
+    let Event { at, what, author, text } = event;
+    let mut told = String::new();
+    // Writing to a string cannot fail.
+    writeln!(told, "{at} {what} ({author})").unwrap_or_default();
+    for line in text.lines() {
+        writeln!(told, "  {line}").unwrap_or_default();
+    }
+    told
+}

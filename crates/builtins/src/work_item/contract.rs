@@ -1,0 +1,164 @@
+//! What work items are to other features: `yoi.work-items.v1`, one façade that reads and one that writes.
+
+use super::id::{Assignee, ItemId, ItemRef, Kind, Label, Priority, Status, Time, Title};
+use crate::store_error::StoreError;
+use async_trait::async_trait;
+use llm_worker::ToolContext;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Reading work items.
+#[async_trait]
+pub trait WorkItemReader: Send + Sync {
+    /// The items that fit, the most urgent first and of these the newest.
+    ///
+    /// # Errors
+    /// `Exhausted` beyond [`super::MAX_ITEMS`]; `Denied` where the directory may not be read.
+    async fn list(&self, query: Query) -> Result<Listing, StoreError>;
+
+    /// One item with its thread.
+    ///
+    /// # Errors
+    /// `FixInput` when the reference means no item or several; `Corrupt` when its files do not read.
+    async fn show(&self, item: ItemRef) -> Result<Item, StoreError>;
+}
+
+/// Writing work items. Each change is made known to the host of `cx` before it happens, for the call that makes it.
+#[async_trait]
+pub trait WorkItemWriter: Send + Sync {
+    /// A new item.
+    ///
+    /// # Errors
+    /// `FixInput` for a text that may not stand in an item; `Retry` while somebody else changes items; `Denied` where
+    /// nothing may be written.
+    async fn create(&self, item: NewItem, cx: ToolContext) -> Result<ItemId, StoreError>;
+
+    /// Adds to an item's thread, moves it, or changes its fields.
+    ///
+    /// # Errors
+    /// As for [`Self::create`] and [`WorkItemReader::show`]; `FixInput` when nothing would change.
+    async fn update(&self, change: Change, cx: ToolContext) -> Result<Updated, StoreError>;
+}
+
+/// Which items.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[schemars(description = "")]
+pub struct Query {
+    /// Default: open and pending.
+    pub status: Option<Status>,
+    /// Only of this kind.
+    pub kind: Option<Kind>,
+    /// Only with this label.
+    pub label: Option<Label>,
+    /// Words that must all stand in the title or id.
+    pub words: Option<String>,
+    /// At most so many; default 30.
+    pub limit: Option<usize>,
+}
+
+/// A new item.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[schemars(description = "")]
+pub struct NewItem {
+    /// One line.
+    pub title: Title,
+    /// Markdown: why, what is wanted, when it is done.
+    pub body: String,
+    /// Default: task.
+    pub kind: Option<Kind>,
+    /// Default: normal.
+    pub priority: Option<Priority>,
+    /// Words of a-z, 0-9, `:`, `_`, `-`.
+    pub labels: Option<Vec<Label>>,
+}
+
+/// What changes of an item.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[schemars(description = "")]
+pub struct Change {
+    /// Id, its beginning, or its slug.
+    pub id: ItemRef,
+    /// Added to the thread. Closing needs one: how it was settled.
+    pub comment: Option<String>,
+    /// Where it moves to.
+    pub status: Option<Status>,
+    /// New title.
+    pub title: Option<Title>,
+    /// New kind.
+    pub kind: Option<Kind>,
+    /// New priority.
+    pub priority: Option<Priority>,
+    /// All labels from now on.
+    pub labels: Option<Vec<Label>>,
+    /// Who does it; empty: nobody.
+    pub assignee: Option<Assignee>,
+}
+
+/// What a list found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listing {
+    /// At most as many as were asked for.
+    pub items: Vec<Heading>,
+    /// How many fit in all.
+    pub found: usize,
+    /// Items whose front matter does not read.
+    pub unreadable: Vec<ItemId>,
+}
+
+/// What stands in an item's front matter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Heading {
+    /// Which item.
+    pub id: ItemId,
+    /// Its title.
+    pub title: Title,
+    /// By the folder it is in.
+    pub status: Status,
+    /// Its kind.
+    pub kind: Kind,
+    /// Its priority.
+    pub priority: Priority,
+    /// Its labels.
+    pub labels: Vec<Label>,
+    /// When it was made.
+    pub created_at: Time,
+    /// When it last changed.
+    pub updated_at: Time,
+    /// Who does it; may be nobody.
+    pub assignee: Assignee,
+}
+
+/// One item whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// Its front matter.
+    pub heading: Heading,
+    /// What stands behind it.
+    pub body: String,
+    /// Its thread, oldest first.
+    pub events: Vec<Event>,
+}
+
+/// One entry of a thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// When.
+    pub at: Time,
+    /// `created open`, `comment`, `review approve`, `status open -> closed`.
+    pub what: String,
+    /// Who.
+    pub author: String,
+    /// Its text; may be empty.
+    pub text: String,
+}
+
+/// What an update came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Updated {
+    /// Which item.
+    pub id: ItemId,
+    /// Where it is now.
+    pub status: Status,
+    /// What was done, for people.
+    pub done: Vec<String>,
+}

@@ -1,0 +1,171 @@
+//! `builtin:work-item`: the records below `work-items/`, as `tickets.sh` keeps them. Off until configured, and only
+//! where the project has such a directory.
+//!
+//! ```text
+//!   work-items/{open,pending,closed}/<id>/item.md    front matter and body
+//!                                        /thread.md  numbered events, which only grow
+//! ```
+//!
+//! The script and these tools exclude each other by the same lock and may be used side by side. Nothing is deleted:
+//! items are closed. `yoi undo` takes texts back; an item that moved stays in its new folder, which the script's
+//! `doctor` then names.
+
+mod answer;
+mod contract;
+mod id;
+mod record;
+mod store;
+
+pub use contract::{Change, Event, Heading, Item, Listing, NewItem, Query, Updated, WorkItemReader, WorkItemWriter};
+pub use id::{Assignee, ItemId, ItemRef, Kind, Label, Priority, Status, Time, Title};
+pub use store::{MAX_ITEMS, MAX_LISTED, MAX_TEXT};
+
+use crate::clock::Now;
+use crate::{placed, plain};
+use llm_worker::tool::Touch;
+use llm_worker::{ToolContext, ToolEffect, ToolResult};
+use pod::feature::{
+    CapabilityRequest, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule,
+    HostCapability, ToolKey,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+use store::Store;
+
+/// This feature's id.
+pub const ID: FeatureId = FeatureId::builtin("work-item");
+
+/// The root that holds the records: the project's directory of this name.
+pub const ROOT: &str = "work-items";
+
+/// Reading the records.
+pub const READ: HostCapability =
+    HostCapability::ScopedFs { root: Cow::Borrowed(ROOT), read: true, write: false, execute: false };
+/// Reading and changing them.
+pub const WRITE: HostCapability =
+    HostCapability::ScopedFs { root: Cow::Borrowed(ROOT), read: true, write: true, execute: false };
+
+const WRITES: &[HostCapability] = &[WRITE];
+
+const LIST: ToolKey<Query> =
+    ToolKey::new("WorkItemList", ToolEffect::ReadOnly, "List the project's work items, the most urgent first.");
+const SHOW: ToolKey<Show> = ToolKey::new("WorkItemShow", ToolEffect::ReadOnly, "Show a work item with its thread.");
+const CREATE: ToolKey<NewItem> =
+    ToolKey::new("WorkItemCreate", ToolEffect::Effectful, "Record new work; answers its id.").needs(WRITES);
+const UPDATE: ToolKey<Change> = ToolKey::new(
+    "WorkItemUpdate",
+    ToolEffect::Effectful,
+    "Comment on a work item, move it to open, pending or closed, or change its fields.",
+)
+.needs(WRITES);
+
+/// `[features."builtin:work-item"]`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// Who stands at the events of threads; one line of at most 120 bytes.
+    pub author: String,
+}
+
+impl Default for Settings {
+    /// People see at once that it was no person.
+    fn default() -> Self {
+        Self { author: "yoi".to_owned() }
+    }
+}
+
+/// Who stands at an event.
+type Author = Arc<str>;
+
+/// Keeping the project's work items.
+pub struct WorkItems {
+    author: Author,
+    now: Now,
+}
+
+impl fmt::Debug for WorkItems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WorkItems").field("author", &self.author).finish_non_exhaustive()
+    }
+}
+
+impl WorkItems {
+    /// With these settings and this clock.
+    ///
+    /// # Errors
+    /// A value out of its bounds, by its key.
+    pub fn new(settings: Settings, now: Now) -> Result<Self, String> {
+        plain::line("`author`", &settings.author, id::MAX_AUTHOR)?;
+        Ok(Self { author: settings.author.into(), now })
+    }
+}
+
+/// Which item.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[schemars(description = "")]
+struct Show {
+    /// Id, its beginning, or its slug.
+    id: ItemRef,
+}
+
+/// What it declares, whatever its settings.
+pub(crate) fn declared() -> FeatureDescriptor {
+    FeatureDescriptor::builder(ID)
+        .display_name("Work items")
+        .version(env!("CARGO_PKG_VERSION"))
+        .request(CapabilityRequest::required(READ, "read the records below work-items/"))
+        .request(CapabilityRequest::optional(WRITE, "make and change records"))
+        .tool(&LIST)
+        .tool(&SHOW)
+        .tool(&CREATE)
+        .tool(&UPDATE)
+        .instruction("use", "Work that outlives this session belongs into a work item, not only into the answer.")
+        .build()
+}
+
+impl FeatureModule for WorkItems {
+    fn descriptor(&self) -> FeatureDescriptor {
+        declared()
+    }
+
+    fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
+        let workspace = ctx.services().fs(ROOT)?;
+        let directory = workspace.project().to_owned();
+        let (author, now) = (Arc::clone(&self.author), Arc::clone(&self.now));
+        let live = Arc::new(Live { store: Store { files: tools::Files::new(workspace), author, now } });
+        let (read, write) = (vec![Touch::Read(directory.clone())], vec![Touch::Write(directory)]);
+        let own = declared();
+        placed::implement(ctx, &own, &LIST, read.clone(), (&live, Live::list))?;
+        placed::implement(ctx, &own, &SHOW, read, (&live, Live::show))?;
+        placed::implement(ctx, &own, &CREATE, write.clone(), (&live, Live::create))?;
+        placed::implement(ctx, &own, &UPDATE, write, (&live, Live::update))?;
+        Ok(())
+    }
+}
+
+struct Live {
+    store: Store,
+}
+
+impl Live {
+    async fn list(self: Arc<Self>, query: Query, _: ToolContext) -> ToolResult {
+        Ok(answer::listing(&self.store.list(query).await?))
+    }
+
+    async fn show(self: Arc<Self>, args: Show, _: ToolContext) -> ToolResult {
+        Ok(answer::item(&self.store.show(args.id).await?))
+    }
+
+    async fn create(self: Arc<Self>, item: NewItem, cx: ToolContext) -> ToolResult {
+        let id = self.store.create(item, cx).await?;
+        Ok(tools::answer(&format!("{id}: created, open"), String::new()))
+    }
+
+    async fn update(self: Arc<Self>, change: Change, cx: ToolContext) -> ToolResult {
+        let Updated { id, status, done } = self.store.update(change, cx).await?;
+        Ok(tools::answer(&format!("{id}: {}; it is {}", done.join(", "), status.name()), String::new()))
+    }
+}

@@ -1,0 +1,333 @@
+//! The records on disk: found, read, written. One writer at a time, across processes: `.lock` is the script's own.
+
+use super::Author;
+use super::contract::{Change, Event, Heading, Item, Listing, NewItem, Query, Updated, WorkItemReader, WorkItemWriter};
+use super::id::{Assignee, ItemId, ItemRef, Kind, MAX_SLUG, Priority, Status, Time};
+use super::record::{Record, events, grown, new_thread};
+use crate::clock::Now;
+use crate::plain;
+use crate::store_error::StoreError;
+use async_trait::async_trait;
+use authority::{FileKind, Held, Located};
+use llm_worker::{ErrorKind, ToolContext};
+use std::io::Read as _;
+use std::path::Path;
+use tools::Before;
+
+/// Most items of one folder that are looked at.
+pub const MAX_ITEMS: usize = 5_000;
+/// Most items of one list.
+pub const MAX_LISTED: usize = 200;
+/// Items of a list when nothing is said.
+const LISTED: usize = 30;
+/// Most bytes of a body or a comment; longer material is a file of its own.
+pub const MAX_TEXT: usize = 64 * 1024;
+/// Most labels of one item.
+const MAX_LABELS: usize = 16;
+/// Most bytes of a file that are read.
+const MAX_FILE: u64 = 4 * 1024 * 1024;
+/// A front matter is shorter than this.
+const MAX_FRONT: u64 = 8 * 1024;
+/// How many items one second may get from one title.
+const MAX_SAME: usize = 20;
+/// How many ids an ambiguous reference names.
+const SUGGESTED: usize = 3;
+
+/// Work items below one directory.
+pub(super) struct Store {
+    pub(super) files: tools::Files,
+    pub(super) author: Author,
+    pub(super) now: Now,
+}
+
+/// Where an item is.
+struct Found {
+    id: ItemId,
+    folder: Status,
+}
+
+#[async_trait]
+impl WorkItemReader for Store {
+    async fn list(&self, query: Query) -> Result<Listing, StoreError> {
+        let words = query.words.as_deref().unwrap_or_default().to_lowercase();
+        let words: Vec<&str> = words.split_whitespace().collect();
+        let wanted = |heading: &Heading| {
+            let text = format!("{} {}", heading.title, heading.id).to_lowercase();
+            query.kind.is_none_or(|kind| kind == heading.kind)
+                && query.label.as_ref().is_none_or(|label| heading.labels.contains(label))
+                && words.iter().all(|word| text.contains(word))
+        };
+        let folders = query.status.as_ref().map_or(&Status::LIVE[..], std::slice::from_ref);
+        let (mut items, mut unreadable) = (Vec::new(), Vec::new());
+        for found in self.all(folders)? {
+            match self.read(&found, "item.md", MAX_FRONT).map(|text| Record::parse(&text, &found.id)) {
+                Ok(Ok(Record { heading, .. })) if wanted(&heading) => {
+                    items.push(Heading { status: found.folder, ..heading })
+                }
+                Ok(Ok(_)) => {}
+                Ok(Err(_)) | Err(_) => unreadable.push(found.id),
+            }
+        }
+        items.sort_by(|a, b| b.priority.cmp(&a.priority).then_with(|| b.id.cmp(&a.id)));
+        let found = items.len();
+        items.truncate(query.limit.unwrap_or(LISTED).clamp(1, MAX_LISTED));
+        Ok(Listing { items, found, unreadable })
+    }
+
+    async fn show(&self, item: ItemRef) -> Result<Item, StoreError> {
+        let found = self.find(&item)?;
+        let record = self.read(&found, "item.md", MAX_FILE)?;
+        let record = Record::parse(&record, &found.id).map_err(|why| found.corrupt("item.md", &why))?;
+        let events = events(&self.read(&found, "thread.md", MAX_FILE)?);
+        let events = events.map_err(|why| found.corrupt("thread.md", &why))?;
+        let (body, heading) = (record.body().to_owned(), Heading { status: found.folder, ..record.heading });
+        Ok(Item { heading, body, events })
+    }
+}
+
+#[async_trait]
+impl WorkItemWriter for Store {
+    async fn create(&self, item: NewItem, cx: ToolContext) -> Result<ItemId, StoreError> {
+        let NewItem { title, body, kind, priority, labels } = item;
+        let body = given("body", &body)?;
+        let labels = few(labels.unwrap_or_default())?;
+        let _turn = self.files.one_at_a_time(&cx).await?;
+        let _lock = self.lock()?;
+        let now = Time::of((self.now)());
+        let slug = plain::slug(&title.to_string(), MAX_SLUG);
+        let (id, directory) = self.free(&now, if slug.is_empty() { "item" } else { &slug })?;
+        let (kind, priority) = (kind.unwrap_or(Kind::Task), priority.unwrap_or(Priority::Normal));
+        let (status, assignee) = (Status::Open, Assignee::nobody());
+        let (created_at, updated_at) = (now.clone(), now.clone());
+        let heading =
+            Heading { id: id.clone(), title, status, kind, priority, labels, created_at, updated_at, assignee };
+        let record = Record::new(heading, &body).render();
+        let first =
+            Event { at: now, what: "created open".to_owned(), author: self.author.to_string(), text: String::new() };
+        let found = Found { id, folder: status };
+        let thread = self.at(&found.path("thread.md"))?;
+        tools::publish(&self.files, &thread, None, new_thread(&found.id, &first).as_bytes(), &cx).await?;
+        // An item is there from its item.md on; a thread alone is none.
+        if let Err(error) = self.put(&found, "item.md", None, &record, &cx).await {
+            self.files.workspace().remove(&thread).unwrap_or_default();
+            return Err(error);
+        }
+        drop(directory);
+        Ok(found.id)
+    }
+
+    async fn update(&self, change: Change, cx: ToolContext) -> Result<Updated, StoreError> {
+        let comment = given("comment", change.comment.as_deref().unwrap_or_default())?;
+        let _turn = self.files.one_at_a_time(&cx).await?;
+        let _lock = self.lock()?;
+        let mut found = self.find(&change.id)?;
+        let (_, record) = self.before(&found, "item.md", &cx)?;
+        let mut record = Record::parse(&record, &found.id).map_err(|why| found.corrupt("item.md", &why))?;
+        let mut done = fields(&mut record.heading, &change)?;
+        let written = record.heading.status;
+        let to = change.status.unwrap_or(written);
+        if to == Status::Closed && comment.is_empty() && (written != to || found.folder != to) {
+            return Err(StoreError::fix(format!("say in `comment` how {} was settled", found.id)));
+        }
+        let what = match (written != to, comment.is_empty()) {
+            (true, _) => Some(format!("status {} -> {}", written.name(), to.name())),
+            (false, false) => Some("comment".to_owned()),
+            (false, true) => None,
+        };
+        if found.folder != to {
+            done.push(format!("moved from {} to {}", found.folder.name(), to.name()));
+        }
+        if !comment.is_empty() {
+            done.push("comment added".to_owned());
+        }
+        if done.is_empty() && what.is_none() {
+            return Err(StoreError::fix(format!("{} is like that already; say what changes", found.id)));
+        }
+        self.move_to(&mut found, to)?;
+        let mut when = Time::of((self.now)());
+        if let Some(what) = what {
+            let event = Event { at: when, what, author: self.author.to_string(), text: comment };
+            let (before, thread) = self.before(&found, "thread.md", &cx)?;
+            let thread = grown(&thread, event).map_err(|why| found.corrupt("thread.md", &why))?;
+            self.put(&found, "thread.md", Some(before), &thread.0, &cx).await?;
+            when = thread.1;
+        }
+        record.heading.status = to;
+        record.heading.updated_at = record.heading.updated_at.max(when);
+        let (before, _) = self.before(&found, "item.md", &cx)?;
+        self.put(&found, "item.md", Some(before), &record.render(), &cx).await?;
+        Ok(Updated { id: found.id, status: to, done })
+    }
+}
+
+impl Store {
+    /// Every item of these folders, each folder in the order of time.
+    fn all(&self, folders: &[Status]) -> Result<Vec<Found>, StoreError> {
+        let mut all = Vec::new();
+        for &folder in folders {
+            let entries = match self.files.workspace().read_dir(&self.at(folder.name())?) {
+                Ok(entries) => entries,
+                Err(error) if error.is_not_found() => continue,
+                Err(error) => return Err(error.into()),
+            };
+            let ids = entries.iter().filter(|(_, meta)| meta.kind == FileKind::Dir);
+            let ids: Vec<ItemId> = ids.filter_map(|(name, _)| ItemId::parse(name.to_str()?)).collect();
+            if ids.len() > MAX_ITEMS {
+                let text = format!("{} has {} items; at most {MAX_ITEMS} are read", folder.name(), ids.len());
+                return Err(StoreError::new(ErrorKind::Exhausted, text));
+            }
+            all.extend(ids.into_iter().map(|id| Found { id, folder }));
+        }
+        Ok(all)
+    }
+
+    /// The one item that is meant; an exact id wins.
+    fn find(&self, item: &ItemRef) -> Result<Found, StoreError> {
+        let mut meant = self.all(&Status::ALL)?;
+        meant.retain(|found| item.means(&found.id) && self.is_there(found));
+        if meant.iter().any(|found| item.is(&found.id)) {
+            meant.retain(|found| item.is(&found.id));
+        }
+        let hits = meant.len();
+        let ids: Vec<String> = meant.iter().take(SUGGESTED).map(|found| found.id.to_string()).collect();
+        match (meant.pop(), hits) {
+            (Some(found), 1) => Ok(found),
+            (Some(_), _) => {
+                Err(StoreError::fix(format!("`{item}` means {hits} items: {}; give more of the id", ids.join(", "))))
+            }
+            (None, _) => Err(StoreError::fix(format!("there is no item `{item}`; list them to see what there is"))),
+        }
+    }
+
+    fn is_there(&self, found: &Found) -> bool {
+        let at = self.at(&found.path("item.md"));
+        at.is_ok_and(|at| self.files.workspace().metadata(&at).is_ok_and(|meta| meta.kind == FileKind::File))
+    }
+
+    /// A place below the directory of items. A link on the way is refused: items are plain files.
+    fn at(&self, path: &str) -> Result<Located, StoreError> {
+        let at = self.files.workspace().inside(Path::new(path))?;
+        if at.relative() == Path::new(path) {
+            return Ok(at);
+        }
+        let text = format!("work-items/{path} is or lies behind a symbolic link; put a plain file there");
+        Err(StoreError::new(ErrorKind::Denied, text))
+    }
+
+    /// At most `max` bytes of a file of an item.
+    fn read(&self, found: &Found, name: &str, max: u64) -> Result<String, StoreError> {
+        let file = self.files.workspace().open_file(&self.at(&found.path(name))?)?;
+        let mut bytes = Vec::new();
+        let read = file.take(max).read_to_end(&mut bytes);
+        read.map_err(|error| StoreError::new(ErrorKind::Unavailable, format!("{}: {error}", found.path(name))))?;
+        if bytes.len() as u64 == MAX_FILE {
+            return Err(found.corrupt(name, &format!("it has over {MAX_FILE} bytes")));
+        }
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// A file of an item that is about to change.
+    fn before(&self, found: &Found, name: &str, cx: &ToolContext) -> Result<(Before, String), StoreError> {
+        let before = self.files.before(&self.at(&found.path(name))?, cx)?;
+        let before = before.ok_or_else(|| found.corrupt(name, "it is missing"))?;
+        match String::from_utf8(before.bytes.clone()) {
+            Ok(text) => Ok((before, text)),
+            Err(_) => Err(found.corrupt(name, "it is not UTF-8")),
+        }
+    }
+
+    async fn put(
+        &self,
+        found: &Found,
+        name: &str,
+        before: Option<Before>,
+        text: &str,
+        cx: &ToolContext,
+    ) -> Result<(), StoreError> {
+        Ok(tools::publish(&self.files, &self.at(&found.path(name))?, before, text.as_bytes(), cx).await?)
+    }
+
+    /// What the script makes, too, for as long as it changes something.
+    fn lock(&self) -> Result<Held, StoreError> {
+        let held = self.files.workspace().hold(&self.at(".lock")?)?;
+        held.ok_or_else(|| {
+            let text = "somebody else changes work items now: work-items/.lock is there; try again, and if it stays, remove it";
+            StoreError::new(ErrorKind::Retry, text)
+        })
+    }
+
+    /// An id that no folder has, and its directory, which goes again if nothing comes into it.
+    fn free(&self, now: &Time, slug: &str) -> Result<(ItemId, Held), StoreError> {
+        let workspace = self.files.workspace();
+        let taken = self.all(&Status::ALL)?;
+        let slugs = (1..=MAX_SAME).map(|n| if n == 1 { slug.to_owned() } else { format!("{slug}-{n}") });
+        let ids = slugs.filter_map(|slug| ItemId::new(now, &slug));
+        workspace.create_dirs(&self.at(Status::Open.name())?)?;
+        for id in ids.filter(|id| !taken.iter().any(|found| found.id == *id)) {
+            let directory = workspace.hold(&self.at(&format!("{}/{id}", Status::Open.name()))?)?;
+            if let Some(directory) = directory {
+                return Ok((id, directory));
+            }
+        }
+        let text = format!("{MAX_SAME} items of this title were made in this second; add to one of them instead");
+        Err(StoreError::new(ErrorKind::Exhausted, text))
+    }
+
+    /// The folder first: what is recorded of the files then names where they stay.
+    fn move_to(&self, found: &mut Found, to: Status) -> Result<(), StoreError> {
+        if found.folder == to {
+            return Ok(());
+        }
+        let workspace = self.files.workspace();
+        workspace.create_dirs(&self.at(to.name())?)?;
+        let place = |folder: Status| self.at(&format!("{}/{}", folder.name(), found.id));
+        workspace.rename(&place(found.folder)?, &place(to)?)?;
+        found.folder = to;
+        Ok(())
+    }
+}
+
+impl Found {
+    fn path(&self, name: &str) -> String {
+        format!("{}/{}/{name}", self.folder.name(), self.id)
+    }
+
+    fn corrupt(&self, name: &str, why: &str) -> StoreError {
+        let text = format!("work-items/{}: {why}; mend it, ./tickets.sh doctor says more", self.path(name));
+        StoreError::new(ErrorKind::Corrupt, text)
+    }
+}
+
+/// The fields that change, applied; in words.
+fn fields(heading: &mut Heading, change: &Change) -> Result<Vec<String>, StoreError> {
+    let mut done = Vec::new();
+    let mut set = |name: &str, changed: bool| done.extend(changed.then(|| format!("{name} changed")));
+    let labels = change.labels.clone().map(few).transpose()?;
+    set("title", replaced(&mut heading.title, change.title.clone()));
+    set("kind", replaced(&mut heading.kind, change.kind));
+    set("priority", replaced(&mut heading.priority, change.priority));
+    set("labels", replaced(&mut heading.labels, labels));
+    set("assignee", replaced(&mut heading.assignee, change.assignee.clone()));
+    Ok(done)
+}
+
+fn replaced<T: PartialEq>(old: &mut T, new: Option<T>) -> bool {
+    let changed = new.as_ref().is_some_and(|new| new != old);
+    if let Some(new) = new {
+        *old = new;
+    }
+    changed
+}
+
+fn few<T>(labels: Vec<T>) -> Result<Vec<T>, StoreError> {
+    if labels.len() <= MAX_LABELS {
+        return Ok(labels);
+    }
+    Err(StoreError::fix(format!("{} labels are too many; at most {MAX_LABELS}", labels.len())))
+}
+
+/// A text that may stand in an item.
+fn given(what: &str, text: &str) -> Result<String, StoreError> {
+    plain::text(what, text, MAX_TEXT).map_err(StoreError::fix)?;
+    Ok(plain::trimmed(text))
+}

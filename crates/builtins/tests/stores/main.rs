@@ -1,0 +1,8 @@
+//! The features that keep records of their own, each alone through the public door.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a rig that fails is a failed test")]
+#![allow(clippy::disallowed_methods, reason = "tests stand at the composition root")]
+
+mod memory;
+mod rig;
+mod script;
+mod work_items;
