@@ -3,7 +3,7 @@
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// Everything the store does to a disk. [`RealDisk`] is the one for production; a test wraps it and refuses,
@@ -31,6 +31,11 @@ pub trait Disk: Send + Sync + 'static {
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Removes a file.
     fn remove(&self, path: &Path) -> io::Result<()>;
+    /// Takes away the right to write to a file that is complete. A help against slips of the hand: nothing relies on
+    /// it, and its failure is nobody's.
+    fn protect(&self, path: &Path) -> io::Result<()> {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o400))
+    }
     /// The `f_type` of the file system that holds `path`; 0 where the platform has none.
     fn fs_magic(&self, path: &Path) -> io::Result<u64>;
 }
@@ -59,6 +64,7 @@ pub enum Op {
     Allocate,
     Rename,
     Remove,
+    Protect,
     List,
     Lock,
     Stat,
@@ -163,6 +169,7 @@ impl fmt::Display for Op {
             Self::Allocate => "reserving space in",
             Self::Rename => "renaming",
             Self::Remove => "removing",
+            Self::Protect => "protecting",
             Self::List => "listing",
             Self::Lock => "locking",
             Self::Stat => "looking at",

@@ -2,7 +2,7 @@
 //!
 //! One session is one directory: an append-only log of JSON lines, larger payloads beside it, and the lock of its
 //! one writer. This crate knows frames, bytes, flushes and files. It does not know what a record means: kinds are
-//! strings it checks the spelling of (its own `segment` apart), bodies are JSON objects it never looks into, and
+//! strings it checks the spelling of (its own `segment` and `seal` apart), bodies are JSON objects it never looks into, and
 //! the state that a log folds to is somebody else's. It reads no clock and draws no random number; both are given.
 //!
 //! The way in is [`Session::create`] or [`Session::open`], the way to write is [`Journal::append`], the way to read
@@ -11,6 +11,7 @@
 #![warn(missing_docs)]
 
 mod blob;
+mod checkpoint;
 mod disk;
 mod error;
 mod frame;
@@ -20,9 +21,12 @@ mod reader;
 mod session;
 
 pub use blob::{BlobError, BlobRef, BlobView, Blobs, Digest, Gap, Lines, NotADigest, Spool, SpoolEnd, Window};
+pub use checkpoint::{Checkpoint, MAX_CHECKPOINT_BYTES};
 pub use disk::{Disk, DiskFile, Op, RealDisk};
 pub use error::{DiskFault, ErrorKind};
 pub use frame::{Bad, EncodeError, Frames, MAX_BATCH_BYTES, MAX_BATCH_RECORDS, MAX_LINE, OwnedFrame};
 pub use journal::{Commit, Committed, Journal, MAX_QUEUE, Records, Refusal, Refused};
 pub use reader::{Damage, FrameIter, ReadError, Reader, Tail};
-pub use session::{Class, Clock, Held, OpenError, Opened, Options, Owner, Probe, Recovered, Session};
+pub use session::{
+    Class, Clock, Held, OpenError, Opened, Options, Owner, Past, PastFrames, Probe, Recovered, Seal, Session,
+};

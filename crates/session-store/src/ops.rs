@@ -113,6 +113,10 @@ impl Ops {
         }
     }
 
+    pub(crate) fn protect(&self, path: &Path) -> Result<(), DiskFault> {
+        self.disk.protect(path).map_err(|e| DiskFault::new(Op::Protect, path, &e))
+    }
+
     pub(crate) fn fs_magic(&self, path: &Path) -> Result<u64, DiskFault> {
         self.disk.fs_magic(path).map_err(|e| DiskFault::new(Op::Stat, path, &e))
     }

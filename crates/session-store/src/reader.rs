@@ -5,8 +5,9 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use crate::blob::BlobView;
+use crate::checkpoint::Checkpoint;
 use crate::error::{DiskFault, ErrorKind};
-use crate::frame::{Bad, OwnedFrame};
+use crate::frame::{Bad, Chain, OwnedFrame};
 use crate::ops::Ops;
 use crate::session::head::Head;
 use crate::session::segment::{self, Segment};
@@ -98,7 +99,7 @@ impl Reader {
         let durable = match head {
             Some(head) => head.durable,
             None => {
-                let found = survey(&ops, dir, None)?;
+                let found = survey(&ops, dir, None, false)?;
                 found.good.seq.max(found.proven)
             }
         };
@@ -121,15 +122,28 @@ impl Reader {
     /// Every record from the first to [`durable`](Self::durable).
     #[must_use]
     pub fn frames(&self) -> FrameIter {
-        FrameIter { walk: Walk::new(&Ops::real(), self.segments.clone()), upto: self.durable, done: false }
+        FrameIter::behind(self.segments.clone(), Chain::START, self.durable)
     }
 
-    /// What stands behind the last durable record, now. Reads the whole log.
+    /// The newest checkpoint that is whole and belongs to this log. One of a segment without successor is left out.
+    #[must_use]
+    pub fn checkpoint(&self) -> Option<Checkpoint> {
+        Checkpoint::read(&Ops::real(), &self.dir, &self.segments, None).filter(|found| found.seq() <= self.durable)
+    }
+
+    /// Every record behind a checkpoint of this log.
+    #[must_use]
+    pub fn frames_behind(&self, checkpoint: &Checkpoint) -> FrameIter {
+        let segments: Vec<_> = self.segments.iter().filter(|s| s.first > checkpoint.seq()).cloned().collect();
+        FrameIter::behind(segments, checkpoint.chain(), self.durable)
+    }
+
+    /// What stands behind the last durable record, now. Reads the newest segment.
     pub fn tail(&self) -> Result<Tail, ReadError> {
         let ops = Ops::real();
         let owned = lock::owner(&ops, &self.dir)?.is_some();
         let head = Head::read(&ops, &self.dir)?;
-        let found: Survey = survey(&ops, &self.dir, head)?;
+        let found: Survey = survey(&ops, &self.dir, head, false)?;
         let newest = found.segments.last().map(|segment| segment.first);
         let vouched = match head {
             Some(head) if Some(head.segment) == newest => head.offset,
@@ -152,6 +166,13 @@ impl Reader {
     #[must_use]
     pub fn blobs(&self) -> BlobView {
         BlobView::new(&self.dir)
+    }
+}
+
+impl FrameIter {
+    /// The records of `segments` up to `upto`; the first of them continues `from`.
+    pub(crate) fn behind(segments: Vec<Segment>, from: Chain, upto: u64) -> Self {
+        Self { walk: Walk::behind(&Ops::real(), segments, from), upto, done: false }
     }
 }
 

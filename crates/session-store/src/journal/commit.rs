@@ -14,6 +14,7 @@ use tokio::sync::oneshot;
 use super::writer::unstorable;
 use crate::error::{DiskFault, ErrorKind};
 use crate::frame::{EncodeError, Encoder, Frames};
+use crate::session::segment::Seal;
 
 /// One atomic batch: either all of its records are in the log or none.
 pub trait Records: Send + 'static {
@@ -26,6 +27,7 @@ pub trait Records: Send + 'static {
 pub struct Committed<T> {
     batch: T,
     seqs: RangeInclusive<u64>,
+    seal: Option<Seal>,
 }
 
 impl<T> Committed<T> {
@@ -42,6 +44,12 @@ impl<T> Committed<T> {
     /// The seqs its records have, in the order they were written.
     pub fn seqs(&self) -> RangeInclusive<u64> {
         self.seqs.clone()
+    }
+
+    /// The segment was sealed right behind this batch: what all batches up to this one come to may be handed to
+    /// [`Journal::checkpoint`](crate::Journal::checkpoint).
+    pub fn seal(&self) -> Option<Seal> {
+        self.seal
     }
 }
 
@@ -184,7 +192,7 @@ pub(crate) struct Entry {
 
 pub(crate) trait Settle: Send {
     fn encode(&self, encoder: &mut Encoder) -> Result<RangeInclusive<u64>, EncodeError>;
-    fn commit(self: Box<Self>, seqs: RangeInclusive<u64>);
+    fn commit(self: Box<Self>, seqs: RangeInclusive<u64>, seal: Option<Seal>);
     fn refuse(self: Box<Self>, why: Refusal);
     /// Makes the refusal that will follow count before anybody is answered.
     fn doom(&mut self);
@@ -218,9 +226,9 @@ impl<T: Records> Settle for Pending<T> {
         })
     }
 
-    fn commit(self: Box<Self>, seqs: RangeInclusive<u64>) {
+    fn commit(self: Box<Self>, seqs: RangeInclusive<u64>, seal: Option<Seal>) {
         // An error means that the caller dropped its commit: the batch is durable all the same.
-        drop(self.answer.send(Ok(Committed { batch: self.batch, seqs })));
+        drop(self.answer.send(Ok(Committed { batch: self.batch, seqs, seal })));
     }
 
     fn refuse(mut self: Box<Self>, why: Refusal) {

@@ -1,8 +1,10 @@
 //! Appending: batches in, proofs of durability out.
 //!
-//! [`Journal`] is the handle, [`writer`] the thread behind it, [`commit`] what passes between them.
+//! [`Journal`] is the handle, [`writer`] the thread behind it, [`commit`] what passes between them, [`log`] the end of
+//! the log that the thread writes to.
 
 mod commit;
+mod log;
 mod writer;
 
 use std::fmt;
@@ -13,10 +15,13 @@ use std::thread::{self, JoinHandle};
 
 pub use commit::{Commit, Committed, Records, Refusal, Refused};
 
+pub(crate) use log::Place;
 pub(crate) use writer::{Start, Writer};
 
+use crate::checkpoint::{Checkpoint, MAX_CHECKPOINT_BYTES};
 use crate::disk::Op;
 use crate::error::DiskFault;
+use crate::session::segment::Seal;
 use commit::{Entry, Pending, Unseen};
 
 /// Batches that may wait for the writer; one more is [`Refusal::Busy`].
@@ -57,6 +62,7 @@ impl Shared {
 
 enum Message {
     Append(Entry),
+    Checkpoint(Checkpoint),
     Close,
 }
 
@@ -105,9 +111,23 @@ impl Journal {
             Ok(()) => {}
             Err(TrySendError::Full(Message::Append(entry))) => entry.batch.refuse(Refusal::Busy),
             Err(TrySendError::Disconnected(Message::Append(entry))) => entry.batch.refuse(Refusal::Closed),
-            Err(TrySendError::Full(Message::Close) | TrySendError::Disconnected(Message::Close)) => {}
+            Err(
+                TrySendError::Full(Message::Close | Message::Checkpoint(_))
+                | TrySendError::Disconnected(Message::Close | Message::Checkpoint(_)),
+            ) => {}
         }
         commit
+    }
+
+    /// Hands over what the records up to a seal come to, in a form that this crate does not look into. `version` is
+    /// the form's; whoever opens the session gets both back, or nothing: a checkpoint is derived from the log, and a
+    /// missing, damaged or older one only makes opening slower. Over 64 MiB, or with a full queue, it is not kept.
+    /// Never waits.
+    pub fn checkpoint(&self, seal: Seal, version: u32, bytes: Vec<u8>) {
+        if bytes.len() <= MAX_CHECKPOINT_BYTES {
+            // Nobody waits for it, so that nobody is told.
+            drop(self.inner.queue.try_send(Message::Checkpoint(Checkpoint::new(seal, version, bytes))));
+        }
     }
 
     /// The watermark: every record up to this seq survives any crash.

@@ -1,9 +1,5 @@
 //! The one thread that writes and syncs the log.
 //!
-//! ```text
-//! open ──write refused──> open, to be shortened first ──shortened──> open
-//! open ──sync refused───> poisoned ──next batch, in a new segment──> open
-//! ```
 //! A group is everything that was queued while the last one was being flushed: one write, one flush, one answer each.
 
 use std::path::{Path, PathBuf};
@@ -14,14 +10,16 @@ use std::sync::mpsc::Receiver;
 use std::ops::RangeInclusive;
 
 use super::commit::{Entry, Refusal, Settle};
+use super::log::{Log, Place};
 use super::{Message, Shared};
+use crate::checkpoint::Checkpoint;
 use crate::disk::DiskFile;
 use crate::error::DiskFault;
 use crate::frame::{Chain, EncodeError, Encoder, MAX_BATCH_BYTES};
 use crate::ops::Ops;
 use crate::session::head::Head;
 use crate::session::lock::Lock;
-use crate::session::segment::{self, End};
+use crate::session::segment::Seal;
 use crate::session::{Clock, Options, Probe, reserve};
 
 /// A group takes no further batch above this: what one flush carries in well under a second.
@@ -29,42 +27,24 @@ const MAX_GROUP_BYTES: usize = MAX_BATCH_BYTES;
 /// Nor above this many batches.
 const MAX_GROUP: usize = 1024;
 
-/// Where an opened log goes on.
+/// What a writer starts with.
 pub(crate) struct Start {
     pub(crate) dir: PathBuf,
-    pub(crate) file: DiskFile,
-    pub(crate) first: u64,
-    pub(crate) offset: u64,
-    pub(crate) chain: Chain,
+    pub(crate) place: Place,
     pub(crate) head: DiskFile,
     pub(crate) lock: Lock,
 }
 
 pub(crate) struct Writer {
     ops: Ops,
-    dir: PathBuf,
     clock: Clock,
     probe: Probe,
-    session: String,
-    tail: Tail,
-    /// First seq of the newest segment and its proven bytes.
-    first: u64,
-    offset: u64,
-    /// The last proven record.
-    chain: Chain,
+    log: Log,
     head: DiskFile,
     reserve_free: bool,
     shared: Arc<Shared>,
     /// Let go when the thread ends.
     _lock: Lock,
-}
-
-enum Tail {
-    Open(DiskFile),
-    /// Bytes of a refused group stand behind `offset`.
-    Longer(DiskFile),
-    /// A flush failed: nothing more goes through that descriptor.
-    Poisoned,
 }
 
 /// What one flush makes durable.
@@ -78,28 +58,14 @@ struct Ended(Arc<Shared>);
 
 impl Writer {
     pub(crate) fn new(ops: Ops, options: &Options, session: String, start: Start, shared: Arc<Shared>) -> Self {
-        let Start { dir, file, first, offset, chain, head, lock } = start;
+        let Start { dir, place, head, lock } = start;
         let (clock, probe) = (Arc::clone(&options.clock), Arc::clone(&options.probe));
-        let tail = Tail::Open(file);
-        Self {
-            ops,
-            dir,
-            clock,
-            probe,
-            session,
-            tail,
-            first,
-            offset,
-            chain,
-            head,
-            reserve_free: false,
-            shared,
-            _lock: lock,
-        }
+        let log = Log::new(ops.clone(), options, dir, session, place);
+        Self { ops, clock, probe, log, head, reserve_free: false, shared, _lock: lock }
     }
 
     pub(crate) fn directory(&self) -> &Path {
-        &self.dir
+        self.log.directory()
     }
 
     pub(super) fn run(mut self, messages: &Receiver<Message>) {
@@ -110,6 +76,7 @@ impl Writer {
                 Message::Close => break,
                 Message::Append(entry) if entry.reserved => self.reserved(entry.batch),
                 Message::Append(entry) => next = self.gather(entry, messages),
+                Message::Checkpoint(checkpoint) => self.keep(&checkpoint),
             }
             next = next.or_else(|| messages.recv().ok());
         }
@@ -117,7 +84,7 @@ impl Writer {
         for message in messages.try_iter() {
             match message {
                 Message::Append(entry) => entry.batch.refuse(Refusal::Closed),
-                Message::Close => {}
+                Message::Close | Message::Checkpoint(_) => {}
             }
         }
     }
@@ -146,11 +113,12 @@ impl Writer {
         if group.batches.is_empty() {
             return next;
         }
-        match self.write(&group.encoder) {
+        let seal = self.log.seal(&mut group.encoder);
+        match self.write(&group.encoder, seal.is_some()) {
             Ok(()) => {
                 self.shared.suspended.store(false, Ordering::Release);
-                self.answer(group);
                 self.refill();
+                answer(group, seal);
             }
             Err(fault) => self.refuse(group.batches.into_iter().map(|(batch, _)| batch).collect(), &refusal(fault)),
         }
@@ -160,12 +128,12 @@ impl Writer {
     /// One batch alone, with the reserve's help.
     fn reserved(&mut self, batch: Box<dyn Settle>) {
         let mut tried = self.alone(&*batch);
-        if matches!(tried, Err(Refusal::Full(_))) && reserve::free(&self.ops, &self.dir).is_ok() {
+        if matches!(tried, Err(Refusal::Full(_))) && reserve::free(&self.ops, self.log.directory()).is_ok() {
             self.reserve_free = true;
             tried = self.alone(&*batch);
         }
         match tried {
-            Ok(seqs) => batch.commit(seqs),
+            Ok(seqs) => batch.commit(seqs, None),
             Err(why) if unstorable(&why) => batch.refuse(why),
             Err(why) => self.refuse(vec![batch], &why),
         }
@@ -174,25 +142,16 @@ impl Writer {
     fn alone(&mut self, batch: &dyn Settle) -> Result<RangeInclusive<u64>, Refusal> {
         let mut group = self.group()?;
         let seqs = batch.encode(&mut group.encoder).map_err(encoding)?;
-        self.write(&group.encoder).map_err(refusal)?;
+        self.write(&group.encoder, false).map_err(refusal)?;
         Ok(seqs)
     }
 
     /// An empty group at the end of the log, with the record that opens the segment if it needs one.
     fn group(&self) -> Result<Group, Refusal> {
-        let Chain { seq, crc, epoch: _, batch_left: _ } = self.chain;
+        let Chain { seq, crc, epoch: _, batch_left: _ } = self.log.chain();
         let mut encoder = Encoder::new(seq, crc, self.shared.epoch, seq, (self.clock)());
-        match self.tail {
-            Tail::Open(_) | Tail::Longer(_) if self.offset > 0 => {}
-            Tail::Open(_) | Tail::Longer(_) => segment::open(&mut encoder, &self.session, None).map_err(encoding)?,
-            Tail::Poisoned => segment::open(&mut encoder, &self.session, self.end()).map_err(encoding)?,
-        }
+        self.log.begin(&mut encoder).map_err(encoding)?;
         Ok(Group { encoder, batches: Vec::new() })
-    }
-
-    fn end(&self) -> Option<End> {
-        let Chain { seq, crc, epoch: _, batch_left: _ } = self.chain;
-        (seq > 0).then_some(End { first: self.first, offset: self.offset, seq, crc })
     }
 
     /// A batch that cannot be encoded is refused alone; one that follows a refusal is refused with it.
@@ -206,78 +165,28 @@ impl Writer {
         }
     }
 
-    /// One write and one flush. On refusal the log is what it was before, in memory and as far as possible on disk.
-    fn write(&mut self, encoder: &Encoder) -> Result<(), DiskFault> {
+    /// One write and one flush; then the watermark.
+    fn write(&mut self, encoder: &Encoder, sealed: bool) -> Result<(), DiskFault> {
         (self.probe)("journal:encoded");
-        let epoch = encoder.epoch;
-        let chain = Chain { seq: encoder.seq, crc: encoder.crc, epoch, batch_left: 0 };
-        match std::mem::replace(&mut self.tail, Tail::Poisoned) {
-            Tail::Poisoned => {
-                self.new_segment(&encoder.bytes)?;
-                (self.first, self.offset) = (self.chain.seq + 1, encoder.bytes.len() as u64);
-            }
-            Tail::Longer(file) => match self.ops.truncate(&file, self.offset) {
-                Ok(()) => self.extend(file, &encoder.bytes)?,
-                Err(fault) => {
-                    self.tail = Tail::Longer(file);
-                    return Err(fault);
-                }
-            },
-            Tail::Open(file) => self.extend(file, &encoder.bytes)?,
-        }
-        self.chain = chain;
-        self.shared.durable.store(chain.seq, Ordering::Release);
+        self.log.write(encoder, sealed)?;
+        self.shared.durable.store(encoder.seq, Ordering::Release);
         self.hint();
         (self.probe)("journal:head");
         Ok(())
     }
 
-    fn extend(&mut self, file: DiskFile, bytes: &[u8]) -> Result<(), DiskFault> {
-        if let Err(fault) = self.ops.write_at(&file, bytes, self.offset) {
-            let shortened = self.ops.truncate(&file, self.offset).is_ok();
-            self.tail = if shortened { Tail::Open(file) } else { Tail::Longer(file) };
-            return Err(fault);
-        }
-        (self.probe)("journal:written");
-        if let Err(fault) = self.ops.sync(&file) {
-            // Only so that a crash before the new segment finds less; the log does not rely on it.
-            drop(self.ops.truncate(&file, self.offset));
-            return Err(fault);
-        }
-        (self.probe)("journal:synced");
-        self.tail = Tail::Open(file);
-        self.offset += bytes.len() as u64;
-        Ok(())
-    }
-
-    /// A segment gets its name when it is whole and durable; one that failed is made anew from nothing.
-    fn new_segment(&mut self, bytes: &[u8]) -> Result<(), DiskFault> {
-        let path = segment::path(&self.dir, self.chain.seq + 1);
-        let unnamed = path.with_extension("tmp");
-        let mut file = self.ops.create_afresh(&unnamed)?;
-        self.ops.write_at(&file, bytes, 0)?;
-        (self.probe)("journal:written");
-        self.ops.sync(&file)?;
-        self.ops.rename(&unnamed, &path)?;
-        self.ops.sync_dir(&segment::log(&self.dir))?;
-        (self.probe)("journal:synced");
-        file.path = path;
-        self.tail = Tail::Open(file);
-        Ok(())
-    }
-
     /// Says how far the log is durable, to readers and to the next recovery.
     pub(crate) fn hint(&self) {
-        let Chain { seq: durable, .. } = self.chain;
-        let head = Head { epoch: self.shared.epoch, durable, segment: self.first, offset: self.offset };
+        let (Chain { seq: durable, .. }, (segment, offset)) = (self.log.chain(), self.log.end());
+        let head = Head { epoch: self.shared.epoch, durable, segment, offset };
         // An old HEAD is a true one: recovery and readers only see less of what was proven.
         drop(head.write(&self.ops, &self.head));
     }
 
-    fn answer(&self, group: Group) {
-        for (batch, seqs) in group.batches {
-            batch.commit(seqs);
-        }
+    /// Derived: what cannot be kept is made again at the next seal.
+    fn keep(&self, checkpoint: &Checkpoint) {
+        drop(checkpoint.write(&self.ops, self.log.directory()));
+        (self.probe)("journal:checkpoint");
     }
 
     /// Every refusal counts before the first is answered, so that nothing appended in between overtakes another.
@@ -296,7 +205,7 @@ impl Writer {
 
     fn refill(&mut self) {
         if self.reserve_free {
-            self.reserve_free = reserve::ensure(&self.ops, &self.dir).is_err();
+            self.reserve_free = reserve::ensure(&self.ops, self.log.directory()).is_err();
         }
     }
 }
@@ -304,6 +213,13 @@ impl Writer {
 impl Drop for Ended {
     fn drop(&mut self) {
         self.0.closed.store(true, Ordering::Release);
+    }
+}
+
+fn answer(group: Group, seal: Option<Seal>) {
+    let last = group.batches.len();
+    for (n, (batch, seqs)) in group.batches.into_iter().enumerate() {
+        batch.commit(seqs, seal.filter(|_| n + 1 == last));
     }
 }
 

@@ -3,6 +3,7 @@
 pub(crate) mod head;
 pub(crate) mod lock;
 mod open;
+mod past;
 mod place;
 mod repair;
 pub(crate) mod reserve;
@@ -12,6 +13,9 @@ pub(crate) mod walk;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+pub use past::{Past, PastFrames};
+pub use segment::Seal;
 
 use crate::blob::Blobs;
 use crate::disk::{Disk, RealDisk};
@@ -39,10 +43,12 @@ pub struct Options {
     pub probe: Probe,
     /// Accept network and FUSE file systems, whose promises about flushes and locks are their own affair.
     pub any_file_system: bool,
+    /// A segment that has grown to this is sealed. A group of batches is never parted, so it may get longer by one.
+    pub segment_bytes: u64,
 }
 
 impl Options {
-    /// The real disk, no probe, local file systems only.
+    /// The real disk, no probe, local file systems only, segments of 16 MiB.
     pub fn new(session: impl Into<String>, clock: Clock) -> Self {
         Self {
             session: session.into(),
@@ -50,6 +56,7 @@ impl Options {
             disk: Arc::new(RealDisk),
             probe: Arc::new(|_| {}),
             any_file_system: false,
+            segment_bytes: segment::SEGMENT_BYTES,
         }
     }
 }
@@ -199,7 +206,13 @@ impl Session {
     /// Locks, scans and, if need be, repairs an existing session. Executes nothing, appends nothing. No flush when
     /// the last writer ended well.
     pub fn open(dir: &Path, options: Options) -> Result<Opened, OpenError> {
-        open::open(dir, &options)
+        open::open(dir, &options, open::Way::Append).map(|(opened, _)| opened)
+    }
+
+    /// [`open`](Self::open) for whoever folds the log: what was read to prove the end of the log is handed on, so that
+    /// nothing is read twice. Holds the records of the newest segment in memory until they are taken.
+    pub fn resume(dir: &Path, options: Options) -> Result<(Opened, Past), OpenError> {
+        open::open(dir, &options, open::Way::Resume)
     }
 
     /// Takes the lock alone, whatever state the session is in, for moving or removing its directory. `now` in

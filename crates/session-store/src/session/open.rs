@@ -5,12 +5,23 @@ use std::sync::Arc;
 
 use super::head::{self, Head};
 use super::survey::{Survey, Verdict, survey};
-use super::{OpenError, Opened, Options, Recovered, lock, place, repair, reserve, segment};
+use super::{OpenError, Opened, Options, Past, Recovered, lock, place, repair, reserve, segment};
 use crate::blob::Blobs;
 use crate::disk::DiskFile;
 use crate::error::DiskFault;
-use crate::journal::{Journal, Shared, Start, Writer};
+use crate::journal::{Journal, Place, Shared, Start, Writer};
 use crate::ops::Ops;
+
+/// What a session is opened for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// It must not be there yet.
+    Create,
+    /// Somebody appends.
+    Append,
+    /// Somebody folds what is there, too.
+    Resume,
+}
 
 /// The longest session id.
 const MAX_ID: usize = 64;
@@ -22,10 +33,10 @@ pub(super) fn create(dir: &Path, options: &Options) -> Result<Opened, OpenError>
         place::accept(&ops, parent)?;
     }
     ops.create_dir(dir)?;
-    enter(&ops, dir, options, true)
+    enter(&ops, dir, options, Way::Create).map(|(opened, _)| opened)
 }
 
-pub(super) fn open(dir: &Path, options: &Options) -> Result<Opened, OpenError> {
+pub(super) fn open(dir: &Path, options: &Options, way: Way) -> Result<(Opened, Past), OpenError> {
     let ops = Ops::new(Arc::clone(&options.disk));
     named(&options.session)?;
     if ops.open(&lock::path(dir), false)?.is_none() && !segment::log(dir).is_dir() {
@@ -34,7 +45,7 @@ pub(super) fn open(dir: &Path, options: &Options) -> Result<Opened, OpenError> {
     if !options.any_file_system {
         place::accept(&ops, dir)?;
     }
-    enter(&ops, dir, options, false)
+    enter(&ops, dir, options, way)
 }
 
 fn named(id: &str) -> Result<(), OpenError> {
@@ -42,17 +53,17 @@ fn named(id: &str) -> Result<(), OpenError> {
     if spelled && !id.is_empty() && id.len() <= MAX_ID { Ok(()) } else { Err(OpenError::Id(id.to_owned())) }
 }
 
-fn enter(ops: &Ops, dir: &Path, options: &Options, fresh: bool) -> Result<Opened, OpenError> {
+fn enter(ops: &Ops, dir: &Path, options: &Options, way: Way) -> Result<(Opened, Past), OpenError> {
     let lock = lock::acquire(ops, dir, (options.clock)())?;
     let head = Head::read(ops, dir)?;
-    let found = survey(ops, dir, head)?;
+    let mut found = survey(ops, dir, head, way == Way::Resume)?;
     if let Verdict::Damaged(damage) = found.verdict {
         return Err(OpenError::Damaged { dir: dir.to_path_buf(), damage: Box::new(damage) });
     }
     if found.format != segment::FORMAT {
         return Err(OpenError::Format { dir: dir.to_path_buf(), found: found.format });
     }
-    if fresh && found.good.seq > 0 {
+    if way == Way::Create && found.good.seq > 0 {
         return Err(OpenError::Exists(dir.to_path_buf()));
     }
     let mut recovered = Recovered {
@@ -71,14 +82,18 @@ fn enter(ops: &Ops, dir: &Path, options: &Options, fresh: bool) -> Result<Opened
     }
     repair::prove(ops, dir, &found, &options.probe)?;
     let (file, first) = log(ops, dir, &found)?;
+    segment::protect(ops, &found.segments);
+    segment::sweep(ops, dir);
     let head = hint(ops, dir)?;
     // The reserve is a help in need, and a disk without room for it has that need already.
     drop(reserve::ensure(ops, dir));
     if found.good.seq == 0 {
         names(ops, dir)?;
     }
-    let start = Start { dir: dir.to_path_buf(), file, first, offset: found.offset, chain: found.good, head, lock };
-    start_writer(ops, options, start, recovered)
+    let past = Past::new(ops, dir, &mut found);
+    let place = Place { file, first, offset: found.offset, chain: found.good, sealed: found.sealed };
+    let start = Start { dir: dir.to_path_buf(), place, head, lock };
+    Ok((start_writer(ops, options, start, recovered)?, past))
 }
 
 fn start_writer(ops: &Ops, options: &Options, start: Start, recovered: Recovered) -> Result<Opened, OpenError> {
@@ -90,7 +105,7 @@ fn start_writer(ops: &Ops, options: &Options, start: Start, recovered: Recovered
     Ok(Opened { journal: Journal::start(writer, shared)?, blobs, recovered })
 }
 
-/// The newest segment, opened for writing; the first one is made here, empty.
+/// The newest segment, opened for writing (unless it is full); the first one is made here, empty.
 fn log(ops: &Ops, dir: &Path, found: &Survey) -> Result<(DiskFile, u64), DiskFault> {
     ops.create_dir(&segment::log(dir))?;
     let (path, first) = found.segments.last().map_or_else(|| (segment::path(dir, 1), 1), |s| (s.path.clone(), s.first));

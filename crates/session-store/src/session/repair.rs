@@ -11,7 +11,7 @@ use super::walk::{Step, Walk};
 use super::{Class, Options, Probe, reserve};
 use crate::disk::{DiskFile, Op};
 use crate::error::DiskFault;
-use crate::frame::Bad;
+use crate::frame::{Bad, Chain};
 use crate::ops::Ops;
 
 /// Copied at a time.
@@ -128,14 +128,18 @@ pub(super) fn prove(ops: &Ops, dir: &Path, found: &Survey, probe: &Probe) -> Res
 
 /// Where in the newest segment the records after `seq` begin.
 fn offset_behind(ops: &Ops, found: &Survey, seq: u64) -> Result<u64, DiskFault> {
-    let mut walk = Walk::new(ops, found.segments.clone());
+    let newest = found.segments.last().cloned().into_iter().collect();
+    let mut walk = match found.from {
+        Chain::START => Walk::new(ops, found.segments.clone()),
+        from => Walk::behind(ops, newest, from),
+    };
     while walk.chain.seq < seq {
         match walk.step()? {
             Step::Frame(_) => {}
             Step::Bad(_) | Step::End => return Ok(0),
         }
     }
-    Ok(if walk.in_last() { walk.offset() } else { 0 })
+    Ok(if walk.in_last() && walk.segment.is_some() { walk.offset() } else { 0 })
 }
 
 /// Reads `from..to` in blocks.

@@ -4,12 +4,17 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::disk::DiskFile;
 use crate::error::DiskFault;
 use crate::frame::{self, Chain, EncodeError, Encoder};
 use crate::ops::Ops;
 
-/// The only kind this crate writes itself. `seal`, the last record of a full segment, is reserved.
+/// The kind of a segment's first record.
 pub(crate) const KIND: &str = "segment";
+/// The kind of a full segment's last record.
+pub(crate) const SEAL: &str = "seal";
+/// How full a segment gets: what one look at the end of a log may have to read.
+pub(crate) const SEGMENT_BYTES: u64 = 16 << 20;
 /// The format of lines and directory.
 pub(crate) const FORMAT: u64 = 1;
 
@@ -33,6 +38,28 @@ pub(crate) struct End {
     pub(crate) crc: u32,
 }
 
+/// The end of a full segment: the record that sealed it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seal {
+    pub(crate) seq: u64,
+    pub(crate) crc: u32,
+}
+
+impl Seal {
+    /// The seq of the `seal` record.
+    #[must_use]
+    pub fn seq(&self) -> u64 {
+        self.seq
+    }
+}
+
+/// Body of a `seal` record: the segment it closes and the bytes before it.
+#[derive(Serialize)]
+struct Closed {
+    first: u64,
+    bytes: u64,
+}
+
 /// One file of the log.
 #[derive(Clone, Debug)]
 pub(crate) struct Segment {
@@ -40,6 +67,9 @@ pub(crate) struct Segment {
     pub(crate) first: u64,
     /// Known when there is a successor.
     pub(crate) end: Option<End>,
+    /// What its first record says of the segment before it, if that record is whole and in its place.
+    pub(crate) previous: Option<End>,
+    pub(crate) length: u64,
 }
 
 pub(crate) fn log(dir: &Path) -> PathBuf {
@@ -56,31 +86,63 @@ pub(crate) fn open(encoder: &mut Encoder, session: &str, previous: Option<End>) 
     encoder.batch(|frames| frames.record(KIND, 1, &body).map(drop)).map(drop)
 }
 
+/// Adds the record that closes a full segment, as a batch of its own.
+pub(crate) fn seal(encoder: &mut Encoder, first: u64, bytes: u64) -> Result<Seal, EncodeError> {
+    let seqs = encoder.batch(|frames| frames.record(SEAL, 1, &Closed { first, bytes }).map(drop))?;
+    Ok(Seal { seq: *seqs.end(), crc: encoder.crc })
+}
+
 /// The segments in order, each with the end its successor names.
 pub(crate) fn list(ops: &Ops, dir: &Path) -> Result<Vec<Segment>, DiskFault> {
     let mut found: Vec<Segment> = Vec::new();
     for path in ops.list(&log(dir))? {
         let name = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_suffix(".jsonl"));
         let Some(first) = name.filter(|n| n.len() == 20).and_then(|name| name.parse().ok()) else { continue };
-        let opening = opening(ops, &path)?;
-        if let (Some(before), Some(end)) = (found.last_mut(), opening.and_then(|body| body.previous)) {
+        let Some(file) = ops.open(&path, false)? else { continue };
+        let (length, previous) = (ops.length(&file)?, previous(ops, &file, first)?);
+        if let (Some(before), Some(end)) = (found.last_mut(), previous) {
             before.end = (end.first == before.first).then_some(end);
         }
-        found.push(Segment { path, first, end: None });
+        found.push(Segment { path, first, end: None, previous, length });
     }
     Ok(found)
 }
 
-/// The body of a segment's first record, if that is whole.
-fn opening(ops: &Ops, path: &Path) -> Result<Option<Body>, DiskFault> {
+/// The end of the segment before, as the first record says, if that is whole and stands in its place.
+fn previous(ops: &Ops, file: &DiskFile, first: u64) -> Result<Option<End>, DiskFault> {
     /// A segment record is far shorter.
     const ENOUGH: usize = 4096;
-    let Some(file) = ops.open(path, false)? else { return Ok(None) };
     let mut bytes = vec![0; ENOUGH];
-    let length = ops.read_at(&file, &mut bytes, 0)?;
+    let length = ops.read_at(file, &mut bytes, 0)?;
     let line = frame::line_length(&bytes).filter(|n| *n <= length).and_then(|n| bytes.get(..n));
     let Some(Ok(frame)) = line.map(frame::standalone) else { return Ok(None) };
-    Ok(body(&frame))
+    let end = body(&frame).and_then(|body| body.previous);
+    Ok(end.filter(|end| frame.seq == first && end.seq + 1 == first && end.crc == frame.previous))
+}
+
+/// Each segment but the first continues the one before it, and none is shorter than its successor says.
+pub(crate) fn linked(segments: &[Segment]) -> bool {
+    let mut pairs = segments.iter().zip(segments.iter().skip(1));
+    let whole = |(before, after): (&Segment, &Segment)| {
+        let end = after.previous.filter(|end| end.first == before.first && end.offset <= before.length);
+        end.is_some_and(|end| end.seq >= before.first)
+    };
+    segments.first().is_none_or(|segment| segment.first == 1) && pairs.all(whole)
+}
+
+/// The segment before the newest is over; a crash may have come before it was protected.
+pub(crate) fn protect(ops: &Ops, segments: &[Segment]) {
+    if let [.., before, _newest] = segments {
+        drop(ops.protect(&before.path));
+    }
+}
+
+/// Removes files that did not become segments. What cannot be removed is only space.
+pub(crate) fn sweep(ops: &Ops, dir: &Path) {
+    let left = ops.list(&log(dir)).unwrap_or_default();
+    for path in left.iter().filter(|path| path.extension().is_some_and(|e| e == "tmp")) {
+        drop(ops.remove(path));
+    }
 }
 
 /// The body of a `segment` record.
@@ -91,5 +153,10 @@ pub(crate) fn body(frame: &frame::Frame<'_>) -> Option<Body> {
 impl End {
     pub(crate) fn reached(&self, chain: &Chain) -> bool {
         self.seq == chain.seq && self.crc == chain.crc && chain.batch_left == 0
+    }
+
+    /// What a record behind this end has to continue. Its epoch is any.
+    pub(crate) fn chain(&self) -> Chain {
+        Chain { seq: self.seq, crc: self.crc, epoch: 0, batch_left: 0 }
     }
 }

@@ -7,12 +7,14 @@ use super::head::Head;
 use super::segment::{self, Segment};
 use super::walk::{Feed, Step, Walk};
 use crate::error::DiskFault;
-use crate::frame::{self, Bad, Chain};
+use crate::frame::{self, Bad, Chain, OwnedFrame};
 use crate::ops::Ops;
 use crate::reader::Damage;
 
 pub(crate) struct Survey {
     pub(crate) segments: Vec<Segment>,
+    /// What the newest segment continues, if everything before it is in its place; else the beginning.
+    pub(crate) from: Chain,
     /// The last record of the last whole batch.
     pub(crate) good: Chain,
     /// The end of that record in the newest segment.
@@ -27,6 +29,10 @@ pub(crate) struct Survey {
     pub(crate) proven: u64,
     /// The highest epoch that anybody has written in.
     pub(crate) epoch: u32,
+    /// The record `good` is a seal.
+    pub(crate) sealed: bool,
+    /// Behind `from`, up to `good`, if they were to be kept.
+    pub(crate) frames: Option<Vec<OwnedFrame>>,
     pub(crate) verdict: Verdict,
 }
 
@@ -37,13 +43,19 @@ pub(crate) enum Verdict {
     Damaged(Damage),
 }
 
-/// Reads the whole log.
-pub(crate) fn survey(ops: &Ops, dir: &Path, head: Option<Head>) -> Result<Survey, DiskFault> {
+/// Reads the newest segment; the whole log if what stands before that is not in its place. Records inside older
+/// segments are checked when they are read.
+pub(crate) fn survey(ops: &Ops, dir: &Path, head: Option<Head>, keep: bool) -> Result<Survey, DiskFault> {
     let segments = segment::list(ops, dir)?;
-    let mut walk = Walk::new(ops, segments.clone());
+    let newest = segments.last().filter(|_| segment::linked(&segments)).and_then(|s| Some((s, s.previous?)));
+    let (from, mut walk) = match newest {
+        Some((newest, end)) => (end.chain(), Walk::behind(ops, vec![newest.clone()], end.chain())),
+        None => (Chain::START, Walk::new(ops, segments.clone())),
+    };
     let mut survey = Survey {
         segments,
-        good: Chain::START,
+        from,
+        good: from,
         offset: 0,
         behind: 0,
         session: None,
@@ -51,10 +63,15 @@ pub(crate) fn survey(ops: &Ops, dir: &Path, head: Option<Head>) -> Result<Survey
         last_time: None,
         proven: head.map_or(0, |head| head.durable),
         epoch: head.map_or(0, |head| head.epoch),
+        sealed: false,
+        frames: keep.then(Vec::new),
         verdict: Verdict::Clean,
     };
     let bad = survey.records(&mut walk)?;
     let bad = bad.or((walk.chain.batch_left > 0).then_some(Bad::Missing));
+    // A batch that is not whole does not exist.
+    let good = survey.good.seq;
+    survey.frames.iter_mut().for_each(|frames| frames.retain(|frame| frame.seq <= good));
     let offset = walk.offset();
     let in_last = walk.in_last();
     // A later segment was whole before it got its name, so its beginning cannot be torn.
@@ -102,15 +119,19 @@ impl Survey {
                 Step::Frame(frame) => {
                     self.proven = self.proven.max(frame.durable);
                     self.epoch = self.epoch.max(frame.epoch);
-                    if frame.seq == 1 {
+                    if frame.seq == self.from.seq + 1 {
                         let body = segment::body(&frame);
                         self.format = body.as_ref().map_or(0, |body| body.format);
                         self.session = body.map(|body| body.session);
+                    }
+                    if let Some(frames) = &mut self.frames {
+                        frames.push(frame.to_owned());
                     }
                     if frame.batch_left > 0 {
                         continue;
                     }
                     self.last_time = Some(frame.time);
+                    self.sealed = frame.kind == segment::SEAL;
                 }
             }
             self.good = walk.chain;

@@ -30,8 +30,13 @@ pub(crate) struct Walk {
 
 impl Walk {
     pub(crate) fn new(ops: &Ops, segments: Vec<Segment>) -> Self {
+        Self::behind(ops, segments, Chain::START)
+    }
+
+    /// From the first of `segments` on, which has to continue `chain`.
+    pub(crate) fn behind(ops: &Ops, segments: Vec<Segment>, chain: Chain) -> Self {
         let segments = segments.into_iter();
-        Self { ops: ops.clone(), segments, segment: None, feed: None, chain: Chain::START, taken: 0 }
+        Self { ops: ops.clone(), segments, segment: None, feed: None, chain, taken: 0 }
     }
 
     /// Where in the segment the next line starts.
@@ -57,9 +62,16 @@ impl Walk {
                 if feed.fill(1)? > 0 {
                     break;
                 }
-                let reached = |end: super::segment::End| end.reached(&self.chain);
-                let whole = self.segment.as_ref().and_then(|s| s.end).map_or(self.in_last(), reached);
-                if !whole {
+                let feed_at = feed.at;
+                let whole = match (self.segment.as_ref().and_then(|s| s.end), self.segments.as_slice().first()) {
+                    (Some(end), _) => end.reached(&self.chain),
+                    // The successor does not say where this one ends; if it begins right here, what is wrong is there.
+                    (None, Some(next)) => next.first == self.chain.seq + 1 && self.chain.batch_left == 0,
+                    (None, None) => true,
+                };
+                // Empty: only the first segment had its name before it had a record.
+                let empty = feed_at == 0 && self.segment.as_ref().is_some_and(|segment| segment.first > 1);
+                if !whole || empty {
                     return Ok(Step::Bad(Bad::Missing));
                 }
             }

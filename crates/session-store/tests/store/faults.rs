@@ -11,6 +11,11 @@ use crate::scene::{Notes, Scene, files, notes, options, root, shown, texts};
 /// More operations than any scene here has.
 const PLENTY: usize = 400;
 
+/// Small segments, so that each scene fills some.
+fn given(disk: Arc<dyn Disk>) -> Options {
+    Options { segment_bytes: 1000, ..options(disk) }
+}
+
 /// What a caller was told.
 #[derive(Default, Debug)]
 struct Told {
@@ -97,7 +102,7 @@ fn whatever_operation_fails_what_was_acknowledged_is_there() {
             assert!(n < PLENTY);
             let scene = Scene::new();
             let disk = Arc::new(Nth::disk(n, fault));
-            let given = options(Arc::clone(&disk) as Arc<dyn Disk>);
+            let given = given(Arc::clone(&disk) as Arc<dyn Disk>);
             let mut told = Told::default();
             let made = work(&scene.dir, given.clone(), &["a", "b", "c"], true, &mut told).is_some();
             work(&scene.dir, given, &["d", "e"], !made, &mut told);
@@ -115,7 +120,7 @@ fn powered(disk: Power, scene: &Scene, told: &mut Told) -> Arc<Power> {
     let root = scene.dir.parent().unwrap();
     disk.sync_dir(root).unwrap_or_default();
     let disk = Arc::new(disk);
-    let given = options(Arc::clone(&disk) as Arc<dyn Disk>);
+    let given = given(Arc::clone(&disk) as Arc<dyn Disk>);
     let made = work(&scene.dir, given.clone(), &["a", "b", "c"], true, told).is_some();
     work(&scene.dir, given, &["d", "e"], !made, told);
     disk

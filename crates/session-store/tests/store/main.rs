@@ -11,6 +11,7 @@ mod disks;
 mod scene;
 
 mod blobs;
+mod checkpoints;
 mod commits;
 mod damage;
 mod faults;
@@ -18,3 +19,4 @@ mod lines;
 mod opening;
 mod random;
 mod refusals;
+mod segments;

@@ -1,0 +1,127 @@
+//! What the records up to a seal come to, kept beside the log so that opening need not read them again.
+//!
+//! Derived: the bytes are somebody else's, the log is the truth. A checkpoint that is missing, damaged, or of another
+//! log is one that is not there, so it is never flushed. One file, replaced at each seal.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::blob::Digest;
+use crate::error::DiskFault;
+use crate::frame::Chain;
+use crate::ops::Ops;
+use crate::session::segment::{Seal, Segment};
+
+/// The longest checkpoint, in bytes: it is read into memory whole.
+pub const MAX_CHECKPOINT_BYTES: usize = 64 << 20;
+/// The head line is far shorter.
+const MAX_HEAD: usize = 256;
+/// Before the digest, and between it and what it covers.
+const OPENING: &[u8] = b"{\"digest\":\"";
+const BEHIND: &[u8] = b"\",";
+const DIGITS: usize = 64;
+
+/// What somebody made of the records up to a seal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Checkpoint {
+    seal: Seal,
+    version: u32,
+    bytes: Vec<u8>,
+}
+
+/// The first line, but for the digest; that covers everything behind itself.
+#[derive(Serialize, Deserialize)]
+struct About {
+    seq: u64,
+    crc: u32,
+    version: u32,
+    bytes: u64,
+}
+
+impl Checkpoint {
+    pub(crate) fn new(seal: Seal, version: u32, bytes: Vec<u8>) -> Self {
+        Self { seal, version, bytes }
+    }
+
+    /// The last record it covers.
+    #[must_use]
+    pub fn seq(&self) -> u64 {
+        self.seal.seq
+    }
+
+    /// The form of the bytes, as it was given.
+    #[must_use]
+    pub fn version(&self) -> u32 {
+        self.version
+    }
+
+    /// As they were given.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// What the record behind it continues. Its epoch is any.
+    pub(crate) fn chain(&self) -> Chain {
+        Chain { seq: self.seal.seq, crc: self.seal.crc, epoch: 0, batch_left: 0 }
+    }
+
+    /// Puts it in the place of the one before.
+    pub(crate) fn write(&self, ops: &Ops, dir: &Path) -> Result<(), DiskFault> {
+        ops.create_dir(&index(dir))?;
+        let (path, unnamed) = (path(dir), index(dir).join("fold.tmp"));
+        let file = ops.create_afresh(&unnamed)?;
+        let written = ops.write_at(&file, &self.encode(), 0).and_then(|()| ops.rename(&unnamed, &path));
+        if written.is_err() {
+            drop(ops.remove(&unnamed));
+        }
+        written
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let Seal { seq, crc } = self.seal;
+        let about = About { seq, crc, version: self.version, bytes: self.bytes.len() as u64 };
+        let about = serde_json::to_string(&about).unwrap_or_default();
+        let covered = [about.trim_start_matches('{').as_bytes(), b"\n", &self.bytes].concat();
+        let digest = Digest::of(&covered).to_string();
+        [OPENING, digest.as_bytes(), BEHIND, &covered].concat()
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let (digest, covered) = bytes.strip_prefix(OPENING)?.split_at_checked(DIGITS)?;
+        let covered = covered.strip_prefix(BEHIND)?;
+        if Digest::of(covered).to_string().as_bytes() != digest {
+            return None;
+        }
+        let (head, bytes) = covered.split_at_checked(memchr::memchr(b'\n', covered)?)?;
+        let about: About = serde_json::from_slice(&[b"{", head].concat()).ok()?;
+        let bytes = bytes.get(1..)?.to_vec();
+        let About { seq, crc, version, bytes: length } = about;
+        (length == bytes.len() as u64).then_some(Self { seal: Seal { seq, crc }, version, bytes })
+    }
+
+    /// The one that is kept, if it is whole and belongs to this log: one of the segments continues its seal, or the
+    /// log ends with it.
+    pub(crate) fn read(ops: &Ops, dir: &Path, segments: &[Segment], last: Option<Seal>) -> Option<Self> {
+        // Whatever is wrong with it, the log has everything that is in it.
+        let file = ops.open(&path(dir), false).ok()??;
+        let length = usize::try_from(ops.length(&file).ok()?).ok()?;
+        if length > MAX_CHECKPOINT_BYTES + MAX_HEAD {
+            return None;
+        }
+        let mut bytes = vec![0; length];
+        let read = ops.read_at(&file, &mut bytes, 0).ok()?;
+        let found = Self::decode(bytes.get(..read)?)?;
+        let ends = segments.iter().filter_map(|segment| segment.previous).map(|e| Seal { seq: e.seq, crc: e.crc });
+        ends.chain(last).any(|seal| seal == found.seal).then_some(found)
+    }
+}
+
+fn index(dir: &Path) -> PathBuf {
+    dir.join("idx")
+}
+
+fn path(dir: &Path) -> PathBuf {
+    index(dir).join("fold.ckpt")
+}

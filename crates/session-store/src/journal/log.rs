@@ -1,0 +1,169 @@
+//! The end of the log, for the one who writes it: where the next group goes, and what happens when a segment is over.
+//!
+//! ```text
+//! open ──write refused──> longer ──shortened──> open
+//! open ──sync refused───> over ──next group, in a new segment──> open
+//! open ──full, sealed───> over
+//! ```
+
+use std::path::{Path, PathBuf};
+
+use crate::disk::DiskFile;
+use crate::error::DiskFault;
+use crate::frame::{Chain, EncodeError, Encoder};
+use crate::ops::Ops;
+use crate::session::segment::{self, End, Seal};
+use crate::session::{Options, Probe};
+
+/// Where an opened log goes on.
+pub(crate) struct Place {
+    pub(crate) file: DiskFile,
+    /// The first seq of the newest segment, and its proven bytes.
+    pub(crate) first: u64,
+    pub(crate) offset: u64,
+    /// The last proven record.
+    pub(crate) chain: Chain,
+    /// That record is a seal.
+    pub(crate) sealed: bool,
+}
+
+pub(super) struct Log {
+    ops: Ops,
+    dir: PathBuf,
+    session: String,
+    probe: Probe,
+    /// A segment that reaches this is sealed.
+    limit: u64,
+    tail: Tail,
+    first: u64,
+    offset: u64,
+    chain: Chain,
+}
+
+enum Tail {
+    Open(DiskFile),
+    /// Bytes of a refused group stand behind `offset`.
+    Longer(DiskFile),
+    /// Sealed, or a flush failed: nothing more goes through that descriptor.
+    Over,
+}
+
+impl Log {
+    pub(super) fn new(ops: Ops, options: &Options, dir: PathBuf, session: String, place: Place) -> Self {
+        let Place { file, first, offset, chain, sealed } = place;
+        let tail = if sealed { Tail::Over } else { Tail::Open(file) };
+        let (probe, limit) = (options.probe.clone(), options.segment_bytes);
+        Self { ops, dir, session, probe, limit, tail, first, offset, chain }
+    }
+
+    pub(super) fn directory(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The last proven record.
+    pub(super) fn chain(&self) -> Chain {
+        self.chain
+    }
+
+    /// The newest segment and its proven bytes.
+    pub(super) fn end(&self) -> (u64, u64) {
+        (self.first, self.offset)
+    }
+
+    /// Begins a group: with the record that opens a segment, if the group will open one.
+    pub(super) fn begin(&self, encoder: &mut Encoder) -> Result<(), EncodeError> {
+        match self.tail {
+            Tail::Open(_) | Tail::Longer(_) if self.offset > 0 => Ok(()),
+            Tail::Open(_) | Tail::Longer(_) => segment::open(encoder, &self.session, None),
+            Tail::Over => segment::open(encoder, &self.session, self.previous()),
+        }
+    }
+
+    fn previous(&self) -> Option<End> {
+        let Chain { seq, crc, epoch: _, batch_left: _ } = self.chain;
+        (seq > 0).then_some(End { first: self.first, offset: self.offset, seq, crc })
+    }
+
+    /// Ends a group: with a seal, if the segment is full with it. The seal rides in the same write and flush.
+    pub(super) fn seal(&self, encoder: &mut Encoder) -> Option<Seal> {
+        let (first, before) = match self.tail {
+            Tail::Open(_) | Tail::Longer(_) => (self.first, self.offset),
+            Tail::Over => (self.chain.seq + 1, 0),
+        };
+        let bytes = before + encoder.bytes.len() as u64;
+        // A counter that has left its column refuses the next group; until then the segment grows.
+        if bytes >= self.limit { segment::seal(encoder, first, bytes).ok() } else { None }
+    }
+
+    /// One write and one flush. On refusal the log is what it was before, in memory and as far as possible on disk.
+    pub(super) fn write(&mut self, encoder: &Encoder, sealed: bool) -> Result<(), DiskFault> {
+        let chain = Chain { seq: encoder.seq, crc: encoder.crc, epoch: encoder.epoch, batch_left: 0 };
+        let file = match std::mem::replace(&mut self.tail, Tail::Over) {
+            Tail::Over => {
+                let file = self.new_segment(&encoder.bytes)?;
+                (self.first, self.offset) = (self.chain.seq + 1, encoder.bytes.len() as u64);
+                file
+            }
+            Tail::Longer(file) => match self.ops.truncate(&file, self.offset) {
+                Ok(()) => self.extend(file, &encoder.bytes)?,
+                Err(fault) => {
+                    self.tail = Tail::Longer(file);
+                    return Err(fault);
+                }
+            },
+            Tail::Open(file) => self.extend(file, &encoder.bytes)?,
+        };
+        self.tail = if sealed { Tail::Over } else { Tail::Open(file) };
+        self.chain = chain;
+        Ok(())
+    }
+
+    fn extend(&mut self, file: DiskFile, bytes: &[u8]) -> Result<DiskFile, DiskFault> {
+        if let Err(fault) = self.ops.write_at(&file, bytes, self.offset) {
+            let shortened = self.ops.truncate(&file, self.offset).is_ok();
+            self.tail = if shortened { Tail::Open(file) } else { Tail::Longer(file) };
+            return Err(fault);
+        }
+        (self.probe)("journal:written");
+        if let Err(fault) = self.ops.sync(&file) {
+            // Only so that a crash before the new segment finds less; the log does not rely on it.
+            drop(self.ops.truncate(&file, self.offset));
+            return Err(fault);
+        }
+        (self.probe)("journal:synced");
+        self.offset += bytes.len() as u64;
+        Ok(file)
+    }
+
+    /// A segment gets its name when it is whole and durable; one that failed is made anew from nothing.
+    fn new_segment(&self, bytes: &[u8]) -> Result<DiskFile, DiskFault> {
+        let path = segment::path(&self.dir, self.chain.seq + 1);
+        let unnamed = path.with_extension("tmp");
+        let mut file = match self.unnamed(&unnamed, bytes) {
+            Ok(file) => file,
+            Err(fault) => {
+                // What it took is what a full disk needs.
+                drop(self.ops.remove(&unnamed));
+                return Err(fault);
+            }
+        };
+        self.ops.rename(&unnamed, &path)?;
+        (self.probe)("journal:renamed");
+        self.ops.sync_dir(&segment::log(&self.dir))?;
+        (self.probe)("journal:synced");
+        file.path = path;
+        if self.chain.seq > 0 {
+            // It has a durable successor now, so that no recovery will want to write to it. For people's hands only.
+            drop(self.ops.protect(&segment::path(&self.dir, self.first)));
+        }
+        Ok(file)
+    }
+
+    fn unnamed(&self, path: &Path, bytes: &[u8]) -> Result<DiskFile, DiskFault> {
+        let file = self.ops.create_afresh(path)?;
+        self.ops.write_at(&file, bytes, 0)?;
+        (self.probe)("journal:written");
+        self.ops.sync(&file)?;
+        Ok(file)
+    }
+}

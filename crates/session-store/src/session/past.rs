@@ -1,0 +1,90 @@
+//! What an opened session has to be folded from: the newest checkpoint and the records behind it.
+
+use std::fmt;
+use std::path::Path;
+
+use super::survey::Survey;
+use crate::checkpoint::Checkpoint;
+use crate::frame::{Chain, OwnedFrame};
+use crate::ops::Ops;
+use crate::reader::{FrameIter, ReadError};
+use crate::session::segment::{Seal, Segment};
+
+/// The past of a session that was just opened. The records of the newest segment were read when it was opened, and
+/// are handed on; older ones are read when they are asked for.
+pub struct Past {
+    checkpoint: Option<Checkpoint>,
+    segments: Vec<Segment>,
+    /// The last record before `newest`.
+    before: Chain,
+    newest: Vec<OwnedFrame>,
+}
+
+/// Records in order, each checked; ends after the first error.
+pub struct PastFrames {
+    older: FrameIter,
+    failed: bool,
+    newest: std::vec::IntoIter<OwnedFrame>,
+}
+
+impl Past {
+    pub(super) fn new(ops: &Ops, dir: &Path, found: &mut Survey) -> Self {
+        let Chain { seq, crc, epoch: _, batch_left: _ } = found.good;
+        let last = found.sealed.then_some(Seal { seq, crc });
+        Self {
+            checkpoint: Checkpoint::read(ops, dir, &found.segments, last),
+            segments: found.segments.clone(),
+            before: found.from,
+            newest: found.frames.take().unwrap_or_default(),
+        }
+    }
+
+    /// The newest one that is whole and belongs to this log.
+    #[must_use]
+    pub fn checkpoint(&self) -> Option<&Checkpoint> {
+        self.checkpoint.as_ref()
+    }
+
+    /// Every record behind the checkpoint; all of them if there is none.
+    #[must_use]
+    pub fn behind_checkpoint(self) -> PastFrames {
+        let seq = self.checkpoint.as_ref().map_or(0, Checkpoint::seq);
+        let older: Vec<_> = self.segments.iter().filter(|segment| segment.first > seq).cloned().collect();
+        let from = self.checkpoint.as_ref().map_or(Chain::START, Checkpoint::chain);
+        let mut newest = self.newest;
+        newest.retain(|frame| frame.seq > seq);
+        PastFrames { older: FrameIter::behind(older, from, self.before.seq), failed: false, newest: newest.into_iter() }
+    }
+
+    /// Every record, for whoever has no use for the checkpoint.
+    #[must_use]
+    pub fn all(mut self) -> PastFrames {
+        self.checkpoint = None;
+        self.behind_checkpoint()
+    }
+}
+
+impl Iterator for PastFrames {
+    type Item = Result<OwnedFrame, ReadError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.failed {
+            return None;
+        }
+        let next = self.older.next();
+        self.failed = matches!(next, Some(Err(_)));
+        next.or_else(|| self.newest.next().map(Ok))
+    }
+}
+
+impl fmt::Debug for Past {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Past").field("before", &self.before.seq).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for PastFrames {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PastFrames").field("older", &self.older).finish_non_exhaustive()
+    }
+}

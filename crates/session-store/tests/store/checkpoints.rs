@@ -1,0 +1,136 @@
+//! Checkpoints: the newest one and what is behind it, or everything.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use session_store::{Checkpoint, MAX_CHECKPOINT_BYTES, Options, OwnedFrame, Past, ReadError, Reader, Session};
+
+use crate::disks::Quick;
+use crate::scene::{Scene, append, options, text, texts};
+
+fn small() -> Options {
+    Options { segment_bytes: 600, ..options(Arc::new(Quick)) }
+}
+
+fn place(scene: &Scene) -> PathBuf {
+    scene.dir.join("idx/fold.ckpt")
+}
+
+/// A session of `count` notes. At each seal the texts so far are handed in.
+fn folded(count: usize) -> Scene {
+    let scene = Scene::new();
+    let opened = Session::create(&scene.dir, small()).unwrap();
+    let mut all = Vec::new();
+    for n in 0..count {
+        all.push(format!("note number {n}"));
+        if let Some(seal) = append(&opened, &[all.last().unwrap()]).unwrap().seal() {
+            opened.journal.checkpoint(seal, 7, all.join("\n").into_bytes());
+        }
+    }
+    opened.journal.close();
+    scene
+}
+
+fn notes_of(frames: impl Iterator<Item = Result<OwnedFrame, ReadError>>) -> Vec<String> {
+    frames.map(Result::unwrap).filter(|frame| frame.kind == "note").map(|frame| text(&frame.line)).collect()
+}
+
+fn unfold(checkpoint: Option<&Checkpoint>) -> Vec<String> {
+    let bytes = checkpoint.map_or(&[][..], Checkpoint::bytes);
+    std::str::from_utf8(bytes).unwrap().lines().map(str::to_owned).collect()
+}
+
+/// What a past comes to, with the help of its checkpoint.
+fn fold(past: Past) -> Vec<String> {
+    let mut all = unfold(past.checkpoint());
+    all.extend(notes_of(past.behind_checkpoint()));
+    all
+}
+
+fn resume(scene: &Scene) -> Past {
+    let (opened, past) = Session::resume(&scene.dir, small()).unwrap();
+    opened.journal.close();
+    past
+}
+
+#[test]
+fn a_checkpoint_and_what_is_behind_it_is_everything() {
+    for count in 1..30 {
+        let scene = folded(count);
+        let all = texts(&scene.dir);
+        let past = resume(&scene);
+        assert_eq!(past.checkpoint().is_some(), count >= 3, "{count}");
+        assert!(past.checkpoint().is_none_or(|found| found.version() == 7));
+        assert_eq!(fold(past), all, "{count}");
+        assert_eq!(notes_of(resume(&scene).all()), all, "{count}");
+        let reader = Reader::open(&scene.dir).unwrap();
+        let found = reader.checkpoint();
+        let tail = found.as_ref().map_or_else(|| reader.frames(), |found| reader.frames_behind(found));
+        assert_eq!([unfold(found.as_ref()), notes_of(tail)].concat(), all, "{count}");
+    }
+}
+
+/// Behind it only: nothing of a sealed segment is read again.
+#[test]
+fn the_tail_begins_behind_the_checkpoint() {
+    let scene = folded(25);
+    let past = resume(&scene);
+    let seq = past.checkpoint().unwrap().seq();
+    let frames: Vec<_> = past.behind_checkpoint().map(Result::unwrap).collect();
+    assert_eq!((frames[0].seq, frames[0].kind.as_str()), (seq + 1, "segment"));
+}
+
+#[test]
+fn one_that_is_damaged_or_gone_is_not_there() {
+    let scene = folded(25);
+    let (all, good) = (texts(&scene.dir), std::fs::read(place(&scene)).unwrap());
+    for byte in 0..good.len() {
+        let mut bad = good.clone();
+        bad[byte] ^= 1 << (byte % 8);
+        std::fs::write(place(&scene), bad).unwrap();
+        assert!(resume(&scene).checkpoint().is_none(), "byte {byte}");
+    }
+    for cut in 0..good.len() {
+        std::fs::write(place(&scene), &good[..cut]).unwrap();
+        assert!(resume(&scene).checkpoint().is_none(), "cut at {cut}");
+    }
+    assert_eq!(fold(resume(&scene)), all);
+    std::fs::write(place(&scene), &good).unwrap();
+    assert!(resume(&scene).checkpoint().is_some());
+    std::fs::remove_dir_all(place(&scene).parent().unwrap()).unwrap();
+    assert_eq!(fold(resume(&scene)), all);
+}
+
+/// Whole, but of a log that was cut since, or of another session.
+#[test]
+fn one_of_another_log_is_not_there() {
+    let (scene, other) = (folded(25), Scene::new());
+    let opened = Session::create(&other.dir, Options { session: "s-2".to_owned(), ..small() }).unwrap();
+    (0..25).for_each(|n| append(&opened, &[&format!("note number {n}")]).map(drop).unwrap());
+    opened.journal.close();
+    std::fs::create_dir(place(&other).parent().unwrap()).unwrap();
+    std::fs::copy(place(&scene), place(&other)).unwrap();
+    assert!(resume(&other).checkpoint().is_none());
+    assert!(Reader::open(&other.dir).unwrap().checkpoint().is_none());
+}
+
+/// An older one is as good: more stands behind it.
+#[test]
+fn an_older_one_serves() {
+    let (long, short) = (folded(25), folded(8));
+    std::fs::copy(place(&short), place(&long)).unwrap();
+    let past = resume(&long);
+    assert!(past.checkpoint().unwrap().seq() < 12);
+    assert_eq!(fold(past), texts(&long.dir));
+}
+
+#[test]
+fn one_that_is_too_long_is_not_kept() {
+    let scene = Scene::new();
+    let opened = Session::create(&scene.dir, small()).unwrap();
+    let seal = (0..).find_map(|n: u32| append(&opened, &[&n.to_string()]).unwrap().seal()).unwrap();
+    opened.journal.checkpoint(seal, 1, b"good".to_vec());
+    opened.journal.checkpoint(seal, 1, vec![0; MAX_CHECKPOINT_BYTES + 1]);
+    opened.journal.close();
+    assert_eq!(resume(&scene).checkpoint().unwrap().bytes(), b"good");
+}
