@@ -4,6 +4,8 @@
 //! that spins or sleeps cannot hold the control thread, and one that never returns costs a thread and is
 //! written off.
 
+use super::inbox::{Line, Method};
+use crate::feature::FeatureId;
 use std::any::Any;
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -29,6 +31,7 @@ pub struct Callbacks {
     grace: Duration,
     stuck: Arc<AtomicUsize>,
     off: Arc<Mutex<BTreeSet<String>>>,
+    line: Option<Line>,
 }
 
 /// Why a callback brought no value.
@@ -52,7 +55,20 @@ impl Callbacks {
     /// The same, with another grace.
     #[must_use]
     pub fn with_grace(runtime: Handle, grace: Duration) -> Self {
-        Self { runtime, grace, stuck: Arc::default(), off: Arc::default() }
+        Self { runtime, grace, stuck: Arc::default(), off: Arc::default(), line: None }
+    }
+
+    /// The same, with a pod that takes notes of what came too late.
+    pub(crate) fn noting(self, line: Line) -> Self {
+        Self { line: Some(line), ..self }
+    }
+
+    /// Leaves a note with the pod, if there is one and it takes it.
+    pub(crate) fn note(&self, feature: FeatureId, text: String) {
+        if let Some(line) = &self.line {
+            // A pod that has let go, or is flooded, does without.
+            line.hand_in(Method::Note { feature, text }).unwrap_or_default();
+        }
     }
 
     /// The runtime whose threads these are.

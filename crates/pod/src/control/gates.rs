@@ -14,7 +14,7 @@ pub(crate) fn verdicts(point: HookPoint, call: Option<CallId>, passed: &Passed) 
 }
 
 fn verdict(point: HookPoint, call: Option<CallId>, run: &GateRun) -> VerdictGiven {
-    let GateRun { feature, hook, ms, ruling } = run;
+    let GateRun { feature, hook, ms, ruling, failed: _ } = run;
     let (decision, reason) = match ruling {
         Ruling::Allow => (Decision::Allow, String::new()),
         Ruling::Deny { reason } => (Decision::Refuse, reason.clone()),

@@ -186,6 +186,9 @@ async fn ask<P: Point>(
         }
         if say.send(Said::Ended { took, came, replaced, stop }).await.is_err() {
             slot.returned();
+            let name = &slot.name;
+            let text = format!("hook `{name}` answered after {took:.1?}, when it had been given up; nobody heard it");
+            callbacks.note(slot.feature.clone(), text);
             return;
         }
         if stop {
@@ -225,4 +228,44 @@ async fn contained<T>(work: impl Future<Output = T>) -> Result<T, String> {
         Err(panic) => Poll::Ready(Err(words(&*panic))),
     })
     .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::inbox::{Mail, Method, inbox};
+    use crate::feature::FeatureId;
+    use crate::hook::{HookRegistryBuilder, PreRequest, RequestView, Ruling, Verdict};
+    use std::sync::mpsc;
+
+    // A gate holds its thread far past its deadline and then allows: it was denied long ago, nobody hears it, and the
+    // pod notes that it came.
+    #[test]
+    fn an_answer_that_comes_after_its_hook_was_given_up_is_noted_and_void() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let (mut mail, line) = inbox();
+        let callbacks = Callbacks::with_grace(runtime.handle().clone(), Duration::from_millis(10)).noting(line);
+        let (open, gate) = mpsc::channel::<()>();
+        let gate = std::sync::Mutex::new(gate);
+        let hook = move |_: &RequestView| {
+            gate.lock().unwrap().recv().unwrap();
+            Verdict::<PreRequest>::allow()
+        };
+        let feature = FeatureId::builtin("sleeper");
+        let mut slot = Slot::<PreRequest>::new(feature.clone(), "sleepy", Arc::new(hook));
+        slot.deadline = Duration::from_millis(20);
+        let mut hooks = HookRegistryBuilder::new();
+        hooks.add(slot);
+        let hooks = hooks.build();
+        runtime.block_on(async {
+            let view = || RequestView { turn: 1, number: 1, items: 0 };
+            let passed = hooks.decide::<PreRequest>(&callbacks, view).await;
+            assert!(matches!(passed.ruling, Ruling::Abort { .. }), "{passed:?}");
+            assert!(mail.now().is_none());
+            open.send(()).unwrap();
+            let Mail::Asked(Method::Note { feature: whose, text }) = mail.next().await else { panic!("no note") };
+            assert_eq!(whose, feature);
+            assert!(text.contains("`sleepy` answered after") && text.contains("nobody heard it"), "{text}");
+        });
+    }
 }

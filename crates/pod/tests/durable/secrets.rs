@@ -113,12 +113,19 @@ impl FeatureModule for Leaks {
 /// Every file below a directory.
 fn files(dir: &std::path::Path) -> Vec<(String, Vec<u8>)> {
     let entries = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
-    entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![(path.display().to_string(), std::fs::read(&path).unwrap())] }).collect()
+    entries
+        .flat_map(|path| {
+            if path.is_dir() { files(&path) } else { vec![(path.display().to_string(), std::fs::read(&path).unwrap())] }
+        })
+        .collect()
 }
 
 #[test]
 fn a_secret_is_in_no_record_no_blob_no_request_and_on_no_screen() {
-    let ways = ["summary", "content", "long", "pieces", "error", "panic", "notify", "alert", "state", "deny", "gate", "words", "fine"];
+    let ways = [
+        "summary", "content", "long", "pieces", "error", "panic", "notify", "alert", "state", "deny", "gate", "words",
+        "fine",
+    ];
     let answers = ways.iter().map(|how| Answer::calls(&[("Leak", &format!("{{\"how\":\"{how}\"}}"))]));
     let ambient = Ambient::claim();
     let mut pod = PodUnderTest::new(&ambient, Script::new(answers.chain([Answer::text("done")])), Vec::new());
@@ -137,8 +144,10 @@ fn a_secret_is_in_no_record_no_blob_no_request_and_on_no_screen() {
     let ran = pod.run("go");
     ran.end();
     let shown = format!("{:?}", ran.events);
-    let requests = pod.script.bodies().iter().map(|body| String::from_utf8_lossy(body).into_owned()).collect::<String>();
-    let mut places = vec![("the screen".to_owned(), shown.into_bytes()), ("the requests".to_owned(), requests.into_bytes())];
+    let requests =
+        pod.script.bodies().iter().map(|body| String::from_utf8_lossy(body).into_owned()).collect::<String>();
+    let mut places =
+        vec![("the screen".to_owned(), shown.into_bytes()), ("the requests".to_owned(), requests.into_bytes())];
     places.extend(files(&pod.dir));
     let found = |bytes: &[u8], what: &str| bytes.windows(what.len()).any(|window| window == what.as_bytes());
     for (place, bytes) in &places {
@@ -146,10 +155,14 @@ fn a_secret_is_in_no_record_no_blob_no_request_and_on_no_screen() {
     }
     // It was there: its name stands in its place, once for each way that shows words.
     assert!(found(&places[0].1, NAME) && found(&places[1].1, NAME));
-    let results: Vec<String> = pod.records().iter().filter_map(|(_, record)| match record {
-        pod::session::record::Record::ToolFinished(finished) => Some(finished.outcome.text()),
-        _ => None,
-    }).collect();
+    let results: Vec<String> = pod
+        .records()
+        .iter()
+        .filter_map(|(_, record)| match record {
+            pod::session::record::Record::ToolFinished(finished) => Some(finished.outcome.text()),
+            _ => None,
+        })
+        .collect();
     for (how, result) in ways.iter().zip(&results) {
         let named = !matches!(*how, "notify" | "alert" | "words" | "fine");
         assert_eq!(result.contains(NAME), named, "{how}: {result:.200}");

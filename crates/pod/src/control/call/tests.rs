@@ -111,7 +111,7 @@ fn a_gigabyte_is_held_in_kilobytes() {
     let block = [b'x'; 1 << 20];
     for written in 0..160_u64 {
         custody.write_output(&block).unwrap();
-        let held = match &*custody.lock() {
+        let held = match &custody.lock().1 {
             super::Sink::Large { head, tail, .. } => head.capacity() + tail.capacity(),
             super::Sink::Small(_) | super::Sink::Broken(_) | super::Sink::Closed => panic!("{written}"),
         };
