@@ -132,7 +132,7 @@ impl FeatureModule for WorkItems {
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
-        let workspace = ctx.services().fs(ROOT)?;
+        let workspace = ctx.services().fs(ROOT).map_err(absent)?;
         let directory = workspace.project().to_owned();
         let (author, now) = (Arc::clone(&self.author), Arc::clone(&self.now));
         let live = Arc::new(Live { store: Store { files: tools::Files::new(workspace), author, now } });
@@ -143,6 +143,16 @@ impl FeatureModule for WorkItems {
         placed::implement(ctx, &own, &CREATE, write.clone(), (&live, Live::create))?;
         placed::implement(ctx, &own, &UPDATE, write, (&live, Live::update))?;
         Ok(())
+    }
+}
+
+/// Where the host has no such root, the person reads what to do.
+fn absent(error: FeatureInstallError) -> FeatureInstallError {
+    match error {
+        FeatureInstallError::Unavailable { .. } => FeatureInstallError::failed(
+            "this project has no directory `work-items`; make one, or leave the feature off here",
+        ),
+        error => error,
     }
 }
 

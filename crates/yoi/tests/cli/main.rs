@@ -24,6 +24,7 @@ mod run;
 mod scene;
 mod signals;
 mod state;
+mod stores;
 mod surface;
 mod surroundings;
 mod transcripts;

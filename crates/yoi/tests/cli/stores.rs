@@ -1,0 +1,120 @@
+//! Features that keep records of their own: where these are, who may read them, and taking them back.
+
+use crate::scene::Scene;
+use serde_json::{Value, json};
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::PathBuf;
+
+const ON: &str = "[features.\"builtin:work-item\"]\nenabled = true\nauthor = \"Ann\"\n[features.\"builtin:memory\"]\nenabled = true\n";
+
+fn call(name: &str, arguments: Value) -> Value {
+    json!({ "calls": [{ "name": name, "arguments": arguments }] })
+}
+
+/// A run of a new pod that makes these calls, one after the other; how each ended.
+fn run(scene: &Scene, pod: &str, flags: &[&str], calls: &[Value]) -> Vec<(String, String)> {
+    let answers: Vec<Value> = calls.iter().cloned().chain([json!({ "text": "done" })]).collect();
+    let model = scene.script("script.jsonl", &answers);
+    let args: Vec<&str> =
+        ["run", "--pod", pod, "-m", &model].into_iter().chain(flags.iter().copied()).chain(["go"]).collect();
+    scene.yoi(&args);
+    let ended = |record: &Value| {
+        let outcome = &record["outcome"];
+        let text = |key: &str| outcome[key].as_str().unwrap_or_default().to_owned();
+        (record["k"] == "tool_finished").then(|| (text("status"), text("summary")))
+    };
+    scene.records(pod).iter().filter_map(ended).collect()
+}
+
+/// The directories of notes.
+fn notes(scene: &Scene) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(scene.path("state/yoi/memory")) else { return Vec::new() };
+    entries.map(|entry| entry.unwrap().path()).collect()
+}
+
+fn note() -> Value {
+    call("MemoryWrite", json!({"name": "a", "description": "d", "kind": "fact", "text": "t"}))
+}
+
+fn item() -> Value {
+    call("WorkItemCreate", json!({"title": "Mend it", "body": "b"}))
+}
+
+#[test]
+fn they_are_off_until_somebody_switches_them_on() {
+    let scene = Scene::new();
+    fs::create_dir(scene.file("work-items")).unwrap();
+    let ended = run(&scene, "p1", &[], &[item(), note()]);
+    assert!(ended.iter().all(|(status, _)| status != "ok"), "{ended:?}");
+    assert_eq!(notes(&scene), Vec::<PathBuf>::new());
+    scene.config(ON).yoi(&["features", "--plan"]).ends(0).prints(&["builtin:work-item", "builtin:memory"]);
+    assert_eq!(notes(&scene), Vec::<PathBuf>::new(), "a plan makes nothing");
+}
+
+#[test]
+fn records_are_kept_where_they_belong_and_taken_back() {
+    let scene = Scene::new();
+    fs::create_dir_all(scene.file("work-items")).unwrap();
+    fs::create_dir_all(scene.file("src")).unwrap();
+    scene.config(ON);
+    let status = call("WorkItemUpdate", json!({"id": "mend-it", "comment": "seen"}));
+    let ended = run(&scene, "p2", &["-C", scene.file("src").to_str().unwrap()], &[item(), status, note()]);
+    assert!(ended.len() == 3 && ended.iter().all(|(status, _)| status == "ok"), "{ended:?}");
+    let [kept] = notes(&scene).try_into().unwrap();
+    assert!(kept.file_name().unwrap().to_str().unwrap().starts_with("project-"), "{kept:?}");
+    assert_eq!(fs::metadata(&kept).unwrap().permissions().mode() & 0o777, 0o700);
+    assert!(fs::read_to_string(kept.join("a.md")).unwrap().ends_with("\n\nt\n"));
+    let id = fs::read_dir(scene.file("work-items/open")).unwrap().next().unwrap().unwrap().path();
+    assert!(fs::read_to_string(id.join("thread.md")).unwrap().contains("| comment | Ann\n\n> seen\n"));
+    let again = run(&scene, "p3", &[], &[call("MemorySearch", json!({})), call("MemoryForget", json!({"name": "a"}))]);
+    assert_eq!(again[0].1, "1 note");
+    assert_eq!(
+        (notes(&scene).len(), kept.join("a.md").exists()),
+        (1, false),
+        "the same project from another directory"
+    );
+    scene.yoi(&["undo", "p2"]).ends(0).prints(&["removed: ", "item.md", "thread.md"]);
+    assert!(!id.join("item.md").exists() && !id.join("thread.md").exists());
+    scene.sound("p2");
+}
+
+#[test]
+fn without_the_directory_there_are_no_work_items_and_the_run_goes_on() {
+    let scene = Scene::new();
+    scene.config("[features.\"builtin:work-item\"]\nenabled = true\n");
+    assert_ne!(run(&scene, "p4", &[], &[item()])[0].0, "ok");
+    scene.yoi(&["features", "p4"]).ends(0).prints(&["✗ builtin:work-item", "this project has no directory"]);
+    // Not one that is somewhere else either.
+    fs::create_dir(scene.path("elsewhere")).unwrap();
+    symlink(scene.path("elsewhere"), scene.file("work-items")).unwrap();
+    assert_ne!(run(&scene, "p5", &[], &[item()])[0].0, "ok");
+    assert_eq!(fs::read_dir(scene.path("elsewhere")).unwrap().count(), 0);
+}
+
+#[test]
+fn nothing_is_written_in_a_run_that_only_reads() {
+    let scene = Scene::new();
+    fs::create_dir_all(scene.file("work-items")).unwrap();
+    scene.config(ON);
+    let ended = run(&scene, "p6", &["--read-only"], &[call("WorkItemList", json!({})), item(), note()]);
+    let status: Vec<&str> = ended.iter().map(|(status, _)| status.as_str()).collect();
+    assert_eq!(status[0], "ok", "{ended:?}");
+    assert!(status[1..].iter().all(|status| *status != "ok"), "{ended:?}");
+    assert_eq!(fs::read_dir(scene.file("work-items")).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(&notes(&scene)[0]).unwrap().count(), 0);
+}
+
+#[test]
+fn a_write_policy_holds_for_work_items() {
+    let scene = Scene::new();
+    fs::create_dir_all(scene.file("work-items")).unwrap();
+    fs::create_dir_all(scene.file("src")).unwrap();
+    scene.config(&format!("{ON}[features.\"builtin:write-policy\"]\nenabled = true\nscopes = [\"src\"]\n"));
+    // From a directory in which the name of the records would be below the scope.
+    let ended = run(&scene, "p7", &["-C", scene.file("src").to_str().unwrap()], &[item()]);
+    assert!(ended[0].0 == "refused" && ended[0].1.contains("builtin:write-policy"), "{ended:?}");
+    scene.config(&format!("{ON}[[permissions.rules]]\ntool = \"WorkItemCreate\"\ndecision = \"deny\"\n"));
+    let ended = run(&scene, "p8", &[], &[item()]);
+    assert_eq!(ended[0].0, "refused", "a rule can name the tool: {ended:?}");
+}
