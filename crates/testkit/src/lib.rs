@@ -1,13 +1,18 @@
 //! What a test of a pod is made of: a scripted model, tools made of closures, a disk that fails where it is told to, a
 //! clock that stands still, named points to wait or die at, and a pod put together from them.
 //!
+//! For authors of features there is [`FeatureHost`], which runs one feature in a pod of its own, and [`conformance`],
+//! which holds any feature to the contract of `pod::feature`.
+//!
 //! It knows pods and what is below them, through their public doors. It knows no concrete tool, no vendor and no
-//! command line. It claims no authority: a test does and hands it in. Everything panics instead of failing: a kit that
-//! does not work is a failed test.
+//! command line. A test claims authority and hands it in; `FeatureHost` alone claims it by itself, for a temporary
+//! directory. Everything panics instead of failing: a kit that does not work is a failed test.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a kit that fails is a failed test")]
 
 mod clock;
+mod conformance;
 mod disk;
+mod feature_host;
 mod gate;
 mod model;
 mod points;
@@ -15,7 +20,9 @@ mod rig;
 mod tool;
 
 pub use clock::ManualClock;
+pub use conformance::{Check, Conformance, Finding, Held, conformance};
 pub use disk::{EIO, ENOSPC, FailingDisk, Fault};
+pub use feature_host::{FeatureHost, FeatureUnderTest, Notification, Shared, killed_anywhere, tool_call};
 pub use gate::{Gate, PATIENCE, within};
 pub use model::{Answer, Script};
 pub use points::Points;

@@ -114,6 +114,11 @@ impl Script {
         self.answers.lock().unwrap_or_else(PoisonError::into_inner).push_back(answer);
     }
 
+    /// Forgets the answers that are left.
+    pub fn clear(&self) {
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
     /// The bodies of all requests, oldest first.
     #[must_use]
     pub fn bodies(&self) -> Vec<Vec<u8>> {

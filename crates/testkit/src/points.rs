@@ -73,6 +73,11 @@ impl Points {
         (inner.came, inner.control, inner.killed) = (Vec::new(), Some(thread::current().id()), false);
     }
 
+    /// Whether the pod was killed since the last start.
+    pub(crate) fn killed(&self) -> bool {
+        self.lock().killed
+    }
+
     /// Forgets what is planned.
     pub fn forget(&self) {
         self.lock().acts.clear();

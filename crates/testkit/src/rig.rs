@@ -364,9 +364,9 @@ pub fn read(dir: &Path) -> Vec<(u64, Record)> {
 }
 
 /// The one feature that contributes the tools.
-struct Tools {
-    id: FeatureId,
-    tools: Vec<FnTool>,
+pub(crate) struct Tools {
+    pub(crate) id: FeatureId,
+    pub(crate) tools: Vec<FnTool>,
 }
 
 impl FeatureModule for Tools {

@@ -53,6 +53,16 @@ impl FeatureId {
         Self { tier: Tier::Builtin, name: Cow::Borrowed(name) }
     }
 
+    /// The id of a user's own feature. Meant for a `const`, where a bad name does not compile.
+    ///
+    /// # Panics
+    /// On a name that is not 1 to 64 bytes of `[a-z0-9-]`.
+    #[must_use]
+    pub const fn user(name: &'static str) -> Self {
+        assert!(part_fits(name.as_bytes()), "a feature's name is 1 to 64 bytes of [a-z0-9-]");
+        Self { tier: Tier::User, name: Cow::Borrowed(name) }
+    }
+
     /// Where the feature comes from.
     #[must_use]
     pub const fn tier(&self) -> Tier {

@@ -9,6 +9,7 @@
 //! In this build a feature contributes tools, hooks and instructions, keeps durable state, and speaks up through sinks.
 #![warn(missing_docs)]
 
+pub mod author;
 mod capability;
 mod contained;
 mod context;

@@ -1,0 +1,35 @@
+//! What the author of a feature imports, in one line: `use pod::feature::author::*;`. Nothing is defined here but the
+//! conversions that let `?` work in a tool.
+//!
+//! The derives need `serde` and `schemars` among the crate's own dependencies.
+
+pub use super::{
+    CapabilityRequest, DurableState, FeatureAlertSink, FeatureDescriptor, FeatureId, FeatureInstallContext,
+    FeatureInstallError, FeatureModule, FeatureNotifySink, HookKey, HostCapability, RunningNotes, Staging, StateKey,
+    StateScope, ToolKey,
+};
+pub use crate::control::AlertLevel;
+pub use crate::hook::{
+    Change, Event, EventView, PreRequest, PreToolCall, PromptSubmit, PromptView, RequestView, ToolArguments,
+    ToolCallView, ToolOutcome, ToolOutcomeView, TurnEnd, TurnEndView, Verdict,
+};
+pub use authority::Workspace;
+pub use llm_worker::tool::Touch;
+pub use llm_worker::{ErrorKind, ToolContext, ToolEffect, ToolError, ToolOutput, ToolResult};
+pub use schemars::JsonSchema;
+pub use serde::{Deserialize, Serialize};
+pub use std::sync::Arc;
+
+use super::{SinkError, StateError};
+
+impl From<StateError> for ToolError {
+    fn from(error: StateError) -> Self {
+        Self::new(error.kind(), error.to_string())
+    }
+}
+
+impl From<SinkError> for ToolError {
+    fn from(error: SinkError) -> Self {
+        Self::new(error.kind(), error.to_string())
+    }
+}

@@ -1,0 +1,216 @@
+//! Calls: what tools take, how they end, what they leave.
+
+use super::proxy::{Ended, PATIENT, proxied};
+use super::site::{Site, surface, unless_it_panics};
+use super::{Conformance, Held, all, sample};
+use crate::Shared;
+use crate::feature_host::FeatureUnderTest;
+use llm_worker::{ToolOutcome, ToolResult};
+use pod::feature::{FeatureDescriptor, Outcome};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// The most a tool answers in memory; `ToolContext::host` takes what is longer.
+const MAX_ANSWER: usize = 1024 * 1024;
+
+/// What came of calling every tool.
+pub(super) struct Called {
+    pub(super) arguments: Held,
+    pub(super) cancellation: Held,
+    pub(super) outputs: Held,
+    pub(super) text: Held,
+    /// Calls that end by themselves, soon.
+    pub(super) quick: Vec<Call>,
+}
+
+/// A tool and arguments for it.
+pub(super) type Call = (String, Value);
+
+/// What a tool is called with: the author's examples, or what fits its schema.
+fn calls(conformance: &Conformance, descriptor: &FeatureDescriptor) -> Vec<Call> {
+    let mut calls = Vec::new();
+    for tool in &descriptor.tools {
+        let schema: Value = serde_json::from_str(&tool.schema).unwrap_or_default();
+        let given = conformance.examples.get(&tool.name).cloned().unwrap_or_else(|| vec![sample::of(&schema)]);
+        calls.extend(given.into_iter().map(|arguments| (tool.name.clone(), arguments)));
+    }
+    calls
+}
+
+pub(super) fn called(conformance: &Conformance) -> Called {
+    let descriptor = conformance.descriptor();
+    let calls = calls(conformance, &descriptor);
+    let arguments = arguments(conformance, &descriptor);
+    let (mut quick, mut slow) = (Vec::new(), Vec::new());
+    let (mut cancelled, mut ended, mut texts) = (Vec::new(), Vec::new(), Vec::new());
+    for call in &calls {
+        let (tool, arguments) = call;
+        if let Ended::Late = proxied(conformance, call, Some(conformance.grace)) {
+            let grace = conformance.grace;
+            cancelled.push(Err(format!("{tool} with {arguments} did not end within {grace:?} of its cancellation")));
+            continue;
+        }
+        match proxied(conformance, call, None) {
+            Ended::Answered(result) => {
+                ended.push(bounded(call, &result));
+                texts.push(plain(call, &result));
+                quick.push(call.clone());
+            }
+            Ended::Panicked(words) => ended.push(Err(format!("{tool} with {arguments} panicked: {words}"))),
+            Ended::Late => slow.push(tool.as_str()),
+            Ended::NotBegun => {}
+        }
+    }
+    let waited = |held: Held| match held {
+        Held::Yes if quick.is_empty() && !slow.is_empty() => {
+            Held::NotTried(format!("no call of {} ended within {PATIENT:?}; give an example", slow.join(", ")))
+        }
+        held => held,
+    };
+    let (outputs, text) = (waited(all(ended)), waited(all(texts)));
+    Called { arguments, cancellation: all(cancelled), outputs, text, quick }
+}
+
+/// Argument text that no tool takes.
+const NEVER: [&str; 6] = ["", "{", "null", "[]", "\"x\"", "{}{}"];
+
+fn arguments(conformance: &Conformance, descriptor: &FeatureDescriptor) -> Held {
+    let site = Site::of(conformance);
+    let registry = site.install_plainly();
+    all(descriptor.tools.iter().map(|declared| {
+        let Some(tool) = registry.tools().get(&declared.name) else { return Ok(()) };
+        let schema: Value = serde_json::from_str(&declared.schema).unwrap_or_default();
+        let mut never: Vec<String> = NEVER.iter().map(|text| (*text).to_owned()).collect();
+        if schema.get("additionalProperties") == Some(&Value::Bool(false)) {
+            let mut more = sample::of(&schema);
+            if let Some(fields) = more.as_object_mut() {
+                fields.insert("no-such-field".to_owned(), Value::Bool(true));
+            }
+            never.push(more.to_string());
+        }
+        for text in &never {
+            let taken = unless_it_panics(|| tool.tool.prepare(text).is_ok());
+            let taken = taken.map_err(|words| format!("{} panicked on `{text}`: {words}", declared.name))?;
+            if taken {
+                return Err(format!("{} takes `{text}` for its arguments", declared.name));
+            }
+        }
+        let fits = sample::of(&schema).to_string();
+        let canonical = unless_it_panics(|| tool.tool.prepare(&fits).map(|prepared| prepared.canonical));
+        let canonical = canonical.map_err(|words| format!("{} panicked on `{fits}`: {words}", declared.name))?;
+        let object = |text: Arc<str>| serde_json::from_str::<Value>(&text).is_ok_and(|value| value.is_object());
+        if canonical.is_ok_and(|canonical| !object(canonical)) {
+            return Err(format!("{} makes no object of `{fits}`", declared.name));
+        }
+        Ok(())
+    }))
+}
+
+/// Within what the host takes at once.
+fn bounded((tool, arguments): &Call, result: &ToolResult) -> Result<(), String> {
+    let (summary, content) = match result {
+        Ok(output) => (&output.summary, &output.content),
+        // The host cuts the words of an error itself.
+        Err(error) => (&String::new(), &error.content),
+    };
+    let most = ToolOutcome::SUMMARY_MAX;
+    if summary.len() > most || summary.contains('\n') {
+        return Err(format!("the summary of {tool} with {arguments} is not one line of at most {most} bytes"));
+    }
+    if content.len() > MAX_ANSWER {
+        let have = content.len();
+        return Err(format!(
+            "{tool} with {arguments} answered {have} bytes at once, at most {MAX_ANSWER}; hand them to `cx.host`"
+        ));
+    }
+    Ok(())
+}
+
+/// Without characters that mislead whoever reads the one line that always stays.
+fn plain((tool, arguments): &Call, result: &ToolResult) -> Result<(), String> {
+    let words = match result {
+        Ok(output) => &output.summary,
+        Err(error) => &error.message,
+    };
+    let misleads = |c: &char| {
+        (c.is_control() && *c != '\n')
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    match words.chars().find(misleads) {
+        Some(c) => Err(format!("the words of {tool} with {arguments} hold {}", c.escape_unicode())),
+        None => Ok(()),
+    }
+}
+
+/// Kills around each update of a state; the fold is what was there, and the feature takes it up again.
+pub(super) fn state(conformance: &Conformance, quick: &[Call]) -> Held {
+    if conformance.descriptor().states.is_empty() {
+        return Held::Yes;
+    }
+    let open = || conformance.host().install(Shared(conformance.instance()));
+    let act = |host: &mut FeatureUnderTest| {
+        for (tool, arguments) in quick {
+            host.calls(&[(tool, &arguments.to_string())]);
+        }
+    };
+    let mut whole = open();
+    act(&mut whole);
+    let is_update = |(name, _): &(String, usize)| name == "feature_state" || name == "commit:feature_state";
+    let points: Vec<_> = whole.points().into_iter().filter(is_update).collect();
+    if points.is_empty() && whole.values().is_empty() {
+        return Held::NotTried("no call changed a state; give an example".to_owned());
+    }
+    let again = |mut host: FeatureUnderTest, place: &str| {
+        let left = host.values();
+        let report = host.report();
+        if !report.outcome.is_live() {
+            let words: Vec<_> = report.diagnostics.iter().map(|diagnostic| diagnostic.message.as_str()).collect();
+            return Err(format!("{place} it does not install: {}", words.join("; ")));
+        }
+        host.kill();
+        let after = host.values();
+        if after == left {
+            Ok(())
+        } else {
+            Err(format!("{place} its state changed by itself: {left:?}, then {after:?}"))
+        }
+    };
+    let killed = points.into_iter().map(|(name, nth)| {
+        let mut host = open();
+        host.kill_at(&name, nth);
+        host.dies(act);
+        again(host, &format!("killed at {name} {nth}"))
+    });
+    let killed: Vec<_> = killed.collect();
+    whole.restart();
+    all(killed.into_iter().chain([again(whole, "after a restart")]))
+}
+
+/// Nothing of a feature outlives its pod, and nothing is there when it is off.
+pub(super) fn leftovers(conformance: &Conformance, quick: &[Call]) -> Held {
+    let mut host = conformance.host().install(Shared(conformance.instance()));
+    for (tool, arguments) in quick {
+        host.calls(&[(tool, &arguments.to_string())]);
+    }
+    let tasks = host.close();
+    // The host's own task that tells observers.
+    let own = usize::from(host.registry().hooks().any::<pod::hook::Event>(""));
+    if tasks > own {
+        return Held::No(format!("{} tasks that it started live on after the pod was closed", tasks - own));
+    }
+    host.disable();
+    host.reopen();
+    let site = Site::of(conformance);
+    let without = surface(&site.install(&site.setting, false, None));
+    if host.report().outcome != Outcome::Disabled || surface(host.registry()) != without {
+        return Held::No("disabled, something of it is in the registry".to_owned());
+    }
+    for (tool, arguments) in quick {
+        for outcome in host.calls(&[(tool, &arguments.to_string())]) {
+            if outcome.status == llm_worker::ResultStatus::Ok {
+                return Held::No(format!("disabled, {tool} still answers"));
+            }
+        }
+    }
+    Held::Yes
+}

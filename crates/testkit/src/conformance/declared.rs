@@ -1,0 +1,64 @@
+//! What a feature says of itself.
+
+use super::site::unless_it_panics;
+use super::{Conformance, Held, all, sample};
+use pod::feature::FeatureModule;
+use serde_json::Value;
+use std::fs;
+use std::sync::Arc;
+
+/// The same bytes each time, and nothing read or written on the way.
+pub(super) fn pure(conformance: &Conformance) -> Held {
+    let (one, other) = (conformance.instance(), conformance.instance());
+    let bytes = |feature: &Arc<dyn FeatureModule>| {
+        unless_it_panics(|| serde_json::to_string(&feature.descriptor()).expect("data that encodes"))
+    };
+    let mut answers = Vec::new();
+    for feature in [&one, &one, &other] {
+        match bytes(feature) {
+            Ok(answer) => answers.push(answer),
+            Err(words) => return Held::No(format!("`descriptor()` panicked: {words}")),
+        }
+    }
+    let differs = answers.iter().find(|answer| **answer != answers[0]);
+    let same = differs.map_or(Ok(()), |other| {
+        let at = answers[0].bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
+        Err(format!("`descriptor()` answered two things, different from byte {at} on"))
+    });
+    all([same, quiet(&one)])
+}
+
+/// Counts the reads and writes of this thread, where the kernel tells.
+fn quiet(feature: &Arc<dyn FeatureModule>) -> Result<(), String> {
+    // The second pair is what counting itself costs.
+    let (Some(a), _, Some(b), Some(c)) = (calls(), feature.descriptor(), calls(), calls()) else { return Ok(()) };
+    if b - a > c - b {
+        return Err(format!("`descriptor()` did {} reads or writes", (b - a) - (c - b)));
+    }
+    Ok(())
+}
+
+fn calls() -> Option<u64> {
+    let io = fs::read_to_string("/proc/thread-self/io").ok()?;
+    let number = |key: &str| io.lines().find_map(|line| line.strip_prefix(key)?.trim().parse::<u64>().ok());
+    Some(number("syscr:")? + number("syscw:")?)
+}
+
+/// Within what planning takes.
+pub(super) fn bounded(conformance: &Conformance) -> Held {
+    match unless_it_panics(|| conformance.instance().descriptor().problems()) {
+        Ok(problems) => all(problems.into_iter().map(Err)),
+        // Told by the check before.
+        Err(_) => Held::NotTried("there is no descriptor".to_owned()),
+    }
+}
+
+/// Schemas that somebody else can follow, too.
+pub(super) fn schemas(conformance: &Conformance) -> Held {
+    let tools = conformance.descriptor().tools;
+    all(tools.iter().map(|tool| {
+        let wrong = |problem: String| format!("the schema of tool `{}`: {problem}", tool.name);
+        let schema: Value = serde_json::from_str(&tool.schema).map_err(|e| wrong(e.to_string()))?;
+        sample::problem(&schema, &schema).map_or(Ok(()), |problem| Err(wrong(problem)))
+    }))
+}

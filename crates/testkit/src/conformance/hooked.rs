@@ -1,0 +1,79 @@
+//! Hooks: each asked about ordinary things, in a pod where a call comes by.
+
+use super::{Conformance, Held, all};
+use crate::feature_host::{FeatureUnderTest, tool_call};
+use crate::tool::FnTool;
+use crate::{Answer, Shared};
+use llm_worker::effect::Outcome;
+use llm_worker::tool::Touch;
+use llm_worker::{ToolEffect, ToolOutput};
+use pod::hook::{
+    HookPoint, PreRequest, PreToolCall, PromptSubmit, PromptView, RequestView, ToolCallView, TurnEnd, TurnEndView,
+};
+use pod::session::record::{Record, TransformNote};
+use serde_json::json;
+
+/// A tool that is called under the hooks.
+const TOOL: &str = "testkit-tool";
+
+pub(super) fn hooks(conformance: &Conformance) -> Held {
+    let declared = conformance.descriptor().hooks;
+    if declared.is_empty() {
+        return Held::Yes;
+    }
+    let tool = FnTool::new(TOOL, ToolEffect::ReadOnly, |_, _| async {
+        Ok(ToolOutput { summary: "done".to_owned(), content: "one\ntwo\n".to_owned() })
+    });
+    let mut host = conformance.host().tool(tool).install(Shared(conformance.instance()));
+    let mut results = Vec::new();
+    for point in declared.iter().map(|hook| hook.point) {
+        results.push(asked(&mut host, point));
+    }
+    // Under transforms and observers: a call of a tool they do not know, and its result.
+    host.turn("Look around.", [Answer::calls(&[(TOOL, "{}"), (TOOL, r#"{"path":"a.txt"}"#)]), Answer::text("Done.")]);
+    let mine = host.id().to_string();
+    let notes = host.records().into_iter().flat_map(|(_, record)| match record {
+        Record::VerdictGiven(verdict) => verdict.transforms,
+        Record::ToolFinished(finished) => finished.transforms,
+        _other_kind => Vec::new(),
+    });
+    results.extend(notes.filter(|note| note.feature == mine).map(
+        |TransformNote { hook, problem, .. }| match problem {
+            Some(problem) => Err(format!("transform `{hook}`: {problem}")),
+            None => Ok(()),
+        },
+    ));
+    all(results)
+}
+
+/// Asks the gates of a point about ordinary things; whatever they answer, they answer.
+fn asked(host: &mut FeatureUnderTest, point: HookPoint) -> Result<(), String> {
+    let touches = [
+        Vec::new(),
+        vec![Touch::Read("src/main.rs".into()), Touch::Write("../out of reach".into())],
+        vec![Touch::Shell("true".to_owned())],
+    ];
+    let mut ran = Vec::new();
+    match point {
+        HookPoint::PromptSubmit => {
+            for text in ["", "How many files are here?", "\u{202e}x"] {
+                ran.extend(host.passed::<PromptSubmit>(PromptView { text: text.to_owned() }).1);
+            }
+        }
+        HookPoint::PreRequest => ran = host.passed::<PreRequest>(RequestView { turn: 1, number: 1, items: 1 }).1,
+        HookPoint::PreToolCall => {
+            for touches in touches {
+                let view = ToolCallView { touches, ..tool_call(TOOL, json!({"path": "src/main.rs"})) };
+                ran.extend(host.passed::<PreToolCall>(view).1);
+            }
+        }
+        HookPoint::TurnEnd => {
+            ran = host.passed::<TurnEnd>(TurnEndView { turn: 1, outcome: Outcome::Done, steps: 1 }).1;
+        }
+        HookPoint::ToolArguments | HookPoint::ToolOutcome | HookPoint::Event => {}
+    }
+    match ran.into_iter().find(|run| run.failed && run.feature == *host.id()) {
+        Some(run) => Err(format!("gate `{}`: {:?}", run.hook, run.ruling)),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,214 @@
+//! Installs: whole, or nothing left behind, with or without what may be denied.
+
+use super::site::{Site, surface};
+use super::{Conformance, Held, all};
+use pod::feature::{
+    DiagnosticCode, FeatureDescriptor, FeatureId, FeatureInstallError, FeatureInstallReport, FeatureRegistry,
+    HostCapability, Need, Outcome, RegistrarCall, RegistrarProbe,
+};
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// How long an install may take that hangs on purpose; the second time in case the machine was busy.
+const HANGS: [Duration; 2] = [Duration::from_millis(200), Duration::from_secs(3)];
+
+/// Which registrar was called about what.
+type Calls = Vec<(&'static str, String)>;
+
+/// Installs, and counts the calls into the host.
+fn counted(site: &Site, id: &FeatureId) -> (FeatureRegistry, Calls) {
+    let calls = Arc::new(Mutex::new(Vec::new()));
+    let (seen, id) = (Arc::clone(&calls), id.clone());
+    let probe: RegistrarProbe = Arc::new(move |call: RegistrarCall<'_>| {
+        if *call.feature == id {
+            seen.lock().unwrap_or_else(PoisonError::into_inner).push((call.registrar, call.name.to_owned()));
+        }
+        Ok(())
+    });
+    let registry = site.install(&site.setting, true, Some(probe));
+    let calls = std::mem::take(&mut *calls.lock().unwrap_or_else(PoisonError::into_inner));
+    (registry, calls)
+}
+
+fn report<'a>(registry: &'a FeatureRegistry, id: &FeatureId) -> Result<&'a FeatureInstallReport, String> {
+    registry.report().feature(id).ok_or_else(|| format!("there is no report: {:?}", registry.report().diagnostics))
+}
+
+fn words(report: &FeatureInstallReport) -> String {
+    let messages: Vec<_> = report.diagnostics.iter().map(|diagnostic| diagnostic.message.as_str()).collect();
+    messages.join("; ")
+}
+
+pub(super) fn whole(conformance: &Conformance) -> Held {
+    let id = conformance.descriptor().id;
+    let once = |_| {
+        let registry = Site::of(conformance).install_plainly();
+        let report = report(&registry, &id)?;
+        match report.outcome {
+            Outcome::Installed => Ok(()),
+            outcome => Err(format!("with everything it asks for it is {outcome:?}: {}", words(report))),
+        }
+    };
+    all((0..2).map(once))
+}
+
+/// What goes wrong at a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Error,
+    Panic,
+    Hang,
+}
+
+pub(super) fn atomic(conformance: &Conformance) -> Held {
+    let id = conformance.descriptor().id;
+    let site = Site::of(conformance);
+    let without = surface(&site.install(&site.setting, false, None));
+    let (_, calls) = counted(&Site::of(conformance), &id);
+    let files = site.files();
+    let places = || calls.iter().enumerate().map(|(at, (registrar, name))| (at + 1, format!("{registrar} {name}")));
+    for way in [Way::Error, Way::Panic] {
+        for (number, place) in places() {
+            if let Err(how) =
+                fails(&site, &id, number, way, HANGS[1]).and_then(|registry| left(&registry, &id, &without))
+            {
+                return Held::No(format!("{way:?} at call {number} ({place}): {how}"));
+            }
+        }
+    }
+    let places: Vec<_> = places().collect();
+    // Each waits for nothing but its limit, so all wait at once.
+    let hung = thread::scope(|scope| {
+        let one = |number: usize| {
+            let try_it = |limit| {
+                let registry = fails(&site, &id, number, Way::Hang, limit);
+                registry.and_then(|registry| left(&registry, &id, &without))
+            };
+            HANGS.into_iter().map(try_it).find(Result::is_ok).unwrap_or_else(|| try_it(HANGS[1]))
+        };
+        let started: Vec<_> = places.iter().map(|(number, _)| scope.spawn(move || one(*number))).collect();
+        started.into_iter().map(|thread| thread.join().expect("no panic")).collect::<Vec<_>>()
+    });
+    for ((number, place), how) in places.iter().zip(hung) {
+        if let Err(how) = how {
+            return Held::No(format!("a hang at call {number} ({place}): {how}"));
+        }
+    }
+    let more: Vec<_> = site.files().difference(&files).cloned().collect();
+    if more.is_empty() { Held::Yes } else { Held::No(format!("failed installs left {more:?}")) }
+}
+
+/// Installs with one call going wrong.
+fn fails(site: &Site, id: &FeatureId, number: usize, way: Way, limit: Duration) -> Result<FeatureRegistry, String> {
+    let (release, wait) = channel::<()>();
+    let (victim, wait) = (id.clone(), Mutex::new(wait));
+    let probe: RegistrarProbe = Arc::new(move |call: RegistrarCall<'_>| {
+        if *call.feature != victim || call.number != number {
+            return Ok(());
+        }
+        match way {
+            Way::Error => Err(FeatureInstallError::failed("injected")),
+            Way::Panic => std::panic::resume_unwind(Box::new("injected".to_owned())),
+            Way::Hang => {
+                // Ends when the other side is dropped.
+                let released = wait.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                released.map_err(|_| FeatureInstallError::failed("too late"))
+            }
+        }
+    });
+    let registry = site.finish(site.builder().callback_limit(limit), Some(probe));
+    drop(release);
+    Ok(registry)
+}
+
+/// The registry is one without the feature, and says why.
+fn left(registry: &FeatureRegistry, id: &FeatureId, without: &str) -> Result<(), String> {
+    let report = report(registry, id)?;
+    if report.outcome != Outcome::Skipped || report.diagnostics.is_empty() {
+        return Err(format!("it is {:?}: {}", report.outcome, words(report)));
+    }
+    if surface(registry) != *without {
+        return Err("something of it is in the registry".to_owned());
+    }
+    Ok(())
+}
+
+/// What a feature asks for by itself, by how much it needs it.
+fn requests(descriptor: &FeatureDescriptor, need: Need) -> impl Iterator<Item = HostCapability> {
+    descriptor.requests.iter().filter(move |request| request.need == need).map(|request| request.capability.clone())
+}
+
+pub(super) fn optional(conformance: &Conformance) -> Held {
+    let descriptor = conformance.descriptor();
+    let required: BTreeSet<_> = requests(&descriptor, Need::Required).collect();
+    let tools =
+        descriptor.tools.iter().map(|tool| HostCapability::ContributeTool { name: Cow::Owned(tool.name.clone()) });
+    let hooks =
+        descriptor.hooks.iter().map(|hook| HostCapability::ContributeHook { point: hook.point, class: hook.class });
+    let optional: BTreeSet<_> = requests(&descriptor, Need::Optional).chain(tools).chain(hooks).collect();
+    // A request for more may cover one for less that the feature cannot do without.
+    let optional: Vec<_> = optional.difference(&required).cloned().collect();
+    if optional.is_empty() {
+        return Held::Yes;
+    }
+    let each = optional.iter().map(|one| vec![one.clone()]).chain([optional.clone()]);
+    all(each.map(|denied| {
+        let site = Site::of(conformance);
+        let mut setting = site.setting.clone();
+        let names: Vec<_> = denied.iter().map(ToString::to_string).collect();
+        setting.denied.extend(denied);
+        let registry = site.install(&setting, true, None);
+        let report = report(&registry, &descriptor.id)?;
+        let lost = report.diagnostics.iter().any(|d| d.code == DiagnosticCode::RequiredCapabilityDenied);
+        match report.outcome {
+            Outcome::Degraded => Ok(()),
+            // The refusal hit a required part of the same capability.
+            Outcome::Skipped if lost => Ok(()),
+            outcome => Err(format!("without {} it is {outcome:?}: {}", names.join(", "), words(report))),
+        }
+    }))
+}
+
+pub(super) fn required(conformance: &Conformance) -> Held {
+    let descriptor = conformance.descriptor();
+    let (_, calls) = counted(&Site::of(conformance), &descriptor.id);
+    let in_vain = descriptor.requests.iter().find(|request| !taken(&request.capability, &calls));
+    let vain = in_vain.map_or(Ok(()), |request| Err(format!("it asks for {} and never takes it", request.capability)));
+    let states = descriptor.states.iter().map(|state| HostCapability::StateStore { scope: state.scope });
+    let optional: BTreeSet<_> = requests(&descriptor, Need::Optional).collect();
+    let required: BTreeSet<_> = requests(&descriptor, Need::Required).chain(states).collect();
+    let denied = required.difference(&optional).map(|denied| {
+        let mut site = Site::of(conformance);
+        site.setting.denied.push(denied.clone());
+        let (registry, calls) = counted(&site, &descriptor.id);
+        let report = report(&registry, &descriptor.id)?;
+        let said = report.diagnostics.iter().any(|d| d.code == DiagnosticCode::RequiredCapabilityDenied);
+        if report.outcome == Outcome::Skipped && said && calls.is_empty() {
+            return Ok(());
+        }
+        Err(format!("without {denied} it is {:?} after {} calls: {}", report.outcome, calls.len(), words(report)))
+    });
+    let denied: Vec<_> = denied.collect();
+    all(denied.into_iter().chain([vain]))
+}
+
+/// Whether an install took up what it asked for. What tools, hooks and states ask for by themselves is taken up by
+/// staging them.
+fn taken(capability: &HostCapability, calls: &Calls) -> bool {
+    let asked = |registrar: &str, about: &str| calls.iter().any(|(other, name)| *other == registrar && name == about);
+    match capability {
+        HostCapability::ScopedFs { root, .. } => asked("services.fs", root),
+        HostCapability::Process { .. } => asked("services.process", "*"),
+        HostCapability::EmitModelNotification { .. } => asked("notifications", ""),
+        HostCapability::EmitUserAlert => asked("alerts", ""),
+        HostCapability::ContributeTool { .. }
+        | HostCapability::ContributeHook { .. }
+        | HostCapability::TransformResults { .. }
+        | HostCapability::RewriteArguments { .. }
+        | HostCapability::StateStore { .. } => true,
+    }
+}

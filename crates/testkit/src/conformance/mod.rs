@@ -1,0 +1,243 @@
+//! Any feature against the contract of `pod::feature`: what its author must keep, tried at every place where it could
+//! be broken. What the host ensures by itself is the host's own to test.
+
+mod called;
+mod declared;
+mod hooked;
+mod installed;
+mod proxy;
+mod sample;
+mod site;
+
+use crate::feature_host::FeatureHost;
+use pod::feature::FeatureModule;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a cancelled call has to end.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// One thing that must hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Check {
+    /// `descriptor()` answers the same bytes each time, also in a new instance, and reads and writes nothing.
+    Descriptor,
+    /// The descriptor is within the bounds of planning.
+    Bounds,
+    /// Every schema is one that can be followed: known types, references that lead somewhere.
+    Schemas,
+    /// It installs whole with what it asks for, twice over, and stages what it declares.
+    Install,
+    /// An error, a panic or a hang at any call into the host leaves no file and nothing in the registry.
+    Atomic,
+    /// Any optional capability, tool or hook can be denied, and all at once, and the rest is there.
+    Optional,
+    /// Without a required capability it is left out before its install is called; it asks for none in vain.
+    Required,
+    /// Tools refuse arguments that are no object, or name unknown fields; what they accept is an object.
+    Arguments,
+    /// A cancelled call ends in time.
+    Cancellation,
+    /// A call neither panics nor answers more than the host takes at once.
+    Outputs,
+    /// Summaries and errors hold no characters that mislead a reader.
+    Text,
+    /// Hooks answer in time and do not panic, whatever the call.
+    Hooks,
+    /// State is there again after a kill around any update.
+    State,
+    /// After its pod closed no task of it lives; disabled, it leaves nothing.
+    Leftovers,
+}
+
+impl Check {
+    /// Every check, in the order they are made.
+    pub const ALL: [Self; 14] = [
+        Self::Descriptor,
+        Self::Bounds,
+        Self::Schemas,
+        Self::Install,
+        Self::Atomic,
+        Self::Optional,
+        Self::Required,
+        Self::Arguments,
+        Self::Cancellation,
+        Self::Outputs,
+        Self::Text,
+        Self::Hooks,
+        Self::State,
+        Self::Leftovers,
+    ];
+}
+
+impl fmt::Display for Check {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, f)
+    }
+}
+
+/// Whether a thing held.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// It did.
+    Yes,
+    /// It did not, and how that showed.
+    No(String),
+    /// It could not be tried, and why.
+    NotTried(String),
+}
+
+/// One check and what came of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Which.
+    pub check: Check,
+    /// What came of it.
+    pub held: Held,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.held {
+            Held::Yes => write!(f, "✓ {}", self.check),
+            Held::No(how) => write!(f, "✗ {}: {how}", self.check),
+            Held::NotTried(why) => write!(f, "- {}: not tried, {why}", self.check),
+        }
+    }
+}
+
+/// A feature held to the contract; see [`conformance`].
+#[must_use]
+pub struct Conformance {
+    feature: Box<dyn Fn() -> Arc<dyn FeatureModule>>,
+    host: Box<dyn Fn() -> FeatureHost>,
+    examples: BTreeMap<String, Vec<Value>>,
+    grace: Duration,
+}
+
+/// Holds a feature to the whole contract. The closure makes a new instance, as a new process would.
+///
+/// ```
+/// use pod::feature::author::*;
+///
+/// struct Nothing;
+///
+/// impl FeatureModule for Nothing {
+///     fn descriptor(&self) -> FeatureDescriptor {
+///         FeatureDescriptor::builder(FeatureId::user("nothing")).version("0.1.0").build()
+///     }
+///
+///     fn install(&self, _: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
+///         Ok(())
+///     }
+/// }
+///
+/// testkit::conformance(|| Nothing).assert();
+/// ```
+pub fn conformance<M: FeatureModule>(feature: impl Fn() -> M + 'static) -> Conformance {
+    Conformance {
+        feature: Box::new(move || Arc::new(feature())),
+        host: Box::new(FeatureHost::new),
+        examples: BTreeMap::new(),
+        grace: GRACE,
+    }
+}
+
+impl Conformance {
+    /// Arguments for a tool, to call it with. A tool without any is called with arguments made from its schema, which
+    /// may fit the schema and still be refused. Give one that does the work, and one that takes long.
+    pub fn example(mut self, tool: &str, arguments: Value) -> Self {
+        self.examples.entry(tool.to_owned()).or_default().push(arguments);
+        self
+    }
+
+    /// Makes the host the feature is tried in, for one that needs somebody beside it or files in its project.
+    pub fn on(mut self, host: impl Fn() -> FeatureHost + 'static) -> Self {
+        self.host = Box::new(host);
+        self
+    }
+
+    /// How long a cancelled call has to end; five seconds unless said.
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.grace = grace;
+        self
+    }
+
+    /// Makes every check.
+    #[must_use]
+    pub fn findings(&self) -> Vec<Finding> {
+        let mut made = Made::default();
+        for (check, held) in [
+            (Check::Descriptor, declared::pure(self)),
+            (Check::Bounds, declared::bounded(self)),
+            (Check::Schemas, declared::schemas(self)),
+        ] {
+            made.note(check, held);
+        }
+        if made.broken(Check::Bounds) {
+            return made.rest("its descriptor is out of bounds");
+        }
+        made.note(Check::Install, installed::whole(self));
+        if made.broken(Check::Install) {
+            return made.rest("it does not install");
+        }
+        made.note(Check::Atomic, installed::atomic(self));
+        made.note(Check::Optional, installed::optional(self));
+        made.note(Check::Required, installed::required(self));
+        let called = called::called(self);
+        made.note(Check::Arguments, called.arguments);
+        made.note(Check::Cancellation, called.cancellation);
+        made.note(Check::Outputs, called.outputs);
+        made.note(Check::Text, called.text);
+        made.note(Check::Hooks, hooked::hooks(self));
+        made.note(Check::State, called::state(self, &called.quick));
+        made.note(Check::Leftovers, called::leftovers(self, &called.quick));
+        made.findings
+    }
+
+    /// Makes every check and panics with all that do not hold.
+    ///
+    /// # Panics
+    /// On the first feature that breaks the contract.
+    pub fn assert(&self) {
+        let findings = self.findings();
+        let broken: Vec<_> =
+            findings.iter().filter(|f| matches!(f.held, Held::No(_))).map(ToString::to_string).collect();
+        assert!(broken.is_empty(), "{} breaks the contract:\n{}", self.descriptor().id, broken.join("\n"));
+    }
+}
+
+#[derive(Default)]
+struct Made {
+    findings: Vec<Finding>,
+}
+
+impl Made {
+    fn note(&mut self, check: Check, held: Held) {
+        self.findings.push(Finding { check, held });
+    }
+
+    fn broken(&self, check: Check) -> bool {
+        self.findings.iter().any(|finding| finding.check == check && matches!(finding.held, Held::No(_)))
+    }
+
+    /// The checks that were not made, for this reason.
+    fn rest(mut self, why: &str) -> Vec<Finding> {
+        let made = self.findings.len();
+        for check in Check::ALL.into_iter().skip(made) {
+            self.note(check, Held::NotTried(why.to_owned()));
+        }
+        self.findings
+    }
+}
+
+/// All of several parts, or the first problem.
+fn all(parts: impl IntoIterator<Item = Result<(), String>>) -> Held {
+    match parts.into_iter().find_map(Result::err) {
+        Some(how) => Held::No(how),
+        None => Held::Yes,
+    }
+}

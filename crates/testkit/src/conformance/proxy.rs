@@ -1,0 +1,98 @@
+//! A tool of the kit that calls a tool of the feature, and sees its answer before the host bounds it. The pod runs
+//! around both, so whatever the tool waits for is there.
+
+use super::Conformance;
+use super::called::Call;
+use super::site::unless_it_panics;
+use crate::Shared;
+use crate::tool::FnTool;
+use llm_worker::{Tool, ToolContext, ToolEffect, ToolOutput, ToolResult};
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Poll;
+use std::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
+
+/// How long a call may take before its output is no longer waited for.
+pub(super) const PATIENT: Duration = Duration::from_secs(2);
+
+/// How long a call goes on before it is cancelled.
+const LEAD: Duration = Duration::from_millis(20);
+
+/// The proxy's name; no author would choose it.
+const PROXY: &str = "testkit-proxy";
+
+/// How a call ended.
+pub(super) enum Ended {
+    /// Its arguments do not fit, or the tool is not there.
+    NotBegun,
+    Answered(ToolResult),
+    Panicked(String),
+    /// Not in time.
+    Late,
+}
+
+type Slot<T> = Arc<Mutex<Option<T>>>;
+
+fn take<T>(slot: &Slot<T>) -> Option<T> {
+    slot.lock().unwrap_or_else(PoisonError::into_inner).take()
+}
+
+fn put<T>(slot: &Slot<T>, value: T) {
+    *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
+}
+
+/// Makes one call in a pod of its own. With `grace`, it is cancelled shortly after it began, and has that long to end.
+pub(super) fn proxied(conformance: &Conformance, (tool, arguments): &Call, grace: Option<Duration>) -> Ended {
+    let (aim, ended): (Slot<(Arc<dyn Tool>, String)>, Slot<Ended>) = Default::default();
+    let (aimed, slot) = (Arc::clone(&aim), Arc::clone(&ended));
+    let proxy = FnTool::new(PROXY, ToolEffect::ReadOnly, move |cx, _| {
+        let (aimed, slot) = (Arc::clone(&aimed), Arc::clone(&slot));
+        async move {
+            if let Some((tool, arguments)) = take(&aimed) {
+                put(&slot, watched(&*tool, &arguments, cx, grace).await);
+            }
+            Ok(ToolOutput::default())
+        }
+    });
+    let proxy = proxy.deadline(grace.map_or(PATIENT, |grace| grace + LEAD + LEAD));
+    let mut host = conformance.host().tool(proxy).install(Shared(conformance.instance()));
+    let Some(target) = host.registry().tools().get(tool).map(|tool| Arc::clone(&tool.tool)) else {
+        return Ended::NotBegun;
+    };
+    put(&aim, (target, arguments.to_string()));
+    host.calls(&[(PROXY, "{}")]);
+    take(&ended).unwrap_or(Ended::Late)
+}
+
+async fn watched(tool: &dyn Tool, arguments: &str, cx: ToolContext, grace: Option<Duration>) -> Ended {
+    let Ok(Ok(prepared)) = unless_it_panics(|| tool.prepare(arguments)) else { return Ended::NotBegun };
+    let token = CancellationToken::new();
+    let mut running = prepared.run(ToolContext { cancel: token.clone(), ..cx.clone() });
+    let mut work = pin!(std::future::poll_fn(move |task| {
+        match unless_it_panics(|| running.as_mut().poll(task)) {
+            Ok(Poll::Pending) => Poll::Pending,
+            Ok(Poll::Ready(result)) => Poll::Ready(Ended::Answered(result)),
+            Err(words) => Poll::Ready(Ended::Panicked(words)),
+        }
+    }));
+    let Some(grace) = grace else {
+        return tokio::select! {
+            biased;
+            ended = &mut work => ended,
+            () = cx.cancel.cancelled() => Ended::Late,
+        };
+    };
+    // On the pod's own thread, since the tool may hold this one.
+    drop(tokio::spawn(async move {
+        tokio::time::sleep(LEAD).await;
+        token.cancel();
+    }));
+    let began = Instant::now();
+    match tokio::time::timeout(LEAD + grace, work).await {
+        // The timer polls the work first: a tool that held its thread is seen to be late only here.
+        Ok(_) if began.elapsed() > LEAD + grace => Ended::Late,
+        Ok(ended) => ended,
+        Err(_elapsed) => Ended::Late,
+    }
+}

@@ -1,0 +1,180 @@
+//! One feature in a pod of its own: what it is granted, what stands beside it, and everything it does seen from outside.
+
+mod killed;
+mod setting;
+mod under_test;
+mod view;
+
+pub use killed::killed_anywhere;
+pub(crate) use setting::{Setting, declared};
+pub use under_test::{FeatureUnderTest, Notification};
+pub use view::tool_call;
+
+use crate::clock::ManualClock;
+use crate::model::Script;
+use crate::rig::PodUnderTest;
+use crate::tool::FnTool;
+use authority::Ambient;
+use pod::feature::{
+    FeatureDescriptor, FeatureInstallContext, FeatureInstallError, FeatureModule, HostCapability, Outcome,
+};
+use pod::permission::Rule;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A host for one feature, before it is installed.
+///
+/// The feature gets everything it asks for. With [`FeatureHost::grant`], it gets of what it requests by itself only
+/// what is granted; its tools, hooks and states need no grant. [`FeatureHost::deny`] beats both.
+///
+/// ```
+/// use pod::feature::author::*;
+/// use testkit::FeatureHost;
+///
+/// const COUNT: StateKey<u64> = StateKey::new("count", 1);
+/// const UP: ToolKey<UpArgs> = ToolKey::new("Up", ToolEffect::Effectful, "Count one up.");
+///
+/// #[derive(Serialize, Deserialize, JsonSchema)]
+/// struct UpArgs {}
+///
+/// struct Counter;
+///
+/// impl FeatureModule for Counter {
+///     fn descriptor(&self) -> FeatureDescriptor {
+///         FeatureDescriptor::builder(FeatureId::user("counter")).version("0.1.0").tool(&UP).state(&COUNT).build()
+///     }
+///
+///     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
+///         let live = Arc::new(Live { count: ctx.state(&COUNT)? });
+///         ctx.tools().implement(&UP, &live, Live::up).map(drop)
+///     }
+/// }
+///
+/// struct Live {
+///     count: DurableState<u64>,
+/// }
+///
+/// impl Live {
+///     async fn up(self: Arc<Self>, _: UpArgs, _: ToolContext) -> ToolResult {
+///         let now = self.count.update(|count| { *count += 1; *count }).await?;
+///         Ok(ToolOutput { summary: now.to_string(), ..ToolOutput::default() })
+///     }
+/// }
+///
+/// let mut host = FeatureHost::new().install(Counter);
+/// assert_eq!(host.call("Up", serde_json::json!({})).text(), "1");
+/// host.restart();
+/// assert_eq!(host.state(&COUNT), 1);
+/// ```
+#[must_use]
+pub struct FeatureHost {
+    pub(crate) pod: PodUnderTest,
+    pub(crate) setting: Setting,
+}
+
+impl Default for FeatureHost {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl FeatureHost {
+    /// A pod in a temporary directory. Every call is permitted; time is real; the wall clock stands still.
+    #[allow(clippy::disallowed_methods, reason = "the root of a test, in a directory of its own")]
+    pub fn new() -> Self {
+        let ambient = Ambient::claim();
+        let mut pod = PodUnderTest::new(&ambient, Script::new([]), Vec::new());
+        pod.paused = false;
+        Self { setting: Setting::new(&ambient, pod.root()), pod }
+    }
+
+    /// Grants a capability that the feature requests. Without any grant, all its requests are granted.
+    pub fn grant(mut self, capability: HostCapability) -> Self {
+        self.setting.granted.push(capability);
+        self
+    }
+
+    /// Refuses a capability, whatever else grants it: a request, a tool, a hook, a state.
+    pub fn deny(mut self, capability: HostCapability) -> Self {
+        self.setting.denied.push(capability);
+        self
+    }
+
+    /// Adds a tool of somebody else, for gates and transforms to stand around.
+    pub fn tool(mut self, tool: FnTool) -> Self {
+        self.setting.tools.push(tool);
+        self
+    }
+
+    /// Installs another feature beside it, with everything that one asks for.
+    pub fn with(mut self, feature: impl FeatureModule) -> Self {
+        self.setting.beside.push(Arc::new(feature));
+        self
+    }
+
+    /// Permits only what these rules allow. They are the host's own, and come before any gate.
+    pub fn judge_by(mut self, rules: Vec<Rule>) -> Self {
+        self.pod.judge_by(rules);
+        self
+    }
+
+    /// How long a cancelled call may go on before the host gives it up.
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.pod.grace = grace;
+        self
+    }
+
+    /// The wall clock, to hand to a feature that is made with one.
+    #[must_use]
+    pub fn clock(&self) -> ManualClock {
+        self.pod.clock.clone()
+    }
+
+    /// The project's directory: the root `workspace`.
+    #[must_use]
+    pub fn project(&self) -> &Path {
+        &self.pod.project
+    }
+
+    /// Installs the feature and opens the pod.
+    ///
+    /// # Panics
+    /// The feature is skipped; the message says why. [`FeatureHost::try_install`] answers the report instead.
+    pub fn install(self, feature: impl FeatureModule) -> FeatureUnderTest {
+        let host = self.try_install(feature);
+        let report = host.report();
+        assert!(report.outcome.is_live(), "{} was not installed: {:#?}", report.feature_id, report.diagnostics);
+        host
+    }
+
+    /// The same, but a feature that is left out is no panic: [`FeatureUnderTest::report`] says why.
+    ///
+    /// # Panics
+    /// What stands beside it is not installed, or the pod does not open.
+    pub fn try_install(self, feature: impl FeatureModule) -> FeatureUnderTest {
+        let host = FeatureUnderTest::open(self.pod, self.setting, Arc::new(feature));
+        for other in host.registry_report().features.iter().filter(|other| other.feature_id != *host.id()) {
+            assert_eq!(other.outcome, Outcome::Installed, "beside it: {other:#?}");
+        }
+        host
+    }
+}
+
+/// A module from a list, for whoever takes a feature by value.
+#[derive(Clone)]
+pub struct Shared(pub Arc<dyn FeatureModule>);
+
+impl FeatureModule for Shared {
+    fn descriptor(&self) -> FeatureDescriptor {
+        self.0.descriptor()
+    }
+
+    fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
+        self.0.install(ctx)
+    }
+
+    fn source(&self) -> &'static str {
+        self.0.source()
+    }
+}

@@ -1,0 +1,137 @@
+//! What a feature under test is granted and what stands beside it: the same for a pod and for an install without one.
+
+use crate::rig::Tools;
+use crate::tool::FnTool;
+use authority::{Access, Ambient, Confinement, EnvPolicy, SandboxMode, Spawner, Workspace};
+use pod::feature::{
+    CapabilityPolicy, FeatureDescriptor, FeatureId, FeatureModule, FeatureRegistryBuilder, HostCapability,
+    HostServices, PodLink, StateScope,
+};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Who contributes the tools that stand beside a feature.
+const KIT: FeatureId = FeatureId::builtin("testkit");
+
+/// Where every grant and refusal is written.
+const SOURCE: &str = "testkit";
+
+/// Everything about an install but the feature.
+#[derive(Clone)]
+pub(crate) struct Setting {
+    pub(crate) granted: Vec<HostCapability>,
+    pub(crate) denied: Vec<HostCapability>,
+    pub(crate) disabled: bool,
+    pub(crate) tools: Vec<FnTool>,
+    pub(crate) beside: Vec<Arc<dyn FeatureModule>>,
+    spawner: Spawner,
+    dirs: PathBuf,
+}
+
+impl Setting {
+    /// Nothing granted by name, nothing refused, nobody beside. Directories that are asked for are made below `root`.
+    pub(crate) fn new(ambient: &Ambient, root: &Path) -> Self {
+        let confinement = Confinement { mode: SandboxMode::Off, read: Vec::new(), write: Vec::new() };
+        let env = EnvPolicy::from_vars(std::env::vars_os(), &[]).expect("an environment");
+        Self {
+            granted: Vec::new(),
+            denied: Vec::new(),
+            disabled: false,
+            tools: Vec::new(),
+            beside: Vec::new(),
+            spawner: Spawner::new(ambient, confinement, env, "testkit/1".to_owned()).expect("a spawner"),
+            dirs: root.join("roots"),
+        }
+    }
+
+    /// A builder with what stands beside, and the feature unless it is left out.
+    pub(crate) fn builder(&self, feature: Option<&Arc<dyn FeatureModule>>) -> FeatureRegistryBuilder {
+        let nothing = CapabilityPolicy::nothing().grant(KIT, HostCapability::tool("*"), SOURCE);
+        let policy = self.beside.iter().fold(nothing, |policy, other| {
+            let descriptor = declared(other);
+            let asked = requested(&descriptor).chain(implied(&descriptor)).collect();
+            grant(policy, &descriptor.id, asked)
+        });
+        let policy = feature.map_or(policy.clone(), |feature| self.policy(policy, &declared(feature)));
+        let tools: Arc<dyn FeatureModule> = Arc::new(Tools { id: KIT, tools: self.tools.clone() });
+        let builder = FeatureRegistryBuilder::new(policy).with(tools).with_all(self.beside.iter().cloned());
+        builder.with_all(feature.cloned())
+    }
+
+    fn policy(&self, policy: CapabilityPolicy, descriptor: &FeatureDescriptor) -> CapabilityPolicy {
+        let requested: Vec<_> =
+            if self.granted.is_empty() { requested(descriptor).collect() } else { self.granted.clone() };
+        let id = &descriptor.id;
+        let policy = grant(policy, id, requested.into_iter().chain(implied(descriptor)).collect());
+        let policy =
+            self.denied.iter().fold(policy, |policy, denied| policy.refuse(id.clone(), denied.clone(), SOURCE));
+        if self.disabled { policy.disable(id.clone(), SOURCE) } else { policy }
+    }
+
+    /// The handles that the feature and those beside it can be granted.
+    pub(crate) fn services(&self, workspace: Workspace, link: PodLink, feature: &FeatureDescriptor) -> HostServices {
+        let ambient = ambient();
+        let state = |name| directory(&ambient, &self.dirs.join(name));
+        let link = link.files(StateScope::Pod, state("pod-state")).files(StateScope::User, state("user-state"));
+        let services = HostServices::none().root(HostCapability::WORKSPACE, workspace);
+        let services = services.spawner(self.spawner.clone()).link(link);
+        let others: Vec<_> = self.beside.iter().map(declared).collect();
+        let requests = others.iter().chain([feature]).flat_map(|descriptor| &descriptor.requests);
+        let mut roots = BTreeMap::new();
+        for request in requests {
+            if let HostCapability::ScopedFs { root, .. } = &request.capability
+                && root != HostCapability::WORKSPACE
+            {
+                let number = roots.len();
+                roots.entry(root.clone()).or_insert_with(|| directory(&ambient, &self.dirs.join(number.to_string())));
+            }
+        }
+        roots.into_iter().fold(services, |services, (name, dir)| services.root(name, dir))
+    }
+
+    /// Where states of a scope other than the session's are kept.
+    pub(crate) fn state_dir(&self, scope: StateScope) -> PathBuf {
+        self.dirs.join(if scope == StateScope::Pod { "pod-state" } else { "user-state" })
+    }
+}
+
+#[allow(clippy::disallowed_methods, reason = "the root of a test, in a directory of its own")]
+fn ambient() -> Ambient {
+    Ambient::claim()
+}
+
+fn directory(ambient: &Ambient, path: &Path) -> Workspace {
+    fs::create_dir_all(path).expect("a directory");
+    Workspace::open(ambient, path, path, Access::ReadWrite).expect("a directory")
+}
+
+fn grant(policy: CapabilityPolicy, id: &FeatureId, held: Vec<HostCapability>) -> CapabilityPolicy {
+    held.into_iter().fold(policy, |policy, capability| policy.grant(id.clone(), capability, SOURCE))
+}
+
+/// What a feature says of itself; nothing when it panics, which its report will tell.
+pub(crate) fn declared(feature: &Arc<dyn FeatureModule>) -> FeatureDescriptor {
+    let nothing = |_| FeatureDescriptor::builder(FeatureId::user("unknown")).build();
+    catch_unwind(AssertUnwindSafe(|| feature.descriptor())).unwrap_or_else(nothing)
+}
+
+/// What it asks for by itself.
+fn requested(descriptor: &FeatureDescriptor) -> impl Iterator<Item = HostCapability> {
+    descriptor.requests.iter().map(|request| request.capability.clone())
+}
+
+/// What it asks for by declaring tools, hooks and states.
+fn implied(descriptor: &FeatureDescriptor) -> impl Iterator<Item = HostCapability> {
+    let tool = |name: &String| HostCapability::ContributeTool { name: Cow::Owned(name.clone()) };
+    let tools = descriptor.tools.iter().map(move |declared| tool(&declared.name));
+    let hooks = descriptor.hooks.iter().flat_map(|hook| {
+        let stands = HostCapability::ContributeHook { point: hook.point, class: hook.class };
+        [stands, HostCapability::ANY_ARGUMENTS, HostCapability::ANY_RESULT]
+    });
+    let states = descriptor.states.iter().map(|state| HostCapability::StateStore { scope: state.scope });
+    tools.chain(hooks).chain(states)
+}

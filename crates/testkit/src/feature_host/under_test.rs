@@ -1,0 +1,446 @@
+//! A feature in an open pod.
+
+use super::setting::{Setting, declared};
+use crate::gate::PATIENCE;
+use crate::model::Answer;
+use crate::points::Killed;
+use crate::rig::PodUnderTest;
+use llm_worker::ToolOutcome;
+use llm_worker::projection::neutral::NeutralRequest;
+use pod::control::callbacks::MAX_THREADS;
+use pod::control::{Alert, Callbacks, Event, Outbox, TurnEnd};
+use pod::feature::{
+    DiagnosticCode, FeatureId, FeatureInstallReport, FeatureModule, FeatureRegistry, RegistryReport, StateKey,
+    StateScope,
+};
+use pod::hook::{Gate, GateRun, Ruling};
+use pod::host::{Host, HostError};
+use pod::session::fold::State;
+use pod::session::record::{FeatureState, Record};
+use pod::session::restore::{Restored, decode};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use session_store::{Journal, OwnedFrame, Reader};
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::mpsc::Receiver;
+use tokio_util::sync::CancellationToken;
+
+/// How long tasks have to end after their pod did.
+const AFTER: Duration = Duration::from_secs(1);
+
+/// A feature, installed through the real registry into a real pod. The pod stays open between calls; what the feature
+/// keeps in memory lives until [`FeatureUnderTest::restart`].
+pub struct FeatureUnderTest {
+    pod: PodUnderTest,
+    setting: Setting,
+    feature: Arc<dyn FeatureModule>,
+    id: FeatureId,
+    open: Option<Open>,
+    registry: Arc<FeatureRegistry>,
+    events: Vec<Event>,
+    dying: bool,
+}
+
+/// What a process of the pod has.
+struct Open {
+    host: Option<Host>,
+    runtime: Runtime,
+    callbacks: Callbacks,
+    events: Receiver<Event>,
+    journal: Journal,
+}
+
+/// Words for the model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notification {
+    /// The words.
+    pub text: String,
+    /// Whether a request brought them.
+    pub delivered: bool,
+}
+
+impl FeatureUnderTest {
+    pub(super) fn open(pod: PodUnderTest, setting: Setting, feature: Arc<dyn FeatureModule>) -> Self {
+        let id = declared(&feature).id;
+        let (open, registry) = start(&pod, &setting, &feature);
+        Self { pod, setting, feature, id, open: Some(open), registry, events: Vec::new(), dying: false }
+    }
+
+    /// Which feature.
+    #[must_use]
+    pub fn id(&self) -> &FeatureId {
+        &self.id
+    }
+
+    /// What came of its newest install.
+    ///
+    /// # Panics
+    /// There is none: its descriptor could not be had.
+    #[must_use]
+    pub fn report(&self) -> &FeatureInstallReport {
+        let lost = || panic!("there is no report of {}: {:#?}", self.id, self.registry_report().diagnostics);
+        self.registry_report().feature(&self.id).unwrap_or_else(lost)
+    }
+
+    /// What came of all features.
+    #[must_use]
+    pub fn registry_report(&self) -> &RegistryReport {
+        self.registry.report()
+    }
+
+    /// What is live.
+    #[must_use]
+    pub fn registry(&self) -> &FeatureRegistry {
+        &self.registry
+    }
+
+    /// The project's directory: the root `workspace`.
+    #[must_use]
+    pub fn project(&self) -> &Path {
+        &self.pod.project
+    }
+
+    /// Moves the wall clock on.
+    pub fn advance(&self, time: Duration) {
+        self.pod.clock.advance(u64::try_from(time.as_micros()).expect("a time within this age"));
+    }
+
+    /// One turn in which the model makes one call. Everything happens that happens to any call: its arguments are
+    /// parsed and transformed, permission and gates judge it, its start and its result are journaled, its output is
+    /// bounded and transformed.
+    ///
+    /// # Panics
+    /// The turn ended without a result: a gate stopped it before.
+    pub fn call(&mut self, tool: &str, arguments: Value) -> ToolOutcome {
+        self.call_raw(tool, &arguments.to_string())
+    }
+
+    /// The same with argument text as a model might write it.
+    ///
+    /// # Panics
+    /// As [`FeatureUnderTest::call`].
+    pub fn call_raw(&mut self, tool: &str, arguments: &str) -> ToolOutcome {
+        let results = self.calls(&[(tool, arguments)]);
+        results.into_iter().next().unwrap_or_else(|| panic!("the turn ended before the call of {tool}"))
+    }
+
+    /// One turn in which the model makes these calls at once; the results stand in their order.
+    ///
+    /// # Panics
+    /// The pod cannot go on.
+    pub fn calls(&mut self, calls: &[(&str, &str)]) -> Vec<ToolOutcome> {
+        let told = self.events.len();
+        self.turn("Go on.", [Answer::calls(calls), Answer::text("Done.")]);
+        let finished = |event: &Event| match event {
+            Event::Record { record, .. } => match &**record {
+                Record::ToolFinished(finished) => Some((finished.call, finished.outcome.clone())),
+                _other_kind => None,
+            },
+            Event::Delta(_) | Event::Suspended { .. } | Event::Alert(_) => None,
+        };
+        let mut results: Vec<_> = self.events.iter().skip(told).filter_map(finished).collect();
+        results.sort_by_key(|(call, _)| *call);
+        results.into_iter().map(|(_, outcome)| outcome).collect()
+    }
+
+    /// One turn: a person's words, then the model's answers.
+    ///
+    /// # Panics
+    /// The pod cannot go on, or it was killed outside of [`FeatureUnderTest::dies`].
+    pub fn turn(&mut self, words: &str, answers: impl IntoIterator<Item = Answer>) -> TurnEnd {
+        self.turn_until(words, answers, &CancellationToken::new())
+    }
+
+    /// The same, with a token that cancels the turn.
+    ///
+    /// # Panics
+    /// As [`FeatureUnderTest::turn`].
+    pub fn turn_until(
+        &mut self,
+        words: &str,
+        answers: impl IntoIterator<Item = Answer>,
+        cancel: &CancellationToken,
+    ) -> TurnEnd {
+        self.pod.script.clear();
+        answers.into_iter().for_each(|answer| self.pod.script.add(answer));
+        let Some(Open { host: slot, runtime, events, .. }) = &mut self.open else { self.dead() };
+        let Some(host) = slot.take() else { self.dead() };
+        let told = &mut self.events;
+        let done = catch_unwind(AssertUnwindSafe(|| {
+            runtime.block_on(async {
+                let mut run = std::pin::pin!(host.run(words, cancel));
+                let done = loop {
+                    tokio::select! {
+                        biased;
+                        Some(event) = events.recv() => told.push(event),
+                        done = &mut run => break done,
+                    }
+                };
+                while let Ok(event) = events.try_recv() {
+                    told.push(event);
+                }
+                done
+            })
+        }));
+        match done {
+            Ok(Ok((host, end))) => {
+                *slot = Some(host);
+                end
+            }
+            Ok(Err(_)) if self.pod.points.killed() => self.dead(),
+            Ok(Err(error)) => panic!("the pod cannot go on: {error}"),
+            Err(panic) if panic.is::<Killed>() => self.dead(),
+            Err(panic) => resume_unwind(panic),
+        }
+    }
+
+    /// Asks the gates of a point what they say to this. Nothing is journaled.
+    ///
+    /// # Panics
+    /// The pod is closed.
+    pub fn ask<P: Gate>(&mut self, view: P::Input) -> Ruling {
+        self.passed::<P>(view).0
+    }
+
+    pub(crate) fn passed<P: Gate>(&mut self, view: P::Input) -> (Ruling, Vec<GateRun>) {
+        let registry = Arc::clone(&self.registry);
+        let Some(open) = &self.open else { self.dead() };
+        let passed = open.runtime.block_on(registry.hooks().decide::<P>(&open.callbacks, || view));
+        (passed.ruling, passed.ran)
+    }
+
+    /// The requests to the model so far: what it was told, by whom.
+    #[must_use]
+    pub fn requests(&self) -> Vec<NeutralRequest> {
+        self.pod.script.requests()
+    }
+
+    /// What the feature told the model, oldest first.
+    #[must_use]
+    pub fn notifications(&self) -> Vec<Notification> {
+        let waiting = self.log().notices;
+        let mine = self.id.to_string();
+        let queued = |(_, record)| match record {
+            Record::NotificationQueued(queued) if queued.feature == mine => {
+                let delivered = !waiting.contains_key(&queued.number);
+                Some(Notification { text: queued.text, delivered })
+            }
+            _other_kind => None,
+        };
+        self.records().into_iter().filter_map(queued).collect()
+    }
+
+    /// What it told people, oldest first.
+    #[must_use]
+    pub fn alerts(&self) -> Vec<Alert> {
+        let mine = |event: &Event| match event {
+            Event::Alert(alert) if alert.from.as_ref() == Some(&self.id) => Some(alert.clone()),
+            Event::Alert(_) | Event::Record { .. } | Event::Delta(_) | Event::Suspended { .. } => None,
+        };
+        self.events.iter().filter_map(mine).collect()
+    }
+
+    /// Its notes: those of the newest install, then those it took while it ran.
+    #[must_use]
+    pub fn notes(&self) -> Vec<String> {
+        let installed = self.report().diagnostics.iter().filter(|d| d.code == DiagnosticCode::Note);
+        let mine = self.id.to_string();
+        let later = self.records().into_iter().filter_map(|(_, record)| match record {
+            Record::FeatureNote(note) if note.feature == mine => Some(note.text),
+            _other_kind => None,
+        });
+        installed.map(|d| d.message.clone()).chain(later).collect()
+    }
+
+    /// A state of the feature as it is durable now. An update that nobody awaited is written with the next record, at
+    /// the latest by [`FeatureUnderTest::restart`].
+    ///
+    /// # Panics
+    /// What is there does not read as `T`.
+    #[must_use]
+    pub fn state<T>(&self, key: &StateKey<T>) -> T
+    where
+        T: Serialize + DeserializeOwned + Clone + Default + Send + Sync + 'static,
+    {
+        let value = self.values().into_iter().find(|state| state.name == key.name());
+        let read = |state: FeatureState| T::deserialize(&*state.value).expect("a value of the state's own type");
+        value.map_or_else(T::default, read)
+    }
+
+    /// Every state of the feature as it is durable now.
+    pub(crate) fn values(&self) -> Vec<FeatureState> {
+        let mine = self.id.to_string();
+        let session = self.log().features.into_values();
+        let files = [StateScope::Pod, StateScope::User].into_iter().flat_map(|scope| self.files(scope));
+        session.chain(files).filter(|state| state.feature == mine).collect()
+    }
+
+    fn files(&self, scope: StateScope) -> Vec<FeatureState> {
+        let dirs = fs::read_dir(self.setting.state_dir(scope)).expect("a state directory");
+        let files = dirs.flat_map(|dir| fs::read_dir(dir.expect("an entry").path()).expect("a feature's directory"));
+        let read = |path| serde_json::from_slice(&fs::read(path).expect("a state file")).expect("a state");
+        let files = files.map(|file| file.expect("an entry").path());
+        files.filter(|path| path.extension().is_some_and(|end| end == "json")).map(read).collect()
+    }
+
+    /// Every record of the session, oldest first, each with its seq.
+    #[must_use]
+    pub fn records(&self) -> Vec<(u64, Record)> {
+        let record = |frame: Result<OwnedFrame, _>| {
+            let frame = frame.expect("a whole frame");
+            (frame.seq, decode(&frame).expect("a body that reads"))
+        };
+        self.reader().frames().map(record).collect()
+    }
+
+    /// What the log comes to.
+    fn log(&self) -> State {
+        Restored::from_frames(self.reader().frames()).expect("a log that folds").state
+    }
+
+    fn reader(&self) -> Reader {
+        let reader = Reader::open(&self.pod.dir).expect("a session");
+        match &self.open {
+            // What the log's head vouches for may be older.
+            Some(open) => reader.upto(open.journal.durable()),
+            None => reader,
+        }
+    }
+
+    /// The points the pod came by since it was opened, each with how many of that name came before it: `commit:KIND`
+    /// before a record of that kind is written and `KIND` after it, among others.
+    #[must_use]
+    pub fn points(&self) -> Vec<(String, usize)> {
+        self.pod.points.numbered()
+    }
+
+    /// Plans a kill: at the `nth` point of that name since the pod was opened, counted from 0, the process is gone.
+    pub fn kill_at(&mut self, point: &str, nth: usize) {
+        self.pod.points.kill(point, nth);
+    }
+
+    /// Does something during which the pod may be killed, and opens it again. Answers whether it was.
+    ///
+    /// # Panics
+    /// As `act` does by itself.
+    pub fn dies(&mut self, act: impl FnOnce(&mut Self)) -> bool {
+        self.dying = true;
+        let done = catch_unwind(AssertUnwindSafe(|| act(self)));
+        self.dying = false;
+        match done {
+            Err(panic) if !panic.is::<Killed>() => resume_unwind(panic),
+            Ok(()) | Err(_) => {}
+        }
+        let died = self.pod.points.killed();
+        self.pod.points.forget();
+        if died {
+            self.reopen();
+        }
+        died
+    }
+
+    /// Kills the pod between two turns and opens it again.
+    pub fn kill(&mut self) {
+        self.pod.disk.die();
+        self.reopen();
+    }
+
+    /// Closes the pod in good order and opens it again: the feature is installed anew, with the state it left.
+    ///
+    /// # Panics
+    /// The pod does not close.
+    pub fn restart(&mut self) {
+        self.close();
+        self.reopen();
+    }
+
+    /// Closes the pod in good order; answers how many tasks are still there.
+    pub(crate) fn close(&mut self) -> usize {
+        let Some(Open { host, runtime, callbacks: _, mut events, journal }) = self.open.take() else { self.dead() };
+        let told = &mut self.events;
+        let closing = host.unwrap_or_else(|| panic!("the pod was killed")).close("done");
+        let left = runtime.block_on(async {
+            let mut closing = std::pin::pin!(closing);
+            loop {
+                tokio::select! {
+                    biased;
+                    Some(event) = events.recv() => told.push(event),
+                    done = &mut closing => break done.expect("the last record"),
+                }
+            }
+            let until = Instant::now() + AFTER;
+            while runtime.metrics().num_alive_tasks() > 0 && Instant::now() < until {
+                tokio::task::yield_now().await;
+            }
+            runtime.metrics().num_alive_tasks()
+        });
+        runtime.shutdown_background();
+        journal.close();
+        left
+    }
+
+    /// Leaves the feature out from the next start on.
+    pub(crate) fn disable(&mut self) {
+        self.setting.disabled = true;
+    }
+
+    /// Opens the pod again, however it ended.
+    pub(crate) fn reopen(&mut self) {
+        if let Some(Open { runtime, journal, host, .. }) = self.open.take() {
+            drop(host);
+            // A killed process takes its threads along.
+            runtime.shutdown_timeout(PATIENCE);
+            journal.close();
+        }
+        self.pod.revive();
+        let (open, registry) = start(&self.pod, &self.setting, &self.feature);
+        (self.open, self.registry) = (Some(open), registry);
+    }
+
+    fn dead(&self) -> ! {
+        if self.dying {
+            resume_unwind(Box::new(Killed));
+        }
+        panic!("the pod was killed; do what may kill it within `dies`")
+    }
+}
+
+impl Drop for FeatureUnderTest {
+    fn drop(&mut self) {
+        if let Some(Open { runtime, journal, host, .. }) = self.open.take() {
+            drop(host);
+            runtime.shutdown_background();
+            journal.close();
+        }
+    }
+}
+
+/// Opens the pod as a new process would.
+fn start(pod: &PodUnderTest, setting: &Setting, feature: &Arc<dyn FeatureModule>) -> (Open, Arc<FeatureRegistry>) {
+    pod.points.start();
+    let opened = pod.store().expect("the session opens");
+    let journal = opened.journal.clone();
+    let (outbox, events) = Outbox::watched();
+    let runtime = Builder::new_current_thread().enable_all().max_blocking_threads(MAX_THREADS).build();
+    let runtime = runtime.expect("a runtime");
+    let callbacks = Callbacks::with_grace(runtime.handle().clone(), pod.grace);
+    let opening = pod.opening(opened).expect("the session folds");
+    let mut start = pod.start(&opening, outbox, callbacks.clone());
+    let workspace = start.parts.permission.workspace.clone();
+    let services = setting.services(workspace, opening.link(), &declared(feature));
+    let registry = Arc::new(setting.builder(Some(feature)).install(&services));
+    for instruction in registry.instructions() {
+        start.system.push_str("\n\n");
+        start.system.push_str(&instruction.text);
+    }
+    start.parts.registry = Arc::clone(&registry);
+    let host: Result<_, HostError> = runtime.block_on(Host::open(opening, start));
+    let (host, _) = host.expect("the pod opens");
+    (Open { host: Some(host), runtime, callbacks, events, journal }, registry)
+}
