@@ -4,6 +4,7 @@ use crate::disk::FailingDisk;
 use crate::gate::Gate;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, ThreadId};
+use tokio_util::sync::CancellationToken;
 
 type Act = Box<dyn FnOnce() + Send>;
 
@@ -23,6 +24,8 @@ struct Inner {
     acts: Vec<(String, usize, Act)>,
     control: Option<ThreadId>,
     killed: bool,
+    /// Fires when it is killed.
+    gone: CancellationToken,
 }
 
 impl Points {
@@ -63,7 +66,9 @@ impl Points {
         let points = self.clone();
         self.at(name, nth, move || {
             points.disk.die();
-            points.lock().killed = true;
+            let mut inner = points.lock();
+            inner.killed = true;
+            inner.gone.cancel();
         });
     }
 
@@ -71,6 +76,12 @@ impl Points {
     pub(crate) fn start(&self) {
         let mut inner = self.lock();
         (inner.came, inner.control, inner.killed) = (Vec::new(), Some(thread::current().id()), false);
+        inner.gone = CancellationToken::new();
+    }
+
+    /// Fires when the pod is killed after this start, on whatever thread.
+    pub(crate) fn gone(&self) -> CancellationToken {
+        self.lock().gone.clone()
     }
 
     /// Whether the pod was killed since the last start.

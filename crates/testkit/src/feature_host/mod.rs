@@ -8,7 +8,7 @@ mod view;
 pub use killed::killed_anywhere;
 pub(crate) use setting::{Setting, declared};
 pub use under_test::{FeatureUnderTest, Notification};
-pub use view::tool_call;
+pub use view::{shell_call, tool_call};
 
 use crate::clock::ManualClock;
 use crate::model::Script;
@@ -86,7 +86,7 @@ impl FeatureHost {
         let ambient = Ambient::claim();
         let mut pod = PodUnderTest::new(&ambient, Script::new([]), Vec::new());
         pod.paused = false;
-        Self { setting: Setting::new(&ambient, pod.root()), pod }
+        Self { setting: Setting::new(pod.root()), pod }
     }
 
     /// Grants a capability that the feature requests. Without any grant, all its requests are granted.

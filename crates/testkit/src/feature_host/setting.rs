@@ -28,22 +28,18 @@ pub(crate) struct Setting {
     pub(crate) disabled: bool,
     pub(crate) tools: Vec<FnTool>,
     pub(crate) beside: Vec<Arc<dyn FeatureModule>>,
-    spawner: Spawner,
     dirs: PathBuf,
 }
 
 impl Setting {
     /// Nothing granted by name, nothing refused, nobody beside. Directories that are asked for are made below `root`.
-    pub(crate) fn new(ambient: &Ambient, root: &Path) -> Self {
-        let confinement = Confinement { mode: SandboxMode::Off, read: Vec::new(), write: Vec::new() };
-        let env = EnvPolicy::from_vars(std::env::vars_os(), &[]).expect("an environment");
+    pub(crate) fn new(root: &Path) -> Self {
         Self {
             granted: Vec::new(),
             denied: Vec::new(),
             disabled: false,
             tools: Vec::new(),
             beside: Vec::new(),
-            spawner: Spawner::new(ambient, confinement, env, "testkit/1".to_owned()).expect("a spawner"),
             dirs: root.join("roots"),
         }
     }
@@ -78,11 +74,13 @@ impl Setting {
         let state = |name| directory(&ambient, &self.dirs.join(name));
         let link = link.files(StateScope::Pod, state("pod-state")).files(StateScope::User, state("user-state"));
         let services = HostServices::none().root(HostCapability::WORKSPACE, workspace);
-        let services = services.spawner(self.spawner.clone()).link(link);
+        let services = services.link(link);
         let others: Vec<_> = self.beside.iter().map(declared).collect();
-        let requests = others.iter().chain([feature]).flat_map(|descriptor| &descriptor.requests);
+        let requests = || others.iter().chain([feature]).flat_map(|descriptor| &descriptor.requests);
+        let starts = requests().any(|request| matches!(request.capability, HostCapability::Process { .. }));
+        let services = if starts { services.spawner(spawner(&ambient)) } else { services };
         let mut roots = BTreeMap::new();
-        for request in requests {
+        for request in requests() {
             if let HostCapability::ScopedFs { root, .. } = &request.capability
                 && root != HostCapability::WORKSPACE
             {
@@ -102,6 +100,13 @@ impl Setting {
 #[allow(clippy::disallowed_methods, reason = "the root of a test, in a directory of its own")]
 fn ambient() -> Ambient {
     Ambient::claim()
+}
+
+/// Starts children as they are, without confinement.
+fn spawner(ambient: &Ambient) -> Spawner {
+    let confinement = Confinement { mode: SandboxMode::Off, read: Vec::new(), write: Vec::new() };
+    let env = EnvPolicy::from_vars(std::env::vars_os(), &[]).expect("an environment");
+    Spawner::new(ambient, confinement, env, "testkit/1".to_owned()).expect("a spawner")
 }
 
 fn directory(ambient: &Ambient, path: &Path) -> Workspace {

@@ -171,7 +171,7 @@ impl FeatureUnderTest {
         answers.into_iter().for_each(|answer| self.pod.script.add(answer));
         let Some(Open { host: slot, runtime, events, .. }) = &mut self.open else { self.dead() };
         let Some(host) = slot.take() else { self.dead() };
-        let told = &mut self.events;
+        let (told, gone) = (&mut self.events, self.pod.points.gone());
         let done = catch_unwind(AssertUnwindSafe(|| {
             runtime.block_on(async {
                 let mut run = std::pin::pin!(host.run(words, cancel));
@@ -179,22 +179,23 @@ impl FeatureUnderTest {
                     tokio::select! {
                         biased;
                         Some(event) = events.recv() => told.push(event),
+                        () = gone.cancelled() => return None,
                         done = &mut run => break done,
                     }
                 };
                 while let Ok(event) = events.try_recv() {
                     told.push(event);
                 }
-                done
+                Some(done)
             })
         }));
         match done {
-            Ok(Ok((host, end))) => {
+            Ok(None) => self.dead(),
+            Ok(Some(Ok((host, end)))) => {
                 *slot = Some(host);
                 end
             }
-            Ok(Err(_)) if self.pod.points.killed() => self.dead(),
-            Ok(Err(error)) => panic!("the pod cannot go on: {error}"),
+            Ok(Some(Err(error))) => panic!("the pod cannot go on: {error}"),
             Err(panic) if panic.is::<Killed>() => self.dead(),
             Err(panic) => resume_unwind(panic),
         }

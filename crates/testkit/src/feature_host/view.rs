@@ -1,12 +1,13 @@
 //! What hooks are shown, made by hand.
 
+use llm_worker::tool::Touch;
 use llm_worker::{CallId, ToolEffect};
 use pod::feature::FeatureId;
 use pod::hook::ToolCallView;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-/// A call of an effectful tool of nobody in particular, which names nothing. Its fields are public: say
-/// `ToolCallView { touches, ..tool_call("Bash", arguments) }` for one that runs a command or names files.
+/// A call of an effectful tool of nobody in particular, which names no file and no command. Its fields are public: say
+/// `ToolCallView { touches, ..tool_call("Write", arguments) }` for one that does.
 ///
 /// # Panics
 /// Never: there is a first call.
@@ -20,4 +21,11 @@ pub fn tool_call(tool: &str, arguments: Value) -> ToolCallView {
         arguments: arguments.to_string().into(),
         touches: Vec::new(),
     }
+}
+
+/// A call that runs this shell command.
+#[must_use]
+pub fn shell_call(command: &str) -> ToolCallView {
+    let touches = vec![Touch::Shell(command.to_owned())];
+    ToolCallView { touches, ..tool_call("Bash", json!({ "command": command })) }
 }

@@ -1,0 +1,256 @@
+//! The contract: a good feature keeps it, and a feature that is bad in one way breaks exactly the check for it.
+#![allow(clippy::unwrap_used, reason = "a rig that fails is a failed test")]
+
+use llm_worker::tool::{ArgumentError, Prepared};
+use llm_worker::{Tool, ToolDefinition};
+use pod::feature::author::*;
+use pod::feature::{ToolContribution, ToolDeclaration};
+use serde::{Deserializer, Serializer};
+use std::future::pending;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use testkit::{Check, Held, conformance};
+
+const ID: FeatureId = FeatureId::user("rogue");
+const ACT: ToolKey<ActArgs> = ToolKey::new("Act", ToolEffect::Effectful, "Do it.");
+const MORE: ToolKey<ActArgs> = ToolKey::new("More", ToolEffect::Effectful, "Do more.");
+const GATE: HookKey<PreToolCall> = HookKey::new("gate");
+const COUNT: StateKey<Count> = StateKey::new("count", 1);
+const ODD: StateKey<Odd> = StateKey::new("odd", 1);
+const NOTIFY: HostCapability = HostCapability::EmitModelNotification { max_bytes: 100, per_turn: 1 };
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+struct ActArgs {
+    how: How,
+    #[serde(default)]
+    times: Option<u8>,
+}
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+enum How {
+    Well,
+    Badly,
+}
+
+#[derive(Clone, Default, Serialize, Deserialize)]
+struct Count(u64);
+
+/// It does not read what it writes.
+#[derive(Clone, Default)]
+struct Odd;
+
+impl Serialize for Odd {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str("odd")
+    }
+}
+
+impl<'de> Deserialize<'de> for Odd {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        u64::deserialize(deserializer).map(|_| Self)
+    }
+}
+
+/// Good, or bad in one way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Bad {
+    InNoWay,
+    DescribesItselfAnewEachTime,
+    ReadsWhileItDescribesItself,
+    HasAnEscapeInItsName,
+    RefersToNowhere,
+    StagesLessThanItDeclares,
+    WritesAFileBeforeItIsInstalled,
+    CannotDoWithoutAlerts,
+    AsksInVain,
+    TakesAnyArguments,
+    HoldsItsThread,
+    NeverAnswers,
+    AnswersTooMuch,
+    PanicsInACall,
+    ColoursItsSummary,
+    PanicsInItsGate,
+    DawdlesInItsGate,
+    DoesNotReadItsState,
+    LeavesATask,
+}
+
+struct Rogue(Bad);
+
+/// A tool with a schema of its own.
+struct Foreign {
+    definition: ToolDefinition,
+    lax: bool,
+}
+
+impl Tool for Foreign {
+    fn definition(&self) -> &ToolDefinition {
+        &self.definition
+    }
+
+    fn prepare(&self, raw: &str) -> Result<Prepared, ArgumentError> {
+        if !self.lax {
+            llm_worker::tool::parse_arguments::<ActArgs>(&self.definition.name, raw)?;
+        }
+        Ok(Prepared::new("{}".into(), Vec::new(), |_| Box::pin(async { Ok(ToolOutput::default()) })))
+    }
+}
+
+fn foreign(bad: Bad) -> Option<Foreign> {
+    let (schema, lax) = match bad {
+        Bad::RefersToNowhere => {
+            (r##"{"additionalProperties":false,"properties":{"how":{"$ref":"#/$defs/How"}},"type":"object"}"##, false)
+        }
+        Bad::TakesAnyArguments => (r#"{"type":"object"}"#, true),
+        _ => return None,
+    };
+    let (name, description) = ("Foreign".to_owned(), "From elsewhere.".to_owned());
+    let definition = ToolDefinition { name, description, schema: schema.into(), effect: ToolEffect::ReadOnly };
+    Some(Foreign { definition, lax })
+}
+
+static TIMES: AtomicU64 = AtomicU64::new(0);
+
+impl FeatureModule for Rogue {
+    fn descriptor(&self) -> FeatureDescriptor {
+        let builder = FeatureDescriptor::builder(ID)
+            .version("1.0.0")
+            .request(CapabilityRequest::required(HostCapability::WRITE_WORKSPACE, "to write"))
+            .request(CapabilityRequest::optional(HostCapability::EmitUserAlert, "to alert"))
+            .tool(&ACT)
+            .gate(&GATE)
+            .state(&COUNT);
+        let builder = foreign(self.0)
+            .into_iter()
+            .fold(builder, |builder, tool| builder.foreign_tool(ToolDeclaration::of(tool.definition)));
+        match self.0 {
+            Bad::DescribesItselfAnewEachTime => {
+                builder.version(format!("1.0.{}", TIMES.fetch_add(1, Ordering::Relaxed))).build()
+            }
+            Bad::ReadsWhileItDescribesItself => {
+                drop(std::fs::read("/proc/self/cmdline"));
+                builder.build()
+            }
+            Bad::HasAnEscapeInItsName => builder.display_name("\u{1b}[31m").build(),
+            Bad::StagesLessThanItDeclares => builder.tool(&MORE).build(),
+            Bad::AsksInVain => builder.request(CapabilityRequest::required(NOTIFY, "just in case")).build(),
+            Bad::DoesNotReadItsState => builder.state(&ODD).build(),
+            _ => builder.build(),
+        }
+    }
+
+    fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
+        let files = ctx.services().fs(HostCapability::WORKSPACE)?;
+        if self.0 == Bad::WritesAFileBeforeItIsInstalled {
+            std::fs::write(files.project().join("rogue.lock"), "").unwrap();
+        }
+        match self.0 {
+            Bad::CannotDoWithoutAlerts => drop(ctx.alerts()?),
+            _ => drop(ctx.alerts()),
+        }
+        let odd = if self.0 == Bad::DoesNotReadItsState { Some(ctx.state(&ODD)?) } else { None };
+        let live = Arc::new(Live { bad: self.0, count: ctx.state(&COUNT)?, odd });
+        ctx.tools().implement(&ACT, &live, Live::act)?;
+        ctx.hooks().gate(&GATE, &live, Live::judge)?;
+        if let Some(tool) = foreign(self.0) {
+            ctx.tools().register(ToolContribution::new(ID, Arc::new(tool), Vec::new()))?;
+        }
+        Ok(())
+    }
+}
+
+struct Live {
+    bad: Bad,
+    count: DurableState<Count>,
+    odd: Option<DurableState<Odd>>,
+}
+
+impl Live {
+    async fn act(self: Arc<Self>, _: ActArgs, _: ToolContext) -> ToolResult {
+        self.count.update(|count| count.0 += 1).await?;
+        if let Some(odd) = &self.odd {
+            odd.update(|_| ()).await?;
+        }
+        let (mut summary, mut content) = ("done".to_owned(), String::new());
+        match self.bad {
+            Bad::HoldsItsThread => std::thread::sleep(Duration::from_secs(2)),
+            Bad::NeverAnswers => pending().await,
+            Bad::AnswersTooMuch => content = "x".repeat(2 * 1024 * 1024),
+            Bad::PanicsInACall => panic!("on purpose"),
+            Bad::ColoursItsSummary => summary = "\u{1b}[32mdone".to_owned(),
+            Bad::LeavesATask => drop(tokio::spawn(pending::<()>())),
+            _ => {}
+        }
+        Ok(ToolOutput { summary, content })
+    }
+
+    fn judge(&self, call: &ToolCallView) -> Verdict<PreToolCall> {
+        let writes = call.touches.iter().any(|touch| touch.written().is_some());
+        match self.bad {
+            Bad::PanicsInItsGate if writes => panic!("on purpose"),
+            Bad::DawdlesInItsGate if writes => std::thread::sleep(Duration::from_secs(3)),
+            _ => {}
+        }
+        Verdict::allow()
+    }
+}
+
+/// The checks that a feature breaks.
+fn broken(bad: Bad) -> Vec<Check> {
+    let findings = conformance(move || Rogue(bad)).grace(Duration::from_millis(300)).findings();
+    assert_eq!(findings.len(), Check::ALL.len());
+    assert!(findings.iter().map(|finding| finding.check).eq(Check::ALL), "{findings:?}");
+    let broken: Vec<_> = findings.iter().filter(|finding| matches!(finding.held, Held::No(_))).collect();
+    println!("{bad:?}: {broken:?}");
+    let tried = findings.iter().all(|finding| matches!(finding.held, Held::Yes | Held::No(_)));
+    assert!(tried || bad != Bad::InNoWay, "{findings:?}");
+    broken.into_iter().map(|finding| finding.check).collect()
+}
+
+#[test]
+fn each_way_to_be_bad_breaks_its_check_and_no_other() {
+    let ways = [
+        (Bad::InNoWay, None),
+        (Bad::DescribesItselfAnewEachTime, Some(Check::Descriptor)),
+        (Bad::ReadsWhileItDescribesItself, Some(Check::Descriptor)),
+        (Bad::HasAnEscapeInItsName, Some(Check::Bounds)),
+        (Bad::RefersToNowhere, Some(Check::Schemas)),
+        (Bad::StagesLessThanItDeclares, Some(Check::Install)),
+        (Bad::WritesAFileBeforeItIsInstalled, Some(Check::Atomic)),
+        (Bad::CannotDoWithoutAlerts, Some(Check::Optional)),
+        (Bad::AsksInVain, Some(Check::Required)),
+        (Bad::TakesAnyArguments, Some(Check::Arguments)),
+        (Bad::HoldsItsThread, Some(Check::Cancellation)),
+        (Bad::NeverAnswers, Some(Check::Cancellation)),
+        (Bad::AnswersTooMuch, Some(Check::Outputs)),
+        (Bad::PanicsInACall, Some(Check::Outputs)),
+        (Bad::ColoursItsSummary, Some(Check::Text)),
+        (Bad::PanicsInItsGate, Some(Check::Hooks)),
+        (Bad::DawdlesInItsGate, Some(Check::Hooks)),
+        (Bad::DoesNotReadItsState, Some(Check::State)),
+        (Bad::LeavesATask, Some(Check::Leftovers)),
+    ];
+    std::thread::scope(|scope| {
+        let run = |(bad, check): (Bad, Option<Check>)| (bad, broken(bad), check);
+        let started: Vec<_> = ways.into_iter().map(|way| scope.spawn(move || run(way))).collect();
+        let ended: Vec<_> = started.into_iter().map(|thread| thread.join().unwrap()).collect();
+        for (bad, broken, check) in &ended {
+            assert_eq!(*broken, check.iter().copied().collect::<Vec<_>>(), "{bad:?}");
+        }
+        let shown: std::collections::BTreeSet<Check> = ended.iter().filter_map(|(_, _, check)| *check).collect();
+        assert!(Check::ALL.iter().all(|check| shown.contains(check)), "no feature breaks some check: {shown:?}");
+    });
+}
+
+#[test]
+#[should_panic(expected = "✗ Outputs: Act")]
+fn what_is_broken_is_said() {
+    conformance(|| Rogue(Bad::PanicsInACall)).assert();
+}
+
+#[test]
+fn an_example_is_called_instead_of_what_the_schema_gives() {
+    // An example that does not fit is not called at all.
+    let findings = conformance(|| Rogue(Bad::PanicsInACall)).example("Act", serde_json::json!({})).findings();
+    assert!(!findings.iter().any(|finding| matches!(finding.held, Held::No(_))), "{findings:?}");
+}
