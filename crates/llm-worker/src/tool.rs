@@ -56,6 +56,26 @@ pub enum Touch {
     Shell(String),
 }
 
+impl Touch {
+    /// The command, if it runs one.
+    #[must_use]
+    pub fn command(&self) -> Option<&str> {
+        match self {
+            Self::Shell(command) => Some(command),
+            Self::Read(_) | Self::Write(_) => None,
+        }
+    }
+
+    /// The file, if it writes one.
+    #[must_use]
+    pub fn written(&self) -> Option<&std::path::Path> {
+        match self {
+            Self::Write(path) => Some(path),
+            Self::Read(_) | Self::Shell(_) => None,
+        }
+    }
+}
+
 /// What the host calls. Typed tools come from `pod::feature`; a foreign schema implements this directly.
 pub trait Tool: Send + Sync + 'static {
     /// What the model is told; the same on every call.
