@@ -37,7 +37,12 @@ impl Scratch {
             let random = RandomState::new().build_hasher().finish();
             let path = parent.join(format!("{prefix}{}-{random:016x}", std::process::id()));
             make_private(&path)?;
-            let held = open(&path).map_err(|error| Error::io("open", &path, error))?;
+            let held = match open(&path) {
+                Ok(held) => held,
+                // Another start took it for a stale one in this moment.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(Error::io("open", &path, error)),
+            };
             // Where directories cannot be locked, nobody's can, and none is ever taken for stale.
             held.lock().unwrap_or_default();
             // Until it was locked, another start could find and remove it.
@@ -168,6 +173,18 @@ mod tests {
         drop(other);
         scratch.remove().unwrap();
         assert!(paths.iter().all(|path| !path.exists()));
+    }
+
+    #[test]
+    fn many_starts_at_once_do_not_take_each_others() {
+        let dir = tempfile::tempdir().unwrap();
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    (0..200).for_each(|_| drop(Scratch::create(&Ambient::claim(), dir.path(), "yoi-").unwrap()))
+                });
+            }
+        });
     }
 
     #[test]
