@@ -1,5 +1,5 @@
-//! A typed tool that says where it writes. A key knows only its arguments, and these tools name records, not paths;
-//! where the records are is known once the handle is there.
+//! A typed tool that says where it writes. A key knows only its arguments, and these tools name items and notes, not paths;
+//! where these are is known once the handle is there.
 
 use llm_worker::tool::{ArgumentError, Prepared, Running, Touch, parse_arguments};
 use llm_worker::{Tool, ToolContext, ToolDefinition, ToolResult};
@@ -7,15 +7,16 @@ use pod::feature::{FeatureDescriptor, FeatureInstallContext, FeatureInstallError
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::marker::PhantomData;
 use std::sync::Arc;
+
+/// What a call with these arguments names.
+type Touches<A> = Box<dyn Fn(&A) -> Vec<Touch> + Send + Sync>;
 
 struct Placed<S, A, F> {
     definition: ToolDefinition,
-    touches: Vec<Touch>,
+    touches: Touches<A>,
     live: Arc<S>,
     method: F,
-    args: PhantomData<fn(A)>,
 }
 
 /// Stages the tool of a key that `descriptor` declares; each call of it is judged by `touches`.
@@ -23,7 +24,7 @@ pub(crate) fn implement<S, A, F, R>(
     ctx: &mut FeatureInstallContext<'_>,
     descriptor: &FeatureDescriptor,
     key: &ToolKey<A>,
-    touches: Vec<Touch>,
+    touches: impl Fn(&A) -> Vec<Touch> + Send + Sync + 'static,
     (live, method): (&Arc<S>, F),
 ) -> Result<Staging, FeatureInstallError>
 where
@@ -36,7 +37,7 @@ where
         return Err(FeatureInstallError::failed(format!("{} is not declared", key.name())));
     };
     let (definition, needs) = (declared.definition(), declared.needs.clone());
-    let tool = Placed { definition, touches, live: Arc::clone(live), method, args: PhantomData };
+    let tool = Placed { definition, touches: Box::new(touches), live: Arc::clone(live), method };
     let feature = descriptor.id.clone();
     ctx.tools().register(ToolContribution::new(feature, Arc::new(tool), needs))
 }
@@ -54,7 +55,8 @@ where
 
     fn prepare(&self, raw: &str) -> Result<Prepared, ArgumentError> {
         let (args, canonical) = parse_arguments::<A>(&self.definition.name, raw)?;
+        let touches = (self.touches)(&args);
         let (live, method) = (Arc::clone(&self.live), self.method);
-        Ok(Prepared::new(canonical, self.touches.clone(), move |cx| -> Running { Box::pin(method(live, args, cx)) }))
+        Ok(Prepared::new(canonical, touches, move |cx| -> Running { Box::pin(method(live, args, cx)) }))
     }
 }

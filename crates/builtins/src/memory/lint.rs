@@ -133,6 +133,7 @@ mod tests {
             "the token is in the keyring under `ci`",
             "password: ask Ann",
             "token = $CI_TOKEN1234",
+            "the first token: identifiers",
             "secrets: see docs/secrets2.md, never here",
             "sk-learn is used",
             "commit a1b2c3d4e5f6a7b8c9d0a1b2c3d4e5f6a7b8c9d0",

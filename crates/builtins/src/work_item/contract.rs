@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use llm_worker::ToolContext;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 
 /// Reading work items.
 #[async_trait]
@@ -26,6 +27,9 @@ pub trait WorkItemReader: Send + Sync {
 /// Writing work items. Each change is made known to the host of `cx` before it happens, for the call that makes it.
 #[async_trait]
 pub trait WorkItemWriter: Send + Sync {
+    /// Where it writes: what a tool that uses it names as touched.
+    fn directory(&self) -> PathBuf;
+
     /// A new item.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! `builtin:work-item`: the records below `work-items/`, as `tickets.sh` keeps them. Off until configured, and only
+//! `builtin:work-item`: the items below `work-items/`, as `tickets.sh` keeps them. Off until configured, and only
 //! where the project has such a directory.
 //!
 //! ```text
@@ -12,8 +12,8 @@
 
 mod answer;
 mod contract;
+mod format;
 mod id;
-mod record;
 mod store;
 
 pub use contract::{Change, Event, Heading, Item, Listing, NewItem, Query, Updated, WorkItemReader, WorkItemWriter};
@@ -38,10 +38,10 @@ use store::Store;
 /// This feature's id.
 pub const ID: FeatureId = FeatureId::builtin("work-item");
 
-/// The root that holds the records: the project's directory of this name.
+/// The root that holds the items: the project's directory of this name.
 pub const ROOT: &str = "work-items";
 
-/// Reading the records.
+/// Reading the items.
 pub const READ: HostCapability =
     HostCapability::ScopedFs { root: Cow::Borrowed(ROOT), read: true, write: false, execute: false };
 /// Reading and changing them.
@@ -116,8 +116,8 @@ pub(crate) fn declared() -> FeatureDescriptor {
     FeatureDescriptor::builder(ID)
         .display_name("Work items")
         .version(env!("CARGO_PKG_VERSION"))
-        .request(CapabilityRequest::required(READ, "read the records below work-items/"))
-        .request(CapabilityRequest::optional(WRITE, "make and change records"))
+        .request(CapabilityRequest::required(READ, "read the items below work-items/"))
+        .request(CapabilityRequest::optional(WRITE, "make and change items"))
         .tool(&LIST)
         .tool(&SHOW)
         .tool(&CREATE)
@@ -136,14 +136,20 @@ impl FeatureModule for WorkItems {
         let directory = workspace.project().to_owned();
         let (author, now) = (Arc::clone(&self.author), Arc::clone(&self.now));
         let live = Arc::new(Live { store: Store { files: tools::Files::new(workspace), author, now } });
-        let (read, write) = (vec![Touch::Read(directory.clone())], vec![Touch::Write(directory)]);
+        let (read, write) = (Touch::Read(directory.clone()), Touch::Write(directory));
         let own = declared();
-        placed::implement(ctx, &own, &LIST, read.clone(), (&live, Live::list))?;
-        placed::implement(ctx, &own, &SHOW, read, (&live, Live::show))?;
-        placed::implement(ctx, &own, &CREATE, write.clone(), (&live, Live::create))?;
-        placed::implement(ctx, &own, &UPDATE, write, (&live, Live::update))?;
+        placed::implement(ctx, &own, &LIST, always(&read), (&live, Live::list))?;
+        placed::implement(ctx, &own, &SHOW, always(&read), (&live, Live::show))?;
+        placed::implement(ctx, &own, &CREATE, always(&write), (&live, Live::create))?;
+        placed::implement(ctx, &own, &UPDATE, always(&write), (&live, Live::update))?;
         Ok(())
     }
+}
+
+/// The same for all arguments.
+fn always<A>(touch: &Touch) -> impl Fn(&A) -> Vec<Touch> + Send + Sync + use<A> {
+    let touch = touch.clone();
+    move |_| vec![touch.clone()]
 }
 
 /// Where the host has no such root, the person reads what to do.

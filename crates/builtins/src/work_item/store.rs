@@ -1,9 +1,9 @@
-//! The records on disk: found, read, written. One writer at a time, across processes: `.lock` is the script's own.
+//! The items on disk: found, read, written. One writer at a time, across processes: `.lock` is the script's own.
 
 use super::Author;
 use super::contract::{Change, Event, Heading, Item, Listing, NewItem, Query, Updated, WorkItemReader, WorkItemWriter};
+use super::format::{ItemFile, events, grown, new_thread};
 use super::id::{Assignee, ItemId, ItemRef, Kind, MAX_SLUG, Priority, Status, Time};
-use super::record::{Record, events, grown, new_thread};
 use crate::clock::Now;
 use crate::plain;
 use crate::store_error::StoreError;
@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use authority::{FileKind, Held, Located};
 use llm_worker::{ErrorKind, ToolContext};
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use tools::Before;
 
 /// Most items of one folder that are looked at.
@@ -60,8 +60,8 @@ impl WorkItemReader for Store {
         let folders = query.status.as_ref().map_or(&Status::LIVE[..], std::slice::from_ref);
         let (mut items, mut unreadable) = (Vec::new(), Vec::new());
         for found in self.all(folders)? {
-            match self.read(&found, "item.md", MAX_FRONT).map(|text| Record::parse(&text, &found.id)) {
-                Ok(Ok(Record { heading, .. })) if wanted(&heading) => {
+            match self.read(&found, "item.md", MAX_FRONT).map(|text| ItemFile::parse(&text, &found.id)) {
+                Ok(Ok(ItemFile { heading, .. })) if wanted(&heading) => {
                     items.push(Heading { status: found.folder, ..heading })
                 }
                 Ok(Ok(_)) => {}
@@ -77,7 +77,7 @@ impl WorkItemReader for Store {
     async fn show(&self, item: ItemRef) -> Result<Item, StoreError> {
         let found = self.find(&item)?;
         let record = self.read(&found, "item.md", MAX_FILE)?;
-        let record = Record::parse(&record, &found.id).map_err(|why| found.corrupt("item.md", &why))?;
+        let record = ItemFile::parse(&record, &found.id).map_err(|why| found.corrupt("item.md", &why))?;
         let events = events(&self.read(&found, "thread.md", MAX_FILE)?);
         let events = events.map_err(|why| found.corrupt("thread.md", &why))?;
         let (body, heading) = (record.body().to_owned(), Heading { status: found.folder, ..record.heading });
@@ -87,6 +87,10 @@ impl WorkItemReader for Store {
 
 #[async_trait]
 impl WorkItemWriter for Store {
+    fn directory(&self) -> PathBuf {
+        self.files.workspace().project().to_owned()
+    }
+
     async fn create(&self, item: NewItem, cx: ToolContext) -> Result<ItemId, StoreError> {
         let NewItem { title, body, kind, priority, labels } = item;
         let body = given("body", &body)?;
@@ -101,7 +105,7 @@ impl WorkItemWriter for Store {
         let (created_at, updated_at) = (now.clone(), now.clone());
         let heading =
             Heading { id: id.clone(), title, status, kind, priority, labels, created_at, updated_at, assignee };
-        let record = Record::new(heading, &body).render();
+        let record = ItemFile::new(heading, &body).render();
         let first =
             Event { at: now, what: "created open".to_owned(), author: self.author.to_string(), text: String::new() };
         let found = Found { id, folder: status };
@@ -122,7 +126,7 @@ impl WorkItemWriter for Store {
         let _lock = self.lock()?;
         let mut found = self.find(&change.id)?;
         let (_, record) = self.before(&found, "item.md", &cx)?;
-        let mut record = Record::parse(&record, &found.id).map_err(|why| found.corrupt("item.md", &why))?;
+        let mut record = ItemFile::parse(&record, &found.id).map_err(|why| found.corrupt("item.md", &why))?;
         let mut done = fields(&mut record.heading, &change)?;
         let written = record.heading.status;
         let to = change.status.unwrap_or(written);

@@ -127,6 +127,10 @@ fn search_ranks_the_same_way_each_time() {
     }
     assert_eq!(rig.ok("MemorySearch", json!({"query": "parser", "limit": 1})).summary, "4 notes, the best 1 shown");
     rig.refused("MemorySearch", json!({"query": "x".repeat(501)}), FIX);
+    // Saying it often does not make a note the better one.
+    rig.ok("MemoryWrite", note("aloud", "d", &"lexeme ".repeat(40)));
+    rig.ok("MemoryWrite", note("softly", "what a lexeme is", "t"));
+    assert_eq!(found(&rig, json!({"query": "lexeme"})), ["softly", "aloud"]);
 }
 
 #[test]

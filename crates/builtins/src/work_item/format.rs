@@ -7,14 +7,14 @@ use std::fmt::Write as _;
 
 /// `item.md`: ten lines of front matter in a fixed order between two rules, then the body.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Record {
+pub(super) struct ItemFile {
     /// The front matter. Its status is the written one; the folder may say something else after a crash.
     pub(super) heading: Heading,
     /// Everything behind the second rule, as it stands there.
     rest: String,
 }
 
-impl Record {
+impl ItemFile {
     /// A new one.
     pub(super) fn new(heading: Heading, body: &str) -> Self {
         let body = trimmed(body);
