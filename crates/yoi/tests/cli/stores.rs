@@ -89,6 +89,7 @@ fn without_the_directory_there_are_no_work_items_and_the_run_goes_on() {
     fs::create_dir(scene.path("elsewhere")).unwrap();
     symlink(scene.path("elsewhere"), scene.file("work-items")).unwrap();
     assert_ne!(run(&scene, "p5", &[], &[item()])[0].0, "ok");
+    scene.yoi(&["features", "p5"]).ends(0).prints(&["✗ builtin:work-item", "this project has no directory"]);
     assert_eq!(fs::read_dir(scene.path("elsewhere")).unwrap().count(), 0);
 }
 
