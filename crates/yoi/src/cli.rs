@@ -2,6 +2,7 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 const EXIT_CODES: &str = "\
@@ -180,9 +181,42 @@ pub(crate) struct FeaturesArgs {
     /// What would be installed, without installing it
     #[arg(long)]
     pub(crate) plan: bool,
+    /// What came, went and changed from start N of the pod to its newest, or to start M; the first is 1
+    #[arg(long, value_name = "N[..M]", conflicts_with = "plan")]
+    pub(crate) diff: Option<Span>,
+    /// What decides whether a call of TOOL runs, and where that is written
+    #[arg(long, value_name = "TOOL", conflicts_with_all = ["plan", "diff"])]
+    pub(crate) explain: Option<String>,
+    /// The JSON Schema of what is printed with --json
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) schema: bool,
     /// One JSON document
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// A start of a pod, or two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Span {
+    /// From this one.
+    pub(crate) from: u64,
+    /// To this one; else to the newest.
+    pub(crate) to: Option<u64>,
+}
+
+impl FromStr for Span {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = |text: &str| match text.parse() {
+            Ok(number @ 1..) => Ok(number),
+            Ok(0) | Err(_) => Err("give the number of a start, from 1, or two as in 1..3".to_owned()),
+        };
+        match text.split_once("..") {
+            Some((from, to)) => Ok(Self { from: number(from)?, to: Some(number(to)?) }),
+            None => Ok(Self { from: number(text)?, to: None }),
+        }
+    }
 }
 
 #[derive(Debug, Args)]

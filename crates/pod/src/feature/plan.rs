@@ -41,7 +41,7 @@ pub struct PlannedFeature {
     pub runtime: FeatureRuntimeKind,
     /// Whether it will be installed.
     pub outcome: Outcome,
-    /// What switches it off: `default`, or a file and key.
+    /// What switches it off: `default`, or a file and line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disabled_by: Option<String>,
     /// What it gets and does not get.

@@ -68,7 +68,7 @@ pub struct FeatureInstallReport {
     pub enabled: bool,
     /// How it came out.
     pub outcome: Outcome,
-    /// What switches it off: `default`, or a file and key.
+    /// What switches it off: `default`, or a file and line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disabled_by: Option<String>,
     /// What it holds.

@@ -2,8 +2,8 @@
 
 use crate::cli::{ConfigAction, JsonArgs};
 use crate::commands::out;
-use crate::compose::checked;
 use crate::compose::model::{describe, patience};
+use crate::compose::switches::switched;
 use crate::config::file::Waits;
 use crate::config::{Config, Source};
 use crate::env::Env;
@@ -58,7 +58,7 @@ pub(crate) fn run(action: &ConfigAction, env: &Env) -> Result<Exit, Failure> {
         ConfigAction::Check => {
             let config = Config::load(env)?;
             config.layers()?;
-            checked(&config).map(drop)?;
+            switched(&config).map(drop)?;
             if let Some(warning) = config.warning() {
                 out::line(&warning);
             }
@@ -142,11 +142,15 @@ fn rows(config: &Config) -> Vec<(String, String, Source)> {
             rows.push((format!("permissions.rules[{index}]"), rule.to_string(), layer.source.clone()));
         }
     }
-    for (id, feature) in &config.features {
-        let (enabled, required) = (feature.value.enabled.unwrap_or(true), feature.value.required.unwrap_or(false));
-        let own: String = feature.value.settings.iter().map(|(key, value)| format!(", {key} = {value}")).collect();
-        let value = format!("enabled = {enabled}, required = {required}{own}");
-        rows.push((format!("features.\"{id}\""), value, feature.source.clone()));
+    for (id, switches) in &config.features {
+        let flags = [("enabled", &switches.enabled), ("required", &switches.required)];
+        let set = flags.into_iter().filter_map(|(key, flag)| flag.as_ref().map(|flag| (key, flag)));
+        for (key, flag) in set {
+            rows.push((format!("features.\"{id}\".{key}"), flag.value.to_string(), flag.source.clone()));
+        }
+        for (key, setting) in &switches.settings {
+            rows.push((format!("features.\"{id}\".{key}"), setting.value.to_string(), setting.source.clone()));
+        }
     }
     rows.push(("sandbox.mode".to_owned(), config.sandbox.value.text().to_owned(), config.sandbox.source.clone()));
     let any = &config.any_file_system;

@@ -3,6 +3,7 @@
 use crate::Points;
 use crate::cli::RunArgs;
 use crate::commands::ending::{self, Ended};
+use crate::commands::features;
 use crate::commands::input;
 use crate::commands::place::{Place, now};
 use crate::commands::signals::Signals;
@@ -20,6 +21,7 @@ use pod::control::{Callbacks, Event, Limits, Outbox};
 use pod::feature::Unmet;
 use pod::host::{Found, Host, HostError, Opening, Parts, Start};
 use pod::session::record::HostStarted;
+use serde::Serialize;
 use session_store::{Clock, Opened};
 use std::io::Write;
 use std::path::Path;
@@ -50,7 +52,8 @@ fn prompted(args: &RunArgs, env: &Env, points: &Points, signals: Signals) -> Res
     let choice = model::choose(&config, env);
     let model = model::build(&ambient, &choice.name, &config, env)?;
     let mut composed = compose(&ambient, &config, env, &args.add_dir)?;
-    required(&composed.plan().unmet)?;
+    let plan = composed.plan();
+    required(&plan.unmet, &plan)?;
     greet(args, &config, &choice, &composed);
     let roots: Vec<&Path> = composed.workspace.roots().map(|(root, _)| root).collect();
     let mut place = Place::choose(args, &config, env, &composed.project.root, &roots)?;
@@ -172,7 +175,7 @@ impl Whole<'_> {
         let opening = Opening::of(&place.dir(), opened, clock(), &end_survivors).map_err(fail)?;
         let Installed { registry, permission, no_shell } =
             composed.install(self.ambient, self.env, &tag, opening.link())?;
-        required(&registry.report().unmet)?;
+        required(&registry.report().unmet, registry.report())?;
         if let Some(why) = no_shell {
             say(self.args, &format!("commands cannot run here, so Bash is left out: {why}"));
         }
@@ -210,9 +213,10 @@ impl Whole<'_> {
     }
 }
 
-/// Nothing starts without the features the configuration requires.
-fn required(unmet: &[Unmet]) -> Result<(), Failure> {
+/// Nothing starts without the features the configuration requires; what became of all of them is said first.
+fn required(unmet: &[Unmet], report: impl Serialize) -> Result<(), Failure> {
     unmet.first().map_or(Ok(()), |Unmet { feature_id, required_by, reason }| {
+        features::render(&serde_json::to_value(report).unwrap_or_default()).warn();
         let message = format!("{feature_id} is required by {required_by} and will not be there: {reason}");
         Err(Failure::new(Exit::Config, message).help("`yoi features --plan` shows the plan"))
     })

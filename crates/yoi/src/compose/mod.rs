@@ -4,25 +4,24 @@ pub(crate) mod grants;
 pub(crate) mod model;
 pub(crate) mod project;
 mod stores;
+pub(crate) mod switches;
 
 use crate::config::Config;
-use crate::config::file::{Mode, nearest};
+use crate::config::file::Mode;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use authority::{Access, Ambient, Confinement, EnvPolicy, ErrorKind, SandboxMode, Spawner, Workspace};
-use builtins::Clocks;
-use pod::control::Permission;
+use pod::control::{self, Limits, Permission};
 use pod::feature::{
-    CapabilityPolicy, FeatureId, FeatureModule, FeatureRegistry, FeatureRegistryBuilder, HostCapability, HostServices,
-    InstallPlan, PodLink,
+    CapabilityPolicy, FeatureId, FeatureRegistry, FeatureRegistryBuilder, HostCapability, HostReport, HostSandbox,
+    HostServices, InstallPlan, PodLink,
 };
 use pod::permission::{Circumstances, Policy};
 use project::Project;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use switches::{Switched, switched};
 
 /// What the model is told before the features' instructions.
 const SYSTEM: &str = "\
@@ -41,7 +40,9 @@ pub(crate) struct Composed {
     pub(crate) permission: Permission,
     /// How the shell is confined.
     pub(crate) mode: SandboxMode,
-    /// Those features that are off by themselves and on here.
+    /// Who may have what.
+    pub(crate) capabilities: CapabilityPolicy,
+    /// Those features that a person switched on.
     on: BTreeSet<FeatureId>,
     access: Access,
     builder: FeatureRegistryBuilder,
@@ -82,14 +83,27 @@ pub(crate) fn compose(
     }
     let now = Circumstances { mode, enforced: authority::support().in_force(mode) };
     let policy = Policy::new(config.layers()?);
-    let host = policy.describe(now);
-    let capabilities = checked(config)?;
-    let builder = FeatureRegistryBuilder::new(capabilities).with_all(builtins::all());
-    let builder = builder.with_all(policies(config)?).host(host);
+    let host = host(config, &policy, now, project.too_wide);
+    let Switched { policy: capabilities, modules, on } = switched(config)?;
+    let builder = FeatureRegistryBuilder::new(capabilities.clone()).with_all(modules).host(host);
     let roots: Vec<PathBuf> = workspace.roots().map(|(path, _)| path.to_path_buf()).collect();
     let confinement = Confinement { mode, read: Vec::new(), write: roots };
     let permission = Permission { policy, workspace: workspace.clone(), now };
-    Ok(Composed { project, workspace, permission, mode, on: switched_on(config), access, builder, confinement })
+    Ok(Composed { project, workspace, permission, mode, capabilities, on, access, builder, confinement })
+}
+
+/// What the host itself asks and bounds.
+fn host(config: &Config, policy: &Policy, now: Circumstances, too_wide: bool) -> HostReport {
+    let Config { max_steps, tool_concurrency, sandbox, .. } = config;
+    let limits = Limits { max_steps: max_steps.value, tool_concurrency: tool_concurrency.value };
+    let source = if too_wide { "built-in: the project is too wide to write in" } else { &sandbox.source };
+    let mode = Mode::of(now.mode).text().to_owned();
+    HostReport {
+        gates: control::gates(),
+        sandbox: Some(HostSandbox { mode, enforced: now.enforced, source: source.to_owned() }),
+        limits: control::limits(&limits, &max_steps.source, &tool_concurrency.source),
+        ..policy.describe(now)
+    }
 }
 
 impl Composed {
@@ -133,81 +147,4 @@ impl Composed {
 pub(crate) fn system_prompt(registry: &FeatureRegistry) -> String {
     let instructions = registry.instructions().iter().map(|instruction| instruction.text.as_str());
     std::iter::once(SYSTEM).chain(instructions).collect::<Vec<_>>().join("\n\n")
-}
-
-/// The default grants, with what the configuration switches off or requires.
-fn capabilities(config: &Config) -> Result<CapabilityPolicy, Failure> {
-    config.features.iter().try_fold(grants::defaults(), |policy, (id, setting)| {
-        let source = format!("{}: features.\"{id}\"", setting.source);
-        let id: FeatureId = id
-            .parse()
-            .map_err(|e| Failure::new(Exit::Config, format!("{source}: {e}")).help("`yoi features` lists the ids"))?;
-        let policy = if setting.value.enabled == Some(false) { policy.disable(id.clone(), &source) } else { policy };
-        Ok(if setting.value.required == Some(true) { policy.require(id, &source) } else { policy })
-    })
-}
-
-/// The features that a person switched on.
-fn switched_on(config: &Config) -> BTreeSet<FeatureId> {
-    let on = config
-        .features
-        .iter()
-        .filter(|(_, setting)| setting.value.enabled.unwrap_or(setting.value.required == Some(true)));
-    on.filter_map(|(name, _)| name.parse().ok()).collect()
-}
-
-/// The features that are off until configured, with their settings, where they are on.
-fn policies(config: &Config) -> Result<Vec<Arc<dyn FeatureModule>>, Failure> {
-    let mut settings = BTreeMap::new();
-    let on = switched_on(config);
-    for (name, setting) in &config.features {
-        let Ok(id) = name.parse::<FeatureId>() else { continue };
-        let keys = setting.value.settings.iter();
-        let keys: Result<_, _> = keys.map(|(key, value)| Ok((key.clone(), serde_json::to_value(value)?))).collect();
-        let keys = keys.map_err(|e: serde_json::Error| Failure::new(Exit::Config, format!("{name}: {e}")))?;
-        settings.insert(id, keys);
-    }
-    let began = Instant::now();
-    let clocks = Clocks { elapsed: Arc::new(move || began.elapsed()), now: Arc::new(SystemTime::now) };
-    builtins::policies::with_settings(&settings, |id| on.contains(id), clocks).map_err(|bad| {
-        let source = config.features.get(&bad.feature.to_string()).map_or("", |setting| setting.source.as_str());
-        let message = format!("{source}: features.\"{}\": {}", bad.feature, bad.problem);
-        Failure::new(Exit::Config, message).help("correct that key")
-    })
-}
-
-/// The policy of a configuration, whose features and tools must be those of this build.
-pub(crate) fn checked(config: &Config) -> Result<CapabilityPolicy, Failure> {
-    let capabilities = capabilities(config)?;
-    if config.features.is_empty() && config.rules.is_empty() {
-        return Ok(capabilities);
-    }
-    // Nothing is switched off in this plan: a rule about a tool stays right while its feature is off.
-    let plan = FeatureRegistryBuilder::new(grants::defaults()).with_all(builtins::all()).plan();
-    let ids = plan.features.iter().map(|feature| feature.feature_id.clone()).chain(builtins::policies::OPT_IN);
-    let ids: Vec<String> = ids.map(|id| id.to_string()).collect();
-    for (id, setting) in &config.features {
-        known(&format!("{}: features.\"{id}\"", setting.source), "feature", id, &ids)?;
-    }
-    policies(config)?;
-    let tools = plan.features.iter().flat_map(|feature| &feature.tools).map(|tool| tool.name.clone());
-    let declared = builtins::policies::declared();
-    let off = declared.iter().flat_map(|feature| &feature.tools).map(|tool| tool.name.clone());
-    let tools: Vec<String> = tools.chain(off).chain(["*".to_owned()]).collect();
-    for layer in &config.rules {
-        for (index, rule) in layer.value.iter().enumerate() {
-            known(&format!("{}: permissions.rules[{index}].tool", layer.source), "tool", &rule.tool, &tools)?;
-        }
-    }
-    Ok(capabilities)
-}
-
-fn known(place: &str, what: &str, name: &str, all: &[String]) -> Result<(), Failure> {
-    if all.iter().any(|known| known == name) {
-        return Ok(());
-    }
-    let all: Vec<&str> = all.iter().map(String::as_str).collect();
-    let meant = nearest(name, &all).map(|meant| format!("did you mean `{meant}`? ")).unwrap_or_default();
-    let help = format!("{meant}known: {}", all.join(", "));
-    Err(Failure::new(Exit::Config, format!("{place}: there is no {what} `{name}`")).help(help))
 }

@@ -1,12 +1,17 @@
 //! The configuration in force: built-in values, files, environment and flags, each value with where it comes from.
 
 pub(crate) mod file;
+mod lines;
+mod switches;
+
+pub(crate) use switches::Switches;
 
 use crate::cli::{RunArgs, Sandbox};
 use crate::compose::model;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
-use file::{Feature, File, Key, Mode, Provider, Waits};
+use file::{File, Key, Mode, Provider, Waits};
+use lines::Lines;
 use pod::permission::{Layer, Rule};
 use provider::BaseUrl;
 use std::collections::BTreeMap;
@@ -68,7 +73,7 @@ pub(crate) struct Config {
     /// Rules, a layer for each file that has some, outermost first.
     pub(crate) rules: Vec<Sourced<Vec<Rule>>>,
     /// Features by id.
-    pub(crate) features: BTreeMap<String, Sourced<Feature>>,
+    pub(crate) features: BTreeMap<String, Switches>,
     /// How the shell is confined.
     pub(crate) sandbox: Sourced<Mode>,
     /// Whether sessions may be on any file system.
@@ -98,7 +103,7 @@ impl Config {
             let text = read(&path)?;
             config.files.push((path.clone(), text.is_some()));
             if let Some(text) = text {
-                config.layer(parse(&path, &text)?, &env.shown(&path));
+                config.layer(parse(&path, &text)?, &env.shown(&path), &Lines::of(&text));
             }
         }
         config.environment(env)?;
@@ -147,7 +152,7 @@ impl Config {
         self.rules.iter().map(layer).collect()
     }
 
-    fn layer(&mut self, file: File, source: &str) {
+    fn layer(&mut self, file: File, source: &str, lines: &Lines) {
         if let Some(model) = file.model {
             self.model = Some(Sourced::new(model, source));
         }
@@ -158,7 +163,13 @@ impl Config {
         if !file.permissions.rules.is_empty() {
             self.rules.push(Sourced::new(file.permissions.rules, source));
         }
-        self.features.extend(file.features.into_iter().map(|(id, feature)| (id, Sourced::new(feature, source))));
+        for (id, feature) in file.features {
+            let place = |key: Option<&str>| {
+                let path: Vec<&str> = ["features", &id].into_iter().chain(key).collect();
+                lines.at(&path).map_or_else(|| source.to_owned(), |line| format!("{source}:{line}"))
+            };
+            self.features.entry(id.clone()).or_insert_with(Switches::none).layer(feature, place);
+        }
         self.sandbox.set(file.sandbox.mode, source);
         self.any_file_system.set(file.state.any_file_system, source);
     }

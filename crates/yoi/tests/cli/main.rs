@@ -15,6 +15,7 @@ mod crash;
 mod endpoint;
 mod ends;
 mod failures;
+mod features;
 mod files;
 mod help;
 mod live;

@@ -1,0 +1,270 @@
+//! `yoi features NAME --diff N`: what came, went and changed between two starts, field by field.
+
+use super::journal::{Start, Starts};
+use super::page::Page;
+use crate::cli::Span;
+use crate::exit::Failure;
+use pod::feature::HostCapability;
+use pod::session::restore::utc;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+/// What two starts differ in.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Difference {
+    /// The pod.
+    pod: String,
+    /// The earlier one, or the one named first.
+    from: Point,
+    /// The other.
+    to: Point,
+    /// Every difference, in the order of the report's fields.
+    changes: Vec<Change>,
+}
+
+/// One of the starts.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Point {
+    /// Its number, from 1.
+    start: u64,
+    /// The record that holds its report.
+    seq: u64,
+    /// When, in microseconds since 1970.
+    at_us: u64,
+}
+
+/// One difference.
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+struct Change {
+    /// Where: fields, and the names of things in lists.
+    path: Vec<String>,
+    /// What happened there.
+    kind: Kind,
+    /// What was there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from: Option<Value>,
+    /// What is there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    to: Option<Value>,
+}
+
+/// The kind of a difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Kind {
+    /// It was not there before.
+    Came,
+    /// It is not there any more.
+    Went,
+    /// It has another value.
+    Changed,
+    /// The same things stand in another order.
+    Reordered,
+}
+
+impl Difference {
+    /// Between two starts of a pod; without a second one, the newest.
+    pub(super) fn between(starts: &Starts, span: Span) -> Result<Self, Failure> {
+        let from = starts.number(span.from)?;
+        let to = span.to.map_or_else(|| starts.newest(), |to| starts.number(to))?;
+        let mut changes = Vec::new();
+        compare(&mut Vec::new(), &from.report, &to.report, &mut changes);
+        Ok(Self { pod: starts.pod.clone(), from: Point::of(from), to: Point::of(to), changes })
+    }
+
+    /// For people.
+    pub(super) fn render(&self) -> Page {
+        let mut page = Page::default();
+        page.wrapped("", &format!("{}: {} → {}", self.pod, self.from.words(), self.to.words()));
+        if self.changes.is_empty() {
+            page.line("nothing changed");
+        }
+        let mut under = Vec::new();
+        for change in &self.changes {
+            let (place, field) = change.place();
+            if place != under {
+                page.wrapped("", &place.join(" "));
+                under = place;
+            }
+            let mark = match change.kind {
+                Kind::Came => "+",
+                Kind::Went => "-",
+                Kind::Changed | Kind::Reordered => "~",
+            };
+            page.wrapped(&format!("  {mark} "), &format!("{field}{}", change.words()));
+        }
+        page
+    }
+}
+
+impl Point {
+    fn of(start: &Start) -> Self {
+        Self { start: start.start, seq: start.seq, at_us: start.at_us }
+    }
+
+    fn words(&self) -> String {
+        format!("start {} of {} (record {})", self.start, utc(self.at_us), self.seq)
+    }
+}
+
+impl Change {
+    /// The feature or part it belongs under, and the field there.
+    fn place(&self) -> (Vec<String>, String) {
+        let deep = match self.path.first().map(String::as_str) {
+            Some("features") if self.path.len() > 2 => 2,
+            Some("host") if self.path.len() > 1 => 2,
+            Some(_) | None => 1,
+        };
+        let (place, field) = self.path.split_at(deep.min(self.path.len()));
+        let place = place.iter().filter(|part| *part != "features" || deep == 1).cloned().collect();
+        (place, field.join(" "))
+    }
+
+    fn words(&self) -> String {
+        let alone = |value: &Value| !(value.is_object() || value.is_string());
+        match (self.kind, &self.from, &self.to) {
+            (Kind::Changed, Some(from), Some(to)) => format!(": {} → {}", brief(from), brief(to)),
+            (Kind::Reordered, _, _) => ": in another order".to_owned(),
+            (Kind::Came, _, Some(value)) | (Kind::Went, Some(value), _) if alone(value) => {
+                format!(": {}", brief(value))
+            }
+            (Kind::Came | Kind::Went | Kind::Changed, _, _) => String::new(),
+        }
+    }
+}
+
+/// A value in a line.
+fn brief(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(values) => values.iter().map(name).collect::<Vec<_>>().join(", "),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => value.to_string(),
+    }
+}
+
+fn compare(path: &mut Vec<String>, from: &Value, to: &Value, found: &mut Vec<Change>) {
+    match (from, to) {
+        (Value::Object(from), Value::Object(to)) => fields(path, from, to, found),
+        (Value::Array(from), Value::Array(to)) => lists(path, from, to, found),
+        (from, to) if from != to => {
+            let (from, to) = (Some(from.clone()), Some(to.clone()));
+            found.push(Change { path: path.clone(), kind: Kind::Changed, from, to });
+        }
+        _ => {}
+    }
+}
+
+fn fields(path: &mut Vec<String>, from: &Map<String, Value>, to: &Map<String, Value>, found: &mut Vec<Change>) {
+    let left = from.iter().map(|(key, value)| (key.clone(), value));
+    let right = to.iter().map(|(key, value)| (key.clone(), value));
+    pairs(path, left.collect(), right.collect(), found);
+}
+
+/// Things in lists are told apart by name, so that one more does not look like a change of all behind it.
+fn lists(path: &mut Vec<String>, from: &[Value], to: &[Value], found: &mut Vec<Change>) {
+    let (left, right) = (named(from), named(to));
+    let common = |of: &[(String, &Value)], other: &[(String, &Value)]| -> Vec<String> {
+        let names = of.iter().map(|(name, _)| name);
+        names.filter(|name| other.iter().any(|(known, _)| known == *name)).cloned().collect()
+    };
+    if common(&left, &right) != common(&right, &left) {
+        let (from, to) = (Some(Value::Array(from.to_vec())), Some(Value::Array(to.to_vec())));
+        found.push(Change { path: path.clone(), kind: Kind::Reordered, from, to });
+    }
+    pairs(path, left, right, found);
+}
+
+fn pairs(path: &mut Vec<String>, from: Vec<(String, &Value)>, to: Vec<(String, &Value)>, found: &mut Vec<Change>) {
+    let known: BTreeMap<&str, &Value> = from.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+    let stays: BTreeMap<&str, &Value> = to.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+    let mut one = |kind, name: &String, was: Option<&Value>, is: Option<&Value>| {
+        let path = path.iter().chain([name]).cloned().collect();
+        found.push(Change { path, kind, from: was.cloned(), to: is.cloned() });
+    };
+    for (name, value) in from.iter().filter(|(name, _)| !stays.contains_key(name.as_str())) {
+        one(Kind::Went, name, Some(value), None);
+    }
+    for (name, value) in to.iter().filter(|(name, _)| !known.contains_key(name.as_str())) {
+        one(Kind::Came, name, None, Some(value));
+    }
+    for (name, value) in &to {
+        if let Some(was) = known.get(name.as_str()) {
+            path.push(name.clone());
+            compare(path, was, value, found);
+            path.pop();
+        }
+    }
+}
+
+/// Every element with a name of its own.
+fn named(values: &[Value]) -> Vec<(String, &Value)> {
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    let own = |value| {
+        let name = name(value);
+        let times = seen.entry(name.clone()).or_default();
+        *times += 1;
+        (if *times == 1 { name } else { format!("{name} #{times}") }, value)
+    };
+    values.iter().map(own).collect()
+}
+
+/// What a thing in a list is called.
+fn name(value: &Value) -> String {
+    if let Some(text) = value.as_str() {
+        return text.to_owned();
+    }
+    if value.get("capability").is_some() {
+        let mut plain = value.clone();
+        plain.as_object_mut().and_then(|fields| fields.remove("reason"));
+        return serde_json::from_value(plain)
+            .map_or_else(|_| value.to_string(), |held: HostCapability| held.to_string());
+    }
+    let field = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
+    let both = |first: &str, second: &str| Some(format!("{} ({})", field(first)?, field(second)?));
+    both("text", "source")
+        .or_else(|| both("message", "code"))
+        .or_else(|| both("name", "kind"))
+        .or_else(|| field("name"))
+        .or_else(|| field("feature_id"))
+        .unwrap_or_else(|| value.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn changes(from: Value, to: Value) -> Vec<(String, Kind)> {
+        let mut found = Vec::new();
+        compare(&mut Vec::new(), &from, &to, &mut found);
+        found.into_iter().map(|change| (change.path.join("/"), change.kind)).collect()
+    }
+
+    #[test]
+    fn things_in_lists_are_told_apart_by_name() {
+        let feature = |id: &str, outcome: &str, granted: Value| json!({ "feature_id": id, "outcome": outcome, "granted": granted });
+        let process = json!({ "capability": "process", "programs": ["*"] });
+        let from = json!({ "features": [feature("builtin:a", "installed", json!([process])), feature("builtin:b", "installed", json!([]))] });
+        let to = json!({ "features": [feature("builtin:0", "installed", json!([])), feature("builtin:a", "degraded", json!([]))] });
+        let expected = [
+            ("features/builtin:b", Kind::Went),
+            ("features/builtin:0", Kind::Came),
+            ("features/builtin:a/granted/Process(*)", Kind::Went),
+            ("features/builtin:a/outcome", Kind::Changed),
+        ];
+        assert_eq!(changes(from.clone(), to), expected.map(|(path, kind)| (path.to_owned(), kind)));
+        assert_eq!(changes(from.clone(), from), []);
+    }
+
+    #[test]
+    fn order_and_twins_count() {
+        let swapped = changes(json!({ "order": ["a", "b"] }), json!({ "order": ["b", "a"] }));
+        assert_eq!(swapped, [("order".to_owned(), Kind::Reordered)]);
+        let twin = changes(json!({ "notes": ["a"] }), json!({ "notes": ["a", "a"] }));
+        assert_eq!(twin, [("notes/a #2".to_owned(), Kind::Came)]);
+        let denied = |reason: &str| json!({ "denied": [{ "capability": "emit_user_alert", "reason": reason }] });
+        assert_eq!(changes(denied("x"), denied("y")), [("denied/EmitUserAlert/reason".to_owned(), Kind::Changed)]);
+    }
+}

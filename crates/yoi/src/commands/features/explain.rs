@@ -1,0 +1,390 @@
+//! `yoi features --explain TOOL`: the route of a call, from who contributes the tool to what becomes of its result,
+//! with what says yes or no at each step and where that is written.
+
+use super::page::Page;
+use super::table::why_off;
+use super::words::means;
+use crate::compose::Composed;
+use crate::compose::switches::declared;
+use crate::config::Config;
+use crate::config::file::nearest;
+use crate::env::Env;
+use crate::exit::{Exit, Failure};
+use authority::Ambient;
+use llm_worker::ToolEffect;
+use pod::feature::{
+    Admission, FeatureDescriptor, HostCapability, InstallPlan, Need, Outcome, PlannedFeature, PlannedHook,
+    ToolDeclaration,
+};
+use pod::hook::{FailureRule, HookPoint};
+use pod::permission::{Expectation, Matter, RuleDecision};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// The way of a call.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Route {
+    /// The tool.
+    tool: String,
+    /// Whose it is.
+    feature: String,
+    /// What running it twice does.
+    effect: ToolEffect,
+    /// What comes of a call.
+    verdict: Verdict,
+    /// The same in words.
+    conclusion: String,
+    /// Everything that has a say, in the order of asking.
+    steps: Vec<Step>,
+}
+
+/// What comes of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Verdict {
+    /// It runs.
+    Runs,
+    /// That depends on what it names, or on a gate.
+    Depends,
+    /// It is refused.
+    Refused,
+    /// The model is not even shown the tool.
+    Absent,
+}
+
+/// Somebody who has a say.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Step {
+    /// Where on the way.
+    part: Part,
+    /// What is said.
+    mark: Mark,
+    /// About what, and why.
+    text: String,
+    /// Where that is written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source: Option<String>,
+}
+
+/// The parts of the way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Part {
+    /// Whether the model is shown the tool.
+    Surface,
+    /// Whether a call may run.
+    Judgement,
+    /// How it runs, and what becomes of its result.
+    Run,
+}
+
+/// What somebody says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Mark {
+    /// Yes.
+    Yes,
+    /// No.
+    No,
+    /// That is known when the call comes.
+    Depends,
+    /// Nothing; it is so.
+    Note,
+}
+
+/// What is looked at.
+pub(super) struct Question<'a> {
+    /// The tool.
+    pub(super) tool: &'a str,
+    /// What is in force.
+    pub(super) config: &'a Config,
+    /// What would start.
+    pub(super) composed: &'a mut Composed,
+    /// Why no command can be confined here, where that is so.
+    pub(super) no_shell: Option<String>,
+}
+
+/// Why the tool `yoi` would be started with has no confined children.
+pub(super) fn no_shell(composed: &Composed, ambient: &Ambient, env: &Env) -> Result<Option<String>, Failure> {
+    Ok(composed.spawner(ambient, env, "explain")?.err())
+}
+
+impl Route {
+    /// Of a tool of this build.
+    pub(super) fn of(question: Question<'_>) -> Result<Self, Failure> {
+        let all = declared();
+        let found =
+            all.iter().find_map(|feature| Some((feature, feature.tools.iter().find(|t| t.name == question.tool)?)));
+        let (feature, tool) = found.ok_or_else(|| unknown(question.tool, &all))?;
+        let plan = question.composed.plan();
+        let mut steps = Steps(Vec::new());
+        let there = steps.surface(&question, feature, tool, &plan);
+        let expected = match plan.features.iter().find(|planned| planned.feature_id == feature.id) {
+            Some(planned) if there => steps.judgement(&question, tool, planned, &plan),
+            Some(_) | None => Vec::new(),
+        };
+        if there {
+            steps.run(&question, tool, &plan);
+        }
+        let gated = hooks(&plan, HookPoint::PreToolCall, &tool.name).next().is_some();
+        let verdict = if there { judged(&expected, gated) } else { Verdict::Absent };
+        Ok(Self {
+            tool: tool.name.clone(),
+            feature: feature.id.to_string(),
+            effect: tool.effect,
+            verdict,
+            conclusion: conclusion(&tool.name, verdict, &expected, gated),
+            steps: steps.0,
+        })
+    }
+
+    /// For people.
+    pub(super) fn render(&self) -> Page {
+        let mut page = Page::default();
+        let effect = match self.effect {
+            ToolEffect::ReadOnly => "changes nothing",
+            ToolEffect::Idempotent => "running it twice is as running it once",
+            ToolEffect::Effectful => "running it twice may do it twice",
+        };
+        page.wrapped("", &format!("{} of {}: {effect}", self.tool, self.feature));
+        let mut part = None;
+        for step in &self.steps {
+            if part != Some(step.part) {
+                page.line(match step.part {
+                    Part::Surface => "is it there?",
+                    Part::Judgement => "may a call run? asked in this order:",
+                    Part::Run => "how does it run?",
+                });
+                part = Some(step.part);
+            }
+            let mark = match step.mark {
+                Mark::Yes => "✓",
+                Mark::No => "✗",
+                Mark::Depends => "?",
+                Mark::Note => "-",
+            };
+            let source = step.source.as_ref().map(|source| format!(" ({source})")).unwrap_or_default();
+            page.wrapped(&format!("  {mark} "), &format!("{}{source}", step.text));
+        }
+        page.wrapped("so ", &self.conclusion);
+        page
+    }
+}
+
+fn unknown(tool: &str, all: &[FeatureDescriptor]) -> Failure {
+    let names: Vec<&str> = all.iter().flat_map(|feature| &feature.tools).map(|tool| tool.name.as_str()).collect();
+    let meant = nearest(tool, &names).map(|meant| format!("did you mean `{meant}`? ")).unwrap_or_default();
+    let what = format!("no feature has a tool `{tool}`: a call of it would be answered so by host:known-tool");
+    Failure::new(Exit::Usage, what).help(format!("{meant}there are: {}", names.join(", ")))
+}
+
+struct Steps(Vec<Step>);
+
+impl Steps {
+    fn say(&mut self, part: Part, mark: Mark, text: impl Into<String>, source: Option<String>) {
+        self.0.push(Step { part, mark, text: text.into(), source });
+    }
+
+    /// Whether the model is shown the tool, and by whose leave.
+    fn surface(
+        &mut self,
+        question: &Question<'_>,
+        feature: &FeatureDescriptor,
+        tool: &ToolDeclaration,
+        plan: &InstallPlan,
+    ) -> bool {
+        let id = &feature.id;
+        let Some(planned) = plan.features.iter().find(|planned| planned.feature_id == *id) else { return false };
+        if planned.outcome == Outcome::Disabled {
+            let planned = serde_json::to_value(planned).unwrap_or_default();
+            self.say(Part::Surface, Mark::No, format!("{id} is {}", why_off(&planned)), None);
+            return false;
+        }
+        let switch = question.config.features.get(&id.to_string());
+        let source = switch.and_then(|switches| switches.enabled.as_ref()).map(|enabled| enabled.source.clone());
+        let source = source.or_else(|| switch.filter(|s| s.on()).map(|s| s.at.clone()));
+        self.say(Part::Surface, Mark::Yes, format!("{id} is on"), Some(source.unwrap_or_else(|| "default".to_owned())));
+        let own = HostCapability::ContributeTool { name: tool.name.clone().into() };
+        let needed = feature
+            .requests
+            .iter()
+            .filter(|request| request.need == Need::Required || tool.needs.contains(&request.capability));
+        for capability in std::iter::once(&own).chain(needed.map(|request| &request.capability)) {
+            self.grant(capability, &question.composed.capabilities.admission(id, capability));
+        }
+        for diagnostic in planned.diagnostics.iter().filter(|_| !planned.outcome.is_live()) {
+            self.say(Part::Surface, Mark::No, format!("{id} is skipped: {}", diagnostic.message), None);
+        }
+        for skipped in planned.skipped_contributions.iter().filter(|skipped| skipped.name == tool.name) {
+            self.say(Part::Surface, Mark::No, format!("{} is left out: {}", tool.name, skipped.reason), None);
+        }
+        let starts = feature.requests.iter().any(|r| matches!(r.capability, HostCapability::Process { .. }));
+        if let Some(why) = question.no_shell.as_ref().filter(|_| starts) {
+            self.say(Part::Surface, Mark::No, format!("commands cannot run here: {why}"), None);
+            return false;
+        }
+        planned.outcome.is_live() && planned.tools.iter().any(|planned| planned.name == tool.name)
+    }
+
+    fn grant(&mut self, asked: &HostCapability, Admission { granted, row, source }: &Admission) {
+        let meaning = means(asked).map(|words| format!(": it may {words}")).unwrap_or_default();
+        let by = row.as_ref().filter(|row| **row != asked.to_string()).map(|row| format!(" by {row}"));
+        let by = by.unwrap_or_default();
+        match granted {
+            true => self.say(Part::Surface, Mark::Yes, format!("{asked} is granted{by}{meaning}"), source.clone()),
+            false if row.is_some() => {
+                self.say(Part::Surface, Mark::No, format!("{asked} is refused{by}"), source.clone());
+            }
+            false => self.say(Part::Surface, Mark::No, format!("{asked} is granted by nothing"), None),
+        }
+    }
+
+    /// Whether a call may run: the host's gates in their order, with the hooks of features where they stand.
+    fn judgement(
+        &mut self,
+        question: &Question<'_>,
+        tool: &ToolDeclaration,
+        planned: &PlannedFeature,
+        plan: &InstallPlan,
+    ) -> Vec<Expectation> {
+        for (feature, hook) in hooks(plan, HookPoint::ToolArguments, &tool.name) {
+            let text = format!("`{}` of {feature} may rewrite its arguments; {}", hook.name, failing(hook));
+            self.say(Part::Judgement, Mark::Note, text, None);
+        }
+        let fit = "host:arguments: they must fit the tool; else the model is told what was expected";
+        self.say(Part::Judgement, Mark::Depends, fit, None);
+        let permission = &question.composed.permission;
+        let all = permission.policy.expect(&tool.name, tool.effect, permission.now);
+        let mut expected: Vec<Expectation> = all.into_iter().filter(|met| comes_up(met.matter, planned)).collect();
+        if !expected.iter().any(|met| matches!(met.matter, Matter::Reads | Matter::Writes)) {
+            expected.retain(|met| met.matter != Matter::Lost);
+        }
+        for met in &expected {
+            self.permission(met);
+        }
+        for (feature, hook) in hooks(plan, HookPoint::PreToolCall, &tool.name) {
+            let text = format!("gate `{}` of {feature} is asked at each call; {}", hook.name, failing(hook));
+            self.say(Part::Judgement, Mark::Depends, text, None);
+        }
+        expected
+    }
+
+    /// One kind of thing a call may do: what decides, and what about paths decides otherwise.
+    fn permission(&mut self, met: &Expectation) {
+        let mark = |decision| if decision == RuleDecision::Allow { Mark::Yes } else { Mark::No };
+        let word = |decision| match decision {
+            RuleDecision::Allow => "allow",
+            RuleDecision::Ask => "ask, and nobody can be asked here: refused",
+            RuleDecision::Deny => "deny",
+        };
+        for said in &met.said {
+            let what = if said.text == met.what { String::new() } else { format!(" by `{}`", said.text) };
+            let (mark, text) = match (&said.path, said.decides) {
+                (Some(path), _) => {
+                    (Mark::Depends, format!("host:permission: {}, on {path}: {}{what}", met.what, word(said.decision)))
+                }
+                (None, true) => {
+                    (mark(said.decision), format!("host:permission: {}: {}{what}", met.what, word(said.decision)))
+                }
+                // What a later layer overrules decides nothing.
+                (None, false) => continue,
+            };
+            self.say(Part::Judgement, mark, text, Some(said.source.clone()));
+        }
+    }
+
+    fn run(&mut self, question: &Question<'_>, tool: &ToolDeclaration, plan: &InstallPlan) {
+        let note = |steps: &mut Self, text: String, source| steps.say(Part::Run, Mark::Note, text, source);
+        if let Some(sandbox) = &plan.host.sandbox {
+            let force = if sandbox.enforced { "in force" } else { "not enforced by this kernel" };
+            let text = format!("sandbox of its children: {}, {force}", sandbox.mode);
+            note(self, text, Some(sandbox.source.clone()));
+        }
+        let calls = &question.config.tool_concurrency;
+        note(self, format!("at most {} calls run at once", calls.value), Some(calls.source.clone()));
+        note(self, format!("its start is journaled first; it is given up after {}", time(tool.deadline_ms)), None);
+        for (feature, hook) in hooks(plan, HookPoint::ToolOutcome, &tool.name) {
+            let text = format!("`{}` of {feature} sees its result and may change it; {}", hook.name, failing(hook));
+            note(self, text, None);
+        }
+        let inline = plan.host.limits.iter().find(|limit| limit.name == "tool.result_inline");
+        if let Some(inline) = inline {
+            let text = format!("a result over {} bytes is cut, and ReadOutput pages the whole", inline.value);
+            note(self, text, None);
+        }
+    }
+}
+
+/// The hooks that a call of a tool meets at a point, in the order of asking.
+fn hooks<'a>(
+    plan: &'a InstallPlan,
+    point: HookPoint,
+    tool: &'a str,
+) -> impl Iterator<Item = (String, &'a PlannedHook)> {
+    let live = plan.features.iter().filter(|feature| feature.outcome.is_live());
+    let all = live.flat_map(|feature| feature.hooks.iter().map(|hook| (feature.feature_id.to_string(), hook)));
+    all.filter(move |(_, hook)| {
+        hook.point == point && (hook.tools.is_empty() || hook.tools.iter().any(|name| name == "*" || name == tool))
+    })
+}
+
+fn failing(hook: &PlannedHook) -> String {
+    let means = match hook.on_failure {
+        FailureRule::Refuse => "refuses",
+        FailureRule::KeepOriginal => "changes nothing",
+        FailureRule::Count => "is counted",
+    };
+    format!("failing, or silent for {}, it {means}", time(hook.deadline_ms))
+}
+
+fn time(ms: u64) -> String {
+    if ms % 1000 == 0 { format!("{} s", ms / 1000) } else { format!("{ms} ms") }
+}
+
+/// Whether calls of a feature's tools do such things, going by what it holds.
+fn comes_up(matter: Matter, planned: &PlannedFeature) -> bool {
+    let fs = |write_too: bool| {
+        let fits =
+            |held: &HostCapability| matches!(held, HostCapability::ScopedFs { write, .. } if *write || !write_too);
+        planned.grants.granted().iter().any(fits)
+    };
+    match matter {
+        Matter::Reads => fs(false),
+        Matter::Writes => fs(true),
+        Matter::Runs | Matter::Nothing | Matter::Lost => true,
+    }
+}
+
+/// A path that leads nowhere is refused everywhere, and says nothing about the tool.
+fn told(expected: &[Expectation]) -> impl Iterator<Item = &Expectation> {
+    expected.iter().filter(|met| met.matter != Matter::Lost)
+}
+
+fn judged(expected: &[Expectation], gated: bool) -> Verdict {
+    let allowed = told(expected).filter(|met| met.decision == RuleDecision::Allow).count();
+    let paths = told(expected).any(|met| met.said.iter().any(|said| said.path.is_some()));
+    match allowed {
+        0 if !paths => Verdict::Refused,
+        all if all == told(expected).count() && !paths && !gated => Verdict::Runs,
+        _ => Verdict::Depends,
+    }
+}
+
+fn conclusion(tool: &str, verdict: Verdict, expected: &[Expectation], gated: bool) -> String {
+    let gates = if gated { ", unless a gate refuses it" } else { "" };
+    match verdict {
+        Verdict::Absent => format!("the model is not shown {tool}; calling it is answered by host:known-tool"),
+        Verdict::Refused => format!("a call of {tool} is refused"),
+        Verdict::Runs => format!("a call of {tool} runs"),
+        Verdict::Depends => {
+            let kinds = |allowed: bool| -> String {
+                let fitting = told(expected).filter(|met| (met.decision == RuleDecision::Allow) == allowed);
+                fitting.map(|met| format!("`{}`", met.what)).collect::<Vec<_>>().join(", ")
+            };
+            match (kinds(true), kinds(false)) {
+                (runs, refused) if refused.is_empty() => format!("a call of {tool} runs for {runs}{gates}"),
+                (runs, refused) => format!("a call of {tool} runs for {runs}{gates}; it is refused for {refused}"),
+            }
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! What a pod's journal says of its features, start by start.
+
+use crate::commands::out::read_failure;
+use crate::env::Env;
+use crate::exit::{Exit, Failure};
+use crate::pods::Pods;
+use pod::feature::RegistryReport;
+use pod::session::record::Record;
+use pod::session::restore::decode;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+use session_store::Reader;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A pod's reports. Starts are numbered from 1, in the order of their `features` records.
+pub(super) struct Starts {
+    /// The pod.
+    pub(super) pod: String,
+    /// How many there are.
+    pub(super) count: u64,
+    /// Those that were asked for, and the newest, in order.
+    pub(super) kept: Vec<Start>,
+    /// The newest value of every state, by feature and name.
+    pub(super) states: BTreeMap<(String, String), Arc<Value>>,
+}
+
+/// One start of a pod.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(super) struct Start {
+    /// Its number, from 1.
+    pub(super) start: u64,
+    /// The record that holds its report.
+    pub(super) seq: u64,
+    /// When, in microseconds since 1970.
+    pub(super) at_us: u64,
+    /// What was installed, as it was journaled.
+    #[serde(flatten)]
+    #[schemars(with = "RegistryReport")]
+    pub(super) report: Value,
+    /// What its features noted while it ran.
+    pub(super) notes: Vec<Note>,
+}
+
+/// Words of a feature for whoever inspects the pod.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(super) struct Note {
+    /// Its record.
+    pub(super) seq: u64,
+    /// Who says it.
+    pub(super) feature: String,
+    /// What.
+    pub(super) text: String,
+}
+
+impl Starts {
+    /// Reads beside a running pod. Of all starts but those in `wanted` and the newest, only the number stays.
+    pub(super) fn read(name: &str, env: &Env, wanted: &[u64]) -> Result<Self, Failure> {
+        let pods = Pods::of(env)?;
+        let pod = pods.find(name)?;
+        let reader = Reader::open(&pods.dir(&pod)).map_err(|e| read_failure(&pod, &e))?;
+        let mut starts = Self { pod, count: 0, kept: Vec::new(), states: BTreeMap::new() };
+        for frame in reader.frames() {
+            let frame = frame.map_err(|e| read_failure(&starts.pod, &e))?;
+            if matches!(frame.kind.as_str(), "features" | "feature_note" | "feature_state") {
+                let record = decode(&frame).map_err(|e| Failure::new(Exit::Data, format!("{}: {e}", starts.pod)))?;
+                starts.take(record, frame.seq, frame.time, wanted);
+            }
+        }
+        if starts.count == 0 {
+            return Err(Failure::new(Exit::Data, format!("{} has no install report", starts.pod)));
+        }
+        Ok(starts)
+    }
+
+    fn take(&mut self, record: Record, seq: u64, at_us: u64, wanted: &[u64]) {
+        if let Record::Features(features) = record {
+            self.kept.pop_if(|last| !wanted.contains(&last.start));
+            self.count += 1;
+            let (start, report) = (self.count, features.report);
+            self.kept.push(Start { start, seq, at_us, report, notes: Vec::new() });
+        } else if let Record::FeatureNote(note) = record {
+            if let Some(last) = self.kept.last_mut() {
+                last.notes.push(Note { seq, feature: note.feature, text: note.text });
+            }
+        } else if let Record::FeatureState(state) = record {
+            self.states.insert((state.feature, state.name), state.value);
+        }
+    }
+
+    /// The start of this number.
+    pub(super) fn number(&self, number: u64) -> Result<&Start, Failure> {
+        self.kept.iter().find(|start| start.start == number).ok_or_else(|| {
+            let what = format!("{} has no start {number}; it has {}, numbered from 1", self.pod, self.count);
+            Failure::new(Exit::Usage, what)
+        })
+    }
+
+    /// The newest.
+    pub(super) fn newest(&self) -> Result<&Start, Failure> {
+        self.number(self.count)
+    }
+}

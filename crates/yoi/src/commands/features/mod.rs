@@ -1,0 +1,100 @@
+//! `yoi features`: what is on, what is off, and why; what changed between starts; what decides a call.
+
+mod diff;
+mod explain;
+mod journal;
+mod page;
+mod table;
+mod words;
+
+use crate::cli::FeaturesArgs;
+use crate::commands::out;
+use crate::compose::compose;
+use crate::config::Config;
+use crate::env::Env;
+use crate::exit::{Exit, Failure};
+use authority::Ambient;
+use diff::Difference;
+use explain::{Question, Route};
+use journal::{Start, Starts};
+use page::Page;
+use pod::feature::InstallPlan;
+use schemars::schema_for;
+use serde::Serialize;
+use serde_json::Value;
+pub(crate) use table::render;
+
+/// Shows the plan for this directory and configuration, or what a pod's newest start installed; or looks closer.
+pub(crate) fn run(args: &FeaturesArgs, env: &Env) -> Result<Exit, Failure> {
+    if args.name.is_some() && (args.plan || args.explain.is_some()) {
+        return Err(Failure::new(Exit::Usage, "--plan and --explain are about the next start; leave out the name"));
+    }
+    if args.name.is_none() && args.diff.is_some() {
+        return Err(Failure::new(Exit::Usage, "--diff is about the starts of a pod").help("`yoi ls` lists the pods"));
+    }
+    if args.schema {
+        out::json(&schema(args)?);
+        return Ok(Exit::Done);
+    }
+    let (document, page) = match (&args.name, args.diff, &args.explain) {
+        (Some(name), Some(span), _) => {
+            let wanted: Vec<u64> = [Some(span.from), span.to].into_iter().flatten().collect();
+            let difference = Difference::between(&Starts::read(name, env, &wanted)?, span)?;
+            (json(&difference)?, difference.render())
+        }
+        (Some(name), None, _) => recorded(&Starts::read(name, env, &[])?)?,
+        (None, _, Some(tool)) => explained(tool, env)?,
+        (None, _, None) => planned(env)?,
+    };
+    if args.json {
+        out::json(&document);
+    } else {
+        page.print();
+    }
+    Ok(Exit::Done)
+}
+
+fn planned(env: &Env) -> Result<(Value, Page), Failure> {
+    let config = Config::load(env)?;
+    let plan = json(&compose(&Ambient::claim(), &config, env, &[])?.plan())?;
+    let page = render(&plan);
+    Ok((plan, page))
+}
+
+fn explained(tool: &str, env: &Env) -> Result<(Value, Page), Failure> {
+    let (config, ambient) = (Config::load(env)?, Ambient::claim());
+    let mut composed = compose(&ambient, &config, env, &[])?;
+    let no_shell = explain::no_shell(&composed, &ambient, env)?;
+    let route = Route::of(Question { tool, config: &config, composed: &mut composed, no_shell })?;
+    Ok((json(&route)?, route.render()))
+}
+
+/// The newest start of a pod.
+fn recorded(starts: &Starts) -> Result<(Value, Page), Failure> {
+    let newest = starts.newest()?;
+    let mut page = Page::default();
+    let (of, when) = (starts.count, pod::session::restore::utc(newest.at_us));
+    page.wrapped("", &format!("{}: start {} of {of}, {when} (record {})", starts.pod, newest.start, newest.seq));
+    page.append(render(&newest.report));
+    if !newest.notes.is_empty() {
+        page.line("notes since that start:");
+    }
+    for note in &newest.notes {
+        page.wrapped("    ", &format!("{} (record {}): {}", note.feature, note.seq, note.text));
+    }
+    Ok((json(newest)?, page))
+}
+
+/// The JSON Schema of what the same command prints with `--json`.
+fn schema(args: &FeaturesArgs) -> Result<Value, Failure> {
+    json(&match (&args.name, args.diff, &args.explain) {
+        (Some(_), Some(_), _) => schema_for!(Difference),
+        (Some(_), None, _) => schema_for!(Start),
+        (None, _, Some(_)) => schema_for!(Route),
+        (None, _, None) => schema_for!(InstallPlan),
+    })
+}
+
+fn json(value: &impl Serialize) -> Result<Value, Failure> {
+    serde_json::to_value(value).map_err(|e| Failure::new(Exit::Internal, e.to_string()))
+}

@@ -1,0 +1,150 @@
+//! A plan or a report as a table: on, off, degraded, and why. Both have the same shape where it matters here.
+
+use super::page::Page;
+use super::words::{list, means, text};
+use pod::feature::HostCapability;
+use serde_json::Value;
+
+/// What a source is called that no file holds.
+const DEFAULT: &str = "default";
+
+/// The whole document: features that are there or should be, those that are off, problems, the host's own part.
+pub(crate) fn render(document: &Value) -> Page {
+    let mut page = Page::default();
+    let features = list(document, "features");
+    let width = features.iter().map(|f| text(f, "feature_id").len()).max().unwrap_or(0);
+    let (off, on): (Vec<_>, Vec<_>) = features.iter().partition(|f| text(f, "outcome") == "disabled");
+    for feature in on.into_iter().chain(off) {
+        row(&mut page, feature, width);
+    }
+    for diagnostic in list(document, "diagnostics") {
+        page.wrapped("! ", text(diagnostic, "message"));
+    }
+    for unmet in list(document, "unmet") {
+        let (id, by) = (text(unmet, "feature_id"), text(unmet, "required_by"));
+        page.wrapped("! ", &format!("{id} is required by {by} and will not be there: {}", text(unmet, "reason")));
+    }
+    if !features.is_empty() {
+        page.wrapped("", &sum(document));
+    }
+    host(&mut page, document);
+    page
+}
+
+fn row(page: &mut Page, feature: &Value, width: usize) {
+    let (outcome, id) = (text(feature, "outcome"), text(feature, "feature_id"));
+    let mark = match outcome {
+        "installed" => "✓",
+        "degraded" => "~",
+        "disabled" => "-",
+        _ => "✗",
+    };
+    // Those that are off say so below, with the switch.
+    let shown = if outcome == "disabled" { "" } else { outcome };
+    page.line(format!("{mark} {id:width$}  {:8} {shown}", text(feature, "version")).trim_end());
+    for (what, words) in
+        [("tools", tools(feature)), ("hooks", hooks(feature)), ("keeps", keeps(feature)), ("may", may(feature))]
+    {
+        if !words.is_empty() {
+            page.wrapped(&format!("    {what:6} "), &words);
+        }
+    }
+    if outcome == "disabled" {
+        page.wrapped("    ", &why_off(feature));
+    }
+    for skipped in list(feature, "skipped_contributions") {
+        page.wrapped("    ", &format!("without {}: {}", text(skipped, "name"), text(skipped, "reason")));
+    }
+    for diagnostic in list(feature, "diagnostics") {
+        page.wrapped("    ", text(diagnostic, "message"));
+    }
+}
+
+/// The switch, wherever it is.
+pub(super) fn why_off(feature: &Value) -> String {
+    match text(feature, "disabled_by") {
+        DEFAULT => format!("off: set [features.\"{}\"] enabled = true", text(feature, "feature_id")),
+        "" => "off".to_owned(),
+        source => format!("off: enabled = false in {source}"),
+    }
+}
+
+fn sum(document: &Value) -> String {
+    let features = list(document, "features");
+    let count = |outcome: &str| features.iter().filter(|f| text(f, "outcome") == outcome).count();
+    let (degraded, on) = (count("degraded"), count("installed") + count("degraded"));
+    let mut words = vec![format!("{on} on")];
+    words.extend((degraded > 0).then(|| format!("{degraded} of them degraded")));
+    words.extend(Some(count("skipped")).filter(|n| *n > 0).map(|n| format!("{n} skipped")));
+    words.push(format!("{} off", count("disabled")));
+    format!("{}; {} tools", words.join(", "), features.iter().map(|f| names(f).count()).sum::<usize>())
+}
+
+/// Tool names of a plan or of a report.
+fn names(feature: &Value) -> impl Iterator<Item = &str> {
+    let planned = list(feature, "tools").iter().map(|tool| text(tool, "name"));
+    planned.chain(list(feature, "installed_tools").iter().filter_map(Value::as_str))
+}
+
+fn tools(feature: &Value) -> String {
+    names(feature).collect::<Vec<_>>().join(" ")
+}
+
+/// Each hook with what it is and where it stands.
+fn hooks(feature: &Value) -> String {
+    let hooks = list(feature, "hooks").iter().chain(list(feature, "installed_hooks"));
+    let shown =
+        hooks.map(|hook| format!("{} ({} at {})", text(hook, "name"), text(hook, "class"), text(hook, "point")));
+    shown.collect::<Vec<_>>().join(", ")
+}
+
+fn keeps(feature: &Value) -> String {
+    let states = list(feature, "states").iter();
+    states.map(|state| format!("{} ({})", text(state, "name"), text(state, "scope"))).collect::<Vec<_>>().join(", ")
+}
+
+/// What was granted beside its tools and hooks.
+fn may(feature: &Value) -> String {
+    let granted = feature.get("grants").unwrap_or(feature);
+    let granted = list(granted, "granted").iter().filter_map(|held| serde_json::from_value(held.clone()).ok());
+    let granted: Vec<HostCapability> = granted.collect();
+    let writes = granted.contains(&HostCapability::WRITE_WORKSPACE);
+    let said = granted.iter().filter(|held| !writes || **held != HostCapability::READ_WORKSPACE);
+    said.filter_map(means).collect::<Vec<_>>().join(", ")
+}
+
+/// Gates, sandbox, rules and bounds.
+fn host(page: &mut Page, document: &Value) {
+    let Some(host) = document.get("host") else { return };
+    if let Some(sandbox) = host.get("sandbox") {
+        let enforced = sandbox.get("enforced").and_then(Value::as_bool).unwrap_or_default();
+        let force = if enforced { "in force" } else { "not enforced" };
+        page.wrapped("the sandbox: ", &format!("{}, {force} ({})", text(sandbox, "mode"), text(sandbox, "source")));
+    }
+    let rules = list(host, "rules");
+    if !rules.is_empty() {
+        page.line("the host's rules:");
+    }
+    for rule in rules {
+        page.wrapped("    ", &format!("{} ({})", text(rule, "text"), text(rule, "source")));
+    }
+    let set = |limit: &&Value| text(limit, "source") != "built-in";
+    let limits = list(host, "limits");
+    let mut shown: Vec<&Value> = limits.iter().filter(set).collect();
+    let known = ["turn.steps", "tool.concurrency", "tool.result_inline", "hook.deadline", "hook.chain"];
+    shown.extend(limits.iter().filter(|limit| !set(limit) && known.contains(&text(limit, "name"))));
+    if !shown.is_empty() {
+        let words: Vec<_> = shown.iter().map(|limit| bound(limit)).collect();
+        page.line("the host's bounds (--json has all):");
+        page.wrapped("    ", &words.join(", "));
+    }
+}
+
+fn bound(limit: &Value) -> String {
+    let value = limit.get("value").and_then(Value::as_u64).unwrap_or_default();
+    let source = match text(limit, "source") {
+        "built-in" => String::new(),
+        source => format!(" ({source})"),
+    };
+    format!("{} {value} {}{source}", text(limit, "name"), text(limit, "unit"))
+}

@@ -1,0 +1,37 @@
+//! Capabilities in plain words, and reading documents by key.
+
+use pod::feature::HostCapability;
+use serde_json::Value;
+
+/// What a grant lets its holder do; none for what its tools and hooks show anyway.
+pub(super) fn means(held: &HostCapability) -> Option<String> {
+    match held {
+        HostCapability::ContributeTool { .. } | HostCapability::ContributeHook { .. } => None,
+        HostCapability::TransformResults { tools } => Some(format!("change what {} answers", tools.join(", "))),
+        HostCapability::RewriteArguments { tools } => Some(format!("change arguments of {}", tools.join(", "))),
+        HostCapability::ScopedFs { root, read, write, execute } => {
+            let words = [(read, "read"), (write, "write"), (execute, "run")];
+            let words: Vec<_> = words.into_iter().filter(|(on, _)| **on).map(|(_, word)| word).collect();
+            Some(format!("{} the {root}", words.join(" and ")))
+        }
+        HostCapability::Process { programs } if programs.iter().any(|name| name == "*") => {
+            Some("start any program".to_owned())
+        }
+        HostCapability::Process { programs } => Some(format!("start {}", programs.join(", "))),
+        HostCapability::StateStore { scope } => Some(format!("keep {scope} state")),
+        HostCapability::EmitModelNotification { max_bytes, per_turn } => {
+            Some(format!("tell the model something ({max_bytes} bytes, {per_turn} a turn)"))
+        }
+        HostCapability::EmitUserAlert => Some("alert you".to_owned()),
+    }
+}
+
+/// The array under a key; empty without one.
+pub(super) fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+    value.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// The text under a key; empty without one.
+pub(super) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value.get(key).and_then(Value::as_str).unwrap_or_default()
+}

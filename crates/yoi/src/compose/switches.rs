@@ -1,0 +1,163 @@
+//! What a configuration makes of the features of this build: which are on, with which settings, under which policy.
+
+use super::grants;
+use crate::config::file::nearest;
+use crate::config::{Config, Switches};
+use crate::exit::{Exit, Failure};
+use builtins::Clocks;
+use builtins::policies::{BadSettings, OPT_IN, Settings};
+use pod::feature::{
+    CapabilityPolicy, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule,
+};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+
+/// The keys that every feature has.
+const COMMON: [&str; 2] = ["enabled", "required"];
+
+/// The features of this build under a configuration.
+pub(crate) struct Switched {
+    /// Who may have what, who is off and who must be there.
+    pub(crate) policy: CapabilityPolicy,
+    /// Every feature, those that are off included.
+    pub(crate) modules: Vec<Arc<dyn FeatureModule>>,
+    /// Those that a person switched on.
+    pub(crate) on: BTreeSet<FeatureId>,
+}
+
+/// What every feature of this build declares, whether it is on or not.
+pub(crate) fn declared() -> Vec<FeatureDescriptor> {
+    let mut all: Vec<_> = builtins::all().iter().map(|module| module.descriptor()).collect();
+    all.extend(builtins::policies::declared());
+    all
+}
+
+/// Decides; features and tools that the configuration names must be those of this build.
+pub(crate) fn switched(config: &Config) -> Result<Switched, Failure> {
+    let declared = declared();
+    names(config, &declared)?;
+    let on: BTreeSet<FeatureId> =
+        config.features.iter().filter(|(_, switches)| switches.on()).filter_map(|(id, _)| id.parse().ok()).collect();
+    let mut modules = builtins::all();
+    modules.extend(opted_in(config, &on)?);
+    let off = declared.into_iter().filter(|feature| OPT_IN.contains(&feature.id) && !on.contains(&feature.id));
+    let mut policy = grants::defaults();
+    for feature in off {
+        policy = policy.disable(feature.id.clone(), "default");
+        modules.push(Arc::new(Off(feature)));
+    }
+    for (id, switches) in &config.features {
+        let Ok(id) = id.parse::<FeatureId>() else { continue };
+        if let Some(source) = switches.off() {
+            policy = policy.disable(id.clone(), source);
+        }
+        if let Some(required) = switches.required.as_ref().filter(|required| required.value) {
+            policy = policy.require(id, &required.source);
+        }
+    }
+    Ok(Switched { policy, modules, on })
+}
+
+/// A feature that is off: it stands in plans, and nothing of it runs.
+struct Off(FeatureDescriptor);
+
+impl FeatureModule for Off {
+    fn descriptor(&self) -> FeatureDescriptor {
+        self.0.clone()
+    }
+
+    fn install(&self, _: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
+        Err(FeatureInstallError::failed("it is off"))
+    }
+}
+
+/// Refuses names of features and tools that this build does not have.
+fn names(config: &Config, declared: &[FeatureDescriptor]) -> Result<(), Failure> {
+    let ids: Vec<String> = declared.iter().map(|feature| feature.id.to_string()).collect();
+    for (id, switches) in &config.features {
+        let place = format!("{}: features.\"{id}\"", switches.at);
+        if let Err(error) = id.parse::<FeatureId>() {
+            return Err(Failure::new(Exit::Config, format!("{place}: {error}")).help("`yoi features` lists the ids"));
+        }
+        known(&place, "feature", id, &ids)?;
+    }
+    let tools = declared.iter().flat_map(|feature| &feature.tools).map(|tool| tool.name.clone());
+    let tools: Vec<String> = tools.chain(["*".to_owned()]).collect();
+    for layer in &config.rules {
+        for (index, rule) in layer.value.iter().enumerate() {
+            known(&format!("{}: permissions.rules[{index}].tool", layer.source), "tool", &rule.tool, &tools)?;
+        }
+    }
+    Ok(())
+}
+
+fn known(place: &str, what: &str, name: &str, all: &[String]) -> Result<(), Failure> {
+    if all.iter().any(|known| known == name) {
+        return Ok(());
+    }
+    let all: Vec<&str> = all.iter().map(String::as_str).collect();
+    let meant = nearest(name, &all).map(|meant| format!("did you mean `{meant}`? ")).unwrap_or_default();
+    let help = format!("{meant}known: {}", all.join(", "));
+    Err(Failure::new(Exit::Config, format!("{place}: there is no {what} `{name}`")).help(help))
+}
+
+/// The features that are off until configured, with their settings, where they are on.
+fn opted_in(config: &Config, on: &BTreeSet<FeatureId>) -> Result<Vec<Arc<dyn FeatureModule>>, Failure> {
+    let mut settings: BTreeMap<FeatureId, Settings> = BTreeMap::new();
+    for (id, switches) in &config.features {
+        let Ok(id) = id.parse::<FeatureId>() else { continue };
+        let mut own = Settings::new();
+        for (key, setting) in &switches.settings {
+            let unfit = |e: serde_json::Error| {
+                Failure::new(Exit::Config, format!("{}: features.\"{id}\".{key}: {e}", setting.source))
+            };
+            own.insert(key.clone(), serde_json::to_value(&setting.value).map_err(unfit)?);
+        }
+        settings.insert(id, own);
+    }
+    let began = Instant::now();
+    let clocks = Clocks { elapsed: Arc::new(move || began.elapsed()), now: Arc::new(SystemTime::now) };
+    let made = |settings: &BTreeMap<FeatureId, Settings>| {
+        builtins::policies::with_settings(settings, |id| on.contains(id), clocks.clone())
+    };
+    made(&settings).map_err(|bad| {
+        let blamed = blamed(&settings, &bad, |without| made(without).err());
+        unfit(config.features.get(&bad.feature.to_string()), &bad, blamed.as_deref())
+    })
+}
+
+/// The key that is to blame: the one the problem names, else the one without which there is another problem or none.
+fn blamed(
+    settings: &BTreeMap<FeatureId, Settings>,
+    bad: &BadSettings,
+    retry: impl Fn(&BTreeMap<FeatureId, Settings>) -> Option<BadSettings>,
+) -> Option<String> {
+    let own = settings.get(&bad.feature)?;
+    let named = bad.problem.split('`').skip(1).step_by(2).find(|name| own.contains_key(*name));
+    named.map(str::to_owned).or_else(|| {
+        let without = |key: &&String| {
+            let mut fewer = settings.clone();
+            fewer.get_mut(&bad.feature).map(|own| own.remove(*key));
+            retry(&fewer).as_ref() != Some(bad)
+        };
+        own.keys().find(without).cloned()
+    })
+}
+
+fn unfit(switches: Option<&Switches>, bad: &BadSettings, key: Option<&str>) -> Failure {
+    let place = switches.map_or("", |switches| key.map_or(&switches.at, |key| switches.place(key)));
+    let field = key.map(|key| format!(".{key}")).unwrap_or_default();
+    let message = format!("{place}: features.\"{}\"{field}: {}", bad.feature, bad.problem);
+    let failure = Failure::new(Exit::Config, message);
+    let unknown = key.filter(|key| {
+        bad.problem.contains(&format!("unknown field `{key}`")) || bad.problem.contains(&format!("unknown key `{key}`"))
+    });
+    let Some(unknown) = unknown else { return failure.help("correct that key") };
+    let expected = bad.problem.split('`').skip(1).step_by(2).filter(|name| *name != unknown);
+    let known: Vec<&str> = expected.chain(COMMON).collect();
+    failure.help(match nearest(unknown, &known) {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => format!("known here: {}", known.join(", ")),
+    })
+}

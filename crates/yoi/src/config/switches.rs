@@ -1,0 +1,59 @@
+//! What the files say of features: each key for itself, with the line it stands in. An inner file's key replaces an
+//! outer one's.
+
+use super::file::Feature;
+use super::{Source, Sourced};
+use std::collections::BTreeMap;
+
+/// `[features."ID"]`, of all files together.
+#[derive(Clone, Debug)]
+pub(crate) struct Switches {
+    /// Where the innermost file names it.
+    pub(crate) at: Source,
+    /// Whether it is installed.
+    pub(crate) enabled: Option<Sourced<bool>>,
+    /// Whether nothing starts without it.
+    pub(crate) required: Option<Sourced<bool>>,
+    /// The feature's own keys.
+    pub(crate) settings: BTreeMap<String, Sourced<toml::Value>>,
+}
+
+impl Switches {
+    /// Of a feature that no file named so far.
+    pub(crate) fn none() -> Self {
+        Self { at: Source::new(), enabled: None, required: None, settings: BTreeMap::new() }
+    }
+
+    /// Takes what one more file says; `place` gives the source of one of its keys, or of the table.
+    pub(crate) fn layer(&mut self, feature: Feature, place: impl Fn(Option<&str>) -> Source) {
+        let own = |key: &str| place(Some(key));
+        self.at = place(None);
+        if let Some(enabled) = feature.enabled {
+            self.enabled = Some(Sourced::new(enabled, &own("enabled")));
+        }
+        if let Some(required) = feature.required {
+            self.required = Some(Sourced::new(required, &own("required")));
+        }
+        let settings = feature.settings.into_iter();
+        self.settings.extend(settings.map(|(key, value)| {
+            let source = own(&key);
+            (key, Sourced::new(value, &source))
+        }));
+    }
+
+    /// Whether a feature that is off by itself is on.
+    pub(crate) fn on(&self) -> bool {
+        let required = self.required.as_ref().is_some_and(|required| required.value);
+        self.enabled.as_ref().map_or(required, |enabled| enabled.value)
+    }
+
+    /// Where it is switched off, where it is.
+    pub(crate) fn off(&self) -> Option<&Source> {
+        self.enabled.as_ref().filter(|enabled| !enabled.value).map(|enabled| &enabled.source)
+    }
+
+    /// Where one of its keys stands, or else the feature.
+    pub(crate) fn place(&self, key: &str) -> &Source {
+        self.settings.get(key).map_or(&self.at, |setting| &setting.source)
+    }
+}

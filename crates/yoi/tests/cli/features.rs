@@ -1,0 +1,232 @@
+//! `yoi features`: what is on and off and why, what changed between starts, and what decides a call.
+
+use crate::scene::{Done, Scene, finish};
+use serde_json::{Value, json};
+use std::fs;
+use std::path::Path;
+
+/// No line wider than a terminal, and nothing that colours it.
+#[track_caller]
+fn fits(text: &str) {
+    let wide: Vec<&str> = text.lines().filter(|line| line.chars().count() > 80).collect();
+    assert!(wide.is_empty(), "{wide:#?}");
+    assert!(!text.contains('\u{1b}'), "{text}");
+}
+
+fn explained(scene: &Scene, tool: &str) -> (Done, Value) {
+    let shown = scene.yoi(&["features", "--explain", tool]).ends(0);
+    fits(&shown.out);
+    (shown, scene.yoi(&["features", "--explain", tool, "--json"]).ends(0).json())
+}
+
+/// Marks and texts of a route, in order.
+fn steps(route: &Value) -> Vec<(String, String, String)> {
+    let text = |step: &Value, key: &str| step[key].as_str().unwrap_or_default().to_owned();
+    let steps = route["steps"].as_array().unwrap().iter();
+    steps.map(|step| (text(step, "mark"), text(step, "text"), text(step, "source"))).collect()
+}
+
+#[track_caller]
+fn has(route: &Value, mark: &str, words: &str, source: &str) {
+    let all = steps(route);
+    let found = all.iter().any(|(m, text, from)| m == mark && text.contains(words) && from.contains(source));
+    assert!(found, "no {mark} `{words}` from `{source}` in {all:#?}");
+}
+
+#[test]
+fn what_is_off_is_listed_with_its_switch() {
+    let scene = Scene::new();
+    let shown = scene.yoi(&["features"]).ends(0).prints(&[
+        "✓ builtin:files",
+        "- builtin:loop-detect",
+        "off: set [features.\"builtin:loop-detect\"] enabled = true",
+    ]);
+    fits(&shown.out);
+    for id in builtins::policies::OPT_IN {
+        assert!(shown.out.contains(&format!("- {id} ")), "{id} in\n{}", shown.out);
+        assert!(builtins::policies::declared().iter().any(|feature| feature.id == id), "{id}");
+    }
+    scene.config(
+        "\n[features.\"builtin:loop-detect\"]\nenabled = true\n[features.\"builtin:shell\"]\nenabled = false\n",
+    );
+    let shown = scene.yoi(&["features"]).ends(0).prints(&[
+        "✓ builtin:loop-detect",
+        "- builtin:shell",
+        "enabled = false in $XDG_CONFIG_HOME/yoi/config.toml:5",
+    ]);
+    fits(&shown.out);
+    let rows: Vec<&str> = shown.out.lines().filter(|line| line.starts_with(['✓', '-', '~', '✗'])).collect();
+    let on = rows.iter().take_while(|row| row.starts_with('✓')).count();
+    assert!(rows[on..].iter().all(|row| row.starts_with('-')), "{rows:#?}");
+    assert!(rows[..on].is_sorted() && rows[on..].is_sorted(), "{rows:#?}");
+    let plan = || scene.yoi(&["features", "--json"]).ends(0).out;
+    assert_eq!(plan(), plan());
+}
+
+#[test]
+fn the_host_names_its_gates_and_bounds() {
+    let scene = Scene::new();
+    scene.config("[limits]\ntool_concurrency = 3\n[sandbox]\nmode = \"off\"\n");
+    let plan = scene.yoi(&["features", "--json"]).ends(0).json();
+    let gates: Vec<&str> =
+        plan["host"]["gates"].as_array().unwrap().iter().filter_map(|g| g["name"].as_str()).collect();
+    let order = ["tool_arguments", "host:known-tool", "host:arguments", "host:permission", "pre_tool_call"];
+    assert_eq!(gates[..5], order);
+    assert_eq!(plan["host"]["sandbox"]["mode"], "off");
+    let limit = |name: &str| {
+        let limits = plan["host"]["limits"].as_array().unwrap();
+        limits.iter().find(|limit| limit["name"] == name).unwrap_or_else(|| panic!("{name}")).clone()
+    };
+    let calls = limit("tool.concurrency");
+    assert_eq!(calls["value"], 3);
+    assert!(calls["source"].as_str().unwrap().ends_with("config.toml"), "{calls}");
+    assert_eq!(limit("hook.deadline")["value"], 2000);
+    assert_eq!(limit("notification.waiting")["source"], "built-in");
+    let shown = scene.yoi(&["features"]).ends(0).prints(&["the sandbox: off", "tool.concurrency 3 calls"]);
+    fits(&shown.out);
+}
+
+#[test]
+fn settings_that_do_not_fit_name_their_line() {
+    let scene = Scene::new();
+    let loops = "[features.\"builtin:loop-detect\"]\nenabled = true\n";
+    let wrong: [(String, &[&str]); 8] = [
+        (format!("{loops}windw = 4\n"), &["config.toml:3: features.\"builtin:loop-detect\".windw", "mean `window`?"]),
+        (
+            format!("{loops}window = \"four\"\n"),
+            &["config.toml:3: features.\"builtin:loop-detect\".window", "expected"],
+        ),
+        (format!("{loops}\n\nwindow = 1\n"), &["config.toml:5: ", "`window` is 1; expected 2 to 20"]),
+        (format!("{loops}requird = true\n"), &["config.toml:3: ", "did you mean `required`?"]),
+        ("[features.\"builtin:files\"]\nenabeld = true\n".into(), &["config.toml:2: ", "did you mean `enabled`?"]),
+        ("\n[features.\"builtin:shel\"]\nenabled = false\n".into(), &["config.toml:2: ", "mean `builtin:shell`?"]),
+        ("[features]\n\"builtin:shell\" = { enabled = 3 }\n".into(), &["config.toml:2:", "invalid type"]),
+        ("\n[features.\"builtin:write-policy\"]\nenabled = true\n".into(), &["config.toml:2: ", "`scopes`"]),
+    ];
+    for (text, says) in wrong {
+        scene.config(&text);
+        for args in [&["config", "check"][..], &["run", "x"], &["features"]] {
+            scene.yoi(args).ends(78).says(says);
+        }
+    }
+    scene.config("[features.\"builtin:shell\"]\nrequired = true\nenabled = true\n");
+    let shown = scene.yoi(&["config", "show"]).ends(0);
+    let row = |key: &str| shown.out.lines().find(|line| line.starts_with(key)).unwrap_or_default().to_owned();
+    assert!(row("features.\"builtin:shell\".required").ends_with("config.toml:2)"), "{}", shown.out);
+    assert!(row("features.\"builtin:shell\".enabled").ends_with("config.toml:3)"), "{}", shown.out);
+}
+
+#[test]
+fn a_route_names_grant_gate_and_rule() {
+    let scene = Scene::new();
+    let (_, route) = explained(&scene, "Bash");
+    assert_eq!((&route["feature"], &route["effect"]), (&json!("builtin:shell"), &json!("effectful")));
+    has(&route, "yes", "builtin:shell is on", "default");
+    has(&route, "yes", "ContributeTool(Bash) is granted by ContributeTool(*)", "default");
+    has(&route, "yes", "it may start any program", "default");
+    scene.config(
+        "[features.\"builtin:loop-detect\"]\nenabled = true\n[sandbox]\nmode = \"off\"\n\
+         [[permissions.rules]]\ntool = \"Bash\"\ndecision = \"allow\"\n",
+    );
+    let (shown, route) = explained(&scene, "Bash");
+    shown.prints(&["by `allow Bash`", "config.toml)", "gate `loop-detect`", "unless a gate refuses it"]);
+    has(&route, "yes", "running commands", "config.toml");
+    has(&route, "depends", "gate `loop-detect` of builtin:loop-detect", "");
+    has(&route, "note", "`loop-detect-results` of builtin:loop-detect sees its result", "");
+    assert_eq!(route["verdict"], "depends");
+    scene.config("[[permissions.rules]]\ntool = \"*\"\ndecision = \"deny\"\n");
+    let (shown, route) = explained(&scene, "Bash");
+    shown.prints(&["✗ host:permission", "so a call of Bash is refused"]);
+    has(&route, "no", "by `deny *`", "config.toml");
+    assert_eq!(route["verdict"], "refused");
+    scene.config("[[permissions.rules]]\ntool = \"Write\"\npath = \"**/*.lock\"\ndecision = \"deny\"\n");
+    let (_, route) = explained(&scene, "Write");
+    has(&route, "yes", "writing inside the project: allow", "default");
+    has(&route, "depends", "writing inside the project, on **/*.lock: deny", "config.toml");
+    has(&route, "no", "writing outside the project: deny", "default");
+    assert_eq!(route["verdict"], "depends");
+}
+
+#[test]
+fn a_route_of_a_tool_that_is_off_or_unknown_says_so() {
+    let scene = Scene::new();
+    scene.config("[features.\"builtin:shell\"]\nenabled = false\n");
+    let (shown, route) = explained(&scene, "Bash");
+    shown.prints(&["✗ builtin:shell is off: enabled = false in", "config.toml:2", "the model is not shown Bash"]);
+    assert_eq!(route["verdict"], "absent");
+    scene
+        .yoi(&["features", "--explain", "Bahs"])
+        .ends(2)
+        .says(&["no feature has a tool `Bahs`", "did you mean `Bash`?"]);
+    scene.yoi(&["features", "--explain", "Bash", "--plan"]).ends(2);
+    scene.yoi(&["features", "--diff", "1"]).ends(2).says(&["--diff is about the starts of a pod"]);
+}
+
+#[test]
+fn starts_are_numbered_and_compared_field_by_field() {
+    let scene = Scene::new();
+    let done = json!({ "text": "done" });
+    let model = scene.script("answers.jsonl", &[done.clone(), done.clone(), done]);
+    let start = || {
+        scene.yoi(&["run", "--pod", "p", "-m", &model, "x"]).ends(0);
+    };
+    start();
+    start();
+    scene.config(
+        "[features.\"builtin:shell\"]\nenabled = false\n[features.\"builtin:loop-detect\"]\nenabled = true\n\
+         [[permissions.rules]]\ntool = \"Write\"\ndecision = \"deny\"\n",
+    );
+    start();
+    let shown = scene.yoi(&["features", "p"]).ends(0).prints(&["p: start 3 of 3", "- builtin:shell"]);
+    fits(&shown.out);
+    let newest = scene.yoi(&["features", "p", "--json"]).ends(0).json();
+    assert_eq!((&newest["start"], &newest["notes"]), (&json!(3), &json!([])));
+    scene.yoi(&["features", "p", "--diff", "1..2"]).ends(0).prints(&["nothing changed"]);
+    let shown = scene.yoi(&["features", "p", "--diff", "1"]).ends(0).prints(&[
+        "start 1 of",
+        "start 3 of",
+        "builtin:shell\n",
+        "- granted Process(*)",
+        "~ outcome: installed → disabled",
+        "+ deny Write",
+    ]);
+    fits(&shown.out);
+    let difference = scene.yoi(&["features", "p", "--diff", "1..3", "--json"]).ends(0).json();
+    let changes = difference["changes"].as_array().unwrap();
+    let path = json!(["features", "builtin:shell", "enabled"]);
+    let change = changes.iter().find(|change| change["path"] == path).unwrap();
+    assert_eq!((&change["from"], &change["to"]), (&json!(true), &json!(false)));
+    scene.yoi(&["features", "p", "--diff", "4"]).ends(2).says(&["p has no start 4; it has 3"]);
+    scene.yoi(&["features", "p", "--diff", "0"]).ends(2).says(&["from 1"]);
+}
+
+#[test]
+fn what_is_required_and_missing_is_refused_with_the_report_before_there_is_a_pod() {
+    let scene = Scene::new();
+    scene.config("[features.\"builtin:shell\"]\nenabled = false\nrequired = true\n");
+    let done = scene.yoi(&["run", "--pod", "new", "x"]).ends(78).says(&[
+        "- builtin:shell",
+        "! builtin:shell is required by $XDG_CONFIG_HOME/yoi/config.toml:3",
+        "error: builtin:shell is required",
+    ]);
+    assert_eq!(done.out, "");
+    assert!(!scene.pod("new").exists() && scene.pods().is_empty());
+}
+
+/// The schemas that ship are those of the types: `yoi features --schema > docs/schema/features-plan.json`.
+#[test]
+fn the_schemas_are_those_that_ship() {
+    let scene = Scene::new();
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema");
+    let all: [(&str, &[&str]); 4] = [
+        ("features-plan.json", &["features", "--schema"]),
+        ("features-report.json", &["features", "POD", "--schema"]),
+        ("features-diff.json", &["features", "POD", "--diff", "1", "--schema"]),
+        ("features-explain.json", &["features", "--explain", "TOOL", "--schema"]),
+    ];
+    for (file, args) in all {
+        let shipped: Value = serde_json::from_str(&fs::read_to_string(docs.join(file)).unwrap()).unwrap();
+        let own = finish(scene.command(args).spawn().unwrap()).ends(0).json();
+        assert_eq!(own, shipped, "docs/schema/{file} is not what `yoi {}` prints", args.join(" "));
+    }
+}
