@@ -1,5 +1,6 @@
 //! Calls: what tools take, how they end, what they leave.
 
+use super::hooked::{STRANGE, stranger};
 use super::proxy::{Ended, PATIENT, proxied};
 use super::site::{Site, surface, unless_it_panics};
 use super::{Conformance, Held, all, sample};
@@ -147,10 +148,13 @@ pub(super) fn state(conformance: &Conformance, quick: &[Call]) -> Held {
     if conformance.descriptor().states.is_empty() {
         return Held::Yes;
     }
-    let open = || conformance.host().install(Shared(conformance.instance()));
+    let open = || conformance.host().tool(stranger()).install(Shared(conformance.instance()));
     let act = |host: &mut FeatureUnderTest| {
         for (tool, arguments) in quick {
             host.calls(&[(tool, &arguments.to_string())]);
+        }
+        for call in STRANGE {
+            host.calls(&[call]);
         }
     };
     let mut whole = open();

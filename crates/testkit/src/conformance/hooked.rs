@@ -6,7 +6,7 @@ use crate::tool::FnTool;
 use crate::{Answer, Shared};
 use llm_worker::effect::Outcome;
 use llm_worker::tool::Touch;
-use llm_worker::{ToolEffect, ToolOutput};
+use llm_worker::{ErrorKind, ToolEffect, ToolError, ToolOutput};
 use pod::hook::{
     HookPoint, PreRequest, PreToolCall, PromptSubmit, PromptView, RequestView, ToolCallView, TurnEnd, TurnEndView,
 };
@@ -16,21 +16,34 @@ use serde_json::json;
 /// A tool that is called under the hooks.
 const TOOL: &str = "testkit-tool";
 
+/// Arguments with which it fails.
+const FAILS: &str = r#"{"fail":true}"#;
+
+/// Calls of a tool that no feature knows: one that succeeds, one that fails.
+pub(super) const STRANGE: [(&str, &str); 2] = [(TOOL, "{}"), (TOOL, FAILS)];
+
+/// That tool.
+pub(super) fn stranger() -> FnTool {
+    FnTool::new(TOOL, ToolEffect::ReadOnly, |_, arguments| async move {
+        match arguments == FAILS {
+            true => Err(ToolError::new(ErrorKind::Unavailable, "it failed as it was told to")),
+            false => Ok(ToolOutput { summary: "done".to_owned(), content: "one\ntwo\n".to_owned() }),
+        }
+    })
+}
+
 pub(super) fn hooks(conformance: &Conformance) -> Held {
     let declared = conformance.descriptor().hooks;
     if declared.is_empty() {
         return Held::Yes;
     }
-    let tool = FnTool::new(TOOL, ToolEffect::ReadOnly, |_, _| async {
-        Ok(ToolOutput { summary: "done".to_owned(), content: "one\ntwo\n".to_owned() })
-    });
-    let mut host = conformance.host().tool(tool).install(Shared(conformance.instance()));
+    let mut host = conformance.host().tool(stranger()).install(Shared(conformance.instance()));
     let mut results = Vec::new();
     for point in declared.iter().map(|hook| hook.point) {
         results.push(asked(&mut host, point));
     }
-    // Under transforms and observers: a call of a tool they do not know, and its result.
-    host.turn("Look around.", [Answer::calls(&[(TOOL, "{}"), (TOOL, r#"{"path":"a.txt"}"#)]), Answer::text("Done.")]);
+    // Under transforms and observers: calls of a tool they do not know, and their results.
+    host.turn("Look around.", [Answer::calls(&STRANGE), Answer::text("Done.")]);
     let mine = host.id().to_string();
     let notes = host.records().into_iter().flat_map(|(_, record)| match record {
         Record::VerdictGiven(verdict) => verdict.transforms,
