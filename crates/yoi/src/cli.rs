@@ -54,6 +54,8 @@ pub(crate) enum Command {
     Rm(RmArgs),
     /// Show what features install and what they may do
     Features(FeaturesArgs),
+    /// Begin a feature of one's own
+    Feature(FeatureArgs),
     /// Check environment, configuration, models, sandbox and journals
     Doctor(JsonArgs),
     /// Show, check or create the configuration
@@ -217,6 +219,30 @@ impl FromStr for Span {
             None => Ok(Self { from: number(text)?, to: None }),
         }
     }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FeatureArgs {
+    #[command(subcommand)]
+    pub(crate) action: FeatureAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum FeatureAction {
+    /// Write a working crate with its test: one tool, one gate, state
+    New(FeatureNewArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FeatureNewArgs {
+    /// The feature, its crate and its directory: words of a-z and 0-9 with - between them
+    pub(crate) name: String,
+    /// Where the crate's directory goes, instead of the current one
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+    /// The clone of yoi it builds against, instead of the one around it
+    #[arg(long, value_name = "DIR")]
+    pub(crate) yoi: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

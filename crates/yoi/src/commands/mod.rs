@@ -4,6 +4,7 @@ mod changes;
 mod config;
 mod doctor;
 mod ending;
+mod feature_new;
 mod features;
 mod input;
 mod log;
@@ -18,7 +19,7 @@ mod undo;
 mod verify;
 
 use crate::Points;
-use crate::cli::{Cli, Command};
+use crate::cli::{Cli, Command, FeatureAction};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use clap::CommandFactory;
@@ -38,6 +39,9 @@ pub(crate) fn dispatch(cli: Cli, env: &Env, points: &Points) -> Result<Exit, Fai
         Command::Undo(args) => undo::run(&args, env, points),
         Command::Rm(args) => rm::run(&args, env, points),
         Command::Features(args) => features::run(&args, env),
+        Command::Feature(args) => match &args.action {
+            FeatureAction::New(args) => feature_new::run(args, env),
+        },
         Command::Doctor(args) => doctor::run(&args, env),
         Command::Config(args) => config::run(&args.action, env),
         Command::Models(args) => models::run(&args, env),

@@ -10,7 +10,8 @@ fn yoi_alone_says_what_it_can_do() {
     let alone = scene.yoi(&[]).ends(0).prints(&["Usage: yoi", "run", "verify", "Exit codes:"]);
     assert!(alone.err.is_empty());
     let long = scene.yoi(&["--help"]).ends(0);
-    let commands = ["run", "ls", "log", "verify", "diff", "undo", "rm", "features", "doctor", "config", "models"];
+    let commands =
+        ["run", "ls", "log", "verify", "diff", "undo", "rm", "features", "feature", "doctor", "config", "models"];
     for command in commands {
         assert!(long.out.contains(&format!("\n  {command} ")), "{command} is not in\n{}", long.out);
         scene.yoi(&[command, "--help"]).ends(0).prints(&["Usage: yoi", command]);

@@ -15,6 +15,7 @@ mod crash;
 mod endpoint;
 mod ends;
 mod failures;
+mod feature_new;
 mod features;
 mod files;
 mod help;

@@ -1,0 +1,132 @@
+//! `yoi feature new`: the template crate of `docs/template` under another name.
+
+use crate::cli::FeatureNewArgs;
+use crate::commands::out;
+use crate::env::Env;
+use crate::exit::{Exit, Failure};
+use crate::pods::disk;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+const MANIFEST: &str = include_str!("../../../../docs/template/Cargo.toml");
+const SOURCE: &str = include_str!("../../../../docs/template/src/lib.rs");
+const TEST: &str = include_str!("../../../../docs/template/tests/review_first.rs");
+
+/// The longest name, in bytes: that of a feature.
+const MAX_NAME: usize = 64;
+
+/// Names of crates that the new one depends on, or that Rust has.
+const TAKEN: [&str; 10] =
+    ["alloc", "core", "pod", "proc-macro", "schemars", "serde", "serde-json", "std", "test", "testkit"];
+
+/// Words of Rust that are no names of crates.
+const KEYWORDS: [&str; 51] = [
+    "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate", "do", "dyn", "else",
+    "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop", "macro", "match", "mod",
+    "move", "mut", "override", "priv", "pub", "ref", "return", "self", "static", "struct", "super", "trait", "true",
+    "try", "type", "typeof", "unsafe", "unsized", "use", "virtual", "where", "while", "yield",
+];
+
+/// Writes the crate, or nothing.
+pub(crate) fn run(args: &FeatureNewArgs, env: &Env) -> Result<Exit, Failure> {
+    let name = Name::of(&args.name)?;
+    let parent = env.cwd.join(args.dir.as_deref().unwrap_or(Path::new("")));
+    let parent = parent.canonicalize().map_err(|e| {
+        Failure::new(Exit::Usage, format!("{}: {e}", parent.display())).help("--dir takes a directory that exists")
+    })?;
+    let clone = match &args.yoi {
+        Some(dir) => clone_at(&env.cwd.join(dir)).ok_or_else(|| no_clone(&format!("{} is not", dir.display()))),
+        None => parent.ancestors().find_map(clone_at).ok_or_else(|| no_clone("this directory is not in")),
+    }?;
+    let dir = parent.join(&name.0);
+    match fs::create_dir(&dir) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            return Err(Failure::new(Exit::Usage, format!("{} exists already", dir.display()))
+                .help("take another name, or another directory with --dir"));
+        }
+        Err(error) => return Err(disk(&dir, &error)),
+    }
+    if let Err((path, error)) = write(&dir, &name, &clone) {
+        // It was not there before, so all of it is ours.
+        drop(fs::remove_dir_all(&dir));
+        return Err(disk(&path, &error));
+    }
+    out::line(&format!("wrote {}", dir.display()));
+    out::line(&format!("next: cd {} && cargo test", dir.display()));
+    out::line(&format!("docs/FEATURES.md in {} explains every line", clone.display()));
+    Ok(Exit::Done)
+}
+
+fn no_clone(what: &str) -> Failure {
+    Failure::new(Exit::Usage, format!("{what} a clone of yoi, which the new crate builds against"))
+        .help("name one with --yoi DIR")
+}
+
+/// The directory, if yoi's crates are in it.
+fn clone_at(dir: &Path) -> Option<PathBuf> {
+    let is_there = |name| dir.join("crates").join(name).join("Cargo.toml").is_file();
+    (is_there("pod") && is_there("testkit")).then(|| dir.canonicalize().ok()).flatten()
+}
+
+fn write(dir: &Path, name: &Name, clone: &Path) -> Result<(), (PathBuf, io::Error)> {
+    let crates = |text: String, of| {
+        let path = toml::Value::String(clone.join("crates").join(of).display().to_string()).to_string();
+        text.replace(&format!("\"../../crates/{of}\""), &path)
+    };
+    let manifest = crates(crates(name.put_into(MANIFEST), "pod"), "testkit");
+    let test = format!("tests/{}.rs", name.snake());
+    let files = [("Cargo.toml", manifest), (".gitignore", "/target\n".to_owned())];
+    let code = [("src/lib.rs", name.put_into(SOURCE)), (test.as_str(), name.put_into(TEST))];
+    for (path, text) in files.into_iter().chain(code) {
+        let path = dir.join(path);
+        let above = path.parent().map_or(Ok(()), fs::create_dir_all);
+        above.and_then(|()| fs::write(&path, text)).map_err(|error| (path, error))?;
+    }
+    Ok(())
+}
+
+/// A name for a feature, its crate and its type.
+#[derive(Debug)]
+struct Name(String);
+
+impl Name {
+    fn of(text: &str) -> Result<Self, Failure> {
+        let wrong = |why: String| {
+            Failure::new(Exit::Usage, format!("`{text}` is no name for a feature: {why}"))
+                .help("take a name like my-feature")
+        };
+        let part_fits = |part: &str| {
+            part.starts_with(|c: char| c.is_ascii_lowercase())
+                && part.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
+        };
+        if text.len() > MAX_NAME || !text.split('-').all(part_fits) {
+            return Err(wrong(format!(
+                "words of a-z and 0-9 that begin with a letter, with - between them, at most {MAX_NAME} bytes"
+            )));
+        }
+        if TAKEN.contains(&text) || KEYWORDS.contains(&text) {
+            return Err(wrong("Rust or another crate has it".to_owned()));
+        }
+        Ok(Self(text.to_owned()))
+    }
+
+    fn snake(&self) -> String {
+        self.0.replace('-', "_")
+    }
+
+    fn camel(&self) -> String {
+        let word = |word: &str| {
+            let (first, rest) = word.split_at(word.len().min(1));
+            first.to_ascii_uppercase() + rest
+        };
+        self.0.split('-').map(word).collect()
+    }
+
+    /// The template's text under this name.
+    fn put_into(&self, text: &str) -> String {
+        let renamed = text.replace("review-first", &self.0).replace("review_first", &self.snake());
+        renamed.replace("ReviewFirst", &self.camel())
+    }
+}
