@@ -1,0 +1,74 @@
+//! Every built-in against the contract that any feature is held to. New ones are covered by standing in a list.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a rig that fails is a failed test")]
+
+use builtins::policies::{self, OPT_IN, Settings};
+use builtins::{Clocks, all};
+use pod::feature::{FeatureId, FeatureModule};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+use testkit::{Check, Conformance, FeatureHost, Finding, Held, Shared, conformance};
+
+/// Settings for those that cannot do without any.
+fn settings(id: &FeatureId) -> Settings {
+    let keys = match id.name() {
+        "write-policy" => json!({"scopes": ["src"]}),
+        _ => json!({}),
+    };
+    keys.as_object().unwrap().clone()
+}
+
+/// Arguments that do the work, where those that only fit the schema do not; and some that take long.
+fn examples() -> Vec<(&'static str, Value)> {
+    vec![
+        ("Read", json!({"path": "a.txt"})),
+        ("Edit", json!({"path": "a.txt", "edits": [{"old": "two", "new": "three"}]})),
+        ("Write", json!({"path": "new/b.txt", "content": "b\n"})),
+        ("Grep", json!({"pattern": "o"})),
+        ("Bash", json!({"command": "cat a.txt"})),
+        ("Bash", json!({"command": "sleep 30"})),
+        ("MemoryWrite", json!({"name": "how-to-build", "description": "How it is built.", "text": "With cargo."})),
+    ]
+}
+
+fn instance(id: &FeatureId) -> Arc<dyn FeatureModule> {
+    if let Some(found) = all().into_iter().find(|module| module.descriptor().id == *id) {
+        return found;
+    }
+    let began = SystemTime::UNIX_EPOCH + Duration::from_secs(1_790_000_000);
+    let clocks = Clocks { now: Arc::new(move || began) };
+    let mut found =
+        policies::with_settings(&BTreeMap::from([(id.clone(), settings(id))]), |i| i == id, clocks).unwrap();
+    found.remove(0)
+}
+
+fn host() -> FeatureHost {
+    let host = FeatureHost::new();
+    std::fs::write(host.project().join("a.txt"), "one\ntwo\n").unwrap();
+    host
+}
+
+fn held(id: &FeatureId) -> Conformance {
+    let of = id.clone();
+    let conformance = conformance(move || Shared(instance(&of))).on(host);
+    examples().into_iter().fold(conformance, |held, (tool, arguments)| held.example(tool, arguments))
+}
+
+#[test]
+fn every_built_in_keeps_the_contract() {
+    let ids: Vec<_> = all().into_iter().map(|module| module.descriptor().id).chain(OPT_IN).collect();
+    assert!(ids.len() >= 10, "{ids:?}");
+    let findings: Vec<(FeatureId, Vec<Finding>)> = std::thread::scope(|scope| {
+        let started: Vec<_> =
+            ids.into_iter().map(|id| scope.spawn(move || (id.clone(), held(&id).findings()))).collect();
+        started.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let mut broken = Vec::new();
+    for (id, findings) in &findings {
+        let bad = findings.iter().filter(|finding| finding.held != Held::Yes);
+        broken.extend(bad.map(|finding| format!("{id} {finding}")));
+        assert_eq!(findings.len(), Check::ALL.len(), "{id}");
+    }
+    assert!(broken.is_empty(), "\n{}", broken.join("\n"));
+}
