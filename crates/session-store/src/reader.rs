@@ -86,8 +86,8 @@ pub enum Tail {
 }
 
 impl Reader {
-    /// Opens the log of the session in `dir`. Reads HEAD; where there is none, reads the whole log once to find its
-    /// end.
+    /// Opens the log of the session in `dir`. Reads HEAD; where there is none, reads the newest segment to find the
+    /// log's end.
     pub fn open(dir: &Path) -> Result<Self, ReadError> {
         let ops = Ops::real();
         // HEAD first: whatever it vouches for is in the segments that are listed after it.
@@ -100,7 +100,9 @@ impl Reader {
             Some(head) => head.durable,
             None => {
                 let found = survey(&ops, dir, None, false)?;
-                found.good.seq.max(found.proven)
+                // A living writer may yet take back what nothing vouches for; of a dead one's, recovery keeps it.
+                let kept = if lock::owner(&ops, dir)?.is_some() { 0 } else { found.good.seq };
+                kept.max(found.proven)
             }
         };
         Ok(Self { dir: dir.to_path_buf(), segments, durable })

@@ -134,3 +134,38 @@ fn one_that_is_too_long_is_not_kept() {
     opened.journal.close();
     assert_eq!(resume(&scene).checkpoint().unwrap().bytes(), b"good");
 }
+
+/// Half a batch at the end is no part of the past.
+#[test]
+fn what_was_cut_off_is_not_handed_on() {
+    let scene = Scene::with(&[&["one"], &["two", "three", "four"]]);
+    let bytes = std::fs::read(scene.log()).unwrap();
+    std::fs::write(scene.log(), &bytes[..bytes.len() - 10]).unwrap();
+    std::fs::remove_file(scene.head()).unwrap();
+    let (opened, past) = Session::resume(&scene.dir, options(Arc::new(Quick))).unwrap();
+    assert!(opened.recovered.cut > 0);
+    assert_eq!(notes_of(past.all()), ["one"]);
+}
+
+/// HEAD is older than the checkpoint: a reader goes by HEAD.
+#[test]
+fn a_reader_is_not_ahead_of_head() {
+    let scene = folded(3);
+    let head = std::fs::read(scene.head()).unwrap();
+    let opened = Session::open(&scene.dir, small()).unwrap();
+    let all = texts(&scene.dir);
+    let mut more = all.clone();
+    for n in 0.. {
+        more.push(format!("more {n}"));
+        if let Some(seal) = append(&opened, &[more.last().unwrap()]).unwrap().seal() {
+            opened.journal.checkpoint(seal, 7, more.join("\n").into_bytes());
+            break;
+        }
+    }
+    append(&opened, &["last"]).unwrap();
+    opened.journal.close();
+    assert!(Reader::open(&scene.dir).unwrap().checkpoint().is_some());
+    std::fs::write(scene.head(), head).unwrap();
+    let reader = Reader::open(&scene.dir).unwrap();
+    assert_eq!((reader.checkpoint(), notes_of(reader.frames())), (None, all));
+}

@@ -165,3 +165,17 @@ fn a_held_directory_can_be_moved_away_under_everybody() {
     drop(held);
     assert!(Reader::open(&scene.dir).is_err() || Reader::open(&scene.dir).unwrap().frames().next().is_none());
 }
+
+/// Without HEAD nothing says how far the newest batch is durable; while a writer lives, it is not shown.
+#[test]
+fn without_head_a_reader_beside_a_writer_shows_what_is_proven() {
+    let scene = Scene::new();
+    let opened = scene.create();
+    append(&opened, &["one"]).unwrap();
+    append(&opened, &["two"]).unwrap();
+    std::fs::write(scene.head(), "torn").unwrap();
+    assert_eq!(texts(&scene.dir), ["one"]);
+    opened.journal.close();
+    std::fs::write(scene.head(), "torn").unwrap();
+    assert_eq!(texts(&scene.dir), ["one", "two"]);
+}

@@ -113,6 +113,16 @@ fn a_session_is_opened_again_at_every_length() {
     }
 }
 
+#[test]
+fn what_a_crash_left_unprotected_is_protected_when_it_is_opened() {
+    let (scene, _) = rotated(20);
+    let paths = segments(&scene);
+    let before = &paths[paths.len() - 2];
+    std::fs::set_permissions(before, std::fs::Permissions::from_mode(0o600)).unwrap();
+    drop(Session::open(&scene.dir, small(Arc::new(Quick))).unwrap());
+    assert_eq!(std::fs::metadata(before).unwrap().permissions().mode() & 0o777, 0o400);
+}
+
 /// What a crash may leave where the next segment was to be: nothing, or a file without its name.
 #[test]
 fn a_sealed_log_without_a_next_segment_goes_on() {
@@ -276,6 +286,7 @@ fn on_a_full_disk_the_last_word_still_opens_a_segment() {
     assert_eq!(last.seal(), None);
     assert!(!now.load(Ordering::SeqCst), "the reserve was needed");
     append(&opened, &["room"]).unwrap();
+    assert_eq!(segments(&scene).len(), 2, "the last word does not end a segment");
     let expected = [before.as_slice(), &["suspended".to_owned(), "room".to_owned()]].concat();
     assert_eq!(texts(&scene.dir), expected);
     opened.journal.close();

@@ -1,0 +1,356 @@
+//! One seed: a session, its callers, and everything that happens to them.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
+
+use serde::Serialize;
+use session_store::{
+    EncodeError, Frames, Journal, OpenError, Opened, Options, OwnedFrame, Past, Reader, Records, Refusal, Seal, Session,
+};
+
+use crate::dice::Dice;
+use crate::lie::Lie;
+use crate::machine::{EIO, ENOSPC, Fault, Machine};
+use crate::rot;
+use crate::told::{Batch, Told};
+
+/// About as many operations as it takes to open a session.
+const OPENING: usize = 24;
+/// More than most lives have behind that, so that some faults never come.
+const WORKING: usize = 50;
+
+pub(crate) struct World {
+    machine: Arc<Machine>,
+    dice: Dice,
+    lie: Lie,
+    told: Told,
+    batches: usize,
+    rounds: usize,
+    sums: Sums,
+}
+
+/// What came to pass.
+#[derive(Default, Debug)]
+pub(crate) struct Sums(BTreeMap<&'static str, usize>);
+
+impl Sums {
+    fn count(&mut self, what: &'static str) {
+        *self.0.entry(what).or_default() += 1;
+    }
+
+    pub(crate) fn add(&mut self, other: &Self) {
+        other.0.iter().for_each(|(what, n)| *self.0.entry(what).or_default() += n);
+    }
+
+    /// Each kind of thing came often enough to mean something.
+    pub(crate) fn worth(&self) {
+        for what in [
+            "acknowledged",
+            "refused",
+            "suspended",
+            "killed",
+            "power cut",
+            "cut off",
+            "kept",
+            "sealed",
+            "checkpoint",
+            "blob",
+            "second writer",
+            "reader",
+            "opening failed",
+            "rotten",
+        ] {
+            assert!(self.0.get(what).is_some_and(|n| *n >= 50), "{what}: {self:?}");
+        }
+    }
+}
+
+struct Notes {
+    texts: Vec<String>,
+    /// Holds the group open until everything that belongs to it is queued.
+    gate: Mutex<Option<Receiver<()>>>,
+}
+
+#[derive(Serialize)]
+struct Note<'a> {
+    text: &'a str,
+}
+
+impl Records for Notes {
+    fn encode(&self, frames: &mut Frames<'_>) -> Result<(), EncodeError> {
+        if let Some(gate) = self.gate.lock().unwrap().take() {
+            // Closed means open.
+            gate.recv().unwrap_or_default();
+        }
+        self.texts.iter().try_for_each(|text| frames.record("note", 1, &Note { text }).map(drop))
+    }
+}
+
+/// Files of the log and their bytes.
+pub(crate) fn log(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let Ok(entries) = std::fs::read_dir(dir.join("log")) else { return BTreeMap::new() };
+    let paths =
+        entries.map(|entry| entry.unwrap().path()).filter(|path| path.extension().is_some_and(|e| e == "jsonl"));
+    paths.map(|path| (path.clone(), std::fs::read(path).unwrap())).collect()
+}
+
+impl World {
+    pub(crate) fn new(seed: u64, lie: Lie) -> Self {
+        let dice = Dice::new(seed);
+        let machine = Arc::new(Machine::new(Dice::new(!seed), lie));
+        Self { machine, dice, lie, told: Told::default(), batches: 0, rounds: 0, sums: Sums::default() }
+    }
+
+    /// All of its lives; the first property that does not hold ends it.
+    pub(crate) fn live(mut self) -> Result<Sums, String> {
+        for _ in 0..2 + self.dice.below(4) {
+            let faults = self.faults();
+            self.machine.start(faults);
+            self.life()?;
+            if self.machine.dead() {
+                self.sums.count("killed");
+            }
+            if self.dice.chance(110) {
+                self.power_cut();
+            }
+        }
+        self.machine.start(Vec::new());
+        self.life()?;
+        if self.dice.chance(80) {
+            self.sums.count("rotten");
+            let (dir, options) = (self.dir(), self.options());
+            rot::spoil(&mut self.dice, &dir, &self.told, options)?;
+        }
+        Ok(self.sums)
+    }
+
+    fn dir(&self) -> PathBuf {
+        self.machine.root().join("one")
+    }
+
+    fn faults(&mut self) -> Vec<(usize, Fault)> {
+        let count = [0, 1, 1, 1, 2][self.dice.below(5)];
+        let mut one = || {
+            let fault = match self.dice.below(7) {
+                1 if !self.lie.one_segment() => Fault::Error(EIO),
+                2 if !self.lie.one_segment() => Fault::Error(ENOSPC),
+                3 | 5 if !self.lie.one_segment() => Fault::Last(EIO),
+                4 => Fault::Full,
+                _ => Fault::Kill,
+            };
+            let opening = self.dice.chance(64);
+            let at = if opening { self.dice.below(OPENING) } else { OPENING + self.dice.below(WORKING) };
+            (at, fault)
+        };
+        (0..count).map(|_| one()).collect()
+    }
+
+    fn options(&mut self) -> Options {
+        let clock = Arc::new(|| 1_790_000_000_000_000);
+        let sizes = if self.lie.one_segment() { [1 << 30; 4] } else { [600, 2000, 6000, 1 << 30] };
+        let segment_bytes = sizes[self.dice.below(4)];
+        Options { disk: self.machine.clone(), segment_bytes, ..Options::new("s-1", clock) }
+    }
+
+    fn power_cut(&mut self) {
+        self.sums.count("power cut");
+        let lie = self.lie;
+        let machine = std::mem::replace(&mut self.machine, Arc::new(Machine::new(Dice::new(0), lie)));
+        self.machine = Arc::new(Arc::into_inner(machine).unwrap().restarted());
+    }
+
+    /// A process opens the session, works, and ends or is ended.
+    fn life(&mut self) -> Result<(), String> {
+        for again in [true, false] {
+            let Some(opened) = self.enter()? else { return Ok(()) };
+            if again && self.dice.chance(64) {
+                // What recovery made is what the next one finds.
+                opened.journal.close();
+                continue;
+            }
+            self.work(&opened)?;
+            opened.journal.close();
+            break;
+        }
+        Ok(())
+    }
+
+    fn enter(&mut self) -> Result<Option<Opened>, String> {
+        let (dir, options) = (self.dir(), self.options());
+        let before = log(&dir);
+        self.machine.opening(true);
+        let entered = match Session::resume(&dir, options.clone()) {
+            Err(OpenError::NoSuch(_)) if self.told.committed.is_empty() && self.told.blobs.is_empty() => {
+                Session::create(&dir, options).map(|opened| (opened, None))
+            }
+            other => other.map(|(opened, past)| (opened, Some(past))),
+        };
+        self.machine.opening(false);
+        match entered {
+            Ok((opened, past)) => {
+                self.found(&before, &opened, past)?;
+                Ok(Some(opened))
+            }
+            Err(OpenError::Disk(_)) if !self.machine.healthy() => {
+                self.sums.count("opening failed");
+                // It may have cut something off before.
+                let after = log(&dir);
+                for (path, was) in &before {
+                    let is = after.get(path).ok_or("a segment is gone")?;
+                    if let Some(cut) = was.get(is.len()..).filter(|cut| !cut.is_empty()) {
+                        self.told.cut(cut);
+                        self.told.quarantined(&dir)?;
+                    }
+                }
+                Ok(None)
+            }
+            Err(error) => Err(format!("it does not open: {error}")),
+        }
+    }
+
+    /// Compares what an opened session shows with what was told.
+    fn found(
+        &mut self,
+        before: &BTreeMap<PathBuf, Vec<u8>>,
+        opened: &Opened,
+        past: Option<Past>,
+    ) -> Result<(), String> {
+        let (dir, recovered) = (self.dir(), &opened.recovered);
+        if recovered.cut > 0 {
+            self.sums.count("cut off");
+            let newest = before.last_key_value().map(|(_, bytes)| bytes.as_slice()).unwrap_or_default();
+            self.told.cut(newest.split_at(newest.len() - recovered.cut as usize).1);
+        }
+        let all: Vec<OwnedFrame> = match Reader::open(&dir) {
+            Ok(reader) => reader.upto(recovered.last).frames().collect::<Result<_, _>>().map_err(|e| e.to_string())?,
+            Err(_) if recovered.last == 0 => Vec::new(),
+            Err(error) => return Err(format!("it does not read: {error}")),
+        };
+        if all.last().is_some_and(|frame| frame.epoch >= recovered.epoch) {
+            return Err(format!("epoch {} was written in before", recovered.epoch));
+        }
+        let sure = self.told.committed.len();
+        self.told.shown(&all)?;
+        if self.told.committed.len() > sure {
+            self.sums.count("kept");
+        }
+        if let Some(past) = past {
+            let checkpoint = past.checkpoint().cloned();
+            if checkpoint.is_some() {
+                self.sums.count("checkpoint");
+            }
+            let behind = past.behind_checkpoint().collect::<Result<Vec<_>, _>>().map_err(|e| e.to_string())?;
+            self.told.folded(checkpoint.as_ref(), &behind)?;
+        }
+        self.told.quarantined(&dir)?;
+        self.told.stored(&opened.blobs)
+    }
+
+    fn work(&mut self, opened: &Opened) -> Result<(), String> {
+        for _ in 0..self.dice.below(9) {
+            if self.dice.chance(8) && !self.machine.dead() {
+                self.sums.count("second writer");
+                if Session::open(&self.dir(), self.options()).is_ok() {
+                    return Err("two writers have it open".to_owned());
+                }
+            }
+            if self.dice.chance(48) {
+                let bytes = vec![self.batches as u8; self.dice.below(3000)];
+                if let Ok(blob) = opened.blobs.put(&bytes) {
+                    self.sums.count("blob");
+                    self.told.blobs.push(blob);
+                }
+            }
+            let mut group = self.group();
+            for _ in 0..2 {
+                group = self.append(&opened.journal, group);
+                if group.is_empty() || self.dice.chance(64) {
+                    break;
+                }
+            }
+            if self.dice.chance(32) {
+                self.sums.count("reader");
+                if let Ok(reader) = Reader::open(&self.dir()) {
+                    let frames = reader.frames().collect::<Result<Vec<_>, _>>().map_err(|e| e.to_string())?;
+                    self.told.read(&frames)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn group(&mut self) -> Vec<Batch> {
+        let count = if self.dice.chance(64) { 2 + self.dice.below(3) } else { 1 };
+        (0..count).map(|_| self.batch()).collect()
+    }
+
+    fn batch(&mut self) -> Batch {
+        self.batches += 1;
+        let (number, records) = (self.batches, 1 + self.dice.below(4));
+        let mut text = |n| {
+            let length = if self.dice.chance(40) { self.dice.below(2000) } else { self.dice.below(40) };
+            format!("{number}.{n} {}", "x".repeat(length))
+        };
+        Batch::new((0..records).map(&mut text).collect(), self.rounds)
+    }
+
+    /// Appends them so that they become one group; answers those that were refused.
+    fn append(&mut self, journal: &Journal, group: Vec<Batch>) -> Vec<Batch> {
+        self.rounds += 1;
+        let (go, gate) = channel();
+        let mut gate = Some(gate);
+        let group: Vec<_> = group.into_iter().map(|batch| Batch::new(batch.texts, self.rounds)).collect();
+        let commits: Vec<_> = group
+            .iter()
+            .map(|batch| journal.append(Notes { texts: batch.texts.clone(), gate: Mutex::new(gate.take()) }))
+            .collect();
+        drop(go);
+        let (mut left, mut full) = (Vec::new(), false);
+        for (commit, batch) in commits.into_iter().zip(group) {
+            match commit.wait() {
+                Ok(done) => self.acked(journal, batch, done.seal()),
+                Err(refused) => {
+                    self.sums.count("refused");
+                    full |= matches!(refused.why, Refusal::Full(_));
+                    self.told.refused(batch.clone());
+                    left.push(batch);
+                }
+            }
+        }
+        if full {
+            self.last_word(journal);
+        }
+        left
+    }
+
+    fn acked(&mut self, journal: &Journal, batch: Batch, seal: Option<Seal>) {
+        self.sums.count("acknowledged");
+        self.told.acked(batch, journal.epoch());
+        if let Some(seal) = seal {
+            self.sums.count("sealed");
+            journal.checkpoint(seal, 3, self.told.checkpoint(seal.seq()));
+            // The checkpoint is written behind everybody's back: wait until it is.
+            let batch = self.batch();
+            drop(self.append(journal, vec![batch]));
+        }
+    }
+
+    /// What still fits on a full disk.
+    fn last_word(&mut self, journal: &Journal) {
+        self.rounds += 1;
+        let batch = Batch::new(vec![format!("suspended {}", self.rounds)], self.rounds);
+        let notes = Notes { texts: batch.texts.clone(), gate: Mutex::new(None) };
+        match journal.append_reserved(notes).wait() {
+            Ok(_) => {
+                self.sums.count("suspended");
+                self.told.acked(batch, journal.epoch());
+            }
+            Err(_) => self.told.refused(batch),
+        }
+        if self.dice.chance(128) {
+            self.machine.mend();
+        }
+    }
+}
