@@ -205,10 +205,6 @@ fn taken(capability: &HostCapability, calls: &Calls) -> bool {
         HostCapability::Process { .. } => asked("services.process", "*"),
         HostCapability::EmitModelNotification { .. } => asked("notifications", ""),
         HostCapability::EmitUserAlert => asked("alerts", ""),
-        HostCapability::ContributeTool { .. }
-        | HostCapability::ContributeHook { .. }
-        | HostCapability::TransformResults { .. }
-        | HostCapability::RewriteArguments { .. }
-        | HostCapability::StateStore { .. } => true,
+        _contribution => true,
     }
 }
