@@ -20,7 +20,7 @@ mod scratch;
 mod secret;
 
 pub use ambient::Ambient;
-pub use door::{Door, OwnedPass, Pass, Shut};
+pub use door::{Door, FIRST_LOOK, OwnedPass, Pass, Shut, Use, wall_clock};
 pub use error::{Error, ErrorKind};
 pub use fs::{
     Access, FileKind, Held, Located, MAX_DIR_ENTRIES, MAX_IGNORE_FILE, MAX_LINKS, MAX_PATH, MAX_WALK_DEPTH, Meta,

@@ -5,6 +5,7 @@ use authority::{Ambient, Door, ErrorKind, HostPort, Net, Secret, Shut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
+use tokio::time::{Instant, timeout};
 
 /// Many rounds of threads that enter as fast as they can while one shuts. What they do inside must be over when the
 /// shut resolves, and none may get in later.
@@ -16,7 +17,8 @@ async fn no_use_starts_after_the_shut_was_waited_for() {
         let inside = Arc::new(AtomicUsize::new(0));
         let over = Arc::new(AtomicBool::new(false));
         let late = Arc::new(AtomicUsize::new(0));
-        let users: Vec<_> = (0..4)
+        // More than there are seats.
+        let users: Vec<_> = (0..7)
             .map(|n| {
                 let door = if n % 2 == 0 { door.clone() } else { door.derive() };
                 let (inside, over, late) = (inside.clone(), over.clone(), late.clone());
@@ -65,6 +67,105 @@ async fn shutting_reaches_derived_doors_and_waits_for_them() {
     sibling.enter().unwrap();
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_drain_lets_finish_what_has_begun() {
+    let door = Door::new();
+    let child = door.derive();
+    let (begun, pass) = (child.begin().unwrap(), door.enter_owned().unwrap());
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let draining = tokio::spawn(door.drain(deadline));
+    tokio::task::yield_now().await;
+    for door in [&door, &child] {
+        assert_eq!((door.enter().unwrap_err(), door.begin().unwrap_err(), door.is_shut()), (Shut, Shut, true));
+    }
+    drop(begun.enter().expect("a step of what has begun"));
+    assert!(timeout(Duration::from_secs(1), child.closed()).await.is_err(), "nothing is cancelled yet");
+    drop(pass);
+    assert!(!draining.is_finished());
+    drop(begun);
+    draining.await.unwrap();
+    child.closed().await;
+    assert!(Instant::now() < deadline, "it resolves when all is over, not at the deadline");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drain_ends_at_its_deadline() {
+    let door = Door::new();
+    let child = door.derive();
+    let began = Instant::now();
+    let (begun, pass) = (child.begin().unwrap(), child.enter_owned().unwrap());
+    let draining = tokio::spawn(door.drain(began + Duration::from_secs(60)));
+    child.closed().await;
+    assert_eq!(began.elapsed().as_secs(), 60);
+    assert_eq!(begun.enter().unwrap_err(), Shut, "not even a step");
+    tokio::task::yield_now().await;
+    assert!(!draining.is_finished(), "somebody is inside");
+    drop(pass);
+    draining.await.unwrap();
+    assert_eq!((child.uses(), child.refused(), begun.door().refused()), (1, 1, 1));
+}
+
+#[tokio::test]
+async fn an_abandoned_drain_shuts() {
+    let door = Door::new();
+    let begun = door.begin().unwrap();
+    drop(door.drain(Instant::now() + Duration::from_secs(3600)));
+    door.closed().await;
+    assert_eq!(begun.enter().unwrap_err(), Shut);
+    door.shut().await;
+}
+
+/// Steps of uses and plain entries against a drain: none inside when it resolves, and none later.
+#[tokio::test]
+async fn nobody_is_inside_when_a_drain_resolves() {
+    for _ in 0..200 {
+        let door = Door::new();
+        let inside = Arc::new(AtomicUsize::new(0));
+        let users: Vec<_> = (0..3)
+            .map(|_| {
+                let (door, inside) = (door.derive(), inside.clone());
+                std::thread::spawn(move || {
+                    let mut steps = 0;
+                    while let Ok(begun) = door.begin() {
+                        for _ in 0..3 {
+                            let Ok(_pass) = begun.enter() else { panic!("a drain with time to spare lets it finish") };
+                            inside.fetch_add(1, Ordering::SeqCst);
+                            steps += 1;
+                            inside.fetch_sub(1, Ordering::SeqCst);
+                        }
+                    }
+                    (steps, door.uses())
+                })
+            })
+            .collect();
+        door.drain(Instant::now() + Duration::from_secs(60)).await;
+        assert_eq!(inside.load(Ordering::SeqCst), 0);
+        for user in users {
+            let (steps, uses) = user.join().unwrap();
+            assert_eq!(steps, uses, "each step is counted, no refusal is");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_inside_at_once_are_counted_alike() {
+    let door = Door::new();
+    let mut passes: Vec<_> = (0..50).map(|_| door.enter_owned().unwrap()).collect();
+    assert_eq!(door.uses(), 50);
+    let shut = tokio::spawn(door.shut());
+    assert_eq!(door.enter().unwrap_err(), Shut);
+    assert_eq!((door.uses(), door.refused()), (50, 1));
+    // The first to come, then the last.
+    for rest in [40, 1] {
+        passes.rotate_left(5);
+        passes.truncate(rest);
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        assert!(!shut.is_finished(), "{rest} are inside");
+    }
+    drop(passes);
+    shut.await.unwrap();
+}
+
 #[test]
 fn uses_are_counted() {
     let door = Door::new();
@@ -73,9 +174,13 @@ fn uses_are_counted() {
     drop(door.enter_owned().unwrap());
     assert_eq!((door.uses(), door.refused()), (2, 0));
     assert!(door.last_use().unwrap().elapsed().unwrap() < Duration::from_secs(60));
+    let read = authority::wall_clock();
+    drop(door.enter().unwrap());
+    let used = door.last_use().unwrap();
+    assert!(used.elapsed().unwrap() < Duration::from_secs(60) && used + Duration::from_secs(1) > read);
     drop(door.shut());
     assert_eq!(door.enter().unwrap_err(), Shut);
-    assert_eq!((door.uses(), door.refused()), (2, 1));
+    assert_eq!((door.uses(), door.refused()), (3, 1));
 }
 
 #[test]

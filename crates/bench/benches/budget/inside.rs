@@ -126,7 +126,7 @@ pub(crate) fn door(amount: Amount, table: &mut Table) {
                 black_box(black_box(&door).is_shut());
             })
         }));
-        enter.push(each(&|| (0..USES).for_each(|_| drop(black_box(black_box(&door).enter())))));
+        enter.push(each(&|| (0..USES).for_each(|_| drop(black_box(&door).enter()))));
     }
     let load = median(&load);
     table.ratio("capability check: is it shut, floor an atomic load", (median(&check), load), "ns", Some(10.0));

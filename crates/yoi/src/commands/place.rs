@@ -12,7 +12,7 @@ use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 use uuid::Uuid;
 
 /// How directories of sessions that are not kept are called.
@@ -193,7 +193,7 @@ fn beside(env: &Env, roots: &[&Path]) -> Result<PathBuf, Failure> {
 
 /// Microseconds since 1970.
 pub(crate) fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| u64::try_from(d.as_micros()).unwrap_or(u64::MAX))
+    authority::wall_clock().duration_since(UNIX_EPOCH).map_or(0, |d| u64::try_from(d.as_micros()).unwrap_or(u64::MAX))
 }
 
 /// A session that does not open, as an exit code and a next step. `now` is in microseconds; a pod that is not kept

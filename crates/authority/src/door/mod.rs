@@ -1,0 +1,346 @@
+//! Doors: every grant has one, every use passes it, and shutting it is final.
+//!
+//! ```text
+//! open ──enter──▶ inside (counted) ──drop──▶ open
+//!   ├──drain──▶ draining: enter and begin are refused, uses under way go on ──deadline──▶ shut
+//!   └──shut───▶ shut: everything is refused at once, closed() fires; shut().await resolves when nobody is inside,
+//!               here and behind every derived door
+//! ```
+//!
+//! Entering takes a seat *first* and looks whether the door is open *afterwards*, both in the one order that all
+//! threads agree on; shutting marks the door first and looks at the seats afterwards. So one of the two sees the
+//! other, and no use slips between the check and the count.
+//!
+//! Leaving is cheap in exchange: whoever leaves at the moment of shutting may do so without noticing it. So who waits
+//! for the last one looks again by itself, at first after [`FIRST_LOOK`].
+
+mod clock;
+mod seats;
+
+pub use clock::wall_clock;
+
+use seats::{Seat, Seats};
+use std::future::Future;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering, fence};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, SystemTime};
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+
+/// How soon who waits for a door to be empty looks again without being told; doubled each time.
+pub const FIRST_LOOK: Duration = Duration::from_millis(1);
+/// The longest wait between two looks.
+const LAST_LOOK: Duration = Duration::from_secs(1);
+
+/// After so many uses of a seat the real clock is read, also when no host reads it.
+const READ_CLOCK: u64 = 256;
+
+const OPEN: u8 = 0;
+const DRAINING: u8 = 1;
+const SHUT: u8 = 2;
+
+/// The door of one grant.
+#[derive(Debug)]
+pub struct Door {
+    state: AtomicU8,
+    seats: Seats,
+    /// As [`clock::shown`] at the last entry.
+    last_use: AtomicU64,
+    /// Uses with waits in them.
+    under_way: AtomicU64,
+    refused: AtomicU64,
+    changed: Notify,
+    closed: CancellationToken,
+    derived: Mutex<Vec<Weak<Door>>>,
+    /// Keeps the chain whole: a parent finds its grandchildren through its children.
+    _parent: Option<Arc<Door>>,
+}
+
+/// The door is shut: the grant was revoked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the grant was revoked")]
+pub struct Shut;
+
+/// Being inside; held while host code runs under the grant, never across a wait that a caller controls.
+#[derive(Debug)]
+pub struct Pass<'a>(&'a Door, Seat);
+
+/// A pass that can be moved into another thread or a future.
+#[derive(Debug)]
+pub struct OwnedPass(Arc<Door>, Seat);
+
+/// A use with waits in it: goes in for each step, and is waited for by [`Door::drain`], not by [`Door::shut`].
+#[derive(Debug)]
+pub struct Use(Arc<Door>);
+
+impl Door {
+    /// An open door.
+    #[allow(clippy::new_ret_no_self, reason = "a door is always shared")]
+    pub fn new() -> Arc<Self> {
+        Self::with_parent(None)
+    }
+
+    fn with_parent(parent: Option<Arc<Self>>) -> Arc<Self> {
+        Arc::new(Self {
+            state: AtomicU8::new(OPEN),
+            seats: Seats::default(),
+            last_use: AtomicU64::new(0),
+            under_way: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+            changed: Notify::new(),
+            closed: CancellationToken::new(),
+            derived: Mutex::new(Vec::new()),
+            _parent: parent,
+        })
+    }
+
+    /// A door that shuts and drains when this one does, with counters of its own. Derived from one that is not open
+    /// it is shut.
+    pub fn derive(self: &Arc<Self>) -> Arc<Self> {
+        let child = Self::with_parent(Some(self.clone()));
+        let mut derived = self.derived.lock().unwrap_or_else(PoisonError::into_inner);
+        derived.retain(|door| door.strong_count() > 0);
+        if self.is_shut() {
+            child.close();
+        } else {
+            derived.push(Arc::downgrade(&child));
+        }
+        child
+    }
+
+    /// Goes in for the time the pass is held.
+    ///
+    /// # Errors
+    /// [`Shut`].
+    #[inline]
+    pub fn enter(&self) -> Result<Pass<'_>, Shut> {
+        Ok(Pass(self, self.step_in(OPEN)?))
+    }
+
+    /// [`Door::enter`] with a pass that owns its door.
+    ///
+    /// # Errors
+    /// [`Shut`].
+    pub fn enter_owned(self: &Arc<Self>) -> Result<OwnedPass, Shut> {
+        Ok(OwnedPass(self.clone(), self.step_in(OPEN)?))
+    }
+
+    /// Begins a use that waits in between: it enters for each of its steps, and a drain lets it finish.
+    ///
+    /// # Errors
+    /// [`Shut`].
+    pub fn begin(self: &Arc<Self>) -> Result<Use, Shut> {
+        self.under_way.fetch_add(1, Ordering::SeqCst);
+        // From here on dropping it undoes the count.
+        let begun = Use(self.clone());
+        if self.state.load(Ordering::SeqCst) == OPEN { Ok(begun) } else { Err(self.refuse()) }
+    }
+
+    /// Shuts at once, also every derived door; resolves when nobody is inside any of them. Dropping the future does
+    /// not open anything again. Waits by tokio's timer.
+    ///
+    /// Awaited by someone who is inside, it never resolves.
+    #[must_use = "the door is shut at once, but uses under way end only when this resolves"]
+    pub fn shut(self: &Arc<Self>) -> impl Future<Output = ()> + Send + use<> {
+        let all = self.with_derived(Self::close);
+        async move {
+            for door in all {
+                door.waited(Self::is_empty).await;
+            }
+        }
+    }
+
+    /// Refuses at once what is new, here and at every derived door; what is inside or has begun may finish until
+    /// `until`. Then, or when the future is dropped, all of it shuts. Resolves like [`Door::shut`].
+    #[must_use = "new uses are refused at once, but those under way end only when this resolves"]
+    pub fn drain(self: &Arc<Self>, until: Instant) -> impl Future<Output = ()> + Send + use<> {
+        let all = self.with_derived(Self::refuse_new);
+        let rest = Closing(self.clone());
+        async move {
+            let finished = async {
+                for door in &all {
+                    door.waited(|door| door.is_empty() && door.under_way.load(Ordering::SeqCst) == 0).await;
+                }
+            };
+            tokio::select! {
+                () = finished => {}
+                () = sleep_until(until) => {}
+            }
+            let shut = rest.0.shut();
+            drop(rest);
+            shut.await;
+        }
+    }
+
+    /// Whether new uses are refused: it is shut, or drains.
+    pub fn is_shut(&self) -> bool {
+        self.state.load(Ordering::SeqCst) != OPEN
+    }
+
+    /// Resolves when the door shuts; what a parked operation selects on. A drain lets it wait until its deadline.
+    pub async fn closed(&self) {
+        self.closed.cancelled().await;
+    }
+
+    /// How often it was entered.
+    pub fn uses(&self) -> u64 {
+        self.seats.total()
+    }
+
+    /// How often entry was refused.
+    pub fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
+    }
+
+    /// When it was last entered, by the [`wall_clock`] as somebody last read it: never too late a time, and too early
+    /// by at most what lies between two readings. Under a pod each record is one, also that of a call's start.
+    pub fn last_use(&self) -> Option<SystemTime> {
+        clock::date(self.last_use.load(Ordering::Relaxed))
+    }
+
+    /// Goes in if the door is at most in `state`.
+    #[inline]
+    fn step_in(&self, state: u8) -> Result<Seat, Shut> {
+        let seat = self.seats.take();
+        if self.state.load(Ordering::SeqCst) > state {
+            self.seats.undo(seat);
+            self.tell();
+            return Err(self.refuse());
+        }
+        if seat.earlier().is_multiple_of(READ_CLOCK) {
+            wall_clock();
+        }
+        let now = clock::shown();
+        // A store that changes nothing would make the next entry wait for it.
+        if self.last_use.load(Ordering::Relaxed) != now {
+            self.last_use.store(now, Ordering::Relaxed);
+        }
+        Ok(seat)
+    }
+
+    #[inline]
+    fn step_out(&self, seat: Seat) {
+        self.seats.leave(seat);
+        if self.state.load(Ordering::SeqCst) != OPEN {
+            self.tell();
+        }
+    }
+
+    #[cold]
+    fn refuse(&self) -> Shut {
+        self.refused.fetch_add(1, Ordering::Relaxed);
+        Shut
+    }
+
+    /// Wakes who waits. The fence: they either see what changed before, or are already among those woken.
+    #[cold]
+    fn tell(&self) {
+        fence(Ordering::SeqCst);
+        self.changed.notify_waiters();
+    }
+
+    fn refuse_new(&self) {
+        self.state.fetch_max(DRAINING, Ordering::SeqCst);
+    }
+
+    fn close(&self) {
+        self.state.fetch_max(SHUT, Ordering::SeqCst);
+        self.closed.cancel();
+    }
+
+    /// Does it to this door and all derived ones.
+    fn with_derived(self: &Arc<Self>, act: fn(&Self)) -> Vec<Arc<Self>> {
+        // The state before the lock: whoever derives at this moment either sees it or is in the list.
+        act(self);
+        let derived: Vec<_> = {
+            let derived = self.derived.lock().unwrap_or_else(PoisonError::into_inner);
+            derived.iter().filter_map(Weak::upgrade).collect()
+        };
+        let mut all = vec![self.clone()];
+        all.extend(derived.iter().flat_map(|child| child.with_derived(act)));
+        all
+    }
+
+    fn is_empty(&self) -> bool {
+        self.seats.are_empty()
+    }
+
+    async fn waited(&self, until: impl Fn(&Self) -> bool) {
+        let mut look = FIRST_LOOK;
+        loop {
+            let mut changed = std::pin::pin!(self.changed.notified());
+            changed.as_mut().enable();
+            if until(self) {
+                return;
+            }
+            if timeout(look, changed).await.is_err() {
+                look = (look * 2).min(LAST_LOOK);
+            }
+        }
+    }
+}
+
+/// Shuts a door when it is dropped.
+struct Closing(Arc<Door>);
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        drop(self.0.shut());
+    }
+}
+
+impl Use {
+    /// Goes in for one step.
+    ///
+    /// # Errors
+    /// [`Shut`], not yet while the door drains.
+    #[inline]
+    pub fn enter(&self) -> Result<Pass<'_>, Shut> {
+        Ok(Pass(&self.0, self.0.step_in(DRAINING)?))
+    }
+
+    /// The door it passes.
+    pub fn door(&self) -> &Arc<Door> {
+        &self.0
+    }
+}
+
+impl Drop for Use {
+    fn drop(&mut self) {
+        self.0.under_way.fetch_sub(1, Ordering::SeqCst);
+        if self.0.is_shut() {
+            self.0.tell();
+        }
+    }
+}
+
+impl Drop for Pass<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.0.step_out(self.1);
+    }
+}
+
+impl Drop for OwnedPass {
+    fn drop(&mut self) {
+        self.0.step_out(self.1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The race in which nobody is told: the one who left saw the door open, the one who waits saw it inside.
+    #[tokio::test(start_paused = true)]
+    async fn whoever_leaves_unseen_is_found() {
+        let door = Door::new();
+        let seat = door.step_in(OPEN).unwrap();
+        let shut = tokio::spawn(door.shut());
+        tokio::task::yield_now().await;
+        assert!(!shut.is_finished());
+        door.seats.leave(seat);
+        shut.await.unwrap();
+    }
+}
