@@ -1,0 +1,183 @@
+//! `docs/FEATURES.md`: its example is the template, and every line of its other code stands in a feature that runs.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a rig that fails is a failed test")]
+
+use llm_worker::ResultStatus;
+use pod::feature::author::*;
+use serde_json::json;
+use std::path::Path;
+use std::time::Duration;
+use testkit::{FeatureHost, FnTool, conformance, killed_anywhere};
+
+const TELL: HostCapability = HostCapability::EmitModelNotification { max_bytes: 400, per_turn: 2 };
+const NEEDS_WRITING: &[HostCapability] = &[HostCapability::WRITE_WORKSPACE];
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+struct Publish {
+    /// The file, relative to the project.
+    path: std::path::PathBuf,
+    /// How many copies.
+    #[serde(default)]
+    copies: u8,
+}
+
+const PUBLISH: ToolKey<Publish> = ToolKey::new("Publish", ToolEffect::Effectful, "Publish a file.")
+    .touching(|args: &Publish| vec![Touch::Write(args.path.clone())])
+    .deadline(Duration::from_secs(300))
+    .needs(NEEDS_WRITING);
+
+const SHORTER: HookKey<ToolOutcome> = HookKey::new("shorter").tools(&["Fetch"]);
+const WATCH: HookKey<Event> = HookKey::new("watch");
+const SEEN: StateKey<Seen> = StateKey::new("seen", 2).migrating(|version, old| match version {
+    1 => old.as_u64().map(|calls| Seen { calls }).ok_or_else(|| "not a number".to_owned()),
+    other => Err(format!("version {other} is unknown")),
+});
+
+#[derive(Clone, Default, Serialize, Deserialize)]
+struct Seen {
+    calls: u64,
+}
+
+struct Press;
+
+impl FeatureModule for Press {
+    fn descriptor(&self) -> FeatureDescriptor {
+        FeatureDescriptor::builder(FeatureId::user("press"))
+            .version("0.1.0")
+            .request(CapabilityRequest::optional(HostCapability::WRITE_WORKSPACE, "to publish files"))
+            .request(CapabilityRequest::required(TELL, "to say when a file is old"))
+            .request(CapabilityRequest::optional(HostCapability::EmitUserAlert, "to warn people"))
+            .tool(&PUBLISH)
+            .transform(&SHORTER)
+            .observe(&WATCH)
+            .state(&SEEN)
+            .instruction("press", "Publish only what was asked for.")
+            .build()
+    }
+
+    fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
+        let files = ctx.services().fs(HostCapability::WORKSPACE).ok();
+        let notify = ctx.notifications()?;
+        let alerts = ctx.alerts().ok();
+        let notes = ctx.diagnostics().later()?;
+        let live = Arc::new(Live { files, notify, alerts, notes, seen: ctx.state(&SEEN)? });
+        ctx.tools().implement(&PUBLISH, &live, Live::publish)?;
+        ctx.hooks().transform(&SHORTER, &live, Live::shorter)?;
+        ctx.hooks().observe(&WATCH, &live, Live::watch)?;
+        Ok(())
+    }
+}
+
+struct Live {
+    files: Option<Workspace>,
+    notify: FeatureNotifySink,
+    alerts: Option<FeatureAlertSink>,
+    notes: RunningNotes,
+    seen: DurableState<Seen>,
+}
+
+impl Live {
+    async fn publish(self: Arc<Self>, args: Publish, cx: ToolContext) -> ToolResult {
+        let files = self.files.as_ref().ok_or_else(|| ToolError::new(ErrorKind::Denied, "no files are granted"))?;
+        let shown = files.show(&args.path);
+        for copy in 0..args.copies {
+            if cx.cancel.is_cancelled() {
+                return Err(ToolError::new(ErrorKind::Cancelled, format!("{copy} copies are made")));
+            }
+            cx.host.write_output(format!("copy {copy}\n").as_bytes())?;
+        }
+        if args.copies > 9 {
+            self.notify.notify_model(format!("{shown} is published more often than it is read.")).await?;
+        }
+        if let Some(alerts) = &self.alerts {
+            alerts.alert(AlertLevel::Info, &format!("{shown} was published"))?;
+        }
+        self.notes.note("published")?;
+        Ok(ToolOutput { summary: format!("{shown}: {} copies", args.copies), content: String::new() })
+    }
+
+    fn shorter(&self, view: &ToolOutcomeView) -> Change<ToolOutput> {
+        match view.outcome.content.split_once("\n\n") {
+            Some((head, _)) => {
+                Change::Replaced(ToolOutput { summary: view.outcome.summary.clone(), content: head.to_owned() })
+            }
+            None => Change::Unchanged,
+        }
+    }
+
+    fn watch(&self, event: &EventView) {
+        if event.record.kind() == "tool_finished" {
+            // Nobody waits for it: it rides with the next record.
+            drop(self.seen.update(|seen| seen.calls += 1));
+        }
+    }
+}
+
+fn fetch() -> FnTool {
+    FnTool::new("Fetch", ToolEffect::ReadOnly, |_, _| async {
+        Ok(ToolOutput { summary: "ok".to_owned(), content: "head\n\nbody".to_owned() })
+    })
+}
+
+#[test]
+fn what_the_document_shows_works() {
+    let mut host = FeatureHost::new().tool(fetch()).install(Press);
+    assert_eq!(host.call("Publish", json!({"path": "a.md", "copies": 12})).summary, "a.md: 12 copies");
+    assert_eq!(host.notifications().len(), 1);
+    assert_eq!(host.alerts()[0].text, "a.md was published");
+    assert_eq!(host.call("Fetch", json!({})).content, "head");
+    host.restart();
+    assert_eq!((host.notes().len(), host.state(&SEEN).calls), (1, 2));
+
+    let mut host = FeatureHost::new().deny(HostCapability::WRITE_WORKSPACE).install(Press);
+    assert_eq!(host.report().skipped_contributions[0].name, "Publish");
+    assert_eq!(host.call("Publish", json!({"path": "a.md"})).status, ResultStatus::Error);
+}
+
+#[test]
+fn no_kill_loses_what_was_promised() {
+    let host = || FeatureHost::new().tool(fetch()).install(Press);
+    let act = |host: &mut testkit::FeatureUnderTest| drop(host.call("Publish", json!({"path": "a.md", "copies": 10})));
+    killed_anywhere(host, act, |host, place| {
+        assert!(host.notifications().len() <= 1, "{place}");
+    });
+}
+
+#[test]
+fn it_keeps_the_contract() {
+    conformance(|| Press).example("Publish", json!({"path": "a.md", "copies": 2})).assert();
+}
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)).unwrap()
+}
+
+/// The blocks of code in that language.
+fn blocks(document: &str, language: &str) -> Vec<String> {
+    let open = format!("```{language}\n");
+    document.split(&open).skip(1).map(|rest| rest.split("```").next().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn the_documents_code_is_code_that_runs() {
+    let document = read("docs/FEATURES.md");
+    let code = blocks(&document, "rust");
+    for file in ["docs/template/src/lib.rs", "docs/template/tests/review_first.rs"] {
+        assert!(code.contains(&read(file)), "no block of docs/FEATURES.md is {file}");
+    }
+    let toml = blocks(&document, "toml");
+    let dependencies = read("docs/template/Cargo.toml");
+    let dependencies = &dependencies[dependencies.find("[dependencies]").unwrap()..];
+    assert!(toml.iter().any(|block| block == dependencies), "the dependencies are not those of the template");
+    let compiled = read("docs/template/src/lib.rs") + &read("docs/template/tests/review_first.rs") + &read(file!());
+    let lines: Vec<&str> = compiled.lines().map(str::trim).collect();
+    for line in code.iter().flat_map(|block| block.lines()).map(str::trim).filter(|line| !line.is_empty()) {
+        assert!(lines.contains(&line), "this line of docs/FEATURES.md stands in no file that is compiled:\n{line}");
+    }
+}
+
+#[test]
+fn the_template_is_small() {
+    let lines = |file: &str| read(file).lines().count();
+    let all = lines("docs/template/src/lib.rs") + lines("docs/template/tests/review_first.rs");
+    assert!(all < 80, "{all} lines");
+}
