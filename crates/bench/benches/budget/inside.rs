@@ -9,15 +9,18 @@ use bench::machine;
 use bench::pods::PodPlace;
 use bench::ratio::{median, ms};
 use llm_worker::history::{Counters, History};
-use pod::feature::HostServices;
+use pod::control::Callbacks;
+use pod::feature::{FeatureId, HostServices};
+use pod::hook::{HookRegistryBuilder, PreRequest, RequestView, Slot, Verdict};
 use pod::session::restore::Restored;
 use provider::openai_chat::{Chat, Flavour};
 use session_store::Reader;
+use std::future::Future;
 use std::hint::black_box;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Records of the session that is restored.
 const RECORDS: u64 = 10_000;
@@ -104,6 +107,70 @@ pub(crate) fn features(amount: Amount, table: &mut Table) {
     let pair = (median(&two), median(&one));
     table.ratio("plan and install 2,000 features, floor 1,000", pair, "ms", Some(2.5));
 }
+
+/// How long the control thread takes to come round, at rest and beside a gate that spins on its thread.
+pub(crate) fn latency(amount: Amount, table: &mut Table) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let callbacks = Callbacks::new(runtime.handle().clone());
+    let spin = Arc::new(|_: &RequestView| {
+        let began = Instant::now();
+        while began.elapsed() < SPIN {
+            std::hint::spin_loop();
+        }
+        Verdict::<PreRequest>::allow()
+    });
+    let mut builder = HookRegistryBuilder::new();
+    let mut slot = Slot::new(FeatureId::builtin("spin"), "spin", spin);
+    slot.deadline = SPIN / 2;
+    builder.add(slot);
+    let hooks = builder.build();
+    let (mut idle, mut beside) = (Vec::new(), Vec::new());
+    for _ in 0..amount.rounds {
+        idle.extend(runtime.block_on(ticks(std::future::pending())));
+        let view = || RequestView { turn: 1, number: 1, items: 0 };
+        let gate = async { drop(hooks.decide::<PreRequest>(&callbacks, view).await) };
+        beside.extend(runtime.block_on(ticks(gate)));
+        // The thread that was given up comes back before the next round.
+        runtime.block_on(tokio::time::sleep(SPIN));
+    }
+    table.ratio(
+        "control thread beside a hanging gate, p99, floor at rest",
+        (p99(&mut beside), p99(&mut idle)),
+        "ms",
+        Some(2.0),
+    );
+}
+
+/// How late each of a round's ticks came, in milliseconds, while `work` goes on.
+async fn ticks(work: impl Future<Output = ()>) -> Vec<f64> {
+    let ticking = async {
+        let mut late = Vec::new();
+        let began = Instant::now();
+        while began.elapsed() < SPIN {
+            let asked = Instant::now();
+            tokio::time::sleep(TICK).await;
+            late.push(ms(asked.elapsed().saturating_sub(TICK)));
+        }
+        late
+    };
+    let work = async {
+        work.await;
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        late = ticking => late,
+        () = work => Vec::new(),
+    }
+}
+
+fn p99(late: &mut [f64]) -> f64 {
+    late.sort_by(f64::total_cmp);
+    late[late.len() * 99 / 100]
+}
+
+/// How long the gate holds its thread, and how often the control thread should come round meanwhile.
+const SPIN: Duration = Duration::from_millis(300);
+const TICK: Duration = Duration::from_millis(1);
 
 /// Checking a grant.
 pub(crate) fn door(amount: Amount, table: &mut Table) {

@@ -37,6 +37,7 @@ fn main() {
     inside::restore(&ambient, amount, &mut table);
     inside::features(amount, &mut table);
     inside::door(amount, &mut table);
+    inside::latency(amount, &mut table);
     let bytes = std::fs::metadata(&binary).unwrap().len() as f64 / 1e6;
     table.figure("release binary", bytes, "MB", Some(20.0));
     table.print();
