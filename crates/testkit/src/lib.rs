@@ -24,6 +24,7 @@ pub use conformance::{Check, Conformance, Finding, Held, conformance};
 pub use disk::{EIO, ENOSPC, FailingDisk, Fault};
 pub use feature_host::{FeatureHost, FeatureUnderTest, Notification, Shared, killed_anywhere, shell_call, tool_call};
 pub use gate::{Gate, PATIENCE, within};
+pub use llm_worker::ResultStatus;
 pub use model::{Answer, Script};
 pub use pod::hook::Ruling;
 pub use points::Points;
