@@ -148,7 +148,8 @@ fn a_refused_record_leaves_no_trace() {
 // Somebody saves the file while the change is recorded: written in place, renamed over it, removed, or created.
 #[test]
 fn what_somebody_saves_meanwhile_survives() {
-    let theirs: [(fn(&Path), &[&str]); 3] = [
+    type Theirs = (fn(&Path), &'static [&'static str]);
+    let theirs: [Theirs; 3] = [
         (|path| std::fs::write(path, "theirs\n").unwrap(), &["f"]),
         (
             |path| {
