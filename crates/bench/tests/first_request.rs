@@ -19,7 +19,7 @@ fn main() -> ExitCode {
         return yoi::main(std::env::args_os(), &yoi::Points::none());
     }
     let surface = surface();
-    assert_eq!(surface.tools.len(), 8, "the default tools");
+    assert_eq!(surface.tools.len(), 12, "the default tools");
     for flavour in Flavour::ALL {
         let bytes = Projection::new(&surface, Arc::new(Chat(flavour))).body().len;
         println!("{flavour:?}: {bytes} bytes of at most {MOST}");

@@ -3,28 +3,43 @@
 //! ```text
 //!   closed ── `errors` in a row ──> open ── after `rest_s`, one call ──> trial ── success ──> closed
 //!                                    ▲                                     │
-//!                                    └───────────────── error ─────────────┘
+//!                                    ├───────────────── error ─────────────┤
+//!                                    └── rested ── no result at all ───────┘
 //! ```
 //!
-//! Each tool has a breaker of its own. What it remembers lives as long as the process.
+//! Each tool has a breaker of its own. While a trial runs, other calls of its tool are refused, however long it takes.
+//! One that ends without a result (cancelled, refused by somebody else, cut off) is over when the model is asked next;
+//! then the next call tries.
+//!
+//! Breakers are state of the session and outlive the process, so a rest is measured by the wall clock: no other clock
+//! goes on while nothing runs. A clock that is set back begins the rest anew, once for each time it is set back; one
+//! that jumps ahead ends it early, which costs one trial.
 
+use crate::clock::Now;
 use llm_worker::{CallId, ResultStatus, ToolOutput};
-use pod::feature::{FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule, HookKey};
-use pod::hook::{Change, PreToolCall, ToolCallView, ToolOutcome, ToolOutcomeView, Verdict};
-use serde::Deserialize;
+use pod::feature::{
+    DurableState, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule, HookKey,
+    StateKey,
+};
+use pod::hook::{Change, PreRequest, PreToolCall, RequestView, ToolCallView, ToolOutcome, ToolOutcomeView, Verdict};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::UNIX_EPOCH;
 
 /// This feature's id.
 pub const ID: FeatureId = FeatureId::builtin("circuit-breaker");
 
 const GATE: HookKey<PreToolCall> = HookKey::new("circuit-breaker");
 const RESULTS: HookKey<ToolOutcome> = HookKey::new("circuit-breaker-results");
+const REQUESTS: HookKey<PreRequest> = HookKey::new("circuit-breaker-requests");
+const BREAKERS: StateKey<Breakers> = StateKey::new("breakers", 1);
 
-/// Time since some fixed moment; it never goes back.
-pub type Elapsed = Arc<dyn Fn() -> Duration + Send + Sync>;
+/// Most tools whose errors are remembered; there are seldom more than some dozens of tools at all.
+const MAX_TOOLS: usize = 128;
+
+const MICROS: u64 = 1_000_000;
 
 /// `[features."builtin:circuit-breaker"]`.
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -46,7 +61,7 @@ impl Default for Settings {
 /// Refusing calls of a tool that fails again and again.
 pub struct CircuitBreaker {
     settings: Settings,
-    clock: Elapsed,
+    now: Now,
 }
 
 impl fmt::Debug for CircuitBreaker {
@@ -60,9 +75,9 @@ impl CircuitBreaker {
     ///
     /// # Errors
     /// A value out of its bounds, by its key.
-    pub fn new(settings: Settings, clock: Elapsed) -> Result<Self, String> {
+    pub fn new(settings: Settings, now: Now) -> Result<Self, String> {
         match settings {
-            Settings { errors: 1..=100, rest_s: 1..=3600 } => Ok(Self { settings, clock }),
+            Settings { errors: 1..=100, rest_s: 1..=3600 } => Ok(Self { settings, now }),
             Settings { errors: 1..=100, rest_s } => Err(format!("`rest_s` is {rest_s}; expected 1 to 3600")),
             Settings { errors, .. } => Err(format!("`errors` is {errors}; expected 1 to 100")),
         }
@@ -76,6 +91,8 @@ pub(crate) fn declared() -> FeatureDescriptor {
         .version(env!("CARGO_PKG_VERSION"))
         .gate(&GATE)
         .transform(&RESULTS)
+        .gate(&REQUESTS)
+        .state(&BREAKERS)
         .build()
 }
 
@@ -85,69 +102,147 @@ impl FeatureModule for CircuitBreaker {
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
-        let live = Live { settings: self.settings, clock: Arc::clone(&self.clock), breakers: Mutex::default() };
+        let live = Live { settings: self.settings, now: Arc::clone(&self.now), breakers: ctx.state(&BREAKERS)? };
         let live = Arc::new(live);
         ctx.hooks().gate(&GATE, &live, Live::judge)?;
         ctx.hooks().transform(&RESULTS, &live, Live::finished)?;
+        ctx.hooks().gate(&REQUESTS, &live, Live::requested)?;
         Ok(())
     }
 }
 
 struct Live {
     settings: Settings,
-    clock: Elapsed,
-    breakers: Mutex<BTreeMap<String, Breaker>>,
+    now: Now,
+    breakers: DurableState<Breakers>,
 }
 
-/// The breaker of one tool.
+/// Those that are not closed without an error, by tool.
+type Breakers = BTreeMap<String, Breaker>;
+
+/// The breaker of one tool. Times are microseconds since 1970.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 enum Breaker {
     Closed { errors: u32 },
-    Open { since: Duration },
-    Trial { call: CallId, since: Duration },
+    Open { since_us: u64 },
+    Trial { call: CallId },
+}
+
+/// An open breaker whose rest is over.
+const RESTED: Breaker = Breaker::Open { since_us: 0 };
+
+/// What a breaker says to a call.
+enum Said {
+    Go,
+    Rests { left_us: u64 },
+    Tries(CallId),
+}
+
+impl Breaker {
+    fn ask(&mut self, call: CallId, now_us: u64, rest_us: u64) -> Said {
+        match self {
+            Self::Closed { .. } => Said::Go,
+            Self::Trial { call } => Said::Tries(*call),
+            Self::Open { since_us } => {
+                *since_us = now_us.min(*since_us);
+                let left_us = rest_us.saturating_sub(now_us - *since_us);
+                if left_us > 0 {
+                    return Said::Rests { left_us };
+                }
+                *self = Self::Trial { call };
+                Said::Go
+            }
+        }
+    }
+
+    /// What it becomes when this call ended; `None` is closed without an error.
+    fn after(&self, call: CallId, failed: bool, limit: u32, now_us: u64) -> Option<Self> {
+        let opened = Self::Open { since_us: now_us };
+        match self {
+            Self::Closed { errors } if failed && errors + 1 >= limit => Some(opened),
+            Self::Closed { errors } if failed => Some(Self::Closed { errors: errors + 1 }),
+            Self::Closed { .. } => None,
+            Self::Trial { call: trial } if *trial == call => failed.then_some(opened),
+            // Calls that began before it opened say nothing new.
+            Self::Open { .. } | Self::Trial { .. } => Some(self.clone()),
+        }
+    }
 }
 
 impl Live {
     fn judge(&self, call: &ToolCallView) -> Verdict<PreToolCall> {
-        let now = (self.clock)();
-        let rest = Duration::from_secs(self.settings.rest_s);
-        let mut breakers = self.breakers.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(breaker) = breakers.get_mut(&call.tool) else { return Verdict::allow() };
-        let since = match breaker {
-            Breaker::Closed { .. } => return Verdict::allow(),
-            // A trial that was refused by somebody else, or cancelled, never ends; then the next one tries.
-            Breaker::Open { since } | Breaker::Trial { since, .. } => *since,
-        };
-        let left = rest.saturating_sub(now.saturating_sub(since));
-        if left.is_zero() {
-            *breaker = Breaker::Trial { call: call.call, since: now };
+        if let None | Some(Breaker::Closed { .. }) = self.breakers.newest().get(&call.tool) {
             return Verdict::allow();
         }
-        let (tool, errors, seconds) = (&call.tool, self.settings.errors, left.as_secs_f64().ceil());
-        Verdict::deny(format!(
-            "rule `open`: {tool} failed {errors} times in a row and rests for another {seconds} s; \
-             use another tool, or find out why it fails"
-        ))
+        let (now_us, rest_us, mut said) = (self.now_us(), self.settings.rest_s * MICROS, None);
+        // Not waited for: it is written with how the call was judged.
+        drop(self.breakers.update(|breakers| {
+            let breaker = breakers.get_mut(&call.tool);
+            said = Some(breaker.map_or(Said::Go, |breaker| breaker.ask(call.call, now_us, rest_us)));
+        }));
+        let (tool, errors) = (&call.tool, self.settings.errors);
+        match said {
+            Some(Said::Go) => Verdict::allow(),
+            Some(Said::Rests { left_us }) => Verdict::deny(format!(
+                "rule `open`: {tool} failed {errors} times in a row and rests for another {} s; use another tool, or \
+                 find out why it fails",
+                left_us.div_ceil(MICROS)
+            )),
+            Some(Said::Tries(trial)) => Verdict::deny(format!(
+                "rule `trial`: {tool} failed {errors} times in a row, and {trial} is the one call that tries whether it \
+                 works again; wait for its result"
+            )),
+            None => Verdict::deny("rule `memory`: its state is closed, so it cannot count; go on in a new session"),
+        }
     }
 
     fn finished(&self, view: &ToolOutcomeView) -> Change<ToolOutput> {
-        let now = (self.clock)();
         let failed = match view.outcome.status {
             ResultStatus::Ok => false,
             ResultStatus::Error => true,
             ResultStatus::Refused | ResultStatus::Cancelled | ResultStatus::Interrupted => return Change::Unchanged,
         };
-        let mut breakers = self.breakers.lock().unwrap_or_else(PoisonError::into_inner);
-        let breaker = breakers.entry(view.call.tool.clone()).or_insert(Breaker::Closed { errors: 0 });
-        let next = match breaker {
-            Breaker::Closed { .. } if !failed => Breaker::Closed { errors: 0 },
-            Breaker::Closed { errors } if *errors + 1 < self.settings.errors => Breaker::Closed { errors: *errors + 1 },
-            Breaker::Closed { .. } => Breaker::Open { since: now },
-            Breaker::Trial { call, .. } if *call == view.call.call && failed => Breaker::Open { since: now },
-            Breaker::Trial { call, .. } if *call == view.call.call => Breaker::Closed { errors: 0 },
-            // Calls that began before it opened say nothing new.
-            Breaker::Open { .. } | Breaker::Trial { .. } => return Change::Unchanged,
-        };
-        *breaker = next;
+        let (tool, call) = (&view.call.tool, view.call.call);
+        if failed || self.breakers.newest().contains_key(tool) {
+            let (limit, now_us) = (self.settings.errors, self.now_us());
+            drop(self.breakers.update(|breakers| {
+                let before = breakers.remove(tool).unwrap_or(Breaker::Closed { errors: 0 });
+                if let Some(after) = before.after(call, failed, limit, now_us) {
+                    make_room(breakers);
+                    breakers.insert(tool.clone(), after);
+                }
+            }));
+        }
         Change::Unchanged
+    }
+
+    /// No call is open when the model is asked: a trial that is not over by now brought no result.
+    fn requested(&self, _: &RequestView) -> Verdict<PreRequest> {
+        let trial = |breaker: &Breaker| matches!(breaker, Breaker::Trial { .. });
+        if self.breakers.newest().values().any(trial) {
+            drop(self.breakers.update(|breakers| {
+                breakers.values_mut().filter(|breaker| trial(breaker)).for_each(|breaker| *breaker = RESTED);
+            }));
+        }
+        Verdict::allow()
+    }
+
+    fn now_us(&self) -> u64 {
+        let since = (self.now)().duration_since(UNIX_EPOCH).unwrap_or_default();
+        u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+    }
+}
+
+/// Forgets the breaker that matters least while there are too many: closed before open, few errors and long ago first.
+fn make_room(breakers: &mut Breakers) {
+    while breakers.len() >= MAX_TOOLS {
+        let least = breakers.iter().min_by_key(|(_, breaker)| match breaker {
+            Breaker::Closed { errors } => (0, u64::from(*errors)),
+            Breaker::Open { since_us } => (1, *since_us),
+            Breaker::Trial { .. } => (2, 0),
+        });
+        let Some(tool) = least.map(|(tool, _)| tool.clone()) else { return };
+        breakers.remove(&tool);
     }
 }

@@ -1,6 +1,5 @@
 //! Time as the composition root hands it in.
 
-use crate::circuit_breaker::Elapsed;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -10,8 +9,6 @@ pub type Now = Arc<dyn Fn() -> SystemTime + Send + Sync>;
 /// The clocks that features go by.
 #[derive(Clone)]
 pub struct Clocks {
-    /// For waiting.
-    pub elapsed: Elapsed,
-    /// For dates.
+    /// For dates, and for waits that outlive the process.
     pub now: Now,
 }

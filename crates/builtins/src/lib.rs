@@ -9,12 +9,14 @@ mod clock;
 pub mod files;
 pub mod loop_detect;
 pub mod memory;
+pub mod phase_recorder;
 mod placed;
 mod plain;
 pub mod policies;
 pub mod search;
 pub mod shell;
 mod store_error;
+pub mod task;
 pub mod work_item;
 pub mod write_policy;
 
@@ -27,5 +29,5 @@ use std::sync::Arc;
 /// Every built-in that is on by itself; [`policies`] has the others.
 #[must_use]
 pub fn all() -> Vec<Arc<dyn FeatureModule>> {
-    vec![Arc::new(files::Files), Arc::new(search::Search), Arc::new(shell::Shell)]
+    vec![Arc::new(files::Files), Arc::new(search::Search), Arc::new(shell::Shell), Arc::new(task::TaskList)]
 }

@@ -1,24 +1,35 @@
 //! `builtin:loop-detect`: refuses the call that would go round in circles. Off until configured.
 //!
-//! Two rules. *Repeat*: the call is the `window`-th in a row of the same tool with the same arguments. *Cycle*: the
-//! last calls are `window` rounds of the same two to four calls, and each round brought the same results. What it
-//! remembers lives as long as the process.
+//! Two rules. *Repeat*: the call is the `window`-th in a row of the same tool with the same arguments, whatever they
+//! answered. *Cycle*: with this call, the last calls are `window` rounds of the same two to four, and what the rounds
+//! before answered did not change. A call that never came here, because the host refused it, stands in between as
+//! another one.
+//!
+//! Its memory is state of the session: digests of the last calls and of what they answered. A restored pod counts on,
+//! calls that were cut off included.
 
 use llm_worker::{CallId, ToolOutput};
-use pod::feature::{FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule, HookKey};
+use pod::feature::{
+    DurableState, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule, HookKey,
+    StateKey,
+};
 use pod::hook::{Change, PreToolCall, ToolCallView, ToolOutcome, ToolOutcomeView, Verdict};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// This feature's id.
 pub const ID: FeatureId = FeatureId::builtin("loop-detect");
 
 const GATE: HookKey<PreToolCall> = HookKey::new("loop-detect");
 const RESULTS: HookKey<ToolOutcome> = HookKey::new("loop-detect-results");
+const PAST: StateKey<Past> = StateKey::new("past", 1);
 
 /// The longest cycle that is looked for, in calls.
 const PERIOD: usize = 4;
+
+/// Hexadecimal digits of a digest that are kept: nobody gains anything from a collision.
+const DIGITS: usize = 16;
 
 /// `[features."builtin:loop-detect"]`.
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -59,6 +70,7 @@ pub(crate) fn declared() -> FeatureDescriptor {
         .version(env!("CARGO_PKG_VERSION"))
         .gate(&GATE)
         .transform(&RESULTS)
+        .state(&PAST)
         .build()
 }
 
@@ -68,7 +80,7 @@ impl FeatureModule for LoopDetect {
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
-        let live = Arc::new(Live { window: self.0.window, calls: Mutex::default() });
+        let live = Arc::new(Live { window: self.0.window, past: ctx.state(&PAST)? });
         ctx.hooks().gate(&GATE, &live, Live::judge)?;
         ctx.hooks().transform(&RESULTS, &live, Live::finished)?;
         Ok(())
@@ -77,61 +89,107 @@ impl FeatureModule for LoopDetect {
 
 struct Live {
     window: usize,
-    calls: Mutex<BTreeMap<CallId, Call>>,
+    past: DurableState<Past>,
 }
 
+/// The last calls.
+type Past = BTreeMap<CallId, Seen>;
+
 /// What is remembered of a call.
-struct Call {
-    same: (String, Arc<str>),
-    /// The result, once there is one; a refused call never has one.
-    result: Option<String>,
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Seen {
+    /// Digest of its tool and arguments.
+    same: String,
+    /// Absent while it runs, and for one that was cut off or refused by somebody else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    came: Option<Came>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Came {
+    /// Digest of the result.
+    Answered(String),
+    /// Refused here.
+    Refused,
 }
 
 impl Live {
     fn judge(&self, call: &ToolCallView) -> Verdict<PreToolCall> {
-        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        calls.insert(call.call, Call { same: (call.tool.clone(), call.arguments.clone()), result: None });
-        while calls.len() > self.window * PERIOD {
-            calls.pop_first();
-        }
-        let newest: Vec<&Call> = calls.values().rev().collect();
-        let tool = &call.tool;
-        if self.rounds(&newest, 1, false) {
-            let times = self.window;
-            return Verdict::deny(format!(
-                "rule `repeat`: this is the {times}th {tool} in a row with the same arguments; \
-                 use what it answered, change the arguments, or say what is missing"
-            ));
-        }
-        match (2..=PERIOD).find(|&period| self.rounds(&newest, period, true)) {
-            Some(period) => Verdict::deny(format!(
-                "rule `cycle`: the same {period} calls went round {} times and nothing changed; \
-                 try something else, or say what is missing",
-                self.window
+        let seen = Seen { same: digest([&call.tool, &call.arguments]), came: None };
+        let mut circle = None;
+        // Not waited for: it is written with how the call was judged.
+        drop(self.past.update(|past| {
+            past.insert(call.call, seen);
+            while past.len() > self.window * PERIOD {
+                past.pop_first();
+            }
+            let found = closes(past, self.window);
+            if let (Some(_), Some(seen)) = (found, past.get_mut(&call.call)) {
+                seen.came = Some(Came::Refused);
+            }
+            circle = Some(found);
+        }));
+        let (tool, times) = (&call.tool, self.window);
+        match circle {
+            Some(None) => Verdict::allow(),
+            Some(Some(1)) => Verdict::deny(format!(
+                "rule `repeat`: this is call {times} of {tool} in a row with the same arguments; use what it answered, \
+                 change the arguments, or say what is missing"
             )),
-            None => Verdict::allow(),
+            Some(Some(period)) => Verdict::deny(format!(
+                "rule `cycle`: the same {period} calls went round {times} times and nothing changed; try something else, \
+                 or say what is missing"
+            )),
+            None => Verdict::deny("rule `memory`: its state is closed, so it cannot count; go on in a new session"),
         }
-    }
-
-    /// Whether the newest calls are `window` rounds of the same `period` calls, with the same results if asked.
-    fn rounds(&self, newest: &[&Call], period: usize, results: bool) -> bool {
-        let Some(span) = newest.get(..self.window * period) else { return false };
-        let unchanged = |a: &Call, b: &Call| match (&a.result, &b.result) {
-            (Some(a), Some(b)) => a == b,
-            (None, _) | (_, None) => true,
-        };
-        let pairs = span.iter().zip(span.iter().skip(period));
-        pairs.into_iter().all(|(a, b)| a.same == b.same && (!results || unchanged(a, b)))
     }
 
     fn finished(&self, view: &ToolOutcomeView) -> Change<ToolOutput> {
         let outcome = &view.outcome;
         // Summaries tell times; they count only where there is nothing else.
         let words = if outcome.content.is_empty() { &outcome.summary } else { &outcome.content };
-        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(call) = calls.get_mut(&view.call.call) {
-            call.result = Some(format!("{:?} {words}", outcome.status));
-        }
+        let came = Came::Answered(digest([&format!("{:?}", outcome.status), words]));
+        drop(self.past.update(|past| {
+            if let Some(seen) = past.get_mut(&view.call.call) {
+                seen.came = Some(came);
+            }
+        }));
         Change::Unchanged
     }
+}
+
+/// The period of the circle that the newest call closes, if it closes one.
+fn closes(past: &Past, window: usize) -> Option<usize> {
+    let newest: Vec<(u64, &Seen)> = past.iter().rev().map(|(call, seen)| (call.number(), seen)).collect();
+    (1..=PERIOD).find(|&period| goes_round(&newest, window, period))
+}
+
+/// Whether the newest calls are `window` rounds of the same `period` calls, nothing in between.
+fn goes_round(newest: &[(u64, &Seen)], window: usize, period: usize) -> bool {
+    let Some(span @ [(last, _), .., (first, _)]) = newest.get(..window * period) else { return false };
+    let dense = last - first + 1 == span.len() as u64;
+    let pairs = span.iter().zip(span.iter().skip(period)).enumerate();
+    dense
+        && pairs.into_iter().all(|(at, ((_, later), (_, earlier)))| {
+            later.same == earlier.same && (period == 1 || unchanged(at < period, later, earlier))
+        })
+}
+
+/// Whether two calls are known to have brought the same; one of the newest round may still run.
+fn unchanged(newest: bool, later: &Seen, earlier: &Seen) -> bool {
+    match (&later.came, &earlier.came) {
+        (None, Some(_)) => newest,
+        (Some(Came::Answered(later)), Some(Came::Answered(earlier))) => later == earlier,
+        (Some(Came::Refused), Some(_)) | (Some(_), Some(Came::Refused)) => true,
+        (_, None) => false,
+    }
+}
+
+fn digest(parts: [&str; 2]) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for part in parts {
+        hasher.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
+    }
+    hasher.finalize().to_hex().chars().take(DIGITS).collect()
 }

@@ -4,6 +4,7 @@ use crate::circuit_breaker::{self, CircuitBreaker};
 use crate::clock::Clocks;
 use crate::loop_detect::{self, LoopDetect};
 use crate::memory::{self, Memory};
+use crate::phase_recorder::{self, PhaseRecorder};
 use crate::work_item::{self, WorkItems};
 use crate::write_policy::{self, WritePolicy};
 use pod::feature::{FeatureDescriptor, FeatureId, FeatureModule};
@@ -26,7 +27,8 @@ pub struct BadSettings {
 }
 
 /// Features that are off unless a person enables them.
-pub const OPT_IN: [FeatureId; 5] = [loop_detect::ID, circuit_breaker::ID, write_policy::ID, work_item::ID, memory::ID];
+pub const OPT_IN: [FeatureId; 6] =
+    [loop_detect::ID, circuit_breaker::ID, write_policy::ID, phase_recorder::ID, work_item::ID, memory::ID];
 
 /// What each of [`OPT_IN`] declares, for plans in which it is off.
 #[must_use]
@@ -35,6 +37,7 @@ pub fn declared() -> Vec<FeatureDescriptor> {
         loop_detect::declared(),
         circuit_breaker::declared(),
         write_policy::declared(),
+        phase_recorder::declared(),
         work_item::declared(),
         memory::declared(),
     ]
@@ -59,8 +62,9 @@ pub fn with_settings(
     let of = |id: FeatureId| (enabled(&id), settings.get(&id).cloned().unwrap_or_default(), id);
     let mut modules: Vec<Arc<dyn FeatureModule>> = Vec::new();
     modules.extend(module(of(loop_detect::ID), LoopDetect::new)?);
-    modules.extend(module(of(circuit_breaker::ID), |settings| CircuitBreaker::new(settings, clocks.elapsed))?);
+    modules.extend(module(of(circuit_breaker::ID), |settings| CircuitBreaker::new(settings, Arc::clone(&clocks.now)))?);
     modules.extend(module(of(write_policy::ID), WritePolicy::new)?);
+    modules.extend(module(of(phase_recorder::ID), |phase_recorder::Settings {}| Ok(PhaseRecorder))?);
     let now = Arc::clone(&clocks.now);
     modules.extend(module(of(work_item::ID), |settings| WorkItems::new(settings, now))?);
     modules.extend(module(of(memory::ID), |memory::Settings {}| Ok(Memory::new(clocks.now)))?);

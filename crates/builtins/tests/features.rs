@@ -9,15 +9,25 @@ use pod::feature::{
     CapabilityPolicy, DiagnosticCode, FeatureInstallError, FeatureRegistry, FeatureRegistryBuilder, HostCapability,
     HostServices, Outcome, RegistrarCall,
 };
+use pod::hook::PreRequest;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use testkit::{PodUnderTest, Script};
 use tokio_util::sync::CancellationToken;
+
+/// The tools of `builtin:task`.
+const TASKS: [&str; 4] = ["TaskCreate", "TaskGet", "TaskList", "TaskUpdate"];
 
 /// What the defaults of the program grant.
 fn defaults() -> CapabilityPolicy {
     let (files, search, shell) = (builtins::files::ID, builtins::search::ID, builtins::shell::ID);
+    let task = builtins::task::ID;
     [
+        (task.clone(), HostCapability::tool("*")),
+        (task.clone(), HostCapability::SESSION_STATE),
+        (task.clone(), HostCapability::hook::<PreRequest>()),
+        (task, builtins::task::NOTIFY),
         (files.clone(), HostCapability::tool("*")),
         (files, HostCapability::WRITE_WORKSPACE),
         (search.clone(), HostCapability::tool("*")),
@@ -36,7 +46,9 @@ fn services(dir: &Path) -> HostServices {
     let off = Confinement { mode: SandboxMode::Off, read: Vec::new(), write: Vec::new() };
     let env = EnvPolicy::from_vars(std::env::vars_os(), &[]).unwrap();
     let spawner = Spawner::new(&ambient, off, env, "test/1".into()).unwrap();
-    HostServices::none().root(HostCapability::WORKSPACE, workspace).spawner(spawner)
+    let pod = PodUnderTest::new(&ambient, Script::new([]), Vec::new());
+    let link = pod.opening(pod.store().unwrap()).unwrap().link();
+    HostServices::none().root(HostCapability::WORKSPACE, workspace).spawner(spawner).link(link)
 }
 
 fn install(policy: CapabilityPolicy, dir: &Path) -> FeatureRegistry {
@@ -89,7 +101,8 @@ fn eight_tools_are_on_the_surface_and_each_does_its_work() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("a.txt"), "one\ntwo\n").unwrap();
     let registry = install(defaults(), dir.path());
-    assert_eq!(names(&registry), ["Bash", "Edit", "Glob", "Grep", "List", "Read", "ReadOutput", "Write"]);
+    let tools = ["Bash", "Edit", "Glob", "Grep", "List", "Read", "ReadOutput"];
+    assert_eq!(names(&registry), [&tools[..], &TASKS, &["Write"]].concat());
     assert!(registry.report().features.iter().all(|f| f.outcome == Outcome::Installed), "{:#?}", registry.report());
 
     // tool, arguments, what stands in summary or content
@@ -132,24 +145,24 @@ fn the_surface_stays_within_its_budget() {
 fn each_grant_that_is_missing_takes_what_it_must() {
     let dir = tempfile::tempdir().unwrap();
     let (files, search, shell) = (builtins::files::ID, builtins::search::ID, builtins::shell::ID);
-    type Case = (CapabilityPolicy, &'static [&'static str], [Outcome; 3]);
+    type Case = (CapabilityPolicy, &'static [&'static str], [Outcome; 4]);
     use Outcome::{Degraded, Disabled, Installed, Skipped};
     let cases: Vec<Case> = vec![
-        (CapabilityPolicy::nothing(), &[], [Skipped, Skipped, Skipped]),
+        (CapabilityPolicy::nothing(), &[], [Skipped; 4]),
         (
             defaults().refuse(files, HostCapability::WRITE_WORKSPACE, "user.toml"),
-            &["Bash", "Glob", "Grep", "List", "Read", "ReadOutput"],
-            [Degraded, Installed, Installed],
+            &["Bash", "Glob", "Grep", "List", "Read", "ReadOutput", TASKS[0], TASKS[1], TASKS[2], TASKS[3]],
+            [Degraded, Installed, Installed, Installed],
         ),
         (
             defaults().refuse(shell.clone(), HostCapability::ANY_PROGRAM, "user.toml"),
-            &["Edit", "Glob", "Grep", "List", "Read", "Write"],
-            [Installed, Installed, Skipped],
+            &["Edit", "Glob", "Grep", "List", "Read", TASKS[0], TASKS[1], TASKS[2], TASKS[3], "Write"],
+            [Installed, Installed, Skipped, Installed],
         ),
         (
             defaults().refuse(shell, HostCapability::tool("Bash"), "user.toml").disable(search, "user.toml"),
-            &["Edit", "List", "Read", "ReadOutput", "Write"],
-            [Installed, Disabled, Degraded],
+            &["Edit", "List", "Read", "ReadOutput", TASKS[0], TASKS[1], TASKS[2], TASKS[3], "Write"],
+            [Installed, Disabled, Degraded, Installed],
         ),
     ];
     for (n, (policy, tools, outcomes)) in cases.into_iter().enumerate() {
@@ -164,7 +177,7 @@ fn each_grant_that_is_missing_takes_what_it_must() {
 fn a_failure_at_any_call_of_any_built_in_leaves_the_others_alone() {
     let dir = tempfile::tempdir().unwrap();
     let all = names(&install(defaults(), dir.path()));
-    for victim in [builtins::files::ID, builtins::search::ID, builtins::shell::ID] {
+    for victim in [builtins::files::ID, builtins::search::ID, builtins::shell::ID, builtins::task::ID] {
         let alone = FeatureRegistryBuilder::new(defaults().disable(victim.clone(), "test")).with_all(builtins::all());
         let without = names(&alone.install(&services(dir.path())));
         for fail_at in 1.. {

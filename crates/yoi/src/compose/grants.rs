@@ -1,15 +1,20 @@
 //! What the built-in features may have: the one table. What stands in no row is refused.
 
 use pod::feature::{CapabilityPolicy, FeatureId, HostCapability};
-use pod::hook::{PreToolCall, ToolOutcome};
+use pod::hook::{PreRequest, PreToolCall, ToolOutcome};
 
 /// Each built-in feature and what it holds.
 const GRANTS: &[(&str, &[HostCapability])] = &[
     ("files", &[ANY_TOOL, HostCapability::WRITE_WORKSPACE]),
     ("search", &[ANY_TOOL, HostCapability::READ_WORKSPACE]),
     ("shell", &[ANY_TOOL, HostCapability::READ_WORKSPACE, HostCapability::ANY_PROGRAM]),
-    ("loop-detect", &[GATE_CALLS, HOOK_RESULTS, HostCapability::ANY_RESULT]),
-    ("circuit-breaker", &[GATE_CALLS, HOOK_RESULTS, HostCapability::ANY_RESULT]),
+    ("task", &[ANY_TOOL, GATE_REQUESTS, HostCapability::SESSION_STATE, builtins::task::NOTIFY]),
+    ("loop-detect", &[GATE_CALLS, HOOK_RESULTS, HostCapability::ANY_RESULT, HostCapability::SESSION_STATE]),
+    (
+        "circuit-breaker",
+        &[GATE_CALLS, GATE_REQUESTS, HOOK_RESULTS, HostCapability::ANY_RESULT, HostCapability::SESSION_STATE],
+    ),
+    ("phase-recorder", &[ANY_TOOL, HostCapability::SESSION_STATE]),
     ("write-policy", &[GATE_CALLS, HostCapability::READ_WORKSPACE]),
     ("work-item", &[ANY_TOOL, builtins::work_item::WRITE]),
     ("memory", &[ANY_TOOL, builtins::memory::WRITE]),
@@ -17,6 +22,9 @@ const GRANTS: &[(&str, &[HostCapability])] = &[
 
 /// Refusing calls.
 const GATE_CALLS: HostCapability = HostCapability::hook::<PreToolCall>();
+
+/// Seeing that the model is asked, which is the same as standing where it could be refused.
+const GATE_REQUESTS: HostCapability = HostCapability::hook::<PreRequest>();
 
 /// Seeing results, which is the same as standing where they could be changed.
 const HOOK_RESULTS: HostCapability = HostCapability::hook::<ToolOutcome>();

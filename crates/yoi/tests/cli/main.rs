@@ -20,6 +20,7 @@ mod features;
 mod files;
 mod help;
 mod live;
+mod phases;
 mod pods;
 mod prompt;
 mod run;

@@ -160,6 +160,13 @@ impl<T: Serialize + DeserializeOwned + Clone + Default + Send + Sync + 'static> 
         Arc::clone(&self.slot.cells().durable)
     }
 
+    /// The newest value, committed or not: what the next update starts from. For finding out whether there is anything
+    /// to update; what is shown or promised to anybody comes from [`DurableState::read`].
+    #[must_use]
+    pub fn newest(&self) -> Arc<T> {
+        Arc::clone(&self.slot.cells().newest)
+    }
+
     /// Runs `change` now, on a copy of the newest value, committed or not, and hands the result in. Must not be called
     /// from within another update of the same state: that never returns.
     pub fn update<R>(&self, change: impl FnOnce(&mut T) -> R) -> Update<R> {

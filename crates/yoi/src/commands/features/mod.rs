@@ -4,6 +4,7 @@ mod diff;
 mod explain;
 mod journal;
 mod page;
+mod phases;
 mod table;
 mod words;
 
@@ -16,8 +17,9 @@ use crate::exit::{Exit, Failure};
 use authority::Ambient;
 use diff::Difference;
 use explain::{Question, Route};
-use journal::{Start, Starts};
+use journal::Starts;
 use page::Page;
+use phases::Recorded;
 use pod::feature::InstallPlan;
 use schemars::schema_for;
 use serde::Serialize;
@@ -82,14 +84,18 @@ fn recorded(starts: &Starts) -> Result<(Value, Page), Failure> {
     for note in &newest.notes {
         page.wrapped("    ", &format!("{} (record {}): {}", note.feature, note.seq, note.text));
     }
-    Ok((json(newest)?, page))
+    let recorded = Recorded::of(newest, starts);
+    if let Some(phases) = &recorded.phases {
+        page.append(phases::render(phases));
+    }
+    Ok((json(&recorded)?, page))
 }
 
 /// The JSON Schema of what the same command prints with `--json`.
 fn schema(args: &FeaturesArgs) -> Result<Value, Failure> {
     json(&match (&args.name, args.diff, &args.explain) {
         (Some(_), Some(_), _) => schema_for!(Difference),
-        (Some(_), None, _) => schema_for!(Start),
+        (Some(_), None, _) => schema_for!(Recorded<'_>),
         (None, _, Some(_)) => schema_for!(Route),
         (None, _, None) => schema_for!(InstallPlan),
     })

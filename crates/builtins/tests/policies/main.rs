@@ -1,0 +1,43 @@
+//! Policy features and the model's own lists under a pod: what each does, and what is left of it after a restart.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a rig that fails is a failed test")]
+#![allow(clippy::disallowed_methods, reason = "tests stand at the composition root")]
+
+mod breaker;
+mod loops;
+mod phases;
+mod rig;
+mod tasks;
+mod writes;
+
+use builtins::policies::{self, OPT_IN};
+use rig::{BEGAN, clocks, settings};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+#[test]
+fn settings_out_of_bounds_and_unknown_keys_are_errors() {
+    let [loops, breaker, writes, phases, items, memory] = OPT_IN;
+    let cases = [
+        (items.clone(), json!({"author": ""}), "author"),
+        (items, json!({"name": "x"}), "name"),
+        (memory, json!({"author": "x"}), "author"),
+        (phases, json!({"most": 3}), "most"),
+        (loops.clone(), json!({"window": 1}), "window"),
+        (loops.clone(), json!({"windw": 3}), "windw"),
+        (breaker.clone(), json!({"errors": 0}), "errors"),
+        (breaker, json!({"rest_s": 4000}), "rest_s"),
+        (writes.clone(), json!({}), "scopes"),
+        (writes, json!({"scopes": ["../x"]}), "scopes"),
+        (builtins::files::ID, json!({"speed": 3}), "speed"),
+    ];
+    let clocks = clocks(&Arc::new(AtomicU64::new(BEGAN)));
+    for (id, keys, named) in cases {
+        let all = BTreeMap::from([(id.clone(), settings(keys))]);
+        let bad = policies::with_settings(&all, |other| *other == id, clocks.clone()).err().unwrap();
+        assert!(bad.feature == id && bad.problem.contains(named), "{bad}");
+    }
+    let none = policies::with_settings(&BTreeMap::new(), |_| false, clocks).unwrap();
+    assert!(none.is_empty());
+}

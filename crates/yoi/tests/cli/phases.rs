@@ -1,0 +1,38 @@
+//! Phases that a model records: in `yoi features NAME`, through restarts.
+
+use crate::scene::Scene;
+use serde_json::{Value, json};
+
+fn phase(name: &str, status: &str, detail: &str) -> Value {
+    let arguments = json!({ "name": name, "status": status, "detail": detail });
+    json!({ "calls": [{ "name": "record_phase", "arguments": arguments }] })
+}
+
+fn run(scene: &Scene, phases: &[Value]) {
+    let answers: Vec<Value> = phases.iter().cloned().chain([json!({ "text": "done" })]).collect();
+    let model = scene.script("script.jsonl", &answers);
+    let rule = "[[permissions.rules]]\ntool = \"record_phase\"\ndecision = \"allow\"\n";
+    scene.config(&format!("[features.\"builtin:phase-recorder\"]\nenabled = true\n{rule}"));
+    scene.yoi(&["run", "--pod", "p", "-m", &model, "go"]).ends(0);
+}
+
+#[test]
+fn phases_are_shown_with_the_pod() {
+    let scene = Scene::new();
+    run(&scene, &[]);
+    assert!(!scene.yoi(&["features", "p"]).ends(0).out.contains("phases"));
+    assert_eq!(scene.yoi(&["features", "p", "--json"]).ends(0).json().get("phases"), None);
+    run(&scene, &[phase("build", "started", ""), phase("build", "failed", &"word ".repeat(30).trim_end().to_owned())]);
+    run(&scene, &[phase("test", "skipped", "nothing builds")]);
+    let shown = scene.yoi(&["features", "p"]).ends(0).prints(&[
+        "phases:\n    ✗ failed   build: word word",
+        "\n               word word",
+        "\n    - skipped  test: nothing builds\n",
+    ]);
+    assert!(shown.out.lines().all(|line| line.chars().count() <= 80), "{}", shown.out);
+    let phases = scene.yoi(&["features", "p", "--json"]).ends(0).json()["phases"].take();
+    assert_eq!(
+        (&phases["forgotten"], &phases["phases"][1]),
+        (&json!(0), &json!({ "name": "test", "status": "skipped", "detail": "nothing builds" }),)
+    );
+}
