@@ -143,7 +143,7 @@ impl PodPlace {
             model: chain.clone(),
             callbacks: Callbacks::new(runtime.handle().clone()),
             outbox: Outbox::unwatched(),
-            limits: Limits { max_steps: u32::MAX, tool_concurrency: 8 },
+            limits: Limits { max_steps: u32::MAX, tool_concurrency: 8, max_cost: None },
             probe: Arc::new(|_| {}),
         };
         let start = Start {

@@ -116,6 +116,8 @@ pub enum Outcome {
     Cancelled,
     /// It took as many requests as it may.
     StepLimit,
+    /// It cost as much as it may, or more: what an answer costs is known when it is there.
+    CostLimit,
     /// A gate, or the host, ended it.
     Aborted {
         /// For people.
@@ -253,6 +255,8 @@ pub struct Gated {
 pub enum Stop {
     /// The host's own count of steps is used up.
     StepLimit,
+    /// The host's budget is used up.
+    CostLimit,
     /// A gate ended the turn.
     Aborted {
         /// For people.
@@ -264,6 +268,7 @@ impl From<Stop> for Outcome {
     fn from(stop: Stop) -> Self {
         match stop {
             Stop::StepLimit => Self::StepLimit,
+            Stop::CostLimit => Self::CostLimit,
             Stop::Aborted { reason } => Self::Aborted { reason },
         }
     }

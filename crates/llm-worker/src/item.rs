@@ -85,8 +85,11 @@ pub enum Item {
     },
     /// The model's reasoning, where a vendor shows it.
     Reasoning {
-        /// Its words.
+        /// Its words; may be empty when there is a seal.
         text: String,
+        /// What its vendor wants back with it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        seal: Option<Seal>,
     },
     /// The model asks for a tool. `arguments` is the model's raw text, which need not be JSON.
     ToolCall {
@@ -105,6 +108,29 @@ pub enum Item {
         #[serde(flatten)]
         outcome: ToolOutcome,
     },
+}
+
+/// What a vendor sent beside reasoning and wants back byte for byte: a signature, or the reasoning itself, unreadable.
+/// It proves what stood before it, so it is worth something only to the model that made it and only on the surface it
+/// was made on: elsewhere a projection leaves it out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seal {
+    /// `provider/name` of the model that made it.
+    pub model: String,
+    /// The generation of the surface it was made on.
+    pub generation: u64,
+    /// What the vendor sent.
+    #[serde(flatten)]
+    pub wax: Wax,
+}
+
+/// The vendor's part of a [`Seal`]; means nothing outside its dialect.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Wax {
+    /// The vendor's word for it, as in `signature`.
+    pub kind: String,
+    /// As it came.
+    pub data: String,
 }
 
 /// The bounded result of one call, as the model sees it.

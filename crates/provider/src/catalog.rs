@@ -16,7 +16,7 @@ pub struct Provider {
     /// How it is paid or unlocked.
     pub key: KeyRule,
     /// A model to use when none is named: present at the vendor, able to call tools. Local servers have none: ask
-    /// [`crate::openai_chat::list_models`].
+    /// [`crate::endpoint::list_models`].
     pub default_model: Option<&'static str>,
 }
 
@@ -25,8 +25,8 @@ pub struct Provider {
 pub enum Api {
     /// Chat completions.
     OpenAiChat(Flavour),
-    /// Not in this build yet; the text says what to use instead.
-    Absent(&'static str),
+    /// Anthropic's Messages.
+    Anthropic,
 }
 
 /// Whether a provider wants a key.
@@ -70,10 +70,10 @@ pub const PROVIDERS: [Provider; 8] = [
     Provider {
         name: "anthropic",
         about: "Anthropic",
-        api: Api::Absent("anthropic is not in this build yet; openrouter/anthropic/… reaches its models"),
+        api: Api::Anthropic,
         base_url: "https://api.anthropic.com/v1",
         key: KeyRule::Required(&["ANTHROPIC_API_KEY"]),
-        default_model: None,
+        default_model: Some("claude-sonnet-5"),
     },
     Provider {
         name: "gemini",
@@ -126,10 +126,7 @@ mod tests {
             assert_eq!(url.is_tls(), !provider.is_local(), "{}", provider.name);
             assert_eq!(find(provider.name), Some(provider), "names are unique");
             assert!(!provider.name.contains('/'));
-            assert_eq!(
-                provider.default_model.is_some(),
-                !provider.is_local() && !matches!(provider.api, Api::Absent(_))
-            );
+            assert_eq!(provider.default_model.is_some(), !provider.is_local());
         }
         assert_eq!(find("nobody"), None);
     }

@@ -1,6 +1,6 @@
 //! One failed attempt: what it was, whether trying again can help, and what the person does about it.
 
-use crate::openai_chat::VendorError;
+use crate::vendor_error::VendorError;
 use http_client::BaseUrl;
 use llm_worker::{ErrorKind, ModelError};
 use std::time::Duration;
@@ -189,8 +189,15 @@ pub(crate) enum Key<'a> {
 }
 
 fn why(status: Option<u16>, error: &VendorError) -> Why {
-    const QUOTA: &[&str] =
-        &["insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "insufficient_credits"];
+    const QUOTA: &[&str] = &[
+        "insufficient_quota",
+        "billing_hard_limit_reached",
+        "billing_not_active",
+        "insufficient_credits",
+        "billing_error",
+    ];
+    // Anthropic says it under `invalid_request_error`.
+    const QUOTA_WORDS: &str = "credit balance is too low";
     const LONG: &[&str] = &["context_length_exceeded", "exceed_context_size_error", "string_above_max_length"];
     const LONG_WORDS: &[&str] = &[
         "context length",
@@ -199,9 +206,10 @@ fn why(status: Option<u16>, error: &VendorError) -> Why {
         "context size",
         "prompt is too long",
         "too many tokens",
+        "exceed context limit",
     ];
     let words = error.message.to_lowercase();
-    if status == Some(402) || error.labelled(QUOTA) {
+    if status == Some(402) || error.labelled(QUOTA) || words.contains(QUOTA_WORDS) {
         Why::Quota
     } else if status != Some(429) && (error.labelled(LONG) || LONG_WORDS.iter().any(|long| words.contains(long))) {
         Why::TooLong

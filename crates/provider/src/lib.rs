@@ -6,13 +6,21 @@
 //! configuration or of where keys are kept.
 #![warn(missing_docs)]
 
+pub mod anthropic;
 pub mod catalog;
+pub mod endpoint;
 pub mod offline;
 pub mod openai_chat;
+pub mod prices;
 pub mod retry;
 pub mod scripted;
 
+mod decode;
 mod failure;
+mod json_text;
 mod sse;
+#[cfg(test)]
+mod test_server;
+mod vendor_error;
 
 pub use http_client::{BadUrl, BaseUrl, Timeouts};

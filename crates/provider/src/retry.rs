@@ -115,7 +115,7 @@ fn http_date(text: &str) -> Option<u64> {
 mod tests {
     use super::*;
     use crate::failure::Cause;
-    use crate::openai_chat::VendorError;
+    use crate::vendor_error::VendorError;
 
     fn status(status: u16, wait: Option<u64>, label: &str) -> Failure {
         let error = VendorError { labels: vec![label.to_owned()], ..VendorError::saying("no") };

@@ -13,8 +13,8 @@
 //! | `text` | the answer's text |
 //! | `reasoning` | reasoning shown before it |
 //! | `calls` | a list of `{"name":…,"arguments":…}`; `arguments` is an object, or a string that is sent as it stands (to try what is no JSON) |
-//! | `stop` | `end_turn`, `tool_use`, `max_tokens`, `refusal`, or a vendor's own word; by default `tool_use` when there are calls, else `end_turn` |
-//! | `usage` | `{"input":…,"output":…,"cached":…}`, each 0 by default |
+//! | `stop` | `end_turn`, `tool_use`, `max_tokens`, `refusal`, `paused`, or a vendor's own word; by default `tool_use` when there are calls, else `end_turn` |
+//! | `usage` | `{"input":…,"output":…,"cached":…,"cache_write":…}`, each 0 by default |
 //! | `retries` | how many times the answer first breaks off in the middle and begins anew, without waiting |
 //! | `cut` | `true`: the stream ends before its stop reason, for good |
 //! | `error` | `{"message":…,"kind":…,"help":…}`: the request fails; `kind` is `unavailable` unless said otherwise |
@@ -27,7 +27,7 @@
 use async_trait::async_trait;
 use llm_worker::model::EventSink;
 use llm_worker::projection::{Dialect, Neutral, neutral};
-use llm_worker::{ErrorKind, Item, Model, ModelError, ModelEvent, ModelRequest, StopReason, Usage};
+use llm_worker::{ErrorKind, Item, Model, ModelError, ModelEvent, ModelRequest, Price, StopReason, Usage};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::sync::Arc;
@@ -38,6 +38,7 @@ use std::time::Duration;
 pub struct Scripted {
     name: String,
     answers: Vec<Answer>,
+    price: Option<Price>,
 }
 
 /// A script that cannot be read.
@@ -92,6 +93,7 @@ struct Tokens {
     input: u64,
     output: u64,
     cached: u64,
+    cache_write: u64,
 }
 
 #[derive(Debug, Deserialize)]
@@ -118,7 +120,13 @@ impl Scripted {
                 None => Ok(answer),
             }
         });
-        Ok(Self { name: name.to_owned(), answers: answers.collect::<Result<_, _>>()? })
+        Ok(Self { name: name.to_owned(), answers: answers.collect::<Result<_, _>>()?, price: None })
+    }
+
+    /// The same with a price for the tokens it says it used.
+    #[must_use]
+    pub fn priced(self, price: Option<Price>) -> Self {
+        Self { price, ..self }
     }
 
     async fn play(&self, items: &[Item], events: &EventSink) -> Result<(), ModelError> {
@@ -147,8 +155,8 @@ impl Scripted {
         if answer.cut {
             return Err(self.fault(ErrorKind::Unavailable, "the stream ended without a stop reason"));
         }
-        if let Some(Tokens { input, output, cached }) = answer.usage {
-            tell(ModelEvent::Usage(Usage { input, output, cached })).await?;
+        if let Some(Tokens { input, output, cached, cache_write }) = answer.usage {
+            tell(ModelEvent::Usage(Usage { input, output, cached, cache_write })).await?;
         }
         tell(ModelEvent::Stop(answer.stop())).await
     }
@@ -197,6 +205,7 @@ impl Answer {
             Some("tool_use") => StopReason::ToolUse,
             Some("max_tokens") => StopReason::MaxTokens,
             Some("refusal") => StopReason::Refusal,
+            Some("paused") => StopReason::Paused,
             Some(other) => StopReason::Other(other.to_owned()),
         }
     }
@@ -218,6 +227,10 @@ impl Model for Scripted {
 
     fn dialect(&self) -> Arc<dyn Dialect> {
         Arc::new(Neutral)
+    }
+
+    fn price(&self) -> Option<Price> {
+        self.price
     }
 
     async fn stream(&self, request: ModelRequest, events: EventSink) -> Result<(), ModelError> {

@@ -76,7 +76,7 @@ impl Answer {
     /// Usage of ten tokens in, one out, and the stop.
     #[must_use]
     pub fn stop(self, reason: StopReason) -> Self {
-        let usage = Usage { input: 10, output: 1, cached: 0 };
+        let usage = Usage { input: 10, output: 1, cached: 0, cache_write: 0 };
         self.event(ModelEvent::Usage(usage)).event(ModelEvent::Stop(reason))
     }
 

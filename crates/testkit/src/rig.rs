@@ -135,7 +135,7 @@ impl PodUnderTest {
             tools,
             features: Vec::new(),
             redactor: Redactor::default(),
-            limits: Limits { max_steps: 100, tool_concurrency: 8 },
+            limits: Limits { max_steps: 100, tool_concurrency: 8, max_cost: None },
             grace: GRACE,
             paused: true,
             environment: "here and now".to_owned(),

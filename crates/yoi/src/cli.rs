@@ -7,13 +7,13 @@ use std::time::Duration;
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0 done · 1 the run failed · 2 usage · 3 refused by a gate or by permission · 4 step or time limit
+  0 done · 1 the run failed · 2 usage · 3 refused by a gate or by permission · 4 step, cost or time limit
   5 model unreachable after retries · 65 damaged data · 69 unavailable · 70 internal error
   74 journal not writable · 75 busy · 78 configuration · 130, 143 ended by a signal";
 
 const VARIABLES: &str = "\
 Variables, over the files and under the flags:
-  YOI_MODEL · YOI_MAX_STEPS · YOI_TOOL_CONCURRENCY · YOI_SANDBOX (read-only, workspace-write, off)
+  YOI_MODEL · YOI_MAX_STEPS · YOI_MAX_COST · YOI_TOOL_CONCURRENCY · YOI_SANDBOX (read-only, workspace-write, off)
 Directories: XDG_CONFIG_HOME (~/.config), XDG_STATE_HOME (~/.local/state), TMPDIR
 Colour: NO_COLOR, CLICOLOR_FORCE";
 
@@ -79,7 +79,7 @@ pub(crate) struct RunArgs {
     /// Keep nothing of this run
     #[arg(long, conflicts_with = "pod")]
     pub(crate) ephemeral: bool,
-    /// The model: provider/name, offline, or scripted:FILE
+    /// The model: provider/name, offline, scripted:FILE, or record:MODEL
     #[arg(short, long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
     /// How much the shell may touch
@@ -94,6 +94,9 @@ pub(crate) struct RunArgs {
     /// End after this many model requests
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_steps: Option<u32>,
+    /// End before a request that would begin with this many dollars spent
+    #[arg(long, value_name = "USD", value_parser = dollars)]
+    pub(crate) max_cost: Option<f64>,
     /// End after this long: 90s, 10m, 2h
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) timeout: Option<Duration>,
@@ -268,6 +271,12 @@ pub(crate) enum ConfigAction {
     Check,
     /// Write a commented configuration file
     Init,
+}
+
+/// `0.50`, `2`; also with the sign before it.
+fn dollars(text: &str) -> Result<f64, String> {
+    let amount: Option<f64> = text.strip_prefix('$').unwrap_or(text).parse().ok();
+    amount.filter(|dollars| *dollars > 0.0 && dollars.is_finite()).ok_or_else(|| "give dollars, as in 0.50".to_owned())
 }
 
 /// `90s`, `10m`, `2h`; a plain number is seconds.

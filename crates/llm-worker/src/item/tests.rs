@@ -1,6 +1,6 @@
 //! Ids and outcomes, as tables.
 
-use super::{CallId, Item, ResultStatus, ToolOutcome};
+use super::{CallId, Item, ResultStatus, Seal, ToolOutcome, Wax};
 
 #[test]
 fn a_call_id_has_one_spelling() {
@@ -36,4 +36,23 @@ fn words_become_a_bounded_summary_and_the_rest() {
     let text = serde_json::to_string(&item).unwrap();
     assert_eq!(text, r#"{"type":"tool_result","id":"c00000003","status":"ok","summary":"one"}"#);
     assert_eq!(serde_json::from_str::<Item>(&text).unwrap(), item);
+}
+
+/// Sessions hold these words.
+#[test]
+fn reasoning_is_written_with_its_seal_or_without() {
+    let wax = Wax { kind: "signature".into(), data: "EqQB==".into() };
+    let seal = Some(Seal { model: "a/b".into(), generation: 2, wax });
+    let table = [
+        (None, r#"{"type":"reasoning","text":"hm"}"#),
+        (
+            seal,
+            r#"{"type":"reasoning","text":"hm","seal":{"model":"a/b","generation":2,"kind":"signature","data":"EqQB=="}}"#,
+        ),
+    ];
+    for (seal, text) in table {
+        let item = Item::Reasoning { text: "hm".into(), seal };
+        assert_eq!(serde_json::to_string(&item).unwrap(), text);
+        assert_eq!(serde_json::from_str::<Item>(text).unwrap(), item);
+    }
 }

@@ -11,7 +11,7 @@ pub use neutral::{Neutral, NeutralRequest};
 pub use request::ModelRequest;
 pub use rope::Body;
 
-use crate::item::Item;
+use crate::item::{Item, Seal};
 use crate::tool::ToolDefinition;
 use rope::Rope;
 use std::sync::Arc;
@@ -61,6 +61,8 @@ pub struct Projection {
     neutral: Option<Box<blake3::Hasher>>,
     story: Box<blake3::Hasher>,
     items: u64,
+    model: Arc<str>,
+    generation: u64,
 }
 
 /// A point a [`Projection`] can go back to: for what changes old bytes, such as pruning or a moving cache anchor.
@@ -83,14 +85,17 @@ impl Projection {
             hasher.update(&head);
             hasher
         });
-        Self { dialect, open: 0, rope, neutral, story: Box::new(blake3::Hasher::new()), items: 0 }
+        let (model, generation) = (surface.model.as_str().into(), surface.generation);
+        Self { dialect, open: 0, rope, neutral, story: Box::new(blake3::Hasher::new()), items: 0, model, generation }
     }
 
-    /// Encodes one more item: its own bytes only, whatever came before.
+    /// Encodes one more item: its own bytes only, whatever came before. A vendor's dialect is not shown a seal of
+    /// another model or surface.
     pub fn push(&mut self, item: &Item) {
         let first = self.items == 0;
         let mut bytes = Vec::new();
-        self.open = self.dialect.append(self.open, first, item, &mut bytes);
+        let bare = (self.neutral.is_some() && self.is_foreign(item)).then(|| unsealed(item));
+        self.open = self.dialect.append(self.open, first, bare.as_ref().unwrap_or(item), &mut bytes);
         self.rope.write(&bytes);
         if let Some(neutral) = &mut self.neutral {
             bytes.clear();
@@ -99,6 +104,20 @@ impl Projection {
         }
         self.story.update(&bytes);
         self.items += 1;
+    }
+
+    fn is_foreign(&self, item: &Item) -> bool {
+        match item {
+            Item::Reasoning { seal: Some(Seal { model, generation, .. }), .. } => {
+                **model != *self.model || *generation != self.generation
+            }
+            Item::Reasoning { seal: None, .. }
+            | Item::User { .. }
+            | Item::System { .. }
+            | Item::Assistant { .. }
+            | Item::ToolCall { .. }
+            | Item::ToolResult { .. } => false,
+        }
     }
 
     /// The request as it stands.
@@ -145,6 +164,17 @@ impl Projection {
     /// Goes back to a point, forgetting what was pushed since.
     pub fn rewind_to(&mut self, mark: Mark) {
         *self = mark.0;
+    }
+}
+
+fn unsealed(item: &Item) -> Item {
+    match item {
+        Item::Reasoning { text, .. } => Item::Reasoning { text: text.clone(), seal: None },
+        Item::User { .. }
+        | Item::System { .. }
+        | Item::Assistant { .. }
+        | Item::ToolCall { .. }
+        | Item::ToolResult { .. } => item.clone(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::rope::CHUNK;
 use super::{Dialect, Neutral, Open, Projection, Surface, neutral};
-use crate::item::{CallId, Item, ResultStatus, ToolOutcome};
+use crate::item::{CallId, Item, ResultStatus, Seal, ToolOutcome, Wax};
 use crate::tool::{ToolDefinition, ToolEffect};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -56,7 +56,7 @@ fn items() -> Vec<Item> {
     let mut items = vec![
         Item::User { text: "a \"quoted\" \u{1}\u{2028} word".into() },
         Item::System { source: "host".into(), text: "note".into() },
-        Item::Reasoning { text: "hm".into() },
+        Item::Reasoning { text: "hm".into(), seal: None },
         Item::Assistant { text: String::new() },
         Item::ToolCall { id, name: "Read".into(), arguments: "{\"broken".into() },
         Item::ToolResult { id, outcome: ToolOutcome::of(ResultStatus::Interrupted, "one\ntwo") },
@@ -133,6 +133,30 @@ fn a_neutral_body_reads_back_and_its_bytes_are_pinned() {
         "these bytes are neutral/1: changing them needs a new version"
     );
     assert_eq!(neutral::decode(&bytes).unwrap().max_output, None);
+}
+
+/// What a seal proves is gone once another model or another surface stands before it.
+#[test]
+fn a_seal_is_shown_only_where_it_was_made() {
+    let sealed = |model: &str, generation| {
+        let wax = Wax { kind: "signature".into(), data: "abc".into() };
+        Item::Reasoning { text: "hm".into(), seal: Some(Seal { model: model.into(), generation, wax }) }
+    };
+    let bare = Item::Reasoning { text: "hm".into(), seal: None };
+    let body = |dialect: Arc<dyn Dialect>, item: &Item| {
+        let mut projection = Projection::new(&surface(), dialect);
+        projection.push(item);
+        (projection.body().digest, projection.neutral_digest())
+    };
+    let counting = || Arc::new(Counting::default()) as Arc<dyn Dialect>;
+    let (own, plain) = (sealed("offline", 1), body(counting(), &bare));
+    assert_ne!(body(counting(), &own).0, plain.0);
+    for foreign in [sealed("offline", 2), sealed("other/offline", 1)] {
+        let shown = body(counting(), &foreign);
+        assert_eq!(shown.0, plain.0);
+        assert_ne!(shown.1, plain.1, "the story keeps it");
+        assert_eq!(body(Arc::new(Neutral), &foreign), (shown.1.clone(), shown.1), "in our own terms it is all there");
+    }
 }
 
 #[test]

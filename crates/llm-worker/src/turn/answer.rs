@@ -3,15 +3,26 @@
 use super::Limits;
 use super::phase::{Judging, Proposed, Standing};
 use crate::effect::{Delta, Fact, Outcome};
-use crate::item::{CallId, Item};
+use crate::item::{CallId, Item, Seal, Wax};
 use crate::model::{ErrorKind, ModelError, ModelEvent, StopReason, Usage};
+use crate::projection::Surface;
 
 #[derive(Default)]
 pub(super) struct Answer {
-    text: String,
-    reasoning: String,
+    /// In the order in which they began.
+    parts: Vec<Part>,
+    /// Bytes of text, reasoning and seals.
+    bytes: usize,
     calls: Vec<Draft>,
+    sealed: bool,
     usage: Usage,
+}
+
+enum Part {
+    Text(String),
+    Reasoning(String, Option<Wax>),
+    /// The next of the calls.
+    Call,
 }
 
 struct Draft {
@@ -29,14 +40,26 @@ impl Answer {
     pub(super) fn take(&mut self, event: ModelEvent, limits: &Limits) -> Result<Taken, ModelError> {
         let delta = match event {
             ModelEvent::Text(more) => {
-                self.make_room(&more, limits)?;
-                self.text.push_str(&more);
+                self.make_room(more.len(), limits)?;
+                match self.parts.last_mut() {
+                    Some(Part::Text(text)) => text.push_str(&more),
+                    Some(Part::Reasoning(..) | Part::Call) | None => self.parts.push(Part::Text(more.clone())),
+                }
                 Some(Delta::Text(more))
             }
             ModelEvent::Reasoning(more) => {
-                self.make_room(&more, limits)?;
-                self.reasoning.push_str(&more);
+                self.make_room(more.len(), limits)?;
+                match self.parts.last_mut() {
+                    Some(Part::Reasoning(text, None)) => text.push_str(&more),
+                    Some(Part::Reasoning(_, Some(_)) | Part::Text(_) | Part::Call) | None => {
+                        self.parts.push(Part::Reasoning(more.clone(), None));
+                    }
+                }
                 Some(Delta::Reasoning(more))
+            }
+            ModelEvent::Sealed(wax) => {
+                self.seal(wax, limits)?;
+                None
             }
             ModelEvent::CallStarted { index, name } => {
                 self.start_call(index, name.clone(), limits)?;
@@ -59,9 +82,23 @@ impl Answer {
         Ok(Taken::More(delta))
     }
 
-    fn make_room(&self, more: &str, limits: &Limits) -> Result<(), ModelError> {
-        if self.text.len() + self.reasoning.len() + more.len() > limits.text_bytes {
+    fn make_room(&mut self, more: usize, limits: &Limits) -> Result<(), ModelError> {
+        if self.bytes + more > limits.text_bytes {
             return Err(overflow(format!("the answer is longer than {} bytes", limits.text_bytes)));
+        }
+        self.bytes += more;
+        Ok(())
+    }
+
+    fn seal(&mut self, wax: Wax, limits: &Limits) -> Result<(), ModelError> {
+        // One more than its bytes, so that empty ones are bounded as well.
+        self.make_room(wax.kind.len() + wax.data.len() + 1, limits)?;
+        self.sealed = true;
+        match self.parts.last_mut() {
+            Some(Part::Reasoning(_, seal @ None)) => *seal = Some(wax),
+            Some(Part::Reasoning(_, Some(_)) | Part::Text(_) | Part::Call) | None => {
+                self.parts.push(Part::Reasoning(String::new(), Some(wax)));
+            }
         }
         Ok(())
     }
@@ -77,6 +114,7 @@ impl Answer {
             return Err(too_long(index, limits));
         }
         self.calls.push(Draft { name, arguments: String::new() });
+        self.parts.push(Part::Call);
         Ok(())
     }
 
@@ -97,33 +135,65 @@ impl Answer {
 
     /// How a turn ends that ends with this answer.
     pub(super) fn outcome(&self, stop: &StopReason) -> Outcome {
+        let blank = !self.parts.iter().any(|part| matches!(part, Part::Text(text) if !blank(text)));
         match stop {
             StopReason::Refusal => Outcome::Refused,
             StopReason::MaxTokens => Outcome::MaxTokens,
-            StopReason::EndTurn | StopReason::ToolUse | StopReason::Other(_) if blank(&self.text) => Outcome::Empty,
-            StopReason::EndTurn | StopReason::ToolUse | StopReason::Other(_) => Outcome::Done,
+            StopReason::EndTurn | StopReason::ToolUse | StopReason::Paused | StopReason::Other(_) if blank => {
+                Outcome::Empty
+            }
+            StopReason::EndTurn | StopReason::ToolUse | StopReason::Paused | StopReason::Other(_) => Outcome::Done,
         }
     }
 
-    /// The whole answer, its calls numbered from behind `last`. `None` when a session has no numbers left.
-    pub(super) fn into_judging(self, stop: StopReason, last: u64) -> Option<Judging> {
-        let mut answer = Vec::with_capacity(self.calls.len() + 3);
-        if !blank(&self.reasoning) {
-            answer.push(Fact::Item(Item::Reasoning { text: self.reasoning }));
-        }
-        if !blank(&self.text) {
-            answer.push(Fact::Item(Item::Assistant { text: self.text }));
-        }
+    /// The whole answer to a request of this surface, its calls numbered from behind `last`. `None` when a session has
+    /// no numbers left.
+    pub(super) fn into_judging(self, stop: StopReason, last: u64, surface: &Surface) -> Option<Judging> {
+        let parts = if self.sealed { self.parts } else { gathered(self.parts) };
+        let mut answer = Vec::with_capacity(parts.len() + 1);
         let mut calls = Vec::with_capacity(self.calls.len());
-        for (number, Draft { name, arguments }) in (last + 1..).zip(self.calls) {
-            let id = CallId::new(number)?;
-            let item = Item::ToolCall { id, name: name.clone(), arguments: arguments.clone() };
+        let mut drafts = (last + 1..).zip(self.calls);
+        for part in parts {
+            let item = match part {
+                Part::Text(text) | Part::Reasoning(text, None) if blank(&text) => continue,
+                Part::Text(text) => Item::Assistant { text },
+                Part::Reasoning(text, wax) => Item::Reasoning { text, seal: wax.map(|wax| sealed(wax, surface)) },
+                Part::Call => {
+                    let (number, Draft { name, arguments }) = drafts.next()?;
+                    let item = Item::ToolCall { id: CallId::new(number)?, name, arguments };
+                    calls.extend(proposed(&item));
+                    item
+                }
+            };
             answer.push(Fact::Item(item));
-            calls.push(Proposed { id, name, arguments, standing: Standing::Proposed });
         }
         answer.push(Fact::Response { stop, usage: self.usage });
         Some(Judging { answer, calls })
     }
+}
+
+fn proposed(item: &Item) -> Option<Proposed> {
+    let Item::ToolCall { id, name, arguments } = item else { return None };
+    let (name, arguments) = (name.clone(), arguments.clone());
+    Some(Proposed { id: *id, name, arguments, standing: Standing::Proposed })
+}
+
+/// Reasoning, text and calls one after the other, each in one piece: servers that send no seals mix their fragments as
+/// they like.
+fn gathered(parts: Vec<Part>) -> Vec<Part> {
+    let (mut thought, mut said, mut calls) = (String::new(), String::new(), Vec::new());
+    for part in parts {
+        match part {
+            Part::Text(text) => said.push_str(&text),
+            Part::Reasoning(text, _) => thought.push_str(&text),
+            Part::Call => calls.push(Part::Call),
+        }
+    }
+    [Part::Reasoning(thought, None), Part::Text(said)].into_iter().chain(calls).collect()
+}
+
+fn sealed(wax: Wax, surface: &Surface) -> Seal {
+    Seal { model: surface.model.clone(), generation: surface.generation, wax }
 }
 
 /// No vendor takes white space for content, and no reader misses it.

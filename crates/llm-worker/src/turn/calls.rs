@@ -21,14 +21,21 @@ impl<A: Acknowledged> Turn<A> {
         let cut = match stop {
             StopReason::MaxTokens => Some((ResultStatus::Error, CUT)),
             StopReason::Refusal => Some((ResultStatus::Refused, DECLINED)),
-            StopReason::EndTurn | StopReason::ToolUse | StopReason::Other(_) => None,
+            StopReason::EndTurn | StopReason::ToolUse | StopReason::Paused | StopReason::Other(_) => None,
         };
-        let Some(judging) = answer.into_judging(stop, self.history.counters().calls) else {
+        let goes_on = stop == StopReason::Paused && outcome == Outcome::Done;
+        let Some(judging) = answer.into_judging(stop, self.history.counters().calls, self.history.surface()) else {
             let message = format!("the session has used all of its {} tool call numbers", CallId::MAX);
             let help = Some("start a new session".to_owned());
             self.end(Vec::new(), Outcome::ModelFailed { kind: ErrorKind::Exhausted, message, help });
             return;
         };
+        if !has_calls && goes_on {
+            // The same as behind calls that have their results, but there are none.
+            self.write(judging.answer);
+            self.phase = Phase::Starting(VecDeque::new());
+            return;
+        }
         if !has_calls {
             return self.end(judging.answer, outcome);
         }

@@ -36,6 +36,10 @@
 //!   model is asked again, after a refusal the turn ends.
 //! - An answer of white space without calls is [`Outcome::Empty`]; it is not asked for again.
 //! - Text of white space alone is no item.
+//! - An answer that its vendor paused is committed like one with calls, and the next request carries it, so that the
+//!   vendor goes on; each such request is a step. Paused before its first word, it is [`Outcome::Empty`].
+//! - The parts of an answer keep their order where a seal proves it (see [`crate::Seal`]); otherwise reasoning, text
+//!   and calls are one after the other, each in one piece.
 //! - A stop reason nobody knows counts as an end: its calls are judged like any others.
 
 mod answer;

@@ -24,7 +24,7 @@ use crate::session::commit::{Batch, Ledger, Turn};
 use crate::session::record::{NotificationQueued, Resumed, Suspended, SystemItem};
 use llm_worker::effect::{CallView, Effect, Gated, Input, Outcome, Stop};
 use llm_worker::history::History;
-use llm_worker::{CallId, Item};
+use llm_worker::{CallId, Cost, Item};
 use session_store::{Commit, Committed, Refused};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -52,6 +52,8 @@ pub(super) struct Running {
     calls: Calls,
     refusals: u32,
     retry_at: Option<Instant>,
+    /// What the session had cost before.
+    spent: Cost,
 }
 
 /// A commit under way; they resolve in the order they were appended.
@@ -82,6 +84,7 @@ impl Running {
         let mut ledger = Ledger {
             turn: core.state.turns + 1,
             generation: history.surface().generation,
+            price: core.model.price(),
             inputs: core.state.queued.keys().copied().collect(),
             ..Ledger::default()
         };
@@ -93,6 +96,7 @@ impl Running {
             text_bytes: MAX_ANSWER,
             ..llm_worker::turn::Limits::steps(core.limits.max_steps)
         };
+        let spent = core.state.cost.unwrap_or_default();
         let turn = Turn::start(history, items, limits);
         Self {
             core,
@@ -106,6 +110,7 @@ impl Running {
             calls: Calls::new(),
             refusals: 0,
             retry_at: None,
+            spent,
         }
     }
 
@@ -317,8 +322,12 @@ impl Running {
         Ok(None)
     }
 
-    /// Asks the gates before a request; without any, it is cleared at once.
+    /// Asks the gates before a request; without any, it is cleared at once. A budget that is used up comes first.
     fn gate(&mut self) -> Result<(), Fatal> {
+        let cost = self.core.state.cost.unwrap_or_default().since(self.spent);
+        if self.core.limits.max_cost.is_some_and(|most| cost >= most) {
+            return self.gated(Some(Stop::CostLimit));
+        }
         let stuck = self.core.callbacks.stuck() >= MAX_STUCK;
         if stuck || !self.core.registry.hooks().any::<PreRequest>("") {
             return self.gated(stuck.then(|| Stop::Aborted { reason: Fatal::Stuck.to_string() }));

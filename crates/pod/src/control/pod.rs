@@ -14,7 +14,7 @@ use crate::session::fold::{Illegal, State};
 use crate::session::record::{Record, SystemItem};
 use llm_worker::effect::Outcome;
 use llm_worker::history::History;
-use llm_worker::{ErrorKind, Model, ResultStatus, Usage};
+use llm_worker::{Cost, ErrorKind, Model, ResultStatus, Usage};
 use session_store::{Blobs, Committed, Journal, Refusal, Refused};
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,6 +33,8 @@ pub struct Limits {
     pub max_steps: u32,
     /// Calls that run at once; the others wait their turn.
     pub tool_concurrency: usize,
+    /// What one turn may cost: once that much is spent, no further request is sent.
+    pub max_cost: Option<Cost>,
 }
 
 /// A session open for writing, and the names of things that tests may wait or die at.
@@ -90,6 +92,8 @@ pub struct TurnEnd {
     pub steps: u64,
     /// Tokens it used.
     pub usage: Usage,
+    /// What they cost, as far as a price was known.
+    pub cost: Option<Cost>,
     /// Why a person should look before anything goes on, when a gate at its end says so.
     pub paused: Option<String>,
 }
@@ -98,7 +102,7 @@ impl TurnEnd {
     /// The end of a turn that never began: a gate refused its input.
     pub(crate) fn refused(reason: String) -> Self {
         let (outcome, usage) = (Outcome::Aborted { reason }, Usage::default());
-        Self { outcome, answer: None, last_result: None, steps: 0, usage, paused: None }
+        Self { outcome, answer: None, last_result: None, steps: 0, usage, cost: None, paused: None }
     }
 }
 
@@ -255,7 +259,7 @@ impl Pod {
     /// The pod cannot go on; what was committed is on disk.
     pub async fn turn(self, notes: Vec<SystemItem>, cancel: &CancellationToken) -> Result<(Self, TurnEnd), Fatal> {
         let Self { core, history } = self;
-        let (steps, usage) = (core.state.requests, core.state.usage);
+        let (steps, usage, spent) = (core.state.requests, core.state.usage, core.state.cost.unwrap_or_default());
         let mut running = Running::start(core, history, notes);
         match running.drive(cancel).await {
             Ok(outcome) => {
@@ -268,7 +272,8 @@ impl Pod {
                     answer: core.state.last_answer.clone(),
                     last_result: core.state.last_result,
                     steps: core.state.requests - steps,
-                    usage: since(core.state.usage, usage),
+                    usage: core.state.usage.since(usage),
+                    cost: core.state.cost.map(|cost| cost.since(spent)),
                 };
                 Ok((Self { core, history }, end))
             }
@@ -278,8 +283,4 @@ impl Pod {
             }
         }
     }
-}
-
-fn since(now: Usage, before: Usage) -> Usage {
-    Usage { input: now.input - before.input, output: now.output - before.output, cached: now.cached - before.cached }
 }

@@ -247,11 +247,14 @@ fn surface(core: &Core, system: String) -> (Surface, Encoder, bool) {
         model: core.model.name().to_owned(),
         system,
         tools: core.registry.tools().definitions(),
-        max_output: None,
+        max_output: core.model.max_output(),
     };
     match &core.state.surface {
         Some((recorded, with))
-            if *with == encoder && recorded.model == today.model && recorded.tools == today.tools =>
+            if *with == encoder
+                && recorded.model == today.model
+                && recorded.tools == today.tools
+                && recorded.max_output == today.max_output =>
         {
             (recorded.clone(), encoder, false)
         }

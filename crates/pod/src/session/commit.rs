@@ -11,7 +11,7 @@ use super::record::{
 use llm_worker::effect::{Fact, Verdict};
 use llm_worker::projection::{Dialect, Neutral};
 use llm_worker::turn::{Acknowledged, CommitRequest};
-use llm_worker::{CallId, Item};
+use llm_worker::{CallId, Item, Price};
 use session_store::{Committed, EncodeError, Frames, Records};
 use std::collections::HashMap;
 
@@ -27,6 +27,8 @@ pub struct Ledger {
     pub inputs: Vec<InputId>,
     /// The generation in force.
     pub generation: u64,
+    /// What the model's tokens cost, where that is known.
+    pub price: Option<Price>,
     /// What the driver has the machine say and the log does not hold yet, oldest first.
     pub said: Vec<SystemItem>,
     /// For each judged call: the rule that decided, and its start record if it was allowed.
@@ -149,7 +151,10 @@ fn record_of<'a>(
         Fact::Item(
             item @ (Item::Assistant { .. } | Item::Reasoning { .. } | Item::ToolCall { .. } | Item::ToolResult { .. }),
         ) => ItemAdded { item: item.clone() }.into(),
-        Fact::Response { stop, usage } => Response { stop: stop.clone(), usage: *usage }.into(),
+        Fact::Response { stop, usage } => {
+            let cost = ledger.price.map(|price| price.of(usage));
+            Response { stop: stop.clone(), usage: *usage, cost }.into()
+        }
         Fact::Judged { call, verdict } => verdict_record(*call, verdict, ledger).into(),
         Fact::Started { call } => ledger.judged.get(call)?.start.clone()?.into(),
         Fact::Finished { call, outcome } => {

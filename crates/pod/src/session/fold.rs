@@ -4,7 +4,7 @@
 use super::record::{Encoder, FeatureState, FileChanged, NotificationQueued, Output, Record, Request, SystemItem};
 use llm_worker::effect::Outcome;
 use llm_worker::projection::Surface;
-use llm_worker::{CallId, Item, ResultStatus, ToolEffect, Usage};
+use llm_worker::{CallId, Cost, Item, ResultStatus, StopReason, ToolEffect, Usage};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -36,10 +36,14 @@ pub struct State {
     pub requests: u64,
     /// Tokens counted so far.
     pub usage: Usage,
+    /// What they cost, as far as prices were known; none when none was.
+    pub cost: Option<Cost>,
     /// How the newest finished turn ended.
     pub last_outcome: Option<Outcome>,
-    /// The newest answer text of the newest turn.
+    /// The newest answer text of the newest turn; its parts, where reasoning parted them, by blank lines.
     pub last_answer: Option<Arc<str>>,
+    /// The request that answers, or goes on to answer.
+    pub answered: u64,
     /// How the newest call of the newest turn ended.
     pub last_result: Option<ResultStatus>,
     /// The newest environment note.
@@ -132,10 +136,13 @@ impl State {
                 self.requests = request.number;
             }
             Record::Response(response) => {
-                // The numbers are a vendor's.
-                self.usage.input = self.usage.input.saturating_add(response.usage.input);
-                self.usage.output = self.usage.output.saturating_add(response.usage.output);
-                self.usage.cached = self.usage.cached.saturating_add(response.usage.cached);
+                self.usage = self.usage.plus(response.usage);
+                if response.stop == StopReason::Paused {
+                    self.answered = self.requests.saturating_add(1);
+                }
+                if let Some(cost) = response.cost {
+                    self.cost = Some(self.cost.unwrap_or_default().plus(cost));
+                }
             }
             Record::ToolStarted(started) => match self.open_calls.get_mut(&started.call) {
                 Some(open) if open.started.is_none() => open.started = Some(started.effect),
@@ -226,7 +233,7 @@ impl State {
                 let open = OpenCall { name: name.clone(), arguments: arguments.clone(), started: None };
                 self.open_calls.insert(*id, open);
             }
-            Item::Assistant { text } => self.last_answer = Some(text.as_str().into()),
+            Item::Assistant { text } => self.answer(text),
             Item::Reasoning { .. } => {}
             Item::User { .. } | Item::System { .. } | Item::ToolResult { .. } => {
                 let why = "that item has a record kind of its own".to_owned();
@@ -234,6 +241,12 @@ impl State {
             }
         }
         Ok(self.count(item.clone()))
+    }
+
+    fn answer(&mut self, text: &str) {
+        let goes_on = self.last_answer.as_ref().filter(|_| self.answered == self.requests);
+        self.last_answer = Some(goes_on.map_or_else(|| text.into(), |before| format!("{before}\n\n{text}").into()));
+        self.answered = self.requests;
     }
 
     fn keep(&mut self, output: Option<&Output>) {

@@ -3,7 +3,7 @@
 
 use llm_worker::effect::Outcome;
 use llm_worker::projection::Surface;
-use llm_worker::{CallId, Item, StopReason, ToolEffect, ToolOutcome, Usage};
+use llm_worker::{CallId, Cost, Item, StopReason, ToolEffect, ToolOutcome, Usage};
 use serde::{Deserialize, Serialize};
 use session_store::{BlobRef, Digest, EncodeError, Frames, Gap};
 use std::sync::Arc;
@@ -412,6 +412,9 @@ pub struct Response {
     pub stop: StopReason,
     /// Tokens counted by the vendor.
     pub usage: Usage,
+    /// What they cost, in billionths of a US dollar; none where no price was known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
 }
 
 /// Body of `verdict`.

@@ -2,7 +2,7 @@
 
 use llm_worker::effect::Outcome;
 use llm_worker::projection::Surface;
-use llm_worker::{CallId, Item, ResultStatus, StopReason, ToolEffect, ToolOutcome, Usage};
+use llm_worker::{CallId, Cost, Item, ResultStatus, StopReason, ToolEffect, ToolOutcome, Usage};
 use pod::session::fold::State;
 use pod::session::record::{
     Decision, Encoder, FeatureState, FileChanged, GateNote, HostStopped, InputConsumed, InputQueued, ItemAdded,
@@ -127,12 +127,13 @@ pub(crate) fn record(way: u8, n: u64, state: Option<&State>) -> Record {
         4 if n.is_multiple_of(2) => note(&format!("note {n}")),
         4 => recovery(&format!("note {n}")),
         5 => item(Item::Assistant { text: format!("answer {n}\n\"é\"") }),
-        6 => item(Item::Reasoning { text: format!("thought {n}") }),
+        6 => item(Item::Reasoning { text: format!("thought {n}"), seal: None }),
         7 | 8 => asked(state.map_or_else(|| call(n), |s| call(s.calls))),
         9 => request(next(|s| s.requests), generation(0), state.map_or(n, |s| s.items)),
         10 => {
-            let usage = Usage { input: n, output: n / 2, cached: n };
-            Response { stop: StopReason::Other(format!("stop {n}")), usage }.into()
+            let usage = Usage { input: n, output: n / 2, cached: n, ..Usage::default() };
+            let cost = n.is_multiple_of(3).then(|| Cost::billionths(n));
+            Response { stop: StopReason::Other(format!("stop {n}")), usage, cost }.into()
         }
         11 => started(open, effect(n)),
         12 | 13 => finished(open, output(n)),

@@ -12,6 +12,7 @@ mod plan;
 pub use plan::next;
 
 use async_trait::async_trait;
+use llm_worker::Price;
 use llm_worker::model::EventSink;
 use llm_worker::projection::{Dialect, ModelRequest, Neutral, neutral};
 use llm_worker::{ErrorKind, Model, ModelError};
@@ -35,6 +36,10 @@ impl Model for Offline {
 
     fn dialect(&self) -> Arc<dyn Dialect> {
         Arc::new(Neutral)
+    }
+
+    fn price(&self) -> Option<Price> {
+        Some(Price::FREE)
     }
 
     async fn stream(&self, request: ModelRequest, events: EventSink) -> Result<(), ModelError> {

@@ -8,24 +8,14 @@
 
 use super::calls::Calls;
 use super::chunk::{Chunk, Message, Tokens};
-use super::vendor_error::VendorError;
+use crate::decode::{Decode, DecodeError};
 use crate::sse::{BOM, Event, MAX_EVENT, Sse};
+use crate::vendor_error::VendorError;
 use llm_worker::{ModelEvent, StopReason, Usage};
 use serde_json::Value;
 
 /// The longest answer that is not streamed, in bytes.
 const MAX_WHOLE: usize = 16 << 20;
-
-/// Why bytes did not make an answer.
-#[derive(Debug, PartialEq)]
-pub(crate) enum DecodeError {
-    /// The vendor reported an error where the answer should be.
-    Vendor(VendorError),
-    /// Not what chat completions look like; says what.
-    Malformed(String),
-    /// The stream ended before a finish reason.
-    Cut,
-}
 
 #[derive(Default)]
 pub(crate) struct Decoder {
@@ -49,8 +39,8 @@ impl Default for Mode {
     }
 }
 
-impl Decoder {
-    pub(crate) fn push(&mut self, bytes: &[u8], out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
+impl Decode for Decoder {
+    fn push(&mut self, bytes: &[u8], out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
         match &mut self.mode {
             Mode::Unknown(held) => {
                 held.extend_from_slice(bytes);
@@ -81,18 +71,15 @@ impl Decoder {
         }
     }
 
-    /// Whether the vendor said that nothing follows.
-    pub(crate) fn done(&self) -> bool {
+    fn done(&self) -> bool {
         self.done
     }
 
-    /// Whether a finish reason was seen: what is lost after it is at most the token count.
-    pub(crate) fn whole(&self) -> bool {
+    fn whole(&self) -> bool {
         self.finish.is_some()
     }
 
-    /// The bytes are over: yields the stop event, or says why there is none.
-    pub(crate) fn finish(mut self, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
+    fn finish(mut self, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
         match std::mem::take(&mut self.mode) {
             Mode::Unknown(_) => {}
             Mode::Stream(sse) => {
@@ -107,7 +94,9 @@ impl Decoder {
         out.push(ModelEvent::Stop(self.stop(&finish)));
         Ok(())
     }
+}
 
+impl Decoder {
     fn events(&mut self, events: Vec<Event>, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
         for event in events {
             if self.done {
@@ -201,6 +190,7 @@ fn usage(tokens: &Tokens) -> Usage {
         input: tokens.prompt_tokens.unwrap_or(0),
         output: tokens.completion_tokens.unwrap_or(0),
         cached: cached.or(tokens.prompt_cache_hit_tokens).unwrap_or(0),
+        cache_write: 0,
     }
 }
 

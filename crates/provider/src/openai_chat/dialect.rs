@@ -5,10 +5,9 @@
 //! by a blank line, because some servers refuse two user messages in a row; text and the calls after it are one
 //! assistant message. Reasoning is not sent back. An assistant text that is empty is left out.
 
+use crate::json_text::{host_note, object, put, put_escaped, vendor_model};
 use llm_worker::projection::{Dialect, Open, Surface};
 use llm_worker::{CallId, Item};
-use serde::de::IgnoredAny;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What an endpoint that speaks chat completions wants differently.
@@ -146,11 +145,9 @@ impl Chat {
     }
 
     fn arguments(self, raw: &str) -> String {
-        let object = serde_json::from_str::<BTreeMap<String, IgnoredAny>>(raw).is_ok();
         match self.0 {
-            Flavour::Compatible | Flavour::Gemini if raw.trim().is_empty() => "{}".to_owned(),
-            Flavour::Compatible | Flavour::Gemini if !object => serde_json::json!({ "invalid_json": raw }).to_string(),
-            Flavour::OpenAi | Flavour::Compatible | Flavour::Gemini => raw.to_owned(),
+            Flavour::OpenAi => raw.to_owned(),
+            Flavour::Compatible | Flavour::Gemini => object(raw),
         }
     }
 }
@@ -173,39 +170,4 @@ fn end(open: Open, out: &mut Vec<u8>) {
         CALLS => put(out, "]}"),
         _nothing_open => {}
     }
-}
-
-fn vendor_model(name: &str) -> &str {
-    name.split_once('/').map_or(name, |(_, model)| model)
-}
-
-/// The note cannot be ended from within; its source cannot leave the attribute.
-fn host_note(source: &str, text: &str) -> String {
-    let source = source.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;");
-    let text = text.replace("</host-note", "<\\/host-note");
-    format!("<host-note source=\"{source}\">\n{text}\n</host-note>")
-}
-
-fn put(out: &mut Vec<u8>, text: &str) {
-    out.extend_from_slice(text.as_bytes());
-}
-
-/// The inside of a JSON string: what follows can be appended to it, which a serializer's closed string does not allow.
-fn put_escaped(out: &mut Vec<u8>, text: &str) {
-    let mut rest = text;
-    while let Some(at) = rest.find(|c| matches!(c, '"' | '\\' | '\0'..='\x1f')) {
-        let (plain, from) = rest.split_at(at);
-        put(out, plain);
-        let mut chars = from.chars();
-        match chars.next() {
-            Some('\n') => put(out, r"\n"),
-            Some('\t') => put(out, r"\t"),
-            Some('\r') => put(out, r"\r"),
-            Some(c @ ('"' | '\\')) => out.extend_from_slice(&[b'\\', c as u8]),
-            Some(c) => put(out, &format!("\\u{:04x}", u32::from(c))),
-            None => {}
-        }
-        rest = chars.as_str();
-    }
-    put(out, rest);
 }

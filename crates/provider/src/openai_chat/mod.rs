@@ -4,236 +4,67 @@ mod calls;
 mod chunk;
 mod decode;
 mod dialect;
-mod list;
-mod vendor_error;
 
 pub use dialect::{Chat, Flavour};
-pub use list::{MAX_MODELS, list_models};
-pub(crate) use vendor_error::VendorError;
 
-use crate::failure::{Cause, Failure, Key, Place};
-use crate::retry::{Next, Pacing, RetryPolicy, retry_after};
-use authority::{Net, Secret};
-use decode::{DecodeError, Decoder};
-use http_client::{Answer, BaseUrl, Bytes, Client, HeaderMap, HeaderValue, Method, Request, Timeouts, Upload, header};
+use crate::endpoint::{Config, Endpoint, Wire, hidden};
+use async_trait::async_trait;
+use http_client::{HeaderMap, header};
 use llm_worker::model::EventSink;
 use llm_worker::projection::Dialect;
-use llm_worker::{Body, ErrorKind, Model, ModelError, ModelEvent, ModelRequest};
+use llm_worker::{Model, ModelError, ModelRequest, Price};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
-
-/// Where answers are, below the base URL.
-const PATH: &str = "/chat/completions";
-
-/// Everything one model needs.
-pub struct Config {
-    /// `provider/name`; the endpoint is asked for what follows the first `/`.
-    pub name: String,
-    /// Where chat completions are; `/chat/completions` at its end is dropped.
-    pub base_url: BaseUrl,
-    /// What the endpoint wants differently.
-    pub flavour: Flavour,
-    /// Must reach [`BaseUrl::host_port`].
-    pub net: Net,
-    /// Sent as a bearer token. Its id is shown in errors.
-    pub key: Option<Secret>,
-    /// Where a key would come from (a variable's name), for the error when the endpoint wants one and there is none.
-    pub key_source: Option<String>,
-    /// How long each wait may last.
-    pub timeouts: Timeouts,
-    /// How often a failed request is sent again.
-    pub retry: RetryPolicy,
-    /// Time and chance.
-    pub pacing: Pacing,
-}
 
 /// A model behind a chat-completions endpoint.
 pub struct OpenAiChat {
-    name: String,
-    url: String,
+    endpoint: Endpoint<ChatWire>,
     flavour: Flavour,
-    client: Client,
-    key: Option<Secret>,
-    key_source: Option<String>,
-    retry: RetryPolicy,
-    pacing: Pacing,
+}
+
+/// The key is a bearer token.
+pub(crate) struct ChatWire;
+
+impl Wire for ChatWire {
+    const PATH: &'static str = "/chat/completions";
+    type Decoder = decode::Decoder;
+
+    fn headers(key: Option<&str>) -> Option<HeaderMap> {
+        let mut headers = HeaderMap::new();
+        if let Some(key) = key {
+            headers.insert(header::AUTHORIZATION, hidden(&format!("Bearer {key}"))?);
+        }
+        Some(headers)
+    }
 }
 
 impl OpenAiChat {
-    /// A model; nothing is connected before the first request.
+    /// A model; nothing is connected before the first request. `flavour` is what the endpoint wants differently.
     #[must_use]
-    pub fn new(config: Config) -> Self {
-        let Config { name, base_url, flavour, net, key, key_source, timeouts, retry, pacing } = config;
-        let base_url = base_url.without(PATH);
-        let url = base_url.to_string();
-        Self { name, url, flavour, client: Client::new(base_url, net, timeouts), key, key_source, retry, pacing }
-    }
-
-    /// Sends until an answer is whole, the retries are used up, or the grant is revoked.
-    pub(crate) async fn answer(&self, body: &Body, events: &EventSink) -> Result<(), ModelError> {
-        tokio::select! {
-            () = self.client.net().door().closed() => {
-                let why = format!("{}: the network grant was revoked", self.url);
-                Err(Failure::new(Cause::Denied, why).into_error(1, &self.place()))
-            }
-            done = self.attempts(body, events) => done,
-        }
-    }
-
-    async fn attempts(&self, body: &Body, events: &EventSink) -> Result<(), ModelError> {
-        let mut attempt = 1;
-        loop {
-            let failure = match self.attempt(body, events).await {
-                Ok(()) => return Ok(()),
-                Err(failure) => failure,
-            };
-            let delay = match self.retry.after(attempt, &failure, (self.pacing.jitter)()) {
-                Next::Again(delay) => delay,
-                Next::GiveUp => return Err(failure.into_error(attempt, &self.place())),
-                Next::TooLong(asked) => return Err(too_long_a_wait(&failure, asked)),
-            };
-            let sent = events.send(ModelEvent::Retrying { attempt, delay, why: failure.message }).await;
-            sent.map_err(|_| unheard().into_error(attempt, &self.place()))?;
-            (self.pacing.sleep)(delay).await;
-            attempt += 1;
-        }
-    }
-
-    async fn attempt(&self, body: &Body, events: &EventSink) -> Result<(), Failure> {
-        let bearer = exposed(self.key.as_ref())?;
-        let mut headers = headers(self.client.base(), bearer)?;
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        let upload = Upload::new(body.chunks().cloned().map(Bytes::from_owner));
-        let request = Request { method: Method::POST, path: PATH, headers, body: Some(upload) };
-        let mut answer = self.client.send(&request).await?;
-        if !answer.status.is_success() {
-            return Err(refusal(&self.client, answer, bearer, (self.pacing.now)()).await);
-        }
-        if answer.header("content-type").is_some_and(|kind| kind.starts_with("text/html")) {
-            let what = "answered with an HTML page instead of a model's answer";
-            return Err(Failure::at(self.client.base(), Cause::WrongPlace, what));
-        }
-        let mut decoder = Decoder::default();
-        while !decoder.done() {
-            let piece = match answer.next().await {
-                Ok(Some(piece)) => piece,
-                Ok(None) => break,
-                // All of the answer is here; only its formal end, and perhaps the token count, is lost.
-                Err(_lost) if decoder.whole() => break,
-                Err(error) => return Err(error.into()),
-            };
-            let mut out = Vec::new();
-            let read = decoder.push(&piece, &mut out);
-            tell(events, out).await?;
-            read.map_err(|error| self.undecoded(error, bearer))?;
-        }
-        let mut out = Vec::new();
-        let ended = decoder.finish(&mut out);
-        tell(events, out).await?;
-        ended.map_err(|error| self.undecoded(error, bearer))?;
-        answer.keep().await;
-        Ok(())
-    }
-
-    fn undecoded(&self, error: DecodeError, bearer: Option<&str>) -> Failure {
-        let base = self.client.base();
-        match error {
-            DecodeError::Cut => Failure::at(base, Cause::Cut, "the answer ended without a finish reason: it was cut"),
-            DecodeError::Malformed(what) => Failure::at(base, Cause::Malformed, &format!("the answer holds {what}")),
-            DecodeError::Vendor(error) => {
-                let said = redact(&error.message, bearer);
-                let message = format!("{}: the endpoint failed in mid-answer: {said}", self.url);
-                Failure::refused(error.status, None, &error, message)
-            }
-        }
-    }
-
-    fn place(&self) -> Place<'_> {
-        let model = self.name.split_once('/').map_or(self.name.as_str(), |(_, model)| model);
-        Place { url: &self.url, model, key: key_of(self.key.as_ref(), self.key_source.as_deref()) }
+    pub fn new(config: Config, flavour: Flavour) -> Self {
+        Self { endpoint: Endpoint::new(config), flavour }
     }
 }
 
-#[async_trait::async_trait]
+#[async_trait]
 impl Model for OpenAiChat {
     fn name(&self) -> &str {
-        &self.name
+        &self.endpoint.name
     }
 
     fn dialect(&self) -> Arc<dyn Dialect> {
         Arc::new(Chat(self.flavour))
     }
 
+    fn max_output(&self) -> Option<u32> {
+        self.endpoint.max_output
+    }
+
+    fn price(&self) -> Option<Price> {
+        self.endpoint.price
+    }
+
     async fn stream(&self, request: ModelRequest, events: EventSink) -> Result<(), ModelError> {
-        self.answer(request.body(), &events).await
-    }
-}
-
-async fn tell(events: &EventSink, out: Vec<ModelEvent>) -> Result<(), Failure> {
-    for event in out {
-        events.send(event).await.map_err(|_| unheard())?;
-    }
-    Ok(())
-}
-
-fn unheard() -> Failure {
-    Failure::new(Cause::Unheard, "nobody listens to the answer any more")
-}
-
-fn exposed(key: Option<&Secret>) -> Result<Option<&str>, Failure> {
-    key.map(Secret::expose).transpose().map_err(|error| Failure::new(Cause::Denied, error.to_string()))
-}
-
-/// What every request carries.
-fn headers(base: &BaseUrl, bearer: Option<&str>) -> Result<HeaderMap, Failure> {
-    let mut headers = HeaderMap::new();
-    headers.insert(header::ACCEPT, HeaderValue::from_static("text/event-stream, application/json"));
-    if let Some(key) = bearer {
-        let unfit = |_| Failure::at(base, Cause::Denied, "the key holds characters that no header can carry");
-        let mut value = HeaderValue::from_str(&format!("Bearer {key}")).map_err(unfit)?;
-        value.set_sensitive(true);
-        headers.insert(header::AUTHORIZATION, value);
-    }
-    Ok(headers)
-}
-
-fn key_of<'a>(key: Option<&'a Secret>, source: Option<&'a str>) -> Key<'a> {
-    key.map_or_else(|| source.map_or(Key::None, Key::Missing), |key| Key::Sent(key.id()))
-}
-
-/// What a status other than 2xx means, with the vendor's own words.
-async fn refusal(client: &Client, mut answer: Answer<'_>, bearer: Option<&str>, now: SystemTime) -> Failure {
-    let status = answer.status;
-    if status.is_redirection() {
-        let target = answer.header("location").unwrap_or("an unnamed place");
-        let what = format!("HTTP {status} to {}; redirects are not followed", VendorError::saying(target).message);
-        return Failure::at(client.base(), Cause::WrongPlace, &what);
-    }
-    let wait = answer.header("retry-after").and_then(|value| retry_after(value, now));
-    let body = answer.error_body().await;
-    answer.keep().await;
-    let error = VendorError::read_bytes(&body);
-    let said = redact(&error.message, bearer);
-    let message = format!("{}: HTTP {status}{}{said}", client.base(), if said.is_empty() { "" } else { ": " });
-    Failure::refused(Some(status.as_u16()), wait, &error, message)
-}
-
-/// Vendors repeat the key they refuse.
-fn redact(text: &str, bearer: Option<&str>) -> String {
-    match bearer.filter(|key| !key.is_empty()) {
-        Some(key) => text.replace(key, "‹key›"),
-        None => text.to_owned(),
-    }
-}
-
-/// The endpoint asks for more patience than the policy has: the person decides.
-fn too_long_a_wait(failure: &Failure, asked: Duration) -> ModelError {
-    let seconds = asked.as_secs() + u64::from(asked.subsec_nanos() > 0);
-    let when = if seconds < 180 { format!("{seconds} s") } else { format!("{} min", seconds.div_ceil(60)) };
-    ModelError {
-        kind: ErrorKind::Unavailable,
-        message: format!("{}; it asks to wait {seconds} s before the next try", failure.message),
-        help: Some(format!("try again in {when}, or choose another model with -m")),
+        self.endpoint.answer(request.body(), &events).await
     }
 }
 

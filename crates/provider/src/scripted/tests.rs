@@ -51,7 +51,7 @@ async fn an_answer_with_everything() {
         started(1, "Bash"),
         arguments(1, "{broken \"x"),
         started(2, "List"),
-        ModelEvent::Usage(Usage { input: 3, output: 2, cached: 0 }),
+        ModelEvent::Usage(Usage { input: 3, output: 2, cached: 0, cache_write: 0 }),
         ModelEvent::Stop(StopReason::ToolUse),
     ];
     assert_eq!(events, want);
@@ -80,7 +80,7 @@ async fn stops_cuts_errors_and_retries() {
 
 #[tokio::test]
 async fn the_place_is_the_number_of_answers_in_history() {
-    let reasoning = || Item::Reasoning { text: "hm".to_owned() };
+    let reasoning = || Item::Reasoning { text: "hm".to_owned(), seal: None };
     let table: Vec<(Vec<Item>, usize)> = vec![
         (vec![], 0),
         (vec![user(), user()], 0),

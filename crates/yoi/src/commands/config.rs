@@ -2,10 +2,10 @@
 
 use crate::cli::{ConfigAction, JsonArgs};
 use crate::commands::out;
-use crate::compose::model::{describe, patience};
+use crate::compose::model::{self, describe, patience};
 use crate::compose::switches::switched;
 use crate::config::file::Waits;
-use crate::config::{Config, Source};
+use crate::config::{Config, Source, Sourced};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::pods::{disk, make_private};
@@ -16,17 +16,22 @@ use std::os::unix::fs::OpenOptionsExt;
 /// A file that changes nothing until a line is uncommented.
 const EXAMPLE: &str = r#"# yoi's configuration. Every key is optional; `yoi config show` prints what is in force and from where.
 
-# model = "openai/gpt-4.1"              # or openrouter/…, gemini/…, ollama/…, a provider named below, offline
+# model = "openai/gpt-4.1"              # or anthropic/…, openrouter/…, gemini/…, ollama/…, a provider named below, offline
 
-# [providers.local]                     # any endpoint that speaks OpenAI chat completions
-# api = "openai-chat"
+# [providers.local]                     # any endpoint that speaks one of two languages
+# api = "openai-chat"                   # chat completions; or anthropic: Messages
 # base_url = "http://127.0.0.1:8080/v1"
 # key = { env = "LOCAL_KEY" }           # or { file = "~/.keys/local" } or { command = ["pass", "show", "local"] }
 # timeouts = { connect_s = 10, first_byte_s = 120, between_bytes_s = 60 }
 # attempts = 5                          # how often a request that fails in passing is sent, 1 to 20
 
+# [models."local/x"]                    # any model, by its whole name
+# price = { input = 0.5, output = 1.5, cached_input = 0.05, cache_write = 0.6 }  # dollars for a million tokens
+# max_output = 32000                    # tokens of one answer
+
 # [limits]
 # max_steps = 500                       # model requests in one run
+# max_cost_usd = 5.0                    # dollars in one run; the model must have a price
 # tool_concurrency = 8                  # calls at once, 1 to 32
 
 # [[permissions.rules]]                 # the last rule that matches decides; a denial of an outer file stands
@@ -119,7 +124,7 @@ fn rows(config: &Config) -> Vec<(String, String, Source)> {
             .key
             .as_ref()
             .map_or_else(|| "no key".to_owned(), |key| format!("key from {}", describe(key)));
-        let value = format!("openai-chat at {}, {key}", provider.value.base_url);
+        let value = format!("{} at {}, {key}", provider.value.api.text(), provider.value.base_url);
         rows.push((format!("providers.{name}"), value, provider.source.clone()));
         let (waits, retry) = patience(&provider.value);
         let set = provider.value.timeouts != Waits::default();
@@ -134,6 +139,16 @@ fn rows(config: &Config) -> Vec<(String, String, Source)> {
         let attempts = retry.attempts.to_string();
         rows.push((format!("providers.{name}.attempts"), attempts, source(provider.value.attempts.is_some())));
     }
+    for (name, Sourced { value, source }) in &config.models {
+        let amounts = value.price.and_then(|price| price.counted()).map(model::amounts);
+        rows.extend(amounts.map(|text| (format!("models.\"{name}\".price"), text, source.clone())));
+        let limit = value.max_output.map(|most| most.to_string());
+        rows.extend(limit.map(|text| (format!("models.\"{name}\".max_output"), text, source.clone())));
+    }
+    rows.push(match &config.max_cost {
+        Some(cost) => ("limits.max_cost_usd".to_owned(), cost.value.to_string(), cost.source.clone()),
+        None => ("limits.max_cost_usd".to_owned(), "none".to_owned(), "built-in".to_owned()),
+    });
     rows.push(("limits.max_steps".to_owned(), config.max_steps.value.to_string(), config.max_steps.source.clone()));
     let calls = &config.tool_concurrency;
     rows.push(("limits.tool_concurrency".to_owned(), calls.value.to_string(), calls.source.clone()));

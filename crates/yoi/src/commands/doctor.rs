@@ -4,7 +4,7 @@ use crate::cli::JsonArgs;
 use crate::commands::ls::touched;
 use crate::commands::{models, out};
 use crate::compose::compose;
-use crate::compose::model::{build, choose};
+use crate::compose::model::{affordable, build, choose};
 use crate::config::Config;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
@@ -153,8 +153,9 @@ fn model(config: &Config, env: &Env, found: &[models::Found]) -> Check {
         let help = "start that server, correct its base_url, or choose another model (yoi models)";
         return broken("model", &Failure::new(Exit::Model, text).help(help));
     }
-    match build(&Ambient::claim(), &choice.name, config, env) {
-        Ok(_) => works("model", format!("{} ({})", choice.name, choice.why)),
+    let built = build(&Ambient::claim(), &choice.name, config, env);
+    match built.and_then(|model| affordable(&*model, config, env)) {
+        Ok(()) => works("model", format!("{} ({})", choice.name, choice.why)),
         Err(failure) => broken("model", &failure),
     }
 }

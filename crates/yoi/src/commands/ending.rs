@@ -7,7 +7,7 @@ use crate::exit::{Exit, Failure};
 use crate::show::escape::plain;
 use crate::show::progress::Look;
 use llm_worker::effect::Outcome;
-use llm_worker::{ErrorKind, ResultStatus};
+use llm_worker::{Cost, ErrorKind, ResultStatus};
 use pod::control::TurnEnd;
 use std::io::Write;
 use std::time::Duration;
@@ -37,7 +37,7 @@ pub(crate) fn report(ended: &Ended, place: &Place, look: Look, took: Duration) -
     if look.json {
         let result = serde_json::json!({
             "k": "result", "answer": answer, "exit": exit.number(), "outcome": end.outcome, "steps": end.steps,
-            "usage": end.usage, "cost": null, "pod": place.name(),
+            "usage": end.usage, "cost": end.cost.map(Cost::dollars), "pod": place.name(),
             "error": late.as_ref().map(|late| &late.message), "help": late.as_ref().map(|late| &late.help),
         });
         out::json(&result);
@@ -59,7 +59,7 @@ pub(crate) fn report(ended: &Ended, place: &Place, look: Look, took: Duration) -
     exit
 }
 
-/// `12 steps · 34 s · 18k tokens · run-7f3a (yoi log run-7f3a)`.
+/// `12 steps · 34 s · 18k tokens · $0.05 · run-7f3a (yoi log run-7f3a)`.
 fn closing_line(end: &TurnEnd, place: &Place, took: Duration) -> String {
     let steps = if end.steps == 1 { "1 step".to_owned() } else { format!("{} steps", end.steps) };
     let mut parts = vec![steps, format!("{:.1} s", took.as_secs_f64())];
@@ -69,6 +69,7 @@ fn closing_line(end: &TurnEnd, place: &Place, took: Duration) -> String {
         1..=9_999 => parts.push(format!("{tokens} tokens")),
         10_000.. => parts.push(format!("{}k tokens", tokens / 1000)),
     }
+    parts.extend(end.cost.filter(|cost| *cost > Cost::default()).map(|cost| cost.to_string()));
     parts.push(match place.name() {
         Some(name) => format!("{name} (yoi log {name})"),
         None => "nothing kept".to_owned(),
@@ -81,7 +82,7 @@ fn exit_of(end: &TurnEnd, ending: Option<Ending>) -> Exit {
         Outcome::Done if end.last_result == Some(ResultStatus::Refused) => Exit::Refused,
         Outcome::Done => Exit::Done,
         Outcome::MaxTokens | Outcome::Refused | Outcome::Empty | Outcome::Interrupted => Exit::Failed,
-        Outcome::StepLimit => Exit::Limit,
+        Outcome::StepLimit | Outcome::CostLimit => Exit::Limit,
         Outcome::Aborted { .. } => Exit::Refused,
         Outcome::Cancelled => ending.map_or(Exit::Failed, Ending::exit),
         Outcome::ModelFailed { kind, .. } => match kind {
@@ -106,6 +107,7 @@ fn failure_text(outcome: &Outcome, ending: Option<Ending>, place: &Place) -> Opt
         Outcome::Empty => ("the model answered nothing".to_owned(), Some(go_on(", or use another model with -m"))),
         Outcome::Interrupted => ("the run was interrupted".to_owned(), Some(go_on(""))),
         Outcome::StepLimit => ("the step limit was reached".to_owned(), Some(go_on(", or raise --max-steps"))),
+        Outcome::CostLimit => ("the cost limit was reached".to_owned(), Some(go_on(", or raise --max-cost"))),
         Outcome::Aborted { reason } => (format!("ended by a gate: {reason}"), None),
         Outcome::Cancelled => match ending {
             Some(Ending::Timeout) => ("the time limit was reached".to_owned(), Some(go_on(", or raise --timeout"))),

@@ -183,7 +183,7 @@ impl Transcript {
     fn item(&self, item: &Item) -> Option<String> {
         Some(match item {
             Item::Assistant { text } => indent(text),
-            Item::Reasoning { text } if self.full => format!("(thinks) {}", indent(text)),
+            Item::Reasoning { text, .. } if self.full => format!("(thinks) {}", indent(text)),
             Item::ToolCall { id, name, arguments } => {
                 let arguments = if self.full { indent(arguments) } else { line(&brief(arguments), 100) };
                 format!("• {id} {name} {arguments}")

@@ -6,6 +6,7 @@ use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::pods::Pods;
 use crate::show::escape::line;
+use llm_worker::Cost;
 use pod::session::restore::{Restored, duration};
 use session_store::{Reader, Session};
 use std::cmp::Reverse;
@@ -25,6 +26,7 @@ struct Row {
     model: String,
     turns: u64,
     tokens: u64,
+    cost: Option<Cost>,
     /// Microseconds since 1970 of the newest record.
     last: u64,
     problem: Option<String>,
@@ -66,6 +68,7 @@ fn row(pods: &Pods, name: &str) -> Row {
         model: String::new(),
         turns: 0,
         tokens: 0,
+        cost: None,
         last: 0,
         problem: None,
     };
@@ -82,6 +85,7 @@ fn row(pods: &Pods, name: &str) -> Row {
             };
             row.model = state.surface.map(|(surface, _)| surface.model).unwrap_or_default();
             row.turns = state.turns;
+            row.cost = state.cost;
             row.tokens = state.usage.input.saturating_add(state.usage.output);
             row.last = last_time;
         }
@@ -93,6 +97,7 @@ fn row(pods: &Pods, name: &str) -> Row {
 fn json(row: &Row) -> serde_json::Value {
     serde_json::json!({
         "name": row.name, "state": row.state, "model": row.model, "turns": row.turns, "tokens": row.tokens,
+        "cost": row.cost.map(Cost::dollars),
         "last_us": row.last, "problem": row.problem,
     })
 }
@@ -103,8 +108,8 @@ fn print(rows: &[Row]) {
     let widest = |of: fn(&Row) -> &str| rows.iter().map(|row| of(row).chars().count()).max().unwrap_or(0);
     let (width, models) = (widest(|row| &row.name).max(4), widest(|row| &row.model).clamp(5, MODEL + 1));
     out::line(&format!(
-        "{:width$}  {:8}  {:models$}  {:>5}  {:>8}  {}",
-        "NAME", "STATE", "MODEL", "TURNS", "TOKENS", "LAST"
+        "{:width$}  {:8}  {:models$}  {:>5}  {:>8}  {:>8}  {}",
+        "NAME", "STATE", "MODEL", "TURNS", "TOKENS", "COST", "LAST"
     ));
     for row in rows {
         let ago = match row.last {
@@ -113,8 +118,9 @@ fn print(rows: &[Row]) {
             last => format!("{} ago", duration(now.saturating_sub(last))),
         };
         let last = row.problem.clone().unwrap_or(ago);
+        let cost = row.cost.map_or_else(|| "-".to_owned(), |cost| cost.to_string());
         out::line(&format!(
-            "{:width$}  {:8}  {:models$}  {:>5}  {:>8}  {last}",
+            "{:width$}  {:8}  {:models$}  {:>5}  {:>8}  {cost:>8}  {last}",
             row.name,
             row.state,
             line(&row.model, MODEL),

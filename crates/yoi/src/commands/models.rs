@@ -2,14 +2,14 @@
 
 use crate::cli::JsonArgs;
 use crate::commands::out;
-use crate::compose::model::{OFFLINE, Reach, choose, reach};
+use crate::compose::model::{OFFLINE, Reach, amounts, choose, price, reach};
 use crate::config::Config;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use authority::{Ambient, Net};
 use provider::Timeouts;
-use provider::catalog::{self, Api};
-use provider::openai_chat::list_models;
+use provider::catalog;
+use provider::endpoint::list_models;
 use std::time::Duration;
 
 /// How long a local endpoint has to answer.
@@ -37,15 +37,27 @@ pub(crate) fn run(args: &JsonArgs, env: &Env) -> Result<Exit, Failure> {
     let config = Config::load(env)?;
     let found = find(&config, env)?;
     let choice = choose(&config, env);
+    let costs = price(&choice.name, &config);
     if args.json {
         let rows: Vec<_> = found
             .iter()
             .map(|f| serde_json::json!({ "provider": f.provider, "state": f.state, "ready": f.ready, "models": f.models }))
             .collect();
-        out::json(&serde_json::json!({ "default": choice.name, "why": choice.why, "endpoints": rows }));
+        let price = costs.map(|price| {
+            serde_json::json!({
+                "input": price.input.dollars(), "output": price.output.dollars(),
+                "cached_input": price.cached_input.dollars(), "cache_write": price.cache_write.dollars(),
+            })
+        });
+        out::json(&serde_json::json!({
+            "default": choice.name, "why": choice.why, "price": price, "endpoints": rows,
+        }));
         return Ok(Exit::Done);
     }
     out::line(&format!("default: {} ({})", choice.name, choice.why));
+    if choice.name != OFFLINE {
+        out::line(&format!("  price: {}", costs.map_or_else(|| "not known".to_owned(), amounts)));
+    }
     out::line(&format!("✓ {OFFLINE:12} embedded, always there; a rule-based planner, not a language model"));
     for endpoint in &found {
         let mark = if endpoint.ready { "✓" } else { "-" };
@@ -81,9 +93,6 @@ pub(crate) fn find(config: &Config, env: &Env) -> Result<Vec<Found>, Failure> {
 fn one(ambient: &Ambient, runtime: &tokio::runtime::Runtime, name: &str, config: &Config, env: &Env) -> Found {
     let found = |state: String, models, ready| Found { provider: name.to_owned(), state, models, ready, asked: None };
     let known = catalog::find(name).filter(|_| !config.providers.contains_key(name));
-    if let Some(Api::Absent(instead)) = known.map(|known| known.api) {
-        return found(instead.to_owned(), Vec::new(), false);
-    }
     let reached = match reach(ambient, name, config, env) {
         Ok(reached) => reached,
         Err(failure) => return found(failure.help.unwrap_or(failure.message), Vec::new(), false),
@@ -107,5 +116,5 @@ fn one(ambient: &Ambient, runtime: &tokio::runtime::Runtime, name: &str, config:
 fn probe(ambient: &Ambient, runtime: &tokio::runtime::Runtime, reach: &Reach) -> Result<Vec<String>, String> {
     let net = Net::to(ambient, [reach.url.host_port()]);
     let timeouts = Timeouts { connect: PROBE, first_byte: PROBE, between_bytes: PROBE };
-    runtime.block_on(list_models(&reach.url, &net, reach.key.as_ref(), timeouts)).map_err(|e| e.message)
+    runtime.block_on(list_models(reach.api, &reach.url, &net, reach.key.as_ref(), timeouts)).map_err(|e| e.message)
 }

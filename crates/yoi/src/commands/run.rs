@@ -16,7 +16,7 @@ use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::show::progress::{Look, show};
 use authority::Ambient;
-use llm_worker::{ErrorKind, Model};
+use llm_worker::{Cost, ErrorKind, Model};
 use pod::control::{Callbacks, Event, Limits, Outbox};
 use pod::feature::Unmet;
 use pod::host::{Found, Host, HostError, Opening, Parts, Start};
@@ -51,6 +51,7 @@ fn prompted(args: &RunArgs, env: &Env, points: &Points, signals: Signals) -> Res
     let ambient = Ambient::claim();
     let choice = model::choose(&config, env);
     let model = model::build(&ambient, &choice.name, &config, env)?;
+    model::affordable(&*model, &config, env)?;
     let mut composed = compose(&ambient, &config, env, &args.add_dir)?;
     let plan = composed.plan();
     required(&plan.unmet, &plan)?;
@@ -187,6 +188,7 @@ impl Whole<'_> {
             limits: Limits {
                 max_steps: self.config.max_steps.value,
                 tool_concurrency: self.config.tool_concurrency.value,
+                max_cost: self.config.max_cost.as_ref().and_then(|dollars| Cost::of_dollars(dollars.value)),
             },
             probe: self.points.0.clone(),
             registry: Arc::new(registry),

@@ -5,11 +5,14 @@ use crate::config::file::{Api, Key, Provider, nearest};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use authority::{Ambient, Net, Secret};
-use llm_worker::Model;
 use llm_worker::projection::{Dialect, Neutral, Surface};
+use llm_worker::{Model, Price};
+use provider::anthropic::{Anthropic, Messages};
 use provider::catalog::{self, KeyRule};
+use provider::endpoint::Config as Endpoint;
 use provider::offline::Offline;
-use provider::openai_chat::{Chat, Config as Endpoint, Flavour, OpenAiChat};
+use provider::openai_chat::{Chat, Flavour, OpenAiChat};
+use provider::prices;
 use provider::retry::{Pacing, RetryPolicy};
 use provider::scripted::Scripted;
 use provider::{BaseUrl, Timeouts};
@@ -24,6 +27,9 @@ const MAX_SCRIPT: u64 = 64 * 1024 * 1024;
 
 /// The name of the embedded model.
 pub(crate) const OFFLINE: &str = "offline";
+
+/// What stands before the file of a script.
+pub(crate) const SCRIPTED: &str = "scripted:";
 
 /// What it is, said wherever it answers.
 const PLANNER: &str = "it is a rule-based planner, not a language model";
@@ -45,33 +51,16 @@ pub(crate) fn choose(config: &Config, env: &Env) -> Choice {
     }
     for provider in &catalog::PROVIDERS {
         let variable = provider.key_variables().iter().find(|name| env.var(name).is_some());
-        if let (Some(variable), Some(model), catalog::Api::OpenAiChat(_)) =
-            (variable, provider.default_model, provider.api)
-        {
+        if let (Some(variable), Some(model)) = (variable, provider.default_model) {
             return Choice { name: format!("{}/{model}", provider.name), why: format!("{variable} is set") };
         }
     }
-    let why = match seen(env) {
-        Some((variable, instead)) => format!("{variable} is set, but {instead}"),
-        None => "no model is configured".to_owned(),
-    };
-    Choice { name: OFFLINE.to_owned(), why: format!("{why}; {PLANNER}") }
-}
-
-/// A key for a vendor that this build does not speak to, and what reaches its models instead.
-fn seen(env: &Env) -> Option<(&'static str, &'static str)> {
-    catalog::PROVIDERS.iter().find_map(|provider| match provider.api {
-        catalog::Api::Absent(instead) => {
-            let variable = provider.key_variables().iter().find(|name| env.var(name).is_some());
-            variable.map(|name| (*name, instead))
-        }
-        catalog::Api::OpenAiChat(_) => None,
-    })
+    Choice { name: OFFLINE.to_owned(), why: format!("no model is configured; {PLANNER}") }
 }
 
 /// Refuses a name that can be no model's, whatever keys there are.
 pub(crate) fn named(name: &str, config: &Config) -> Result<(), Failure> {
-    if name == OFFLINE || name.starts_with("scripted:") {
+    if name == OFFLINE || name.starts_with(SCRIPTED) {
         return Ok(());
     }
     let Some((provider, _model)) = catalog::split(name) else {
@@ -95,8 +84,8 @@ pub(crate) fn named(name: &str, config: &Config) -> Result<(), Failure> {
 pub(crate) struct Reach {
     /// Where it is.
     pub(crate) url: BaseUrl,
-    /// Its dialect.
-    pub(crate) flavour: Flavour,
+    /// How it is spoken to.
+    pub(crate) api: catalog::Api,
     /// The key, if it has one here.
     pub(crate) key: Option<Secret>,
     /// Where a key is looked for.
@@ -112,17 +101,62 @@ pub(crate) fn build(ambient: &Ambient, name: &str, config: &Config, env: &Env) -
     if name == OFFLINE {
         return Ok(Arc::new(Offline));
     }
-    if let Some(file) = name.strip_prefix("scripted:") {
-        return script(name, &env.cwd.join(file));
+    if let Some(file) = name.strip_prefix(SCRIPTED) {
+        let script = script(name, &env.cwd.join(file))?;
+        return Ok(Arc::new(script.priced(price(name, config))));
     }
     named(name, config)?;
     let (provider, _model) = catalog::split(name).unwrap_or((name, ""));
-    let Reach { url, flavour, key, key_source, timeouts, retry } = reach(ambient, provider, config, env)?;
-    let net = Net::to(ambient, [url.host_port()]);
-    let name = name.to_owned();
-    let pacing = Pacing::system();
-    let endpoint = Endpoint { name, base_url: url, flavour, net, key, key_source, timeouts, retry, pacing };
-    Ok(Arc::new(OpenAiChat::new(endpoint)))
+    let Reach { url, api, key, key_source, timeouts, retry } = reach(ambient, provider, config, env)?;
+    let endpoint = Endpoint {
+        name: name.to_owned(),
+        net: Net::to(ambient, [url.host_port()]),
+        base_url: url,
+        key,
+        key_source,
+        timeouts,
+        retry,
+        pacing: Pacing::system(),
+        max_output: config.models.get(name).and_then(|model| model.value.max_output),
+        price: price(name, config),
+    };
+    Ok(match api {
+        catalog::Api::OpenAiChat(flavour) => Arc::new(OpenAiChat::new(endpoint, flavour)),
+        catalog::Api::Anthropic => Arc::new(Anthropic::new(endpoint)),
+    })
+}
+
+/// What a model's tokens cost: as configured, else by the table for a vendor the catalogue knows, and nothing on this
+/// machine.
+pub(crate) fn price(name: &str, config: &Config) -> Option<Price> {
+    if let Some(price) = config.models.get(name).and_then(|model| model.value.price) {
+        return price.counted();
+    }
+    if name == OFFLINE {
+        return Some(Price::FREE);
+    }
+    let (provider, _model) = catalog::split(name)?;
+    if config.providers.contains_key(provider) {
+        return None;
+    }
+    let local = catalog::find(provider).is_some_and(catalog::Provider::is_local);
+    if local { Some(Price::FREE) } else { prices::of(name) }
+}
+
+/// A price as people read it.
+pub(crate) fn amounts(price: Price) -> String {
+    let Price { input, output, cached_input, cache_write } = price;
+    format!("{input} in, {output} out, {cached_input} cached, {cache_write} into the cache, for a million tokens")
+}
+
+/// A limit on what a run may cost can only be kept where there is a price.
+pub(crate) fn affordable(model: &dyn Model, config: &Config, env: &Env) -> Result<(), Failure> {
+    let Some(limit) = config.max_cost.as_ref().filter(|_| model.price().is_none()) else { return Ok(()) };
+    let (name, source) = (model.name(), &limit.source);
+    let file = env.shown(&env.config_dir()?.join("config.toml"));
+    let line = "price = { input = 0.0, output = 0.0 }";
+    Err(Failure::new(Exit::Usage, format!("no price is known for {name}, so its cost cannot be limited ({source})"))
+        .help(format!("say what a million tokens cost, in {file}: {line} under [models.\"{name}\"]")))
 }
 
 /// Where the provider of this name is, from configuration or the catalogue.
@@ -131,18 +165,17 @@ pub(crate) fn reach(ambient: &Ambient, provider: &str, config: &Config, env: &En
         let (source, configured) = (&configured.source, &configured.value);
         let url = BaseUrl::parse(&configured.base_url)
             .map_err(|e| Failure::new(Exit::Config, format!("{source}: providers.{provider}.base_url: {e}")))?;
-        let Api::OpenaiChat = configured.api;
+        let api = match configured.api {
+            Api::OpenaiChat => catalog::Api::OpenAiChat(Flavour::Compatible),
+            Api::Anthropic => catalog::Api::Anthropic,
+        };
         let key = configured.key.as_ref().map(|key| secret(ambient, provider, key, env)).transpose()?;
         let key_source = configured.key.as_ref().map(describe);
         let (timeouts, retry) = patience(configured);
-        return Ok(Reach { url, flavour: Flavour::Compatible, key, key_source, timeouts, retry });
+        return Ok(Reach { url, api, key, key_source, timeouts, retry });
     }
     let Some(known) = catalog::find(provider) else {
         return Err(Failure::new(Exit::Config, format!("there is no provider called `{provider}`")));
-    };
-    let flavour = match known.api {
-        catalog::Api::OpenAiChat(flavour) => flavour,
-        catalog::Api::Absent(instead) => return Err(Failure::new(Exit::Config, instead)),
     };
     let url = BaseUrl::parse(known.base_url).map_err(|e| Failure::new(Exit::Internal, e.to_string()))?;
     let variable = known.key_variables().iter().find(|name| env.var(name).is_some());
@@ -161,7 +194,7 @@ pub(crate) fn reach(ambient: &Ambient, provider: &str, config: &Config, env: &En
     };
     let key_source = variable.or(known.key_variables().first()).map(|name| (*name).to_owned());
     let (timeouts, retry) = (Timeouts::USUAL, RetryPolicy::USUAL);
-    Ok(Reach { url, flavour, key, key_source, timeouts, retry })
+    Ok(Reach { url, api: known.api, key, key_source, timeouts, retry })
 }
 
 /// How long and how often, as configured.
@@ -181,17 +214,21 @@ pub(crate) fn patience(provider: &Provider) -> (Timeouts, RetryPolicy) {
 
 /// The encoder that recorded requests of this surface were made with, as far as this build has it.
 pub(crate) fn dialect(id: &str, _surface: &Surface) -> Option<Arc<dyn Dialect>> {
-    if id == Neutral.id() { Some(Arc::new(Neutral)) } else { Chat::by_id(id) }
+    match id {
+        Neutral::ID => Some(Arc::new(Neutral)),
+        Messages::ID => Some(Arc::new(Messages)),
+        id => Chat::by_id(id),
+    }
 }
 
-fn script(name: &str, file: &Path) -> Result<Arc<dyn Model>, Failure> {
+fn script(name: &str, file: &Path) -> Result<Scripted, Failure> {
     let fail = |what: String| Failure::new(Exit::Data, format!("{}: {what}", file.display()));
     let size = fs::metadata(file).map_err(|e| fail(e.to_string()))?.len();
     if size > MAX_SCRIPT {
         return Err(fail("larger than 64 MiB".to_owned()));
     }
     let text = fs::read_to_string(file).map_err(|e| fail(e.to_string()))?;
-    Ok(Arc::new(Scripted::parse(name, &text).map_err(|e| fail(e.to_string()))?))
+    Scripted::parse(name, &text).map_err(|e| fail(e.to_string()))
 }
 
 /// Where a key is, for people.

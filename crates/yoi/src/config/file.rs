@@ -1,6 +1,7 @@
 //! One configuration file, as it is written. Every key is optional; an unknown one is an error.
 
 use authority::SandboxMode;
+use llm_worker::Cost;
 use pod::permission::Rule;
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -17,6 +18,9 @@ pub(crate) struct File {
     /// Model endpoints by name.
     #[serde(default)]
     pub(crate) providers: BTreeMap<String, Provider>,
+    /// What is known of models, by their whole names.
+    #[serde(default)]
+    pub(crate) models: BTreeMap<String, Model>,
     /// What a run may use.
     #[serde(default)]
     pub(crate) limits: Limits,
@@ -69,6 +73,54 @@ pub(crate) struct Waits {
 pub(crate) enum Api {
     /// Chat completions, streamed.
     OpenaiChat,
+    /// Anthropic's Messages, streamed.
+    Anthropic,
+}
+
+impl Api {
+    /// As written.
+    pub(crate) fn text(self) -> &'static str {
+        match self {
+            Self::OpenaiChat => "openai-chat",
+            Self::Anthropic => "anthropic",
+        }
+    }
+}
+
+/// `[models."NAME"]`.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Model {
+    /// What its tokens cost.
+    pub(crate) price: Option<Price>,
+    /// The most tokens of one answer.
+    pub(crate) max_output: Option<u32>,
+}
+
+/// Dollars for a million tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Price {
+    /// Read.
+    pub(crate) input: f64,
+    /// Written.
+    pub(crate) output: f64,
+    /// Read from the vendor's cache; as `input` when it is not said.
+    pub(crate) cached_input: Option<f64>,
+    /// Put into the vendor's cache; a quarter more than `input` when it is not said, as vendors do that charge it.
+    pub(crate) cache_write: Option<f64>,
+}
+
+impl Price {
+    /// As it is counted with; `None` when an amount is no price.
+    pub(crate) fn counted(&self) -> Option<llm_worker::Price> {
+        Some(llm_worker::Price {
+            input: Cost::of_dollars(self.input)?,
+            output: Cost::of_dollars(self.output)?,
+            cached_input: Cost::of_dollars(self.cached_input.unwrap_or(self.input))?,
+            cache_write: Cost::of_dollars(self.cache_write.unwrap_or(self.input * 1.25))?,
+        })
+    }
 }
 
 /// Where a key is. Never the key itself.
@@ -129,6 +181,8 @@ pub(crate) struct Limits {
     pub(crate) max_steps: Option<u32>,
     /// Calls at once.
     pub(crate) tool_concurrency: Option<usize>,
+    /// Dollars in one run.
+    pub(crate) max_cost_usd: Option<f64>,
 }
 
 /// `[permissions]`.
@@ -284,9 +338,13 @@ mod tests {
             key = { command = ["pass", "show", "x"] }
             timeouts = { connect_s = 2, first_byte_s = 600.5 }
             attempts = 3
+            [models."local/x"]
+            price = { input = 1, output = 2.5, cached_input = 0.1 }
+            max_output = 9000
             [limits]
             max_steps = 5
             tool_concurrency = 2
+            max_cost_usd = 1
             [[permissions.rules]]
             tool = "Write"
             path = "**/.env*"
@@ -299,6 +357,9 @@ mod tests {
             any_file_system = true
         "#;
         let file = parse(text).expect("it is all known");
+        let price = file.models["local/x"].price.and_then(|price| price.counted()).expect("a price");
+        let parts = [price.input, price.output, price.cached_input, price.cache_write];
+        assert_eq!(parts.map(Cost::dollars), [1.0, 2.5, 0.1, 1.25]);
         assert_eq!(file.sandbox.mode, Some(Mode::ReadOnly));
         assert_eq!(file.state.any_file_system, Some(true));
         assert_eq!(file.permissions.rules.len(), 1);

@@ -10,7 +10,7 @@ use crate::cli::{RunArgs, Sandbox};
 use crate::compose::model;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
-use file::{File, Key, Mode, Provider, Waits};
+use file::{File, Key, Mode, Model, Provider, Waits};
 use lines::Lines;
 use pod::permission::{Layer, Rule};
 use provider::BaseUrl;
@@ -27,7 +27,10 @@ const SYSTEM_FILE: &str = "/etc/yoi/config.toml";
 const MAX_FILE: u64 = 1024 * 1024;
 
 /// The variables that are read.
-const VARIABLES: [&str; 4] = ["YOI_MODEL", "YOI_MAX_STEPS", "YOI_TOOL_CONCURRENCY", "YOI_SANDBOX"];
+const VARIABLES: [&str; 5] = ["YOI_MODEL", "YOI_MAX_STEPS", "YOI_MAX_COST", "YOI_TOOL_CONCURRENCY", "YOI_SANDBOX"];
+
+/// The highest limit of a run's cost, in dollars: above it, somebody forgot a point.
+const MAX_COST: f64 = 1e6;
 
 /// How far a name may be from one of them and still be taken for a slip of the hand.
 const TYPO: usize = 2;
@@ -66,8 +69,12 @@ pub(crate) struct Config {
     pub(crate) model: Option<Sourced<String>>,
     /// Endpoints by name.
     pub(crate) providers: BTreeMap<String, Sourced<Provider>>,
+    /// What is known of models, by their whole names.
+    pub(crate) models: BTreeMap<String, Sourced<Model>>,
     /// Model requests in one run.
     pub(crate) max_steps: Sourced<u32>,
+    /// Dollars in one run, if there is a limit.
+    pub(crate) max_cost: Option<Sourced<f64>>,
     /// Calls at once.
     pub(crate) tool_concurrency: Sourced<usize>,
     /// Rules, a layer for each file that has some, outermost first.
@@ -90,7 +97,9 @@ impl Config {
         let mut config = Self {
             model: None,
             providers: BTreeMap::new(),
+            models: BTreeMap::new(),
             max_steps: Sourced::new(500, "built-in"),
+            max_cost: None,
             tool_concurrency: Sourced::new(8, "built-in"),
             rules: Vec::new(),
             features: BTreeMap::new(),
@@ -122,6 +131,9 @@ impl Config {
             self.model = Some(Sourced::new(model.clone(), "-m"));
         }
         self.max_steps.set(args.max_steps, "--max-steps");
+        if let Some(dollars) = args.max_cost {
+            self.max_cost = Some(Sourced::new(dollars, "--max-cost"));
+        }
         let mode = args.sandbox.map(|sandbox| match sandbox {
             Sandbox::ReadOnly => Mode::ReadOnly,
             Sandbox::WorkspaceWrite => Mode::WorkspaceWrite,
@@ -158,7 +170,11 @@ impl Config {
         }
         let providers = file.providers.into_iter();
         self.providers.extend(providers.map(|(name, provider)| (name, Sourced::new(provider, source))));
+        self.models.extend(file.models.into_iter().map(|(name, model)| (name, Sourced::new(model, source))));
         self.max_steps.set(file.limits.max_steps, source);
+        if let Some(dollars) = file.limits.max_cost_usd {
+            self.max_cost = Some(Sourced::new(dollars, source));
+        }
         self.tool_concurrency.set(file.limits.tool_concurrency, source);
         if !file.permissions.rules.is_empty() {
             self.rules.push(Sourced::new(file.permissions.rules, source));
@@ -187,6 +203,10 @@ impl Config {
         if let Some(steps) = env.text("YOI_MAX_STEPS") {
             let steps = steps.parse().map_err(|_| bad_variable("YOI_MAX_STEPS", steps, "a number from 1"))?;
             self.max_steps = Sourced::new(steps, "YOI_MAX_STEPS");
+        }
+        if let Some(cost) = env.text("YOI_MAX_COST") {
+            let dollars = cost.parse().map_err(|_| bad_variable("YOI_MAX_COST", cost, "dollars, as in 0.50"))?;
+            self.max_cost = Some(Sourced::new(dollars, "YOI_MAX_COST"));
         }
         if let Some(calls) = env.text("YOI_TOOL_CONCURRENCY") {
             let calls = calls.parse().map_err(|_| bad_variable("YOI_TOOL_CONCURRENCY", calls, "a number from 1"))?;
@@ -218,6 +238,25 @@ impl Config {
             if ok { Ok(()) } else { Err(Failure::new(Exit::Config, format!("{source}: `{name}` must be {range}"))) }
         };
         range("max_steps", self.max_steps.value >= 1, &self.max_steps.source, "at least 1")?;
+        if let Some(Sourced { value, source }) = &self.max_cost {
+            range(
+                "max_cost_usd",
+                *value > 0.0 && *value <= MAX_COST,
+                source,
+                "more than 0 dollars, a million at most",
+            )?;
+        }
+        for (name, Sourced { value, source }) in &self.models {
+            let at = format!("models.\"{name}\"");
+            let remote = !(name == model::OFFLINE || name.starts_with(model::SCRIPTED));
+            model::named(name, self)
+                .map_err(|failure| Failure { message: format!("{source}: {at}: {}", failure.message), ..failure })?;
+            let price = value.price.is_none_or(|price| price.counted().is_some());
+            range(&format!("{at}.price"), price, source, "dollars for a million tokens, from 0")?;
+            range(&format!("{at}.max_output"), value.max_output != Some(0), source, "at least 1")?;
+            let fits = remote || value.max_output.is_none();
+            range(&format!("{at}.max_output"), fits, source, "left out: this model has no such limit")?;
+        }
         for (name, Sourced { value, source }) in &self.providers {
             let at = format!("providers.{name}");
             BaseUrl::parse(&value.base_url).map_err(|e| {

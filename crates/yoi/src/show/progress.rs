@@ -112,8 +112,13 @@ impl<Out: Write, Err: Write> Screen<Out, Err> {
         match item {
             Item::Assistant { text } => {
                 let shown = std::mem::take(&mut self.shown);
-                if self.look.stream {
+                // Reasoning may part an answer: the rest of what is shown is the next part's.
+                if let Some(rest) = shown.strip_prefix(text.as_str()) {
+                    self.shown = rest.to_owned();
+                } else if self.look.stream {
                     self.print(&plain(text.strip_prefix(shown.as_str()).unwrap_or_default()));
+                }
+                if self.look.stream {
                     self.end_line();
                 }
             }
@@ -232,7 +237,8 @@ mod tests {
     #[test]
     fn progress_and_answer_never_share_a_line() {
         let alert = || Event::Alert(Alert { level: AlertLevel::Warning, from: None, text: "look".to_owned() });
-        let table: [(Vec<Event>, &str); 8] = [
+        let table: [(Vec<Event>, &str); 9] = [
+            (vec![text("one"), text("two"), answer("one"), answer("two"), text("x"), answer("x")], "onetwo\nx\n"),
             (vec![text("an "), text("answer"), answer("an answer")], "an answer\n"),
             (vec![text("line\n"), answer("line\n")], "line\n"),
             (vec![answer("unstreamed")], "unstreamed\n"),

@@ -80,7 +80,7 @@ fn a_model_that_is_not_there_is_said() {
         ("", 78, &["is not a model"]),
         ("nowhere/x", 78, &["there is no provider called `nowhere`", "known: openai", "[providers.nowhere]"]),
         ("openai/x", 78, &["needs a key", "set OPENAI_API_KEY"]),
-        ("anthropic/x", 78, &["not in this build", "openrouter"]),
+        ("anthropic/x", 78, &["Anthropic needs a key", "set ANTHROPIC_API_KEY"]),
         ("scripted:none.jsonl", 65, &["none.jsonl", "No such file"]),
         ("scripted:bad.jsonl", 65, &["bad.jsonl", "line 2"]),
     ];

@@ -113,15 +113,16 @@ fn variables_are_documented_and_strange_ones_named_once() {
 }
 
 #[test]
-fn the_planner_says_what_it_is_and_which_key_was_seen() {
+fn the_planner_says_what_it_is_and_a_key_chooses_another() {
     let scene = Scene::new();
     let planner = "a rule-based planner, not a language model";
     scene.yoi(&["run", "-m", "offline", "list the files"]).ends(0).says(&["from -m", planner]);
-    let mut command = scene.command(&["run", "list the files"]);
+    scene.yoi(&["run", "list the files"]).ends(0).says(&["no model is configured", planner]);
+    let mut command = scene.command(&["models"]);
     command.env("ANTHROPIC_API_KEY", "sk-canary-0123456789");
     let done = finish(command.spawn().unwrap()).ends(0);
-    assert!(!done.err.contains("canary"));
-    done.says(&["ANTHROPIC_API_KEY is set", "openrouter/anthropic/", planner]);
+    assert!(!done.out.contains("canary"));
+    done.prints(&["default: anthropic/claude-", "ANTHROPIC_API_KEY is set", "price: $"]);
 }
 
 #[test]

@@ -114,7 +114,7 @@ fn gates_add_user_and_system_items_only() {
         Item::ToolResult { id: call_id(1), outcome },
         Item::ToolCall { id: call_id(1), name: "ok".into(), arguments: "{}".into() },
         Item::Assistant { text: "yes".into() },
-        Item::Reasoning { text: "so".into() },
+        Item::Reasoning { text: "so".into(), seal: None },
     ];
     for item in forged {
         let mut rig = Rig::new(&[&["t:hello", "end"]]);

@@ -2,7 +2,7 @@
 
 use crate::effect::{CallView, Effect, Fact, Gated, Input, Outcome, Verdict};
 use crate::history::{Counters, History};
-use crate::item::{CallId, Item, ResultStatus, ToolOutcome};
+use crate::item::{CallId, Item, ResultStatus, ToolOutcome, Wax};
 use crate::model::{ErrorKind, ModelError, ModelEvent, StopReason, Usage};
 use crate::projection::{Dialect, Open, Projection, Surface};
 use crate::tool::parse_arguments;
@@ -71,7 +71,7 @@ pub(super) enum Reply {
     Fail(ModelError),
 }
 
-/// `t:text r:reasoning c:name:arguments n:name u retry end tools max refusal other fail:what`
+/// `t:text r:reasoning s:seal c:name:arguments n:name u retry end tools max pause refusal other fail:what`
 pub(super) fn answer(words: &[&str]) -> VecDeque<Reply> {
     let mut replies = VecDeque::new();
     let mut calls = 0;
@@ -93,7 +93,7 @@ pub(super) fn answer(words: &[&str]) -> VecDeque<Reply> {
                 say(ModelEvent::CallStarted { index: calls, name: rest.into() });
                 calls += 1;
             }
-            "u" => say(ModelEvent::Usage(Usage { input: 10, output: 2, cached: 5 })),
+            "u" => say(ModelEvent::Usage(Usage { input: 10, output: 2, cached: 5, cache_write: 0 })),
             "retry" => {
                 calls = 0;
                 say(ModelEvent::Retrying { attempt: 1, delay: Duration::from_secs(1), why: "reset".into() });
@@ -101,6 +101,8 @@ pub(super) fn answer(words: &[&str]) -> VecDeque<Reply> {
             "end" => say(ModelEvent::Stop(StopReason::EndTurn)),
             "tools" => say(ModelEvent::Stop(StopReason::ToolUse)),
             "max" => say(ModelEvent::Stop(StopReason::MaxTokens)),
+            "s" => say(ModelEvent::Sealed(Wax { kind: "signature".into(), data: rest.into() })),
+            "pause" => say(ModelEvent::Stop(StopReason::Paused)),
             "refusal" => say(ModelEvent::Stop(StopReason::Refusal)),
             "other" => say(ModelEvent::Stop(StopReason::Other("odd".into()))),
             "fail" => {
@@ -442,7 +444,8 @@ pub(super) fn brief(fact: &Fact) -> String {
         Fact::Item(Item::User { text }) => format!("user:{text}"),
         Fact::Item(Item::System { text, .. }) => format!("system:{text}"),
         Fact::Item(Item::Assistant { text }) => format!("says:{text}"),
-        Fact::Item(Item::Reasoning { text }) => format!("thinks:{text}"),
+        Fact::Item(Item::Reasoning { text, seal: None }) => format!("thinks:{text}"),
+        Fact::Item(Item::Reasoning { text, seal: Some(seal) }) => format!("thinks:{text}/{}", seal.wax.data),
         Fact::Item(Item::ToolCall { id, name, .. }) => format!("call{}:{name}", id.number()),
         Fact::Item(Item::ToolResult { .. }) => "a result as an item".into(),
         Fact::Response { stop, usage } => format!("stop:{stop:?}/{}", usage.output),

@@ -88,6 +88,36 @@ const STORIES: &[(&str, &[&[&str]], &str)] = &[
         &[&["c:ok", "refusal"]],
         "turn user:go request1 | call1:ok stop:Refusal/0 result1:Refused end:Refused",
     ),
+    (
+        "without seals an answer is gathered",
+        &[&["t:a", "r:x", "c:ok", "t:b", "r:y", "tools"], &["t:fine", "end"]],
+        "turn user:go request1 | thinks:xy says:ab call1:ok stop:ToolUse/0 judged1:allow start1 | \
+         result1:Ok request2 | says:fine stop:EndTurn/0 end:Done",
+    ),
+    (
+        "seals keep the order of an answer",
+        &[&["r:x", "s:1", "s:2", "t:a", "r:y", "s:3", "t:b", "c:ok", "r:", "s:4", "c:ok", "tools"], &["t:fine", "end"]],
+        "turn user:go request1 | thinks:x/1 thinks:/2 says:a thinks:y/3 says:b call1:ok thinks:/4 call2:ok \
+         stop:ToolUse/0 judged1:allow judged2:allow start1 start2 | result1:Ok | result2:Ok request2 | \
+         says:fine stop:EndTurn/0 end:Done",
+    ),
+    (
+        "a retry takes the seals along",
+        &[&["r:x", "s:1", "retry", "t:a", "r:y", "t:b", "end"]],
+        "turn user:go request1 | thinks:y says:ab stop:EndTurn/0 end:Done",
+    ),
+    (
+        "a pause is gone on with",
+        &[&["t:so", "pause"], &["t:fine", "end"]],
+        "turn user:go request1 | says:so stop:Paused/0 | request2 | says:fine stop:EndTurn/0 end:Done",
+    ),
+    (
+        "a pause with a call is a call",
+        &[&["c:ok", "pause"], &["t:fine", "end"]],
+        "turn user:go request1 | call1:ok stop:Paused/0 judged1:allow start1 | result1:Ok request2 | \
+         says:fine stop:EndTurn/0 end:Done",
+    ),
+    ("a pause before the first word", &[&["pause"]], "turn user:go request1 | stop:Paused/0 end:Empty"),
     ("nothing", &[&["end"]], "turn user:go request1 | stop:EndTurn/0 end:Empty"),
     ("white space is nothing", &[&["t: \n", "tools"]], "turn user:go request1 | stop:ToolUse/0 end:Empty"),
     ("thoughts are not an answer", &[&["r:hm", "end"]], "turn user:go request1 | thinks:hm stop:EndTurn/0 end:Empty"),
@@ -178,7 +208,11 @@ fn what_gates_add_rides_with_the_request() {
 
 #[test]
 fn a_gate_can_end_the_turn() {
-    for (stop, end) in [(Stop::StepLimit, "StepLimit"), (Stop::Aborted { reason: "no".into() }, "Aborted")] {
+    for (stop, end) in [
+        (Stop::StepLimit, "StepLimit"),
+        (Stop::CostLimit, "CostLimit"),
+        (Stop::Aborted { reason: "no".into() }, "Aborted"),
+    ] {
         let mut rig = Rig::new(&[&["c:ok", "tools"]]);
         rig.gates = [Gated::default(), Gated { add: vec![user("late")], stop: Some(stop) }].into();
         let rig = rig.run();

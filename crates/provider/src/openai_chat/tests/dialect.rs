@@ -47,7 +47,7 @@ fn assistant(text: &str) -> Item {
 }
 
 fn reasoning() -> Item {
-    Item::Reasoning { text: "hm".to_owned() }
+    Item::Reasoning { text: "hm".to_owned(), seal: None }
 }
 
 fn body(flavour: Flavour, surface: &Surface, items: &[Item]) -> String {

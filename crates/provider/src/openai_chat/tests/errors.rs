@@ -1,8 +1,8 @@
 //! What a person is told when an endpoint refuses.
 
 use super::loopback::Rig;
-use super::server::{Reply, Server, status};
-use crate::openai_chat::VendorError;
+use crate::test_server::{Reply, Server, status};
+use crate::vendor_error::VendorError;
 use llm_worker::ErrorKind;
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! What the decoder makes of each vendor's bytes, however they are cut.
 
-use crate::openai_chat::decode::{DecodeError, Decoder};
+use crate::decode::{Decode, DecodeError};
+use crate::openai_chat::decode::Decoder;
 use llm_worker::ModelEvent;
 
 /// Events as short lines, neighbouring text and arguments joined.
@@ -21,7 +22,7 @@ fn shown(events: &[ModelEvent]) -> Vec<String> {
                 rest.push(format!("usage {} {} {}", usage.input, usage.output, usage.cached));
             }
             ModelEvent::Stop(reason) => rest.push(format!("stop {reason:?}")),
-            ModelEvent::Retrying { .. } => panic!("a decoder does not retry"),
+            ModelEvent::Retrying { .. } | ModelEvent::Sealed(_) => panic!("this decoder has none"),
         }
     }
     let said = [("think", reasoning), ("text", text)].into_iter().filter(|(_, words)| !words.is_empty());

@@ -1,8 +1,10 @@
 //! The whole model against a server: connections, waits, retries, cuts.
 
-use super::server::{Reply, Server, begun, status, streamed};
-use crate::openai_chat::{Chat, Config, Flavour, OpenAiChat, list_models};
+use crate::catalog::Api;
+use crate::endpoint::{Config, list_models};
+use crate::openai_chat::{Chat, Flavour, OpenAiChat};
 use crate::retry::{Pacing, RetryPolicy};
+use crate::test_server::{Reply, Server, begun, status, streamed};
 use authority::{Ambient, HostPort, Net, Secret};
 use http_client::{BaseUrl, Client, Timeouts};
 use llm_worker::{Body, ErrorKind, Item, ModelError, ModelEvent, Projection, StopReason, Surface};
@@ -46,15 +48,16 @@ impl Rig {
         let config = Config {
             name: "test/some-model".to_owned(),
             base_url: BaseUrl::parse(url).unwrap(),
-            flavour: Flavour::Compatible,
             net: net.clone(),
             key: Some(Secret::new(&Ambient::claim(), "TEST_API_KEY", KEY.to_owned())),
             key_source: None,
             timeouts: Timeouts { connect: long, first_byte: long, between_bytes: long },
             retry: RetryPolicy::USUAL,
             pacing,
+            max_output: None,
+            price: None,
         };
-        Self { model: OpenAiChat::new(config), net, waits }
+        Self { model: OpenAiChat::new(config, Flavour::Compatible), net, waits }
     }
 
     fn impatient(port: u16) -> Self {
@@ -62,8 +65,8 @@ impl Rig {
         let long = Duration::from_secs(20);
         let timeouts = Timeouts { connect: long, first_byte: short, between_bytes: short };
         let mut rig = Self::at(port);
-        let base = rig.model.client.base().clone();
-        rig.model.client = Client::new(base, rig.net.clone(), timeouts);
+        let base = rig.model.endpoint.client.base().clone();
+        rig.model.endpoint.client = Client::new(base, rig.net.clone(), timeouts);
         rig
     }
 
@@ -82,7 +85,7 @@ impl Rig {
         };
         let answer = async {
             let sender = sender;
-            self.model.answer(body, &sender).await
+            self.model.endpoint.answer(body, &sender).await
         };
         tokio::join!(answer, drain)
     }
@@ -124,6 +127,7 @@ fn heard(events: &[ModelEvent]) -> (String, usize, Option<&StopReason>) {
             ModelEvent::Stop(reason) => stop = Some(reason),
             ModelEvent::Usage(_)
             | ModelEvent::Reasoning(_)
+            | ModelEvent::Sealed(_)
             | ModelEvent::CallStarted { .. }
             | ModelEvent::CallArguments { .. } => {}
         }
@@ -176,8 +180,8 @@ async fn a_connection_unused_for_too_long_is_not_trusted() {
     let mut rig = Rig::at(server.port);
     let long = Duration::from_secs(20);
     let timeouts = Timeouts { connect: long, first_byte: long, between_bytes: long };
-    let base = rig.model.client.base().clone();
-    rig.model.client = Client::new(base, rig.net.clone(), timeouts).trusting(Duration::ZERO);
+    let base = rig.model.endpoint.client.base().clone();
+    rig.model.endpoint.client = Client::new(base, rig.net.clone(), timeouts).trusting(Duration::ZERO);
     assert_hello(rig.ask().await, 0, "first");
     assert_hello(rig.ask().await, 0, "second");
     assert_eq!(server.connections(), [1, 2]);
@@ -292,11 +296,11 @@ async fn dropping_the_request_ends_it_and_nobody_listening_cancels_it() {
     let (sender, mut receiver) = mpsc::channel(8);
     let body = body(1);
     tokio::select! {
-        _ended = rig.model.answer(&body, &sender) => panic!("the server hangs"),
+        _ended = rig.model.endpoint.answer(&body, &sender) => panic!("the server hangs"),
         event = receiver.recv() => assert_eq!(event, Some(ModelEvent::Text("Hel".to_owned()))),
     }
     drop(receiver);
-    let result = rig.model.answer(&body, &sender).await;
+    let result = rig.model.endpoint.answer(&body, &sender).await;
     assert_eq!(result.map_err(|error| error.kind), Err(ErrorKind::Cancelled));
     assert_hello(rig.ask().await, 0, "the next request is not disturbed");
     assert_eq!(server.connections(), [1, 2, 3]);
@@ -312,7 +316,7 @@ async fn a_shut_door_ends_a_request_under_way() {
         receiver.recv().await.unwrap();
         rig.net.door().shut().await;
     };
-    let (result, ()) = tokio::join!(rig.model.answer(&body, &sender), revoke);
+    let (result, ()) = tokio::join!(rig.model.endpoint.answer(&body, &sender), revoke);
     assert_eq!(result.map_err(|error| error.kind), Err(ErrorKind::Denied));
     assert!(receiver.try_recv().is_err(), "ended at once, not by a time-out and a retry");
     let (again, _) = rig.ask().await;
@@ -365,7 +369,11 @@ async fn models_are_listed() {
     let server = Server::start(replies.map(Reply::Close)).await;
     let base = BaseUrl::parse(&format!("http://127.0.0.1:{}/v1", server.port)).unwrap();
     let net = Net::to(&Ambient::claim(), [base.host_port()]);
-    let list = async || list_models(&base, &net, None, Timeouts::USUAL).await.map_err(|error| error.kind);
+    let list = async || {
+        list_models(Api::OpenAiChat(Flavour::Compatible), &base, &net, None, Timeouts::USUAL)
+            .await
+            .map_err(|error| error.kind)
+    };
     assert_eq!(list().await, Ok(vec!["a".to_owned(), "b".to_owned()]));
     assert_eq!(list().await, Err(ErrorKind::FixInput));
     assert_eq!(list().await, Err(ErrorKind::FixInput));

@@ -4,4 +4,3 @@ mod dialect;
 mod errors;
 mod fixtures;
 mod loopback;
-mod server;

@@ -1,7 +1,10 @@
 //! What an endpoint serves: for `yoi models` and `yoi doctor`, never for a run.
 
-use super::{PATH, exposed, headers, key_of, redact, refusal};
+use super::{Wire, exposed, headers, key_of, redact, refusal};
+use crate::anthropic;
+use crate::catalog::Api;
 use crate::failure::{Cause, Failure, Place};
+use crate::openai_chat;
 use authority::{Net, Secret};
 use http_client::{BaseUrl, Client, Method, Request, Timeouts};
 use llm_worker::ModelError;
@@ -11,6 +14,7 @@ use std::time::SystemTime;
 /// The most names that are listed.
 pub const MAX_MODELS: usize = 2000;
 
+/// Both APIs list models in this shape. Anthropic's has pages, of which the first is read: a vendor's newest.
 #[derive(Deserialize)]
 struct List {
     data: Vec<Entry>,
@@ -26,32 +30,45 @@ struct Entry {
 /// # Errors
 /// No connection, a refusal, or an answer that is no list of models.
 pub async fn list_models(
+    api: Api,
     base_url: &BaseUrl,
     net: &Net,
     key: Option<&Secret>,
     timeouts: Timeouts,
 ) -> Result<Vec<String>, ModelError> {
-    let base_url = base_url.clone().without(PATH);
+    match api {
+        Api::OpenAiChat(_) => list::<openai_chat::ChatWire>(base_url, net, key, timeouts).await,
+        Api::Anthropic => list::<anthropic::MessagesWire>(base_url, net, key, timeouts).await,
+    }
+}
+
+async fn list<W: Wire>(
+    base_url: &BaseUrl,
+    net: &Net,
+    key: Option<&Secret>,
+    timeouts: Timeouts,
+) -> Result<Vec<String>, ModelError> {
+    let base_url = base_url.clone().without(W::PATH);
     let url = base_url.to_string();
     let client = Client::new(base_url, net.clone(), timeouts);
     let place = || Place { url: &url, model: "models", key: key_of(key, None) };
-    listed(&client, key).await.map_err(|failure| failure.into_error(1, &place()))
+    listed::<W>(&client, key).await.map_err(|failure| failure.into_error(1, &place()))
 }
 
-async fn listed(client: &Client, key: Option<&Secret>) -> Result<Vec<String>, Failure> {
-    let bearer = exposed(key)?;
-    let request =
-        Request { method: Method::GET, path: "/models", headers: headers(client.base(), bearer)?, body: None };
+async fn listed<W: Wire>(client: &Client, key: Option<&Secret>) -> Result<Vec<String>, Failure> {
+    let key = exposed(key)?;
+    let headers = headers::<W>(client.base(), key)?;
+    let request = Request { method: Method::GET, path: "/models", headers, body: None };
     let mut answer = client.send(&request).await?;
     if !answer.status.is_success() {
-        return Err(refusal(client, answer, bearer, SystemTime::UNIX_EPOCH).await);
+        return Err(refusal(client, answer, key, SystemTime::UNIX_EPOCH).await);
     }
     let mut body = Vec::new();
     while let Some(piece) = answer.next().await? {
         body.extend_from_slice(&piece);
     }
     let not_a_list = |error| {
-        let what = redact(&format!("/models did not answer with a list of models: {error}"), bearer);
+        let what = redact(&format!("/models did not answer with a list of models: {error}"), key);
         Failure::at(client.base(), Cause::WrongPlace, &what)
     };
     let list: List = serde_json::from_slice(&body).map_err(not_a_list)?;

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-pub(super) enum Reply {
+pub(crate) enum Reply {
     /// These bytes; the connection stays open for the next request.
     Keep(String),
     /// These bytes, then the connection ends.
@@ -14,19 +14,19 @@ pub(super) enum Reply {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Seen {
-    pub(super) connection: usize,
-    pub(super) head: String,
-    pub(super) body: Vec<u8>,
+pub(crate) struct Seen {
+    pub(crate) connection: usize,
+    pub(crate) head: String,
+    pub(crate) body: Vec<u8>,
 }
 
-pub(super) struct Server {
-    pub(super) port: u16,
+pub(crate) struct Server {
+    pub(crate) port: u16,
     seen: Arc<Mutex<Vec<Seen>>>,
 }
 
 impl Server {
-    pub(super) async fn start(replies: impl IntoIterator<Item = Reply>) -> Self {
+    pub(crate) async fn start(replies: impl IntoIterator<Item = Reply>) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let seen = Arc::new(Mutex::new(Vec::new()));
@@ -41,12 +41,12 @@ impl Server {
         Self { port, seen }
     }
 
-    pub(super) fn seen(&self) -> Vec<Seen> {
+    pub(crate) fn seen(&self) -> Vec<Seen> {
         self.seen.lock().unwrap().clone()
     }
 
     /// Which connection each request came on.
-    pub(super) fn connections(&self) -> Vec<usize> {
+    pub(crate) fn connections(&self) -> Vec<usize> {
         self.seen().iter().map(|request| request.connection).collect()
     }
 }
@@ -90,24 +90,24 @@ async fn request(stream: &mut TcpStream) -> Option<(String, Vec<u8>)> {
     Some((head, body))
 }
 
-/// A 200 with this body in chunks of `size` bytes, complete.
-pub(super) fn streamed(body: &str, size: usize) -> String {
+/// A 200 with this body in chunks of `size` bytes, or as many as end a character, complete.
+pub(crate) fn streamed(body: &str, size: usize) -> String {
     format!("{}0\r\n\r\n", begun(body, size))
 }
 
 /// The same without the last chunk: what a cut or a hang leaves.
-pub(super) fn begun(body: &str, size: usize) -> String {
+pub(crate) fn begun(body: &str, size: usize) -> String {
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
-    let mut text = head.as_bytes().to_vec();
-    for piece in body.as_bytes().chunks(size) {
-        text.extend_from_slice(format!("{:x}\r\n", piece.len()).as_bytes());
-        text.extend_from_slice(piece);
-        text.extend_from_slice(b"\r\n");
+    let (mut text, mut rest) = (head.to_owned(), body);
+    while !rest.is_empty() {
+        let (piece, behind) = rest.split_at(rest.ceil_char_boundary(size));
+        text.push_str(&format!("{:x}\r\n{piece}\r\n", piece.len()));
+        rest = behind;
     }
-    String::from_utf8(text).unwrap()
+    text
 }
 
 /// Any status with a body of known length.
-pub(super) fn status(line: &str, headers: &str, body: &str) -> String {
+pub(crate) fn status(line: &str, headers: &str, body: &str) -> String {
     format!("HTTP/1.1 {line}\r\n{headers}content-length: {}\r\n\r\n{body}", body.len())
 }

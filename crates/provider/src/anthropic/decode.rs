@@ -1,0 +1,242 @@
+//! Answer bytes to events: pure, incremental, the same for every fragmentation.
+//!
+//! ```text
+//! message_start ─> (content_block_start ─> content_block_delta* ─> content_block_stop)* ─> message_delta ─> message_stop
+//! ```
+//! `ping` and every event, block and delta of another name say nothing. `error` may come anywhere. The answer is whole
+//! once `message_delta` gave a stop reason, and only then.
+
+use super::dialect::{REDACTED, SIGNATURE};
+use super::event::{Block, Delta, Event, Tokens};
+use crate::decode::{Decode, DecodeError};
+use crate::sse::{self, MAX_EVENT, Sse};
+use crate::vendor_error::VendorError;
+use llm_worker::{ModelEvent, StopReason, Usage, Wax};
+use serde_json::Value;
+
+#[derive(Default)]
+pub(crate) struct Decoder {
+    sse: Sse,
+    /// The signature of the thinking that is open.
+    signature: Option<String>,
+    /// The call that is open.
+    call: Option<Open>,
+    calls: usize,
+    /// Calls whose block ended without a word of arguments, and what is meant by that.
+    silent: Vec<(usize, String)>,
+    tokens: Tokens,
+    usage: Option<Usage>,
+    stop: Option<String>,
+    done: bool,
+}
+
+struct Open {
+    block: u64,
+    number: usize,
+    /// What stands for arguments that never come.
+    otherwise: Option<String>,
+}
+
+impl Decode for Decoder {
+    fn push(&mut self, bytes: &[u8], out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
+        let mut events = Vec::new();
+        let read = self.sse.push(bytes, &mut events);
+        self.events(events, out)?;
+        read.map_err(|_| too_long())
+    }
+
+    fn done(&self) -> bool {
+        self.done
+    }
+
+    fn whole(&self) -> bool {
+        self.stop.is_some()
+    }
+
+    fn finish(mut self, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
+        let mut events = Vec::new();
+        std::mem::take(&mut self.sse).finish(&mut events).map_err(|_| too_long())?;
+        match self.events(events, out) {
+            // An event without its blank line may be half of one: not JSON then means cut, not malformed.
+            Err(DecodeError::Malformed(_)) if self.stop.is_some() => {}
+            Err(DecodeError::Malformed(_)) => return Err(DecodeError::Cut),
+            other => other?,
+        }
+        let Some(word) = self.stop.take() else { return Err(DecodeError::Cut) };
+        self.seal(out);
+        let stop = reason(word);
+        // In an answer that was cut, no arguments may only mean that they did not come any more.
+        if stop != StopReason::MaxTokens {
+            let meant = self.silent.into_iter();
+            out.extend(meant.map(|(index, fragment)| ModelEvent::CallArguments { index, fragment }));
+        }
+        out.push(ModelEvent::Stop(stop));
+        Ok(())
+    }
+}
+
+impl Decoder {
+    fn events(&mut self, events: Vec<sse::Event>, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
+        for event in events {
+            if self.done {
+                return Ok(());
+            }
+            if event.is_error {
+                return Err(failed(VendorError::read_bytes(&event.data)));
+            }
+            match serde_json::from_slice(&event.data) {
+                Ok(event) => self.event(event, out)?,
+                Err(why) => return Err(not_an_event(&event.data, &why)),
+            }
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, event: Event, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
+        match event {
+            Event::MessageStart { message } => self.count(message.and_then(|message| message.usage), out),
+            Event::ContentBlockStart { index, content_block } => self.begin(index, content_block, out)?,
+            Event::ContentBlockDelta { index, delta } => self.more(index, delta, out),
+            Event::ContentBlockStop { index } => self.end(index, out),
+            Event::MessageDelta { delta, usage } => {
+                self.stop = delta.stop_reason.or(self.stop.take());
+                self.count(usage, out);
+            }
+            Event::MessageStop => self.done = true,
+            Event::Error { error } => {
+                let unsaid = || VendorError::saying("the vendor ended the answer with an error");
+                return Err(failed(VendorError::read(&error).unwrap_or_else(unsaid)));
+            }
+            Event::Unknown => {}
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, index: u64, block: Block, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
+        self.seal(out);
+        match block {
+            Block::Text { text } => say(text, ModelEvent::Text, out),
+            Block::Thinking { thinking, signature } => {
+                say(thinking, ModelEvent::Reasoning, out);
+                self.signature = Some(signature);
+            }
+            Block::RedactedThinking { data } => {
+                out.push(ModelEvent::Sealed(Wax { kind: REDACTED.to_owned(), data }));
+            }
+            Block::ToolUse { name, .. } if name.is_empty() => {
+                return Err(DecodeError::Malformed("a tool call without a name".to_owned()));
+            }
+            Block::ToolUse { name, input } => {
+                let number = self.calls;
+                self.calls += 1;
+                let meant = if input.is_null() { "{}".to_owned() } else { input.to_string() };
+                self.call = Some(Open { block: index, number, otherwise: Some(meant) });
+                out.push(ModelEvent::CallStarted { index: number, name });
+            }
+            Block::Unknown => {}
+        }
+        Ok(())
+    }
+
+    fn more(&mut self, index: u64, delta: Delta, out: &mut Vec<ModelEvent>) {
+        match delta {
+            Delta::TextDelta { text } => say(text, ModelEvent::Text, out),
+            Delta::ThinkingDelta { thinking } => say(thinking, ModelEvent::Reasoning, out),
+            Delta::SignatureDelta { signature: more } => {
+                if let Some(signature) = &mut self.signature {
+                    signature.push_str(&more);
+                }
+            }
+            Delta::InputJsonDelta { partial_json: fragment } => {
+                let call = self.call.as_mut().filter(|call| call.block == index && !fragment.is_empty());
+                if let Some(call) = call {
+                    call.otherwise = None;
+                    out.push(ModelEvent::CallArguments { index: call.number, fragment });
+                }
+            }
+            Delta::Unknown => {}
+        }
+    }
+
+    fn end(&mut self, index: u64, out: &mut Vec<ModelEvent>) {
+        self.seal(out);
+        if let Some(Open { number, otherwise, .. }) = self.call.take_if(|call| call.block == index) {
+            self.silent.extend(otherwise.map(|meant| (number, meant)));
+        }
+    }
+
+    /// Ends the thinking that is open; one without a signature has nothing that would be wanted back.
+    fn seal(&mut self, out: &mut Vec<ModelEvent>) {
+        if let Some(data) = self.signature.take().filter(|signature| !signature.is_empty()) {
+            out.push(ModelEvent::Sealed(Wax { kind: SIGNATURE.to_owned(), data }));
+        }
+    }
+
+    fn count(&mut self, tokens: Option<Tokens>, out: &mut Vec<ModelEvent>) {
+        let Some(new) = tokens else { return };
+        let old = self.tokens;
+        self.tokens = Tokens {
+            input_tokens: new.input_tokens.or(old.input_tokens),
+            output_tokens: new.output_tokens.or(old.output_tokens),
+            cache_creation_input_tokens: new.cache_creation_input_tokens.or(old.cache_creation_input_tokens),
+            cache_read_input_tokens: new.cache_read_input_tokens.or(old.cache_read_input_tokens),
+        };
+        let usage = usage(&self.tokens);
+        if self.usage != Some(usage) {
+            self.usage = Some(usage);
+            out.push(ModelEvent::Usage(usage));
+        }
+    }
+}
+
+fn say(text: String, event: fn(String) -> ModelEvent, out: &mut Vec<ModelEvent>) {
+    out.extend(Some(text).filter(|text| !text.is_empty()).map(event));
+}
+
+/// The vendor counts what its cache had and what went into it apart from the rest of the input.
+fn usage(tokens: &Tokens) -> Usage {
+    let cached = tokens.cache_read_input_tokens.unwrap_or(0);
+    let cache_write = tokens.cache_creation_input_tokens.unwrap_or(0);
+    let plain = tokens.input_tokens.unwrap_or(0);
+    let input = plain.saturating_add(cached).saturating_add(cache_write);
+    Usage { input, output: tokens.output_tokens.unwrap_or(0), cached, cache_write }
+}
+
+fn reason(word: String) -> StopReason {
+    match word.as_str() {
+        "end_turn" | "stop_sequence" => StopReason::EndTurn,
+        "tool_use" => StopReason::ToolUse,
+        "max_tokens" | "model_context_window_exceeded" => StopReason::MaxTokens,
+        "refusal" => StopReason::Refusal,
+        "pause_turn" => StopReason::Paused,
+        _other => StopReason::Other(word),
+    }
+}
+
+/// In mid-stream an error has its type and no status: it gets the one it would have had before the stream began.
+fn failed(error: VendorError) -> DecodeError {
+    const STATUSES: [(&str, u16); 9] = [
+        ("invalid_request_error", 400),
+        ("authentication_error", 401),
+        ("billing_error", 402),
+        ("permission_error", 403),
+        ("not_found_error", 404),
+        ("request_too_large", 413),
+        ("rate_limit_error", 429),
+        ("timeout_error", 504),
+        ("overloaded_error", 529),
+    ];
+    let known = STATUSES.iter().find(|(label, _)| error.labelled(&[*label]));
+    DecodeError::Vendor(VendorError { status: error.status.or(known.map(|(_, status)| *status)), ..error })
+}
+
+/// Gateways put an error of their own shape where an event should be.
+fn not_an_event(json: &[u8], why: &serde_json::Error) -> DecodeError {
+    let value: Option<Value> = serde_json::from_slice(json).ok();
+    let error = value.as_ref().and_then(|value| VendorError::read(value.get("error")?));
+    error.map_or_else(|| DecodeError::Malformed(format!("an event that is not one of the Messages API: {why}")), failed)
+}
+
+fn too_long() -> DecodeError {
+    DecodeError::Malformed(format!("a line or event over {} MiB", MAX_EVENT >> 20))
+}

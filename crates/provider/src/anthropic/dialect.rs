@@ -1,0 +1,174 @@
+//! The request body of Messages, as a left fold with `messages` last.
+
+use crate::json_text::{host_note, object, put, put_escaped, vendor_model};
+use llm_worker::projection::{Dialect, Open, Surface};
+use llm_worker::{Item, ResultStatus, Seal, Wax};
+
+/// The limit of an answer where the surface has none: what every model behind this API takes.
+pub(super) const FALLBACK: u32 = 8_192;
+
+/// The kinds of seals: a signature under thinking that can be read, and thinking that cannot.
+pub(super) const SIGNATURE: &str = "signature";
+pub(super) const REDACTED: &str = "redacted_thinking";
+
+/// The longest tool name the API takes; a model that was asked before may have made up a longer one.
+const MAX_NAME: usize = 64;
+
+const ANCHOR: &str = r#","cache_control":{"type":"ephemeral"}"#;
+
+/// The dialect of Anthropic's Messages.
+///
+/// Neighbours of one role are blocks of one message, so that all results of an answer stand in the message behind it,
+/// and a host's note with what a person says. Thinking goes back exactly as it came, in its place, when the projection
+/// shows its seal; other reasoning is left out. An answer that was thinking and nothing more gets a word behind it:
+/// the API refuses a message that ends with thinking. Arguments that are no JSON object are carried inside one.
+///
+/// Three anchors mark what the vendor's cache should keep: the last tool, the system prompt, and the last block of the
+/// body. The last one moves with each request although old bytes never change: the block behind which the body ends is
+/// left open, and the anchor stands in the bytes that close it. The vendor looks for an earlier anchor at most 20
+/// blocks back, so a step with more than nine calls is read anew.
+#[derive(Clone, Copy, Debug)]
+pub struct Messages;
+
+impl Messages {
+    /// Its encoder name.
+    pub const ID: &'static str = "anthropic-messages";
+}
+
+// In each, the message, its content and its last block are open.
+const USER: Open = 1;
+const ASSISTANT: Open = 2;
+const THINKING: Open = 3;
+
+impl Dialect for Messages {
+    fn id(&self) -> &'static str {
+        Self::ID
+    }
+
+    fn version(&self) -> u16 {
+        1
+    }
+
+    fn head(&self, surface: &Surface, out: &mut Vec<u8>) {
+        put(out, r#"{"model":""#);
+        put_escaped(out, vendor_model(&surface.model));
+        put(out, &format!(r#"","max_tokens":{},"stream":true"#, surface.max_output.unwrap_or(FALLBACK)));
+        for (at, tool) in surface.tools.iter().enumerate() {
+            put(out, if at == 0 { r#","tools":[{"name":""# } else { r#"},{"name":""# });
+            put_escaped(out, &tool.name);
+            put(out, r#"","description":""#);
+            put_escaped(out, &tool.description);
+            put(out, r#"","input_schema":"#);
+            put(out, &tool.schema);
+        }
+        if !surface.tools.is_empty() {
+            put(out, ANCHOR);
+            put(out, "}]");
+        }
+        // An empty block is refused.
+        if !surface.system.trim().is_empty() {
+            put(out, r#","system":[{"type":"text","text":""#);
+            put_escaped(out, &surface.system);
+            put(out, "\"");
+            put(out, ANCHOR);
+            put(out, "}]");
+        }
+        put(out, r#","messages":["#);
+    }
+
+    fn append(&self, open: Open, _first: bool, item: &Item, out: &mut Vec<u8>) -> Open {
+        match item {
+            Item::User { text } => said(open, USER, text, out),
+            Item::System { source, text } => said(open, USER, &host_note(source, text), out),
+            Item::Assistant { text } if text.trim().is_empty() => open,
+            Item::Assistant { text } => said(open, ASSISTANT, text, out),
+            Item::Reasoning { seal: None, .. } => open,
+            Item::Reasoning { text, seal: Some(Seal { wax, .. }) } => thought(open, text, wax, out),
+            Item::ToolCall { id, name, arguments } => {
+                block(open, ASSISTANT, "tool_use", out);
+                put(out, &format!(r#","id":"{id}","name":"{}","input":"#, fitting(name)));
+                put(out, &object(arguments));
+                ASSISTANT
+            }
+            Item::ToolResult { id, outcome } => {
+                block(open, USER, "tool_result", out);
+                put(out, &format!(r#","tool_use_id":"{id}""#));
+                put(out, if outcome.status == ResultStatus::Ok { "" } else { r#","is_error":true"# });
+                let text = outcome.text();
+                if !text.trim().is_empty() {
+                    put(out, r#","content":""#);
+                    put_escaped(out, &text);
+                    put(out, "\"");
+                }
+                USER
+            }
+        }
+    }
+
+    fn close(&self, open: Open, out: &mut Vec<u8>) {
+        match open {
+            USER | ASSISTANT => put(out, ANCHOR),
+            _thinking_or_nothing => {}
+        }
+        end(open, out);
+        put(out, "]}");
+    }
+}
+
+fn said(open: Open, role: Open, text: &str, out: &mut Vec<u8>) -> Open {
+    block(open, role, "text", out);
+    put(out, r#","text":""#);
+    // A block of white space is refused, and a person may have said nothing else.
+    put_escaped(out, if text.trim().is_empty() { "(nothing)" } else { text });
+    put(out, "\"");
+    role
+}
+
+fn thought(open: Open, text: &str, wax: &Wax, out: &mut Vec<u8>) -> Open {
+    match wax.kind.as_str() {
+        SIGNATURE => {
+            block(open, THINKING, "thinking", out);
+            put(out, r#","thinking":""#);
+            put_escaped(out, text);
+            put(out, r#"","signature":""#);
+        }
+        REDACTED => {
+            block(open, THINKING, REDACTED, out);
+            put(out, r#","data":""#);
+        }
+        _of_another_vendor => return open,
+    }
+    put_escaped(out, &wax.data);
+    put(out, "\"");
+    THINKING
+}
+
+/// Opens a block, in the open message where the role is the same.
+fn block(open: Open, wanted: Open, kind: &str, out: &mut Vec<u8>) {
+    let role = if wanted == USER { "user" } else { "assistant" };
+    match open {
+        0 => put(out, &format!(r#"{{"role":"{role}","content":["#)),
+        _one if (open == USER) == (wanted == USER) => put(out, "},"),
+        _other => {
+            end(open, out);
+            put(out, &format!(r#",{{"role":"{role}","content":["#));
+        }
+    }
+    put(out, &format!(r#"{{"type":"{kind}""#));
+}
+
+/// Closes the open message.
+fn end(open: Open, out: &mut Vec<u8>) {
+    match open {
+        0 => {}
+        THINKING => put(out, r#"},{"type":"text","text":"(no answer)"}]}"#),
+        _block => put(out, "}]}"),
+    }
+}
+
+/// A tool's name as the API takes it.
+fn fitting(name: &str) -> String {
+    let fit = |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' };
+    let name: String = name.chars().take(MAX_NAME).map(fit).collect();
+    if name.is_empty() { "unnamed".to_owned() } else { name }
+}

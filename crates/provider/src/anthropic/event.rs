@@ -1,0 +1,101 @@
+//! The JSON of a stream's events. What has another name is left out, whatever it holds.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum Event {
+    MessageStart {
+        message: Option<Message>,
+    },
+    ContentBlockStart {
+        #[serde(default)]
+        index: u64,
+        content_block: Block,
+    },
+    ContentBlockDelta {
+        #[serde(default)]
+        index: u64,
+        delta: Delta,
+    },
+    ContentBlockStop {
+        #[serde(default)]
+        index: u64,
+    },
+    MessageDelta {
+        delta: Ending,
+        usage: Option<Tokens>,
+    },
+    MessageStop,
+    Error {
+        #[serde(default)]
+        error: Value,
+    },
+    #[serde(other)]
+    Unknown,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Message {
+    pub(super) usage: Option<Tokens>,
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum Block {
+    Text {
+        #[serde(default)]
+        text: String,
+    },
+    Thinking {
+        #[serde(default)]
+        thinking: String,
+        #[serde(default)]
+        signature: String,
+    },
+    RedactedThinking {
+        data: String,
+    },
+    ToolUse {
+        name: String,
+        /// Empty at the vendor; some servers send all of it here.
+        #[serde(default)]
+        input: Value,
+    },
+    #[serde(other)]
+    Unknown,
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum Delta {
+    TextDelta {
+        text: String,
+    },
+    ThinkingDelta {
+        thinking: String,
+    },
+    SignatureDelta {
+        signature: String,
+    },
+    InputJsonDelta {
+        partial_json: String,
+    },
+    #[serde(other)]
+    Unknown,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Ending {
+    pub(super) stop_reason: Option<String>,
+}
+
+/// Counts so far; a later one replaces an earlier one.
+#[derive(Clone, Copy, Default, Deserialize)]
+pub(super) struct Tokens {
+    pub(super) input_tokens: Option<u64>,
+    pub(super) output_tokens: Option<u64>,
+    pub(super) cache_creation_input_tokens: Option<u64>,
+    pub(super) cache_read_input_tokens: Option<u64>,
+}

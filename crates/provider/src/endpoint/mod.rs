@@ -1,0 +1,230 @@
+//! One model behind one endpoint: what all wire formats have in common. Requests go out as the projection made them;
+//! what fails in passing is sent again; keys never show in errors.
+
+mod list;
+
+pub use list::{MAX_MODELS, list_models};
+
+use crate::decode::{Decode, DecodeError};
+use crate::failure::{Cause, Failure, Key, Place};
+use crate::retry::{Next, Pacing, RetryPolicy, retry_after};
+use crate::vendor_error::VendorError;
+use authority::{Net, Secret};
+use http_client::{Answer, BaseUrl, Bytes, Client, HeaderMap, HeaderValue, Method, Request, Timeouts, Upload, header};
+use llm_worker::model::EventSink;
+use llm_worker::{Body, ErrorKind, ModelError, ModelEvent, Price};
+use std::marker::PhantomData;
+use std::time::{Duration, SystemTime};
+
+/// Everything one model needs.
+pub struct Config {
+    /// `provider/name`; the endpoint is asked for what follows the first `/`.
+    pub name: String,
+    /// Where the API is; the path of its answers at the end is dropped.
+    pub base_url: BaseUrl,
+    /// Must reach [`BaseUrl::host_port`].
+    pub net: Net,
+    /// Its id is shown in errors.
+    pub key: Option<Secret>,
+    /// Where a key would come from (a variable's name), for the error when the endpoint wants one and there is none.
+    pub key_source: Option<String>,
+    /// How long each wait may last.
+    pub timeouts: Timeouts,
+    /// How often a failed request is sent again.
+    pub retry: RetryPolicy,
+    /// Time and chance.
+    pub pacing: Pacing,
+    /// The most tokens of one answer.
+    pub max_output: Option<u32>,
+    /// What its tokens cost.
+    pub price: Option<Price>,
+}
+
+/// What a wire format does its own way.
+pub(crate) trait Wire {
+    /// Where answers are, below the base URL.
+    const PATH: &'static str;
+    /// Reads an answer.
+    type Decoder: Decode;
+    /// What every request carries besides; `None` when the key cannot stand in a header.
+    fn headers(key: Option<&str>) -> Option<HeaderMap>;
+}
+
+/// A header's value that is shown nowhere.
+pub(crate) fn hidden(text: &str) -> Option<HeaderValue> {
+    let mut value = HeaderValue::from_str(text).ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}
+
+/// A model's endpoint and the connection to it.
+pub(crate) struct Endpoint<W> {
+    pub(crate) name: String,
+    pub(crate) client: Client,
+    pub(crate) max_output: Option<u32>,
+    pub(crate) price: Option<Price>,
+    url: String,
+    key: Option<Secret>,
+    key_source: Option<String>,
+    retry: RetryPolicy,
+    pacing: Pacing,
+    wire: PhantomData<fn() -> W>,
+}
+
+impl<W: Wire> Endpoint<W> {
+    /// Nothing is connected before the first request.
+    pub(crate) fn new(config: Config) -> Self {
+        let Config { name, base_url, net, key, key_source, timeouts, retry, pacing, max_output, price } = config;
+        let base_url = base_url.without(W::PATH);
+        let url = base_url.to_string();
+        let client = Client::new(base_url, net, timeouts);
+        Self { name, client, max_output, price, url, key, key_source, retry, pacing, wire: PhantomData }
+    }
+
+    /// Sends until an answer is whole, the retries are used up, or the grant is revoked.
+    pub(crate) async fn answer(&self, body: &Body, events: &EventSink) -> Result<(), ModelError> {
+        tokio::select! {
+            () = self.client.net().door().closed() => {
+                let why = format!("{}: the network grant was revoked", self.url);
+                Err(Failure::new(Cause::Denied, why).into_error(1, &self.place()))
+            }
+            done = self.attempts(body, events) => done,
+        }
+    }
+
+    async fn attempts(&self, body: &Body, events: &EventSink) -> Result<(), ModelError> {
+        let mut attempt = 1;
+        loop {
+            let failure = match self.attempt(body, events).await {
+                Ok(()) => return Ok(()),
+                Err(failure) => failure,
+            };
+            let delay = match self.retry.after(attempt, &failure, (self.pacing.jitter)()) {
+                Next::Again(delay) => delay,
+                Next::GiveUp => return Err(failure.into_error(attempt, &self.place())),
+                Next::TooLong(asked) => return Err(too_long_a_wait(&failure, asked)),
+            };
+            let sent = events.send(ModelEvent::Retrying { attempt, delay, why: failure.message }).await;
+            sent.map_err(|_| unheard().into_error(attempt, &self.place()))?;
+            (self.pacing.sleep)(delay).await;
+            attempt += 1;
+        }
+    }
+
+    async fn attempt(&self, body: &Body, events: &EventSink) -> Result<(), Failure> {
+        let key = exposed(self.key.as_ref())?;
+        let mut headers = headers::<W>(self.client.base(), key)?;
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let upload = Upload::new(body.chunks().cloned().map(Bytes::from_owner));
+        let request = Request { method: Method::POST, path: W::PATH, headers, body: Some(upload) };
+        let mut answer = self.client.send(&request).await?;
+        if !answer.status.is_success() {
+            return Err(refusal(&self.client, answer, key, (self.pacing.now)()).await);
+        }
+        if answer.header("content-type").is_some_and(|kind| kind.starts_with("text/html")) {
+            let what = "answered with an HTML page instead of a model's answer";
+            return Err(Failure::at(self.client.base(), Cause::WrongPlace, what));
+        }
+        let mut decoder = W::Decoder::default();
+        while !decoder.done() {
+            let piece = match answer.next().await {
+                Ok(Some(piece)) => piece,
+                Ok(None) => break,
+                // All of the answer is here; only its formal end, and perhaps the token count, is lost.
+                Err(_lost) if decoder.whole() => break,
+                Err(error) => return Err(error.into()),
+            };
+            let mut out = Vec::new();
+            let read = decoder.push(&piece, &mut out);
+            tell(events, out).await?;
+            read.map_err(|error| self.undecoded(error, key))?;
+        }
+        let mut out = Vec::new();
+        let ended = decoder.finish(&mut out);
+        tell(events, out).await?;
+        ended.map_err(|error| self.undecoded(error, key))?;
+        answer.keep().await;
+        Ok(())
+    }
+
+    fn undecoded(&self, error: DecodeError, key: Option<&str>) -> Failure {
+        let base = self.client.base();
+        match error {
+            DecodeError::Cut => Failure::at(base, Cause::Cut, "the answer ended without a finish reason: it was cut"),
+            DecodeError::Malformed(what) => Failure::at(base, Cause::Malformed, &format!("the answer holds {what}")),
+            DecodeError::Vendor(error) => {
+                let said = redact(&error.message, key);
+                let message = format!("{}: the endpoint failed in mid-answer: {said}", self.url);
+                Failure::refused(error.status, None, &error, message)
+            }
+        }
+    }
+
+    fn place(&self) -> Place<'_> {
+        let model = crate::json_text::vendor_model(&self.name);
+        Place { url: &self.url, model, key: key_of(self.key.as_ref(), self.key_source.as_deref()) }
+    }
+}
+
+async fn tell(events: &EventSink, out: Vec<ModelEvent>) -> Result<(), Failure> {
+    for event in out {
+        events.send(event).await.map_err(|_| unheard())?;
+    }
+    Ok(())
+}
+
+fn unheard() -> Failure {
+    Failure::new(Cause::Unheard, "nobody listens to the answer any more")
+}
+
+fn exposed(key: Option<&Secret>) -> Result<Option<&str>, Failure> {
+    key.map(Secret::expose).transpose().map_err(|error| Failure::new(Cause::Denied, error.to_string()))
+}
+
+/// What every request carries.
+fn headers<W: Wire>(base: &BaseUrl, key: Option<&str>) -> Result<HeaderMap, Failure> {
+    let unfit = || Failure::at(base, Cause::Denied, "the key holds characters that no header can carry");
+    let mut headers = W::headers(key).ok_or_else(unfit)?;
+    headers.insert(header::ACCEPT, HeaderValue::from_static("text/event-stream, application/json"));
+    Ok(headers)
+}
+
+fn key_of<'a>(key: Option<&'a Secret>, source: Option<&'a str>) -> Key<'a> {
+    key.map_or_else(|| source.map_or(Key::None, Key::Missing), |key| Key::Sent(key.id()))
+}
+
+/// What a status other than 2xx means, with the vendor's own words.
+async fn refusal(client: &Client, mut answer: Answer<'_>, key: Option<&str>, now: SystemTime) -> Failure {
+    let status = answer.status;
+    if status.is_redirection() {
+        let target = answer.header("location").unwrap_or("an unnamed place");
+        let what = format!("HTTP {status} to {}; redirects are not followed", VendorError::saying(target).message);
+        return Failure::at(client.base(), Cause::WrongPlace, &what);
+    }
+    let wait = answer.header("retry-after").and_then(|value| retry_after(value, now));
+    let body = answer.error_body().await;
+    answer.keep().await;
+    let error = VendorError::read_bytes(&body);
+    let said = redact(&error.message, key);
+    let message = format!("{}: HTTP {status}{}{said}", client.base(), if said.is_empty() { "" } else { ": " });
+    Failure::refused(Some(status.as_u16()), wait, &error, message)
+}
+
+/// Vendors repeat the key they refuse.
+fn redact(text: &str, key: Option<&str>) -> String {
+    match key.filter(|key| !key.is_empty()) {
+        Some(key) => text.replace(key, "‹key›"),
+        None => text.to_owned(),
+    }
+}
+
+/// The endpoint asks for more patience than the policy has: the person decides.
+fn too_long_a_wait(failure: &Failure, asked: Duration) -> ModelError {
+    let seconds = asked.as_secs() + u64::from(asked.subsec_nanos() > 0);
+    let when = if seconds < 180 { format!("{seconds} s") } else { format!("{} min", seconds.div_ceil(60)) };
+    ModelError {
+        kind: ErrorKind::Unavailable,
+        message: format!("{}; it asks to wait {seconds} s before the next try", failure.message),
+        help: Some(format!("try again in {when}, or choose another model with -m")),
+    }
+}

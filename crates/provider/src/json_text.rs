@@ -1,0 +1,52 @@
+//! Pieces of request bodies that more than one dialect writes.
+
+use serde::de::IgnoredAny;
+use std::collections::BTreeMap;
+
+pub(crate) fn put(out: &mut Vec<u8>, text: &str) {
+    out.extend_from_slice(text.as_bytes());
+}
+
+/// The inside of a JSON string: what follows can be appended to it, which a serializer's closed string does not allow.
+pub(crate) fn put_escaped(out: &mut Vec<u8>, text: &str) {
+    let mut rest = text;
+    while let Some(at) = rest.find(|c| matches!(c, '"' | '\\' | '\0'..='\x1f')) {
+        let (plain, from) = rest.split_at(at);
+        put(out, plain);
+        let mut chars = from.chars();
+        match chars.next() {
+            Some('\n') => put(out, r"\n"),
+            Some('\t') => put(out, r"\t"),
+            Some('\r') => put(out, r"\r"),
+            Some(c @ ('"' | '\\')) => out.extend_from_slice(&[b'\\', c as u8]),
+            Some(c) => put(out, &format!("\\u{:04x}", u32::from(c))),
+            None => {}
+        }
+        rest = chars.as_str();
+    }
+    put(out, rest);
+}
+
+/// The model's name at its vendor.
+pub(crate) fn vendor_model(name: &str) -> &str {
+    name.split_once('/').map_or(name, |(_, model)| model)
+}
+
+/// What the host tells the model, in a user's message. The note cannot be ended from within; its source cannot leave
+/// the attribute.
+pub(crate) fn host_note(source: &str, text: &str) -> String {
+    let source = source.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;");
+    let text = text.replace("</host-note", "<\\/host-note");
+    format!("<host-note source=\"{source}\">\n{text}\n</host-note>")
+}
+
+/// A call's raw arguments as the JSON object an endpoint insists on; what is none is carried inside one.
+pub(crate) fn object(raw: &str) -> String {
+    if raw.trim().is_empty() {
+        "{}".to_owned()
+    } else if serde_json::from_str::<BTreeMap<String, IgnoredAny>>(raw).is_ok() {
+        raw.to_owned()
+    } else {
+        serde_json::json!({ "invalid_json": raw }).to_string()
+    }
+}
