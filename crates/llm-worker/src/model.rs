@@ -179,6 +179,12 @@ impl Cost {
         Self(count)
     }
 
+    /// How many billionths.
+    #[must_use]
+    pub const fn count(self) -> u64 {
+        self.0
+    }
+
     /// An amount a person wrote: from 0 to a billion dollars, rounded to a billionth.
     #[must_use]
     pub fn of_dollars(dollars: f64) -> Option<Self> {

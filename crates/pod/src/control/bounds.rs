@@ -32,9 +32,9 @@ pub fn gates() -> Vec<HostGate> {
     GATES.iter().map(|(name, text)| HostGate { name: (*name).to_owned(), text: (*text).to_owned() }).collect()
 }
 
-/// What nothing exceeds. `steps` and `calls` say where the two limits of `own` are written.
+/// What nothing exceeds. `steps`, `calls` and `cost` say where the limits of `own` are written.
 #[must_use]
-pub fn limits(own: &Limits, steps: &str, calls: &str) -> Vec<HostLimit> {
+pub fn limits(own: &Limits, steps: &str, calls: &str, cost: &str) -> Vec<HostLimit> {
     let set = |name: &str, value: u64, unit: &str, source: &str| {
         let [name, unit, source] = [name, unit, source].map(str::to_owned);
         HostLimit { name, value, unit, source }
@@ -42,7 +42,8 @@ pub fn limits(own: &Limits, steps: &str, calls: &str) -> Vec<HostLimit> {
     let fixed = |name, value, unit| set(name, value, unit, BUILT_IN);
     let sized = |name, value: usize, unit| fixed(name, count(value), unit);
     let timed = |name, time: Duration| fixed(name, u64::try_from(time.as_millis()).unwrap_or(u64::MAX), "ms");
-    vec![
+    let budget = own.max_cost.map(|most| set("turn.cost", most.count(), "billionths of a dollar", cost));
+    let limits = vec![
         set("turn.steps", own.max_steps.into(), "requests", steps),
         set("tool.concurrency", count(own.tool_concurrency), "calls", calls),
         sized("tool.arguments", MAX_ARGUMENTS, "bytes"),
@@ -68,7 +69,8 @@ pub fn limits(own: &Limits, steps: &str, calls: &str) -> Vec<HostLimit> {
         fixed("alert.per_turn", MAX_ALERTS.into(), "alerts"),
         sized("note.size", MAX_WORDS, "bytes"),
         sized("note.per_start", MAX_NOTES, "notes"),
-    ]
+    ];
+    budget.into_iter().chain(limits).collect()
 }
 
 /// The source of what nobody can set.

@@ -9,15 +9,15 @@ use crate::commands::place::{Place, now};
 use crate::commands::signals::Signals;
 use crate::compose::model::{self, Choice};
 use crate::compose::project::environment;
-use crate::compose::{Composed, Installed, compose, system_prompt};
+use crate::compose::{Composed, Installed, compose, limits, system_prompt};
 use crate::config::Config;
 use crate::config::file::Mode;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::show::progress::{Look, show};
 use authority::Ambient;
-use llm_worker::{Cost, ErrorKind, Model};
-use pod::control::{Callbacks, Event, Limits, Outbox};
+use llm_worker::{ErrorKind, Model};
+use pod::control::{Callbacks, Event, Outbox};
 use pod::feature::Unmet;
 use pod::host::{Found, Host, HostError, Opening, Parts, Start};
 use pod::session::record::HostStarted;
@@ -185,11 +185,7 @@ impl Whole<'_> {
             model,
             callbacks,
             outbox,
-            limits: Limits {
-                max_steps: self.config.max_steps.value,
-                tool_concurrency: self.config.tool_concurrency.value,
-                max_cost: self.config.max_cost.as_ref().and_then(|dollars| Cost::of_dollars(dollars.value)),
-            },
+            limits: limits(self.config),
             probe: self.points.0.clone(),
             registry: Arc::new(registry),
         };

@@ -11,6 +11,7 @@ use crate::config::file::Mode;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use authority::{Access, Ambient, Confinement, EnvPolicy, ErrorKind, SandboxMode, Spawner, Workspace};
+use llm_worker::Cost;
 use pod::control::{self, Limits, Permission};
 use pod::feature::{
     CapabilityPolicy, FeatureId, FeatureRegistry, FeatureRegistryBuilder, HostCapability, HostReport, HostSandbox,
@@ -92,16 +93,26 @@ pub(crate) fn compose(
     Ok(Composed { project, workspace, permission, mode, capabilities, on, access, builder, confinement })
 }
 
+/// What one turn may use.
+pub(crate) fn limits(config: &Config) -> Limits {
+    Limits {
+        max_steps: config.max_steps.value,
+        tool_concurrency: config.tool_concurrency.value,
+        max_cost: config.max_cost.as_ref().and_then(|dollars| Cost::of_dollars(dollars.value)),
+    }
+}
+
 /// What the host itself asks and bounds.
 fn host(config: &Config, policy: &Policy, now: Circumstances, too_wide: bool) -> HostReport {
-    let Config { max_steps, tool_concurrency, sandbox, .. } = config;
-    let limits = Limits { max_steps: max_steps.value, tool_concurrency: tool_concurrency.value };
+    let (steps, calls, cost) = (&config.max_steps.source, &config.tool_concurrency.source, config.max_cost.as_ref());
+    let cost = cost.map_or("", |cost| &cost.source);
+    let (limits, sandbox) = (limits(config), &config.sandbox);
     let source = if too_wide { "built-in: the project is too wide to write in" } else { &sandbox.source };
     let mode = Mode::of(now.mode).text().to_owned();
     HostReport {
         gates: control::gates(),
         sandbox: Some(HostSandbox { mode, enforced: now.enforced, source: source.to_owned() }),
-        limits: control::limits(&limits, &max_steps.source, &tool_concurrency.source),
+        limits: control::limits(&limits, steps, calls, cost),
         ..policy.describe(now)
     }
 }
