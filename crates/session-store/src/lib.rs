@@ -28,5 +28,5 @@ pub use frame::{Bad, EncodeError, Frames, MAX_BATCH_BYTES, MAX_BATCH_RECORDS, MA
 pub use journal::{Commit, Committed, Journal, MAX_QUEUE, Records, Refusal, Refused};
 pub use reader::{Damage, FrameIter, ReadError, Reader, Tail};
 pub use session::{
-    Class, Clock, Held, OpenError, Opened, Options, Owner, Past, PastFrames, Probe, Recovered, Seal, Session,
+    Class, Clock, Held, OpenError, Opened, Options, Owner, Past, PastFrames, Probe, Recovered, Salvaged, Seal, Session,
 };

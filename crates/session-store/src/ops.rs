@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
 
 use crate::disk::{Disk, DiskFile, Op, RealDisk};
 use crate::error::DiskFault;
@@ -12,6 +13,12 @@ use crate::error::DiskFault;
 pub(crate) struct Ops {
     disk: Arc<dyn Disk>,
     pub(crate) flushes: Arc<AtomicU64>,
+}
+
+/// What a directory says of a file.
+pub(crate) struct Stored {
+    pub(crate) len: u64,
+    pub(crate) modified: Option<SystemTime>,
 }
 
 impl Ops {
@@ -124,6 +131,15 @@ impl Ops {
     /// Length of an open file.
     pub(crate) fn length(&self, file: &DiskFile) -> Result<u64, DiskFault> {
         file.file.metadata().map(|m| m.len()).map_err(|e| DiskFault::new(Op::Stat, &file.path, &e))
+    }
+
+    /// Length and age of a file; `None` when it is missing.
+    pub(crate) fn stored(&self, path: &Path) -> Result<Option<Stored>, DiskFault> {
+        match std::fs::metadata(path) {
+            Ok(meta) => Ok(Some(Stored { len: meta.len(), modified: meta.modified().ok() })),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(DiskFault::new(Op::Stat, path, &e)),
+        }
     }
 
     /// Names in a directory, sorted; none when it is missing.

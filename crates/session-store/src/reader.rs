@@ -10,6 +10,7 @@ use crate::error::{DiskFault, ErrorKind};
 use crate::frame::{Bad, Chain, OwnedFrame};
 use crate::ops::Ops;
 use crate::session::head::Head;
+use crate::session::scan::{Piece, scan};
 use crate::session::segment::{self, Segment};
 use crate::session::survey::{Survey, Verdict, survey};
 use crate::session::walk::{Step, Walk};
@@ -162,6 +163,20 @@ impl Reader {
             Verdict::Clean if unproven > 0 => Ok(Tail::Unproven(unproven)),
             Verdict::Clean => Ok(Tail::Clean),
         }
+    }
+
+    /// Each stretch of durable records that is lost, the first bad record first. Unlike [`frames`](Self::frames), this
+    /// goes on behind it. Reads the whole log; for sessions that nobody writes to.
+    pub fn losses(&self) -> Result<Vec<Damage>, ReadError> {
+        let mut found = Vec::new();
+        scan(&Ops::real(), &self.dir, &mut |piece| {
+            match piece {
+                Piece::Lost(damage) => found.push(damage),
+                Piece::Batch(_) => {}
+            }
+            Ok(())
+        })?;
+        Ok(found)
     }
 
     /// The session's blobs.

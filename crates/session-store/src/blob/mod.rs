@@ -3,6 +3,7 @@
 //! A blob is written beside its place, flushed, renamed, and its directory flushed; only then may a record name it.
 
 mod digest;
+mod room;
 mod spool;
 mod store;
 mod view;
@@ -13,6 +14,8 @@ pub use digest::{Digest, NotADigest};
 pub use spool::{Spool, SpoolEnd};
 pub use store::Blobs;
 pub use view::BlobView;
+
+pub(crate) use room::BLOB_BYTES;
 
 use crate::error::{DiskFault, ErrorKind};
 
@@ -79,6 +82,12 @@ pub enum BlobError {
         /// The caller's bound.
         limit: u64,
     },
+    /// The session's blobs have reached their bound, and records lead to all of them.
+    #[error("the session's blobs take {bound} bytes, which is all they may; go on in a new session")]
+    Full {
+        /// [`Options::blob_bytes`](crate::Options::blob_bytes).
+        bound: u64,
+    },
 }
 
 impl BlobError {
@@ -90,6 +99,7 @@ impl BlobError {
             Self::Closed => ErrorKind::Unavailable,
             Self::Missing(_) | Self::Damaged(_) => ErrorKind::Corrupt,
             Self::TooLarge { .. } => ErrorKind::FixInput,
+            Self::Full { .. } => ErrorKind::Exhausted,
         }
     }
 }

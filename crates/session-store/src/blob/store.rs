@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::room::Room;
 use super::{BlobError, BlobRef, BlobView, Digest, Spool};
 use crate::disk::DiskFile;
 use crate::error::DiskFault;
-use crate::ops::Ops;
-use crate::session::Probe;
+use crate::ops::{Ops, Stored};
+use crate::session::{Options, Probe};
 
 /// Digests remembered as durable; forgetting one costs a look at the disk.
 const REMEMBERED: usize = 4096;
@@ -31,6 +32,9 @@ struct Inner {
     closed: Arc<AtomicBool>,
     names: AtomicU64,
     durable: Mutex<Durable>,
+    bound: u64,
+    /// Made at the first look.
+    room: Mutex<Option<Room>>,
 }
 
 /// What this process knows to be durable.
@@ -49,10 +53,26 @@ pub(super) struct Unnamed {
 }
 
 impl Blobs {
-    pub(crate) fn new(ops: Ops, dir: &Path, probe: Probe, closed: Arc<AtomicBool>) -> Self {
-        let view = BlobView::new(dir);
+    pub(crate) fn new(ops: Ops, dir: &Path, options: &Options, closed: Arc<AtomicBool>) -> Self {
+        let (view, probe) = (BlobView::new(dir), Arc::clone(&options.probe));
         let (dir, names, durable) = (dir.to_path_buf(), AtomicU64::new(0), Mutex::default());
-        Self { inner: Arc::new(Inner { ops, dir, view, probe, closed, names, durable }) }
+        let (bound, room) = (options.blob_bytes, Mutex::default());
+        Self { inner: Arc::new(Inner { ops, dir, view, probe, closed, names, durable, bound, room }) }
+    }
+
+    /// Of a session that is not open.
+    pub(crate) fn apart(ops: &Ops, dir: &Path, options: &Options) -> Self {
+        Self::new(ops.clone(), dir, options, Arc::default())
+    }
+
+    /// Tells which blobs records lead to. Every other one that is stored by now may go, the oldest first, when a new
+    /// one would take the session over its bound; with none to go, the new one is [`BlobError::Full`]. Until it is told,
+    /// and from then on what is stored, counts as referred to. Looks at every blob's length, at none's bytes.
+    pub fn refer(&self, referenced: &HashSet<Digest>) -> Result<(), BlobError> {
+        self.alive()?;
+        let mut room = self.room();
+        *room = Some(Room::new(self.inner.bound, self.found()?, Some(referenced)));
+        Ok(())
     }
 
     /// Stores `bytes` durably; when it returns, a record may name them. Two flushes for new bytes (up to two more
@@ -101,6 +121,7 @@ impl Blobs {
     pub(super) fn store(&self, mut unnamed: Unnamed, blob: BlobRef) -> Result<BlobRef, BlobError> {
         let Inner { ops, view, probe, .. } = &*self.inner;
         self.alive()?;
+        let reserved = self.reserve(&blob)?;
         probe("blob:written");
         ops.sync(&unnamed.file)?;
         probe("blob:synced");
@@ -112,12 +133,78 @@ impl Blobs {
         probe("blob:renamed");
         ops.sync_dir(shard)?;
         self.remember(blob.digest);
+        reserved.taken();
         Ok(blob)
+    }
+
+    /// Makes room for a blob.
+    fn reserve(&self, blob: &BlobRef) -> Result<Reserved<'_>, BlobError> {
+        let before = self.inner.ops.stored(&self.inner.view.path(&blob.digest))?.map_or(0, |stored| stored.len);
+        let mut room = self.room();
+        let known = match room.take() {
+            Some(known) => known,
+            None => Room::new(self.inner.bound, self.found()?, None),
+        };
+        let known = room.insert(known);
+        known.keep(&blob.digest);
+        known.gone(before);
+        while !known.fits(blob.len) {
+            let Some((digest, len)) = known.oldest() else {
+                known.came(before);
+                return Err(BlobError::Full { bound: self.inner.bound });
+            };
+            // First forgotten, so that nobody takes it for stored; should its removal not last, it is only space.
+            self.durable().blobs.remove(&digest);
+            self.inner.ops.remove(&self.inner.view.path(&digest))?;
+            known.gone(len);
+        }
+        known.came(blob.len);
+        Ok(Reserved { blobs: self, len: blob.len, before })
+    }
+
+    /// All blobs and their lengths.
+    fn found(&self) -> Result<Vec<(Digest, Stored)>, DiskFault> {
+        let (ops, view) = (&self.inner.ops, &self.inner.view);
+        let mut found = Vec::new();
+        for digest in self.names()? {
+            found.extend(ops.stored(&view.path(&digest))?.map(|stored| (digest, stored)));
+        }
+        Ok(found)
+    }
+
+    /// The names of all blobs.
+    pub(crate) fn names(&self) -> Result<Vec<Digest>, DiskFault> {
+        let (ops, view) = (&self.inner.ops, &self.inner.view);
+        let mut names = Vec::new();
+        for shard in ops.list(view.dir())?.iter().filter(|path| path.is_dir()) {
+            let digest = |path: &PathBuf| path.file_name()?.to_str()?.parse::<Digest>().ok();
+            names.extend(ops.list(shard)?.iter().filter_map(digest));
+        }
+        Ok(names)
+    }
+
+    /// Stores a blob of another session here, if it is what was stored there.
+    pub(crate) fn copy(&self, from: &Self, digest: &Digest) -> Result<(), BlobError> {
+        let (unnamed, mut at, mut refused) = (self.unnamed()?, 0, None);
+        let len = from.inner.view.pieces(digest, |piece| {
+            if refused.is_none() {
+                refused = self.inner.ops.write_at(&unnamed.file, piece, at).err();
+            }
+            at += piece.len() as u64;
+        })?;
+        refused.map_or(Ok(()), Err)?;
+        self.store(unnamed, BlobRef { digest: *digest, len }).map(drop)
+    }
+
+    fn room(&self) -> std::sync::MutexGuard<'_, Option<Room>> {
+        self.inner.room.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// It is stored and durable, so that there is nothing to do. A damaged one is not, and will be replaced.
     fn known(&self, blob: &BlobRef) -> Result<bool, BlobError> {
         self.alive()?;
+        // From here on it will not go; if it went before, it is stored again.
+        self.room().iter_mut().for_each(|room| room.keep(&blob.digest));
         if self.durable().blobs.contains(&blob.digest) {
             return Ok(true);
         }
@@ -166,6 +253,29 @@ impl Blobs {
         let unnamed = |path: &PathBuf| path.file_name().is_some_and(|n| n.to_string_lossy().starts_with(UNNAMED));
         for path in left.into_iter().filter(unnamed) {
             drop(self.inner.ops.remove(&path));
+        }
+    }
+}
+
+/// Room for a blob that is about to get its name; given back when it does not.
+struct Reserved<'a> {
+    blobs: &'a Blobs,
+    len: u64,
+    /// What stood under that name, damaged.
+    before: u64,
+}
+
+impl Reserved<'_> {
+    fn taken(mut self) {
+        (self.len, self.before) = (0, 0);
+    }
+}
+
+impl Drop for Reserved<'_> {
+    fn drop(&mut self) {
+        if let Some(room) = &mut *self.blobs.room() {
+            room.gone(self.len);
+            room.came(self.before);
         }
     }
 }

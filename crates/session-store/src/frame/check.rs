@@ -3,7 +3,7 @@
 //! [`standalone`] is all that a line says about itself; [`check`] adds what its place in the log demands.
 
 use super::MAX_LINE;
-use super::columns::{self, B, C, COVERED, D, E, FIXED, HEADER, N, P, Q, T, TEMPLATE};
+use super::columns::{self, B, C, COVERED, D, E, FIXED, HEADER, N, OPENING, P, Q, T, TEMPLATE};
 
 /// The first thing that is wrong with a line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -108,6 +108,10 @@ impl Chain {
     pub(crate) fn after(frame: &Frame<'_>) -> Self {
         Self { seq: frame.seq, crc: frame.crc, epoch: frame.epoch, batch_left: frame.batch_left }
     }
+
+    pub(crate) fn of(frame: &OwnedFrame) -> Self {
+        Self { seq: frame.seq, crc: frame.crc, epoch: frame.epoch, batch_left: frame.batch_left }
+    }
 }
 
 /// The parts between the columns are right, as far as there are bytes.
@@ -122,6 +126,29 @@ pub(crate) fn begins_like_one(bytes: &[u8]) -> bool {
 pub(crate) fn line_length(bytes: &[u8]) -> Option<usize> {
     let length = columns::hex(bytes.get(N)?)? as usize;
     (length > HEADER && length <= MAX_LINE).then_some(length)
+}
+
+/// How far to skip from a line that is bad: the next candidate stands behind a newline, or, if that newline is what was
+/// hit, at the line's length.
+pub(crate) fn next_candidate(window: &[u8]) -> usize {
+    let newline = memchr::memchr(b'\n', window).map(|at| at + 1);
+    let follows = |at: &usize| window.get(*at..at + OPENING.len()) == Some(OPENING);
+    let claimed = line_length(window).filter(follows);
+    newline.into_iter().chain(claimed).min().unwrap_or(window.len())
+}
+
+/// The same line behind another one: its bytes, newline included, and its new checksum.
+pub(crate) fn rechained(line: &str, previous: u32) -> (Vec<u8>, u32) {
+    let mut bytes = line.as_bytes().to_vec();
+    if let Some(column) = bytes.get_mut(P) {
+        columns::put_hex(column, previous);
+    }
+    let crc = crc32c::crc32c(bytes.get(COVERED..).unwrap_or_default());
+    if let Some(column) = bytes.get_mut(C) {
+        columns::put_hex(column, crc);
+    }
+    bytes.push(b'\n');
+    (bytes, crc)
 }
 
 /// Checks `line` (newline included) as the successor of `chain`.

@@ -4,8 +4,8 @@ mod check;
 pub(crate) mod columns;
 mod encode;
 
-pub(crate) use check::{Chain, Frame, begins_like_one, check, line_length, standalone};
-pub(crate) use columns::{HEADER, OPENING};
+pub(crate) use check::{Chain, Frame, begins_like_one, check, line_length, next_candidate, rechained, standalone};
+pub(crate) use columns::HEADER;
 pub(crate) use encode::Encoder;
 
 pub use check::{Bad, OwnedFrame};

@@ -7,6 +7,8 @@ mod past;
 mod place;
 mod repair;
 pub(crate) mod reserve;
+mod salvage;
+pub(crate) mod scan;
 pub(crate) mod segment;
 pub(crate) mod survey;
 pub(crate) mod walk;
@@ -15,9 +17,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use past::{Past, PastFrames};
+pub use salvage::Salvaged;
 pub use segment::Seal;
 
-use crate::blob::Blobs;
+use crate::blob::{self, Blobs};
 use crate::disk::{Disk, RealDisk};
 use crate::error::{DiskFault, ErrorKind};
 use crate::journal::Journal;
@@ -45,10 +48,12 @@ pub struct Options {
     pub any_file_system: bool,
     /// A segment that has grown to this is sealed. A group of batches is never parted, so it may get longer by one.
     pub segment_bytes: u64,
+    /// The most bytes of blobs; see [`Blobs::refer`].
+    pub blob_bytes: u64,
 }
 
 impl Options {
-    /// The real disk, no probe, local file systems only, segments of 16 MiB.
+    /// The real disk, no probe, local file systems only, segments of 16 MiB, 1 GiB of blobs.
     pub fn new(session: impl Into<String>, clock: Clock) -> Self {
         Self {
             session: session.into(),
@@ -57,6 +62,7 @@ impl Options {
             probe: Arc::new(|_| {}),
             any_file_system: false,
             segment_bytes: segment::SEGMENT_BYTES,
+            blob_bytes: blob::BLOB_BYTES,
         }
     }
 }
@@ -213,6 +219,14 @@ impl Session {
     /// nothing is read twice. Holds the records of the newest segment in memory until they are taken.
     pub fn resume(dir: &Path, options: Options) -> Result<(Opened, Past), OpenError> {
         open::open(dir, &options, open::Way::Resume)
+    }
+
+    /// Copies what verifies of a damaged session into a new one at `into` (its parent must exist), and leaves the
+    /// damaged one as it is. In the copy a `gap` record stands for each that is lost; blobs are copied if they
+    /// are what was stored. Cut short, it leaves a directory without a session, and can be done again. The copy has
+    /// the session's id: do not go on with both. Needs as much room as the session takes.
+    pub fn salvage(dir: &Path, into: &Path, options: Options) -> Result<Salvaged, OpenError> {
+        salvage::salvage(dir, into, &options)
     }
 
     /// Takes the lock alone, whatever state the session is in, for moving or removing its directory. `now` in

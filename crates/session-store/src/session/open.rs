@@ -98,7 +98,7 @@ fn enter(ops: &Ops, dir: &Path, options: &Options, way: Way) -> Result<(Opened, 
 
 fn start_writer(ops: &Ops, options: &Options, start: Start, recovered: Recovered) -> Result<Opened, OpenError> {
     let shared = Arc::new(Shared::new(recovered.epoch, recovered.last, Arc::clone(&ops.flushes)));
-    let blobs = Blobs::new(ops.clone(), &start.dir, Arc::clone(&options.probe), Arc::clone(&shared.closed));
+    let blobs = Blobs::new(ops.clone(), &start.dir, options, Arc::clone(&shared.closed));
     blobs.sweep();
     let writer = Writer::new(ops.clone(), options, recovered.session.clone(), start, Arc::clone(&shared));
     writer.hint();
@@ -124,7 +124,7 @@ fn hint(ops: &Ops, dir: &Path) -> Result<DiskFile, DiskFault> {
 }
 
 /// Makes the way to the log durable, before anything in it can be.
-fn names(ops: &Ops, dir: &Path) -> Result<(), DiskFault> {
+pub(super) fn names(ops: &Ops, dir: &Path) -> Result<(), DiskFault> {
     ops.sync_dir(&segment::log(dir))?;
     ops.sync_dir(dir)?;
     dir.parent().filter(|parent| !parent.as_os_str().is_empty()).map_or(Ok(()), |parent| ops.sync_dir(parent))

@@ -110,14 +110,32 @@ pub(crate) fn list(ops: &Ops, dir: &Path) -> Result<Vec<Segment>, DiskFault> {
 
 /// The end of the segment before, as the first record says, if that is whole and stands in its place.
 fn previous(ops: &Ops, file: &DiskFile, first: u64) -> Result<Option<End>, DiskFault> {
+    let Some((place, body)) = opening(ops, file)? else { return Ok(None) };
+    let Chain { seq, crc, epoch: _, batch_left: _ } = place;
+    Ok(body.previous.filter(|end| seq == first && end.seq + 1 == first && end.crc == crc))
+}
+
+/// The body of a file's first record, if it is a segment's, and what it continues.
+fn opening(ops: &Ops, file: &DiskFile) -> Result<Option<(Chain, Body)>, DiskFault> {
     /// A segment record is far shorter.
     const ENOUGH: usize = 4096;
     let mut bytes = vec![0; ENOUGH];
     let length = ops.read_at(file, &mut bytes, 0)?;
     let line = frame::line_length(&bytes).filter(|n| *n <= length).and_then(|n| bytes.get(..n));
     let Some(Ok(frame)) = line.map(frame::standalone) else { return Ok(None) };
-    let end = body(&frame).and_then(|body| body.previous);
-    Ok(end.filter(|end| frame.seq == first && end.seq + 1 == first && end.crc == frame.previous))
+    let place = Chain { seq: frame.seq, crc: frame.previous, epoch: frame.epoch, batch_left: frame.batch_left };
+    Ok(body(&frame).map(|body| (place, body)))
+}
+
+/// The session that the first readable opening names.
+pub(crate) fn session(ops: &Ops, dir: &Path) -> Result<Option<String>, DiskFault> {
+    for path in ops.list(&log(dir))? {
+        let Some(file) = ops.open(&path, false)? else { continue };
+        if let Some((_, body)) = opening(ops, &file)? {
+            return Ok(Some(body.session));
+        }
+    }
+    Ok(None)
 }
 
 /// Each segment but the first continues the one before it, and none is shorter than its successor says.

@@ -156,20 +156,10 @@ impl Survey {
                     frame.line.len() + 1
                 }
                 Some(Ok(frame)) => frame.line.len() + 1,
-                // The next candidate stands behind a newline, or, if that newline is what was hit, at its length.
-                Some(Err(_)) | None => {
-                    let newline = memchr::memchr(b'\n', window).map(|at| at + 1);
-                    let claimed = length.filter(|n| follows(window, *n));
-                    newline.into_iter().chain(claimed).min().unwrap_or(window.len())
-                }
+                Some(Err(_)) | None => frame::next_candidate(window),
             };
             rest.skip(skip);
         }
         Ok(zeros)
     }
-}
-
-/// A header's first bytes stand `at` there.
-fn follows(window: &[u8], at: usize) -> bool {
-    window.get(at..at + frame::OPENING.len()) == Some(frame::OPENING)
 }

@@ -77,15 +77,7 @@ impl Walk {
             }
             let Some(next) = self.segments.next() else { return Ok(Step::End) };
             let begins = next.first == self.chain.seq + 1;
-            self.feed = match self.ops.open(&next.path, false)? {
-                Some(file) => {
-                    // A live writer may add to it; what this walk is asked for is there already.
-                    let length = self.ops.length(&file)?;
-                    let limit = next.end.map_or(length, |end| end.offset.min(length));
-                    Some(Feed::new(self.ops.clone(), file, limit))
-                }
-                None => None,
-            };
+            self.feed = Feed::open(&self.ops, &next)?;
             self.segment = Some(next);
             if !begins {
                 return Ok(Step::Bad(Bad::Missing));
@@ -121,6 +113,15 @@ pub(crate) struct Feed {
 }
 
 impl Feed {
+    /// A segment's bytes, as far as they are part of the log.
+    pub(crate) fn open(ops: &Ops, segment: &Segment) -> Result<Option<Self>, DiskFault> {
+        let Some(file) = ops.open(&segment.path, false)? else { return Ok(None) };
+        // A live writer may add to it; what is asked for is there already.
+        let length = ops.length(&file)?;
+        let limit = segment.end.map_or(length, |end| end.offset.min(length));
+        Ok(Some(Self::new(ops.clone(), file, limit)))
+    }
+
     fn new(ops: Ops, file: DiskFile, limit: u64) -> Self {
         Self { ops, file, limit, buf: Vec::new(), start: 0, at: 0, ended: false }
     }

@@ -1,10 +1,13 @@
 //! Blobs: stored once, verified always, streamed in bounded space.
 
+use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
-use session_store::{BlobError, Digest, ErrorKind, Gap, Reader, Window};
+use session_store::{BlobError, BlobRef, Blobs, Digest, ErrorKind, Gap, Options, Reader, Session, Window};
 
-use crate::scene::{Scene, append, files};
+use crate::disks::Quick;
+use crate::scene::{Scene, append, files, options};
 
 const MIB: usize = 1 << 20;
 
@@ -138,4 +141,63 @@ fn windows_of_lines() {
     let blob = opened.blobs.put(&stream(MIB)).unwrap();
     let got = view.lines(&blob.digest, None, Window::From(60_000), 2, 99).unwrap();
     assert_eq!((got.lines.concat(), got.total), (b"000000000059999000000000060000".to_vec(), 65_536));
+}
+
+/// A session with room for 1000 bytes, and blobs of 300 that are as old as they are in front.
+fn bounded(scene: &Scene, count: u64) -> (session_store::Opened, Vec<BlobRef>) {
+    let given = Options { blob_bytes: 1000, ..options(Arc::new(Quick)) };
+    let opened = Session::create(&scene.dir, given).unwrap();
+    let stored = (0..count).map(|n| opened.blobs.put(&[n as u8; 300]).unwrap()).collect::<Vec<_>>();
+    for (n, blob) in stored.iter().enumerate() {
+        let age = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000 + n as u64);
+        let path = opened.blobs.view().path(&blob.digest);
+        std::fs::File::options().write(true).open(path).unwrap().set_modified(age).unwrap();
+    }
+    (opened, stored)
+}
+
+fn there(blobs: &Blobs, stored: &[BlobRef]) -> Vec<bool> {
+    stored.iter().map(|blob| blobs.view().verify(&blob.digest).is_ok()).collect()
+}
+
+#[test]
+fn the_oldest_unreferenced_blobs_go_first() {
+    let scene = Scene::new();
+    let (opened, stored) = bounded(&scene, 3);
+    let full = opened.blobs.put(&[9; 300]).unwrap_err();
+    assert_eq!((&full, full.kind()), (&BlobError::Full { bound: 1000 }, ErrorKind::Exhausted));
+    assert_eq!(there(&opened.blobs, &stored), [true; 3], "until it is told, everything is referred to");
+    opened.blobs.put(&[8; 100]).unwrap();
+    // The oldest is referred to; the next one is stored again and kept by that.
+    opened.blobs.refer(&HashSet::from([stored[0].digest, Digest::of(&[8; 100])])).unwrap();
+    opened.blobs.put(&[1; 300]).unwrap();
+    opened.blobs.put(&[9; 300]).unwrap();
+    assert_eq!(there(&opened.blobs, &stored), [true, true, false]);
+    assert!(matches!(opened.blobs.put(&[7; 300]), Err(BlobError::Full { .. })));
+    // What went is stored again, whatever this process remembers of it.
+    opened.blobs.refer(&HashSet::new()).unwrap();
+    opened.blobs.put(&[2; 300]).unwrap();
+    assert_eq!(there(&opened.blobs, &stored), [false, true, true]);
+    assert!(matches!(opened.blobs.put(&[0; 1001]), Err(BlobError::Full { .. })), "no room for it at all");
+    let left = files(&scene.dir.join("blobs"));
+    assert!(left.iter().all(|path| path.is_dir()), "{left:?}");
+}
+
+/// As many as are needed, in the order of their age.
+#[test]
+fn a_large_blob_displaces_several() {
+    let scene = Scene::new();
+    let (opened, stored) = bounded(&scene, 3);
+    opened.blobs.refer(&HashSet::new()).unwrap();
+    let mut spool = opened.blobs.spool().unwrap();
+    spool.write(&[5; 500]).unwrap();
+    let end = spool.finish().unwrap();
+    assert_eq!(there(&opened.blobs, &stored), [false, false, true]);
+    // A damaged one that is replaced takes its own room.
+    std::fs::write(opened.blobs.view().path(&end.blob.digest), [1; 500]).unwrap();
+    opened.journal.close();
+    let opened = Session::open(&scene.dir, Options { blob_bytes: 1000, ..options(Arc::new(Quick)) }).unwrap();
+    assert_eq!(opened.blobs.put(&[5; 500]).unwrap(), end.blob);
+    assert_eq!(opened.blobs.put(&[6; 200]).unwrap().len, 200);
+    assert!(matches!(opened.blobs.put(&[4; 1]), Err(BlobError::Full { .. })));
 }

@@ -19,4 +19,5 @@ mod lines;
 mod opening;
 mod random;
 mod refusals;
+mod salvage;
 mod segments;

@@ -1,0 +1,231 @@
+//! Copying what verifies out of a damaged session, with every lost record's place marked.
+//!
+//! The damaged session is not touched. The copy has the same seqs: where records are lost, each is replaced by a `gap`
+//! record. Records before the first gap are the same bytes; behind it, `p` and `c` are new, because each line's
+//! checksum covers the one before.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::scan::{Piece, scan};
+use super::segment::{self, End};
+use super::{OpenError, Options, lock, open, place};
+use crate::blob::{BlobError, Blobs, Digest};
+use crate::disk::DiskFile;
+use crate::error::DiskFault;
+use crate::frame::{Chain, Encoder, OwnedFrame, rechained};
+use crate::ops::Ops;
+use crate::reader::Damage;
+
+/// What takes the place of a record that is lost.
+const GAP: &str = "gap";
+/// More lost records than this are not marked one by one; a session has not that many in a hundred segments.
+const MAX_LOST: u64 = 1 << 24;
+/// Written at a time.
+const CHUNK: usize = 1 << 20;
+
+/// What a salvage has copied, and what not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Salvaged {
+    /// Records copied.
+    pub kept: u64,
+    /// Each stretch of records that is lost, and what is wrong where it begins.
+    pub lost: Vec<Damage>,
+    /// Blobs copied.
+    pub blobs: u64,
+    /// Blobs whose bytes are not what was stored; left out.
+    pub damaged_blobs: Vec<Digest>,
+}
+
+/// Body of a `gap` record.
+#[derive(Serialize)]
+struct Gap {
+    /// The stretch that it is a part of.
+    first: u64,
+    last: u64,
+    /// In the first one: what is wrong there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+}
+
+pub(super) fn salvage(dir: &Path, into: &Path, options: &Options) -> Result<Salvaged, OpenError> {
+    let ops = Ops::new(Arc::clone(&options.disk));
+    if !segment::log(dir).is_dir() {
+        return Err(OpenError::NoSuch(dir.to_path_buf()));
+    }
+    if !options.any_file_system {
+        place::accept(&ops, into.parent().unwrap_or(dir))?;
+    }
+    let _lock = lock::acquire(&ops, dir, (options.clock)())?;
+    if segment::log(into).exists() {
+        return Err(OpenError::Exists(into.to_path_buf()));
+    }
+    ops.create_dir(into)?;
+    let mut salvaged = Salvaged { kept: 0, lost: Vec::new(), blobs: 0, damaged_blobs: Vec::new() };
+    blobs(&ops, dir, into, options, &mut salvaged)?;
+    let mut copy = Copy::new(&ops, dir, into, options)?;
+    scan(&ops, dir, &mut |piece| match piece {
+        Piece::Batch(batch) => {
+            salvaged.kept += batch.len() as u64;
+            batch.iter().try_for_each(|frame| copy.record(frame))
+        }
+        Piece::Lost(damage) => {
+            copy.gap(&damage)?;
+            salvaged.lost.push(damage);
+            Ok(())
+        }
+    })?;
+    copy.finish()?;
+    // Until it has this name there is no session.
+    ops.rename(&unfinished(into), &segment::log(into))?;
+    open::names(&ops, into)?;
+    Ok(salvaged)
+}
+
+fn unfinished(into: &Path) -> PathBuf {
+    into.join("log.tmp")
+}
+
+/// Copies every blob that is what its name says.
+fn blobs(ops: &Ops, dir: &Path, into: &Path, options: &Options, salvaged: &mut Salvaged) -> Result<(), DiskFault> {
+    let (from, to) = (Blobs::apart(ops, dir, options), Blobs::apart(ops, into, options));
+    for digest in from.names()? {
+        match to.copy(&from, &digest) {
+            Ok(()) => salvaged.blobs += 1,
+            Err(BlobError::Disk(fault)) => return Err(fault),
+            Err(
+                BlobError::Closed
+                | BlobError::Missing(_)
+                | BlobError::Damaged(_)
+                | BlobError::TooLarge { .. }
+                | BlobError::Full { .. },
+            ) => salvaged.damaged_blobs.push(digest),
+        }
+    }
+    Ok(())
+}
+
+/// The log that is made.
+struct Copy<'a> {
+    ops: &'a Ops,
+    dir: PathBuf,
+    session: String,
+    now: u64,
+    /// First seqs of the segments of the damaged log.
+    firsts: Vec<u64>,
+    chain: Chain,
+    sealed: bool,
+    first: u64,
+    offset: u64,
+    file: Option<DiskFile>,
+    buf: Vec<u8>,
+}
+
+impl<'a> Copy<'a> {
+    fn new(ops: &'a Ops, from: &Path, into: &Path, options: &Options) -> Result<Self, DiskFault> {
+        let dir = unfinished(into);
+        ops.create_dir(&dir)?;
+        // Of an attempt that was cut short.
+        ops.list(&dir)?.iter().try_for_each(|path| ops.remove(path))?;
+        let session = segment::session(ops, from)?.unwrap_or_else(|| options.session.clone());
+        let firsts = segment::list(ops, from)?.iter().map(|segment| segment.first).collect();
+        Ok(Self {
+            ops,
+            dir,
+            session,
+            now: (options.clock)(),
+            firsts,
+            chain: Chain::START,
+            sealed: false,
+            first: 0,
+            offset: 0,
+            file: None,
+            buf: Vec::new(),
+        })
+    }
+
+    fn record(&mut self, frame: &OwnedFrame) -> Result<(), DiskFault> {
+        if frame.kind == segment::KIND {
+            return self.open(frame.epoch, frame.durable, frame.time);
+        }
+        let (line, crc) = rechained(&frame.line, self.chain.crc);
+        self.chain = Chain { crc, ..Chain::of(frame) };
+        self.sealed = frame.kind == segment::SEAL;
+        self.add(&line)
+    }
+
+    /// One `gap` record for each lost one; a record that must have opened a segment is made again.
+    fn gap(&mut self, damage: &Damage) -> Result<(), DiskFault> {
+        let (first, last) = (*damage.lost.start(), *damage.lost.end());
+        if last - first >= MAX_LOST {
+            let many = std::io::Error::from(std::io::ErrorKind::FileTooLarge);
+            return Err(DiskFault::new(crate::Op::Read, &damage.segment, &many));
+        }
+        for seq in damage.lost.clone() {
+            if seq == 1 || self.sealed || self.firsts.contains(&seq) {
+                self.open(self.chain.epoch, self.chain.seq, self.now)?;
+                continue;
+            }
+            let reason = (seq == first).then(|| damage.to_string());
+            self.encode(self.chain.epoch, self.chain.seq, self.now, |encoder| {
+                encoder.batch(|frames| frames.record(GAP, 1, &Gap { first, last, reason }).map(drop)).map(drop)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Goes on in a new file.
+    fn open(&mut self, epoch: u32, durable: u64, time: u64) -> Result<(), DiskFault> {
+        self.flush()?;
+        self.settle()?;
+        let Chain { seq, crc, .. } = self.chain;
+        let end = (seq > 0).then_some(End { first: self.first, offset: self.offset, seq, crc });
+        (self.first, self.offset, self.sealed) = (seq + 1, 0, false);
+        let name = format!("{:020}.jsonl", self.first);
+        self.file = Some(self.ops.create(&self.dir.join(name))?);
+        let session = self.session.clone();
+        self.encode(epoch, durable, time, |encoder| segment::open(encoder, &session, end))
+    }
+
+    fn encode(
+        &mut self,
+        epoch: u32,
+        durable: u64,
+        time: u64,
+        encode: impl FnOnce(&mut Encoder) -> Result<(), crate::EncodeError>,
+    ) -> Result<(), DiskFault> {
+        let mut encoder = Encoder::new(self.chain.seq, self.chain.crc, epoch, durable, time);
+        // What the store itself writes always fits.
+        encode(&mut encoder).map_err(|_| {
+            DiskFault::new(crate::Op::Write, &self.dir, &std::io::Error::from(std::io::ErrorKind::InvalidData))
+        })?;
+        self.chain = Chain { seq: encoder.seq, crc: encoder.crc, epoch, batch_left: 0 };
+        self.add(&encoder.bytes)
+    }
+
+    fn add(&mut self, line: &[u8]) -> Result<(), DiskFault> {
+        self.buf.extend_from_slice(line);
+        if self.buf.len() >= CHUNK { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<(), DiskFault> {
+        let bytes = std::mem::take(&mut self.buf);
+        if let Some(file) = &self.file {
+            self.ops.write_at(file, &bytes, self.offset)?;
+            self.offset += bytes.len() as u64;
+        }
+        Ok(())
+    }
+
+    fn settle(&mut self) -> Result<(), DiskFault> {
+        self.file.take().map_or(Ok(()), |file| self.ops.sync(&file))
+    }
+
+    fn finish(&mut self) -> Result<(), DiskFault> {
+        self.flush()?;
+        self.settle()?;
+        self.ops.sync_dir(&self.dir)
+    }
+}

@@ -1,0 +1,167 @@
+//! Everything in a log that can still be read, and what is lost between.
+//!
+//! Where a walk stops at the first bad record, this goes on behind it. Only whole batches count. Behind a bad place it is
+//! not known where a batch begins, until one has ended or a segment opens; what stands before that is lost, too.
+
+use std::path::Path;
+
+use super::head::Head;
+use super::segment::{self, Segment};
+use super::walk::Feed;
+use crate::error::DiskFault;
+use crate::frame::{self, Bad, Chain, Frame, OwnedFrame};
+use crate::ops::Ops;
+use crate::reader::Damage;
+
+/// The next thing that is known, in the order of seqs.
+pub(crate) enum Piece {
+    /// One whole batch.
+    Batch(Vec<OwnedFrame>),
+    Lost(Damage),
+}
+
+pub(crate) struct Scan<'a> {
+    ops: &'a Ops,
+    pub(crate) segments: Vec<Segment>,
+    each: &'a mut dyn FnMut(Piece) -> Result<(), DiskFault>,
+    /// The last record handed on.
+    good: Chain,
+    batch: Vec<OwnedFrame>,
+    place: Walked,
+    /// The first bad place since `good`.
+    bad: Option<Damage>,
+    /// The highest seq known to have been durable.
+    proven: u64,
+}
+
+/// What the next line may be measured by.
+enum Walked {
+    /// The line before was good.
+    Chain(Chain),
+    /// Nothing is known.
+    Adrift,
+}
+
+/// Hands on all that verifies in the log of `dir`, and each loss.
+pub(crate) fn scan(
+    ops: &Ops,
+    dir: &Path,
+    each: &mut dyn FnMut(Piece) -> Result<(), DiskFault>,
+) -> Result<(), DiskFault> {
+    let proven = Head::read(ops, dir)?.map_or(0, |head| head.durable);
+    let segments = segment::list(ops, dir)?;
+    let place = Walked::Chain(Chain::START);
+    let mut scan = Scan { ops, segments, each, good: Chain::START, batch: Vec::new(), place, bad: None, proven };
+    for n in 0..scan.segments.len() {
+        scan.segment(n)?;
+    }
+    scan.end(dir)
+}
+
+impl Scan<'_> {
+    fn segment(&mut self, n: usize) -> Result<(), DiskFault> {
+        let Some(segment) = self.segments.get(n).cloned() else { return Ok(()) };
+        let next = self.segments.get(n + 1).map_or(u64::MAX, |segment| segment.first);
+        // A batch does not go on in another segment.
+        self.batch.clear();
+        if !matches!(self.place, Walked::Chain(chain) if chain.seq + 1 == segment.first && chain.batch_left == 0) {
+            self.stray(&segment, 0, Bad::Missing);
+        }
+        let Some(mut feed) = Feed::open(self.ops, &segment)? else { return Ok(()) };
+        while feed.fill(frame::MAX_LINE)? > 0 {
+            let window = feed.window();
+            let length = frame::line_length(window).filter(|length| *length <= window.len());
+            let line = length.and_then(|length| window.get(..length));
+            let read = match line {
+                Some(line) => self.fit(line, next),
+                None if frame::begins_like_one(window) => Err(Bad::Short(window.len() as u64)),
+                None => Err(Bad::Header),
+            };
+            let skip = match read {
+                Ok(frame) => {
+                    let length = frame.line.len() + 1;
+                    let frame = frame.to_owned();
+                    self.take(frame)?;
+                    length
+                }
+                Err(bad) => {
+                    let skip = frame::next_candidate(window);
+                    self.stray(&segment, feed.at, bad);
+                    skip
+                }
+            };
+            feed.skip(skip);
+        }
+        Ok(())
+    }
+
+    /// A line that fits what is known of its place.
+    fn fit<'l>(&self, line: &'l [u8], next: u64) -> Result<Frame<'l>, Bad> {
+        let frame = match &self.place {
+            Walked::Chain(chain) => frame::check(line, chain)?,
+            Walked::Adrift => frame::standalone(line)?,
+        };
+        let fits = frame.seq > self.good.seq && frame.seq < next && frame.epoch >= self.good.epoch;
+        if fits { Ok(frame) } else { Err(Bad::Previous) }
+    }
+
+    /// From here on nothing is known.
+    fn stray(&mut self, segment: &Segment, offset: u64, bad: Bad) {
+        let seq = match self.place {
+            Walked::Chain(chain) => chain.seq + 1,
+            Walked::Adrift => self.good.seq + 1,
+        };
+        let damage = Damage { seq, segment: segment.path.clone(), offset, bad, lost: seq..=seq };
+        self.bad.get_or_insert(damage);
+        self.place = Walked::Adrift;
+        self.batch.clear();
+    }
+
+    fn take(&mut self, frame: OwnedFrame) -> Result<(), DiskFault> {
+        self.proven = self.proven.max(frame.durable);
+        let known = match self.place {
+            Walked::Chain(_) => true,
+            // The first line behind a bad place may be in the middle of a batch.
+            Walked::Adrift => frame.kind == segment::KIND,
+        };
+        let (left, chain) = (frame.batch_left, Chain::of(&frame));
+        if !known {
+            if left == 0 {
+                self.place = Walked::Chain(chain);
+            }
+            return Ok(());
+        }
+        self.place = Walked::Chain(chain);
+        self.batch.push(frame);
+        if left > 0 {
+            return Ok(());
+        }
+        let batch = std::mem::take(&mut self.batch);
+        let first = batch.first().map_or(0, |frame| frame.seq);
+        self.lost(first)?;
+        self.good = chain;
+        (self.each)(Piece::Batch(batch))
+    }
+
+    /// Hands on what is lost before `next`.
+    fn lost(&mut self, next: u64) -> Result<(), DiskFault> {
+        let lost = self.good.seq + 1..=next.saturating_sub(1);
+        match self.bad.take() {
+            Some(damage) if !lost.is_empty() => (self.each)(Piece::Lost(Damage { lost, ..damage })),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    fn end(&mut self, dir: &Path) -> Result<(), DiskFault> {
+        if self.proven <= self.good.seq {
+            return Ok(());
+        }
+        if self.bad.is_none() {
+            let last = self.segments.last().cloned();
+            let (segment, offset) = last.map_or_else(|| (segment::path(dir, 1), 0), |last| (last.path, last.length));
+            let seq = self.good.seq + 1;
+            self.bad = Some(Damage { seq, segment, offset, bad: Bad::Missing, lost: seq..=seq });
+        }
+        self.lost(self.proven + 1)
+    }
+}
