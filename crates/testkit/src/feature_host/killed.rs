@@ -19,11 +19,12 @@ pub fn killed_anywhere(
     let points = whole.points().split_off(before);
     assert!(!points.is_empty(), "nothing was done that a kill could interrupt");
     check(&mut whole, "");
+    let mut kills = 0;
     for (name, nth) in &points {
         let mut host = host();
         host.kill_at(name, *nth);
-        host.dies(&mut act);
+        kills += usize::from(host.dies(&mut act));
         check(&mut host, &format!("killed at {name} {nth}"));
     }
-    points.len()
+    kills
 }
