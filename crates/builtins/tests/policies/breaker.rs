@@ -123,6 +123,8 @@ fn killed_anywhere_it_judges_by_what_the_log_says() {
         drop(play(&pod, &steps));
         pod.revive();
         pod.script.clear();
+        // Opening it finds out how far the log goes.
+        turn(&pod, &[]);
         let failed = |(_, record): &(u64, Record)| matches!(record, Record::ToolFinished(ended) if ended.outcome.status == ResultStatus::Error);
         let failed = pod.records().iter().filter(|record| failed(record)).count() as u64;
         let breaker = state(&pod, &ID, "breakers")["Flaky"].clone();

@@ -114,6 +114,8 @@ fn killed_anywhere_it_judges_by_what_the_log_says() {
         drop(play(&pod, &[&[A], &[A], &[B]]));
         pod.revive();
         pod.script.clear();
+        // Opening it finds out how far the log goes.
+        turn(&pod, &[]);
         let (past, calls) = (state(&pod, &ID, "past"), pod.state().calls);
         let remembered = past.as_object().map_or(0, serde_json::Map::len);
         let started = pod.records().iter().filter(|(_, record)| matches!(record, Record::ToolStarted(_))).count();
