@@ -54,6 +54,31 @@ pub enum HostCapability {
         /// Which programs; `*` is any.
         programs: Cow<'static, [Text]>,
     },
+    /// Do something for other features. Every declared service asks for it by itself. In a policy, `*` is any service.
+    ProvideService {
+        /// The service's name.
+        key: Text,
+    },
+    /// Use what another feature provides. Every requirement asks for it by itself. In a policy, `*` is any service.
+    UseService {
+        /// The service's name.
+        key: Text,
+    },
+    /// Use the store of work items, through the feature that provides it. Every requirement of a side of it asks for
+    /// that side by itself.
+    WorkItemStore {
+        /// Look at them.
+        read: bool,
+        /// Create and change them.
+        write: bool,
+    },
+    /// Use the store of notes, the same way.
+    MemoryStore {
+        /// Look at them.
+        read: bool,
+        /// Write and forget them.
+        write: bool,
+    },
     /// Keep state of one's own in this scope. Every declared state asks for it by itself.
     StateStore {
         /// How long it lives, and who shares it.
@@ -109,11 +134,17 @@ impl HostCapability {
     /// Whether a grant of `self` includes all of `asked`.
     pub(super) fn covers(&self, asked: &Self) -> bool {
         match (self, asked) {
-            (Self::ContributeTool { name: own }, Self::ContributeTool { name }) => own == "*" || own == name,
+            (Self::ContributeTool { name: own }, Self::ContributeTool { name })
+            | (Self::ProvideService { key: own }, Self::ProvideService { key: name })
+            | (Self::UseService { key: own }, Self::UseService { key: name }) => own == "*" || own == name,
             (
                 Self::ScopedFs { root, read, write, execute },
                 Self::ScopedFs { root: r, read: ar, write: aw, execute: ax },
             ) => root == r && (*read || !ar) && (*write || !aw) && (*execute || !ax),
+            (Self::WorkItemStore { read, write }, Self::WorkItemStore { read: ar, write: aw })
+            | (Self::MemoryStore { read, write }, Self::MemoryStore { read: ar, write: aw }) => {
+                (*read || !ar) && (*write || !aw)
+            }
             (Self::Process { programs: own }, Self::Process { programs: asked })
             | (Self::TransformResults { tools: own }, Self::TransformResults { tools: asked })
             | (Self::RewriteArguments { tools: own }, Self::RewriteArguments { tools: asked }) => {
@@ -126,6 +157,10 @@ impl HostCapability {
             (Self::ContributeHook { .. } | Self::StateStore { .. } | Self::EmitUserAlert, asked) => self == asked,
             (
                 Self::ContributeTool { .. }
+                | Self::ProvideService { .. }
+                | Self::UseService { .. }
+                | Self::WorkItemStore { .. }
+                | Self::MemoryStore { .. }
                 | Self::ScopedFs { .. }
                 | Self::Process { .. }
                 | Self::EmitModelNotification { .. }
@@ -139,11 +174,17 @@ impl HostCapability {
     /// Whether a refusal of `self` hits any part of `asked`.
     pub(super) fn touches(&self, asked: &Self) -> bool {
         match (self, asked) {
-            (Self::ContributeTool { name: own }, Self::ContributeTool { name }) => own == "*" || own == name,
+            (Self::ContributeTool { name: own }, Self::ContributeTool { name })
+            | (Self::ProvideService { key: own }, Self::ProvideService { key: name })
+            | (Self::UseService { key: own }, Self::UseService { key: name }) => own == "*" || own == name,
             (
                 Self::ScopedFs { root, read, write, execute },
                 Self::ScopedFs { root: r, read: ar, write: aw, execute: ax },
             ) => root == r && ((*write && *aw) || (*execute && *ax) || (!write && !execute && *read && *ar)),
+            (Self::WorkItemStore { read, write }, Self::WorkItemStore { read: ar, write: aw })
+            | (Self::MemoryStore { read, write }, Self::MemoryStore { read: ar, write: aw }) => {
+                (*read && *ar) || (*write && *aw)
+            }
             (Self::Process { programs: own }, Self::Process { programs: asked })
             | (Self::TransformResults { tools: own }, Self::TransformResults { tools: asked })
             | (Self::RewriteArguments { tools: own }, Self::RewriteArguments { tools: asked }) => {
@@ -153,6 +194,10 @@ impl HostCapability {
             (Self::ContributeHook { .. } | Self::StateStore { .. } | Self::EmitUserAlert, asked) => self == asked,
             (
                 Self::ContributeTool { .. }
+                | Self::ProvideService { .. }
+                | Self::UseService { .. }
+                | Self::WorkItemStore { .. }
+                | Self::MemoryStore { .. }
                 | Self::ScopedFs { .. }
                 | Self::Process { .. }
                 | Self::EmitModelNotification { .. }
@@ -169,6 +214,11 @@ impl HostCapability {
             Self::ContributeTool { name } => {
                 text::check("the tool of a ContributeTool request", name, 64, Lines::One).err()
             }
+            Self::ProvideService { key } | Self::UseService { key } => super::service::name_problem(key),
+            Self::WorkItemStore { read: false, write: false } | Self::MemoryStore { read: false, write: false } => {
+                Some(format!("{self} asks for nothing"))
+            }
+            Self::WorkItemStore { .. } | Self::MemoryStore { .. } => None,
             Self::ContributeHook { point, class } if hook_class(*point) != *class => {
                 Some(format!("a hook at {point} is a {}, not a {class}", hook_class(*point)))
             }
@@ -220,13 +270,19 @@ const MAX_PROGRAMS: usize = 64;
 
 impl fmt::Display for HostCapability {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let flag = |on: bool, letter: &'static str| if on { letter } else { "" };
         match self {
+            Self::ProvideService { key } => write!(f, "ProvideService({key})"),
+            Self::UseService { key } => write!(f, "UseService({key})"),
+            Self::WorkItemStore { read, write } => {
+                write!(f, "WorkItemStore({}{})", flag(*read, "r"), flag(*write, "w"))
+            }
+            Self::MemoryStore { read, write } => write!(f, "MemoryStore({}{})", flag(*read, "r"), flag(*write, "w")),
             Self::ContributeTool { name } => write!(f, "ContributeTool({name})"),
             Self::ContributeHook { point, class } => write!(f, "ContributeHook({point}:{class})"),
             Self::TransformResults { tools } => write!(f, "TransformResults({})", tools.join(",")),
             Self::RewriteArguments { tools } => write!(f, "RewriteArguments({})", tools.join(",")),
             Self::ScopedFs { root, read, write, execute } => {
-                let flag = |on: bool, letter: &'static str| if on { letter } else { "" };
                 write!(f, "ScopedFs({root}:{}{}{})", flag(*read, "r"), flag(*write, "w"), flag(*execute, "x"))
             }
             Self::Process { programs } => write!(f, "Process({})", programs.join(",")),

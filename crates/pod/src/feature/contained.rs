@@ -28,30 +28,42 @@ pub(super) enum Ended<T> {
 /// What one worker thread has left to do; empty once it is written off.
 type Queue<T> = Arc<Mutex<VecDeque<Job<T>>>>;
 
-/// Runs all jobs, each at most `limit`; the answers stand in the jobs' order.
-pub(super) fn run_all<T: Send + 'static>(jobs: Vec<Job<T>>, limit: Duration) -> Vec<Ended<T>> {
-    let total = jobs.len();
-    let mut ended = Vec::with_capacity(total);
-    let mut left = VecDeque::from(jobs);
-    let mut stuck = 0;
-    while !left.is_empty() && stuck < MAX_STUCK {
-        let queue = Arc::new(Mutex::new(left));
-        let (answers, inbox) = channel();
-        let worker = Arc::clone(&queue);
-        if thread::Builder::new().name("feature-install".into()).spawn(move || work(&worker, &answers)).is_err() {
-            break;
-        }
-        left = match listen(&queue, &inbox, limit, &mut ended) {
-            Verdict::Finished => VecDeque::new(),
-            Verdict::Stuck { unstarted } => {
-                stuck += 1;
-                ended.push(Ended::TimedOut);
-                unstarted
-            }
-        };
+/// Runs callbacks; what is written off is counted over all of them.
+pub(super) struct Runner {
+    limit: Duration,
+    stuck: usize,
+}
+
+impl Runner {
+    /// Each callback may take `limit`.
+    pub(super) const fn new(limit: Duration) -> Self {
+        Self { limit, stuck: 0 }
     }
-    ended.resize_with(total, || Ended::NotCalled);
-    ended
+
+    /// Runs all jobs; the answers stand in the jobs' order.
+    pub(super) fn run_all<T: Send + 'static>(&mut self, jobs: Vec<Job<T>>) -> Vec<Ended<T>> {
+        let total = jobs.len();
+        let mut ended = Vec::with_capacity(total);
+        let mut left = VecDeque::from(jobs);
+        while !left.is_empty() && self.stuck < MAX_STUCK {
+            let queue = Arc::new(Mutex::new(left));
+            let (answers, inbox) = channel();
+            let worker = Arc::clone(&queue);
+            if thread::Builder::new().name("feature-install".into()).spawn(move || work(&worker, &answers)).is_err() {
+                break;
+            }
+            left = match listen(&queue, &inbox, self.limit, &mut ended) {
+                Verdict::Finished => VecDeque::new(),
+                Verdict::Stuck { unstarted } => {
+                    self.stuck += 1;
+                    ended.push(Ended::TimedOut);
+                    unstarted
+                }
+            };
+        }
+        ended.resize_with(total, || Ended::NotCalled);
+        ended
+    }
 }
 
 enum Verdict<T> {

@@ -4,6 +4,7 @@ use super::capability::{CapabilityGrantSet, HostCapability};
 use super::diagnostic::FeatureInstallError;
 use super::hook::{HookContribution, HookKey};
 use super::id::FeatureId;
+use super::service::{ServiceHandle, ServiceKey};
 use super::sink::{FeatureAlertSink, FeatureNotifySink, RunningNotes};
 use super::stage::Stage;
 use super::state::{DurableState, PodLink, StateKey};
@@ -306,7 +307,10 @@ impl FeatureServiceProvider<'_> {
             }
             let why = NOT_OFFERED.to_owned();
             let whole = services.roots.get(root).ok_or(FeatureInstallError::Unavailable { feature, asked, why })?;
-            Ok(if stage.grants.allows(&wish(true)) { whole.derive() } else { whole.read_only() })
+            let writes = stage.grants.allows(&wish(true));
+            let handle = if writes { whole.derive() } else { whole.read_only() };
+            stage.hold(stage.granted(&wish(writes))?, Arc::clone(handle.door()));
+            Ok(handle)
         })
     }
 
@@ -323,8 +327,37 @@ impl FeatureServiceProvider<'_> {
                 return Err(FeatureInstallError::Denied { feature, asked });
             }
             let spawner = services.spawner.as_ref().map(Spawner::derive);
-            spawner.map_err(|why| FeatureInstallError::Unavailable { feature, asked, why: why.clone() })
+            let unavailable = |why: &String| FeatureInstallError::Unavailable { feature, asked, why: why.clone() };
+            let spawner = spawner.map_err(unavailable)?;
+            stage.hold(stage.granted(&HostCapability::ANY_PROGRAM)?, Arc::clone(spawner.door()));
+            Ok(spawner)
         })
+    }
+}
+
+impl FeatureServiceProvider<'_> {
+    /// Stages a declared service. Consumers reach it once this whole feature is installed.
+    ///
+    /// # Errors
+    /// Not declared, or staged twice.
+    pub fn provide<T: ?Sized + Send + Sync + 'static>(
+        &mut self,
+        key: ServiceKey<T>,
+        target: Arc<T>,
+    ) -> Result<Staging, FeatureInstallError> {
+        self.stage.call("services.provide", key.name(), |stage| stage.provide(key, target))
+    }
+
+    /// A handle on a required service, under a door that is derived from the provider's.
+    ///
+    /// # Errors
+    /// Not declared, or of another trait than it is provided with; `Denied`; `Unavailable` for an optional service
+    /// that is not there.
+    pub fn require<T: ?Sized + Send + Sync + 'static>(
+        &mut self,
+        key: ServiceKey<T>,
+    ) -> Result<ServiceHandle<T>, FeatureInstallError> {
+        self.stage.call("services.require", key.name(), |stage| stage.require(key))
     }
 }
 

@@ -3,6 +3,7 @@
 use super::capability::{CapabilityRequest, HostCapability};
 use super::hook::{HookDeclaration, HookKey};
 use super::id::FeatureId;
+use super::service::{ServiceDeclaration, ServiceId, ServiceRequirement, parsed};
 use super::state::{StateDeclaration, StateKey};
 use super::text::{self, Lines};
 use super::tool::{DEFAULT_DEADLINE, MAX_DEADLINE, ToolKey};
@@ -22,12 +23,14 @@ const MAX_TEXT: usize = 8 * 1024;
 const MAX_SCHEMA: usize = 64 * 1024;
 /// Longest reason of a request, in bytes.
 const MAX_REASON: usize = 512;
-/// Most tools, requests, hooks, instructions and states of one feature.
+/// Most tools, requests, hooks, instructions, states, provided and required services of one feature.
 const MAX_TOOLS: usize = 64;
 const MAX_REQUESTS: usize = 64;
 const MAX_HOOKS: usize = 16;
 const MAX_INSTRUCTIONS: usize = 16;
 const MAX_STATES: usize = 16;
+const MAX_PROVIDED: usize = 16;
+const MAX_REQUIRED: usize = 16;
 
 /// How a feature's code runs. All but `Builtin` are refused in plans until their adapter exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -71,6 +74,12 @@ pub struct FeatureDescriptor {
     /// What it remembers; at most 16.
     #[serde(default)]
     pub states: Vec<StateDeclaration>,
+    /// What it does for other features; at most 16.
+    #[serde(default)]
+    pub provides: Vec<ServiceDeclaration>,
+    /// What other features must do for it; at most 16.
+    #[serde(default)]
+    pub requires: Vec<ServiceRequirement>,
 }
 
 /// A tool as declared.
@@ -127,7 +136,7 @@ impl ToolDeclaration {
         self.name.len() + self.about.len() + self.schema.len()
     }
 
-    fn problem(&self, requests: &[CapabilityRequest]) -> Option<String> {
+    fn problem(&self, requested: &[HostCapability]) -> Option<String> {
         let Self { name, about, schema, deadline_ms, needs, effect: _ } = self;
         if name.is_empty()
             || name.len() > MAX_NAME
@@ -157,7 +166,7 @@ impl ToolDeclaration {
                 millis(MAX_DEADLINE)
             ));
         }
-        let unrequested = needs.iter().find(|need| !requests.iter().any(|r| r.capability == **need));
+        let unrequested = needs.iter().find(|need| !requested.contains(need));
         unrequested.map(|need| format!("tool `{name}` needs {need}, which the feature does not request"))
     }
 }
@@ -179,7 +188,15 @@ impl FeatureDescriptor {
             hooks: Vec::new(),
             instructions: Vec::new(),
             states: Vec::new(),
+            provides: Vec::new(),
+            requires: Vec::new(),
         })
+    }
+
+    /// What tools and hooks may need: what is requested, and what admits to a required service.
+    fn requested(&self) -> Vec<HostCapability> {
+        let services = self.requires.iter().map(|asked| asked.service.admission());
+        self.requests.iter().map(|request| request.capability.clone()).chain(services).collect()
     }
 
     /// Everything that is out of bounds, at most one problem per part. Planning refuses a descriptor with any.
@@ -187,7 +204,7 @@ impl FeatureDescriptor {
     pub fn problems(&self) -> Vec<String> {
         let mut found = Vec::new();
         found.extend(text::check("display_name", &self.display_name, MAX_NAME, Lines::One).err());
-        if !version_fits(&self.version) {
+        if parsed::<semver::Version>(&self.version).is_none() {
             found.push(format!("version `{}` is not MAJOR.MINOR.PATCH", text::shown(&self.version, MAX_NAME)));
         }
         let counts = [
@@ -196,6 +213,8 @@ impl FeatureDescriptor {
             ("hooks", self.hooks.len(), MAX_HOOKS),
             ("instructions", self.instructions.len(), MAX_INSTRUCTIONS),
             ("states", self.states.len(), MAX_STATES),
+            ("provided services", self.provides.len(), MAX_PROVIDED),
+            ("required services", self.requires.len(), MAX_REQUIRED),
         ];
         found.extend(
             counts
@@ -212,8 +231,11 @@ impl FeatureDescriptor {
             };
             found.extend(request.capability.problem().or_else(|| reason().err()));
         }
-        found.extend(self.tools.iter().filter_map(|t| t.problem(&self.requests)));
-        found.extend(self.hooks.iter().filter_map(|h| h.problem(&self.requests)));
+        found.extend(self.provides.iter().filter_map(ServiceDeclaration::problem));
+        found.extend(self.requires.iter().filter_map(ServiceRequirement::problem));
+        let requested = self.requested();
+        found.extend(self.tools.iter().filter_map(|t| t.problem(&requested)));
+        found.extend(self.hooks.iter().filter_map(|h| h.problem(&requested)));
         for InstructionDeclaration { name, text } in &self.instructions {
             let problem = text::check("an instruction's name", name, MAX_NAME, Lines::One)
                 .and_then(|()| instruction_text(name, text));
@@ -221,6 +243,10 @@ impl FeatureDescriptor {
         }
         found.extend(self.states.iter().filter_map(StateDeclaration::problem));
         found.extend(twice("state", self.states.iter().map(|s| s.name.as_str())));
+        let (provided, required) = (self.provides.iter().map(|s| &s.service), self.requires.iter().map(|s| &s.service));
+        let named = |services: Vec<&ServiceId>| services.into_iter().map(ServiceId::to_string).collect::<Vec<_>>();
+        found.extend(twice("service", named(provided.collect()).iter().map(String::as_str)));
+        found.extend(twice("requirement", named(required.collect()).iter().map(String::as_str)));
         found.extend(twice("tool", self.tools.iter().map(|t| t.name.as_str())));
         found.extend(twice("hook", self.hooks.iter().map(|h| h.name.as_str())));
         found.extend(twice("instruction", self.instructions.iter().map(|i| i.name.as_str())));
@@ -231,11 +257,6 @@ impl FeatureDescriptor {
 /// The bounds of an instruction, declared or set at install.
 pub(super) fn instruction_text(name: &str, text: &str) -> Result<(), String> {
     text::check(&format!("instruction `{name}`"), text, MAX_TEXT, Lines::Many)
-}
-
-fn version_fits(version: &str) -> bool {
-    let number = |part: &str| !part.is_empty() && part.len() <= 9 && part.bytes().all(|b| b.is_ascii_digit());
-    version.split('.').count() == 3 && version.split('.').all(number)
 }
 
 fn twice<'a>(kind: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {
@@ -313,6 +334,18 @@ impl FeatureDescriptorBuilder {
     /// Declares a state by the key that will also take it up.
     pub fn state<T>(mut self, key: &StateKey<T>) -> Self {
         self.0.states.push(key.declaration());
+        self
+    }
+
+    /// Declares a service that this feature provides.
+    pub fn provides(mut self, service: ServiceDeclaration) -> Self {
+        self.0.provides.push(service);
+        self
+    }
+
+    /// Asks for a service of another feature.
+    pub fn requires(mut self, service: ServiceRequirement) -> Self {
+        self.0.requires.push(service);
         self
     }
 

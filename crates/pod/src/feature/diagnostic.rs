@@ -31,6 +31,16 @@ pub enum DiagnosticCode {
     RequiredCapabilityDenied,
     /// A capability the feature can do without was refused.
     OptionalCapabilityDenied,
+    /// A service the feature cannot do without is not there; `cause` may say because of whom.
+    RequiredServiceMissing,
+    /// A service the feature can do without is not there.
+    OptionalServiceMissing,
+    /// A service the feature cannot do without is there, in a version that will not do.
+    ServiceVersionUnmet,
+    /// Features need each other's services in a circle; none of them is installed.
+    ServiceCycle,
+    /// Another feature provides this service.
+    ServiceTaken,
     /// More features than a pod takes.
     TooManyFeatures,
     /// Configuration requires a feature that will not be there.
@@ -57,6 +67,9 @@ pub struct FeatureDiagnostic {
     /// Which feature, when its id is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feature_id: Option<FeatureId>,
+    /// The feature that this one is kept out by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<FeatureId>,
     /// What failed, with both sides named; at most 512 bytes.
     pub message: String,
 }
@@ -64,11 +77,16 @@ pub struct FeatureDiagnostic {
 impl FeatureDiagnostic {
     pub(super) fn new(code: DiagnosticCode, feature: &FeatureId, message: impl AsRef<str>) -> Self {
         let message = super::text::shown(message.as_ref(), MAX_MESSAGE);
-        Self { code, feature_id: Some(feature.clone()), message }
+        Self { code, feature_id: Some(feature.clone()), cause: None, message }
     }
 
     pub(super) fn general(code: DiagnosticCode, message: impl AsRef<str>) -> Self {
-        Self { code, feature_id: None, message: super::text::shown(message.as_ref(), MAX_MESSAGE) }
+        Self { code, feature_id: None, cause: None, message: super::text::shown(message.as_ref(), MAX_MESSAGE) }
+    }
+
+    pub(super) fn caused_by(mut self, cause: Option<FeatureId>) -> Self {
+        self.cause = cause;
+        self
     }
 }
 

@@ -1,6 +1,6 @@
 //! Hooks as contributions: one `const` key both declares and stages, so the two cannot drift.
 
-use super::capability::{CapabilityRequest, HostCapability, MAX_NAMED_TOOLS};
+use super::capability::{HostCapability, MAX_NAMED_TOOLS};
 use super::descriptor::{MAX_NAME, millis};
 use super::id::FeatureId;
 use super::plan::PlannedHook;
@@ -121,7 +121,7 @@ impl HookDeclaration {
         PlannedHook { name, point, class, deadline_ms, tools, on_failure: class.on_failure() }
     }
 
-    pub(super) fn problem(&self, requests: &[CapabilityRequest]) -> Option<String> {
+    pub(super) fn problem(&self, requested: &[HostCapability]) -> Option<String> {
         let Self { name, class, deadline_ms, tools, needs, .. } = self;
         if let Err(problem) = text::check("a hook's name", name, MAX_NAME, Lines::One) {
             return Some(problem);
@@ -134,7 +134,7 @@ impl HookDeclaration {
             return Some(format!("hook `{name}` names {} tools, not 1 to {MAX_NAMED_TOOLS}", tools.len()));
         }
         let implied = self.implied().iter().find_map(HostCapability::problem);
-        let unrequested = needs.iter().find(|need| !requests.iter().any(|r| r.capability == **need));
+        let unrequested = needs.iter().find(|need| !requested.contains(need));
         implied.or_else(|| unrequested.map(|n| format!("hook `{name}` needs {n}, which the feature does not request")))
     }
 }

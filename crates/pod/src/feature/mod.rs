@@ -15,12 +15,15 @@ mod contained;
 mod context;
 mod descriptor;
 mod diagnostic;
+mod grant;
 mod hook;
 mod id;
+mod install;
 mod plan;
 mod policy;
 mod registry;
 mod report;
+mod service;
 mod sink;
 mod stage;
 mod state;
@@ -37,6 +40,7 @@ pub use descriptor::{
     FeatureDescriptor, FeatureDescriptorBuilder, FeatureRuntimeKind, InstructionDeclaration, ToolDeclaration,
 };
 pub use diagnostic::{DiagnosticCode, FeatureDiagnostic, FeatureInstallError, MAX_NOTES};
+pub use grant::{GrantUse, Revoke};
 pub use hook::{HookContribution, HookDeclaration, HookKey};
 pub use id::{BadFeatureId, FeatureId, Tier};
 pub use plan::{InstallPlan, MAX_FEATURES, PlannedFeature, PlannedHook, PlannedTool, Unmet};
@@ -47,6 +51,10 @@ pub use registry::{
 pub use report::{
     ContributionKind, FeatureInstallReport, HostGate, HostLimit, HostReport, HostRule, HostSandbox, Outcome,
     RegistryReport, SkippedContribution, Totals,
+};
+pub use service::{
+    Facade, FeatureServices, MissingService, ResolvedService, ServiceDeclaration, ServiceError, ServiceFuture,
+    ServiceHandle, ServiceId, ServiceKey, ServiceRequirement,
 };
 pub use sink::{FeatureAlertSink, FeatureNotifySink, Receipt, RunningNotes, SinkError};
 pub(crate) use state::Keeper;

@@ -1,5 +1,8 @@
 //! From descriptors and a policy to what will be installed: a pure function, the same for every registration order.
 
+mod order;
+mod wiring;
+
 use super::capability::{CapabilityGrantSet, DeniedCapability, HostCapability, Need};
 use super::descriptor::{FeatureDescriptor, FeatureRuntimeKind, ToolDeclaration};
 use super::diagnostic::{DiagnosticCode, FeatureDiagnostic};
@@ -7,12 +10,14 @@ use super::hook::HookDeclaration;
 use super::id::{FeatureId, Tier};
 use super::policy::{CapabilityPolicy, GrantDecision};
 use super::report::{ContributionKind, HostReport, Outcome, SkippedContribution};
+use super::service::{FeatureServices, MissingService, ServiceDeclaration};
 use super::state::StateDeclaration;
 use crate::hook::{FailureRule, HookClass, HookPoint};
 use llm_worker::ToolEffect;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+use wiring::{Found, Wiring};
 
 /// Most features of one pod.
 pub const MAX_FEATURES: usize = 4_096;
@@ -22,8 +27,11 @@ pub const MAX_FEATURES: usize = 4_096;
 pub struct InstallPlan {
     /// What the host itself enforces.
     pub host: HostReport,
-    /// Every declared feature by tier and id, which is also the order of installation.
+    /// Every declared feature by tier and id.
     pub features: Vec<PlannedFeature>,
+    /// Who is installed, in the order of installation: whoever provides a service before whoever needs it, ties by
+    /// tier and id.
+    pub order: Vec<FeatureId>,
     /// Required features that will not be there. Not empty: no new pod may start.
     pub unmet: Vec<Unmet>,
     /// What belongs to no feature.
@@ -54,6 +62,8 @@ pub struct PlannedFeature {
     pub instructions: Vec<String>,
     /// The states it must take up.
     pub states: Vec<StateDeclaration>,
+    /// What it does for others, and others for it.
+    pub services: FeatureServices,
     /// What is left out.
     pub skipped_contributions: Vec<SkippedContribution>,
     /// Why.
@@ -115,11 +125,18 @@ pub(super) fn plan(
     host: HostReport,
     diagnostics: Vec<FeatureDiagnostic>,
 ) -> InstallPlan {
-    let mut names = Names::of(declared);
-    let features: Vec<_> =
-        declared.iter().enumerate().map(|(at, d)| plan_one(at, d, declared, policy, &mut names)).collect();
+    let mut features: Vec<_> = declared.iter().enumerate().map(|(at, d)| alone(at, d, declared, policy)).collect();
+    let (wiring, mut names, mut order) = (Wiring::of(declared, &features), Names::of(declared), Vec::new());
+    for &at in wiring.sequence() {
+        let (Some(one), Some(planned)) = (declared.get(at), features.get(at)) else { continue };
+        if planned.outcome.is_live() {
+            let planned = together(at, &one.descriptor, planned.clone(), &wiring, &features, &mut names);
+            order.extend(planned.outcome.is_live().then(|| planned.feature_id.clone()));
+            features.get_mut(at).into_iter().for_each(|slot| slot.clone_from(&planned));
+        }
+    }
     let unmet = unmet(policy, features.iter().map(|f| (&f.feature_id, f.outcome, f.diagnostics.as_slice())));
-    InstallPlan { host, features, unmet, diagnostics }
+    InstallPlan { host, features, order, unmet, diagnostics }
 }
 
 /// The order of planning: by tier and id; equal ids, which are all refused, by content.
@@ -173,14 +190,9 @@ impl Names {
     }
 }
 
-fn plan_one(
-    at: usize,
-    declared: &Declared,
-    all: &[&Declared],
-    policy: &CapabilityPolicy,
-    names: &mut Names,
-) -> PlannedFeature {
-    let FeatureDescriptor { id, version, runtime, instructions, .. } = &declared.descriptor;
+/// One feature looked at alone: whether it could be installed if everything it needs of others is there.
+fn alone(at: usize, declared: &Declared, all: &[&Declared], policy: &CapabilityPolicy) -> PlannedFeature {
+    let FeatureDescriptor { id, version, runtime, .. } = &declared.descriptor;
     let mut planned = PlannedFeature {
         feature_id: id.clone(),
         version: super::text::shown(version, 64),
@@ -192,6 +204,7 @@ fn plan_one(
         hooks: Vec::new(),
         instructions: Vec::new(),
         states: Vec::new(),
+        services: FeatureServices::default(),
         skipped_contributions: Vec::new(),
         diagnostics: Vec::new(),
     };
@@ -207,27 +220,94 @@ fn plan_one(
     let (grants, denied) = grants(&declared.descriptor, policy);
     planned.grants = grants;
     planned.diagnostics = denied;
-    if planned.diagnostics.iter().any(|d| d.code == DiagnosticCode::RequiredCapabilityDenied) {
-        return planned;
+    if !planned.diagnostics.iter().any(|d| d.code == DiagnosticCode::RequiredCapabilityDenied) {
+        planned.outcome = Outcome::Installed;
     }
-    let (tools, skipped) = tools(&declared.descriptor, &planned.grants);
-    planned.skipped_contributions = skipped;
-    let (hooks, skipped) = hooks(&declared.descriptor, &planned.grants);
-    planned.skipped_contributions.extend(skipped);
-    let (states, skipped) = states(&declared.descriptor, &planned.grants);
-    planned.skipped_contributions.extend(skipped);
-    let conflicts: Vec<_> = tools.iter().filter_map(|t| names.conflict(id, &t.name)).collect();
-    if !conflicts.is_empty() {
-        planned.diagnostics.extend(conflicts);
-        return planned;
-    }
-    names.taken.extend(tools.iter().map(|t| (t.name.to_ascii_lowercase(), id.clone())));
-    planned.tools = tools.into_iter().map(planned_tool).collect();
-    planned.hooks = hooks;
-    planned.states = states;
-    planned.instructions = instructions.iter().map(|i| i.name.clone()).collect();
-    planned.outcome = if planned.grants.denied().is_empty() { Outcome::Installed } else { Outcome::Degraded };
     planned
+}
+
+/// The same feature among the others; those it needs were settled before.
+fn together(
+    at: usize,
+    descriptor: &FeatureDescriptor,
+    mut planned: PlannedFeature,
+    wiring: &Wiring<'_>,
+    others: &[PlannedFeature],
+    names: &mut Names,
+) -> PlannedFeature {
+    let mut against = wiring.obstacles(at);
+    if !against.is_empty() {
+        planned.diagnostics.extend(against);
+        planned.outcome = Outcome::Skipped;
+        return planned;
+    }
+    for asked in &descriptor.requires {
+        if let Some(denied) = planned.grants.denied().iter().find(|d| d.capability == asked.service.admission()) {
+            let (service, version, reason) = (asked.service.clone(), asked.version.clone(), denied.reason.clone());
+            planned.services.missing.push(MissingService { service, version, reason });
+            continue;
+        }
+        match wiring.find(at, asked, others) {
+            Found::Resolved(service) => planned.services.resolved.push(service),
+            Found::Missing { code, missing, cause } => {
+                let diagnostic = lacks(code, &planned.feature_id, &missing, cause);
+                let list = if asked.need == Need::Required { &mut against } else { &mut planned.diagnostics };
+                list.push(diagnostic);
+                planned.services.missing.push(missing);
+            }
+        }
+    }
+    contribute(descriptor, &mut planned);
+    against.extend(planned.tools.iter().filter_map(|t| names.conflict(&planned.feature_id, &t.name)));
+    if against.is_empty() {
+        names.taken.extend(planned.tools.iter().map(|t| (t.name.to_ascii_lowercase(), planned.feature_id.clone())));
+        return planned;
+    }
+    planned.diagnostics.extend(against);
+    skip(&mut planned);
+    planned
+}
+
+/// A requirement that is not met, in words.
+pub(super) fn lacks(
+    code: DiagnosticCode,
+    id: &FeatureId,
+    missing: &MissingService,
+    cause: Option<FeatureId>,
+) -> FeatureDiagnostic {
+    let MissingService { service, version, reason } = missing;
+    FeatureDiagnostic::new(code, id, format!("{id} needs service {service} {version}: {reason}")).caused_by(cause)
+}
+
+/// Takes a feature out of the plan; what it was granted stays to be seen.
+pub(super) fn skip(planned: &mut PlannedFeature) {
+    planned.outcome = Outcome::Skipped;
+    planned.tools.clear();
+    planned.hooks.clear();
+    planned.states.clear();
+    planned.instructions.clear();
+    planned.services.provided.clear();
+}
+
+/// What it contributes with the capabilities and services it gets, and what it therefore does not.
+pub(super) fn contribute(descriptor: &FeatureDescriptor, planned: &mut PlannedFeature) {
+    let missing = planned.services.missing.iter();
+    let missing = missing.map(|m| DeniedCapability { capability: m.service.admission(), reason: m.reason.clone() });
+    let lost: Vec<_> = planned.grants.denied().iter().cloned().chain(missing).collect();
+    let (tools, mut skipped) = tools(descriptor, &lost);
+    planned.tools = tools.into_iter().map(planned_tool).collect();
+    let (hooks, left_out) = hooks(descriptor, &lost);
+    planned.hooks = hooks;
+    skipped.extend(left_out);
+    let (states, left_out) = states(descriptor, &lost);
+    planned.states = states;
+    skipped.extend(left_out);
+    let (provided, left_out) = services(descriptor, &lost);
+    planned.services.provided = provided;
+    skipped.extend(left_out);
+    planned.skipped_contributions = skipped;
+    planned.instructions = descriptor.instructions.iter().map(|i| i.name.clone()).collect();
+    planned.outcome = if lost.is_empty() { Outcome::Installed } else { Outcome::Degraded };
 }
 
 /// What keeps a feature out before any capability is looked at.
@@ -271,7 +351,10 @@ fn grants(descriptor: &FeatureDescriptor, policy: &CapabilityPolicy) -> (Capabil
     let hooks: BTreeSet<_> = descriptor.hooks.iter().flat_map(HookDeclaration::implied).collect();
     let implied = implied.chain(hooks).map(|c| (c, Need::Optional));
     let states: BTreeSet<_> = descriptor.states.iter().map(|s| HostCapability::StateStore { scope: s.scope }).collect();
-    let implied = implied.chain(states.into_iter().map(|c| (c, Need::Required))).filter(|(c, _)| !asked.contains(c));
+    let implied = implied.chain(states.into_iter().map(|c| (c, Need::Required)));
+    let provided: BTreeSet<_> = descriptor.provides.iter().map(|s| wiring::provides(&s.service.name)).collect();
+    let implied = implied.chain(provided.into_iter().map(|c| (c, Need::Optional)));
+    let implied = implied.chain(admissions(descriptor)).filter(|(c, _)| !asked.contains(c));
     let (mut granted, mut denied, mut diagnostics) = (Vec::new(), Vec::new(), Vec::new());
     for (capability, need) in explicit.chain(implied) {
         let GrantDecision::Denied { reason } = policy.decide(id, &capability) else {
@@ -288,15 +371,25 @@ fn grants(descriptor: &FeatureDescriptor, policy: &CapabilityPolicy) -> (Capabil
     (CapabilityGrantSet::new(granted, denied), diagnostics)
 }
 
-/// The declared tools, parted by whether what each needs was granted.
+/// What its requirements ask for; the strictest need of each.
+fn admissions(descriptor: &FeatureDescriptor) -> BTreeMap<HostCapability, Need> {
+    let mut needs = BTreeMap::new();
+    for asked in &descriptor.requires {
+        let need: &mut Need = needs.entry(asked.service.admission()).or_insert(asked.need);
+        *need = (*need).min(asked.need);
+    }
+    needs
+}
+
+/// The declared tools, parted by whether what each needs is there.
 fn tools<'a>(
     descriptor: &'a FeatureDescriptor,
-    grants: &CapabilityGrantSet,
+    lost: &[DeniedCapability],
 ) -> (Vec<&'a ToolDeclaration>, Vec<SkippedContribution>) {
     let (mut kept, mut skipped) = (Vec::new(), Vec::new());
     for tool in &descriptor.tools {
         let own = HostCapability::ContributeTool { name: tool.name.clone().into() };
-        let denied = grants.denied().iter().find(|d| d.capability == own || tool.needs.contains(&d.capability));
+        let denied = lost.iter().find(|d| d.capability == own || tool.needs.contains(&d.capability));
         match denied {
             None => kept.push(tool),
             Some(DeniedCapability { capability, reason }) => skipped.push(SkippedContribution {
@@ -310,14 +403,14 @@ fn tools<'a>(
 }
 
 /// The declared hooks, parted the same way.
-fn hooks(descriptor: &FeatureDescriptor, grants: &CapabilityGrantSet) -> (Vec<PlannedHook>, Vec<SkippedContribution>) {
+fn hooks(descriptor: &FeatureDescriptor, lost: &[DeniedCapability]) -> (Vec<PlannedHook>, Vec<SkippedContribution>) {
     let (mut kept, mut skipped) = (Vec::new(), Vec::new());
     for hook in &descriptor.hooks {
         let implied = hook.implied();
         let needed = |denied: &&DeniedCapability| {
             implied.contains(&denied.capability) || hook.needs.contains(&denied.capability)
         };
-        match grants.denied().iter().find(needed) {
+        match lost.iter().find(needed) {
             None => kept.push(hook.planned()),
             Some(DeniedCapability { capability, reason }) => skipped.push(SkippedContribution {
                 kind: ContributionKind::Hook,
@@ -332,16 +425,36 @@ fn hooks(descriptor: &FeatureDescriptor, grants: &CapabilityGrantSet) -> (Vec<Pl
 /// The declared states, parted the same way.
 fn states(
     descriptor: &FeatureDescriptor,
-    grants: &CapabilityGrantSet,
+    lost: &[DeniedCapability],
 ) -> (Vec<StateDeclaration>, Vec<SkippedContribution>) {
     let (mut kept, mut skipped) = (Vec::new(), Vec::new());
     for state in &descriptor.states {
         let own = HostCapability::StateStore { scope: state.scope };
-        match grants.denied().iter().find(|denied| denied.capability == own) {
+        match lost.iter().find(|denied| denied.capability == own) {
             None => kept.push(state.clone()),
             Some(DeniedCapability { capability, reason }) => skipped.push(SkippedContribution {
                 kind: ContributionKind::State,
                 name: state.name.clone(),
+                reason: format!("it needs {capability}: {reason}"),
+            }),
+        }
+    }
+    (kept, skipped)
+}
+
+/// The declared services, parted the same way.
+fn services(
+    descriptor: &FeatureDescriptor,
+    lost: &[DeniedCapability],
+) -> (Vec<ServiceDeclaration>, Vec<SkippedContribution>) {
+    let (mut kept, mut skipped) = (Vec::new(), Vec::new());
+    for offer in &descriptor.provides {
+        let own = wiring::provides(&offer.service.name);
+        match lost.iter().find(|denied| denied.capability == own) {
+            None => kept.push(offer.clone()),
+            Some(DeniedCapability { capability, reason }) => skipped.push(SkippedContribution {
+                kind: ContributionKind::Service,
+                name: offer.service.to_string(),
                 reason: format!("it needs {capability}: {reason}"),
             }),
         }

@@ -1,17 +1,18 @@
 //! What is live: built once per generation, whole features only, and then only read.
 
 use super::capability::HostCapability;
-use super::contained::{self, Ended, Job};
-use super::context::{FeatureInstallContext, HostServices, RegistrarProbe};
-use super::diagnostic::{DiagnosticCode, FeatureDiagnostic, FeatureInstallError};
+use super::contained::{Ended, Job, Runner};
+use super::context::{HostServices, RegistrarProbe};
+use super::diagnostic::{DiagnosticCode, FeatureDiagnostic};
+use super::grant::{GrantUse, Ledger, Revoke};
 use super::id::FeatureId;
-use super::plan::{self, Declared, InstallPlan, PlannedFeature};
+use super::install::Installing;
+use super::plan::{self, Declared, InstallPlan};
 use super::policy::CapabilityPolicy;
-use super::report::{FeatureInstallReport, HostReport, Outcome, RegistryReport, Totals};
-use super::stage::{Complete, Stage};
+use super::report::{HostReport, RegistryReport, Totals};
 use super::{FeatureModule, descriptor};
-use crate::hook::{HookRegistry, HookRegistryBuilder};
-use authority::{Door, Redactor};
+use crate::hook::HookRegistry;
+use authority::Redactor;
 use llm_worker::{Tool, ToolDefinition};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -93,31 +94,20 @@ impl FeatureRegistryBuilder {
     pub fn install(mut self, services: &HostServices) -> FeatureRegistry {
         let plan = self.plan();
         let declared = self.declared.map_or_else(Vec::new, |d| d.features);
-        let (mut jobs, mut installing): (Vec<Job<Staged>>, Vec<usize>) = (Vec::new(), Vec::new());
-        for (at, (planned, (declared, module))) in plan.features.iter().zip(&declared).enumerate() {
-            if planned.outcome.is_live() {
-                let stage = Stage::new(&declared.descriptor, planned, self.probe.clone());
-                jobs.push(job(Arc::clone(module), stage, services.clone()));
-                installing.push(at);
+        let mut places: BTreeMap<_, _> = plan.features.into_iter().zip(declared).enumerate().collect();
+        let mut at: BTreeMap<_, _> =
+            places.iter().map(|(at, (planned, _))| (planned.feature_id.clone(), *at)).collect();
+        let mut installing = Installing::new(Runner::new(self.limit), self.probe, services.clone());
+        for id in &plan.order {
+            if let Some((at, (planned, (declared, module)))) = at.remove(id).and_then(|at| places.remove_entry(&at)) {
+                installing.feature(at, planned, declared.descriptor, module);
             }
         }
-        let mut ended: BTreeMap<usize, _> = installing.into_iter().zip(contained::run_all(jobs, self.limit)).collect();
-        let (registry, hooks) = (FeatureRegistry::empty(), HookRegistryBuilder::new());
-        let mut merging = Merging { registry, hooks, timings: Vec::new() };
-        for (at, planned) in plan.features.into_iter().enumerate() {
-            merging.feature(planned, ended.remove(&at));
+        for (at, (planned, _)) in places {
+            installing.left_out(at, &planned);
         }
-        merging.finish(self.host, &self.policy, plan.diagnostics, services.redactor())
+        installing.finish(self.host, &self.policy, plan.diagnostics, services.redactor())
     }
-}
-
-type Staged = (Result<(), FeatureInstallError>, Stage);
-
-fn job(module: Arc<dyn FeatureModule>, mut stage: Stage, services: HostServices) -> Job<Staged> {
-    Box::new(move || {
-        let result = module.install(&mut FeatureInstallContext::new(&mut stage, &services));
-        (result, stage)
-    })
 }
 
 fn declare(modules: &[Arc<dyn FeatureModule>], limit: Duration) -> Declarations {
@@ -125,7 +115,7 @@ fn declare(modules: &[Arc<dyn FeatureModule>], limit: Duration) -> Declarations 
         let module = Arc::clone(module);
         Box::new(move || module.descriptor())
     };
-    let ended = contained::run_all(modules.iter().map(job).collect(), limit);
+    let ended = Runner::new(limit).run_all(modules.iter().map(job).collect());
     let (mut features, mut lost) = (Vec::new(), Vec::new());
     for (module, ended) in modules.iter().zip(ended) {
         let source = module.source();
@@ -145,95 +135,14 @@ fn declare(modules: &[Arc<dyn FeatureModule>], limit: Duration) -> Declarations 
     Declarations { features, lost }
 }
 
-/// Builds a registry feature by feature; each is merged whole or not at all.
-struct Merging {
-    registry: FeatureRegistry,
-    hooks: HookRegistryBuilder,
-    timings: Vec<(FeatureId, Duration)>,
-}
-
-impl Merging {
-    fn feature(&mut self, planned: PlannedFeature, ended: Option<Ended<Staged>>) {
-        let mut report = FeatureInstallReport::planned(&planned);
-        if let Some(ended) = ended {
-            match self.outcome(&planned.feature_id, ended) {
-                Ok(complete) => self.merge(complete, &mut report),
-                Err(why) => {
-                    report.outcome = Outcome::Skipped;
-                    report.diagnostics.extend(why);
-                }
-            }
-        }
-        self.registry.report.features.push(report);
-    }
-
-    fn outcome(&mut self, id: &FeatureId, ended: Ended<Staged>) -> Result<Complete, Vec<FeatureDiagnostic>> {
-        let (code, what) = match ended {
-            Ended::Done { value: (Ok(()), stage), took } => {
-                self.timings.push((id.clone(), took));
-                return stage.complete();
-            }
-            Ended::Done { value: (Err(error), _), .. } => (DiagnosticCode::InstallFailed, format!("failed: {error}")),
-            Ended::Panicked { message } => (DiagnosticCode::InstallPanicked, format!("panicked: {message}")),
-            Ended::TimedOut => {
-                (DiagnosticCode::InstallTimedOut, "did not return in time; its thread is written off".into())
-            }
-            Ended::NotCalled => (DiagnosticCode::TooManyStuck, "was not called: too many others hang".into()),
-        };
-        Err(vec![FeatureDiagnostic::new(code, id, format!("install() of {id} {what}"))])
-    }
-
-    /// Infallible: the plan made names unique and the stage equals the plan.
-    fn merge(&mut self, complete: Complete, report: &mut FeatureInstallReport) {
-        let Complete { feature, tools, hooks, instructions, states, notes, doors } = complete;
-        let (hooks, planned): (Vec<_>, Vec<_>) = hooks.into_iter().unzip();
-        report.describe(&tools, &planned, &instructions);
-        report.states = states;
-        report.diagnostics.extend(notes);
-        let doors = doors.keep().into_iter();
-        self.registry.grants.extend(doors.map(|(grant, door)| (feature.clone(), grant, door)));
-        self.registry.report.order.push(feature.clone());
-        for (tool, deadline_ms) in tools {
-            let deadline = Duration::from_millis(deadline_ms);
-            let tool =
-                RegisteredTool { feature: feature.clone(), definition: tool.definition, tool: tool.tool, deadline };
-            self.registry.tools.by_name.insert(tool.definition.name.clone(), tool);
-        }
-        hooks.into_iter().for_each(|hook| hook.merge(&mut self.hooks));
-        let texts =
-            instructions.into_iter().map(|i| Instruction { feature: feature.clone(), name: i.name, text: i.text });
-        self.registry.instructions.extend(texts);
-    }
-
-    fn finish(
-        self,
-        host: HostReport,
-        policy: &CapabilityPolicy,
-        lost: Vec<FeatureDiagnostic>,
-        redactor: &Redactor,
-    ) -> FeatureRegistry {
-        let Self { mut registry, hooks, timings } = self;
-        registry.hooks = hooks.redact(redactor.clone()).build();
-        registry.redact(redactor.clone());
-        let report = &mut registry.report;
-        report.host = host;
-        report.diagnostics = lost;
-        report.unmet =
-            plan::unmet(policy, report.features.iter().map(|f| (&f.feature_id, f.outcome, f.diagnostics.as_slice())));
-        report.totals = Totals::of(&report.features);
-        registry.timings = timings;
-        registry
-    }
-}
-
 /// One generation of live features.
 pub struct FeatureRegistry {
-    tools: ToolRegistry,
-    hooks: HookRegistry,
-    instructions: Vec<Instruction>,
-    report: RegistryReport,
-    timings: Vec<(FeatureId, Duration)>,
-    grants: Vec<(FeatureId, HostCapability, Arc<Door>)>,
+    pub(super) tools: ToolRegistry,
+    pub(super) hooks: HookRegistry,
+    pub(super) instructions: Vec<Instruction>,
+    pub(super) report: RegistryReport,
+    pub(super) timings: Vec<(FeatureId, Duration)>,
+    pub(super) grants: Ledger,
     redactor: Redactor,
 }
 
@@ -249,7 +158,7 @@ pub struct Instruction {
 }
 
 impl FeatureRegistry {
-    fn empty() -> Self {
+    pub(super) fn empty() -> Self {
         let report = RegistryReport {
             generation: 1,
             order: Vec::new(),
@@ -260,13 +169,13 @@ impl FeatureRegistry {
             diagnostics: Vec::new(),
         };
         let tools = ToolRegistry { by_name: BTreeMap::new() };
-        let (instructions, timings, grants) = (Vec::new(), Vec::new(), Vec::new());
+        let (instructions, timings, grants) = (Vec::new(), Vec::new(), Ledger::default());
         let redactor = Redactor::default();
         Self { tools, hooks: HookRegistry::default(), instructions, report, timings, grants, redactor }
     }
 
     /// Keeps secrets out of what was said so far, and from here on.
-    fn redact(&mut self, redactor: Redactor) {
+    pub(super) fn redact(&mut self, redactor: Redactor) {
         let texts = self.instructions.iter_mut().map(|instruction| &mut instruction.text);
         let notes = self.report.features.iter_mut().flat_map(|feature| &mut feature.diagnostics);
         for text in texts.chain(notes.map(|note| &mut note.message)) {
@@ -312,6 +221,31 @@ impl FeatureRegistry {
         &self.report
     }
 
+    /// What was granted and what came of it, by feature in install order. A grant nobody took up has no row.
+    #[must_use]
+    pub fn grants(&self) -> Vec<GrantUse> {
+        self.grants.uses()
+    }
+
+    /// Takes back every grant of a feature that overlaps `capability`; also what others derived from it, such as handles
+    /// on its services. New uses are refused at once. When the future resolves, nothing runs under these grants any
+    /// more; it tells how many doors that were. Dropping it gives nothing back, and ends a drain early.
+    #[must_use = "new uses are refused at once, but those under way end only when this resolves"]
+    pub fn revoke(
+        &self,
+        feature: &FeatureId,
+        capability: &HostCapability,
+        how: Revoke,
+    ) -> impl Future<Output = usize> + Send + use<> {
+        self.grants.revoke(feature, capability, how)
+    }
+
+    /// Takes back every grant of a feature; whoever uses its services is told that it left.
+    #[must_use = "the doors are shut at once, but uses under way end only when this resolves"]
+    pub fn leave(&self, feature: &FeatureId) -> impl Future<Output = usize> + Send + use<> {
+        self.grants.leave(feature)
+    }
+
     /// How long each `install()` took; apart from the report, whose bytes are stable.
     #[must_use]
     pub fn timings(&self) -> &[(FeatureId, Duration)] {
@@ -328,7 +262,7 @@ impl fmt::Debug for FeatureRegistry {
 /// The tools of one generation, by name.
 #[derive(Clone, Debug)]
 pub struct ToolRegistry {
-    by_name: BTreeMap<String, RegisteredTool>,
+    pub(super) by_name: BTreeMap<String, RegisteredTool>,
 }
 
 /// A tool, who contributed it, and how long the host waits for it.

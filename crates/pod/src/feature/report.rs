@@ -5,6 +5,7 @@ use super::descriptor::{FeatureRuntimeKind, InstructionDeclaration};
 use super::diagnostic::FeatureDiagnostic;
 use super::id::FeatureId;
 use super::plan::{PlannedFeature, PlannedHook, Unmet};
+use super::service::{FeatureServices, ServiceDeclaration};
 use super::state::StateDeclaration;
 use super::tool::ToolContribution;
 use schemars::JsonSchema;
@@ -42,6 +43,8 @@ pub enum ContributionKind {
     Hook,
     /// A state.
     State,
+    /// A service.
+    Service,
 }
 
 /// A declared contribution that was left out.
@@ -83,11 +86,13 @@ pub struct FeatureInstallReport {
     pub instructions: Vec<String>,
     /// What it remembers.
     pub states: Vec<StateDeclaration>,
+    /// What it does for others, and others for it.
+    pub services: FeatureServices,
     /// Bytes its tools and instructions add to every request, before encoding.
     pub schema_bytes: u64,
     /// `schema_bytes` at four bytes a token.
     pub estimated_tokens: u64,
-    /// BLAKE3 of what it contributes (definitions, hooks and instruction texts), lower-case hex.
+    /// BLAKE3 of what it contributes (definitions, hooks, services and instruction texts), lower-case hex.
     pub content_digest: String,
     /// What was declared and left out.
     pub skipped_contributions: Vec<SkippedContribution>,
@@ -223,6 +228,7 @@ impl FeatureInstallReport {
             installed_hooks: Vec::new(),
             instructions: Vec::new(),
             states: Vec::new(),
+            services: planned.services.clone(),
             schema_bytes: 0,
             estimated_tokens: 0,
             content_digest: blake3::Hasher::new().finalize().to_hex().to_string(),
@@ -248,6 +254,9 @@ impl FeatureInstallReport {
         }
         for PlannedHook { name, point, class, deadline_ms, tools, on_failure: _ } in hooks {
             digest(&mut hasher, &[name, &format!("{point} {class} {deadline_ms} {}", tools.join(","))]);
+        }
+        for ServiceDeclaration { service, version } in &self.services.provided {
+            digest(&mut hasher, &[&service.to_string(), version]);
         }
         self.installed_hooks = hooks.to_vec();
         for InstructionDeclaration { name, text } in instructions {

@@ -4,10 +4,12 @@ use super::capability::{CapabilityGrantSet, HostCapability};
 use super::context::{RegistrarCall, RegistrarProbe, Staging};
 use super::descriptor::{FeatureDescriptor, InstructionDeclaration, ToolDeclaration};
 use super::diagnostic::{DiagnosticCode, FeatureDiagnostic, FeatureInstallError, MAX_NOTES};
+use super::grant::{About, Held, Holdings};
 use super::hook::HookContribution;
 use super::id::FeatureId;
 use super::plan::{PlannedFeature, PlannedHook};
 use super::report::ContributionKind;
+use super::service::{Service, ServiceDeclaration, ServiceHandle, ServiceId, ServiceKey, Services};
 use super::state::StateDeclaration;
 use super::tool::ToolContribution;
 use authority::Door;
@@ -27,7 +29,11 @@ pub(super) struct Stage {
     hooks: BTreeMap<String, HookContribution>,
     planned_states: Vec<StateDeclaration>,
     states: BTreeSet<String>,
-    doors: Doors,
+    planned_services: Vec<ServiceDeclaration>,
+    services: Services,
+    /// What each requirement came to; without a service, why.
+    wanted: BTreeMap<ServiceId, Result<Arc<Service>, String>>,
+    holdings: Holdings,
     notes: Vec<FeatureDiagnostic>,
     refusal: Option<FeatureInstallError>,
     probe: Option<RegistrarProbe>,
@@ -42,42 +48,20 @@ pub(super) struct Complete {
     pub(super) instructions: Vec<InstructionDeclaration>,
     pub(super) states: Vec<StateDeclaration>,
     pub(super) notes: Vec<FeatureDiagnostic>,
-    pub(super) doors: Doors,
-}
-
-/// The doors of one feature's grants. Dropped before they were handed over, they shut: what a failed install kept is
-/// dead.
-#[derive(Default)]
-pub(super) struct Doors(Vec<(HostCapability, Arc<Door>)>);
-
-impl Doors {
-    /// The one door of a grant.
-    fn of(&mut self, grant: &HostCapability) -> Arc<Door> {
-        if let Some((_, door)) = self.0.iter().find(|(held, _)| held == grant) {
-            return Arc::clone(door);
-        }
-        let door = Door::new();
-        self.0.push((grant.clone(), Arc::clone(&door)));
-        door
-    }
-
-    /// Hands them over, open.
-    pub(super) fn keep(mut self) -> Vec<(HostCapability, Arc<Door>)> {
-        std::mem::take(&mut self.0)
-    }
-}
-
-impl Drop for Doors {
-    fn drop(&mut self) {
-        for (_, door) in &self.0 {
-            // It is shut at once; nobody waits for who is still inside.
-            drop(door.shut());
-        }
-    }
+    pub(super) services: Vec<Arc<Service>>,
 }
 
 impl Stage {
-    pub(super) fn new(descriptor: &FeatureDescriptor, planned: &PlannedFeature, probe: Option<RegistrarProbe>) -> Self {
+    pub(super) fn new(
+        descriptor: &FeatureDescriptor,
+        planned: &PlannedFeature,
+        services: &Services,
+        holdings: Holdings,
+        probe: Option<RegistrarProbe>,
+    ) -> Self {
+        let missing = planned.services.missing.iter().map(|m| (m.service.clone(), Err(m.reason.clone())));
+        let found = planned.services.resolved.iter().filter_map(|r| services.get(&r.service));
+        let wanted = found.map(|s| (s.id.clone(), Ok(Arc::clone(s)))).chain(missing).collect();
         let expected = |t: &&ToolDeclaration| planned.tools.iter().any(|p| p.name == t.name);
         Self {
             feature: descriptor.id.clone(),
@@ -90,7 +74,10 @@ impl Stage {
             hooks: BTreeMap::new(),
             planned_states: planned.states.clone(),
             states: BTreeSet::new(),
-            doors: Doors::default(),
+            planned_services: planned.services.provided.clone(),
+            services: Services::new(),
+            wanted,
+            holdings,
             notes: Vec::new(),
             refusal: None,
             probe,
@@ -118,12 +105,69 @@ impl Stage {
         result
     }
 
-    /// The grant that includes `asked`, and its door.
+    /// The grant that includes `asked`.
+    pub(super) fn granted(&self, asked: &HostCapability) -> Result<HostCapability, FeatureInstallError> {
+        let grant = self.grants.granted().iter().find(|grant| grant.covers(asked)).cloned();
+        grant.ok_or_else(|| FeatureInstallError::Denied { feature: self.feature.clone(), asked: asked.to_string() })
+    }
+
+    /// The one door of the grant that includes `asked`.
     pub(super) fn grant(&mut self, asked: &HostCapability) -> Result<Arc<Door>, FeatureInstallError> {
-        match self.grants.granted().iter().find(|grant| grant.covers(asked)) {
-            Some(grant) => Ok(self.doors.of(grant)),
-            None => Err(FeatureInstallError::Denied { feature: self.feature.clone(), asked: asked.to_string() }),
+        let grant = self.granted(asked)?;
+        Ok(self.holdings.find(&grant).unwrap_or_else(|| self.hold(grant, Door::new())))
+    }
+
+    /// Enters a door in the books of the grant.
+    pub(super) fn hold(&self, capability: HostCapability, door: Arc<Door>) -> Arc<Door> {
+        self.holdings.hold(Held { capability, door: Arc::clone(&door), about: About::Operations });
+        door
+    }
+
+    /// Takes a service that was declared.
+    pub(super) fn provide<T: ?Sized + Send + Sync + 'static>(
+        &mut self,
+        key: ServiceKey<T>,
+        target: Arc<T>,
+    ) -> Result<Staging, FeatureInstallError> {
+        let (kind, id, feature) = ("service", key.id(), self.feature.clone());
+        if self.leaves_out(ContributionKind::Service, &id.to_string()) {
+            return Ok(Staging::Skipped);
         }
+        if !self.planned_services.iter().any(|planned| planned.service == id) {
+            return Err(FeatureInstallError::NotDeclared { kind, name: id.to_string(), feature });
+        }
+        if self.services.contains_key(&id) {
+            return Err(FeatureInstallError::StagedTwice { kind, name: id.to_string(), feature });
+        }
+        let capability = self.granted(&HostCapability::ProvideService { key: id.name.clone().into() })?;
+        let service = Arc::new(Service::new(key, feature, target));
+        let (door, about) = (Arc::clone(&service.door), About::Provided(Arc::clone(&service)));
+        self.holdings.hold(Held { capability, door, about });
+        self.services.insert(id, service);
+        Ok(Staging::Staged)
+    }
+
+    /// Hands out a service that was required.
+    pub(super) fn require<T: ?Sized + Send + Sync + 'static>(
+        &mut self,
+        key: ServiceKey<T>,
+    ) -> Result<ServiceHandle<T>, FeatureInstallError> {
+        let (kind, id, feature) = ("service", key.id(), self.feature.clone());
+        let Some(wanted) = self.wanted.get(&id) else {
+            return Err(FeatureInstallError::NotDeclared { kind, name: id.to_string(), feature });
+        };
+        let capability = self.granted(&id.admission())?;
+        let asked = format!("service {id}");
+        let service =
+            wanted.as_ref().map_err(|why| FeatureInstallError::Unavailable { feature, asked, why: why.clone() })?;
+        let door = self.holdings.service(service).unwrap_or_else(|| {
+            let (door, about) = (service.door.derive(), About::Used(Arc::clone(service)));
+            self.holdings.hold(Held { capability, door: Arc::clone(&door), about });
+            door
+        });
+        let feature = self.feature.clone();
+        let differs = FeatureInstallError::Differs { kind, name: id.to_string(), feature, what: "its trait" };
+        service.handle(door).ok_or(differs)
     }
 
     /// Takes up a state that equals its declaration.
@@ -224,7 +268,7 @@ impl Stage {
     /// The whole feature, or everything that keeps it from being whole.
     pub(super) fn complete(self) -> Result<Complete, Vec<FeatureDiagnostic>> {
         let Self { feature, planned, planned_hooks, instructions, mut tools, mut hooks, notes, refusal, .. } = self;
-        let Self { planned_states, states, doors, .. } = self;
+        let Self { planned_states, states, planned_services, services, .. } = self;
         if let Some(refusal) = refusal {
             return Err(vec![FeatureDiagnostic::new(DiagnosticCode::InstallFailed, &feature, refusal.to_string())]);
         }
@@ -252,8 +296,13 @@ impl Stage {
             let message = format!("state `{name}` of {feature} is declared but was not taken up");
             missing.push(FeatureDiagnostic::new(DiagnosticCode::PlannedNotStaged, &feature, message));
         }
-        let states = planned_states;
-        let complete = Complete { feature, tools: staged, hooks: staged_hooks, instructions, states, notes, doors };
+        for ServiceDeclaration { service, .. } in planned_services.iter().filter(|p| !services.contains_key(&p.service))
+        {
+            let message = format!("service {service} of {feature} is declared but was not provided");
+            missing.push(FeatureDiagnostic::new(DiagnosticCode::PlannedNotStaged, &feature, message));
+        }
+        let (states, services) = (planned_states, services.into_values().collect());
+        let complete = Complete { feature, tools: staged, hooks: staged_hooks, instructions, states, notes, services };
         if missing.is_empty() { Ok(complete) } else { Err(missing) }
     }
 }

@@ -35,7 +35,7 @@ fn descriptors_are_bounded() {
         (base().version(""), "version"),
         (base().version("1.0"), "MAJOR.MINOR.PATCH"),
         (base().version("1.0.x"), "MAJOR.MINOR.PATCH"),
-        (base().version("1.0.1000000000"), "MAJOR.MINOR.PATCH"),
+        (base().version("1.0.18446744073709551616"), "MAJOR.MINOR.PATCH"),
         (tool(&|t| t.name = "".into()), "1 to 64 bytes"),
         (tool(&|t| t.name = long(65)), "1 to 64 bytes"),
         (tool(&|t| t.name = "a b".into()), "1 to 64 bytes"),

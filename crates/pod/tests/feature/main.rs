@@ -3,8 +3,10 @@
 #![allow(clippy::disallowed_methods, reason = "tests stand at the composition root")]
 
 mod bounds;
+mod handles;
 mod host;
 mod install;
 mod plan;
 mod report;
 mod rig;
+mod services;

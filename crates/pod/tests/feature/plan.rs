@@ -63,6 +63,80 @@ fn the_order_of_registration_means_nothing() {
     }
 }
 
+/// Many features with services: chains, diamonds, cycles, absences, two providers, versions that do not fit.
+fn web_of_services(count: usize, dice: &mut Dice) -> Vec<Arc<dyn FeatureModule>> {
+    let service = |n: usize| ServiceId { name: format!("test.s{n}.v1"), facade: Facade::Whole };
+    let module = |n: usize| {
+        let mut builder = declaring(&format!("user:f{n:04}"), &[]);
+        if dice.below(3) > 0 {
+            let (n, version) =
+                (if dice.below(20) == 0 { dice.below(count) } else { n }, format!("1.{}.0", dice.below(3)));
+            builder = builder.provides(ServiceDeclaration { service: service(n), version });
+        }
+        for asked in 0..dice.below(4) {
+            // Mostly backwards, so that many stay; sometimes anywhere, so that some go round in a circle.
+            let whom =
+                if dice.below(8) == 0 { dice.below(count) } else { n.saturating_sub(1 + dice.below(9) * (asked + 1)) };
+            let (need, version) = match dice.below(6) {
+                0 => (Need::Required, "^1.1"),
+                1 => (Need::Required, "*"),
+                _ => (Need::Optional, "^1"),
+            };
+            builder = builder.requires(ServiceRequirement { service: service(whom), version: version.into(), need });
+        }
+        // Two that need each other, in every hundred.
+        let partner = [(40, n + 1), (41, n.saturating_sub(1))].into_iter().find(|(at, _)| n % 100 == *at);
+        if let Some((_, partner)) = partner {
+            builder = declaring(&format!("user:f{n:04}"), &[])
+                .provides(ServiceDeclaration { service: service(n), version: "1.0.0".into() })
+                .requires(ServiceRequirement { service: service(partner), version: "*".into(), need: Need::Required });
+        }
+        with(builder.build(), |_| Ok(()))
+    };
+    (0..count).map(module).collect()
+}
+
+#[test]
+fn a_thousand_features_with_services_plan_alike_in_every_order() {
+    const COUNT: usize = 1_000;
+    for seed in [1, 22, 333] {
+        let policy = || {
+            (0..COUNT).map(|n| id(&format!("user:f{n:04}"))).fold(CapabilityPolicy::nothing(), |policy, id| {
+                policy.grant(id.clone(), HostCapability::ProvideService { key: "*".into() }, "test").grant(
+                    id,
+                    HostCapability::UseService { key: "*".into() },
+                    "test",
+                )
+            })
+        };
+        let mut dice = Dice(seed);
+        let mut modules = web_of_services(COUNT, &mut dice);
+        let reference = plan(policy(), modules.clone());
+        let mut place = std::collections::BTreeMap::new();
+        for (at, id) in reference.order.iter().enumerate() {
+            place.insert(id, at);
+        }
+        let live: Vec<_> = reference.features.iter().filter(|f| f.outcome.is_live()).collect();
+        assert!(live.len() > COUNT / 10 && live.len() < COUNT && live.len() == reference.order.len(), "{}", live.len());
+        for feature in &live {
+            for found in &feature.services.resolved {
+                assert!(place[&found.provider] < place[&feature.feature_id], "seed {seed}: {feature:#?}");
+            }
+        }
+        let told = |code| reference.features.iter().any(|f| f.diagnostics.iter().any(|d| d.code == code));
+        use DiagnosticCode as D;
+        for code in [D::ServiceCycle, D::ServiceTaken, D::ServiceVersionUnmet, D::RequiredServiceMissing] {
+            assert!(told(code), "seed {seed}: nothing comes to {code:?}");
+        }
+        let reference = serde_json::to_string(&reference).unwrap();
+        for round in 0..2 {
+            dice.shuffle(&mut modules);
+            let again = serde_json::to_string(&plan(policy(), modules.clone())).unwrap();
+            assert!(again == reference, "seed {seed}, round {round}");
+        }
+    }
+}
+
 #[test]
 fn tiers_come_in_their_order() {
     let ids = ["project:a", "plugin:a/a", "user:b", "user:a", "builtin:z"];

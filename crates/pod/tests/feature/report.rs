@@ -28,14 +28,14 @@ fn the_bytes_are_pinned() {
             r#""host":{{"gates":[],"rules":[{{"source":"default","text":"writing outside: deny"}}],"limits":[]}},"features":["#,
             r#"{{"feature_id":"builtin:a","version":"1.0.0","runtime":"builtin","enabled":true,"outcome":"installed","#,
             r#""granted":[{{"capability":"contribute_tool","name":"Say"}}],"denied":[],"installed_tools":["Say"],"installed_hooks":[],"#,
-            r#""instructions":["how"],"states":[],"schema_bytes":{bytes},"estimated_tokens":{tokens},"content_digest":"{digest}","#,
+            r#""instructions":["how"],"states":[],"services":{none},"schema_bytes":{bytes},"estimated_tokens":{tokens},"content_digest":"{digest}","#,
             r#""skipped_contributions":[],"diagnostics":[{{"code":"note","feature_id":"builtin:a","message":"a note\\u{{202e}}"}}]}},"#,
             r#"{{"feature_id":"builtin:off","version":"1.0.0","runtime":"builtin","enabled":false,"outcome":"disabled","disabled_by":"user.toml","#,
-            r#""granted":[],"denied":[],"installed_tools":[],"installed_hooks":[],"instructions":[],"states":[],"schema_bytes":0,"estimated_tokens":0,"#,
+            r#""granted":[],"denied":[],"installed_tools":[],"installed_hooks":[],"instructions":[],"states":[],"services":{none},"schema_bytes":0,"estimated_tokens":0,"#,
             r#""content_digest":"{empty}","skipped_contributions":[],"diagnostics":[]}},"#,
             r#"{{"feature_id":"user:poor","version":"1.0.0","runtime":"builtin","enabled":true,"outcome":"degraded","#,
             r#""granted":[],"denied":[{{"capability":"contribute_tool","name":"Poor","reason":"no rule grants it"}}],"#,
-            r#""installed_tools":[],"installed_hooks":[],"instructions":[],"states":[],"schema_bytes":0,"estimated_tokens":0,"content_digest":"{empty}","#,
+            r#""installed_tools":[],"installed_hooks":[],"instructions":[],"states":[],"services":{none},"schema_bytes":0,"estimated_tokens":0,"content_digest":"{empty}","#,
             r#""skipped_contributions":[{{"kind":"tool","name":"Poor","reason":"it needs ContributeTool(Poor): no rule grants it"}}],"#,
             r#""diagnostics":[{{"code":"optional_capability_denied","feature_id":"user:poor","#,
             r#""message":"user:poor was denied ContributeTool(Poor): no rule grants it"}}]}}],"#,
@@ -46,6 +46,7 @@ fn the_bytes_are_pinned() {
         tokens = bytes().div_ceil(4),
         digest = digest,
         empty = empty,
+        none = r#"{"provided":[],"resolved":[],"missing":[]}"#,
     );
     assert_eq!(json, expected);
 }

@@ -196,8 +196,8 @@ pub(super) fn required(conformance: &Conformance) -> Held {
     all(denied.into_iter().chain([vain]))
 }
 
-/// Whether an install took up what it asked for. What tools, hooks and states ask for by themselves is taken up by
-/// staging them.
+/// Whether an install took up what it asked for. What tools, hooks, states and provided services ask for by
+/// themselves is taken up by staging them.
 fn taken(capability: &HostCapability, calls: &Calls) -> bool {
     let asked = |registrar: &str, about: &str| calls.iter().any(|(other, name)| *other == registrar && name == about);
     match capability {
@@ -205,6 +205,10 @@ fn taken(capability: &HostCapability, calls: &Calls) -> bool {
         HostCapability::Process { .. } => asked("services.process", "*"),
         HostCapability::EmitModelNotification { .. } => asked("notifications", ""),
         HostCapability::EmitUserAlert => asked("alerts", ""),
+        HostCapability::UseService { key } => asked("services.require", key),
+        HostCapability::WorkItemStore { .. } | HostCapability::MemoryStore { .. } => {
+            calls.iter().any(|(registrar, _)| *registrar == "services.require")
+        }
         _contribution => true,
     }
 }

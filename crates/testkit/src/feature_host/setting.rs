@@ -129,7 +129,7 @@ fn requested(descriptor: &FeatureDescriptor) -> impl Iterator<Item = HostCapabil
     descriptor.requests.iter().map(|request| request.capability.clone())
 }
 
-/// What it asks for by declaring tools, hooks and states.
+/// What it asks for by declaring tools, hooks, states and services.
 fn implied(descriptor: &FeatureDescriptor) -> impl Iterator<Item = HostCapability> {
     let tool = |name: &String| HostCapability::ContributeTool { name: Cow::Owned(name.clone()) };
     let tools = descriptor.tools.iter().map(move |declared| tool(&declared.name));
@@ -138,5 +138,8 @@ fn implied(descriptor: &FeatureDescriptor) -> impl Iterator<Item = HostCapabilit
         [stands, HostCapability::ANY_ARGUMENTS, HostCapability::ANY_RESULT]
     });
     let states = descriptor.states.iter().map(|state| HostCapability::StateStore { scope: state.scope });
-    tools.chain(hooks).chain(states)
+    let provided = |name: &String| HostCapability::ProvideService { key: Cow::Owned(name.clone()) };
+    let provides = descriptor.provides.iter().map(move |declared| provided(&declared.service.name));
+    let uses = descriptor.requires.iter().map(|asked| asked.service.admission());
+    tools.chain(hooks).chain(states).chain(provides).chain(uses)
 }

@@ -18,6 +18,10 @@ pub(super) fn means(held: &HostCapability) -> Option<String> {
             Some("start any program".to_owned())
         }
         HostCapability::Process { programs } => Some(format!("start {}", programs.join(", "))),
+        HostCapability::ProvideService { key } => Some(format!("provide {key}")),
+        HostCapability::UseService { key } => Some(format!("use {key}")),
+        HostCapability::WorkItemStore { read, write } => Some(format!("{} work items", store(*read, *write))),
+        HostCapability::MemoryStore { read, write } => Some(format!("{} notes", store(*read, *write))),
         HostCapability::StateStore { scope } => Some(format!("keep {scope} state")),
         HostCapability::EmitModelNotification { max_bytes, per_turn } => {
             Some(format!("tell the model something ({max_bytes} bytes, {per_turn} a turn)"))
@@ -34,4 +38,13 @@ pub(super) fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
 /// The text under a key; empty without one.
 pub(super) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// What is done with a store.
+fn store(read: bool, write: bool) -> &'static str {
+    match (read, write) {
+        (true, true) => "read and change",
+        (false, true) => "change",
+        (true | false, false) => "read",
+    }
 }

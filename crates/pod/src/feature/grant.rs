@@ -1,0 +1,198 @@
+//! The doors of grants: who holds what, how often it was used, and taking it back.
+
+use super::capability::HostCapability;
+use super::id::FeatureId;
+use super::service::Service;
+use authority::Door;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::time::Instant;
+
+/// One door under a grant.
+#[derive(Clone)]
+pub(super) struct Held {
+    pub(super) capability: HostCapability,
+    pub(super) door: Arc<Door>,
+    /// What the grant is about, where that is not the door alone.
+    pub(super) about: About,
+}
+
+/// What stands behind a held door.
+#[derive(Clone)]
+pub(super) enum About {
+    /// An operation at a time.
+    Operations,
+    /// Another feature's service.
+    Used(Arc<Service>),
+    /// A service for others.
+    Provided(Arc<Service>),
+}
+
+impl Held {
+    /// Refuses at once what is new; the future resolves when nothing runs under it any more.
+    fn shut(&self, how: Revoke) -> Closing {
+        if let About::Provided(service) = &self.about {
+            service.leave();
+        }
+        match how {
+            Revoke::Now => Box::pin(self.door.shut()),
+            Revoke::Drain(time) => Box::pin(self.door.drain(Instant::now() + time)),
+        }
+    }
+}
+
+type Closing = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// How a grant ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Revoke {
+    /// At once: what waits inside is cancelled, its result is void.
+    Now,
+    /// New uses are refused at once; those under way may finish within this time.
+    Drain(Duration),
+}
+
+/// The doors of one feature while it installs. The host shares it with the install, so that a feature which is given up
+/// holds nothing, even while its thread goes on.
+#[derive(Clone, Default)]
+pub(super) struct Holdings(Arc<Mutex<Holding>>);
+
+#[derive(Default)]
+struct Holding {
+    given_up: bool,
+    held: Vec<Held>,
+}
+
+impl Holdings {
+    /// Enters a door in the books; shut at once when the feature was given up.
+    pub(super) fn hold(&self, held: Held) {
+        let mut holding = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if holding.given_up {
+            drop(held.shut(Revoke::Now));
+        }
+        holding.held.push(held);
+    }
+
+    /// The door that is held under this grant already.
+    pub(super) fn find(&self, capability: &HostCapability) -> Option<Arc<Door>> {
+        let holding = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        holding.held.iter().find(|held| held.capability == *capability).map(|held| Arc::clone(&held.door))
+    }
+
+    /// The door under which this service is held already.
+    pub(super) fn service(&self, wanted: &Arc<Service>) -> Option<Arc<Door>> {
+        let holding = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        holding.held.iter().find_map(|held| match &held.about {
+            About::Used(service) if Arc::ptr_eq(service, wanted) => Some(Arc::clone(&held.door)),
+            About::Used(_) | About::Operations | About::Provided(_) => None,
+        })
+    }
+
+    /// Shuts all of them, and every one that comes.
+    pub(super) fn give_up(&self) {
+        let mut holding = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        holding.given_up = true;
+        for held in &holding.held {
+            // Nobody waits for who is still inside.
+            drop(held.shut(Revoke::Now));
+        }
+    }
+
+    /// Hands them over, open.
+    pub(super) fn take(&self) -> Vec<Held> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner).held)
+    }
+}
+
+/// One grant and what came of it: a view. A use is an entry through its door; an asynchronous call of a service enters
+/// each time it goes on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct GrantUse {
+    /// Whose.
+    pub feature_id: FeatureId,
+    /// What was granted.
+    #[serde(flatten)]
+    pub capability: HostCapability,
+    /// How often it was used.
+    pub uses: u64,
+    /// How often a use was refused, because it was revoked.
+    pub refused: u64,
+    /// When it was last used, in milliseconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_use_ms: Option<u64>,
+    /// Whether it is shut.
+    pub revoked: bool,
+}
+
+/// Every door of a generation, by feature in install order.
+#[derive(Default)]
+pub(super) struct Ledger(Vec<(FeatureId, Held)>);
+
+impl Ledger {
+    pub(super) fn extend(&mut self, feature: &FeatureId, held: Vec<Held>) {
+        self.0.extend(held.into_iter().map(|held| (feature.clone(), held)));
+    }
+
+    pub(super) fn uses(&self) -> Vec<GrantUse> {
+        self.0.iter().map(|(feature, held)| used(feature, held)).collect()
+    }
+
+    /// Ends every grant of `feature` that overlaps `capability`.
+    pub(super) fn revoke(
+        &self,
+        feature: &FeatureId,
+        capability: &HostCapability,
+        how: Revoke,
+    ) -> impl Future<Output = usize> + Send + use<> {
+        shut(self.of(feature).filter(|held| capability.touches(&held.capability)).map(|held| held.shut(how)).collect())
+    }
+
+    /// Ends every grant of `feature`.
+    pub(super) fn leave(&self, feature: &FeatureId) -> impl Future<Output = usize> + Send + use<> {
+        shut(self.of(feature).map(|held| held.shut(Revoke::Now)).collect())
+    }
+
+    fn of(&self, feature: &FeatureId) -> impl Iterator<Item = &Held> {
+        self.0.iter().filter(move |(id, _)| id == feature).map(|(_, held)| held)
+    }
+}
+
+/// Waits until nobody is inside any of them.
+async fn shut(closing: Vec<Closing>) -> usize {
+    let count = closing.len();
+    // At once, not one after the other: each drains in the same time.
+    let mut closing = JoinAll(closing);
+    poll_fn(|cx| closing.poll(cx)).await;
+    count
+}
+
+/// Futures that are waited for together.
+struct JoinAll(Vec<Closing>);
+
+impl JoinAll {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.0.retain_mut(|closing| closing.as_mut().poll(cx).is_pending());
+        if self.0.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+    }
+}
+
+fn used(feature: &FeatureId, Held { capability, door, .. }: &Held) -> GrantUse {
+    GrantUse {
+        feature_id: feature.clone(),
+        capability: capability.clone(),
+        uses: door.uses(),
+        refused: door.refused(),
+        last_use_ms: door.last_use().map(millis),
+        revoked: door.is_shut(),
+    }
+}
+
+fn millis(at: SystemTime) -> u64 {
+    let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
