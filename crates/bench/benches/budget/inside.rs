@@ -120,7 +120,7 @@ pub(crate) fn latency(amount: Amount, table: &mut Table) {
         Verdict::<PreRequest>::allow()
     });
     let mut builder = HookRegistryBuilder::new();
-    let mut slot = Slot::new(FeatureId::builtin("spin"), "spin", spin);
+    let mut slot = Slot::<PreRequest>::new(FeatureId::builtin("spin"), "spin", spin);
     slot.deadline = SPIN / 2;
     builder.add(slot);
     let hooks = builder.build();
