@@ -5,6 +5,7 @@ use llm_worker::ResultStatus;
 use pod::feature::author::*;
 use serde_json::json;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use testkit::{FeatureHost, FnTool, conformance, killed_anywhere};
 
@@ -59,7 +60,7 @@ impl FeatureModule for Press {
         let notify = ctx.notifications()?;
         let alerts = ctx.alerts().ok();
         let notes = ctx.diagnostics().later()?;
-        let live = Arc::new(Live { files, notify, alerts, notes, seen: ctx.state(&SEEN)? });
+        let live = Arc::new(Live { files, notify, alerts, notes, seen: ctx.state(&SEEN)?, heard: AtomicU64::new(0) });
         ctx.tools().implement(&PUBLISH, &live, Live::publish)?;
         ctx.hooks().transform(&SHORTER, &live, Live::shorter)?;
         ctx.hooks().observe(&WATCH, &live, Live::watch)?;
@@ -73,6 +74,7 @@ struct Live {
     alerts: Option<FeatureAlertSink>,
     notes: RunningNotes,
     seen: DurableState<Seen>,
+    heard: AtomicU64,
 }
 
 impl Live {
@@ -92,6 +94,8 @@ impl Live {
             alerts.alert(AlertLevel::Info, &format!("{shown} was published"))?;
         }
         self.notes.note("published")?;
+        // Nobody waits for it: it rides with the next record.
+        drop(self.seen.update(|seen| seen.calls += 1));
         Ok(ToolOutput { summary: format!("{shown}: {} copies", args.copies), content: String::new() })
     }
 
@@ -106,8 +110,7 @@ impl Live {
 
     fn watch(&self, event: &EventView) {
         if event.record.kind() == "tool_finished" {
-            // Nobody waits for it: it rides with the next record.
-            drop(self.seen.update(|seen| seen.calls += 1));
+            self.heard.fetch_add(1, Ordering::Relaxed);
         }
     }
 }
@@ -118,6 +121,89 @@ fn fetch() -> FnTool {
     })
 }
 
+/// Keeps texts; answers how many there are. In the crate of the contract, which both sides depend on.
+pub trait Archive: Send + Sync {
+    fn keep(&self, text: String) -> ServiceFuture<'_, usize>;
+}
+
+pub const ARCHIVE: ServiceKey<dyn Archive> = ServiceKey::new("example.archive.v1");
+
+#[derive(Default)]
+struct Shelf(std::sync::Mutex<Vec<String>>);
+
+impl Archive for Shelf {
+    fn keep(&self, text: String) -> ServiceFuture<'_, usize> {
+        Box::pin(async move {
+            let mut texts = self.0.lock().unwrap();
+            texts.push(text);
+            texts.len()
+        })
+    }
+}
+
+struct Library;
+
+impl FeatureModule for Library {
+    fn descriptor(&self) -> FeatureDescriptor {
+        FeatureDescriptor::builder(FeatureId::user("library"))
+            .version("1.2.0")
+            .provides(ServiceDeclaration::of(ARCHIVE, "1.2.0"))
+            .build()
+    }
+
+    fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
+        ctx.services().provide(ARCHIVE, Arc::new(Shelf::default()))?;
+        Ok(())
+    }
+}
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+struct Archived {
+    text: String,
+}
+
+const NEEDS_ARCHIVE: &[HostCapability] = &[ARCHIVE.admission()];
+const KEEP: ToolKey<Archived> = ToolKey::new("Archive", ToolEffect::Effectful, "Keep a text.").needs(NEEDS_ARCHIVE);
+
+struct Clerk;
+
+impl FeatureModule for Clerk {
+    fn descriptor(&self) -> FeatureDescriptor {
+        FeatureDescriptor::builder(FeatureId::user("clerk"))
+            .version("0.1.0")
+            .requires(ServiceRequirement::optional(ARCHIVE, "^1"))
+            .tool(&KEEP)
+            .build()
+    }
+
+    fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
+        if let Ok(archive) = ctx.services().require(ARCHIVE) {
+            ctx.tools().implement(&KEEP, &Arc::new(Desk { archive }), Desk::keep)?;
+        }
+        Ok(())
+    }
+}
+
+struct Desk {
+    archive: ServiceHandle<dyn Archive>,
+}
+
+impl Desk {
+    async fn keep(self: Arc<Self>, args: Archived, _: ToolContext) -> ToolResult {
+        let many = self.archive.call(|archive| archive.keep(args.text)).await?;
+        Ok(ToolOutput { summary: format!("{many} texts"), ..ToolOutput::default() })
+    }
+}
+
+#[test]
+fn a_service_is_used_and_done_without() {
+    let mut host = FeatureHost::new().with(Library).install(Clerk);
+    assert_eq!(host.call("Archive", json!({"text": "a"})).summary, "1 texts");
+    assert_eq!(FeatureHost::new().install(Clerk).report().skipped_contributions[0].name, "Archive");
+    conformance(|| Library).assert();
+    conformance(|| Clerk).on(|| FeatureHost::new().with(Library)).assert();
+}
+
 #[test]
 fn what_the_document_shows_works() {
     let mut host = FeatureHost::new().tool(fetch()).install(Press);
@@ -126,7 +212,7 @@ fn what_the_document_shows_works() {
     assert_eq!(host.alerts()[0].text, "a.md was published");
     assert_eq!(host.call("Fetch", json!({})).content, "head");
     host.restart();
-    assert_eq!((host.notes().len(), host.state(&SEEN).calls), (1, 2));
+    assert_eq!((host.notes().len(), host.state(&SEEN).calls), (1, 1));
 
     let mut host = FeatureHost::new().deny(HostCapability::WRITE_WORKSPACE).install(Press);
     assert_eq!(host.report().skipped_contributions[0].name, "Publish");

@@ -5,8 +5,8 @@
 
 pub use super::{
     CapabilityRequest, DurableState, FeatureAlertSink, FeatureDescriptor, FeatureId, FeatureInstallContext,
-    FeatureInstallError, FeatureModule, FeatureNotifySink, HookKey, HostCapability, RunningNotes, Staging, StateKey,
-    StateScope, ToolKey,
+    FeatureInstallError, FeatureModule, FeatureNotifySink, HookKey, HostCapability, RunningNotes, ServiceDeclaration,
+    ServiceFuture, ServiceHandle, ServiceKey, ServiceRequirement, Staging, StateKey, StateScope, ToolKey,
 };
 pub use crate::control::AlertLevel;
 pub use crate::hook::{
@@ -20,7 +20,7 @@ pub use schemars::JsonSchema;
 pub use serde::{Deserialize, Serialize};
 pub use std::sync::Arc;
 
-use super::{SinkError, StateError};
+use super::{ServiceError, SinkError, StateError};
 
 impl From<StateError> for ToolError {
     fn from(error: StateError) -> Self {
@@ -30,6 +30,12 @@ impl From<StateError> for ToolError {
 
 impl From<SinkError> for ToolError {
     fn from(error: SinkError) -> Self {
+        Self::new(error.kind(), error.to_string())
+    }
+}
+
+impl From<ServiceError> for ToolError {
+    fn from(error: ServiceError) -> Self {
         Self::new(error.kind(), error.to_string())
     }
 }

@@ -20,9 +20,9 @@ pub(super) fn pure(conformance: &Conformance) -> Held {
             Err(words) => return Held::No(format!("`descriptor()` panicked: {words}")),
         }
     }
-    let differs = answers.iter().find(|answer| **answer != answers[0]);
-    let same = differs.map_or(Ok(()), |other| {
-        let at = answers[0].bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
+    let first = answers.first().cloned().unwrap_or_default();
+    let same = answers.iter().find(|answer| **answer != first).map_or(Ok(()), |other| {
+        let at = first.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
         Err(format!("`descriptor()` answered two things, different from byte {at} on"))
     });
     all([same, quiet(&one)])

@@ -142,6 +142,11 @@ fn requests(descriptor: &FeatureDescriptor, need: Need) -> impl Iterator<Item = 
     descriptor.requests.iter().filter(move |request| request.need == need).map(|request| request.capability.clone())
 }
 
+/// What its requirements of services ask for.
+fn used(descriptor: &FeatureDescriptor, need: Need) -> impl Iterator<Item = HostCapability> {
+    descriptor.requires.iter().filter(move |asked| asked.need == need).map(|asked| asked.service.admission())
+}
+
 pub(super) fn optional(conformance: &Conformance) -> Held {
     let descriptor = conformance.descriptor();
     let required: BTreeSet<_> = requests(&descriptor, Need::Required).collect();
@@ -149,7 +154,11 @@ pub(super) fn optional(conformance: &Conformance) -> Held {
         descriptor.tools.iter().map(|tool| HostCapability::ContributeTool { name: Cow::Owned(tool.name.clone()) });
     let hooks =
         descriptor.hooks.iter().map(|hook| HostCapability::ContributeHook { point: hook.point, class: hook.class });
-    let optional: BTreeSet<_> = requests(&descriptor, Need::Optional).chain(tools).chain(hooks).collect();
+    let services = descriptor.provides.iter();
+    let services = services.map(|s| HostCapability::ProvideService { key: Cow::Owned(s.service.name.clone()) });
+    let required: BTreeSet<_> = required.into_iter().chain(used(&descriptor, Need::Required)).collect();
+    let optional = requests(&descriptor, Need::Optional).chain(used(&descriptor, Need::Optional));
+    let optional: BTreeSet<_> = optional.chain(tools).chain(hooks).chain(services).collect();
     // A request for more may cover one for less that the feature cannot do without.
     let optional: Vec<_> = optional.difference(&required).cloned().collect();
     if optional.is_empty() {
@@ -180,7 +189,8 @@ pub(super) fn required(conformance: &Conformance) -> Held {
     let vain = in_vain.map_or(Ok(()), |request| Err(format!("it asks for {} and never takes it", request.capability)));
     let states = descriptor.states.iter().map(|state| HostCapability::StateStore { scope: state.scope });
     let optional: BTreeSet<_> = requests(&descriptor, Need::Optional).collect();
-    let required: BTreeSet<_> = requests(&descriptor, Need::Required).chain(states).collect();
+    let required: BTreeSet<_> =
+        requests(&descriptor, Need::Required).chain(used(&descriptor, Need::Required)).chain(states).collect();
     let denied = required.difference(&optional).map(|denied| {
         let mut site = Site::of(conformance);
         site.setting.denied.push(denied.clone());

@@ -32,6 +32,9 @@ pub(super) enum Ended {
     Late,
 }
 
+/// What to call, with which arguments.
+type Aim = (Arc<dyn Tool>, String);
+
 type Slot<T> = Arc<Mutex<Option<T>>>;
 
 fn take<T>(slot: &Slot<T>) -> Option<T> {
@@ -44,7 +47,7 @@ fn put<T>(slot: &Slot<T>, value: T) {
 
 /// Makes one call in a pod of its own. With `grace`, it is cancelled shortly after it began, and has that long to end.
 pub(super) fn proxied(conformance: &Conformance, (tool, arguments): &Call, grace: Option<Duration>) -> Ended {
-    let (aim, ended): (Slot<(Arc<dyn Tool>, String)>, Slot<Ended>) = Default::default();
+    let (aim, ended) = (Slot::<Aim>::default(), Slot::<Ended>::default());
     let (aimed, slot) = (Arc::clone(&aim), Arc::clone(&ended));
     let proxy = FnTool::new(PROXY, ToolEffect::ReadOnly, move |cx, _| {
         let (aimed, slot) = (Arc::clone(&aimed), Arc::clone(&slot));
