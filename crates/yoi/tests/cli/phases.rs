@@ -8,9 +8,10 @@ fn phase(name: &str, status: &str, detail: &str) -> Value {
     json!({ "calls": [{ "name": "record_phase", "arguments": arguments }] })
 }
 
-fn run(scene: &Scene, phases: &[Value]) {
-    let answers: Vec<Value> = phases.iter().cloned().chain([json!({ "text": "done" })]).collect();
-    let model = scene.script("script.jsonl", &answers);
+/// A run of a pod whose model made `before` earlier, and makes these calls now. A script is played from its beginning.
+fn run(scene: &Scene, before: &mut Vec<Value>, phases: &[Value]) {
+    before.extend(phases.iter().cloned().chain([json!({ "text": "done" })]));
+    let model = scene.script("script.jsonl", before);
     let rule = "[[permissions.rules]]\ntool = \"record_phase\"\ndecision = \"allow\"\n";
     scene.config(&format!("[features.\"builtin:phase-recorder\"]\nenabled = true\n{rule}"));
     scene.yoi(&["run", "--pod", "p", "-m", &model, "go"]).ends(0);
@@ -18,16 +19,20 @@ fn run(scene: &Scene, phases: &[Value]) {
 
 #[test]
 fn phases_are_shown_with_the_pod() {
-    let scene = Scene::new();
-    run(&scene, &[]);
-    assert!(!scene.yoi(&["features", "p"]).ends(0).out.contains("phases"));
+    let (scene, mut before) = (Scene::new(), Vec::new());
+    run(&scene, &mut before, &[]);
+    assert!(!scene.yoi(&["features", "p"]).ends(0).out.contains("phases:"));
     assert_eq!(scene.yoi(&["features", "p", "--json"]).ends(0).json().get("phases"), None);
-    run(&scene, &[phase("build", "started", ""), phase("build", "failed", &"word ".repeat(30).trim_end().to_owned())]);
-    run(&scene, &[phase("test", "skipped", "nothing builds")]);
+    run(
+        &scene,
+        &mut before,
+        &[phase("build", "started", ""), phase("build", "failed", &"word ".repeat(30).trim_end().to_owned())],
+    );
+    run(&scene, &mut before, &[phase("test", "skipped", "nothing builds")]);
     let shown = scene.yoi(&["features", "p"]).ends(0).prints(&[
-        "phases:\n    ✗ failed   build: word word",
-        "\n               word word",
-        "\n    - skipped  test: nothing builds\n",
+        "phases:\n    ✗ failed  build: word word",
+        "\n              word word",
+        "\n    - skipped test: nothing builds\n",
     ]);
     assert!(shown.out.lines().all(|line| line.chars().count() <= 80), "{}", shown.out);
     let phases = scene.yoi(&["features", "p", "--json"]).ends(0).json()["phases"].take();

@@ -7,7 +7,7 @@ use session_store::Digest;
 /// System prompt and tools: bytes, and the first digits of the digest. A change here costs every session in progress
 /// its prompt cache; make it on purpose.
 const PINNED: &str = "\
-system 575 45859937b3749399
+system 620 98a8b146e85f3e45
 Bash 408 6225d2f4a0406a22
 Edit 660 b5ec9a4ae486f1c1
 Glob 340 2145affa88379b00
@@ -15,6 +15,10 @@ Grep 809 ff4ac8f180f19c4b
 List 464 5ca4f0ce05fa94fe
 Read 362 772a67b0eafc7470
 ReadOutput 472 de3ede3f9c19d035
+TaskCreate 169 f73d4e8aa2407fe1
+TaskGet 133 8ff5978f49deb84a
+TaskList 151 82378c764ddcee3c
+TaskUpdate 277 01206db118952f68
 Write 314 15e41e851e3a8208";
 
 #[test]
