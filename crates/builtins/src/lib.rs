@@ -9,6 +9,7 @@ mod clock;
 pub mod files;
 pub mod loop_detect;
 pub mod memory;
+pub mod notes_router;
 pub mod phase_recorder;
 mod placed;
 mod plain;

@@ -4,6 +4,7 @@ use crate::circuit_breaker::{self, CircuitBreaker};
 use crate::clock::Clocks;
 use crate::loop_detect::{self, LoopDetect};
 use crate::memory::{self, Memory};
+use crate::notes_router::{self, NotesRouter};
 use crate::phase_recorder::{self, PhaseRecorder};
 use crate::work_item::{self, WorkItems};
 use crate::write_policy::{self, WritePolicy};
@@ -27,8 +28,15 @@ pub struct BadSettings {
 }
 
 /// Features that are off unless a person enables them.
-pub const OPT_IN: [FeatureId; 6] =
-    [loop_detect::ID, circuit_breaker::ID, write_policy::ID, phase_recorder::ID, work_item::ID, memory::ID];
+pub const OPT_IN: [FeatureId; 7] = [
+    loop_detect::ID,
+    circuit_breaker::ID,
+    write_policy::ID,
+    phase_recorder::ID,
+    work_item::ID,
+    memory::ID,
+    notes_router::ID,
+];
 
 /// What each of [`OPT_IN`] declares, for plans in which it is off.
 #[must_use]
@@ -40,6 +48,7 @@ pub fn declared() -> Vec<FeatureDescriptor> {
         phase_recorder::declared(),
         work_item::declared(),
         memory::declared(),
+        notes_router::declared(),
     ]
 }
 
@@ -68,6 +77,7 @@ pub fn with_settings(
     let now = Arc::clone(&clocks.now);
     modules.extend(module(of(work_item::ID), |settings| WorkItems::new(settings, now))?);
     modules.extend(module(of(memory::ID), |memory::Settings {}| Ok(Memory::new(clocks.now)))?);
+    modules.extend(module(of(notes_router::ID), |notes_router::Settings {}| Ok(NotesRouter))?);
     Ok(modules)
 }
 

@@ -28,7 +28,12 @@ fn examples() -> Vec<(&'static str, Value)> {
         ("Grep", json!({"pattern": "o"})),
         ("Bash", json!({"command": "cat a.txt"})),
         ("Bash", json!({"command": "sleep 30"})),
-        ("MemoryWrite", json!({"name": "how-to-build", "description": "How it is built.", "text": "With cargo."})),
+        (
+            "MemoryWrite",
+            json!({"name": "how-to-build", "description": "How it is built.", "kind": "procedure", "text": "With cargo."}),
+        ),
+        ("WorkItemCreate", json!({"title": "Mend it", "body": "It fails."})),
+        ("RouteNote", json!({"title": "Fix the parser", "text": "It fails."})),
     ]
 }
 
@@ -49,9 +54,18 @@ fn host() -> FeatureHost {
     host
 }
 
+/// With the providers that a consumer of services needs beside it.
+fn host_of(id: &FeatureId) -> FeatureHost {
+    if *id != builtins::notes_router::ID {
+        return host();
+    }
+    let beside = [builtins::memory::ID, builtins::work_item::ID];
+    beside.iter().fold(host(), |host, id| host.with(Shared(instance(id))))
+}
+
 fn held(id: &FeatureId) -> Conformance {
-    let of = id.clone();
-    let conformance = conformance(move || Shared(instance(&of))).on(host);
+    let (of, on) = (id.clone(), id.clone());
+    let conformance = conformance(move || Shared(instance(&of))).on(move || host_of(&on));
     examples().into_iter().fold(conformance, |held, (tool, arguments)| held.example(tool, arguments))
 }
 

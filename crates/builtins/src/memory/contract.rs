@@ -4,8 +4,16 @@ use super::note::{Description, Kind, Name, Note, Tag};
 use crate::store_error::StoreError;
 use async_trait::async_trait;
 use llm_worker::ToolContext;
+use pod::feature::{Facade, ServiceKey};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+/// What looks things up.
+pub const LOOKUP: ServiceKey<dyn MemoryLookup> = ServiceKey::new("yoi.memory.v1").facade(Facade::MemoryRead);
+/// What keeps them.
+pub const KEEPER: ServiceKey<dyn MemoryKeeper> = ServiceKey::new("yoi.memory.v1").facade(Facade::MemoryWrite);
+/// The version of both.
+pub(super) const VERSION: &str = "1.0.0";
 
 /// Looking things up.
 #[async_trait]

@@ -10,7 +10,8 @@ mod note;
 mod rank;
 mod store;
 
-pub use contract::{Hits, Kept, MemoryKeeper, MemoryLookup, NewNote, Search};
+use contract::VERSION;
+pub use contract::{Hits, KEEPER, Kept, LOOKUP, MemoryKeeper, MemoryLookup, NewNote, Search};
 pub use lint::{MAX_TAGS, MAX_TEXT};
 pub use note::{Day, Description, Kind, Name, Note, Tag};
 pub use store::{MAX_FOUND, MAX_NOTES};
@@ -19,7 +20,7 @@ use crate::clock::Now;
 use llm_worker::{ToolContext, ToolEffect, ToolOutput, ToolResult};
 use pod::feature::{
     CapabilityRequest, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule,
-    HostCapability, ToolKey,
+    HostCapability, ServiceDeclaration, ToolKey,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -41,6 +42,9 @@ pub const READ: HostCapability =
 /// Reading and changing them.
 pub const WRITE: HostCapability =
     HostCapability::ScopedFs { root: Cow::Borrowed(ROOT), read: true, write: true, execute: false };
+
+/// Doing this for other features.
+pub const PROVIDE: HostCapability = HostCapability::ProvideService { key: Cow::Borrowed("yoi.memory.v1") };
 
 const WRITES: &[HostCapability] = &[WRITE];
 
@@ -102,6 +106,8 @@ pub(crate) fn declared() -> FeatureDescriptor {
         .tool(&READ_NOTE)
         .tool(&KEEP)
         .tool(&FORGET)
+        .provides(ServiceDeclaration::of(LOOKUP, VERSION))
+        .provides(ServiceDeclaration::of(KEEPER, VERSION))
         .instruction("use", "Search memory before you work out again what an earlier session may have found.")
         .build()
 }
@@ -113,17 +119,20 @@ impl FeatureModule for Memory {
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
         let files = tools::Files::new(ctx.services().fs(ROOT)?);
-        let live = Arc::new(Live { store: Store { files, now: Arc::clone(&self.now) } });
+        let store = Arc::new(Store { files, now: Arc::clone(&self.now) });
+        let live = Arc::new(Live { store: Arc::clone(&store) });
         ctx.tools().implement(&SEARCH, &live, Live::search)?;
         ctx.tools().implement(&READ_NOTE, &live, Live::read)?;
         ctx.tools().implement(&KEEP, &live, Live::keep)?;
         ctx.tools().implement(&FORGET, &live, Live::forget)?;
+        ctx.services().provide(LOOKUP, Arc::clone(&store) as Arc<dyn MemoryLookup>)?;
+        ctx.services().provide(KEEPER, store as Arc<dyn MemoryKeeper>)?;
         Ok(())
     }
 }
 
 struct Live {
-    store: Store,
+    store: Arc<Store>,
 }
 
 impl Live {

@@ -4,9 +4,17 @@ use super::id::{Assignee, ItemId, ItemRef, Kind, Label, Priority, Status, Time, 
 use crate::store_error::StoreError;
 use async_trait::async_trait;
 use llm_worker::ToolContext;
+use pod::feature::{Facade, ServiceKey};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+
+/// What reads.
+pub const READER: ServiceKey<dyn WorkItemReader> = ServiceKey::new("yoi.work-items.v1").facade(Facade::WorkItemRead);
+/// What writes.
+pub const WRITER: ServiceKey<dyn WorkItemWriter> = ServiceKey::new("yoi.work-items.v1").facade(Facade::WorkItemWrite);
+/// The version of both.
+pub(super) const VERSION: &str = "1.0.0";
 
 /// Reading work items.
 #[async_trait]

@@ -16,7 +16,10 @@ mod format;
 mod id;
 mod store;
 
-pub use contract::{Change, Event, Heading, Item, Listing, NewItem, Query, Updated, WorkItemReader, WorkItemWriter};
+use contract::VERSION;
+pub use contract::{
+    Change, Event, Heading, Item, Listing, NewItem, Query, READER, Updated, WRITER, WorkItemReader, WorkItemWriter,
+};
 pub use id::{Assignee, ItemId, ItemRef, Kind, Label, Priority, Status, Time, Title};
 pub use store::{MAX_ITEMS, MAX_LISTED, MAX_TEXT};
 
@@ -26,7 +29,7 @@ use llm_worker::tool::Touch;
 use llm_worker::{ToolContext, ToolEffect, ToolResult};
 use pod::feature::{
     CapabilityRequest, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule,
-    HostCapability, ToolKey,
+    HostCapability, ServiceDeclaration, ToolKey,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -47,6 +50,9 @@ pub const READ: HostCapability =
 /// Reading and changing them.
 pub const WRITE: HostCapability =
     HostCapability::ScopedFs { root: Cow::Borrowed(ROOT), read: true, write: true, execute: false };
+
+/// Doing this for other features.
+pub const PROVIDE: HostCapability = HostCapability::ProvideService { key: Cow::Borrowed("yoi.work-items.v1") };
 
 const WRITES: &[HostCapability] = &[WRITE];
 
@@ -122,6 +128,8 @@ pub(crate) fn declared() -> FeatureDescriptor {
         .tool(&SHOW)
         .tool(&CREATE)
         .tool(&UPDATE)
+        .provides(ServiceDeclaration::of(READER, VERSION))
+        .provides(ServiceDeclaration::of(WRITER, VERSION))
         .instruction("use", "Work that outlives this session belongs into a work item, not only into the answer.")
         .build()
 }
@@ -135,13 +143,16 @@ impl FeatureModule for WorkItems {
         let workspace = ctx.services().fs(ROOT).map_err(absent)?;
         let directory = workspace.project().to_owned();
         let (author, now) = (Arc::clone(&self.author), Arc::clone(&self.now));
-        let live = Arc::new(Live { store: Store { files: tools::Files::new(workspace), author, now } });
+        let store = Arc::new(Store { files: tools::Files::new(workspace), author, now });
+        let live = Arc::new(Live { store: Arc::clone(&store) });
         let (read, write) = (Touch::Read(directory.clone()), Touch::Write(directory));
         let own = declared();
         placed::implement(ctx, &own, &LIST, always(&read), (&live, Live::list))?;
         placed::implement(ctx, &own, &SHOW, always(&read), (&live, Live::show))?;
         placed::implement(ctx, &own, &CREATE, always(&write), (&live, Live::create))?;
         placed::implement(ctx, &own, &UPDATE, always(&write), (&live, Live::update))?;
+        ctx.services().provide(READER, Arc::clone(&store) as Arc<dyn WorkItemReader>)?;
+        ctx.services().provide(WRITER, store as Arc<dyn WorkItemWriter>)?;
         Ok(())
     }
 }
@@ -163,7 +174,7 @@ fn absent(error: FeatureInstallError) -> FeatureInstallError {
 }
 
 struct Live {
-    store: Store,
+    store: Arc<Store>,
 }
 
 impl Live {

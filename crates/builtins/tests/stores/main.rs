@@ -4,5 +4,6 @@
 
 mod memory;
 mod rig;
+mod router;
 mod script;
 mod work_items;

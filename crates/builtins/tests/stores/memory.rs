@@ -11,7 +11,7 @@ const FIX: ErrorKind = ErrorKind::FixInput;
 const DAY: u64 = 86_400;
 
 pub(crate) fn feature(seconds: &Seconds) -> Granted {
-    (Arc::new(Memory::new(seconds.clock())), vec![HostCapability::tool("*"), memory::WRITE])
+    (Arc::new(Memory::new(seconds.clock())), vec![HostCapability::tool("*"), memory::WRITE, memory::PROVIDE])
 }
 
 fn rig() -> (Rig, Seconds) {

@@ -12,7 +12,7 @@ const FIX: ErrorKind = ErrorKind::FixInput;
 
 pub(crate) fn feature(seconds: &Seconds) -> Granted {
     let module = WorkItems::new(Settings { author: "tester".to_owned() }, seconds.clock()).unwrap();
-    (Arc::new(module), vec![HostCapability::tool("*"), work_item::WRITE])
+    (Arc::new(module), vec![HostCapability::tool("*"), work_item::WRITE, work_item::PROVIDE])
 }
 
 fn rig() -> (Rig, Seconds) {

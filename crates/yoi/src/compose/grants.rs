@@ -16,9 +16,16 @@ const GRANTS: &[(&str, &[HostCapability])] = &[
     ),
     ("phase-recorder", &[ANY_TOOL, HostCapability::SESSION_STATE]),
     ("write-policy", &[GATE_CALLS, HostCapability::READ_WORKSPACE]),
-    ("work-item", &[ANY_TOOL, builtins::work_item::WRITE]),
-    ("memory", &[ANY_TOOL, builtins::memory::WRITE]),
+    ("work-item", &[ANY_TOOL, builtins::work_item::WRITE, builtins::work_item::PROVIDE]),
+    ("memory", &[ANY_TOOL, builtins::memory::WRITE, builtins::memory::PROVIDE]),
+    ("notes-router", &[ANY_TOOL, WRITE_ITEMS, WRITE_NOTES]),
 ];
+
+/// Changing work items through whoever provides them.
+const WRITE_ITEMS: HostCapability = HostCapability::WorkItemStore { read: false, write: true };
+
+/// Keeping notes through whoever provides memory.
+const WRITE_NOTES: HostCapability = HostCapability::MemoryStore { read: false, write: true };
 
 /// Refusing calls.
 const GATE_CALLS: HostCapability = HostCapability::hook::<PreToolCall>();
