@@ -45,7 +45,7 @@ pub(crate) enum Command {
     /// Print a pod's transcript
     Log(LogArgs),
     /// Check every record of a pod and rebuild every request it sent
-    Verify(NameArgs),
+    Verify(VerifyArgs),
     /// Show what a pod changed in files
     Diff(DiffArgs),
     /// Take back what a pod changed in files
@@ -144,9 +144,12 @@ pub(crate) struct LogArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct NameArgs {
+pub(crate) struct VerifyArgs {
     /// A pod, or a unique beginning of its name
     pub(crate) name: String,
+    /// Copy what verifies into a new pod, with a gap for each record that is lost; the damaged one stays as it is
+    #[arg(long, value_name = "NEW")]
+    pub(crate) salvage: Option<String>,
     /// One JSON document
     #[arg(long)]
     pub(crate) json: bool,

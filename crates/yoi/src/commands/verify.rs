@@ -1,18 +1,25 @@
-//! `yoi verify`: every record checked, every request rebuilt.
+//! `yoi verify`: every record checked, every request rebuilt; what is left of a damaged pod copied.
 
-use crate::cli::NameArgs;
+use crate::cli::VerifyArgs;
 use crate::commands::out::{self, read_failure};
+use crate::commands::place::{now, open_failure};
 use crate::compose::model::dialect;
+use crate::config::Config;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
-use crate::pods::Pods;
+use crate::pods::{Pods, check_name};
 use pod::session::replay::{Wrong, verify};
-use session_store::{ReadError, Reader, Tail};
+use session_store::{Damage, Options, ReadError, Reader, Session, Tail};
+use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 /// Checks a pod without changing or locking it.
-pub(crate) fn run(args: &NameArgs, env: &Env) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &VerifyArgs, env: &Env) -> Result<Exit, Failure> {
     let pods = Pods::of(env)?;
     let name = pods.find(&args.name)?;
+    if let Some(new) = &args.salvage {
+        return salvage(&pods, &name, new, args.json, env);
+    }
     let reader = Reader::open(&pods.dir(&name)).map_err(|e| read_failure(&name, &e))?;
     let mut found = verify(reader.frames(), &reader.blobs(), &dialect);
     // What is behind the last record shown may have been durable too: HEAD is only a hint.
@@ -30,11 +37,13 @@ pub(crate) fn run(args: &NameArgs, env: &Env) -> Result<Exit, Failure> {
         }
         Err(error) => return Err(read_failure(&name, &error)),
     };
+    let losses = if found.wrong.is_some() { reader.losses().unwrap_or_default() } else { Vec::new() };
     if args.json {
+        let lost: Vec<_> = losses.iter().map(|damage| [damage.lost.start(), damage.lost.end()]).collect();
         let wrong = found.wrong.as_ref().map(|w| serde_json::json!({ "seq": w.seq, "what": w.what }));
         out::json(&serde_json::json!({
             "pod": name, "ok": found.wrong.is_none(), "records": found.records, "requests": found.requests,
-            "bodies": found.bodies, "blobs": found.blobs, "notes": found.notes, "tail": tail, "wrong": wrong,
+            "bodies": found.bodies, "blobs": found.blobs, "notes": found.notes, "tail": tail, "wrong": wrong, "lost": lost,
         }));
     } else {
         for note in &found.notes {
@@ -43,6 +52,7 @@ pub(crate) fn run(args: &NameArgs, env: &Env) -> Result<Exit, Failure> {
         if !tail.is_empty() {
             out::line(&tail);
         }
+        tell(&losses);
     }
     match found.wrong {
         None => {
@@ -55,6 +65,48 @@ pub(crate) fn run(args: &NameArgs, env: &Env) -> Result<Exit, Failure> {
             Ok(Exit::Done)
         }
         Some(wrong) => Err(Failure::new(Exit::Data, format!("{name}: record {}: {}", wrong.seq, wrong.what))
-            .help(format!("records before {} are good: yoi log {name}", wrong.seq))),
+            .help(next_step(&name, wrong.seq, &losses))),
     }
+}
+
+fn next_step(name: &str, seq: u64, losses: &[Damage]) -> String {
+    let before = format!("records before {seq} are good: yoi log {name}");
+    if losses.is_empty() { before } else { format!("{before}; what else is left: yoi verify {name} --salvage NEW") }
+}
+
+/// Each stretch of lost records, and what is wrong where it begins.
+fn tell(losses: &[Damage]) {
+    for damage in losses {
+        let file = damage.segment.file_name().unwrap_or_default().to_string_lossy();
+        out::line(&format!("lost: {}: at byte {} of {file}, {}", seqs(&damage.lost), damage.offset, damage.bad));
+    }
+}
+
+fn seqs(lost: &RangeInclusive<u64>) -> String {
+    let (first, last) = (lost.start(), lost.end());
+    if first == last { format!("record {first}") } else { format!("records {first} to {last}") }
+}
+
+/// Copies what verifies into a pod that is not there yet.
+fn salvage(pods: &Pods, name: &str, new: &str, json: bool, env: &Env) -> Result<Exit, Failure> {
+    check_name(new)?;
+    // What can be saved does not depend on a configuration that reads.
+    let any_file_system = Config::load(env).is_ok_and(|config| config.any_file_system.value);
+    let options = Options { any_file_system, ..Options::new(new, Arc::new(now)) };
+    let done = Session::salvage(&pods.dir(name), &pods.dir(new), options);
+    let done = done.map_err(|e| open_failure(&e, now(), Some(name)))?;
+    if json {
+        let lost: Vec<_> = done.lost.iter().map(|damage| [damage.lost.start(), damage.lost.end()]).collect();
+        out::json(&serde_json::json!({
+            "pod": new, "from": name, "records": done.kept, "lost": lost, "blobs": done.blobs,
+            "damaged_blobs": done.damaged_blobs,
+        }));
+        return Ok(Exit::Done);
+    }
+    tell(&done.lost);
+    for digest in &done.damaged_blobs {
+        out::line(&format!("lost: blob {digest}: its bytes are not those that were stored"));
+    }
+    out::line(&format!("{new}: {} records and {} blobs copied; {name} is as it was", done.kept, done.blobs));
+    Ok(Exit::Done)
 }

@@ -77,6 +77,32 @@ fn damage_behind_a_head_that_is_too_old_is_damage() {
 }
 
 #[test]
+fn a_damaged_pod_is_named_and_the_rest_of_it_copied() {
+    let scene = Scene::new();
+    let model = scene.script("answers.jsonl", &[json!({ "text": "one" })]);
+    scene.yoi(&["run", "--pod", "p", "-m", &model, "first"]).ends(0);
+    let (log, records) = (scene.log_file("p"), scene.records("p"));
+    let mut text = fs::read_to_string(&log).unwrap();
+    text = text.replacen("\"k\":\"surface\"", "\"k\":\"surfacE\"", 1);
+    fs::write(&log, text).unwrap();
+    let lost = records.iter().position(|record| record["k"] == "surface").unwrap() as u64 + 1;
+    scene.yoi(&["verify", "p"]).ends(65).prints(&["lost: record", "the checksum is"]).says(&["--salvage NEW"]);
+    let found = scene.yoi(&["verify", "p", "--json"]).ends(65).json();
+    assert!(found["lost"][0][0].as_u64().unwrap() <= lost && lost <= found["lost"][0][1].as_u64().unwrap(), "{found}");
+    scene.yoi(&["run", "--pod", "p", "-m", &model, "second"]).ends(65);
+    let damaged = fs::read(&log).unwrap();
+    scene.yoi(&["verify", "p", "--salvage", "q"]).ends(0).prints(&["lost: record", "q: ", "p is as it was"]);
+    assert_eq!(fs::read(&log).unwrap(), damaged);
+    let kinds: Vec<Value> = scene.records("q").iter().map(|record| record["k"].clone()).collect();
+    assert_eq!(kinds.len(), records.len());
+    assert!(kinds.contains(&json!("gap")) && kinds.contains(&json!("turn_finished")), "{kinds:?}");
+    scene.yoi(&["verify", "p", "--salvage", "q"]).ends(2).says(&["exists already"]);
+    scene.yoi(&["verify", "p", "--salvage", "../q"]).ends(2);
+    let told = scene.yoi(&["verify", "p", "--salvage", "r", "--json"]).ends(0).json();
+    assert_eq!((&told["pod"], &told["lost"]), (&json!("r"), &found["lost"]));
+}
+
+#[test]
 fn a_diff_for_another_program_is_the_text_itself() {
     let scene = Scene::new();
     let call = json!({ "calls": [{ "name": "Write", "arguments": { "path": "a.txt", "content": "one\r\ntwo \u{1b}[1m\n" } }] });
