@@ -195,6 +195,9 @@ pub(crate) struct FeaturesArgs {
     /// What decides whether a call of TOOL runs, and where that is written
     #[arg(long, value_name = "TOOL", conflicts_with_all = ["plan", "diff"])]
     pub(crate) explain: Option<String>,
+    /// What the pod's newest start was granted and never used
+    #[arg(long, conflicts_with_all = ["plan", "diff", "explain"])]
+    pub(crate) unused: bool,
     /// The JSON Schema of what is printed with --json
     #[arg(long, conflicts_with = "json")]
     pub(crate) schema: bool,

@@ -132,7 +132,8 @@ impl HostCapability {
     pub const ANY_ARGUMENTS: Self = Self::RewriteArguments { tools: Cow::Borrowed(&[Cow::Borrowed("*")]) };
 
     /// Whether a grant of `self` includes all of `asked`.
-    pub(super) fn covers(&self, asked: &Self) -> bool {
+    #[must_use]
+    pub fn covers(&self, asked: &Self) -> bool {
         match (self, asked) {
             (Self::ContributeTool { name: own }, Self::ContributeTool { name })
             | (Self::ProvideService { key: own }, Self::ProvideService { key: name })

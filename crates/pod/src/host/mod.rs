@@ -8,7 +8,8 @@ use crate::control::{self, Callbacks, Core, Fatal, Limits, Outbox, Permission, P
 use crate::feature::FeatureRegistry;
 use crate::hook::{HookPoint, PromptSubmit, PromptView};
 use crate::session::record::{
-    Encoder, Features, HostStarted, HostStopped, InputId, InputQueued, Output, Record, Stored, SurfaceSet, SystemItem,
+    Encoder, Features, GrantsUsed, HostStarted, HostStopped, InputId, InputQueued, Output, Record, Stored, SurfaceSet,
+    SystemItem,
 };
 use crate::session::restore::{RestoreError, Restored};
 use llm_worker::history::{Counters, History, HistoryError};
@@ -208,8 +209,9 @@ impl Host {
     /// # Errors
     /// The journal refused the last record.
     pub async fn close(mut self, reason: &str) -> Result<(), HostError> {
+        let used = GrantsUsed::of(&self.pod.core.registry.grants());
         let last = HostStopped { reason: reason.to_owned() };
-        let done = self.pod.core.commit(vec![last.into()]).await;
+        let done = self.pod.core.commit(vec![used.into(), last.into()]).await;
         self.pod.core.desk.close();
         // The lock goes first: a slow watcher keeps nobody else out.
         self.pod.core.store.journal.close();

@@ -95,6 +95,7 @@ impl State {
             | Record::Features(_)
             | Record::VerdictGiven(_)
             | Record::FeatureNote(_)
+            | Record::GrantsUsed(_)
             | Record::Suspended(_)
             | Record::Resumed(_)
             | Record::Other { .. } => {}

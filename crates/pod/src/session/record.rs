@@ -1,9 +1,11 @@
 //! The bodies of records. The store knows frames; a kind's meaning stands here and, for readers in other
 //! languages, in `docs/JOURNAL.md`. One-letter keys belong to the frame header and are not used in bodies.
 
+use crate::feature::{GrantUse, shown};
 use llm_worker::effect::Outcome;
 use llm_worker::projection::Surface;
 use llm_worker::{CallId, Cost, Item, StopReason, ToolEffect, ToolOutcome, Usage};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use session_store::{BlobRef, Digest, EncodeError, Frames, Gap};
 use std::sync::Arc;
@@ -129,6 +131,8 @@ records! {
     Resumed = "resumed" / 1,
     /// A turn ended.
     TurnFinished = "turn_finished" / 1,
+    /// What a start's grants were used for, as it ends.
+    GrantsUsed = "grants_used" / 1,
 }
 
 impl Record {
@@ -158,6 +162,7 @@ impl Record {
             | Self::Suspended(_)
             | Self::Resumed(_)
             | Self::TurnFinished(_)
+            | Self::GrantsUsed(_)
             | Self::Other { .. } => None,
         }
     }
@@ -577,4 +582,48 @@ pub struct TurnFinished {
     pub turn: u64,
     /// How it ended.
     pub outcome: Outcome,
+}
+
+/// Most grants of one ledger that are written down.
+const MAX_USES: usize = 4096;
+
+/// Longest grant in words, in bytes.
+const MAX_GRANT: usize = 128;
+
+/// Body of `grants_used`: the ledger of a start, written when its host lets go.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GrantsUsed {
+    /// Each grant that was taken up, by feature in install order; at most 4,096.
+    pub grants: Vec<UsedGrant>,
+}
+
+/// One grant and what came of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct UsedGrant {
+    /// Whose.
+    pub feature: String,
+    /// What was granted, in words, as in `Process(*)`.
+    pub grant: String,
+    /// How often it was used.
+    pub uses: u64,
+    /// How often a use was refused.
+    pub refused: u64,
+    /// When it was last used, in milliseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_use_ms: Option<u64>,
+}
+
+impl GrantsUsed {
+    /// Of a registry's ledger.
+    #[must_use]
+    pub fn of(ledger: &[GrantUse]) -> Self {
+        let row = |used: &GrantUse| UsedGrant {
+            feature: used.feature_id.to_string(),
+            grant: shown(&used.capability.to_string(), MAX_GRANT),
+            uses: used.uses,
+            refused: used.refused,
+            last_use_ms: used.last_use_ms,
+        };
+        Self { grants: ledger.iter().take(MAX_USES).map(row).collect() }
+    }
 }

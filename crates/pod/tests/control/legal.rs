@@ -5,9 +5,9 @@ use llm_worker::projection::Surface;
 use llm_worker::{CallId, Cost, Item, ResultStatus, StopReason, ToolEffect, ToolOutcome, Usage};
 use pod::session::fold::State;
 use pod::session::record::{
-    Decision, Encoder, FeatureState, FileChanged, GateNote, HostStopped, InputConsumed, InputQueued, ItemAdded,
-    NotificationQueued, Output, Record, Request, Response, Resumed, Stored, SurfaceSet, Suspended, SystemItem,
-    ToolFinished, ToolStarted, TurnFinished, TurnStarted, VerdictGiven,
+    Decision, Encoder, FeatureState, FileChanged, GateNote, GrantsUsed, HostStopped, InputConsumed, InputQueued,
+    ItemAdded, NotificationQueued, Output, Record, Request, Response, Resumed, Stored, SurfaceSet, Suspended,
+    SystemItem, ToolFinished, ToolStarted, TurnFinished, TurnStarted, VerdictGiven,
 };
 use session_store::Digest;
 
@@ -147,10 +147,11 @@ pub(crate) fn record(way: u8, n: u64, state: Option<&State>) -> Record {
         17 => notification(next(|s| s.notified)),
         18 => delivered(state.and_then(|s| s.notices.keys().next().copied()).unwrap_or(n)),
         19 => self::state(n),
-        _ => match n % 4 {
+        _ => match n % 5 {
             0 => Suspended { reason: "full".to_owned() }.into(),
             1 => Resumed {}.into(),
             2 => HostStopped { reason: "done".to_owned() }.into(),
+            3 => GrantsUsed { grants: Vec::new() }.into(),
             _ => item(Item::User { text: "never here".to_owned() }),
         },
     }

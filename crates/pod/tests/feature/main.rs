@@ -4,6 +4,7 @@
 
 mod bounds;
 mod handles;
+mod explain;
 mod host;
 mod install;
 mod plan;

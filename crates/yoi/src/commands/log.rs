@@ -176,6 +176,7 @@ impl Transcript {
             | Record::ToolStarted(_)
             | Record::FeatureState(_)
             | Record::NotificationQueued(_)
+            | Record::GrantsUsed(_)
             | Record::Other { .. } => return None,
         })
     }

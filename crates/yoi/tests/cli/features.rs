@@ -159,7 +159,7 @@ fn a_route_of_a_tool_that_is_off_or_unknown_says_so() {
         .ends(2)
         .says(&["no feature has a tool `Bahs`", "did you mean `Bash`?"]);
     scene.yoi(&["features", "--explain", "Bash", "--plan"]).ends(2);
-    scene.yoi(&["features", "--diff", "1"]).ends(2).says(&["--diff is about the starts of a pod"]);
+    scene.yoi(&["features", "--diff", "1"]).ends(2).says(&["--diff and --unused are about"]);
 }
 
 #[test]
@@ -201,6 +201,34 @@ fn starts_are_numbered_and_compared_field_by_field() {
 }
 
 #[test]
+fn grants_that_nothing_was_done_under_are_named() {
+    let scene = Scene::new();
+    scene.write("a.txt", "words");
+    let call = |name: &str, arguments: Value| json!({ "calls": [{ "name": name, "arguments": arguments }] });
+    let read = call("Read", json!({ "path": "a.txt" }));
+    let model = scene.script("answers.jsonl", &[read, json!({ "text": "done" })]);
+    scene.yoi(&["run", "--pod", "p", "-m", &model, "read it"]).ends(0);
+    let records = scene.records("p");
+    let (ledger, last) = (&records[records.len() - 2], &records[records.len() - 1]);
+    assert_eq!((&ledger["k"], &last["k"]), (&json!("grants_used"), &json!("host_stopped")));
+    let grants = ledger["grants"].as_array().unwrap();
+    let files = grants.iter().find(|row| row["feature"] == "builtin:files").unwrap();
+    assert!(files["uses"].as_u64() > Some(0) && files["last_use_ms"].as_u64() > Some(0), "{files}");
+    let shown = scene
+        .yoi(&["features", "p", "--unused"])
+        .ends(0)
+        .prints(&["builtin:shell Process(*): it may start any program", "builtin:files ContributeTool(Write)"]);
+    fits(&shown.out);
+    assert!(
+        !shown.out.contains("ContributeTool(Read)") && !shown.out.contains("builtin:files ScopedFs"),
+        "{}",
+        shown.out
+    );
+    let newest = scene.yoi(&["features", "p", "--json"]).ends(0).json();
+    assert_eq!(newest["calls"], json!({ "Read": 1 }));
+}
+
+#[test]
 fn what_is_required_and_missing_is_refused_with_the_report_before_there_is_a_pod() {
     let scene = Scene::new();
     scene.config("[features.\"builtin:shell\"]\nenabled = false\nrequired = true\n");
@@ -218,10 +246,11 @@ fn what_is_required_and_missing_is_refused_with_the_report_before_there_is_a_pod
 fn the_schemas_are_those_that_ship() {
     let scene = Scene::new();
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema");
-    let all: [(&str, &[&str]); 4] = [
+    let all: [(&str, &[&str]); 5] = [
         ("features-plan.json", &["features", "--schema"]),
         ("features-report.json", &["features", "POD", "--schema"]),
         ("features-diff.json", &["features", "POD", "--diff", "1", "--schema"]),
+        ("features-unused.json", &["features", "POD", "--unused", "--schema"]),
         ("features-explain.json", &["features", "--explain", "TOOL", "--schema"]),
     ];
     for (file, args) in all {

@@ -5,7 +5,7 @@ use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::pods::Pods;
 use pod::feature::RegistryReport;
-use pod::session::record::Record;
+use pod::session::record::{Record, UsedGrant};
 use pod::session::restore::decode;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -41,6 +41,11 @@ pub(super) struct Start {
     pub(super) report: Value,
     /// What its features noted while it ran.
     pub(super) notes: Vec<Note>,
+    /// How often each tool was called.
+    pub(super) calls: BTreeMap<String, u64>,
+    /// What its grants were used for; none while it runs, and when it did not end in good order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) used: Option<Vec<UsedGrant>>,
 }
 
 /// Words of a feature for whoever inspects the pod.
@@ -63,7 +68,10 @@ impl Starts {
         let mut starts = Self { pod, count: 0, kept: Vec::new(), states: BTreeMap::new() };
         for frame in reader.frames() {
             let frame = frame.map_err(|e| read_failure(&starts.pod, &e))?;
-            if matches!(frame.kind.as_str(), "features" | "feature_note" | "feature_state") {
+            if matches!(
+                frame.kind.as_str(),
+                "features" | "feature_note" | "feature_state" | "tool_started" | "grants_used"
+            ) {
                 let record = decode(&frame).map_err(|e| Failure::new(Exit::Data, format!("{}: {e}", starts.pod)))?;
                 starts.take(record, frame.seq, frame.time, wanted);
             }
@@ -79,10 +87,19 @@ impl Starts {
             self.kept.pop_if(|last| !wanted.contains(&last.start));
             self.count += 1;
             let (start, report) = (self.count, features.report);
-            self.kept.push(Start { start, seq, at_us, report, notes: Vec::new() });
+            let (notes, calls, used) = (Vec::new(), BTreeMap::new(), None);
+            self.kept.push(Start { start, seq, at_us, report, notes, calls, used });
         } else if let Record::FeatureNote(note) = record {
             if let Some(last) = self.kept.last_mut() {
                 last.notes.push(Note { seq, feature: note.feature, text: note.text });
+            }
+        } else if let Record::ToolStarted(started) = record {
+            if let Some(last) = self.kept.last_mut() {
+                *last.calls.entry(started.name).or_default() += 1;
+            }
+        } else if let Record::GrantsUsed(used) = record {
+            if let Some(last) = self.kept.last_mut() {
+                last.used = Some(used.grants);
             }
         } else if let Record::FeatureState(state) = record {
             self.states.insert((state.feature, state.name), state.value);

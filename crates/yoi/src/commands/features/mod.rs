@@ -6,6 +6,7 @@ mod journal;
 mod page;
 mod phases;
 mod table;
+mod unused;
 mod words;
 
 use crate::cli::FeaturesArgs;
@@ -25,14 +26,16 @@ use schemars::schema_for;
 use serde::Serialize;
 use serde_json::Value;
 pub(crate) use table::render;
+use unused::Unused;
 
 /// Shows the plan for this directory and configuration, or what a pod's newest start installed; or looks closer.
 pub(crate) fn run(args: &FeaturesArgs, env: &Env) -> Result<Exit, Failure> {
     if args.name.is_some() && (args.plan || args.explain.is_some()) {
         return Err(Failure::new(Exit::Usage, "--plan and --explain are about the next start; leave out the name"));
     }
-    if args.name.is_none() && args.diff.is_some() {
-        return Err(Failure::new(Exit::Usage, "--diff is about the starts of a pod").help("`yoi ls` lists the pods"));
+    if args.name.is_none() && (args.diff.is_some() || args.unused) {
+        return Err(Failure::new(Exit::Usage, "--diff and --unused are about the starts of a pod; name it")
+            .help("`yoi ls` lists the pods"));
     }
     if args.schema {
         out::json(&schema(args)?);
@@ -43,6 +46,10 @@ pub(crate) fn run(args: &FeaturesArgs, env: &Env) -> Result<Exit, Failure> {
             let wanted: Vec<u64> = [Some(span.from), span.to].into_iter().flatten().collect();
             let difference = Difference::between(&Starts::read(name, env, &wanted)?, span)?;
             (json(&difference)?, difference.render())
+        }
+        (Some(name), None, _) if args.unused => {
+            let unused = Unused::of(&Starts::read(name, env, &[])?)?;
+            (json(&unused)?, unused.render())
         }
         (Some(name), None, _) => recorded(&Starts::read(name, env, &[])?)?,
         (None, _, Some(tool)) => explained(tool, env)?,
@@ -95,6 +102,7 @@ fn recorded(starts: &Starts) -> Result<(Value, Page), Failure> {
 fn schema(args: &FeaturesArgs) -> Result<Value, Failure> {
     json(&match (&args.name, args.diff, &args.explain) {
         (Some(_), Some(_), _) => schema_for!(Difference),
+        (Some(_), None, _) if args.unused => schema_for!(Unused),
         (Some(_), None, _) => schema_for!(Recorded<'_>),
         (None, _, Some(_)) => schema_for!(Route),
         (None, _, None) => schema_for!(InstallPlan),

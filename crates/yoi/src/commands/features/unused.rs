@@ -1,0 +1,105 @@
+//! `yoi features NAME --unused`: what was granted in a start and never used.
+
+use super::journal::{Start, Starts};
+use super::page::Page;
+use super::words::{list, means, text};
+use crate::exit::{Exit, Failure};
+use pod::feature::HostCapability;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// What a start could have done without.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Unused {
+    /// The pod.
+    pod: String,
+    /// The start, from 1.
+    start: u64,
+    /// Grants that nothing was done under, by feature.
+    unused: Vec<Idle>,
+    /// How many grants nothing is counted under: hooks, transforms and offered services are asked, and ask nobody.
+    uncounted: u64,
+}
+
+/// A grant that nothing was done under.
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+struct Idle {
+    /// Whose.
+    feature: String,
+    /// What was granted, in words.
+    grant: String,
+    /// What it is good for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    means: Option<String>,
+    /// How often a use was refused.
+    refused: u64,
+}
+
+impl Unused {
+    /// Of a pod's newest start.
+    pub(super) fn of(starts: &Starts) -> Result<Self, Failure> {
+        let newest = starts.newest()?;
+        let Some(used) = &newest.used else {
+            let what =
+                format!("{}: start {} has no ledger: it runs, or did not end in good order", starts.pod, newest.start);
+            return Err(Failure::new(Exit::Unavailable, what).help("run it once more to its end"));
+        };
+        let (mut unused, mut uncounted) = (Vec::new(), 0);
+        for feature in list(&newest.report, "features") {
+            let id = text(feature, "feature_id");
+            let granted = list(feature, "granted").iter();
+            let granted: Vec<HostCapability> =
+                granted.filter_map(|held| serde_json::from_value(held.clone()).ok()).collect();
+            for held in &granted {
+                let grant = held.to_string();
+                // What a wider grant is used for is done under that one's door.
+                let doors: Vec<_> = granted.iter().filter(|wide| wide.covers(held)).map(ToString::to_string).collect();
+                let mine = used.iter().filter(|row| row.feature == id && doors.contains(&row.grant));
+                let (uses, refused) = mine.fold((0, 0), |sum, row| (sum.0 + row.uses, sum.1 + row.refused));
+                match counted(held, uses, newest) {
+                    Some(0) => {
+                        let (feature, means) = (id.to_owned(), means(held));
+                        unused.push(Idle { feature, grant, means, refused });
+                    }
+                    Some(_) => {}
+                    None => uncounted += 1,
+                }
+            }
+        }
+        Ok(Self { pod: starts.pod.clone(), start: newest.start, unused, uncounted })
+    }
+
+    /// For people.
+    pub(super) fn render(&self) -> Page {
+        let mut page = Page::default();
+        page.line(format!("{}: start {}, granted and never used:", self.pod, self.start));
+        if self.unused.is_empty() {
+            page.line("  nothing");
+        }
+        for idle in &self.unused {
+            let means = idle.means.as_ref().map(|means| format!(": it may {means}")).unwrap_or_default();
+            let refused = if idle.refused > 0 { format!(" (refused {} times)", idle.refused) } else { String::new() };
+            page.wrapped("  ", &format!("{} {}{means}{refused}", idle.feature, idle.grant));
+        }
+        page
+    }
+}
+
+/// How often something was done under a grant; none for those under which nothing is counted.
+fn counted(held: &HostCapability, uses: u64, start: &Start) -> Option<u64> {
+    match held {
+        HostCapability::ContributeTool { name } => Some(start.calls.get(name.as_ref()).copied().unwrap_or_default()),
+        HostCapability::ContributeHook { .. }
+        | HostCapability::TransformResults { .. }
+        | HostCapability::RewriteArguments { .. }
+        | HostCapability::ProvideService { .. } => None,
+        HostCapability::ScopedFs { .. }
+        | HostCapability::Process { .. }
+        | HostCapability::StateStore { .. }
+        | HostCapability::EmitModelNotification { .. }
+        | HostCapability::EmitUserAlert
+        | HostCapability::UseService { .. }
+        | HostCapability::WorkItemStore { .. }
+        | HostCapability::MemoryStore { .. } => Some(uses),
+    }
+}
