@@ -12,6 +12,7 @@ pub mod endpoint;
 pub mod offline;
 pub mod openai_chat;
 pub mod prices;
+pub mod recording;
 pub mod retry;
 pub mod scripted;
 

@@ -7,7 +7,7 @@
 //! once `message_delta` gave a stop reason, and only then.
 
 use super::dialect::{REDACTED, SIGNATURE};
-use super::event::{Block, Delta, Event, Tokens};
+use super::event::{Block, Event, Piece, Tokens};
 use crate::decode::{Decode, DecodeError};
 use crate::sse::{self, MAX_EVENT, Sse};
 use crate::vendor_error::VendorError;
@@ -138,23 +138,23 @@ impl Decoder {
         Ok(())
     }
 
-    fn more(&mut self, index: u64, delta: Delta, out: &mut Vec<ModelEvent>) {
+    fn more(&mut self, index: u64, delta: Piece, out: &mut Vec<ModelEvent>) {
         match delta {
-            Delta::TextDelta { text } => say(text, ModelEvent::Text, out),
-            Delta::ThinkingDelta { thinking } => say(thinking, ModelEvent::Reasoning, out),
-            Delta::SignatureDelta { signature: more } => {
+            Piece::TextDelta { text } => say(text, ModelEvent::Text, out),
+            Piece::ThinkingDelta { thinking } => say(thinking, ModelEvent::Reasoning, out),
+            Piece::SignatureDelta { signature: more } => {
                 if let Some(signature) = &mut self.signature {
                     signature.push_str(&more);
                 }
             }
-            Delta::InputJsonDelta { partial_json: fragment } => {
+            Piece::InputJsonDelta { partial_json: fragment } => {
                 let call = self.call.as_mut().filter(|call| call.block == index && !fragment.is_empty());
                 if let Some(call) = call {
                     call.otherwise = None;
                     out.push(ModelEvent::CallArguments { index: call.number, fragment });
                 }
             }
-            Delta::Unknown => {}
+            Piece::Unknown => {}
         }
     }
 

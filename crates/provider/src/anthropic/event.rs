@@ -17,7 +17,7 @@ pub(super) enum Event {
     ContentBlockDelta {
         #[serde(default)]
         index: u64,
-        delta: Delta,
+        delta: Piece,
     },
     ContentBlockStop {
         #[serde(default)]
@@ -69,7 +69,7 @@ pub(super) enum Block {
 
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(super) enum Delta {
+pub(super) enum Piece {
     TextDelta {
         text: String,
     },

@@ -154,7 +154,7 @@ fn model(config: &Config, env: &Env, found: &[models::Found]) -> Check {
         return broken("model", &Failure::new(Exit::Model, text).help(help));
     }
     let built = build(&Ambient::claim(), &choice.name, config, env);
-    match built.and_then(|model| affordable(&*model, config, env)) {
+    match built.and_then(|built| affordable(&*built.model, config, env)) {
         Ok(()) => works("model", format!("{} ({})", choice.name, choice.why)),
         Err(failure) => broken("model", &failure),
     }

@@ -7,7 +7,7 @@ use crate::commands::features;
 use crate::commands::input;
 use crate::commands::place::{Place, now};
 use crate::commands::signals::Signals;
-use crate::compose::model::{self, Choice};
+use crate::compose::model::{self, Built, Choice};
 use crate::compose::project::environment;
 use crate::compose::{Composed, Installed, compose, limits, system_prompt};
 use crate::config::Config;
@@ -50,12 +50,15 @@ fn prompted(args: &RunArgs, env: &Env, points: &Points, signals: Signals) -> Res
     let config = Config::load(env)?.with_flags(args);
     let ambient = Ambient::claim();
     let choice = model::choose(&config, env);
-    let model = model::build(&ambient, &choice.name, &config, env)?;
+    let Built { model, recording } = model::build(&ambient, &choice.name, &config, env)?;
     model::affordable(&*model, &config, env)?;
     let mut composed = compose(&ambient, &config, env, &args.add_dir)?;
     let plan = composed.plan();
     required(&plan.unmet, &plan)?;
     greet(args, &config, &choice, &composed);
+    if let Some(file) = recording {
+        say(args, &format!("answers are written to {}", env.shown(&file)));
+    }
     let roots: Vec<&Path> = composed.workspace.roots().map(|(root, _)| root).collect();
     let mut place = Place::choose(args, &config, env, &composed.project.root, &roots)?;
     let runtime = Builder::new_current_thread()

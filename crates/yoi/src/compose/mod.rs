@@ -3,6 +3,7 @@
 pub(crate) mod grants;
 pub(crate) mod model;
 pub(crate) mod project;
+mod recording;
 mod stores;
 pub(crate) mod switches;
 

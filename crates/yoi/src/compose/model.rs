@@ -1,5 +1,6 @@
 //! Which model answers, why, and how it is reached.
 
+use super::recording;
 use crate::config::Config;
 use crate::config::file::{Api, Key, Provider, nearest};
 use crate::env::Env;
@@ -13,6 +14,7 @@ use provider::endpoint::Config as Endpoint;
 use provider::offline::Offline;
 use provider::openai_chat::{Chat, Flavour, OpenAiChat};
 use provider::prices;
+use provider::recording::Recording;
 use provider::retry::{Pacing, RetryPolicy};
 use provider::scripted::Scripted;
 use provider::{BaseUrl, Timeouts};
@@ -30,6 +32,9 @@ pub(crate) const OFFLINE: &str = "offline";
 
 /// What stands before the file of a script.
 pub(crate) const SCRIPTED: &str = "scripted:";
+
+/// What stands before the name of a model whose answers are written down.
+const RECORD: &str = "record:";
 
 /// What it is, said wherever it answers.
 const PLANNER: &str = "it is a rule-based planner, not a language model";
@@ -60,12 +65,13 @@ pub(crate) fn choose(config: &Config, env: &Env) -> Choice {
 
 /// Refuses a name that can be no model's, whatever keys there are.
 pub(crate) fn named(name: &str, config: &Config) -> Result<(), Failure> {
+    let name = bare(name);
     if name == OFFLINE || name.starts_with(SCRIPTED) {
         return Ok(());
     }
     let Some((provider, _model)) = catalog::split(name) else {
         return Err(Failure::new(Exit::Config, format!("`{name}` is not a model"))
-            .help("name one as provider/model, or use offline or scripted:FILE; `yoi models` lists what is there"));
+            .help("name one as provider/model, or use offline, scripted:FILE or record:MODEL; `yoi models` lists what is there"));
     };
     if config.providers.contains_key(provider) || catalog::find(provider).is_some() {
         return Ok(());
@@ -77,6 +83,19 @@ pub(crate) fn named(name: &str, config: &Config) -> Result<(), Failure> {
         "{meant}known: {}; others go under [providers.{provider}] in the configuration",
         names.join(", ")
     )))
+}
+
+/// A model's own name.
+fn bare(name: &str) -> &str {
+    name.strip_prefix(RECORD).unwrap_or(name)
+}
+
+/// A model, ready to be asked.
+pub(crate) struct Built {
+    /// It.
+    pub(crate) model: Arc<dyn Model>,
+    /// Where its answers are written down, if they are.
+    pub(crate) recording: Option<PathBuf>,
 }
 
 /// Everything known of an endpoint before a connection.
@@ -96,8 +115,18 @@ pub(crate) struct Reach {
     pub(crate) retry: RetryPolicy,
 }
 
-/// Builds the model of this name. Nothing is connected yet.
-pub(crate) fn build(ambient: &Ambient, name: &str, config: &Config, env: &Env) -> Result<Arc<dyn Model>, Failure> {
+/// Builds the model of this name. Nothing is connected yet, and nothing written.
+pub(crate) fn build(ambient: &Ambient, name: &str, config: &Config, env: &Env) -> Result<Built, Failure> {
+    let model = plain(ambient, bare(name), config, env)?;
+    if bare(name) == name {
+        return Ok(Built { model, recording: None });
+    }
+    let file = recording::file(bare(name), env)?;
+    let model = Arc::new(Recording::new(model, recording::writer(file.clone())));
+    Ok(Built { model, recording: Some(file) })
+}
+
+fn plain(ambient: &Ambient, name: &str, config: &Config, env: &Env) -> Result<Arc<dyn Model>, Failure> {
     if name == OFFLINE {
         return Ok(Arc::new(Offline));
     }
@@ -129,6 +158,7 @@ pub(crate) fn build(ambient: &Ambient, name: &str, config: &Config, env: &Env) -
 /// What a model's tokens cost: as configured, else by the table for a vendor the catalogue knows, and nothing on this
 /// machine.
 pub(crate) fn price(name: &str, config: &Config) -> Option<Price> {
+    let name = bare(name);
     if let Some(price) = config.models.get(name).and_then(|model| model.value.price) {
         return price.counted();
     }

@@ -1,4 +1,4 @@
-//! An OpenAI-compatible endpoint on loopback whose every answer the test writes.
+//! An endpoint on loopback, OpenAI-compatible or not, whose every answer the test writes.
 
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -10,6 +10,8 @@ use std::thread;
 pub(crate) enum Reply {
     /// These pieces, and the end of the stream.
     Answer(Vec<Value>),
+    /// This stream as it is, whatever the language, and its end.
+    Stream(String),
     /// These pieces, and the connection breaks.
     Cut(Vec<Value>),
     /// These pieces, then nothing until the other side goes.
@@ -48,9 +50,14 @@ impl Endpoint {
 
     /// A configuration with this endpoint as `fake`, its key in FAKE_KEY, and `more` keys of the provider.
     pub(crate) fn config(&self, more: &str) -> String {
+        self.speaking("openai-chat", more)
+    }
+
+    /// The same in another language.
+    pub(crate) fn speaking(&self, api: &str, more: &str) -> String {
         let url = format!("http://127.0.0.1:{}/v1", self.port);
         format!(
-            "model = \"fake/one\"\n[providers.fake]\napi = \"openai-chat\"\nbase_url = \"{url}\"\n\
+            "model = \"fake/one\"\n[providers.fake]\napi = \"{api}\"\nbase_url = \"{url}\"\n\
              key = {{ env = \"FAKE_KEY\" }}\n{more}\n"
         )
     }
@@ -78,6 +85,7 @@ fn serve(stream: TcpStream, seen: &Mutex<Vec<Request>>, answer: &Answerer) {
             Reply::Answer(pieces) => {
                 (format!("{begin}{}{}0\r\n\r\n", chunks(&pieces), chunk("data: [DONE]\n\n")), true)
             }
+            Reply::Stream(text) => (format!("{begin}{}0\r\n\r\n", chunk(&text)), true),
             Reply::Cut(pieces) => (format!("{begin}{}", chunks(&pieces)), false),
             Reply::Hang(pieces) => {
                 let begun = if pieces.is_empty() { String::new() } else { format!("{begin}{}", chunks(&pieces)) };

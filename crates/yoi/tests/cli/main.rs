@@ -9,8 +9,10 @@
 )]
 
 mod answers;
+mod anthropic;
 mod changes;
 mod config;
+mod cost;
 mod crash;
 mod endpoint;
 mod ends;
@@ -23,6 +25,7 @@ mod live;
 mod phases;
 mod pods;
 mod prompt;
+mod recording;
 mod run;
 mod scene;
 mod signals;

@@ -1,0 +1,101 @@
+//! What runs cost, and the limit on it.
+
+use crate::scene::{Scene, finish};
+use serde_json::{Value, json};
+
+/// Steps of 10,000 tokens in, half of them cached, and 1,000 out.
+fn steps(scene: &Scene, count: usize) -> String {
+    let usage = json!({ "input": 10_000, "output": 1_000, "cached": 5_000 });
+    let call = json!({ "calls": [{ "name": "List", "arguments": {} }], "usage": usage });
+    let mut answers = vec![call; count - 1];
+    answers.push(json!({ "text": "done", "usage": usage }));
+    scene.script("steps.jsonl", &answers)
+}
+
+/// With these prices a step costs two cents.
+fn priced(model: &str) -> String {
+    format!("[models.\"{model}\"]\nprice = {{ input = 2.0, output = 9.0, cached_input = 0.2 }}\n")
+}
+
+#[test]
+fn a_cost_is_counted_journaled_and_shown() {
+    let scene = Scene::new();
+    let model = steps(&scene, 3);
+    scene.config(&priced(&model));
+    scene.yoi(&["run", "--pod", "p", "-m", &model, "go"]).ends(0).says(&["33k tokens · $0.06 · p"]);
+    let records = scene.records("p");
+    let costs: Vec<&Value> = records.iter().filter(|r| r["k"] == "response").map(|r| &r["cost"]).collect();
+    assert_eq!(costs, [20_000_000, 20_000_000, 20_000_000]);
+    let row = &scene.yoi(&["ls", "--json"]).ends(0).json()[0];
+    assert_eq!((&row["cost"], &row["tokens"]), (&json!(0.06), &json!(33_000)));
+    scene.yoi(&["ls"]).ends(0).prints(&["COST", "$0.06"]);
+    let result = scene.yoi(&["run", "--json", "-m", &model, "go"]).ends(0).lines();
+    assert_eq!(result.last().unwrap()["cost"], 0.06);
+    scene.sound("p");
+    scene.config("");
+    let unpriced = scene.yoi(&["run", "--json", "--pod", "q", "-m", &model, "go"]).ends(0).lines();
+    assert_eq!(unpriced.last().unwrap()["cost"], Value::Null);
+    scene.yoi(&["run", "--pod", "r", "list the files"]).ends(0);
+    scene.yoi(&["ls"]).ends(0).prints(&["  -  "]);
+}
+
+#[test]
+fn a_budget_ends_the_run_before_the_request_it_has_nothing_left_for() {
+    let scene = Scene::new();
+    let model = steps(&scene, 9);
+    scene.config(&priced(&model));
+    let limited = |pod: &str, most: &str| scene.yoi(&["run", "--pod", pod, "--max-cost", most, "-m", &model, "go"]);
+    let done = limited("p", "0.05").ends(4);
+    done.says(&[
+        "error: the cost limit was reached",
+        "help: continue with -c, or raise --max-cost",
+        "3 steps",
+        "$0.06",
+    ]);
+    assert_eq!(scene.sound("p"), 3);
+    limited("p", "$0.01").ends(4).says(&["1 step ", "$0.02"]);
+    limited("q", "0.04").ends(4).says(&["2 steps"]);
+    // What is spent by the last answer is no reason to fail.
+    limited("r", "0.17").ends(0).says(&["9 steps", "$0.18"]);
+    let run = ["run", "--ephemeral", "-m", &model, "go"];
+    let variable = scene.command(&run).env("YOI_MAX_COST", "0.02").spawn();
+    finish(variable.unwrap()).ends(4).says(&["1 step "]);
+    scene.config(&format!("{}[limits]\nmax_cost_usd = 0.03\n", priced(&model)));
+    scene.yoi(&run).ends(4).says(&["2 steps"]);
+    scene.yoi(&["config", "show"]).ends(0).prints(&[
+        "limits.max_cost_usd",
+        "0.03",
+        "$2.00 in, $9.00 out, $0.20 cached",
+    ]);
+}
+
+#[test]
+fn what_has_no_price_has_no_budget() {
+    let scene = Scene::new();
+    let model = steps(&scene, 2);
+    let done = scene.yoi(&["run", "--max-cost", "1", "-m", &model, "go"]).ends(2);
+    done.says(&[
+        &format!("error: no price is known for {model}, so its cost cannot be limited (--max-cost)"),
+        "config.toml: price = { input = 0.0, output = 0.0 } under [models.\"scripted:",
+    ]);
+    assert_eq!(scene.pods(), Vec::<String>::new());
+    scene.config("[limits]\nmax_cost_usd = 1\n");
+    scene.yoi(&["run", "-m", &model, "go"]).ends(2).says(&["config.toml"]);
+    // What answers on this machine costs nothing.
+    scene.yoi(&["run", "list the files"]).ends(0);
+    for bad in ["0", "-1", "lots", "nan", "inf"] {
+        scene.yoi(&["run", &format!("--max-cost={bad}"), "go"]).ends(2).says(&["dollars"]);
+    }
+    let wrong: [(&str, &str); 6] = [
+        ("[limits]\nmax_cost_usd = 0\n", "`max_cost_usd` must be more than 0"),
+        ("[models.\"openai/x\"]\nprice = { input = -1, output = 1 }\n", "`models.\"openai/x\".price` must be dollars"),
+        ("[models.\"openai/x\"]\nprice = { input = 1 }\n", "missing field `output`"),
+        ("[models.\"nowhere/x\"]\nmax_output = 5\n", "there is no provider called `nowhere`"),
+        ("[models.\"openai/x\"]\nmax_output = 0\n", "at least 1"),
+        ("[models.\"offline\"]\nmax_output = 5\n", "no such limit"),
+    ];
+    for (config, says) in wrong {
+        scene.config(config);
+        scene.yoi(&["config", "check"]).ends(78).says(&[says]);
+    }
+}
