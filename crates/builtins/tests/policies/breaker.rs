@@ -2,12 +2,16 @@
 
 use crate::rig::{BEGAN, Call, Seconds, flaky, play, pod, points, refused, same, state, steps_of, turn};
 use builtins::circuit_breaker::ID;
-use llm_worker::{ResultStatus, ToolEffect, ToolOutput};
+use llm_worker::{ErrorKind, ResultStatus, ToolEffect, ToolError, ToolOutput};
+use pod::feature::{
+    FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule, HookKey, HostCapability,
+};
+use pod::hook::{Change, ToolOutcome, ToolOutcomeView};
 use pod::session::record::Record;
 use serde_json::json;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use testkit::{FnTool, PodUnderTest};
+use testkit::{FnTool, Gate, PodUnderTest};
 
 const F: Call = ("Flaky", "{}");
 const SAME: Call = ("Same", "{}");
@@ -47,16 +51,68 @@ fn only_errors_in_a_row_count_and_only_those_of_one_tool() {
     assert_eq!(refused(&turn(&pod, &[F, F, SAME, F, F, F, SAME, F, SAME])), [7]);
 }
 
-// One after another in one step: nothing of it is committed yet when the next is counted.
 #[test]
 fn results_of_one_step_are_counted_in_their_order() {
     let nearly = [false, false, false, false, true];
-    let (mut pod, _) = breaker(&[nearly, nearly].concat());
-    pod.limits.tool_concurrency = 1;
-    assert!(refused(&steps_of(&pod, &[&[F; 10], &[F]])).is_empty());
-    let (mut pod, _) = breaker(&[nearly, [false; 5]].concat());
-    pod.limits.tool_concurrency = 1;
-    assert_eq!(refused(&steps_of(&pod, &[&[F; 10], &[F]])), [10]);
+    for (works, refuses) in [([nearly, nearly].concat(), vec![]), ([nearly, [false; 5]].concat(), vec![10])] {
+        let (mut pod, _) = breaker(&works);
+        pod.limits.tool_concurrency = 1;
+        assert_eq!(refused(&steps_of(&pod, &[&[F; 10], &[F]])), refuses);
+    }
+}
+
+/// Stands behind the breaker and says when the second call came by.
+struct Behind(Gate);
+
+const BEHIND: HookKey<ToolOutcome> = HookKey::new("behind");
+
+impl Behind {
+    fn see(&self, view: &ToolOutcomeView) -> Change<ToolOutput> {
+        if view.call.call.number() == 2 {
+            self.0.open();
+        }
+        Change::Unchanged
+    }
+}
+
+impl FeatureModule for Behind {
+    fn descriptor(&self) -> FeatureDescriptor {
+        FeatureDescriptor::builder(FeatureId::builtin("zz-behind")).version("1.0.0").transform(&BEHIND).build()
+    }
+
+    fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
+        ctx.hooks().transform(&BEHIND, &Arc::new(Self(self.0.clone())), Self::see).map(drop)
+    }
+}
+
+// A success that comes while the error before it is still being written ends the row, too.
+#[test]
+fn what_is_not_durable_yet_counts() {
+    let (written, seen) = (Gate::new("written"), Gate::new("seen"));
+    let (calls, wait) = (AtomicU64::new(0), written.clone());
+    let flaky = FnTool::new("Flaky", ToolEffect::ReadOnly, move |_, _| {
+        let (call, wait) = (calls.fetch_add(1, Ordering::Relaxed), wait.clone());
+        async move {
+            if call != 1 {
+                return Err(ToolError::new(ErrorKind::Unavailable, "broken"));
+            }
+            wait.pass().await;
+            Ok(ToolOutput::default())
+        }
+    });
+    let (mut pod, _) = pod(&ID, json!({}), vec![flaky]);
+    let grants = vec![HostCapability::hook::<ToolOutcome>(), HostCapability::ANY_RESULT];
+    pod.features.push((Arc::new(Behind(seen.clone())), grants));
+    pod.paused = false;
+    let points = pod.points.clone();
+    pod.points.at("commit:tool_finished", 0, move || {
+        let before = points.came().iter().filter(|name| *name == "journal:written").count();
+        points.at("journal:written", before, move || {
+            written.open();
+            seen.pass_blocking();
+        });
+    });
+    assert!(refused(&steps_of(&pod, &[&[F, F], &[F], &[F], &[F], &[F], &[F]])).is_empty());
 }
 
 #[test]

@@ -62,6 +62,8 @@ fn calls_made_at_once_are_judged_one_after_another() {
         let ended = steps_of(&pod(&ID, json!({}), tools(still)).0, steps);
         assert_eq!(refused(&ended), expected, "{what}: {ended:?}");
     }
+    let narrow = pod(&ID, json!({"window": 2}), tools(true)).0;
+    assert!(refused(&steps_of(&narrow, &[&[A, B, A, B]])).is_empty());
 }
 
 // A call that the host refused never comes before a gate, but it was made.

@@ -1,8 +1,11 @@
 //! `task`: the list, its bounds, and the reminder: when it comes, what it says, and that it comes once.
 
-use crate::rig::{Call, play, same, with};
+use crate::rig::{Call, play, same, turn, with};
+use authority::{Ambient, Redactor, Secret};
+use builtins::phase_recorder::PhaseRecorder;
 use builtins::task::{AGAIN, ID, MAX_DETAIL, MAX_TASKS, MAX_TITLE, NOTIFY, QUIET, TASKS, TaskList};
 use llm_worker::ResultStatus;
+use pod::feature::FeatureModule;
 use pod::session::record::{Record, SystemItem};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -207,4 +210,20 @@ fn killed_anywhere_a_task_that_was_created_is_there() {
         },
     );
     assert!(kills > 10);
+}
+
+// The log refuses a state with a secret in it; then nothing is promised.
+#[test]
+fn what_was_not_kept_is_not_said_to_be() {
+    let lists: [(Arc<dyn FeatureModule>, Call); 2] = [
+        (Arc::new(TaskList), ("TaskCreate", r#"{"title":"canary-7c1f"}"#)),
+        (Arc::new(PhaseRecorder), ("record_phase", r#"{"name":"canary-7c1f","status":"done"}"#)),
+    ];
+    for (list, call) in lists {
+        let mut pod = with(list, Vec::new());
+        pod.redactor = Redactor::new([&Secret::new(&Ambient::claim(), "bird", "canary-7c1f".to_owned())]);
+        let ended = turn(&pod, &[call]);
+        assert!(ended[0].0 == ResultStatus::Error && ended[0].1.contains("bird"), "{ended:?}");
+        assert!(pod.state().features.is_empty());
+    }
 }

@@ -26,7 +26,7 @@ fn phases_are_shown_with_the_pod() {
     run(
         &scene,
         &mut before,
-        &[phase("build", "started", ""), phase("build", "failed", &"word ".repeat(30).trim_end().to_owned())],
+        &[phase("build", "started", ""), phase("build", "failed", "word ".repeat(30).trim_end())],
     );
     run(&scene, &mut before, &[phase("test", "skipped", "nothing builds")]);
     let shown = scene.yoi(&["features", "p"]).ends(0).prints(&[
