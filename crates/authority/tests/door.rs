@@ -224,7 +224,7 @@ async fn the_network_is_what_the_grant_names() {
         assert!(error.to_string().contains("127.0.0.1"), "names what it reaches: {error}");
     }
     assert_eq!(net.connect("127.0.0.1", closed, second).await.unwrap_err().kind(), ErrorKind::Unavailable);
-    let narrow = net.narrowed(|at| at.host == "localhost");
+    let narrow = net.limited(&[format!("localhost:{port}").parse().unwrap()]).unwrap();
     assert_eq!(narrow.connect("127.0.0.1", port, second).await.unwrap_err().kind(), ErrorKind::Denied);
     drop(narrow.connect("localhost", port, second).await.unwrap());
     net.door().shut().await;
@@ -232,4 +232,36 @@ async fn the_network_is_what_the_grant_names() {
         assert_eq!(net.connect("localhost", port, second).await.unwrap_err().kind(), ErrorKind::Revoked);
     }
     assert_eq!(HostPort::new("[::1]", 1).to_string(), "[::1]:1");
+}
+
+#[tokio::test]
+async fn a_public_grant_reaches_nothing_inside() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let second = Duration::from_secs(5);
+    let net = Net::public(&Ambient::claim(), [format!("*:{port}").parse().unwrap()]);
+    // Also as a name, as one number, in hexadecimal, short, and dressed as IPv6.
+    for host in
+        ["127.0.0.1", "localhost", "2130706433", "0x7f.1", "127.1", "0", "[::ffff:127.0.0.1]", "[64:ff9b::7f00:1]"]
+    {
+        let error = net.connect(host, port, second).await.unwrap_err();
+        let reached = matches!(error.kind(), ErrorKind::Denied) || error.to_string().contains("resolve");
+        assert!(reached, "{host}: {error}");
+        assert!(net.names(host, port));
+    }
+    for host in ["127.0.0.1", "localhost", "2130706433"] {
+        assert_eq!(net.connect(host, port, second).await.unwrap_err().kind(), ErrorKind::Denied, "{host}");
+    }
+    for host in ["", "a b", "x\r\ny", "a/b"] {
+        assert_eq!(net.connect(host, port, second).await.unwrap_err().kind(), ErrorKind::Denied, "{host:?}");
+    }
+    listener.set_nonblocking(true).unwrap();
+    assert_eq!(listener.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock, "nobody knocked");
+
+    let docs = Net::public(&Ambient::claim(), ["*.example.org".parse().unwrap()]);
+    assert_eq!(docs.limited(&["*".parse().unwrap()]).unwrap_err().kind(), ErrorKind::Denied);
+    let one = docs.limited(&["docs.example.org".parse().unwrap()]).unwrap();
+    assert_eq!((one.hosts(), one.names("api.example.org", 443)), (vec!["docs.example.org".to_owned()], false));
+    docs.door().shut().await;
+    assert_eq!(one.connect("docs.example.org", 443, second).await.unwrap_err().kind(), ErrorKind::Revoked);
 }

@@ -18,6 +18,7 @@ pub mod search;
 pub mod shell;
 mod store_error;
 pub mod task;
+pub mod web;
 pub mod work_item;
 pub mod write_policy;
 

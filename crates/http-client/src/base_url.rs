@@ -6,18 +6,25 @@ use std::fmt;
 /// `http` or `https`, host, port and path prefix. No credentials, query or fragment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BaseUrl {
-    tls: bool,
-    host: String,
-    port: u16,
+    origin: Origin,
     path: String,
 }
 
-/// A base URL that cannot be used, and why.
+/// Scheme, host and port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Origin {
+    pub(crate) tls: bool,
+    /// Lower case, without brackets.
+    pub(crate) host: String,
+    pub(crate) port: u16,
+}
+
+/// A URL that cannot be used, and why.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("base URL `{url}`: {why}")]
+#[error("URL `{url}`: {why}")]
 pub struct BadUrl {
-    url: String,
-    why: &'static str,
+    pub(crate) url: String,
+    pub(crate) why: &'static str,
 }
 
 impl BadUrl {
@@ -36,11 +43,6 @@ impl BaseUrl {
     pub fn parse(url: &str) -> Result<Self, BadUrl> {
         let bad = |why| BadUrl { url: redacted(url), why };
         let (scheme, rest) = url.split_once("://").ok_or_else(|| bad("expected http://… or https://…"))?;
-        let tls = match scheme.to_ascii_lowercase().as_str() {
-            "http" => false,
-            "https" => true,
-            _other => return Err(bad("the scheme must be http or https")),
-        };
         if url.contains(|c: char| c.is_ascii_control() || !c.is_ascii() || matches!(c, ' ' | '"' | '<' | '>' | '\\')) {
             return Err(bad("it holds a character that a URL cannot hold"));
         }
@@ -48,42 +50,12 @@ impl BaseUrl {
             return Err(bad("a query or fragment does not belong here"));
         }
         let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-        if authority.contains('@') {
-            return Err(bad("a user or password does not belong here; configure a key instead"));
-        }
-        let (host, port) = match authority.strip_prefix('[') {
-            Some(six) => {
-                let (host, after) =
-                    six.split_once(']').ok_or_else(|| bad("the bracket of the address is not closed"))?;
-                host.parse::<std::net::Ipv6Addr>().map_err(|_| bad("not an IPv6 address in the brackets"))?;
-                let port = after.strip_prefix(':');
-                if port.is_none() && !after.is_empty() {
-                    return Err(bad("expected a port after the brackets"));
-                }
-                (host, port)
-            }
-            None => match authority.split_once(':') {
-                Some((host, port)) => (host, Some(port)),
-                None => (authority, None),
-            },
-        };
-        if host.is_empty() {
-            return Err(bad("the host is missing"));
-        }
-        let port = match port {
-            None => {
-                if tls {
-                    443
-                } else {
-                    80
-                }
-            }
-            Some(port) => {
-                port.parse().ok().filter(|port| *port > 0).ok_or_else(|| bad("the port must be 1 to 65535"))?
-            }
-        };
-        let path = path.trim_end_matches('/');
-        Ok(Self { tls, host: host.to_ascii_lowercase(), port, path: path.to_owned() })
+        let origin = Origin::parse(scheme, authority).map_err(bad)?;
+        Ok(Self { origin, path: path.trim_end_matches('/').to_owned() })
+    }
+
+    pub(crate) fn at(origin: Origin) -> Self {
+        Self { origin, path: String::new() }
     }
 
     /// The same without `suffix` at the end of its path: people paste a whole address where its base is wanted.
@@ -98,25 +70,25 @@ impl BaseUrl {
     /// What [`authority::Net`] must reach.
     #[must_use]
     pub fn host_port(&self) -> HostPort {
-        HostPort::new(&self.host, self.port)
+        HostPort::new(&self.origin.host, self.origin.port)
     }
 
     /// The host without brackets.
     #[must_use]
     pub fn host(&self) -> &str {
-        &self.host
+        &self.origin.host
     }
 
     /// The port.
     #[must_use]
     pub fn port(&self) -> u16 {
-        self.port
+        self.origin.port
     }
 
     /// Whether it is `https`.
     #[must_use]
     pub fn is_tls(&self) -> bool {
-        self.tls
+        self.origin.tls
     }
 
     pub(crate) fn path(&self) -> &str {
@@ -124,6 +96,57 @@ impl BaseUrl {
     }
 
     pub(crate) fn host_header(&self) -> String {
+        self.origin.host_header()
+    }
+}
+
+impl fmt::Display for BaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.origin, self.path)
+    }
+}
+
+impl Origin {
+    /// Reads `http` or `https` and `host`, `host:port`, `[v6]` or `[v6]:port`.
+    pub(crate) fn parse(scheme: &str, authority: &str) -> Result<Self, &'static str> {
+        let tls = match scheme.to_ascii_lowercase().as_str() {
+            "http" => false,
+            "https" => true,
+            _other => return Err("the scheme must be http or https"),
+        };
+        if authority.contains('@') {
+            return Err("a user or password does not belong here");
+        }
+        let (host, port) = match authority.strip_prefix('[') {
+            Some(six) => {
+                let (host, after) = six.split_once(']').ok_or("the bracket of the address is not closed")?;
+                host.parse::<std::net::Ipv6Addr>().map_err(|_| "not an IPv6 address in the brackets")?;
+                let port = after.strip_prefix(':');
+                if port.is_none() && !after.is_empty() {
+                    return Err("expected a port after the brackets");
+                }
+                (host, port)
+            }
+            None => match authority.split_once(':') {
+                Some((host, port)) => (host, Some(port)),
+                None => (authority, None),
+            },
+        };
+        if host.is_empty() {
+            return Err("the host is missing");
+        }
+        if !host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_:".contains(&byte)) {
+            return Err("the host holds a character that no host has; write other letters as DNS has them (xn--…)");
+        }
+        let port = match port {
+            Some(port) => port.parse().ok().filter(|port| *port > 0).ok_or("the port must be 1 to 65535")?,
+            None if tls => 443,
+            None => 80,
+        };
+        Ok(Self { tls, host: host.to_ascii_lowercase(), port })
+    }
+
+    fn host_header(&self) -> String {
         let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
         match (self.tls, self.port) {
             (false, 80) | (true, 443) => host,
@@ -132,15 +155,15 @@ impl BaseUrl {
     }
 }
 
-impl fmt::Display for BaseUrl {
+impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = if self.tls { "https" } else { "http" };
-        write!(f, "{scheme}://{}{}", self.host_header(), self.path)
+        write!(f, "{scheme}://{}", self.host_header())
     }
 }
 
 /// What stands before an `@` may be a password.
-fn redacted(url: &str) -> String {
+pub(crate) fn redacted(url: &str) -> String {
     match (url.split_once("://"), url.rsplit_once('@')) {
         (Some((scheme, _)), Some((_, after))) => format!("{scheme}://…@{after}"),
         _no_credentials => url.to_owned(),

@@ -83,6 +83,12 @@ impl Client {
         Self { idle, ..self }
     }
 
+    /// Uses these root certificates, which other clients may have read.
+    #[must_use]
+    pub fn secured(self, tls: Tls) -> Self {
+        Self { tls, ..self }
+    }
+
     /// The endpoint.
     #[must_use]
     pub fn base(&self) -> &BaseUrl {

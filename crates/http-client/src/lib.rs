@@ -15,10 +15,13 @@ mod error;
 mod line;
 mod tls;
 mod upload;
+mod url;
 
 pub use base_url::{BadUrl, BaseUrl};
 pub use client::{Answer, Client, MAX_ERROR_BODY, MAX_RESPONSE, Request, Timeouts};
 pub use error::{Cause, Error};
 pub use hyper::body::Bytes;
 pub use hyper::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+pub use tls::Tls;
 pub use upload::Upload;
+pub use url::{MAX_URL, Url};

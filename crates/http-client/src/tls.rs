@@ -10,8 +10,9 @@ use tokio::sync::OnceCell;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-#[derive(Default)]
-pub(crate) struct Tls(OnceCell<Arc<ClientConfig>>);
+/// The system's root certificates, once they were read. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub struct Tls(Arc<OnceCell<Arc<ClientConfig>>>);
 
 impl Tls {
     pub(crate) async fn secure<S: AsyncRead + AsyncWrite + Unpin>(

@@ -54,6 +54,8 @@ pub enum Touch {
     Write(PathBuf),
     /// Runs this shell command.
     Shell(String),
+    /// Reads from this host: a name or address, as the model wrote it.
+    Host(String),
 }
 
 impl Touch {
@@ -62,7 +64,7 @@ impl Touch {
     pub fn command(&self) -> Option<&str> {
         match self {
             Self::Shell(command) => Some(command),
-            Self::Read(_) | Self::Write(_) => None,
+            Self::Read(_) | Self::Write(_) | Self::Host(_) => None,
         }
     }
 
@@ -71,7 +73,7 @@ impl Touch {
     pub fn written(&self) -> Option<&std::path::Path> {
         match self {
             Self::Write(path) => Some(path),
-            Self::Read(_) | Self::Shell(_) => None,
+            Self::Read(_) | Self::Shell(_) | Self::Host(_) => None,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What the table and the rules will say to calls of a tool, before there is a call.
 
 use super::judge::{BUILT_IN, Circumstances, Policy};
-use super::rule::RuleDecision;
+use super::rule::{Rule, RuleDecision};
 use super::table::{self, Row};
 use authority::SandboxMode;
 use llm_worker::ToolEffect;
@@ -15,6 +15,8 @@ pub enum Matter {
     Reads,
     /// Changes files.
     Writes,
+    /// Reads from hosts.
+    Hosts,
     /// Runs a command, or does what it does not name.
     Runs,
     /// Names nothing and changes nothing.
@@ -30,7 +32,7 @@ pub struct Expectation {
     pub matter: Matter,
     /// The row's words.
     pub what: &'static str,
-    /// Who says what, outermost first. The last without `path` decides; those with one decide about their paths.
+    /// Who says what, outermost first. The last without `path` and `host` decides; those with one decide about that.
     pub said: Vec<Said>,
     /// What is decided where no rule about paths matches.
     pub decision: RuleDecision,
@@ -48,6 +50,9 @@ pub struct Said {
     /// Only about paths that match this.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
+    /// Only about hosts that match this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
     /// Whether it decides where no rule about paths matches.
     pub decides: bool,
 }
@@ -65,25 +70,26 @@ impl Policy {
     fn meet(&self, tool: &str, matter: Matter, row: &'static Row, now: Circumstances) -> Expectation {
         let mut decision = row.decision(now.confined());
         let text = row.text.to_owned();
-        let mut said = vec![Said { source: BUILT_IN.to_owned(), text, decision, path: None, decides: false }];
+        let mut said = vec![Said { source: BUILT_IN.to_owned(), text, decision, path: None, host: None, decides: false }];
         let mut deciding = 0;
         for layer in &self.layers {
             if decision == RuleDecision::Deny {
                 break;
             }
             let rules = layer.rules.iter().map(|(rule, _)| rule).filter(|rule| rule.tool == "*" || rule.tool == tool);
-            let rules: Vec<_> = rules.filter(|rule| rule.path.is_none() || matter.has_path()).collect();
+            let rules: Vec<_> = rules.filter(|rule| matter.is_met_by(rule)).collect();
             // The last that matches speaks: what stands before one about everything never does.
-            let last = rules.iter().rposition(|rule| rule.path.is_none());
+            let last = rules.iter().rposition(|rule| rule.is_about_everything());
             for rule in rules.iter().skip(last.unwrap_or(0)) {
                 said.push(Said {
                     source: layer.source.clone(),
                     text: rule.to_string(),
                     decision: rule.decision,
                     path: rule.path.clone(),
+                    host: rule.host.clone(),
                     decides: false,
                 });
-                if rule.path.is_none() {
+                if rule.is_about_everything() {
                     (decision, deciding) = (rule.decision, said.len() - 1);
                 }
             }
@@ -96,11 +102,12 @@ impl Policy {
 }
 
 impl Matter {
-    /// Whether rules about paths can match.
-    fn has_path(self) -> bool {
+    /// Whether a rule can match.
+    fn is_met_by(self, rule: &Rule) -> bool {
         match self {
-            Self::Reads | Self::Writes => true,
-            Self::Runs | Self::Nothing | Self::Lost => false,
+            Self::Reads | Self::Writes => rule.host.is_none(),
+            Self::Hosts => rule.path.is_none(),
+            Self::Runs | Self::Nothing | Self::Lost => rule.is_about_everything(),
         }
     }
 }

@@ -5,7 +5,8 @@
 //! nothing answers is refused. `ask` needs a person: without one it is a refusal that says which setting allows it.
 //!
 //! A rule sees what a call *names*. `Grep` over a directory names the directory, not the files below; a shell
-//! command names no file at all. The sandbox, not the rules, bounds those.
+//! command names no file at all. The sandbox, not the rules, bounds those. A host is judged by the name that the
+//! call has; which hosts can be reached at all is the grant's, and what they resolve to is judged where it is connected.
 
 mod explain;
 mod glob;

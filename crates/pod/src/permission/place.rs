@@ -22,6 +22,8 @@ pub(super) enum Target {
     },
     /// Names a path whose place cannot be found out.
     Lost { shown: String, why: String },
+    /// Reads from a host.
+    Host(String),
     /// Runs a shell command, or something that cannot be told from one.
     Command,
     /// Changes nothing and names nothing.
@@ -61,6 +63,7 @@ fn target(touch: &Touch, workspace: &Workspace) -> Target {
         Touch::Read(path) => path_target(Way::Read, path, workspace),
         Touch::Write(path) => path_target(Way::Write, path, workspace),
         Touch::Shell(_) => Target::Command,
+        Touch::Host(host) => Target::Host(host.clone()),
     }
 }
 

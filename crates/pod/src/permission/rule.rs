@@ -2,6 +2,7 @@
 
 use super::glob::PathGlob;
 use super::place::Target;
+use authority::HostPattern;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +19,10 @@ pub struct Rule {
     /// component, `**` crosses them; `dir/**` includes `dir`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
+    /// Only calls that name such a host: `docs.example.org`, `*.example.org` (what is below it) or `*`, without a port.
+    /// It is about names: an address that a name stands for is another host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
     /// What it says.
     pub decision: RuleDecision,
 }
@@ -58,14 +63,47 @@ impl RuleError {
 #[derive(Clone, Debug)]
 pub struct Layer {
     pub(super) source: String,
-    pub(super) rules: Vec<(Rule, Option<PathGlob>)>,
+    pub(super) rules: Vec<(Rule, Scope)>,
+}
+
+/// What a rule is about.
+#[derive(Clone, Debug)]
+pub(super) enum Scope {
+    Everything,
+    Paths(PathGlob),
+    Hosts(HostPattern),
+}
+
+impl Scope {
+    fn of(rule: &Rule) -> Result<Self, String> {
+        match (&rule.path, &rule.host) {
+            (None, None) => Ok(Self::Everything),
+            (Some(path), None) => PathGlob::new(path).map(Self::Paths),
+            (None, Some(host)) => {
+                let pattern: HostPattern = host.parse().map_err(|error: authority::Error| format!("`host`: {error}"))?;
+                if pattern.port().is_some() {
+                    return Err("`host` is written without a port".into());
+                }
+                Ok(Self::Hosts(pattern))
+            }
+            (Some(_), Some(_)) => Err("`path` and `host` in one rule never match; write two rules".into()),
+        }
+    }
+
+    fn hits(&self, decision: RuleDecision, target: &Target) -> bool {
+        match self {
+            Self::Everything => true,
+            Self::Paths(glob) => glob.hits(decision, target),
+            Self::Hosts(pattern) => matches!(target, Target::Host(host) if pattern.matches_name(host)),
+        }
+    }
 }
 
 impl Layer {
     /// Reads a layer's rules. `source` is the file, `flags` or `environment`: what a refusal names.
     ///
     /// # Errors
-    /// An empty tool name, a glob that does not compile, or more than 1,024 rules; the first one.
+    /// An empty tool name, a glob that does not compile, a host that is none, or more than 1,024 rules; the first one.
     pub fn new(source: impl Into<String>, rules: Vec<Rule>) -> Result<Self, RuleError> {
         let source = source.into();
         let error = |index, problem| RuleError { source_name: source.clone(), index, problem };
@@ -77,18 +115,24 @@ impl Layer {
             if rule.tool.trim().is_empty() {
                 return Err(error(index, "`tool` is empty; name a tool, or `*` for any".into()));
             }
-            let glob = rule.path.as_deref().map(PathGlob::new).transpose().map_err(|problem| error(index, problem))?;
-            checked.push((rule, glob));
+            let scope = Scope::of(&rule).map_err(|problem| error(index, problem))?;
+            checked.push((rule, scope));
         }
         Ok(Self { source, rules: checked })
     }
 
     /// The last rule that matches.
     pub(super) fn speaks(&self, tool: &str, target: &Target) -> Option<&Rule> {
-        let matches = |(rule, glob): &&(Rule, Option<PathGlob>)| {
-            (rule.tool == "*" || rule.tool == tool) && glob.as_ref().is_none_or(|glob| glob.hits(rule.decision, target))
+        let matches = |(rule, scope): &&(Rule, Scope)| {
+            (rule.tool == "*" || rule.tool == tool) && scope.hits(rule.decision, target)
         };
         self.rules.iter().rev().find(matches).map(|(rule, _)| rule)
+    }
+}
+
+impl Rule {
+    pub(super) fn is_about_everything(&self) -> bool {
+        self.path.is_none() && self.host.is_none()
     }
 }
 
@@ -100,6 +144,7 @@ impl std::fmt::Display for Rule {
             RuleDecision::Deny => "deny",
         };
         write!(f, "{decision} {}", self.tool)?;
-        self.path.as_ref().map_or(Ok(()), |path| write!(f, " on {path}"))
+        let place = self.path.as_ref().or(self.host.as_ref());
+        place.map_or(Ok(()), |place| write!(f, " on {place}"))
     }
 }

@@ -56,6 +56,12 @@ const COMMAND: Row = Row {
     otherwise: Ask,
     unlock: Unlock::Rule,
 };
+const HOST: Row = Row {
+    text: "reading from a host that the user granted",
+    confined: Allow,
+    otherwise: Allow,
+    unlock: Unlock::Rule,
+};
 const NOTHING: Row = Row {
     text: "reading nothing but the session's own records",
     confined: Allow,
@@ -65,7 +71,7 @@ const NOTHING: Row = Row {
 const LOST: Row = Row { text: "a path that cannot be resolved", confined: Deny, otherwise: Deny, unlock: Unlock::Path };
 
 /// Every row, in the order a report shows them.
-pub(super) const ROWS: [&Row; 10] = [
+pub(super) const ROWS: [&Row; 11] = [
     &READ_INSIDE,
     &READ_OUTSIDE,
     &WRITE_INSIDE,
@@ -74,6 +80,7 @@ pub(super) const ROWS: [&Row; 10] = [
     &WRITE_OUTSIDE,
     &WRITE_IN_READ_ONLY_MODE,
     &COMMAND,
+    &HOST,
     &NOTHING,
     &LOST,
 ];
@@ -89,6 +96,7 @@ pub(super) fn row(target: &Target, read_only: bool) -> &'static Row {
         Target::Path { way: Way::Write, side: Side::Inside, guarded: true, .. } => &WRITE_GUARDED,
         Target::Path { way: Way::Write, side: Side::Inside, guarded: false, .. } => &WRITE_INSIDE,
         Target::Command => &COMMAND,
+        Target::Host(_) => &HOST,
         Target::Nothing => &NOTHING,
         Target::Lost { .. } => &LOST,
     }
@@ -100,6 +108,7 @@ pub(super) fn expected(effect: ToolEffect, read_only: bool) -> Vec<(Matter, &'st
         ToolEffect::ReadOnly => vec![
             (Matter::Reads, &READ_INSIDE),
             (Matter::Reads, &READ_OUTSIDE),
+            (Matter::Hosts, &HOST),
             (Matter::Nothing, &NOTHING),
             (Matter::Lost, &LOST),
         ],

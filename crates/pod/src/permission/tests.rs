@@ -79,7 +79,7 @@ fn table() -> Policy {
 }
 
 fn rule(tool: &str, path: Option<&str>, decision: RuleDecision) -> Rule {
-    Rule { tool: tool.into(), path: path.map(str::to_owned), decision }
+    Rule { tool: tool.into(), path: path.map(str::to_owned), host: None, decision }
 }
 
 fn layer(source: &str, rules: &[(&str, Option<&str>, RuleDecision)]) -> Layer {
@@ -337,4 +337,45 @@ fn a_report_can_list_every_row_and_rule() {
     let lines: Vec<_> = policy.describe(OFF).rules.into_iter().map(|r| format!("{} | {}", r.source, r.text)).collect();
     assert!(lines.contains(&"default | writing inside the project: ask".to_owned()), "{lines:#?}");
     assert_eq!(lines.last().map(String::as_str), Some("user.toml | allow Write on docs/**"));
+}
+
+#[test]
+fn hosts_are_judged_by_their_names() {
+    let world = World::new();
+    let about = |host: &str, decision| Rule { tool: "Fetch".into(), path: None, host: Some(host.into()), decision };
+    let fetch = |policy: &Policy, host: &str, now| {
+        let touches = [Touch::Host(host.into())];
+        world.judge(policy, "Fetch", ReadOnly, &touches, now).verdict
+    };
+    let none = Policy::new(Vec::new());
+    for now in [CONFINED, UNENFORCED, OFF, LOCKED] {
+        assert_eq!(fetch(&none, "example.org", now), Verdict::Allow, "whoever granted the host meant it");
+    }
+    let rules = vec![
+        about("*", Deny),
+        about("*.example.org", Allow),
+        about("secret.example.org", Deny),
+        rule("Fetch", Some("**"), Deny),
+    ];
+    let policy = Policy::new(vec![Layer::new("test", rules).unwrap()]);
+    let table = [
+        ("docs.example.org", Verdict::Allow),
+        ("DOCS.Example.ORG.", Verdict::Allow),
+        ("example.org", Verdict::Deny),
+        ("badexample.org", Verdict::Deny),
+        ("Secret.example.org.", Verdict::Deny),
+        ("93.184.216.34", Verdict::Deny),
+        ("not a host", Verdict::Deny),
+    ];
+    for (host, verdict) in table {
+        assert_eq!(fetch(&policy, host, CONFINED), verdict, "{host}");
+    }
+    let said = world.judge(&policy, "Fetch", ReadOnly, &[Touch::Host("x.net".into())], CONFINED).reason;
+    assert!(said.contains("Fetch from x.net") && said.contains("deny Fetch on *"), "{said}");
+    assert_eq!(world.judge(&policy, "Read", ReadOnly, &[Touch::Read("a.rs".into())], CONFINED).verdict, Verdict::Allow);
+
+    let both = Rule { path: Some("a".into()), ..about("x.org", Deny) };
+    for bad in [both, about("x.org:443", Deny), about("https://x.org", Deny), about("", Deny)] {
+        assert!(Layer::new("test", vec![bad]).is_err());
+    }
 }

@@ -351,6 +351,8 @@ fn comes_up(matter: Matter, planned: &PlannedFeature) -> bool {
     match matter {
         Matter::Reads => fs(false),
         Matter::Writes => fs(true),
+        // No feature can hold the network yet.
+        Matter::Hosts => false,
         Matter::Runs | Matter::Nothing | Matter::Lost => true,
     }
 }
@@ -362,7 +364,7 @@ fn told(expected: &[Expectation]) -> impl Iterator<Item = &Expectation> {
 
 fn judged(expected: &[Expectation], gated: bool) -> Verdict {
     let allowed = told(expected).filter(|met| met.decision == RuleDecision::Allow).count();
-    let paths = told(expected).any(|met| met.said.iter().any(|said| said.path.is_some()));
+    let paths = told(expected).any(|met| met.said.iter().any(|said| said.path.is_some() || said.host.is_some()));
     match allowed {
         0 if !paths => Verdict::Refused,
         all if all == told(expected).count() && !paths && !gated => Verdict::Runs,

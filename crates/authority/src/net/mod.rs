@@ -1,0 +1,220 @@
+//! Connections to the hosts a grant names, and to no other.
+//!
+//! A grant is one of two kinds. [`Net::to`] names hosts and ports exactly and asks nothing about their addresses: for
+//! endpoints that a person configured, which may well be on this machine. [`Net::public`] is for hosts that a model or a
+//! page may name: whatever they resolve to is judged, and nothing but the public internet is reached, also when a name
+//! changes its address between two looks, because what was judged is what is connected to.
+
+mod address;
+mod pattern;
+
+pub use pattern::HostPattern;
+
+use crate::{Ambient, Door, Error, ErrorKind};
+use std::collections::BTreeSet;
+use std::fmt;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpStream;
+use tokio::time::Instant;
+
+/// How many of a name's addresses are tried. All of them are judged.
+pub const MAX_ADDRESSES: usize = 8;
+
+/// The least time one address gets while others remain to be tried.
+const MIN_SHARE: Duration = Duration::from_millis(250);
+
+/// A host, as it is written in a URL (without brackets), and a port.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct HostPort {
+    /// A DNS name or an IP address; compared without regard to ASCII case and to one trailing dot.
+    pub host: String,
+    /// The TCP port.
+    pub port: u16,
+}
+
+impl HostPort {
+    /// A host and a port.
+    pub fn new(host: &str, port: u16) -> Self {
+        Self { host: canonical(host), port }
+    }
+}
+
+impl fmt::Display for HostPort {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.host.contains(':') {
+            write!(f, "[{}]:{}", self.host, self.port)
+        } else {
+            write!(f, "{}:{}", self.host, self.port)
+        }
+    }
+}
+
+fn canonical(host: &str) -> String {
+    let host = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
+    host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase()
+}
+
+/// The right to connect to some hosts. Clones share the grant's door.
+#[derive(Clone, Debug)]
+pub struct Net {
+    reach: Reach,
+    door: Arc<Door>,
+}
+
+#[derive(Clone, Debug)]
+enum Reach {
+    Exactly(Arc<BTreeSet<HostPort>>),
+    Public(Arc<[HostPattern]>),
+}
+
+impl Net {
+    /// Exactly these hosts and ports, wherever they are.
+    pub fn to(_: &Ambient, hosts: impl IntoIterator<Item = HostPort>) -> Self {
+        let hosts = hosts.into_iter().map(|at| HostPort::new(&at.host, at.port)).collect();
+        Self { reach: Reach::Exactly(Arc::new(hosts)), door: Door::new() }
+    }
+
+    /// These hosts of the public internet: an address that is not routed everywhere is refused.
+    pub fn public(_: &Ambient, hosts: impl IntoIterator<Item = HostPattern>) -> Self {
+        Self { reach: Reach::Public(hosts.into_iter().collect()), door: Door::new() }
+    }
+
+    /// Only what `hosts` mean of it, under a door of its own that shuts with this one's. Of exactly named hosts those
+    /// that a pattern matches remain; of public ones, each pattern must be covered.
+    ///
+    /// # Errors
+    /// `Denied` when a pattern means more than the grant.
+    pub fn limited(&self, hosts: &[HostPattern]) -> Result<Self, Error> {
+        let reach = match &self.reach {
+            Reach::Exactly(all) => {
+                let meant = |at: &&HostPort| hosts.iter().any(|host| host.matches(&at.host, at.port));
+                Reach::Exactly(Arc::new(all.iter().filter(meant).cloned().collect()))
+            }
+            Reach::Public(all) => {
+                if let Some(more) = hosts.iter().find(|host| !all.iter().any(|own| own.covers(host))) {
+                    return Err(self.beyond(&more.to_string()));
+                }
+                Reach::Public(hosts.into())
+            }
+        };
+        Ok(Self { reach, door: self.door.derive() })
+    }
+
+    /// Whether the grant names a host and port. Its addresses are judged when it is connected to.
+    pub fn names(&self, host: &str, port: u16) -> bool {
+        match &self.reach {
+            Reach::Exactly(all) => all.contains(&HostPort::new(host, port)),
+            Reach::Public(all) => all.iter().any(|own| own.matches(host, port)),
+        }
+    }
+
+    /// The hosts of the grant, as text.
+    pub fn hosts(&self) -> Vec<String> {
+        match &self.reach {
+            Reach::Exactly(all) => all.iter().map(HostPort::to_string).collect(),
+            Reach::Public(all) => all.iter().map(HostPattern::to_string).collect(),
+        }
+    }
+
+    fn beyond(&self, what: &str) -> Error {
+        let known = self.hosts();
+        let known = if known.is_empty() { "no host".to_owned() } else { known.join(", ") };
+        Error::new(ErrorKind::Denied, format!("{what}: this grant reaches {known}"))
+    }
+
+    /// The door of this grant.
+    pub fn door(&self) -> &Arc<Door> {
+        &self.door
+    }
+
+    /// Resolves `host` and connects to the first of at most [`MAX_ADDRESSES`] addresses that answers, all within
+    /// `timeout`. Nagle's algorithm is off. The stream itself is not under the door once it is handed out: its owner
+    /// selects on [`Door::closed`].
+    ///
+    /// # Errors
+    /// `Denied` for a host or port that is not in the grant, or an address that is not public where the grant is;
+    /// `Unavailable` when the name does not resolve, nothing
+    /// answers, or the time is over; `Revoked`.
+    pub async fn connect(&self, host: &str, port: u16, timeout: Duration) -> Result<TcpStream, Error> {
+        let at = HostPort::new(host, port);
+        let _pass = self.door.enter().map_err(|_| Error::revoked(&at.to_string()))?;
+        if !self.names(&at.host, port) || !pattern::is_host(&at.host) {
+            return Err(self.beyond(&at.to_string()));
+        }
+        tokio::select! {
+            () = self.door.closed() => Err(Error::revoked(&at.to_string())),
+            done = tokio::time::timeout(timeout, self.open(&at, timeout)) => done.unwrap_or_else(|_| {
+                Err(Error::new(ErrorKind::Unavailable, format!("{at}: no connection within {timeout:?}; check the network")))
+            }),
+        }
+    }
+
+    async fn open(&self, at: &HostPort, timeout: Duration) -> Result<TcpStream, Error> {
+        let until = Instant::now() + timeout;
+        let mut addresses = resolve(at).await?;
+        if let Reach::Public(_) = self.reach {
+            judged(at, &addresses)?;
+        }
+        addresses.truncate(MAX_ADDRESSES);
+        let mut trouble = None;
+        for (tried, address) in addresses.iter().enumerate() {
+            let left = until.saturating_duration_since(Instant::now());
+            let waiting = u32::try_from(addresses.len() - tried).unwrap_or(1);
+            let share = (left / waiting).max(MIN_SHARE);
+            match tokio::time::timeout(share, TcpStream::connect(address)).await {
+                Ok(Ok(stream)) => {
+                    stream.set_nodelay(true).map_err(|error| Error::system(&format!("connect to {at}"), error))?;
+                    return Ok(stream);
+                }
+                Ok(Err(error)) => trouble = Some(Error::system(&format!("connect to {at} ({address})"), error)),
+                Err(_late) => {
+                    let text = format!("connect to {at} ({address}): no answer within {share:?}");
+                    trouble = Some(Error::new(ErrorKind::Unavailable, text));
+                }
+            }
+        }
+        let nothing =
+            || Error::new(ErrorKind::Unavailable, format!("{at}: the name has no address; check its spelling"));
+        Err(trouble.unwrap_or_else(nothing).unavailable())
+    }
+}
+
+/// All of them must be public: a name that also means something inside is not one of the public internet.
+fn judged(at: &HostPort, addresses: &[SocketAddr]) -> Result<(), Error> {
+    for found in addresses {
+        if let Err(why) = address::judge(found.ip()) {
+            let text = format!("{at}: its address {} is {why}; only the public internet is reached", found.ip());
+            return Err(Error::new(ErrorKind::Denied, text));
+        }
+    }
+    Ok(())
+}
+
+async fn resolve(at: &HostPort) -> Result<Vec<SocketAddr>, Error> {
+    let query = (at.host.clone(), at.port);
+    let found = tokio::task::spawn_blocking(move || query.to_socket_addrs().map(Iterator::collect))
+        .await
+        .map_err(|error| Error::new(ErrorKind::Bug, format!("{at}: the resolver ended early: {error}")))?;
+    found.map_err(|error| Error::system(&format!("resolve {at}"), error).unavailable())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_address_of_an_answer_is_judged() {
+        let at = HostPort::new("x.example", 443);
+        let sockets = |all: &[&str]| all.iter().map(|ip| SocketAddr::new(ip.parse().unwrap(), 443)).collect::<Vec<_>>();
+        assert!(judged(&at, &sockets(&["1.1.1.1", "2606:4700::1"])).is_ok());
+        let mut many = vec!["1.1.1.1"; 2 * MAX_ADDRESSES];
+        many.push("10.0.0.1");
+        for answer in [&["1.1.1.1", "127.0.0.1"][..], &["::1"], &["2606:4700::1", "fd00::1"], &many] {
+            let error = judged(&at, &sockets(answer)).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Denied);
+            assert!(error.to_string().contains("x.example"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! Names of hosts as a grant writes them.
+
+use crate::{Error, ErrorKind};
+use std::fmt;
+use std::str::FromStr;
+
+/// The longest name of a host that DNS knows.
+const MAX_HOST: usize = 253;
+
+/// The ports of a pattern that names none.
+const WEB: [u16; 2] = [80, 443];
+
+/// `docs.example.org`, `*.example.org` (what is below it, not itself) or `*`, each with `:PORT` behind it for another
+/// port than 80 and 443. Letters are ASCII: other names are written as DNS has them (`xn--…`).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct HostPattern {
+    host: Host,
+    port: Option<u16>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Host {
+    Any,
+    /// With its dot: `.example.org`.
+    Below(String),
+    Exact(String),
+}
+
+impl HostPattern {
+    /// Every host of the public internet.
+    pub fn any() -> Self {
+        Self { host: Host::Any, port: None }
+    }
+
+    /// Whether a host and port are meant.
+    pub fn matches(&self, host: &str, port: u16) -> bool {
+        let host = super::canonical(host);
+        let meant = match &self.host {
+            Host::Any => true,
+            Host::Below(suffix) => host.len() > suffix.len() && host.ends_with(suffix),
+            Host::Exact(name) => *name == host,
+        };
+        meant && self.port.map_or_else(|| WEB.contains(&port), |own| own == port)
+    }
+
+    /// Whether a host is meant, whatever the port.
+    pub fn matches_name(&self, host: &str) -> bool {
+        self.matches(host, self.port.unwrap_or(WEB[0]))
+    }
+
+    /// The port, when it names one.
+    pub fn port(&self) -> Option<u16> {
+        self.port
+    }
+
+    /// Whether all that `other` means is meant here, too.
+    pub fn covers(&self, other: &Self) -> bool {
+        let hosts = match (&self.host, &other.host) {
+            (Host::Any, _) => true,
+            (Host::Below(suffix), Host::Below(other)) => other.ends_with(suffix),
+            (Host::Below(suffix), Host::Exact(name)) => name.len() > suffix.len() && name.ends_with(suffix),
+            (Host::Exact(name), Host::Exact(other)) => name == other,
+            (Host::Below(_), Host::Any) | (Host::Exact(_), Host::Any | Host::Below(_)) => false,
+        };
+        let ports = match (self.port, other.port) {
+            (None, Some(port)) => WEB.contains(&port),
+            (own, other) => own == other,
+        };
+        hosts && ports
+    }
+}
+
+impl FromStr for HostPattern {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let bad = |why| {
+            let shown: String = text.chars().take(MAX_HOST).flat_map(char::escape_default).collect();
+            Error::new(
+                ErrorKind::FixInput,
+                format!("host `{shown}`: {why}; write docs.example.org, *.example.org or *"),
+            )
+        };
+        let (host, port) = match text.rsplit_once(':') {
+            // The colons of an IPv6 address stand in brackets when a port follows.
+            Some((host, port)) if !host.contains(':') || host.ends_with(']') => {
+                let port = port.parse().ok().filter(|port| *port > 0);
+                (host, Some(port.ok_or_else(|| bad("the port must be 1 to 65535"))?))
+            }
+            _no_port => (text, None),
+        };
+        let name = super::canonical(host);
+        let host = match name.strip_prefix('*') {
+            Some("") => Host::Any,
+            Some(suffix) if suffix.strip_prefix('.').is_some_and(is_name) => Host::Below(suffix.to_owned()),
+            Some(_) => return Err(bad("a star stands for all labels before a dot")),
+            None if is_host(&name) => Host::Exact(name),
+            None => return Err(bad("not the name of a host, without scheme and path")),
+        };
+        Ok(Self { host, port })
+    }
+}
+
+impl fmt::Display for HostPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let host = match &self.host {
+            Host::Any => "*".to_owned(),
+            Host::Below(suffix) => format!("*{suffix}"),
+            Host::Exact(name) if name.contains(':') && self.port.is_some() => format!("[{name}]"),
+            Host::Exact(name) => name.clone(),
+        };
+        match self.port {
+            Some(port) => write!(f, "{host}:{port}"),
+            None => f.write_str(&host),
+        }
+    }
+}
+
+/// Whether it can be the host of a URL: a name, or an address.
+pub(super) fn is_host(host: &str) -> bool {
+    is_name(host) || host.parse::<std::net::Ipv6Addr>().is_ok()
+}
+
+fn is_name(name: &str) -> bool {
+    let fits =
+        |label: &str| !label.is_empty() && label.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b));
+    name.len() <= MAX_HOST && name.split('.').all(fits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pattern(text: &str) -> HostPattern {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn matching() {
+        let table = [
+            ("docs.example.org", "docs.example.org", 443, true),
+            ("Docs.Example.org.", "docs.example.org", 80, true),
+            ("docs.example.org", "DOCS.example.org.", 443, true),
+            ("docs.example.org", "docs.example.org", 22, false),
+            ("docs.example.org", "x.docs.example.org", 443, false),
+            ("docs.example.org", "docs.example.org.evil.net", 443, false),
+            ("*.example.org", "a.example.org", 443, true),
+            ("*.example.org", "a.b.example.org", 443, true),
+            ("*.example.org", "example.org", 443, false),
+            ("*.example.org", "badexample.org", 443, false),
+            ("*.example.org", ".example.org", 443, false),
+            ("*", "anything.net", 80, true),
+            ("*", "anything.net", 8080, false),
+            ("*:8080", "anything.net", 8080, true),
+            ("x.org:8443", "x.org", 443, false),
+            ("[2606:4700::1]:8443", "2606:4700::1", 8443, true),
+            ("2606:4700::1", "[2606:4700::1]", 443, true),
+        ];
+        for (text, host, port, want) in table {
+            assert_eq!(pattern(text).matches(host, port), want, "{text} {host}:{port}");
+            assert_eq!(pattern(&pattern(text).to_string()), pattern(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn covering() {
+        let table = [
+            ("*", "*", true),
+            ("*", "*.example.org", true),
+            ("*", "x.org:443", true),
+            ("*", "x.org:22", false),
+            ("*:22", "x.org", false),
+            ("*.example.org", "*", false),
+            ("*.example.org", "*.docs.example.org", true),
+            ("*.example.org", "*.example.org", true),
+            ("*.docs.example.org", "*.example.org", false),
+            ("*.example.org", "example.org", false),
+            ("*.example.org", "a.example.org", true),
+            ("a.org", "a.org", true),
+            ("a.org", "*.a.org", false),
+            ("a.org", "b.org", false),
+        ];
+        for (own, other, want) in table {
+            assert_eq!(pattern(own).covers(&pattern(other)), want, "{own} covers {other}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_pattern() {
+        for text in [
+            "",
+            "*x.org",
+            "a.*.org",
+            "*..",
+            "**",
+            "https://x.org",
+            "x.org/a",
+            "x.org:0",
+            "x.org:",
+            "x y",
+            "é.org",
+            "a..b",
+            "x@y",
+            "\u{1b}[31m",
+        ] {
+            let error = text.parse::<HostPattern>().unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::FixInput, "{text:?}");
+            assert!(!error.to_string().contains('\u{1b}'));
+        }
+    }
+}

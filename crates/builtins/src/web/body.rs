@@ -1,0 +1,159 @@
+//! What an answer's body is, by its type and its first bytes, and its text.
+
+use encoding_rs::{Encoding, UTF_8};
+
+/// How far into a page its own word about its encoding is looked for.
+const META: usize = 1024;
+
+/// The kinds that are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A page.
+    Html,
+    /// Anything else that is text: plain, JSON, XML, source.
+    Text,
+}
+
+/// Types beside `text/…`, `…+json` and `…+xml` that are text.
+const TEXTS: &[&str] = &[
+    "application/json",
+    "application/ld+json",
+    "application/x-ndjson",
+    "application/xml",
+    "application/javascript",
+    "application/ecmascript",
+    "application/yaml",
+    "application/x-yaml",
+    "application/toml",
+    "application/x-sh",
+    "application/sql",
+];
+
+/// A `Content-Type`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ContentType {
+    /// Lower case, without parameters; empty when there was none.
+    pub essence: String,
+    charset: Option<String>,
+}
+
+impl ContentType {
+    /// Reads a header's value; one that is none is like no header.
+    #[must_use]
+    pub fn parse(value: Option<&str>) -> Self {
+        let mut parts = value.unwrap_or_default().split(';');
+        let essence = parts.next().unwrap_or_default().trim().to_ascii_lowercase();
+        let charset = parts.find_map(|part| {
+            let (name, value) = part.split_once('=')?;
+            name.trim().eq_ignore_ascii_case("charset").then(|| value.trim().trim_matches('"').to_owned())
+        });
+        Self { essence, charset }
+    }
+
+    /// What is known of the kind before the body is there: `Ok(None)` when its first bytes decide.
+    ///
+    /// # Errors
+    /// Nothing that is read.
+    pub fn kind(&self) -> Result<Option<Kind>, ()> {
+        let essence = self.essence.as_str();
+        match essence {
+            "text/html" | "application/xhtml+xml" => Ok(Some(Kind::Html)),
+            "" | "text/plain" | "application/octet-stream" | "binary/octet-stream" => Ok(None),
+            _ if essence.starts_with("text/") || TEXTS.contains(&essence) => Ok(Some(Kind::Text)),
+            _ if essence.ends_with("+json") || essence.ends_with("+xml") && essence != "image/svg+xml" => {
+                Ok(Some(Kind::Text))
+            }
+            _ => Err(()),
+        }
+    }
+
+    /// The text of a body and its kind; `None` when it is binary whatever was said of it.
+    #[must_use]
+    pub fn read(&self, bytes: &[u8]) -> Option<(Kind, String)> {
+        let declared = self.kind().ok()?;
+        let start = bytes.get(..META.min(bytes.len())).unwrap_or_default();
+        let said = self.charset.as_deref().and_then(|label| Encoding::for_label(label.as_bytes()));
+        let marked = Encoding::for_bom(bytes).map(|(encoding, _)| encoding);
+        let utf16 = [said, marked].into_iter().flatten().any(|encoding| !encoding.is_ascii_compatible());
+        if start.contains(&0) && !utf16 {
+            return None;
+        }
+        let kind =
+            declared.unwrap_or_else(|| if self.essence.is_empty() && is_page(start) { Kind::Html } else { Kind::Text });
+        let own = || if kind == Kind::Html { meta(start) } else { None };
+        // A mark at the beginning wins inside `decode`.
+        let (text, _, _) = said.or_else(own).unwrap_or(UTF_8).decode(bytes);
+        Some((kind, text.into_owned()))
+    }
+}
+
+fn is_page(start: &[u8]) -> bool {
+    let start = String::from_utf8_lossy(start).trim_start().to_ascii_lowercase();
+    start.starts_with("<!doctype html") || start.starts_with("<html")
+}
+
+/// The encoding that a page's `<meta>` names.
+fn meta(start: &[u8]) -> Option<&'static Encoding> {
+    let start = String::from_utf8_lossy(start).to_ascii_lowercase();
+    let (_, rest) = start.split_once("charset")?;
+    let rest = rest.trim_start().strip_prefix('=')?.trim_start().trim_start_matches(['"', '\'']);
+    let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && !"-_:.".contains(c)).unwrap_or(rest.len());
+    let found = Encoding::for_label(rest.get(..end)?.as_bytes())?;
+    // A page that could be read so far is not in an encoding of two bytes, whatever it says.
+    Some(if found.is_ascii_compatible() { found } else { UTF_8 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds() {
+        let table = [
+            (Some("text/html; charset=utf-8"), Ok(Some(Kind::Html))),
+            (Some("TEXT/HTML"), Ok(Some(Kind::Html))),
+            (Some("application/xhtml+xml"), Ok(Some(Kind::Html))),
+            (Some("application/json"), Ok(Some(Kind::Text))),
+            (Some("application/vnd.api+json;v=1"), Ok(Some(Kind::Text))),
+            (Some("text/x-rust"), Ok(Some(Kind::Text))),
+            (Some("text/plain"), Ok(None)),
+            (None, Ok(None)),
+            (Some("application/octet-stream"), Ok(None)),
+            (Some("image/png"), Err(())),
+            (Some("image/svg+xml"), Err(())),
+            (Some("application/pdf"), Err(())),
+            (Some("video/mp4; codecs=x"), Err(())),
+            (Some("nonsense"), Err(())),
+        ];
+        for (value, want) in table {
+            assert_eq!(ContentType::parse(value).kind(), want, "{value:?}");
+        }
+    }
+
+    #[test]
+    fn encodings() {
+        let latin: &[u8] = b"caf\xe9";
+        let table: [(&str, &[u8], Option<(Kind, &str)>); 12] = [
+            ("text/plain; charset=ISO-8859-1", latin, Some((Kind::Text, "café"))),
+            ("text/plain; Charset=\"latin1\"", latin, Some((Kind::Text, "café"))),
+            ("text/plain", latin, Some((Kind::Text, "caf\u{fffd}"))),
+            ("text/plain; charset=no-such", "café".as_bytes(), Some((Kind::Text, "café"))),
+            (
+                "text/html",
+                b"<meta charset='windows-1252'>caf\xe9",
+                Some((Kind::Html, "<meta charset='windows-1252'>café")),
+            ),
+            ("text/html", b"<meta charset=utf-16>x", Some((Kind::Html, "<meta charset=utf-16>x"))),
+            ("text/plain; charset=latin1", b"\xef\xbb\xbfcaf\xc3\xa9", Some((Kind::Text, "café"))),
+            ("text/plain; charset=shift_jis", b"\x93\xfa\x96\x7b", Some((Kind::Text, "日本"))),
+            ("text/plain", b"\xff\xfea\0b\0", Some((Kind::Text, "ab"))),
+            ("text/plain", b"a\0b", None),
+            ("", b"  <!DOCTYPE html><p>x", Some((Kind::Html, "  <!DOCTYPE html><p>x"))),
+            ("image/png", b"text", None),
+        ];
+        for (value, bytes, want) in table {
+            let read = ContentType::parse(Some(value)).read(bytes);
+            assert_eq!(read.as_ref().map(|(kind, text)| (*kind, text.as_str())), want, "{value}");
+        }
+    }
+}
