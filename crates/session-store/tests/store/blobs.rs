@@ -201,3 +201,18 @@ fn a_large_blob_displaces_several() {
     assert_eq!(opened.blobs.put(&[6; 200]).unwrap().len, 200);
     assert!(matches!(opened.blobs.put(&[4; 1]), Err(BlobError::Full { .. })));
 }
+
+/// What a refused blob would have replaced still takes its room.
+#[test]
+fn a_refusal_changes_no_count() {
+    let scene = Scene::new();
+    let opened = scene.create();
+    let stored = [(1, 400), (2, 400), (3, 500)].map(|(byte, len)| opened.blobs.put(&vec![byte; len]).unwrap());
+    std::fs::write(opened.blobs.view().path(&stored[2].digest), [0; 100]).unwrap();
+    opened.journal.close();
+    let opened = Session::open(&scene.dir, Options { blob_bytes: 1000, ..options(Arc::new(Quick)) }).unwrap();
+    for (byte, len) in [(3, 500), (4, 150)] {
+        assert!(matches!(opened.blobs.put(&vec![byte; len]), Err(BlobError::Full { .. })), "{len}");
+    }
+    assert_eq!(opened.blobs.put(&[5; 100]).unwrap().len, 100);
+}
