@@ -3,8 +3,8 @@
 #![allow(clippy::disallowed_methods, reason = "tests stand at the composition root")]
 
 mod bounds;
-mod handles;
 mod explain;
+mod handles;
 mod host;
 mod install;
 mod plan;

@@ -177,6 +177,8 @@ fn the_moving_anchor_leaves_old_bytes_as_they_were() {
             let end = before.rfind(r#","cache_control""#).unwrap();
             assert!(now.starts_with(&before[..end]), "{now}");
         }
+        let anchors = now[HEAD.len()..].matches("cache_control").count();
+        assert_eq!(anchors, usize::from(!now.ends_with(r#""(no answer)"}]}]}"#)), "one, at the end: {now}");
         before = Some(now).filter(|now| now.ends_with(r#""ephemeral"}}]}]}"#));
     }
 }
