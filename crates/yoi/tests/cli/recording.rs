@@ -72,7 +72,8 @@ fn nothing_is_recorded_of_what_was_no_answer() {
     scene.yoi(&["run", "-m", "record:nope", "x"]).ends(78).says(&["`nope` is not a model"]);
     let cut = scene.script("cut.jsonl", &[serde_json::json!({ "text": "half", "cut": true })]);
     scene.yoi(&["run", "-m", &format!("record:{cut}"), "x"]).ends(5);
-    scene.command(&["doctor"]).env("YOI_MODEL", "record:offline");
+    let doctor = scene.command(&["doctor"]).env("YOI_MODEL", "record:offline").spawn().unwrap();
+    assert!(finish(doctor).out.contains("✓ model          record:offline"));
     assert_eq!(recordings(&scene), Vec::<PathBuf>::new());
     scene.yoi(&["run", "-m", "record:offline", "list the files"]).ends(0);
     assert_eq!(recordings(&scene).len(), 1);
