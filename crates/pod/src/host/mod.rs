@@ -209,9 +209,15 @@ impl Host {
     /// # Errors
     /// The journal refused the last record.
     pub async fn close(mut self, reason: &str) -> Result<(), HostError> {
-        let used = GrantsUsed::of(&self.pod.core.registry.grants());
+        // What observers make of the last turn rides with the last record.
+        let registry = self.pod.core.registry.clone();
+        let heard = self.pod.core.attend(registry.hooks().farewell()).await;
+        let used = GrantsUsed::of(&registry.grants());
         let last = HostStopped { reason: reason.to_owned() };
-        let done = self.pod.core.commit(vec![used.into(), last.into()]).await;
+        let done = match heard {
+            Ok(()) => self.pod.core.commit(vec![used.into(), last.into()]).await,
+            Err(fatal) => Err(fatal),
+        };
         self.pod.core.desk.close();
         // The lock goes first: a slow watcher keeps nobody else out.
         self.pod.core.store.journal.close();

@@ -111,6 +111,35 @@ fn observers_see_no_state() {
     assert!(seen.iter().any(|kind| kind == "tool_finished") && !seen.iter().any(|kind| kind == "feature_state"));
 }
 
+#[test]
+fn what_an_observer_makes_of_the_last_records_is_kept() {
+    const WATCH: HookKey<Event> = HookKey::new("watch");
+    const TURNS: StateKey<u64> = StateKey::new("turns", 1);
+    struct Watch;
+    struct Live(DurableState<u64>);
+    impl FeatureModule for Watch {
+        fn descriptor(&self) -> FeatureDescriptor {
+            let builder = FeatureDescriptor::builder(FeatureId::builtin("watch")).version("1.0.0");
+            builder.observe(&WATCH).state(&TURNS).build()
+        }
+        fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
+            let live = Arc::new(Live(ctx.state(&TURNS)?));
+            let seen = |live: &Live, event: &EventView| {
+                if matches!(*event.record, Record::TurnFinished(_)) {
+                    drop(live.0.update(|turns| *turns += 1));
+                }
+            };
+            ctx.hooks().observe(&WATCH, &live, seen).map(drop)
+        }
+    }
+    let (mut pod, _) = pod(&[]);
+    pod.features.push((Arc::new(Watch), vec![HostCapability::hook::<Event>(), HostCapability::SESSION_STATE]));
+    pod.paused = false;
+    pod.run("go").end();
+    let kept = pod.state().features.into_values().find(|state| state.name == "turns");
+    assert_eq!(kept.map(|state| (*state.value).clone()), Some(1.into()));
+}
+
 /// What a feature comes to when this was left under its name.
 fn left(version: u16, value: serde_json::Value) -> (FeatureInstallReport, Counter) {
     let (pod, counter) = pod(&[]);
