@@ -120,7 +120,6 @@ fn a_handle_is_used_and_counted() {
     assert!(desk.dropped.load(Ordering::SeqCst));
 }
 
-// covers: INV-05
 #[test]
 fn a_call_that_waits_ends_when_its_grant_is_revoked_or_its_provider_leaves() {
     type Act = fn(&FeatureRegistry) -> std::pin::Pin<Box<dyn Future<Output = usize> + Send>>;
@@ -228,7 +227,6 @@ fn a_drain_lets_calls_finish_and_ends_those_that_do_not() {
     }
 }
 
-// covers: INV-05
 #[test]
 fn no_operation_starts_after_the_revocation_returned() {
     for round in 0..40 {

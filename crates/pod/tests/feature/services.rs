@@ -284,7 +284,6 @@ fn what_needs_a_missing_service_is_left_out() {
     assert!(b.skipped_contributions[0].reason.contains("user:a, which provides it, failed to install"), "{b:#?}");
 }
 
-// covers: INV-06
 #[test]
 fn a_provider_that_fails_in_any_way_takes_its_dependents_along_and_nothing_else() {
     let (release, wait) = std::sync::mpsc::channel::<()>();
