@@ -70,7 +70,8 @@ impl Policy {
     fn meet(&self, tool: &str, matter: Matter, row: &'static Row, now: Circumstances) -> Expectation {
         let mut decision = row.decision(now.confined());
         let text = row.text.to_owned();
-        let mut said = vec![Said { source: BUILT_IN.to_owned(), text, decision, path: None, host: None, decides: false }];
+        let mut said =
+            vec![Said { source: BUILT_IN.to_owned(), text, decision, path: None, host: None, decides: false }];
         let mut deciding = 0;
         for layer in &self.layers {
             if decision == RuleDecision::Deny {

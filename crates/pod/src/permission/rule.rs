@@ -80,7 +80,8 @@ impl Scope {
             (None, None) => Ok(Self::Everything),
             (Some(path), None) => PathGlob::new(path).map(Self::Paths),
             (None, Some(host)) => {
-                let pattern: HostPattern = host.parse().map_err(|error: authority::Error| format!("`host`: {error}"))?;
+                let pattern: HostPattern =
+                    host.parse().map_err(|error: authority::Error| format!("`host`: {error}"))?;
                 if pattern.port().is_some() {
                     return Err("`host` is written without a port".into());
                 }

@@ -56,12 +56,8 @@ const COMMAND: Row = Row {
     otherwise: Ask,
     unlock: Unlock::Rule,
 };
-const HOST: Row = Row {
-    text: "reading from a host that the user granted",
-    confined: Allow,
-    otherwise: Allow,
-    unlock: Unlock::Rule,
-};
+const HOST: Row =
+    Row { text: "reading from a host that the user granted", confined: Allow, otherwise: Allow, unlock: Unlock::Rule };
 const NOTHING: Row = Row {
     text: "reading nothing but the session's own records",
     confined: Allow,

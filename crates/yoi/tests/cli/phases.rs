@@ -23,11 +23,7 @@ fn phases_are_shown_with_the_pod() {
     run(&scene, &mut before, &[]);
     assert!(!scene.yoi(&["features", "p"]).ends(0).out.contains("phases:"));
     assert_eq!(scene.yoi(&["features", "p", "--json"]).ends(0).json().get("phases"), None);
-    run(
-        &scene,
-        &mut before,
-        &[phase("build", "started", ""), phase("build", "failed", "word ".repeat(30).trim_end())],
-    );
+    run(&scene, &mut before, &[phase("build", "started", ""), phase("build", "failed", "word ".repeat(30).trim_end())]);
     run(&scene, &mut before, &[phase("test", "skipped", "nothing builds")]);
     let shown = scene.yoi(&["features", "p"]).ends(0).prints(&[
         "phases:\n    ✗ failed  build: word word",
