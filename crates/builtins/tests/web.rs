@@ -294,8 +294,8 @@ async fn what_is_too_much_is_not_waited_for() {
         _headers => Reply::Forever(head.into(), format!("x: {}\r\n", "y".repeat(4000)).into_bytes(), Duration::ZERO),
     })
     .await;
-    refused(server.get("/declared").await, ErrorKind::Exhausted, &["4 MiB"], "declared");
-    refused(server.get("/endless").await, ErrorKind::Exhausted, &["4 MiB"], "endless");
+    refused(server.get("/declared").await, ErrorKind::Exhausted, &["at most 4 MiB"], "declared");
+    refused(server.get("/endless").await, ErrorKind::Exhausted, &["at most 4 MiB"], "endless");
     refused(server.get("/headers").await, ErrorKind::Unavailable, &["not an HTTP/1.1 answer"], "headers");
 }
 
