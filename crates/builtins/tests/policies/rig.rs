@@ -8,7 +8,7 @@ use pod::feature::{FeatureId, FeatureModule, HostCapability};
 use pod::hook::{PreRequest, PreToolCall, ToolOutcome};
 use pod::session::record::Record;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, UNIX_EPOCH};
@@ -130,9 +130,9 @@ pub(crate) fn counting(name: &str) -> FnTool {
 
 /// Works or fails as this says, call by call; then it works.
 pub(crate) fn flaky(works: &[bool]) -> FnTool {
-    let works = Mutex::new(works.to_vec().into_iter());
+    let works = Mutex::new(VecDeque::from(works.to_vec()));
     FnTool::new("Flaky", ToolEffect::ReadOnly, move |_, _| {
-        let works = works.lock().unwrap().next().unwrap_or(true);
+        let works = works.lock().unwrap().pop_front().unwrap_or(true);
         async move { if works { Ok(ToolOutput::default()) } else { Err(ToolError::new(ErrorKind::Unavailable, "broken")) } }
     })
 }
