@@ -37,6 +37,10 @@ pub struct ContentType {
     charset: Option<String>,
 }
 
+/// A kind of content that is not read as text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Binary;
+
 impl ContentType {
     /// Reads a header's value; one that is none is like no header.
     #[must_use]
@@ -54,7 +58,7 @@ impl ContentType {
     ///
     /// # Errors
     /// Nothing that is read.
-    pub fn kind(&self) -> Result<Option<Kind>, ()> {
+    pub fn kind(&self) -> Result<Option<Kind>, Binary> {
         let essence = self.essence.as_str();
         match essence {
             "text/html" | "application/xhtml+xml" => Ok(Some(Kind::Html)),
@@ -63,7 +67,7 @@ impl ContentType {
             _ if essence.ends_with("+json") || essence.ends_with("+xml") && essence != "image/svg+xml" => {
                 Ok(Some(Kind::Text))
             }
-            _ => Err(()),
+            _ => Err(Binary),
         }
     }
 
@@ -119,11 +123,11 @@ mod tests {
             (Some("text/plain"), Ok(None)),
             (None, Ok(None)),
             (Some("application/octet-stream"), Ok(None)),
-            (Some("image/png"), Err(())),
-            (Some("image/svg+xml"), Err(())),
-            (Some("application/pdf"), Err(())),
-            (Some("video/mp4; codecs=x"), Err(())),
-            (Some("nonsense"), Err(())),
+            (Some("image/png"), Err(Binary)),
+            (Some("image/svg+xml"), Err(Binary)),
+            (Some("application/pdf"), Err(Binary)),
+            (Some("video/mp4; codecs=x"), Err(Binary)),
+            (Some("nonsense"), Err(Binary)),
         ];
         for (value, want) in table {
             assert_eq!(ContentType::parse(value).kind(), want, "{value:?}");
@@ -133,7 +137,8 @@ mod tests {
     #[test]
     fn encodings() {
         let latin: &[u8] = b"caf\xe9";
-        let table: [(&str, &[u8], Option<(Kind, &str)>); 12] = [
+        type Row = (&'static str, &'static [u8], Option<(Kind, &'static str)>);
+        let table: [Row; 12] = [
             ("text/plain; charset=ISO-8859-1", latin, Some((Kind::Text, "café"))),
             ("text/plain; Charset=\"latin1\"", latin, Some((Kind::Text, "café"))),
             ("text/plain", latin, Some((Kind::Text, "caf\u{fffd}"))),

@@ -338,7 +338,7 @@ fn failing(hook: &PlannedHook) -> String {
 }
 
 fn time(ms: u64) -> String {
-    if ms % 1000 == 0 { format!("{} s", ms / 1000) } else { format!("{ms} ms") }
+    if ms.is_multiple_of(1000) { format!("{} s", ms / 1000) } else { format!("{ms} ms") }
 }
 
 /// Whether calls of a feature's tools do such things, going by what it holds.
