@@ -1,9 +1,9 @@
 //! What well-known models cost, in dollars for a million tokens: list prices, without batches, priority or discounts.
 //!
-//! Collected on 2026-11-21 from the vendors' price pages (platform.claude.com/docs/en/about-claude/pricing,
-//! developers.openai.com/api/docs/pricing, ai.google.dev/gemini-api/docs/pricing) and public copies of them; never
-//! compared with a bill. Prices change; the configuration's stand over these. A model whose price depends on the length
-//! of its prompt is left out: a budget kept with its lower price would not be kept.
+//! Collected on 2026-11-21 from excerpts and public copies of the vendors' price pages, the older rows from general
+//! knowledge; compared neither with the pages as they stand today nor with a bill. Prices change: check them where a
+//! budget matters, and let the configuration's stand over these. A model whose price depends on the length of its prompt
+//! is left out: a budget kept with its lower price would not be kept.
 
 use llm_worker::{Cost, Price};
 
