@@ -1,9 +1,12 @@
 //! What a feature may ask of its host, and what it was given, as data. The data grants nothing: authority is a
 //! handle, and handles come from [`super::FeatureServiceProvider`].
 
+mod compare;
+
 use super::state::StateScope;
 use super::text::{self, Lines};
 use crate::hook::{HookClass, HookPoint};
+use authority::HostPattern;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt;
@@ -79,6 +82,19 @@ pub enum HostCapability {
         /// Write and forget them.
         write: bool,
     },
+    /// Connect to hosts of the public internet. Enforced by `authority::Net` at each connection. A request for more than
+    /// is granted comes down to what is.
+    Network {
+        /// What for, in a word or two. In a policy, `*` is any purpose.
+        purpose: Text,
+        /// Which hosts, as `docs.example.org`, `*.example.org` or `*`.
+        hosts: Cow<'static, [Text]>,
+    },
+    /// Hold a secret that the host knows under this name.
+    SecretRef {
+        /// Its name; in a policy, `*` is any.
+        id: Text,
+    },
     /// Keep state of one's own in this scope. Every declared state asks for it by itself.
     StateStore {
         /// How long it lives, and who shares it.
@@ -122,6 +138,30 @@ impl HostCapability {
         Self::ContributeHook { point: P::POINT, class: P::CLASS }
     }
 
+    /// Doing something for other features under this name.
+    #[must_use]
+    pub const fn provide(service: &'static str) -> Self {
+        Self::ProvideService { key: Cow::Borrowed(service) }
+    }
+
+    /// Using what another feature provides under this name.
+    #[must_use]
+    pub const fn using(service: &'static str) -> Self {
+        Self::UseService { key: Cow::Borrowed(service) }
+    }
+
+    /// Connecting to whichever hosts are granted.
+    #[must_use]
+    pub const fn network(purpose: &'static str) -> Self {
+        Self::Network { purpose: Cow::Borrowed(purpose), hosts: Cow::Borrowed(&[Cow::Borrowed("*")]) }
+    }
+
+    /// Holding the secret of this name.
+    #[must_use]
+    pub const fn secret(id: &'static str) -> Self {
+        Self::SecretRef { id: Cow::Borrowed(id) }
+    }
+
     /// Keeping state in the session.
     pub const SESSION_STATE: Self = Self::StateStore { scope: StateScope::Session };
 
@@ -131,82 +171,51 @@ impl HostCapability {
     /// Replacing the arguments of any tool.
     pub const ANY_ARGUMENTS: Self = Self::RewriteArguments { tools: Cow::Borrowed(&[Cow::Borrowed("*")]) };
 
-    /// Whether a grant of `self` includes all of `asked`.
-    #[must_use]
-    pub fn covers(&self, asked: &Self) -> bool {
-        match (self, asked) {
-            (Self::ContributeTool { name: own }, Self::ContributeTool { name })
-            | (Self::ProvideService { key: own }, Self::ProvideService { key: name })
-            | (Self::UseService { key: own }, Self::UseService { key: name }) => own == "*" || own == name,
-            (
-                Self::ScopedFs { root, read, write, execute },
-                Self::ScopedFs { root: r, read: ar, write: aw, execute: ax },
-            ) => root == r && (*read || !ar) && (*write || !aw) && (*execute || !ax),
-            (Self::WorkItemStore { read, write }, Self::WorkItemStore { read: ar, write: aw })
-            | (Self::MemoryStore { read, write }, Self::MemoryStore { read: ar, write: aw }) => {
-                (*read || !ar) && (*write || !aw)
-            }
-            (Self::Process { programs: own }, Self::Process { programs: asked })
-            | (Self::TransformResults { tools: own }, Self::TransformResults { tools: asked })
-            | (Self::RewriteArguments { tools: own }, Self::RewriteArguments { tools: asked }) => {
-                own.iter().any(|p| p == "*") || asked.iter().all(|p| own.contains(p))
-            }
-            (
-                Self::EmitModelNotification { max_bytes, per_turn },
-                Self::EmitModelNotification { max_bytes: bytes, per_turn: times },
-            ) => bytes <= max_bytes && times <= per_turn,
-            (Self::ContributeHook { .. } | Self::StateStore { .. } | Self::EmitUserAlert, asked) => self == asked,
-            (
-                Self::ContributeTool { .. }
-                | Self::ProvideService { .. }
-                | Self::UseService { .. }
-                | Self::WorkItemStore { .. }
-                | Self::MemoryStore { .. }
-                | Self::ScopedFs { .. }
-                | Self::Process { .. }
-                | Self::EmitModelNotification { .. }
-                | Self::TransformResults { .. }
-                | Self::RewriteArguments { .. },
-                _,
-            ) => false,
+    /// Whether a handle comes with it, which passes a door.
+    pub(super) fn is_held(&self) -> bool {
+        match self {
+            Self::ContributeTool { .. }
+            | Self::ContributeHook { .. }
+            | Self::TransformResults { .. }
+            | Self::RewriteArguments { .. } => false,
+            Self::ScopedFs { .. }
+            | Self::Process { .. }
+            | Self::ProvideService { .. }
+            | Self::UseService { .. }
+            | Self::WorkItemStore { .. }
+            | Self::MemoryStore { .. }
+            | Self::Network { .. }
+            | Self::SecretRef { .. }
+            | Self::StateStore { .. }
+            | Self::EmitModelNotification { .. }
+            | Self::EmitUserAlert => true,
         }
     }
 
-    /// Whether a refusal of `self` hits any part of `asked`.
-    pub(super) fn touches(&self, asked: &Self) -> bool {
-        match (self, asked) {
-            (Self::ContributeTool { name: own }, Self::ContributeTool { name })
-            | (Self::ProvideService { key: own }, Self::ProvideService { key: name })
-            | (Self::UseService { key: own }, Self::UseService { key: name }) => own == "*" || own == name,
-            (
-                Self::ScopedFs { root, read, write, execute },
-                Self::ScopedFs { root: r, read: ar, write: aw, execute: ax },
-            ) => root == r && ((*write && *aw) || (*execute && *ax) || (!write && !execute && *read && *ar)),
-            (Self::WorkItemStore { read, write }, Self::WorkItemStore { read: ar, write: aw })
-            | (Self::MemoryStore { read, write }, Self::MemoryStore { read: ar, write: aw }) => {
-                (*read && *ar) || (*write && *aw)
-            }
-            (Self::Process { programs: own }, Self::Process { programs: asked })
-            | (Self::TransformResults { tools: own }, Self::TransformResults { tools: asked })
-            | (Self::RewriteArguments { tools: own }, Self::RewriteArguments { tools: asked }) => {
-                own.iter().chain(asked.iter()).any(|p| p == "*") || asked.iter().any(|p| own.contains(p))
-            }
-            (Self::EmitModelNotification { .. }, Self::EmitModelNotification { .. }) => true,
-            (Self::ContributeHook { .. } | Self::StateStore { .. } | Self::EmitUserAlert, asked) => self == asked,
-            (
-                Self::ContributeTool { .. }
-                | Self::ProvideService { .. }
-                | Self::UseService { .. }
-                | Self::WorkItemStore { .. }
-                | Self::MemoryStore { .. }
-                | Self::ScopedFs { .. }
-                | Self::Process { .. }
-                | Self::EmitModelNotification { .. }
-                | Self::TransformResults { .. }
-                | Self::RewriteArguments { .. },
-                _,
-            ) => false,
-        }
+    /// Standing at this point, as what hooks there are.
+    pub(super) fn at(point: HookPoint) -> Self {
+        Self::ContributeHook { point, class: hook_class(point) }
+    }
+
+    /// What is wrong with a row of a policy, if anything; unlike a request, it may mean any name.
+    pub(super) fn row_problem(&self) -> Option<String> {
+        let any = match self {
+            Self::ProvideService { key } | Self::UseService { key } => key == "*",
+            Self::ContributeTool { .. }
+            | Self::ContributeHook { .. }
+            | Self::TransformResults { .. }
+            | Self::RewriteArguments { .. }
+            | Self::ScopedFs { .. }
+            | Self::Process { .. }
+            | Self::WorkItemStore { .. }
+            | Self::MemoryStore { .. }
+            | Self::Network { .. }
+            | Self::SecretRef { .. }
+            | Self::StateStore { .. }
+            | Self::EmitModelNotification { .. }
+            | Self::EmitUserAlert => false,
+        };
+        if any { None } else { self.problem() }
     }
 
     /// What is wrong with a request for this, if anything.
@@ -220,6 +229,15 @@ impl HostCapability {
                 Some(format!("{self} asks for nothing"))
             }
             Self::WorkItemStore { .. } | Self::MemoryStore { .. } => None,
+            Self::Network { hosts, .. } if hosts.is_empty() || hosts.len() > MAX_HOSTS => {
+                Some(format!("a Network request names 1 to {MAX_HOSTS} hosts"))
+            }
+            Self::Network { purpose, hosts } => {
+                let host = |host: &Text| host.parse::<HostPattern>().err().map(|error| error.to_string());
+                let purpose = text::check("the purpose of a Network request", purpose, 64, Lines::One).err();
+                purpose.or_else(|| hosts.iter().find_map(host))
+            }
+            Self::SecretRef { id } => text::check("the name of a secret", id, 64, Lines::One).err(),
             Self::ContributeHook { point, class } if hook_class(*point) != *class => {
                 Some(format!("a hook at {point} is a {}, not a {class}", hook_class(*point)))
             }
@@ -266,6 +284,9 @@ pub(crate) const MAX_NOTIFICATION: u32 = 16 * 1024;
 /// Most notifications of one feature in one turn.
 pub(crate) const MAX_PER_TURN: u32 = 32;
 
+/// Most hosts in one request.
+const MAX_HOSTS: usize = 64;
+
 /// Most programs in one request.
 const MAX_PROGRAMS: usize = 64;
 
@@ -287,6 +308,8 @@ impl fmt::Display for HostCapability {
                 write!(f, "ScopedFs({root}:{}{}{})", flag(*read, "r"), flag(*write, "w"), flag(*execute, "x"))
             }
             Self::Process { programs } => write!(f, "Process({})", programs.join(",")),
+            Self::Network { purpose, hosts } => write!(f, "Network({purpose}: {})", hosts.join(",")),
+            Self::SecretRef { id } => write!(f, "SecretRef({id})"),
             Self::StateStore { scope } => write!(f, "StateStore({scope})"),
             Self::EmitModelNotification { max_bytes, per_turn } => {
                 write!(f, "EmitModelNotification({max_bytes} bytes, {per_turn} a turn)")

@@ -11,7 +11,7 @@ use super::state::{DurableState, PodLink, StateKey};
 use super::tool::{Keyed, ToolContribution, ToolKey};
 use crate::control::inbox::Line;
 use crate::hook::{Gate, Observe, Point, Transform};
-use authority::{Redactor, Spawner, Workspace};
+use authority::{HostPattern, Net, Redactor, Secret, Spawner, Workspace};
 use llm_worker::{Tool, ToolContext, ToolResult};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -336,6 +336,54 @@ impl FeatureServiceProvider<'_> {
 }
 
 impl FeatureServiceProvider<'_> {
+    /// The hosts that were granted, under one door. Which these are, the handle says.
+    ///
+    /// # Errors
+    /// `Denied` without a grant of `Network`; `Unavailable` when the host reaches none of them.
+    pub fn network(&mut self) -> Result<Net, FeatureInstallError> {
+        let services = self.services;
+        self.stage.call("services.network", "", |stage| {
+            let is_network = |grant: &&HostCapability| matches!(grant, HostCapability::Network { .. });
+            let grants: Vec<_> = stage.grants.granted().iter().filter(is_network).cloned().collect();
+            let mut hosts = Vec::new();
+            for grant in &grants {
+                if let HostCapability::Network { hosts: named, .. } = grant {
+                    hosts.extend(named.iter().filter_map(|host| host.parse::<HostPattern>().ok()));
+                }
+            }
+            let (feature, asked) = (stage.feature.clone(), "Network".to_owned());
+            if hosts.is_empty() {
+                return Err(FeatureInstallError::Denied { feature, asked });
+            }
+            let limited = match &services.net {
+                Some(net) => net.limited(&hosts).map_err(|error| error.to_string()),
+                None => Err(NOT_OFFERED.to_owned()),
+            };
+            let net = limited.map_err(|why| FeatureInstallError::Unavailable { feature, asked, why })?;
+            for grant in grants {
+                stage.hold(grant, Arc::clone(net.door()));
+            }
+            Ok(net)
+        })
+    }
+
+    /// A secret that was granted.
+    ///
+    /// # Errors
+    /// `Denied` without a grant of this `SecretRef`; `Unavailable` when the host knows no such secret.
+    pub fn secret(&mut self, id: &str) -> Result<Secret, FeatureInstallError> {
+        let services = self.services;
+        self.stage.call("services.secret", id, |stage| {
+            let wish = HostCapability::SecretRef { id: id.to_owned().into() };
+            let grant = stage.granted(&wish)?;
+            let (feature, asked, why) = (stage.feature.clone(), wish.to_string(), NOT_OFFERED.to_owned());
+            let known = services.secrets.get(id).ok_or(FeatureInstallError::Unavailable { feature, asked, why })?;
+            let secret = known.derive();
+            stage.hold(grant, Arc::clone(secret.door()));
+            Ok(secret)
+        })
+    }
+
     /// Stages a declared service. Consumers reach it once this whole feature is installed.
     ///
     /// # Errors
@@ -395,6 +443,8 @@ impl FeatureDiagnosticSink<'_> {
 pub struct HostServices {
     roots: BTreeMap<Cow<'static, str>, Workspace>,
     spawner: Result<Spawner, String>,
+    net: Option<Net>,
+    secrets: BTreeMap<String, Secret>,
     link: Option<PodLink>,
     redactor: Redactor,
 }
@@ -405,7 +455,14 @@ const NOT_OFFERED: &str = "this host does not offer it";
 impl HostServices {
     /// No handles.
     pub fn none() -> Self {
-        Self { roots: BTreeMap::new(), spawner: Err(NOT_OFFERED.to_owned()), link: None, redactor: Redactor::default() }
+        Self {
+            roots: BTreeMap::new(),
+            spawner: Err(NOT_OFFERED.to_owned()),
+            net: None,
+            secrets: BTreeMap::new(),
+            link: None,
+            redactor: Redactor::default(),
+        }
     }
 
     /// Offers directories under a name that `ScopedFs` grants use.
@@ -436,6 +493,18 @@ impl HostServices {
             let (feature, asked, why) = (feature.clone(), asked.to_owned(), NOT_OFFERED.to_owned());
             line.ok_or(FeatureInstallError::Unavailable { feature, asked, why })
         }
+    }
+
+    /// Offers hosts to connect to. Each feature gets those that it is granted.
+    pub fn net(mut self, net: Net) -> Self {
+        self.net = Some(net);
+        self
+    }
+
+    /// Offers a secret under its own name. Give it to [`HostServices::redact`], too.
+    pub fn secret(mut self, secret: Secret) -> Self {
+        self.secrets.insert(secret.id().to_owned(), secret);
+        self
     }
 
     /// Offers to start children.

@@ -6,6 +6,7 @@ use super::service::Service;
 use authority::Door;
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -109,8 +110,8 @@ impl Holdings {
     }
 }
 
-/// One grant and what came of it: a view. A use is an entry through its door; an asynchronous call of a service enters
-/// each time it goes on.
+/// One grant and what came of it: a view. A use is an entry through one of its doors; an asynchronous call of a service
+/// enters each time it goes on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct GrantUse {
     /// Whose.
@@ -118,6 +119,8 @@ pub struct GrantUse {
     /// What was granted.
     #[serde(flatten)]
     pub capability: HostCapability,
+    /// Whether a handle was taken up under it.
+    pub held: bool,
     /// How often it was used.
     pub uses: u64,
     /// How often a use was refused, because it was revoked.
@@ -125,8 +128,23 @@ pub struct GrantUse {
     /// When it was last used, in milliseconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_use_ms: Option<u64>,
-    /// Whether it is shut.
+    /// Whether new uses are refused.
     pub revoked: bool,
+}
+
+impl GrantUse {
+    fn of(feature: &FeatureId, capability: &HostCapability, doors: &[&Held]) -> Self {
+        let doors = || doors.iter().map(|held| &held.door);
+        Self {
+            feature_id: feature.clone(),
+            capability: capability.clone(),
+            held: doors().next().is_some(),
+            uses: doors().map(|door| door.uses()).sum(),
+            refused: doors().map(|door| door.refused()).sum(),
+            last_use_ms: doors().filter_map(|door| door.last_use().map(millis)).max(),
+            revoked: doors().next().is_some() && doors().all(|door| door.is_shut()),
+        }
+    }
 }
 
 /// Every door of a generation, by feature in install order.
@@ -138,8 +156,20 @@ impl Ledger {
         self.0.extend(held.into_iter().map(|held| (feature.clone(), held)));
     }
 
-    pub(super) fn uses(&self) -> Vec<GrantUse> {
-        self.0.iter().map(|(feature, held)| used(feature, held)).collect()
+    /// What came of these grants.
+    pub(super) fn uses<'a>(
+        &'a self,
+        granted: impl Iterator<Item = (&'a FeatureId, &'a HostCapability)>,
+    ) -> Vec<GrantUse> {
+        let mut doors: BTreeMap<(&FeatureId, &HostCapability), Vec<&Held>> = BTreeMap::new();
+        for (feature, held) in &self.0 {
+            doors.entry((feature, &held.capability)).or_default().push(held);
+        }
+        let row = |(feature, capability)| {
+            let held = doors.get(&(feature, capability)).map_or(&[][..], Vec::as_slice);
+            GrantUse::of(feature, capability, held)
+        };
+        granted.map(row).collect()
     }
 
     /// Ends every grant of `feature` that overlaps `capability`.
@@ -178,17 +208,6 @@ impl JoinAll {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         self.0.retain_mut(|closing| closing.as_mut().poll(cx).is_pending());
         if self.0.is_empty() { Poll::Ready(()) } else { Poll::Pending }
-    }
-}
-
-fn used(feature: &FeatureId, Held { capability, door, .. }: &Held) -> GrantUse {
-    GrantUse {
-        feature_id: feature.clone(),
-        capability: capability.clone(),
-        uses: door.uses(),
-        refused: door.refused(),
-        last_use_ms: door.last_use().map(millis),
-        revoked: door.is_shut(),
     }
 }
 

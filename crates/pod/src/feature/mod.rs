@@ -44,7 +44,7 @@ pub use grant::{GrantUse, Revoke};
 pub use hook::{HookContribution, HookDeclaration, HookKey};
 pub use id::{BadFeatureId, FeatureId, Tier};
 pub use plan::{InstallPlan, MAX_FEATURES, PlannedFeature, PlannedHook, PlannedTool, Unmet};
-pub use policy::{Admission, CapabilityPolicy};
+pub use policy::{Admission, BadGrant, CapabilityPolicy, FsAccess, GrantTable, NotificationBounds, StoreAccess};
 pub use registry::{
     CALLBACK_LIMIT, FeatureRegistry, FeatureRegistryBuilder, Instruction, RegisteredTool, ToolRegistry,
 };

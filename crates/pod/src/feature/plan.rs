@@ -8,7 +8,7 @@ use super::descriptor::{FeatureDescriptor, FeatureRuntimeKind, ToolDeclaration};
 use super::diagnostic::{DiagnosticCode, FeatureDiagnostic};
 use super::hook::HookDeclaration;
 use super::id::{FeatureId, Tier};
-use super::policy::{CapabilityPolicy, GrantDecision};
+use super::policy::CapabilityPolicy;
 use super::report::{ContributionKind, HostReport, Outcome, SkippedContribution};
 use super::service::{FeatureServices, MissingService, ServiceDeclaration};
 use super::state::StateDeclaration;
@@ -357,10 +357,9 @@ fn grants(descriptor: &FeatureDescriptor, policy: &CapabilityPolicy) -> (Capabil
     let implied = implied.chain(admissions(descriptor)).filter(|(c, _)| !asked.contains(c));
     let (mut granted, mut denied, mut diagnostics) = (Vec::new(), Vec::new(), Vec::new());
     for (capability, need) in explicit.chain(implied) {
-        let GrantDecision::Denied { reason } = policy.decide(id, &capability) else {
-            granted.push(capability);
-            continue;
-        };
+        let decision = policy.decide(id, &capability, need);
+        granted.extend(decision.granted.filter(|new| !granted.contains(new)));
+        let Some(reason) = decision.denied else { continue };
         let code = match need {
             Need::Required => DiagnosticCode::RequiredCapabilityDenied,
             Need::Optional => DiagnosticCode::OptionalCapabilityDenied,

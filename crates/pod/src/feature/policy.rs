@@ -1,10 +1,12 @@
 //! Who may have what: the host's decision, as data. What no row grants is refused.
 
 mod explain;
+mod table;
 
 pub use explain::Admission;
+pub use table::{BadGrant, FsAccess, GrantTable, NotificationBounds, StoreAccess};
 
-use super::capability::HostCapability;
+use super::capability::{HostCapability, Need};
 use super::id::FeatureId;
 use std::collections::BTreeMap;
 
@@ -15,6 +17,8 @@ use std::collections::BTreeMap;
 #[must_use]
 pub struct CapabilityPolicy {
     rows: BTreeMap<FeatureId, Vec<Row>>,
+    /// What a person decided instead of the defaults: an example of each kind, and where that is written.
+    decided: BTreeMap<FeatureId, Vec<(HostCapability, String)>>,
     disabled: BTreeMap<FeatureId, String>,
     required: BTreeMap<FeatureId, String>,
 }
@@ -33,16 +37,18 @@ enum Rule {
 }
 
 /// What the policy says to one request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum GrantDecision {
-    Granted,
-    Denied { reason: String },
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct GrantDecision {
+    /// What is granted: all of it, or what is left of it.
+    pub(super) granted: Option<HostCapability>,
+    /// Why not all of it is, where that counts as a denial.
+    pub(super) denied: Option<String>,
 }
 
 impl CapabilityPolicy {
     /// Grants nothing.
     pub fn nothing() -> Self {
-        Self { rows: BTreeMap::new(), disabled: BTreeMap::new(), required: BTreeMap::new() }
+        Self { rows: BTreeMap::new(), decided: BTreeMap::new(), disabled: BTreeMap::new(), required: BTreeMap::new() }
     }
 
     /// Grants a capability and everything it includes. `source` is a file and key, or `default`.
@@ -72,18 +78,36 @@ impl CapabilityPolicy {
         self
     }
 
-    pub(super) fn decide(&self, feature: &FeatureId, asked: &HostCapability) -> GrantDecision {
-        let mut granted = GrantDecision::Denied { reason: "no rule grants it".into() };
-        for row in self.rows.get(feature).into_iter().flatten() {
-            match row.rule {
-                Rule::Grant if row.capability.covers(asked) => granted = GrantDecision::Granted,
-                Rule::Refuse if row.capability.touches(asked) => {
-                    return GrantDecision::Denied { reason: format!("refused by {}", row.source) };
-                }
-                Rule::Grant | Rule::Refuse => {}
-            }
+    /// Decides a request. More than is granted comes down to what is, where that is of use; of an optional request for
+    /// writing, reading is left.
+    pub(super) fn decide(&self, feature: &FeatureId, asked: &HostCapability, need: Need) -> GrantDecision {
+        let rows = self.rows.get(feature).map_or(&[][..], Vec::as_slice);
+        if let Some(refusal) = rows.iter().find(|row| row.rule == Rule::Refuse && row.capability.touches(asked)) {
+            return GrantDecision { granted: None, denied: Some(format!("refused by {}", refusal.source)) };
         }
-        granted
+        let grants = || rows.iter().filter(|row| row.rule == Rule::Grant);
+        if grants().any(|row| row.capability.covers(asked)) {
+            return GrantDecision { granted: Some(asked.clone()), denied: None };
+        }
+        let left = grants().filter_map(|row| row.capability.leaves(asked)).reduce(HostCapability::joined);
+        if left.is_some() {
+            return GrantDecision { granted: left, denied: None };
+        }
+        let reading = asked.reading().filter(|_| need == Need::Optional);
+        let reading = reading.filter(|reading| grants().any(|row| row.capability.covers(reading)));
+        GrantDecision { granted: reading, denied: Some(self.reason(feature, asked)) }
+    }
+
+    /// Why no row grants it: which rows are about the same, and who decided.
+    fn reason(&self, feature: &FeatureId, asked: &HostCapability) -> String {
+        let rows = self.rows.get(feature).into_iter().flatten();
+        let near = rows.filter(|row| row.rule == Rule::Grant && row.capability.is_about(asked));
+        let near: Vec<_> = near.take(MAX_SHOWN).map(|row| format!("{} by {}", row.capability, row.source)).collect();
+        if !near.is_empty() {
+            return format!("granted is only {}", near.join(", "));
+        }
+        let decided = self.decided.get(feature).into_iter().flatten().find(|(about, _)| about.is_about(asked));
+        decided.map_or_else(|| "no rule grants it".to_owned(), |(_, source)| format!("{source} grants nothing of it"))
     }
 
     pub(super) fn disabled_by(&self, feature: &FeatureId) -> Option<&str> {
@@ -95,3 +119,6 @@ impl CapabilityPolicy {
         self.required.iter().map(|(id, source)| (id, source.as_str()))
     }
 }
+
+/// Most rows in a reason.
+const MAX_SHOWN: usize = 4;

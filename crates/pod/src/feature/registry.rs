@@ -221,10 +221,13 @@ impl FeatureRegistry {
         &self.report
     }
 
-    /// What was granted and what came of it, by feature in install order. A grant nobody took up has no row.
+    /// What was granted to live features as handles, in install order, and what came of it. Tools and hooks, which are
+    /// no handles, have no row.
     #[must_use]
     pub fn grants(&self) -> Vec<GrantUse> {
-        self.grants.uses()
+        let live = self.report.order.iter().filter_map(|id| self.report.feature(id));
+        let granted = live.flat_map(|f| f.granted.iter().map(move |capability| (&f.feature_id, capability)));
+        self.grants.uses(granted.filter(|(_, capability)| capability.is_held()))
     }
 
     /// Takes back every grant of a feature that overlaps `capability`; also what others derived from it, such as handles

@@ -17,6 +17,9 @@ use llm_worker::ToolDefinition;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+/// Most calls of one install into the host.
+const MAX_CALLS: usize = 1_024;
+
 /// A feature's private stage. It knows the plan and refuses what is not in it.
 pub(super) struct Stage {
     pub(super) feature: FeatureId,
@@ -96,13 +99,19 @@ impl Stage {
         self.calls += 1;
         let call = RegistrarCall { feature: &self.feature, number: self.calls, registrar, name };
         let probed = self.probe.as_ref().map_or(Ok(()), |probe| probe(call));
-        let result = probed.and_then(|()| act(self));
+        let result = probed.and_then(|()| self.room()).and_then(|()| act(self));
         if let (Err(error), None) = (&result, &self.refusal) {
             let survivable =
                 matches!(error, FeatureInstallError::Denied { .. } | FeatureInstallError::Unavailable { .. });
             self.refusal = (!survivable).then(|| error.clone());
         }
         result
+    }
+
+    /// Bounds what a stage holds: nothing is staged and no handle is had without a call.
+    fn room(&self) -> Result<(), FeatureInstallError> {
+        let many = || format!("install() of {} made more than {MAX_CALLS} calls", self.feature);
+        if self.calls > MAX_CALLS { Err(FeatureInstallError::Exhausted(many())) } else { Ok(()) }
     }
 
     /// The grant that includes `asked`.
