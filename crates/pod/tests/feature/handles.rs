@@ -228,6 +228,30 @@ fn a_drain_lets_calls_finish_and_ends_those_that_do_not() {
 }
 
 #[test]
+fn revoking_waits_for_work_in_hand_and_for_nothing_else() {
+    let Scene { handle, registry, .. } = scene();
+    let (inside, entered) = std::sync::mpsc::channel();
+    let (release, wait) = std::sync::mpsc::channel::<()>();
+    let worker = std::thread::spawn(move || {
+        handle.with(|_| {
+            inside.send(()).unwrap();
+            assert!(wait.recv().is_err(), "nothing is ever sent");
+        })
+    });
+    entered.recv().unwrap();
+    let mut revoking = Box::pin(registry.leave(&provider()));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let soon = tokio::time::timeout(Duration::from_millis(20), &mut revoking).await;
+        assert!(soon.is_err(), "somebody is inside");
+        drop(release);
+        assert_eq!(revoking.await, 1);
+    });
+    assert_eq!(worker.join().unwrap(), Ok(()), "what was inside was let finish");
+}
+
+// covers: INV-05
+#[test]
 fn no_operation_starts_after_the_revocation_returned() {
     for round in 0..40 {
         let Scene { desk, handle, registry } = scene();

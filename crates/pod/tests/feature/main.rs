@@ -4,6 +4,7 @@
 
 mod bounds;
 mod explain;
+mod grants;
 mod handles;
 mod host;
 mod install;

@@ -22,6 +22,8 @@ pub(super) fn means(held: &HostCapability) -> Option<String> {
         HostCapability::UseService { key } => Some(format!("use {key}")),
         HostCapability::WorkItemStore { read, write } => Some(format!("{} work items", store(*read, *write))),
         HostCapability::MemoryStore { read, write } => Some(format!("{} notes", store(*read, *write))),
+        HostCapability::Network { purpose, hosts } => Some(format!("connect to {} ({purpose})", hosts.join(", "))),
+        HostCapability::SecretRef { id } => Some(format!("hold the secret {id}")),
         HostCapability::StateStore { scope } => Some(format!("keep {scope} state")),
         HostCapability::EmitModelNotification { max_bytes, per_turn } => {
             Some(format!("tell the model something ({max_bytes} bytes, {per_turn} a turn)"))

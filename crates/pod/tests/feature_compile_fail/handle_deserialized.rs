@@ -1,0 +1,4 @@
+//! A handle cannot be read from anywhere.
+fn main() {
+    let _: Result<pod::feature::ServiceHandle<str>, _> = serde_json::from_str("{}");
+}
