@@ -624,6 +624,6 @@ impl GrantsUsed {
             refused: used.refused,
             last_use_ms: used.last_use_ms,
         };
-        Self { grants: ledger.iter().take(MAX_USES).map(row).collect() }
+        Self { grants: ledger.iter().filter(|used| used.held).take(MAX_USES).map(row).collect() }
     }
 }

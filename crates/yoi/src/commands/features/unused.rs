@@ -99,6 +99,8 @@ fn counted(held: &HostCapability, uses: u64, start: &Start) -> Option<u64> {
         | HostCapability::EmitModelNotification { .. }
         | HostCapability::EmitUserAlert
         | HostCapability::UseService { .. }
+        | HostCapability::Network { .. }
+        | HostCapability::SecretRef { .. }
         | HostCapability::WorkItemStore { .. }
         | HostCapability::MemoryStore { .. } => Some(uses),
     }
