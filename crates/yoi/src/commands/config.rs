@@ -42,6 +42,7 @@ const EXAMPLE: &str = r#"# yoi's configuration. Every key is optional; `yoi conf
 # [features."builtin:shell"]
 # enabled = true
 # required = false                      # true: nothing starts without it
+# grant = { process = ["git"] }         # in the place of the defaults of that kind; an empty list leaves nothing
 
 # [sandbox]
 # mode = "workspace-write"              # read-only, workspace-write or off
@@ -162,6 +163,10 @@ fn rows(config: &Config) -> Vec<(String, String, Source)> {
         let set = flags.into_iter().filter_map(|(key, flag)| flag.as_ref().map(|flag| (key, flag)));
         for (key, flag) in set {
             rows.push((format!("features.\"{id}\".{key}"), flag.value.to_string(), flag.source.clone()));
+        }
+        for granted in &switches.grants {
+            let table = serde_json::to_string(&granted.table).unwrap_or_default();
+            rows.push((format!("features.\"{id}\".grant"), table, granted.at.clone()));
         }
         for (key, setting) in &switches.settings {
             rows.push((format!("features.\"{id}\".{key}"), setting.value.to_string(), setting.source.clone()));

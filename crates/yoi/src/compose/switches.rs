@@ -2,7 +2,7 @@
 
 use super::grants;
 use crate::config::file::nearest;
-use crate::config::{Config, Switches};
+use crate::config::{Config, Granted, Switches};
 use crate::exit::{Exit, Failure};
 use builtins::Clocks;
 use builtins::policies::{BadSettings, OPT_IN, Settings};
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 /// The keys that every feature has.
-const COMMON: [&str; 2] = ["enabled", "required"];
+const COMMON: [&str; 3] = ["enabled", "grant", "required"];
 
 /// The features of this build under a configuration.
 pub(crate) struct Switched {
@@ -49,6 +49,12 @@ pub(crate) fn switched(config: &Config) -> Result<Switched, Failure> {
     }
     for (id, switches) in &config.features {
         let Ok(id) = id.parse::<FeatureId>() else { continue };
+        for Granted { table, at, keys } in &switches.grants {
+            policy = policy.configured(&id, table, at).map_err(|bad| {
+                let message = format!("{}: features.\"{id}\".{bad}", keys.get(bad.key).unwrap_or(at));
+                Failure::new(Exit::Config, message).help("correct that grant")
+            })?;
+        }
         if let Some(source) = switches.off() {
             policy = policy.disable(id.clone(), source);
         }

@@ -2,6 +2,7 @@
 
 use authority::SandboxMode;
 use llm_worker::Cost;
+use pod::feature::GrantTable;
 use pod::permission::Rule;
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -201,6 +202,8 @@ pub(crate) struct Feature {
     pub(crate) enabled: Option<bool>,
     /// Whether nothing starts without it.
     pub(crate) required: Option<bool>,
+    /// What it may do, in the place of what the defaults grant.
+    pub(crate) grant: Option<GrantTable>,
     /// The feature's own keys; it refuses those it does not know.
     #[serde(flatten)]
     pub(crate) settings: toml::Table,

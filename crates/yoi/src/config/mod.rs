@@ -4,7 +4,7 @@ pub(crate) mod file;
 mod lines;
 mod switches;
 
-pub(crate) use switches::Switches;
+pub(crate) use switches::{Granted, Switches};
 
 use crate::cli::{RunArgs, Sandbox};
 use crate::compose::model;
@@ -180,8 +180,8 @@ impl Config {
             self.rules.push(Sourced::new(file.permissions.rules, source));
         }
         for (id, feature) in file.features {
-            let place = |key: Option<&str>| {
-                let path: Vec<&str> = ["features", &id].into_iter().chain(key).collect();
+            let place = |below: &[&str]| {
+                let path: Vec<&str> = ["features", &id].into_iter().chain(below.iter().copied()).collect();
                 lines.at(&path).map_or_else(|| source.to_owned(), |line| format!("{source}:{line}"))
             };
             self.features.entry(id.clone()).or_insert_with(Switches::none).layer(feature, place);

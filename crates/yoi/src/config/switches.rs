@@ -3,6 +3,7 @@
 
 use super::file::Feature;
 use super::{Source, Sourced};
+use pod::feature::GrantTable;
 use std::collections::BTreeMap;
 
 /// `[features."ID"]`, of all files together.
@@ -14,25 +15,44 @@ pub(crate) struct Switches {
     pub(crate) enabled: Option<Sourced<bool>>,
     /// Whether nothing starts without it.
     pub(crate) required: Option<Sourced<bool>>,
+    /// What each file grants, outermost first.
+    pub(crate) grants: Vec<Granted>,
     /// The feature's own keys.
     pub(crate) settings: BTreeMap<String, Sourced<toml::Value>>,
+}
+
+/// What one file grants.
+#[derive(Clone, Debug)]
+pub(crate) struct Granted {
+    /// As it is written.
+    pub(crate) table: GrantTable,
+    /// Where.
+    pub(crate) at: Source,
+    /// Where each of its keys is.
+    pub(crate) keys: BTreeMap<String, Source>,
 }
 
 impl Switches {
     /// Of a feature that no file named so far.
     pub(crate) fn none() -> Self {
-        Self { at: Source::new(), enabled: None, required: None, settings: BTreeMap::new() }
+        Self { at: Source::new(), enabled: None, required: None, grants: Vec::new(), settings: BTreeMap::new() }
     }
 
-    /// Takes what one more file says; `place` gives the source of one of its keys, or of the table.
-    pub(crate) fn layer(&mut self, feature: Feature, place: impl Fn(Option<&str>) -> Source) {
-        let own = |key: &str| place(Some(key));
-        self.at = place(None);
+    /// Takes what one more file says; `place` gives the source of a key below it.
+    pub(crate) fn layer(&mut self, feature: Feature, place: impl Fn(&[&str]) -> Source) {
+        let own = |key: &str| place(&[key]);
+        self.at = place(&[]);
         if let Some(enabled) = feature.enabled {
             self.enabled = Some(Sourced::new(enabled, &own("enabled")));
         }
         if let Some(required) = feature.required {
             self.required = Some(Sourced::new(required, &own("required")));
+        }
+        if let Some(table) = feature.grant {
+            let written = serde_json::to_value(&table).unwrap_or_default();
+            let keys = written.as_object().into_iter().flat_map(|keys| keys.keys());
+            let keys = keys.map(|key| (key.clone(), place(&["grant", key]))).collect();
+            self.grants.push(Granted { table, at: own("grant"), keys });
         }
         let settings = feature.settings.into_iter();
         self.settings.extend(settings.map(|(key, value)| {

@@ -201,6 +201,36 @@ fn starts_are_numbered_and_compared_field_by_field() {
 }
 
 #[test]
+fn a_person_narrows_and_widens_what_a_feature_may_do() {
+    let scene = Scene::new();
+    scene.config("[features.\"builtin:files\"]\nenabled = true\ngrant = { fs = { workspace = \"read\" } }\n");
+    let plan = scene.yoi(&["features"]).ends(0).prints(&["~ builtin:files", "without Write", "config.toml:3"]);
+    fits(&plan.out);
+    let (shown, route) = explained(&scene, "Write");
+    shown.prints(&["config.toml:3", "the model is not shown Write"]);
+    assert_eq!(route["verdict"], "absent");
+    scene.yoi(&["config", "show"]).ends(0).prints(&["{\"fs\":{\"workspace\":\"read\"}}", "config.toml:3)"]);
+    scene.config("[features.\"builtin:search\".grant]\nalerts = true\nfs = { workspace = \"write\" }\n");
+    scene.yoi(&["features"]).ends(0).prints(&["✓ builtin:search"]);
+    let (_, route) = explained(&scene, "Grep");
+    has(&route, "yes", "ScopedFs(workspace:r) is granted by ScopedFs(workspace:rw)", "config.toml:1");
+    scene.config("[features.\"builtin:shell\"]\ngrant = { process = [] }\n");
+    scene.yoi(&["features"]).ends(0).prints(&["✗ builtin:shell", "grants nothing of it"]);
+    let wrong: [(&str, &[&str]); 3] = [
+        ("grant = { netwrk = [] }\n", &["config.toml:2:", "netwrk", "did you mean `network`?"]),
+        ("grant = { fs = { workspace = \"rw\" } }\n", &["config.toml:2:", "rw"]),
+        (
+            "\n[features.\"builtin:shell\".grant]\nalerts = true\nprocess = [\"\"]\n",
+            &["config.toml:5: ", "grant.process"],
+        ),
+    ];
+    for (text, says) in wrong {
+        scene.config(&format!("[features.\"builtin:shell\"]\n{text}"));
+        scene.yoi(&["config", "check"]).ends(78).says(says);
+    }
+}
+
+#[test]
 fn grants_that_nothing_was_done_under_are_named() {
     let scene = Scene::new();
     scene.write("a.txt", "words");
@@ -212,8 +242,9 @@ fn grants_that_nothing_was_done_under_are_named() {
     let (ledger, last) = (&records[records.len() - 2], &records[records.len() - 1]);
     assert_eq!((&ledger["k"], &last["k"]), (&json!("grants_used"), &json!("host_stopped")));
     let grants = ledger["grants"].as_array().unwrap();
-    let files = grants.iter().find(|row| row["feature"] == "builtin:files").unwrap();
-    assert!(files["uses"].as_u64() > Some(0) && files["last_use_ms"].as_u64() > Some(0), "{files}");
+    let used = |row: &&Value| row["uses"].as_u64() > Some(0) && row["last_use_ms"].as_u64() > Some(0);
+    let files = grants.iter().filter(|row| row["feature"] == "builtin:files").find(used);
+    assert_eq!(files.unwrap()["grant"], "ScopedFs(workspace:rw)", "{grants:?}");
     let shown = scene
         .yoi(&["features", "p", "--unused"])
         .ends(0)

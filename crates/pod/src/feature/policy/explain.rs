@@ -11,8 +11,11 @@ pub struct Admission {
     pub granted: bool,
     /// The row's capability, which includes or overlaps what was asked; none when no row speaks.
     pub row: Option<String>,
-    /// Where the row is written: `default`, or a file and key.
+    /// Where the row is written: `default`, or a file and line.
     pub source: Option<String>,
+    /// Why it is not granted, where no row refuses it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 impl CapabilityPolicy {
@@ -27,6 +30,7 @@ impl CapabilityPolicy {
             granted: row.is_some_and(|row| row.rule == Rule::Grant),
             row: row.map(|row| row.capability.to_string()),
             source: row.map(|row| row.source.clone()),
+            reason: row.is_none().then(|| self.reason(feature, asked)),
         }
     }
 }

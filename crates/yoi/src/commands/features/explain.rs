@@ -210,7 +210,7 @@ impl Steps {
             .iter()
             .filter(|request| request.need == Need::Required || tool.needs.contains(&request.capability));
         for capability in std::iter::once(&own).chain(needed.map(|request| &request.capability)) {
-            self.grant(capability, &question.composed.capabilities.admission(id, capability));
+            self.grant(capability, planned, &question.composed.capabilities.admission(id, capability));
         }
         for diagnostic in planned.diagnostics.iter().filter(|_| !planned.outcome.is_live()) {
             self.say(Part::Surface, Mark::No, format!("{id} is skipped: {}", diagnostic.message), None);
@@ -226,7 +226,8 @@ impl Steps {
         planned.outcome.is_live() && planned.tools.iter().any(|planned| planned.name == tool.name)
     }
 
-    fn grant(&mut self, asked: &HostCapability, Admission { granted, row, source }: &Admission) {
+    fn grant(&mut self, asked: &HostCapability, planned: &PlannedFeature, admission: &Admission) {
+        let Admission { granted, row, source, reason } = admission;
         let meaning = means(asked).map(|words| format!(": it may {words}")).unwrap_or_default();
         let by = row.as_ref().filter(|row| **row != asked.to_string()).map(|row| format!(" by {row}"));
         let by = by.unwrap_or_default();
@@ -235,7 +236,15 @@ impl Steps {
             false if row.is_some() => {
                 self.say(Part::Surface, Mark::No, format!("{asked} is refused{by}"), source.clone());
             }
-            false => self.say(Part::Surface, Mark::No, format!("{asked} is granted by nothing"), None),
+            false => {
+                let reason = reason.as_deref().unwrap_or_default();
+                let part = planned.grants.granted().iter().find(|held| asked.covers(held));
+                let (mark, left) = match part {
+                    Some(held) => (Mark::Yes, format!("of {asked}, {held} is left")),
+                    None => (Mark::No, format!("{asked} is not granted")),
+                };
+                self.say(Part::Surface, mark, format!("{left}: {reason}"), None);
+            }
         }
     }
 
