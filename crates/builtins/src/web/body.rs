@@ -7,11 +7,22 @@ const META: usize = 1024;
 
 /// The kinds that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub(super) enum Kind {
     /// A page.
     Html,
     /// Anything else that is text: plain, JSON, XML, source.
     Text,
+}
+
+/// What a type says about the kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Declared {
+    /// This one.
+    Is(Kind),
+    /// Nothing that can be relied on; the first bytes decide.
+    Unsaid,
+    /// None that is read.
+    NotText,
 }
 
 /// Types beside `text/…`, `…+json` and `…+xml` that are text.
@@ -31,20 +42,15 @@ const TEXTS: &[&str] = &[
 
 /// A `Content-Type`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ContentType {
+pub(super) struct ContentType {
     /// Lower case, without parameters; empty when there was none.
-    pub essence: String,
+    pub(super) essence: String,
     charset: Option<String>,
 }
 
-/// A kind of content that is not read as text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Binary;
-
 impl ContentType {
     /// Reads a header's value; one that is none is like no header.
-    #[must_use]
-    pub fn parse(value: Option<&str>) -> Self {
+    pub(super) fn parse(value: Option<&str>) -> Self {
         let mut parts = value.unwrap_or_default().split(';');
         let essence = parts.next().unwrap_or_default().trim().to_ascii_lowercase();
         let charset = parts.find_map(|part| {
@@ -54,27 +60,25 @@ impl ContentType {
         Self { essence, charset }
     }
 
-    /// What is known of the kind before the body is there: `Ok(None)` when its first bytes decide.
-    ///
-    /// # Errors
-    /// Nothing that is read.
-    pub fn kind(&self) -> Result<Option<Kind>, Binary> {
+    /// What is known of the kind before the body is there.
+    pub(super) fn declared(&self) -> Declared {
         let essence = self.essence.as_str();
         match essence {
-            "text/html" | "application/xhtml+xml" => Ok(Some(Kind::Html)),
-            "" | "text/plain" | "application/octet-stream" | "binary/octet-stream" => Ok(None),
-            _ if essence.starts_with("text/") || TEXTS.contains(&essence) => Ok(Some(Kind::Text)),
-            _ if essence.ends_with("+json") || essence.ends_with("+xml") && essence != "image/svg+xml" => {
-                Ok(Some(Kind::Text))
-            }
-            _ => Err(Binary),
+            "text/html" | "application/xhtml+xml" => Declared::Is(Kind::Html),
+            "" | "text/plain" | "application/octet-stream" | "binary/octet-stream" => Declared::Unsaid,
+            "image/svg+xml" => Declared::NotText,
+            _ if essence.starts_with("text/") || TEXTS.contains(&essence) => Declared::Is(Kind::Text),
+            _ if essence.ends_with("+json") || essence.ends_with("+xml") => Declared::Is(Kind::Text),
+            _ => Declared::NotText,
         }
     }
 
     /// The text of a body and its kind; `None` when it is binary whatever was said of it.
-    #[must_use]
-    pub fn read(&self, bytes: &[u8]) -> Option<(Kind, String)> {
-        let declared = self.kind().ok()?;
+    pub(super) fn read(&self, bytes: &[u8]) -> Option<(Kind, String)> {
+        let declared = self.declared();
+        if declared == Declared::NotText {
+            return None;
+        }
         let start = bytes.get(..META.min(bytes.len())).unwrap_or_default();
         let said = self.charset.as_deref().and_then(|label| Encoding::for_label(label.as_bytes()));
         let marked = Encoding::for_bom(bytes).map(|(encoding, _)| encoding);
@@ -82,8 +86,11 @@ impl ContentType {
         if start.contains(&0) && !utf16 {
             return None;
         }
-        let kind =
-            declared.unwrap_or_else(|| if self.essence.is_empty() && is_page(start) { Kind::Html } else { Kind::Text });
+        let kind = match declared {
+            Declared::Is(kind) => kind,
+            Declared::Unsaid if self.essence.is_empty() && is_page(start) => Kind::Html,
+            Declared::Unsaid | Declared::NotText => Kind::Text,
+        };
         let own = || if kind == Kind::Html { meta(start) } else { None };
         // A mark at the beginning wins inside `decode`.
         let (text, _, _) = said.or_else(own).unwrap_or(UTF_8).decode(bytes);
@@ -114,23 +121,23 @@ mod tests {
     #[test]
     fn kinds() {
         let table = [
-            (Some("text/html; charset=utf-8"), Ok(Some(Kind::Html))),
-            (Some("TEXT/HTML"), Ok(Some(Kind::Html))),
-            (Some("application/xhtml+xml"), Ok(Some(Kind::Html))),
-            (Some("application/json"), Ok(Some(Kind::Text))),
-            (Some("application/vnd.api+json;v=1"), Ok(Some(Kind::Text))),
-            (Some("text/x-rust"), Ok(Some(Kind::Text))),
-            (Some("text/plain"), Ok(None)),
-            (None, Ok(None)),
-            (Some("application/octet-stream"), Ok(None)),
-            (Some("image/png"), Err(Binary)),
-            (Some("image/svg+xml"), Err(Binary)),
-            (Some("application/pdf"), Err(Binary)),
-            (Some("video/mp4; codecs=x"), Err(Binary)),
-            (Some("nonsense"), Err(Binary)),
+            (Some("text/html; charset=utf-8"), Declared::Is(Kind::Html)),
+            (Some("TEXT/HTML"), Declared::Is(Kind::Html)),
+            (Some("application/xhtml+xml"), Declared::Is(Kind::Html)),
+            (Some("application/json"), Declared::Is(Kind::Text)),
+            (Some("application/vnd.api+json;v=1"), Declared::Is(Kind::Text)),
+            (Some("text/x-rust"), Declared::Is(Kind::Text)),
+            (Some("text/plain"), Declared::Unsaid),
+            (None, Declared::Unsaid),
+            (Some("application/octet-stream"), Declared::Unsaid),
+            (Some("image/png"), Declared::NotText),
+            (Some("image/svg+xml"), Declared::NotText),
+            (Some("application/pdf"), Declared::NotText),
+            (Some("video/mp4; codecs=x"), Declared::NotText),
+            (Some("nonsense"), Declared::NotText),
         ];
         for (value, want) in table {
-            assert_eq!(ContentType::parse(value).kind(), want, "{value:?}");
+            assert_eq!(ContentType::parse(value).declared(), want, "{value:?}");
         }
     }
 

@@ -3,7 +3,7 @@
 //! Redirects are followed on the same host; to another one they are told, so that the next call names that host and is
 //! judged by it. Each hop is judged again: by the grant's names here, by its addresses in [`authority::Net`]. Nothing is sent but the address and who asks: no cookies, no credentials, no referrer.
 
-use super::body::{ContentType, Kind};
+use super::body::{ContentType, Declared, Kind};
 use super::harmless;
 use super::page::{self, Page, Style};
 use authority::Net;
@@ -188,7 +188,7 @@ async fn read(got: &mut Answer<'_>, url: &Url, format: Format) -> ToolResult {
         return Err(refusal(got, url, &kind).await);
     }
     let size = got.header("content-length").and_then(|length| length.parse::<u64>().ok());
-    if kind.kind().is_err() {
+    if kind.declared() == Declared::NotText {
         return Err(no_text(url, &kind.essence, size));
     }
     let too_large = |size: &str| {

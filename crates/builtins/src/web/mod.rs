@@ -5,13 +5,13 @@
 //! would read and a person would not see, and marked as data with the address it came from.
 
 mod block;
-pub mod body;
+mod body;
 pub mod fetch;
-pub mod page;
+mod page;
 
 /// `text` without control characters but line ends and tabs, without marks that change the direction of text, and
 /// without characters that only programs see: what is read is what a person would see.
-pub(crate) fn harmless(text: &str) -> String {
+fn harmless(text: &str) -> String {
     text.chars().filter(|c| matches!(c, '\n' | '\t') || !(c.is_control() || is_unseen(*c))).collect()
 }
 

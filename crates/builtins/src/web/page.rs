@@ -53,7 +53,7 @@ const MAX_CODE: usize = 256 << 10;
 
 /// How a page is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Style {
+pub(super) enum Style {
     /// With links and the marks of headings, lists, code and tables.
     Markdown,
     /// Words only.
@@ -62,13 +62,13 @@ pub enum Style {
 
 /// A page's text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Page {
+pub(super) struct Page {
     /// Its title, in one line.
-    pub title: String,
+    pub(super) title: String,
     /// Its text.
-    pub text: String,
+    pub(super) text: String,
     /// Whether the text was cut at its bound.
-    pub cut: bool,
+    pub(super) cut: bool,
 }
 
 /// How much of a page is read.
@@ -80,8 +80,7 @@ enum Part {
 }
 
 /// Reads a page whose links are relative to `base`.
-#[must_use]
-pub fn read(html: &str, base: &Url, style: Style) -> Page {
+pub(super) fn read(html: &str, base: &Url, style: Style) -> Page {
     let mut found = Page::default();
     for part in [Part::Main, Part::WithoutAround, Part::Everything] {
         let page = Reader::new(base, style, part).read(html);
