@@ -274,7 +274,6 @@ fn handles_reach_what_was_granted_and_no_more() {
     }
 }
 
-// covers: INV-05
 #[test]
 fn each_handle_dies_with_its_own_grant() {
     let dir = tempfile::tempdir().unwrap();
@@ -325,7 +324,6 @@ fn a_grant_that_nobody_took_up_is_seen() {
     assert_eq!(shown["feature_id"], ASKS);
 }
 
-// covers: INV-05
 #[test]
 fn an_install_that_is_given_up_holds_nothing_while_its_thread_goes_on() {
     let dir = tempfile::tempdir().unwrap();
@@ -368,7 +366,6 @@ fn an_install_makes_a_bounded_number_of_calls() {
     assert!(report.diagnostics[0].message.ends_with("made more than 1024 calls"), "{report:#?}");
 }
 
-// covers: INV-05
 #[test]
 fn no_file_is_looked_at_after_the_revocation_returned() {
     let dir = tempfile::tempdir().unwrap();

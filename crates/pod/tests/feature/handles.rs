@@ -250,7 +250,6 @@ fn revoking_waits_for_work_in_hand_and_for_nothing_else() {
     assert_eq!(worker.join().unwrap(), Ok(()), "what was inside was let finish");
 }
 
-// covers: INV-05
 #[test]
 fn no_operation_starts_after_the_revocation_returned() {
     for round in 0..40 {

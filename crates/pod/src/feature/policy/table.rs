@@ -114,17 +114,7 @@ struct Decided {
 impl GrantTable {
     fn decided(&self) -> Result<Vec<Decided>, BadGrant> {
         let mut all = Vec::new();
-        let mut take = |key: &'static str, about: HostCapability, granted: Vec<HostCapability>| {
-            if granted.len() > MAX_ENTRIES {
-                let problem = format!("{} entries; at most {MAX_ENTRIES} are allowed", granted.len());
-                return Err(BadGrant { key, problem });
-            }
-            if let Some(problem) = granted.iter().find_map(HostCapability::row_problem) {
-                return Err(BadGrant { key, problem });
-            }
-            all.push(Decided { about, granted });
-            Ok(())
-        };
+        let mut take = |key, about, granted| checked(key, about, granted).map(|decided| all.push(decided));
         let any = || "*".to_owned();
         type Make = fn(String) -> HostCapability;
         let lists: [(&'static str, &Option<Vec<String>>, Make); 4] = [
@@ -190,6 +180,18 @@ impl GrantTable {
             take("state", HostCapability::SESSION_STATE, granted)?;
         }
         Ok(all)
+    }
+}
+
+/// What one key decides, within its bounds.
+fn checked(key: &'static str, about: HostCapability, granted: Vec<HostCapability>) -> Result<Decided, BadGrant> {
+    if granted.len() > MAX_ENTRIES {
+        let problem = format!("{} entries; at most {MAX_ENTRIES} are allowed", granted.len());
+        return Err(BadGrant { key, problem });
+    }
+    match granted.iter().find_map(HostCapability::row_problem) {
+        Some(problem) => Err(BadGrant { key, problem }),
+        None => Ok(Decided { about, granted }),
     }
 }
 
