@@ -173,7 +173,7 @@ impl Live {
         }
         let (mut summary, mut content) = ("done".to_owned(), String::new());
         match self.bad {
-            Bad::HoldsItsThread => std::thread::sleep(Duration::from_secs(2)),
+            Bad::HoldsItsThread => std::thread::sleep(Duration::from_secs(8)),
             Bad::NeverAnswers => pending().await,
             Bad::AnswersTooMuch => content = "x".repeat(2 * 1024 * 1024),
             Bad::PanicsInACall => panic!("on purpose"),
@@ -197,7 +197,7 @@ impl Live {
 
 /// The checks that a feature breaks.
 fn broken(bad: Bad) -> Vec<Check> {
-    let findings = conformance(move || Rogue(bad)).grace(Duration::from_millis(300)).findings();
+    let findings = conformance(move || Rogue(bad)).grace(Duration::from_secs(3)).findings();
     assert_eq!(findings.len(), Check::ALL.len());
     assert!(findings.iter().map(|finding| finding.check).eq(Check::ALL), "{findings:?}");
     let broken: Vec<_> = findings.iter().filter(|finding| matches!(finding.held, Held::No(_))).collect();
