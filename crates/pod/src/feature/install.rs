@@ -15,7 +15,7 @@ use super::service::{MissingService, Services};
 use super::stage::{Complete, Stage};
 use crate::hook::HookRegistryBuilder;
 use authority::Redactor;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,6 +30,7 @@ pub(super) struct Installing {
     reports: BTreeMap<usize, FeatureInstallReport>,
     /// What may run in one go: nobody in here needs a service of another in here.
     batch: Vec<Waiting>,
+    batched: BTreeSet<FeatureId>,
 }
 
 /// A feature whose turn has come.
@@ -45,8 +46,9 @@ type Staged = (Result<(), FeatureInstallError>, Stage);
 impl Installing {
     pub(super) fn new(runner: Runner, probe: Option<RegistrarProbe>, host: HostServices) -> Self {
         let (registry, hooks) = (FeatureRegistry::empty(), HookRegistryBuilder::new());
-        let (services, reports, batch) = (Services::new(), BTreeMap::new(), Vec::new());
-        Self { runner, probe, host, registry, hooks, services, reports, batch }
+        let (services, reports) = (Services::new(), BTreeMap::new());
+        let (batch, batched) = (Vec::new(), BTreeSet::new());
+        Self { runner, probe, host, registry, hooks, services, reports, batch, batched }
     }
 
     /// The next feature in install order; `at` is its place in the report.
@@ -57,10 +59,7 @@ impl Installing {
         descriptor: FeatureDescriptor,
         module: Arc<dyn FeatureModule>,
     ) {
-        let waits_for = |waiting: &Waiting| {
-            planned.services.resolved.iter().any(|found| found.provider == waiting.planned.feature_id)
-        };
-        if self.batch.iter().any(waits_for) {
+        if planned.services.resolved.iter().any(|found| self.batched.contains(&found.provider)) {
             self.run();
         }
         self.lose_services(&descriptor, &mut planned);
@@ -74,6 +73,7 @@ impl Installing {
             let result = module.install(&mut FeatureInstallContext::new(&mut stage, &host));
             (result, stage)
         });
+        self.batched.insert(planned.feature_id.clone());
         self.batch.push(Waiting { at, planned, holdings, job });
     }
 
@@ -113,6 +113,7 @@ impl Installing {
     /// Runs what waits, and merges it.
     fn run(&mut self) {
         let (mut jobs, mut waiting) = (Vec::new(), Vec::new());
+        self.batched.clear();
         for Waiting { at, planned, holdings, job } in std::mem::take(&mut self.batch) {
             jobs.push(job);
             waiting.push((at, planned, holdings));

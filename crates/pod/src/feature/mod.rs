@@ -6,7 +6,8 @@
 //! once into a [`FeatureRegistry`]. A feature that fails, panics or hangs on the way leaves nothing behind; the
 //! pod starts without it and its [`FeatureInstallReport`] says why.
 //!
-//! In this build a feature contributes tools, hooks and instructions, keeps durable state, and speaks up through sinks.
+//! In this build a feature contributes tools, hooks, instructions and services, keeps durable state, uses services of
+//! others, and speaks up through sinks.
 #![warn(missing_docs)]
 
 pub mod author;

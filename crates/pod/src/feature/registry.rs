@@ -225,7 +225,8 @@ impl FeatureRegistry {
     /// no handles, have no row.
     #[must_use]
     pub fn grants(&self) -> Vec<GrantUse> {
-        let live = self.report.order.iter().filter_map(|id| self.report.feature(id));
+        let reports: BTreeMap<_, _> = self.report.features.iter().map(|report| (&report.feature_id, report)).collect();
+        let live = self.report.order.iter().filter_map(|id| reports.get(id).copied());
         let granted = live.flat_map(|f| f.granted.iter().map(move |capability| (&f.feature_id, capability)));
         self.grants.uses(granted.filter(|(_, capability)| capability.is_held()))
     }
