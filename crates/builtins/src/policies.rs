@@ -6,6 +6,7 @@ use crate::loop_detect::{self, LoopDetect};
 use crate::memory::{self, Memory};
 use crate::notes_router::{self, NotesRouter};
 use crate::phase_recorder::{self, PhaseRecorder};
+use crate::web::{self, Pages};
 use crate::work_item::{self, WorkItems};
 use crate::write_policy::{self, WritePolicy};
 use pod::feature::{FeatureDescriptor, FeatureId, FeatureModule};
@@ -28,7 +29,7 @@ pub struct BadSettings {
 }
 
 /// Features that are off unless a person enables them.
-pub const OPT_IN: [FeatureId; 7] = [
+pub const OPT_IN: [FeatureId; 8] = [
     loop_detect::ID,
     circuit_breaker::ID,
     write_policy::ID,
@@ -36,6 +37,7 @@ pub const OPT_IN: [FeatureId; 7] = [
     work_item::ID,
     memory::ID,
     notes_router::ID,
+    web::ID,
 ];
 
 /// What each of [`OPT_IN`] declares, for plans in which it is off.
@@ -49,6 +51,7 @@ pub fn declared() -> Vec<FeatureDescriptor> {
         work_item::declared(),
         memory::declared(),
         notes_router::declared(),
+        web::declared(),
     ]
 }
 
@@ -78,6 +81,7 @@ pub fn with_settings(
     modules.extend(module(of(work_item::ID), |settings| WorkItems::new(settings, now))?);
     modules.extend(module(of(memory::ID), |memory::Settings {}| Ok(Memory::new(clocks.now)))?);
     modules.extend(module(of(notes_router::ID), |notes_router::Settings {}| Ok(NotesRouter))?);
+    modules.extend(module(of(web::ID), |web::Settings {}| Ok(Pages))?);
     Ok(modules)
 }
 

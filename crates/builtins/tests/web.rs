@@ -115,12 +115,14 @@ fn waits(each: Duration, total: Duration) -> Waits {
     Waits { each: Timeouts { connect: each, first_byte: each, between_bytes: each }, total }
 }
 
-struct NoHost;
+#[derive(Default)]
+struct Host(Mutex<Vec<u8>>);
 
 #[async_trait::async_trait]
-impl CallHost for NoHost {
-    fn write_output(&self, _: &[u8]) -> Result<(), ToolError> {
-        panic!("what is fetched is content")
+impl CallHost for Host {
+    fn write_output(&self, bytes: &[u8]) -> Result<(), ToolError> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(())
     }
 
     fn read_output(&self, _: &str, _: Window) -> Result<Excerpt, ToolError> {
@@ -133,7 +135,7 @@ impl CallHost for NoHost {
 }
 
 fn context(cancel: CancellationToken) -> ToolContext {
-    ToolContext { call: CallId::new(1).unwrap(), cancel, deadline: LONG, host: Arc::new(NoHost) }
+    ToolContext { call: CallId::new(1).unwrap(), cancel, deadline: LONG, host: Arc::<Host>::default() }
 }
 
 async fn get(web: &Web, url: &str, format: Format) -> Result<ToolOutput, ToolError> {
@@ -179,6 +181,18 @@ async fn a_page_comes_as_marked_data() {
         ["accept", "accept-encoding", "host", "user-agent"]
     );
     assert!(head.contains("user-agent: yoi/") && head.contains("accept-encoding: identity"), "{head}");
+}
+
+#[tokio::test]
+async fn a_long_text_is_handed_to_the_host() {
+    let line = "a line of text\n";
+    let server = Server::start(move |_, _| page("content-type: text/plain\r\n", line.repeat(100_000))).await;
+    let host = Arc::<Host>::default();
+    let cx = ToolContext { host: host.clone(), ..context(CancellationToken::new()) };
+    let got = fetch::run(&server.web(), Args { url: server.url("/"), format: Format::Markdown }, cx).await.unwrap();
+    let whole = String::from_utf8(host.0.lock().unwrap().clone()).unwrap();
+    assert_eq!((got.content.as_str(), whole.matches(line).count()), ("", 100_000));
+    assert!(whole.starts_with('[') && whole.ends_with(": end]"));
 }
 
 #[tokio::test]

@@ -11,11 +11,18 @@ const MAX_HOST: usize = 253;
 const WEB: [u16; 2] = [80, 443];
 
 /// `docs.example.org`, `*.example.org` (what is below it, not itself) or `*`, each with `:PORT` behind it for another
-/// port than 80 and 443. Letters are ASCII: other names are written as DNS has them (`xn--…`).
+/// port than 80 and 443, or `:*` for any. Letters are ASCII: other names are written as DNS has them (`xn--…`).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HostPattern {
     host: Host,
-    port: Option<u16>,
+    port: Port,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Port {
+    Web,
+    One(u16),
+    Any,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,9 +34,9 @@ enum Host {
 }
 
 impl HostPattern {
-    /// Every host of the public internet.
+    /// Every host at every port.
     pub fn any() -> Self {
-        Self { host: Host::Any, port: None }
+        Self { host: Host::Any, port: Port::Any }
     }
 
     /// Whether a host and port are meant.
@@ -40,17 +47,17 @@ impl HostPattern {
             Host::Below(suffix) => host.len() > suffix.len() && host.ends_with(suffix),
             Host::Exact(name) => *name == host,
         };
-        meant && self.port.map_or_else(|| WEB.contains(&port), |own| own == port)
+        meant && self.port.covers(Port::One(port))
     }
 
     /// Whether a host is meant, whatever the port.
     pub fn matches_name(&self, host: &str) -> bool {
-        self.matches(host, self.port.unwrap_or(WEB[0]))
+        Self { host: self.host.clone(), port: Port::Any }.matches(host, 0)
     }
 
-    /// The port, when it names one.
-    pub fn port(&self) -> Option<u16> {
-        self.port
+    /// Whether it says anything about ports.
+    pub fn names_port(&self) -> bool {
+        self.port != Port::Web
     }
 
     /// Whether all that `other` means is meant here, too.
@@ -62,11 +69,17 @@ impl HostPattern {
             (Host::Exact(name), Host::Exact(other)) => name == other,
             (Host::Below(_), Host::Any) | (Host::Exact(_), Host::Any | Host::Below(_)) => false,
         };
-        let ports = match (self.port, other.port) {
-            (None, Some(port)) => WEB.contains(&port),
+        hosts && self.port.covers(other.port)
+    }
+}
+
+impl Port {
+    fn covers(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Any, _) => true,
+            (Self::Web, Self::One(port)) => WEB.contains(&port),
             (own, other) => own == other,
-        };
-        hosts && ports
+        }
     }
 }
 
@@ -84,10 +97,11 @@ impl FromStr for HostPattern {
         let (host, port) = match text.rsplit_once(':') {
             // The colons of an IPv6 address stand in brackets when a port follows.
             Some((host, port)) if !host.contains(':') || host.ends_with(']') => {
-                let port = port.parse().ok().filter(|port| *port > 0);
-                (host, Some(port.ok_or_else(|| bad("the port must be 1 to 65535"))?))
+                let one = || port.parse().ok().filter(|port| *port > 0).map(Port::One);
+                let port = if port == "*" { Some(Port::Any) } else { one() };
+                (host, port.ok_or_else(|| bad("the port must be 1 to 65535, or `*`"))?)
             }
-            _no_port => (text, None),
+            _no_port => (text, Port::Web),
         };
         let name = super::canonical(host);
         let host = match name.strip_prefix('*') {
@@ -106,12 +120,13 @@ impl fmt::Display for HostPattern {
         let host = match &self.host {
             Host::Any => "*".to_owned(),
             Host::Below(suffix) => format!("*{suffix}"),
-            Host::Exact(name) if name.contains(':') && self.port.is_some() => format!("[{name}]"),
+            Host::Exact(name) if name.contains(':') && self.names_port() => format!("[{name}]"),
             Host::Exact(name) => name.clone(),
         };
         match self.port {
-            Some(port) => write!(f, "{host}:{port}"),
-            None => f.write_str(&host),
+            Port::One(port) => write!(f, "{host}:{port}"),
+            Port::Any => write!(f, "{host}:*"),
+            Port::Web => f.write_str(&host),
         }
     }
 }
@@ -152,6 +167,8 @@ mod tests {
             ("*", "anything.net", 80, true),
             ("*", "anything.net", 8080, false),
             ("*:8080", "anything.net", 8080, true),
+            ("x.org:*", "x.org", 22, true),
+            ("x.org:*", "y.org", 22, false),
             ("x.org:8443", "x.org", 443, false),
             ("[2606:4700::1]:8443", "2606:4700::1", 8443, true),
             ("2606:4700::1", "[2606:4700::1]", 443, true),
@@ -170,6 +187,9 @@ mod tests {
             ("*", "x.org:443", true),
             ("*", "x.org:22", false),
             ("*:22", "x.org", false),
+            ("*:*", "x.org", true),
+            ("*:*", "x.org:22", true),
+            ("x.org", "x.org:*", false),
             ("*.example.org", "*", false),
             ("*.example.org", "*.docs.example.org", true),
             ("*.example.org", "*.example.org", true),

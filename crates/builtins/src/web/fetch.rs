@@ -12,11 +12,11 @@ use http_client::{
     header,
 };
 use llm_worker::tool::Touch;
-use llm_worker::{ErrorKind, ToolContext, ToolEffect, ToolError, ToolResult};
+use llm_worker::{ErrorKind, ToolContext, ToolEffect, ToolError, ToolOutput, ToolResult};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
-use tools::{answer, fail};
+use tools::{CONTENT_MAX, answer, fail};
 
 /// The tool's name.
 pub const NAME: &str = "Fetch";
@@ -107,7 +107,7 @@ impl Web {
 /// was not granted or is not of the public internet; `Unavailable` and `Exhausted` for what the server does or the body is.
 pub async fn run(web: &Web, args: Args, cx: ToolContext) -> ToolResult {
     let url = Url::parse(&args.url).map_err(|bad| unfit(&bad))?;
-    tokio::select! {
+    let output = tokio::select! {
         biased;
         () = cx.cancel.cancelled() => Err(fail(ErrorKind::Cancelled, "cancelled")),
         () = web.net.door().closed() => Err(fail(ErrorKind::Denied, "the network grant was revoked")),
@@ -115,7 +115,13 @@ pub async fn run(web: &Web, args: Args, cx: ToolContext) -> ToolResult {
             let total = web.waits.total;
             Err(fail(ErrorKind::Unavailable, &format!("{url}: not whole within {total:?}; try a smaller page")))
         }),
+    }?;
+    if output.content.len() <= CONTENT_MAX {
+        return Ok(output);
     }
+    // The host keeps the whole, shows its ends and pages the rest.
+    cx.host.write_output(output.content.as_bytes())?;
+    Ok(ToolOutput { content: String::new(), ..output })
 }
 
 impl Web {

@@ -18,12 +18,13 @@ use std::sync::atomic::AtomicU64;
 
 #[test]
 fn settings_out_of_bounds_and_unknown_keys_are_errors() {
-    let [loops, breaker, writes, phases, items, memory, router] = OPT_IN;
+    let [loops, breaker, writes, phases, items, memory, router, web] = OPT_IN;
     let cases = [
         (items.clone(), json!({"author": ""}), "author"),
         (items, json!({"name": "x"}), "name"),
         (memory, json!({"author": "x"}), "author"),
         (router, json!({"author": "x"}), "author"),
+        (web, json!({"hosts": []}), "hosts"),
         (phases, json!({"most": 3}), "most"),
         (loops.clone(), json!({"window": 1}), "window"),
         (loops.clone(), json!({"windw": 3}), "windw"),

@@ -150,10 +150,10 @@ impl HostCapability {
         Self::UseService { key: Cow::Borrowed(service) }
     }
 
-    /// Connecting to whichever hosts are granted.
+    /// Connecting to whichever hosts are granted, at whichever ports.
     #[must_use]
     pub const fn network(purpose: &'static str) -> Self {
-        Self::Network { purpose: Cow::Borrowed(purpose), hosts: Cow::Borrowed(&[Cow::Borrowed("*")]) }
+        Self::Network { purpose: Cow::Borrowed(purpose), hosts: Cow::Borrowed(&[Cow::Borrowed("*:*")]) }
     }
 
     /// Holding the secret of this name.

@@ -107,7 +107,16 @@ impl CapabilityPolicy {
             return format!("granted is only {}", near.join(", "));
         }
         let decided = self.decided.get(feature).into_iter().flatten().find(|(about, _)| about.is_about(asked));
-        decided.map_or_else(|| "no rule grants it".to_owned(), |(_, source)| format!("{source} grants nothing of it"))
+        // There is no default for hosts: a person names them.
+        let hosts = matches!(asked, HostCapability::Network { .. });
+        let nothing = || match hosts {
+            true => {
+                let grant = "grant = { network = [\"docs.example.org\"] }";
+                format!("no rule grants it; name its hosts in [features.\"{feature}\"], as {grant}")
+            }
+            false => "no rule grants it".to_owned(),
+        };
+        decided.map_or_else(nothing, |(_, source)| format!("{source} grants nothing of it"))
     }
 
     pub(super) fn disabled_by(&self, feature: &FeatureId) -> Option<&str> {

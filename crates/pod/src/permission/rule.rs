@@ -82,7 +82,7 @@ impl Scope {
             (None, Some(host)) => {
                 let pattern: HostPattern =
                     host.parse().map_err(|error: authority::Error| format!("`host`: {error}"))?;
-                if pattern.port().is_some() {
+                if pattern.names_port() {
                     return Err("`host` is written without a port".into());
                 }
                 Ok(Self::Hosts(pattern))

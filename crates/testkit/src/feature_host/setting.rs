@@ -2,7 +2,7 @@
 
 use crate::rig::Tools;
 use crate::tool::FnTool;
-use authority::{Access, Ambient, Confinement, EnvPolicy, SandboxMode, Spawner, Workspace};
+use authority::{Access, Ambient, Confinement, EnvPolicy, Net, SandboxMode, Spawner, Workspace};
 use pod::feature::{
     CapabilityPolicy, FeatureDescriptor, FeatureId, FeatureModule, FeatureRegistryBuilder, HostCapability,
     HostServices, PodLink, StateScope,
@@ -74,7 +74,8 @@ impl Setting {
         let state = |name| directory(&ambient, &self.dirs.join(name));
         let link = link.files(StateScope::Pod, state("pod-state")).files(StateScope::User, state("user-state"));
         let services = HostServices::none().root(HostCapability::WORKSPACE, workspace);
-        let services = services.link(link);
+        // No connection leaves a test: whatever is granted, nothing is reached.
+        let services = services.net(Net::to(&ambient, [])).link(link);
         let others: Vec<_> = self.beside.iter().map(declared).collect();
         let requests = || others.iter().chain([feature]).flat_map(|descriptor| &descriptor.requests);
         let starts = requests().any(|request| matches!(request.capability, HostCapability::Process { .. }));

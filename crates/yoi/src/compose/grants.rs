@@ -18,6 +18,8 @@ const GRANTS: &[(&str, &[HostCapability])] = &[
     ("write-policy", &[GATE_CALLS, HostCapability::READ_WORKSPACE]),
     ("work-item", &[ANY_TOOL, builtins::work_item::WRITE, builtins::work_item::PROVIDE]),
     ("memory", &[ANY_TOOL, builtins::memory::WRITE, builtins::memory::PROVIDE]),
+    // Its hosts are a person's to name.
+    ("web", &[ANY_TOOL]),
     ("notes-router", &[ANY_TOOL, WRITE_ITEMS, WRITE_NOTES]),
 ];
 

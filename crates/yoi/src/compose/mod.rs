@@ -11,7 +11,9 @@ use crate::config::Config;
 use crate::config::file::Mode;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
-use authority::{Access, Ambient, Confinement, EnvPolicy, ErrorKind, SandboxMode, Spawner, Workspace};
+use authority::{
+    Access, Ambient, Confinement, EnvPolicy, ErrorKind, HostPattern, Net, SandboxMode, Spawner, Workspace,
+};
 use llm_worker::Cost;
 use pod::control::{self, Limits, Permission};
 use pod::feature::{
@@ -128,7 +130,8 @@ impl Composed {
     /// is left out, and the report says why.
     pub(crate) fn install(self, ambient: &Ambient, env: &Env, tag: &str, link: PodLink) -> Result<Installed, Failure> {
         let spawner = self.spawner(ambient, env, tag)?;
-        let services = HostServices::none().root(HostCapability::WORKSPACE, self.workspace).link(link);
+        let internet = Net::public(ambient, [HostPattern::any()]);
+        let services = HostServices::none().root(HostCapability::WORKSPACE, self.workspace).net(internet).link(link);
         let services = stores::offer(services, &self.on, (ambient, env), &self.project, self.access)?;
         let (services, no_shell) = match spawner {
             Ok(spawner) => (services.spawner(spawner), None),

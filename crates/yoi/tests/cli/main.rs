@@ -34,3 +34,4 @@ mod stores;
 mod surface;
 mod surroundings;
 mod transcripts;
+mod web;

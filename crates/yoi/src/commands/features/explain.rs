@@ -278,7 +278,7 @@ impl Steps {
         expected
     }
 
-    /// One kind of thing a call may do: what decides, and what about paths decides otherwise.
+    /// One kind of thing a call may do: what decides, and what about paths or hosts decides otherwise.
     fn permission(&mut self, met: &Expectation) {
         let mark = |decision| if decision == RuleDecision::Allow { Mark::Yes } else { Mark::No };
         let word = |decision| match decision {
@@ -288,9 +288,9 @@ impl Steps {
         };
         for said in &met.said {
             let what = if said.text == met.what { String::new() } else { format!(" by `{}`", said.text) };
-            let (mark, text) = match (&said.path, said.decides) {
-                (Some(path), _) => {
-                    (Mark::Depends, format!("host:permission: {}, on {path}: {}{what}", met.what, word(said.decision)))
+            let (mark, text) = match (said.path.as_ref().or(said.host.as_ref()), said.decides) {
+                (Some(place), _) => {
+                    (Mark::Depends, format!("host:permission: {}, on {place}: {}{what}", met.what, word(said.decision)))
                 }
                 (None, true) => {
                     (mark(said.decision), format!("host:permission: {}: {}{what}", met.what, word(said.decision)))
@@ -360,8 +360,7 @@ fn comes_up(matter: Matter, planned: &PlannedFeature) -> bool {
     match matter {
         Matter::Reads => fs(false),
         Matter::Writes => fs(true),
-        // No feature can hold the network yet.
-        Matter::Hosts => false,
+        Matter::Hosts => planned.grants.granted().iter().any(|held| matches!(held, HostCapability::Network { .. })),
         Matter::Runs | Matter::Nothing | Matter::Lost => true,
     }
 }
