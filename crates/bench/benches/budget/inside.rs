@@ -131,7 +131,7 @@ pub(crate) fn latency(amount: Amount, table: &mut Table) {
         let gate = async { drop(hooks.decide::<PreRequest>(&callbacks, view).await) };
         beside.extend(runtime.block_on(ticks(gate)));
         // The thread that was given up comes back before the next round.
-        runtime.block_on(tokio::time::sleep(SPIN));
+        runtime.block_on(async { tokio::time::sleep(SPIN).await });
     }
     table.ratio(
         "control thread beside a hanging gate, p99, floor at rest",
