@@ -22,6 +22,8 @@ mod json_text;
 mod sse;
 #[cfg(test)]
 mod test_server;
+#[cfg(test)]
+mod tests;
 mod vendor_error;
 
 pub use http_client::{BadUrl, BaseUrl, Timeouts};

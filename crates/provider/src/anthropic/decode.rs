@@ -142,9 +142,10 @@ impl Decoder {
         match delta {
             Piece::TextDelta { text } => say(text, ModelEvent::Text, out),
             Piece::ThinkingDelta { thinking } => say(thinking, ModelEvent::Reasoning, out),
-            Piece::SignatureDelta { signature: more } => {
+            // It comes whole; where it came twice, the vendor's SDKs would send back the later one.
+            Piece::SignatureDelta { signature: whole } => {
                 if let Some(signature) = &mut self.signature {
-                    signature.push_str(&more);
+                    *signature = whole;
                 }
             }
             Piece::InputJsonDelta { partial_json: fragment } => {

@@ -32,7 +32,7 @@ fn blocks(message: &Value) -> Vec<&str> {
 /// The thinking that the first answer held, as it goes back.
 fn thinking() -> Value {
     json!([
-        { "type": "thinking", "thinking": "The person wants \"a.rs\".\n", "signature": "EqQBCgIYAhIM1gbcDa9GJwZA2b3h/+==" },
+        { "type": "thinking", "thinking": "The person wants \"a.rs\".\n", "signature": "1gbcDa9GJwZA2b3h/+==" },
         { "type": "redacted_thinking", "data": "EmwKAhgBEgy3va3pzix/LafPsn4=" },
         { "type": "text", "text": "Reading." },
         { "type": "thinking", "thinking": "", "signature": "QWdhaW4=" },

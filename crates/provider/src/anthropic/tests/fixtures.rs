@@ -98,7 +98,7 @@ const FILES: &[(&str, &str, &[&str])] = &[
         file!("anthropic_thinking.sse"),
         &[
             "think The person wants \"a.rs\".\n",
-            "seal signature EqQBCgIYAhIM1gbcDa9GJwZA2b3h/+==",
+            "seal signature 1gbcDa9GJwZA2b3h/+==",
             "seal redacted_thinking EmwKAhgBEgy3va3pzix/LafPsn4=",
             "text Reading.",
             "seal signature QWdhaW4=",
