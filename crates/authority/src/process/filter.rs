@@ -46,6 +46,8 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_fsopen,
     libc::SYS_fsmount,
     libc::SYS_move_mount,
+    libc::SYS_fsconfig,
+    libc::SYS_fspick,
     libc::SYS_open_tree,
     libc::SYS_mount_setattr,
     libc::SYS_setns,
@@ -63,6 +65,7 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_setdomainname,
     libc::SYS_syslog,
     libc::SYS_quotactl,
+    libc::SYS_quotactl_fd,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_iopl,
     #[cfg(target_arch = "x86_64")]
@@ -76,6 +79,13 @@ const REFUSED: &[libc::c_long] = &[
 /// it tells only on the others.
 const X32: u32 = 0x4000_0000;
 
+/// In a user namespace of its own a child would have every power again over what the namespace holds, and so reach parts
+/// of the kernel that expect an administrator. Other namespaces need a power no child has.
+const NEW_USER: u64 = 0x1000_0000;
+
+/// Takes its flags in memory, where no filter sees them. The C library asks `clone` when there is no such call.
+const CLONE3: u32 = 435;
+
 /// Types typing characters into the terminal that the person will go on using.
 const TIOCSTI: u64 = 0x5412;
 const TIOCLINUX: u64 = 0x541c;
@@ -83,8 +93,9 @@ const TIOCLINUX: u64 = 0x541c;
 /// The sockets of this machine; <linux/socket.h>.
 const AF_UNIX: u64 = 1;
 
-// Codes of the three instructions written by hand; <linux/bpf_common.h>, <linux/seccomp.h>.
+// Codes of the instructions written by hand; <linux/bpf_common.h>, <linux/seccomp.h>.
 const LOAD_WORD: u16 = 0x20;
+const JUMP_EQUAL: u16 = 0x15;
 const JUMP_GREATER_EQUAL: u16 = 0x35;
 const RETURN: u16 = 0x06;
 const RETURN_ERRNO: u32 = 0x0005_0000;
@@ -120,18 +131,22 @@ fn compile() -> Result<BpfProgram, seccompiler::BackendError> {
     );
     // Limits of other processes, the host's among them; 0 is the caller.
     rules.insert(libc::SYS_prlimit64, vec![SeccompRule::new(vec![low(0, SeccompCmpOp::Ne, 0)?])?]);
+    for number in [libc::SYS_unshare, libc::SYS_clone] {
+        rules.insert(number, vec![SeccompRule::new(vec![low(0, SeccompCmpOp::MaskedEq(NEW_USER), NEW_USER)?])?]);
+    }
     let refuse = SeccompAction::Errno(libc::EPERM.unsigned_abs());
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, refuse, arch)?;
-    let mut program = refuse_x32();
+    let mut program = absent();
     program.extend(BpfProgram::try_from(filter)?);
     Ok(program)
 }
 
-/// Number at or over [`X32`]: `ENOSYS`, as on a kernel without it.
-fn refuse_x32() -> BpfProgram {
+/// What is answered with `ENOSYS`, as on a kernel without it: [`CLONE3`], and numbers at or over [`X32`].
+fn absent() -> BpfProgram {
     let errno = RETURN_ERRNO | libc::ENOSYS.unsigned_abs();
     vec![
         sock_filter { code: LOAD_WORD, jt: 0, jf: 0, k: 0 },
+        sock_filter { code: JUMP_EQUAL, jt: 1, jf: 0, k: CLONE3 },
         sock_filter { code: JUMP_GREATER_EQUAL, jt: 0, jf: 1, k: X32 },
         sock_filter { code: RETURN, jt: 0, jf: 0, k: errno },
     ]

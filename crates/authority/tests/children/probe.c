@@ -21,6 +21,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+long escape(const char *op, const char *arg, const char *more); /* in escape.c */
+
 static int say(long result) {
     if (result >= 0) { puts("ok"); return 0; }
     printf("%s\n", strerrorname_np(errno));
@@ -123,6 +125,8 @@ int main(int argc, char **argv) {
     if (!strcmp(op, "stubborn")) { signal(SIGTERM, SIG_IGN); puts("ready"); fflush(stdout); for (;;) pause(); }
     if (!strcmp(op, "polite")) { puts("ready"); fflush(stdout); for (;;) pause(); }
     if (!strcmp(op, "flood")) { memset(block, 'x', sizeof block); for (long n = atol(arg); n > 0; n -= sizeof block) if (write(1, block, sizeof block) < 0) return 1; return 0; }
+    long escaped = escape(op, arg, more);
+    if (escaped != -2) return say(escaped);
     puts("unknown");
     return 2;
 }
