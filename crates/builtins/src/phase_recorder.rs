@@ -2,6 +2,7 @@
 //! them. Off until configured.
 
 use crate::plain;
+use llm_worker::tool::Touch;
 use llm_worker::{ErrorKind, ToolContext, ToolEffect, ToolResult};
 use pod::feature::{
     DurableState, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule, StateKey,
@@ -23,7 +24,8 @@ const RECORD: ToolKey<Phase> = ToolKey::new(
     "record_phase",
     ToolEffect::Idempotent,
     "Say that a phase of your work begins, or how it ended; a name that was used before is updated.",
-);
+)
+.touching(|_| vec![Touch::Session]);
 
 /// Most phases that are kept.
 pub const MAX_PHASES: usize = 64;

@@ -211,10 +211,10 @@ fn descriptors_are_pure_and_fit() {
 
 #[test]
 fn what_a_call_names_is_what_its_arguments_say() {
-    use llm_worker::tool::Touch::{self, Read, Shell, Write};
+    use llm_worker::tool::Touch::{self, Read, Session, Shell, Write};
     let dir = tempfile::tempdir().unwrap();
     let registry = install(defaults(), dir.path());
-    let cases: [(&str, &str, Option<Touch>); 8] = [
+    let cases: [(&str, &str, Option<Touch>); 11] = [
         ("Read", r#"{"path":"../x"}"#, Some(Read("../x".into()))),
         ("List", r#"{"path":"d"}"#, Some(Read("d".into()))),
         ("List", "{}", Some(Read(".".into()))),
@@ -223,6 +223,9 @@ fn what_a_call_names_is_what_its_arguments_say() {
         ("Write", r#"{"path":".env","content":""}"#, Some(Write(".env".into()))),
         ("Bash", r#"{"command":"ls"}"#, Some(Shell("ls".into()))),
         ("ReadOutput", r#"{"handle":"h"}"#, None),
+        ("TaskCreate", r#"{"title":"t"}"#, Some(Session)),
+        ("TaskUpdate", r#"{"id":1}"#, Some(Session)),
+        ("TaskList", "{}", None),
     ];
     for (tool, arguments, expected) in cases {
         let prepared = registry.tools().get(tool).unwrap().tool.prepare(arguments).unwrap();

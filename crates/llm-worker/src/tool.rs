@@ -56,6 +56,8 @@ pub enum Touch {
     Shell(String),
     /// Reads from this host: a name or address, as the model wrote it.
     Host(String),
+    /// Changes nothing but what this session keeps of itself.
+    Session,
 }
 
 impl Touch {
@@ -64,7 +66,7 @@ impl Touch {
     pub fn command(&self) -> Option<&str> {
         match self {
             Self::Shell(command) => Some(command),
-            Self::Read(_) | Self::Write(_) | Self::Host(_) => None,
+            Self::Read(_) | Self::Write(_) | Self::Host(_) | Self::Session => None,
         }
     }
 
@@ -73,7 +75,7 @@ impl Touch {
     pub fn written(&self) -> Option<&std::path::Path> {
         match self {
             Self::Write(path) => Some(path),
-            Self::Read(_) | Self::Shell(_) | Self::Host(_) => None,
+            Self::Read(_) | Self::Shell(_) | Self::Host(_) | Self::Session => None,
         }
     }
 }

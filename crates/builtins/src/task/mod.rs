@@ -9,6 +9,7 @@ mod reminder;
 pub use list::{MAX_DETAIL, MAX_TASKS, MAX_TITLE, Status, Task, Tasks};
 pub use reminder::{AGAIN, QUIET};
 
+use llm_worker::tool::Touch;
 use llm_worker::{ToolContext, ToolEffect, ToolError, ToolResult};
 use pod::feature::{
     CapabilityRequest, DurableState, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError,
@@ -35,8 +36,10 @@ pub const NOTIFY: HostCapability =
 const NOTIFIES: &[HostCapability] = &[NOTIFY];
 
 /// The title decides: creating what is there already answers what is there.
-const CREATE: ToolKey<CreateArgs> = ToolKey::new("TaskCreate", ToolEffect::Idempotent, "Add a task; answers its id.");
-const UPDATE: ToolKey<UpdateArgs> = ToolKey::new("TaskUpdate", ToolEffect::Idempotent, "Change a task.");
+const CREATE: ToolKey<CreateArgs> = ToolKey::new("TaskCreate", ToolEffect::Idempotent, "Add a task; answers its id.")
+    .touching(|_| vec![Touch::Session]);
+const UPDATE: ToolKey<UpdateArgs> =
+    ToolKey::new("TaskUpdate", ToolEffect::Idempotent, "Change a task.").touching(|_| vec![Touch::Session]);
 const LIST: ToolKey<ListArgs> = ToolKey::new("TaskList", ToolEffect::ReadOnly, "List unfinished tasks.");
 const GET: ToolKey<GetArgs> = ToolKey::new("TaskGet", ToolEffect::ReadOnly, "Read a task with its detail.");
 const REQUESTS: HookKey<PreRequest> = HookKey::new("task-reminder").deadline(pod::hook::MAX_DEADLINE).needs(NOTIFIES);

@@ -44,7 +44,8 @@ impl<A> ToolKey<A> {
         Self { name, effect, about, touches: |_| Vec::new(), deadline: DEFAULT_DEADLINE, needs: &[] }
     }
 
-    /// Says which files and commands the arguments name: what permission judges.
+    /// Says which files, commands and hosts the arguments name, or that a call changes nothing but the feature's
+    /// session state: what permission judges.
     #[must_use]
     pub const fn touching(mut self, touches: fn(&A) -> Vec<Touch>) -> Self {
         self.touches = touches;

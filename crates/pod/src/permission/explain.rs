@@ -19,6 +19,8 @@ pub enum Matter {
     Hosts,
     /// Runs a command, or does what it does not name.
     Runs,
+    /// Changes what the session keeps of itself.
+    Session,
     /// Names nothing and changes nothing.
     Nothing,
     /// Names a path that leads nowhere.
@@ -108,7 +110,7 @@ impl Matter {
         match self {
             Self::Reads | Self::Writes => rule.host.is_none(),
             Self::Hosts => rule.path.is_none(),
-            Self::Runs | Self::Nothing | Self::Lost => rule.is_about_everything(),
+            Self::Runs | Self::Session | Self::Nothing | Self::Lost => rule.is_about_everything(),
         }
     }
 }

@@ -182,7 +182,7 @@ impl Answer<'_> {
             Some(Target::Path { shown, .. }) => format!("{} {shown}", call.tool),
             Some(Target::Lost { shown, why }) => format!("{} {shown} ({why})", call.tool),
             Some(Target::Host(host)) => format!("{} from {}", call.tool, host.escape_debug()),
-            Some(Target::Command | Target::Nothing) | None => call.tool.to_owned(),
+            Some(Target::Command | Target::Session | Target::Nothing) | None => call.tool.to_owned(),
         }
     }
 }

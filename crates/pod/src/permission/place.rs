@@ -26,6 +26,8 @@ pub(super) enum Target {
     Host(String),
     /// Runs a shell command, or something that cannot be told from one.
     Command,
+    /// Changes what the session keeps of itself.
+    Session,
     /// Changes nothing and names nothing.
     Nothing,
 }
@@ -48,7 +50,7 @@ pub(super) enum Side {
 /// Everything one call does. A call with effects that names none of them is judged like a command.
 pub(super) fn targets(effect: ToolEffect, touches: &[Touch], workspace: &Workspace) -> Vec<Target> {
     let mut targets: Vec<_> = touches.iter().map(|touch| target(touch, workspace)).collect();
-    let explained = touches.iter().any(|t| matches!(t, Touch::Write(_) | Touch::Shell(_)));
+    let explained = touches.iter().any(|t| matches!(t, Touch::Write(_) | Touch::Shell(_) | Touch::Session));
     match effect {
         ToolEffect::ReadOnly if targets.is_empty() => targets.push(Target::Nothing),
         ToolEffect::ReadOnly => {}
@@ -64,6 +66,7 @@ fn target(touch: &Touch, workspace: &Workspace) -> Target {
         Touch::Write(path) => path_target(Way::Write, path, workspace),
         Touch::Shell(_) => Target::Command,
         Touch::Host(host) => Target::Host(host.clone()),
+        Touch::Session => Target::Session,
     }
 }
 

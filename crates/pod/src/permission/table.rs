@@ -58,6 +58,12 @@ const COMMAND: Row = Row {
 };
 const HOST: Row =
     Row { text: "reading from a host that the user granted", confined: Allow, otherwise: Allow, unlock: Unlock::Rule };
+const SESSION: Row = Row {
+    text: "changing the session's own state, and nothing else",
+    confined: Allow,
+    otherwise: Allow,
+    unlock: Unlock::Rule,
+};
 const NOTHING: Row = Row {
     text: "reading nothing but the session's own records",
     confined: Allow,
@@ -67,7 +73,7 @@ const NOTHING: Row = Row {
 const LOST: Row = Row { text: "a path that cannot be resolved", confined: Deny, otherwise: Deny, unlock: Unlock::Path };
 
 /// Every row, in the order a report shows them.
-pub(super) const ROWS: [&Row; 11] = [
+pub(super) const ROWS: [&Row; 12] = [
     &READ_INSIDE,
     &READ_OUTSIDE,
     &WRITE_INSIDE,
@@ -77,6 +83,7 @@ pub(super) const ROWS: [&Row; 11] = [
     &WRITE_IN_READ_ONLY_MODE,
     &COMMAND,
     &HOST,
+    &SESSION,
     &NOTHING,
     &LOST,
 ];
@@ -93,6 +100,7 @@ pub(super) fn row(target: &Target, read_only: bool) -> &'static Row {
         Target::Path { way: Way::Write, side: Side::Inside, guarded: false, .. } => &WRITE_INSIDE,
         Target::Command => &COMMAND,
         Target::Host(_) => &HOST,
+        Target::Session => &SESSION,
         Target::Nothing => &NOTHING,
         Target::Lost { .. } => &LOST,
     }
@@ -112,6 +120,7 @@ pub(super) fn expected(effect: ToolEffect, read_only: bool) -> Vec<(Matter, &'st
             (Matter::Writes, &WRITE_IN_READ_ONLY_MODE),
             (Matter::Writes, &WRITE_OUTSIDE),
             (Matter::Runs, &COMMAND),
+            (Matter::Session, &SESSION),
             (Matter::Lost, &LOST),
         ],
         ToolEffect::Idempotent | ToolEffect::Effectful => vec![
@@ -120,6 +129,7 @@ pub(super) fn expected(effect: ToolEffect, read_only: bool) -> Vec<(Matter, &'st
             (Matter::Writes, &WRITE_READ_ONLY),
             (Matter::Writes, &WRITE_OUTSIDE),
             (Matter::Runs, &COMMAND),
+            (Matter::Session, &SESSION),
             (Matter::Lost, &LOST),
         ],
     }

@@ -168,13 +168,13 @@ fn names_that_are_no_text_are_judged_too() {
 fn the_table_has_a_column_for_a_sandbox_that_is_not_there() {
     let world = World::new();
     let shell = [Touch::Shell("ls".into())];
-    // circumstances: read inside, write inside, Bash, an effect without a name, a look without a name
+    // circumstances: read inside, write inside, Bash, an effect without a name, a look without one, own state
     let cases = [
-        (CONFINED, [true, true, true, true, true]),
-        (UNENFORCED, [true, false, false, false, true]),
-        (OFF, [true, false, false, false, true]),
-        (LOCKED, [true, false, true, true, true]),
-        (Circumstances { enforced: false, ..LOCKED }, [true, false, false, false, true]),
+        (CONFINED, [true, true, true, true, true, true]),
+        (UNENFORCED, [true, false, false, false, true, true]),
+        (OFF, [true, false, false, false, true, true]),
+        (LOCKED, [true, false, true, true, true, true]),
+        (Circumstances { enforced: false, ..LOCKED }, [true, false, false, false, true, true]),
     ];
     for (now, expected) in cases {
         let decisions = [
@@ -183,6 +183,7 @@ fn the_table_has_a_column_for_a_sandbox_that_is_not_there() {
             world.judge(&table(), "Bash", Effectful, &shell, now),
             world.judge(&table(), "Deploy", Effectful, &[], now),
             world.judge(&table(), "ReadOutput", ReadOnly, &[], now),
+            world.judge(&table(), "TaskUpdate", Idempotent, &[Touch::Session], now),
         ];
         let allowed = decisions.map(|d| d.verdict == Verdict::Allow);
         assert_eq!(allowed, expected, "{now:?}");
@@ -194,7 +195,7 @@ fn a_call_is_as_free_as_the_least_free_thing_it_names() {
     let world = World::new();
     let read = |p: &str| Touch::Read(world.path(p));
     let write = |p: &str| Touch::Write(world.path(p));
-    let cases: [(ToolEffect, Vec<Touch>, Option<&str>); 6] = [
+    let cases: [(ToolEffect, Vec<Touch>, Option<&str>); 7] = [
         (Idempotent, vec![read("a.rs"), write("a.rs")], None),
         (Idempotent, vec![write("a.rs"), read("@outside/f")], Some("reading outside")),
         (Idempotent, vec![read("@outside/f"), write("@outside/f")], Some("writing outside")),
@@ -202,6 +203,7 @@ fn a_call_is_as_free_as_the_least_free_thing_it_names() {
         // Declares what it reads and not what it changes: judged like a command.
         (Effectful, vec![read("a.rs")], Some("commands")),
         (ReadOnly, vec![write("@outside/f")], Some("writing outside")),
+        (Idempotent, vec![Touch::Session, Touch::Shell("ls".into())], Some("commands")),
     ];
     for (effect, touches, refused_by) in cases {
         let now = if refused_by == Some("commands") { OFF } else { CONFINED };

@@ -361,6 +361,7 @@ fn comes_up(matter: Matter, planned: &PlannedFeature) -> bool {
         Matter::Reads => fs(false),
         Matter::Writes => fs(true),
         Matter::Hosts => planned.grants.granted().iter().any(|held| matches!(held, HostCapability::Network { .. })),
+        Matter::Session => !planned.states.is_empty(),
         Matter::Runs | Matter::Nothing | Matter::Lost => true,
     }
 }
