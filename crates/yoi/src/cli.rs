@@ -61,6 +61,10 @@ pub(crate) enum Command {
     /// Show, check or create the configuration
     #[command(after_help = VARIABLES)]
     Config(ConfigArgs),
+    /// List what the project's yoi.toml asks for beyond narrowing, or grant it
+    Grant(GrantArgs),
+    /// List what was granted to the project's yoi.toml, or take it back
+    Revoke(GrantArgs),
     /// List the models that can be used now, and how to set up others
     Models(JsonArgs),
 }
@@ -100,6 +104,9 @@ pub(crate) struct RunArgs {
     /// End after this long: 90s, 10m, 2h
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) timeout: Option<Duration>,
+    /// Read no AGENTS.md or CLAUDE.md
+    #[arg(long)]
+    pub(crate) no_instructions: bool,
     /// Print records as JSON Lines, the last one the result
     #[arg(long)]
     pub(crate) json: bool,
@@ -252,6 +259,19 @@ pub(crate) struct FeatureNewArgs {
     /// The clone of yoi it builds against, instead of the one around it
     #[arg(long, value_name = "DIR")]
     pub(crate) yoi: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GrantArgs {
+    /// Entries by their number in the list, by their key, or by at least 8 digits of their digest
+    #[arg(value_name = "ENTRY", conflicts_with = "all")]
+    pub(crate) entries: Vec<String>,
+    /// Every entry of the list
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// One JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -3,12 +3,14 @@
 use crate::cli::{ConfigAction, JsonArgs};
 use crate::commands::out;
 use crate::compose::model::{self, describe, patience};
+use crate::compose::project::Project;
 use crate::compose::switches::switched;
 use crate::config::file::Waits;
-use crate::config::{Config, Source, Sourced};
+use crate::config::{Config, Known, Pending, Source};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::pods::{disk, make_private};
+use serde_json::json;
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -47,6 +49,8 @@ const EXAMPLE: &str = r#"# yoi's configuration. Every key is optional; `yoi conf
 # [sandbox]
 # mode = "workspace-write"              # read-only, workspace-write or off
 
+# instructions = true                   # false: AGENTS.md and CLAUDE.md are not read (this key stands above all tables)
+
 # [state]
 # any_file_system = false               # true: keep sessions on network and FUSE file systems too
 "#;
@@ -56,7 +60,8 @@ pub(crate) fn run(action: &ConfigAction, env: &Env) -> Result<Exit, Failure> {
     match action {
         ConfigAction::Show(args) => show(args, env),
         ConfigAction::Path => {
-            for path in Config::paths(env)? {
+            let files = Project::around(env).files;
+            for path in Config::paths(env)?.into_iter().chain(files) {
                 out::line(&path.display().to_string());
             }
             Ok(Exit::Done)
@@ -71,6 +76,10 @@ pub(crate) fn run(action: &ConfigAction, env: &Env) -> Result<Exit, Failure> {
             for (path, there) in &config.files {
                 out::line(&format!("{}: {}", path.display(), if *there { "good" } else { "not there" }));
             }
+            for asked in &config.pending {
+                out::line(&format!("{}: {} is not granted (yoi grant)", asked.source, asked.key));
+            }
+            unread(&config);
             Ok(Exit::Done)
         }
         ConfigAction::Init => init(env),
@@ -99,18 +108,31 @@ fn show(args: &JsonArgs, env: &Env) -> Result<Exit, Failure> {
     let config = Config::load(env)?;
     let rows = rows(&config);
     if args.json {
-        let values: Vec<_> = rows
-            .iter()
-            .map(|(key, value, source)| serde_json::json!({ "key": key, "value": value, "source": source }))
-            .collect();
-        out::json(&serde_json::Value::Array(values));
+        let row = |(key, value, source): &_| json!({ "key": key, "value": value, "source": source });
+        let asked = |asked: &Pending| json!({ "key": asked.key, "value": asked.value, "source": asked.source, "pending": true });
+        let values = rows.iter().map(row).chain(config.pending.iter().map(asked));
+        out::json(&values.collect());
         return Ok(Exit::Done);
     }
     let width = rows.iter().map(|(key, ..)| key.len()).max().unwrap_or(0);
     for (key, value, source) in rows {
         out::line(&format!("{key:width$}  {value}  ({source})"));
     }
+    if !config.pending.is_empty() {
+        out::line("pending, of no effect until granted (yoi grant):");
+    }
+    for asked in &config.pending {
+        out::line(&format!("{}  {}  ({})", asked.key, asked.value, asked.source));
+    }
+    unread(&config);
     Ok(Exit::Done)
+}
+
+/// Says why grants do not count that there are.
+fn unread(config: &Config) {
+    if let Some(failure) = &config.grants_unread {
+        failure.say();
+    }
 }
 
 /// Every value in force: key, value, source.
@@ -135,16 +157,20 @@ fn rows(config: &Config) -> Vec<(String, String, Source)> {
             waits.first_byte.as_secs_f64(),
             waits.between_bytes.as_secs_f64()
         );
-        let source = |set: bool| if set { provider.source.clone() } else { "built-in".to_owned() };
-        rows.push((format!("providers.{name}.timeouts"), value, source(set)));
+        let source = |key: &str, set: bool| if set { provider.place(key).clone() } else { "built-in".to_owned() };
+        rows.push((format!("providers.{name}.timeouts"), value, source("timeouts", set)));
         let attempts = retry.attempts.to_string();
-        rows.push((format!("providers.{name}.attempts"), attempts, source(provider.value.attempts.is_some())));
+        rows.push((
+            format!("providers.{name}.attempts"),
+            attempts,
+            source("attempts", provider.value.attempts.is_some()),
+        ));
     }
-    for (name, Sourced { value, source }) in &config.models {
-        let amounts = value.price.and_then(|price| price.counted()).map(model::amounts);
-        rows.extend(amounts.map(|text| (format!("models.\"{name}\".price"), text, source.clone())));
-        let limit = value.max_output.map(|most| most.to_string());
-        rows.extend(limit.map(|text| (format!("models.\"{name}\".max_output"), text, source.clone())));
+    for (name, Known { price, max_output }) in &config.models {
+        let price = price.as_ref().and_then(|price| Some((model::amounts(price.value.counted()?), &price.source)));
+        rows.extend(price.map(|(text, source)| (format!("models.\"{name}\".price"), text, source.clone())));
+        let limit = max_output.as_ref().map(|most| (most.value.to_string(), most.source.clone()));
+        rows.extend(limit.map(|(text, source)| (format!("models.\"{name}\".max_output"), text, source)));
     }
     rows.push(match &config.max_cost {
         Some(cost) => ("limits.max_cost_usd".to_owned(), cost.value.to_string(), cost.source.clone()),
@@ -154,12 +180,13 @@ fn rows(config: &Config) -> Vec<(String, String, Source)> {
     let calls = &config.tool_concurrency;
     rows.push(("limits.tool_concurrency".to_owned(), calls.value.to_string(), calls.source.clone()));
     for layer in &config.rules {
-        for (index, rule) in layer.value.iter().enumerate() {
-            rows.push((format!("permissions.rules[{index}]"), rule.to_string(), layer.source.clone()));
+        for written in &layer.rules {
+            rows.push((written.key(), written.rule.to_string(), written.source.clone()));
         }
     }
     for (id, switches) in &config.features {
-        let flags = [("enabled", &switches.enabled), ("required", &switches.required)];
+        let required = if switches.expected.is_some() { &switches.expected } else { &switches.required };
+        let flags = [("enabled", &switches.enabled), ("required", required)];
         let set = flags.into_iter().filter_map(|(key, flag)| flag.as_ref().map(|flag| (key, flag)));
         for (key, flag) in set {
             rows.push((format!("features.\"{id}\".{key}"), flag.value.to_string(), flag.source.clone()));
@@ -175,5 +202,7 @@ fn rows(config: &Config) -> Vec<(String, String, Source)> {
     rows.push(("sandbox.mode".to_owned(), config.sandbox.value.text().to_owned(), config.sandbox.source.clone()));
     let any = &config.any_file_system;
     rows.push(("state.any_file_system".to_owned(), any.value.to_string(), any.source.clone()));
+    let instructions = &config.instructions;
+    rows.push(("instructions".to_owned(), instructions.value.to_string(), instructions.source.clone()));
     rows
 }

@@ -48,6 +48,7 @@ pub(crate) fn run(args: &JsonArgs, env: &Env) -> Result<Exit, Failure> {
                 text,
                 help: None,
             }));
+            checks.extend(project(&config));
             let found = models::find(&config, env).unwrap_or_default();
             checks.push(model(&config, env, &found));
             checks.extend(endpoints(found));
@@ -141,6 +142,17 @@ fn files(config: &Config) -> String {
     let read: Vec<String> =
         config.files.iter().filter(|(_, there)| *there).map(|(path, _)| path.display().to_string()).collect();
     if read.is_empty() { "no file; everything is built in (yoi config init)".to_owned() } else { read.join(", ") }
+}
+
+/// What the project's file asks for, and whether what was granted counts.
+fn project(config: &Config) -> Vec<Check> {
+    let asks = |text: String| {
+        let keys: Vec<String> =
+            config.pending.iter().map(|asked| format!("{} ({})", asked.key, asked.source)).collect();
+        note("project", text, &format!("yoi grant shows and accepts them: {}", keys.join(", ")))
+    };
+    let unread = config.grants_unread.iter().map(|failure| broken("grants", failure));
+    config.asks().into_iter().map(asks).chain(unread).collect()
 }
 
 /// The model that would answer; one at an endpoint that was asked must be there.

@@ -6,6 +6,7 @@ mod doctor;
 mod ending;
 mod feature_new;
 mod features;
+mod grant;
 mod input;
 mod log;
 mod ls;
@@ -44,6 +45,8 @@ pub(crate) fn dispatch(cli: Cli, env: &Env, points: &Points) -> Result<Exit, Fai
         },
         Command::Doctor(args) => doctor::run(&args, env),
         Command::Config(args) => config::run(&args.action, env),
+        Command::Grant(args) => grant::grant(&args, env),
+        Command::Revoke(args) => grant::revoke(&args, env),
         Command::Models(args) => models::run(&args, env),
     }
 }

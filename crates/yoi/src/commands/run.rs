@@ -241,15 +241,18 @@ fn greet(args: &RunArgs, config: &Config, choice: &Choice, composed: &Composed) 
         say(args, &warning);
     }
     say(args, &format!("model: {} ({})", choice.name, choice.why));
-    if let Some(file) = &composed.project.ignored {
-        say(args, &format!("{} is not read by this version: project files have no say yet", file.display()));
+    for line in config.asks() {
+        say(args, &line);
+    }
+    if let Some(failure) = &config.grants_unread {
+        warn(&format!("warning: {}", failure.message));
     }
     if composed.project.too_wide {
         let root = composed.project.root.display();
         say(
             args,
             &format!(
-                "{root} is /, your home or holds yoi's state: nothing is written there; work in a project directory"
+                "{root} is /, your home or holds yoi's own files: nothing is written there; work in a project directory"
             ),
         );
     }

@@ -70,7 +70,7 @@ pub(crate) fn compose(
     env: &Env,
     add_dirs: &[PathBuf],
 ) -> Result<Composed, Failure> {
-    let project = Project::around(env);
+    let project = config.project.clone();
     let mode = match config.sandbox.value {
         _ if project.too_wide => SandboxMode::ReadOnly,
         Mode::ReadOnly => SandboxMode::ReadOnly,

@@ -34,7 +34,7 @@ pub(crate) const OFFLINE: &str = "offline";
 pub(crate) const SCRIPTED: &str = "scripted:";
 
 /// What stands before the name of a model whose answers are written down.
-const RECORD: &str = "record:";
+pub(crate) const RECORD: &str = "record:";
 
 /// What it is, said wherever it answers.
 const PLANNER: &str = "it is a rule-based planner, not a language model";
@@ -83,6 +83,12 @@ pub(crate) fn named(name: &str, config: &Config) -> Result<(), Failure> {
         "{meant}known: {}; others go under [providers.{provider}] in the configuration",
         names.join(", ")
     )))
+}
+
+/// Whether it is written like a model's name.
+pub(crate) fn is_one(name: &str) -> bool {
+    let name = bare(name);
+    name == OFFLINE || name.starts_with(SCRIPTED) || catalog::split(name).is_some()
 }
 
 /// A model's own name.
@@ -146,7 +152,7 @@ fn plain(ambient: &Ambient, name: &str, config: &Config, env: &Env) -> Result<Ar
         timeouts,
         retry,
         pacing: Pacing::system(),
-        max_output: config.models.get(name).and_then(|model| model.value.max_output),
+        max_output: config.models.get(name).and_then(|known| Some(known.max_output.as_ref()?.value)),
         price: price(name, config),
     };
     Ok(match api {
@@ -159,8 +165,8 @@ fn plain(ambient: &Ambient, name: &str, config: &Config, env: &Env) -> Result<Ar
 /// machine.
 pub(crate) fn price(name: &str, config: &Config) -> Option<Price> {
     let name = bare(name);
-    if let Some(price) = config.models.get(name).and_then(|model| model.value.price) {
-        return price.counted();
+    if let Some(price) = config.models.get(name).and_then(|known| known.price.as_ref()) {
+        return price.value.counted();
     }
     if name == OFFLINE {
         return Some(Price::FREE);

@@ -5,30 +5,56 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+/// The file of a project.
+const FILE: &str = "yoi.toml";
+
 /// The project around a working directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Project {
     /// Nearest ancestor with `.git` or `yoi.toml`, else the working directory.
     pub(crate) root: PathBuf,
-    /// It is `/` or the home directory, or yoi's state lies in it: nothing is written there.
+    /// It is `/` or the home directory, or yoi's state or configuration lies in it: nothing is written there.
     pub(crate) too_wide: bool,
-    /// A `yoi.toml` that this build does not read.
-    pub(crate) ignored: Option<PathBuf>,
+    /// Its `yoi.toml`, and those of the directories between it and the root of the repository it is in, outermost first:
+    /// one that lies deeper makes a project of its own, but takes no one's denials out of force.
+    pub(crate) files: Vec<PathBuf>,
 }
 
 impl Project {
     /// Looks upwards from the working directory. An unreadable ancestor ends the search.
     pub(crate) fn around(env: &Env) -> Self {
-        let found = env.cwd.ancestors().find(|dir| dir.join(".git").exists() || dir.join("yoi.toml").exists());
-        let root = found.unwrap_or(&env.cwd).to_path_buf();
+        let repository = |dir: &Path| dir.join(".git").exists();
+        let file = |dir: &Path| dir.join(FILE);
+        let marked = |dir: &Path| repository(dir) || there(&file(dir));
+        let root = env.cwd.ancestors().find(|dir| marked(dir)).unwrap_or(&env.cwd).to_path_buf();
         let home = env.home().ok().and_then(|home| home.canonicalize().ok());
-        // Other pods' journals would be files of the project.
-        let state = env.state_dir().ok().map(|state| state.canonicalize().unwrap_or(state));
-        let holds_state = state.is_some_and(|state| state.starts_with(&root));
-        let too_wide = root == Path::new("/") || home.is_some_and(|home| home == root) || holds_state;
-        let ignored = Some(root.join("yoi.toml")).filter(|file| file.exists());
-        Self { root, too_wide, ignored }
+        // Other pods' journals, or what the next run may do, would be files of the project.
+        let own = [env.state_dir(), env.config_dir()].into_iter().flatten();
+        let holds_own = own.map(|dir| settled(&dir)).any(|dir| dir.starts_with(&root));
+        let too_wide = root == Path::new("/") || home.is_some_and(|home| home == root) || holds_own;
+        let top = root.ancestors().find(|dir| repository(dir)).unwrap_or(&root);
+        let mut dirs: Vec<&Path> = root.ancestors().take_while(|dir| dir.starts_with(top)).collect();
+        dirs.reverse();
+        let files = dirs.into_iter().map(file).filter(|file| there(file)).collect();
+        Self { root, too_wide, files }
     }
+}
+
+/// A link that leads nowhere is there, too: it is refused where it is read.
+fn there(file: &Path) -> bool {
+    file.symlink_metadata().is_ok()
+}
+
+/// Where a directory is or would be.
+fn settled(dir: &Path) -> PathBuf {
+    let known = dir.ancestors().find_map(|there| Some((there, there.canonicalize().ok()?)));
+    known.map_or_else(
+        || dir.to_path_buf(),
+        |(there, real)| match dir.strip_prefix(there) {
+            Ok(rest) => real.join(rest),
+            Err(_) => real,
+        },
+    )
 }
 
 /// The first item of a session: where and when. The date is by the day, so that continuing a session the same day
@@ -60,7 +86,7 @@ mod tests {
 
     #[test]
     fn the_environment_note_is_the_same_all_day() {
-        let project = Project { root: "/p".into(), too_wide: false, ignored: None };
+        let project = Project { root: "/p".into(), too_wide: false, files: Vec::new() };
         let at = |seconds| environment(&project, Path::new("/p/sub"), UNIX_EPOCH + Duration::from_secs(seconds));
         assert_eq!(at(0), "Working directory: /p/sub\nDate: 1970-01-01\nProject: /p");
         assert_eq!(at(0), at(86_399));

@@ -58,8 +58,8 @@ pub(crate) fn switched(config: &Config) -> Result<Switched, Failure> {
         if let Some(source) = switches.off() {
             policy = policy.disable(id.clone(), source);
         }
-        if let Some(required) = switches.required.as_ref().filter(|required| required.value) {
-            policy = policy.require(id, &required.source);
+        if let Some(source) = switches.required() {
+            policy = policy.require(id, source);
         }
     }
     Ok(Switched { policy, modules, on })
@@ -91,8 +91,8 @@ fn names(config: &Config, declared: &[FeatureDescriptor]) -> Result<(), Failure>
     let tools = declared.iter().flat_map(|feature| &feature.tools).map(|tool| tool.name.clone());
     let tools: Vec<String> = tools.chain(["*".to_owned()]).collect();
     for layer in &config.rules {
-        for (index, rule) in layer.value.iter().enumerate() {
-            known(&format!("{}: permissions.rules[{index}].tool", layer.source), "tool", &rule.tool, &tools)?;
+        for written in &layer.rules {
+            known(&format!("{}: {}.tool", written.source, written.key()), "tool", &written.rule.tool, &tools)?;
         }
     }
     Ok(())

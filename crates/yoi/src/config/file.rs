@@ -37,6 +37,8 @@ pub(crate) struct File {
     /// Where sessions are kept.
     #[serde(default)]
     pub(crate) state: State,
+    /// Whether files of instructions are read: the user's own, and `AGENTS.md` or `CLAUDE.md` of the project.
+    pub(crate) instructions: Option<bool>,
 }
 
 /// `[providers.NAME]`.

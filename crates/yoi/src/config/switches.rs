@@ -15,6 +15,8 @@ pub(crate) struct Switches {
     pub(crate) enabled: Option<Sourced<bool>>,
     /// Whether nothing starts without it.
     pub(crate) required: Option<Sourced<bool>>,
+    /// The same by a project's file, which switches nothing on by that.
+    pub(crate) expected: Option<Sourced<bool>>,
     /// What each file grants, outermost first.
     pub(crate) grants: Vec<Granted>,
     /// The feature's own keys.
@@ -35,7 +37,14 @@ pub(crate) struct Granted {
 impl Switches {
     /// Of a feature that no file named so far.
     pub(crate) fn none() -> Self {
-        Self { at: Source::new(), enabled: None, required: None, grants: Vec::new(), settings: BTreeMap::new() }
+        Self {
+            at: Source::new(),
+            enabled: None,
+            required: None,
+            expected: None,
+            grants: Vec::new(),
+            settings: BTreeMap::new(),
+        }
     }
 
     /// Takes what one more file says; `place` gives the source of a key below it.
@@ -43,10 +52,10 @@ impl Switches {
         let own = |key: &str| place(&[key]);
         self.at = place(&[]);
         if let Some(enabled) = feature.enabled {
-            self.enabled = Some(Sourced::new(enabled, &own("enabled")));
+            self.enabled = Some(Sourced::new(enabled, own("enabled")));
         }
         if let Some(required) = feature.required {
-            self.required = Some(Sourced::new(required, &own("required")));
+            self.required = Some(Sourced::new(required, own("required")));
         }
         if let Some(table) = feature.grant {
             let written = serde_json::to_value(&table).unwrap_or_default();
@@ -57,7 +66,7 @@ impl Switches {
         let settings = feature.settings.into_iter();
         self.settings.extend(settings.map(|(key, value)| {
             let source = own(&key);
-            (key, Sourced::new(value, &source))
+            (key, Sourced::new(value, source))
         }));
     }
 
@@ -70,6 +79,12 @@ impl Switches {
     /// Where it is switched off, where it is.
     pub(crate) fn off(&self) -> Option<&Source> {
         self.enabled.as_ref().filter(|enabled| !enabled.value).map(|enabled| &enabled.source)
+    }
+
+    /// Where nothing starts without it, and that it does not.
+    pub(crate) fn required(&self) -> Option<&Source> {
+        let said = [&self.required, &self.expected].into_iter().flatten();
+        said.filter(|required| required.value).map(|required| &required.source).next()
     }
 
     /// Where one of its keys stands, or else the feature.

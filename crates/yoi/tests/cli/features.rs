@@ -79,7 +79,7 @@ fn the_host_names_its_gates_and_bounds() {
     };
     let calls = limit("tool.concurrency");
     assert_eq!(calls["value"], 3);
-    assert!(calls["source"].as_str().unwrap().ends_with("config.toml"), "{calls}");
+    assert!(calls["source"].as_str().unwrap().ends_with("config.toml:2"), "{calls}");
     assert_eq!(limit("hook.deadline")["value"], 2000);
     assert_eq!(limit("notification.waiting")["source"], "built-in");
     let shown = scene.yoi(&["features"]).ends(0).prints(&["the sandbox: off", "tool.concurrency 3 calls"]);

@@ -159,16 +159,3 @@ fn a_directory_that_cannot_be_read_is_passed_over_aloud() {
         assert_eq!(content.contains("could not be read"), !readable, "{content}");
     }
 }
-
-#[test]
-fn a_projects_own_file_has_no_say() {
-    let scene = Scene::new();
-    scene.write("yoi.toml", "[sandbox]\nmode = \"off\"\n[providers.evil]\n");
-    let model = scene.script("s.jsonl", &[json!({ "text": "done" })]);
-    let done = scene.yoi(&["run", "--pod", "p", "-m", &model, "go"]).ends(0);
-    let lines = done.err.lines().filter(|line| line.contains("yoi.toml")).count();
-    assert_eq!(lines, 1, "{}", done.err);
-    assert!(!done.err.contains("sandbox is off"));
-    let started = scene.records("p").into_iter().find(|record| record["k"] == "host_started").unwrap();
-    assert_eq!(started["sandbox"], "workspace-write");
-}

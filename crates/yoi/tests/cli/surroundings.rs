@@ -41,7 +41,7 @@ fn a_project_that_holds_the_state_is_only_read() {
     let done = finish(command.spawn().unwrap());
     assert_eq!(done.out, "tried\n");
     assert!(!scene.file("a.txt").exists());
-    done.says(&["holds yoi's state: nothing is written there", "Bash is left out"]);
+    done.says(&["holds yoi's own files: nothing is written there", "Bash is left out"]);
 }
 
 #[test]
@@ -58,14 +58,17 @@ fn names_this_build_does_not_have_are_refused_with_the_nearest() {
             "[features.\"builtin:weather\"]\nenabled = false\n".into(),
             &["no feature `builtin:weather`", "builtin:files"],
         ),
-        (rule("Wriet"), &["config.toml: permissions.rules[0].tool: there is no tool `Wriet`", "did you mean `Write`?"]),
-        (format!("{provider}\"nonsense\"\n"), &["config.toml: providers.local.base_url", "http://127.0.0.1"]),
+        (
+            rule("Wriet"),
+            &["config.toml:1: permissions.rules[0].tool: there is no tool `Wriet`", "did you mean `Write`?"],
+        ),
+        (format!("{provider}\"nonsense\"\n"), &["config.toml:3: providers.local.base_url", "http://127.0.0.1"]),
         (format!("{provider}\"ftp://h/v1\"\n"), &["providers.local.base_url"]),
         (
             "model = \"olama/x\"\n".into(),
-            &["config.toml: `model`", "no provider called `olama`", "did you mean `ollama`?"],
+            &["config.toml:1: `model`", "no provider called `olama`", "did you mean `ollama`?"],
         ),
-        ("model = \"x\"\n".into(), &["config.toml: `model`", "`x` is not a model"]),
+        ("model = \"x\"\n".into(), &["config.toml:1: `model`", "`x` is not a model"]),
     ];
     for (text, says) in wrong {
         scene.config(&text);
@@ -85,10 +88,14 @@ fn values_in_force_are_all_shown_with_sources_that_name_no_home() {
     fs::write(scene.path("home/.config/yoi/config.toml"), text).unwrap();
     let shown = at_home(&scene, &["config", "show"]).ends(0);
     let row = |key: &str| shown.out.lines().find(|line| line.starts_with(key)).unwrap_or_default().to_owned();
-    let file = "(~/.config/yoi/config.toml)";
-    assert!(row("providers.local.timeouts").contains("first_byte_s = 7.5, between_bytes_s = 60"), "{}", shown.out);
-    assert!(row("providers.local.attempts").ends_with(&format!("2  {file}")), "{}", shown.out);
-    assert!(row("state.any_file_system").ends_with(&format!("true  {file}")), "{}", shown.out);
+    let file = "(~/.config/yoi/config.toml";
+    assert!(
+        row("providers.local.timeouts").ends_with(&format!("first_byte_s = 7.5, between_bytes_s = 60  {file}:5)")),
+        "{}",
+        shown.out
+    );
+    assert!(row("providers.local.attempts").ends_with(&format!("2  {file}:4)")), "{}", shown.out);
+    assert!(row("state.any_file_system").ends_with(&format!("true  {file}:7)")), "{}", shown.out);
     scene.yoi(&["config", "show"]).ends(0).prints(&["state.any_file_system    false  (built-in)"]);
 }
 

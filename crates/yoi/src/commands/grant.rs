@@ -1,0 +1,192 @@
+//! `yoi grant` and `yoi revoke`: what a project's file asks for, accepted or taken back by the person whose machine it
+//! is. A grant is for exactly one key with one value: a file that says something else asks again.
+
+use crate::cli::GrantArgs;
+use crate::commands::out;
+use crate::config::grants::{self, Grant, Grants};
+use crate::config::{Config, INHERITED, Pending};
+use crate::env::Env;
+use crate::exit::{Exit, Failure};
+use serde_json::{Value, json};
+use std::fs;
+
+/// The fewest digits of a digest that name an entry.
+const DIGITS: usize = 8;
+
+/// How many processes upwards are looked at for the mark of a run's children.
+const ANCESTORS: usize = 64;
+
+/// Something in one of the two lists.
+trait Entry {
+    fn key(&self) -> &str;
+    fn digest(&self) -> &str;
+    fn document(&self) -> Value;
+    fn lines(&self) -> Vec<String>;
+}
+
+impl Entry for Pending {
+    fn key(&self) -> &str {
+        &self.key
+    }
+
+    fn digest(&self) -> &str {
+        &self.digest
+    }
+
+    fn document(&self) -> Value {
+        serde_json::to_value(self).unwrap_or_default()
+    }
+
+    fn lines(&self) -> Vec<String> {
+        vec![
+            format!("{}  ({}, {})", self.key, self.source, short(&self.digest)),
+            format!("    = {}", self.value),
+            format!("    {}", self.effect),
+        ]
+    }
+}
+
+impl Entry for Grant {
+    fn key(&self) -> &str {
+        &self.key
+    }
+
+    fn digest(&self) -> &str {
+        &self.digest
+    }
+
+    fn document(&self) -> Value {
+        serde_json::to_value(self).unwrap_or_default()
+    }
+
+    fn lines(&self) -> Vec<String> {
+        vec![format!("{}  ({})", self.key, short(&self.digest)), format!("    = {}", self.value)]
+    }
+}
+
+/// Lists what is pending, or grants some of it.
+pub(crate) fn grant(args: &GrantArgs, env: &Env) -> Result<Exit, Failure> {
+    by_a_person(env)?;
+    if lists(args) {
+        let config = Config::load(env)?;
+        config.grants_unread.clone().map_or(Ok(()), Err)?;
+        show(args, "pending", &config.pending, "nothing is pending: no project file asks for more than it has");
+        return Ok(Exit::Done);
+    }
+    let _lock = grants::lock(env)?;
+    // Read under the lock, and once: what is shown below is what is granted.
+    let config = Config::load(env)?;
+    let mut kept = Grants::load(env, &config.project.root)?;
+    let chosen = chosen(args, &config.pending, "pending", "yoi grant")?;
+    for asked in &chosen {
+        kept.add(asked)?;
+    }
+    kept.save()?;
+    done(args, "granted", &chosen);
+    Ok(Exit::Done)
+}
+
+/// Lists what is granted, or takes some of it back.
+pub(crate) fn revoke(args: &GrantArgs, env: &Env) -> Result<Exit, Failure> {
+    by_a_person(env)?;
+    let root = crate::compose::project::Project::around(env).root;
+    if lists(args) {
+        show(args, "granted", Grants::load(env, &root)?.all(), "nothing is granted to this project's file");
+        return Ok(Exit::Done);
+    }
+    let _lock = grants::lock(env)?;
+    let mut kept = Grants::load(env, &root)?;
+    let all = kept.all().to_vec();
+    let chosen = chosen(args, &all, "granted", "yoi revoke")?;
+    for grant in &chosen {
+        kept.remove(&grant.digest);
+    }
+    kept.save()?;
+    done(args, "revoked", &chosen);
+    Ok(Exit::Done)
+}
+
+fn lists(args: &GrantArgs) -> bool {
+    args.entries.is_empty() && !args.all
+}
+
+/// Refuses whoever was started by a run: an agent does not approve itself.
+fn by_a_person(env: &Env) -> Result<(), Failure> {
+    let marked = env.var(INHERITED).is_some() || ancestors().any(|pid| carries_mark(&pid));
+    if !marked {
+        return Ok(());
+    }
+    Err(Failure::new(Exit::Refused, "this was started by a run, and a run grants itself nothing")
+        .help("do it in a terminal of your own"))
+}
+
+/// The processes above this one, nearest first.
+fn ancestors() -> impl Iterator<Item = String> {
+    let parent = |pid: &String| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The name in parentheses may hold anything; the state and the parent follow it.
+        let parent = stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.to_owned();
+        (parent != "0").then_some(parent)
+    };
+    std::iter::successors(parent(&"self".to_owned()), parent).take(ANCESTORS)
+}
+
+/// Whether a process was started with the mark. One of another user does not say.
+fn carries_mark(pid: &str) -> bool {
+    let started = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    started.split(|byte| *byte == 0).any(|pair| {
+        pair.strip_prefix(INHERITED.as_bytes()).is_some_and(|rest| rest.starts_with(b"=") && rest.len() > 1)
+    })
+}
+
+/// The entries that the arguments name, in the order of the list.
+fn chosen<'a, E: Entry>(args: &GrantArgs, all: &'a [E], what: &str, list: &str) -> Result<Vec<&'a E>, Failure> {
+    let mut picked = vec![args.all; all.len()];
+    for name in &args.entries {
+        let fits = |(index, entry): &(usize, &E)| {
+            let digits = name.len() >= DIGITS && entry.digest().starts_with(name.as_str());
+            name.parse() == Ok(index + 1) || name == entry.key() || digits
+        };
+        let mut found = all.iter().enumerate().filter(fits).map(|(index, _)| index).peekable();
+        if found.peek().is_none() {
+            return Err(Failure::new(Exit::Usage, format!("nothing that is {what} is called `{name}`"))
+                .help(format!("`{list}` lists what is {what}")));
+        }
+        found.for_each(|index| picked.get_mut(index).map_or((), |picked| *picked = true));
+    }
+    Ok(all.iter().zip(picked).filter_map(|(entry, picked)| picked.then_some(entry)).collect())
+}
+
+fn show<E: Entry>(args: &GrantArgs, what: &str, all: &[E], nothing: &str) {
+    if args.json {
+        out::json(&json!({ what: all.iter().map(Entry::document).collect::<Vec<_>>() }));
+        return;
+    }
+    for (index, entry) in all.iter().enumerate() {
+        let mut lines = entry.lines().into_iter();
+        out::line(&format!("{}  {}", index + 1, lines.next().unwrap_or_default()));
+        lines.for_each(|line| out::line(&line));
+    }
+    out::line(&match (all.len(), what) {
+        (0, _) => nothing.to_owned(),
+        (_, "pending") => "yoi grant NUMBER… accepts some, yoi grant --all all of it".to_owned(),
+        (_, _) => "yoi revoke NUMBER… takes some back, yoi revoke --all all of it".to_owned(),
+    });
+}
+
+fn done<E: Entry>(args: &GrantArgs, what: &str, entries: &[&E]) {
+    if args.json {
+        out::json(&json!({ what: entries.iter().map(|entry| entry.document()).collect::<Vec<_>>() }));
+        return;
+    }
+    for entry in entries {
+        out::line(&format!("{what}: {}", entry.lines().join("\n")));
+    }
+    if entries.is_empty() {
+        out::line(&format!("{what}: nothing"));
+    }
+}
+
+fn short(digest: &str) -> &str {
+    digest.get(..12).unwrap_or(digest)
+}

@@ -1,0 +1,70 @@
+//! Whether what is in force can be meant.
+
+use super::file::Waits;
+use super::{Config, Endpoint, Known, Sourced};
+use crate::compose::model;
+use crate::exit::{Exit, Failure};
+use provider::BaseUrl;
+
+/// The highest limit of a run's cost, in dollars: above it, somebody forgot a point.
+const MAX_COST: f64 = 1e6;
+
+impl Config {
+    pub(super) fn check(&self) -> Result<(), Failure> {
+        if let Some(Sourced { value, source }) = &self.model {
+            model::named(value, self)
+                .map_err(|failure| Failure { message: format!("{source}: `model`: {}", failure.message), ..failure })?;
+        }
+        range("max_steps", self.max_steps.value >= 1, &self.max_steps.source, "at least 1")?;
+        if let Some(Sourced { value, source }) = &self.max_cost {
+            let ok = *value > 0.0 && *value <= MAX_COST;
+            range("max_cost_usd", ok, source, "more than 0 dollars, a million at most")?;
+        }
+        for (name, known) in &self.models {
+            self.check_model(name, known)?;
+        }
+        for (name, provider) in &self.providers {
+            check_provider(name, provider)?;
+        }
+        let threads = 1..=pod::control::callbacks::MAX_THREADS / 2;
+        let calls = &self.tool_concurrency;
+        range("tool_concurrency", threads.contains(&calls.value), &calls.source, "1 to 32")
+    }
+
+    fn check_model(&self, name: &str, Known { price, max_output }: &Known) -> Result<(), Failure> {
+        let at = format!("models.\"{name}\"");
+        let remote = !(name == model::OFFLINE || name.starts_with(model::SCRIPTED));
+        let source = [price.as_ref().map(|price| &price.source), max_output.as_ref().map(|most| &most.source)];
+        if let Some(source) = source.into_iter().flatten().next() {
+            model::named(name, self)
+                .map_err(|failure| Failure { message: format!("{source}: {at}: {}", failure.message), ..failure })?;
+        }
+        if let Some(Sourced { value, source }) = price {
+            let ok = value.counted().is_some();
+            range(&format!("{at}.price"), ok, source, "dollars for a million tokens, from 0")?;
+        }
+        if let Some(Sourced { value, source }) = max_output {
+            range(&format!("{at}.max_output"), *value != 0, source, "at least 1")?;
+            range(&format!("{at}.max_output"), remote, source, "left out: this model has no such limit")?;
+        }
+        Ok(())
+    }
+}
+
+fn check_provider(name: &str, endpoint: &Endpoint) -> Result<(), Failure> {
+    let (value, at) = (&endpoint.value, format!("providers.{name}"));
+    BaseUrl::parse(&value.base_url).map_err(|e| {
+        Failure::new(Exit::Config, format!("{}: {at}.base_url: {e}", endpoint.place("base_url")))
+            .help("write it as in http://127.0.0.1:8080/v1")
+    })?;
+    let ok = value.attempts.is_none_or(|n| (1..=20).contains(&n));
+    range(&format!("{at}.attempts"), ok, endpoint.place("attempts"), "1 to 20")?;
+    let Waits { connect_s, first_byte_s, between_bytes_s } = value.timeouts;
+    let mut waits = [connect_s, first_byte_s, between_bytes_s].into_iter().flatten();
+    let ok = waits.all(|seconds| (0.001..=86_400.0).contains(&seconds));
+    range(&format!("{at}.timeouts"), ok, endpoint.place("timeouts"), "0.001 to 86400 seconds each")
+}
+
+fn range(name: &str, ok: bool, source: &str, range: &str) -> Result<(), Failure> {
+    if ok { Ok(()) } else { Err(Failure::new(Exit::Config, format!("{source}: `{name}` must be {range}"))) }
+}

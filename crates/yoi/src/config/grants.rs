@@ -1,0 +1,197 @@
+//! What a person granted a project: digests of exactly what its file asked for, in the person's own state.
+//!
+//! A file per project, named by the digest of its root's path. It counts only if it is a plain file of this user that
+//! nobody else can write, in such a directory, and reads whole; otherwise nothing is granted, and the reason is told.
+
+use super::Pending;
+use crate::env::Env;
+use crate::exit::{Exit, Failure};
+use crate::pods::{disk, make_private};
+use rustix::fs::OFlags;
+use serde::{Deserialize, Serialize};
+use session_store::Digest;
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// The largest file of grants, in bytes.
+const MAX_FILE: u64 = 4 * 1024 * 1024;
+
+/// Most grants of one project.
+const MAX_GRANTS: usize = 1024;
+
+/// The version of the file's form.
+const FORMAT: u32 = 1;
+
+/// The grants of one project.
+#[derive(Debug)]
+pub(crate) struct Grants {
+    path: PathBuf,
+    kept: Kept,
+}
+
+/// The file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Kept {
+    format: u32,
+    /// The project's root, for people.
+    project: String,
+    /// BLAKE3 of the root's path, hex.
+    root: String,
+    grants: Vec<Grant>,
+}
+
+/// One thing that was granted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Grant {
+    /// As it was written.
+    pub(crate) key: String,
+    /// Its value then, on one line.
+    pub(crate) value: String,
+    /// Of key and value.
+    pub(crate) digest: String,
+}
+
+impl Grants {
+    /// Nothing was granted.
+    pub(crate) fn none() -> Self {
+        Self::empty(PathBuf::new(), Path::new(""))
+    }
+
+    /// What was granted the project at this root.
+    pub(crate) fn load(env: &Env, root: &Path) -> Result<Self, Failure> {
+        let dir = env.state_dir()?.join("grants");
+        let digest = Digest::of(root.as_os_str().as_bytes()).to_string();
+        let path = dir.join(format!("{digest}.json"));
+        let unfit = |path: &Path, what: &str| {
+            Failure::new(Exit::Config, format!("{}: {what}: nothing counts as granted", path.display()))
+                .help("look at it, remove it, and grant again with `yoi grant`")
+        };
+        let Some(bytes) = bytes(&dir, &path).map_err(|(path, what)| unfit(path, &what))? else {
+            return Ok(Self::empty(path, root));
+        };
+        let kept: Kept = serde_json::from_slice(&bytes).map_err(|error| unfit(&path, &error.to_string()))?;
+        match kept {
+            Kept { format, .. } if format != FORMAT => Err(unfit(&path, "is of another version of yoi")),
+            Kept { root, .. } if root != digest => Err(unfit(&path, "is about another project")),
+            Kept { grants, .. } if grants.len() > MAX_GRANTS => Err(unfit(&path, "has too many entries")),
+            kept => Ok(Self { path, kept }),
+        }
+    }
+
+    /// Whether exactly this was granted.
+    pub(crate) fn has(&self, digest: &str) -> bool {
+        self.kept.grants.iter().any(|grant| grant.digest == digest)
+    }
+
+    /// All of them, in the order they were given.
+    pub(crate) fn all(&self) -> &[Grant] {
+        &self.kept.grants
+    }
+
+    /// Adds what is not there yet.
+    pub(crate) fn add(&mut self, asked: &Pending) -> Result<(), Failure> {
+        if self.has(&asked.digest) {
+            return Ok(());
+        }
+        if self.kept.grants.len() >= MAX_GRANTS {
+            return Err(Failure::new(Exit::Config, format!("this project has {MAX_GRANTS} grants already"))
+                .help("`yoi revoke` takes back those that are not needed"));
+        }
+        let Pending { key, value, digest, .. } = asked.clone();
+        self.kept.grants.push(Grant { key, value, digest });
+        Ok(())
+    }
+
+    /// Takes one back.
+    pub(crate) fn remove(&mut self, digest: &str) {
+        self.kept.grants.retain(|grant| grant.digest != digest);
+    }
+
+    /// Writes them, in one step and durably.
+    pub(crate) fn save(&self) -> Result<(), Failure> {
+        let text = serde_json::to_vec_pretty(&self.kept).map_err(|e| Failure::new(Exit::Internal, e.to_string()))?;
+        let next = self.path.with_extension(format!("{}.tmp", std::process::id()));
+        let written = write(&next, &text).and_then(|()| fs::rename(&next, &self.path));
+        let written = written.and_then(|()| self.path.parent().map_or(Ok(()), |dir| File::open(dir)?.sync_all()));
+        written.map_err(|error| {
+            // What is left of it bothers nobody.
+            drop(fs::remove_file(&next));
+            disk(&self.path, &error)
+        })
+    }
+
+    fn empty(path: PathBuf, root: &Path) -> Self {
+        let digest = Digest::of(root.as_os_str().as_bytes()).to_string();
+        let kept = Kept { format: FORMAT, project: root.display().to_string(), root: digest, grants: Vec::new() };
+        Self { path, kept }
+    }
+}
+
+/// Keeps other changes of grants away until it is dropped.
+pub(crate) struct Lock {
+    _held: File,
+}
+
+/// Makes the directory of grants, for this user alone, and locks it.
+pub(crate) fn lock(env: &Env) -> Result<Lock, Failure> {
+    let dir = env.state_dir()?.join("grants");
+    make_private(&dir)?;
+    let held = File::open(&dir).map_err(|e| disk(&dir, &e))?;
+    match rustix::fs::flock(&held, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(Lock { _held: held }),
+        Err(rustix::io::Errno::WOULDBLOCK) => {
+            Err(Failure::new(Exit::Busy, "another process changes grants just now").help("try again"))
+        }
+        Err(error) => Err(disk(&dir, &error.into())),
+    }
+}
+
+fn write(path: &Path, text: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(text)?;
+    file.sync_all()
+}
+
+/// The file's bytes, if it is there; or which path is unfit, and why.
+fn bytes<'a>(dir: &'a Path, path: &'a Path) -> Result<Option<Vec<u8>>, (&'a Path, String)> {
+    let gone = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+    let meta = match fs::symlink_metadata(dir) {
+        Ok(meta) if meta.is_dir() => meta,
+        Ok(_) => return Err((dir, "is not a directory".to_owned())),
+        Err(error) if gone(&error) => return Ok(None),
+        Err(error) => return Err((dir, error.to_string())),
+    };
+    private(&meta).map_err(|what| (dir, what))?;
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let flags = i32::try_from(flags.bits()).map_err(|e| (path, e.to_string()))?;
+    let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
+        Ok(file) => file,
+        Err(error) if gone(&error) => return Ok(None),
+        Err(error) => return Err((path, error.to_string())),
+    };
+    let meta = file.metadata().map_err(|e| (path, e.to_string()))?;
+    if !meta.is_file() {
+        return Err((path, "is not a regular file".to_owned()));
+    }
+    private(&meta).map_err(|what| (path, what))?;
+    let mut bytes = Vec::new();
+    file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(|e| (path, e.to_string()))?;
+    if bytes.len() as u64 > MAX_FILE { Err((path, "is too large".to_owned())) } else { Ok(Some(bytes)) }
+}
+
+/// Whether this user alone can have written it.
+fn private(meta: &Metadata) -> Result<(), String> {
+    let (owner, me) = (meta.uid(), rustix::process::geteuid().as_raw());
+    if owner != me {
+        return Err(format!("belongs to user {owner}, not to you ({me})"));
+    }
+    match meta.mode() & 0o022 {
+        0 => Ok(()),
+        _ => Err(format!("others can write it (mode {:o})", meta.mode() & 0o7777)),
+    }
+}

@@ -1,0 +1,196 @@
+//! What a project's file may do by itself: narrow. Everything else in it asks.
+//!
+//! At once act: `model`, if it is `offline` or its provider is known outside the file; `[limits]`, where they are lower;
+//! rules that ask or deny; features switched off or required, where required switches nothing on; a stricter sandbox;
+//! leaving instructions out. All other keys are inert until the user grants exactly what they say. A rule that is
+//! granted and allows stands below the rules of the user's own files, so it overrules none of them.
+
+use super::file::{Feature, File, Limits, Mode, Model};
+use super::grants::Grants;
+use super::pending::Pending;
+use super::read::Text;
+use super::{Config, Rules, Source, Sourced, Switches, Written};
+use crate::compose::model;
+use builtins::policies::OPT_IN;
+use pod::permission::{Rule, RuleDecision};
+use std::collections::BTreeMap;
+
+/// The keys of one file that ask.
+struct Asking<'a> {
+    text: &'a Text,
+    grants: &'a Grants,
+    pending: Vec<Pending>,
+}
+
+impl Asking<'_> {
+    /// Whether what stands there was granted; it is pending otherwise.
+    fn granted(&mut self, path: &[&str]) -> bool {
+        let Some(asked) = Pending::at(self.text, path) else { return false };
+        let granted = self.grants.has(&asked.digest);
+        if !granted {
+            self.pending.push(asked);
+        }
+        granted
+    }
+}
+
+impl Config {
+    /// Takes a project's file.
+    pub(super) fn narrow(&mut self, mut text: Text, grants: &Grants) {
+        let file = std::mem::take(&mut text.file);
+        let File { model, providers, models, limits, permissions, features, sandbox, state, instructions } = file;
+        let mut asking = Asking { text: &text, grants, pending: Vec::new() };
+        let mut accepted = File::default();
+        for (name, provider) in providers {
+            if asking.granted(&["providers", &name]) {
+                accepted.providers.insert(name, provider);
+            }
+        }
+        for (name, Model { price, max_output }) in models {
+            let mut part = |key: &str, there: bool| there && asking.granted(&["models", &name, key]);
+            let (priced, bounded) = (part("price", price.is_some()), part("max_output", max_output.is_some()));
+            let granted = Model { price: price.filter(|_| priced), max_output: max_output.filter(|_| bounded) };
+            if priced || bounded {
+                accepted.models.insert(name, granted);
+            }
+        }
+        self.narrow_limits(limits, &text);
+        self.narrow_rules(permissions.rules, &mut asking);
+        for (id, feature) in features {
+            if let Some(granted) = self.narrow_feature(&id, feature, &mut asking) {
+                accepted.features.insert(id, granted);
+            }
+        }
+        if let Some(mode) = sandbox.mode {
+            let stricter = freedom(mode) < freedom(self.sandbox.value);
+            let as_it_is = mode == self.sandbox.value;
+            if stricter {
+                self.sandbox = Sourced::new(mode, text.place(&["sandbox", "mode"]));
+            } else if !as_it_is && asking.granted(&["sandbox", "mode"]) {
+                accepted.sandbox.mode = Some(mode);
+            }
+        }
+        if state.any_file_system.is_some_and(|any| any != self.any_file_system.value)
+            && asking.granted(&["state", "any_file_system"])
+        {
+            accepted.state.any_file_system = state.any_file_system;
+        }
+        match instructions {
+            Some(false) if self.instructions.value => {
+                self.instructions = Sourced::new(false, text.place(&["instructions"]));
+            }
+            Some(true) if !self.instructions.value && asking.granted(&["instructions"]) => {
+                accepted.instructions = instructions;
+            }
+            Some(_) | None => {}
+        }
+        self.layer(accepted, &|key| granted_at(&text, key));
+        if let Some(name) = model {
+            self.narrow_model(name, &mut asking);
+        }
+        self.pending.append(&mut asking.pending);
+    }
+
+    /// A script or a recording is no choice among models: what they do on this machine is the file's. A model whose
+    /// provider nobody knows here waits for it.
+    fn narrow_model(&mut self, name: String, asking: &mut Asking<'_>) {
+        let plain = !name.starts_with(model::SCRIPTED) && !name.starts_with(model::RECORD);
+        if !model::is_one(&name) || (plain && model::named(&name, self).is_ok()) {
+            // One that can be no model's name is refused where everything in force is checked.
+            self.model = Some(Sourced::new(name, asking.text.place(&["model"])));
+        } else if model::named(&name, self).is_err() {
+            asking.pending.extend(Pending::at(asking.text, &["model"]));
+        } else if asking.granted(&["model"]) {
+            self.model = Some(Sourced::new(name, granted_at(asking.text, &["model"])));
+        }
+    }
+
+    fn narrow_limits(&mut self, limits: Limits, text: &Text) {
+        let Limits { max_steps, tool_concurrency, max_cost_usd } = limits;
+        let at = |key: &str| text.place(&["limits", key]);
+        self.max_steps.set(max_steps.filter(|steps| *steps < self.max_steps.value), || at("max_steps"));
+        let calls = tool_concurrency.filter(|calls| *calls < self.tool_concurrency.value);
+        self.tool_concurrency.set(calls, || at("tool_concurrency"));
+        if let Some(dollars) = max_cost_usd {
+            // What is no amount is taken, too, and then refused where everything in force is checked.
+            let higher = self.max_cost.as_ref().is_some_and(|cost| dollars >= cost.value);
+            if !higher {
+                self.max_cost = Some(Sourced::new(dollars, at("max_cost_usd")));
+            }
+        }
+    }
+
+    fn narrow_rules(&mut self, rules: Vec<Rule>, asking: &mut Asking<'_>) {
+        let text = asking.text;
+        let (mut narrowing, mut allowing) = (Vec::new(), Vec::new());
+        for (index, rule) in rules.into_iter().enumerate() {
+            match rule.decision {
+                RuleDecision::Ask | RuleDecision::Deny => {
+                    narrowing.push(Written::new(rule, index, &|key| text.place(key)));
+                }
+                RuleDecision::Allow => {
+                    let path = ["permissions", "rules", &index.to_string()];
+                    if asking.granted(&path) {
+                        allowing.push(Written::new(rule, index, &|key| granted_at(text, key)));
+                    }
+                }
+            }
+        }
+        if let Some(allowing) = Rules::of(format!("{}, granted", text.shown()), allowing.into_iter()) {
+            self.rules.insert(0, allowing);
+        }
+        self.rules.extend(Rules::of(text.shown().to_owned(), narrowing.into_iter()));
+    }
+
+    /// Switches off and requires; gives what else was granted.
+    fn narrow_feature(&mut self, id: &str, feature: Feature, asking: &mut Asking<'_>) -> Option<Feature> {
+        let Feature { enabled, required, grant, settings } = feature;
+        let text = asking.text;
+        let place = |key: &str| text.place(&["features", id, key]);
+        let opt_in = OPT_IN.iter().any(|feature| feature.to_string() == id);
+        let switches = self.features.entry(id.to_owned()).or_insert_with(Switches::none);
+        switches.at = text.place(&["features", id]);
+        let on = if opt_in { switches.on() } else { switches.off().is_none() };
+        let mut granted = |key: &str| asking.granted(&["features", id, key]);
+        let switched_on = enabled == Some(true) && !on && granted("enabled");
+        if enabled == Some(false) {
+            switches.enabled = Some(Sourced::new(false, place("enabled")));
+        }
+        if required == Some(true) {
+            switches.expected = Some(Sourced::new(true, place("required")));
+        }
+        let grant = grant.filter(|_| granted("grant"));
+        let settings: toml::Table = settings.into_iter().filter(|(key, _)| granted(key)).collect();
+        let something = switched_on || grant.is_some() || !settings.is_empty();
+        something.then(|| Feature { enabled: switched_on.then_some(true), required: None, grant, settings })
+    }
+}
+
+/// The place of something that acts because it was granted.
+fn granted_at(text: &Text, key: &[&str]) -> Source {
+    format!("{}, granted", text.place(key))
+}
+
+/// How much a mode lets commands do.
+fn freedom(mode: Mode) -> u8 {
+    match mode {
+        Mode::ReadOnly => 0,
+        Mode::WorkspaceWrite => 1,
+        Mode::Off => 2,
+    }
+}
+
+impl Config {
+    /// One line for each project file that asks for what is not granted.
+    pub(crate) fn asks(&self) -> Vec<String> {
+        let mut files: BTreeMap<&str, usize> = BTreeMap::new();
+        for asked in &self.pending {
+            *files.entry(&asked.file).or_default() += 1;
+        }
+        let line = |(file, count): (&str, usize)| match count {
+            1 => format!("{file} asks for 1 thing that is not granted: yoi grant"),
+            _ => format!("{file} asks for {count} things that are not granted: yoi grant"),
+        };
+        files.into_iter().map(line).collect()
+    }
+}

@@ -1,0 +1,63 @@
+//! Permission rules with the place of each.
+
+use super::{Config, Source};
+use crate::exit::{Exit, Failure};
+use pod::permission::{Layer, Rule, RuleError};
+
+/// The rules of one file.
+#[derive(Clone, Debug)]
+pub(crate) struct Rules {
+    /// The file.
+    pub(crate) source: Source,
+    /// Its rules, in order.
+    pub(crate) rules: Vec<Written>,
+}
+
+/// A rule as it stands in a file.
+#[derive(Clone, Debug)]
+pub(crate) struct Written {
+    /// The rule.
+    pub(crate) rule: Rule,
+    /// Which it is in its file, from 0.
+    pub(crate) index: usize,
+    /// Its line.
+    pub(crate) source: Source,
+}
+
+impl Written {
+    pub(super) fn new(rule: Rule, index: usize, place: &dyn Fn(&[&str]) -> Source) -> Self {
+        Self { rule, index, source: place(&["permissions", "rules", &index.to_string()]) }
+    }
+
+    /// Its key.
+    pub(crate) fn key(&self) -> String {
+        format!("permissions.rules[{}]", self.index)
+    }
+}
+
+impl Rules {
+    /// A file's rules; nothing of a file that has none.
+    pub(super) fn of(source: Source, rules: impl Iterator<Item = Written>) -> Option<Self> {
+        let rules: Vec<Written> = rules.collect();
+        (!rules.is_empty()).then_some(Self { source, rules })
+    }
+}
+
+impl Config {
+    /// The permission rules as the policy takes them.
+    pub(crate) fn layers(&self) -> Result<Vec<Layer>, Failure> {
+        self.rules.iter().map(layer).collect()
+    }
+}
+
+fn layer(Rules { source, rules }: &Rules) -> Result<Layer, Failure> {
+    let plain = rules.iter().map(|written| written.rule.clone()).collect();
+    Layer::new(source.clone(), plain).map_err(|error| {
+        let RuleError { source_name, index, problem } = error;
+        let message = match rules.get(index) {
+            Some(written) => format!("{}: {}: {problem}", written.source, written.key()),
+            None => format!("{source_name}: permissions.rules: {problem}"),
+        };
+        Failure::new(Exit::Config, message).help("correct that rule")
+    })
+}

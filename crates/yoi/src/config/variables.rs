@@ -1,0 +1,84 @@
+//! The environment's part.
+
+use super::file::{Key, Mode};
+use super::{Config, Endpoint, Sourced};
+use crate::env::Env;
+use crate::exit::{Exit, Failure};
+use std::ffi::OsStr;
+use std::str::FromStr;
+
+/// The variables that are read.
+const VARIABLES: [&str; 5] = ["YOI_MODEL", "YOI_MAX_STEPS", "YOI_MAX_COST", "YOI_TOOL_CONCURRENCY", "YOI_SANDBOX"];
+
+/// How far a name may be from one of them and still be taken for a slip of the hand.
+const TYPO: usize = 2;
+
+/// What the children of a run carry.
+pub(crate) const INHERITED: &str = "YOI_CALL";
+
+impl Config {
+    pub(super) fn environment(&mut self, env: &Env) -> Result<(), Failure> {
+        for (name, value) in env.vars() {
+            let name = name.to_string_lossy();
+            if !variable(&name, value)? && !self.names_a_key(&name) {
+                self.unknown.push(name.into_owned());
+            }
+        }
+        if let Some(model) = env.text("YOI_MODEL") {
+            self.model = Some(Sourced::new(model.to_owned(), "YOI_MODEL".to_owned()));
+        }
+        self.max_steps.set(number(env, "YOI_MAX_STEPS", "a number from 1")?, || "YOI_MAX_STEPS".to_owned());
+        if let Some(dollars) = number(env, "YOI_MAX_COST", "dollars, as in 0.50")? {
+            self.max_cost = Some(Sourced::new(dollars, "YOI_MAX_COST".to_owned()));
+        }
+        let calls = number(env, "YOI_TOOL_CONCURRENCY", "a number from 1")?;
+        self.tool_concurrency.set(calls, || "YOI_TOOL_CONCURRENCY".to_owned());
+        if let Some(mode) = env.text("YOI_SANDBOX") {
+            let known = [Mode::ReadOnly, Mode::WorkspaceWrite, Mode::Off];
+            let mode = known
+                .into_iter()
+                .find(|known| known.text() == mode)
+                .ok_or_else(|| bad_variable("YOI_SANDBOX", mode, "read-only, workspace-write or off"))?;
+            self.sandbox = Sourced::new(mode, "YOI_SANDBOX".to_owned());
+        }
+        Ok(())
+    }
+
+    /// One line about variables that nothing reads.
+    pub(crate) fn warning(&self) -> Option<String> {
+        let names = (!self.unknown.is_empty()).then(|| self.unknown.join(", "))?;
+        Some(format!("warning: not read: {names}; the variables are {}", VARIABLES.join(", ")))
+    }
+
+    fn names_a_key(&self, variable: &str) -> bool {
+        let key = |endpoint: &Endpoint| matches!(&endpoint.value.key, Some(Key::Env(name)) if name == variable);
+        self.providers.values().any(key)
+    }
+}
+
+fn number<T: FromStr>(env: &Env, name: &str, expected: &str) -> Result<Option<T>, Failure> {
+    let Some(text) = env.text(name) else { return Ok(None) };
+    text.parse().map(Some).map_err(|_| bad_variable(name, text, expected))
+}
+
+/// Refuses a variable that is ours and not text, or that was probably meant to be ours. `false` for another one that
+/// has our prefix.
+fn variable(name: &str, value: &OsStr) -> Result<bool, Failure> {
+    if VARIABLES.contains(&name) {
+        return match value.to_str() {
+            Some(_) => Ok(true),
+            None => Err(Failure::new(Exit::Config, format!("{name} is not UTF-8"))),
+        };
+    }
+    match VARIABLES.iter().find(|known| strsim::damerau_levenshtein(known, name) <= TYPO) {
+        Some(meant) => {
+            Err(Failure::new(Exit::Config, format!("there is no variable {name}"))
+                .help(format!("did you mean {meant}?")))
+        }
+        None => Ok(name == INHERITED || !name.starts_with("YOI_")),
+    }
+}
+
+fn bad_variable(name: &str, value: &str, expected: &str) -> Failure {
+    Failure::new(Exit::Config, format!("{name}={value}: expected {expected}"))
+}
