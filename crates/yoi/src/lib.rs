@@ -9,6 +9,8 @@ mod compose;
 mod config;
 mod env;
 mod exit;
+mod instructions;
+mod plain_file;
 mod pods;
 mod show;
 

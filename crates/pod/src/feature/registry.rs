@@ -187,7 +187,8 @@ impl FeatureRegistry {
     }
 
     /// What keeps secrets out of texts.
-    pub(crate) fn redactor(&self) -> &Redactor {
+    #[must_use]
+    pub fn redactor(&self) -> &Redactor {
         &self.redactor
     }
 

@@ -129,6 +129,8 @@ pub struct Found {
     pub waiting: u64,
     /// Whether the request's fixed part differs from the recorded one.
     pub new_surface: bool,
+    /// Whether the recorded system prompt stays in force, and today's differs.
+    pub old_system: bool,
 }
 
 impl Host {
@@ -151,7 +153,8 @@ impl Host {
             core.commit(closing).await?;
         }
 
-        let (surface, encoder, new_surface) = surface(&core, system);
+        let (surface, encoder, new_surface) = surface(&core, &system);
+        let old_system = surface.system != system;
         let counters = Counters { calls: core.state.calls, requests: core.state.requests };
         let history = History::restore(surface.clone(), core.model.dialect(), items, counters)?;
         let report = Features { report: serde_json::to_value(core.registry.report()).unwrap_or_default() };
@@ -172,6 +175,7 @@ impl Host {
             interrupted,
             waiting,
             new_surface,
+            old_system,
         };
         Ok((Self { pod: Pod { core, history }, prelude, notes }, found))
     }
@@ -247,13 +251,13 @@ fn encoded_len(text: &str) -> usize {
 }
 
 /// The fixed part of this start's requests: the recorded one while it still stands, else the next generation.
-fn surface(core: &Core, system: String) -> (Surface, Encoder, bool) {
+fn surface(core: &Core, system: &str) -> (Surface, Encoder, bool) {
     let dialect = core.model.dialect();
     let encoder = Encoder { id: dialect.id().to_owned(), version: dialect.version() };
     let today = Surface {
         generation: 1,
         model: core.model.name().to_owned(),
-        system,
+        system: system.to_owned(),
         tools: core.registry.tools().definitions(),
         max_output: core.model.max_output(),
     };

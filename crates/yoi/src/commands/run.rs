@@ -14,6 +14,7 @@ use crate::config::Config;
 use crate::config::file::Mode;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
+use crate::instructions::Instructions;
 use crate::show::progress::{Look, show};
 use authority::Ambient;
 use llm_worker::{ErrorKind, Model};
@@ -56,6 +57,13 @@ fn prompted(args: &RunArgs, env: &Env, points: &Points, signals: Signals) -> Res
     let plan = composed.plan();
     required(&plan.unmet, &plan)?;
     greet(args, &config, &choice, &composed);
+    let instructions = match config.instructions.value {
+        true => Instructions::read(&ambient, &composed.project, env)?,
+        false => Instructions::default(),
+    };
+    if let Some(line) = instructions.line() {
+        say(args, &line);
+    }
     if let Some(file) = recording {
         say(args, &format!("answers are written to {}", env.shown(&file)));
     }
@@ -68,7 +76,8 @@ fn prompted(args: &RunArgs, env: &Env, points: &Points, signals: Signals) -> Res
         .map_err(|e| Failure::new(Exit::Unavailable, format!("no runtime: {e}")))?;
     let look =
         Look { json: args.json, quiet: args.quiet, stream: env.stdout_terminal && !args.json, colour: env.colour() };
-    let whole = Whole { args, env, config: &config, ambient: &ambient, points, look, signals };
+    let whole =
+        Whole { args, env, config: &config, ambient: &ambient, instructions: &instructions, points, look, signals };
     let result = whole.run(&runtime, &mut place, composed, model, &prompt);
     // Written-off threads are not waited for; their process ends with this one.
     runtime.shutdown_background();
@@ -94,6 +103,7 @@ struct Whole<'a> {
     env: &'a Env,
     config: &'a Config,
     ambient: &'a Ambient,
+    instructions: &'a Instructions,
     points: &'a Points,
     look: Look,
     signals: Signals,
@@ -192,7 +202,7 @@ impl Whole<'_> {
             probe: self.points.0.clone(),
             registry: Arc::new(registry),
         };
-        let system = system_prompt(&parts.registry);
+        let system = system_prompt(&parts.registry, self.instructions);
         Host::open(opening, Start { about, system, environment, parts }).await.map_err(fail)
     }
 
@@ -210,6 +220,9 @@ impl Whole<'_> {
         }
         if found.existed && found.new_surface {
             say(self.args, "the model or its tools changed since the last run of this pod");
+        }
+        if found.old_system {
+            say(self.args, "the instructions changed since this pod got them: it goes on with those it has");
         }
     }
 }

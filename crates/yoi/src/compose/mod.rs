@@ -11,6 +11,7 @@ use crate::config::Config;
 use crate::config::file::Mode;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
+use crate::instructions::Instructions;
 use authority::{
     Access, Ambient, Confinement, EnvPolicy, ErrorKind, HostPattern, Net, SandboxMode, Spawner, Workspace,
 };
@@ -158,8 +159,9 @@ impl Composed {
     }
 }
 
-/// The system prompt with the features' instructions, in install order.
-pub(crate) fn system_prompt(registry: &FeatureRegistry) -> String {
-    let instructions = registry.instructions().iter().map(|instruction| instruction.text.as_str());
-    std::iter::once(SYSTEM).chain(instructions).collect::<Vec<_>>().join("\n\n")
+/// The system prompt with the features' instructions, in install order, and those that were read from files.
+pub(crate) fn system_prompt(registry: &FeatureRegistry, files: &Instructions) -> String {
+    let features = registry.instructions().iter().map(|instruction| instruction.text.clone());
+    let files = files.texts(registry.redactor());
+    std::iter::once(SYSTEM.to_owned()).chain(features).chain(files).collect::<Vec<_>>().join("\n\n")
 }

@@ -6,12 +6,12 @@
 use super::Pending;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
+use crate::plain_file::{self, Links};
 use crate::pods::{disk, make_private};
-use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use session_store::Digest;
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -167,21 +167,10 @@ fn bytes<'a>(dir: &'a Path, path: &'a Path) -> Result<Option<Vec<u8>>, (&'a Path
         Err(error) => return Err((dir, error.to_string())),
     };
     private(&meta).map_err(|what| (dir, what))?;
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let flags = i32::try_from(flags.bits()).map_err(|e| (path, e.to_string()))?;
-    let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
-        Ok(file) => file,
-        Err(error) if gone(&error) => return Ok(None),
-        Err(error) => return Err((path, error.to_string())),
-    };
-    let meta = file.metadata().map_err(|e| (path, e.to_string()))?;
-    if !meta.is_file() {
-        return Err((path, "is not a regular file".to_owned()));
-    }
-    private(&meta).map_err(|what| (path, what))?;
-    let mut bytes = Vec::new();
-    file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(|e| (path, e.to_string()))?;
-    if bytes.len() as u64 > MAX_FILE { Err((path, "is too large".to_owned())) } else { Ok(Some(bytes)) }
+    let read = |what: String| (path, what);
+    let Some(file) = plain_file::open(path, Links::Refused).map_err(read)? else { return Ok(None) };
+    private(&file.metadata().map_err(|e| read(e.to_string()))?).map_err(read)?;
+    plain_file::whole(file, MAX_FILE).map(Some).map_err(read)
 }
 
 /// Whether this user alone can have written it.

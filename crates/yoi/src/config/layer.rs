@@ -1,7 +1,7 @@
 //! What one file says, on top of what those before it said.
 
 use super::file::{File, Limits, Model};
-use super::{Config, Endpoint, Known, Rules, Source, Sourced, Switches, Written};
+use super::{Config, Endpoint, Rules, Source, Sourced, Switches, Written};
 
 impl Config {
     /// Takes a file's keys; `place` tells where each stands.

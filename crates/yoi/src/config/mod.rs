@@ -24,9 +24,9 @@ use crate::cli::{RunArgs, Sandbox};
 use crate::compose::project::Project;
 use crate::env::Env;
 use crate::exit::Failure;
+use crate::plain_file::Links;
 use file::{Mode, Price, Provider};
 use grants::Grants;
-use read::Links;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 

@@ -5,9 +5,7 @@ use super::file::{self, File};
 use super::lines::Lines;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
-use rustix::fs::OFlags;
-use std::io::{self, Read as _};
-use std::os::unix::fs::OpenOptionsExt;
+use crate::plain_file::{self, Links};
 use std::path::Path;
 
 /// The largest configuration file that is read, in bytes.
@@ -23,53 +21,16 @@ pub(super) struct Text {
     lines: Lines,
 }
 
-/// Whether a link in the place of a file is followed.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Links {
-    /// As people do that keep their configuration elsewhere.
-    Followed,
-    /// A project must not choose what is read.
-    Refused,
-}
-
 /// Reads a file that need not be there.
 pub(super) fn read(path: &Path, links: Links, env: &Env) -> Result<Option<Text>, Failure> {
     let fail = |what: &str| Failure::new(Exit::Config, format!("{}: {what}", path.display()));
-    let bytes = match bytes(path, links) {
-        Ok(Some(bytes)) => bytes,
-        Ok(None) => return Ok(None),
-        Err(what) => return Err(fail(&what).help("make it a plain file of TOML, or remove it")),
-    };
+    let unfit = |what: String| fail(&what).help("make it a plain file of TOML, or remove it");
+    let Some(file) = plain_file::open(path, links).map_err(unfit)? else { return Ok(None) };
+    let bytes = plain_file::whole(file, MAX_FILE).map_err(unfit)?;
     let text = String::from_utf8(bytes).map_err(|error| {
         fail(&format!("is not UTF-8 after byte {}", error.utf8_error().valid_up_to())).help("save it as UTF-8")
     })?;
     parse(path, &text, env.shown(path)).map(Some)
-}
-
-fn bytes(path: &Path, links: Links) -> Result<Option<Vec<u8>>, String> {
-    // A FIFO opens at once and is then seen for what it is.
-    let mut flags = OFlags::NONBLOCK | OFlags::NOCTTY;
-    if links == Links::Refused {
-        flags |= OFlags::NOFOLLOW;
-    }
-    let flags = i32::try_from(flags.bits()).map_err(|e| e.to_string())?;
-    let file = match std::fs::OpenOptions::new().read(true).custom_flags(flags).open(path) {
-        Ok(file) => file,
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-            return Ok(None);
-        }
-        Err(_) if path.is_symlink() && links == Links::Refused => {
-            return Err("is a symbolic link, and a project's file is read only where it stands".to_owned());
-        }
-        Err(error) => return Err(error.to_string()),
-    };
-    let meta = file.metadata().map_err(|e| e.to_string())?;
-    if !meta.is_file() {
-        return Err("is not a regular file".to_owned());
-    }
-    let mut bytes = Vec::new();
-    file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(|e| e.to_string())?;
-    if bytes.len() as u64 > MAX_FILE { Err("larger than 1 MiB".to_owned()) } else { Ok(Some(bytes)) }
 }
 
 fn parse(path: &Path, text: &str, shown: String) -> Result<Text, Failure> {

@@ -190,7 +190,7 @@ fn grants_that_somebody_else_could_have_written_do_not_count() {
     fs::remove_file(&file).unwrap();
     fs::write(scene.path("elsewhere"), &good).unwrap();
     std::os::unix::fs::symlink(scene.path("elsewhere"), &file).unwrap();
-    ignored("symbolic links");
+    ignored("is a symbolic link");
     fs::remove_file(&file).unwrap();
     fs::create_dir(&file).unwrap();
     ignored("is not a regular file");

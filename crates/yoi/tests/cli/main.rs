@@ -22,6 +22,7 @@ mod features;
 mod files;
 mod grants;
 mod help;
+mod instructions;
 mod live;
 mod phases;
 mod pods;

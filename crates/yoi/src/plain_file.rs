@@ -1,0 +1,45 @@
+//! Opening files that may have been put there by somebody else: never waiting, never a device, bounded.
+
+use rustix::fs::OFlags;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// Whether a link in the place of a file is followed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Links {
+    /// As people do that keep their files elsewhere.
+    Followed,
+    /// What is read is what stands there.
+    Refused,
+}
+
+/// A regular file for reading; nothing where there is none.
+pub(crate) fn open(path: &Path, links: Links) -> Result<Option<File>, String> {
+    // A FIFO opens at once and is then seen for what it is.
+    let mut flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+    if links == Links::Refused {
+        flags |= OFlags::NOFOLLOW;
+    }
+    let flags = i32::try_from(flags.bits()).map_err(|e| e.to_string())?;
+    let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
+        Ok(file) => file,
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
+        Err(_) if links == Links::Refused && path.is_symlink() => {
+            return Err("is a symbolic link, and is read only where it stands".to_owned());
+        }
+        Err(error) => return Err(error.to_string()),
+    };
+    let meta = file.metadata().map_err(|e| e.to_string())?;
+    if meta.is_file() { Ok(Some(file)) } else { Err("is not a regular file".to_owned()) }
+}
+
+/// All of a file that has at most so many bytes.
+pub(crate) fn whole(file: File, most: u64) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    file.take(most + 1).read_to_end(&mut bytes).map_err(|e| e.to_string())?;
+    if bytes.len() as u64 > most { Err(format!("has more than {} KiB", most / 1024)) } else { Ok(bytes) }
+}
