@@ -22,10 +22,12 @@ const ARROWS: &[Row] = &[
     Row { name: "provider",      ours: &["authority", "http-client", "llm-worker"],             never: &["cap-std", "clap", "hyper", "ignore", "landlock", "toml"] },
     // tools a second host would reuse; no pods, features, policy, configuration
     Row { name: "tools",         ours: &["authority", "llm-worker"],                            never: &["cap-std", "clap", "hyper", "landlock", "rustix", "toml"] },
+    // what a command line would run; no policy, pods, tools, files
+    Row { name: "shell",         ours: &[],                                                     never: &["clap", "hyper", "rustix", "serde_json", "tokio", "toml"] },
     // the named process; no concrete tools, vendors, terminals, argv
-    Row { name: "pod",           ours: &["authority", "llm-worker", "session-store"],           never: &["clap", "crossterm", "grep-searcher", "hyper", "ratatui", "rustls", "toml"] },
+    Row { name: "pod",           ours: &["authority", "llm-worker", "session-store", "shell"],  never: &["clap", "crossterm", "grep-searcher", "hyper", "ratatui", "rustls", "toml"] },
     // the built-in features, through the public door; no sockets, store files, pod internals
-    Row { name: "builtins",      ours: &["authority", "http-client", "llm-worker", "pod", "tools"], never: &["cap-std", "clap", "hyper", "landlock", "rustix"] },
+    Row { name: "builtins",      ours: &["authority", "http-client", "llm-worker", "pod", "shell", "tools"], never: &["cap-std", "clap", "hyper", "landlock", "rustix"] },
     // the binary: the composition root
     Row { name: "yoi",           ours: &["authority", "builtins", "llm-worker", "pod", "provider", "session-store", "tools"], never: &[] },
     // scripted model, failing store, wait points: for authors of features

@@ -1,0 +1,60 @@
+//! What is looked at before anything is parsed, so that the parser neither runs long nor out of stack.
+
+use crate::opaque::{Opaque, Why};
+use crate::script::{Part, Script};
+use crate::{MAX_BYTES, walk};
+
+/// Bound of the square of the substitutions times the bytes. The parser reads what is inside of one once more for each
+/// that is around it: at this bound it takes about half a second, and a command of 2 KiB may have 32 of them.
+const MAX_REREAD: usize = 2 * 1024 * 1024;
+
+/// Stack for parsing: text of the greatest length that is all openers needs less than half of it, unoptimised.
+const STACK: usize = 64 * 1024 * 1024;
+
+/// Longest text of a part that is kept for people, in characters.
+pub(crate) const MAX_SHOWN: usize = 160;
+
+/// Parses in a thread of its own, which has the stack for it and takes a panic of the parser with it.
+#[allow(clippy::disallowed_methods, reason = "the one thread of this crate; it ends before the function does")]
+pub(crate) fn parse(text: &str) -> Script {
+    if let Some(why) = refuse(text) {
+        return opaque(text, why);
+    }
+    std::thread::scope(|scope| {
+        let parsing = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, || walk::script(text));
+        match parsing.map(std::thread::ScopedJoinHandle::join) {
+            Ok(Ok(Ok(script))) => script,
+            Ok(Ok(Err(why))) => opaque(text, why),
+            Ok(Err(_)) => opaque(text, Why::Syntax("the parser failed".into())),
+            Err(_) => opaque(text, Why::Syntax("no thread to parse it in".into())),
+        }
+    })
+}
+
+fn refuse(text: &str) -> Option<Why> {
+    if text.len() > MAX_BYTES {
+        return Some(Why::TooLong);
+    }
+    let strange = |c: &char| (c.is_control() && !matches!(c, '\n' | '\t')) || (c.is_whitespace() && !c.is_ascii());
+    if let Some(c) = text.chars().find(strange) {
+        return Some(Why::Character(c.into()));
+    }
+    let pairs = ["$(", "<(", ">("].iter().map(|opener| text.matches(opener).count()).sum::<usize>();
+    let substitutions = pairs + text.matches('`').count().div_ceil(2);
+    (substitutions * substitutions * text.len() > MAX_REREAD).then_some(Why::TooDeep)
+}
+
+fn opaque(text: &str, why: Why) -> Script {
+    let part = Part { text: shown(text), opaque: Some(Opaque::from(why)), ..Part::default() };
+    Script { parts: vec![part], functions: Vec::new() }
+}
+
+/// One line, cut.
+pub(crate) fn shown(text: &str) -> String {
+    let mut shown: String = text.split_whitespace().flat_map(|word| [" ", word]).skip(1).collect();
+    if let Some((cut, _)) = shown.char_indices().nth(MAX_SHOWN) {
+        shown.truncate(cut);
+        shown.push('…');
+    }
+    shown
+}

@@ -1,0 +1,70 @@
+//! `[[ … ]]`: what stands in it is expanded, and sometimes calculated.
+
+use crate::arithmetic;
+use crate::opaque::Why;
+use crate::walk::{Found, MAX_DEPTH, Walk};
+use rable::{Node, NodeKind};
+
+impl Walk {
+    /// `[[ … ]]`
+    pub(crate) fn condition(&mut self, node: &Node) {
+        if self.depth >= MAX_DEPTH {
+            self.odd("[[", Found { why: Some(Why::TooDeep) });
+            return;
+        }
+        self.depth += 1;
+        match &node.kind {
+            NodeKind::CondAnd { left, right } | NodeKind::CondOr { left, right } => {
+                self.condition(left);
+                self.condition(right);
+            }
+            NodeKind::CondNot { operand: inner } | NodeKind::CondParen { inner } => self.condition(inner),
+            NodeKind::UnaryTest { op, operand } => {
+                if op == "-v" || op == "-R" {
+                    self.subscripted(operand);
+                }
+                self.condition(operand);
+            }
+            NodeKind::BinaryTest { op, left, right } => {
+                if matches!(op.as_str(), "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge") {
+                    self.number(left);
+                    self.number(right);
+                }
+                self.condition(left);
+                self.condition(right);
+            }
+            NodeKind::CondTerm { value, .. } => self.term(value),
+            NodeKind::Word { .. } => self.words_of("[[", [node]),
+            // No other node is a condition.
+            _ => self.hidden("[[", "a condition that is not known"),
+        }
+        self.depth -= 1;
+    }
+
+    fn subscripted(&mut self, node: &Node) {
+        if let NodeKind::CondTerm { value, .. } | NodeKind::Word { value, .. } = &node.kind
+            && value.contains(['[', '$'])
+        {
+            self.hidden(value, "a subscript");
+        }
+    }
+
+    fn number(&mut self, node: &Node) {
+        if let NodeKind::CondTerm { value, .. } | NodeKind::Word { value, .. } = &node.kind
+            && arithmetic::may_run(value)
+        {
+            self.hidden(value, "arithmetic over variables");
+        }
+    }
+
+    fn term(&mut self, value: &str) {
+        if ["${", "$(", "$[", "`", "<(", ">("].iter().any(|opener| value.contains(opener)) {
+            let mut found = Found::default();
+            self.again(value, &mut found);
+            if value.contains('`') && value.contains('\\') {
+                found.add(Why::Hidden("backquotes"));
+            }
+            self.odd(value, found);
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! Names of programs.
+
+/// Directories whose programs are the system's.
+const SYSTEM: [&str; 6] = ["/bin/", "/usr/bin/", "/usr/local/bin/", "/sbin/", "/usr/sbin/", "/usr/local/sbin/"];
+
+/// The last component of a path.
+#[must_use]
+pub fn base_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// Whether `path` is a file right in one of the system's directories, written without `.` and `..`.
+#[must_use]
+pub fn is_system_path(path: &str) -> bool {
+    let name = base_name(path);
+    !matches!(name, "" | "." | "..") && SYSTEM.iter().any(|directory| path.strip_prefix(directory) == Some(name))
+}

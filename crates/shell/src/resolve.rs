@@ -1,0 +1,81 @@
+//! From the words of a simple command to what they start.
+
+use crate::names::{base_name, is_system_path};
+use crate::opaque::{Opaque, Why};
+use crate::script::Assignment;
+use crate::word::Word;
+use crate::wrappers::{self, Wrapped};
+use crate::{code, find, variables};
+
+/// Most programs that start one another in one command.
+const MAX_WRAPPERS: usize = 8;
+
+/// Something that is started.
+#[derive(Debug, Default)]
+pub(crate) struct Started {
+    pub(crate) program: Option<Word>,
+    pub(crate) arguments: Vec<Word>,
+    pub(crate) wrappers: Vec<String>,
+    pub(crate) assignments: Vec<Assignment>,
+    pub(crate) opaque: Option<Opaque>,
+}
+
+/// Everything that a command starts: the program, and what that starts in turn as far as it is literal.
+pub(crate) fn started(words: &[Word]) -> Vec<Started> {
+    let mut found = Vec::new();
+    start(words, Started::default(), 0, &mut found);
+    found
+}
+
+fn start(words: &[Word], mut so_far: Started, depth: usize, found: &mut Vec<Started>) {
+    let Some((program, arguments)) = words.split_first() else { return };
+    so_far.program = Some(program.clone());
+    so_far.arguments = arguments.to_vec();
+    let Some(path) = program.literal().filter(|path| !base_name(path).is_empty()) else {
+        so_far.opaque = Some(Why::Program.into());
+        found.push(so_far);
+        return;
+    };
+    let name = base_name(path);
+    if depth == MAX_WRAPPERS {
+        so_far.opaque = Some(Why::TooDeep.into());
+        found.push(so_far);
+        return;
+    }
+    match wrappers::unwrap(name, arguments) {
+        Wrapped::Nothing => found.push(so_far),
+        Wrapped::Odd => {
+            so_far.opaque = Some(Why::Wrapper(name.to_owned()).into());
+            found.push(so_far);
+        }
+        Wrapped::From { at, plain, assignments } => {
+            let mut inner: Vec<Word> = arguments.iter().skip(at).cloned().collect();
+            if name == "xargs" {
+                inner = inner.iter().map(find::filled).collect();
+                inner.push(Word::hidden("…"));
+            }
+            let mut next = Started::default();
+            if plain && (path == name || is_system_path(path)) {
+                next.wrappers = std::mem::take(&mut so_far.wrappers);
+                next.wrappers.push(name.to_owned());
+                next.assignments = std::mem::take(&mut so_far.assignments);
+            } else {
+                found.push(so_far);
+            }
+            if let Some(bad) = assignments.iter().find(|a| variables::dangerous(a)) {
+                next.opaque = Some(Why::Variable(bad.name.clone()).into());
+            }
+            next.assignments.extend(assignments);
+            start(&inner, next, depth + 1, found);
+        }
+        Wrapped::No => {
+            so_far.opaque = so_far.opaque.or_else(|| code::runs(name, arguments).map(Opaque::from));
+            found.push(so_far);
+            if name == "find" {
+                for inner in find::commands(arguments) {
+                    start(&inner, Started::default(), depth + 1, found);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,388 @@
+//! From the parser's tree to parts, in the order in which they stand.
+
+use crate::arithmetic;
+use crate::bounds::shown;
+use crate::expansion::{live, only_numbers, parameter};
+use crate::opaque::{Opaque, Why};
+use crate::resolve;
+use crate::script::{Assignment, Function, Part, RedirectKind, Redirection, Script};
+use crate::variables;
+use crate::word::{self, Word};
+use rable::{ListOperator, Node, NodeKind};
+use std::ops::Range;
+
+/// Deepest nesting that is followed, over what stands inside of words too.
+pub(crate) const MAX_DEPTH: usize = 128;
+
+/// Reads `text`, which is within the bounds.
+pub(crate) fn script(text: &str) -> Result<Script, Why> {
+    let mut walk = Walk { script: Script::default(), depth: 0 };
+    for node in &parsed(text)? {
+        walk.node(node, None);
+    }
+    Ok(walk.script)
+}
+
+fn parsed(text: &str) -> Result<Vec<Node>, Why> {
+    rable::parse(text, false).map_err(|error| Why::Syntax(shown(&error.to_string())))
+}
+
+pub(crate) struct Walk {
+    script: Script,
+    pub(crate) depth: usize,
+}
+
+/// What the words of one command show beside themselves.
+#[derive(Default)]
+pub(crate) struct Found {
+    pub(crate) why: Option<Why>,
+}
+
+impl Found {
+    pub(crate) fn add(&mut self, why: Why) {
+        self.why.get_or_insert(why);
+    }
+}
+
+type Stdin = Option<Range<usize>>;
+
+impl Walk {
+    fn at(&self) -> usize {
+        self.script.parts.len()
+    }
+
+    fn all<'a>(&mut self, nodes: impl IntoIterator<Item = &'a Node>, stdin: &Stdin) {
+        for node in nodes {
+            self.node(node, stdin.clone());
+        }
+    }
+
+    /// A place that starts nothing by itself but where more may happen than is shown.
+    pub(crate) fn odd(&mut self, text: &str, found: Found) {
+        if let Some(why) = found.why {
+            let opaque = Some(Opaque::from(why));
+            self.script.parts.push(Part { text: shown(text), opaque, ..Part::default() });
+        }
+    }
+
+    pub(crate) fn hidden(&mut self, text: &str, place: &'static str) {
+        self.odd(text, Found { why: Some(Why::Hidden(place)) });
+    }
+
+    fn node(&mut self, node: &Node, stdin: Stdin) {
+        if self.depth == MAX_DEPTH {
+            self.odd("…", Found { why: Some(Why::TooDeep) });
+            return;
+        }
+        self.depth += 1;
+        self.command(node, stdin);
+        self.depth -= 1;
+    }
+
+    fn command(&mut self, node: &Node, stdin: Stdin) {
+        match &node.kind {
+            NodeKind::Command { assignments, words, redirects } => self.simple(assignments, words, redirects, stdin),
+            NodeKind::Pipeline { commands, .. } => self.pipeline(commands, stdin),
+            NodeKind::List { items } => {
+                for item in items {
+                    let from = self.at();
+                    self.node(&item.command, stdin.clone());
+                    if item.operator == Some(ListOperator::Background) {
+                        self.background(from);
+                    }
+                }
+            }
+            NodeKind::If { condition, then_body, else_body, redirects } => {
+                self.all([&**condition, &**then_body], &stdin);
+                self.all(else_body.as_deref(), &stdin);
+                self.redirected(redirects);
+            }
+            NodeKind::While { condition, body, redirects } | NodeKind::Until { condition, body, redirects } => {
+                self.all([&**condition, &**body], &stdin);
+                self.redirected(redirects);
+            }
+            NodeKind::For { var, words, body, redirects } | NodeKind::Select { var, words, body, redirects } => {
+                self.looped(var, words.as_deref().unwrap_or_default());
+                self.node(body, stdin);
+                self.redirected(redirects);
+            }
+            NodeKind::Case { word, patterns, redirects } => {
+                let words = std::iter::once(&**word).chain(patterns.iter().flat_map(|p| &p.patterns));
+                self.words_of("case", words);
+                self.all(patterns.iter().filter_map(|pattern| pattern.body.as_ref()), &stdin);
+                self.redirected(redirects);
+            }
+            NodeKind::Function { name, body } => {
+                let from = self.at();
+                self.node(body, None);
+                self.script.functions.push(Function { name: name.clone(), body: from..self.at() });
+            }
+            NodeKind::Subshell { body, redirects } | NodeKind::BraceGroup { body, redirects } => {
+                self.node(body, stdin);
+                self.redirected(redirects);
+            }
+            NodeKind::Coproc { command, .. } => {
+                let from = self.at();
+                self.node(command, None);
+                self.background(from);
+            }
+            NodeKind::Negation { pipeline } | NodeKind::Time { pipeline, .. } => self.node(pipeline, stdin),
+            NodeKind::ConditionalExpr { body, redirects } => {
+                self.condition(body);
+                self.redirected(redirects);
+            }
+            // The rest is arithmetic, or parts of words.
+            _ => self.calculated(node, stdin),
+        }
+    }
+
+    fn calculated(&mut self, node: &Node, stdin: Stdin) {
+        match &node.kind {
+            NodeKind::ForArith { init, cond, incr, body, redirects } => {
+                if [init, cond, incr].into_iter().any(|text| arithmetic::may_run(text)) {
+                    self.hidden(&format!("for (({init}; {cond}; {incr}))"), "arithmetic over variables");
+                }
+                self.node(body, stdin);
+                self.redirected(redirects);
+            }
+            NodeKind::ArithmeticCommand { redirects, raw_content, .. } => {
+                if arithmetic::may_run(raw_content) {
+                    self.hidden(&format!("(({raw_content}))"), "arithmetic over variables");
+                }
+                self.redirected(redirects);
+            }
+            NodeKind::Empty | NodeKind::Comment { .. } => {}
+            // A command that is none of the known ones is not read.
+            _ => self.hidden("…", "a construct that is not known"),
+        }
+    }
+
+    fn background(&mut self, from: usize) {
+        for part in self.script.parts.iter_mut().skip(from) {
+            part.background = true;
+        }
+    }
+
+    fn pipeline(&mut self, commands: &[Node], stdin: Stdin) {
+        let mut stdin = stdin;
+        for command in commands {
+            let from = self.at();
+            self.node(command, stdin);
+            stdin = Some(from..self.at());
+        }
+    }
+
+    fn looped(&mut self, var: &str, words: &[Node]) {
+        self.words_of("for", words);
+        if variables::decides(var) {
+            self.odd(&format!("for {var}"), Found { why: Some(Why::Variable(var.to_owned())) });
+        }
+    }
+
+    /// Words that are no command's.
+    pub(crate) fn words_of<'a>(&mut self, construct: &str, words: impl IntoIterator<Item = &'a Node>) {
+        let mut found = Found::default();
+        for word in words {
+            self.word(word, &mut found);
+        }
+        self.odd(construct, found);
+    }
+
+    /// Redirections of a compound command. They start nothing; a part stands for them where they write.
+    fn redirected(&mut self, redirects: &[Node]) {
+        let mut found = Found::default();
+        let redirections: Vec<Redirection> = redirects.iter().filter_map(|r| self.redirection(r, &mut found)).collect();
+        let text = words_text(redirections.iter().map(|redirection| redirection.target.raw()));
+        if redirections.iter().any(Redirection::writes) || found.why.is_some() {
+            let opaque = found.why.map(Opaque::from);
+            self.script.parts.push(Part { text: format!("> {text}"), redirections, opaque, ..Part::default() });
+        }
+    }
+
+    fn simple(&mut self, assignments: &[Node], words: &[Node], redirects: &[Node], stdin: Stdin) {
+        let from = self.at();
+        let mut found = Found::default();
+        let assignments: Vec<Assignment> = assignments.iter().map(|node| self.assignment(node, &mut found)).collect();
+        let words: Vec<Word> = words.iter().map(|node| self.word(node, &mut found)).collect();
+        let redirections: Vec<Redirection> = redirects.iter().filter_map(|r| self.redirection(r, &mut found)).collect();
+        if let Some(bad) = assignments.iter().find(|assignment| variables::dangerous(assignment)) {
+            found.add(Why::Variable(bad.name.clone()));
+        }
+        let inside = from..self.at();
+        let reads: Vec<_> = stdin.into_iter().chain([inside]).filter(|range| !range.is_empty()).collect();
+        let mut started = resolve::started(&words).into_iter();
+        let Some(first) = started.next() else {
+            let writes = redirections.iter().any(Redirection::writes);
+            if !assignments.is_empty() || writes || found.why.is_some() {
+                let text = text(&assignments, None, &redirections);
+                let opaque = found.why.map(Opaque::from);
+                self.script.parts.push(Part { text, assignments, redirections, opaque, reads, ..Part::default() });
+            }
+            return;
+        };
+        let text = text(&assignments, Some(&words), &redirections);
+        let assignments = assignments.into_iter().chain(first.assignments).collect();
+        self.script.parts.push(Part {
+            text,
+            program: first.program,
+            arguments: first.arguments,
+            wrappers: first.wrappers,
+            assignments,
+            redirections,
+            opaque: found.why.map(Opaque::from).or(first.opaque),
+            reads: reads.clone(),
+            background: false,
+        });
+        for next in started {
+            let text = words_text(next.program.iter().chain(&next.arguments).map(Word::raw));
+            self.script.parts.push(Part {
+                text,
+                program: next.program,
+                arguments: next.arguments,
+                wrappers: next.wrappers,
+                assignments: next.assignments,
+                opaque: next.opaque,
+                reads: reads.clone(),
+                ..Part::default()
+            });
+        }
+    }
+
+    /// Reads a word, and what stands inside of it as parts.
+    fn word(&mut self, node: &Node, found: &mut Found) -> Word {
+        let NodeKind::Word { value, parts, .. } = &node.kind else {
+            found.add(Why::Hidden("a word that is not known"));
+            return Word::hidden("…");
+        };
+        let (word, inside) = word::read(value, parts);
+        if inside.escaped_backquote {
+            found.add(Why::Hidden("backquotes"));
+        }
+        if inside.unparsed {
+            self.again(value, found);
+        } else {
+            self.inside(parts, found);
+        }
+        word
+    }
+
+    /// The parser leaves what is inside of two substitutions as text: that text is parsed by itself.
+    pub(crate) fn again(&mut self, text: &str, found: &mut Found) {
+        if self.depth >= MAX_DEPTH {
+            found.add(Why::TooDeep);
+            return;
+        }
+        self.depth += 1;
+        let nodes = parsed(&format!(": {text}")).unwrap_or_default();
+        match nodes.as_slice() {
+            [Node { kind: NodeKind::Command { words, .. }, .. }] if !words.is_empty() => {
+                for node in words {
+                    let NodeKind::Word { value, parts, .. } = &node.kind else { continue };
+                    if word::read(value, parts).1.unparsed {
+                        found.add(Why::Hidden("an expansion"));
+                    }
+                    self.inside(parts, found);
+                }
+            }
+            _ => found.add(Why::Hidden("an expansion")),
+        }
+        self.depth -= 1;
+    }
+
+    fn inside(&mut self, parts: &[Node], found: &mut Found) {
+        for part in parts {
+            match &part.kind {
+                NodeKind::WordLiteral { .. } | NodeKind::AnsiCQuote { .. } | NodeKind::BraceExpansion { .. } => {
+                    self.text_inside(part, found);
+                }
+                NodeKind::CommandSubstitution { command, .. } | NodeKind::ProcessSubstitution { command, .. } => {
+                    self.node(command, None);
+                }
+                NodeKind::ParamExpansion { param, op, arg } => parameter(param, op.as_deref(), arg.as_deref(), found),
+                NodeKind::ParamLength { param } => parameter(param, None, None, found),
+                NodeKind::ArithmeticExpansion { expression } => {
+                    if !expression.as_deref().is_some_and(only_numbers) {
+                        found.add(Why::Hidden("arithmetic over variables"));
+                    }
+                }
+                NodeKind::LocaleString { content, .. } => live(content, "a translated string", found),
+                // An indirect name, or what no word should have.
+                _ => found.add(Why::Hidden("an expansion")),
+            }
+        }
+    }
+
+    fn text_inside(&mut self, part: &Node, found: &mut Found) {
+        if let NodeKind::BraceExpansion { content } = &part.kind {
+            live(content, "braces", found);
+        }
+    }
+
+    fn assignment(&mut self, node: &Node, found: &mut Found) -> Assignment {
+        let word = self.word(node, found);
+        let bare = word.bare();
+        let name: String = bare.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
+        let (left, right) = bare.split_once('=').unwrap_or((bare, ""));
+        if left.contains('[') && arithmetic::may_run(left.get(name.len() + 1..).unwrap_or_default()) {
+            found.add(Why::Hidden("a subscript"));
+        }
+        if right.starts_with('(') && right.contains("]=") {
+            found.add(Why::Hidden("a subscript"));
+        }
+        let value = word.tail(left.len() + 1);
+        Assignment { name, value }
+    }
+
+    fn redirection(&mut self, node: &Node, found: &mut Found) -> Option<Redirection> {
+        match &node.kind {
+            NodeKind::Redirect { op, target, varfd, .. } => {
+                if let Some(name) = varfd.as_ref().filter(|name| variables::decides(name)) {
+                    found.add(Why::Variable(name.clone()));
+                }
+                let target = self.word(target, found);
+                Some(Redirection { kind: direction(op, &target), target })
+            }
+            NodeKind::HereDoc { content, quoted, complete, .. } => {
+                if !quoted {
+                    live(content, "a here-document", found);
+                }
+                if !complete {
+                    found.add(Why::Hidden("a here-document without an end"));
+                }
+                Some(Redirection { kind: RedirectKind::Text, target: Word::hidden("<<") })
+            }
+            // No other node is a redirection.
+            _ => {
+                found.add(Why::Hidden("a redirection that is not known"));
+                None
+            }
+        }
+    }
+}
+
+fn direction(op: &str, target: &Word) -> RedirectKind {
+    let descriptor = |text: &str| text.trim_end_matches('-').chars().all(|c| c.is_ascii_digit());
+    match op {
+        "<" => RedirectKind::Read,
+        "<<<" => RedirectKind::Text,
+        "<&" | "<&-" | ">&-" => RedirectKind::Descriptor,
+        ">&" if target.literal().is_some_and(descriptor) => RedirectKind::Descriptor,
+        _ => RedirectKind::Write,
+    }
+}
+
+fn text(assignments: &[Assignment], words: Option<&[Word]>, redirections: &[Redirection]) -> String {
+    let set = assignments.iter().map(|assignment| format!("{}={}", assignment.name, assignment.value.raw()));
+    let words = words.unwrap_or_default().iter().map(|word| word.raw().to_owned());
+    let files = redirections.iter().filter_map(|redirection| match redirection.kind {
+        RedirectKind::Read => Some(format!("< {}", redirection.target.raw())),
+        RedirectKind::Write => Some(format!("> {}", redirection.target.raw())),
+        RedirectKind::Text | RedirectKind::Descriptor => None,
+    });
+    let all: Vec<String> = set.chain(words).chain(files).collect();
+    words_text(all.iter().map(String::as_str))
+}
+
+fn words_text<'a>(words: impl Iterator<Item = &'a str>) -> String {
+    shown(&words.collect::<Vec<_>>().join(" "))
+}

@@ -1,0 +1,190 @@
+//! Words: quotes taken away, and whether anything is left to be expanded.
+
+use rable::{Node, NodeKind};
+
+/// A word of a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Word {
+    raw: String,
+    bare: String,
+    literal: bool,
+}
+
+impl Word {
+    /// What the program is given, if the text says it.
+    #[must_use]
+    pub fn literal(&self) -> Option<&str> {
+        self.literal.then_some(self.bare.as_str())
+    }
+
+    /// Without its quotes, what is to be expanded left as it is written: `$HOME/x`, `~`, `*.c`.
+    #[must_use]
+    pub fn bare(&self) -> &str {
+        &self.bare
+    }
+
+    /// As it is written.
+    #[must_use]
+    pub fn raw(&self) -> &str {
+        &self.raw
+    }
+
+    /// A word that is known only when it runs.
+    pub(crate) fn hidden(raw: &str) -> Self {
+        Self { raw: raw.to_owned(), bare: raw.to_owned(), literal: false }
+    }
+
+    /// A part of a literal word: what follows `NAME=`, or an option's letter.
+    pub(crate) fn tail(&self, from: usize) -> Self {
+        let bare = self.bare.get(from..).unwrap_or_default().to_owned();
+        Self { raw: bare.clone(), bare, literal: self.literal }
+    }
+}
+
+/// What a word's text shows beside the word itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Inside {
+    /// A substitution stands in it that the parser left as text.
+    pub(crate) unparsed: bool,
+    /// A backslash stands in backquotes, where it means something else.
+    pub(crate) escaped_backquote: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Quote {
+    None,
+    Single,
+    Double,
+}
+
+/// Reads a word node: raw text and the parts of it.
+pub(crate) fn read(raw: &str, parts: &[Node]) -> (Word, Inside) {
+    let mut reader = Reader { bare: String::new(), literal: true, quote: Quote::None, inside: Inside::default() };
+    let mut braces = Braces::default();
+    for part in parts {
+        match &part.kind {
+            NodeKind::WordLiteral { value } => reader.text(value, &mut braces),
+            NodeKind::AnsiCQuote { content, decoded } => reader.decoded(content, decoded),
+            NodeKind::BraceExpansion { content } => reader.expanded(content),
+            // Whatever else stands in a word is expanded.
+            _ => reader.expanded(""),
+        }
+    }
+    reader.inside.escaped_backquote = raw.contains('`') && raw.contains('\\');
+    // The test command is a bracket that nothing closes.
+    let literal = (reader.literal || raw == "[") && reader.quote == Quote::None && !braces.expand();
+    // A word with expansions keeps them as they are written.
+    let bare = if parts.iter().all(|part| matches!(part.kind, NodeKind::WordLiteral { .. })) || reader.literal {
+        reader.bare
+    } else {
+        raw.chars().filter(|c| !matches!(c, '"' | '\'')).collect()
+    };
+    (Word { raw: raw.to_owned(), bare, literal }, reader.inside)
+}
+
+struct Reader {
+    bare: String,
+    literal: bool,
+    quote: Quote,
+    inside: Inside,
+}
+
+/// Whether unquoted braces with a comma or dots stand in a word.
+#[derive(Default)]
+struct Braces {
+    open: bool,
+    divided: bool,
+    dot: bool,
+}
+
+impl Braces {
+    fn see(&mut self, c: char) {
+        self.divided |= self.open && (c == ',' || (c == '.' && self.dot));
+        self.dot = c == '.';
+        self.open |= c == '{';
+    }
+
+    fn expand(&self) -> bool {
+        self.open && self.divided
+    }
+}
+
+impl Reader {
+    fn text(&mut self, text: &str, braces: &mut Braces) {
+        let mut chars = text.chars().peekable();
+        while let Some(c) = chars.next() {
+            match (self.quote, c) {
+                (Quote::None, '\'') => self.quote = Quote::Single,
+                (Quote::Single, '\'') | (Quote::Double, '"') => self.quote = Quote::None,
+                (Quote::None, '"') => self.quote = Quote::Double,
+                (Quote::Single, c) => self.bare.push(c),
+                (Quote::None, '\\') => match chars.next() {
+                    Some('\n') => {}
+                    Some(next) => self.bare.push(next),
+                    None => self.bare.push('\\'),
+                },
+                (Quote::Double, '\\') => match chars.peek().copied() {
+                    Some('\n') => drop(chars.next()),
+                    Some(next @ ('$' | '`' | '"' | '\\')) => {
+                        chars.next();
+                        self.bare.push(next);
+                    }
+                    Some(_) | None => self.bare.push('\\'),
+                },
+                (Quote::None | Quote::Double, '`') => {
+                    self.unparsed();
+                    self.bare.push(c);
+                }
+                (Quote::None | Quote::Double, '$') => {
+                    self.dollar(chars.peek().copied());
+                    self.bare.push(c);
+                }
+                (Quote::Double, c) => self.bare.push(c),
+                (Quote::None, c) => {
+                    self.unquoted(c, chars.peek().copied(), braces);
+                    self.bare.push(c);
+                }
+            }
+        }
+    }
+
+    fn unquoted(&mut self, c: char, next: Option<char>, braces: &mut Braces) {
+        braces.see(c);
+        match c {
+            '*' | '?' | '[' => self.literal = false,
+            '~' if self.bare.is_empty() || self.bare.ends_with([':', '=']) => self.literal = false,
+            '<' | '>' if next == Some('(') => self.unparsed(),
+            _ => {}
+        }
+    }
+
+    fn dollar(&mut self, next: Option<char>) {
+        match next {
+            Some('(' | '[' | '{') => self.unparsed(),
+            Some(c) if c.is_ascii_alphanumeric() || "_@*#?$!-'\"".contains(c) => {
+                // In double quotes, quotes after a dollar end or stand for themselves.
+                self.literal &= self.quote == Quote::Double && matches!(c, '\'' | '"');
+            }
+            Some(_) | None => {}
+        }
+    }
+
+    fn unparsed(&mut self) {
+        self.literal = false;
+        self.inside.unparsed = true;
+    }
+
+    fn decoded(&mut self, content: &str, decoded: &str) {
+        // What ends at a zero byte, and bytes that are no characters, are not followed.
+        let odd = ["\\0", "\\x0", "\\u0", "\\U0", "\\c"].iter().any(|escape| content.contains(escape));
+        if odd || !decoded.is_ascii() || decoded.contains('\0') {
+            self.literal = false;
+        }
+        self.bare.push_str(decoded);
+    }
+
+    fn expanded(&mut self, text: &str) {
+        self.literal = false;
+        self.bare.push_str(text);
+    }
+}

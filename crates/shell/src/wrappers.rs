@@ -1,0 +1,209 @@
+//! Programs that start another one, and how their own arguments end.
+
+use crate::script::Assignment;
+use crate::word::Word;
+
+/// How a program is called that starts another.
+struct Wrapper {
+    name: &'static str,
+    /// Whether what it starts runs as if started without it.
+    plain: bool,
+    /// Letters without a value.
+    flags: &'static str,
+    /// Letters with one, attached or next.
+    values: &'static str,
+    /// Letters with one only if it is attached.
+    attached: &'static str,
+    /// Letters after which nothing is started.
+    asks: &'static str,
+    long_flags: &'static [&'static str],
+    long_values: &'static [&'static str],
+    /// Words of its own before the program.
+    operands: usize,
+    /// Whether `NAME=value` may stand before the program.
+    assigns: bool,
+}
+
+const NONE: Wrapper = Wrapper {
+    name: "",
+    plain: true,
+    flags: "",
+    values: "",
+    attached: "",
+    asks: "",
+    long_flags: &[],
+    long_values: &[],
+    operands: 0,
+    assigns: false,
+};
+
+const WRAPPERS: &[Wrapper] = &[
+    Wrapper { name: "builtin", ..NONE },
+    Wrapper { name: "command", flags: "p", asks: "vV", ..NONE },
+    Wrapper { name: "exec", flags: "cl", values: "a", ..NONE },
+    Wrapper {
+        name: "env",
+        flags: "i0v",
+        values: "u",
+        long_flags: &["--ignore-environment", "--null", "--debug"],
+        long_values: &["--unset"],
+        assigns: true,
+        ..NONE
+    },
+    Wrapper {
+        name: "timeout",
+        flags: "v",
+        values: "ks",
+        long_flags: &["--foreground", "--preserve-status", "--verbose"],
+        long_values: &["--kill-after", "--signal"],
+        operands: 1,
+        ..NONE
+    },
+    Wrapper { name: "nice", flags: "0123456789", values: "n", long_values: &["--adjustment"], ..NONE },
+    Wrapper { name: "nohup", ..NONE },
+    Wrapper { name: "setsid", flags: "cfw", long_flags: &["--ctty", "--fork", "--wait"], ..NONE },
+    Wrapper { name: "stdbuf", values: "ioe", long_values: &["--input", "--output", "--error"], ..NONE },
+    Wrapper {
+        name: "ionice",
+        flags: "t",
+        values: "cn",
+        long_flags: &["--ignore"],
+        long_values: &["--class", "--classdata"],
+        ..NONE
+    },
+    Wrapper { name: "time", flags: "pv", ..NONE },
+    Wrapper { name: "busybox", plain: false, ..NONE },
+    Wrapper { name: "toybox", plain: false, ..NONE },
+    Wrapper {
+        name: "sudo",
+        plain: false,
+        flags: "AbBEHkKnPS",
+        values: "aCcDghpRrtTuU",
+        asks: "vlV",
+        long_flags: &["--preserve-env", "--non-interactive", "--stdin", "--background", "--set-home"],
+        long_values: &["--user", "--group", "--host", "--prompt", "--chdir", "--preserve-env"],
+        assigns: true,
+        ..NONE
+    },
+    Wrapper { name: "doas", plain: false, flags: "n", values: "Cua", ..NONE },
+    Wrapper {
+        name: "xargs",
+        plain: false,
+        flags: "0rtpxo",
+        values: "nPLdEsaI",
+        attached: "ile",
+        long_flags: &["--null", "--no-run-if-empty", "--verbose", "--interactive", "--exit", "--open-tty", "--replace"],
+        long_values: &["--max-args", "--max-procs", "--delimiter", "--arg-file", "--max-lines", "--max-chars"],
+        ..NONE
+    },
+];
+
+/// What a wrapper's arguments say.
+pub(crate) enum Wrapped {
+    /// It is none.
+    No,
+    /// It starts nothing.
+    Nothing,
+    /// It starts what begins at an argument.
+    From { at: usize, plain: bool, assignments: Vec<Assignment> },
+    /// Its arguments are not understood.
+    Odd,
+}
+
+/// Reads the arguments of `name`.
+pub(crate) fn unwrap(name: &str, arguments: &[Word]) -> Wrapped {
+    let Some(wrapper) = WRAPPERS.iter().find(|wrapper| wrapper.name == name) else { return Wrapped::No };
+    let mut at = match wrapper.options(arguments) {
+        Ok(Some(at)) => at,
+        Ok(None) => return Wrapped::Nothing,
+        Err(Unknown) => return Wrapped::Odd,
+    };
+    for _ in 0..wrapper.operands {
+        match arguments.get(at).map(Word::literal) {
+            Some(Some(_)) => at += 1,
+            Some(None) => return Wrapped::Odd,
+            None => return Wrapped::Nothing,
+        }
+    }
+    let mut assignments = Vec::new();
+    while let Some(assignment) = arguments.get(at).filter(|_| wrapper.assigns).and_then(assignment) {
+        assignments.push(assignment);
+        at += 1;
+    }
+    match at < arguments.len() {
+        true => Wrapped::From { at, plain: wrapper.plain, assignments },
+        false => Wrapped::Nothing,
+    }
+}
+
+/// `NAME=value` as an argument.
+pub(crate) fn assignment(word: &Word) -> Option<Assignment> {
+    let (name, _) = word.bare().split_once('=')?;
+    let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && !name.is_empty();
+    plain.then(|| Assignment { name: name.to_owned(), value: word.tail(name.len() + 1) })
+}
+
+/// An option that the table does not have.
+struct Unknown;
+
+impl Wrapper {
+    /// Where the options end. `None`: it starts nothing.
+    fn options(&self, arguments: &[Word]) -> Result<Option<usize>, Unknown> {
+        let mut at = 0;
+        while let Some(word) = arguments.get(at) {
+            let Some(text) = word.literal() else {
+                // A name or an assignment may be known only when it runs; an option must not.
+                return if word.bare().starts_with(|c: char| c.is_ascii_alphanumeric() || c == '/' || c == '.') {
+                    Ok(Some(at))
+                } else {
+                    Err(Unknown)
+                };
+            };
+            if text == "--" {
+                return Ok(Some(at + 1));
+            }
+            let Some(letters) = text.strip_prefix('-') else { return Ok(Some(at)) };
+            if letters.is_empty() {
+                return Err(Unknown);
+            }
+            at += 1;
+            at += if letters.starts_with('-') { self.long(text)? } else { self.short(letters)? };
+            if letters.chars().any(|c| self.asks.contains(c)) && !letters.starts_with('-') {
+                return Ok(None);
+            }
+            if self.name == "xargs" && letters.starts_with('I') {
+                let replaced = letters.get(1..).filter(|rest| !rest.is_empty());
+                let replaced = replaced.or_else(|| arguments.get(at - 1).and_then(Word::literal));
+                if replaced != Some("{}") {
+                    return Err(Unknown);
+                }
+            }
+        }
+        Ok(Some(at))
+    }
+
+    /// How many arguments follow as values.
+    fn long(&self, text: &str) -> Result<usize, Unknown> {
+        match text.split_once('=') {
+            Some((name, _)) if self.long_values.contains(&name) => Ok(0),
+            None if self.long_flags.contains(&text) => Ok(0),
+            None if self.long_values.contains(&text) => Ok(1),
+            Some(_) | None => Err(Unknown),
+        }
+    }
+
+    fn short(&self, letters: &str) -> Result<usize, Unknown> {
+        for (i, letter) in letters.char_indices() {
+            if self.values.contains(letter) {
+                return Ok(usize::from(i + letter.len_utf8() == letters.len()));
+            }
+            if self.attached.contains(letter) {
+                return Ok(0);
+            }
+            if !self.flags.contains(letter) && !self.asks.contains(letter) {
+                return Err(Unknown);
+            }
+        }
+        Ok(0)
+    }
+}
