@@ -12,11 +12,11 @@ use pod::control::{Callbacks, Limits, Outbox, Permission};
 use pod::feature::{
     CapabilityPolicy, FeatureId, FeatureRegistry, FeatureRegistryBuilder, HostCapability, HostServices, PodLink,
 };
-use pod::host::{Host, Opening, Parts, Start};
+use pod::host::{Aftermath, Host, Opening, Parts, Start};
 use pod::permission::{Circumstances, Policy};
 use pod::session::record::HostStarted;
 use provider::openai_chat::{Chat, Flavour};
-use session_store::{Clock, Opened, Options, Session};
+use session_store::{Clock, Opened, Options, Past, Session};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -118,11 +118,14 @@ impl PodPlace {
 
     /// Opens the session, making it the first time.
     #[must_use]
-    pub fn open(&self, disk: &CountingDisk) -> Opened {
+    pub fn open(&self, disk: &CountingDisk) -> (Opened, Past) {
         let mut options = Options::new("bench", clock());
         options.disk = Arc::new(disk.clone());
         let dir = self.session();
-        if dir.exists() { Session::open(&dir, options).unwrap() } else { Session::create(&dir, options).unwrap() }
+        if dir.exists() {
+            return Session::resume(&dir, options).unwrap();
+        }
+        (Session::create(&dir, options).unwrap(), Past::default())
     }
 
     /// One run to its end: `steps` model steps of `calls` calls each, and the last answer.
@@ -136,7 +139,8 @@ impl PodPlace {
         let project = self.root.path().join("project");
         let workspace = Workspace::open(ambient, &project, &project, Access::ReadWrite).unwrap();
         let runtime = Builder::new_current_thread().enable_all().max_blocking_threads(64).build().unwrap();
-        let opening = Opening::of(&self.session(), opened, clock()(), &|_| 0).unwrap();
+        let after = Aftermath { now: clock()(), end_survivors: &|_| 0, files: None };
+        let opening = Opening::of(&self.session(), opened, &after).unwrap();
         let parts = Parts {
             registry: Arc::new(registry(workspace.clone(), opening.link())),
             permission: Arc::new(permission(workspace)),

@@ -47,7 +47,7 @@ fn services(dir: &Path) -> HostServices {
     let env = EnvPolicy::from_vars(std::env::vars_os(), &[]).unwrap();
     let spawner = Spawner::new(&ambient, off, env, "test/1".into()).unwrap();
     let pod = PodUnderTest::new(&ambient, Script::new([]), Vec::new());
-    let link = pod.opening(pod.store().unwrap()).unwrap().link();
+    let link = pod.opening(pod.resume().unwrap()).unwrap().link();
     HostServices::none().root(HostCapability::WORKSPACE, workspace).spawner(spawner).link(link)
 }
 

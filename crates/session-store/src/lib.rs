@@ -20,7 +20,9 @@ mod ops;
 mod reader;
 mod session;
 
-pub use blob::{BlobError, BlobRef, BlobView, Blobs, Digest, Gap, Lines, NotADigest, Spool, SpoolEnd, Window};
+pub use blob::{
+    BLOB_BYTES, BlobError, BlobRef, BlobView, Blobs, Digest, Gap, Lines, NotADigest, Spool, SpoolEnd, Window,
+};
 pub use checkpoint::{Checkpoint, MAX_CHECKPOINT_BYTES};
 pub use disk::{Disk, DiskFile, Op, RealDisk};
 pub use error::{DiskFault, ErrorKind};

@@ -13,12 +13,12 @@ use pod::feature::{
     CapabilityPolicy, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule,
     FeatureRegistry, FeatureRegistryBuilder, HostCapability, HostServices, Outcome, ToolContribution, ToolDeclaration,
 };
-use pod::host::{Found, Host, HostError, Opening, Parts, Start};
+use pod::host::{Aftermath, Found, Host, HostError, Opening, Parts, Start};
 use pod::permission::{Circumstances, Layer, Policy, Rule, RuleDecision};
 use pod::session::fold::State;
 use pod::session::record::{HostStarted, Record};
 use pod::session::restore::{Restored, decode};
-use session_store::{Journal, OpenError, Opened, Options, Reader, Session};
+use session_store::{BLOB_BYTES, Journal, OpenError, Opened, Options, Past, Reader, Session};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -58,6 +58,10 @@ pub struct PodUnderTest {
     pub paused: bool,
     /// What the model is told of where it is.
     pub environment: String,
+    /// How long a segment of the journal gets, in bytes.
+    pub segment_bytes: u64,
+    /// The most bytes of blobs.
+    pub blob_bytes: u64,
     /// How many children recovery is told to have ended.
     pub survivors: Arc<AtomicU32>,
     permission: Arc<Permission>,
@@ -139,6 +143,8 @@ impl PodUnderTest {
             grace: GRACE,
             paused: true,
             environment: "here and now".to_owned(),
+            segment_bytes: 16 << 20,
+            blob_bytes: BLOB_BYTES,
             survivors: Arc::default(),
             permission: Arc::new(Permission { policy, workspace, now }),
             root,
@@ -157,14 +163,24 @@ impl PodUnderTest {
     /// # Errors
     /// As the store says.
     pub fn store(&self) -> Result<Opened, OpenError> {
+        self.resume().map(|(opened, _)| opened)
+    }
+
+    /// The same, with what the session has to be folded from.
+    ///
+    /// # Errors
+    /// As the store says.
+    pub fn resume(&self) -> Result<(Opened, Past), OpenError> {
         let points = self.points.clone();
         let options = Options {
             disk: Arc::new(self.disk.clone()),
             probe: Arc::new(move |name| points.reach(name)),
+            segment_bytes: self.segment_bytes,
+            blob_bytes: self.blob_bytes,
             ..Options::new("s-1", self.clock.clock())
         };
-        match Session::open(&self.dir, options.clone()) {
-            Err(OpenError::NoSuch(_)) => Session::create(&self.dir, options),
+        match Session::resume(&self.dir, options.clone()) {
+            Err(OpenError::NoSuch(_)) => Session::create(&self.dir, options).map(|opened| (opened, Past::default())),
             other => other,
         }
     }
@@ -203,7 +219,7 @@ impl PodUnderTest {
             Ok(opened) => (Ran { how: How::Killed, found: None, events: Vec::new(), durable: 0, flushes: 0 }, opened),
             Err(ran) => return *ran,
         };
-        let journal = opened.journal.clone();
+        let journal = opened.0.journal.clone();
         let (outbox, events) = Outbox::watched();
         let watcher = thread::spawn(move || watch(events));
         let mut builder = Builder::new_current_thread();
@@ -240,9 +256,9 @@ impl PodUnderTest {
     }
 
     /// The store, or the run that a kill or a disk ended while it was being opened.
-    fn begin(&self) -> Result<Opened, Box<Ran>> {
+    fn begin(&self) -> Result<(Opened, Past), Box<Ran>> {
         let over = |how| Box::new(Ran { how, found: None, events: Vec::new(), durable: 0, flushes: 0 });
-        match catch_unwind(AssertUnwindSafe(|| self.store())) {
+        match catch_unwind(AssertUnwindSafe(|| self.resume())) {
             Ok(Ok(opened)) => Ok(opened),
             Ok(Err(error)) => Err(over(How::NotOpened(error))),
             Err(panic) if panic.is::<Killed>() => Err(over(How::Killed)),
@@ -254,8 +270,10 @@ impl PodUnderTest {
     ///
     /// # Errors
     /// As the host says.
-    pub fn opening(&self, opened: Opened) -> Result<Opening, HostError> {
-        Opening::of(&self.dir, opened, self.clock.clock()(), &|_| self.survivors.load(Ordering::SeqCst))
+    pub fn opening(&self, opened: (Opened, Past)) -> Result<Opening, HostError> {
+        let end_survivors = |_: &str| self.survivors.load(Ordering::SeqCst);
+        let files = Some(&self.permission.workspace);
+        Opening::of(&self.dir, opened, &Aftermath { now: self.clock.clock()(), end_survivors: &end_survivors, files })
     }
 
     /// What opening the pod takes.

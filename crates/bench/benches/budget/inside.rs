@@ -12,9 +12,9 @@ use llm_worker::history::{Counters, History};
 use pod::control::Callbacks;
 use pod::feature::{FeatureId, HostServices};
 use pod::hook::{HookRegistryBuilder, PreRequest, RequestView, Slot, Verdict};
-use pod::session::restore::Restored;
+use pod::session::resume::resume;
 use provider::openai_chat::{Chat, Flavour};
-use session_store::Reader;
+use session_store::{Past, Reader};
 use std::future::Future;
 use std::hint::black_box;
 use std::path::Path;
@@ -58,9 +58,9 @@ pub(crate) fn restore(ambient: &Ambient, amount: Amount, table: &mut Table) {
         floor.push(ms(began.elapsed()));
         let before = machine::bytes_read();
         let began = Instant::now();
-        let opened = place.open(&CountingDisk::default());
+        let (opened, past) = place.open(&CountingDisk::default());
         open.push(ms(began.elapsed()));
-        fold(&place.session());
+        fold(past);
         whole.push(ms(began.elapsed()));
         bytes = (machine::bytes_read() - before, read);
         opened.journal.close();
@@ -82,8 +82,8 @@ fn checksum(log: &Path) -> u64 {
     read
 }
 
-fn fold(session: &Path) {
-    let restored = Restored::from_frames(Reader::open(session).unwrap().frames()).unwrap();
+fn fold(past: Past) {
+    let restored = resume(past).unwrap().restored;
     let (surface, _) = restored.state.surface.clone().unwrap();
     let counters = Counters { calls: restored.state.calls, requests: restored.state.requests };
     black_box(History::restore(surface, Arc::new(Chat(Flavour::Compatible)), restored.items, counters).unwrap());

@@ -2,12 +2,13 @@
 
 use super::inbox::{Line, Method};
 use crate::session::commit::Ended;
+use crate::session::kind_of_store;
 use crate::session::record::{FileChanged, Output, Stored};
 use async_trait::async_trait;
 use authority::{RedactedStream, Redactor};
 use llm_worker::tool::{CallHost, Excerpt, FileChange, Window};
 use llm_worker::{CallId, ErrorKind, ResultStatus, ToolError, ToolOutcome, ToolResult};
-use session_store::{Blobs, Spool};
+use session_store::{BlobError, Blobs, Spool};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::oneshot;
@@ -160,8 +161,11 @@ impl CallHost for Custody {
             Window::Tail { lines } => (session_store::Window::Tail, lines),
         };
         let (stored, lines) = (&output.stored, usize::try_from(lines).unwrap_or(INLINE).min(INLINE));
-        let mut shown =
-            self.blobs.view().lines(&stored.digest, stored.gap, window, lines, INLINE).map_err(|e| refused(&e))?;
+        let shown = self.blobs.view().lines(&stored.digest, stored.gap, window, lines, INLINE);
+        let mut shown = shown.map_err(|error| match error {
+            BlobError::Missing(_) => gone(handle),
+            other => refused(&other),
+        })?;
         fit(&mut shown, window);
         let last = (shown.first + shown.lines.len() as u64).saturating_sub(1);
         Ok(Excerpt { text: lossy(&shown.lines.join(&b'\n')), first: shown.first, last, total: shown.total })
@@ -188,8 +192,25 @@ impl CallHost for Custody {
     }
 }
 
-fn refused(error: &session_store::BlobError) -> ToolError {
-    ToolError::new(ErrorKind::Unavailable, error.to_string())
+fn refused(error: &BlobError) -> ToolError {
+    let message = match error {
+        BlobError::Full { bound } => format!(
+            "this session keeps {bound} bytes of outputs and of files as they were, and they are taken; ask for less at \
+             a time, or tell the person to start the next run, which lets go of the oldest outputs"
+        ),
+        BlobError::Disk(_)
+        | BlobError::Closed
+        | BlobError::Missing(_)
+        | BlobError::Damaged(_)
+        | BlobError::TooLarge { .. } => error.to_string(),
+    };
+    ToolError::new(kind_of_store(error.kind()), message)
+}
+
+fn gone(handle: &str) -> ToolError {
+    let message =
+        format!("gone: output `{handle}` was let go to make room for newer ones; make it again if you need it");
+    ToolError::new(ErrorKind::Unavailable, message)
 }
 
 fn trim(tail: &mut Vec<u8>) {

@@ -9,6 +9,7 @@ use super::judge::Permission;
 use super::outbox::{Event, Outbox};
 use crate::feature::FeatureRegistry;
 use crate::hook::{HookPoint, HookRegistry, TurnEndView};
+use crate::session::checkpoint::{Draft, VERSION};
 use crate::session::commit::{Ack, Batch};
 use crate::session::fold::{Illegal, State};
 use crate::session::record::{Record, SystemItem};
@@ -55,6 +56,8 @@ pub struct Core {
     pub store: Store,
     /// What the session comes to.
     pub state: State,
+    /// What the next checkpoint needs besides.
+    pub(crate) draft: Draft,
     /// What features contributed.
     pub registry: Arc<FeatureRegistry>,
     /// What may run.
@@ -239,14 +242,18 @@ impl Core {
 
     /// The other half of every commit: state, then watchers. Nothing else changes the state.
     pub(super) fn fold(&mut self, done: Committed<Batch>) -> Result<Option<Ack>, Fatal> {
-        let first = *done.seqs().start();
+        let (first, time, seal) = (*done.seqs().start(), done.time(), done.seal());
         let (ack, records) = Ack::of(done);
         for (seq, record) in (first..).zip(records) {
-            self.state.apply(&record)?;
+            let items = self.state.apply(&record)?;
+            self.draft.take(&items, time, matches!(record, Record::ToolStarted(_)));
             (self.store.probe)(record.kind());
             let record = Arc::new(record);
             HookRegistry::tell(&self.registry, &self.callbacks, seq, &record);
             self.outbox.show(Event::Record { seq, record });
+        }
+        if let Some((seal, bytes)) = seal.and_then(|seal| Some((seal, self.draft.bytes(&self.state)?))) {
+            self.store.journal.checkpoint(seal, VERSION, bytes);
         }
         Ok(ack)
     }

@@ -1,17 +1,20 @@
 //! Opening a pod and putting its parts together: the same for a headless run and for a pod that stays.
 
 mod opening;
+mod staged;
 
-pub use opening::{Opening, Rest, recover};
+pub use opening::{Aftermath, Opening, Rest};
 
 use crate::control::{self, Callbacks, Core, Fatal, Limits, Outbox, Permission, Pod, TurnEnd};
 use crate::feature::FeatureRegistry;
 use crate::hook::{HookPoint, PromptSubmit, PromptView};
+use crate::session::Lost;
+use crate::session::kind_of_store;
 use crate::session::record::{
     Encoder, Features, GrantsUsed, HostStarted, HostStopped, InputId, InputQueued, Output, Record, Stored, SurfaceSet,
     SystemItem,
 };
-use crate::session::restore::{RestoreError, Restored};
+use crate::session::restore::{RestoreError, Restored, loss};
 use llm_worker::history::{Counters, History, HistoryError};
 use llm_worker::projection::Surface;
 use llm_worker::{ErrorKind, Model};
@@ -92,18 +95,6 @@ impl HostError {
     }
 }
 
-fn kind_of_store(kind: session_store::ErrorKind) -> ErrorKind {
-    match kind {
-        session_store::ErrorKind::Retry => ErrorKind::Retry,
-        session_store::ErrorKind::FixInput => ErrorKind::FixInput,
-        session_store::ErrorKind::Denied => ErrorKind::Denied,
-        session_store::ErrorKind::Unavailable => ErrorKind::Unavailable,
-        session_store::ErrorKind::Corrupt => ErrorKind::Corrupt,
-        session_store::ErrorKind::Exhausted => ErrorKind::Exhausted,
-        session_store::ErrorKind::Bug => ErrorKind::Bug,
-    }
-}
-
 /// A pod that was opened, and what it has still to say: the records of this start go into the log with the first
 /// input, in one flush.
 pub struct Host {
@@ -125,6 +116,8 @@ pub struct Found {
     pub quarantine: Option<PathBuf>,
     /// Calls that got a result from recovery.
     pub interrupted: u64,
+    /// Records that are lost, in a copy of a damaged session.
+    pub lost: Option<Lost>,
     /// Inputs that were accepted before and that no turn has taken: the next turn takes them first.
     pub waiting: u64,
     /// Whether the request's fixed part differs from the recorded one.
@@ -142,7 +135,7 @@ impl Host {
         let Start { about, system, environment, parts } = start;
         let (mut core, Rest { recovered, mut items, closing }) = opening.core(parts);
         let (interrupted, crashed) = (core.state.open_calls.len() as u64, core.state.turn_open);
-        let waiting = core.state.queued.len() as u64;
+        let lost = core.state.lost;
         if !closing.is_empty() {
             // The same fold that `commit` does, for the items alone: they are needed to build the history.
             let mut ahead = Restored { state: core.state.clone(), ..Restored::default() };
@@ -152,6 +145,7 @@ impl Host {
             items.append(&mut ahead.items);
             core.commit(closing).await?;
         }
+        let waiting = core.state.queued.len() as u64;
 
         let (surface, encoder, new_surface) = surface(&core, &system);
         let old_system = surface.system != system;
@@ -163,7 +157,8 @@ impl Host {
         if new_surface {
             prelude.push(SurfaceSet { surface, encoder }.into());
         }
-        let mut notes = Vec::new();
+        let untold = core.state.untold.as_ref().map(loss);
+        let mut notes: Vec<_> = untold.map(|text| SystemItem::Recovery { generation, text }).into_iter().collect();
         if core.state.environment.as_deref() != Some(environment.as_str()) {
             notes.push(SystemItem::Environment { generation, text: environment });
         }
@@ -173,6 +168,7 @@ impl Host {
             cut: recovered.cut,
             quarantine: recovered.quarantine,
             interrupted,
+            lost,
             waiting,
             new_surface,
             old_system,
@@ -255,7 +251,7 @@ fn surface(core: &Core, system: &str) -> (Surface, Encoder, bool) {
     let dialect = core.model.dialect();
     let encoder = Encoder { id: dialect.id().to_owned(), version: dialect.version() };
     let today = Surface {
-        generation: 1,
+        generation: core.state.generation + 1,
         model: core.model.name().to_owned(),
         system: system.to_owned(),
         tools: core.registry.tools().definitions(),
@@ -270,7 +266,6 @@ fn surface(core: &Core, system: &str) -> (Surface, Encoder, bool) {
         {
             (recorded.clone(), encoder, false)
         }
-        Some((recorded, _)) => (Surface { generation: recorded.generation + 1, ..today }, encoder, true),
-        None => (today, encoder, true),
+        Some(_) | None => (today, encoder, true),
     }
 }

@@ -1,6 +1,6 @@
 //! What a pod changed in files, from its journal: for `yoi diff`, and to take it back.
 
-use super::record::{FileChanged, Record, Stored, ToolStarted};
+use super::record::{FileChanged, Gap, Record, Stored, ToolStarted};
 use session_store::Digest;
 use std::collections::BTreeMap;
 
@@ -16,6 +16,8 @@ pub struct Changed {
     /// Digests it had on the way, the newest last; `None` stands for "removed". A change whose intent was
     /// journaled may not have happened: then the file still has the digest before it.
     pub steps: Vec<Option<String>>,
+    /// Records before the first of them are lost, which may have changed it first: `before` need not be what was there.
+    pub doubtful: bool,
 }
 
 /// Every change of a session, and the commands that may have changed more.
@@ -24,6 +26,8 @@ pub struct Changes {
     files: BTreeMap<String, Changed>,
     /// Commands that ran under `Bash`, which keeps no before-images; each with its seq.
     pub commands: Vec<(u64, String)>,
+    /// Stretches of lost records, first and last seq: what they changed is not known.
+    pub lost: Vec<(u64, u64)>,
 }
 
 impl Changes {
@@ -31,6 +35,11 @@ impl Changes {
     pub fn take(&mut self, seq: u64, after: u64, record: &Record) {
         if seq <= after {
             return;
+        }
+        if let Record::Gap(Gap { first, last, .. }) = record
+            && self.lost.last().is_none_or(|(_, before)| *before < seq)
+        {
+            self.lost.push((*first, *last));
         }
         if let Record::FileChanged(change) = record {
             self.file(change);
@@ -43,8 +52,13 @@ impl Changes {
     }
 
     fn file(&mut self, change: &FileChanged) {
-        let first =
-            Changed { path: change.path.clone(), before: change.before.clone(), mode: change.mode, steps: Vec::new() };
+        let first = Changed {
+            path: change.path.clone(),
+            before: change.before.clone(),
+            mode: change.mode,
+            steps: Vec::new(),
+            doubtful: !self.lost.is_empty(),
+        };
         let changed = self.files.entry(change.path.clone()).or_insert(first);
         changed.steps.push(change.after.clone());
     }

@@ -1,23 +1,30 @@
 //! The fold of a log into state. Live and on replay it is this one function; there is no other way to change
 //! a [`State`].
 
+use super::lost::{Lost, bridged};
 use super::record::{Encoder, FeatureState, FileChanged, NotificationQueued, Output, Record, Request, SystemItem};
 use llm_worker::effect::Outcome;
 use llm_worker::projection::Surface;
 use llm_worker::{CallId, Cost, Item, ResultStatus, StopReason, ToolEffect, Usage};
-use std::collections::{BTreeMap, VecDeque};
+use serde::{Deserialize, Serialize};
+use session_store::Digest;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// How many outputs stay reachable by handle; the oldest go first.
 pub const MAX_OUTPUTS: usize = 4096;
 
-/// What a session comes to at some point of its log. It holds no item: those go to the history.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// What a session comes to at some point of its log. It holds no item: those go to the history. Its shape is that of
+/// checkpoints: [`checkpoint::VERSION`](super::checkpoint::VERSION) changes with it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct State {
     /// A host started and did not say that it stopped.
     pub hosted: bool,
     /// The fixed part of requests, and its encoder.
     pub surface: Option<(Surface, Encoder)>,
+    /// The highest generation seen.
+    pub generation: u64,
     /// Accepted inputs no turn has taken yet, by number.
     pub queued: BTreeMap<u64, String>,
     /// The highest input number given.
@@ -52,16 +59,24 @@ pub struct State {
     pub outputs: Arc<VecDeque<Output>>,
     /// Files changed so far, counted.
     pub file_changes: u64,
+    /// Blobs that hold what files were before they changed.
+    pub images: Arc<BTreeSet<Digest>>,
     /// Features' state in session scope, by feature and name.
+    #[serde(with = "super::checkpoint::values")]
     pub features: BTreeMap<(String, String), FeatureState>,
     /// Notifications the model has not been shown yet, by number.
     pub notices: BTreeMap<u64, NotificationQueued>,
     /// The highest notification number given.
     pub notified: u64,
+    /// What is lost since the newest recovery that spoke of it: records may follow that do not fit.
+    pub lost: Option<Lost>,
+    /// What is lost and the model was not told of.
+    pub untold: Option<Lost>,
 }
 
 /// A call that has no result yet.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct OpenCall {
     /// The tool, as the model named it.
     pub name: String,
@@ -69,6 +84,20 @@ pub struct OpenCall {
     pub arguments: String,
     /// What running it twice would do, once it was started.
     pub started: Option<ToolEffect>,
+    /// Records behind it are lost, and its result may be one of them.
+    pub parted: bool,
+    /// What it is about to make of files.
+    pub changing: Vec<Changing>,
+}
+
+/// A file's next content, announced.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Changing {
+    /// The file, absolute.
+    pub path: String,
+    /// BLAKE3 of the content, hex.
+    pub after: String,
 }
 
 /// A record that cannot follow what stands before it.
@@ -82,17 +111,26 @@ pub struct Illegal {
 }
 
 impl State {
-    /// Takes one more record; answers the item it adds to the history, if it adds one.
+    /// Takes one more record; answers the items it adds to the history: one at most, but where records are lost.
     ///
     /// # Errors
     /// The record contradicts the state: the log was not written by this program, or there is a bug.
-    pub fn apply(&mut self, record: &Record) -> Result<Option<Item>, Illegal> {
+    pub fn apply(&mut self, record: &Record) -> Result<Vec<Item>, Illegal> {
+        if self.lost.is_some() {
+            return bridged(self, record);
+        }
+        self.follow(record).map(|item| item.into_iter().collect())
+    }
+
+    /// Takes a record that fits what stands before it.
+    pub(super) fn follow(&mut self, record: &Record) -> Result<Option<Item>, Illegal> {
         let illegal = |why: &str| Err(Illegal { kind: record.kind().to_owned(), why: why.to_owned() });
         match record {
             Record::HostStarted(_) => self.hosted = true,
             Record::HostStopped(_) => self.hosted = false,
-            Record::Recovery(_)
-            | Record::Features(_)
+            Record::Gap(gap) => self.part(gap),
+            Record::Recovery(recovery) => self.recovered(recovery),
+            Record::Features(_)
             | Record::VerdictGiven(_)
             | Record::FeatureNote(_)
             | Record::GrantsUsed(_)
@@ -100,10 +138,10 @@ impl State {
             | Record::Resumed(_)
             | Record::Other { .. } => {}
             Record::SurfaceSet(s) => {
-                let last = self.surface.as_ref().map_or(0, |(surface, _)| surface.generation);
-                if s.surface.generation != last + 1 {
+                if s.surface.generation != self.generation + 1 {
                     return illegal("its generation is not the next");
                 }
+                self.generation = s.surface.generation;
                 self.surface = Some((s.surface.clone(), s.encoder.clone()));
             }
             Record::InputQueued(queued) => {
@@ -159,7 +197,7 @@ impl State {
                 let item = Item::ToolResult { id: finished.call, outcome: finished.outcome.clone() };
                 return Ok(Some(self.count(item)));
             }
-            Record::FileChanged(FileChanged { .. }) => self.file_changes += 1,
+            Record::FileChanged(change) => self.change(change),
             Record::FeatureState(set) => {
                 self.features.insert((set.feature.clone(), set.name.clone()), set.clone());
             }
@@ -210,6 +248,7 @@ impl State {
         }
         match said {
             SystemItem::Environment { text, .. } => self.environment = Some(text.clone()),
+            SystemItem::Recovery { .. } if self.lost.is_none() => self.untold = None,
             SystemItem::Recovery { .. } => {}
             SystemItem::Notification { number, feature, text, .. } => match self.notices.remove(number) {
                 Some(queued) if queued.feature == *feature && queued.text == *text => {}
@@ -231,7 +270,8 @@ impl State {
                     return Err(Illegal { kind: record.kind().to_owned(), why });
                 }
                 self.calls = id.number();
-                let open = OpenCall { name: name.clone(), arguments: arguments.clone(), started: None };
+                let (name, arguments) = (name.clone(), arguments.clone());
+                let open = OpenCall { name, arguments, started: None, parted: false, changing: Vec::new() };
                 self.open_calls.insert(*id, open);
             }
             Item::Assistant { text } => self.answer(text),
@@ -250,7 +290,18 @@ impl State {
         self.answered = self.requests;
     }
 
-    fn keep(&mut self, output: Option<&Output>) {
+    fn change(&mut self, change: &FileChanged) {
+        self.file_changes += 1;
+        if let Some(image) = change.before.as_ref().filter(|image| !self.images.contains(&image.digest)) {
+            Arc::make_mut(&mut self.images).insert(image.digest);
+        }
+        let open = change.call.and_then(|call| self.open_calls.get_mut(&call));
+        if let (Some(open), Some(after)) = (open, &change.after) {
+            open.changing.push(Changing { path: change.path.clone(), after: after.clone() });
+        }
+    }
+
+    pub(super) fn keep(&mut self, output: Option<&Output>) {
         if let Some(output) = output {
             let outputs = Arc::make_mut(&mut self.outputs);
             outputs.push_back(output.clone());
@@ -258,7 +309,7 @@ impl State {
         }
     }
 
-    fn count(&mut self, item: Item) -> Item {
+    pub(super) fn count(&mut self, item: Item) -> Item {
         self.items += 1;
         item
     }

@@ -7,7 +7,7 @@ use llm_worker::projection::Surface;
 use llm_worker::{CallId, Cost, Item, StopReason, ToolEffect, ToolOutcome, Usage};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use session_store::{BlobRef, Digest, EncodeError, Frames, Gap};
+use session_store::{BlobRef, Digest, EncodeError, Frames};
 use std::sync::Arc;
 
 /// A queued input's number, dense within a session from 1.
@@ -133,6 +133,8 @@ records! {
     TurnFinished = "turn_finished" / 1,
     /// What a start's grants were used for, as it ends.
     GrantsUsed = "grants_used" / 1,
+    /// A record stood here and is lost; only in a copy of a damaged log, written by the store.
+    Gap = "gap" / 1,
 }
 
 impl Record {
@@ -163,6 +165,7 @@ impl Record {
             | Self::Resumed(_)
             | Self::TurnFinished(_)
             | Self::GrantsUsed(_)
+            | Self::Gap(_)
             | Self::Other { .. } => None,
         }
     }
@@ -209,6 +212,17 @@ pub struct Recovery {
     pub ended_processes: u32,
     /// Microseconds from the last record to this start.
     pub down_us: u64,
+    /// Files that tools had written beside others, for changes that did not come about, and that were removed.
+    #[serde(default, skip_serializing_if = "none")]
+    pub swept: u64,
+    /// Records that were lost since a recovery last spoke of any: only in a copy of a damaged log.
+    #[serde(default, skip_serializing_if = "none")]
+    pub lost: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn none(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Body of `surface`.
@@ -257,7 +271,7 @@ pub struct Stored {
     pub bytes: u64,
     /// Where the middle of a very long stream was not kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub gap: Option<Gap>,
+    pub gap: Option<session_store::Gap>,
     /// With a gap: the digest of the whole stream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub whole: Option<Digest>,
@@ -562,6 +576,18 @@ pub struct FileChanged {
     pub mode: Option<u32>,
     /// BLAKE3 of the bytes after, hex; none when the change removes the file.
     pub after: Option<String>,
+}
+
+/// Body of `gap`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Gap {
+    /// The first record of the stretch that is lost.
+    pub first: u64,
+    /// The last one.
+    pub last: u64,
+    /// In the first one of a stretch: what is wrong there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// Body of `suspended`.

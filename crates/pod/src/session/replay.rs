@@ -1,11 +1,12 @@
 //! The proof that a log says all a model ever saw: every request is rebuilt from the records before it and
 //! compared with what was sent.
 
-use super::record::{Encoder, Record, Request};
+use super::record::{Encoder, Gap, Record, Request, Stored};
+use super::references;
 use super::restore::{RestoreError, Restored, decode};
 use llm_worker::Item;
 use llm_worker::projection::{Dialect, Neutral, Projection, Surface};
-use session_store::{BlobView, Digest, OwnedFrame, ReadError};
+use session_store::{BlobError, BlobView, Digest, OwnedFrame, ReadError};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -23,7 +24,11 @@ pub struct Verification {
     pub bodies: u64,
     /// Blobs read and compared with their names.
     pub blobs: u64,
-    /// Requests whose bytes this build cannot make, with the reason, each reason once.
+    /// Full outputs that are not there any more and may not be: the bound on blobs lets the oldest go.
+    pub dropped: u64,
+    /// Requests behind lost records, which cannot be rebuilt.
+    pub beyond: u64,
+    /// Requests whose bytes this build cannot make, with the reason, each reason once; records that are lost.
     pub notes: BTreeSet<String>,
     /// The first thing that is wrong; what stands before it is good.
     pub wrong: Option<Wrong>,
@@ -38,14 +43,16 @@ pub struct Wrong {
     pub what: String,
 }
 
-/// Checks every frame, folds every record, rebuilds every request, reads every blob named.
+/// Checks every frame, folds every record, rebuilds every request, reads every blob named. `bound` is the most bytes
+/// that the session's blobs may take.
 #[must_use]
 pub fn verify(
     frames: impl Iterator<Item = Result<OwnedFrame, ReadError>>,
     blobs: &BlobView,
     dialects: Dialects<'_>,
+    bound: u64,
 ) -> Verification {
-    let mut replay = Replay { restored: Restored::default(), projection: None, seen: BTreeSet::new() };
+    let mut replay = Replay::default();
     let mut found = Verification::default();
     for frame in frames {
         let at = found.records + 1;
@@ -65,13 +72,20 @@ pub fn verify(
             return found;
         }
     }
+    replay.end(bound, &mut found);
     found
 }
 
+#[derive(Default)]
 struct Replay {
     restored: Restored,
     projection: Option<Rebuilt>,
+    /// Blobs that were looked at.
     seen: BTreeSet<Digest>,
+    /// Blobs that the newest record names.
+    named: Vec<Stored>,
+    /// Those that are not there, by the first record that names them.
+    missing: Vec<(u64, Digest)>,
 }
 
 /// The running request of one surface.
@@ -90,11 +104,17 @@ impl Replay {
     ) -> Result<(), RestoreError> {
         let record = decode(frame)?;
         self.restored.take(frame.seq, frame.time, &record)?;
+        self.named.extend(record.stored().cloned());
         if let Record::SurfaceSet(set) = &record {
             let dialect = dialects(&set.encoder.id, &set.surface);
             let exact = dialect.as_ref().map(|d| Encoder { id: d.id().to_owned(), version: d.version() });
             let projection = Projection::new(&set.surface, dialect.unwrap_or_else(|| Arc::new(Neutral)));
             self.projection = Some(Rebuilt { projection, exact, pushed: 0 });
+        }
+        if let Record::Gap(Gap { first, last, reason }) = &record
+            && let Some(why) = reason
+        {
+            found.notes.insert(format!("records {first} to {last} are lost: {why}"));
         }
         if let Record::Request(request) = &record
             && let Some(what) = self.compare(request, found)
@@ -106,6 +126,10 @@ impl Replay {
 
     /// What of this request does not come out the same.
     fn compare(&mut self, request: &Request, found: &mut Verification) -> Option<String> {
+        if self.restored.state.lost.is_some() {
+            found.beyond += 1;
+            return None;
+        }
         let Some(rebuilt) = &mut self.projection else { return Some("a request before any surface".to_owned()) };
         let items: &[Item] = self.restored.items.get(rebuilt.pushed..).unwrap_or_default();
         items.iter().for_each(|item| rebuilt.projection.push(item));
@@ -144,9 +168,15 @@ impl Replay {
 
     /// Reads the blobs that the newest records name and that were not read before.
     fn blobs(&mut self, blobs: &BlobView, found: &mut Verification) -> Result<(), String> {
-        for stored in std::mem::take(&mut self.restored.stored) {
+        for stored in std::mem::take(&mut self.named) {
             if self.seen.insert(stored.digest) {
-                let length = blobs.verify(&stored.digest).map_err(|e| e.to_string())?;
+                let length = match blobs.verify(&stored.digest) {
+                    Err(BlobError::Missing(digest)) => {
+                        self.missing.push((found.records + 1, digest));
+                        continue;
+                    }
+                    other => other.map_err(|e| e.to_string())?,
+                };
                 if length != stored.bytes {
                     return Err(format!("blob {} has {length} bytes, {} were stored", stored.digest, stored.bytes));
                 }
@@ -154,5 +184,19 @@ impl Replay {
             }
         }
         Ok(())
+    }
+
+    /// Of what is missing, the bound may have let go what nothing at the end of the log leads to.
+    fn end(&self, bound: u64, found: &mut Verification) {
+        let kept = references::of(&self.restored.state, bound);
+        let gone = self.missing.iter().find(|(_, digest)| kept.contains(digest));
+        found.dropped = self.missing.iter().filter(|(_, digest)| !kept.contains(digest)).count() as u64;
+        found.wrong = gone.map(|(seq, digest)| Wrong { seq: *seq, what: BlobError::Missing(*digest).to_string() });
+        if found.dropped > 0 {
+            found.notes.insert(format!("{} blobs were dropped by the bound on what a session keeps", found.dropped));
+        }
+        if found.beyond > 0 {
+            found.notes.insert(format!("{} requests behind lost records are not rebuilt", found.beyond));
+        }
     }
 }

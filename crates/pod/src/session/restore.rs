@@ -2,14 +2,15 @@
 //! says what is known, the open turn is closed, and one note tells the model.
 
 use super::fold::{Illegal, OpenCall, State};
-use super::record::{Record, Recovery, Stored, SystemItem, ToolFinished, TurnFinished};
+use super::lost::{Lost, lost_result};
+use super::record::{Record, Recovery, SystemItem, ToolFinished, TurnFinished};
 use llm_worker::effect::Outcome;
 use llm_worker::{CallId, Item, ResultStatus, ToolEffect, ToolOutcome};
 use session_store::{OwnedFrame, ReadError};
 use std::time::{Duration, UNIX_EPOCH};
 
 /// A log folded to its end.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Restored {
     /// What it comes to.
     pub state: State,
@@ -19,8 +20,6 @@ pub struct Restored {
     pub last_time: u64,
     /// When the newest call was started, microseconds.
     pub started_at: Option<u64>,
-    /// Blobs that records name, in their order.
-    pub stored: Vec<Stored>,
 }
 
 /// Why a log cannot be folded.
@@ -81,13 +80,12 @@ impl Restored {
     /// # Errors
     /// It cannot stand here.
     pub fn take(&mut self, seq: u64, time: u64, record: &Record) -> Result<(), RestoreError> {
-        let item = self.state.apply(record).map_err(|source| RestoreError::Illegal { seq, source })?;
-        self.items.extend(item);
+        let items = self.state.apply(record).map_err(|source| RestoreError::Illegal { seq, source })?;
+        self.items.extend(items);
         self.last_time = self.last_time.max(time);
         if matches!(record, Record::ToolStarted(_)) {
             self.started_at = Some(time);
         }
-        self.stored.extend(record.stored().cloned());
         Ok(())
     }
 }
@@ -103,6 +101,8 @@ pub struct Circumstances {
     pub quarantine: Option<String>,
     /// Child processes that were still alive and were ended.
     pub ended_processes: u32,
+    /// Files that tools had written beside others and that were removed.
+    pub swept: u64,
     /// Now, microseconds.
     pub now: u64,
 }
@@ -111,7 +111,8 @@ pub struct Circumstances {
 #[must_use]
 pub fn closing(restored: &Restored, found: &Circumstances) -> Vec<Record> {
     let state = &restored.state;
-    if !state.turn_open && state.open_calls.is_empty() && found.cut_bytes == 0 && found.ended_processes == 0 {
+    let orderly = !state.turn_open && state.open_calls.is_empty() && state.lost.is_none();
+    if orderly && found.cut_bytes == 0 && found.ended_processes == 0 {
         return Vec::new();
     }
     let down_us = found.now.saturating_sub(restored.last_time);
@@ -124,6 +125,8 @@ pub fn closing(restored: &Restored, found: &Circumstances) -> Vec<Record> {
             open_turn: state.turn_open,
             ended_processes: found.ended_processes,
             down_us,
+            swept: found.swept,
+            lost: state.lost.map_or(0, |lost| lost.records),
         }
         .into(),
     ];
@@ -132,7 +135,7 @@ pub fn closing(restored: &Restored, found: &Circumstances) -> Vec<Record> {
         duration(down_us)
     )];
     for (id, call) in &state.open_calls {
-        let outcome = interrupted(*id, call, restored.started_at);
+        let outcome = if call.parted { lost_result() } else { interrupted(*id, call, restored.started_at) };
         note.push(format!("{id} {}: {}", call.name, outcome.summary));
         let transforms = Vec::new();
         batch.push(ToolFinished { call: *id, feature: None, outcome, output: None, ms: 0, transforms }.into());
@@ -143,17 +146,21 @@ pub fn closing(restored: &Restored, found: &Circumstances) -> Vec<Record> {
     if found.ended_processes > 0 {
         note.push(format!("{} left-over child processes were ended.", found.ended_processes));
     }
+    note.extend(state.untold.as_ref().map(loss));
     if state.turn_open {
-        batch.push(
-            SystemItem::Recovery {
-                generation: state.surface.as_ref().map_or(0, |(s, _)| s.generation),
-                text: note.join("\n"),
-            }
-            .into(),
-        );
+        batch.push(SystemItem::Recovery { generation: state.generation, text: note.join("\n") }.into());
         batch.push(TurnFinished { turn: state.turns, outcome: Outcome::Interrupted }.into());
     }
     batch
+}
+
+/// What the model is told of lost records.
+#[must_use]
+pub fn loss(lost: &Lost) -> String {
+    format!(
+        "This session was restored from a damaged journal: {lost}. What you were told, did or were asked in them is \
+         gone; where a result says `lost`, or something you rely on is not above, look again."
+    )
 }
 
 /// What is known of a call that has no result, as `docs/JOURNAL.md` tables it.

@@ -3,15 +3,18 @@
 use crate::legal::{self, WAYS, record};
 use crate::scene::{echo, pod, printer, sound};
 use llm_worker::history::{Counters, History};
+use llm_worker::projection::Neutral;
 use llm_worker::{CallId, Item, ToolEffect};
 use pod::control::{Callbacks, Core, Event, Outbox, Pod};
+use pod::session::checkpoint::{Draft, VERSION};
 use pod::session::commit::Batch;
 use pod::session::fold::State;
 use pod::session::record::{Record, SystemItem};
-use pod::session::restore::{Restored, decode};
+use pod::session::restore::{Circumstances, Restored, closing, decode};
 use proptest::prelude::*;
 use session_store::{Options, Reader, Session};
 use std::path::Path;
+use std::sync::Arc;
 use testkit::{Answer, ManualClock, PodUnderTest};
 use tokio_util::sync::CancellationToken;
 
@@ -32,7 +35,7 @@ fn prefixes(dir: &Path) -> Vec<State> {
 
 /// A pod's parts with nobody between them and the test.
 fn core(pod: &PodUnderTest, outbox: Outbox, runtime: &tokio::runtime::Handle) -> Core {
-    let opening = pod.opening(pod.store().unwrap()).unwrap();
+    let opening = pod.opening(pod.resume().unwrap()).unwrap();
     let start = pod.start(&opening, outbox, Callbacks::new(runtime.clone()));
     opening.core(start.parts).0
 }
@@ -97,16 +100,24 @@ proptest! {
     /// Whatever legal records a log has, reading it back comes to the same, items included, behind each of them.
     #[test]
     fn any_legal_log_reads_back_to_the_same(ways in any_records(120), sizes in prop::collection::vec(1..6_usize, 120)) {
-        let (mut live, mut items, mut states, mut records) = (State::default(), Vec::new(), Vec::new(), Vec::new());
+        let (mut fold, mut states, mut records) = (Restored::default(), Vec::new(), Vec::new());
+        let mut draft = Draft::of(&fold);
         for (way, n) in ways {
-            let next = record(way, n, Some(&live));
-            if let Ok(item) = live.clone().apply(&next) {
-                prop_assert_eq!(&live.apply(&next).unwrap(), &item);
-                items.extend(item);
-                states.push(live.clone());
+            let next = record(way, n, Some(&fold.state));
+            if let Ok(items) = fold.state.clone().apply(&next) {
+                let time = 1 + n % 7;
+                fold.take(0, time, &next).unwrap();
+                prop_assert!(fold.items.ends_with(&items));
+                draft.take(&items, time, matches!(next, Record::ToolStarted(_)));
+                // A checkpoint at any place is the fold at that place.
+                let kept = Draft::read(VERSION, &draft.bytes(&fold.state).unwrap());
+                prop_assert_eq!(kept, Some((fold.clone(), draft.clone())));
+                prop_assert_eq!(&Draft::of(&fold), &draft);
+                states.push(fold.state.clone());
                 records.push(next);
             }
         }
+        let items = fold.items;
         let mut batches = Vec::new();
         let mut rest = records.as_slice();
         for size in sizes {
@@ -127,6 +138,27 @@ proptest! {
         prop_assert_eq!(folded, states);
         let restored = Restored::from_frames(Reader::open(&dir).unwrap().frames()).unwrap();
         prop_assert_eq!(restored.items, items);
+    }
+
+    /// Whatever a log has lost, what closes it fits, and its items are a history.
+    #[test]
+    fn whatever_is_lost_the_rest_is_a_history(ways in any_records(120)) {
+        let mut fold = Restored::default();
+        for (way, n) in ways {
+            let next = record(way, n, Some(&fold.state));
+            // A refused record is one that no log has.
+            drop(fold.take(0, 1, &next));
+        }
+        let class = "clean".to_owned();
+        let found = Circumstances { class, cut_bytes: 0, quarantine: None, ended_processes: 0, swept: 0, now: 2 };
+        for record in closing(&fold, &found) {
+            prop_assert!(fold.take(0, 1, &record).is_ok(), "{:?}", record);
+        }
+        prop_assert!(!fold.state.turn_open && fold.state.lost.is_none() && fold.state.open_calls.is_empty());
+        prop_assert_eq!(fold.state.items, fold.items.len() as u64);
+        let counters = Counters { calls: fold.state.calls, requests: fold.state.requests };
+        let restored = History::restore(legal::surface(1).surface, Arc::new(Neutral), fold.items, counters);
+        prop_assert!(restored.is_ok(), "{:?}", restored.err());
     }
 
     /// Records that cannot stand where they stand are refused one by one, and change nothing.

@@ -5,7 +5,7 @@ use llm_worker::{Item, ToolEffect};
 use pod::session::record::Record;
 use testkit::{Answer, FnTool, How, PodUnderTest, Script};
 
-fn scene() -> (PodUnderTest, Vec<FnTool>, Changed) {
+fn scene(segment_bytes: u64) -> (PodUnderTest, Vec<FnTool>, Changed) {
     let changed = Changed::default();
     let tools = vec![changer("Change", &changed), echo("Echo", ToolEffect::Effectful), printer("Print", 3000)];
     let answers = vec![
@@ -13,7 +13,9 @@ fn scene() -> (PodUnderTest, Vec<FnTool>, Changed) {
         Answer::calls(&[("Print", "{}")]),
         Answer::text("done"),
     ];
-    (pod(answers, tools.clone()), tools, changed)
+    let mut pod = pod(answers, tools.clone());
+    pod.segment_bytes = segment_bytes;
+    (pod, tools, changed)
 }
 
 fn users(pod: &PodUnderTest) -> Vec<String> {
@@ -26,9 +28,9 @@ fn users(pod: &PodUnderTest) -> Vec<String> {
 }
 
 /// One kill and the run behind it.
-fn killed_at(name: &str, nth: usize) {
-    let what = format!("killed at {name} {nth}");
-    let (mut pod, tools, changed) = scene();
+fn killed_at(name: &str, nth: usize, segment_bytes: u64) {
+    let what = format!("killed at {name} {nth}, segments of {segment_bytes}");
+    let (mut pod, tools, changed) = scene(segment_bytes);
     pod.points.kill(name, nth);
     let first = pod.run("first");
     // Behind the last commit nobody notices.
@@ -59,14 +61,23 @@ fn killed_at(name: &str, nth: usize) {
 // covers: INV-13
 #[test]
 fn killed_at_any_point_nothing_told_is_lost_and_nothing_runs_again() {
-    let (reference, _, _) = scene();
+    every_point(16 << 20, &["commit:tool_started", "tool:running", "file_changed", "blob:written", "stream"]);
+}
+
+/// The same while segments are sealed and folds are kept beside the log.
+#[test]
+fn killed_around_a_seal_the_fold_is_that_of_the_log() {
+    every_point(3000, &["journal:checkpoint", "journal:renamed"]);
+}
+
+fn every_point(segment_bytes: u64, expected: &[&str]) {
+    let (reference, _, _) = scene(segment_bytes);
     reference.run("first").end();
     let points = reference.points.numbered();
-    for expected in ["commit:tool_started", "tool:running", "file_changed", "journal:written", "blob:written", "stream"]
-    {
+    for expected in expected {
         assert!(points.iter().any(|(name, _)| name == expected), "no {expected} in {points:?}");
     }
     for (name, nth) in points {
-        killed_at(&name, nth);
+        killed_at(&name, nth, segment_bytes);
     }
 }

@@ -2,17 +2,17 @@
 
 use llm_worker::effect::Outcome;
 use llm_worker::projection::Surface;
-use llm_worker::{CallId, Cost, Item, ResultStatus, StopReason, ToolEffect, ToolOutcome, Usage};
+use llm_worker::{CallId, Cost, Item, ResultStatus, Seal, StopReason, ToolEffect, ToolOutcome, Usage, Wax};
 use pod::session::fold::State;
 use pod::session::record::{
-    Decision, Encoder, FeatureState, FileChanged, GateNote, GrantsUsed, HostStopped, InputConsumed, InputQueued,
-    ItemAdded, NotificationQueued, Output, Record, Request, Response, Resumed, Stored, SurfaceSet, Suspended,
+    Decision, Encoder, FeatureState, FileChanged, Gap, GateNote, GrantsUsed, HostStopped, InputConsumed, InputQueued,
+    ItemAdded, NotificationQueued, Output, Record, Recovery, Request, Response, Resumed, Stored, SurfaceSet, Suspended,
     SystemItem, ToolFinished, ToolStarted, TurnFinished, TurnStarted, VerdictGiven,
 };
 use session_store::Digest;
 
 /// How many ways there are to make a record.
-pub(crate) const WAYS: u8 = 21;
+pub(crate) const WAYS: u8 = 22;
 
 fn call(number: u64) -> CallId {
     CallId::new(number % CallId::MAX + 1).unwrap()
@@ -85,6 +85,13 @@ fn recovery(text: &str) -> Record {
     SystemItem::Recovery { generation: 1, text: text.to_owned() }.into()
 }
 
+fn recovered(lost: u64) -> Record {
+    let class = "clean".to_owned();
+    let (open_calls, open_turn, ended_processes, swept) = (0, false, 0, 0);
+    let (cut_bytes, quarantine, down_us) = (0, None, 1);
+    Recovery { class, cut_bytes, quarantine, open_calls, open_turn, ended_processes, down_us, swept, lost }.into()
+}
+
 const FEATURE: &str = "builtin:t";
 
 fn notification(number: u64) -> Record {
@@ -112,13 +119,16 @@ fn effect(number: u64) -> ToolEffect {
 
 /// A record of that way. With the numbers that `state` asks for it is legal more often than not; with `n` it is not.
 pub(crate) fn record(way: u8, n: u64, state: Option<&State>) -> Record {
-    let next = |now: fn(&State) -> u64| state.map_or(n, |state| now(state) + 1);
-    let generation = |plus: u64| state.map_or(n, |s| s.surface.as_ref().map_or(0, |(s, _)| s.generation) + plus);
+    // Where records are lost, numbers go on from there.
+    let over = state.and_then(|s| s.lost).map_or(0, |_| n % 3);
+    let next = |now: fn(&State) -> u64| state.map_or(n, |state| now(state) + 1 + over);
+    let generation = |plus: u64| state.map_or(n, |s| s.generation + plus + over);
     let open = || state.and_then(|s| s.open_calls.keys().nth(n as usize % s.open_calls.len().max(1)).copied());
     let open = open().unwrap_or_else(|| call(n));
     match way % WAYS {
         0 => surface(generation(1)).into(),
         1 => queued(next(|s| s.inputs), output(n)),
+        2 if over == 2 => InputConsumed { input: n }.into(),
         2 => {
             let input = state.and_then(|s| s.queued.keys().next().copied()).unwrap_or(n);
             InputConsumed { input }.into()
@@ -127,8 +137,12 @@ pub(crate) fn record(way: u8, n: u64, state: Option<&State>) -> Record {
         4 if n.is_multiple_of(2) => note(&format!("note {n}")),
         4 => recovery(&format!("note {n}")),
         5 => item(Item::Assistant { text: format!("answer {n}\n\"é\"") }),
-        6 => item(Item::Reasoning { text: format!("thought {n}"), seal: None }),
-        7 | 8 => asked(state.map_or_else(|| call(n), |s| call(s.calls))),
+        6 => {
+            let wax = Wax { kind: "signature".to_owned(), data: format!("wax {n}") };
+            let seal = n.is_multiple_of(2).then(|| Seal { model: "m".to_owned(), generation: n % 3, wax });
+            item(Item::Reasoning { text: format!("thought {n}"), seal })
+        }
+        7 | 8 => asked(state.map_or_else(|| call(n), |s| call(s.calls + over))),
         9 => request(next(|s| s.requests), generation(0), state.map_or(n, |s| s.items)),
         10 => {
             let usage = Usage { input: n, output: n / 2, cached: n, ..Usage::default() };
@@ -142,11 +156,16 @@ pub(crate) fn record(way: u8, n: u64, state: Option<&State>) -> Record {
             VerdictGiven { call: Some(open), decision, rule, reason, gate: GateNote::default(), transforms: Vec::new() }
                 .into()
         }
-        15 => turn_finished(state.map_or(n, |s| s.turns)),
-        16 => FileChanged { call: None, path: format!("/p/{n}"), before: None, mode: Some(0o644), after: None }.into(),
+        15 => turn_finished(state.map_or(n, |s| s.turns + over)),
+        16 => {
+            let (before, after) = (output(n).map(|output| output.stored), n.is_multiple_of(3).then(|| format!("{n}")));
+            FileChanged { call: Some(open), path: format!("/p/{n}"), before, mode: Some(0o644), after }.into()
+        }
         17 => notification(next(|s| s.notified)),
         18 => delivered(state.and_then(|s| s.notices.keys().next().copied()).unwrap_or(n)),
         19 => self::state(n),
+        20 if n.is_multiple_of(3) => recovered(n % 2),
+        20 => Gap { first: n, last: n, reason: None }.into(),
         _ => match n % 5 {
             0 => Suspended { reason: "full".to_owned() }.into(),
             1 => Resumed {}.into(),

@@ -5,13 +5,17 @@
 mod bounds;
 mod callbacks;
 mod cancel;
+mod checkpoints;
 mod disks;
 mod fold;
+mod gaps;
 mod kills;
 mod legal;
 mod outbox;
 mod parallel;
 mod replay;
 mod restore;
+mod room;
 mod scene;
+mod staged;
 mod unclean;

@@ -6,6 +6,7 @@ use llm_worker::tool::FileChange;
 use llm_worker::{CallId, Item, ToolEffect, ToolOutput, ToolResult};
 use pod::session::record::Record;
 use pod::session::replay::{Verification, verify};
+use pod::session::resume::resume;
 use session_store::{Digest, Reader};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -62,7 +63,7 @@ pub(crate) fn neutral(id: &str, _: &Surface) -> Option<Arc<dyn Dialect>> {
 
 pub(crate) fn verified(pod: &PodUnderTest) -> Verification {
     let opened = pod.store().unwrap();
-    verify(Reader::open(&pod.dir).unwrap().frames(), opened.blobs.view(), &neutral)
+    verify(Reader::open(&pod.dir).unwrap().frames(), opened.blobs.view(), &neutral, pod.blob_bytes)
 }
 
 /// Results per call, of every call the log has.
@@ -82,7 +83,9 @@ pub(crate) fn results(items: &[Item]) -> BTreeMap<CallId, Vec<String>> {
 
 /// What holds of every log whose pod ended or was opened again.
 pub(crate) fn sound(pod: &PodUnderTest, what: &str) {
+    let resumed = resume(pod.resume().unwrap().1).unwrap().restored;
     let restored = pod.restored();
+    assert_eq!(resumed, restored, "{what}: from the checkpoint");
     for (call, results) in results(&restored.items) {
         assert_eq!(results.len(), 1, "{what}: {call} has {results:?}");
     }

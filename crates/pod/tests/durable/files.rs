@@ -27,7 +27,7 @@ impl FeatureModule for Tally {
 /// One pod over the directory, as far as its features are concerned.
 fn pod(dir: &Path) -> (FeatureRegistry, Option<DurableState<u64>>, PodUnderTest) {
     let rig = PodUnderTest::new(&Ambient::claim(), Script::new([]), Vec::new());
-    let opening = rig.opening(rig.store().unwrap()).unwrap();
+    let opening = rig.opening(rig.resume().unwrap()).unwrap();
     let files = Workspace::open(&Ambient::claim(), dir, dir, Access::ReadWrite).unwrap();
     let services = HostServices::none().link(opening.link().files(StateScope::User, files));
     let grant = HostCapability::StateStore { scope: StateScope::User };

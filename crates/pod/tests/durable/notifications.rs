@@ -90,7 +90,7 @@ fn every_turn_of_one_start_has_its_own_allowance() {
     pod.script.add(Answer::text("done"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let opening = pod.opening(pod.store().unwrap()).unwrap();
+        let opening = pod.opening(pod.resume().unwrap()).unwrap();
         let start = pod.start(&opening, Outbox::unwatched(), Callbacks::new(runtime.handle().clone()));
         let mut host = Host::open(opening, start).await.unwrap().0;
         for prompt in ["go", "again"] {

@@ -150,7 +150,7 @@ fn left(version: u16, value: serde_json::Value) -> (FeatureInstallReport, Counte
     let batch = pod::session::commit::Batch::of(vec![state.into()]);
     runtime.block_on(async { opened.journal.append(batch).await.map(drop).unwrap() });
     opened.journal.close();
-    let opening = pod.opening(pod.store().unwrap()).unwrap();
+    let opening = pod.opening(pod.resume().unwrap()).unwrap();
     let policy = grants().into_iter().fold(CapabilityPolicy::nothing(), |p, grant| p.grant(ID, grant, "test"));
     let services = HostServices::none().link(opening.link());
     let registry = FeatureRegistryBuilder::new(policy).with(Arc::new(counter.clone())).install(&services);

@@ -11,11 +11,10 @@ mod view;
 use serde::{Deserialize, Serialize};
 
 pub use digest::{Digest, NotADigest};
+pub use room::BLOB_BYTES;
 pub use spool::{Spool, SpoolEnd};
 pub use store::Blobs;
 pub use view::BlobView;
-
-pub(crate) use room::BLOB_BYTES;
 
 use crate::error::{DiskFault, ErrorKind};
 

@@ -5,8 +5,16 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use super::Digest;
 use crate::ops::Stored;
 
-/// The most bytes of blobs in a session.
-pub(crate) const BLOB_BYTES: u64 = 1 << 30;
+/// The most bytes of blobs in a session, unless it is opened with another bound.
+pub const BLOB_BYTES: u64 = 1 << 30;
+
+/// What is known of that.
+#[derive(Default)]
+pub(super) struct Known {
+    /// What is referred to, if that was told and nobody has looked since.
+    told: Option<HashSet<Digest>>,
+    room: Option<Room>,
+}
 
 /// What is stored, and what nobody refers to of that.
 pub(super) struct Room {
@@ -17,9 +25,45 @@ pub(super) struct Room {
     loose: HashMap<Digest, u64>,
 }
 
+impl Known {
+    /// Somebody is about to refer to it.
+    pub(super) fn keep(&mut self, digest: &Digest) {
+        match &mut self.room {
+            Some(room) => room.keep(digest),
+            None => {
+                if let Some(told) = &mut self.told {
+                    told.insert(*digest);
+                }
+            }
+        }
+    }
+
+    /// These are referred to, and no others.
+    pub(super) fn tell(&mut self, referenced: HashSet<Digest>) {
+        (self.told, self.room) = (Some(referenced), None);
+    }
+
+    /// Takes a look at the disk, the first time.
+    pub(super) fn look<E>(
+        &mut self,
+        bound: u64,
+        found: impl FnOnce() -> Result<Vec<(Digest, Stored)>, E>,
+    ) -> Result<&mut Room, E> {
+        let room = match self.room.take() {
+            Some(room) => room,
+            None => Room::new(bound, found()?, self.told.take().as_ref()),
+        };
+        Ok(self.room.insert(room))
+    }
+
+    pub(super) fn seen(&mut self) -> Option<&mut Room> {
+        self.room.as_mut()
+    }
+}
+
 impl Room {
     /// Of what a look at the disk has found. Without `referenced`, everything is referred to.
-    pub(super) fn new(bound: u64, mut found: Vec<(Digest, Stored)>, referenced: Option<&HashSet<Digest>>) -> Self {
+    fn new(bound: u64, mut found: Vec<(Digest, Stored)>, referenced: Option<&HashSet<Digest>>) -> Self {
         let used = found.iter().map(|(_, stored)| stored.len).sum();
         found.retain(|(digest, _)| referenced.is_some_and(|referenced| !referenced.contains(digest)));
         found.sort_by_key(|(digest, stored)| (stored.modified, *digest));

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::room::Room;
+use super::room::Known;
 use super::{BlobError, BlobRef, BlobView, Digest, Spool};
 use crate::disk::DiskFile;
 use crate::error::DiskFault;
@@ -33,8 +33,7 @@ struct Inner {
     names: AtomicU64,
     durable: Mutex<Durable>,
     bound: u64,
-    /// Made at the first look.
-    room: Mutex<Option<Room>>,
+    room: Mutex<Known>,
 }
 
 /// What this process knows to be durable.
@@ -67,12 +66,18 @@ impl Blobs {
 
     /// Tells which blobs records lead to. Every other one that is stored by now may go, the oldest first, when a new
     /// one would take the session over its bound; with none to go, the new one is [`BlobError::Full`]. Until it is told,
-    /// and from then on what is stored, counts as referred to. Looks at every blob's length, at none's bytes.
-    pub fn refer(&self, referenced: &HashSet<Digest>) -> Result<(), BlobError> {
+    /// and from then on what is stored, counts as referred to. The next new blob looks at every blob's length, at none's
+    /// bytes.
+    pub fn refer(&self, referenced: HashSet<Digest>) -> Result<(), BlobError> {
         self.alive()?;
-        let mut room = self.room();
-        *room = Some(Room::new(self.inner.bound, self.found()?, Some(referenced)));
+        self.room().tell(referenced);
         Ok(())
+    }
+
+    /// The most bytes that all blobs may take.
+    #[must_use]
+    pub fn bound(&self) -> u64 {
+        self.inner.bound
     }
 
     /// Stores `bytes` durably; when it returns, a record may name them. Two flushes for new bytes (up to two more
@@ -141,11 +146,7 @@ impl Blobs {
     fn reserve(&self, blob: &BlobRef) -> Result<Reserved<'_>, BlobError> {
         let before = self.inner.ops.stored(&self.inner.view.path(&blob.digest))?.map_or(0, |stored| stored.len);
         let mut room = self.room();
-        let known = match room.take() {
-            Some(known) => known,
-            None => Room::new(self.inner.bound, self.found()?, None),
-        };
-        let known = room.insert(known);
+        let known = room.look(self.inner.bound, || self.found())?;
         known.keep(&blob.digest);
         known.gone(before);
         while !known.fits(blob.len) {
@@ -196,7 +197,7 @@ impl Blobs {
         self.store(unnamed, BlobRef { digest: *digest, len }).map(drop)
     }
 
-    fn room(&self) -> std::sync::MutexGuard<'_, Option<Room>> {
+    fn room(&self) -> std::sync::MutexGuard<'_, Known> {
         self.inner.room.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -204,7 +205,7 @@ impl Blobs {
     fn known(&self, blob: &BlobRef) -> Result<bool, BlobError> {
         self.alive()?;
         // From here on it will not go; if it went before, it is stored again.
-        self.room().iter_mut().for_each(|room| room.keep(&blob.digest));
+        self.room().keep(&blob.digest);
         if self.durable().blobs.contains(&blob.digest) {
             return Ok(true);
         }
@@ -273,7 +274,7 @@ impl Reserved<'_> {
 
 impl Drop for Reserved<'_> {
     fn drop(&mut self) {
-        if let Some(room) = &mut *self.blobs.room() {
+        if let Some(room) = self.blobs.room().seen() {
             room.gone(self.len);
             room.came(self.before);
         }

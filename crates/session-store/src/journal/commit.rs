@@ -27,6 +27,7 @@ pub trait Records: Send + 'static {
 pub struct Committed<T> {
     batch: T,
     seqs: RangeInclusive<u64>,
+    time: u64,
     seal: Option<Seal>,
 }
 
@@ -44,6 +45,11 @@ impl<T> Committed<T> {
     /// The seqs its records have, in the order they were written.
     pub fn seqs(&self) -> RangeInclusive<u64> {
         self.seqs.clone()
+    }
+
+    /// The wall clock its records have, in microseconds since 1970.
+    pub fn time(&self) -> u64 {
+        self.time
     }
 
     /// The segment was sealed right behind this batch: what all batches up to this one come to may be handed to
@@ -192,7 +198,8 @@ pub(crate) struct Entry {
 
 pub(crate) trait Settle: Send {
     fn encode(&self, encoder: &mut Encoder) -> Result<RangeInclusive<u64>, EncodeError>;
-    fn commit(self: Box<Self>, seqs: RangeInclusive<u64>, seal: Option<Seal>);
+    /// `time` is the clock that the batch was encoded with.
+    fn commit(self: Box<Self>, seqs: RangeInclusive<u64>, time: u64, seal: Option<Seal>);
     fn refuse(self: Box<Self>, why: Refusal);
     /// Makes the refusal that will follow count before anybody is answered.
     fn doom(&mut self);
@@ -226,9 +233,9 @@ impl<T: Records> Settle for Pending<T> {
         })
     }
 
-    fn commit(self: Box<Self>, seqs: RangeInclusive<u64>, seal: Option<Seal>) {
+    fn commit(self: Box<Self>, seqs: RangeInclusive<u64>, time: u64, seal: Option<Seal>) {
         // An error means that the caller dropped its commit: the batch is durable all the same.
-        drop(self.answer.send(Ok(Committed { batch: self.batch, seqs, seal })));
+        drop(self.answer.send(Ok(Committed { batch: self.batch, seqs, time, seal })));
     }
 
     fn refuse(mut self: Box<Self>, why: Refusal) {

@@ -133,17 +133,17 @@ impl Writer {
             tried = self.alone(&*batch);
         }
         match tried {
-            Ok(seqs) => batch.commit(seqs, None),
+            Ok((seqs, time)) => batch.commit(seqs, time, None),
             Err(why) if unstorable(&why) => batch.refuse(why),
             Err(why) => self.refuse(vec![batch], &why),
         }
     }
 
-    fn alone(&mut self, batch: &dyn Settle) -> Result<RangeInclusive<u64>, Refusal> {
+    fn alone(&mut self, batch: &dyn Settle) -> Result<(RangeInclusive<u64>, u64), Refusal> {
         let mut group = self.group()?;
         let seqs = batch.encode(&mut group.encoder).map_err(encoding)?;
         self.write(&group.encoder, false).map_err(refusal)?;
-        Ok(seqs)
+        Ok((seqs, group.encoder.time))
     }
 
     /// An empty group at the end of the log, with the record that opens the segment if it needs one.
@@ -217,9 +217,9 @@ impl Drop for Ended {
 }
 
 fn answer(group: Group, seal: Option<Seal>) {
-    let last = group.batches.len();
+    let (last, time) = (group.batches.len(), group.encoder.time);
     for (n, (batch, seqs)) in group.batches.into_iter().enumerate() {
-        batch.commit(seqs, seal.filter(|_| n + 1 == last));
+        batch.commit(seqs, time, seal.filter(|_| n + 1 == last));
     }
 }
 

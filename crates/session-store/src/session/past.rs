@@ -11,7 +11,7 @@ use crate::reader::{FrameIter, ReadError};
 use crate::session::segment::{Seal, Segment};
 
 /// The past of a session that was just opened. The records of the newest segment were read when it was opened, and
-/// are handed on; older ones are read when they are asked for.
+/// are handed on; older ones are read when they are asked for. The default is that of a session without records.
 pub struct Past {
     checkpoint: Option<Checkpoint>,
     segments: Vec<Segment>,
@@ -74,6 +74,12 @@ impl Iterator for PastFrames {
         let next = self.older.next();
         self.failed = matches!(next, Some(Err(_)));
         next.or_else(|| self.newest.next().map(Ok))
+    }
+}
+
+impl Default for Past {
+    fn default() -> Self {
+        Self { checkpoint: None, segments: Vec::new(), before: Chain::START, newest: Vec::new() }
     }
 }
 

@@ -163,12 +163,13 @@ impl<'a> Copy<'a> {
             let many = std::io::Error::from(std::io::ErrorKind::FileTooLarge);
             return Err(DiskFault::new(crate::Op::Read, &damage.segment, &many));
         }
+        let mut reason = Some(damage.to_string());
         for seq in damage.lost.clone() {
             if seq == 1 || self.sealed || self.firsts.contains(&seq) {
                 self.open(self.chain.epoch, self.chain.seq, self.now)?;
                 continue;
             }
-            let reason = (seq == first).then(|| damage.to_string());
+            let reason = reason.take();
             self.encode(self.chain.epoch, self.chain.seq, self.now, |encoder| {
                 encoder.batch(|frames| frames.record(GAP, 1, &Gap { first, last, reason }).map(drop)).map(drop)
             })?;

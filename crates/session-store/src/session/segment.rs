@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::disk::DiskFile;
 use crate::error::DiskFault;
-use crate::frame::{self, Chain, EncodeError, Encoder};
+use crate::frame::{self, Chain, EncodeError, Encoder, OwnedFrame};
 use crate::ops::Ops;
 
 /// The kind of a segment's first record.
@@ -46,6 +46,12 @@ pub struct Seal {
 }
 
 impl Seal {
+    /// The one that this record is, if it is one.
+    #[must_use]
+    pub fn of(frame: &OwnedFrame) -> Option<Self> {
+        (frame.kind == SEAL).then_some(Self { seq: frame.seq, crc: frame.crc })
+    }
+
     /// The seq of the `seal` record.
     #[must_use]
     pub fn seq(&self) -> u64 {

@@ -169,13 +169,13 @@ fn the_oldest_unreferenced_blobs_go_first() {
     assert_eq!(there(&opened.blobs, &stored), [true; 3], "until it is told, everything is referred to");
     opened.blobs.put(&[8; 100]).unwrap();
     // The oldest is referred to; the next one is stored again and kept by that.
-    opened.blobs.refer(&HashSet::from([stored[0].digest, Digest::of(&[8; 100])])).unwrap();
+    opened.blobs.refer(HashSet::from([stored[0].digest, Digest::of(&[8; 100])])).unwrap();
     opened.blobs.put(&[1; 300]).unwrap();
     opened.blobs.put(&[9; 300]).unwrap();
     assert_eq!(there(&opened.blobs, &stored), [true, true, false]);
     assert!(matches!(opened.blobs.put(&[7; 300]), Err(BlobError::Full { .. })));
     // What went is stored again, whatever this process remembers of it.
-    opened.blobs.refer(&HashSet::new()).unwrap();
+    opened.blobs.refer(HashSet::new()).unwrap();
     opened.blobs.put(&[2; 300]).unwrap();
     assert_eq!(there(&opened.blobs, &stored), [false, true, true]);
     assert!(matches!(opened.blobs.put(&[0; 1001]), Err(BlobError::Full { .. })), "no room for it at all");
@@ -188,7 +188,7 @@ fn the_oldest_unreferenced_blobs_go_first() {
 fn a_large_blob_displaces_several() {
     let scene = Scene::new();
     let (opened, stored) = bounded(&scene, 3);
-    opened.blobs.refer(&HashSet::new()).unwrap();
+    opened.blobs.refer(HashSet::new()).unwrap();
     let mut spool = opened.blobs.spool().unwrap();
     spool.write(&[5; 500]).unwrap();
     let end = spool.finish().unwrap();

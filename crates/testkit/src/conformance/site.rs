@@ -42,7 +42,7 @@ pub(super) struct Site {
 impl Site {
     pub(super) fn of(conformance: &Conformance) -> Self {
         let (host, feature) = (conformance.host(), conformance.instance());
-        let opening = host.pod.opening(host.pod.store().expect("the session opens")).expect("an empty session");
+        let opening = host.pod.opening(host.pod.resume().expect("the session opens")).expect("an empty session");
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
         let callbacks = Callbacks::new(runtime.handle().clone());
         let workspace = host.pod.start(&opening, Outbox::unwatched(), callbacks).parts.permission.workspace.clone();

@@ -425,8 +425,8 @@ impl Drop for FeatureUnderTest {
 /// Opens the pod as a new process would.
 fn start(pod: &PodUnderTest, setting: &Setting, feature: &Arc<dyn FeatureModule>) -> (Open, Arc<FeatureRegistry>) {
     pod.points.start();
-    let opened = pod.store().expect("the session opens");
-    let journal = opened.journal.clone();
+    let opened = pod.resume().expect("the session opens");
+    let journal = opened.0.journal.clone();
     let (outbox, events) = Outbox::watched();
     let runtime = Builder::new_current_thread().enable_all().max_blocking_threads(MAX_THREADS).build();
     let runtime = runtime.expect("a runtime");

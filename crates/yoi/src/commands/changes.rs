@@ -59,7 +59,7 @@ pub(crate) fn diff(args: &DiffArgs, env: &Env) -> Result<Exit, Failure> {
     }
     let commands: Vec<String> = changes.commands.iter().map(|(_, command)| brief(command)).collect();
     if args.json {
-        out::json(&serde_json::json!({ "pod": name, "files": rows, "commands": commands }));
+        out::json(&serde_json::json!({ "pod": name, "files": rows, "commands": commands, "lost": changes.lost }));
     } else {
         if changes.files().next().is_none() {
             out::line(&format!("{name} changed no file with its file tools"));
@@ -176,6 +176,9 @@ const NAMED: usize = 5;
 
 /// Commands keep no before-images: what they changed is not known.
 pub(super) fn warn(changes: &Changes) {
+    for (first, last) in &changes.lost {
+        out::line(&format!("records {first} to {last} are lost; what they changed in files is not known"));
+    }
     if changes.commands.is_empty() {
         return;
     }

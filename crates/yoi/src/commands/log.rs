@@ -52,7 +52,7 @@ pub(crate) fn run(args: &LogArgs, env: &Env) -> Result<Exit, Failure> {
 /// Prints a blob in bounded pieces, indented; what is no text is shown as replacement characters.
 fn whole(blobs: &BlobView, stored: &Stored) -> Result<(), BlobError> {
     let (mut text, mut at) = (Indented::default(), 0);
-    blobs.pieces(&stored.digest, |piece| {
+    let read = blobs.pieces(&stored.digest, |piece| {
         let seam = stored.gap.filter(|gap| (at..at + piece.len() as u64).contains(&gap.at));
         let (before, after) = match seam {
             Some(gap) => piece.split_at(usize::try_from(gap.at - at).unwrap_or(piece.len())),
@@ -64,8 +64,14 @@ fn whole(blobs: &BlobView, stored: &Stored) -> Result<(), BlobError> {
         }
         text.push(after);
         at += piece.len() as u64;
-    })?;
-    text.end();
+    });
+    match read {
+        Err(BlobError::Missing(_)) => out::line(&format!("{MARGIN}[gone: let go to make room for newer outputs]")),
+        read => {
+            read?;
+            text.end();
+        }
+    }
     Ok(())
 }
 
@@ -161,6 +167,8 @@ impl Transcript {
             Record::ToolFinished(finished) => self.result(finished),
             Record::FileChanged(change) if change.call.is_none() => format!("  undo {}", change.path),
             Record::FileChanged(change) => format!("  changes {}", change.path),
+            Record::Gap(gap) if gap.reason.is_none() => return None,
+            Record::Gap(gap) => format!("! records {} to {} are lost", gap.first, gap.last),
             Record::Suspended(suspended) => format!("! suspended: {}", suspended.reason),
             Record::Resumed(_) => "! resumed".to_owned(),
             Record::TurnFinished(finished) => {

@@ -7,7 +7,7 @@ use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::pods::{Pods, check_name, make_private};
 use authority::{Ambient, Scratch};
-use session_store::{Clock, OpenError, Opened, Options, ReadError, Reader, Session, Tail};
+use session_store::{Clock, OpenError, Opened, Options, Past, ReadError, Reader, Session, Tail};
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -67,7 +67,12 @@ impl Place {
     }
 
     /// Locks the session, making it if it is new.
-    pub(crate) fn open(&mut self, ambient: &Ambient, clock: &Clock, points: &Points) -> Result<Opened, Failure> {
+    pub(crate) fn open(
+        &mut self,
+        ambient: &Ambient,
+        clock: &Clock,
+        points: &Points,
+    ) -> Result<(Opened, Past), Failure> {
         let options = || {
             let mut options = Options::new(self.id.to_string(), clock.clone());
             let reached = points.0.clone();
@@ -82,26 +87,26 @@ impl Place {
                         .help("set TMPDIR to a directory that can be written")
                 })?;
                 self.dir = scratch.insert(made).path().join("session");
-                Session::create(&self.dir, options())
+                made_new(Session::create(&self.dir, options()))
             }
             Keep::Pod { name: name @ None, pods, .. } => {
                 pods.prepare()?;
                 let claimed = pods.claim(self.id.as_u128())?;
                 self.dir = pods.dir(name.insert(claimed));
                 self.made = true;
-                Session::create(&self.dir, options())
+                made_new(Session::create(&self.dir, options()))
             }
             Keep::Pod { name: Some(name), pods, .. } => {
                 pods.prepare()?;
                 self.dir = pods.dir(name);
                 // A directory that a crash left empty is made a session like one that is not there; somebody else may
                 // make it in between, and then has it.
-                match Session::open(&self.dir, options()) {
+                match Session::resume(&self.dir, options()) {
                     Err(OpenError::NoSuch(_)) => {
                         self.made = DirBuilder::new().mode(0o700).create(&self.dir).is_ok();
                         match Session::create(&self.dir, options()) {
-                            Err(OpenError::Exists(_)) => Session::open(&self.dir, options()),
-                            made => made,
+                            Err(OpenError::Exists(_)) => Session::resume(&self.dir, options()),
+                            made => made_new(made),
                         }
                     }
                     opened => opened,
@@ -168,6 +173,11 @@ impl Place {
     }
 }
 
+/// A new session has no past.
+fn made_new(made: Result<Opened, OpenError>) -> Result<(Opened, Past), OpenError> {
+    made.map(|opened| (opened, Past::default()))
+}
+
 /// A directory for what is not kept that is in none of those the run works in: its own journal would be among the
 /// files that it may read and change.
 fn beside(env: &Env, roots: &[&Path]) -> Result<PathBuf, Failure> {
@@ -211,8 +221,7 @@ pub(crate) fn open_failure(error: &OpenError, now: u64, name: Option<&str>) -> F
             });
             Failure::new(Exit::Busy, format!("{name} is in use{who}")).help("wait for it, or use another --pod NAME")
         }
-        OpenError::Damaged { .. } => Failure::new(Exit::Data, error.to_string())
-            .help(format!("`yoi verify {name}` names the first bad record; `yoi log {name}` reads what is before it")),
+        OpenError::Damaged { .. } => Failure::new(Exit::Data, error.to_string()).help(damaged(name)),
         OpenError::Format { .. } => {
             Failure::new(Exit::Data, error.to_string()).help("use a newer yoi to read this session")
         }
@@ -222,6 +231,14 @@ pub(crate) fn open_failure(error: &OpenError, now: u64, name: Option<&str>) -> F
         OpenError::ReadOnly(_) | OpenError::Disk(_) => Failure::new(Exit::Journal, error.to_string())
             .help("set XDG_STATE_HOME to a local directory that can be written, or use --ephemeral"),
     }
+}
+
+/// What to do with a pod whose journal is damaged.
+pub(crate) fn damaged(name: &str) -> String {
+    format!(
+        "`yoi verify {name}` names what is lost; `yoi verify {name} --salvage NEW` copies the rest, and \
+         `yoi run --pod NEW` goes on with that"
+    )
 }
 
 #[cfg(test)]

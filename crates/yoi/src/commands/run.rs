@@ -5,7 +5,7 @@ use crate::cli::RunArgs;
 use crate::commands::ending::{self, Ended};
 use crate::commands::features;
 use crate::commands::input;
-use crate::commands::place::{Place, now};
+use crate::commands::place::{Place, damaged, now};
 use crate::commands::signals::Signals;
 use crate::compose::model::{self, Built, Choice};
 use crate::compose::project::environment;
@@ -20,10 +20,10 @@ use authority::Ambient;
 use llm_worker::{ErrorKind, Model};
 use pod::control::{Callbacks, Event, Outbox};
 use pod::feature::Unmet;
-use pod::host::{Found, Host, HostError, Opening, Parts, Start};
+use pod::host::{Aftermath, Found, Host, HostError, Opening, Parts, Start};
 use pod::session::record::HostStarted;
 use serde::Serialize;
-use session_store::{Clock, Opened};
+use session_store::{Clock, Opened, Past};
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
@@ -111,7 +111,7 @@ struct Whole<'a> {
 
 /// What a pod is put together from.
 struct Ready {
-    opened: Opened,
+    opened: (Opened, Past),
     composed: Composed,
     model: Arc<dyn Model>,
     callbacks: Callbacks,
@@ -172,7 +172,8 @@ impl Whole<'_> {
 
     async fn open(&self, place: &Place, ready: Ready) -> Result<(Host, Found), Failure> {
         let Ready { opened, composed, model, callbacks, outbox, clock } = ready;
-        let tag = format!("{}/{}", opened.recovered.session, opened.recovered.epoch);
+        let recovered = &opened.0.recovered;
+        let tag = format!("{}/{}", recovered.session, recovered.epoch);
         self.signals.children(&tag);
         let about = HostStarted {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -186,7 +187,9 @@ impl Whole<'_> {
         let survivors = Ambient::claim();
         let end_survivors = move |session: &str| authority::end_survivors(&survivors, session).unwrap_or(0);
         let fail = |error: HostError| host_failure(&error, place.name());
-        let opening = Opening::of(&place.dir(), opened, clock(), &end_survivors).map_err(fail)?;
+        let files = Some(&composed.workspace);
+        let after = Aftermath { now: clock(), end_survivors: &end_survivors, files };
+        let opening = Opening::of(&place.dir(), opened, &after).map_err(fail)?;
         let Installed { registry, permission, no_shell } =
             composed.install(self.ambient, self.env, &tag, opening.link())?;
         required(&registry.report().unmet, registry.report())?;
@@ -212,6 +215,9 @@ impl Whole<'_> {
                 if found.interrupted == 1 { "1 call was" } else { &format!("{} calls were", found.interrupted) };
             let cut = if found.cut > 0 { format!(", {} unfinished bytes set aside", found.cut) } else { String::new() };
             say(self.args, &format!("restored after a crash: {calls} interrupted{cut}"));
+        }
+        if let Some(lost) = &found.lost {
+            say(self.args, &format!("restored from a damaged journal: {lost}; the model is told"));
         }
         if found.waiting > 0 {
             let inputs =
@@ -292,7 +298,7 @@ fn host_failure(error: &HostError, name: Option<&str>) -> Failure {
         (Exit::Journal, Some(name)) => {
             failure.help(format!("what was committed is kept; mend the disk, then go on with --pod {name}"))
         }
-        (Exit::Data, Some(name)) => failure.help(format!("`yoi verify {name}` names the first bad record")),
+        (Exit::Data, Some(name)) => failure.help(damaged(name)),
         (Exit::Failed, Some(name)) => failure.help(format!("ask for less at a time, then go on with --pod {name}")),
         _ => failure,
     }

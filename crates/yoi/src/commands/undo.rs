@@ -109,6 +109,10 @@ impl<'a> Undo<'a> {
             }
             Standing::AsLeft => {}
         }
+        if changed.doubtful {
+            let why = "records before its first known change are lost: what it was is not known";
+            return Err(Stop::File(format!("{}: {why}", changed.path)));
+        }
         let was = before(changed, &self.view).map_err(Stop::File)?;
         let kept = now.bytes.as_ref().map(|bytes| self.blobs.put(bytes).map(Stored::from)).transpose();
         let record = FileChanged {

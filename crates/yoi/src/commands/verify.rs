@@ -9,7 +9,7 @@ use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::pods::{Pods, check_name};
 use pod::session::replay::{Wrong, verify};
-use session_store::{Damage, Options, ReadError, Reader, Session, Tail};
+use session_store::{BLOB_BYTES, Damage, Options, ReadError, Reader, Session, Tail};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub(crate) fn run(args: &VerifyArgs, env: &Env) -> Result<Exit, Failure> {
         return salvage(&pods, &name, new, args.json, env);
     }
     let reader = Reader::open(&pods.dir(&name)).map_err(|e| read_failure(&name, &e))?;
-    let mut found = verify(reader.frames(), &reader.blobs(), &dialect);
+    let mut found = verify(reader.frames(), &reader.blobs(), &dialect, BLOB_BYTES);
     // What is behind the last record shown may have been durable too: HEAD is only a hint.
     let behind = if found.wrong.is_none() { reader.tail() } else { Ok(Tail::Clean) };
     let tail = match behind {
@@ -43,7 +43,8 @@ pub(crate) fn run(args: &VerifyArgs, env: &Env) -> Result<Exit, Failure> {
         let wrong = found.wrong.as_ref().map(|w| serde_json::json!({ "seq": w.seq, "what": w.what }));
         out::json(&serde_json::json!({
             "pod": name, "ok": found.wrong.is_none(), "records": found.records, "requests": found.requests,
-            "bodies": found.bodies, "blobs": found.blobs, "notes": found.notes, "tail": tail, "wrong": wrong, "lost": lost,
+            "bodies": found.bodies, "blobs": found.blobs, "dropped_blobs": found.dropped,
+            "requests_behind_losses": found.beyond, "notes": found.notes, "tail": tail, "wrong": wrong, "lost": lost,
         }));
     } else {
         for note in &found.notes {

@@ -29,6 +29,7 @@ mod pods;
 mod prompt;
 mod recording;
 mod run;
+mod salvage;
 mod scene;
 mod signals;
 mod state;

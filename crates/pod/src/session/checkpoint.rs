@@ -1,0 +1,226 @@
+//! A fold kept beside the log, so that going on with a session reads its newest records only.
+//!
+//! A checkpoint is made where a segment ends: one line of JSON with the state, then the items, each field behind its
+//! length. Like everything in `idx/` it is derived. Whatever does not read is made again from the log.
+
+use super::fold::State;
+use super::restore::Restored;
+use llm_worker::{CallId, Item, ResultStatus, Seal, ToolOutcome, Wax};
+use serde::{Deserialize, Serialize};
+use session_store::MAX_CHECKPOINT_BYTES;
+
+/// Of the bytes, and of what the fold makes of records: raised when either changes.
+pub const VERSION: u32 = 1;
+
+/// What a checkpoint holds of a fold beyond its state, gathered while the fold goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Draft {
+    /// Encoded, oldest first; none once they are more than a checkpoint may hold.
+    items: Option<Vec<u8>>,
+    times: Times,
+}
+
+/// Clocks of records, in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Times {
+    newest: u64,
+    started: Option<u64>,
+}
+
+/// The first line.
+#[derive(Serialize)]
+struct Head<'a> {
+    times: Times,
+    state: &'a State,
+}
+
+/// The same, read back.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HeadRead {
+    times: Times,
+    state: State,
+}
+
+impl Draft {
+    /// Of a fold that has come this far.
+    #[must_use]
+    pub fn of(restored: &Restored) -> Self {
+        let times = Times { newest: restored.last_time, started: restored.started_at };
+        let mut draft = Self { items: Some(Vec::new()), times };
+        draft.add(&restored.items);
+        draft
+    }
+
+    /// Takes the items that one more record added, and its clock. `started` says that the record began a call.
+    pub fn take(&mut self, items: &[Item], time: u64, started: bool) {
+        self.times.newest = self.times.newest.max(time);
+        if started {
+            self.times.started = Some(time);
+        }
+        self.add(items);
+    }
+
+    fn add(&mut self, items: &[Item]) {
+        if let Some(bytes) = &mut self.items {
+            items.iter().for_each(|item| put(item, bytes));
+            if bytes.len() > MAX_CHECKPOINT_BYTES {
+                self.items = None;
+            }
+        }
+    }
+
+    /// The bytes of a checkpoint; none when they are too many.
+    #[must_use]
+    pub fn bytes(&self, state: &State) -> Option<Vec<u8>> {
+        let items = self.items.as_ref()?;
+        let mut bytes = serde_json::to_vec(&Head { times: self.times, state }).ok()?;
+        bytes.push(b'\n');
+        bytes.extend_from_slice(items);
+        (bytes.len() <= MAX_CHECKPOINT_BYTES).then_some(bytes)
+    }
+
+    /// A fold as its checkpoint has it; none when this is not one of this version.
+    #[must_use]
+    pub fn read(version: u32, bytes: &[u8]) -> Option<(Restored, Self)> {
+        if version != VERSION {
+            return None;
+        }
+        let (head, items) = bytes.split_at_checked(memchr::memchr(b'\n', bytes)?)?;
+        let HeadRead { times, state } = serde_json::from_slice(head).ok()?;
+        let encoded = items.get(1..)?;
+        let mut rest = encoded;
+        let mut items = Vec::new();
+        while !rest.is_empty() {
+            items.push(get(&mut rest)?);
+        }
+        let draft = Self { items: Some(encoded.to_vec()), times };
+        let (last_time, started_at) = (times.newest, times.started);
+        let whole = state.items == items.len() as u64;
+        whole.then_some((Restored { state, items, last_time, started_at }, draft))
+    }
+}
+
+/// The first byte of an item.
+mod tag {
+    pub(super) const USER: u8 = b'u';
+    pub(super) const SYSTEM: u8 = b's';
+    pub(super) const ASSISTANT: u8 = b'a';
+    pub(super) const REASONING: u8 = b'r';
+    pub(super) const SEALED: u8 = b'R';
+    pub(super) const CALL: u8 = b'c';
+    pub(super) const RESULT: u8 = b't';
+}
+
+fn put(item: &Item, out: &mut Vec<u8>) {
+    match item {
+        Item::User { text } => fields(out, tag::USER, &[text]),
+        Item::System { source, text } => fields(out, tag::SYSTEM, &[source, text]),
+        Item::Assistant { text } => fields(out, tag::ASSISTANT, &[text]),
+        Item::Reasoning { text, seal: None } => fields(out, tag::REASONING, &[text]),
+        Item::Reasoning { text, seal: Some(Seal { model, generation, wax: Wax { kind, data } }) } => {
+            fields(out, tag::SEALED, &[text, model, kind, data]);
+            out.extend_from_slice(&generation.to_le_bytes());
+        }
+        Item::ToolCall { id, name, arguments } => {
+            fields(out, tag::CALL, &[name, arguments]);
+            out.extend_from_slice(&id.number().to_le_bytes());
+        }
+        Item::ToolResult { id, outcome: ToolOutcome { status, summary, content } } => {
+            fields(out, tag::RESULT, &[summary, content]);
+            out.extend_from_slice(&id.number().to_le_bytes());
+            out.push(letter(*status));
+        }
+    }
+}
+
+fn fields(out: &mut Vec<u8>, tag: u8, texts: &[&str]) {
+    out.push(tag);
+    for text in texts {
+        out.extend_from_slice(&(text.len() as u64).to_le_bytes());
+        out.extend_from_slice(text.as_bytes());
+    }
+}
+
+fn letter(status: ResultStatus) -> u8 {
+    match status {
+        ResultStatus::Ok => b'o',
+        ResultStatus::Error => b'e',
+        ResultStatus::Refused => b'r',
+        ResultStatus::Cancelled => b'c',
+        ResultStatus::Interrupted => b'i',
+    }
+}
+
+fn get(rest: &mut &[u8]) -> Option<Item> {
+    Some(match byte(rest)? {
+        tag::USER => Item::User { text: text(rest)? },
+        tag::SYSTEM => Item::System { source: text(rest)?, text: text(rest)? },
+        tag::ASSISTANT => Item::Assistant { text: text(rest)? },
+        tag::REASONING => Item::Reasoning { text: text(rest)?, seal: None },
+        tag::SEALED => {
+            let (text, model, kind, data) = (text(rest)?, self::text(rest)?, self::text(rest)?, self::text(rest)?);
+            let seal = Some(Seal { model, generation: number(rest)?, wax: Wax { kind, data } });
+            Item::Reasoning { text, seal }
+        }
+        tag::CALL => {
+            let (name, arguments) = (text(rest)?, text(rest)?);
+            Item::ToolCall { id: CallId::new(number(rest)?)?, name, arguments }
+        }
+        tag::RESULT => {
+            let (summary, content) = (text(rest)?, text(rest)?);
+            let (id, status) = (CallId::new(number(rest)?)?, status(byte(rest)?)?);
+            Item::ToolResult { id, outcome: ToolOutcome { status, summary, content } }
+        }
+        _ => return None,
+    })
+}
+
+fn byte(rest: &mut &[u8]) -> Option<u8> {
+    let (first, more) = rest.split_first()?;
+    *rest = more;
+    Some(*first)
+}
+
+fn number(rest: &mut &[u8]) -> Option<u64> {
+    let (first, more) = rest.split_first_chunk()?;
+    *rest = more;
+    Some(u64::from_le_bytes(*first))
+}
+
+fn text(rest: &mut &[u8]) -> Option<String> {
+    let length = usize::try_from(number(rest)?).ok()?;
+    let (text, more) = rest.split_at_checked(length)?;
+    *rest = more;
+    std::str::from_utf8(text).ok().map(str::to_owned)
+}
+
+fn status(letter: u8) -> Option<ResultStatus> {
+    let all = [
+        ResultStatus::Ok,
+        ResultStatus::Error,
+        ResultStatus::Refused,
+        ResultStatus::Cancelled,
+        ResultStatus::Interrupted,
+    ];
+    all.into_iter().find(|status| self::letter(*status) == letter)
+}
+
+/// Features' states as a list: JSON has no keys of two parts.
+pub(super) mod values {
+    use crate::session::record::FeatureState;
+    use serde::{Deserialize, Deserializer, Serializer};
+    use std::collections::BTreeMap;
+
+    type States = BTreeMap<(String, String), FeatureState>;
+
+    pub(crate) fn serialize<S: Serializer>(states: &States, out: S) -> Result<S::Ok, S::Error> {
+        out.collect_seq(states.values())
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<States, D::Error> {
+        let states = Vec::<FeatureState>::deserialize(from)?;
+        Ok(states.into_iter().map(|state| ((state.feature.clone(), state.name.clone()), state)).collect())
+    }
+}

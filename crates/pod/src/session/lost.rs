@@ -1,0 +1,231 @@
+//! What a fold makes of lost records: a copy of a damaged log has a `gap` record for each.
+//!
+//! Behind a gap nobody knows what stood in it: a turn may have begun or ended, a call may have its result there, numbers
+//! have gone on. So until a recovery has spoken of the loss, a record that does not fit the state is not wrong: the state
+//! is made to fit it. A call that was open at the gap keeps waiting for a result; when the next item of another kind
+//! shows that there is none, it gets one that says so, and stands where a model would look for it.
+
+use super::fold::{Illegal, State};
+use super::record::{Gap, NotificationQueued, Record, Recovery, Request, SystemItem};
+use llm_worker::{CallId, Item, ResultStatus, ToolOutcome};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Records that are lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lost {
+    /// The first of them.
+    pub first: u64,
+    /// The last of them.
+    pub last: u64,
+    /// How many.
+    pub records: u64,
+    /// The highest input accepted before: those that wait may have been taken in what is lost.
+    pub inputs: u64,
+}
+
+impl Lost {
+    /// One more lost record.
+    fn and(before: Option<Self>, gap: &Gap, inputs: u64) -> Self {
+        let Gap { first, last, reason: _ } = gap;
+        before.map_or(Self { first: *first, last: *last, records: 1, inputs }, |before| Self {
+            first: before.first.min(*first),
+            last: before.last.max(*last),
+            records: before.records.saturating_add(1),
+            inputs,
+        })
+    }
+}
+
+impl fmt::Display for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.records {
+            1 => write!(f, "record {} is lost", self.first),
+            more => write!(f, "{more} records between {} and {} are lost", self.first, self.last),
+        }
+    }
+}
+
+/// The result of a call whose own may be lost.
+pub(super) fn lost_result() -> ToolOutcome {
+    let words = "lost: what came of it was in damaged records; verify before retrying";
+    ToolOutcome { status: ResultStatus::Interrupted, summary: words.to_owned(), content: String::new() }
+}
+
+/// Takes a record behind a gap. An error changes nothing.
+pub(super) fn bridged(state: &mut State, record: &Record) -> Result<Vec<Item>, Illegal> {
+    let mut bridge = Bridge { state: state.clone(), items: Vec::new() };
+    if bridge.fits(record) {
+        let item = bridge.state.follow(record)?;
+        bridge.items.extend(item);
+    }
+    *state = bridge.state;
+    Ok(bridge.items)
+}
+
+impl State {
+    /// A record stood here.
+    pub(super) fn part(&mut self, gap: &Gap) {
+        self.lost = Some(Lost::and(self.lost, gap, self.inputs));
+        self.untold = Some(Lost::and(self.untold, gap, self.inputs));
+        self.open_calls.values_mut().for_each(|call| call.parted = true);
+        // Either may have changed.
+        (self.surface, self.environment) = (None, None);
+    }
+
+    /// A recovery that spoke of the loss: from here on everything fits again.
+    pub(super) fn recovered(&mut self, recovery: &Recovery) {
+        if let Some(lost) = self.lost.filter(|_| recovery.lost > 0) {
+            self.queued.retain(|input, _| *input > lost.inputs);
+            self.lost = None;
+        }
+    }
+}
+
+/// A state that is being made to fit.
+struct Bridge {
+    state: State,
+    items: Vec<Item>,
+}
+
+impl Bridge {
+    /// Makes the state such that this record can follow; answers whether the record says more than that.
+    fn fits(&mut self, record: &Record) -> bool {
+        match record {
+            Record::SurfaceSet(set) => below(&mut self.state.generation, set.surface.generation),
+            Record::InputQueued(queued) => below(&mut self.state.inputs, queued.input),
+            Record::InputConsumed(consumed) => {
+                self.within_turn();
+                self.close_parted();
+                raise(&mut self.state.inputs, consumed.input);
+                let missing = || format!("[input {}: its text is lost]", consumed.input);
+                self.state.queued.entry(consumed.input).or_insert_with(missing);
+            }
+            Record::TurnStarted(started) if started.turn > self.state.turns => {
+                self.close_all();
+                self.state.turn_open = false;
+                below(&mut self.state.turns, started.turn);
+            }
+            Record::SystemItem(said) => {
+                self.within_turn();
+                self.close_parted();
+                self.said(said);
+            }
+            Record::ItemAdded(added) => {
+                self.within_turn();
+                self.close_parted();
+                match &added.item {
+                    Item::ToolCall { id, .. } => below(&mut self.state.calls, id.number()),
+                    Item::Reasoning { seal: Some(seal), .. } => raise(&mut self.state.generation, seal.generation),
+                    Item::User { .. }
+                    | Item::System { .. }
+                    | Item::Assistant { .. }
+                    | Item::Reasoning { seal: None, .. }
+                    | Item::ToolResult { .. } => {}
+                }
+            }
+            Record::Request(request) => return self.request(request),
+            Record::ToolStarted(started) => return self.known(started.call),
+            Record::ToolFinished(finished) if !self.known(finished.call) => {
+                self.state.keep(finished.output.as_ref());
+                return false;
+            }
+            Record::TurnFinished(finished) if finished.turn >= self.state.turns => {
+                self.close_all();
+                raise(&mut self.state.turns, finished.turn);
+                self.state.turn_open = true;
+            }
+            Record::TurnStarted(_)
+            | Record::TurnFinished(_)
+            | Record::ToolFinished(_)
+            | Record::HostStarted(_)
+            | Record::HostStopped(_)
+            | Record::Recovery(_)
+            | Record::Features(_)
+            | Record::Response(_)
+            | Record::VerdictGiven(_)
+            | Record::FileChanged(_)
+            | Record::FeatureState(_)
+            | Record::NotificationQueued(_)
+            | Record::FeatureNote(_)
+            | Record::Suspended(_)
+            | Record::Resumed(_)
+            | Record::GrantsUsed(_)
+            | Record::Gap(_)
+            | Record::Other { .. } => {}
+        }
+        true
+    }
+
+    /// The record that began the turn is lost; so is the number of the turn, which is at least the next.
+    fn within_turn(&mut self) {
+        if !self.state.turn_open {
+            self.state.turn_open = true;
+            self.state.turns = self.state.turns.saturating_add(1);
+            (self.state.last_answer, self.state.last_result) = (None, None);
+        }
+    }
+
+    /// What a request was made of is not known any more; only its number counts.
+    fn request(&mut self, request: &Request) -> bool {
+        self.within_turn();
+        self.close_parted();
+        raise(&mut self.state.requests, request.number);
+        raise(&mut self.state.generation, request.generation);
+        false
+    }
+
+    /// Whether the call itself is not lost.
+    fn known(&mut self, call: CallId) -> bool {
+        raise(&mut self.state.calls, call.number());
+        self.state.open_calls.contains_key(&call)
+    }
+
+    fn said(&mut self, said: &SystemItem) {
+        match said {
+            SystemItem::Environment { generation, .. } | SystemItem::Recovery { generation, .. } => {
+                raise(&mut self.state.generation, *generation);
+            }
+            SystemItem::Notification { number, feature, generation, text } => {
+                raise(&mut self.state.generation, *generation);
+                raise(&mut self.state.notified, *number);
+                let (number, feature, text) = (*number, feature.clone(), text.clone());
+                let queued = NotificationQueued { number, feature, generation: *generation, text };
+                self.state.notices.insert(number, queued);
+            }
+        }
+    }
+
+    /// Calls that were open at a gap have no result in the log.
+    fn close_parted(&mut self) {
+        self.close(|call| call.parted);
+    }
+
+    fn close_all(&mut self) {
+        self.close(|_| true);
+    }
+
+    fn close(&mut self, which: impl Fn(&super::fold::OpenCall) -> bool) {
+        let over: Vec<CallId> =
+            self.state.open_calls.iter().filter(|(_, call)| which(call)).map(|(id, _)| *id).collect();
+        for id in over {
+            self.state.open_calls.remove(&id);
+            let item = self.state.count(Item::ToolResult { id, outcome: lost_result() });
+            self.items.push(item);
+        }
+    }
+}
+
+/// No number of a true log is higher, and all can be counted on from here.
+const MOST: u64 = u64::MAX >> 1;
+
+/// As far as this, if it was not.
+fn raise(number: &mut u64, to: u64) {
+    *number = (*number).max(to.min(MOST));
+}
+
+/// To right below this, if it was less: what is between was given in what is lost.
+fn below(number: &mut u64, next: u64) {
+    raise(number, next.saturating_sub(1));
+}

@@ -1,0 +1,68 @@
+//! Folding a session that was just opened: its newest checkpoint, and only the records behind that.
+
+use super::checkpoint::{Draft, VERSION};
+use super::record::Record;
+use super::restore::{RestoreError, Restored, decode};
+use session_store::{Journal, OwnedFrame, Past, ReadError, Seal};
+
+/// A session folded to its end, by its writer.
+#[derive(Debug)]
+pub struct Resumed {
+    /// What it comes to.
+    pub restored: Restored,
+    /// For the next checkpoint.
+    pub draft: Draft,
+    /// The fold at the newest seal that was passed on the way, if no checkpoint of it was there.
+    checkpoint: Option<(Seal, Vec<u8>)>,
+}
+
+/// Folds what stands behind the newest checkpoint; everything where there is none of this version.
+///
+/// # Errors
+/// As [`Restored::from_frames`]. Behind a checkpoint a record that does not fit may also be the checkpoint's fault.
+pub fn resume(past: Past) -> Result<Resumed, RestoreError> {
+    let begun = past.checkpoint().and_then(|kept| Draft::read(kept.version(), kept.bytes()));
+    match begun {
+        Some((restored, draft)) => fold(restored, draft, past.behind_checkpoint()),
+        None => everything(past.all()),
+    }
+}
+
+/// Folds everything.
+///
+/// # Errors
+/// As [`Restored::from_frames`].
+pub fn everything(frames: impl Iterator<Item = Result<OwnedFrame, ReadError>>) -> Result<Resumed, RestoreError> {
+    let restored = Restored::default();
+    let draft = Draft::of(&restored);
+    fold(restored, draft, frames)
+}
+
+fn fold(
+    mut restored: Restored,
+    mut draft: Draft,
+    frames: impl Iterator<Item = Result<OwnedFrame, ReadError>>,
+) -> Result<Resumed, RestoreError> {
+    let mut checkpoint = None;
+    for frame in frames {
+        let frame = frame?;
+        let record = decode(&frame)?;
+        let known = restored.items.len();
+        restored.take(frame.seq, frame.time, &record)?;
+        let added = restored.items.get(known..).unwrap_or_default();
+        draft.take(added, frame.time, matches!(record, Record::ToolStarted(_)));
+        if let Some(seal) = Seal::of(&frame) {
+            checkpoint = draft.bytes(&restored.state).map(|bytes| (seal, bytes));
+        }
+    }
+    Ok(Resumed { restored, draft, checkpoint })
+}
+
+impl Resumed {
+    /// Keeps the checkpoint that was missing.
+    pub fn keep(&mut self, journal: &Journal) {
+        if let Some((seal, bytes)) = self.checkpoint.take() {
+            journal.checkpoint(seal, VERSION, bytes);
+        }
+    }
+}

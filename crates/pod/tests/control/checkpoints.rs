@@ -1,0 +1,149 @@
+//! Going on from a checkpoint is going on from the log.
+
+use crate::legal;
+use crate::scene::{echo, pod, printer, sound};
+use llm_worker::{CallId, Item, ToolEffect, Wax};
+use pod::session::checkpoint::{Draft, VERSION};
+use pod::session::record::{FeatureState, FileChanged, InputConsumed, Stored, TurnStarted};
+use pod::session::restore::Restored;
+use pod::session::resume::{Resumed, resume};
+use session_store::{Digest, Past, Seal};
+use std::fs;
+use std::sync::Arc;
+use testkit::{Answer, PodUnderTest, Script};
+
+/// A pod whose journal goes on in a new segment every few records, after `runs` runs.
+fn sealed(runs: usize) -> PodUnderTest {
+    let calls = [("Echo", "{\"a\":1}"), ("Print", "{}"), ("None", "{}")];
+    let mut pod = pod(Vec::new(), vec![echo("Echo", ToolEffect::Effectful), printer("Print", 3000)]);
+    pod.segment_bytes = 2500;
+    for run in 0..runs {
+        pod.script = Script::new(vec![Answer::calls(&calls), Answer::text(&format!("answer {run}"))]);
+        pod.run(&format!("input {run}")).end();
+    }
+    pod
+}
+
+fn past(pod: &PodUnderTest) -> Past {
+    let (opened, past) = pod.resume().unwrap();
+    opened.journal.close();
+    past
+}
+
+fn resumed(pod: &PodUnderTest) -> Resumed {
+    resume(past(pod)).unwrap()
+}
+
+/// Where the pod's checkpoint ends; 0 without one.
+fn kept(pod: &PodUnderTest) -> u64 {
+    past(pod).checkpoint().map_or(0, session_store::Checkpoint::seq)
+}
+
+// covers: INV-03
+#[test]
+fn only_what_is_behind_the_checkpoint_is_folded() {
+    let pod = sealed(4);
+    let last = pod.records().len() as u64;
+    let behind = past(&pod).behind_checkpoint().count() as u64;
+    assert!(kept(&pod) > 0 && behind < last / 4, "{behind} of {last} behind {}", kept(&pod));
+    assert_eq!(resumed(&pod).restored, pod.restored());
+    sound(&pod, "sealed");
+}
+
+#[test]
+fn without_its_index_a_session_is_the_same_and_gets_one_again() {
+    let pod = sealed(3);
+    let (before, whole) = (kept(&pod), pod.restored());
+    fs::remove_dir_all(pod.dir.join("idx")).unwrap();
+    assert_eq!(kept(&pod), 0);
+    assert_eq!(resumed(&pod).restored, whole);
+    // Opening the pod, not only folding it, keeps the fold at the newest seal.
+    drop(pod.opening(pod.resume().unwrap()).unwrap());
+    assert_eq!(kept(&pod), before);
+    assert_eq!(resumed(&pod).restored, whole);
+}
+
+/// Of another version, of other bytes, or whole and wrong: the log has the last word.
+#[test]
+fn a_checkpoint_that_does_not_serve_is_left_aside() {
+    let pod = sealed(3);
+    let whole = pod.restored();
+    let seal = |pod: &PodUnderTest| {
+        let frames: Vec<_> = past(pod).all().map(Result::unwrap).collect();
+        frames.iter().rev().find_map(Seal::of).unwrap()
+    };
+    let good = Draft::of(&whole).bytes(&whole.state).unwrap();
+    let mut other = whole.state.clone();
+    other.turns += 7;
+    let wrong = Draft::of(&whole).bytes(&other).unwrap();
+    let mut cut = good.clone();
+    cut.pop();
+    let cases =
+        [(VERSION + 1, good), (VERSION, b"{}\n".to_vec()), (VERSION, Vec::new()), (VERSION, cut), (VERSION, wrong)];
+    for (n, (version, bytes)) in cases.into_iter().enumerate() {
+        let seal = seal(&pod);
+        let (opened, _) = pod.resume().unwrap();
+        opened.journal.checkpoint(seal, version, bytes);
+        opened.journal.close();
+        assert!(kept(&pod) > 0, "{n}");
+        pod.script.add(Answer::text("went on"));
+        assert_eq!(pod.run("next").end().answer.as_deref(), Some("went on"), "{n}");
+        sound(&pod, &format!("case {n}"));
+    }
+}
+
+#[test]
+fn what_a_fold_is_kept_in_is_pinned() {
+    let id = CallId::new(1).unwrap();
+    let wax = Wax { kind: "signature".to_owned(), data: "wax".to_owned() };
+    let seal = Some(llm_worker::Seal { model: "m".to_owned(), generation: 1, wax });
+    let stored = Stored { digest: Digest::of(b"x"), bytes: 1, gap: None, whole: None };
+    let change = FileChanged {
+        call: Some(id),
+        path: "/p/f".to_owned(),
+        before: Some(stored.clone()),
+        mode: Some(0o644),
+        after: Some("00".to_owned()),
+    };
+    let state = FeatureState {
+        feature: "builtin:t".to_owned(),
+        name: "n".to_owned(),
+        version: 1,
+        value: Arc::new(serde_json::json!({ "a": [1] })),
+    };
+    let records = vec![
+        legal::surface(1).into(),
+        legal::queued(1, Some(stored.into())),
+        legal::queued(2, None),
+        TurnStarted { turn: 1 }.into(),
+        InputConsumed { input: 1 }.into(),
+        legal::note("here"),
+        legal::item(Item::Reasoning { text: "so".to_owned(), seal }),
+        legal::item(Item::Reasoning { text: "and so".to_owned(), seal: None }),
+        legal::item(Item::Assistant { text: "well \"é\"\n".to_owned() }),
+        legal::asked(id),
+        legal::started(id, ToolEffect::Effectful),
+        legal::finished(id, None),
+        legal::asked(CallId::new(2).unwrap()),
+        legal::started(CallId::new(2).unwrap(), ToolEffect::Effectful),
+        FileChanged { call: CallId::new(2), ..change }.into(),
+        state.into(),
+    ];
+    let mut whole = Restored::default();
+    for (seq, record) in (1..).zip(records) {
+        whole.take(seq, 1000 + seq, &record).unwrap();
+    }
+    let draft = Draft::of(&whole);
+    let bytes = draft.bytes(&whole.state).unwrap();
+    // Another digest is another version: what an older build kept does not read any more, or means another thing.
+    let digest = blake3::hash(&bytes).to_hex();
+    assert_eq!((VERSION, digest.as_str()), (1, PINNED), "{}", String::from_utf8_lossy(&bytes));
+    for cut in 0..bytes.len() {
+        assert!(Draft::read(VERSION, &bytes[..cut]).is_none(), "{cut}");
+    }
+    assert_eq!(Draft::read(VERSION, &bytes), Some((whole, draft)));
+    let empty = Restored::default();
+    assert!(Draft::read(VERSION, &Draft::of(&empty).bytes(&empty.state).unwrap()).is_some());
+}
+
+const PINNED: &str = "25a86cf809ce2631727009c19b3c77da3820fceffbb8dfaa306f899e9e82c58e";

@@ -1,0 +1,101 @@
+//! The bound on a session's blobs, as tools and the model meet it.
+
+use crate::scene::{pod, printer, said, sound, verified};
+use llm_worker::tool::{FileChange, Window};
+use llm_worker::{ErrorKind, Item, ResultStatus, ToolEffect, ToolError};
+use std::fs;
+use std::sync::{Arc, Mutex};
+use testkit::{Answer, FnTool, PodUnderTest, Script};
+
+/// Room for three outputs of 64 kB and a bit; half of it for one.
+const ROOM: u64 = 220_000;
+
+/// Each print is another one.
+fn prints(count: usize) -> Vec<FnTool> {
+    (0..count).map(|n| printer(&format!("Print{n}"), 4000 + n)).collect()
+}
+
+fn run(pod: &mut PodUnderTest, names: &[&str]) -> Vec<(ResultStatus, String)> {
+    let calls: Vec<_> = names.iter().map(|name| Answer::calls(&[(*name, "{}")])).collect();
+    let before = pod.dir.exists().then(|| pod.restored().items.len()).unwrap_or_default();
+    pod.script = Script::new(calls.into_iter().chain([Answer::text("done")]));
+    pod.run("go").end();
+    let result = |item: &Item| match item {
+        Item::ToolResult { outcome, .. } => Some((outcome.status, outcome.text())),
+        _ => None,
+    };
+    pod.restored().items[before..].iter().filter_map(result).collect()
+}
+
+/// Reads the output with this number of the newest ones, counted from the oldest.
+fn reader(pod: &PodUnderTest, nth: usize) -> (FnTool, Arc<Mutex<Option<ToolError>>>) {
+    let (handle, told) = (pod.state().outputs[nth].handle.clone(), Arc::<Mutex<Option<ToolError>>>::default());
+    let refused = told.clone();
+    let tool = FnTool::new("Page", ToolEffect::ReadOnly, move |cx, _| {
+        let read = cx.host.read_output(&handle, Window::From { from: 1, lines: 2 });
+        *refused.lock().unwrap() = read.as_ref().err().cloned();
+        async move { said(&read.map_or_else(|refused| refused.message, |shown| shown.text)) }
+    });
+    (tool, told)
+}
+
+#[test]
+fn the_next_run_lets_go_of_the_oldest_outputs() {
+    let mut pod = pod(Vec::new(), prints(5));
+    pod.blob_bytes = ROOM;
+    let first = run(&mut pod, &["Print0", "Print1", "Print2", "Print3"]);
+    assert!(first[..3].iter().all(|(status, _)| *status == ResultStatus::Ok), "{first:?}");
+    let (status, text) = &first[3];
+    assert_eq!(*status, ResultStatus::Error);
+    assert!(text.contains("its output was lost") && text.contains("start the next run"), "{text}");
+    sound(&pod, "full");
+    assert_eq!(run(&mut pod, &["Print3"])[0].0, ResultStatus::Ok);
+    let found = verified(&pod);
+    assert_eq!((found.wrong, found.blobs, found.dropped), (None, 3, 1));
+    assert!(found.notes.iter().any(|note| note.starts_with("1 blobs were dropped")), "{:?}", found.notes);
+
+    for (nth, gone) in [(0, true), (1, false)] {
+        let (page, told) = reader(&pod, nth);
+        pod.tools = vec![page];
+        let text = run(&mut pod, &["Page"]).remove(0).1;
+        assert_eq!(text.starts_with("gone: output `o-"), gone, "{text}");
+        assert_eq!(told.lock().unwrap().take().map(|refused| refused.kind), gone.then_some(ErrorKind::Unavailable));
+    }
+}
+
+/// What was in a file is never let go, so that a change without room for it is not made.
+#[test]
+fn a_change_without_room_for_what_was_is_refused() {
+    let told: Arc<Mutex<Vec<ErrorKind>>> = Arc::default();
+    let refused = told.clone();
+    let change = FnTool::new("Change", ToolEffect::Effectful, move |cx, arguments| {
+        let refused = refused.clone();
+        async move {
+            let before = vec![arguments.len() as u8; 100_000];
+            let change = FileChange { path: "/p/f".into(), before: Some(before), mode: None, after: None };
+            let Err(error) = cx.host.file_changing(change).await else { return said("changed") };
+            refused.lock().unwrap().push(error.kind);
+            Err(error)
+        }
+    });
+    let mut pod = pod(Vec::new(), vec![change]);
+    pod.blob_bytes = ROOM;
+    let calls = ["{}", "{\"a\":1}", "{\"a\":11}"].map(|arguments| Answer::calls(&[("Change", arguments)]));
+    for _ in 0..2 {
+        pod.script = Script::new(calls.clone().into_iter().chain([Answer::text("done")]));
+        pod.run("go").end();
+    }
+    assert_eq!(told.lock().unwrap().as_slice(), [ErrorKind::Exhausted; 2]);
+    sound(&pod, "no room");
+}
+
+/// Nothing that something leads to may be missing, whatever the bound.
+#[test]
+fn a_blob_that_is_still_led_to_is_missed() {
+    let mut pod = pod(Vec::new(), prints(2));
+    run(&mut pod, &["Print0", "Print1"]);
+    let stored = pod.state().outputs[0].stored.clone();
+    fs::remove_file(pod.store().unwrap().blobs.view().path(&stored.digest)).unwrap();
+    let wrong = verified(&pod).wrong.unwrap();
+    assert!(wrong.what.contains("missing"), "{wrong:?}");
+}
