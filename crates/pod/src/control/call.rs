@@ -162,10 +162,8 @@ impl CallHost for Custody {
         };
         let (stored, lines) = (&output.stored, usize::try_from(lines).unwrap_or(INLINE).min(INLINE));
         let shown = self.blobs.view().lines(&stored.digest, stored.gap, window, lines, INLINE);
-        let mut shown = shown.map_err(|error| match error {
-            BlobError::Missing(_) => gone(handle),
-            other => refused(&other),
-        })?;
+        let mut shown = shown
+            .map_err(|error| if matches!(error, BlobError::Missing(_)) { gone(handle) } else { refused(&error) })?;
         fit(&mut shown, window);
         let last = (shown.first + shown.lines.len() as u64).saturating_sub(1);
         Ok(Excerpt { text: lossy(&shown.lines.join(&b'\n')), first: shown.first, last, total: shown.total })

@@ -39,7 +39,6 @@ fn kept(pod: &PodUnderTest) -> u64 {
     past(pod).checkpoint().map_or(0, session_store::Checkpoint::seq)
 }
 
-// covers: INV-03
 #[test]
 fn only_what_is_behind_the_checkpoint_is_folded() {
     let pod = sealed(4);

@@ -17,7 +17,7 @@ fn prints(count: usize) -> Vec<FnTool> {
 
 fn run(pod: &mut PodUnderTest, names: &[&str]) -> Vec<(ResultStatus, String)> {
     let calls: Vec<_> = names.iter().map(|name| Answer::calls(&[(*name, "{}")])).collect();
-    let before = pod.dir.exists().then(|| pod.restored().items.len()).unwrap_or_default();
+    let before = if pod.dir.exists() { pod.restored().items.len() } else { 0 };
     pod.script = Script::new(calls.into_iter().chain([Answer::text("done")]));
     pod.run("go").end();
     let result = |item: &Item| match item {
