@@ -9,6 +9,8 @@
 pub mod anthropic;
 pub mod catalog;
 pub mod endpoint;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 pub mod offline;
 pub mod openai_chat;
 pub mod prices;

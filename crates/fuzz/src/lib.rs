@@ -1,0 +1,78 @@
+//! Whatever bytes come, the readers of foreign bytes neither panic nor contradict themselves.
+//!
+//! A target is a function that takes bytes and asserts. `tests/smoke.rs` feeds each with its seeds and with changes of
+//! them, by a fixed seed, on any toolchain; `coverage/` has the same functions for `cargo fuzz`. See the README.
+
+mod arguments;
+mod journal;
+pub mod mutate;
+mod streams;
+
+/// One reader under attack.
+pub struct Target {
+    /// As `cargo fuzz run` and `YOI_FUZZ_TARGET` know it.
+    pub name: &'static str,
+    /// Panics where a promise is broken.
+    pub run: fn(&[u8]),
+    /// Where its seeds are: directories, from this crate.
+    pub seeds: &'static [&'static str],
+    /// The names of its seeds end in one of these.
+    pub ends: &'static [&'static str],
+    /// Words worth putting into the middle of a seed.
+    pub words: &'static [&'static str],
+}
+
+/// All of them.
+pub const TARGETS: &[Target] = &[
+    Target {
+        name: "journal",
+        run: journal::run,
+        seeds: &["../session-store/tests/fixtures/format-1/log", "seeds/journal"],
+        ends: &[".jsonl"],
+        words: &["\n", "{\"c\":\"", "\"b\":    0", "\"q\":", "\"k\":\"seal\"", "\"k\":\"gap\"", "\0\0\0\0", "  999999"],
+    },
+    Target {
+        name: "anthropic",
+        run: streams::anthropic,
+        seeds: &["../provider/tests/fixtures"],
+        ends: &[".sse"],
+        words: STREAM_WORDS,
+    },
+    Target {
+        name: "openai",
+        run: streams::openai,
+        seeds: &["../provider/tests/fixtures"],
+        ends: &[".sse", "_whole.json"],
+        words: STREAM_WORDS,
+    },
+    Target {
+        name: "arguments",
+        run: arguments::run,
+        seeds: &["seeds/arguments"],
+        ends: &[".json"],
+        words: &["{", "}", "[", "]", "\"path\":", "null", "1e999", "-0", "\\ud83c", "\"\\u0000\"", ",\"path\":1"],
+    },
+];
+
+/// Runs the target of that name.
+pub fn run(name: &str, input: &[u8]) {
+    let target = TARGETS.iter().find(|target| target.name == name).expect("a target of that name");
+    (target.run)(input);
+}
+
+const STREAM_WORDS: &[&str] = &[
+    "\n\n",
+    "\r\n",
+    "data: ",
+    "event: error\n",
+    "[DONE]",
+    "\"index\":1",
+    "\"index\":null",
+    "\"error\":{\"code\":429}",
+    "\"finish_reason\":\"stop\"",
+    "\"stop_reason\":\"tool_use\"",
+    "\"tool_calls\":[{}]",
+    "\u{feff}",
+    "\\ud83c",
+    "null",
+];

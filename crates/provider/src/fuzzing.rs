@@ -1,0 +1,26 @@
+//! The decoders without a network, for bytes that no vendor sends.
+
+use crate::decode::Decode;
+use crate::endpoint::Wire;
+use crate::{anthropic, openai_chat};
+use llm_worker::ModelEvent;
+
+/// What came of one answer: its events, and how it ended.
+pub type Read = (Vec<ModelEvent>, Result<(), String>);
+
+/// An answer of the Messages API, in pieces.
+pub fn anthropic(pieces: &[&[u8]]) -> Read {
+    read::<<anthropic::MessagesWire as Wire>::Decoder>(pieces)
+}
+
+/// An answer of chat completions, in pieces.
+pub fn openai(pieces: &[&[u8]]) -> Read {
+    read::<<openai_chat::ChatWire as Wire>::Decoder>(pieces)
+}
+
+fn read<D: Decode>(pieces: &[&[u8]]) -> Read {
+    let (mut decoder, mut out) = (D::default(), Vec::new());
+    let read = pieces.iter().try_for_each(|piece| decoder.push(piece, &mut out));
+    let end = read.and_then(|()| decoder.finish(&mut out));
+    (out, end.map_err(|error| format!("{error:?}")))
+}
