@@ -28,7 +28,7 @@ pub use disk::{Disk, DiskFile, Op, RealDisk};
 pub use error::{DiskFault, ErrorKind};
 pub use frame::{Bad, EncodeError, Frames, MAX_BATCH_BYTES, MAX_BATCH_RECORDS, MAX_LINE, OwnedFrame};
 pub use journal::{Commit, Committed, Journal, MAX_QUEUE, Records, Refusal, Refused};
-pub use reader::{Damage, FrameIter, ReadError, Reader, Tail};
+pub use reader::{Damage, Following, FrameIter, ReadError, Reader, Tail};
 pub use session::{
     Class, Clock, Held, OpenError, Opened, Options, Owner, Past, PastFrames, Probe, Recovered, Salvaged, Seal, Session,
 };

@@ -1,5 +1,9 @@
 //! Reading a log back, beside its writer and without its lock.
 
+mod follow;
+
+pub use follow::Following;
+
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};

@@ -39,6 +39,16 @@ impl Walk {
         Self { ops: ops.clone(), segments, segment: None, feed: None, chain, taken: 0 }
     }
 
+    /// From `offset` in the first of `segments` on, where the line that continues `chain` starts.
+    pub(crate) fn within(ops: &Ops, segments: Vec<Segment>, chain: Chain, offset: u64) -> Result<Self, DiskFault> {
+        let mut walk = Self::behind(ops, segments, chain);
+        walk.segment = walk.segments.next();
+        if let Some(segment) = &walk.segment {
+            walk.feed = Feed::open(ops, segment)?.map(|feed| Feed { at: offset, ..feed });
+        }
+        Ok(walk)
+    }
+
     /// Where in the segment the next line starts.
     pub(crate) fn offset(&self) -> u64 {
         self.feed.as_ref().map_or(0, |feed| feed.at + self.taken as u64)

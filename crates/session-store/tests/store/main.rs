@@ -15,6 +15,7 @@ mod checkpoints;
 mod commits;
 mod damage;
 mod faults;
+mod following;
 mod golden;
 mod lines;
 mod opening;
