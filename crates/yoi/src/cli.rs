@@ -139,6 +139,9 @@ pub(crate) struct LsArgs {
 pub(crate) struct LogArgs {
     /// A pod, or a unique beginning of its name
     pub(crate) name: String,
+    /// Then go on as records are written, until interrupted
+    #[arg(short, long)]
+    pub(crate) follow: bool,
     /// Begin at this record
     #[arg(long, value_name = "SEQ")]
     pub(crate) from: Option<u64>,

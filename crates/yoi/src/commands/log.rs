@@ -1,5 +1,7 @@
 //! `yoi log`: a transcript, or the records as they are.
 
+mod follow;
+
 use crate::cli::LogArgs;
 use crate::commands::out::{self, read_failure};
 use crate::env::Env;
@@ -10,7 +12,7 @@ use crate::show::progress::brief;
 use llm_worker::{Item, ResultStatus};
 use pod::session::record::{Decision, InputQueued, Record, Stored, ToolFinished};
 use pod::session::restore::{decode, duration, utc};
-use session_store::{BlobError, BlobView, Reader};
+use session_store::{BlobError, BlobView, OwnedFrame, Reader};
 use std::collections::BTreeMap;
 
 /// How many lines of an output a transcript shows.
@@ -23,30 +25,50 @@ const MARGIN: &str = "          ";
 pub(crate) fn run(args: &LogArgs, env: &Env) -> Result<Exit, Failure> {
     let pods = Pods::of(env)?;
     let name = pods.find(&args.name)?;
-    let reader = Reader::open(&pods.dir(&name)).map_err(|e| read_failure(&name, &e))?;
-    let mut transcript = Transcript { full: args.full, inputs: BTreeMap::new(), whole: None };
+    let (dir, from) = (pods.dir(&name), args.from.unwrap_or(0));
+    let transcript = Transcript { full: args.full, inputs: BTreeMap::new(), whole: None };
+    let mut printer = Printer { name: &name, from, json: args.json, terminal: env.stdout_terminal, transcript };
+    if args.follow {
+        return follow::run(&dir, &mut printer);
+    }
+    let reader = Reader::open(&dir).map_err(|e| read_failure(&name, &e))?;
     for frame in reader.frames() {
-        let frame = frame.map_err(|e| read_failure(&name, &e))?;
-        if args.json {
-            if frame.seq >= args.from.unwrap_or(0) {
-                // As it is, for whoever checks it; a terminal gets the same document in harmless letters.
-                let text = if env.stdout_terminal { json(&frame.line) } else { frame.line.as_str().into() };
-                out::raw(&format!("{text}\n"));
-            }
-            continue;
-        }
-        let record = decode(&frame).map_err(|e| Failure::new(Exit::Data, format!("{name}: {e}")))?;
-        let text = transcript.text(&record, frame.time);
-        if frame.seq >= args.from.unwrap_or(0)
-            && let Some(text) = text
-        {
-            out::line(&format!("{:>6}  {text}", frame.seq));
-            if let Some(stored) = transcript.whole.take() {
-                whole(&reader.blobs(), &stored).map_err(|e| Failure::new(Exit::Data, format!("{name}: {e}")))?;
-            }
-        }
+        printer.print(&frame.map_err(|e| read_failure(&name, &e))?, &reader.blobs())?;
     }
     Ok(Exit::Done)
+}
+
+/// Prints records, one after another.
+struct Printer<'a> {
+    name: &'a str,
+    /// Those before this one are only remembered.
+    from: u64,
+    json: bool,
+    terminal: bool,
+    transcript: Transcript,
+}
+
+impl Printer<'_> {
+    fn print(&mut self, frame: &OwnedFrame, blobs: &BlobView) -> Result<(), Failure> {
+        let shown = frame.seq >= self.from;
+        if self.json {
+            if shown {
+                // As it is, for whoever checks it; a terminal gets the same document in harmless letters.
+                let text = if self.terminal { json(&frame.line) } else { frame.line.as_str().into() };
+                out::raw(&format!("{text}\n"));
+            }
+            return Ok(());
+        }
+        let fail = |e: &dyn std::fmt::Display| Failure::new(Exit::Data, format!("{}: {e}", self.name));
+        let record = decode(frame).map_err(|e| fail(&e))?;
+        let text = self.transcript.text(&record, frame.time);
+        let stored = self.transcript.whole.take();
+        if let Some(text) = text.filter(|_| shown) {
+            out::line(&format!("{:>6}  {text}", frame.seq));
+            stored.map_or(Ok(()), |stored| whole(blobs, &stored)).map_err(|e| fail(&e))?;
+        }
+        Ok(())
+    }
 }
 
 /// Prints a blob in bounded pieces, indented; what is no text is shown as replacement characters.

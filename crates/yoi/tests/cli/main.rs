@@ -21,6 +21,7 @@ mod feature_new;
 mod features;
 mod files;
 mod grants;
+mod following;
 mod help;
 mod instructions;
 mod live;
