@@ -107,6 +107,9 @@ pub(crate) struct RunArgs {
     /// Read no AGENTS.md or CLAUDE.md
     #[arg(long)]
     pub(crate) no_instructions: bool,
+    /// Have the answer be JSON that is valid against the JSON Schema in FILE, and print nothing else
+    #[arg(long, value_name = "FILE")]
+    pub(crate) output_schema: Option<PathBuf>,
     /// Print records as JSON Lines, the last one the result
     #[arg(long)]
     pub(crate) json: bool,

@@ -1,5 +1,6 @@
 //! Opening a pod and putting its parts together: the same for a headless run and for a pod that stays.
 
+mod again;
 mod opening;
 mod staged;
 

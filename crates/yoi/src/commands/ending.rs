@@ -1,14 +1,16 @@
 //! The last words of a run: its answer, its exit code, what failed and the next step.
 
 use crate::commands::out;
+use crate::commands::output_schema::{CORRECTIONS, Output};
 use crate::commands::place::Place;
 use crate::commands::signals::Ending;
 use crate::exit::{Exit, Failure};
-use crate::show::escape::plain;
+use crate::show::escape::{json as harmless, plain};
 use crate::show::progress::Look;
 use llm_worker::effect::Outcome;
 use llm_worker::{Cost, ErrorKind, ResultStatus};
 use pod::control::TurnEnd;
+use std::borrow::Cow;
 use std::io::Write;
 use std::time::Duration;
 
@@ -21,9 +23,11 @@ pub(crate) fn failed(failure: &Failure) {
     out::json(&result);
 }
 
-/// How a run went: its turn, what ended it from outside, and what failed after its answer was committed.
+/// How a run went: its turns, what came of the form its answer should have, what ended it from outside, and what
+/// failed after its answer was committed.
 pub(crate) struct Ended {
     pub(crate) end: TurnEnd,
+    pub(crate) output: Output,
     pub(crate) ending: Option<Ending>,
     pub(crate) late: Option<Failure>,
 }
@@ -31,22 +35,25 @@ pub(crate) struct Ended {
 /// Prints what is left to say and gives the exit code. An answer that was committed is printed whatever failed
 /// after it.
 pub(crate) fn report(ended: &Ended, place: &Place, look: Look, took: Duration) -> Exit {
-    let Ended { end, ending, late } = ended;
-    let exit = late.as_ref().map_or_else(|| exit_of(end, *ending), |late| late.exit);
+    let Ended { end, output, ending, late } = ended;
+    let exit = late.as_ref().map_or_else(|| exit_of(end, output, *ending), |late| late.exit);
     let answer = end.answer.as_deref();
     if look.json {
-        let result = serde_json::json!({
+        let mut result = serde_json::json!({
             "k": "result", "answer": answer, "exit": exit.number(), "outcome": end.outcome, "steps": end.steps,
             "usage": end.usage, "cost": end.cost.map(Cost::dollars), "pod": place.name(),
             "error": late.as_ref().map(|late| &late.message), "help": late.as_ref().map(|late| &late.help),
         });
+        match (output, result.as_object_mut()) {
+            (Output::Fits { value, .. }, Some(result)) => drop(result.insert("output".to_owned(), value.clone())),
+            (Output::Misfit(_) | Output::Missing, Some(result)) => drop(result.insert("output".to_owned(), ().into())),
+            (Output::Free, _) | (_, None) => {}
+        }
         out::json(&result);
-    } else if !look.stream
-        && let Some(answer) = answer
-    {
-        out::raw(&format!("{}\n", answer.trim_end_matches('\n')));
+    } else if let Some(text) = printed(ended, look) {
+        out::raw(&format!("{text}\n"));
     }
-    let mut text = failure_text(&end.outcome, *ending, place).map(|text| format!("{text}\n")).unwrap_or_default();
+    let mut text = failure_text(ended, place).map(|text| format!("{text}\n")).unwrap_or_default();
     if !look.quiet && !look.json {
         text.push_str(&closing_line(end, place, took));
         text.push('\n');
@@ -57,6 +64,16 @@ pub(crate) fn report(ended: &Ended, place: &Place, look: Look, took: Duration) -
         late.say();
     }
     exit
+}
+
+/// What standard output gets at the end: the answer, unless it was there as it came, or is not of the form it should have.
+fn printed(ended: &Ended, look: Look) -> Option<Cow<'_, str>> {
+    match (&ended.output, &ended.end.answer) {
+        // The same document, whatever a terminal would make of its letters.
+        (Output::Fits { text, .. }, _) => Some(harmless(text)),
+        (Output::Misfit(_) | Output::Missing, _) => None,
+        (Output::Free, answer) => answer.as_deref().filter(|_| !look.stream).map(|a| a.trim_end_matches('\n').into()),
+    }
 }
 
 /// `12 steps · 34 s · 18k tokens · $0.05 · run-7f3a (yoi log run-7f3a)`.
@@ -77,8 +94,9 @@ fn closing_line(end: &TurnEnd, place: &Place, took: Duration) -> String {
     parts.join(" · ")
 }
 
-fn exit_of(end: &TurnEnd, ending: Option<Ending>) -> Exit {
+fn exit_of(end: &TurnEnd, output: &Output, ending: Option<Ending>) -> Exit {
     match &end.outcome {
+        Outcome::Done if matches!(output, Output::Misfit(_)) => Exit::Failed,
         Outcome::Done if end.last_result == Some(ResultStatus::Refused) => Exit::Refused,
         Outcome::Done => Exit::Done,
         Outcome::MaxTokens | Outcome::Refused | Outcome::Empty | Outcome::Interrupted => Exit::Failed,
@@ -95,13 +113,17 @@ fn exit_of(end: &TurnEnd, ending: Option<Ending>) -> Exit {
 }
 
 /// What failed and the next step; nothing for a run that is done.
-fn failure_text(outcome: &Outcome, ending: Option<Ending>, place: &Place) -> Option<String> {
+fn failure_text(ended: &Ended, place: &Place) -> Option<String> {
+    let Ended { end: TurnEnd { outcome, .. }, ending, output, .. } = ended;
     let go_on = |or: &str| match place.name() {
         Some(_) => format!("continue with -c{or}"),
         None => format!("run it again{or}"),
     };
     let (error, help) = match outcome {
-        Outcome::Done => return None,
+        Outcome::Done => match output {
+            Output::Free | Output::Fits { .. } | Output::Missing => return None,
+            Output::Misfit(problems) => misfit(problems, place),
+        },
         Outcome::MaxTokens => ("the model's output limit cut its answer".to_owned(), Some(go_on(", or ask for less"))),
         Outcome::Refused => ("the model refused to answer".to_owned(), None),
         Outcome::Empty => ("the model answered nothing".to_owned(), Some(go_on(", or use another model with -m"))),
@@ -117,4 +139,11 @@ fn failure_text(outcome: &Outcome, ending: Option<Ending>, place: &Place) -> Opt
     };
     let help = help.map(|help| format!("\nhelp: {help}")).unwrap_or_default();
     Some(format!("error: {error}{help}"))
+}
+
+fn misfit(problems: &[String], place: &Place) -> (String, Option<String>) {
+    let error = format!("the answer does not fit the schema: {}", problems.join("; "));
+    let kept = place.name().map(|name| format!("`yoi log {name}` has it; "));
+    let help = format!("a model is told at most {CORRECTIONS} times; try another one with -m, or a simpler schema");
+    (error, Some(format!("{}{help}", kept.unwrap_or_default())))
 }

@@ -12,6 +12,7 @@ mod log;
 mod ls;
 mod models;
 pub(crate) mod out;
+mod output_schema;
 mod place;
 mod rm;
 mod run;

@@ -5,6 +5,7 @@ use crate::cli::RunArgs;
 use crate::commands::ending::{self, Ended};
 use crate::commands::features;
 use crate::commands::input;
+use crate::commands::output_schema::{Output, OutputSchema};
 use crate::commands::place::{Place, damaged, now};
 use crate::commands::signals::Signals;
 use crate::compose::model::{self, Built, Choice};
@@ -48,6 +49,7 @@ pub(crate) fn run(args: &RunArgs, env: &Env, points: &Points) -> Result<Exit, Fa
 fn prompted(args: &RunArgs, env: &Env, points: &Points, signals: Signals) -> Result<Exit, Failure> {
     let began = Instant::now();
     let prompt = input::prompt(args, env)?;
+    let schema = args.output_schema.as_deref().map(|file| OutputSchema::load(file, env)).transpose()?;
     let config = Config::load(env)?.with_flags(args);
     let ambient = Ambient::claim();
     let choice = model::choose(&config, env);
@@ -74,10 +76,11 @@ fn prompted(args: &RunArgs, env: &Env, points: &Points, signals: Signals) -> Res
         .max_blocking_threads(pod::control::callbacks::MAX_THREADS)
         .build()
         .map_err(|e| Failure::new(Exit::Unavailable, format!("no runtime: {e}")))?;
-    let look =
-        Look { json: args.json, quiet: args.quiet, stream: env.stdout_terminal && !args.json, colour: env.colour() };
-    let whole =
-        Whole { args, env, config: &config, ambient: &ambient, instructions: &instructions, points, look, signals };
+    // An answer that has to be of a form is shown when it is.
+    let stream = env.stdout_terminal && !args.json && schema.is_none();
+    let look = Look { json: args.json, quiet: args.quiet, stream, colour: env.colour() };
+    let instructions = &instructions;
+    let whole = Whole { args, env, config: &config, ambient: &ambient, instructions, points, look, signals, schema };
     let result = whole.run(&runtime, &mut place, composed, model, &prompt);
     // Written-off threads are not waited for; their process ends with this one.
     runtime.shutdown_background();
@@ -107,6 +110,7 @@ struct Whole<'a> {
     points: &'a Points,
     look: Look,
     signals: Signals,
+    schema: Option<OutputSchema>,
 }
 
 /// What a pod is put together from.
@@ -141,9 +145,14 @@ impl Whole<'_> {
             let (host, found) = self.open(place, ready).await?;
             self.tell(&found);
             let fail = |error: HostError| host_failure(&error, place.name());
-            let (host, end) = host.run(prompt, &self.signals.cancel).await.map_err(fail)?;
+            let cancel = &self.signals.cancel;
+            let (host, end, output) = match &self.schema {
+                Some(schema) => schema.run(host, prompt, cancel).await,
+                None => host.run(prompt, cancel).await.map(|(host, end)| (host, end, Output::Free)),
+            }
+            .map_err(fail)?;
             // The answer is committed: what fails from here on does not take it back.
-            Ok((end, host.close("done").await.map_err(fail).err()))
+            Ok((end, output, host.close("done").await.map_err(fail).err()))
         });
         let ending = self.signals.over();
         // The pod let go of its end, so the screen thread ends once everything is shown.
@@ -151,7 +160,7 @@ impl Whole<'_> {
         if done.is_err() || callbacks.stuck() > 0 {
             self.end_children();
         }
-        done.map(|(end, late)| Ended { end, ending, late })
+        done.map(|(end, output, late)| Ended { end, output, ending, late })
     }
 
     /// Ends whatever a callback that was given up still runs.

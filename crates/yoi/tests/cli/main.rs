@@ -32,6 +32,7 @@ mod recording;
 mod run;
 mod salvage;
 mod scene;
+mod schema;
 mod signals;
 mod state;
 mod stores;

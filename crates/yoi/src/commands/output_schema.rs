@@ -1,0 +1,272 @@
+//! `--output-schema`: the answer as one JSON document of a given form.
+//!
+//! The schema goes to the model with the prompt. An answer that does not fit goes back with what is wrong, as a further
+//! input of the run, at most [`CORRECTIONS`] times. All of these are inputs like any other: journaled, counted against
+//! the run's limits, and there for a run that goes on after a crash.
+
+use crate::env::Env;
+use crate::exit::{Exit, Failure};
+use boon::{CompileError, Compiler, SchemaIndex, Schemas, UrlLoader, ValidationError};
+use llm_worker::effect::Outcome;
+use pod::control::TurnEnd;
+use pod::host::{Host, HostError};
+use serde_json::Value;
+use std::error::Error;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use tokio_util::sync::CancellationToken;
+
+/// How often a model is told what is wrong with its answer. One that did not understand by then does not.
+pub(crate) const CORRECTIONS: usize = 3;
+
+/// The longest schema, in bytes: it is sent with every request.
+const MAX_SCHEMA: u64 = 64 * 1024;
+
+/// How many problems of an answer are told, and in how many characters each.
+const MAX_PROBLEMS: usize = 8;
+const MAX_PROBLEM: usize = 240;
+
+/// What the schema is called while it is compiled; nothing is loaded from there.
+const PLACE: &str = "schema:/output";
+
+/// A schema that an answer has to fit.
+pub(crate) struct OutputSchema {
+    /// As the model gets it.
+    text: String,
+    schemas: Schemas,
+    root: SchemaIndex,
+}
+
+/// What became of the answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Output {
+    /// Nobody asked for a form.
+    Free,
+    /// The document, as the model wrote it, and as it reads.
+    Fits { text: String, value: Value },
+    /// What is wrong with the last answer.
+    Misfit(Vec<String>),
+    /// There is no final answer.
+    Missing,
+}
+
+impl OutputSchema {
+    /// Reads and compiles the schema in a file.
+    pub(crate) fn load(file: &Path, env: &Env) -> Result<Self, Failure> {
+        let wrong = |what: String| {
+            Failure::new(Exit::Usage, format!("--output-schema {}: {what}", file.display()))
+                .help("give a file with one JSON Schema that refers to nothing outside of it")
+        };
+        let mut bytes = Vec::new();
+        let read = File::open(env.cwd.join(file)).and_then(|file| file.take(MAX_SCHEMA + 1).read_to_end(&mut bytes));
+        read.map_err(|e| wrong(e.to_string()))?;
+        if bytes.len() as u64 > MAX_SCHEMA {
+            return Err(wrong(format!("over {} KiB", MAX_SCHEMA / 1024)));
+        }
+        let schema: Value = serde_json::from_slice(&bytes).map_err(|e| wrong(format!("no JSON: {e}")))?;
+        Self::of(schema).map_err(wrong)
+    }
+
+    fn of(schema: Value) -> Result<Self, String> {
+        let text = schema.to_string();
+        let (mut compiler, mut schemas) = (Compiler::new(), Schemas::new());
+        compiler.use_loader(Box::new(Nowhere));
+        compiler.add_resource(PLACE, schema).map_err(|e| defect(&e))?;
+        let root = compiler.compile(PLACE, &mut schemas).map_err(|e| defect(&e))?;
+        Ok(Self { text, schemas, root })
+    }
+
+    /// Takes a prompt through as many turns as it needs.
+    pub(crate) async fn run(
+        &self,
+        host: Host,
+        prompt: &str,
+        cancel: &CancellationToken,
+    ) -> Result<(Host, TurnEnd, Output), HostError> {
+        let (mut host, mut end) = host.run(&self.asking(prompt), cancel).await?;
+        for _ in 0..CORRECTIONS {
+            let Output::Misfit(problems) = self.judge(&end) else { break };
+            // Somebody should look before anything goes on.
+            if end.paused.is_some() {
+                break;
+            }
+            (host, end) = host.again(&correcting(&problems), end, cancel).await?;
+        }
+        let output = self.judge(&end);
+        Ok((host, end, output))
+    }
+
+    fn judge(&self, end: &TurnEnd) -> Output {
+        match (&end.outcome, &end.answer) {
+            (Outcome::Done, Some(answer)) => self.read(answer),
+            (_, _) => Output::Missing,
+        }
+    }
+
+    fn read(&self, answer: &str) -> Output {
+        let text = unfenced(answer);
+        let value: Value = match serde_json::from_str(text) {
+            Ok(value) => value,
+            Err(error) => return Output::Misfit(vec![format!("it is not one JSON document: {error}")]),
+        };
+        match self.schemas.validate(&value, self.root) {
+            Ok(()) => Output::Fits { text: text.to_owned(), value },
+            Err(error) => Output::Misfit(problems(&error)),
+        }
+    }
+
+    fn asking(&self, prompt: &str) -> String {
+        let Self { text, .. } = self;
+        format!(
+            "{prompt}\n\nYour last message must be one JSON document and nothing else: no words around it and no code \
+             fence. It must be valid against this JSON Schema:\n{text}"
+        )
+    }
+}
+
+fn correcting(problems: &[String]) -> String {
+    let problems: Vec<String> = problems.iter().map(|problem| format!("- {problem}")).collect();
+    format!(
+        "Your last message does not fit the JSON Schema it must be valid against:\n{}\nAnswer with the whole corrected \
+         JSON document and nothing else.",
+        problems.join("\n")
+    )
+}
+
+/// The answer without a code fence, if it is one block in a fence and nothing else.
+fn unfenced(answer: &str) -> &str {
+    const FENCE: &str = "```";
+    let answer = answer.trim();
+    let inside = answer.strip_prefix(FENCE).and_then(|rest| rest.strip_suffix(FENCE));
+    let block = inside.and_then(|inside| inside.split_once('\n')).filter(|(language, block)| {
+        (language.trim().is_empty() || language.trim().eq_ignore_ascii_case("json")) && !block.contains(FENCE)
+    });
+    block.map_or(answer, |(_, block)| block.trim())
+}
+
+/// The innermost problems, each with its place in the document.
+fn problems(error: &ValidationError<'_, '_>) -> Vec<String> {
+    let (mut open, mut found) = (vec![error], Vec::new());
+    while let Some(error) = open.pop() {
+        open.extend(error.causes.iter().rev());
+        if error.causes.is_empty() {
+            let place = error.instance_location.to_string();
+            let place = if place.is_empty() { "the document".to_owned() } else { place };
+            found.push(short(&format!("{place}: {}", error.kind)));
+        }
+    }
+    let more = found.len().saturating_sub(MAX_PROBLEMS);
+    found.truncate(MAX_PROBLEMS);
+    found.extend((more > 0).then(|| format!("and {more} more")));
+    found
+}
+
+fn short(text: &str) -> String {
+    match text.char_indices().nth(MAX_PROBLEM) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
+/// What is wrong with a schema.
+fn defect(error: &CompileError) -> String {
+    match error {
+        CompileError::ValidationError { src, .. } => format!("no JSON Schema: {}", problems(src).join("; ")),
+        CompileError::LoadUrlError { url, .. } | CompileError::UnsupportedUrlScheme { url } => {
+            format!("it refers to {url}, and nothing is loaded from outside of the file")
+        }
+        other => short(&other.to_string().replace(PLACE, "it")),
+    }
+}
+
+/// Loads nothing: what a schema refers to must be in it.
+struct Nowhere;
+
+impl UrlLoader for Nowhere {
+    fn load(&self, _: &str) -> Result<Value, Box<dyn Error>> {
+        Err("nothing is loaded".into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn only_a_whole_answer_in_one_fence_is_taken_out_of_it() {
+        let cases = [
+            ("{}", "{}"),
+            (" \n{}\n", "{}"),
+            ("```\n{}\n```", "{}"),
+            ("```json\n{\"a\":1}\n```\n", "{\"a\":1}"),
+            ("``` JSON \n[]\n```", "[]"),
+            ("Here: ```json\n{}\n```", "Here: ```json\n{}\n```"),
+            ("```json\n{}\n```\nDone.", "```json\n{}\n```\nDone."),
+            ("```json\n{}\n```\nand\n```json\n{}\n```", "```json\n{}\n```\nand\n```json\n{}\n```"),
+            ("```rust\n{}\n```", "```rust\n{}\n```"),
+            ("```{}```", "```{}```"),
+            ("```", "```"),
+        ];
+        for (answer, expected) in cases {
+            assert_eq!(unfenced(answer), expected, "{answer:?}");
+        }
+    }
+
+    #[test]
+    fn what_fits_is_the_text_and_what_does_not_is_told_by_its_place() {
+        let schema = OutputSchema::of(json!({
+            "type": "object", "required": ["n", "tags"], "additionalProperties": false,
+            "properties": { "n": { "$ref": "#/$defs/count" }, "tags": { "type": "array", "items": { "enum": ["a", "b"] } } },
+            "$defs": { "count": { "type": "integer", "minimum": 1 } },
+        }))
+        .unwrap();
+        let text = "{\"n\": 1e0, \"tags\": [\"a\"]}";
+        assert!(matches!(schema.read(text), Output::Fits { text: as_it_is, .. } if as_it_is == text));
+        let cases = [
+            ("{}", "the document: missing properties"),
+            ("{\"n\":0,\"tags\":[]}", "/n: "),
+            ("{\"n\":1.5,\"tags\":[]}", "/n: want integer"),
+            ("{\"n\":1,\"tags\":[\"a\",\"c\"]}", "/tags/1: value must be one of"),
+            ("{\"n\":1,\"tags\":[],\"x\":1}", "additionalProperties 'x'"),
+            ("[1]", "the document: want object"),
+            ("{\"n\":1,\"tags\":[]} and more", "not one JSON document"),
+            ("n is 1", "not one JSON document"),
+            ("", "not one JSON document"),
+        ];
+        for (answer, says) in cases {
+            let Output::Misfit(problems) = schema.read(answer) else { panic!("{answer} fits") };
+            assert!(problems.iter().any(|problem| problem.contains(says)), "{answer}: {problems:?}");
+        }
+        let many = json!({ "n": 1, "tags": vec!["c"; 100] }).to_string();
+        let Output::Misfit(problems) = schema.read(&many) else { panic!("it fits") };
+        assert_eq!((problems.len(), problems.last().map(String::as_str)), (MAX_PROBLEMS + 1, Some("and 92 more")));
+        let long = format!("[\"{}\"]", "x".repeat(9_000));
+        let any = OutputSchema::of(json!({ "items": { "pattern": "^y" } })).unwrap();
+        let Output::Misfit(problems) = any.read(&long) else { panic!("it fits") };
+        assert!(problems[0].chars().count() == MAX_PROBLEM + 1, "{problems:?}");
+    }
+
+    #[test]
+    fn a_schema_that_is_none_or_reaches_out_is_refused() {
+        let cases = [
+            (json!([]), "no JSON Schema"),
+            (json!({ "type": "nothing" }), "no JSON Schema"),
+            (json!({ "$ref": "https://example.org/x.json" }), "refers to https://example.org/x.json"),
+            (json!({ "$ref": "file:///etc/hostname" }), "refers to file:///etc/hostname"),
+            (json!({ "$ref": "other.json" }), "refers to schema:/other.json"),
+            (json!({ "$schema": "https://example.org/own" }), "https://example.org/own"),
+            (json!({ "$ref": "#/$defs/none" }), "$defs/none"),
+            (json!({ "pattern": "(" }), "regex"),
+        ];
+        for (schema, says) in cases {
+            let Err(told) = OutputSchema::of(schema.clone()) else { panic!("{schema} is taken") };
+            assert!(told.contains(says), "{schema}: {told}");
+        }
+        assert!(OutputSchema::of(json!(true)).is_ok());
+        assert!(
+            OutputSchema::of(json!({ "$schema": "http://json-schema.org/draft-07/schema#", "type": "null" })).is_ok()
+        );
+    }
+}

@@ -1,0 +1,141 @@
+//! `--output-schema`: answers of a form, corrected a few times, whatever comes between.
+
+use crate::scene::{Done, Scene, fifo, finish, reached, signal};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use std::fs;
+use std::process::Child;
+
+const SCHEMA: &str = r#"{ "type": "object", "required": ["files"], "properties": { "files": { "type": "integer" } } }"#;
+
+fn scene() -> Scene {
+    let scene = Scene::new();
+    fs::write(scene.path("schema.json"), SCHEMA).unwrap();
+    scene
+}
+
+fn run(scene: &Scene, model: &str, more: &[&str]) -> Done {
+    let schema = scene.path("schema.json").display().to_string();
+    scene.yoi(&[&["run", "--output-schema", &schema, "-m", model][..], more, &["how many?"]].concat())
+}
+
+fn inputs(scene: &Scene, pod: &str) -> Vec<String> {
+    let of = |record: &Value| record["text"].as_str().filter(|_| record["k"] == "input_queued").map(str::to_owned);
+    scene.records(pod).iter().filter_map(of).collect()
+}
+
+fn answers(texts: &[&str]) -> Vec<Value> {
+    texts.iter().map(|text| json!({ "text": text })).collect()
+}
+
+#[test]
+fn an_answer_that_fits_is_printed_alone() {
+    let scene = scene();
+    for (text, printed) in [
+        ("{\"files\": 3}", "{\"files\": 3}\n"),
+        ("```json\n{\"files\": 3}\n```\n", "{\"files\": 3}\n"),
+        ("{\"files\": 3, \"note\": \"\u{202e}\"}", "{\"files\": 3, \"note\": \"\\u202e\"}\n"),
+    ] {
+        let model = scene.script("s.jsonl", &answers(&[text]));
+        let done = run(&scene, &model, &["--pod", "p"]).ends(0);
+        assert_eq!(done.out, printed);
+        scene.sound("p");
+        let told = inputs(&scene, "p");
+        assert!(told.len() == 1 && told[0].starts_with("how many?\n\n") && told[0].contains("\"integer\""), "{told:?}");
+        scene.yoi(&["rm", "p", "--purge"]).ends(0);
+    }
+    let model = scene.script("s.jsonl", &answers(&["{\"files\":3}"]));
+    let result = run(&scene, &model, &["--json", "--ephemeral"]).ends(0).lines().pop().unwrap();
+    assert_eq!((&result["output"], &result["answer"]), (&json!({ "files": 3 }), &json!("{\"files\":3}")));
+    let free = scene.yoi(&["run", "--json", "-m", &model, "x"]).ends(0).lines().pop().unwrap();
+    assert_eq!(free.get("output"), None, "only where a form was asked for");
+}
+
+#[test]
+fn what_does_not_fit_is_corrected_and_all_of_it_counts() {
+    let scene = scene();
+    let usage = json!({ "input": 100, "output": 10 });
+    let script = ["three", "{\"files\":\"3\"}", "{\"files\":3}"].map(|text| json!({ "text": text, "usage": usage }));
+    let model = scene.script("s.jsonl", &script);
+    let done = run(&scene, &model, &["--pod", "p"]).ends(0).says(&["3 steps", "330 tokens"]);
+    assert_eq!(done.out, "{\"files\":3}\n");
+    scene.sound("p");
+    let told = inputs(&scene, "p");
+    assert_eq!(told.len(), 3);
+    assert!(told[1].contains("not one JSON document") && told[2].contains("- /files: "), "{told:?}");
+    // A limit is a limit of the run.
+    run(&scene, &model, &["--max-steps", "2"]).ends(4).says(&["the step limit was reached", "2 steps"]);
+    let price = "price = { input = 100.0, output = 1000.0 }";
+    scene.config(&format!("[models.\"{model}\"]\n{price}\n"));
+    let spent = run(&scene, &model, &["--max-cost", "0.03"]).ends(4);
+    assert_eq!(spent.says(&["the cost limit was reached", "2 steps", "$0.04"]).out, "");
+    run(&scene, &model, &["--max-cost", "0.05"]).ends(0).says(&["$0.06"]);
+}
+
+#[test]
+fn a_model_that_never_gets_it_right_is_given_up() {
+    let scene = scene();
+    let model = scene.script("s.jsonl", &answers(&["[]", "{}", "{\"files\":1.5}", "no", "{\"files\":1}"]));
+    let done = run(&scene, &model, &["--pod", "p"]).ends(1).says(&[
+        "error: the answer does not fit the schema: it is not one JSON document",
+        "help: `yoi log p` has it; a model is told at most 3 times",
+    ]);
+    assert_eq!(done.out, "", "whoever reads it gets JSON of that form or nothing");
+    assert_eq!(inputs(&scene, "p").len(), 4);
+    scene.sound("p");
+    let result = run(&scene, &model, &["--json"]).ends(1).lines().pop().unwrap();
+    assert_eq!((&result["output"], &result["exit"], &result["answer"]), (&Value::Null, &json!(1), &json!("no")));
+}
+
+#[test]
+fn what_is_no_schema_is_refused_before_anything_begins() {
+    let scene = scene();
+    let model = scene.script("s.jsonl", &answers(&["{}"]));
+    let file = scene.path("schema.json");
+    let long = format!("{{\"description\":\"{}\"}}", "x".repeat(64 * 1024));
+    for (text, says) in [
+        ("{", "no JSON: "),
+        ("{\"type\":\"thing\"}", "no JSON Schema: /type: "),
+        ("{\"$ref\":\"http://127.0.0.1:1/x\"}", "it refers to http://127.0.0.1:1/x, and nothing is loaded"),
+        (&long, "over 64 KiB"),
+    ] {
+        fs::write(&file, text).unwrap();
+        run(&scene, &model, &[]).ends(2).says(&["error: --output-schema ", "schema.json: ", says, "help: "]);
+    }
+    fs::remove_file(&file).unwrap();
+    run(&scene, &model, &[]).ends(2).says(&["schema.json: No such file"]);
+    assert_eq!(scene.pods(), Vec::<String>::new());
+}
+
+/// A run whose first answer does not fit and whose second one waits at a command.
+fn between(scene: &Scene) -> (Child, Vec<Value>) {
+    fifo(&scene.file("started"));
+    let command = "echo $$ > started; while :; do sleep 600; done";
+    let call = json!({ "calls": [{ "name": "Bash", "arguments": { "command": command, "timeout_s": 3600 } }] });
+    let script = vec![json!({ "text": "three" }), call];
+    let model = scene.script("s.jsonl", &script);
+    let schema = scene.path("schema.json").display().to_string();
+    let run = ["run", "--pod", "p", "--output-schema", &schema, "-m", &model, "how many?"];
+    let run = scene.command(&run).spawn().unwrap();
+    reached(&scene.file("started"));
+    fs::remove_file(scene.file("started")).unwrap();
+    (run, script)
+}
+
+#[test]
+fn a_run_that_ends_in_a_correction_goes_on() {
+    for (sent, code) in [(Signal::INT, Some(130)), (Signal::KILL, None)] {
+        let scene = scene();
+        let (child, mut script) = between(&scene);
+        signal(child.id(), sent);
+        let done = finish(child);
+        assert_eq!((done.code(), done.out.as_str()), (code, ""), "{done:?}");
+        script.push(json!({ "text": "{\"files\": 7}" }));
+        let model = scene.script("s.jsonl", &script);
+        let done = run(&scene, &model, &["-c"]).ends(0);
+        assert_eq!(done.out, "{\"files\": 7}\n");
+        assert_eq!(scene.sound("p"), 1);
+        let told = inputs(&scene, "p");
+        assert!(told.len() == 3 && told[1].contains("does not fit") && told[2].starts_with("how many?"), "{told:?}");
+    }
+}
