@@ -303,6 +303,8 @@ pub(crate) enum ConfigAction {
     Check,
     /// Write a commented configuration file
     Init,
+    /// The JSON Schema of a configuration file
+    Schema,
 }
 
 /// `0.50`, `2`; also with the sign before it.

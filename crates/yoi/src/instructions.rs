@@ -7,7 +7,7 @@ use crate::compose::project::Project;
 use crate::env::Env;
 use crate::exit::Failure;
 use crate::plain_file::{self, Links};
-use authority::{Access, Ambient, Place, Redactor, Workspace};
+use authority::{Access, Ambient, Place, Redactor, Workspace, escape};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -97,8 +97,7 @@ impl Instructions {
     }
 
     fn take(&mut self, heading: &'static str, shown: &str, opened: Result<Option<File>, String>) {
-        // A name cannot look like another line.
-        let shown = if shown.contains(char::is_control) { shown.escape_debug().to_string() } else { shown.to_owned() };
+        let shown = escape(Path::new(shown));
         let left = MAX_ALL.saturating_sub(self.parts.iter().map(|part| part.text.len()).sum());
         let read = match opened {
             Ok(None) => return,

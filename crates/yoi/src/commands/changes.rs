@@ -7,7 +7,7 @@ use crate::exit::{Exit, Failure};
 use crate::pods::Pods;
 use crate::show::escape::line;
 use crate::show::progress::brief;
-use authority::{Access, Ambient, FileKind, Located, Workspace};
+use authority::{Access, Ambient, FileKind, Located, Workspace, escape};
 use pod::session::changes::{Changed, Changes, Standing};
 use pod::session::record::Stored;
 use pod::session::restore::decode;
@@ -141,13 +141,14 @@ fn word(standing: Standing) -> &'static str {
 
 /// A diff for a terminal is made harmless; for a file or another program it stays what it is, so that it applies.
 fn show(changed: &Changed, standing: Standing, diff: &str, terminal: bool) {
+    let path = escape(Path::new(&changed.path));
     let said = match standing {
-        Standing::AsBefore => return out::line(&format!("{}: as it was before", changed.path)),
+        Standing::AsBefore => return out::line(&format!("{path}: as it was before")),
         Standing::AsLeft => None,
         Standing::Changed => Some("changed since by somebody else; the whole difference:"),
     };
     if let Some(said) = said {
-        out::line(&format!("{}: {said}", changed.path));
+        out::line(&format!("{path}: {said}"));
     }
     let diff = diff.trim_end_matches('\n');
     if terminal { out::line(diff) } else { out::raw(&format!("{diff}\n")) }
@@ -159,13 +160,15 @@ fn unified(path: &str, before: Option<&[u8]>, now: Option<&[u8]>) -> String {
 
 /// A diff, the best that is found in this time; of very large files only their sizes.
 fn compared(path: &str, before: Option<&[u8]>, now: Option<&[u8]>, patience: Duration) -> String {
+    // A name is one line, whatever it is.
+    let path = escape(Path::new(path));
     let size = |bytes: Option<&[u8]>| bytes.map_or(0, <[u8]>::len);
     if size(before).max(size(now)) > MAX_COMPARED {
         return format!("{path}: {} bytes before, {} bytes now; too large to compare", size(before), size(now));
     }
     let text = |bytes: Option<&[u8]>| bytes.map_or(Some(String::new()), |b| String::from_utf8(b.to_vec()).ok());
     let (Some(old), Some(new)) = (text(before), text(now)) else { return format!("{path}: binary files differ") };
-    let name = |there: bool| if there { path } else { "/dev/null" };
+    let name = |there: bool| if there { path.as_str() } else { "/dev/null" };
     let (from, to) = (name(before.is_some()), name(now.is_some()));
     let diff = TextDiff::configure().timeout(patience).diff_lines(&old, &new);
     diff.unified_diff().header(from, to).to_string()

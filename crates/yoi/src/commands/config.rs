@@ -5,11 +5,12 @@ use crate::commands::out;
 use crate::compose::model::{self, describe, patience};
 use crate::compose::project::Project;
 use crate::compose::switches::switched;
-use crate::config::file::Waits;
+use crate::config::file::{File, Waits};
 use crate::config::{Config, Known, Pending, Source};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::pods::{disk, make_private};
+use schemars::schema_for;
 use serde_json::json;
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -83,6 +84,11 @@ pub(crate) fn run(action: &ConfigAction, env: &Env) -> Result<Exit, Failure> {
             Ok(Exit::Done)
         }
         ConfigAction::Init => init(env),
+        ConfigAction::Schema => {
+            let schema = serde_json::to_value(schema_for!(File));
+            out::json(&schema.map_err(|e| Failure::new(Exit::Internal, e.to_string()))?);
+            Ok(Exit::Done)
+        }
     }
 }
 

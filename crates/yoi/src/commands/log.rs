@@ -14,6 +14,7 @@ use pod::session::record::{Decision, InputQueued, Record, Stored, ToolFinished};
 use pod::session::restore::{decode, duration, utc};
 use session_store::{BlobError, BlobView, OwnedFrame, Reader};
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// How many lines of an output a transcript shows.
 const ABRIDGED: usize = 8;
@@ -187,8 +188,10 @@ impl Transcript {
                 format!("⊘ {call} {}: {}", verdict.rule, verdict.reason)
             }
             Record::ToolFinished(finished) => self.result(finished),
-            Record::FileChanged(change) if change.call.is_none() => format!("  undo {}", change.path),
-            Record::FileChanged(change) => format!("  changes {}", change.path),
+            Record::FileChanged(change) if change.call.is_none() => {
+                format!("  undo {}", authority::escape(Path::new(&change.path)))
+            }
+            Record::FileChanged(change) => format!("  changes {}", authority::escape(Path::new(&change.path))),
             Record::Gap(gap) if gap.reason.is_none() => return None,
             Record::Gap(gap) => format!("! records {} to {} are lost", gap.first, gap.last),
             Record::Suspended(suspended) => format!("! suspended: {}", suspended.reason),

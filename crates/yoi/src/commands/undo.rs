@@ -9,11 +9,12 @@ use crate::config::Config;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::pods::Pods;
-use authority::{Ambient, Workspace};
+use authority::{Ambient, Workspace, escape};
 use pod::session::changes::{Changed, Standing};
 use pod::session::commit::Batch;
 use pod::session::record::{FileChanged, Stored};
 use session_store::{BlobView, Blobs, Clock, Digest, Journal, Opened, Options, Session};
+use std::path::Path;
 use std::sync::Arc;
 use tokio::runtime::{Builder, Runtime};
 
@@ -36,7 +37,7 @@ pub(crate) fn run(args: &UndoArgs, env: &Env, points: &Points) -> Result<Exit, F
             Ok(done) => {
                 undone += 1;
                 let done = if done == Done::Restored { "restored" } else { "removed" };
-                out::line(&format!("{done}: {}", changed.path));
+                out::line(&format!("{done}: {}", escape(Path::new(&changed.path))));
             }
             Err(Stop::File(why)) => {
                 refused += 1;
@@ -156,7 +157,6 @@ mod tests {
     use pod::session::changes::Changes;
     use session_store::Reader;
     use std::fs;
-    use std::path::Path;
 
     /// A pod's journal with one change, `two` to `three`, or nothing to `three`, and the file as it was left.
     fn scene(dir: &Path, existed: bool) -> (Opened, Changes, std::path::PathBuf) {

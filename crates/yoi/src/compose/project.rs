@@ -1,12 +1,15 @@
 //! Where a run works, and what the model is told of it.
 
 use crate::env::Env;
-use std::fs;
+use crate::plain_file::{self, Links};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The file of a project.
 const FILE: &str = "yoi.toml";
+
+/// The most bytes of a `HEAD`.
+const MAX_HEAD: u64 = 4096;
 
 /// The project around a working directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,9 +77,10 @@ pub(crate) fn environment(project: &Project, cwd: &Path, now: SystemTime) -> Str
 
 /// The branch that `HEAD` names, read from the file, so that no program of the project's choosing runs.
 fn branch(root: &Path) -> Option<String> {
-    let head = fs::read_to_string(root.join(".git/HEAD")).ok()?;
+    let head = plain_file::open(&root.join(".git/HEAD"), Links::Refused).ok()??;
+    let head = String::from_utf8(plain_file::whole(head, MAX_HEAD).ok()?).ok()?;
     let name = head.strip_prefix("ref: refs/heads/")?.trim();
-    (name.len() <= 200 && !name.chars().any(char::is_control)).then(|| name.to_owned())
+    (name.len() <= 200).then(|| authority::escape(Path::new(name)))
 }
 
 #[cfg(test)]

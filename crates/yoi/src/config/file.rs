@@ -4,14 +4,15 @@ use authority::SandboxMode;
 use llm_worker::Cost;
 use pod::feature::GrantTable;
 use pod::permission::Rule;
+use schemars::JsonSchema;
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
-/// The keys of a file.
-#[derive(Debug, Default, Deserialize)]
+/// A configuration file of yoi. Every key is optional.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct File {
     /// `provider/name`, `offline` or `scripted:FILE`.
@@ -42,7 +43,7 @@ pub(crate) struct File {
 }
 
 /// `[providers.NAME]`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Provider {
     /// The wire format.
@@ -59,7 +60,7 @@ pub(crate) struct Provider {
 }
 
 /// Seconds; what is not set is as for every other endpoint.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Waits {
     /// Resolving, connecting and shaking hands.
@@ -71,7 +72,7 @@ pub(crate) struct Waits {
 }
 
 /// A wire format this build speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Api {
     /// Chat completions, streamed.
@@ -91,7 +92,7 @@ impl Api {
 }
 
 /// `[models."NAME"]`.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Model {
     /// What its tokens cost.
@@ -101,7 +102,7 @@ pub(crate) struct Model {
 }
 
 /// Dollars for a million tokens.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Price {
     /// Read.
@@ -127,7 +128,8 @@ impl Price {
 }
 
 /// Where a key is. Never the key itself.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema)]
+#[schemars(rename_all = "lowercase")]
 pub(crate) enum Key {
     /// In this variable.
     Env(String),
@@ -177,7 +179,7 @@ impl<'de> Deserialize<'de> for Key {
 }
 
 /// `[limits]`.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Limits {
     /// Model requests in one run.
@@ -189,7 +191,7 @@ pub(crate) struct Limits {
 }
 
 /// `[permissions]`.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Permissions {
     /// `[[permissions.rules]]`.
@@ -198,7 +200,7 @@ pub(crate) struct Permissions {
 }
 
 /// `[features."ID"]`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub(crate) struct Feature {
     /// Whether it is installed.
     pub(crate) enabled: Option<bool>,
@@ -208,11 +210,12 @@ pub(crate) struct Feature {
     pub(crate) grant: Option<GrantTable>,
     /// The feature's own keys; it refuses those it does not know.
     #[serde(flatten)]
+    #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub(crate) settings: toml::Table,
 }
 
 /// `[sandbox]`.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Sandbox {
     /// How far.
@@ -220,7 +223,7 @@ pub(crate) struct Sandbox {
 }
 
 /// `[state]`.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct State {
     /// Also on network and FUSE file systems, which may lose what they say they have flushed.
@@ -228,7 +231,7 @@ pub(crate) struct State {
 }
 
 /// As written in files and on the command line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Mode {
     /// Nothing is written.

@@ -272,12 +272,14 @@ fn what_is_required_and_missing_is_refused_with_the_report_before_there_is_a_pod
     assert!(!scene.pod("new").exists() && scene.pods().is_empty());
 }
 
-/// The schemas that ship are those of the types: `yoi features --schema > docs/schema/features-plan.json`.
+/// The schemas that ship are those of the types: `yoi features --schema > docs/schema/features-plan.json`, each with
+/// `| python3 -m json.tool` or the like between.
 #[test]
 fn the_schemas_are_those_that_ship() {
     let scene = Scene::new();
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema");
-    let all: [(&str, &[&str]); 5] = [
+    let all: [(&str, &[&str]); 6] = [
+        ("config.schema.json", &["config", "schema"]),
         ("features-plan.json", &["features", "--schema"]),
         ("features-report.json", &["features", "POD", "--schema"]),
         ("features-diff.json", &["features", "POD", "--diff", "1", "--schema"]),

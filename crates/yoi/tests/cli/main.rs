@@ -23,6 +23,7 @@ mod files;
 mod following;
 mod grants;
 mod help;
+mod hostile;
 mod instructions;
 mod live;
 mod phases;

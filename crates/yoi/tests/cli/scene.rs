@@ -57,6 +57,13 @@ impl Done {
         self
     }
 
+    /// Asserts how many lines of standard error have these words.
+    #[track_caller]
+    pub(crate) fn lines_with(&self, words: &str, count: usize) {
+        let found = self.err.lines().filter(|line| line.contains(words)).count();
+        assert_eq!(found, count, "lines with `{words}` in\n{}", self.err);
+    }
+
     /// Standard output as JSON Lines.
     pub(crate) fn lines(&self) -> Vec<Value> {
         self.out.lines().map(|line| serde_json::from_str(line).expect(line)).collect()

@@ -1,0 +1,124 @@
+//! Tricks with characters that move a terminal's cursor, hide text or reorder it.
+
+use super::files;
+use crate::scene::{Scene, finish};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use serde_json::json;
+use std::fs::{self, File, OpenOptions};
+use std::io::Read;
+use std::thread;
+
+/// Clears the screen, sets the title, rings, goes back, and reads backwards.
+const EVIL: &str = "\u{1b}[2J\u{1b}]0;title\u{7}\r\u{8}\u{9b}31m\u{202e}";
+
+/// What may move a terminal, or show something else than what is there; a line's end is not.
+fn moves(c: char) -> bool {
+    let reorders = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    reorders || (c.is_control() && !matches!(c, '\n' | '\t'))
+}
+
+/// What a command shows on a terminal.
+fn shown(scene: &Scene, args: &[&str]) -> String {
+    let main = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&main).unwrap();
+    unlockpt(&main).unwrap();
+    let name = ptsname(&main, Vec::new()).unwrap().into_string().unwrap();
+    let end = || OpenOptions::new().read(true).write(true).open(&name).unwrap();
+    let held = end();
+    let mut command = scene.command(args);
+    command.stdout(end()).stderr(end()).env("NO_COLOR", "1").env("TERM", "xterm");
+    let mut terminal = File::from(main);
+    let reading = thread::spawn(move || {
+        let mut bytes = Vec::new();
+        // A terminal whose other end is gone is an error, after everything was read.
+        drop(terminal.read_to_end(&mut bytes));
+        bytes
+    });
+    finish(command.spawn().unwrap());
+    drop((command, held));
+    String::from_utf8(reading.join().unwrap()).unwrap().replace("\r\n", "\n")
+}
+
+#[test]
+fn nothing_of_a_repository_reaches_the_terminal_as_it_is() {
+    let scene = Scene::new();
+    let dir = format!("d{}", EVIL.replace('/', ""));
+    scene.write(&format!("{dir}/n\nyoi: granted{EVIL}.txt"), format!("alpha {EVIL}\n"));
+    scene.write("plain.txt", format!("alpha {EVIL}\n")).write(&format!("{dir}/AGENTS.md"), format!("do {EVIL}\n"));
+    scene.write(".git/HEAD", format!("ref: refs/heads/b{EVIL}\n")).write("README.md", format!("# {EVIL}\n\n{EVIL}\n"));
+    let name = format!("{dir}/n\nyoi: granted{EVIL}.txt");
+    let call =
+        |name: &str, arguments: serde_json::Value| json!({ "calls": [{ "name": name, "arguments": arguments }] });
+    let edit = json!({ "path": name, "edits": [{ "old": "alpha", "new": "beta" }] });
+    let model = scene.script(
+        "s.jsonl",
+        &[
+            call("Read", json!({ "path": name })),
+            call("Edit", edit),
+            call("Grep", json!({ "pattern": "alpha" })),
+            call("Bash", json!({ "command": "cat plain.txt; ls" })),
+            json!({ "text": format!("done {EVIL}") }),
+        ],
+    );
+    let below = scene.file(&dir);
+    // It ends with what its last tool came to where there is no sandbox.
+    let run = shown(&scene, &["run", "--pod", "p", "-m", &model, "go"]);
+    assert!(run.contains("done \\u{1b}[2J"), "{run}");
+    let commands: [(&[&str], &str); 14] = [
+        (&["log", "p"], "granted\\u{1b}"),
+        (&["log", "p", "--full"], "alpha"),
+        (&["log", "p", "--json"], "\\u001b[2J"),
+        (&["diff", "p"], "-alpha \\u{1b}"),
+        (&["diff", "p", "--json"], "alpha"),
+        (&["ls"], "p"),
+        (&["verify", "p"], "good"),
+        (&["features", "p"], "builtin:files"),
+        (&["run", "list the files"], "plain.txt"),
+        (&["run", "search for `alpha`"], "alpha"),
+        (&["run", "read plain.txt"], "alpha"),
+        (&["run", "summarise this project"], "model: offline"),
+        (&["-C", below.to_str().unwrap(), "run", "list the files"], "instructions: "),
+        (&["undo", "p"], "restored: "),
+    ];
+    let mut all = vec![("run".to_owned(), run)];
+    for (args, has) in commands {
+        let text = shown(&scene, args);
+        assert!(text.contains(has), "{args:?} does not show `{has}`:\n{text}");
+        all.push((args.join(" "), text));
+    }
+    for (args, text) in all {
+        let bad: String = text.chars().filter(|c| moves(*c)).collect();
+        assert!(bad.is_empty(), "{args}: {bad:?} in\n{text:?}");
+        // A name is not a line of its own.
+        assert!(!text.lines().any(|line| line.starts_with("yoi: granted")), "{args}:\n{text}");
+    }
+    assert!(files(&scene).iter().any(|(path, _)| path.ends_with(&name)), "the names were there");
+}
+
+#[test]
+fn what_is_wrong_with_a_repositorys_configuration_is_said_harmlessly() {
+    let scene = Scene::new();
+    let escaped: String = EVIL.chars().map(|c| format!("\\u{:04x}", u32::from(c))).collect();
+    let texts = [
+        format!("\"x{escaped}\" = 1\n"),
+        format!("model = \"x{escaped}\"\n"),
+        format!("[features.\"builtin:{escaped}\"]\nenabled = true\n"),
+        format!("[sandbox]\nmode = \"{escaped}\"\n"),
+        format!("[[permissions.rules]]\ntool = \"{escaped}\"\ndecision = \"deny\"\n"),
+        format!("[providers.\"{escaped}\"]\napi = \"openai-chat\"\nbase_url = \"http://{escaped}\"\n"),
+        format!("[models.\"local/{escaped}\"]\nmax_output = 3\n"),
+        format!("[features.\"builtin:web\"]\n\"{escaped}\" = \"{escaped}\"\n"),
+        format!("x{EVIL} = 1\n"),
+        format!("# {EVIL}\nmodel = {EVIL}\n"),
+    ];
+    for text in texts {
+        scene.write("yoi.toml", &text);
+        for args in [&["run", "list the files"][..], &["config", "show"], &["config", "check"], &["grant"], &["doctor"]]
+        {
+            let text = shown(&scene, args);
+            let bad: String = text.chars().filter(|c| moves(*c)).collect();
+            assert!(bad.is_empty() && !text.is_empty(), "{args:?}: {bad:?} in\n{text:?}");
+        }
+        drop(fs::remove_file(scene.file("yoi.toml")));
+    }
+}
