@@ -51,8 +51,8 @@ fn a_strange_git_directory_hangs_nothing_and_says_nothing() {
         scene.yoi(&["run", "--pod", "p", "-m", &model, "go"]).ends(0);
         let text = scene.yoi(&["log", "p", "--json"]).ends(0).out;
         scene.yoi(&["rm", "--purge", "p"]).ends(0);
-        let found = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-        let note = found.filter(|record| record.to_string().contains("Working directory: ")).last();
+        let mut found = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let note = found.rfind(|record| record.to_string().contains("Working directory: "));
         note.unwrap().to_string()
     };
     scene.write(".git/HEAD", "ref: refs/heads/main\n");
