@@ -21,6 +21,7 @@ mod run;
 mod spawner;
 mod started;
 mod temp;
+mod trail;
 
 pub use confinement::{Confinement, SandboxMode, Support, support};
 pub use custody::{become_subreaper, end_descendants, end_survivors};

@@ -2,11 +2,13 @@
 
 use super::confinement::{Confinement, SandboxMode, support};
 use super::env::EnvPolicy;
+use super::trail::{End, Ground, Named, exactly, follow};
 use crate::{Error, ErrorKind};
 use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr,
     RulesetCreated, RulesetCreatedAttr, Scope,
 };
+use rustix::fd::OwnedFd;
 use rustix::fs::{FileType, Mode, OFlags};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -177,35 +179,48 @@ fn writing(abi: ABI) -> BitFlags<AccessFs> {
 
 /// The rules, ready to be applied by any number of threads.
 pub(super) fn build(confinement: &Confinement, env: &EnvPolicy, temp: &Path) -> Result<RulesetCreated, Error> {
-    refuse_hidden(confinement, env)?;
+    let hidden = hidden(env);
+    let read = resolved(&confinement.read, &hidden)?;
+    let write = resolved(&confinement.write, &hidden)?;
     let abi = ABI::from(support().landlock_abi);
     let failed = |why: landlock::RulesetError| {
         Error::new(ErrorKind::Unavailable, format!("Landlock refused its rules: {why}; use sandbox mode off"))
     };
     let mut ruleset = handled(abi).map_err(failed)?;
-    let mut allow = |path: &Path, access: BitFlags<AccessFs>, needed: bool| -> Result<(), Error> {
-        let Some((fd, access)) = open(path, access, abi, needed)? else { return Ok(()) };
+    let mut allow = |(fd, access): (OwnedFd, BitFlags<AccessFs>)| -> Result<(), Error> {
         // `&mut` keeps the rules where they are when one is refused.
         (&mut ruleset).add_rule(PathBeneath::new(fd, access)).map(drop).map_err(failed)
     };
-    for path in given_for_reading(env) {
-        allow(&path, reading(), false)?;
+    let system = SYSTEM.iter().chain(ETC_GIVEN).map(PathBuf::from).chain(public(Path::new("/etc")));
+    let system = system.map(|path| (path, reading())).chain([("/etc".into(), AccessFs::ReadDir.into())]);
+    let devices = WRITABLE.iter().map(|path| (PathBuf::from(path), reading() | writing(abi)));
+    for (path, access) in system.chain(devices) {
+        if let Some(rule) = open(&path, access, abi) {
+            allow(rule)?;
+        }
     }
-    allow(Path::new("/etc"), AccessFs::ReadDir.into(), false)?;
-    for path in given_for_writing(env) {
-        allow(&path, reading() | writing(abi), false)?;
+    for (end, wanted) in given(env, &write, &hidden) {
+        let access = if wanted == Wanted::Lock { reading() | writing(abi) } else { reading() };
+        if let Some(rule) = fitting(end.fd, end.kind, access, abi) {
+            allow(rule)?;
+        }
     }
-    for path in &confinement.read {
-        allow(path, reading(), true)?;
-    }
-    let write = match confinement.mode {
+    let wide = match confinement.mode {
         SandboxMode::WorkspaceWrite => reading() | writing(abi),
         SandboxMode::ReadOnly | SandboxMode::Off => reading(),
     };
-    for path in &confinement.write {
-        allow(path, write, true)?;
+    let mine = [(temp.to_owned(), reading() | writing(abi))];
+    let own = read.into_iter().map(|path| (path, reading())).chain(write.into_iter().map(|path| (path, wide)));
+    for (path, access) in own.chain(mine) {
+        let moved = || {
+            let text = format!("sandbox: {} moved while it was confined to; try again", crate::escape(&path));
+            Error::new(ErrorKind::Unavailable, text)
+        };
+        let End { fd, kind, .. } = exactly(&path).ok_or_else(moved)?;
+        if let Some(rule) = fitting(fd, kind, access, abi) {
+            allow(rule)?;
+        }
     }
-    allow(temp, reading() | writing(abi), true)?;
     Ok(ruleset)
 }
 
@@ -222,36 +237,61 @@ fn handled(abi: ABI) -> Result<RulesetCreated, landlock::RulesetError> {
     ruleset.create()
 }
 
-/// A handle for a rule and the part of `access` that fits what it is; `None` for what does not exist.
-fn open(
-    path: &Path,
-    access: BitFlags<AccessFs>,
-    abi: ABI,
-    needed: bool,
-) -> Result<Option<(rustix::fd::OwnedFd, BitFlags<AccessFs>)>, Error> {
-    let fd = match rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
-        Ok(fd) => fd,
-        Err(error) if needed => return Err(Error::io("confine to", path, error)),
-        Err(_absent) => return Ok(None),
-    };
-    let stat = rustix::fs::fstat(&fd).map_err(|error| Error::io("confine to", path, error))?;
-    let is_dir = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
-    let access = if is_dir { access } else { access & AccessFs::from_file(abi) };
-    Ok((!access.is_empty()).then_some((fd, access)))
+/// A handle for a rule on what is the system's own; `None` for what does not exist here.
+fn open(path: &Path, access: BitFlags<AccessFs>, abi: ABI) -> Option<(OwnedFd, BitFlags<AccessFs>)> {
+    let fd = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
+    let kind = FileType::from_raw_mode(rustix::fs::fstat(&fd).ok()?.st_mode);
+    fitting(fd, kind, access, abi)
 }
 
-fn given_for_reading(env: &EnvPolicy) -> Vec<PathBuf> {
-    let mut paths: Vec<PathBuf> = SYSTEM.iter().chain(ETC_GIVEN).map(PathBuf::from).collect();
-    paths.extend(public(Path::new("/etc")));
-    let hidden = hidden(env);
-    let home = env.place("HOME");
-    let mut own: Vec<PathBuf> = home.iter().flat_map(|home| HOME_READ.iter().map(|name| home.join(name))).collect();
-    own.extend(TOOLCHAIN_VARS.iter().filter_map(|name| env.dir(name)));
-    own.extend(cargo_home(env).iter().flat_map(|cargo| CARGO_READ.iter().map(|name| cargo.join(name))));
-    // A variable or a link may lead to anywhere; never to where keys are.
-    own.retain(|path| path.canonicalize().is_ok_and(|real| !hidden.iter().any(|place| overlap(&real, place))));
-    paths.extend(own);
-    paths
+/// The part of `access` that fits what something is.
+fn fitting(fd: OwnedFd, kind: FileType, access: BitFlags<AccessFs>, abi: ABI) -> Option<(OwnedFd, BitFlags<AccessFs>)> {
+    let access = if kind == FileType::Directory { access } else { access & AccessFs::from_file(abi) };
+    (!access.is_empty()).then_some((fd, access))
+}
+
+/// What a place of the person's is given for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    /// Reading and running.
+    Reading,
+    /// A regular file that is written as well.
+    Lock,
+}
+
+/// What the home directory and the environment name: toolchains and their locks. What lies below a place that children
+/// write is left out, for they have it anyway, and what leads out of one is not followed; never to where keys are.
+fn given(env: &EnvPolicy, written: &[PathBuf], hidden: &[PathBuf]) -> Vec<(End, Wanted)> {
+    let home = env.place("HOME").and_then(|home| home.canonicalize().ok());
+    let mut written = written.to_vec();
+    written.extend(WRITABLE.iter().filter_map(|path| Path::new(path).canonicalize().ok()));
+    let ground = Ground { written: &written, home: home.as_deref(), system: SYSTEM };
+    let ours = |name: &&str| home.as_ref().map(|home| (home.join(name), Named::ByUs, Wanted::Reading));
+    let theirs = |name: &&str| env.dir(name).map(|dir| (dir, Named::ByVariable, Wanted::Reading));
+    let cargo = match env.dir("CARGO_HOME") {
+        Some(dir) => Some((dir, Named::ByVariable)),
+        None => home.as_ref().map(|home| (home.join(".cargo"), Named::ByUs)),
+    };
+    let below = |names: &'static [&'static str], wanted| {
+        let cargo = cargo.clone();
+        names.iter().filter_map(move |name| cargo.as_ref().map(|(dir, named)| (dir.join(name), *named, wanted)))
+    };
+    let all = HOME_READ.iter().filter_map(ours).chain(TOOLCHAIN_VARS.iter().filter_map(theirs));
+    let all = all.chain(below(CARGO_READ, Wanted::Reading)).chain(below(CARGO_WRITE, Wanted::Lock));
+    all.filter_map(|(path, named, wanted)| {
+        // The links on the way to the home directory are the system's.
+        let path = match (env.place("HOME"), &home) {
+            (Some(as_told), Some(home)) => path.strip_prefix(as_told).map_or(path.clone(), |rest| home.join(rest)),
+            _homeless => path,
+        };
+        let end = follow(&path, named, &ground)?;
+        // A lock is a file of its own and stands where it is looked for.
+        let fits = wanted == Wanted::Reading || (end.kind == FileType::RegularFile && !end.linked);
+        let known = written.iter().any(|root| end.path.starts_with(root));
+        let keys = hidden.iter().any(|place| overlap(&end.path, place));
+        (fits && !known && !keys).then_some((end, wanted))
+    })
+    .collect()
 }
 
 /// What is in `/etc` and withheld from nobody.
@@ -267,16 +307,6 @@ fn public(etc: &Path) -> Vec<PathBuf> {
     paths
 }
 
-fn given_for_writing(env: &EnvPolicy) -> Vec<PathBuf> {
-    let cargo = cargo_home(env);
-    let cargo = cargo.iter().flat_map(|cargo| CARGO_WRITE.iter().map(|name| cargo.join(name)));
-    WRITABLE.iter().map(PathBuf::from).chain(cargo).collect()
-}
-
-fn cargo_home(env: &EnvPolicy) -> Option<PathBuf> {
-    env.dir("CARGO_HOME").or_else(|| Some(env.place("HOME")?.join(".cargo")))
-}
-
 /// Places that no child reads: keys, yoi's own state (other pods' sessions) and configuration. Those that exist.
 fn hidden(env: &EnvPolicy) -> Vec<PathBuf> {
     let home = env.place("HOME");
@@ -288,10 +318,10 @@ fn hidden(env: &EnvPolicy) -> Vec<PathBuf> {
     yoi.chain(keys).filter_map(|path| path.canonicalize().ok()).collect()
 }
 
-/// Landlock cannot take anything out of an allowed directory, so such a directory is not allowed at all.
-fn refuse_hidden(confinement: &Confinement, env: &EnvPolicy) -> Result<(), Error> {
-    let hidden = hidden(env);
-    for path in confinement.read.iter().chain(&confinement.write) {
+/// These directories without links. Landlock cannot take anything out of an allowed directory, so one that holds keys
+/// is not allowed at all.
+fn resolved(paths: &[PathBuf], hidden: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
+    let resolve = |path: &PathBuf| {
         let real = path.canonicalize().map_err(|error| Error::io("confine to", path, error))?;
         if let Some(place) = hidden.iter().find(|place| overlap(&real, place)) {
             let (path, place) = (crate::escape(path), crate::escape(place));
@@ -300,8 +330,9 @@ fn refuse_hidden(confinement: &Confinement, env: &EnvPolicy) -> Result<(), Error
             );
             return Err(Error::new(ErrorKind::Denied, text));
         }
-    }
-    Ok(())
+        Ok(real)
+    };
+    paths.iter().map(resolve).collect()
 }
 
 fn overlap(a: &Path, b: &Path) -> bool {

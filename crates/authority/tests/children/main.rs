@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "tests")]
 
 mod kernel;
+mod planted;
 mod programs;
 mod run;
 mod sandbox;

@@ -1,0 +1,138 @@
+//! Following a path that the environment or the home directory names, without being led on by a link that a child may
+//! have left for a later run. What was followed is what is judged and what a rule is made for: each step is opened from
+//! the one before.
+
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{Access, FileType, Mode, OFlags};
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Component, Path, PathBuf};
+
+/// How many links one path may lead through, and how many names it may have in all.
+const MAX_LINKS: usize = 16;
+const MAX_STEPS: usize = 512;
+
+/// Where links may have been made by a child, of this run or an earlier one.
+pub(super) struct Ground<'a> {
+    /// Below these children write; a link there is never followed.
+    pub(super) written: &'a [PathBuf],
+    /// The person's home, resolved. A project there is not written to, so links directly in it are theirs.
+    pub(super) home: Option<&'a Path>,
+    /// The system's own directories, whose links are the system's even where this user could write there.
+    pub(super) system: &'a [&'a str],
+}
+
+/// Whose word a path is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Named {
+    /// A list of ours: the links on its own way are the person's, who moved a toolchain elsewhere.
+    ByUs,
+    /// A variable: it may name a place below any project.
+    ByVariable,
+}
+
+/// The end of a path that was followed.
+#[derive(Debug)]
+pub(super) struct End {
+    /// A handle on it, of the kind rules are made for.
+    pub(super) fd: OwnedFd,
+    /// Where it is, without links.
+    pub(super) path: PathBuf,
+    /// What it is.
+    pub(super) kind: FileType,
+    /// Whether its last name is a link, not the thing itself.
+    pub(super) linked: bool,
+}
+
+/// Opens a path without links; `None` where something else stands by now.
+pub(super) fn exactly(path: &Path) -> Option<End> {
+    let ground = Ground { written: &[PathBuf::from("/")], home: None, system: &[] };
+    follow(path, Named::ByVariable, &ground)
+}
+
+/// Follows an absolute path to its end. `None` where nothing is, or where a link stands that is not to be trusted.
+pub(super) fn follow(path: &Path, named: Named, ground: &Ground<'_>) -> Option<End> {
+    let mut todo: VecDeque<OsString> = names(path)?;
+    let mut stack = vec![open_root()?];
+    let (mut at, mut kind) = (PathBuf::from("/"), FileType::Directory);
+    let (mut links, mut steps, mut linked) = (0, 0, false);
+    while let Some(name) = todo.pop_front() {
+        steps += 1;
+        if steps > MAX_STEPS {
+            return None;
+        }
+        if name == ".." {
+            // The root is its own parent.
+            if stack.len() > 1 {
+                stack.pop();
+                at.pop();
+            }
+            kind = FileType::Directory;
+            continue;
+        }
+        let fd = step(stack.last()?, &name)?;
+        let found = FileType::from_raw_mode(rustix::fs::fstat(&fd).ok()?.st_mode);
+        if found != FileType::Symlink {
+            at.push(name);
+            stack.push(fd);
+            kind = found;
+            continue;
+        }
+        links += 1;
+        // What a link stands for is put before the rest, so nothing is left only behind the last name.
+        linked |= todo.is_empty();
+        let first = links == 1 && named == Named::ByUs;
+        if links > MAX_LINKS || !ground.trusts(&at, stack.last()?, first) {
+            return None;
+        }
+        let target = rustix::fs::readlinkat(&fd, "", Vec::new()).ok()?;
+        let target = PathBuf::from(OsString::from_vec(target.into_bytes()));
+        if target.is_absolute() {
+            stack.truncate(1);
+            at = PathBuf::from("/");
+        }
+        for name in names(&target)?.into_iter().rev() {
+            todo.push_front(name);
+        }
+    }
+    Some(End { fd: stack.pop()?, path: at, kind, linked })
+}
+
+impl Ground<'_> {
+    /// Whether a link in this directory is followed. The `first` link of a path of ours is, wherever no child of this
+    /// run writes; further ones stand in places that nobody chose.
+    fn trusts(&self, dir: &Path, fd: &OwnedFd, first: bool) -> bool {
+        if self.written.iter().any(|root| dir.starts_with(root)) {
+            return false;
+        }
+        first || self.home == Some(dir) || self.system.iter().any(|place| dir.starts_with(place)) || !writable(fd)
+    }
+}
+
+/// Whether this user could make a link there; then a child that was given the place could, too.
+fn writable(dir: &OwnedFd) -> bool {
+    rustix::fs::accessat(dir, ".", Access::WRITE_OK, rustix::fs::AtFlags::EACCESS).is_ok()
+}
+
+fn open_root() -> Option<OwnedFd> {
+    rustix::fs::open("/", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).ok()
+}
+
+/// The link itself, where one stands.
+fn step(dir: &OwnedFd, name: &OsStr) -> Option<OwnedFd> {
+    rustix::fs::openat(dir.as_fd(), name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()).ok()
+}
+
+/// The names of a path; `None` for an endless one.
+fn names(path: &Path) -> Option<VecDeque<OsString>> {
+    let names: VecDeque<_> = path
+        .components()
+        .filter_map(|part| match part {
+            Component::Normal(name) => Some(name.to_owned()),
+            Component::ParentDir => Some(OsString::from("..")),
+            Component::RootDir | Component::CurDir | Component::Prefix(_) => None,
+        })
+        .collect();
+    (names.len() <= MAX_STEPS).then_some(names)
+}
