@@ -48,6 +48,23 @@ async fn a_lock_that_became_a_link_is_not_written_through() {
     }
 }
 
+/// Whoever made it: a lock of cargo is a file of its own.
+#[tokio::test]
+async fn a_lock_is_no_link() {
+    if !confinable() {
+        return;
+    }
+    let place = Place::new();
+    let (outside, lock) = (place.outside.join("file"), place.home.join(".cargo/.package-cache"));
+    symlink(&outside, &lock).unwrap();
+    let caged = place.spawner(SandboxMode::WorkspaceWrite).unwrap();
+    assert_eq!(place.says(&caged, &["write", text(&outside)]).await, "EACCES");
+    fs::remove_file(&lock).unwrap();
+    fs::write(&lock, "").unwrap();
+    let caged = place.spawner(SandboxMode::WorkspaceWrite).unwrap();
+    assert_eq!(place.says(&caged, &["write", text(&lock)]).await, "ok");
+}
+
 /// A toolchain below the project, made a link to a directory outside: it was given for reading.
 #[tokio::test]
 async fn a_toolchain_that_became_a_link_is_not_read_through() {
