@@ -17,7 +17,7 @@ use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::instructions::Instructions;
 use crate::show::progress::{Look, show};
-use authority::Ambient;
+use authority::{Ambient, Secret};
 use llm_worker::{ErrorKind, Model};
 use pod::control::{Callbacks, Event, Outbox};
 use pod::feature::Unmet;
@@ -53,7 +53,7 @@ fn prompted(args: &RunArgs, env: &Env, points: &Points, signals: Signals) -> Res
     let config = Config::load(env)?.with_flags(args);
     let ambient = Ambient::claim();
     let choice = model::choose(&config, env);
-    let Built { model, recording } = model::build(&ambient, &choice.name, &config, env)?;
+    let Built { model, recording, secrets } = model::build(&ambient, &choice.name, &config, env)?;
     model::affordable(&*model, &config, env)?;
     let mut composed = compose(&ambient, &config, env, &args.add_dir)?;
     let plan = composed.plan();
@@ -81,7 +81,7 @@ fn prompted(args: &RunArgs, env: &Env, points: &Points, signals: Signals) -> Res
     let look = Look { json: args.json, quiet: args.quiet, stream, colour: env.colour() };
     let instructions = &instructions;
     let whole = Whole { args, env, config: &config, ambient: &ambient, instructions, points, look, signals, schema };
-    let result = whole.run(&runtime, &mut place, composed, model, &prompt);
+    let result = whole.run(&runtime, &mut place, Asked { composed, model, secrets, prompt });
     // Written-off threads are not waited for; their process ends with this one.
     runtime.shutdown_background();
     if result.is_err() {
@@ -113,25 +113,28 @@ struct Whole<'a> {
     schema: Option<OutputSchema>,
 }
 
+/// What is run, and by whom.
+struct Asked {
+    composed: Composed,
+    model: Arc<dyn Model>,
+    secrets: Vec<Secret>,
+    prompt: String,
+}
+
 /// What a pod is put together from.
 struct Ready {
     opened: (Opened, Past),
     composed: Composed,
     model: Arc<dyn Model>,
+    secrets: Vec<Secret>,
     callbacks: Callbacks,
     outbox: Outbox,
     clock: Clock,
 }
 
 impl Whole<'_> {
-    fn run(
-        &self,
-        runtime: &Runtime,
-        place: &mut Place,
-        composed: Composed,
-        model: Arc<dyn Model>,
-        prompt: &str,
-    ) -> Result<Ended, Failure> {
+    fn run(&self, runtime: &Runtime, place: &mut Place, asked: Asked) -> Result<Ended, Failure> {
+        let Asked { composed, model, secrets, prompt } = asked;
         let clock: Clock = Arc::new(now);
         authority::become_subreaper(self.ambient).map_err(|e| Failure::new(Exit::Unavailable, e.to_string()))?;
         self.signals.begin();
@@ -140,15 +143,15 @@ impl Whole<'_> {
         let (outbox, events) = Outbox::watched();
         let screen = self.screen(events, place)?;
         let callbacks = Callbacks::new(runtime.handle().clone());
-        let ready = Ready { opened, composed, model, callbacks: callbacks.clone(), outbox, clock };
+        let ready = Ready { opened, composed, model, secrets, callbacks: callbacks.clone(), outbox, clock };
         let done = runtime.block_on(async {
             let (host, found) = self.open(place, ready).await?;
             self.tell(&found);
             let fail = |error: HostError| host_failure(&error, place.name());
             let cancel = &self.signals.cancel;
             let (host, end, output) = match &self.schema {
-                Some(schema) => schema.run(host, prompt, cancel).await,
-                None => host.run(prompt, cancel).await.map(|(host, end)| (host, end, Output::Free)),
+                Some(schema) => schema.run(host, &prompt, cancel).await,
+                None => host.run(&prompt, cancel).await.map(|(host, end)| (host, end, Output::Free)),
             }
             .map_err(fail)?;
             // The answer is committed: what fails from here on does not take it back.
@@ -180,7 +183,7 @@ impl Whole<'_> {
     }
 
     async fn open(&self, place: &Place, ready: Ready) -> Result<(Host, Found), Failure> {
-        let Ready { opened, composed, model, callbacks, outbox, clock } = ready;
+        let Ready { opened, composed, model, secrets, callbacks, outbox, clock } = ready;
         let recovered = &opened.0.recovered;
         let tag = format!("{}/{}", recovered.session, recovered.epoch);
         self.signals.children(&tag);
@@ -200,7 +203,7 @@ impl Whole<'_> {
         let after = Aftermath { now: clock(), end_survivors: &end_survivors, files };
         let opening = Opening::of(&place.dir(), opened, &after).map_err(fail)?;
         let Installed { registry, permission, no_shell } =
-            composed.install(self.ambient, self.env, &tag, opening.link())?;
+            composed.install((self.ambient, self.env), &tag, opening.link(), &secrets)?;
         required(&registry.report().unmet, registry.report())?;
         if let Some(why) = no_shell {
             say(self.args, &format!("commands cannot run here, so Bash is left out: {why}"));

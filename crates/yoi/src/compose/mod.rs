@@ -13,7 +13,8 @@ use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::instructions::Instructions;
 use authority::{
-    Access, Ambient, Confinement, EnvPolicy, ErrorKind, HostPattern, Net, SandboxMode, Spawner, Workspace,
+    Access, Ambient, Confinement, EnvPolicy, ErrorKind, HostPattern, Net, Redactor, SandboxMode, Secret, Spawner,
+    Workspace,
 };
 use llm_worker::Cost;
 use pod::control::{self, Limits, Permission};
@@ -128,11 +129,18 @@ impl Composed {
     }
 
     /// Installs the features for the session whose children carry `tag`. Where children cannot be confined, the shell
-    /// is left out, and the report says why.
-    pub(crate) fn install(self, ambient: &Ambient, env: &Env, tag: &str, link: PodLink) -> Result<Installed, Failure> {
+    /// is left out, and the report says why. The words of `secrets` are kept out of all that features hand over.
+    pub(crate) fn install(
+        self,
+        (ambient, env): (&Ambient, &Env),
+        tag: &str,
+        link: PodLink,
+        secrets: &[Secret],
+    ) -> Result<Installed, Failure> {
         let spawner = self.spawner(ambient, env, tag)?;
         let internet = Net::public(ambient, [HostPattern::any()]);
         let services = HostServices::none().root(HostCapability::WORKSPACE, self.workspace).net(internet).link(link);
+        let services = services.redact(Redactor::new(secrets));
         let services = stores::offer(services, &self.on, (ambient, env), &self.project, self.access)?;
         let (services, no_shell) = match spawner {
             Ok(spawner) => (services.spawner(spawner), None),

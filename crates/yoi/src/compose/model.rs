@@ -102,6 +102,8 @@ pub(crate) struct Built {
     pub(crate) model: Arc<dyn Model>,
     /// Where its answers are written down, if they are.
     pub(crate) recording: Option<PathBuf>,
+    /// What it is reached with, and nobody is to read.
+    pub(crate) secrets: Vec<Secret>,
 }
 
 /// Everything known of an endpoint before a connection.
@@ -123,22 +125,26 @@ pub(crate) struct Reach {
 
 /// Builds the model of this name. Nothing is connected yet, and nothing written.
 pub(crate) fn build(ambient: &Ambient, name: &str, config: &Config, env: &Env) -> Result<Built, Failure> {
-    let model = plain(ambient, bare(name), config, env)?;
+    let (model, key) = plain(ambient, bare(name), config, env)?;
+    let secrets = key.into_iter().collect();
     if bare(name) == name {
-        return Ok(Built { model, recording: None });
+        return Ok(Built { model, recording: None, secrets });
     }
     let file = recording::file(bare(name), env)?;
     let model = Arc::new(Recording::new(model, recording::writer(file.clone())));
-    Ok(Built { model, recording: Some(file) })
+    Ok(Built { model, recording: Some(file), secrets })
 }
 
-fn plain(ambient: &Ambient, name: &str, config: &Config, env: &Env) -> Result<Arc<dyn Model>, Failure> {
+/// A model, and its key where it has one.
+type Keyed = (Arc<dyn Model>, Option<Secret>);
+
+fn plain(ambient: &Ambient, name: &str, config: &Config, env: &Env) -> Result<Keyed, Failure> {
     if name == OFFLINE {
-        return Ok(Arc::new(Offline));
+        return Ok((Arc::new(Offline), None));
     }
     if let Some(file) = name.strip_prefix(SCRIPTED) {
         let script = script(name, &env.cwd.join(file))?;
-        return Ok(Arc::new(script.priced(price(name, config))));
+        return Ok((Arc::new(script.priced(price(name, config))), None));
     }
     named(name, config)?;
     let (provider, _model) = catalog::split(name).unwrap_or((name, ""));
@@ -147,7 +153,7 @@ fn plain(ambient: &Ambient, name: &str, config: &Config, env: &Env) -> Result<Ar
         name: name.to_owned(),
         net: Net::to(ambient, [url.host_port()]),
         base_url: url,
-        key,
+        key: key.clone(),
         key_source,
         timeouts,
         retry,
@@ -155,10 +161,11 @@ fn plain(ambient: &Ambient, name: &str, config: &Config, env: &Env) -> Result<Ar
         max_output: config.models.get(name).and_then(|known| Some(known.max_output.as_ref()?.value)),
         price: price(name, config),
     };
-    Ok(match api {
+    let model: Arc<dyn Model> = match api {
         catalog::Api::OpenAiChat(flavour) => Arc::new(OpenAiChat::new(endpoint, flavour)),
         catalog::Api::Anthropic => Arc::new(Anthropic::new(endpoint)),
-    })
+    };
+    Ok((model, key))
 }
 
 /// What a model's tokens cost: as configured, else by the table for a vendor the catalogue knows, and nothing on this
