@@ -139,7 +139,7 @@ impl PodPlace {
         let project = self.root.path().join("project");
         let workspace = Workspace::open(ambient, &project, &project, Access::ReadWrite).unwrap();
         let runtime = Builder::new_current_thread().enable_all().max_blocking_threads(64).build().unwrap();
-        let after = Aftermath { now: clock()(), end_survivors: &|_| 0, files: None };
+        let after = Aftermath { now: clock()(), end_survivors: &|_| Ok(0), files: None };
         let opening = Opening::of(&self.session(), opened, &after).unwrap();
         let parts = Parts {
             registry: Arc::new(registry(workspace.clone(), opening.link())),

@@ -10,7 +10,8 @@ fn bytes_that_were_cut_are_in_the_note() {
     restored.take(1, 1, &TurnStarted { turn: 1 }.into()).unwrap();
     let note = |cut_bytes| {
         let class = if cut_bytes > 0 { "torn_tail" } else { "clean" }.to_owned();
-        let found = Circumstances { class, cut_bytes, quarantine: None, ended_processes: 0, swept: 0, now: 2 };
+        let found =
+            Circumstances { class, cut_bytes, quarantine: None, ended_processes: 0, survivors: None, swept: 0, now: 2 };
         let records = closing(&restored, &found);
         let text =
             |record: &Record| if let Record::SystemItem(said) = record { Some(said.text().to_owned()) } else { None };

@@ -21,8 +21,7 @@ use pod::session::restore::{Restored, decode};
 use session_store::{BLOB_BYTES, Journal, OpenError, Opened, Options, Past, Reader, Session};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 use tokio::runtime::Builder;
@@ -62,8 +61,8 @@ pub struct PodUnderTest {
     pub segment_bytes: u64,
     /// The most bytes of blobs.
     pub blob_bytes: u64,
-    /// How many children recovery is told to have ended.
-    pub survivors: Arc<AtomicU32>,
+    /// How many children recovery is told to have ended, or why some may be left.
+    pub survivors: Arc<Mutex<Result<u32, String>>>,
     permission: Arc<Permission>,
 }
 
@@ -145,7 +144,7 @@ impl PodUnderTest {
             environment: "here and now".to_owned(),
             segment_bytes: 16 << 20,
             blob_bytes: BLOB_BYTES,
-            survivors: Arc::default(),
+            survivors: Arc::new(Mutex::new(Ok(0))),
             permission: Arc::new(Permission { policy, workspace, now }),
             root,
         }
@@ -271,7 +270,8 @@ impl PodUnderTest {
     /// # Errors
     /// As the host says.
     pub fn opening(&self, opened: (Opened, Past)) -> Result<Opening, HostError> {
-        let end_survivors = |_: &str| self.survivors.load(Ordering::SeqCst);
+        let ended = self.survivors.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let end_survivors = |_: &str| ended.clone();
         let files = Some(&self.permission.workspace);
         Opening::of(&self.dir, opened, &Aftermath { now: self.clock.clock()(), end_survivors: &end_survivors, files })
     }

@@ -15,7 +15,7 @@ use crate::session::record::{
     Encoder, Features, GrantsUsed, HostStarted, HostStopped, InputId, InputQueued, Output, Record, Stored, SurfaceSet,
     SystemItem,
 };
-use crate::session::restore::{RestoreError, Restored, loss};
+use crate::session::restore::{RestoreError, Restored, loss, still_running};
 use llm_worker::history::{Counters, History, HistoryError};
 use llm_worker::projection::Surface;
 use llm_worker::{ErrorKind, Model};
@@ -119,6 +119,8 @@ pub struct Found {
     pub interrupted: u64,
     /// Records that are lost, in a copy of a damaged session.
     pub lost: Option<Lost>,
+    /// Why child processes of before may still run.
+    pub survivors: Option<String>,
     /// Inputs that were accepted before and that no turn has taken: the next turn takes them first.
     pub waiting: u64,
     /// Whether the request's fixed part differs from the recorded one.
@@ -134,7 +136,7 @@ impl Host {
     /// The items are no history, or the disk refuses.
     pub async fn open(opening: Opening, start: Start) -> Result<(Self, Found), HostError> {
         let Start { about, system, environment, parts } = start;
-        let (mut core, Rest { recovered, mut items, closing }) = opening.core(parts);
+        let (mut core, Rest { recovered, mut items, closing, survivors }) = opening.core(parts);
         let (interrupted, crashed) = (core.state.open_calls.len() as u64, core.state.turn_open);
         let lost = core.state.lost;
         if !closing.is_empty() {
@@ -163,6 +165,10 @@ impl Host {
         if core.state.environment.as_deref() != Some(environment.as_str()) {
             notes.push(SystemItem::Environment { generation, text: environment });
         }
+        if let Some(why) = survivors.as_deref().filter(|_| !crashed) {
+            // After a crash the recovery's own note says it.
+            notes.push(SystemItem::Recovery { generation, text: still_running(why) });
+        }
         let found = Found {
             existed: recovered.existed,
             crashed,
@@ -170,6 +176,7 @@ impl Host {
             quarantine: recovered.quarantine,
             interrupted,
             lost,
+            survivors,
             waiting,
             new_surface,
             old_system,

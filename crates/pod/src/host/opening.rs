@@ -22,8 +22,8 @@ use std::sync::Arc;
 pub struct Aftermath<'a> {
     /// Now, by the wall clock, in microseconds.
     pub now: u64,
-    /// Ends processes left over from the session it is given, and counts them.
-    pub end_survivors: &'a dyn Fn(&str) -> u32,
+    /// Ends processes left over from the session it is given and counts them, or says why some may be left.
+    pub end_survivors: &'a dyn Fn(&str) -> Result<u32, String>,
     /// Where its tools changed files: content that they had written beside a file is removed there.
     pub files: Option<&'a Workspace>,
 }
@@ -44,6 +44,8 @@ pub struct Rest {
     pub(super) recovered: Recovered,
     pub(super) items: Vec<Item>,
     pub(super) closing: Vec<Record>,
+    /// Why processes of the session may still run.
+    pub(super) survivors: Option<String>,
 }
 
 impl Opening {
@@ -57,11 +59,11 @@ impl Opening {
         resumed.keep(&journal);
         let Resumed { restored, draft, .. } = resumed;
         blobs.refer(references::of(&restored.state, blobs.bound()))?;
-        let closing = closed(&recovered, &restored, after);
+        let (closing, survivors) = closed(&recovered, &restored, after);
         let Restored { state, items, .. } = restored;
         let desk = Desk::new(inbox());
         let link = PodLink::new(desk.line(), desk.keeper(), &state.features);
-        Ok(Self { journal, blobs, state, draft, desk, link, rest: Rest { recovered, items, closing } })
+        Ok(Self { journal, blobs, state, draft, desk, link, rest: Rest { recovered, items, closing, survivors } })
     }
 
     /// What features need to reach the pod that will be put on this session.
@@ -93,8 +95,8 @@ fn folded(dir: &Path, recovered: &Recovered, past: Past) -> Result<Resumed, Host
     }
 }
 
-/// What closes the log, and with it what a crash left beside it.
-fn closed(recovered: &Recovered, restored: &Restored, after: &Aftermath<'_>) -> Vec<Record> {
+/// What closes the log, and with it what a crash left beside it. Also why processes may still run.
+fn closed(recovered: &Recovered, restored: &Restored, after: &Aftermath<'_>) -> (Vec<Record>, Option<String>) {
     let class = match recovered.class {
         None => "clean",
         Some(Class::TornTail) => "torn_tail",
@@ -105,14 +107,16 @@ fn closed(recovered: &Recovered, restored: &Restored, after: &Aftermath<'_>) -> 
     let changing = restored.state.open_calls.values().flat_map(|call| &call.changing);
     let sweep = |files: &Workspace, at: &Changing| staged::sweep(files, at, restored.last_time);
     let swept = after.files.map_or(0, |files| changing.map(|at| sweep(files, at)).sum());
+    // A host that left in good order ended its children, unless it wrote some off.
+    let ended = if restored.state.hosted { (after.end_survivors)(&recovered.session) } else { Ok(0) };
     let found = Circumstances {
         class: class.to_owned(),
         cut_bytes: recovered.cut,
         quarantine: name.map(|name| name.to_string_lossy().into_owned()),
-        // A host that left in good order ended its children, unless it wrote some off.
-        ended_processes: if restored.state.hosted { (after.end_survivors)(&recovered.session) } else { 0 },
+        ended_processes: ended.as_ref().copied().unwrap_or(0),
+        survivors: ended.err(),
         swept,
         now: after.now,
     };
-    closing(restored, &found)
+    (closing(restored, &found), found.survivors)
 }

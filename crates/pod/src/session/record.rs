@@ -210,6 +210,9 @@ pub struct Recovery {
     pub open_turn: bool,
     /// Left-over child processes that were ended.
     pub ended_processes: u32,
+    /// Why some may still run, when they could not be ended or looked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub survivors: Option<String>,
     /// Microseconds from the last record to this start.
     pub down_us: u64,
     /// Files that tools had written beside others, for changes that did not come about, and that were removed.

@@ -101,6 +101,8 @@ pub struct Circumstances {
     pub quarantine: Option<String>,
     /// Child processes that were still alive and were ended.
     pub ended_processes: u32,
+    /// Why some may still run, when they could not be ended or looked for.
+    pub survivors: Option<String>,
     /// Files that tools had written beside others and that were removed.
     pub swept: u64,
     /// Now, microseconds.
@@ -112,7 +114,7 @@ pub struct Circumstances {
 pub fn closing(restored: &Restored, found: &Circumstances) -> Vec<Record> {
     let state = &restored.state;
     let orderly = !state.turn_open && state.open_calls.is_empty() && state.lost.is_none();
-    if orderly && found.cut_bytes == 0 && found.ended_processes == 0 {
+    if orderly && found.cut_bytes == 0 && found.ended_processes == 0 && found.survivors.is_none() {
         return Vec::new();
     }
     let down_us = found.now.saturating_sub(restored.last_time);
@@ -124,6 +126,7 @@ pub fn closing(restored: &Restored, found: &Circumstances) -> Vec<Record> {
             open_calls: state.open_calls.len() as u64,
             open_turn: state.turn_open,
             ended_processes: found.ended_processes,
+            survivors: found.survivors.clone(),
             down_us,
             swept: found.swept,
             lost: state.lost.map_or(0, |lost| lost.records),
@@ -146,12 +149,19 @@ pub fn closing(restored: &Restored, found: &Circumstances) -> Vec<Record> {
     if found.ended_processes > 0 {
         note.push(format!("{} left-over child processes were ended.", found.ended_processes));
     }
+    note.extend(found.survivors.as_deref().map(still_running));
     note.extend(state.untold.as_ref().map(loss));
     if state.turn_open {
         batch.push(SystemItem::Recovery { generation: state.generation, text: note.join("\n") }.into());
         batch.push(TurnFinished { turn: state.turns, outcome: Outcome::Interrupted }.into());
     }
     batch
+}
+
+/// What the model is told of processes that may go on beside it.
+#[must_use]
+pub fn still_running(why: &str) -> String {
+    format!("Child processes of before may still run and change files: {why}")
 }
 
 /// What the model is told of lost records.

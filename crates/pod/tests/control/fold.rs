@@ -150,7 +150,7 @@ proptest! {
             drop(fold.take(0, 1, &next));
         }
         let class = "clean".to_owned();
-        let found = Circumstances { class, cut_bytes: 0, quarantine: None, ended_processes: 0, swept: 0, now: 2 };
+        let found = Circumstances { class, cut_bytes: 0, quarantine: None, ended_processes: 0, survivors: None, swept: 0, now: 2 };
         for record in closing(&fold, &found) {
             prop_assert!(fold.take(0, 1, &record).is_ok(), "{:?}", record);
         }

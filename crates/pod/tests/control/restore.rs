@@ -89,7 +89,7 @@ fn an_open_call_gets_the_result_its_effect_allows() {
 #[test]
 fn the_note_counts_what_else_was_found() {
     let (pod, _) = crashed(None);
-    pod.survivors.store(2, std::sync::atomic::Ordering::SeqCst);
+    *pod.survivors.lock().unwrap() = Ok(2);
     pod.run("go on").end();
     assert!(notes(&pod)[0].ends_with("2 left-over child processes were ended."), "{:?}", notes(&pod));
     // Nothing is open any more: the next start has nothing to say.

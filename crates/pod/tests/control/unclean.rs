@@ -5,9 +5,8 @@ use crate::scene::{echo, pod, said, sound};
 use llm_worker::{ErrorKind, ResultStatus, ToolEffect};
 use pod::control::Fatal;
 use pod::host::HostError;
-use pod::session::record::{Decision, Record};
+use pod::session::record::{Decision, Record, SystemItem};
 use std::fs;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 use testkit::{Answer, EIO, Fault, FnTool, Gate, How, within};
 
@@ -64,7 +63,7 @@ fn a_record_no_disk_takes_ends_the_run_at_once_and_says_so() {
 #[test]
 fn survivors_are_looked_for_after_every_stop_without_a_word() {
     let pod = pod(vec![Answer::text("one"), Answer::text("two"), Answer::text("three")], vec![]);
-    pod.survivors.store(2, Ordering::SeqCst);
+    *pod.survivors.lock().unwrap() = Ok(2);
     let ended = |pod: &testkit::PodUnderTest| {
         let found = |(_, record): &(u64, Record)| match record {
             Record::Recovery(recovery) => Some(recovery.ended_processes),
@@ -81,6 +80,36 @@ fn survivors_are_looked_for_after_every_stop_without_a_word() {
     pod.run("third").end();
     assert_eq!(ended(&pod), [2], "after a stop in good order nobody is looked for");
     sound(&pod, "survivors");
+}
+
+#[test]
+fn processes_that_may_still_run_are_told_of() {
+    for (killed_at, open) in [("commit:host_stopped", false), ("commit:turn_finished", true)] {
+        let pod = pod(vec![Answer::text("one"), Answer::text("two")], vec![]);
+        pod.points.kill(killed_at, 0);
+        assert!(matches!(pod.run("first").how, How::Killed));
+        pod.revive();
+        *pod.survivors.lock().unwrap() = Err("they do not end".to_owned());
+        let ran = pod.run("second");
+        let found = ran.found.as_ref().unwrap();
+        assert_eq!((found.crashed, found.survivors.as_deref()), (open, Some("they do not end")));
+        ran.end();
+        let told = |(_, record): &(u64, Record)| match record {
+            Record::SystemItem(item @ SystemItem::Recovery { .. }) => item.text().contains("they do not end"),
+            _ => false,
+        };
+        assert_eq!(
+            pod.records().iter().filter(|record| told(record)).count(),
+            1,
+            "{killed_at}: the model is told once"
+        );
+        let noted = |(_, record): &(u64, Record)| match record {
+            Record::Recovery(recovery) => recovery.survivors.is_some(),
+            _ => false,
+        };
+        assert_eq!(pod.records().iter().filter(|record| noted(record)).count(), 1, "{killed_at}");
+        sound(&pod, "still running");
+    }
 }
 
 #[test]

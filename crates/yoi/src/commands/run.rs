@@ -197,7 +197,8 @@ impl Whole<'_> {
         };
         let environment = environment(&composed.project, &self.env.cwd, SystemTime::now());
         let survivors = Ambient::claim();
-        let end_survivors = move |session: &str| authority::end_survivors(&survivors, session).unwrap_or(0);
+        let end_survivors =
+            move |session: &str| authority::end_survivors(&survivors, session).map_err(|error| error.to_string());
         let fail = |error: HostError| host_failure(&error, place.name());
         let files = Some(&composed.workspace);
         let after = Aftermath { now: clock(), end_survivors: &end_survivors, files };
@@ -230,6 +231,10 @@ impl Whole<'_> {
         }
         if let Some(lost) = &found.lost {
             say(self.args, &format!("restored from a damaged journal: {lost}; the model is told"));
+        }
+        if let Some(why) = &found.survivors {
+            // Said even to those who want no progress: two may be writing now.
+            warn(&format!("warning: processes of an earlier run may still be there: {why}"));
         }
         if found.waiting > 0 {
             let inputs =
