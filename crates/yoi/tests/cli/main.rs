@@ -33,11 +33,8 @@ mod recording;
 mod run;
 mod salvage;
 mod scene;
-<<<<<<< HEAD
 mod schema;
-=======
 mod secrets;
->>>>>>> d70a6b8 (yoi: the model's key is kept out of results, state, requests and messages)
 mod signals;
 mod state;
 mod stores;
