@@ -14,6 +14,8 @@ mod plain_file;
 mod pods;
 mod show;
 
+#[cfg(feature = "fuzzing")]
+pub use config::fuzzing;
 pub use exit::Exit;
 
 use clap::Parser;

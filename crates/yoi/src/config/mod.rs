@@ -5,6 +5,8 @@
 
 mod check;
 pub(crate) mod file;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 pub(crate) mod grants;
 mod layer;
 mod lines;

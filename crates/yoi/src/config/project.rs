@@ -172,7 +172,7 @@ fn granted_at(text: &Text, key: &[&str]) -> Source {
 }
 
 /// How much a mode lets commands do.
-fn freedom(mode: Mode) -> u8 {
+pub(super) fn freedom(mode: Mode) -> u8 {
     match mode {
         Mode::ReadOnly => 0,
         Mode::WorkspaceWrite => 1,

@@ -33,7 +33,8 @@ pub(super) fn read(path: &Path, links: Links, env: &Env) -> Result<Option<Text>,
     parse(path, &text, env.shown(path)).map(Some)
 }
 
-fn parse(path: &Path, text: &str, shown: String) -> Result<Text, Failure> {
+/// Reads what stands in a file; `shown` is its path for people.
+pub(super) fn parse(path: &Path, text: &str, shown: String) -> Result<Text, Failure> {
     let wrong = |problem: file::Problem| {
         let message = format!("{}:{}: {}", path.display(), problem.line, problem.what);
         let help = problem.help.unwrap_or_else(|| "`yoi config init` writes an example".to_owned());
