@@ -21,6 +21,8 @@ const EXAMPLE: &str = r#"# yoi's configuration. Every key is optional; `yoi conf
 
 # model = "openai/gpt-4.1"              # or anthropic/…, openrouter/…, gemini/…, ollama/…, a provider named below, offline
 
+# instructions = true                   # false: AGENTS.md and CLAUDE.md are not read
+
 # [providers.local]                     # any endpoint that speaks one of two languages
 # api = "openai-chat"                   # chat completions; or anthropic: Messages
 # base_url = "http://127.0.0.1:8080/v1"
@@ -49,8 +51,6 @@ const EXAMPLE: &str = r#"# yoi's configuration. Every key is optional; `yoi conf
 
 # [sandbox]
 # mode = "workspace-write"              # read-only, workspace-write or off
-
-# instructions = true                   # false: AGENTS.md and CLAUDE.md are not read (this key stands above all tables)
 
 # [state]
 # any_file_system = false               # true: keep sessions on network and FUSE file systems too
