@@ -98,7 +98,15 @@ impl Staged {
     /// # Errors
     /// `FixInput` when somebody created, changed or removed the file meanwhile; `Denied` by the system; `Revoked`.
     /// Except when only the last sync failed (`Unavailable`), nothing was changed.
-    pub fn publish(mut self) -> Result<(), Error> {
+    pub fn publish(self) -> Result<(), Error> {
+        self.publish_stamped().map(drop)
+    }
+
+    /// [`Self::publish`], with the stamp of just this file: one that somebody put in its place meanwhile has another.
+    ///
+    /// # Errors
+    /// As for [`Self::publish`].
+    pub fn publish_stamped(mut self) -> Result<Stamp, Error> {
         let door = self.door.clone();
         let _pass = door.enter().map_err(|_| Error::revoked(&super::escape(self.at.path())))?;
         let (Some(temp), Some(leaf)) = (&self.temp, self.at.relative().file_name()) else {
@@ -125,7 +133,10 @@ impl Staged {
             }
             Err(error) => return Err(Error::io("write", self.at.path(), error)),
         }
-        rustix::fs::fsync(synced(&self.dir, &self.at)?).map_err(|error| Error::io("sync", self.at.path(), error))
+        // After the rename, which counts as a change, and through the open file, whoever has the name by now.
+        let now = rustix::fs::fstat(&self.file).map_err(|error| Error::io("write", self.at.path(), error))?;
+        rustix::fs::fsync(synced(&self.dir, &self.at)?).map_err(|error| Error::io("sync", self.at.path(), error))?;
+        Ok(stamp(&now))
     }
 }
 

@@ -32,6 +32,7 @@ pub(crate) struct Custody {
     blobs: Blobs,
     outputs: Arc<VecDeque<Output>>,
     line: Line,
+    redactor: Redactor,
     sink: Mutex<(RedactedStream, Sink)>,
 }
 
@@ -56,8 +57,8 @@ impl Custody {
         line: Line,
         redactor: Redactor,
     ) -> Self {
-        let sink = Mutex::new((RedactedStream::new(redactor), Sink::Small(Vec::new())));
-        Self { call, blobs, outputs, line, sink }
+        let sink = Mutex::new((RedactedStream::new(redactor.clone()), Sink::Small(Vec::new())));
+        Self { call, blobs, outputs, line, redactor, sink }
     }
 
     /// Bounds what the tool answered. From here on its output is closed. Syncs a blob when there is one.
@@ -70,7 +71,8 @@ impl Custody {
                 (status, error.message, error.content)
             }
         };
-        let ToolOutcome { summary, content: overflow, .. } = ToolOutcome::of(status, &summary);
+        // Before it is split: a secret may have a line end in it.
+        let ToolOutcome { summary, content: overflow, .. } = ToolOutcome::of(status, &self.redactor.text(&summary));
         let content = if overflow.is_empty() { content } else { format!("{overflow}\n{content}") };
         match self.bounded(&content) {
             Ok((content, output)) => (ToolOutcome { status, summary, content }, Ended { output, ..Ended::default() }),

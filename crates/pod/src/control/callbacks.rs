@@ -5,7 +5,7 @@
 //! written off.
 
 use super::inbox::{Line, Method};
-use crate::feature::FeatureId;
+use crate::feature::{FeatureId, raw};
 use std::any::Any;
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -137,8 +137,8 @@ fn lost(error: tokio::task::JoinError) -> Lost {
     Lost::Panicked(words(&*panic))
 }
 
-/// The words of a panic.
+/// The words of a panic, as they were said.
 pub(crate) fn words(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().copied().or_else(|| payload.downcast_ref::<String>().map(String::as_str));
-    text.unwrap_or("no message").to_owned()
+    raw(text.unwrap_or("no message")).to_owned()
 }

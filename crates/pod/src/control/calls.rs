@@ -5,15 +5,18 @@ use super::callbacks::Lost;
 use super::gates;
 use super::judge::Ready;
 use super::pod::Core;
+use crate::feature::said_in_lines;
 use crate::session::commit::Ended;
 use authority::Redactor;
 use llm_worker::{CallId, ErrorKind, ResultStatus, ToolContext, ToolError, ToolOutcome};
-use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
+
+/// Most bytes of what is said of a call that panicked or never came back.
+const MAX_LAST_WORDS: usize = 2 * 1024;
 
 /// The calls of one turn.
 pub(super) struct Calls {
@@ -99,9 +102,8 @@ impl Calls {
         self.tasks.spawn(async move {
             let (outcome, mut ended, stuck) = match done.await {
                 Ok((outcome, ended)) => (outcome, ended, false),
-                Err(lost) => (given_up(&lost), Ended::default(), matches!(lost, Lost::Stuck(_))),
+                Err(lost) => (given_up(&lost, registry.redactor()), Ended::default(), matches!(lost, Lost::Stuck(_))),
             };
-            let outcome = clean(outcome, registry.redactor());
             ended.ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
             let (outcome, transforms) = gates::outcome(&registry, &callbacks, view, outcome).await;
             ended.transforms = transforms;
@@ -146,16 +148,8 @@ impl Calls {
     }
 }
 
-/// The outcome without secrets.
-fn clean(outcome: ToolOutcome, redactor: &Redactor) -> ToolOutcome {
-    let ToolOutcome { status, summary, content } = outcome;
-    let clean = |text: String| match redactor.text(&text) {
-        Cow::Borrowed(_) => text,
-        Cow::Owned(clean) => clean,
-    };
-    ToolOutcome { status, summary: clean(summary), content: clean(content) }
-}
-
-fn given_up(lost: &Lost) -> ToolOutcome {
-    ToolOutcome::of(ResultStatus::Error, &format!("the tool failed: {lost}"))
+/// The outcome of a call that brought none.
+fn given_up(lost: &Lost, redactor: &Redactor) -> ToolOutcome {
+    let text = said_in_lines(&format!("the tool failed: {lost}"), MAX_LAST_WORDS, redactor);
+    ToolOutcome::of(ResultStatus::Error, &text)
 }

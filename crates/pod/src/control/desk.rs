@@ -3,11 +3,9 @@
 use super::inbox::{AlertLevel, Declined, Inbox, Line, Mail, Method, Ticket, Words};
 use super::outbox::{Alert, Event};
 use super::pod::Core;
-use crate::feature::{FeatureId, Keeper, MAX_NOTES, shown};
+use crate::feature::{FeatureId, Keeper, MAX_NOTES, said};
 use crate::session::record::{FeatureNote, NotificationQueued, Record};
-use authority::Redactor;
 use llm_worker::CallId;
-use serde_json::Value;
 use std::collections::BTreeMap;
 use tokio::sync::oneshot;
 
@@ -104,11 +102,16 @@ impl Desk {
         riders
     }
 
-    /// Nothing more is taken; what was handed in and not taken up is dropped, and its askers hear of it.
-    pub(crate) fn close(&mut self) {
+    /// Nothing more is taken for the log; what was handed in and not taken up is dropped, and its askers hear of it.
+    pub(super) fn shut(&mut self) {
         self.inbox.close();
         while self.inbox.now().is_some() {}
         settle(self.riders().tickets, Err("the pod has let go"));
+    }
+
+    /// The same, and the files of states are done, too; blocks while they are written.
+    pub(crate) fn close(&mut self) {
+        self.shut();
         self.keeper.finish();
     }
 
@@ -146,11 +149,6 @@ impl Core {
                 true
             }
             Method::UpdateState { state, ticket } => {
-                if let Some(secret) = secret(&state.value, self.registry.redactor()) {
-                    let why = format!("the state holds {secret}; keep the handle, not its words");
-                    ticket.settle(Err(&why));
-                    return false;
-                }
                 self.desk.wait(state, Some(ticket));
                 self.desk.waiting.len() >= MAX_RIDERS
             }
@@ -164,7 +162,7 @@ impl Core {
                 *taken += 1;
                 if *taken <= MAX_NOTES {
                     let text = if *taken == MAX_NOTES { "further notes of this start are dropped" } else { &text };
-                    let text = shown(&self.registry.redactor().text(text), MAX_WORDS);
+                    let text = said(text, MAX_WORDS, self.registry.redactor());
                     let note = FeatureNote { feature: feature.to_string(), text };
                     self.desk.wait(note, None);
                 }
@@ -200,28 +198,12 @@ impl Core {
 
     fn alert(&mut self, feature: FeatureId, level: AlertLevel, text: &str) {
         if self.desk.allows_alert(&feature) {
-            let text = shown(&self.registry.redactor().text(text), MAX_WORDS);
+            let text = said(text, MAX_WORDS, self.registry.redactor());
             self.outbox.show(Event::Alert(Alert { level, from: Some(feature), text }));
         } else if self.desk.used.get(&feature).is_some_and(|used| used.alerts == MAX_ALERTS + 1) {
             let text = "further alerts of this turn are dropped".to_owned();
             self.outbox.show(Event::Alert(Alert { level: AlertLevel::Warning, from: Some(feature), text }));
         }
-    }
-}
-
-/// The name of a secret whose words stand in some string of a value.
-fn secret<'a>(value: &Value, redactor: &'a Redactor) -> Option<&'a str> {
-    if redactor.is_idle() {
-        return None;
-    }
-    match value {
-        Value::String(text) => redactor.finds(text.as_bytes()),
-        Value::Array(values) => values.iter().find_map(|value| secret(value, redactor)),
-        Value::Object(fields) => {
-            let named = |(name, value)| redactor.finds(String::as_bytes(name)).or_else(|| secret(value, redactor));
-            fields.iter().find_map(named)
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) => None,
     }
 }
 

@@ -358,7 +358,8 @@ impl Running {
         let owner = registry.tools().get(&call.name).map(|registered| registered.feature.to_string());
         if let Some(owner) = owner.filter(|owner| self.core.callbacks.is_off(owner)) {
             let problem = format!("{} is off: an earlier call of {owner} never came back", call.name);
-            self.judges.spawn(async move { (id, Box::new(Judged::invalid("host:stuck-feature", problem))) });
+            let judged = Judged::invalid("host:stuck-feature", &problem, registry.redactor());
+            self.judges.spawn(async move { (id, Box::new(judged)) });
             return;
         }
         let callbacks = self.core.callbacks.clone();
@@ -380,8 +381,9 @@ impl Running {
             };
             settle(tickets, told.as_ref().copied().map_err(String::as_str));
         }
-        self.core.desk.close();
+        self.core.desk.shut();
         self.calls.ended().await;
+        self.core.desk.close();
         let records = vec![Suspended { reason: fatal.to_string() }.into()];
         let last = self.core.store.journal.append_reserved(Batch::of(records)).await;
         let lost = match last {

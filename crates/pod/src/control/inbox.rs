@@ -19,9 +19,9 @@ pub(crate) enum Method {
     UpdateState { state: FeatureState, ticket: Box<dyn Ticket> },
     /// A feature has words for the model.
     Notify { words: Words, reply: oneshot::Sender<Result<u64, Declined>> },
-    /// A feature has words for people.
+    /// A feature has words for people, as it said them.
     Alert { feature: FeatureId, level: AlertLevel, text: String },
-    /// A feature has a note for the report.
+    /// A feature has a note for the report, as it said it.
     Note { feature: FeatureId, text: String },
 }
 

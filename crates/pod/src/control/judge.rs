@@ -2,13 +2,14 @@
 //! parse is what runs later.
 
 use super::callbacks::Callbacks;
+use super::driver::MAX_ARGUMENTS;
 use super::gates;
-use crate::feature::{FeatureRegistry, RegisteredTool};
+use crate::feature::{FeatureRegistry, RegisteredTool, said_in_lines};
 use crate::hook::{HookPoint, PreToolCall, Ruling, ToolArguments, ToolCallView};
 use crate::permission::{CallFacts, Circumstances, Policy, RuleRef, Verdict as Allowed};
 use crate::session::commit::Judgement;
 use crate::session::record::{ToolStarted, TransformNote};
-use authority::Workspace;
+use authority::{Redactor, Workspace};
 use llm_worker::effect::{CallView, Verdict};
 use llm_worker::tool::Prepared;
 use std::sync::Arc;
@@ -30,6 +31,9 @@ pub struct Permission {
 /// How long parsing and judging one call may take.
 pub(super) const DEADLINE: Duration = Duration::from_secs(10);
 
+/// Most bytes of why a call does not run; foreign tools word some of that themselves.
+const MAX_PROBLEM: usize = 4 * 1024;
+
 /// A judged call; `ready` holds what runs if it is allowed.
 #[derive(Debug)]
 pub(crate) struct Judged {
@@ -48,8 +52,8 @@ pub(crate) struct Ready {
 
 impl Judged {
     /// A call that cannot run as it stands; `rule` names the check that found out.
-    pub(crate) fn invalid(rule: &str, problem: String) -> Self {
-        Self::not_run(rule, Verdict::Invalid { problem })
+    pub(crate) fn invalid(rule: &str, problem: &str, redactor: &Redactor) -> Self {
+        Self::not_run(rule, Verdict::Invalid { problem: said_in_lines(problem, MAX_PROBLEM, redactor) })
     }
 
     fn not_run(rule: &str, verdict: Verdict) -> Self {
@@ -91,22 +95,23 @@ impl Court {
         let (registry, permission, about) = (self.registry.clone(), self.permission.clone(), self.about.clone());
         let work = async move { judge(&call, &registry, &permission, &about) };
         let judged = self.callbacks.run(DEADLINE, CancellationToken::new(), work);
-        judged
-            .await
-            .unwrap_or_else(|lost| Judged::invalid("host:judge", format!("its arguments could not be judged: {lost}")))
+        judged.await.unwrap_or_else(|lost| {
+            let problem = format!("its arguments could not be judged: {lost}");
+            Judged::invalid("host:judge", &problem, self.registry.redactor())
+        })
     }
 
     /// Lets transforms change arguments that parse; those that do not are the model's to correct.
     async fn rewrite(&self, call: CallView) -> (CallView, Vec<TransformNote>) {
         let Some(registered) = self.registry.tools().get(&call.name).cloned() else { return (call, Vec::new()) };
         let (first, tool) = (call.clone(), registered.clone());
-        let work = async move { tool.tool.prepare(&first.arguments).ok().map(|p| view(&first, &tool, &p)) };
+        let work = async move { prepare(&tool, &first.arguments).ok().map(|p| view(&first, &tool, &p)) };
         let Ok(Some(input)) = self.callbacks.run(DEADLINE, CancellationToken::new(), work).await else {
             return (call, Vec::new());
         };
-        let settle = Arc::new(move |changed: ToolCallView| match registered.tool.prepare(&changed.arguments) {
-            Ok(prepared) => Ok(ToolCallView { arguments: prepared.canonical, touches: prepared.touches, ..changed }),
-            Err(error) => Err(error.to_string()),
+        let settle = Arc::new(move |changed: ToolCallView| {
+            let prepared = prepare(&registered, &changed.arguments)?;
+            Ok(ToolCallView { arguments: prepared.canonical, touches: prepared.touches, ..changed })
         });
         let hooks = self.registry.hooks();
         let (last, done) = hooks.transform::<ToolArguments>(&self.callbacks, &call.name, input, settle).await;
@@ -137,6 +142,18 @@ impl Court {
     }
 }
 
+/// Parses arguments, whoever wrote them. Their canonical form is what is recorded, so it has the bound of the raw one.
+fn prepare(registered: &RegisteredTool, arguments: &str) -> Result<Prepared, String> {
+    let bounded = |what: &str, bytes: usize| match bytes > MAX_ARGUMENTS {
+        true => Err(format!("{what} have {bytes} bytes, at most {MAX_ARGUMENTS} are allowed; split the work")),
+        false => Ok(()),
+    };
+    bounded("the arguments", arguments.len())?;
+    let prepared = registered.tool.prepare(arguments).map_err(|error| error.to_string())?;
+    bounded("the arguments with their defaults", prepared.canonical.len())?;
+    Ok(prepared)
+}
+
 fn view(call: &CallView, registered: &RegisteredTool, prepared: &Prepared) -> ToolCallView {
     ToolCallView {
         call: call.id,
@@ -153,17 +170,12 @@ fn judge(call: &CallView, registry: &FeatureRegistry, permission: &Permission, a
     let (tools, redactor) = (registry.tools(), registry.redactor());
     let Some(registered) = tools.get(&call.name) else {
         let names: Vec<&str> = tools.iter().map(|known| known.definition.name.as_str()).collect();
-        return Judged::invalid(
-            "host:known-tool",
-            format!("there is no tool called `{}`; there are: {}", call.name, names.join(", ")),
-        );
+        let problem = format!("there is no tool called `{}`; there are: {}", call.name, names.join(", "));
+        return Judged::invalid("host:known-tool", &problem, redactor);
     };
-    let prepared = match registered.tool.prepare(&call.arguments) {
+    let prepared = match prepare(registered, &call.arguments) {
         Ok(prepared) => prepared,
-        Err(error) => {
-            // A foreign tool words its own errors.
-            return Judged::invalid("host:arguments", redactor.text(&error.to_string()).into_owned());
-        }
+        Err(problem) => return Judged::invalid("host:arguments", &problem, redactor),
     };
     let facts = CallFacts {
         tool: &call.name,
@@ -187,7 +199,10 @@ fn judge(call: &CallView, registry: &FeatureRegistry, permission: &Permission, a
                 prepared,
             }),
         },
-        Allowed::Deny => Judged::not_run(&rule, Verdict::Refuse { reason: decision.reason }),
+        Allowed::Deny => {
+            let reason = said_in_lines(&decision.reason, MAX_PROBLEM, redactor);
+            Judged::not_run(&rule, Verdict::Refuse { reason })
+        }
     }
 }
 

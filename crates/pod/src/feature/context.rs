@@ -98,14 +98,14 @@ impl<'a> FeatureInstallContext<'a> {
     where
         T: Serialize + DeserializeOwned + Clone + Default + Send + Sync + 'static,
     {
-        let link = self.services.link.clone();
+        let (link, redactor) = (self.services.link.clone(), self.services.redactor.clone());
         self.stage.call("state", key.name(), |stage| {
             stage.state(&key.declaration(), |feature, door| {
                 let asked = format!("state `{}`", key.name());
                 let unavailable = |why| FeatureInstallError::Unavailable { feature: feature.clone(), asked, why };
                 let Some(link) = link else { return Err(unavailable(NOT_OFFERED.to_owned())) };
                 let left = |why| FeatureInstallError::failed(format!("state `{}` does not read: {why}", key.name()));
-                DurableState::load(key, feature, &link, door).map_err(left)
+                DurableState::load(key, feature, &link, door, redactor).map_err(left)
             })
         })
     }

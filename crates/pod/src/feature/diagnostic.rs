@@ -1,6 +1,7 @@
 //! What can go wrong between a descriptor and a live feature: one code per cause, both sides named.
 
 use super::id::FeatureId;
+use authority::Redactor;
 use llm_worker::ErrorKind;
 use serde::{Deserialize, Serialize};
 
@@ -78,6 +79,11 @@ impl FeatureDiagnostic {
     pub(super) fn new(code: DiagnosticCode, feature: &FeatureId, message: impl AsRef<str>) -> Self {
         let message = super::text::shown(message.as_ref(), MAX_MESSAGE);
         Self { code, feature_id: Some(feature.clone()), cause: None, message }
+    }
+
+    /// One that repeats words of a feature.
+    pub(super) fn quoting(code: DiagnosticCode, feature: &FeatureId, message: &str, redactor: &Redactor) -> Self {
+        Self::new(code, feature, redactor.text(super::raw(message)))
     }
 
     pub(super) fn general(code: DiagnosticCode, message: impl AsRef<str>) -> Self {

@@ -67,8 +67,9 @@ impl Installing {
             return self.left_out(at, &planned);
         }
         let holdings = Holdings::default();
-        let mut stage = Stage::new(&descriptor, &planned, &self.services, holdings.clone(), self.probe.clone());
-        let host = self.host.clone();
+        let (host, probe) = (self.host.clone(), self.probe.clone());
+        let redactor = host.redactor().clone();
+        let mut stage = Stage::new(&descriptor, &planned, &self.services, holdings.clone(), redactor, probe);
         let job = Box::new(move || {
             let result = module.install(&mut FeatureInstallContext::new(&mut stage, &host));
             (result, stage)
@@ -147,7 +148,8 @@ impl Installing {
             }
             Ended::NotCalled => (DiagnosticCode::TooManyStuck, "was not called: too many others hang".into()),
         };
-        Err(vec![FeatureDiagnostic::new(code, id, format!("install() of {id} {what}"))])
+        let what = format!("install() of {id} {what}");
+        Err(vec![FeatureDiagnostic::quoting(code, id, &what, self.host.redactor())])
     }
 
     /// Infallible: the plan made names unique and the stage equals the plan.
@@ -184,10 +186,10 @@ impl Installing {
         let Self { mut registry, hooks, reports, .. } = self;
         registry.hooks = hooks.redact(redactor.clone()).build();
         registry.report.features = reports.into_values().collect();
+        registry.report.diagnostics = lost;
         registry.redact(redactor.clone());
         let report = &mut registry.report;
         report.host = host;
-        report.diagnostics = lost;
         report.unmet =
             plan::unmet(policy, report.features.iter().map(|f| (&f.feature_id, f.outcome, f.diagnostics.as_slice())));
         report.totals = Totals::of(&report.features);

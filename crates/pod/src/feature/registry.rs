@@ -178,6 +178,7 @@ impl FeatureRegistry {
     pub(super) fn redact(&mut self, redactor: Redactor) {
         let texts = self.instructions.iter_mut().map(|instruction| &mut instruction.text);
         let notes = self.report.features.iter_mut().flat_map(|feature| &mut feature.diagnostics);
+        let notes = notes.chain(&mut self.report.diagnostics);
         for text in texts.chain(notes.map(|note| &mut note.message)) {
             if redactor.finds(text.as_bytes()).is_some() {
                 *text = redactor.text(text).into_owned();

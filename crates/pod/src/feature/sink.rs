@@ -126,13 +126,10 @@ impl FeatureAlertSink {
         if text.trim().is_empty() {
             return Err(SinkError::Malformed("an alert is empty".to_owned()));
         }
-        let text = super::shown(text, MAX_ALERT);
-        Ok(self.line.hand_in(Method::Alert { feature: self.feature.clone(), level, text })?)
+        let (feature, text) = (self.feature.clone(), super::raw(text).to_owned());
+        Ok(self.line.hand_in(Method::Alert { feature, level, text })?)
     }
 }
-
-/// Bytes of an alert.
-const MAX_ALERT: usize = 512;
 
 impl fmt::Debug for FeatureAlertSink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -154,8 +151,8 @@ impl RunningNotes {
     /// # Errors
     /// `Busy`; `Closed`.
     pub fn note(&self, text: &str) -> Result<(), SinkError> {
-        let text = super::shown(text, super::diagnostic::MAX_MESSAGE);
-        Ok(self.line.hand_in(Method::Note { feature: self.feature.clone(), text })?)
+        let (feature, text) = (self.feature.clone(), super::raw(text).to_owned());
+        Ok(self.line.hand_in(Method::Note { feature, text })?)
     }
 }
 

@@ -12,7 +12,7 @@ use super::report::ContributionKind;
 use super::service::{Service, ServiceDeclaration, ServiceHandle, ServiceId, ServiceKey, Services};
 use super::state::StateDeclaration;
 use super::tool::ToolContribution;
-use authority::Door;
+use authority::{Door, Redactor};
 use llm_worker::ToolDefinition;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -37,6 +37,7 @@ pub(super) struct Stage {
     /// What each requirement came to; without a service, why.
     wanted: BTreeMap<ServiceId, Result<Arc<Service>, String>>,
     holdings: Holdings,
+    redactor: Redactor,
     notes: Vec<FeatureDiagnostic>,
     refusal: Option<FeatureInstallError>,
     probe: Option<RegistrarProbe>,
@@ -60,6 +61,7 @@ impl Stage {
         planned: &PlannedFeature,
         services: &Services,
         holdings: Holdings,
+        redactor: Redactor,
         probe: Option<RegistrarProbe>,
     ) -> Self {
         let missing = planned.services.missing.iter().map(|m| (m.service.clone(), Err(m.reason.clone())));
@@ -81,6 +83,7 @@ impl Stage {
             services: Services::new(),
             wanted,
             holdings,
+            redactor,
             notes: Vec::new(),
             refusal: None,
             probe,
@@ -176,7 +179,7 @@ impl Stage {
         });
         let feature = self.feature.clone();
         let differs = FeatureInstallError::Differs { kind, name: id.to_string(), feature, what: "its trait" };
-        service.handle(door).ok_or(differs)
+        service.handle(door, self.redactor.clone()).ok_or(differs)
     }
 
     /// Takes up a state that equals its declaration.
@@ -270,16 +273,17 @@ impl Stage {
         if self.notes.len() >= MAX_NOTES {
             return Err(FeatureInstallError::Exhausted(format!("{} left {MAX_NOTES} notes already", self.feature)));
         }
-        self.notes.push(FeatureDiagnostic::new(DiagnosticCode::Note, &self.feature, text));
+        self.notes.push(FeatureDiagnostic::quoting(DiagnosticCode::Note, &self.feature, text, &self.redactor));
         Ok(())
     }
 
     /// The whole feature, or everything that keeps it from being whole.
     pub(super) fn complete(self) -> Result<Complete, Vec<FeatureDiagnostic>> {
         let Self { feature, planned, planned_hooks, instructions, mut tools, mut hooks, notes, refusal, .. } = self;
-        let Self { planned_states, states, planned_services, services, .. } = self;
+        let Self { planned_states, states, planned_services, services, redactor, .. } = self;
         if let Some(refusal) = refusal {
-            return Err(vec![FeatureDiagnostic::new(DiagnosticCode::InstallFailed, &feature, refusal.to_string())]);
+            let (code, why) = (DiagnosticCode::InstallFailed, refusal.to_string());
+            return Err(vec![FeatureDiagnostic::quoting(code, &feature, &why, &redactor)]);
         }
         let (mut staged, mut missing) = (Vec::new(), Vec::new());
         for (name, declared) in planned {

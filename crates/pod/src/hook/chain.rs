@@ -6,7 +6,7 @@ use super::point::{Chains, Gate, Observe, Point, Transform};
 use super::verdict::{Change, MAX_REASON, Ruling};
 use super::{DEFAULT_DEADLINE, MAX_STRIKES};
 use crate::control::Callbacks;
-use crate::feature::FeatureId;
+use crate::feature::{FeatureId, raw, said, shown};
 use async_trait::async_trait;
 use authority::Redactor;
 use std::sync::Arc;
@@ -26,6 +26,13 @@ impl<P: Point, F: Fn(&P::Input) -> P::Answer + Send + Sync + 'static> Hook<P> fo
         self(input)
     }
 }
+
+/// Longest problem with what a transform answered, in bytes; a longer one is cut.
+const MAX_PROBLEM: usize = 512;
+
+/// What is added to the problem that suspends a transform.
+const LAST_STRAW: &str = "; after 3 failures in a row it is not asked again";
+const _: () = assert!(MAX_STRIKES == 3, "the words above say it");
 
 /// One installed hook.
 pub struct Slot<P: Point> {
@@ -182,7 +189,7 @@ impl<P: Gate> Chain<P> {
 /// The ruling with who said it in front, within its bound, without secrets and without characters that mislead a reader.
 fn signed(ruling: Ruling, feature: &FeatureId, hook: &str, redactor: &Redactor) -> Ruling {
     let sign = |reason: String| {
-        let reason = crate::feature::shown(&redactor.text(&reason).replace('\n', " "), MAX_REASON);
+        let reason = shown(&redactor.text(raw(&reason)).replace('\n', " "), MAX_REASON);
         format!("{feature} (gate `{hook}`): {reason}")
     };
     match ruling {
@@ -203,6 +210,7 @@ impl<P: Transform> Chain<P> {
         tool: &str,
         input: P::Input,
         settle: Settle<P::Input>,
+        redactor: &Redactor,
     ) -> (Arc<P::Input>, Vec<Transformed>) {
         let mut at = P::digest(&input);
         let rule = move |input: &P::Input, change: &P::Answer| match change {
@@ -219,10 +227,11 @@ impl<P: Transform> Chain<P> {
             let after = match (came, replaced) {
                 (Ok(_), None) => continue,
                 (Ok(_), Some(input)) => Ok(P::digest(&input)),
-                (Err(problem), _) if straw => {
-                    Err(format!("{problem}; after {MAX_STRIKES} failures it is not asked again"))
+                (Err(problem), _) => {
+                    let problem = said(&problem, MAX_PROBLEM, redactor);
+                    let last = if straw { LAST_STRAW } else { "" };
+                    Err(format!("{problem}{last}"))
                 }
-                (Err(problem), _) => Err(problem),
             };
             let before = at.clone();
             if let Ok(after) = &after {
@@ -313,15 +322,11 @@ impl HookRegistry {
         let redactor = self.redactor.clone();
         let settle: Settle<P::Input> = Arc::new(move |input| {
             let input = settle(input)?;
-            let secret = P::words(&input).into_iter().find_map(|words| redactor.finds(words.as_bytes()));
+            let secret = P::secret(&input, &redactor);
             secret.map_or(Ok(()), |secret| Err(format!("it holds {secret}")))?;
             Ok(input)
         });
-        let (last, mut done) = P::chain(self).transform(callbacks, tool, input, settle).await;
-        for problem in done.iter_mut().filter_map(|done| done.after.as_mut().err()) {
-            *problem = self.redactor.text(problem).into_owned();
-        }
-        (last, done)
+        P::chain(self).transform(callbacks, tool, input, settle, &self.redactor).await
     }
 }
 

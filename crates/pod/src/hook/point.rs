@@ -2,8 +2,9 @@
 
 use super::chain::{Chain, HookRegistry, HookRegistryBuilder};
 use super::verdict::{Change, Ruling, Verdict};
-use crate::feature::FeatureId;
+use crate::feature::{FeatureId, secret};
 use crate::session::record::Record;
+use authority::Redactor;
 use llm_worker::effect::Outcome;
 use llm_worker::tool::Touch;
 use llm_worker::{CallId, ToolEffect, ToolOutput};
@@ -38,8 +39,8 @@ pub trait Transform: Point<Answer = Change<Self::Value>> {
     fn with(input: &Self::Input, value: &Self::Value) -> Self::Input;
     /// BLAKE3 of the value in an input, hex.
     fn digest(input: &Self::Input) -> String;
-    /// The value's texts.
-    fn words(input: &Self::Input) -> [&str; 2];
+    /// The name of a secret that stands in an input.
+    fn secret<'a>(input: &Self::Input, redactor: &'a Redactor) -> Option<&'a str>;
 }
 
 /// A point whose hooks are told.
@@ -199,8 +200,10 @@ impl Transform for ToolArguments {
         blake3::hash(input.arguments.as_bytes()).to_hex().to_string()
     }
 
-    fn words(input: &ToolCallView) -> [&str; 2] {
-        [&input.arguments, ""]
+    /// Arguments are looked through as values: their text writes quotes and line ends otherwise.
+    fn secret<'a>(input: &ToolCallView, redactor: &'a Redactor) -> Option<&'a str> {
+        let whole = || redactor.finds(input.arguments.as_bytes());
+        serde_json::from_str(&input.arguments).ok().and_then(|value| secret(&value, redactor)).or_else(whole)
     }
 }
 
@@ -220,8 +223,9 @@ impl Transform for ToolOutcome {
         hasher.finalize().to_hex().to_string()
     }
 
-    fn words(input: &ToolOutcomeView) -> [&str; 2] {
-        [&input.outcome.summary, &input.outcome.content]
+    fn secret<'a>(input: &ToolOutcomeView, redactor: &'a Redactor) -> Option<&'a str> {
+        let texts = [&input.outcome.summary, &input.outcome.content];
+        texts.into_iter().find_map(|text| redactor.finds(text.as_bytes()))
     }
 }
 

@@ -19,3 +19,4 @@ mod room;
 mod scene;
 mod staged;
 mod unclean;
+mod words;

@@ -9,3 +9,4 @@ mod rig;
 mod secrets;
 mod sinks;
 mod state;
+mod values;

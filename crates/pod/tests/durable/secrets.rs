@@ -9,12 +9,21 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use testkit::{Answer, PodUnderTest, Script};
 
-const CANARY: &str = "canary-9f8e7d6c5b4a";
+/// With a line end and a quote: every escape of them hides it from whoever looks too late.
+const CANARY: &str = "canary-9f8e\n7d\"6c5b4a";
+/// What no place may show of it, whatever became of the characters between.
+const PARTS: [&str; 2] = ["canary-9f", "c5b4a"];
 const NAME: &str = "‹secret bird›";
 const ID: FeatureId = FeatureId::builtin("leak");
-const LEAK: ToolKey<Leak> = ToolKey::new("Leak", ToolEffect::Effectful, "Leak.");
+const LEAK: ToolKey<Leak> = ToolKey::new("Leak", ToolEffect::Effectful, "Leak.").touching(|args: &Leak| {
+    if args.how == "prepare" {
+        panic!("{CANARY}")
+    }
+    Vec::new()
+});
 const GATE: HookKey<PreToolCall> = HookKey::new("leak");
 const WORDS: HookKey<hook::ToolOutcome> = HookKey::new("leak-words");
+const ARGUMENTS: HookKey<hook::ToolArguments> = HookKey::new("leak-arguments");
 const STATE: StateKey<String> = StateKey::new("leak", 1);
 const NOTIFY: HostCapability = HostCapability::EmitModelNotification { max_bytes: 400, per_turn: 20 };
 
@@ -23,6 +32,16 @@ use pod::hook;
 #[derive(Serialize, Deserialize, schemars::JsonSchema)]
 struct Leak {
     how: String,
+}
+
+/// The secret across every cut that is made anywhere.
+fn edges() -> String {
+    let mut text = String::new();
+    for cut in [512, 2048, 4096] {
+        text.push_str(&"x".repeat(cut - text.len() - CANARY.len() / 2));
+        text.push_str(CANARY);
+    }
+    text
 }
 
 struct Live {
@@ -45,6 +64,8 @@ impl Live {
                 }
                 Ok(ToolOutput::default())
             }
+            "edge" => Err(ToolError::new(ErrorKind::FixInput, edges())),
+            "panic-edge" => panic!("{}", edges()),
             "error" => Err(ToolError::new(ErrorKind::FixInput, format!("no: {CANARY}"))),
             "panic" => panic!("{CANARY}"),
             "notify" => match self.notify.notify_model(format!("look: {CANARY}")).await {
@@ -52,8 +73,10 @@ impl Live {
                 Err(error) => Err(ToolError::new(error.kind(), error.to_string())),
             },
             "alert" => {
-                self.alerts.alert(AlertLevel::Error, CANARY).unwrap();
-                self.notes.note(CANARY).unwrap();
+                for text in [CANARY.to_owned(), edges()] {
+                    self.alerts.alert(AlertLevel::Error, &text).unwrap();
+                    self.notes.note(&text).unwrap();
+                }
                 Ok(ToolOutput::default())
             }
             "state" => {
@@ -71,6 +94,13 @@ impl Live {
             panic!("{CANARY}")
         } else {
             Verdict::allow()
+        }
+    }
+
+    fn arguments(&self, view: &ToolCallView) -> Change<serde_json::Value> {
+        match view.arguments.contains("rewrite") {
+            true => Change::Replaced(serde_json::json!({ "how": format!("fine {CANARY}") })),
+            false => Change::Unchanged,
         }
     }
 
@@ -93,6 +123,7 @@ impl FeatureModule for Leaks {
             .tool(&LEAK)
             .gate(&GATE)
             .transform(&WORDS)
+            .transform(&ARGUMENTS)
             .state(&STATE)
             .instruction("leak", "Leak.")
             .build()
@@ -101,11 +132,13 @@ impl FeatureModule for Leaks {
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
         let (notify, alerts, notes) = (ctx.notifications()?, ctx.alerts()?, ctx.diagnostics().later()?);
         ctx.diagnostics().note(CANARY)?;
+        ctx.diagnostics().note(&edges())?;
         ctx.instructions().set("leak", format!("Say {CANARY}."))?;
         let live = Arc::new(Live { notify, alerts, notes, state: ctx.state(&STATE)? });
         ctx.tools().implement(&LEAK, &live, Live::leak)?;
         ctx.hooks().gate(&GATE, &live, Live::judge)?;
         ctx.hooks().transform(&WORDS, &live, Live::words)?;
+        ctx.hooks().transform(&ARGUMENTS, &live, Live::arguments)?;
         Ok(())
     }
 }
@@ -123,7 +156,22 @@ fn files(dir: &std::path::Path) -> Vec<(String, Vec<u8>)> {
 #[test]
 fn a_secret_is_in_no_record_no_blob_no_request_and_on_no_screen() {
     let ways = [
-        "summary", "content", "long", "pieces", "error", "panic", "notify", "alert", "state", "deny", "gate", "words",
+        "summary",
+        "content",
+        "long",
+        "pieces",
+        "error",
+        "edge",
+        "panic",
+        "panic-edge",
+        "prepare",
+        "notify",
+        "alert",
+        "state",
+        "deny",
+        "gate",
+        "words",
+        "rewrite",
         "fine",
     ];
     let answers = ways.iter().map(|how| Answer::calls(&[("Leak", &format!("{{\"how\":\"{how}\"}}"))]));
@@ -136,7 +184,9 @@ fn a_secret_is_in_no_record_no_blob_no_request_and_on_no_screen() {
         HostCapability::EmitUserAlert,
         HostCapability::hook::<PreToolCall>(),
         HostCapability::hook::<hook::ToolOutcome>(),
+        HostCapability::hook::<hook::ToolArguments>(),
         HostCapability::ANY_RESULT,
+        HostCapability::ANY_ARGUMENTS,
     ];
     pod.features = vec![(Arc::new(Leaks), grants)];
     pod.paused = false;
@@ -151,7 +201,9 @@ fn a_secret_is_in_no_record_no_blob_no_request_and_on_no_screen() {
     places.extend(files(&pod.dir));
     let found = |bytes: &[u8], what: &str| bytes.windows(what.len()).any(|window| window == what.as_bytes());
     for (place, bytes) in &places {
-        assert!(!found(bytes, CANARY), "{place}");
+        for part in PARTS {
+            assert!(!found(bytes, part), "{place}: {part}");
+        }
     }
     // It was there: its name stands in its place, once for each way that shows words.
     assert!(found(&places[0].1, NAME) && found(&places[1].1, NAME));
@@ -164,7 +216,7 @@ fn a_secret_is_in_no_record_no_blob_no_request_and_on_no_screen() {
         })
         .collect();
     for (how, result) in ways.iter().zip(&results) {
-        let named = !matches!(*how, "notify" | "alert" | "words" | "fine");
+        let named = !matches!(*how, "notify" | "alert" | "words" | "rewrite" | "fine");
         assert_eq!(result.contains(NAME), named, "{how}: {result:.200}");
     }
 }

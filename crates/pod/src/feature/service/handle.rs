@@ -2,7 +2,8 @@
 
 use super::offer::Service;
 use crate::control::callbacks::words;
-use authority::{Door, Shut, Use};
+use crate::feature::said;
+use authority::{Door, Redactor, Shut, Use};
 use llm_worker::ErrorKind;
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -22,6 +23,7 @@ pub struct ServiceHandle<T: ?Sized> {
     pub(super) target: Arc<T>,
     pub(super) service: Arc<Service>,
     pub(super) door: Arc<Door>,
+    pub(super) redactor: Redactor,
 }
 
 /// Why a service was not had.
@@ -128,7 +130,7 @@ impl<T: ?Sized + Send + Sync + 'static> ServiceHandle<T> {
 
     fn panicked(&self, panic: &(dyn std::any::Any + Send)) -> ServiceError {
         let (service, provider) = self.names();
-        ServiceError::Panicked { service, provider, message: crate::feature::shown(&words(panic), MAX_WORDS) }
+        ServiceError::Panicked { service, provider, message: said(&words(panic), MAX_WORDS, &self.redactor) }
     }
 
     fn names(&self) -> (String, String) {
@@ -139,7 +141,7 @@ impl<T: ?Sized + Send + Sync + 'static> ServiceHandle<T> {
 impl<T: ?Sized> Clone for ServiceHandle<T> {
     fn clone(&self) -> Self {
         let (target, service) = (Arc::clone(&self.target), Arc::clone(&self.service));
-        Self { target, service, door: Arc::clone(&self.door) }
+        Self { target, service, door: Arc::clone(&self.door), redactor: self.redactor.clone() }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::handle::ServiceHandle;
 use super::key::{ServiceId, ServiceKey};
 use crate::feature::id::FeatureId;
-use authority::Door;
+use authority::{Door, Redactor};
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -37,9 +37,10 @@ impl Service {
     pub(in crate::feature) fn handle<T: ?Sized + Send + Sync + 'static>(
         self: &Arc<Self>,
         door: Arc<Door>,
+        redactor: Redactor,
     ) -> Option<ServiceHandle<T>> {
         let target = self.target.downcast_ref::<Arc<T>>()?;
-        Some(ServiceHandle { target: Arc::clone(target), service: Arc::clone(self), door })
+        Some(ServiceHandle { target: Arc::clone(target), service: Arc::clone(self), door, redactor })
     }
 
     /// Says why the doors of its consumers shut; before they do.

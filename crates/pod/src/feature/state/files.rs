@@ -7,8 +7,8 @@ use authority::{ErrorKind, Stamp, Workspace};
 use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::mpsc::{RecvTimeoutError, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -23,33 +23,62 @@ const MAX_FILE: u64 = MAX_STATE as u64 + 4096;
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// The thread that writes; clones share it. It starts with the first job and ends with the last clone.
+/// The thread that writes; clones share it. It starts with the first job, and ends with the last clone or when it is
+/// told to finish.
 #[derive(Clone, Default)]
-pub(crate) struct Keeper(Arc<Mutex<Option<SyncSender<Job>>>>);
+pub(crate) struct Keeper(Arc<Mutex<Jobs>>);
+
+/// What a keeper's thread has before it.
+#[derive(Default)]
+enum Jobs {
+    #[default]
+    Idle,
+    Working {
+        queue: SyncSender<Job>,
+        /// Falls silent when the thread has done everything.
+        done: Receiver<()>,
+    },
+    Finished,
+}
+
+/// Why a job was not queued.
+pub(super) enum NotQueued {
+    Full,
+    Closed,
+}
 
 impl Keeper {
-    /// Queues a job behind those before it; gives up where there is no room, or no thread.
-    pub(super) fn queue(&self, job: Job) -> bool {
+    /// Queues a job behind those before it.
+    pub(super) fn queue(&self, job: Job) -> Result<(), NotQueued> {
         let mut jobs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if jobs.is_none() {
-            let (sender, receiver) = sync_channel::<Job>(QUEUE);
-            // A migration is a feature's code, and may panic.
-            let work = move || receiver.into_iter().for_each(|job| drop(catch_unwind(AssertUnwindSafe(job))));
-            *jobs = thread::Builder::new().name("state-files".to_owned()).spawn(work).ok().map(|_| sender);
+        if matches!(*jobs, Jobs::Idle) {
+            let (queue, receiver) = sync_channel::<Job>(QUEUE);
+            let (working, done) = sync_channel::<()>(0);
+            let work = move || {
+                // Settling an update drops values of a feature, and that may panic.
+                receiver.into_iter().for_each(|job| drop(catch_unwind(AssertUnwindSafe(job))));
+                drop(working);
+            };
+            if thread::Builder::new().name("state-files".to_owned()).spawn(work).is_err() {
+                return Err(NotQueued::Full);
+            }
+            *jobs = Jobs::Working { queue, done };
         }
-        jobs.as_ref().is_some_and(|jobs| match jobs.try_send(job) {
-            Ok(()) => true,
-            Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => false,
-        })
+        match &*jobs {
+            Jobs::Working { queue, .. } => queue.try_send(job).map_err(|refused| match refused {
+                TrySendError::Full(_) => NotQueued::Full,
+                TrySendError::Disconnected(_) => NotQueued::Closed,
+            }),
+            Jobs::Idle | Jobs::Finished => Err(NotQueued::Closed),
+        }
     }
 
-    /// Waits until what is queued was written, at most [`FAREWELL`]; blocks.
+    /// Takes nothing more, and waits until what is queued was written, at most [`FAREWELL`]; blocks.
     pub(crate) fn finish(&self) {
-        let jobs = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(jobs) = jobs else { return };
-        let (done, all) = sync_channel::<()>(1);
-        if jobs.try_send(Box::new(move || drop(done))).is_ok() {
-            match all.recv_timeout(FAREWELL) {
+        let jobs = std::mem::replace(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), Jobs::Finished);
+        if let Jobs::Working { queue, done } = jobs {
+            drop(queue);
+            match done.recv_timeout(FAREWELL) {
                 Ok(()) | Err(RecvTimeoutError::Disconnected | RecvTimeoutError::Timeout) => {}
             }
         }
@@ -60,9 +89,12 @@ impl Keeper {
 pub(super) struct StateFile {
     dir: Workspace,
     path: PathBuf,
-    /// The file as it was last read or written here.
+    /// The file as it was when the value in memory was read from it or written to it; none while there was none.
     stamp: Mutex<Option<Stamp>>,
 }
+
+/// What is in a file, and as of when; nothing where there is no file.
+pub(super) type Found = (Option<FeatureState>, Option<Stamp>);
 
 /// Why a value was not written.
 pub(super) enum NotWritten {
@@ -80,13 +112,13 @@ impl StateFile {
         Self { dir, path, stamp: Mutex::default() }
     }
 
-    /// What is there; `None` when there is nothing yet.
-    pub(super) fn read(&self) -> Result<Option<FeatureState>, String> {
+    /// What is there. It counts as known only once it was [`Self::adopt`]ed.
+    pub(super) fn read(&self) -> Result<Found, String> {
         let refused = |error: &dyn std::fmt::Display| format!("{}: {error}", self.path.display());
         let at = self.dir.inside(&self.path).map_err(|e| refused(&e))?;
         let meta = match self.dir.metadata(&at) {
             Ok(meta) => meta,
-            Err(error) if error.kind() == ErrorKind::FixInput => return Ok(None),
+            Err(error) if error.kind() == ErrorKind::FixInput => return Ok((None, None)),
             Err(error) => return Err(refused(&error)),
         };
         let file = self.dir.open_file(&at).map_err(|e| refused(&e))?;
@@ -97,8 +129,16 @@ impl StateFile {
         }
         let state = serde_json::from_slice(&bytes)
             .map_err(|e| refused(&format!("it does not read: {e}; move it away to start anew")))?;
-        *self.stamp.lock().unwrap_or_else(PoisonError::into_inner) = Some(meta.stamp);
-        Ok(Some(state))
+        Ok((Some(state), Some(meta.stamp)))
+    }
+
+    /// The value that was found as of then is the one in memory: the next one may replace it.
+    pub(super) fn adopt(&self, stamp: Option<Stamp>) {
+        *self.stamp() = stamp;
+    }
+
+    fn stamp(&self) -> MutexGuard<'_, Option<Stamp>> {
+        self.stamp.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Replaces the file, unless somebody else changed it since it was read or written here.
@@ -106,20 +146,60 @@ impl StateFile {
         let refused = |error: &dyn std::fmt::Display| NotWritten::Refused(error.to_string());
         let mut bytes = serde_json::to_vec(state).map_err(|e| refused(&e))?;
         bytes.push(b'\n');
-        let mut stamp = self.stamp.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stamp = self.stamp();
         if let Some(folder) = self.path.parent() {
             let folder = self.dir.inside(folder).map_err(|e| refused(&e))?;
             self.dir.create_dirs(&folder).map_err(|e| refused(&e))?;
         }
         let at = self.dir.inside(&self.path).map_err(|e| refused(&e))?;
-        let written = self.dir.stage_over(&at, *stamp, &bytes).and_then(|staged| staged.publish());
-        match written {
-            Ok(()) => {
-                *stamp = self.dir.metadata(&at).ok().map(|meta| meta.stamp);
+        match self.dir.stage_over(&at, *stamp, &bytes).and_then(|staged| staged.publish_stamped()) {
+            Ok(ours) => {
+                *stamp = Some(ours);
                 Ok(())
             }
             Err(_) if self.dir.metadata(&at).ok().map(|meta| meta.stamp) != *stamp => Err(NotWritten::Changed),
             Err(error) => Err(refused(&error)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::mpsc::channel;
+
+    // A full queue is written to its end before the pod lets go, and nothing comes after it.
+    #[test]
+    fn finishing_waits_for_what_is_queued_and_takes_nothing_more() {
+        let (keeper, done) = (Keeper::default(), Arc::new(AtomicUsize::new(0)));
+        let (open, gate) = channel::<()>();
+        let (begun, first) = channel::<()>();
+        let count = |done: &Arc<AtomicUsize>| {
+            let done = Arc::clone(done);
+            Box::new(move || drop(done.fetch_add(1, Ordering::SeqCst)))
+        };
+        let held = Box::new(move || {
+            begun.send(()).unwrap();
+            gate.recv().unwrap();
+            // Whoever does not wait is through by now.
+            thread::sleep(Duration::from_millis(20));
+        });
+        assert!(keeper.queue(held).is_ok());
+        first.recv().unwrap();
+        for _ in 0..QUEUE {
+            assert!(keeper.queue(count(&done)).is_ok());
+        }
+        assert!(matches!(keeper.queue(count(&done)), Err(NotQueued::Full)));
+        // It waits already, or will find everything done: either way all of it counts.
+        let finishing = thread::spawn({
+            let keeper = keeper.clone();
+            move || keeper.finish()
+        });
+        open.send(()).unwrap();
+        finishing.join().unwrap();
+        assert_eq!(done.load(Ordering::SeqCst), QUEUE);
+        assert!(matches!(keeper.queue(count(&done)), Err(NotQueued::Closed)));
+        keeper.finish();
     }
 }

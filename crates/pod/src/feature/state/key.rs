@@ -1,6 +1,7 @@
 //! A state's name and shape: one `const` key both declares it and takes it up.
 
 use crate::feature::descriptor::MAX_NAME;
+use crate::session::record::FeatureState;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -86,6 +87,13 @@ impl<T: DeserializeOwned> StateKey<T> {
                 Err(format!("`{name}` was written as version {version}, this build reads up to {own}; use a newer one"))
             }
         }
+    }
+}
+
+impl<T: DeserializeOwned + Default> StateKey<T> {
+    /// The value that was left, or the default where there was none.
+    pub(super) fn left(&self, left: Option<&FeatureState>) -> Result<T, String> {
+        left.map_or_else(|| Ok(T::default()), |left| self.read(left.version, &left.value))
     }
 }
 

@@ -6,7 +6,8 @@
 //! ```
 //!
 //! [`DurableState::update`] runs its closure at once and hands the record in; program order is journal order, whatever
-//! is awaited first. An update that nobody waits for rides with the next commit.
+//! is awaited first. An update that nobody waits for rides with the next commit. What is handed in was read back from
+//! its JSON: a value that would not read at the next start is refused now.
 
 mod files;
 mod key;
@@ -20,3 +21,6 @@ pub use slot::{DurableState, StateError, Update};
 
 /// The longest value, as JSON, in bytes.
 pub const MAX_STATE: usize = 64 * 1024;
+
+/// How deep arrays and objects may stand in each other: well below what any reader of the log takes.
+const MAX_NESTING: usize = 64;

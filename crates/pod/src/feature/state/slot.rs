@@ -1,17 +1,20 @@
 //! One state's value in memory, and its way to the log.
 
-use super::MAX_STATE;
-use super::files::{Keeper, NotWritten, StateFile};
+use super::files::{Found, Keeper, NotQueued, NotWritten, StateFile};
 use super::key::{StateKey, StateScope};
 use super::link::PodLink;
+use super::{MAX_NESTING, MAX_STATE};
 use crate::control::callbacks::words;
 use crate::control::inbox::{Line, Method, NotTaken, Ticket};
 use crate::feature::FeatureId;
+use crate::feature::diagnostic::MAX_MESSAGE;
+use crate::feature::text::{said, secret};
 use crate::session::record::FeatureState;
-use authority::Door;
+use authority::{Door, Redactor};
 use llm_worker::ErrorKind;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
@@ -57,9 +60,12 @@ pub enum StateError {
     /// The pod has let go, or the grant was revoked.
     #[error("the state is closed")]
     Closed,
-    /// The value does not encode.
-    #[error("the state does not encode as JSON: {0}")]
+    /// The value does not encode as JSON, or what it encodes to does not read again.
+    #[error("the state does not go through JSON: {0}")]
     Json(String),
+    /// Somebody else wrote what this does not read. It is left alone, and nothing is written until the next start.
+    #[error("somebody else wrote the state, and it does not read: {0}")]
+    Unreadable(String),
 }
 
 impl StateError {
@@ -67,7 +73,7 @@ impl StateError {
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Refused(_) | Self::Closed => ErrorKind::Unavailable,
+            Self::Refused(_) | Self::Closed | Self::Unreadable(_) => ErrorKind::Unavailable,
             Self::Superseded | Self::Busy => ErrorKind::Retry,
             Self::TooLarge(_) => ErrorKind::Exhausted,
             Self::Panicked(_) | Self::Json(_) => ErrorKind::Bug,
@@ -112,6 +118,7 @@ struct Slot<T> {
     key: StateKey<T>,
     way: Way,
     door: Arc<Door>,
+    redactor: Redactor,
     /// Held while a closure runs, so that the driver, which takes only `cells`, never waits for a feature.
     turn: Mutex<()>,
     cells: Mutex<Cells<T>>,
@@ -128,6 +135,10 @@ struct Cells<T> {
     newest: Arc<T>,
     /// Raised when updates were refused: those built on them are void.
     epoch: u64,
+    /// What somebody else wrote and nobody here has read yet: reading it is the feature's code, on its own thread.
+    found: Option<Found>,
+    /// Why that did not read. It is not known what is there, so nothing is written over it.
+    unreadable: Option<String>,
 }
 
 impl<T: Serialize + DeserializeOwned + Clone + Default + Send + Sync + 'static> DurableState<T> {
@@ -137,26 +148,30 @@ impl<T: Serialize + DeserializeOwned + Clone + Default + Send + Sync + 'static> 
         feature: &FeatureId,
         link: &PodLink,
         door: Arc<Door>,
+        redactor: Redactor,
     ) -> Result<Self, String> {
         let (left, way) = match key.scope {
             StateScope::Session => (link.left(feature, key.name).cloned(), Way::Journal(link.line.clone())),
             StateScope::Pod | StateScope::User => {
                 let dir = link.dir(key.scope).ok_or_else(|| format!("this host keeps no {} state", key.scope))?;
                 let file = StateFile::new(dir.derive(), feature, key.name);
-                (file.read()?, Way::File(link.keeper.clone(), Arc::new(file)))
+                let (left, stamp) = file.read()?;
+                file.adopt(stamp);
+                (left, Way::File(link.keeper.clone(), Arc::new(file)))
             }
         };
-        let value = left.map_or_else(|| Ok(T::default()), |left| key.read(left.version, &left.value))?;
-        let durable = Arc::new(value);
-        let cells = Mutex::new(Cells { newest: Arc::clone(&durable), durable, epoch: 0 });
+        let durable = Arc::new(key.left(left.as_ref())?);
+        let newest = Arc::clone(&durable);
+        let cells = Mutex::new(Cells { newest, durable, epoch: 0, found: None, unreadable: None });
         let (feature, turn) = (feature.clone(), Mutex::default());
-        let slot = Slot { feature, key: key.copy(), way, door, turn, cells };
+        let slot = Slot { feature, key: key.copy(), way, door, redactor, turn, cells };
         Ok(Self { slot: Arc::new(slot) })
     }
 
     /// The committed value. Cheap; for hooks too.
     #[must_use]
     pub fn read(&self) -> Arc<T> {
+        self.slot.catch_up();
         Arc::clone(&self.slot.cells().durable)
     }
 
@@ -164,11 +179,12 @@ impl<T: Serialize + DeserializeOwned + Clone + Default + Send + Sync + 'static> 
     /// to update; what is shown or promised to anybody comes from [`DurableState::read`].
     #[must_use]
     pub fn newest(&self) -> Arc<T> {
+        self.slot.catch_up();
         Arc::clone(&self.slot.cells().newest)
     }
 
-    /// Runs `change` now, on a copy of the newest value, committed or not, and hands the result in. Must not be called
-    /// from within another update of the same state: that never returns.
+    /// Runs `change` now, on a copy of the newest value, committed or not, and hands the result in, as it reads back
+    /// from its JSON. Must not be called from within another update of the same state: that never returns.
     pub fn update<R>(&self, change: impl FnOnce(&mut T) -> R) -> Update<R> {
         Update { begun: self.begin(change).map_err(Some) }
     }
@@ -177,18 +193,15 @@ impl<T: Serialize + DeserializeOwned + Clone + Default + Send + Sync + 'static> 
         let slot = &self.slot;
         let _pass = slot.door.enter().map_err(|_shut| StateError::Closed)?;
         let _turn = slot.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        slot.catch_up();
         let (before, epoch) = {
             let cells = slot.cells();
+            if let Some(why) = &cells.unreadable {
+                return Err(StateError::Unreadable(why.clone()));
+            }
             (Arc::clone(&cells.newest), cells.epoch)
         };
-        let mut value = (*before).clone();
-        let answer = catch_unwind(AssertUnwindSafe(|| change(&mut value)))
-            .map_err(|panic| StateError::Panicked(words(&*panic)))?;
-        let json = serde_json::to_value(&value).map_err(|e| StateError::Json(e.to_string()))?;
-        let bytes = json.to_string().len();
-        if bytes > MAX_STATE {
-            return Err(StateError::TooLarge(bytes));
-        }
+        let (answer, value, json) = slot.contained(|| slot.next(&before, change)).map_err(StateError::Panicked)??;
         let value = Arc::new(value);
         let (reply, done) = oneshot::channel();
         let ticket = Pending { slot: Arc::clone(slot), epoch, value: Arc::clone(&value), reply };
@@ -210,7 +223,58 @@ impl<T: Serialize + DeserializeOwned + Clone + Default + Send + Sync + 'static> 
     }
 }
 
-impl<T: DeserializeOwned + Send + Sync + 'static> Slot<T> {
+impl<T: Serialize + DeserializeOwned + Clone + Default> Slot<T> {
+    /// The next value as whoever reads it later will find it: changed, written as JSON and read again, so that what
+    /// is in memory is what is in the log, and what does not read never gets there.
+    fn next<R>(&self, before: &T, change: impl FnOnce(&mut T) -> R) -> Result<(R, T, Value), StateError> {
+        let mut value = before.clone();
+        let answer = change(&mut value);
+        let unfit = |error: serde_json::Error| StateError::Json(said(&error.to_string(), MAX_MESSAGE, &self.redactor));
+        let text = serde_json::to_string(&value).map_err(unfit)?;
+        if text.len() > MAX_STATE {
+            return Err(StateError::TooLarge(text.len()));
+        }
+        let json: Value = serde_json::from_str(&text).map_err(unfit)?;
+        let levels = nesting(&json);
+        if levels > MAX_NESTING {
+            return Err(StateError::Json(format!("it is nested {levels} deep, at most {MAX_NESTING} are allowed")));
+        }
+        if let Some(secret) = secret(&json, &self.redactor) {
+            return Err(StateError::Refused(format!("the state holds {secret}; keep the handle, not its words")));
+        }
+        let again = |why: String| format!("what was written does not read again: {why}");
+        let read = self.key.read(self.key.version, &json);
+        let value = read.map_err(|why| StateError::Json(said(&again(why), MAX_MESSAGE, &self.redactor)))?;
+        Ok((answer, value, json))
+    }
+
+    /// Starts over from what somebody else wrote, if there is such a thing.
+    fn catch_up(&self) {
+        let Some((left, stamp)) = self.cells().found.take() else { return };
+        let read = self.contained(|| self.key.left(left.as_ref())).and_then(|read| read);
+        let mut cells = self.cells();
+        match (read, &self.way) {
+            (Ok(value), Way::File(_, file)) => {
+                cells.durable = Arc::new(value);
+                file.adopt(stamp);
+            }
+            (Err(why), Way::File(..)) => cells.unreadable = Some(said(&why, MAX_MESSAGE, &self.redactor)),
+            (_, Way::Journal(_)) => {}
+        }
+        cells.start_over();
+    }
+}
+
+/// How deep arrays and objects stand in each other. A value that was parsed has a bound on it.
+fn nesting(value: &Value) -> usize {
+    match value {
+        Value::Array(values) => 1 + values.iter().map(nesting).max().unwrap_or(0),
+        Value::Object(fields) => 1 + fields.values().map(nesting).max().unwrap_or(0),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
+    }
+}
+
+impl<T: Send + Sync + 'static> Slot<T> {
     fn hand_in(&self, state: FeatureState, ticket: Pending<T>) -> Result<(), StateError> {
         match &self.way {
             Way::Journal(line) => {
@@ -222,25 +286,18 @@ impl<T: DeserializeOwned + Send + Sync + 'static> Slot<T> {
             Way::File(keeper, file) => {
                 let file = Arc::clone(file);
                 let queued = keeper.queue(Box::new(move || save(&file, &state, Box::new(ticket))));
-                if queued { Ok(()) } else { Err(StateError::Busy) }
+                queued.map_err(|not| match not {
+                    NotQueued::Full => StateError::Busy,
+                    NotQueued::Closed => StateError::Closed,
+                })
             }
         }
     }
-
-    /// Starts over from what somebody else wrote.
-    fn reload(&self, file: &StateFile) {
-        let read = file.read().ok().flatten().and_then(|left| self.key.read(left.version, &left.value).ok());
-        let mut cells = self.cells();
-        if let Some(value) = read {
-            cells.durable = Arc::new(value);
-        }
-        cells.newest = Arc::clone(&cells.durable);
-        cells.epoch += 1;
-    }
 }
 
-/// Writes one value to its file, on the keeper's thread.
-fn save<T: DeserializeOwned + Send + Sync + 'static>(file: &StateFile, state: &FeatureState, ticket: Box<Pending<T>>) {
+/// Writes one value to its file, on the keeper's thread. No code of a feature runs there: one that hangs would hold up
+/// the states of all.
+fn save<T: Send + Sync + 'static>(file: &StateFile, state: &FeatureState, ticket: Box<Pending<T>>) {
     if !ticket.stands() {
         return ticket.settle(Err("what it was built on was refused"));
     }
@@ -248,13 +305,36 @@ fn save<T: DeserializeOwned + Send + Sync + 'static>(file: &StateFile, state: &F
         Ok(()) => ticket.settle(Ok(())),
         Err(NotWritten::Refused(why)) => ticket.settle(Err(&why)),
         Err(NotWritten::Changed) => {
-            ticket.slot.reload(file);
-            ticket.settle(Err("somebody else wrote it meanwhile"));
+            let found = file.read();
+            let why = found.as_ref().err().cloned();
+            {
+                let mut cells = ticket.slot.cells();
+                cells.found = found.ok();
+                cells.start_over();
+            }
+            match why {
+                None => ticket.settle(Err("somebody else wrote it meanwhile")),
+                Some(why) => ticket.answer(Err(StateError::Unreadable(why))),
+            }
         }
     }
 }
 
+impl<T> Cells<T> {
+    /// Takes back what is not durable.
+    fn start_over(&mut self) {
+        self.newest = Arc::clone(&self.durable);
+        self.epoch += 1;
+    }
+}
+
 impl<T> Slot<T> {
+    /// Runs code of the feature; the words of a panic are the error.
+    fn contained<R>(&self, work: impl FnOnce() -> R) -> Result<R, String> {
+        let words = |panic: Box<dyn std::any::Any + Send>| said(&words(&*panic), MAX_MESSAGE, &self.redactor);
+        catch_unwind(AssertUnwindSafe(work)).map_err(words)
+    }
+
     fn cells(&self) -> MutexGuard<'_, Cells<T>> {
         self.cells.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -274,22 +354,26 @@ impl<T: Send + Sync> Ticket for Pending<T> {
     }
 
     fn settle(self: Box<Self>, done: Result<(), &str>) {
-        let Self { slot, epoch, value, reply } = *self;
-        let mut cells = slot.cells();
+        let mut cells = self.slot.cells();
         let told = match done {
             Ok(()) => {
-                cells.durable = value;
+                cells.durable = Arc::clone(&self.value);
                 Ok(())
             }
-            Err(_) if cells.epoch != epoch => Err(StateError::Superseded),
+            Err(_) if cells.epoch != self.epoch => Err(StateError::Superseded),
             Err(why) => {
-                cells.newest = Arc::clone(&cells.durable);
-                cells.epoch += 1;
+                cells.start_over();
                 Err(StateError::Refused(why.to_owned()))
             }
         };
         drop(cells);
+        self.answer(told);
+    }
+}
+
+impl<T> Pending<T> {
+    fn answer(self, told: Result<(), StateError>) {
         // Whoever asked may not wait for the answer.
-        drop(reply.send(told));
+        drop(self.reply.send(told));
     }
 }
