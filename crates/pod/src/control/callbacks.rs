@@ -4,10 +4,11 @@
 //! that spins or sleeps cannot hold the control thread, and one that never returns costs a thread and is
 //! written off.
 
+use super::blame::Blame;
 use super::inbox::{Line, Method};
-use crate::feature::{FeatureId, raw};
+use crate::feature::{FeatureId, FeatureRegistry, raw};
 use std::any::Any;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -31,7 +32,9 @@ pub struct Callbacks {
     grace: Duration,
     stuck: Arc<AtomicUsize>,
     off: Arc<Mutex<BTreeSet<String>>>,
-    line: Option<Line>,
+    /// How many threads of each feature are held past their time just now.
+    late: Arc<Mutex<BTreeMap<FeatureId, usize>>>,
+    pod: Option<(Line, Arc<FeatureRegistry>)>,
 }
 
 /// Why a callback brought no value.
@@ -55,17 +58,17 @@ impl Callbacks {
     /// The same, with another grace.
     #[must_use]
     pub fn with_grace(runtime: Handle, grace: Duration) -> Self {
-        Self { runtime, grace, stuck: Arc::default(), off: Arc::default(), line: None }
+        Self { runtime, grace, stuck: Arc::default(), off: Arc::default(), late: Arc::default(), pod: None }
     }
 
-    /// The same, with a pod that takes notes of what came too late.
-    pub(crate) fn noting(self, line: Line) -> Self {
-        Self { line: Some(line), ..self }
+    /// The same, in a pod: it takes notes of what came too late, and what is given up on loses what it holds.
+    pub(crate) fn serving(self, line: Line, registry: Arc<FeatureRegistry>) -> Self {
+        Self { pod: Some((line, registry)), ..self }
     }
 
     /// Leaves a note with the pod, if there is one and it takes it.
     pub(crate) fn note(&self, feature: FeatureId, text: String) {
-        if let Some(line) = &self.line {
+        if let Some((line, _)) = &self.pod {
             // A pod that has let go, or is flooded, does without.
             line.hand_in(Method::Note { feature, text }).unwrap_or_default();
         }
@@ -83,9 +86,35 @@ impl Callbacks {
         self.stuck.load(Ordering::Relaxed)
     }
 
-    /// Gives up on a feature: nothing of it is called again by whoever asks first.
-    pub fn write_off(&self, feature: &str) {
-        self.off.lock().unwrap_or_else(PoisonError::into_inner).insert(feature.to_owned());
+    /// Gives up on a feature: nothing of it is called again by whoever asks first, and it holds nothing any more. The
+    /// pod is told.
+    pub fn write_off(&self, feature: &FeatureId) {
+        if !self.off.lock().unwrap_or_else(PoisonError::into_inner).insert(feature.to_string()) {
+            return;
+        }
+        if let Some((line, registry)) = self.pod.clone() {
+            // Its doors are shut now; whoever is inside one is not waited for.
+            drop(registry.leave(feature));
+            let feature = feature.clone();
+            drop(self.runtime.spawn(async move { line.send(Method::Off { feature }).await }));
+        }
+    }
+
+    /// A thread of this feature is held past its time.
+    pub(crate) fn is_late(&self, feature: &FeatureId) -> bool {
+        self.late.lock().unwrap_or_else(PoisonError::into_inner).get(feature).is_some_and(|threads| *threads > 0)
+    }
+
+    /// Counts a thread that is held past its time.
+    pub(crate) fn late(&self, feature: &FeatureId) {
+        *self.late.lock().unwrap_or_else(PoisonError::into_inner).entry(feature.clone()).or_default() += 1;
+    }
+
+    /// Such a thread came back.
+    pub(crate) fn back(&self, feature: &FeatureId) {
+        if let Some(threads) = self.late.lock().unwrap_or_else(PoisonError::into_inner).get_mut(feature) {
+            *threads = threads.saturating_sub(1);
+        }
     }
 
     /// Whether a feature was given up on.
@@ -95,7 +124,8 @@ impl Callbacks {
     }
 
     /// Runs `work` on a thread of its own. At `deadline`, or when `cancel` fires before, the token is
-    /// cancelled; the grace later the thread is written off. The work itself starts on this call.
+    /// cancelled; the grace later the thread is written off, and with it the feature whose code has it. The work itself
+    /// starts on this call.
     pub fn run<F, T>(
         &self,
         deadline: Duration,
@@ -106,9 +136,10 @@ impl Callbacks {
         F: Future<Output = T> + Send + 'static,
         T: Send + 'static,
     {
-        let handle = self.runtime.clone();
-        let mut thread = self.runtime.spawn_blocking(move || handle.block_on(work));
-        let (stuck, grace) = (self.stuck.clone(), self.grace);
+        let (handle, blame) = (self.runtime.clone(), Arc::new(Blame::default()));
+        let (here, parking) = (Arc::clone(&blame), Arc::clone(&blame));
+        let mut thread = self.runtime.spawn_blocking(move || here.watch(|| handle.block_on(parking.parking(work))));
+        let (callbacks, stuck, grace) = (self.clone(), self.stuck.clone(), self.grace);
         async move {
             tokio::select! {
                 biased;
@@ -120,6 +151,9 @@ impl Callbacks {
                 Ok(done) => done.map_err(lost),
                 Err(_elapsed) => {
                     stuck.fetch_add(1, Ordering::Relaxed);
+                    if let Some(feature) = blame.who() {
+                        callbacks.write_off(&feature);
+                    }
                     // It may come back after all; then its thread counts again.
                     tokio::spawn(async move {
                         drop(thread.await);

@@ -1,5 +1,6 @@
 //! Calls that were allowed: those that wait for a place under the cap, and those that run.
 
+use super::blame;
 use super::call::Custody;
 use super::callbacks::Lost;
 use super::gates;
@@ -31,8 +32,6 @@ pub(super) struct Done {
     pub(super) id: CallId,
     pub(super) outcome: ToolOutcome,
     pub(super) ended: Ended,
-    /// Its thread never came back.
-    pub(super) stuck: bool,
 }
 
 /// What calls bring to the driver.
@@ -72,7 +71,7 @@ impl Calls {
                 Some(ready) => self.start(id, ready, core),
                 None => {
                     let outcome = ToolOutcome::of(ResultStatus::Error, "the host lost the call before it started");
-                    self.tasks.spawn(async move { Done { id, outcome, ended: Ended::default(), stuck: false } });
+                    self.tasks.spawn(async move { Done { id, outcome, ended: Ended::default() } });
                 }
             }
         }
@@ -87,7 +86,9 @@ impl Calls {
         let custody = Arc::new(custody);
         let cx = ToolContext { call: id, cancel: cancel.clone(), deadline, host: custody.clone() };
         let began = Instant::now();
+        let owner = view.feature.clone();
         let work = async move {
+            blame::own(&owner);
             let stop = cx.cancel.clone();
             // It may have waited for a thread longer than it was wanted.
             let result = match stop.is_cancelled() {
@@ -100,14 +101,14 @@ impl Calls {
         let done = core.callbacks.run(deadline, cancel, work);
         let (registry, callbacks) = (core.registry.clone(), core.callbacks.clone());
         self.tasks.spawn(async move {
-            let (outcome, mut ended, stuck) = match done.await {
-                Ok((outcome, ended)) => (outcome, ended, false),
-                Err(lost) => (given_up(&lost, registry.redactor()), Ended::default(), matches!(lost, Lost::Stuck(_))),
+            let (outcome, mut ended) = match done.await {
+                Ok(done) => done,
+                Err(lost) => (given_up(&lost, registry.redactor()), Ended::default()),
             };
             ended.ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
             let (outcome, transforms) = gates::outcome(&registry, &callbacks, view, outcome).await;
             ended.transforms = transforms;
-            Done { id, outcome, ended, stuck }
+            Done { id, outcome, ended }
         });
     }
 

@@ -157,6 +157,12 @@ impl Core {
                 self.alert(feature, level, &text);
                 false
             }
+            Method::Off { feature } => {
+                let text = "its code never came back; it is off until the next start, and holds nothing any more";
+                self.outbox.show(Event::warning(format!("{feature}: {text}")));
+                self.desk.wait(FeatureNote { feature: feature.to_string(), text: text.to_owned() }, None);
+                false
+            }
             Method::Note { feature, text } => {
                 let taken = self.desk.notes.entry(feature.clone()).or_default();
                 *taken += 1;

@@ -195,16 +195,9 @@ impl Running {
         Ok(())
     }
 
-    /// A call ended. A feature whose thread never came back is off from here on.
-    fn done(&mut self, Done { id, outcome, ended, stuck }: Done) -> Result<(), Fatal> {
+    /// A call ended.
+    fn done(&mut self, Done { id, outcome, ended }: Done) -> Result<(), Fatal> {
         self.ledger.ended.insert(id, ended);
-        let start = self.ledger.judged.get(&id).and_then(|judgement| judgement.start.as_ref());
-        if let (true, Some(start)) = (stuck, start) {
-            self.core.callbacks.write_off(&start.feature);
-            let text =
-                format!("{} never came back from {id}; {} is off until the next start", start.name, start.feature);
-            self.core.outbox.show(Event::warning(text));
-        }
         (self.core.store.probe)("tool:ended");
         Ok(self.turn.handle(Input::ToolDone { id, outcome })?)
     }
@@ -357,7 +350,7 @@ impl Running {
         let id = call.id;
         let owner = registry.tools().get(&call.name).map(|registered| registered.feature.to_string());
         if let Some(owner) = owner.filter(|owner| self.core.callbacks.is_off(owner)) {
-            let problem = format!("{} is off: an earlier call of {owner} never came back", call.name);
+            let problem = format!("{} is off: code of {owner} never came back", call.name);
             let judged = Judged::invalid("host:stuck-feature", &problem, registry.redactor());
             self.judges.spawn(async move { (id, Box::new(judged)) });
             return;

@@ -21,6 +21,8 @@ pub(crate) enum Method {
     Notify { words: Words, reply: oneshot::Sender<Result<u64, Declined>> },
     /// A feature has words for people, as it said them.
     Alert { feature: FeatureId, level: AlertLevel, text: String },
+    /// A feature was given up on.
+    Off { feature: FeatureId },
     /// A feature has a note for the report, as it said it.
     Note { feature: FeatureId, text: String },
 }

@@ -1,6 +1,7 @@
 //! May this call run? Its arguments are parsed once, here, and permission judges what was parsed; exactly that
 //! parse is what runs later.
 
+use super::blame;
 use super::callbacks::Callbacks;
 use super::driver::MAX_ARGUMENTS;
 use super::gates;
@@ -149,6 +150,7 @@ fn prepare(registered: &RegisteredTool, arguments: &str) -> Result<Prepared, Str
         false => Ok(()),
     };
     bounded("the arguments", arguments.len())?;
+    let _inside = blame::inside(&registered.feature);
     let prepared = registered.tool.prepare(arguments).map_err(|error| error.to_string())?;
     bounded("the arguments with their defaults", prepared.canonical.len())?;
     Ok(prepared)
@@ -229,5 +231,47 @@ fn start_record(call: &CallView, registered: &RegisteredTool, prepared: &Prepare
         arguments: prepared.canonical.clone(),
         effect: registered.definition.effect,
         idempotency_key: format!("{}/{}", about.key, call.id),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use llm_worker::tool::ArgumentError;
+    use llm_worker::{Tool, ToolDefinition, ToolEffect};
+    use std::sync::mpsc;
+
+    /// Parses until it is let go.
+    struct Parses(ToolDefinition, std::sync::Mutex<mpsc::Receiver<()>>);
+
+    impl Tool for Parses {
+        fn definition(&self) -> &ToolDefinition {
+            &self.0
+        }
+
+        fn prepare(&self, raw: &str) -> Result<Prepared, ArgumentError> {
+            self.1.lock().unwrap().recv().unwrap_or_default();
+            Ok(Prepared::new(raw.into(), Vec::new(), |_| Box::pin(async { Ok(Default::default()) })))
+        }
+    }
+
+    // The host judges, but the thread is in the tool's code.
+    #[test]
+    fn a_tool_that_never_has_parsed_its_arguments_is_written_off() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let callbacks = Callbacks::with_grace(runtime.handle().clone(), Duration::from_millis(10));
+        let (open, gate) = mpsc::channel::<()>();
+        let (name, description, schema) = ("Parses".to_owned(), "Parses.".to_owned(), "{}".into());
+        let definition = ToolDefinition { name, description, schema, effect: ToolEffect::ReadOnly };
+        let tool = Arc::new(Parses(definition.clone(), std::sync::Mutex::new(gate)));
+        let feature = crate::feature::FeatureId::builtin("parses");
+        let deadline = Duration::from_secs(1);
+        let registered = RegisteredTool { feature: feature.clone(), definition, tool, deadline };
+        let work = async move { prepare(&registered, "{}").map(drop) };
+        let lost = runtime.block_on(async {
+            callbacks.run(Duration::from_millis(10), CancellationToken::new(), work).await.is_err()
+        });
+        assert!(lost && callbacks.is_off(&feature.to_string()));
+        drop(open);
     }
 }

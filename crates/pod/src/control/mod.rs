@@ -1,5 +1,6 @@
 //! The one task that owns a pod's state, and the threads it lends to tools and features.
 
+pub(crate) mod blame;
 mod bounds;
 mod call;
 pub mod callbacks;

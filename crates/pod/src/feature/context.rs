@@ -89,7 +89,7 @@ impl<'a> FeatureInstallContext<'a> {
         FeatureServiceProvider { stage: self.stage, services: self.services }
     }
 
-    /// Takes up a declared state, with the value it was left at.
+    /// Takes up a declared state, with the value it was left at. It is updated once the feature is installed.
     ///
     /// # Errors
     /// Not declared, or not as declared; `Denied`; what was left does not read; the host keeps no state. A feature that
@@ -100,17 +100,17 @@ impl<'a> FeatureInstallContext<'a> {
     {
         let (link, redactor) = (self.services.link.clone(), self.services.redactor.clone());
         self.stage.call("state", key.name(), |stage| {
-            stage.state(&key.declaration(), |feature, door| {
+            stage.state(&key.declaration(), |feature, door, presence| {
                 let asked = format!("state `{}`", key.name());
                 let unavailable = |why| FeatureInstallError::Unavailable { feature: feature.clone(), asked, why };
                 let Some(link) = link else { return Err(unavailable(NOT_OFFERED.to_owned())) };
                 let left = |why| FeatureInstallError::failed(format!("state `{}` does not read: {why}", key.name()));
-                DurableState::load(key, feature, &link, door, redactor).map_err(left)
+                DurableState::load(key, feature, &link, (door, presence), redactor).map_err(left)
             })
         })
     }
 
-    /// The way to tell the model something.
+    /// The way to tell the model something, once the feature is installed.
     ///
     /// # Errors
     /// `Denied` without a grant of `EmitModelNotification`; `Unavailable` where no pod listens.
@@ -125,12 +125,19 @@ impl<'a> FeatureInstallContext<'a> {
                 }
             }
             let door = stage.grant(&HostCapability::EmitModelNotification { max_bytes, per_turn })?;
-            let feature = stage.feature.clone();
-            Ok(FeatureNotifySink { line: line(&feature, "notifications")?, feature, max_bytes, per_turn, door })
+            let (feature, presence) = (stage.feature.clone(), stage.presence());
+            Ok(FeatureNotifySink {
+                line: line(&feature, "notifications")?,
+                feature,
+                max_bytes,
+                per_turn,
+                door,
+                presence,
+            })
         })
     }
 
-    /// The way to tell people something.
+    /// The way to tell people something, once the feature is installed.
     ///
     /// # Errors
     /// `Denied` without a grant of `EmitUserAlert`; `Unavailable` where no pod listens.
@@ -138,8 +145,8 @@ impl<'a> FeatureInstallContext<'a> {
         let line = self.services.line();
         self.stage.call("alerts", "", |stage| {
             let door = stage.grant(&HostCapability::EmitUserAlert)?;
-            let feature = stage.feature.clone();
-            Ok(FeatureAlertSink { line: line(&feature, "alerts")?, feature, door })
+            let (feature, presence) = (stage.feature.clone(), stage.presence());
+            Ok(FeatureAlertSink { line: line(&feature, "alerts")?, feature, door, presence })
         })
     }
 
@@ -431,8 +438,8 @@ impl FeatureDiagnosticSink<'_> {
     pub fn later(&mut self) -> Result<RunningNotes, FeatureInstallError> {
         let line = self.services.line();
         self.stage.call("diagnostics", "later", |stage| {
-            let feature = stage.feature.clone();
-            Ok(RunningNotes { line: line(&feature, "diagnostics")?, feature })
+            let (feature, presence) = (stage.feature.clone(), stage.presence());
+            Ok(RunningNotes { line: line(&feature, "diagnostics")?, feature, presence })
         })
     }
 }

@@ -2,6 +2,7 @@
 
 use super::capability::HostCapability;
 use super::id::FeatureId;
+use super::presence::Presence;
 use super::service::Service;
 use authority::Door;
 use schemars::JsonSchema;
@@ -61,7 +62,7 @@ pub enum Revoke {
 /// The doors of one feature while it installs. The host shares it with the install, so that a feature which is given up
 /// holds nothing, even while its thread goes on.
 #[derive(Clone, Default)]
-pub(super) struct Holdings(Arc<Mutex<Holding>>);
+pub(super) struct Holdings(Arc<Mutex<Holding>>, Arc<Presence>);
 
 #[derive(Default)]
 struct Holding {
@@ -70,6 +71,11 @@ struct Holding {
 }
 
 impl Holdings {
+    /// Whether the feature is there.
+    pub(super) fn presence(&self) -> &Arc<Presence> {
+        &self.1
+    }
+
     /// Enters a door in the books; shut at once when the feature was given up.
     pub(super) fn hold(&self, held: Held) {
         let mut holding = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -96,6 +102,7 @@ impl Holdings {
 
     /// Shuts all of them, and every one that comes.
     pub(super) fn give_up(&self) {
+        self.1.leave();
         let mut holding = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         holding.given_up = true;
         for held in &holding.held {
@@ -104,8 +111,9 @@ impl Holdings {
         }
     }
 
-    /// Hands them over, open.
+    /// The feature is installed: hands them over, open.
     pub(super) fn take(&self) -> Vec<Held> {
+        self.1.come();
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner).held)
     }
 }
@@ -149,11 +157,13 @@ impl GrantUse {
 
 /// Every door of a generation, by feature in install order.
 #[derive(Default)]
-pub(super) struct Ledger(Vec<(FeatureId, Held)>);
+pub(super) struct Ledger(Vec<(FeatureId, Held)>, BTreeMap<FeatureId, Arc<Presence>>);
 
 impl Ledger {
-    pub(super) fn extend(&mut self, feature: &FeatureId, held: Vec<Held>) {
-        self.0.extend(held.into_iter().map(|held| (feature.clone(), held)));
+    /// A feature is there, and all it holds.
+    pub(super) fn extend(&mut self, feature: &FeatureId, holdings: &Holdings) {
+        self.0.extend(holdings.take().into_iter().map(|held| (feature.clone(), held)));
+        self.1.insert(feature.clone(), Arc::clone(holdings.presence()));
     }
 
     /// What came of these grants.
@@ -182,8 +192,11 @@ impl Ledger {
         shut(self.of(feature).filter(|held| capability.touches(&held.capability)).map(|held| held.shut(how)).collect())
     }
 
-    /// Ends every grant of `feature`.
+    /// Ends every grant of `feature`, and whatever else it says.
     pub(super) fn leave(&self, feature: &FeatureId) -> impl Future<Output = usize> + Send + use<> {
+        if let Some(presence) = self.1.get(feature) {
+            presence.leave();
+        }
         shut(self.of(feature).map(|held| held.shut(Revoke::Now)).collect())
     }
 

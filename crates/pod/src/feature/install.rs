@@ -159,7 +159,7 @@ impl Installing {
         report.describe(&tools, &planned, &instructions);
         report.states = states;
         report.diagnostics.extend(notes);
-        self.registry.grants.extend(&feature, holdings.take());
+        self.registry.grants.extend(&feature, holdings);
         self.services.extend(services.into_iter().map(|service| (service.id.clone(), service)));
         self.registry.report.order.push(feature.clone());
         for (tool, deadline_ms) in tools {

@@ -22,6 +22,7 @@ mod id;
 mod install;
 mod plan;
 mod policy;
+mod presence;
 mod registry;
 mod report;
 mod service;

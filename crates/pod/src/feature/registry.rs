@@ -158,7 +158,7 @@ pub struct Instruction {
 }
 
 impl FeatureRegistry {
-    pub(super) fn empty() -> Self {
+    pub(crate) fn empty() -> Self {
         let report = RegistryReport {
             generation: 1,
             order: Vec::new(),

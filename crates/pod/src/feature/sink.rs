@@ -1,6 +1,7 @@
 //! Sinks: the only ways in which a feature speaks up by itself. Each says whether the thing was done.
 
 use super::id::FeatureId;
+use super::presence::{Absent, Presence};
 use crate::control::AlertLevel;
 use crate::control::inbox::{Declined, Line, Method, NotTaken, Words};
 use authority::Door;
@@ -16,6 +17,7 @@ pub struct FeatureNotifySink {
     pub(super) max_bytes: u32,
     pub(super) per_turn: u32,
     pub(super) door: Arc<Door>,
+    pub(super) presence: Arc<Presence>,
     pub(super) line: Line,
 }
 
@@ -38,9 +40,12 @@ pub enum SinkError {
     /// The log refused it.
     #[error("it was not written: {0}")]
     Refused(String),
-    /// The grant was revoked.
+    /// The grant was revoked, or the feature is not there any more.
     #[error("the grant was revoked")]
     Revoked,
+    /// The feature installs: what it said could not be taken back if it failed.
+    #[error("the feature is not installed yet; say it from a tool or a hook")]
+    Early,
     /// Too much waits already.
     #[error("too much waits already; try again")]
     Busy,
@@ -59,6 +64,7 @@ impl SinkError {
             Self::Refused(_) | Self::Closed => ErrorKind::Unavailable,
             Self::Revoked => ErrorKind::Denied,
             Self::Busy => ErrorKind::Retry,
+            Self::Early => ErrorKind::Bug,
         }
     }
 }
@@ -72,14 +78,24 @@ impl From<NotTaken> for SinkError {
     }
 }
 
+impl From<Absent> for SinkError {
+    fn from(absent: Absent) -> Self {
+        match absent {
+            Absent::Early => Self::Early,
+            Absent::Gone => Self::Revoked,
+        }
+    }
+}
+
 impl FeatureNotifySink {
     /// Resolves when the words are durable. The model's next step brings them, attributed to this feature, also when
     /// the host was killed in between. Dropping the future loses the answer, not the notification.
     ///
     /// # Errors
-    /// `Malformed`; `Exhausted` beyond the grant's bytes or number per turn, or while too many wait; `Refused` by the
+    /// `Early` in an install; `Malformed`; `Exhausted` beyond the grant's bytes or number per turn, or while too many wait; `Refused` by the
     /// log; `Revoked`; `Closed`.
     pub async fn notify_model(&self, body: impl Into<String>) -> Result<Receipt, SinkError> {
+        self.presence.check()?;
         let (text, limit) = (body.into(), self.max_bytes as usize);
         if text.len() > limit {
             let have = text.len();
@@ -112,6 +128,7 @@ impl fmt::Debug for FeatureNotifySink {
 pub struct FeatureAlertSink {
     pub(super) feature: FeatureId,
     pub(super) door: Arc<Door>,
+    pub(super) presence: Arc<Presence>,
     pub(super) line: Line,
 }
 
@@ -120,8 +137,9 @@ impl FeatureAlertSink {
     /// and the watcher is told so.
     ///
     /// # Errors
-    /// `Malformed` when empty; `Revoked`; `Busy`; `Closed`.
+    /// `Early` in an install; `Malformed` when empty; `Revoked`; `Busy`; `Closed`.
     pub fn alert(&self, level: AlertLevel, text: &str) -> Result<(), SinkError> {
+        self.presence.check()?;
         let _pass = self.door.enter().map_err(|_shut| SinkError::Revoked)?;
         if text.trim().is_empty() {
             return Err(SinkError::Malformed("an alert is empty".to_owned()));
@@ -141,6 +159,7 @@ impl fmt::Debug for FeatureAlertSink {
 #[derive(Clone)]
 pub struct RunningNotes {
     pub(super) feature: FeatureId,
+    pub(super) presence: Arc<Presence>,
     pub(super) line: Line,
 }
 
@@ -149,8 +168,9 @@ impl RunningNotes {
     /// [`super::MAX_NOTES`] in one start they are dropped, and the last one says so.
     ///
     /// # Errors
-    /// `Busy`; `Closed`.
+    /// `Early` in an install; `Revoked` once the feature is not there any more; `Busy`; `Closed`.
     pub fn note(&self, text: &str) -> Result<(), SinkError> {
+        self.presence.check()?;
         let (feature, text) = (self.feature.clone(), super::raw(text).to_owned());
         Ok(self.line.hand_in(Method::Note { feature, text })?)
     }

@@ -8,6 +8,7 @@ use super::grant::{About, Held, Holdings};
 use super::hook::HookContribution;
 use super::id::FeatureId;
 use super::plan::{PlannedFeature, PlannedHook};
+use super::presence::Presence;
 use super::report::ContributionKind;
 use super::service::{Service, ServiceDeclaration, ServiceHandle, ServiceId, ServiceKey, Services};
 use super::state::StateDeclaration;
@@ -135,6 +136,11 @@ impl Stage {
         door
     }
 
+    /// Whether the feature is there, for what it holds.
+    pub(super) fn presence(&self) -> Arc<Presence> {
+        Arc::clone(self.holdings.presence())
+    }
+
     /// Takes a service that was declared.
     pub(super) fn provide<T: ?Sized + Send + Sync + 'static>(
         &mut self,
@@ -186,7 +192,7 @@ impl Stage {
     pub(super) fn state<T>(
         &mut self,
         declared: &StateDeclaration,
-        load: impl FnOnce(&FeatureId, Arc<Door>) -> Result<T, FeatureInstallError>,
+        load: impl FnOnce(&FeatureId, Arc<Door>, Arc<Presence>) -> Result<T, FeatureInstallError>,
     ) -> Result<T, FeatureInstallError> {
         let (kind, name, feature) = ("state", declared.name.clone(), self.feature.clone());
         let door = self.grant(&HostCapability::StateStore { scope: declared.scope })?;
@@ -199,7 +205,7 @@ impl Stage {
         if !self.states.insert(name.clone()) {
             return Err(FeatureInstallError::StagedTwice { kind, name, feature });
         }
-        load(&feature, door)
+        load(&feature, door, self.presence())
     }
 
     /// Takes a tool that equals its declaration. `contribution` is not called when the plan left it out.

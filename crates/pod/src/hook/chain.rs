@@ -170,7 +170,7 @@ impl<P: Gate> Chain<P> {
         let rule = |_: &P::Input, verdict: &P::Answer| if verdict.allows() { Next::Same } else { Next::Stop };
         let (done, _) = pass::pass(callbacks, self.asked(""), Arc::new(input), Arc::new(rule)).await;
         let mut passed = Passed { ruling: Ruling::Allow, ran: Vec::new() };
-        for pass::Ran { slot, took, came, replaced: _ } in done {
+        for pass::Ran { slot, took, came, asked: _, replaced: _ } in done {
             let (feature, hook) = (slot.feature.clone(), slot.name.clone());
             let failed = came.is_err();
             let ruling = match came {
@@ -222,8 +222,8 @@ impl<P: Transform> Chain<P> {
         };
         let (done, last) = pass::pass(callbacks, self.asked(tool), Arc::new(input), Arc::new(rule)).await;
         let mut notes = Vec::new();
-        for pass::Ran { slot, took, came, replaced } in done {
-            let straw = slot.strike(came.is_err());
+        for pass::Ran { slot, took, came, asked, replaced } in done {
+            let straw = asked && slot.strike(came.is_err());
             let after = match (came, replaced) {
                 (Ok(_), None) => continue,
                 (Ok(_), Some(input)) => Ok(P::digest(&input)),
@@ -249,7 +249,8 @@ impl<P: Observe> Chain<P> {
         let rule = |_: &P::Input, (): &()| Next::Same;
         let (done, _) = pass::pass(callbacks, self.asked(""), Arc::new(input), Arc::new(rule)).await;
         for ran in done {
-            ran.slot.strike(ran.came.is_err());
+            // Whoever was not asked did not fail.
+            let _last_straw = ran.asked && ran.slot.strike(ran.came.is_err());
         }
     }
 }

@@ -8,8 +8,8 @@
 use super::chain::Slot;
 use super::point::Point;
 use super::{CHAIN_BUDGET, HookClass};
-use crate::control::Callbacks;
 use crate::control::callbacks::words;
+use crate::control::{Callbacks, blame};
 use std::collections::VecDeque;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -44,6 +44,8 @@ pub(super) struct Ran<P: Point> {
     pub(super) slot: Arc<Slot<P>>,
     pub(super) took: Duration,
     pub(super) came: Result<P::Answer, String>,
+    /// Whether it had a chance to answer.
+    pub(super) asked: bool,
     /// The input it put in place of the one it saw.
     pub(super) replaced: Option<Arc<P::Input>>,
 }
@@ -51,7 +53,7 @@ pub(super) struct Ran<P: Point> {
 /// What the thread reports.
 enum Said<P: Point> {
     Began,
-    Ended { took: Duration, came: Result<P::Answer, String>, replaced: Option<Arc<P::Input>>, stop: bool },
+    Ended { took: Duration, came: Result<P::Answer, String>, asked: bool, replaced: Option<Arc<P::Input>>, stop: bool },
 }
 
 /// How far a thread came.
@@ -90,9 +92,9 @@ pub(super) async fn pass<P: Point>(
                 drop(watched);
                 let Some(slot) = left.pop_front() else { break };
                 if held {
-                    write_off(&slot, said);
+                    write_off(&slot, said, callbacks);
                 }
-                ran.push(Ran { slot, took, came: Err(problem), replaced: None });
+                ran.push(Ran { slot, took, came: Err(problem), asked: true, replaced: None });
                 if P::CLASS == HookClass::Gate {
                     break;
                 }
@@ -103,11 +105,13 @@ pub(super) async fn pass<P: Point>(
 }
 
 /// Remembers that a call of this hook is still out, unless its report came in the last moment.
-fn write_off<P: Point>(slot: &Slot<P>, mut said: mpsc::Receiver<Said<P>>) {
+fn write_off<P: Point>(slot: &Slot<P>, mut said: mpsc::Receiver<Said<P>>, callbacks: &Callbacks) {
     slot.gone();
+    callbacks.late(&slot.feature);
     said.close();
     if said.try_recv().is_ok() {
         slot.returned();
+        callbacks.back(&slot.feature);
     }
 }
 
@@ -128,13 +132,13 @@ async fn listen<P: Point>(
         let took = began.map_or(Duration::ZERO, |began: Instant| began.elapsed());
         match report {
             Ok(Some(Said::Began)) => began = Some(Instant::now()),
-            Ok(Some(Said::Ended { took, came, replaced, stop })) => {
+            Ok(Some(Said::Ended { took, came, asked, replaced, stop })) => {
                 began = None;
                 if let Some(next) = &replaced {
                     *input = Arc::clone(next);
                 }
                 let Some(slot) = left.pop_front() else { return Heard::Finished };
-                ran.push(Ran { slot, took, came, replaced });
+                ran.push(Ran { slot, took, came, asked, replaced });
                 if stop {
                     return Heard::Finished;
                 }
@@ -167,10 +171,11 @@ async fn ask<P: Point>(
         if say.send(Said::Began).await.is_err() {
             return;
         }
-        let (took, came) = if callbacks.is_off(&slot.feature.to_string()) {
-            (Duration::ZERO, Err("its feature is off: a call of it never came back".to_owned()))
-        } else {
-            ask_one(&slot, &input, until).await
+        let barred = barred(&slot, &callbacks);
+        let asked = barred.is_none();
+        let (took, came) = match barred {
+            Some(why) => (Duration::ZERO, Err(why.to_owned())),
+            None => ask_one(&slot, &input, until).await,
         };
         let (came, replaced, stop) = match came {
             Err(problem) => (Err(problem), None, P::CLASS == HookClass::Gate),
@@ -184,8 +189,9 @@ async fn ask<P: Point>(
         if let Some(next) = &replaced {
             input = Arc::clone(next);
         }
-        if say.send(Said::Ended { took, came, replaced, stop }).await.is_err() {
+        if say.send(Said::Ended { took, came, asked, replaced, stop }).await.is_err() {
             slot.returned();
+            callbacks.back(&slot.feature);
             let name = &slot.name;
             let text = format!("hook `{name}` answered after {took:.1?}, when it had been given up; nobody heard it");
             callbacks.note(slot.feature.clone(), text);
@@ -197,15 +203,25 @@ async fn ask<P: Point>(
     }
 }
 
-async fn ask_one<P: Point>(slot: &Slot<P>, input: &P::Input, until: Instant) -> (Duration, Result<P::Answer, String>) {
-    if slot.is_lost() {
-        let problem = "an earlier call of it has not come back; it is not asked again until it does".to_owned();
-        return (Duration::ZERO, Err(problem));
+/// Why a hook is not asked: it, or another of its feature, would only lose one more thread. A gate has a say whatever
+/// becomes of the others.
+fn barred<P: Point>(slot: &Slot<P>, callbacks: &Callbacks) -> Option<&'static str> {
+    if callbacks.is_off(&slot.feature.to_string()) {
+        return Some("its feature is off: code of it never came back");
     }
+    if slot.is_lost() {
+        return Some("an earlier call of it has not come back; it is not asked again until it does");
+    }
+    let spared = P::CLASS != HookClass::Gate && callbacks.is_late(&slot.feature);
+    spared.then_some("another hook of its feature has not come back; it is not asked until that does")
+}
+
+async fn ask_one<P: Point>(slot: &Slot<P>, input: &P::Input, until: Instant) -> (Duration, Result<P::Answer, String>) {
     let limit = slot.deadline.min(until.saturating_duration_since(Instant::now()));
     if limit.is_zero() {
         return (Duration::ZERO, Err(format!("the {CHAIN_BUDGET:?} of its chain were used up before it was asked")));
     }
+    blame::own(&slot.feature);
     let began = Instant::now();
     let answer = tokio::time::timeout(limit, contained(slot.hook.call(input))).await;
     let took = began.elapsed();
@@ -234,7 +250,7 @@ async fn contained<T>(work: impl Future<Output = T>) -> Result<T, String> {
 mod tests {
     use super::*;
     use crate::control::inbox::{Mail, Method, inbox};
-    use crate::feature::FeatureId;
+    use crate::feature::{FeatureId, FeatureRegistry};
     use crate::hook::{HookRegistryBuilder, PreRequest, RequestView, Ruling, Verdict};
     use std::sync::mpsc;
 
@@ -244,7 +260,8 @@ mod tests {
     fn an_answer_that_comes_after_its_hook_was_given_up_is_noted_and_void() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let (mut mail, line) = inbox();
-        let callbacks = Callbacks::with_grace(runtime.handle().clone(), Duration::from_millis(10)).noting(line);
+        let callbacks = Callbacks::with_grace(runtime.handle().clone(), Duration::from_millis(10));
+        let callbacks = callbacks.serving(line, Arc::new(FeatureRegistry::empty()));
         let (open, gate) = mpsc::channel::<()>();
         let gate = std::sync::Mutex::new(gate);
         let hook = move |_: &RequestView| {
@@ -261,7 +278,8 @@ mod tests {
             let view = || RequestView { turn: 1, number: 1, items: 0 };
             let passed = hooks.decide::<PreRequest>(&callbacks, view).await;
             assert!(matches!(passed.ruling, Ruling::Abort { .. }), "{passed:?}");
-            assert!(mail.now().is_none());
+            let Mail::Asked(Method::Off { feature: whose }) = mail.next().await else { panic!("still on") };
+            assert_eq!(whose, feature);
             open.send(()).unwrap();
             let Mail::Asked(Method::Note { feature: whose, text }) = mail.next().await else { panic!("no note") };
             assert_eq!(whose, feature);

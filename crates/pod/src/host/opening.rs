@@ -78,7 +78,7 @@ impl Opening {
         let key: Arc<str> = format!("{}/{}", rest.recovered.session, rest.recovered.epoch).into();
         let Parts { registry, permission, model, callbacks, outbox, limits, probe } = parts;
         let store = Store { journal, blobs, key, probe };
-        let callbacks = callbacks.noting(desk.line());
+        let callbacks = callbacks.serving(desk.line(), registry.clone());
         (Core { store, state, draft, registry, permission, model, callbacks, outbox, limits, desk }, rest)
     }
 }

@@ -3,6 +3,7 @@
 
 mod files;
 mod hooks;
+mod installs;
 mod kills;
 mod notifications;
 mod rig;

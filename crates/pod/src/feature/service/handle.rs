@@ -1,6 +1,7 @@
 //! A consumer's handle on a service.
 
 use super::offer::Service;
+use crate::control::blame;
 use crate::control::callbacks::words;
 use crate::feature::said;
 use authority::{Door, Redactor, Shut, Use};
@@ -78,6 +79,7 @@ impl<T: ?Sized + Send + Sync + 'static> ServiceHandle<T> {
     /// `Revoked`; `Unavailable` after the provider left; `Panicked`.
     pub fn with<R>(&self, f: impl FnOnce(&T) -> R) -> Result<R, ServiceError> {
         let _inside = self.door.enter().map_err(|Shut| self.shut())?;
+        let _running = blame::inside(&self.service.provider);
         catch_unwind(AssertUnwindSafe(|| f(&self.target))).map_err(|panic| self.panicked(&*panic))
     }
 
@@ -90,8 +92,10 @@ impl<T: ?Sized + Send + Sync + 'static> ServiceHandle<T> {
         // Waited for by a drain only: revoking at once lets nobody finish.
         let under_way = self.door.begin().map_err(|Shut| self.shut())?;
         let target = Arc::clone(&self.target);
+        let _waiting = blame::waiting(&self.service.provider);
         let mut running = {
             let _inside = under_way.enter().map_err(|Shut| self.shut())?;
+            let _running = blame::inside(&self.service.provider);
             catch_unwind(AssertUnwindSafe(|| f(&target))).map_err(|panic| self.panicked(&*panic))?
         };
         let mut closed = pin!(self.door.closed());
@@ -113,6 +117,7 @@ impl<T: ?Sized + Send + Sync + 'static> ServiceHandle<T> {
         cx: &mut Context<'_>,
     ) -> Poll<Result<R, ServiceError>> {
         let Ok(_inside) = under_way.enter() else { return Poll::Ready(Err(self.shut())) };
+        let _running = blame::inside(&self.service.provider);
         match catch_unwind(AssertUnwindSafe(|| running.as_mut().poll(cx))) {
             Ok(polled) => polled.map(Ok),
             Err(panic) => Poll::Ready(Err(self.panicked(&*panic))),

@@ -177,7 +177,9 @@ mod tests {
         let (begun, first) = channel::<()>();
         let count = |done: &Arc<AtomicUsize>| {
             let done = Arc::clone(done);
-            Box::new(move || drop(done.fetch_add(1, Ordering::SeqCst)))
+            Box::new(move || {
+                done.fetch_add(1, Ordering::SeqCst);
+            })
         };
         let held = Box::new(move || {
             begun.send(()).unwrap();

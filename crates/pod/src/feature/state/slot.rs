@@ -8,6 +8,7 @@ use crate::control::callbacks::words;
 use crate::control::inbox::{Line, Method, NotTaken, Ticket};
 use crate::feature::FeatureId;
 use crate::feature::diagnostic::MAX_MESSAGE;
+use crate::feature::presence::{Absent, Presence};
 use crate::feature::text::{said, secret};
 use crate::session::record::FeatureState;
 use authority::{Door, Redactor};
@@ -57,9 +58,12 @@ pub enum StateError {
     /// The closure panicked; nothing was changed.
     #[error("the update panicked: {0}")]
     Panicked(String),
-    /// The pod has let go, or the grant was revoked.
+    /// The pod has let go, the grant was revoked, or the feature is not there any more.
     #[error("the state is closed")]
     Closed,
+    /// The feature installs: what it wrote could not be taken back if it failed.
+    #[error("the feature is not installed yet; update the state from a tool or a hook")]
+    Early,
     /// The value does not encode as JSON, or what it encodes to does not read again.
     #[error("the state does not go through JSON: {0}")]
     Json(String),
@@ -76,7 +80,7 @@ impl StateError {
             Self::Refused(_) | Self::Closed | Self::Unreadable(_) => ErrorKind::Unavailable,
             Self::Superseded | Self::Busy => ErrorKind::Retry,
             Self::TooLarge(_) => ErrorKind::Exhausted,
-            Self::Panicked(_) | Self::Json(_) => ErrorKind::Bug,
+            Self::Panicked(_) | Self::Json(_) | Self::Early => ErrorKind::Bug,
         }
     }
 }
@@ -118,6 +122,7 @@ struct Slot<T> {
     key: StateKey<T>,
     way: Way,
     door: Arc<Door>,
+    presence: Arc<Presence>,
     redactor: Redactor,
     /// Held while a closure runs, so that the driver, which takes only `cells`, never waits for a feature.
     turn: Mutex<()>,
@@ -147,7 +152,7 @@ impl<T: Serialize + DeserializeOwned + Clone + Default + Send + Sync + 'static> 
         key: &StateKey<T>,
         feature: &FeatureId,
         link: &PodLink,
-        door: Arc<Door>,
+        (door, presence): (Arc<Door>, Arc<Presence>),
         redactor: Redactor,
     ) -> Result<Self, String> {
         let (left, way) = match key.scope {
@@ -164,7 +169,7 @@ impl<T: Serialize + DeserializeOwned + Clone + Default + Send + Sync + 'static> 
         let newest = Arc::clone(&durable);
         let cells = Mutex::new(Cells { newest, durable, epoch: 0, found: None, unreadable: None });
         let (feature, turn) = (feature.clone(), Mutex::default());
-        let slot = Slot { feature, key: key.copy(), way, door, redactor, turn, cells };
+        let slot = Slot { feature, key: key.copy(), way, door, presence, redactor, turn, cells };
         Ok(Self { slot: Arc::new(slot) })
     }
 
@@ -191,6 +196,10 @@ impl<T: Serialize + DeserializeOwned + Clone + Default + Send + Sync + 'static> 
 
     fn begin<R>(&self, change: impl FnOnce(&mut T) -> R) -> Result<Begun<R>, StateError> {
         let slot = &self.slot;
+        slot.presence.check().map_err(|absent| match absent {
+            Absent::Early => StateError::Early,
+            Absent::Gone => StateError::Closed,
+        })?;
         let _pass = slot.door.enter().map_err(|_shut| StateError::Closed)?;
         let _turn = slot.turn.lock().unwrap_or_else(PoisonError::into_inner);
         slot.catch_up();
