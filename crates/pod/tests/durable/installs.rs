@@ -43,7 +43,10 @@ impl Holds {
 }
 
 /// Does everything while it installs, and then comes out as it is told.
-struct Eager(Result<(), &'static str>, Arc<Mutex<Option<(Holds, Vec<String>)>>>);
+struct Eager(Result<(), &'static str>, Arc<Mutex<Option<Tried>>>);
+
+/// What it holds, and what it was told meanwhile.
+type Tried = (Holds, Vec<String>);
 
 #[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 struct Nothing {}
@@ -83,7 +86,7 @@ fn nothing_has_an_effect_before_the_whole_feature_is_there_nor_after_it_failed()
     for (outcome, after) in [(Ok(()), &done), (Err("fails"), &gone), (Err("panics"), &gone), (Err("unstaged"), &gone)] {
         let (ambient, dir) = (Ambient::claim(), tempfile::tempdir().unwrap());
         let rig = PodUnderTest::new(&ambient, Script::new([]), Vec::new());
-        let opening = rig.opening(rig.store().unwrap()).unwrap();
+        let opening = rig.opening(rig.resume().unwrap()).unwrap();
         let files = Workspace::open(&ambient, dir.path(), dir.path(), Access::ReadWrite).unwrap();
         let services = HostServices::none().link(opening.link().files(StateScope::User, files));
         let user = HostCapability::StateStore { scope: StateScope::User };

@@ -33,7 +33,7 @@ where
 {
     let ambient = Ambient::claim();
     let rig = PodUnderTest::new(&ambient, Script::new([]), Vec::new());
-    let opening = rig.opening(rig.store().unwrap()).unwrap();
+    let opening = rig.opening(rig.resume().unwrap()).unwrap();
     let files = Workspace::open(&ambient, dir, dir, Access::ReadWrite).unwrap();
     let redactor = Redactor::new([&Secret::new(&ambient, "bird", secret.to_owned())]);
     let services = HostServices::none().link(opening.link().files(StateScope::User, files)).redact(redactor);
