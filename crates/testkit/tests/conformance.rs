@@ -5,7 +5,6 @@ use llm_worker::tool::{ArgumentError, Prepared};
 use llm_worker::{Tool, ToolDefinition};
 use pod::feature::author::*;
 use pod::feature::{ToolContribution, ToolDeclaration};
-use serde::{Deserializer, Serializer};
 use std::future::pending;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -16,7 +15,7 @@ const ACT: ToolKey<ActArgs> = ToolKey::new("Act", ToolEffect::Effectful, "Do it.
 const MORE: ToolKey<ActArgs> = ToolKey::new("More", ToolEffect::Effectful, "Do more.");
 const GATE: HookKey<PreToolCall> = HookKey::new("gate");
 const COUNT: StateKey<Count> = StateKey::new("count", 1);
-const ODD: StateKey<Odd> = StateKey::new("odd", 1);
+const ODD: StateKey<u64> = StateKey::new("odd", 1);
 const NOTIFY: HostCapability = HostCapability::EmitModelNotification { max_bytes: 100, per_turn: 1 };
 
 #[derive(Serialize, Deserialize, JsonSchema)]
@@ -34,22 +33,6 @@ enum How {
 
 #[derive(Clone, Default, Serialize, Deserialize)]
 struct Count(u64);
-
-/// It does not read what it writes.
-#[derive(Clone, Default)]
-struct Odd;
-
-impl Serialize for Odd {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str("odd")
-    }
-}
-
-impl<'de> Deserialize<'de> for Odd {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        u64::deserialize(deserializer).map(|_| Self)
-    }
-}
 
 /// Good, or bad in one way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +54,7 @@ enum Bad {
     ColoursItsSummary,
     PanicsInItsGate,
     DawdlesInItsGate,
-    DoesNotReadItsState,
+    CannotGoOnFromItsState,
     LeavesATask,
 }
 
@@ -134,7 +117,7 @@ impl FeatureModule for Rogue {
             Bad::HasAnEscapeInItsName => builder.display_name("\u{1b}[31m").build(),
             Bad::StagesLessThanItDeclares => builder.tool(&MORE).build(),
             Bad::AsksInVain => builder.request(CapabilityRequest::required(NOTIFY, "just in case")).build(),
-            Bad::DoesNotReadItsState => builder.state(&ODD).build(),
+            Bad::CannotGoOnFromItsState => builder.state(&ODD).build(),
             _ => builder.build(),
         }
     }
@@ -148,7 +131,10 @@ impl FeatureModule for Rogue {
             Bad::CannotDoWithoutAlerts => drop(ctx.alerts()?),
             _ => drop(ctx.alerts()),
         }
-        let odd = if self.0 == Bad::DoesNotReadItsState { Some(ctx.state(&ODD)?) } else { None };
+        let odd = if self.0 == Bad::CannotGoOnFromItsState { Some(ctx.state(&ODD)?) } else { None };
+        if odd.as_ref().is_some_and(|odd| *odd.read() > 0) {
+            return Err(FeatureInstallError::failed("it only ever began anew"));
+        }
         let live = Arc::new(Live { bad: self.0, count: ctx.state(&COUNT)?, odd });
         ctx.tools().implement(&ACT, &live, Live::act)?;
         ctx.hooks().gate(&GATE, &live, Live::judge)?;
@@ -162,14 +148,14 @@ impl FeatureModule for Rogue {
 struct Live {
     bad: Bad,
     count: DurableState<Count>,
-    odd: Option<DurableState<Odd>>,
+    odd: Option<DurableState<u64>>,
 }
 
 impl Live {
     async fn act(self: Arc<Self>, _: ActArgs, _: ToolContext) -> ToolResult {
         self.count.update(|count| count.0 += 1).await?;
         if let Some(odd) = &self.odd {
-            odd.update(|_| ()).await?;
+            odd.update(|odd| *odd += 1).await?;
         }
         let (mut summary, mut content) = ("done".to_owned(), String::new());
         match self.bad {
@@ -227,7 +213,7 @@ fn each_way_to_be_bad_breaks_its_check_and_no_other() {
         (Bad::ColoursItsSummary, Some(Check::Text)),
         (Bad::PanicsInItsGate, Some(Check::Hooks)),
         (Bad::DawdlesInItsGate, Some(Check::Hooks)),
-        (Bad::DoesNotReadItsState, Some(Check::State)),
+        (Bad::CannotGoOnFromItsState, Some(Check::State)),
         (Bad::LeavesATask, Some(Check::Leftovers)),
     ];
     std::thread::scope(|scope| {
