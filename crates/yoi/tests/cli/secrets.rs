@@ -33,7 +33,7 @@ fn a_key_in_the_project_comes_back_to_nobody() {
     ];
     for source in sources {
         let scene = Scene::new();
-        scene.write("key.txt", format!("{KEY}\n"));
+        scene.write("key.txt", format!("{KEY}\n")).write("AGENTS.md", format!("The key is {KEY}.\n"));
         scene.write("large.txt", format!("{}{KEY}\n{}", "filler line\n".repeat(2000), "filler line\n".repeat(2000)));
         let endpoint = Endpoint::start(|number, _| match number {
             0 => calls(&[
