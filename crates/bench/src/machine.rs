@@ -49,6 +49,14 @@ pub fn usage(pid: u32) -> Usage {
     }
 }
 
+/// How often the threads of a process gave up the processor because they waited for something, so far.
+#[must_use]
+pub fn waits(pid: u32) -> u64 {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let status = |thread: fs::DirEntry| fs::read_to_string(thread.path().join("status")).unwrap_or_default();
+    threads.map(|thread| field(&status(thread), "voluntary_ctxt_switches:")).sum()
+}
+
 /// Bytes this process has read by system calls so far.
 #[must_use]
 pub fn bytes_read() -> u64 {

@@ -48,7 +48,14 @@ impl Program {
     /// Runs the pod `name` through `calls` calls of `true`.
     #[must_use]
     pub fn run(&self, server: &Server, name: &str, calls: usize) -> Ran {
+        self.kept_waiting(server, name, calls, Duration::ZERO)
+    }
+
+    /// The same, with a last answer that comes only after this time.
+    #[must_use]
+    pub fn kept_waiting(&self, server: &Server, name: &str, calls: usize, keep: Duration) -> Ran {
         server.expect(calls, "true");
+        server.keep_waiting(keep);
         let dir = |name: &str| self.root.path().join(name);
         let mut command = Command::new(&self.binary);
         command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("HOME", dir("home"));

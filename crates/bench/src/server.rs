@@ -7,7 +7,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// One request as it arrived.
 #[derive(Clone, Debug)]
@@ -20,6 +20,8 @@ pub struct Arrival {
     pub usage: Usage,
     /// The body's length.
     pub bytes: usize,
+    /// How often its threads waited for something while it was kept waiting; of the last request of a run only.
+    pub waits: u64,
 }
 
 /// A running server.
@@ -40,6 +42,7 @@ struct Shared {
 struct Run {
     calls: usize,
     command: String,
+    keep: Duration,
     arrivals: Vec<Arrival>,
 }
 
@@ -63,7 +66,13 @@ impl Server {
 
     /// What the next run gets: `calls` answers with one call of `command` each, then text.
     pub fn expect(&self, calls: usize, command: &str) {
-        *self.shared.run.lock().unwrap() = Run { calls, command: command.to_owned(), arrivals: Vec::new() };
+        let (command, keep, arrivals) = (command.to_owned(), Duration::ZERO, Vec::new());
+        *self.shared.run.lock().unwrap() = Run { calls, command, keep, arrivals };
+    }
+
+    /// Keeps the client waiting that long for the last answer.
+    pub fn keep_waiting(&self, keep: Duration) {
+        self.shared.run.lock().unwrap().keep = keep;
     }
 
     /// Whose usage is written down.
@@ -124,7 +133,8 @@ impl Shared {
         let pid = self.client.load(Ordering::Relaxed);
         let last = run.arrivals.len() >= run.calls;
         let usage = if last { machine::usage(pid) } else { Usage::default() };
-        run.arrivals.push(Arrival { at, cpu_ms: machine::cpu_ms(pid), usage, bytes });
+        let waits = if last && !run.keep.is_zero() { idle(pid, run.keep) } else { 0 };
+        run.arrivals.push(Arrival { at, cpu_ms: machine::cpu_ms(pid), usage, bytes, waits });
         let delta = if last {
             json!({"content": "done"})
         } else {
@@ -139,6 +149,17 @@ impl Shared {
         format!("{head} {}\r\n\r\n{events}", events.len())
     }
 }
+
+/// How often a client's threads wait for something anew while nothing happens; at first it finishes what it was doing.
+fn idle(pid: u32, keep: Duration) -> u64 {
+    thread::sleep(SETTLES);
+    let before = machine::waits(pid);
+    thread::sleep(keep);
+    machine::waits(pid) - before
+}
+
+/// Long enough for whatever follows the sending of a request.
+const SETTLES: Duration = Duration::from_secs(1);
 
 fn chunk(delta: &Value, stop: Value) -> String {
     format!("data: {}\n\n", json!({"choices": [{"index": 0, "delta": delta, "finish_reason": stop}]}))

@@ -3,27 +3,18 @@
 use crate::Amount;
 use crate::table::Table;
 use authority::{Ambient, Door};
-use bench::counting::CountingDisk;
 use bench::features::{self, Called};
-use bench::machine;
 use bench::pods::PodPlace;
 use bench::ratio::{median, ms};
-use llm_worker::history::{Counters, History};
 use pod::control::Callbacks;
 use pod::feature::{FeatureId, HostServices};
 use pod::hook::{HookRegistryBuilder, PreRequest, RequestView, Slot, Verdict};
-use pod::session::resume::resume;
-use provider::openai_chat::{Chat, Flavour};
-use session_store::{Past, Reader};
 use std::future::Future;
 use std::hint::black_box;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Records of the session that is restored.
-const RECORDS: u64 = 10_000;
 /// Uses of a door that are timed at once.
 const USES: u32 = 1_000_000;
 
@@ -42,51 +33,6 @@ pub(crate) fn encoded(ambient: &Ambient, table: &mut Table) {
     let written = |from: bench::pods::Mark, to: bench::pods::Mark| (to.written - from.written) as f64;
     let pair = (written(late_from, late), written(early_from, early));
     table.ratio("bytes journaled by step 300, floor step 10", pair, "B", Some(1.05));
-}
-
-/// Reading a long session back.
-pub(crate) fn restore(ambient: &Ambient, amount: Amount, table: &mut Table) {
-    let place = PodPlace::new();
-    while Reader::open(&place.session()).map_or(0, |reader| reader.durable()) < RECORDS {
-        drop(place.run(ambient, 200, 1));
-    }
-    let (mut floor, mut open, mut whole) = (Vec::new(), Vec::new(), Vec::new());
-    let mut bytes = (0, 0);
-    for _ in 0..amount.rounds {
-        let began = Instant::now();
-        let read = checksum(&place.session().join("log"));
-        floor.push(ms(began.elapsed()));
-        let before = machine::bytes_read();
-        let began = Instant::now();
-        let (opened, past) = place.open(&CountingDisk::default());
-        open.push(ms(began.elapsed()));
-        fold(past);
-        whole.push(ms(began.elapsed()));
-        bytes = (machine::bytes_read() - before, read);
-        opened.journal.close();
-    }
-    let floor = median(&floor);
-    let records = Reader::open(&place.session()).map_or(0, |reader| reader.durable());
-    table.ratio(&format!("open {records} records, floor read and CRC"), (median(&open), floor), "ms", Some(2.0));
-    table.ratio("  and fold them to a history", (median(&whole), floor), "ms", None);
-    table.ratio("  bytes read, floor the log's", (bytes.0 as f64 / 1e6, bytes.1 as f64 / 1e6), "MB", None);
-}
-
-fn checksum(log: &Path) -> u64 {
-    let mut read = 0;
-    for entry in std::fs::read_dir(log).unwrap() {
-        let bytes = std::fs::read(entry.unwrap().path()).unwrap();
-        black_box(crc32c::crc32c(&bytes));
-        read += bytes.len() as u64;
-    }
-    read
-}
-
-fn fold(past: Past) {
-    let restored = resume(past).unwrap().restored;
-    let (surface, _) = restored.state.surface.clone().unwrap();
-    let counters = Counters { calls: restored.state.calls, requests: restored.state.requests };
-    black_box(History::restore(surface, Arc::new(Chat(Flavour::Compatible)), restored.items, counters).unwrap());
 }
 
 /// Planning and installing many features.
@@ -198,4 +144,31 @@ pub(crate) fn door(amount: Amount, table: &mut Table) {
     let load = median(&load);
     table.ratio("capability check: is it shut, floor an atomic load", (median(&check), load), "ns", Some(10.0));
     table.ratio("  a whole use: entered, counted, dated, left", (median(&enter), load), "ns", Some(10.0));
+}
+
+/// A gate point where nobody stands.
+pub(crate) fn gates(amount: Amount, table: &mut Table) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let callbacks = Callbacks::new(runtime.handle().clone());
+    let hooks = HookRegistryBuilder::new().build();
+    let view = || RequestView { turn: 1, number: 1, items: 0 };
+    let (mut asked, mut nothing) = (Vec::new(), Vec::new());
+    for _ in 0..amount.rounds {
+        let began = Instant::now();
+        runtime.block_on(async {
+            for _ in 0..USES {
+                black_box(hooks.decide::<PreRequest>(&callbacks, view).await);
+            }
+        });
+        asked.push(began.elapsed().as_secs_f64() * 1e9 / f64::from(USES));
+        let began = Instant::now();
+        runtime.block_on(async {
+            for _ in 0..USES {
+                black_box(std::future::ready(())).await;
+            }
+        });
+        nothing.push(began.elapsed().as_secs_f64() * 1e9 / f64::from(USES));
+    }
+    let pair = (median(&asked), median(&nothing));
+    table.ratio("gate point without hooks, floor a ready future", pair, "ns", None);
 }

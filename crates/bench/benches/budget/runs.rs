@@ -123,7 +123,7 @@ fn confined(ambient: &Ambient, project: &Path, count: usize) -> Vec<f64> {
 }
 
 /// What a run has in use.
-pub(crate) fn memory(binary: &Path, table: &mut Table) {
+pub(crate) fn memory(binary: &Path, amount: Amount, table: &mut Table) {
     let server = Server::start();
     let program = Program::new(binary, &server);
     let mega = |bytes: u64| bytes as f64 / 1e6;
@@ -132,6 +132,10 @@ pub(crate) fn memory(binary: &Path, table: &mut Table) {
     table.figure("private memory after a turn on loopback", mega(usage.private), "MB", Some(8.0));
     table.figure("  threads then", usage.threads as f64, "", None);
     table.figure("  the first request", one.arrivals[0].bytes as f64 / 1e3, "kB", Some(8.0));
+    let kept = program.kept_waiting(&server, "idle", 1, amount.idle);
+    let waits = kept.arrivals.last().unwrap().waits as f64;
+    let what = format!("waits of all threads in {} s without an answer", amount.idle.as_secs());
+    table.figure(&what, waits, "", Some(0.0));
     let fifty = program.run(&server, "fifty", 50);
     table.figure("peak memory of 50 steps", mega(fifty.arrivals.last().unwrap().usage.peak), "MB", None);
 }

@@ -70,8 +70,8 @@ impl State {
         self.lost = Some(Lost::and(self.lost, gap, self.inputs));
         self.untold = Some(Lost::and(self.untold, gap, self.inputs));
         self.open_calls.values_mut().for_each(|call| call.parted = true);
-        // Either may have changed.
-        (self.surface, self.environment) = (None, None);
+        // It may have changed.
+        self.environment = None;
     }
 
     /// A recovery that spoke of the loss: from here on everything fits again.

@@ -5,6 +5,7 @@ pub mod changes;
 pub mod checkpoint;
 pub mod commit;
 pub mod fold;
+mod glance;
 mod lost;
 pub mod record;
 pub mod references;

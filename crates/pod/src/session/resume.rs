@@ -1,8 +1,9 @@
 //! Folding a session that was just opened: its newest checkpoint, and only the records behind that.
 
 use super::checkpoint::{Draft, VERSION};
+use super::glance::glance;
 use super::record::Record;
-use super::restore::{RestoreError, Restored, decode};
+use super::restore::{RestoreError, Restored};
 use session_store::{Journal, OwnedFrame, Past, ReadError, Seal};
 
 /// A session folded to its end, by its writer.
@@ -46,7 +47,7 @@ fn fold(
     let mut checkpoint = None;
     for frame in frames {
         let frame = frame?;
-        let record = decode(&frame)?;
+        let record = glance(&frame)?;
         let known = restored.items.len();
         restored.take(frame.seq, frame.time, &record)?;
         let added = restored.items.get(known..).unwrap_or_default();

@@ -116,6 +116,9 @@ impl Chain {
 
 /// The parts between the columns are right, as far as there are bytes.
 pub(crate) fn begins_like_one(bytes: &[u8]) -> bool {
+    if let Some(header) = bytes.first_chunk() {
+        return columns::fits(header);
+    }
     FIXED.iter().all(|part| {
         let there = part.start..part.end.min(bytes.len());
         there.start >= there.end || bytes.get(there.clone()) == TEMPLATE.get(there)
@@ -172,7 +175,7 @@ pub(crate) fn check<'a>(line: &'a [u8], chain: &Chain) -> Result<Frame<'a>, Bad>
 /// Checks a line by itself: columns, length, newline, checksum.
 pub(crate) fn standalone(line: &[u8]) -> Result<Frame<'_>, Bad> {
     let header = line.first_chunk::<HEADER>().ok_or(Bad::Short(line.len() as u64))?;
-    if !begins_like_one(header) {
+    if !columns::fits(header) {
         return Err(Bad::Header);
     }
     if columns::hex(&header[N]) != u32::try_from(line.len()).ok() || line.len() > MAX_LINE {

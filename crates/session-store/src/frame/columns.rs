@@ -26,6 +26,27 @@ pub(crate) const COVERED: usize = 15;
 pub(crate) const FIXED: [Range<usize>; 9] =
     [0..6, 14..21, 29..36, 44..50, 56..61, 73..78, 90..95, 100..105, 121..HEADER];
 
+/// All bits where the template says what stands there.
+const MASK: [u8; HEADER] = {
+    let mut mask = [0; HEADER];
+    let mut part = 0;
+    while part < FIXED.len() {
+        let mut at = FIXED[part].start;
+        while at < FIXED[part].end {
+            mask[at] = 0xFF;
+            at += 1;
+        }
+        part += 1;
+    }
+    mask
+};
+
+/// Whether the parts between the columns are right, all at once: this is asked of every line.
+pub(crate) fn fits(header: &[u8; HEADER]) -> bool {
+    let bytes = header.iter().zip(TEMPLATE).zip(&MASK);
+    bytes.fold(0, |differ, ((byte, want), mask)| differ | ((byte ^ want) & mask)) == 0
+}
+
 /// The largest value a column of `width` digits can hold.
 pub(crate) const fn largest(width: usize) -> u64 {
     10u64.pow(width as u32) - 1
@@ -66,12 +87,9 @@ pub(crate) fn hex(column: &[u8]) -> Option<u32> {
 
 /// Spaces, then digits without a leading zero (but for zero itself): one way to write each number.
 pub(crate) fn number(column: &[u8]) -> Option<u64> {
-    let digits = column.trim_ascii_start();
+    let spaces = column.iter().take_while(|byte| **byte == b' ').count();
+    let digits = column.get(spaces..)?;
     if digits.is_empty() || (digits.len() > 1 && digits.first() == Some(&b'0')) {
-        return None;
-    }
-    let spaces = column.len() - digits.len();
-    if column.iter().take(spaces).any(|byte| *byte != b' ') {
         return None;
     }
     digits.iter().try_fold(0u64, |sum, byte| byte.is_ascii_digit().then(|| sum * 10 + u64::from(byte - b'0')))

@@ -3,10 +3,12 @@
 mod check;
 pub(crate) mod columns;
 mod encode;
+mod kept;
 
 pub(crate) use check::{Chain, Frame, begins_like_one, check, line_length, next_candidate, rechained, standalone};
 pub(crate) use columns::HEADER;
 pub(crate) use encode::Encoder;
+pub(crate) use kept::{Kept, Records as KeptRecords};
 
 pub use check::{Bad, OwnedFrame};
 pub use encode::{EncodeError, Frames};

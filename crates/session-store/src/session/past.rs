@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::survey::Survey;
 use crate::checkpoint::Checkpoint;
-use crate::frame::{Chain, OwnedFrame};
+use crate::frame::{Chain, Kept, KeptRecords, OwnedFrame};
 use crate::ops::Ops;
 use crate::reader::{FrameIter, ReadError};
 use crate::session::segment::{Seal, Segment};
@@ -17,14 +17,14 @@ pub struct Past {
     segments: Vec<Segment>,
     /// The last record before `newest`.
     before: Chain,
-    newest: Vec<OwnedFrame>,
+    newest: Kept,
 }
 
 /// Records in order, each checked; ends after the first error.
 pub struct PastFrames {
     older: FrameIter,
     failed: bool,
-    newest: std::vec::IntoIter<OwnedFrame>,
+    newest: KeptRecords,
 }
 
 impl Past {
@@ -51,9 +51,11 @@ impl Past {
         let seq = self.checkpoint.as_ref().map_or(0, Checkpoint::seq);
         let older: Vec<_> = self.segments.iter().filter(|segment| segment.first > seq).cloned().collect();
         let from = self.checkpoint.as_ref().map_or(Chain::START, Checkpoint::chain);
-        let mut newest = self.newest;
-        newest.retain(|frame| frame.seq > seq);
-        PastFrames { older: FrameIter::behind(older, from, self.before.seq), failed: false, newest: newest.into_iter() }
+        PastFrames {
+            older: FrameIter::behind(older, from, self.before.seq),
+            failed: false,
+            newest: self.newest.behind(seq),
+        }
     }
 
     /// Every record, for whoever has no use for the checkpoint.
@@ -79,7 +81,7 @@ impl Iterator for PastFrames {
 
 impl Default for Past {
     fn default() -> Self {
-        Self { checkpoint: None, segments: Vec::new(), before: Chain::START, newest: Vec::new() }
+        Self { checkpoint: None, segments: Vec::new(), before: Chain::START, newest: Kept::default() }
     }
 }
 

@@ -7,7 +7,7 @@ use super::head::Head;
 use super::segment::{self, Segment};
 use super::walk::{Feed, Step, Walk};
 use crate::error::DiskFault;
-use crate::frame::{self, Bad, Chain, OwnedFrame};
+use crate::frame::{self, Bad, Chain, Kept};
 use crate::ops::Ops;
 use crate::reader::Damage;
 
@@ -32,7 +32,7 @@ pub(crate) struct Survey {
     /// The record `good` is a seal.
     pub(crate) sealed: bool,
     /// Behind `from`, up to `good`, if they were to be kept.
-    pub(crate) frames: Option<Vec<OwnedFrame>>,
+    pub(crate) frames: Option<Kept>,
     pub(crate) verdict: Verdict,
 }
 
@@ -43,6 +43,9 @@ pub(crate) enum Verdict {
     Damaged(Damage),
 }
 
+/// Room that is set aside at once for what is kept, in bytes: a segment is no longer, whatever the file's length says.
+const MOST_KEPT: u64 = 2 * segment::SEGMENT_BYTES;
+
 /// Reads the newest segment; the whole log if what stands before that is not in its place. Records inside older
 /// segments are checked when they are read.
 pub(crate) fn survey(ops: &Ops, dir: &Path, head: Option<Head>, keep: bool) -> Result<Survey, DiskFault> {
@@ -52,6 +55,7 @@ pub(crate) fn survey(ops: &Ops, dir: &Path, head: Option<Head>, keep: bool) -> R
         Some((newest, end)) => (end.chain(), Walk::behind(ops, vec![newest.clone()], end.chain())),
         None => (Chain::START, Walk::new(ops, segments.clone())),
     };
+    let length = segments.last().map_or(0, |segment| segment.length);
     let mut survey = Survey {
         segments,
         from,
@@ -64,14 +68,14 @@ pub(crate) fn survey(ops: &Ops, dir: &Path, head: Option<Head>, keep: bool) -> R
         proven: head.map_or(0, |head| head.durable),
         epoch: head.map_or(0, |head| head.epoch),
         sealed: false,
-        frames: keep.then(Vec::new),
+        frames: keep.then(|| Kept::sized(length.min(MOST_KEPT))),
         verdict: Verdict::Clean,
     };
     let bad = survey.records(&mut walk)?;
     let bad = bad.or((walk.chain.batch_left > 0).then_some(Bad::Missing));
     // A batch that is not whole does not exist.
     let good = survey.good.seq;
-    survey.frames.iter_mut().for_each(|frames| frames.retain(|frame| frame.seq <= good));
+    survey.frames.iter_mut().for_each(|frames| frames.end_at(good));
     let offset = walk.offset();
     let in_last = walk.in_last();
     // A later segment was whole before it got its name, so its beginning cannot be torn.
@@ -125,7 +129,7 @@ impl Survey {
                         self.session = body.map(|body| body.session);
                     }
                     if let Some(frames) = &mut self.frames {
-                        frames.push(frame.to_owned());
+                        frames.add(&frame);
                     }
                     if frame.batch_left > 0 {
                         continue;

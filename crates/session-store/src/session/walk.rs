@@ -114,8 +114,10 @@ pub(crate) struct Feed {
     ops: Ops,
     file: DiskFile,
     limit: u64,
+    /// Room that is used again and again; the window is `start..end` of it.
     buf: Vec<u8>,
     start: usize,
+    end: usize,
     /// Offset of `buf[start]` in the file.
     pub(crate) at: u64,
     /// The last read came back short.
@@ -133,34 +135,36 @@ impl Feed {
     }
 
     fn new(ops: Ops, file: DiskFile, limit: u64) -> Self {
-        Self { ops, file, limit, buf: Vec::new(), start: 0, at: 0, ended: false }
+        Self { ops, file, limit, buf: Vec::new(), start: 0, end: 0, at: 0, ended: false }
     }
 
     /// Has at least `want` bytes in the window unless the file ends before; answers how many there are.
     pub(crate) fn fill(&mut self, want: usize) -> Result<usize, DiskFault> {
-        let have = self.buf.len() - self.start;
+        let have = self.end - self.start;
         if have >= want || self.ended {
             return Ok(have);
         }
-        self.buf.drain(..self.start);
-        self.start = 0;
+        self.buf.copy_within(self.start..self.end, 0);
+        (self.start, self.end) = (0, have);
         let from = self.at + have as u64;
         let room = usize::try_from(self.limit.saturating_sub(from)).unwrap_or(usize::MAX);
-        self.buf.resize(have + (want - have).max(CHUNK).min(room), 0);
-        let Some(fresh) = self.buf.get_mut(have..) else { return Ok(have) };
-        let asked = fresh.len();
+        let asked = (want - have).max(CHUNK).min(room);
+        if self.buf.len() < have + asked {
+            self.buf.resize(have + asked, 0);
+        }
+        let Some(fresh) = self.buf.get_mut(have..have + asked) else { return Ok(have) };
         let read = self.ops.read_at(&self.file, fresh, from)?;
         self.ended = read < asked || asked == 0;
-        self.buf.truncate(have + read);
-        Ok(have + read)
+        self.end = have + read;
+        Ok(self.end)
     }
 
     pub(crate) fn window(&self) -> &[u8] {
-        self.buf.get(self.start..).unwrap_or_default()
+        self.buf.get(self.start..self.end).unwrap_or_default()
     }
 
     pub(crate) fn skip(&mut self, bytes: usize) {
-        let bytes = bytes.min(self.buf.len() - self.start);
+        let bytes = bytes.min(self.end - self.start);
         self.start += bytes;
         self.at += bytes as u64;
     }

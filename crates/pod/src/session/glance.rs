@@ -1,0 +1,59 @@
+//! Decoding a record as far as a fold needs it, for whoever folds many at once: most of opening a session is this.
+//!
+//! What comes out folds to the same as the whole record does; `yoi verify` reads everything of each.
+
+use super::record::{ItemAdded, Record};
+use super::restore::{RestoreError, decode};
+use llm_worker::{CallId, Item, Seal};
+use serde::Deserialize;
+use session_store::OwnedFrame;
+
+/// The only version of each kind below.
+const VERSION: u16 = 1;
+
+/// # Errors
+/// As [`decode`], for what is read of it.
+pub(super) fn glance(frame: &OwnedFrame) -> Result<Record, RestoreError> {
+    match (frame.kind.as_str(), frame.v) {
+        // They change no state.
+        ("verdict" | "features" | "feature_note" | "grants_used" | "suspended" | "resumed", VERSION) => {
+            Ok(Record::Other { kind: String::new() })
+        }
+        ("item", VERSION) => {
+            match serde_json::from_str::<Line<'_>>(&frame.line).ok().and_then(|line| line.item.whole()) {
+                Some(item) => Ok(ItemAdded { item }.into()),
+                None => decode(frame),
+            }
+        }
+        _ => decode(frame),
+    }
+}
+
+#[derive(Deserialize)]
+struct Line<'a> {
+    #[serde(borrow)]
+    item: Fields<'a>,
+}
+
+/// Every field that an item of such a record may have, so that its tag need not come first.
+#[derive(Deserialize)]
+struct Fields<'a> {
+    r#type: &'a str,
+    text: Option<String>,
+    seal: Option<Seal>,
+    id: Option<CallId>,
+    name: Option<String>,
+    arguments: Option<String>,
+}
+
+impl Fields<'_> {
+    fn whole(self) -> Option<Item> {
+        let Fields { r#type, text, seal, id, name, arguments } = self;
+        Some(match r#type {
+            "assistant" => Item::Assistant { text: text? },
+            "reasoning" => Item::Reasoning { text: text?, seal },
+            "tool_call" => Item::ToolCall { id: id?, name: name?, arguments: arguments? },
+            _ => return None,
+        })
+    }
+}

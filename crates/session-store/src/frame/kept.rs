@@ -1,0 +1,76 @@
+//! Lines that were checked, kept one behind the other for whoever takes them as records.
+
+use super::HEADER;
+use super::check::{Frame, OwnedFrame};
+
+/// Checked lines in order, in one stretch of memory.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    text: String,
+    heads: Vec<Head>,
+}
+
+/// What a line's header said.
+#[derive(Clone, Copy, Debug)]
+struct Head {
+    seq: u64,
+    durable: u64,
+    time: u64,
+    crc: u32,
+    epoch: u32,
+    batch_left: u32,
+    /// Of the line.
+    length: usize,
+    /// Of the kind.
+    kind: usize,
+    v: u16,
+}
+
+impl Kept {
+    /// With room for this many bytes.
+    pub(crate) fn sized(bytes: u64) -> Self {
+        Self { text: String::with_capacity(usize::try_from(bytes).unwrap_or(0)), heads: Vec::new() }
+    }
+
+    pub(crate) fn add(&mut self, frame: &Frame<'_>) {
+        let Frame { crc, previous: _, epoch, seq, durable, batch_left, time, kind, v, line } = *frame;
+        self.text.push_str(line);
+        let (length, kind) = (line.len(), kind.len());
+        self.heads.push(Head { seq, durable, time, crc, epoch, batch_left, length, kind, v });
+    }
+
+    /// Forgets what stands behind `seq`.
+    pub(crate) fn end_at(&mut self, seq: u64) {
+        while let Some(head) = self.heads.pop_if(|head| head.seq > seq) {
+            self.text.truncate(self.text.len() - head.length);
+        }
+    }
+
+    /// The records behind `seq`.
+    pub(crate) fn behind(self, seq: u64) -> Records {
+        let passed = self.heads.iter().take_while(|head| head.seq <= seq);
+        let (next, at) = passed.fold((0, 0), |(next, at), head| (next + 1, at + head.length));
+        Records { kept: self, next, at }
+    }
+}
+
+/// Hands kept lines out.
+#[derive(Debug)]
+pub(crate) struct Records {
+    kept: Kept,
+    next: usize,
+    at: usize,
+}
+
+impl Iterator for Records {
+    type Item = OwnedFrame;
+
+    fn next(&mut self) -> Option<OwnedFrame> {
+        let Head { seq, durable, time, crc, epoch, batch_left, length, kind, v } = *self.kept.heads.get(self.next)?;
+        let line = self.kept.text.get(self.at..self.at + length)?;
+        let kind = line.get(HEADER..HEADER + kind)?.to_owned();
+        self.next += 1;
+        self.at += length;
+        Some(OwnedFrame { seq, epoch, crc, durable, time, batch_left, kind, v, line: line.to_owned() })
+    }
+}
