@@ -27,6 +27,7 @@ pub(crate) const FIXED: [Range<usize>; 9] =
     [0..6, 14..21, 29..36, 44..50, 56..61, 73..78, 90..95, 100..105, 121..HEADER];
 
 /// All bits where the template says what stands there.
+#[expect(clippy::indexing_slicing, reason = "evaluated by the compiler, which refuses what is out of bounds")]
 const MASK: [u8; HEADER] = {
     let mut mask = [0; HEADER];
     let mut part = 0;
