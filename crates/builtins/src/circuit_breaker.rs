@@ -177,12 +177,17 @@ impl Live {
         }
         let (now_us, rest_us, mut said) = (self.now_us(), self.settings.rest_s * MICROS, None);
         // Not waited for: it is written with how the call was judged.
-        drop(self.breakers.update(|breakers| {
+        let counted = self.breakers.update(|breakers| {
             let breaker = breakers.get_mut(&call.tool);
             said = Some(breaker.map_or(Said::Go, |breaker| breaker.ask(call.call, now_us, rest_us)));
-        }));
+        });
+        let forgotten = counted.refused().is_some();
+        drop(counted);
         let (tool, errors) = (&call.tool, self.settings.errors);
         match said {
+            Some(Said::Go) if forgotten => Verdict::deny(
+                "rule `memory`: its state takes nothing just now, so it cannot count; try this call again",
+            ),
             Some(Said::Go) => Verdict::allow(),
             Some(Said::Rests { left_us }) => Verdict::deny(format!(
                 "rule `open`: {tool} failed {errors} times in a row and rests for another {} s; use another tool, or \

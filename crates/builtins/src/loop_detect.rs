@@ -119,7 +119,7 @@ impl Live {
         let seen = Seen { same: digest([&call.tool, &call.arguments]), came: None };
         let mut circle = None;
         // Not waited for: it is written with how the call was judged.
-        drop(self.past.update(|past| {
+        let counted = self.past.update(|past| {
             past.insert(call.call, seen);
             while past.len() > self.window * PERIOD {
                 past.pop_first();
@@ -129,9 +129,14 @@ impl Live {
                 seen.came = Some(Came::Refused);
             }
             circle = Some(found);
-        }));
+        });
+        let forgotten = counted.refused().is_some();
+        drop(counted);
         let (tool, times) = (&call.tool, self.window);
         match circle {
+            Some(None) if forgotten => Verdict::deny(
+                "rule `memory`: its state takes nothing just now, so it cannot count; try this call again",
+            ),
             Some(None) => Verdict::allow(),
             Some(Some(1)) => Verdict::deny(format!(
                 "rule `repeat`: this is call {times} of {tool} in a row with the same arguments; use what it answered, \

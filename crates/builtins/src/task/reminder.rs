@@ -1,6 +1,7 @@
 //! The reminder of unfinished tasks that nobody touches.
 //!
-//! It stands at `PreRequest` because that request brings what is said there. It never refuses.
+//! It stands at `PreRequest` because that request brings what is said there. It never refuses: when the words are not
+//! durable within [`PATIENCE`], a later request brings them.
 
 use super::Live;
 use super::list::Tasks;
@@ -9,11 +10,15 @@ use pod::feature::FeatureNotifySink;
 use pod::hook::{Hook, PreRequest, RequestView, Verdict};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 /// Requests without a change of the list from which on its tasks are stale. Work on one task is often that many.
 pub const QUIET: u64 = 12;
 /// Requests from one reminder to the next, at least.
 pub const AGAIN: u64 = 24;
+
+/// How long a request waits for the reminder that it is to bring; far within the deadline of the hook.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Most bytes of a reminder.
 pub(super) const MAX_WORDS: u32 = 1024;
@@ -48,7 +53,7 @@ impl Reminder {
             told = Some(words(tasks, request));
         }));
         if let Some(words) = told {
-            drop(self.notify.notify_model(words).await);
+            drop(tokio::time::timeout(PATIENCE, self.notify.notify_model(words)).await);
         }
     }
 }

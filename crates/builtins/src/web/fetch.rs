@@ -228,9 +228,13 @@ fn shown(kind: Kind, text: String, url: &Url, format: Format) -> Page {
     Page { title: harmless(&page.title), text: harmless(&page.text), ..page }
 }
 
-/// Data, with its origin. The mark carries the text's digest, so that no text can hold its own end.
+/// Data, with its origin. The mark is a digest of all that stands between, so that none of it can hold its own end.
 fn marked(url: &Url, page: &Page) -> String {
-    let digest = blake3::hash(page.text.as_bytes()).to_hex();
+    let mut hasher = blake3::Hasher::new();
+    for part in [&url.to_string(), &page.title, &page.text] {
+        hasher.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
+    }
+    let digest = hasher.finalize().to_hex();
     let mark = digest.get(..16).unwrap_or_default();
     let title = if page.title.is_empty() { String::new() } else { format!("Title: {}\n\n", page.title) };
     let text = page.text.trim_end();

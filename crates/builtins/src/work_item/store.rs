@@ -147,6 +147,13 @@ impl WorkItemWriter for Store {
         if done.is_empty() && what.is_none() {
             return Err(StoreError::fix(format!("{} is like that already; say what changes", found.id)));
         }
+        // What would fail on reading fails before anything is changed.
+        if what.is_some() {
+            let (_, thread) = self.before(&found, "thread.md", &cx)?;
+            let first =
+                Event { at: Time::of((self.now)()), what: String::new(), author: String::new(), text: String::new() };
+            grown(&thread, first).map_err(|why| found.corrupt("thread.md", &why))?;
+        }
         self.move_to(&mut found, to)?;
         let mut when = Time::of((self.now)());
         if let Some(what) = what {

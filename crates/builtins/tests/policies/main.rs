@@ -7,6 +7,7 @@ mod loops;
 mod phases;
 mod rig;
 mod tasks;
+mod unheard;
 mod writes;
 
 use builtins::policies::{self, OPT_IN};

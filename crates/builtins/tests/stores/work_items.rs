@@ -229,7 +229,10 @@ fn a_broken_record_is_named_and_the_others_are_shown() {
         let message = rig.refused("WorkItemShow", json!({"id": id}), ErrorKind::Corrupt);
         assert!(message.contains(line) && message.contains("doctor"), "{message}");
         rig.refused("WorkItemUpdate", json!({"id": id, "comment": "x"}), ErrorKind::Corrupt);
+        // Not even moved.
+        rig.refused("WorkItemUpdate", json!({"id": id, "status": "closed", "comment": "x"}), ErrorKind::Corrupt);
     }
+    assert!(rig.path("work-items/open/20260131-120003-thread/item.md").exists());
 }
 
 #[test]

@@ -6,7 +6,8 @@ use super::pod::Core;
 use crate::feature::{FeatureId, Keeper, MAX_NOTES, said};
 use crate::session::record::{FeatureNote, NotificationQueued, Record};
 use llm_worker::CallId;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 use tokio::sync::oneshot;
 
 /// Notifications that may wait for the model's next step.
@@ -19,20 +20,31 @@ pub(super) const MAX_ALERTS: u32 = 8;
 pub(super) const MAX_WORDS: usize = 512;
 
 /// Records that may wait for a commit to ride with before they get one of their own.
-const MAX_RIDERS: usize = 32;
+pub(super) const MAX_RIDERS: usize = 32;
+
+/// Records that ride with one commit; the others wait for the next.
+const MAX_RIDE: usize = 512;
+
+/// From so many bytes on, nothing more rides with a commit: far less than what the journal takes at once.
+const MAX_RIDE_BYTES: usize = 4 << 20;
+
+/// What a record comes to that holds no state: bounded words, or a path.
+const SMALL: usize = 8 * 1024;
 
 /// The inbox and what came out of it.
 pub(crate) struct Desk {
     inbox: Inbox,
     line: Line,
     keeper: Keeper,
-    waiting: Vec<Waiting>,
+    waiting: VecDeque<Waiting>,
     /// What each feature used of this turn's allowance.
     used: BTreeMap<FeatureId, Used>,
     /// Notes of each feature since this start.
     notes: BTreeMap<FeatureId, usize>,
     /// The highest notification number handed out; a refused one is not given again.
     numbered: u64,
+    /// Held by each notification on its way to the log.
+    on_the_way: Arc<()>,
 }
 
 #[derive(Default)]
@@ -44,6 +56,8 @@ struct Used {
 /// A record to be written, and who is told.
 struct Waiting {
     record: Record,
+    /// About how many it will have.
+    bytes: usize,
     ticket: Option<Box<dyn Ticket>>,
 }
 
@@ -64,7 +78,16 @@ pub(super) fn settle(tickets: Vec<Box<dyn Ticket>>, done: Result<(), &str>) {
 impl Desk {
     pub(crate) fn new((inbox, line): (Inbox, Line)) -> Self {
         let (used, notes) = (BTreeMap::new(), BTreeMap::new());
-        Self { inbox, line, keeper: Keeper::default(), waiting: Vec::new(), used, notes, numbered: 0 }
+        Self {
+            inbox,
+            line,
+            keeper: Keeper::default(),
+            waiting: VecDeque::new(),
+            used,
+            notes,
+            numbered: 0,
+            on_the_way: Arc::default(),
+        }
     }
 
     /// Where to hand things in.
@@ -87,13 +110,15 @@ impl Desk {
         self.used.clear();
     }
 
-    /// Takes what waits, for a commit.
+    /// Takes what waits, for a commit: as much of it as one takes, oldest first.
     pub(super) fn riders(&mut self) -> Riders {
-        let mut riders = Riders::default();
-        for Waiting { record, ticket } in std::mem::take(&mut self.waiting) {
+        let (mut riders, mut taken) = (Riders::default(), 0);
+        while riders.records.len() < MAX_RIDE && taken < MAX_RIDE_BYTES {
+            let Some(Waiting { record, bytes, ticket }) = self.waiting.pop_front() else { break };
             match ticket {
                 Some(ticket) if !ticket.stands() => ticket.settle(Err("what it was built on was refused")),
                 ticket => {
+                    taken += bytes;
                     riders.records.push(record);
                     riders.tickets.extend(ticket);
                 }
@@ -102,11 +127,18 @@ impl Desk {
         riders
     }
 
+    /// How many records wait for a commit.
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
     /// Nothing more is taken for the log; what was handed in and not taken up is dropped, and its askers hear of it.
     pub(super) fn shut(&mut self) {
         self.inbox.close();
         while self.inbox.now().is_some() {}
-        settle(self.riders().tickets, Err("the pod has let go"));
+        while !self.waiting.is_empty() {
+            settle(self.riders().tickets, Err("the pod has let go"));
+        }
     }
 
     /// The same, and the files of states are done, too; blocks while they are written.
@@ -116,7 +148,7 @@ impl Desk {
     }
 
     fn wait(&mut self, record: impl Into<Record>, ticket: Option<Box<dyn Ticket>>) {
-        self.waiting.push(Waiting { record: record.into(), ticket });
+        self.waiting.push_back(Waiting { record: record.into(), bytes: SMALL, ticket });
     }
 
     fn allows_alert(&mut self, feature: &FeatureId) -> bool {
@@ -148,8 +180,9 @@ impl Core {
                 self.desk.wait(change, Some(Box::new(reply)));
                 true
             }
-            Method::UpdateState { state, ticket } => {
-                self.desk.wait(state, Some(ticket));
+            Method::UpdateState { state, bytes, ticket } => {
+                let waiting = Waiting { record: state.into(), bytes: bytes + SMALL, ticket: Some(ticket) };
+                self.desk.waiting.push_back(waiting);
                 self.desk.waiting.len() >= MAX_RIDERS
             }
             Method::Notify { words, reply } => self.notify(words, reply),
@@ -179,7 +212,8 @@ impl Core {
 
     fn notify(&mut self, words: Words, reply: oneshot::Sender<Result<u64, Declined>>) -> bool {
         let Words { feature, text, per_turn } = words;
-        let waiting = self.state.notices.len() + self.desk.waiting.len();
+        let on_the_way = Arc::strong_count(&self.desk.on_the_way) - 1;
+        let waiting = self.state.notices.len() + on_the_way;
         let used = self.desk.used.entry(feature.clone()).or_default();
         let declined = if used.notices >= per_turn {
             Some(format!("{feature} may notify {per_turn} times in a turn and did"))
@@ -197,8 +231,9 @@ impl Core {
         let number = self.desk.numbered;
         let generation = self.registry.generation();
         let text = self.registry.redactor().text(&text).into_owned();
+        let on_the_way = Arc::clone(&self.desk.on_the_way);
         let queued = NotificationQueued { number, feature: feature.to_string(), generation, text };
-        self.desk.wait(queued, Some(Box::new(Numbered { number, reply })));
+        self.desk.wait(queued, Some(Box::new(Numbered { number, reply, _on_the_way: on_the_way })));
         true
     }
 
@@ -217,6 +252,7 @@ impl Core {
 struct Numbered {
     number: u64,
     reply: oneshot::Sender<Result<u64, Declined>>,
+    _on_the_way: Arc<()>,
 }
 
 impl Ticket for Numbered {
@@ -225,7 +261,7 @@ impl Ticket for Numbered {
     }
 
     fn settle(self: Box<Self>, done: Result<(), &str>) {
-        let Self { number, reply } = *self;
+        let Self { number, reply, _on_the_way } = *self;
         let done = done.map(|()| number).map_err(|why| Declined::Refused(why.to_owned()));
         drop(reply.send(done));
     }

@@ -12,7 +12,7 @@
 
 use super::callbacks::MAX_STUCK;
 use super::calls::{Calls, Came, Done};
-use super::desk::{Riders, settle};
+use super::desk::{MAX_RIDERS, Riders, settle};
 use super::gates;
 use super::inbox::{Mail, Ticket};
 use super::judge::{About, Court, Judged};
@@ -39,12 +39,18 @@ pub(super) const MAX_ARGUMENTS: usize = 160 * 1024;
 /// Bytes of one answer: above the longest output of any vendor, and text seldom needs escapes.
 pub(super) const MAX_ANSWER: usize = 768 * 1024;
 
+/// Commits without a part of the turn that may be on their way at once. While there are so many, features wait: what
+/// they hand in must not keep the turn's own commits from the journal.
+const MAX_AHEAD: usize = 2;
+
 /// One turn under way.
 pub(super) struct Running {
     pub(super) core: Core,
     pub(super) turn: Turn,
     ledger: Ledger,
     commits: VecDeque<Flight>,
+    /// Whether records wait for a commit of their own.
+    owed: bool,
     stream: Option<Stream>,
     gates: JoinSet<Passed>,
     judges: JoinSet<(CallId, Box<Judged>)>,
@@ -59,6 +65,8 @@ pub(super) struct Running {
 /// A commit under way; they resolve in the order they were appended.
 struct Flight {
     commit: Commit<Batch>,
+    /// Whether it carries a part of the turn.
+    of_turn: bool,
     /// How many of the ledger's verdicts it carries.
     verdicts: usize,
     /// Who is told what became of it.
@@ -103,6 +111,7 @@ impl Running {
             turn,
             ledger,
             commits: VecDeque::new(),
+            owed: false,
             stream: None,
             gates: JoinSet::new(),
             judges: JoinSet::new(),
@@ -137,6 +146,7 @@ impl Running {
     async fn next(&mut self, cancel: &CancellationToken, cancelled: bool) -> Happened {
         let room = !self.core.outbox.is_full();
         let behind = !self.core.outbox.is_empty();
+        let heeds = (self.ahead() < MAX_AHEAD || self.core.desk.waiting() < MAX_RIDERS) && !self.core.outbox.is_over();
         tokio::select! {
             biased;
             () = cancel.cancelled(), if !cancelled => Happened::Cancelled,
@@ -144,7 +154,7 @@ impl Running {
             Some(passed) = self.gates.join_next() => Happened::Gated(passed),
             Some(judged) = self.judges.join_next() => Happened::Judged(judged),
             came = self.calls.next() => Happened::Came(came),
-            mail = self.core.desk.next() => Happened::Mail(mail),
+            mail = self.core.desk.next(), if heeds => Happened::Mail(mail),
             heard = listen(&mut self.stream), if self.stream.is_some() && room => Happened::Heard(heard),
             () = self.core.outbox.progress(), if behind => Happened::Shown,
             () = sleep_until(self.retry_at), if self.turn.suspended() => Happened::Resume,
@@ -215,15 +225,21 @@ impl Running {
         }
     }
 
-    /// Gives what waits a commit of its own.
+    /// Gives what waits commits of its own; as far as there may be more of them.
     fn write_out(&mut self) {
-        let Riders { records, tickets } = self.core.desk.riders();
-        if records.is_empty() {
-            return;
+        while self.core.desk.waiting() > 0 && self.ahead() < MAX_AHEAD {
+            let Riders { records, tickets } = self.core.desk.riders();
+            if !records.is_empty() {
+                self.core.announce(&records);
+                let commit = self.core.store.journal.append(Batch::of(records));
+                self.commits.push_back(Flight { commit, of_turn: false, verdicts: 0, tickets });
+            }
         }
-        self.core.announce(&records);
-        let commit = self.core.store.journal.append(Batch::of(records));
-        self.commits.push_back(Flight { commit, verdicts: 0, tickets });
+        self.owed = self.core.desk.waiting() > 0;
+    }
+
+    fn ahead(&self) -> usize {
+        self.commits.iter().filter(|flight| !flight.of_turn).count()
     }
 
     /// The turn's end is durable; what was appended behind it is still folded and shown, and no call asks for more.
@@ -239,6 +255,9 @@ impl Running {
 
     fn committed(&mut self, done: Result<Committed<Batch>, Refused<Batch>>) -> Result<(), Fatal> {
         let flight = self.commits.pop_front();
+        if self.owed {
+            self.write_out();
+        }
         let (tickets, verdicts) = flight.map_or((Vec::new(), 0), |flight| (flight.tickets, flight.verdicts));
         match done {
             Ok(done) => {
@@ -284,7 +303,7 @@ impl Running {
     /// Says in the log that it could not be written for a while.
     fn resumed(&mut self) {
         let commit = self.core.store.journal.append(Batch::of(vec![Resumed {}.into()]));
-        self.commits.push_back(Flight { commit, verdicts: 0, tickets: Vec::new() });
+        self.commits.push_back(Flight { commit, of_turn: false, verdicts: 0, tickets: Vec::new() });
     }
 
     /// Performs one effect, or starts what will perform it.
@@ -298,7 +317,9 @@ impl Running {
                 let batch = Batch::of_turn(request, &self.ledger, records);
                 self.core.announce(batch.records());
                 let commit = self.core.store.journal.append(batch);
-                self.commits.push_back(Flight { commit, verdicts: self.ledger.verdicts.len(), tickets });
+                let verdicts = self.ledger.verdicts.len();
+                self.commits.push_back(Flight { commit, of_turn: true, verdicts, tickets });
+                self.owed |= self.core.desk.waiting() > 0;
             }
             Effect::Send(request) => self.stream = Some(Stream::of(self.core.model.clone(), request)),
             Effect::Delta(delta) => self.core.outbox.show(Event::Delta(delta)),

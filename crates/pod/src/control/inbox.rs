@@ -15,8 +15,8 @@ pub(crate) const INBOX: usize = 256;
 pub(crate) enum Method {
     /// A running call is about to change a file.
     FileChanging { change: FileChanged, reply: oneshot::Sender<Result<(), String>> },
-    /// A feature's state has a new value.
-    UpdateState { state: FeatureState, ticket: Box<dyn Ticket> },
+    /// A feature's state has a new value, of so many bytes.
+    UpdateState { state: FeatureState, bytes: usize, ticket: Box<dyn Ticket> },
     /// A feature has words for the model.
     Notify { words: Words, reply: oneshot::Sender<Result<u64, Declined>> },
     /// A feature has words for people, as it said them.

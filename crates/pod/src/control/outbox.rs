@@ -1,5 +1,5 @@
 //! What the pod tells whoever watches. Nothing is lost while they watch: a watcher that does not keep up
-//! slows the model's stream down, never the commits, and one that is gone is forgotten.
+//! slows the model's stream down, then features, never the turn's commits, and one that is gone is forgotten.
 
 use super::inbox::AlertLevel;
 use crate::feature::FeatureId;
@@ -14,6 +14,10 @@ pub const CHANNEL: usize = 256;
 
 /// How many events may wait behind it before the model's stream is held back.
 pub const BACKLOG: usize = 1024;
+
+/// With so many waiting, features are not heeded either: what they hand in makes events, too. What a running turn
+/// still brings by itself is bounded.
+pub const MOST: usize = 4 * BACKLOG;
 
 /// One thing to show.
 #[derive(Clone, Debug)]
@@ -87,6 +91,12 @@ impl Outbox {
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.backlog.len() >= BACKLOG
+    }
+
+    /// Whether the watcher is so far behind that features should wait, too.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.backlog.len() >= MOST
     }
 
     /// Whether events wait.

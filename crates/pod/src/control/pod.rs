@@ -160,17 +160,24 @@ impl Core {
     ///
     /// # Errors
     /// The journal refused, or they do not fold.
-    pub async fn commit(&mut self, records: Vec<Record>) -> Result<(), Fatal> {
+    pub async fn commit(&mut self, mut records: Vec<Record>) -> Result<(), Fatal> {
         self.collect(&|_| false);
-        let Riders { records: mut all, tickets } = self.desk.riders();
-        all.extend(records);
-        if all.is_empty() {
-            return Ok(());
+        loop {
+            let Riders { records: mut all, tickets } = self.desk.riders();
+            let last = self.desk.waiting() == 0;
+            if last {
+                all.append(&mut records);
+            }
+            if !all.is_empty() {
+                let done = self.commit_all(all).await;
+                let why = done.as_ref().copied().map_err(ToString::to_string);
+                settle(tickets, why.as_ref().copied().map_err(String::as_str));
+                done?;
+            }
+            if last {
+                return Ok(());
+            }
         }
-        let done = self.commit_all(all).await;
-        let why = done.as_ref().copied().map_err(ToString::to_string);
-        settle(tickets, why.as_ref().copied().map_err(String::as_str));
-        done
     }
 
     async fn commit_all(&mut self, records: Vec<Record>) -> Result<(), Fatal> {

@@ -86,7 +86,7 @@ impl FeatureDiagnostic {
         Self::new(code, feature, redactor.text(super::raw(message)))
     }
 
-    pub(super) fn general(code: DiagnosticCode, message: impl AsRef<str>) -> Self {
+    pub(crate) fn general(code: DiagnosticCode, message: impl AsRef<str>) -> Self {
         Self { code, feature_id: None, cause: None, message: super::text::shown(message.as_ref(), MAX_MESSAGE) }
     }
 

@@ -31,6 +31,7 @@ pub(super) struct Installing {
     /// What may run in one go: nobody in here needs a service of another in here.
     batch: Vec<Waiting>,
     batched: BTreeSet<FeatureId>,
+    room: plan::Room,
 }
 
 /// A feature whose turn has come.
@@ -48,7 +49,7 @@ impl Installing {
         let (registry, hooks) = (FeatureRegistry::empty(), HookRegistryBuilder::new());
         let (services, reports) = (Services::new(), BTreeMap::new());
         let (batch, batched) = (Vec::new(), BTreeSet::new());
-        Self { runner, probe, host, registry, hooks, services, reports, batch, batched }
+        Self { runner, probe, host, registry, hooks, services, reports, batch, batched, room: plan::Room::new() }
     }
 
     /// The next feature in install order; `at` is its place in the report.
@@ -122,7 +123,8 @@ impl Installing {
         let ended = self.runner.run_all(jobs);
         for ((at, planned, holdings), ended) in waiting.into_iter().zip(ended) {
             let mut report = FeatureInstallReport::planned(&planned);
-            match self.outcome(&planned.feature_id, ended) {
+            let outcome = self.outcome(&planned.feature_id, ended);
+            match outcome.and_then(|complete| self.roomy(complete)) {
                 Ok(complete) => self.merge(complete, &holdings, &mut report),
                 Err(why) => {
                     holdings.give_up();
@@ -150,6 +152,19 @@ impl Installing {
         };
         let what = format!("install() of {id} {what}");
         Err(vec![FeatureDiagnostic::quoting(code, id, &what, self.host.redactor())])
+    }
+
+    /// The plan counted what was declared; instructions may have been worded anew.
+    fn roomy(&mut self, complete: Complete) -> Result<Complete, Vec<FeatureDiagnostic>> {
+        let mut wanted = plan::Wanted::default();
+        for (tool, _) in &complete.tools {
+            wanted.tool(&tool.definition.name, &tool.definition.description, &tool.definition.schema);
+        }
+        complete.instructions.iter().for_each(|instruction| wanted.instruction(&instruction.text));
+        match self.room.take(&complete.feature, wanted) {
+            Ok(()) => Ok(complete),
+            Err(full) => Err(vec![*full]),
+        }
     }
 
     /// Infallible: the plan made names unique and the stage equals the plan.

@@ -1,6 +1,7 @@
 //! From descriptors and a policy to what will be installed: a pure function, the same for every registration order.
 
 mod order;
+mod room;
 mod wiring;
 
 use super::capability::{CapabilityGrantSet, DeniedCapability, HostCapability, Need};
@@ -14,6 +15,7 @@ use super::service::{FeatureServices, MissingService, ServiceDeclaration};
 use super::state::StateDeclaration;
 use crate::hook::{FailureRule, HookClass, HookPoint};
 use llm_worker::ToolEffect;
+pub(super) use room::{Room, Wanted};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -126,11 +128,12 @@ pub(super) fn plan(
     diagnostics: Vec<FeatureDiagnostic>,
 ) -> InstallPlan {
     let mut features: Vec<_> = declared.iter().enumerate().map(|(at, d)| alone(at, d, declared, policy)).collect();
-    let (wiring, mut names, mut order) = (Wiring::of(declared, &features), Names::of(declared), Vec::new());
+    let (wiring, mut order) = (Wiring::of(declared, &features), Vec::new());
+    let mut taken = (Names::of(declared), Room::new());
     for &at in wiring.sequence() {
         let (Some(one), Some(planned)) = (declared.get(at), features.get(at)) else { continue };
         if planned.outcome.is_live() {
-            let planned = together(at, &one.descriptor, planned.clone(), &wiring, &features, &mut names);
+            let planned = together(at, &one.descriptor, planned.clone(), &wiring, &features, &mut taken);
             order.extend(planned.outcome.is_live().then(|| planned.feature_id.clone()));
             features.get_mut(at).into_iter().for_each(|slot| slot.clone_from(&planned));
         }
@@ -233,7 +236,7 @@ fn together(
     mut planned: PlannedFeature,
     wiring: &Wiring<'_>,
     others: &[PlannedFeature],
-    names: &mut Names,
+    (names, room): &mut (Names, Room),
 ) -> PlannedFeature {
     let mut against = wiring.obstacles(at);
     if !against.is_empty() {
@@ -260,12 +263,26 @@ fn together(
     contribute(descriptor, &mut planned);
     against.extend(planned.tools.iter().filter_map(|t| names.conflict(&planned.feature_id, &t.name)));
     if against.is_empty() {
+        against.extend(room.take(&planned.feature_id, wanted(descriptor, &planned)).err().map(|full| *full));
+    }
+    if against.is_empty() {
         names.taken.extend(planned.tools.iter().map(|t| (t.name.to_ascii_lowercase(), planned.feature_id.clone())));
         return planned;
     }
     planned.diagnostics.extend(against);
     skip(&mut planned);
     planned
+}
+
+/// What it takes of what all features share, as declared.
+fn wanted(descriptor: &FeatureDescriptor, planned: &PlannedFeature) -> Wanted {
+    let mut wanted = Wanted::default();
+    let tools = descriptor.tools.iter().filter(|tool| planned.tools.iter().any(|planned| planned.name == tool.name));
+    tools.for_each(|tool| wanted.tool(&tool.name, &tool.about, &tool.schema));
+    descriptor.instructions.iter().for_each(|instruction| wanted.instruction(&instruction.text));
+    let transforms = planned.hooks.iter().filter(|hook| hook.class == HookClass::Transform);
+    transforms.for_each(|hook| wanted.transform(hook.point));
+    wanted
 }
 
 /// A requirement that is not met, in words.

@@ -7,7 +7,7 @@ mod staged;
 pub use opening::{Aftermath, Opening, Rest};
 
 use crate::control::{self, Callbacks, Core, Fatal, Limits, Outbox, Permission, Pod, TurnEnd};
-use crate::feature::FeatureRegistry;
+use crate::feature::{DiagnosticCode, FeatureDiagnostic, FeatureRegistry, RegistryReport};
 use crate::hook::{HookPoint, PromptSubmit, PromptView};
 use crate::session::Lost;
 use crate::session::kind_of_store;
@@ -29,6 +29,12 @@ pub const MAX_INLINE_INPUT: usize = 256 * 1024;
 
 /// Of a longer one, this much of its beginning and of its end.
 const INPUT_ENDS: usize = 16 * 1024;
+
+/// Most bytes of an install report in the log; a record has at most 1 MiB.
+const MAX_REPORT: usize = 896 * 1024;
+
+/// Of a report that is cut: most diagnostics about no feature, and most features that are missed.
+const MAX_REPORTED: usize = 64;
 
 /// What a program hands over to open a pod.
 pub struct Start {
@@ -154,7 +160,7 @@ impl Host {
         let old_system = surface.system != system;
         let counters = Counters { calls: core.state.calls, requests: core.state.requests };
         let history = History::restore(surface.clone(), core.model.dialect(), items, counters)?;
-        let report = Features { report: serde_json::to_value(core.registry.report()).unwrap_or_default() };
+        let report = Features { report: reported(core.registry.report()) };
         let mut prelude: Vec<Record> = vec![about.into(), report.into()];
         let generation = surface.generation;
         if new_surface {
@@ -247,6 +253,28 @@ impl Host {
         let text = format!("{head}\n[… {missing} of {total} bytes left out; {hint}]\n{tail}");
         Ok(InputQueued { input, text, whole: Some(whole) })
     }
+}
+
+/// The report as the log takes it: whole, or without the features it has no room for, and then it says so.
+fn reported(report: &RegistryReport) -> serde_json::Value {
+    let bytes = |part: &dyn Fn() -> serde_json::Result<String>| part().map_or(0, |text| text.len());
+    if bytes(&|| serde_json::to_string(report)) <= MAX_REPORT {
+        return serde_json::to_value(report).unwrap_or_default();
+    }
+    let mut cut = report.clone();
+    let features = std::mem::take(&mut cut.features);
+    cut.diagnostics.truncate(MAX_REPORTED);
+    cut.unmet.truncate(MAX_REPORTED);
+    let (mut left, all) = (MAX_REPORT.saturating_sub(bytes(&|| serde_json::to_string(&cut))), features.len());
+    for feature in features {
+        let Some(rest) = left.checked_sub(bytes(&|| serde_json::to_string(&feature)) + 1) else { break };
+        left = rest;
+        cut.features.push(feature);
+    }
+    let kept = cut.features.len();
+    let words = format!("of {all} features, only the reports of the first {kept} have room in the log");
+    cut.diagnostics.push(FeatureDiagnostic::general(DiagnosticCode::TooManyFeatures, words));
+    serde_json::to_value(cut).unwrap_or_default()
 }
 
 /// Bytes of the text as a JSON string: at least its own, at most six times as many.

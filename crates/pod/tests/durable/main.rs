@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a rig that fails is a failed test")]
 
 mod files;
+mod floods;
 mod hooks;
 mod installs;
 mod kills;

@@ -1,8 +1,10 @@
 //! What a descriptor may say.
 
 use crate::rig::*;
+use llm_worker::ToolDefinition;
 use pod::feature::*;
 use std::borrow::Cow;
+use std::sync::Arc;
 
 #[test]
 fn descriptors_are_bounded() {
@@ -132,4 +134,37 @@ fn a_descriptor_survives_its_own_json() {
     assert_eq!(serde_json::from_str::<FeatureDescriptor>(&json).unwrap(), descriptor);
     let more = json.replacen('{', r#"{"surprise":1,"#, 1);
     assert!(serde_json::from_str::<FeatureDescriptor>(&more).unwrap_err().to_string().contains("surprise"));
+}
+
+// Each feature is within its own bounds; together they would be more than one record takes.
+#[test]
+fn what_all_features_put_before_the_model_is_bounded() {
+    const TEXT: &str = "[instructions of a feature that are set anew]";
+    let large = |id_text: &'static str, tools: usize| {
+        let schema = format!("{{\"title\":\"{}\",\"type\":\"object\"}}", "x".repeat(60_000));
+        let definition = move |n: usize| ToolDefinition {
+            schema: schema.as_str().into(),
+            ..foreign(&format!("{}{n}", &id_text[8..]))
+        };
+        let start = declaring(id_text, &[]).instruction("words", TEXT);
+        let declared = (0..tools).fold(start, |b, n| b.foreign_tool(ToolDeclaration::of(definition(n))));
+        with(declared.build(), move |ctx| {
+            for n in 0..tools {
+                let tool = ToolContribution::new(id(id_text), Arc::new(Foreign(definition(n))), Vec::new());
+                ctx.tools().register(tool)?;
+            }
+            // Longer by far than what the plan counted.
+            ctx.instructions().set("words", "y".repeat(8_000))
+        })
+    };
+    let ids = ["builtin:a", "builtin:b", "builtin:c"];
+    // The second does not fit beside the first; the third fits as it is declared, and not as it is worded.
+    let modules = vec![large("builtin:a", 12), large("builtin:b", 2), large("builtin:c", 1)];
+    let plan = build(tools_for(&ids), modules.clone()).plan();
+    let live = |outcomes: Vec<Outcome>| outcomes.into_iter().map(Outcome::is_live).collect::<Vec<_>>();
+    assert_eq!(live(plan.features.iter().map(|f| f.outcome).collect()), [true, false, true]);
+    assert_eq!(codes(&plan.features[1].diagnostics), [DiagnosticCode::TooManyFeatures]);
+    let registry = build(tools_for(&ids), modules).install(&HostServices::none());
+    assert_eq!(live(registry.report().features.iter().map(|f| f.outcome).collect()), [true, false, false]);
+    assert_eq!(codes(&registry.report().features[2].diagnostics), [DiagnosticCode::TooManyFeatures]);
 }

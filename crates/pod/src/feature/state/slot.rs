@@ -98,6 +98,15 @@ struct Begun<R> {
     line: Option<Line>,
 }
 
+impl<R> Update<R> {
+    /// Why it was not even handed in, if it was not: for whoever does not wait for the answer and still must not go on
+    /// without.
+    #[must_use]
+    pub fn refused(&self) -> Option<&StateError> {
+        self.begun.as_ref().err().and_then(Option::as_ref)
+    }
+}
+
 impl<R: Unpin> Future for Update<R> {
     type Output = Result<R, StateError>;
 
@@ -210,7 +219,8 @@ impl<T: Serialize + DeserializeOwned + Clone + Default + Send + Sync + 'static> 
             }
             (Arc::clone(&cells.newest), cells.epoch)
         };
-        let (answer, value, json) = slot.contained(|| slot.next(&before, change)).map_err(StateError::Panicked)??;
+        let (answer, value, json, bytes) =
+            slot.contained(|| slot.next(&before, change)).map_err(StateError::Panicked)??;
         let value = Arc::new(value);
         let (reply, done) = oneshot::channel();
         let ticket = Pending { slot: Arc::clone(slot), epoch, value: Arc::clone(&value), reply };
@@ -221,7 +231,7 @@ impl<T: Serialize + DeserializeOwned + Clone + Default + Send + Sync + 'static> 
             if cells.epoch != epoch {
                 return Err(StateError::Superseded);
             }
-            slot.hand_in(state, ticket)?;
+            slot.hand_in(state, bytes, ticket)?;
             cells.newest = value;
         }
         let line = match &slot.way {
@@ -235,7 +245,7 @@ impl<T: Serialize + DeserializeOwned + Clone + Default + Send + Sync + 'static> 
 impl<T: Serialize + DeserializeOwned + Clone + Default> Slot<T> {
     /// The next value as whoever reads it later will find it: changed, written as JSON and read again, so that what
     /// is in memory is what is in the log, and what does not read never gets there.
-    fn next<R>(&self, before: &T, change: impl FnOnce(&mut T) -> R) -> Result<(R, T, Value), StateError> {
+    fn next<R>(&self, before: &T, change: impl FnOnce(&mut T) -> R) -> Result<(R, T, Value, usize), StateError> {
         let mut value = before.clone();
         let answer = change(&mut value);
         let unfit = |error: serde_json::Error| StateError::Json(said(&error.to_string(), MAX_MESSAGE, &self.redactor));
@@ -254,7 +264,7 @@ impl<T: Serialize + DeserializeOwned + Clone + Default> Slot<T> {
         let again = |why: String| format!("what was written does not read again: {why}");
         let read = self.key.read(self.key.version, &json);
         let value = read.map_err(|why| StateError::Json(said(&again(why), MAX_MESSAGE, &self.redactor)))?;
-        Ok((answer, value, json))
+        Ok((answer, value, json, text.len()))
     }
 
     /// Starts over from what somebody else wrote, if there is such a thing.
@@ -284,10 +294,11 @@ fn nesting(value: &Value) -> usize {
 }
 
 impl<T: Send + Sync + 'static> Slot<T> {
-    fn hand_in(&self, state: FeatureState, ticket: Pending<T>) -> Result<(), StateError> {
+    fn hand_in(&self, state: FeatureState, bytes: usize, ticket: Pending<T>) -> Result<(), StateError> {
         match &self.way {
             Way::Journal(line) => {
-                line.hand_in(Method::UpdateState { state, ticket: Box::new(ticket) }).map_err(|not| match not {
+                let method = Method::UpdateState { state, bytes, ticket: Box::new(ticket) };
+                line.hand_in(method).map_err(|not| match not {
                     NotTaken::Full => StateError::Busy,
                     NotTaken::Closed => StateError::Closed,
                 })
