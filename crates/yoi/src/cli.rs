@@ -1,6 +1,8 @@
 //! The command line, as people type it.
 
+use crate::commands::completions::{models, pods};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::ArgValueCandidates;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -16,6 +18,13 @@ Variables, over the files and under the flags:
   YOI_MODEL · YOI_MAX_STEPS · YOI_MAX_COST · YOI_TOOL_CONCURRENCY · YOI_SANDBOX (read-only, workspace-write, off)
 Directories: XDG_CONFIG_HOME (~/.config), XDG_STATE_HOME (~/.local/state), TMPDIR
 Colour: NO_COLOR, CLICOLOR_FORCE";
+
+const COMPLETIONS: &str = "\
+Where it goes:
+  bash    yoi completions bash > ~/.local/share/bash-completion/completions/yoi
+  fish    yoi completions fish > ~/.config/fish/completions/yoi.fish
+  zsh     source <(yoi completions zsh), in ~/.zshrc behind compinit
+  elvish  eval (yoi completions elvish | slurp), in rc.elv";
 
 /// Runs LLM agents as pods: named sessions whose every word is on disk, in order, and can be replayed.
 #[derive(Debug, Parser)]
@@ -67,6 +76,9 @@ pub(crate) enum Command {
     Revoke(GrantArgs),
     /// List the models that can be used now, and how to set up others
     Models(JsonArgs),
+    /// Print what a shell needs to complete yoi's commands, flags, pods and models
+    #[command(after_help = COMPLETIONS)]
+    Completions(CompletionsArgs),
 }
 
 #[derive(Debug, Args)]
@@ -78,13 +90,13 @@ pub(crate) struct RunArgs {
     #[arg(short = 'c', long = "continue", conflicts_with_all = ["pod", "ephemeral"])]
     pub(crate) resume: bool,
     /// Run in the pod of this name, new or existing
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(pods))]
     pub(crate) pod: Option<String>,
     /// Keep nothing of this run
     #[arg(long, conflicts_with = "pod")]
     pub(crate) ephemeral: bool,
     /// The model: provider/name, offline, scripted:FILE, or record:MODEL
-    #[arg(short, long, value_name = "MODEL")]
+    #[arg(short, long, value_name = "MODEL", add = ArgValueCandidates::new(models))]
     pub(crate) model: Option<String>,
     /// How much the shell may touch
     #[arg(long, value_name = "MODE")]
@@ -141,6 +153,7 @@ pub(crate) struct LsArgs {
 #[derive(Debug, Args)]
 pub(crate) struct LogArgs {
     /// A pod, or a unique beginning of its name
+    #[arg(add = ArgValueCandidates::new(pods))]
     pub(crate) name: String,
     /// Then go on as records are written, until interrupted
     #[arg(short, long)]
@@ -159,6 +172,7 @@ pub(crate) struct LogArgs {
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArgs {
     /// A pod, or a unique beginning of its name
+    #[arg(add = ArgValueCandidates::new(pods))]
     pub(crate) name: String,
     /// Copy what verifies into a new pod, with a gap for each record that is lost; the damaged one stays as it is
     #[arg(long, value_name = "NEW")]
@@ -171,6 +185,7 @@ pub(crate) struct VerifyArgs {
 #[derive(Debug, Args)]
 pub(crate) struct DiffArgs {
     /// A pod, or a unique beginning of its name
+    #[arg(add = ArgValueCandidates::new(pods))]
     pub(crate) name: String,
     /// One JSON document
     #[arg(long)]
@@ -180,6 +195,7 @@ pub(crate) struct DiffArgs {
 #[derive(Debug, Args)]
 pub(crate) struct UndoArgs {
     /// A pod, or a unique beginning of its name
+    #[arg(add = ArgValueCandidates::new(pods))]
     pub(crate) name: String,
     /// Take back only what came after this record
     #[arg(long, value_name = "SEQ")]
@@ -189,6 +205,7 @@ pub(crate) struct UndoArgs {
 #[derive(Debug, Args)]
 pub(crate) struct RmArgs {
     /// The pod's whole name
+    #[arg(add = ArgValueCandidates::new(pods))]
     pub(crate) name: String,
     /// Delete it instead of moving it to the trash
     #[arg(long)]
@@ -198,6 +215,7 @@ pub(crate) struct RmArgs {
 #[derive(Debug, Args)]
 pub(crate) struct FeaturesArgs {
     /// The report of this pod's newest start, instead of today's plan
+    #[arg(add = ArgValueCandidates::new(pods))]
     pub(crate) name: Option<String>,
     /// What would be installed, without installing it
     #[arg(long)]
@@ -285,6 +303,20 @@ pub(crate) struct JsonArgs {
     /// One JSON document
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    pub(crate) shell: Shell,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Shell {
+    Bash,
+    Elvish,
+    Fish,
+    Zsh,
 }
 
 #[derive(Debug, Args)]

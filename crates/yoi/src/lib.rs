@@ -42,6 +42,10 @@ impl Points {
 
 /// Runs one command line to its exit code. Errors are printed here and nowhere else.
 pub fn main(args: impl IntoIterator<Item = OsString>, points: &Points) -> ExitCode {
+    let args: Vec<OsString> = args.into_iter().collect();
+    if let Some(code) = commands::completions::answered(&args) {
+        return code;
+    }
     let cli = match cli::Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(error) => return exit::of_clap(&error),

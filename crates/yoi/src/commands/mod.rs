@@ -1,6 +1,7 @@
 //! One file a command.
 
 mod changes;
+pub(crate) mod completions;
 mod config;
 mod doctor;
 mod ending;
@@ -49,5 +50,6 @@ pub(crate) fn dispatch(cli: Cli, env: &Env, points: &Points) -> Result<Exit, Fai
         Command::Grant(args) => grant::grant(&args, env),
         Command::Revoke(args) => grant::revoke(&args, env),
         Command::Models(args) => models::run(&args, env),
+        Command::Completions(args) => completions::run(&args),
     }
 }
