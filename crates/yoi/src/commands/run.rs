@@ -27,7 +27,7 @@ use serde::Serialize;
 use session_store::{Clock, Opened, Past};
 use std::io::Write;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Instant, SystemTime};
 use tokio::runtime::{Builder, Runtime};
@@ -141,7 +141,7 @@ impl Whole<'_> {
         let opened = place.open(self.ambient, &clock, self.points)?;
         self.signals.scratch(place.scratch());
         let (outbox, events) = Outbox::watched();
-        let screen = self.screen(events, place)?;
+        let screen = self.screen(events)?;
         let callbacks = Callbacks::new(runtime.handle().clone());
         let ready = Ready { opened, composed, model, secrets, callbacks: callbacks.clone(), outbox, clock };
         let done = runtime.block_on(async {
@@ -176,10 +176,23 @@ impl Whole<'_> {
         }
     }
 
-    fn screen(&self, events: mpsc::Receiver<Event>, place: &Place) -> Result<thread::JoinHandle<()>, Failure> {
-        let (look, note) = (self.look, place.note());
-        let screen = thread::Builder::new().name("screen".to_owned()).spawn(move || show(events, look, note));
+    fn screen(&self, events: mpsc::Receiver<Event>) -> Result<thread::JoinHandle<()>, Failure> {
+        let look = self.look;
+        let screen = thread::Builder::new().name("screen".to_owned()).spawn(move || show(events, look));
         screen.map_err(|e| Failure::new(Exit::Unavailable, format!("no thread: {e}")))
+    }
+
+    /// The named points. The first record that is durable is noted for `-c`, before anybody can see it.
+    fn points(&self, place: &Place) -> Arc<dyn Fn(&str) + Send + Sync> {
+        let (points, note) = (self.points.0.clone(), Mutex::new(Some(place.note())));
+        Arc::new(move |point| {
+            let durable = !point.starts_with("commit:");
+            let note = note.lock().unwrap_or_else(PoisonError::into_inner).take_if(|_| durable);
+            if let Some(warning) = note.and_then(|note| note()) {
+                warn(&warning);
+            }
+            points(point);
+        })
     }
 
     async fn open(&self, place: &Place, ready: Ready) -> Result<(Host, Found), Failure> {
@@ -215,7 +228,7 @@ impl Whole<'_> {
             callbacks,
             outbox,
             limits: limits(self.config),
-            probe: self.points.0.clone(),
+            probe: self.points(place),
             registry: Arc::new(registry),
         };
         let system = system_prompt(&parts.registry, self.instructions);

@@ -25,15 +25,10 @@ pub(crate) struct Look {
 }
 
 /// Shows events until the pod lets go of its end. Runs on a thread of its own. Output that cannot be written
-/// (a closed pipe) is given up silently; the run goes on. `begun` is called when the first record is durable, and
-/// may give a warning.
-pub(crate) fn show(mut events: mpsc::Receiver<Event>, look: Look, begun: impl FnOnce() -> Option<String>) {
+/// (a closed pipe) is given up silently; the run goes on.
+pub(crate) fn show(mut events: mpsc::Receiver<Event>, look: Look) {
     let mut screen = Screen::new(look, io::stdout(), io::stderr());
-    let mut begun = Some(begun);
     while let Some(event) = events.blocking_recv() {
-        if let Some(warning) = begun.take_if(|_| matches!(event, Event::Record { .. })).and_then(|begun| begun()) {
-            screen.warn(&warning);
-        }
         screen.event(&event);
     }
     // A turn that was ended in mid-answer leaves half a line.
@@ -142,12 +137,6 @@ impl<Out: Write, Err: Write> Screen<Out, Err> {
             self.out = None;
         }
         self.mid_line = text.chars().next_back().map_or(self.mid_line, |last| last != '\n');
-    }
-
-    /// Said even to those who want no progress.
-    fn warn(&mut self, text: &str) {
-        self.end_line();
-        drop(self.err.write_all(format!("{}\n", plain(text)).as_bytes()));
     }
 
     fn tell(&mut self, text: &str) {
