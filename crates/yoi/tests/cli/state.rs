@@ -97,7 +97,7 @@ fn a_damaged_journal_is_named_and_left_as_it_is() {
     assert_eq!(scene.yoi(&["verify", "p", "--json"]).ends(65).json()["ok"], false);
     let log = scene.yoi(&["log", "p"]).ends(65);
     assert!(log.out.contains("> look around") && !log.out.contains("turn 1: done"), "{}", log.out);
-    scene.yoi(&["run", "--pod", "p", "-m", &model, "x"]).ends(65).says(&["yoi verify p", "yoi log p"]);
+    scene.yoi(&["run", "--pod", "p", "-m", &model, "x"]).ends(65).says(&["yoi verify p", "--salvage NEW"]);
     scene.yoi(&["undo", "p"]).ends(65);
     scene.yoi(&["diff", "p"]).ends(65);
     scene.yoi(&["ls"]).ends(0).prints(&["p ", "damaged"]);
