@@ -41,7 +41,7 @@ impl BaseUrl {
     /// # Errors
     /// Another scheme, no host, a bad port, credentials, a query or a fragment.
     pub fn parse(url: &str) -> Result<Self, BadUrl> {
-        let bad = |why| BadUrl { url: redacted(url), why };
+        let bad = |why| BadUrl::new(url, why);
         let (scheme, rest) = url.split_once("://").ok_or_else(|| bad("expected http://… or https://…"))?;
         if url.contains(|c: char| c.is_ascii_control() || !c.is_ascii() || matches!(c, ' ' | '"' | '<' | '>' | '\\')) {
             return Err(bad("it holds a character that a URL cannot hold"));
@@ -164,9 +164,11 @@ impl fmt::Display for Origin {
 
 /// What stands before an `@` may be a password.
 pub(crate) fn redacted(url: &str) -> String {
-    match (url.split_once("://"), url.rsplit_once('@')) {
-        (Some((scheme, _)), Some((_, after))) => format!("{scheme}://…@{after}"),
-        _no_credentials => url.to_owned(),
+    let Some((before, after)) = url.rsplit_once('@') else { return url.to_owned() };
+    let scheme = before.split_once("://").map(|(scheme, _)| scheme);
+    match scheme.filter(|scheme| scheme.bytes().all(|byte| byte.is_ascii_alphanumeric())) {
+        Some(scheme) => format!("{scheme}://…@{after}"),
+        None => format!("…@{after}"),
     }
 }
 
@@ -224,7 +226,14 @@ mod tests {
         for url in table {
             assert_eq!(BaseUrl::parse(url).map_err(|bad| bad.kind()), Err(ErrorKind::FixInput), "{url:?}");
         }
-        let text = BaseUrl::parse("https://me:hunter2@x.example/v1").unwrap_err().to_string();
-        assert!(!text.contains("hunter2") && text.contains("x.example"), "{text}");
+        let long = format!("https://me:{}hunter2@x.example/v1", "p".repeat(300));
+        for url in
+            ["https://me:hunter2@x.example/v1", "me:hunter2@x.example/v1", "me:hunter2@http://x.example", long.as_str()]
+        {
+            let text = BaseUrl::parse(url).unwrap_err().to_string();
+            assert!(!text.contains("hunter2") && !text.contains("ppp") && text.contains("x.example"), "{text}");
+            let text = crate::Url::parse(url).unwrap_err().to_string();
+            assert!(!text.contains("hunter2") && !text.contains("ppp"), "{text}");
+        }
     }
 }

@@ -25,6 +25,12 @@ const DRAIN: Duration = Duration::from_millis(250);
 /// would then wait for the whole of [`Timeouts::first_byte`].
 const IDLE: Duration = Duration::from_secs(60);
 
+/// How long an answer may take in all, while pieces of it come: several times what the longest one takes.
+const WHOLE: Duration = Duration::from_secs(3600);
+
+/// How long an error's body is waited for in all.
+const ERROR_BODY: Duration = Duration::from_secs(10);
+
 const USER_AGENT: &str = concat!("yoi/", env!("CARGO_PKG_VERSION"));
 
 /// How long each wait may last.
@@ -53,6 +59,8 @@ pub struct Client {
     net: Net,
     timeouts: Timeouts,
     idle: Duration,
+    whole: Duration,
+    error_body: Duration,
     tls: Tls,
     kept: Mutex<Option<(Line, Instant)>>,
 }
@@ -74,7 +82,14 @@ impl Client {
     /// A client; nothing is connected before the first request. `net` must reach [`BaseUrl::host_port`].
     #[must_use]
     pub fn new(base: BaseUrl, net: Net, timeouts: Timeouts) -> Self {
-        Self { base, net, timeouts, idle: IDLE, tls: Tls::default(), kept: Mutex::new(None) }
+        let (whole, error_body) = (WHOLE, ERROR_BODY);
+        Self { base, net, timeouts, idle: IDLE, whole, error_body, tls: Tls::default(), kept: Mutex::new(None) }
+    }
+
+    /// Waits only for so long for a whole answer, by default an hour, and for an error's body, by default 10 s.
+    #[must_use]
+    pub fn lasting(self, whole: Duration, error_body: Duration) -> Self {
+        Self { whole, error_body, ..self }
     }
 
     /// Trusts an unused connection only for so long; by default a minute.
@@ -101,8 +116,8 @@ impl Client {
         &self.net
     }
 
-    /// Sends, and waits for the head of the answer. A kept connection that turns out to be dead before any answer
-    /// is replaced once: the server had closed it while nobody looked.
+    /// Sends, and waits for the head of the answer. A kept connection that ends before a byte of an answer came is
+    /// replaced once: the server had closed it while nobody looked.
     ///
     /// # Errors
     /// No connection, no or no valid answer in time, a grant that does not reach the endpoint.
@@ -110,22 +125,37 @@ impl Client {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some((line, since)) = kept
             && since.elapsed() < self.idle
-            && let Ok(answer) = self.exchange(line, request).await?
         {
-            return Ok(answer);
+            // Connecting asks the door by itself.
+            let revoked = |_| Error::new(Cause::Denied, format!("{}: the network grant was revoked", self.base));
+            self.net.door().enter().map(drop).map_err(revoked)?;
+            match self.exchange(line, request).await? {
+                Ok(answer) => return Ok(answer),
+                Err(Unanswered { unheard: true, .. }) => {}
+                Err(Unanswered { error, .. }) => return Err(self.unanswered(&error)),
+            }
         }
         let line = self.dial().await?;
-        self.exchange(line, request).await?.map_err(|error| match error.is_parse() {
-            true => self.error(Cause::Malformed, &format!("not an HTTP/1.1 answer: {error}")),
-            false => self.error(Cause::Cut, &format!("the connection ended before an answer: {}", chain(&error))),
+        self.exchange(line, request).await?.map_err(|Unanswered { error, .. }| self.unanswered(&error))
+    }
+
+    async fn exchange(&self, mut line: Line, request: &Request<'_>) -> Result<Result<Answer<'_>, Unanswered>, Error> {
+        let now = Instant::now();
+        let until = now + self.timeouts.first_byte;
+        let before = line.heard();
+        let sent = timeout_at(until, line.send(self.http(request)?)).await;
+        Ok(match sent.map_err(|_| self.late("no answer", self.timeouts.first_byte))? {
+            Ok(head) => Ok(self.answer(line, head, until, now + self.whole)),
+            // Cancelled, it was never sent.
+            Err(error) => Err(Unanswered { unheard: error.is_canceled() || line.heard() == before, error }),
         })
     }
 
-    async fn exchange(&self, mut line: Line, request: &Request<'_>) -> Result<hyper::Result<Answer<'_>>, Error> {
-        let until = Instant::now() + self.timeouts.first_byte;
-        let sent = timeout_at(until, line.send(self.http(request)?)).await;
-        let head = sent.map_err(|_| self.late("no answer", self.timeouts.first_byte))?;
-        Ok(head.map(|head| self.answer(line, head, until)))
+    fn unanswered(&self, error: &hyper::Error) -> Error {
+        match error.is_parse() {
+            true => self.error(Cause::Malformed, &format!("not an HTTP/1.1 answer: {error}")),
+            false => self.error(Cause::Cut, &format!("the connection ended before an answer: {}", chain(error))),
+        }
     }
 
     fn http(&self, request: &Request<'_>) -> Result<hyper::Request<Upload>, Error> {
@@ -166,9 +196,10 @@ impl Client {
         timeout(self.timeouts.connect, connect).await.map_err(late)?
     }
 
-    fn answer(&self, line: Line, head: hyper::Response<Incoming>, until: Instant) -> Answer<'_> {
+    fn answer(&self, line: Line, head: hyper::Response<Incoming>, until: Instant, over: Instant) -> Answer<'_> {
         let (parts, body) = head.into_parts();
-        Answer { status: parts.status, headers: parts.headers, client: self, line, body, until, begun: false, seen: 0 }
+        let (status, headers, begun, seen) = (parts.status, parts.headers, false, 0);
+        Answer { status, headers, client: self, line, body, until, over, begun, seen }
     }
 
     fn error(&self, cause: Cause, what: &str) -> Error {
@@ -178,6 +209,13 @@ impl Client {
     fn late(&self, what: &str, wait: Duration) -> Error {
         self.error(Cause::Timeout, &format!("{what} within {wait:?}"))
     }
+}
+
+/// A request that got no answer.
+struct Unanswered {
+    /// Not a byte came for it.
+    unheard: bool,
+    error: hyper::Error,
 }
 
 /// An answer whose body is on the way.
@@ -191,6 +229,8 @@ pub struct Answer<'a> {
     line: Line,
     body: Incoming,
     until: Instant,
+    /// When the whole of it must be there.
+    over: Instant,
     begun: bool,
     seen: u64,
 }
@@ -205,12 +245,13 @@ impl Answer<'_> {
     /// The next piece of the body; `None` at its proper end.
     ///
     /// # Errors
-    /// A body that stops coming, is cut, or is over [`MAX_RESPONSE`].
+    /// A body that stops coming, takes too long in all, is cut, or is over [`MAX_RESPONSE`].
     pub async fn next(&mut self) -> Result<Option<Bytes>, Error> {
         let waits = self.client.timeouts;
         let until = if self.begun { Instant::now() + waits.between_bytes } else { self.until };
-        let piece = timeout_at(until, self.line.next(&mut self.body)).await;
+        let piece = timeout_at(until.min(self.over), self.line.next(&mut self.body)).await;
         let piece = piece.map_err(|_| match self.begun {
+            _ if self.over <= until => self.client.late("the answer is not whole", self.client.whole),
             true => self.client.late("the answer stopped: no further byte", waits.between_bytes),
             false => self.client.late("no first byte", waits.first_byte),
         })?;
@@ -226,9 +267,10 @@ impl Answer<'_> {
         Ok(Some(piece))
     }
 
-    /// The beginning of the body, up to [`MAX_ERROR_BODY`] and as far as it arrives.
+    /// The beginning of the body, up to [`MAX_ERROR_BODY`] and as far as it arrives in 10 s.
     pub async fn error_body(&mut self) -> Vec<u8> {
         let mut body = Vec::new();
+        self.over = self.over.min(Instant::now() + self.client.error_body);
         while body.len() < MAX_ERROR_BODY
             && let Ok(Some(piece)) = self.next().await
         {

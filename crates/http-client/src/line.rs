@@ -5,9 +5,12 @@ use hyper::body::{Body as _, Bytes, Incoming};
 use hyper::client::conn::http1::{Connection, SendRequest, handshake};
 use hyper_util::rt::TokioIo;
 use std::future::{Future, poll_fn};
+use std::io;
 use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 pub(crate) trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
 
@@ -15,14 +18,28 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
 
 pub(crate) struct Line {
     requests: SendRequest<Upload>,
-    connection: Connection<TokioIo<Box<dyn Duplex>>, Upload>,
+    connection: Connection<TokioIo<Ear>, Upload>,
+    heard: Arc<AtomicU64>,
     over: bool,
+}
+
+/// A stream that counts what comes.
+struct Ear {
+    stream: Box<dyn Duplex>,
+    heard: Arc<AtomicU64>,
 }
 
 impl Line {
     pub(crate) async fn over(stream: impl Duplex + 'static) -> hyper::Result<Self> {
-        let (requests, connection) = handshake(TokioIo::new(Box::new(stream) as Box<dyn Duplex>)).await?;
-        Ok(Self { requests, connection, over: false })
+        let heard = Arc::new(AtomicU64::new(0));
+        let ear = Ear { stream: Box::new(stream), heard: heard.clone() };
+        let (requests, connection) = handshake(TokioIo::new(ear)).await?;
+        Ok(Self { requests, connection, heard, over: false })
+    }
+
+    /// How many bytes came so far.
+    pub(crate) fn heard(&self) -> u64 {
+        self.heard.load(Ordering::Relaxed)
     }
 
     /// Waits until another request may be sent; false when none may.
@@ -69,5 +86,41 @@ impl Line {
         if !self.over {
             self.over = Pin::new(&mut self.connection).poll(cx).is_ready();
         }
+    }
+}
+
+impl AsyncRead for Ear {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
+        let read = Pin::new(&mut self.stream).poll_read(cx, buf);
+        let more = buf.filled().len().saturating_sub(before);
+        self.heard.fetch_add(more as u64, Ordering::Relaxed);
+        read
+    }
+}
+
+impl AsyncWrite for Ear {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(cx, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 }

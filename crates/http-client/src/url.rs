@@ -143,9 +143,10 @@ fn encode(text: &str, out: &mut String) {
 
 impl BadUrl {
     pub(crate) fn new(url: &str, why: &'static str) -> Self {
-        // For a message; a URL may be very long.
-        let end = url.char_indices().nth(200).map_or(url.len(), |(at, _)| at);
-        Self { url: redacted(url.get(..end).unwrap_or_default()), why }
+        // For a message; a URL may be very long, and what ends its password may stand behind the cut.
+        let mut url = redacted(url);
+        url.truncate(url.char_indices().nth(200).map_or(url.len(), |(at, _)| at));
+        Self { url, why }
     }
 }
 
