@@ -1,6 +1,6 @@
 //! One failed attempt: what it was, whether trying again can help, and what the person does about it.
 
-use crate::vendor_error::VendorError;
+use crate::vendor_error::{VendorError, one_line};
 use http_client::BaseUrl;
 use llm_worker::{ErrorKind, ModelError};
 use std::time::Duration;
@@ -76,6 +76,16 @@ impl Failure {
     pub(crate) fn refused(status: Option<u16>, wait: Option<Duration>, error: &VendorError, message: String) -> Self {
         let wait = wait.or(error.wait);
         Self::new(Cause::Refused(Refused { status, wait, why: why(status, error) }), message)
+    }
+
+    /// Fit to be shown: vendors repeat the key they refuse, as long and in as many lines as they like. The key goes
+    /// first: cut before, a part of it would be left that nothing finds.
+    pub(crate) fn without(self, key: Option<&str>) -> Self {
+        let message = match key.filter(|key| !key.is_empty()) {
+            Some(key) => one_line(&self.message.replace(key, "‹key›")),
+            None => one_line(&self.message),
+        };
+        Self { message, ..self }
     }
 
     /// Whether to send the same request again.

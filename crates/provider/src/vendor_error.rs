@@ -8,7 +8,7 @@ const MAX_WORDS: usize = 600;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct VendorError {
-    /// One line, without control characters, at most [`MAX_WORDS`] characters.
+    /// As it was said, of any length.
     pub(crate) message: String,
     /// `code`, `type` and `status`, as far as they are words, lower-case.
     pub(crate) labels: Vec<String>,
@@ -20,7 +20,7 @@ pub(crate) struct VendorError {
 
 impl VendorError {
     pub(crate) fn saying(message: &str) -> Self {
-        Self { message: one_line(message), labels: Vec::new(), status: None, wait: None }
+        Self { message: message.to_owned(), labels: Vec::new(), status: None, wait: None }
     }
 
     /// The value of an `error` key; `None` for null and other emptiness.
@@ -40,7 +40,7 @@ impl VendorError {
         let labels = ["code", "type", "status"].into_iter().filter_map(word).map(str::to_lowercase).collect();
         let number = object.get("code").and_then(|code| code.as_u64().or_else(|| code.as_str()?.parse().ok()));
         let status = number.and_then(|code| u16::try_from(code).ok()).filter(|code| (400..600).contains(code));
-        Some(Self { message: one_line(&message), labels, status, wait: object.get("details").and_then(retry_delay) })
+        Some(Self { message, labels, status, wait: object.get("details").and_then(retry_delay) })
     }
 
     /// A whole error body: JSON in one of its wrappings, or plain text.
@@ -74,7 +74,8 @@ fn retry_delay(details: &Value) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok()
 }
 
-/// Vendors' words end up on a terminal and in one-line errors.
+/// Vendors' words end up on a terminal, in records and in one-line errors: without control characters, at most
+/// [`MAX_WORDS`] characters.
 pub(crate) fn one_line(text: &str) -> String {
     let spaced: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let mut words = spaced.split_whitespace().collect::<Vec<_>>().join(" ");

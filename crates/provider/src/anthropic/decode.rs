@@ -10,7 +10,7 @@ use super::dialect::{REDACTED, SIGNATURE};
 use super::event::{Block, Event, Piece, Tokens};
 use crate::decode::{Decode, DecodeError};
 use crate::sse::{self, MAX_EVENT, Sse};
-use crate::vendor_error::VendorError;
+use crate::vendor_error::{VendorError, one_line};
 use llm_worker::{ModelEvent, StopReason, Usage, Wax};
 use serde_json::Value;
 
@@ -210,7 +210,7 @@ fn reason(word: String) -> StopReason {
         "max_tokens" | "model_context_window_exceeded" => StopReason::MaxTokens,
         "refusal" => StopReason::Refusal,
         "pause_turn" => StopReason::Paused,
-        _other => StopReason::Other(word),
+        _other => StopReason::Other(one_line(&word)),
     }
 }
 

@@ -1,6 +1,6 @@
 //! What an endpoint serves: for `yoi models` and `yoi doctor`, never for a run.
 
-use super::{Wire, exposed, headers, key_of, redact, refusal};
+use super::{Wire, exposed, headers, key_of, refusal};
 use crate::anthropic;
 use crate::catalog::Api;
 use crate::failure::{Cause, Failure, Place};
@@ -52,7 +52,8 @@ async fn list<W: Wire>(
     let url = base_url.to_string();
     let client = Client::new(base_url, net.clone(), timeouts);
     let place = || Place { url: &url, model: "models", key: key_of(key, None) };
-    listed::<W>(&client, key).await.map_err(|failure| failure.into_error(1, &place()))
+    let clean = |failure: Failure| failure.without(exposed(key).unwrap_or_default());
+    listed::<W>(&client, key).await.map_err(|failure| clean(failure).into_error(1, &place()))
 }
 
 async fn listed<W: Wire>(client: &Client, key: Option<&Secret>) -> Result<Vec<String>, Failure> {
@@ -61,14 +62,14 @@ async fn listed<W: Wire>(client: &Client, key: Option<&Secret>) -> Result<Vec<St
     let request = Request { method: Method::GET, path: "/models", headers, body: None };
     let mut answer = client.send(&request).await?;
     if !answer.status.is_success() {
-        return Err(refusal(client, answer, key, SystemTime::UNIX_EPOCH).await);
+        return Err(refusal(client, answer, SystemTime::UNIX_EPOCH).await);
     }
     let mut body = Vec::new();
     while let Some(piece) = answer.next().await? {
         body.extend_from_slice(&piece);
     }
     let not_a_list = |error| {
-        let what = redact(&format!("/models did not answer with a list of models: {error}"), key);
+        let what = format!("/models did not answer with a list of models: {error}");
         Failure::at(client.base(), Cause::WrongPlace, &what)
     };
     let list: List = serde_json::from_slice(&body).map_err(not_a_list)?;

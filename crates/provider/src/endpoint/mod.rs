@@ -84,6 +84,7 @@ impl<W: Wire> Endpoint<W> {
     /// Sends until an answer is whole, the retries are used up, or the grant is revoked.
     pub(crate) async fn answer(&self, body: &Body, events: &EventSink) -> Result<(), ModelError> {
         tokio::select! {
+            biased;
             () = self.client.net().door().closed() => {
                 let why = format!("{}: the network grant was revoked", self.url);
                 Err(Failure::new(Cause::Denied, why).into_error(1, &self.place()))
@@ -97,7 +98,7 @@ impl<W: Wire> Endpoint<W> {
         loop {
             let failure = match self.attempt(body, events).await {
                 Ok(()) => return Ok(()),
-                Err(failure) => failure,
+                Err(failure) => failure.without(exposed(self.key.as_ref()).unwrap_or_default()),
             };
             let delay = match self.retry.after(attempt, &failure, (self.pacing.jitter)()) {
                 Next::Again(delay) => delay,
@@ -119,7 +120,7 @@ impl<W: Wire> Endpoint<W> {
         let request = Request { method: Method::POST, path: W::PATH, headers, body: Some(upload) };
         let mut answer = self.client.send(&request).await?;
         if !answer.status.is_success() {
-            return Err(refusal(&self.client, answer, key, (self.pacing.now)()).await);
+            return Err(refusal(&self.client, answer, (self.pacing.now)()).await);
         }
         if answer.header("content-type").is_some_and(|kind| kind.starts_with("text/html")) {
             let what = "answered with an HTML page instead of a model's answer";
@@ -137,24 +138,23 @@ impl<W: Wire> Endpoint<W> {
             let mut out = Vec::new();
             let read = decoder.push(&piece, &mut out);
             tell(events, out).await?;
-            read.map_err(|error| self.undecoded(error, key))?;
+            read.map_err(|error| self.undecoded(error))?;
         }
         let mut out = Vec::new();
         let ended = decoder.finish(&mut out);
         tell(events, out).await?;
-        ended.map_err(|error| self.undecoded(error, key))?;
+        ended.map_err(|error| self.undecoded(error))?;
         answer.keep().await;
         Ok(())
     }
 
-    fn undecoded(&self, error: DecodeError, key: Option<&str>) -> Failure {
+    fn undecoded(&self, error: DecodeError) -> Failure {
         let base = self.client.base();
         match error {
             DecodeError::Cut => Failure::at(base, Cause::Cut, "the answer ended without a finish reason: it was cut"),
             DecodeError::Malformed(what) => Failure::at(base, Cause::Malformed, &format!("the answer holds {what}")),
             DecodeError::Vendor(error) => {
-                let said = redact(&error.message, key);
-                let message = format!("{}: the endpoint failed in mid-answer: {said}", self.url);
+                let message = format!("{}: the endpoint failed in mid-answer: {}", self.url, error.message);
                 Failure::refused(error.status, None, &error, message)
             }
         }
@@ -194,28 +194,20 @@ fn key_of<'a>(key: Option<&'a Secret>, source: Option<&'a str>) -> Key<'a> {
 }
 
 /// What a status other than 2xx means, with the vendor's own words.
-async fn refusal(client: &Client, mut answer: Answer<'_>, key: Option<&str>, now: SystemTime) -> Failure {
+async fn refusal(client: &Client, mut answer: Answer<'_>, now: SystemTime) -> Failure {
     let status = answer.status;
     if status.is_redirection() {
         let target = answer.header("location").unwrap_or("an unnamed place");
-        let what = format!("HTTP {status} to {}; redirects are not followed", VendorError::saying(target).message);
+        let what = format!("HTTP {status} to {target}; redirects are not followed");
         return Failure::at(client.base(), Cause::WrongPlace, &what);
     }
     let wait = answer.header("retry-after").and_then(|value| retry_after(value, now));
     let body = answer.error_body().await;
     answer.keep().await;
     let error = VendorError::read_bytes(&body);
-    let said = redact(&error.message, key);
+    let said = &error.message;
     let message = format!("{}: HTTP {status}{}{said}", client.base(), if said.is_empty() { "" } else { ": " });
     Failure::refused(Some(status.as_u16()), wait, &error, message)
-}
-
-/// Vendors repeat the key they refuse.
-fn redact(text: &str, key: Option<&str>) -> String {
-    match key.filter(|key| !key.is_empty()) {
-        Some(key) => text.replace(key, "‹key›"),
-        None => text.to_owned(),
-    }
 }
 
 /// The endpoint asks for more patience than the policy has: the person decides.

@@ -10,7 +10,7 @@ use super::calls::Calls;
 use super::chunk::{Chunk, Message, Tokens};
 use crate::decode::{Decode, DecodeError};
 use crate::sse::{BOM, Event, MAX_EVENT, Sse};
-use crate::vendor_error::VendorError;
+use crate::vendor_error::{VendorError, one_line};
 use llm_worker::{ModelEvent, StopReason, Usage};
 use serde_json::Value;
 
@@ -179,7 +179,7 @@ impl Decoder {
                 StopReason::Refusal
             }
             "stop" | "eos" | "end_turn" | "tool_calls" | "tool_use" | "function_call" => StopReason::EndTurn,
-            _other => StopReason::Other(finish.to_owned()),
+            _other => StopReason::Other(one_line(finish)),
         }
     }
 }

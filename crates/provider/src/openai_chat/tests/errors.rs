@@ -136,3 +136,32 @@ fn vendor_words_come_in_many_wrappings() {
     let long = VendorError::saying(&"é".repeat(5000)).message;
     assert_eq!(long.chars().count(), 601);
 }
+
+/// Wherever an endpoint repeats the key: across the cut of a long message, in a redirect, in what is no JSON, in the names
+/// of a stream. And no word of it is longer than a line.
+#[tokio::test]
+async fn the_key_is_in_no_message_and_no_message_is_endless() {
+    const KEY: &str = "sk-very-secret-123";
+    let across = format!("{}{KEY}", "x".repeat(590));
+    let stream = |data: String| crate::test_server::streamed(&format!("data: {data}\n\n"), 1 << 20);
+    let replies = [
+        status("400 Bad Request", "", &format!(r#"{{"error":{{"message":"{across}"}}}}"#)),
+        status("302 Found", &format!("location: https://x.example/{KEY}\r\n"), ""),
+        stream(format!(r#"{{"choices":"{KEY} {across}"}}"#)),
+        stream(format!(r#"{{"choices":"{}"}}"#, "y".repeat(2 << 20))),
+        stream(format!(r#"{{"error":{{"message":"{across}","code":400}}}}"#)),
+    ];
+    for reply in replies {
+        let server = Server::start((0..5).map(|_| Reply::Close(reply.clone()))).await;
+        let (result, events) = Rig::at(server.port).ask().await;
+        let said = format!("{:?}{events:?}", result.unwrap_err());
+        assert!(!said.contains("sk-very") && !said.contains("secret-123"), "{said}");
+        assert!(said.len() < 6000, "{} bytes", said.len());
+    }
+    let other = format!(r#"{{"choices":[{{"delta":{{"content":"a"}},"finish_reason":"{}"}}]}}"#, "z".repeat(2 << 20));
+    let server = Server::start([Reply::Close(stream(other))]).await;
+    let (result, events) = Rig::at(server.port).ask().await;
+    assert_eq!(result, Ok(()));
+    let stop = events.last().unwrap();
+    assert!(format!("{stop:?}").len() < 2000, "a stop reason becomes a record");
+}

@@ -379,3 +379,75 @@ async fn models_are_listed() {
     assert_eq!(list().await, Err(ErrorKind::FixInput));
     assert!(server.seen()[0].head.starts_with("GET /v1/models HTTP/1.1\r\n"));
 }
+
+/// A second copy of a request that the endpoint has read may be paid and run twice.
+#[tokio::test]
+async fn a_request_that_got_bytes_for_an_answer_is_not_sent_again_by_the_connection() {
+    let server = Server::start([good(), Reply::Close("HTTP/1.1 nonsense\r\n\r\n".to_owned()), good()]).await;
+    let rig = Rig::at(server.port);
+    assert_hello(rig.ask().await, 0, "first");
+    assert_hello(rig.ask().await, 1, "what came is no answer: the policy for retries decides");
+    let half = Server::start([good(), Reply::Close("HTTP/1.1 20".to_owned()), good()]).await;
+    let rig = Rig::at(half.port);
+    assert_hello(rig.ask().await, 0, "first");
+    assert_hello(rig.ask().await, 1, "half a head");
+    for server in [server, half] {
+        assert_eq!(server.connections(), [1, 1, 2]);
+    }
+}
+
+#[tokio::test]
+async fn a_kept_connection_asks_the_door() {
+    let server = Server::start([good(), good(), good()]).await;
+    let rig = Rig::at(server.port);
+    assert_hello(rig.ask().await, 0, "first");
+    let before = rig.net.door().uses();
+    assert_hello(rig.ask().await, 0, "second");
+    assert_eq!(rig.net.door().uses(), before + 1, "each request is a use of the grant");
+    assert_eq!(server.connections(), [1, 1]);
+    // A drain refuses what is new, although nothing is shut yet.
+    let drained = rig.net.door().drain(tokio::time::Instant::now() + Duration::from_secs(20));
+    let (again, _) = rig.ask().await;
+    assert_eq!(again.map_err(|error| error.kind), Err(ErrorKind::Denied));
+    drop(drained);
+    assert_eq!(server.seen().len(), 2);
+}
+
+/// A server that sends a byte now and then keeps nobody for ever.
+#[tokio::test]
+async fn an_exchange_is_bounded_as_a_whole() {
+    let dripping = || async {
+        let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        (listener.local_addr().unwrap().port(), listener)
+    };
+    let short = Duration::from_millis(120);
+    for (head, kind) in [("200 OK", "the answer is not whole"), ("500 Internal Server Error", "HTTP 500")] {
+        let (port, listener) = dripping().await;
+        let mut rig = Rig::at(port);
+        let long = Duration::from_secs(20);
+        let timeouts = Timeouts { connect: long, first_byte: long, between_bytes: long };
+        let base = rig.model.endpoint.client.base().clone();
+        let (whole, error_body) = if head.starts_with('2') { (short, long) } else { (long, short) };
+        rig.model.endpoint.client = Client::new(base, rig.net.clone(), timeouts).lasting(whole, error_body);
+        let drip = async {
+            use tokio::io::AsyncWriteExt;
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let begin = format!("HTTP/1.1 {head}\r\ncontent-type: text/event-stream\r\ncontent-length: 9999\r\n\r\n");
+            stream.write_all(begin.as_bytes()).await.unwrap();
+            while stream.write_all(b":").await.is_ok() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            std::future::pending::<()>().await;
+        };
+        let body = body(1);
+        let (sender, mut receiver) = mpsc::channel(8);
+        tokio::select! {
+            _ended = rig.model.endpoint.answer(&body, &sender) => panic!("it is retried"),
+            () = drip => panic!("it drips"),
+            event = receiver.recv() => {
+                let Some(ModelEvent::Retrying { why, .. }) = event else { panic!("{event:?}") };
+                assert!(why.contains(kind), "{why}");
+            }
+        }
+    }
+}
