@@ -19,7 +19,7 @@ struct Known {
 }
 
 impl Redactor {
-    /// Looks for these; of two that overlap, the longer one first.
+    /// Looks for these; of two that overlap, the one that begins first, and of two that begin together the longer.
     pub fn new<'a>(secrets: impl IntoIterator<Item = &'a Secret>) -> Self {
         let mut known: Vec<Known> = secrets
             .into_iter()
@@ -54,21 +54,37 @@ impl Redactor {
 
     /// The bytes with names in the place of secrets.
     #[must_use]
-    pub fn bytes(&self, mut bytes: Vec<u8>) -> Vec<u8> {
-        for Known { finder, name } in self.0.iter() {
-            if finder.find(&bytes).is_none() {
-                continue;
-            }
-            let (mut clean, mut from) = (Vec::with_capacity(bytes.len()), 0);
-            for at in finder.find_iter(&bytes) {
-                clean.extend_from_slice(bytes.get(from..at).unwrap_or_default());
-                clean.extend_from_slice(name.as_bytes());
-                from = at + finder.needle().len();
-            }
-            clean.extend_from_slice(bytes.get(from..).unwrap_or_default());
-            bytes = clean;
+    pub fn bytes(&self, bytes: Vec<u8>) -> Vec<u8> {
+        if self.finds(&bytes).is_none() {
+            return bytes;
         }
-        bytes
+        let end = bytes.len();
+        self.pass(&bytes, end).0
+    }
+
+    /// What stands before `until`, with names for the secrets that begin there, and how much of the bytes that was.
+    fn pass(&self, bytes: &[u8], until: usize) -> (Vec<u8>, usize) {
+        let (mut clean, mut at) = (Vec::with_capacity(bytes.len()), 0);
+        let next = |known: &Known, from: usize| known.finder.find(bytes.get(from..)?).map(|found| from + found);
+        let mut places: Vec<Option<usize>> = self.0.iter().map(|known| next(known, 0)).collect();
+        loop {
+            for (place, known) in places.iter_mut().zip(self.0.iter()) {
+                if place.is_some_and(|place| place < at) {
+                    *place = next(known, at);
+                }
+            }
+            // They are sorted: of those that begin together the longest comes first.
+            let begins = places.iter().zip(self.0.iter()).filter_map(|(place, known)| Some(((*place)?, known)));
+            let Some((begin, known)) = begins.min_by_key(|(place, _)| *place).filter(|(begin, _)| *begin < until)
+            else {
+                let end = until.max(at);
+                clean.extend_from_slice(bytes.get(at..end).unwrap_or_default());
+                return (clean, end);
+            };
+            clean.extend_from_slice(bytes.get(at..begin).unwrap_or_default());
+            clean.extend_from_slice(known.name.as_bytes());
+            at = begin + known.finder.needle().len();
+        }
     }
 
     /// How many bytes at the end of a piece may be the beginning of a secret.
@@ -104,15 +120,55 @@ impl RedactedStream {
             return Cow::Borrowed(piece);
         }
         self.held.extend_from_slice(piece);
-        let mut clean = self.redactor.bytes(std::mem::take(&mut self.held));
-        let keep = clean.len().min(self.redactor.overlap());
-        self.held = clean.split_off(clean.len() - keep);
+        // Each secret that begins before this stands there to its end, so the longest is known.
+        let until = self.held.len().saturating_sub(self.redactor.overlap());
+        let (clean, used) = self.redactor.pass(&self.held, until);
+        self.held.drain(..used);
         Cow::Owned(clean)
     }
 
     /// What was held back.
     #[must_use]
     pub fn finish(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.held)
+        self.redactor.bytes(std::mem::take(&mut self.held))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Ambient;
+
+    /// One secret that begins, ends, holds or follows another: whatever the pieces, the stream says what the whole says,
+    /// and no beginning of a longer one is named for a shorter.
+    #[test]
+    fn every_cut_of_a_stream_gives_the_same_words() {
+        let secret = |id: &str, words: &str| Secret::new(&Ambient::claim(), id, words.to_owned());
+        let secrets =
+            [secret("A", "abcdefghijkl"), secret("B", "abcdefgh"), secret("C", "ijklmnop"), secret("D", "xxxxxxxx")];
+        let redactor = Redactor::new(&secrets);
+        let table = [
+            ("abcdefghijkl", "\u{2039}secret A\u{203a}"),
+            ("-abcdefgh-", "-\u{2039}secret B\u{203a}-"),
+            ("abcdefghijklmnop", "\u{2039}secret A\u{203a}mnop"),
+            ("abcdefghabcdefghijkl", "\u{2039}secret B\u{203a}\u{2039}secret A\u{203a}"),
+            ("abcdefghijk", "\u{2039}secret B\u{203a}ijk"),
+            ("xxxxxxxxxxxxxxxxxx", "\u{2039}secret D\u{203a}\u{2039}secret D\u{203a}xx"),
+            ("nothing of it", "nothing of it"),
+        ];
+        for (text, clean) in table {
+            assert_eq!(redactor.text(text), clean);
+            for first in 0..=text.len() {
+                for second in first..=text.len() {
+                    let mut stream = RedactedStream::new(redactor.clone());
+                    let mut out = Vec::new();
+                    for piece in [&text[..first], &text[first..second], &text[second..]] {
+                        out.extend_from_slice(&stream.push(piece.as_bytes()));
+                    }
+                    out.extend_from_slice(&stream.finish());
+                    assert_eq!(String::from_utf8(out).unwrap(), clean, "{text} cut at {first} and {second}");
+                }
+            }
+        }
     }
 }

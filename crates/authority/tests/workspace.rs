@@ -414,12 +414,22 @@ fn what_git_would_run_is_watched() {
     fs::write(git.join("config"), "[core]").unwrap();
     fs::write(git.join("hooks/old"), "x").unwrap();
     fs::write(git.join("index"), "x").unwrap();
+    let (module, tree_of) = (git.join("modules/lib/inner"), git.join("worktrees/w"));
+    for repository in [&module, &tree_of] {
+        fs::create_dir_all(repository.join("hooks")).unwrap();
+        fs::write(repository.join("HEAD"), "ref: x").unwrap();
+    }
     let guard = GitGuard::before(&tree.workspace).unwrap();
     fs::write(git.join("index"), "y").unwrap();
     assert!(guard.changed(&tree.workspace).unwrap().is_empty());
     let changes: &[(&str, &dyn Fn())] = &[
         ("config", &|| fs::write(git.join("config"), "[alias]").unwrap()),
         ("config.worktree", &|| fs::write(git.join("config.worktree"), "").unwrap()),
+        ("commondir", &|| fs::write(git.join("commondir"), "../evil").unwrap()),
+        ("modules/lib/inner/config", &|| fs::write(module.join("config"), "[alias]").unwrap()),
+        ("modules/lib/inner/hooks/new", &|| fs::write(module.join("hooks/new"), "x").unwrap()),
+        ("worktrees/w/commondir", &|| fs::write(tree_of.join("commondir"), "../evil").unwrap()),
+        ("worktrees/w/config.worktree", &|| fs::write(tree_of.join("config.worktree"), "x").unwrap()),
         ("hooks/new", &|| fs::write(git.join("hooks/new"), "x").unwrap()),
         ("hooks/old", &|| fs::set_permissions(git.join("hooks/old"), fs::Permissions::from_mode(0o755)).unwrap()),
         ("hooks/link", &|| symlink(tree.outside.join("key"), git.join("hooks/link")).unwrap()),
@@ -466,6 +476,13 @@ fn a_directory_is_held_by_one() {
     assert!(tree.workspace.hold(&tree.at("a.rs")).unwrap().is_none(), "a file is in the way, too");
     drop(held);
     assert!(!lock.exists());
+    // Removed by somebody, and made again by somebody else: theirs stays.
+    let held = tree.workspace.hold(&tree.at(".lock")).unwrap().unwrap();
+    fs::rename(&lock, tree.root.join("src/.old")).unwrap();
+    fs::create_dir(&lock).unwrap();
+    drop(held);
+    assert!(lock.is_dir());
+    fs::remove_dir(&lock).unwrap();
     let held = tree.workspace.hold(&tree.at(".lock")).unwrap();
     fs::write(lock.join("x"), "").unwrap();
     drop(held);

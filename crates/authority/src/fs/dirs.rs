@@ -6,7 +6,7 @@ use super::workspace::{Access, Workspace};
 use crate::{Error, ErrorKind};
 use rustix::fs::{AtFlags, Mode, RenameFlags};
 use rustix::io::Errno;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, OwnedFd};
 
 /// A directory that stands for "somebody is changing things here". Dropped, it is removed, whatever became of the
@@ -15,6 +15,8 @@ use std::os::fd::{AsFd, OwnedFd};
 pub struct Held {
     dir: OwnedFd,
     name: OsString,
+    /// Which one it is: somebody may have removed it and made another.
+    made: Option<(u64, u64)>,
 }
 
 impl Workspace {
@@ -29,8 +31,8 @@ impl Workspace {
         let (dir, leaf) = parent(at)?;
         match rustix::fs::mkdirat(&dir, leaf, Mode::from_raw_mode(0o777)) {
             Ok(()) => {
-                let name = leaf.to_owned();
-                Ok(Some(Held { dir, name }))
+                let (name, made) = (leaf.to_owned(), which(&dir, leaf));
+                Ok(Some(Held { dir, name, made }))
             }
             Err(Errno::EXIST) => Ok(None),
             Err(error) => Err(Error::io("create directory", at.path(), error)),
@@ -71,7 +73,14 @@ impl Workspace {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        // Somebody may have removed it, and nobody is left to tell.
-        rustix::fs::unlinkat(&self.dir, &self.name, AtFlags::REMOVEDIR).unwrap_or_default();
+        if self.made.is_some() && which(&self.dir, &self.name) == self.made {
+            // Somebody may have removed it, and nobody is left to tell.
+            rustix::fs::unlinkat(&self.dir, &self.name, AtFlags::REMOVEDIR).unwrap_or_default();
+        }
     }
+}
+
+fn which(dir: &OwnedFd, name: &OsStr) -> Option<(u64, u64)> {
+    let stat = stat_at(dir.as_fd(), name).ok()?;
+    Some((stat.st_dev, stat.st_ino))
 }

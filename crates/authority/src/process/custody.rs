@@ -31,6 +31,8 @@ const ROUND_WAIT: Duration = Duration::from_millis(200);
 const MAX_WATCHED: usize = 256;
 
 static SUBREAPER: AtomicBool = AtomicBool::new(false);
+/// Nothing is started any more. Not under the lock: whoever holds that may be busy for seconds.
+static CLOSED: AtomicBool = AtomicBool::new(false);
 static JOBS: Mutex<Option<Jobs>> = Mutex::new(None);
 
 /// What runs in this process now.
@@ -39,8 +41,6 @@ struct Jobs {
     calls: usize,
     /// The main processes that are not yet reaped.
     pids: HashSet<Pid>,
-    /// Nothing is started any more.
-    closed: bool,
 }
 
 /// Makes this process the parent of descendants whose own parent ended. From then on, children that were not started
@@ -84,7 +84,8 @@ pub fn end_survivors(_: &Ambient, tag_prefix: &str) -> Result<u32, Error> {
 /// # Errors
 /// `Unavailable` when some could not be ended or the kernel does not list them.
 pub fn end_descendants(_: &Ambient) -> Result<u32, Error> {
-    jobs().get_or_insert_default().closed = true;
+    // First: whoever starts a child looks after it did so, and ends it.
+    CLOSED.store(true, Ordering::SeqCst);
     let unlisted = || Error::new(ErrorKind::Unavailable, "this kernel does not list the children of a process");
     processes::descendants().ok_or_else(unlisted)?;
     let mut ended = HashSet::new();
@@ -108,10 +109,16 @@ impl Slot {
     /// Starts a child and notes it in one step, so that no sweep takes it for somebody else's.
     pub(super) fn spawn(&self, command: &mut Command) -> std::io::Result<Child> {
         let mut jobs = jobs();
-        if jobs.as_ref().is_some_and(|jobs| jobs.closed) {
-            return Err(std::io::Error::other("this process is being left; nothing is started any more"));
+        let left = || std::io::Error::other("this process is being left; nothing is started any more");
+        if CLOSED.load(Ordering::SeqCst) {
+            return Err(left());
         }
-        let child = command.spawn()?;
+        let mut child = command.spawn()?;
+        if CLOSED.load(Ordering::SeqCst) {
+            // It goes with the process at the latest.
+            child.kill().and_then(|()| child.wait()).ok();
+            return Err(left());
+        }
         if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
             jobs.get_or_insert_default().pids.insert(pid);
         }
