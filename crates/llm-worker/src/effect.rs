@@ -19,7 +19,7 @@ pub enum Fact {
     Response {
         /// Why the model stopped.
         stop: StopReason,
-        /// What it cost.
+        /// What it cost, with the attempts before it that brought none.
         usage: Usage,
     },
     /// A call was judged. A call without this was not, because the turn ended first.
@@ -129,8 +129,17 @@ pub enum Outcome {
 
 impl From<ModelError> for Outcome {
     fn from(error: ModelError) -> Self {
-        Self::ModelFailed { kind: error.kind, message: error.message, help: error.help }
+        Self::ModelFailed { kind: error.kind, message: short(error.message), help: error.help.map(short) }
     }
+}
+
+/// The most bytes of a model's words on why it stopped or failed that are kept: they have to fit a record, whatever a
+/// server says.
+pub const MAX_REASON: usize = 8 << 10;
+
+pub(crate) fn short(mut words: String) -> String {
+    words.truncate(words.floor_char_boundary(MAX_REASON));
+    words
 }
 
 /// What the host is to do. Each but `Delta`, `CancelModel`, `CancelTool` and `Finished` is a debt, answered by

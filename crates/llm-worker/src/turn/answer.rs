@@ -2,7 +2,7 @@
 
 use super::Limits;
 use super::phase::{Judging, Proposed, Standing};
-use crate::effect::{Delta, Fact, Outcome};
+use crate::effect::{Delta, Fact, Outcome, short};
 use crate::item::{CallId, Item, Seal, Wax};
 use crate::model::{ErrorKind, ModelError, ModelEvent, StopReason, Usage};
 use crate::projection::Surface;
@@ -16,6 +16,8 @@ pub(super) struct Answer {
     calls: Vec<Draft>,
     sealed: bool,
     usage: Usage,
+    /// What attempts cost that brought no answer.
+    voided: Usage,
 }
 
 enum Part {
@@ -74,10 +76,10 @@ impl Answer {
                 None
             }
             ModelEvent::Retrying { attempt, delay, why } => {
-                *self = Self::default();
+                *self = Self { voided: self.voided.plus(self.usage), ..Self::default() };
                 Some(Delta::Retrying { attempt, delay, why })
             }
-            ModelEvent::Stop(stop) => return Ok(Taken::Whole(stop)),
+            ModelEvent::Stop(stop) => return Ok(Taken::Whole(bounded(stop))),
         };
         Ok(Taken::More(delta))
     }
@@ -167,7 +169,7 @@ impl Answer {
             };
             answer.push(Fact::Item(item));
         }
-        answer.push(Fact::Response { stop, usage: self.usage });
+        answer.push(Fact::Response { stop, usage: self.voided.plus(self.usage) });
         Some(Judging { answer, calls })
     }
 }
@@ -194,6 +196,18 @@ fn gathered(parts: Vec<Part>) -> Vec<Part> {
 
 fn sealed(wax: Wax, surface: &Surface) -> Seal {
     Seal { model: surface.model.clone(), generation: surface.generation, wax }
+}
+
+/// A vendor's own word becomes a record, so it is as long as one is at most.
+fn bounded(stop: StopReason) -> StopReason {
+    match stop {
+        StopReason::Other(word) => StopReason::Other(short(word)),
+        stop @ (StopReason::EndTurn
+        | StopReason::ToolUse
+        | StopReason::MaxTokens
+        | StopReason::Refusal
+        | StopReason::Paused) => stop,
+    }
 }
 
 /// No vendor takes white space for content, and no reader misses it.

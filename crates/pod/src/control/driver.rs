@@ -20,11 +20,11 @@ use super::outbox::Event;
 use super::pod::{Core, DISK_PAUSE, DISK_RETRIES, Fatal};
 use super::stream::{Heard, Stream};
 use crate::hook::{HookPoint, Passed, PreRequest, RequestView};
-use crate::session::commit::{Batch, Ledger, Turn};
+use crate::session::commit::{Batch, Ledger, Turn, counted};
 use crate::session::record::{NotificationQueued, Resumed, Suspended, SystemItem};
-use llm_worker::effect::{CallView, Effect, Gated, Input, Outcome, Stop};
+use llm_worker::effect::{CallView, Effect, Fact, Gated, Input, Outcome, Stop};
 use llm_worker::history::History;
-use llm_worker::{CallId, Cost, Item};
+use llm_worker::{CallId, Cost, ErrorKind, Item, ModelError, ModelEvent, Usage};
 use session_store::{Commit, Committed, Refused};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -60,6 +60,10 @@ pub(super) struct Running {
     retry_at: Option<Instant>,
     /// What the session had cost before.
     spent: Cost,
+    /// What the attempt under way has counted.
+    attempt: Usage,
+    /// An answer came for which nothing was counted, though its model has a price.
+    uncounted: bool,
 }
 
 /// A commit under way; they resolve in the order they were appended.
@@ -120,6 +124,8 @@ impl Running {
             refusals: 0,
             retry_at: None,
             spent,
+            attempt: Usage::default(),
+            uncounted: false,
         }
     }
 
@@ -194,7 +200,16 @@ impl Running {
         match heard {
             Heard::Event(event) => {
                 (self.core.store.probe)("stream");
+                let again = matches!(event, ModelEvent::Retrying { .. });
+                self.count(&event);
                 self.turn.handle(Input::Model(event))?;
+                if again && self.beyond_budget() {
+                    self.stream = None;
+                    let message = "the cost limit was reached by attempts that brought no answer".to_owned();
+                    let help = Some("raise --max-cost, or choose another model with -m".to_owned());
+                    let error = ModelError { kind: ErrorKind::Exhausted, message, help };
+                    self.turn.handle(Input::ModelFailed(error))?;
+                }
             }
             Heard::Whole => self.stream = None,
             Heard::Failed(error) => {
@@ -203,6 +218,33 @@ impl Running {
             }
         }
         Ok(())
+    }
+
+    /// Keeps count of what no answer has paid for yet.
+    fn count(&mut self, event: &ModelEvent) {
+        match event {
+            ModelEvent::Usage(usage) => self.attempt = *usage,
+            ModelEvent::Retrying { .. } => {
+                self.ledger.unanswered = self.ledger.unanswered.plus(std::mem::take(&mut self.attempt));
+            }
+            ModelEvent::Stop(_) => {
+                // The answer's own record has it all.
+                let usage = std::mem::take(&mut self.ledger.unanswered).plus(std::mem::take(&mut self.attempt));
+                self.uncounted |= self.ledger.price.is_some_and(|price| !counted(price, &usage));
+            }
+            ModelEvent::Text(_)
+            | ModelEvent::Reasoning(_)
+            | ModelEvent::Sealed(_)
+            | ModelEvent::CallStarted { .. }
+            | ModelEvent::CallArguments { .. } => {}
+        }
+    }
+
+    /// Whether this turn has cost as much as it may.
+    fn beyond_budget(&self) -> bool {
+        let unanswered = self.ledger.price.map_or_else(Cost::default, |price| price.of(&self.ledger.unanswered));
+        let cost = self.core.state.cost.unwrap_or_default().since(self.spent).plus(unanswered);
+        self.core.limits.max_cost.is_some_and(|most| cost >= most)
     }
 
     /// A call ended.
@@ -313,6 +355,9 @@ impl Running {
             Effect::Commit(request) => {
                 let calls = &self.calls;
                 self.core.collect(&|call| calls.runs(call));
+                if request.facts().iter().any(|fact| matches!(fact, Fact::TurnFinished(_))) {
+                    self.ledger.unanswered = self.ledger.unanswered.plus(std::mem::take(&mut self.attempt));
+                }
                 let Riders { records, tickets } = self.core.desk.riders();
                 let batch = Batch::of_turn(request, &self.ledger, records);
                 self.core.announce(batch.records());
@@ -338,9 +383,13 @@ impl Running {
 
     /// Asks the gates before a request; without any, it is cleared at once. A budget that is used up comes first.
     fn gate(&mut self) -> Result<(), Fatal> {
-        let cost = self.core.state.cost.unwrap_or_default().since(self.spent);
-        if self.core.limits.max_cost.is_some_and(|most| cost >= most) {
+        if self.beyond_budget() {
             return self.gated(Some(Stop::CostLimit));
+        }
+        if self.uncounted && self.core.limits.max_cost.is_some() {
+            let model = self.core.model.name();
+            let reason = format!("{model} does not say how many tokens it used, so the cost limit cannot be kept");
+            return self.gated(Some(Stop::Aborted { reason }));
         }
         let stuck = self.core.callbacks.stuck() >= MAX_STUCK;
         if stuck || !self.core.registry.hooks().any::<PreRequest>("") {

@@ -6,12 +6,12 @@
 
 use super::record::{
     Decision, Encoder, GateNote, InputConsumed, InputId, ItemAdded, Output, Record, Request, Response, SystemItem,
-    ToolFinished, ToolStarted, TransformNote, TurnFinished, TurnStarted, VerdictGiven,
+    ToolFinished, ToolStarted, TransformNote, TurnFinished, TurnStarted, Unanswered, VerdictGiven,
 };
 use llm_worker::effect::{Fact, Verdict};
 use llm_worker::projection::{Dialect, Neutral};
 use llm_worker::turn::{Acknowledged, CommitRequest};
-use llm_worker::{CallId, Item, Price};
+use llm_worker::{CallId, Item, Price, Usage};
 use session_store::{Committed, EncodeError, Frames, Records};
 use std::collections::HashMap;
 
@@ -29,6 +29,8 @@ pub struct Ledger {
     pub generation: u64,
     /// What the model's tokens cost, where that is known.
     pub price: Option<Price>,
+    /// Tokens counted since the last answer, for attempts that brought none.
+    pub unanswered: Usage,
     /// What the driver has the machine say and the log does not hold yet, oldest first.
     pub said: Vec<SystemItem>,
     /// For each judged call: the rule that decided, and its start record if it was allowed.
@@ -152,7 +154,7 @@ fn record_of<'a>(
             item @ (Item::Assistant { .. } | Item::Reasoning { .. } | Item::ToolCall { .. } | Item::ToolResult { .. }),
         ) => ItemAdded { item: item.clone() }.into(),
         Fact::Response { stop, usage } => {
-            let cost = ledger.price.map(|price| price.of(usage));
+            let cost = ledger.price.filter(|price| counted(*price, usage)).map(|price| price.of(usage));
             Response { stop: stop.clone(), usage: *usage, cost }.into()
         }
         Fact::Judged { call, verdict } => verdict_record(*call, verdict, ledger).into(),
@@ -175,8 +177,19 @@ fn record_of<'a>(
             bytes: r.body_len,
         }
         .into(),
-        Fact::TurnFinished(outcome) => TurnFinished { turn: ledger.turn, outcome: outcome.clone() }.into(),
+        Fact::TurnFinished(outcome) => {
+            let usage = ledger.unanswered;
+            let cost = ledger.price.map(|price| price.of(&usage));
+            let unanswered = (usage != Usage::default()).then_some(Unanswered { usage, cost });
+            TurnFinished { turn: ledger.turn, outcome: outcome.clone(), unanswered }.into()
+        }
     })
+}
+
+/// Whether tokens were counted, where counting matters: no answer takes none, so a vendor that says so did not count.
+#[must_use]
+pub fn counted(price: Price, usage: &Usage) -> bool {
+    price == Price::FREE || *usage != Usage::default()
 }
 
 fn verdict_record(call: CallId, verdict: &Verdict, ledger: &Ledger) -> VerdictGiven {

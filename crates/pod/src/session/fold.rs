@@ -215,6 +215,12 @@ impl State {
                 if !self.open_calls.is_empty() {
                     return illegal("a call has no result");
                 }
+                if let Some(spent) = &finished.unanswered {
+                    self.usage = self.usage.plus(spent.usage);
+                    if let Some(cost) = spent.cost {
+                        self.cost = Some(self.cost.unwrap_or_default().plus(cost));
+                    }
+                }
                 self.turn_open = false;
                 self.last_outcome = Some(finished.outcome.clone());
             }

@@ -434,7 +434,8 @@ pub struct Response {
     pub stop: StopReason,
     /// Tokens counted by the vendor.
     pub usage: Usage,
-    /// What they cost, in billionths of a US dollar; none where no price was known.
+    /// What they cost, in billionths of a US dollar; none where no price was known, or where nothing was counted for a
+    /// model that has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Cost>,
 }
@@ -611,6 +612,19 @@ pub struct TurnFinished {
     pub turn: u64,
     /// How it ended.
     pub outcome: Outcome,
+    /// What attempts cost that brought no answer before it ended: cut, cancelled or overlong. Not in any `response`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unanswered: Option<Unanswered>,
+}
+
+/// Tokens that were counted for no answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unanswered {
+    /// Tokens counted by the vendor.
+    pub usage: Usage,
+    /// What they cost, as for an answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
 }
 
 /// Most grants of one ledger that are written down.

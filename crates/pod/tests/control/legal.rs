@@ -70,7 +70,7 @@ pub(crate) fn finished(call: CallId, output: Option<Output>) -> Record {
 }
 
 pub(crate) fn turn_finished(turn: u64) -> Record {
-    TurnFinished { turn, outcome: Outcome::Done }.into()
+    TurnFinished { turn, outcome: Outcome::Done, unanswered: None }.into()
 }
 
 pub(crate) fn queued(input: u64, whole: Option<Output>) -> Record {

@@ -1,5 +1,6 @@
 //! What runs cost, and the limit on it.
 
+use crate::endpoint::{Endpoint, Reply, delta};
 use crate::scene::{Scene, finish};
 use serde_json::{Value, json};
 
@@ -98,4 +99,45 @@ fn what_has_no_price_has_no_budget() {
         scene.config(config);
         scene.yoi(&["config", "check"]).ends(78).says(&[says]);
     }
+}
+
+/// Where nothing is counted nothing is limited: a budget ends with the first answer instead of going on for free.
+#[test]
+fn a_budget_is_not_kept_by_an_endpoint_that_does_not_count() {
+    let scene = Scene::new();
+    let endpoint = Endpoint::start(|_, _| {
+        let call = json!({ "index": 0, "id": "x", "function": { "name": "List", "arguments": "{}" } });
+        let uncounted = json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": "tool_calls" }] });
+        Reply::Answer(vec![delta(&json!({ "tool_calls": [call] })), uncounted])
+    });
+    scene.config(&endpoint.config(&priced("fake/one")));
+    let run = |args: &[&str]| finish(scene.command(args).env("FAKE_KEY", "some-fake-key").spawn().unwrap());
+    run(&["run", "--pod", "p", "--max-cost", "1", "go"]).ends(3).says(&["does not say how many tokens it used"]);
+    assert_eq!(endpoint.requests().len(), 1);
+    assert_eq!(scene.yoi(&["ls", "--json"]).ends(0).json()[0]["cost"], Value::Null, "not known is not nothing");
+    scene.sound("p");
+    run(&["run", "--pod", "q", "--max-steps", "2", "go"]).ends(4);
+    assert_eq!(endpoint.requests().len(), 3, "without a budget nobody has to count");
+}
+
+/// Attempts that bring no answer are paid as well.
+#[test]
+fn what_cut_answers_cost_counts_and_is_limited() {
+    let scene = Scene::new();
+    let endpoint = Endpoint::start(|_, _| {
+        let usage = json!({ "prompt_tokens": 10_000, "completion_tokens": 0 });
+        Reply::Cut(vec![json!({ "choices": [], "usage": usage }), delta(&json!({ "content": "hal" }))])
+    });
+    scene.config(&endpoint.config(&priced("fake/one")));
+    let run =
+        scene.command(&["run", "--pod", "p", "--max-cost", "0.03", "go"]).env("FAKE_KEY", "some-fake-key").spawn();
+    let done = finish(run.unwrap());
+    assert_ne!(done.code(), Some(0), "{done:?}");
+    done.says(&["the cost limit was reached by attempts", "$0.04"]);
+    assert_eq!(endpoint.requests().len(), 2);
+    let records = scene.records("p");
+    let ended = records.iter().find(|record| record["k"] == "turn_finished").unwrap();
+    assert_eq!(ended["unanswered"]["cost"], 40_000_000);
+    assert_eq!(scene.yoi(&["ls", "--json"]).ends(0).json()[0]["cost"], 0.04);
+    scene.sound("p");
 }

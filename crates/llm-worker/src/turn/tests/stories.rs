@@ -139,9 +139,9 @@ const STORIES: &[(&str, &[&[&str]], &str)] = &[
          end:ModelFailed/Unavailable",
     ),
     (
-        "a retry voids what came before",
+        "a retry voids what came before, but not what it cost",
         &[&["t:hel", "r:x", "c:ok", "u", "retry", "t:hello", "c:ok2", "tools"], &["t:x", "end"]],
-        "turn user:go request1 | says:hello call1:ok2 stop:ToolUse/0 judged1:allow start1 | result1:Ok request2 | \
+        "turn user:go request1 | says:hello call1:ok2 stop:ToolUse/2 judged1:allow start1 | result1:Ok request2 | \
          says:x stop:EndTurn/0 end:Done",
     ),
 ];

@@ -64,7 +64,9 @@ fn decode<'a>(mut pieces: impl Iterator<Item = &'a [u8]>) -> Vec<String> {
         Ok(()) => {}
         Err(DecodeError::Cut) => lines.push("cut".to_owned()),
         Err(DecodeError::Malformed(_)) => lines.push("malformed".to_owned()),
-        Err(DecodeError::Vendor(error)) => lines.push(format!("vendor {:?} {}", error.status, error.message)),
+        Err(DecodeError::Vendor(error)) => {
+            lines.push(format!("vendor {:?} {}", error.status, crate::vendor_error::one_line(&error.message)))
+        }
     }
     lines
 }

@@ -2,7 +2,7 @@
 
 use super::loopback::Rig;
 use crate::test_server::{Reply, Server, status};
-use crate::vendor_error::VendorError;
+use crate::vendor_error::{VendorError, one_line};
 use llm_worker::ErrorKind;
 
 #[tokio::test]
@@ -131,9 +131,9 @@ fn vendor_words_come_in_many_wrappings() {
         ("", ""),
     ];
     for (body, want) in table {
-        assert_eq!(VendorError::read_bytes(body.as_bytes()).message, want, "{body}");
+        assert_eq!(one_line(&VendorError::read_bytes(body.as_bytes()).message), want, "{body}");
     }
-    let long = VendorError::saying(&"é".repeat(5000)).message;
+    let long = one_line(&"é".repeat(5000));
     assert_eq!(long.chars().count(), 601);
 }
 
