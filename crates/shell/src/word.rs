@@ -70,7 +70,9 @@ pub(crate) fn read(raw: &str, parts: &[Node]) -> (Word, Inside) {
             _ => reader.expanded(""),
         }
     }
-    reader.inside.escaped_backquote = raw.contains('`') && raw.contains('\\');
+    let substituted = parts.iter().any(|part| matches!(part.kind, NodeKind::CommandSubstitution { .. }));
+    reader.inside.escaped_backquote =
+        (substituted || reader.inside.unparsed) && raw.contains('`') && raw.contains('\\');
     // The test command is a bracket that nothing closes.
     let literal = (reader.literal || raw == "[") && reader.quote == Quote::None && !braces.expand();
     // A word with expansions keeps them as they are written.

@@ -124,7 +124,7 @@ impl PodUnderTest {
         let (dir, project) = (root.path().join("session"), root.path().join("project"));
         std::fs::create_dir(&project).expect("a project");
         let workspace = Workspace::open(ambient, &project, &project, Access::ReadWrite).expect("a workspace");
-        let rule = Rule { tool: "*".to_owned(), path: None, host: None, decision: RuleDecision::Allow };
+        let rule = Rule::new("*", RuleDecision::Allow);
         let policy = Policy::new(vec![Layer::new("testkit", vec![rule]).expect("a rule")]);
         let now = Circumstances { mode: SandboxMode::Off, enforced: false };
         let disk = FailingDisk::default();

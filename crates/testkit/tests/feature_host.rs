@@ -162,7 +162,7 @@ fn gates_are_asked_by_view_and_under_a_call_behind_the_hosts_rules() {
         let tool = FnTool::new(name, ToolEffect::Effectful, |_, _| async { Ok(ToolOutput::default()) });
         tool.touching(vec![rm.clone()])
     };
-    let rule = |tool: &str, decision| Rule { tool: tool.to_owned(), path: None, host: None, decision };
+    let rule = |tool: &str, decision| Rule::new(tool, decision);
     let rules = vec![rule("*", RuleDecision::Allow), rule("Denied", RuleDecision::Deny)];
     let mut host = host.tool(stand_in("Sh")).tool(stand_in("Denied")).judge_by(rules).install(feature);
     assert_eq!(host.ask::<PreToolCall>(shell_call("ls")), Ruling::Allow);

@@ -107,6 +107,10 @@ pub(crate) struct RunArgs {
     /// Also work in DIR (repeatable)
     #[arg(long, value_name = "DIR")]
     pub(crate) add_dir: Vec<PathBuf>,
+    /// Allow calls that would be asked about (repeatable): 'Bash git status,diff', 'Bash ls', 'Write docs/**', 'Bash'. What
+    /// a file denies stays denied
+    #[arg(long, value_name = "RULE", value_parser = crate::config::allow::rule)]
+    pub(crate) allow: Vec<pod::permission::Rule>,
     /// End after this many model requests
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_steps: Option<u32>,

@@ -70,7 +70,7 @@ fn calls_made_at_once_are_judged_one_after_another() {
 #[test]
 fn a_call_that_the_host_refused_stands_in_between() {
     let mut pod = still();
-    let rule = |tool: &str, decision| Rule { tool: tool.to_owned(), path: None, host: None, decision };
+    let rule = |tool: &str, decision| Rule::new(tool, decision);
     pod.judge_by(vec![rule("*", RuleDecision::Allow), rule("D", RuleDecision::Deny)]);
     assert_eq!(refused(&turn(&pod, &[A, D, A, A, D, A, A])), [1, 4]);
 }

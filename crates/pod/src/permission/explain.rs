@@ -34,9 +34,9 @@ pub struct Expectation {
     pub matter: Matter,
     /// The row's words.
     pub what: &'static str,
-    /// Who says what, outermost first. The last without `path` and `host` decides; those with one decide about that.
+    /// Who says what, outermost first. The last that is about everything decides; the others decide about what they name.
     pub said: Vec<Said>,
-    /// What is decided where no rule about paths matches.
+    /// What is decided where no rule about less matches.
     pub decision: RuleDecision,
 }
 
@@ -55,7 +55,10 @@ pub struct Said {
     /// Only about hosts that match this.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
-    /// Whether it decides where no rule about paths matches.
+    /// Only about commands that run this: `git status,diff`. With ask or deny also about what is opaque.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
+    /// Whether it decides where no rule about less matches.
     pub decides: bool,
 }
 
@@ -72,8 +75,15 @@ impl Policy {
     fn meet(&self, tool: &str, matter: Matter, row: &'static Row, now: Circumstances) -> Expectation {
         let mut decision = row.decision(now.confined());
         let text = row.text.to_owned();
-        let mut said =
-            vec![Said { source: BUILT_IN.to_owned(), text, decision, path: None, host: None, decides: false }];
+        let mut said = vec![Said {
+            source: BUILT_IN.to_owned(),
+            text,
+            decision,
+            path: None,
+            host: None,
+            program: None,
+            decides: false,
+        }];
         let mut deciding = 0;
         for layer in &self.layers {
             if decision == RuleDecision::Deny {
@@ -90,6 +100,7 @@ impl Policy {
                     decision: rule.decision,
                     path: rule.path.clone(),
                     host: rule.host.clone(),
+                    program: rule.command(),
                     decides: false,
                 });
                 if rule.is_about_everything() {
@@ -108,9 +119,10 @@ impl Matter {
     /// Whether a rule can match.
     fn is_met_by(self, rule: &Rule) -> bool {
         match self {
-            Self::Reads | Self::Writes => rule.host.is_none(),
-            Self::Hosts => rule.path.is_none(),
-            Self::Runs | Self::Session | Self::Nothing | Self::Lost => rule.is_about_everything(),
+            Self::Reads | Self::Writes => rule.host.is_none() && rule.program.is_none(),
+            Self::Hosts => rule.path.is_none() && rule.program.is_none(),
+            Self::Runs => rule.is_about_everything() || rule.program.is_some(),
+            Self::Session | Self::Nothing | Self::Lost => rule.is_about_everything(),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! One call, one decision, with the rule that made it.
 
 use super::place::{self, Target};
+use super::program;
 use super::rule::{Layer, RuleDecision};
 use super::table::{self, Row, Unlock};
 use crate::feature::{FeatureId, HostReport, HostRule};
@@ -80,7 +81,9 @@ impl Policy {
     /// Judges a call. It is as free as the least free thing it names.
     #[must_use]
     pub fn judge(&self, call: &CallFacts<'_>, workspace: &Workspace, now: Circumstances) -> Decision {
-        let targets = place::targets(call.effect, call.touches, workspace);
+        let ruled = self.layers.iter().any(|layer| layer.names_programs(call.tool));
+        let parts = ruled || table::command(now.confined()) != RuleDecision::Allow;
+        let targets = place::targets(call.effect, call.touches, workspace, parts);
         let answers = targets.iter().map(|target| self.answer(call, target, now));
         let strictest = answers.reduce(|a, b| if b.decision > a.decision { b } else { a });
         strictest.map_or_else(|| Answer::none().decide(call, now), |answer| answer.decide(call, now))
@@ -163,14 +166,18 @@ impl Answer<'_> {
         let (verdict, reason) = match self.decision {
             RuleDecision::Allow => (Verdict::Allow, format!("{what}: allowed by `{text}` ({source})")),
             RuleDecision::Ask => {
-                let help = help(unlock, call, now, source == BUILT_IN);
+                let rule = allowing(call.tool, self.target);
+                let help = help(unlock, &rule, now, source == BUILT_IN);
                 let reason = format!(
                     "{what} needs a person's consent (`{text}`, {source}), and nobody can be asked here. {help}"
                 );
                 (Verdict::Deny, reason)
             }
             RuleDecision::Deny => {
-                let help = help(unlock, call, now, source == BUILT_IN);
+                let help = match source == BUILT_IN {
+                    true => help(unlock, &allowing(call.tool, self.target), now, true),
+                    false => "To allow it, change that rule: no rule inside of it can.".to_owned(),
+                };
                 (Verdict::Deny, format!("{what} is refused (`{text}`, {source}). {help}"))
             }
         };
@@ -182,13 +189,50 @@ impl Answer<'_> {
             Some(Target::Path { shown, .. }) => format!("{} {shown}", call.tool),
             Some(Target::Lost { shown, why }) => format!("{} {shown} ({why})", call.tool),
             Some(Target::Host(host)) => format!("{} from {}", call.tool, host.escape_debug()),
+            Some(Target::Part(part, whole)) => {
+                let whole = whole.as_ref().map(|whole| format!(" in `{}`", printable(whole))).unwrap_or_default();
+                let opaque =
+                    part.opaque.as_ref().map(|opaque| format!(" (opaque: {})", printable(&opaque.to_string())));
+                format!("{} `{}`{whole}{}", call.tool, printable(&part.text), opaque.unwrap_or_default())
+            }
             Some(Target::Command | Target::Session | Target::Nothing) | None => call.tool.to_owned(),
         }
     }
 }
 
+/// Without what a terminal would act on.
+fn printable(text: &str) -> String {
+    let plain = |c: char| matches!(c, '"' | '\'' | '\\');
+    text.chars().fold(String::with_capacity(text.len()), |mut out, c| {
+        if plain(c) {
+            out.push(c)
+        } else {
+            out.extend(c.escape_debug())
+        }
+        out
+    })
+}
+
+/// The narrowest rule that would allow it, as `--allow` takes it, quoted for a shell.
+fn allowing(tool: &str, target: Option<&Target>) -> String {
+    let about = match target {
+        Some(Target::Part(part, _)) => program::allowing(part),
+        Some(Target::Path { resolved, .. }) => resolved.first().and_then(|path| path.to_str()).map(str::to_owned),
+        Some(Target::Host(host)) => Some(host.clone()),
+        Some(Target::Lost { .. } | Target::Command | Target::Session | Target::Nothing) | None => None,
+    };
+    // What a glob or a shell would read in its own way is not offered.
+    let plain =
+        |text: &String| text.chars().all(|c| c.is_alphanumeric() || "/._-+, @:".contains(c)) && !text.contains(' ');
+    let plain_command = |text: &String| text.split(' ').all(|word| plain(&word.to_owned()));
+    match about.filter(plain_command) {
+        Some(about) => format!("--allow '{tool} {about}'"),
+        None => format!("--allow {tool}"),
+    }
+}
+
 /// The next step.
-fn help(unlock: Unlock, call: &CallFacts<'_>, now: Circumstances, built_in: bool) -> String {
+fn help(unlock: Unlock, rule: &str, now: Circumstances, built_in: bool) -> String {
     match unlock {
         Unlock::AddDir => "To allow it, start with --add-dir DIR.".into(),
         Unlock::AddDirWritable => "To allow it, add that directory for writing.".into(),
@@ -196,17 +240,17 @@ fn help(unlock: Unlock, call: &CallFacts<'_>, now: Circumstances, built_in: bool
             "To allow it, start without --read-only, in a project directory, with --sandbox workspace-write.".into()
         }
         Unlock::Path => "Name a path that exists or can be created.".into(),
-        Unlock::Rule if !built_in => "To allow it, change that rule.".into(),
-        Unlock::Rule => {
-            let tool = call.tool;
-            let rule = format!("[[permissions.rules]] tool = \"{tool}\" decision = \"allow\" in your configuration");
-            match now.mode {
-                SandboxMode::Off => format!("To allow it, use the sandbox (--sandbox workspace-write) or add {rule}."),
-                SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite if !now.enforced => {
-                    format!("This kernel cannot confine it (see yoi doctor). To allow it, add {rule}.")
-                }
-                SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite => format!("To allow it, add {rule}."),
+        Unlock::Rule if !built_in => format!("To allow it, start with {rule}, or change that rule."),
+        Unlock::Rule => match now.mode {
+            SandboxMode::Off => {
+                format!("To allow it, use the sandbox (--sandbox workspace-write), or start with {rule}.")
             }
-        }
+            SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite if !now.enforced => {
+                format!("This kernel cannot confine it (see yoi doctor). To allow it, start with {rule}.")
+            }
+            SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite => {
+                format!("To allow it, start with {rule}, or write that as [[permissions.rules]] in your configuration.")
+            }
+        },
     }
 }

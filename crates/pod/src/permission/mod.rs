@@ -4,14 +4,17 @@
 //! matches speaks for it. A refusal by any layer stands; otherwise the innermost layer that spoke decides. What
 //! nothing answers is refused. `ask` needs a person: without one it is a refusal that says which setting allows it.
 //!
-//! A rule sees what a call *names*. `Grep` over a directory names the directory, not the files below; a shell
-//! command names no file at all. The sandbox, not the rules, bounds those. A host is judged by the name that the
+//! A rule sees what a call *names*. `Grep` over a directory names the directory, not the files below. A shell command is
+//! taken apart (crate `shell`) and each part is judged like a call of its own: a call is as free as the least free part.
+//! What a part runs is known by its text or not at all: where it is opaque, no rule about a program allows it, and every
+//! refusal about one holds. A command names no file. The sandbox, not the rules, bounds those. A host is judged by the name that the
 //! call has; which hosts can be reached at all is the grant's, and what they resolve to is judged where it is connected.
 
 mod explain;
 mod glob;
 mod judge;
 mod place;
+mod program;
 mod rule;
 mod table;
 #[cfg(test)]

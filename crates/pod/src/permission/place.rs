@@ -24,8 +24,10 @@ pub(super) enum Target {
     Lost { shown: String, why: String },
     /// Reads from a host.
     Host(String),
-    /// Runs a shell command, or something that cannot be told from one.
+    /// Runs a shell command that was not taken apart, or something that cannot be told from one.
     Command,
+    /// Runs one part of a shell command; the whole of it for people, where there is more.
+    Part(Box<shell::Part>, Option<String>),
     /// Changes what the session keeps of itself.
     Session,
     /// Changes nothing and names nothing.
@@ -47,9 +49,20 @@ pub(super) enum Side {
     Outside,
 }
 
-/// Everything one call does. A call with effects that names none of them is judged like a command.
-pub(super) fn targets(effect: ToolEffect, touches: &[Touch], workspace: &Workspace) -> Vec<Target> {
-    let mut targets: Vec<_> = touches.iter().map(|touch| target(touch, workspace)).collect();
+/// Everything one call does. A call with effects that names none of them is judged like a command. Commands are taken
+/// apart only where that can change what is said.
+pub(super) fn targets(effect: ToolEffect, touches: &[Touch], workspace: &Workspace, parts: bool) -> Vec<Target> {
+    let mut targets = Vec::with_capacity(touches.len());
+    for touch in touches {
+        match touch {
+            Touch::Read(path) => targets.push(path_target(Way::Read, path, workspace)),
+            Touch::Write(path) => targets.push(path_target(Way::Write, path, workspace)),
+            Touch::Shell(text) if parts => targets.extend(commands(text)),
+            Touch::Shell(_) => targets.push(Target::Command),
+            Touch::Host(host) => targets.push(Target::Host(host.clone())),
+            Touch::Session => targets.push(Target::Session),
+        }
+    }
     let explained = touches.iter().any(|t| matches!(t, Touch::Write(_) | Touch::Shell(_) | Touch::Session));
     match effect {
         ToolEffect::ReadOnly if targets.is_empty() => targets.push(Target::Nothing),
@@ -60,14 +73,21 @@ pub(super) fn targets(effect: ToolEffect, touches: &[Touch], workspace: &Workspa
     targets
 }
 
-fn target(touch: &Touch, workspace: &Workspace) -> Target {
-    match touch {
-        Touch::Read(path) => path_target(Way::Read, path, workspace),
-        Touch::Write(path) => path_target(Way::Write, path, workspace),
-        Touch::Shell(_) => Target::Command,
-        Touch::Host(host) => Target::Host(host.clone()),
-        Touch::Session => Target::Session,
+/// Longest command that is shown whole beside its part, in characters.
+const MAX_WHOLE: usize = 160;
+
+fn commands(text: &str) -> Vec<Target> {
+    let parts = shell::parse(text).parts;
+    let mut whole: Option<String> = (parts.len() > 1).then(|| text.split_whitespace().collect::<Vec<_>>().join(" "));
+    if let Some(text) = &mut whole
+        && let Some((cut, _)) = text.char_indices().nth(MAX_WHOLE)
+    {
+        text.truncate(cut);
+        text.push('…');
     }
+    let parts: Vec<_> = parts.into_iter().map(|part| Target::Part(Box::new(part), whole.clone())).collect();
+    // A text that starts nothing is still a command: a shell is started for it.
+    if parts.is_empty() { vec![Target::Command] } else { parts }
 }
 
 fn path_target(way: Way, path: &Path, workspace: &Workspace) -> Target {

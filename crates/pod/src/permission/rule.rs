@@ -2,6 +2,7 @@
 
 use super::glob::PathGlob;
 use super::place::Target;
+use super::program::Programs;
 use authority::HostPattern;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,14 @@ pub struct Rule {
     /// It is about names: an address that a name stands for is another host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
+    /// Only commands that run this program: its name, or its path if that is how it is called. An allowance needs every
+    /// part of a command to be allowed and to be plain: no assignments, no output to files, nothing opaque. A refusal
+    /// takes each part that may run it, and what is opaque.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
+    /// Only with one of these as the first argument that is no option.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subcommand: Option<Vec<String>>,
     /// What it says.
     pub decision: RuleDecision,
 }
@@ -72,14 +81,17 @@ pub(super) enum Scope {
     Everything,
     Paths(PathGlob),
     Hosts(HostPattern),
+    Programs(Programs),
 }
 
 impl Scope {
     fn of(rule: &Rule) -> Result<Self, String> {
-        match (&rule.path, &rule.host) {
-            (None, None) => Ok(Self::Everything),
-            (Some(path), None) => PathGlob::new(path).map(Self::Paths),
-            (None, Some(host)) => {
+        match (&rule.path, &rule.host, &rule.program) {
+            (None, None, None) if rule.subcommand.is_some() => Err("`subcommand` needs `program`".into()),
+            (None, None, None) => Ok(Self::Everything),
+            (None, None, Some(program)) => Programs::new(program, rule.subcommand.as_deref()).map(Self::Programs),
+            (Some(path), None, None) if rule.subcommand.is_none() => PathGlob::new(path).map(Self::Paths),
+            (None, Some(host), None) if rule.subcommand.is_none() => {
                 let pattern: HostPattern =
                     host.parse().map_err(|error: authority::Error| format!("`host`: {error}"))?;
                 if pattern.names_port() {
@@ -87,7 +99,9 @@ impl Scope {
                 }
                 Ok(Self::Hosts(pattern))
             }
-            (Some(_), Some(_)) => Err("`path` and `host` in one rule never match; write two rules".into()),
+            (Some(_), _, _) | (_, Some(_), _) => {
+                Err("`path`, `host` and `program` in one rule never match; write several rules".into())
+            }
         }
     }
 
@@ -96,6 +110,7 @@ impl Scope {
             Self::Everything => true,
             Self::Paths(glob) => glob.hits(decision, target),
             Self::Hosts(pattern) => matches!(target, Target::Host(host) if pattern.matches_name(host)),
+            Self::Programs(programs) => matches!(target, Target::Part(part, _) if programs.hits(decision, part)),
         }
     }
 }
@@ -104,7 +119,7 @@ impl Layer {
     /// Reads a layer's rules. `source` is the file, `flags` or `environment`: what a refusal names.
     ///
     /// # Errors
-    /// An empty tool name, a glob that does not compile, a host that is none, or more than 1,024 rules; the first one.
+    /// An empty tool name, a glob that does not compile, a host or a program that is none, or more than 1,024 rules; the first one.
     pub fn new(source: impl Into<String>, rules: Vec<Rule>) -> Result<Self, RuleError> {
         let source = source.into();
         let error = |index, problem| RuleError { source_name: source.clone(), index, problem };
@@ -122,6 +137,11 @@ impl Layer {
         Ok(Self { source, rules: checked })
     }
 
+    /// Whether it has a rule about what programs a tool's commands run.
+    pub(super) fn names_programs(&self, tool: &str) -> bool {
+        self.rules.iter().any(|(rule, _)| (rule.tool == "*" || rule.tool == tool) && rule.program.is_some())
+    }
+
     /// The last rule that matches.
     pub(super) fn speaks(&self, tool: &str, target: &Target) -> Option<&Rule> {
         let matches = |(rule, scope): &&(Rule, Scope)| {
@@ -132,8 +152,20 @@ impl Layer {
 }
 
 impl Rule {
+    /// About every call of a tool; its other fields narrow it.
+    #[must_use]
+    pub fn new(tool: impl Into<String>, decision: RuleDecision) -> Self {
+        Self { tool: tool.into(), path: None, host: None, program: None, subcommand: None, decision }
+    }
+
     pub(super) fn is_about_everything(&self) -> bool {
-        self.path.is_none() && self.host.is_none()
+        self.path.is_none() && self.host.is_none() && self.program.is_none()
+    }
+
+    /// Which commands it is about, as `--allow` takes it: `git status,diff`.
+    pub(super) fn command(&self) -> Option<String> {
+        let subcommands = self.subcommand.as_ref().map(|listed| format!(" {}", listed.join(","))).unwrap_or_default();
+        self.program.as_ref().map(|program| format!("{program}{subcommands}"))
     }
 }
 
@@ -145,6 +177,9 @@ impl std::fmt::Display for Rule {
             RuleDecision::Deny => "deny",
         };
         write!(f, "{decision} {}", self.tool)?;
+        if let Some(command) = self.command() {
+            return write!(f, " {command}");
+        }
         let place = self.path.as_ref().or(self.host.as_ref());
         place.map_or(Ok(()), |place| write!(f, " on {place}"))
     }

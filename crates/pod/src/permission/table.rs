@@ -98,12 +98,17 @@ pub(super) fn row(target: &Target, read_only: bool) -> &'static Row {
         Target::Path { way: Way::Write, side: Side::ReadOnly, .. } => &WRITE_READ_ONLY,
         Target::Path { way: Way::Write, side: Side::Inside, guarded: true, .. } => &WRITE_GUARDED,
         Target::Path { way: Way::Write, side: Side::Inside, guarded: false, .. } => &WRITE_INSIDE,
-        Target::Command => &COMMAND,
+        Target::Command | Target::Part(..) => &COMMAND,
         Target::Host(_) => &HOST,
         Target::Session => &SESSION,
         Target::Nothing => &NOTHING,
         Target::Lost { .. } => &LOST,
     }
+}
+
+/// What is said of commands, whatever they are.
+pub(super) fn command(confined: bool) -> RuleDecision {
+    COMMAND.decision(confined)
 }
 
 /// The rows that may answer for what calls of a tool do, when only its effect is known.

@@ -79,7 +79,7 @@ fn table() -> Policy {
 }
 
 fn rule(tool: &str, path: Option<&str>, decision: RuleDecision) -> Rule {
-    Rule { tool: tool.into(), path: path.map(str::to_owned), host: None, decision }
+    Rule { path: path.map(str::to_owned), ..Rule::new(tool, decision) }
 }
 
 fn layer(source: &str, rules: &[(&str, Option<&str>, RuleDecision)]) -> Layer {
@@ -296,7 +296,7 @@ fn reasons_name_the_path_and_the_next_step() {
         (world.read(&table(), "out/f", CONFINED), vec!["out/f", "which is", "outside/f"]),
         (
             world.write(&table(), ".env", CONFINED),
-            vec![".env", "nobody can be asked", "[[permissions.rules]]", "\"Write\""],
+            vec![".env", "nobody can be asked", "[[permissions.rules]]", "--allow 'Write .env'"],
         ),
         (world.write(&table(), "a.rs", OFF), vec!["--sandbox workspace-write"]),
         (world.write(&table(), "a.rs", UNENFORCED), vec!["yoi doctor"]),
@@ -329,8 +329,8 @@ fn rules_that_cannot_work_are_refused_where_they_stand() {
         assert!(error.to_string().contains(words), "{bad:?}: {error}");
     }
     assert!(Layer::new("user.toml", vec![rule("Read", None, Allow); 1_025]).is_err());
-    let unknown = serde_json::from_str::<Rule>(r#"{"tool":"Bash","program":"git","decision":"allow"}"#);
-    assert!(unknown.unwrap_err().to_string().contains("program"));
+    let unknown = serde_json::from_str::<Rule>(r#"{"tool":"Bash","programme":"git","decision":"allow"}"#);
+    assert!(unknown.unwrap_err().to_string().contains("programme"));
 }
 
 #[test]
@@ -344,7 +344,7 @@ fn a_report_can_list_every_row_and_rule() {
 #[test]
 fn hosts_are_judged_by_their_names() {
     let world = World::new();
-    let about = |host: &str, decision| Rule { tool: "Fetch".into(), path: None, host: Some(host.into()), decision };
+    let about = |host: &str, decision| Rule { host: Some(host.into()), ..Rule::new("Fetch", decision) };
     let fetch = |policy: &Policy, host: &str, now| {
         let touches = [Touch::Host(host.into())];
         world.judge(policy, "Fetch", ReadOnly, &touches, now).verdict

@@ -29,7 +29,7 @@ fn a_row_admits_or_refuses_and_says_where_it_is_written() {
 }
 
 fn rule(tool: &str, path: Option<&str>, decision: RuleDecision) -> Rule {
-    Rule { tool: tool.into(), path: path.map(str::to_owned), host: None, decision }
+    Rule { path: path.map(str::to_owned), ..Rule::new(tool, decision) }
 }
 
 #[test]

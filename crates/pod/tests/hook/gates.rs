@@ -157,7 +157,7 @@ fn a_feature_neither_sees_nor_approves_what_the_host_denies() {
         Verdict::allow()
     });
     let (mut pod, said) = pod(&["hello"], vec![approve]);
-    pod.judge_by(vec![Rule { tool: "*".to_owned(), path: None, host: None, decision: RuleDecision::Deny }]);
+    pod.judge_by(vec![Rule::new("*", RuleDecision::Deny)]);
     assert_eq!(pod.run("go").end().outcome, Outcome::Done);
     assert_eq!((seen.load(Ordering::Relaxed), said.words().len()), (0, 0));
     assert_eq!(decisions(&pod), [Decision::Refuse]);

@@ -44,6 +44,12 @@ const EXAMPLE: &str = r#"# yoi's configuration. Every key is optional; `yoi conf
 # path = "**/.env*"                     # relative to the project, or absolute
 # decision = "deny"                     # allow, ask or deny; ask is a refusal while nobody can be asked
 
+# [[permissions.rules]]                 # commands are judged part by part; what cannot be known is allowed by no such rule
+# tool = "Bash"
+# program = "git"                       # a name, or a path where that is how it is called
+# subcommand = ["status", "diff"]       # the first argument that is no option; without it any
+# decision = "allow"
+
 # [features."builtin:shell"]
 # enabled = true
 # required = false                      # true: nothing starts without it

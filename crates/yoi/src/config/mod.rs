@@ -3,6 +3,7 @@
 //! Files go from the machine's over the user's to the project's. The project's can only narrow what the others give
 //! (`project`); the rest of it is pending until the user accepts it (`grants`).
 
+pub(crate) mod allow;
 mod check;
 pub(crate) mod file;
 #[cfg(feature = "fuzzing")]
@@ -178,6 +179,7 @@ impl Config {
         });
         self.sandbox.set(mode, || "--sandbox".to_owned());
         self.sandbox.set(args.read_only.then_some(Mode::ReadOnly), || "--read-only".to_owned());
+        self.allow(&args.allow);
         self.instructions.set(args.no_instructions.then_some(false), || "--no-instructions".to_owned());
         self
     }

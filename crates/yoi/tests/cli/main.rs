@@ -11,6 +11,7 @@
 mod answers;
 mod anthropic;
 mod changes;
+mod commands;
 mod completions;
 mod config;
 mod cost;

@@ -288,9 +288,14 @@ impl Steps {
         };
         for said in &met.said {
             let what = if said.text == met.what { String::new() } else { format!(" by `{}`", said.text) };
-            let (mark, text) = match (said.path.as_ref().or(said.host.as_ref()), said.decides) {
+            let place = said.path.as_ref().or(said.host.as_ref()).or(said.program.as_ref());
+            let (mark, text) = match (place, said.decides) {
                 (Some(place), _) => {
-                    (Mark::Depends, format!("host:permission: {}, on {place}: {}{what}", met.what, word(said.decision)))
+                    let opaque = match said.program.is_some() && said.decision != RuleDecision::Allow {
+                        true => ", and where a command is opaque",
+                        false => "",
+                    };
+                    (Mark::Depends, format!("host:permission: {}, on {place}{opaque}: {}{what}", met.what, word(said.decision)))
                 }
                 (None, true) => {
                     (mark(said.decision), format!("host:permission: {}: {}{what}", met.what, word(said.decision)))
@@ -373,7 +378,8 @@ fn told(expected: &[Expectation]) -> impl Iterator<Item = &Expectation> {
 
 fn judged(expected: &[Expectation], gated: bool) -> Verdict {
     let allowed = told(expected).filter(|met| met.decision == RuleDecision::Allow).count();
-    let paths = told(expected).any(|met| met.said.iter().any(|said| said.path.is_some() || said.host.is_some()));
+    let paths = told(expected)
+        .any(|met| met.said.iter().any(|said| said.path.is_some() || said.host.is_some() || said.program.is_some()));
     match allowed {
         0 if !paths => Verdict::Refused,
         all if all == told(expected).count() && !paths && !gated => Verdict::Runs,

@@ -1,0 +1,107 @@
+//! Rules about programs. An allowance must be won by the command as it stands; a refusal must not be dodged by another
+//! way to write it: so they match differently.
+
+use super::rule::RuleDecision;
+use shell::{Part, Redirection, base_name, is_system_path};
+
+/// Most subcommands of one rule.
+const MAX_SUBCOMMANDS: usize = 64;
+
+/// Longest name, in bytes.
+const MAX_NAME: usize = 256;
+
+/// What a rule says about commands: a program, and which of its subcommands.
+#[derive(Clone, Debug)]
+pub(super) struct Programs {
+    program: String,
+    /// None: whatever it is called with.
+    subcommands: Vec<String>,
+}
+
+impl Programs {
+    pub(super) fn new(program: &str, subcommands: Option<&[String]>) -> Result<Self, String> {
+        plain("program", program)?;
+        if program.ends_with('/') || matches!(base_name(program), "." | "..") && program.contains('/') {
+            return Err(format!("`program` = `{program}` names no program"));
+        }
+        let listed = subcommands.unwrap_or_default();
+        if subcommands.is_some() && listed.is_empty() {
+            return Err("`subcommand` is empty, which never matches; leave it out to mean any".into());
+        }
+        if listed.len() > MAX_SUBCOMMANDS {
+            return Err(format!("`subcommand` names {}; at most {MAX_SUBCOMMANDS} are read", listed.len()));
+        }
+        for subcommand in listed {
+            plain("subcommand", subcommand)?;
+            if subcommand.starts_with(['-', '+']) {
+                return Err(format!(
+                    "`subcommand` = `{subcommand}` never matches: it is the first argument that is no option"
+                ));
+            }
+        }
+        Ok(Self { program: program.to_owned(), subcommands: listed.to_vec() })
+    }
+
+    /// An allowance needs all of a part to be known and harmless beside the program; a refusal or a question takes
+    /// whatever may be the program, and what cannot be known.
+    pub(super) fn hits(&self, decision: RuleDecision, part: &Part) -> bool {
+        match decision {
+            RuleDecision::Allow => self.allows(part),
+            RuleDecision::Ask | RuleDecision::Deny => self.may_be(part),
+        }
+    }
+
+    fn allows(&self, part: &Part) -> bool {
+        let Some(program) = part.program.as_ref().and_then(|word| word.literal()) else { return false };
+        let known = part.opaque.is_none() && part.assignments.is_empty();
+        let called = program == self.program || (is_system_path(program) && base_name(program) == self.program);
+        let subcommand = || part.subcommand().certain.is_some_and(|found| self.subcommands.iter().any(|s| s == found));
+        known
+            && called
+            && !part.redirections.iter().any(Redirection::writes)
+            && (self.subcommands.is_empty() || subcommand())
+    }
+
+    fn may_be(&self, part: &Part) -> bool {
+        let name = base_name(&self.program);
+        let wraps = self.subcommands.is_empty() && part.wrappers.iter().any(|wrapper| wrapper == name);
+        let subcommand = || {
+            let found = part.subcommand();
+            found.hidden || found.possible.iter().any(|possible| self.subcommands.iter().any(|s| s == possible))
+        };
+        let called = || part.program_name() == Some(name) && (self.subcommands.is_empty() || subcommand());
+        part.opaque.is_some() || wraps || called()
+    }
+}
+
+/// The narrowest rule that allows a part: `git status`, `ls`. None where no rule about a program does.
+pub(super) fn allowing(part: &Part) -> Option<String> {
+    let program = part.program.as_ref()?.literal()?;
+    let program = if is_system_path(program) { base_name(program) } else { program };
+    let subcommand = part.subcommand().certain.filter(|word| word.chars().all(|c| c.is_ascii_lowercase() || c == '-'));
+    let with = subcommand.map(|subcommand| [subcommand.to_owned()]);
+    let named = |listed: Option<&[String]>| Programs::new(program, listed).is_ok_and(|rule| rule.allows(part));
+    match &with {
+        Some(listed) if named(Some(listed)) => Some(format!("{program} {}", listed.concat())),
+        Some(_) | None if named(None) => Some(program.to_owned()),
+        Some(_) | None => None,
+    }
+}
+
+fn plain(key: &str, text: &str) -> Result<(), String> {
+    let shown = text.escape_debug();
+    if text.is_empty() || text.len() > MAX_NAME {
+        return Err(format!("`{key}` has {} bytes; expected 1 to {MAX_NAME}", text.len()));
+    }
+    if text.contains(|c: char| c.is_whitespace() || c.is_control()) {
+        return Err(format!(
+            "`{key}` = `{shown}` is more than one word; `program` is a name, its subcommands stand in `subcommand`"
+        ));
+    }
+    if text.contains(|c: char| "*?[]{}$'\"\\;&|<>()`~".contains(c)) {
+        return Err(format!(
+            "`{key}` = `{shown}` never matches: names are compared as they are, without patterns and quotes"
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,65 @@
+//! A decision says which part met which rule, and what would allow it.
+
+use super::{CONFINED, OFF, World, about, layer};
+use pod::permission::Policy;
+use pod::permission::RuleDecision::{Allow, Ask, Deny};
+
+#[test]
+fn refusals_name_the_part_the_rule_and_the_flag() {
+    let world = World::new();
+    let file = |rules| Policy::new(vec![layer("/etc/yoi/config.toml", rules)]);
+    let none = Policy::new(Vec::new());
+    let cases = [
+        (&none, OFF, "git status", vec!["Bash `git status`", "--allow 'Bash git status'", "--sandbox workspace-write"]),
+        (&none, OFF, "git -C d status", vec!["--allow 'Bash git'."]),
+        (&none, OFF, "/usr/bin/ls -l", vec!["--allow 'Bash ls'."]),
+        (&none, OFF, "./run x.y", vec!["--allow 'Bash ./run'."]),
+        (&none, OFF, "ls > f", vec!["--allow Bash."]),
+        (&none, OFF, "eval x", vec!["(opaque: eval runs code that it is given)", "--allow Bash."]),
+        (&file(vec![about("ls", Allow)]), OFF, "ls; git diff", vec!["`git diff` in `ls; git diff`", "'Bash git diff'"]),
+        (
+            &file(vec![about("rm", Deny)]),
+            CONFINED,
+            "git status; rm -rf x",
+            vec!["`rm -rf x` in `git status; rm -rf x`", "`deny Bash rm`", "/etc/yoi/config.toml", "no rule inside"],
+        ),
+        (
+            &file(vec![about("rm", Ask)]),
+            CONFINED,
+            "rm x",
+            vec!["`ask Bash rm`", "--allow 'Bash rm x'", "change that rule"],
+        ),
+        (&file(vec![about("git push,pull", Deny)]), CONFINED, "git pull", vec!["`deny Bash git push,pull`"]),
+        (&file(vec![about("rm", Deny)]), CONFINED, "if", vec!["(opaque: it cannot be parsed"]),
+        (&file(vec![about("rm", Deny)]), CONFINED, "$x\u{1b}[2J", vec!["U+001B", "\\u{1b}"]),
+    ];
+    for (policy, now, text, words) in cases {
+        let decision = world.judge(policy, text, now);
+        for word in words {
+            assert!(decision.reason.contains(word), "{text}: {word}: {}", decision.reason);
+        }
+        assert!(!decision.reason.contains(['\n', '\u{1b}']), "{decision:?}");
+    }
+}
+
+/// What a refusal offers is tried: it allows what was refused.
+#[test]
+fn the_offered_rule_allows_the_part() {
+    let world = World::new();
+    let none = Policy::new(Vec::new());
+    for text in ["git status", "git -C d log", "ls -l", "/usr/bin/ls", "./run x.y", "timeout 5 cargo test", "git"] {
+        let reason = world.judge(&none, text, OFF).reason;
+        let offered = reason.split("--allow 'Bash ").nth(1).and_then(|rest| rest.split('\'').next()).unwrap();
+        let policy = Policy::new(vec![layer("--allow", vec![about(offered, Allow)])]);
+        assert!(world.runs(&policy, text, OFF), "{text}: {offered}");
+    }
+}
+
+#[test]
+fn long_commands_are_cut_in_what_is_said() {
+    let world = World::new();
+    let text = format!("ls; rm {}", "x ".repeat(10_000));
+    let policy = Policy::new(vec![layer("user.toml", vec![about("rm", Deny)])]);
+    let reason = world.judge(&policy, &text, CONFINED).reason;
+    assert!(reason.contains("`rm x x") && reason.len() < 1_000, "{reason}");
+}

@@ -1,0 +1,118 @@
+//! `--allow RULE`: a rule in a few words.
+
+use super::file::nearest;
+use super::{Config, Rules, Written};
+use crate::compose::switches::declared;
+use pod::feature::HostCapability;
+use pod::permission::{Layer, Rule, RuleDecision};
+
+/// Where such a rule is named.
+const SOURCE: &str = "--allow";
+
+const EXAMPLES: &str = "write it as 'Bash git status,diff', 'Bash ls', 'Write docs/**' or 'Fetch docs.example.org'";
+
+/// What the words after a tool's name are about.
+#[derive(Clone, Copy)]
+enum About {
+    Programs,
+    Hosts,
+    Paths,
+    Nothing,
+}
+
+/// Reads a tool's name and what its calls may be about: a program with its subcommands, a glob of paths, or a host.
+pub(crate) fn rule(text: &str) -> Result<Rule, String> {
+    let (tool, rest) = text.trim().split_once(char::is_whitespace).unwrap_or((text.trim(), ""));
+    let rest = rest.trim();
+    let plain = Rule::new(tool, RuleDecision::Allow);
+    let rule = match about(tool)? {
+        _ if rest.is_empty() => plain,
+        About::Programs => {
+            let (program, listed) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+            let listed: Vec<String> = listed.split(',').map(|name| name.trim().to_owned()).collect();
+            let any = listed.iter().all(String::is_empty);
+            Rule { program: Some(program.to_owned()), subcommand: (!any).then_some(listed), ..plain }
+        }
+        About::Hosts => Rule { host: Some(rest.to_owned()), ..plain },
+        About::Paths => Rule { path: Some(rest.to_owned()), ..plain },
+        About::Nothing => return Err(format!("calls of {tool} name nothing that `{rest}` could be; {EXAMPLES}")),
+    };
+    match Layer::new(SOURCE, vec![rule.clone()]) {
+        Ok(_) => Ok(rule),
+        Err(error) => Err(format!("{}; {EXAMPLES}", error.problem)),
+    }
+}
+
+/// By what the feature of a tool asks for.
+fn about(tool: &str) -> Result<About, String> {
+    if tool == "*" {
+        return Ok(About::Nothing);
+    }
+    let all = declared();
+    let Some(feature) = all.iter().find(|feature| feature.tools.iter().any(|known| known.name == tool)) else {
+        let names: Vec<&str> = all.iter().flat_map(|feature| &feature.tools).map(|tool| tool.name.as_str()).collect();
+        let meant = nearest(tool, &names).map(|meant| format!("did you mean `{meant}`? ")).unwrap_or_default();
+        return Err(format!("there is no tool `{tool}`: {meant}{EXAMPLES}"));
+    };
+    let asks = |wanted: fn(&HostCapability) -> bool| feature.requests.iter().any(|request| wanted(&request.capability));
+    Ok(match () {
+        () if asks(|capability| matches!(capability, HostCapability::Process { .. })) => About::Programs,
+        () if asks(|capability| matches!(capability, HostCapability::Network { .. })) => About::Hosts,
+        () if asks(|capability| matches!(capability, HostCapability::ScopedFs { .. })) => About::Paths,
+        () => About::Nothing,
+    })
+}
+
+impl Config {
+    /// Puts the rules of the command line inside of all others.
+    pub(super) fn allow(&mut self, rules: &[Rule]) {
+        let place = |_: &[&str]| SOURCE.to_owned();
+        let rules = rules.iter().cloned().enumerate();
+        self.rules.extend(Rules::of(SOURCE.to_owned(), rules.map(|(index, rule)| Written::new(rule, index, &place))));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_is_read_by_what_its_tool_is_about() {
+        let cases = [
+            ("Bash", "allow Bash"),
+            ("Bash git", "allow Bash git"),
+            ("  Bash  git  status,diff ", "allow Bash git status,diff"),
+            ("Bash git status, diff", "allow Bash git status,diff"),
+            ("Bash ./run.sh", "allow Bash ./run.sh"),
+            ("Write docs/**", "allow Write on docs/**"),
+            ("Read /etc/a b", "allow Read on /etc/a b"),
+            ("Grep src", "allow Grep on src"),
+            ("Fetch docs.example.org", "allow Fetch on docs.example.org"),
+            ("*", "allow *"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(rule(text).map(|rule| rule.to_string()).as_deref(), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_rule_that_cannot_be_read_says_how_it_is_written() {
+        let cases = [
+            ("", "there is no tool ``"),
+            ("Bahs git", "did you mean `Bash`?"),
+            ("Bash(git:*)", "there is no tool `Bash(git:*)`"),
+            ("Bash git:*", "without patterns"),
+            ("Bash git push --force", "more than one word"),
+            ("Bash git status diff", "more than one word"),
+            ("Bash git status,,diff", "0 bytes"),
+            ("Write ../x", "never matches"),
+            ("Fetch https://x.org/", "`host`"),
+            ("* x", "name nothing"),
+            ("TaskCreate x", "name nothing"),
+        ];
+        for (text, words) in cases {
+            let problem = rule(text).unwrap_err();
+            assert!(problem.contains(words) && problem.contains("'Bash git status,diff'"), "{text}: {problem}");
+        }
+    }
+}
