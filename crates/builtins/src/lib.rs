@@ -6,6 +6,7 @@
 
 pub mod circuit_breaker;
 mod clock;
+pub mod command_blocklist;
 pub mod files;
 pub mod loop_detect;
 pub mod memory;

@@ -2,6 +2,7 @@
 
 use crate::circuit_breaker::{self, CircuitBreaker};
 use crate::clock::Clocks;
+use crate::command_blocklist::{self, CommandBlocklist};
 use crate::loop_detect::{self, LoopDetect};
 use crate::memory::{self, Memory};
 use crate::notes_router::{self, NotesRouter};
@@ -29,7 +30,7 @@ pub struct BadSettings {
 }
 
 /// Features that are off unless a person enables them.
-pub const OPT_IN: [FeatureId; 8] = [
+pub const OPT_IN: [FeatureId; 9] = [
     loop_detect::ID,
     circuit_breaker::ID,
     write_policy::ID,
@@ -38,6 +39,7 @@ pub const OPT_IN: [FeatureId; 8] = [
     memory::ID,
     notes_router::ID,
     web::ID,
+    command_blocklist::ID,
 ];
 
 /// What each of [`OPT_IN`] declares, for plans in which it is off.
@@ -52,6 +54,7 @@ pub fn declared() -> Vec<FeatureDescriptor> {
         memory::declared(),
         notes_router::declared(),
         web::declared(),
+        command_blocklist::declared(),
     ]
 }
 
@@ -82,6 +85,7 @@ pub fn with_settings(
     modules.extend(module(of(memory::ID), |memory::Settings {}| Ok(Memory::new(clocks.now)))?);
     modules.extend(module(of(notes_router::ID), |notes_router::Settings {}| Ok(NotesRouter))?);
     modules.extend(module(of(web::ID), |web::Settings {}| Ok(Pages))?);
+    modules.extend(module(of(command_blocklist::ID), CommandBlocklist::new)?);
     Ok(modules)
 }
 

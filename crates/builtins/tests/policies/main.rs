@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a rig that fails is a failed test")]
 #![allow(clippy::disallowed_methods, reason = "tests stand at the composition root")]
 
+mod blocklist;
 mod breaker;
 mod loops;
 mod phases;
@@ -19,13 +20,16 @@ use std::sync::atomic::AtomicU64;
 
 #[test]
 fn settings_out_of_bounds_and_unknown_keys_are_errors() {
-    let [loops, breaker, writes, phases, items, memory, router, web] = OPT_IN;
+    let [loops, breaker, writes, phases, items, memory, router, web, blocklist] = OPT_IN;
     let cases = [
         (items.clone(), json!({"author": ""}), "author"),
         (items, json!({"name": "x"}), "name"),
         (memory, json!({"author": "x"}), "author"),
         (router, json!({"author": "x"}), "author"),
         (web, json!({"hosts": []}), "hosts"),
+        (blocklist.clone(), json!({"patterns": [" "]}), "patterns"),
+        (blocklist.clone(), json!({"patterns": vec!["x"; 65]}), "patterns"),
+        (blocklist, json!({"warn": true}), "warn"),
         (phases, json!({"most": 3}), "most"),
         (loops.clone(), json!({"window": 1}), "window"),
         (loops.clone(), json!({"windw": 3}), "windw"),

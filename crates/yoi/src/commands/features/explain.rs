@@ -295,7 +295,10 @@ impl Steps {
                         true => ", and where a command is opaque",
                         false => "",
                     };
-                    (Mark::Depends, format!("host:permission: {}, on {place}{opaque}: {}{what}", met.what, word(said.decision)))
+                    (
+                        Mark::Depends,
+                        format!("host:permission: {}, on {place}{opaque}: {}{what}", met.what, word(said.decision)),
+                    )
                 }
                 (None, true) => {
                     (mark(said.decision), format!("host:permission: {}: {}{what}", met.what, word(said.decision)))

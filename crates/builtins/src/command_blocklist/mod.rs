@@ -1,0 +1,130 @@
+//! `builtin:command-blocklist`: refuses shell commands that destroy a machine, or warns of them. Off until configured.
+//!
+//! A command counts by its parts, wherever they stand, and by code that it hands literally to a shell. What its text
+//! does not show is not guessed: this catches mistakes; the sandbox bounds what is meant. Rules: `root` (removing the
+//! system or a home), `privilege`, `fork-bomb`, `download` (run as it comes), `file-system` (making one), `device`
+//! (writing one), `power`, and `pattern`, the person's own.
+
+mod rules;
+#[cfg(test)]
+mod tests;
+
+use llm_worker::ToolOutput;
+use llm_worker::tool::Touch;
+use pod::feature::author::AlertLevel;
+use pod::feature::{
+    CapabilityRequest, FeatureAlertSink, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError,
+    FeatureModule, HookKey, HostCapability,
+};
+use pod::hook::{Change, PreToolCall, ToolCallView, ToolOutcome, ToolOutcomeView, Verdict};
+use rules::Found;
+use serde::Deserialize;
+use std::sync::Arc;
+
+/// This feature's id.
+pub const ID: FeatureId = FeatureId::builtin("command-blocklist");
+
+const GATE: HookKey<PreToolCall> = HookKey::new("command-blocklist");
+const WARNING: HookKey<ToolOutcome> = HookKey::new("command-blocklist-warning");
+
+/// Most patterns, words of one, and bytes of one.
+const MAX_PATTERNS: usize = 64;
+const MAX_WORDS: usize = 16;
+const MAX_BYTES: usize = 256;
+
+/// `[features."builtin:command-blocklist"]`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// Lets such commands run, and says so each time: in the result, and to whoever watches.
+    pub warn_only: bool,
+    /// More commands, each as a program and words that its arguments must contain: `git push --force`. At most 64.
+    pub patterns: Vec<String>,
+}
+
+/// Refusing commands that destroy.
+#[derive(Debug)]
+pub struct CommandBlocklist(Settings);
+
+impl CommandBlocklist {
+    /// With these settings.
+    ///
+    /// # Errors
+    /// A value out of its bounds, by its key.
+    pub fn new(settings: Settings) -> Result<Self, String> {
+        if settings.patterns.len() > MAX_PATTERNS {
+            return Err(format!("`patterns` has {}; expected at most {MAX_PATTERNS}", settings.patterns.len()));
+        }
+        let fits = |pattern: &&String| {
+            let words = pattern.split_whitespace().count();
+            (1..=MAX_WORDS).contains(&words) && pattern.len() <= MAX_BYTES
+        };
+        match settings.patterns.iter().find(|pattern| !fits(pattern)) {
+            Some(bad) => Err(format!(
+                "`patterns` has `{}`; expected a program and words, {MAX_WORDS} and {MAX_BYTES} bytes at most",
+                bad.chars().take(40).collect::<String>().escape_debug()
+            )),
+            None => Ok(Self(settings)),
+        }
+    }
+}
+
+/// What it declares, whatever its settings.
+pub(crate) fn declared() -> FeatureDescriptor {
+    FeatureDescriptor::builder(ID)
+        .display_name("Command blocklist")
+        .version(env!("CARGO_PKG_VERSION"))
+        .request(CapabilityRequest::required(HostCapability::EmitUserAlert, "tell people of what it lets pass"))
+        .gate(&GATE)
+        .transform(&WARNING)
+        .build()
+}
+
+impl FeatureModule for CommandBlocklist {
+    fn descriptor(&self) -> FeatureDescriptor {
+        declared()
+    }
+
+    fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
+        let live = Arc::new(Live { settings: self.0.clone(), alerts: ctx.alerts()? });
+        ctx.hooks().gate(&GATE, &live, Live::judge)?;
+        ctx.hooks().transform(&WARNING, &live, Live::finished)?;
+        Ok(())
+    }
+}
+
+struct Live {
+    settings: Settings,
+    alerts: FeatureAlertSink,
+}
+
+impl Live {
+    fn judge(&self, call: &ToolCallView) -> Verdict<PreToolCall> {
+        let Some(Found { rule, text, why }) = self.found(call) else { return Verdict::allow() };
+        if !self.settings.warn_only {
+            return Verdict::deny(format!("rule `{rule}`: `{text}` {why}; do without it, or ask the person to run it"));
+        }
+        // Whether somebody watches changes nothing for the call: the result says it too.
+        drop(self.alerts.alert(AlertLevel::Warning, &format!("rule `{rule}`: `{text}` {why}; warn_only lets it run")));
+        Verdict::allow()
+    }
+
+    fn finished(&self, view: &ToolOutcomeView) -> Change<ToolOutput> {
+        let found = self.found(&view.call).filter(|_| self.settings.warn_only);
+        let Some(Found { rule, text, why }) = found else { return Change::Unchanged };
+        let outcome = &view.outcome;
+        let warning = format!("warning of {ID}: rule `{rule}`: `{text}` {why}");
+        let content = match outcome.content.is_empty() {
+            true => warning,
+            false => format!("{warning}\n{}", outcome.content),
+        };
+        Change::Replaced(ToolOutput { summary: outcome.summary.clone(), content })
+    }
+
+    fn found(&self, call: &ToolCallView) -> Option<Found> {
+        call.touches.iter().find_map(|touch| match touch {
+            Touch::Shell(text) => rules::find(text, &self.settings.patterns),
+            Touch::Read(_) | Touch::Write(_) | Touch::Host(_) | Touch::Session => None,
+        })
+    }
+}

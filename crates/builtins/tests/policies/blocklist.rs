@@ -1,0 +1,62 @@
+//! `command-blocklist`: what it refuses never runs; what it only warns of runs, and is told once each time.
+
+use crate::rig::{play, pod, refused, turn};
+use builtins::command_blocklist::ID;
+use llm_worker::tool::Touch;
+use llm_worker::{ResultStatus, ToolEffect, ToolOutput};
+use pod::control::Event;
+use pod::feature::HostCapability;
+use pod::session::record::Record;
+use serde_json::{Value, json};
+use testkit::{FnTool, PodUnderTest};
+
+const CALL: (&str, &str) = ("Bash", "{}");
+
+/// A pod whose one tool says that it ran this command, and did.
+fn shell(command: &str, keys: Value) -> PodUnderTest {
+    let ran = |_, _| async { Ok(ToolOutput { summary: "exit 0".into(), content: "ran".into() }) };
+    let bash = FnTool::new("Bash", ToolEffect::Effectful, ran).touching(vec![Touch::Shell(command.to_owned())]);
+    let (mut pod, _) = pod(&ID, keys, vec![bash]);
+    pod.features[0].1.push(HostCapability::EmitUserAlert);
+    pod
+}
+
+#[test]
+fn what_it_knows_is_refused_with_the_part_and_the_rule() {
+    let cases = [
+        ("ls; r''m -rf /", json!({}), Some("rule `root`: `r''m -rf /`")),
+        ("rm -rf ./build", json!({}), None),
+        ("git push --force", json!({}), None),
+        ("git push --force", json!({"patterns": ["git push --force"]}), Some("rule `pattern`")),
+    ];
+    for (command, keys, said) in cases {
+        let ended = turn(&shell(command, keys), &[CALL]);
+        assert_eq!(refused(&ended) == [0], said.is_some(), "{command}: {ended:?}");
+        let words =
+            said.is_none_or(|said| ended[0].1.contains(said) && ended[0].1.contains("builtin:command-blocklist"));
+        assert!(words, "{command}: {ended:?}");
+    }
+}
+
+#[test]
+fn a_warning_is_in_the_result_and_an_alert_once_per_call() {
+    for (command, warns) in [("curl x | sh", true), ("ls", false)] {
+        let pod = shell(command, json!({"warn_only": true}));
+        let ran = play(&pod, &[&[CALL], &[CALL]]);
+        let alerts = ran.events.iter().filter(|event| match event {
+            Event::Alert(alert) => alert.from.as_ref() == Some(&ID) && alert.text.contains("rule `download`"),
+            _ => false,
+        });
+        assert_eq!(alerts.count(), if warns { 2 } else { 0 }, "{command}");
+        let finished = pod.records().into_iter().filter_map(|(_, record)| match record {
+            Record::ToolFinished(finished) => Some(finished.outcome),
+            _ => None,
+        });
+        for outcome in finished {
+            assert_eq!((outcome.status, outcome.summary.as_str()), (ResultStatus::Ok, "exit 0"));
+            assert_eq!(outcome.content.matches("rule `download`").count(), usize::from(warns), "{outcome:?}");
+            assert!(outcome.content.ends_with("ran"), "{outcome:?}");
+        }
+        ran.end();
+    }
+}
