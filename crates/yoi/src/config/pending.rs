@@ -128,11 +128,15 @@ fn effect(path: &[&str], value: &Value) -> String {
         ["models", _, "price"] => "what this model costs is counted like this".to_owned(),
         ["models", ..] => "an answer of this model may be that long".to_owned(),
         ["permissions", ..] => "calls like this run unasked, where no rule of your own files says otherwise".to_owned(),
+        ["features", id, "enabled"] if value.as_bool() == Some(false) => {
+            format!("switches off {id}, which you switched on")
+        }
         ["features", id, "enabled"] => format!("switches {id} on"),
         ["features", id, "grant"] => format!("{id} may do this, in the place of what it may do by itself"),
         ["features", id, ..] => format!("is a setting of {id}"),
         ["sandbox", ..] if value.as_str() == Some("off") => "commands can do whatever you can do".to_owned(),
         ["sandbox", ..] => "tools and commands write in the project".to_owned(),
+        ["instructions"] => "decides whether files of instructions are read, your own among them".to_owned(),
         ["state", ..] => "decides on which file systems sessions are kept".to_owned(),
         _ => "puts it in force".to_owned(),
     }

@@ -1,8 +1,8 @@
 //! What a project's file may do by itself: narrow. Everything else in it asks.
 //!
 //! At once act: `model`, if it is `offline` or its provider is known outside the file; `[limits]`, where they are lower;
-//! rules that ask or deny; features switched off or required, where required switches nothing on; a stricter sandbox;
-//! leaving instructions out. All other keys are inert until the user grants exactly what they say. A rule that is
+//! rules that ask or deny; features required, where that switches nothing on, or switched off, unless the user switched
+//! them on; a stricter sandbox. All other keys are inert until the user grants exactly what they say. A rule that is
 //! granted and allows stands below the rules of the user's own files, so it overrules none of them.
 
 use super::file::{Feature, File, Limits, Mode, Model};
@@ -75,14 +75,9 @@ impl Config {
         {
             accepted.state.any_file_system = state.any_file_system;
         }
-        match instructions {
-            Some(false) if self.instructions.value => {
-                self.instructions = Sourced::new(false, text.place(&["instructions"]));
-            }
-            Some(true) if !self.instructions.value && asking.granted(&["instructions"]) => {
-                accepted.instructions = instructions;
-            }
-            Some(_) | None => {}
+        // The user's own instructions are among those that would be left out.
+        if instructions.is_some_and(|read| read != self.instructions.value) && asking.granted(&["instructions"]) {
+            accepted.instructions = instructions;
         }
         self.layer(accepted, &|key| granted_at(&text, key));
         if let Some(name) = model {
@@ -153,16 +148,20 @@ impl Config {
         let on = if opt_in { switches.on() } else { switches.off().is_none() };
         let mut granted = |key: &str| asking.granted(&["features", id, key]);
         let switched_on = enabled == Some(true) && !on && granted("enabled");
-        if enabled == Some(false) {
+        // What a person switched on may be a gate: only they switch it off.
+        let chosen = opt_in && on;
+        if enabled == Some(false) && !chosen {
             switches.enabled = Some(Sourced::new(false, place("enabled")));
         }
+        let switched_off = enabled == Some(false) && chosen && granted("enabled");
         if required == Some(true) {
             switches.expected = Some(Sourced::new(true, place("required")));
         }
         let grant = grant.filter(|_| granted("grant"));
         let settings: toml::Table = settings.into_iter().filter(|(key, _)| granted(key)).collect();
-        let something = switched_on || grant.is_some() || !settings.is_empty();
-        something.then(|| Feature { enabled: switched_on.then_some(true), required: None, grant, settings })
+        let switched = (switched_on || switched_off).then_some(switched_on);
+        let something = switched.is_some() || grant.is_some() || !settings.is_empty();
+        something.then_some(Feature { enabled: switched, required: None, grant, settings })
     }
 }
 

@@ -53,8 +53,9 @@ fn they_go_from_the_users_file_down_to_where_one_stands() {
     scene.config("instructions = false\n");
     assert_eq!(told(&scene, "a/b", &[]), none);
     scene.config("");
+    // A project cannot take the user's own away.
     scene.write("yoi.toml", "instructions = false\n");
-    assert_eq!(told(&scene, "a/b", &[]), none);
+    assert_ne!(told(&scene, "a/b", &[]), none);
 }
 
 #[test]

@@ -29,7 +29,7 @@ const OUTER: &str = "model = \"local/x\"\n[providers.local]\napi = \"openai-chat
 #[test]
 fn what_narrows_acts_at_once() {
     // The project's file; the key it is about; its value and line; whether the project's file is its source.
-    let cases: [(&str, &str, &str, Option<u32>); 22] = [
+    let cases: [(&str, &str, &str, Option<u32>); 21] = [
         ("model = \"offline\"", "model", "offline", Some(1)),
         ("\nmodel = \"local/y\"", "model", "local/y", Some(2)),
         ("model = \"openai/gpt-4.1\"", "model", "openai/gpt-4.1", Some(1)),
@@ -46,12 +46,7 @@ fn what_narrows_acts_at_once() {
         ("[features.\"builtin:shell\"]\nenabled = false", "features.\"builtin:shell\".enabled", "false", Some(2)),
         ("[features.\"builtin:shell\"]\nrequired = true", "features.\"builtin:shell\".required", "true", Some(2)),
         ("[features.\"builtin:web\"]\nrequired = true", "features.\"builtin:web\".required", "true", Some(2)),
-        (
-            "[features.\"builtin:loop-detect\"]\nenabled = false",
-            "features.\"builtin:loop-detect\".enabled",
-            "false",
-            Some(2),
-        ),
+        ("[features.\"builtin:memory\"]\nenabled = false", "features.\"builtin:memory\".enabled", "false", Some(2)),
         (
             "[features.\"builtin:loop-detect\"]\nenabled = true",
             "features.\"builtin:loop-detect\".enabled",
@@ -60,7 +55,6 @@ fn what_narrows_acts_at_once() {
         ),
         ("[sandbox]\nmode = \"read-only\"", "sandbox.mode", "read-only", Some(2)),
         ("[sandbox]\nmode = \"workspace-write\"", "sandbox.mode", "workspace-write", None),
-        ("instructions = false", "instructions", "false", Some(1)),
         ("instructions = true", "instructions", "true", None),
     ];
     let scene = Scene::new();
@@ -80,7 +74,7 @@ fn what_narrows_acts_at_once() {
 }
 
 /// What a project's file may ask for: it, and what is pending with its line.
-pub(crate) const ASKING: [(&str, &str, u32); 17] = [
+pub(crate) const ASKING: [(&str, &str, u32); 19] = [
     ("[providers.evil]\napi = \"openai-chat\"\nbase_url = \"http://127.0.0.1:9/v1\"", "providers.evil", 1),
     ("[providers.local]\napi = \"openai-chat\"\nbase_url = \"http://127.0.0.1:1/v1\"", "providers.local", 1),
     (
@@ -107,6 +101,9 @@ pub(crate) const ASKING: [(&str, &str, u32); 17] = [
     ("[sandbox]\nmode = \"off\"", "sandbox.mode", 2),
     ("[state]\nany_file_system = true", "state.any_file_system", 2),
     ("[features.\"builtin:task\"]\nenabled = true", "features.\"builtin:task\".enabled", 2),
+    // The user switched it on: it refuses calls, and a repository must not be able to take it away.
+    ("[features.\"builtin:loop-detect\"]\nenabled = false", "features.\"builtin:loop-detect\".enabled", 2),
+    ("instructions = false", "instructions", 1),
 ];
 
 #[test]
