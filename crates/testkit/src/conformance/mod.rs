@@ -39,7 +39,7 @@ pub enum Check {
     Required,
     /// Tools refuse arguments that are no object, or name unknown fields; what they accept is an object.
     Arguments,
-    /// A cancelled call ends in time.
+    /// A cancelled call ends in time; of a tool that refuses its sample arguments, none was begun.
     Cancellation,
     /// A call neither panics nor answers more than the host takes at once.
     Outputs,
@@ -47,7 +47,7 @@ pub enum Check {
     Text,
     /// Hooks answer in time and do not panic, whatever the call.
     Hooks,
-    /// State is there again after a kill around any update.
+    /// After a kill around any update it installs again, and what the log holds of its state stays as it is.
     State,
     /// After its pod closed no task of it lives; disabled, it leaves nothing.
     Leftovers,
