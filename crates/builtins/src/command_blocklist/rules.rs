@@ -47,7 +47,8 @@ fn judge(script: &Script, earlier: &[Part], part: &Part, patterns: &[String]) ->
     let name = part.program_name()?;
     let arguments: Vec<&str> = part.arguments.iter().map(Word::bare).collect();
     let last_is_device = || arguments.last().is_some_and(|path| is_disk(path));
-    if removes_root(name, &arguments, earlier) {
+    let paths: Vec<&str> = part.arguments.iter().map(expanded).collect();
+    if removes_root(name, &paths, earlier) {
         return Some(("root", "removes the system or a home directory"));
     }
     match name {
@@ -71,6 +72,12 @@ fn judge(script: &Script, earlier: &[Part], part: &Part, patterns: &[String]) ->
         return Some(("download", "runs what it downloads, unread"));
     }
     patterns.iter().any(|pattern| fits(pattern, name, &arguments)).then_some(("pattern", "is on the person's own list"))
+}
+
+/// A word as far as a shell expands it: a quoted `~` is a file of that name.
+fn expanded(word: &Word) -> &str {
+    let quoted = |text: &str| text.starts_with(['~', '$']) || text.contains('*');
+    word.literal().map_or(word.bare(), |text| if quoted(text) { "" } else { text })
 }
 
 /// The person's words: the program, then words that all stand among the arguments.

@@ -14,10 +14,7 @@ const GRANTS: &[(&str, &[HostCapability])] = &[
         "circuit-breaker",
         &[GATE_CALLS, GATE_REQUESTS, HOOK_RESULTS, HostCapability::ANY_RESULT, HostCapability::SESSION_STATE],
     ),
-    (
-        "command-blocklist",
-        &[GATE_CALLS, HOOK_RESULTS, HostCapability::ANY_RESULT, HostCapability::EmitUserAlert],
-    ),
+    ("command-blocklist", &[GATE_CALLS, HOOK_RESULTS, HostCapability::ANY_RESULT, HostCapability::EmitUserAlert]),
     ("phase-recorder", &[ANY_TOOL, HostCapability::SESSION_STATE]),
     ("write-policy", &[GATE_CALLS, HostCapability::READ_WORKSPACE]),
     ("work-item", &[ANY_TOOL, builtins::work_item::WRITE, builtins::work_item::PROVIDE]),
