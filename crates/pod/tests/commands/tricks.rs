@@ -14,7 +14,6 @@ fn denying() -> Policy {
     Policy::new(vec![layer("user.toml", denied.into_iter().chain([about("sudo", Ask)]).collect())])
 }
 
-// covers: INV-07
 #[test]
 fn no_row_is_answered_wrongly() {
     let world = World::new();

@@ -55,7 +55,7 @@ fn a_route_names_the_programs_of_its_rules() {
     let deny = rule("git", "subcommand = [\"push\", \"pull\"]\ndecision = \"deny\"");
     scene.config(&format!("{}{deny}", rule("rm", "decision = \"ask\"")));
     let shown = scene.yoi(&["features", "--explain", "Bash"]).ends(0);
-    shown.prints(&["on rm,", "git push,pull,", "config.toml"]);
+    shown.prints(&["on rm,", "push,pull,", "config.toml"]);
     let route = scene.yoi(&["features", "--explain", "Bash", "--json"]).ends(0).json();
     assert_eq!(route["verdict"], "depends", "{route}");
     let steps = route["steps"].to_string();
