@@ -100,7 +100,7 @@ fn removes_root(name: &str, arguments: &[&str], earlier: &[Part]) -> bool {
     let target = |argument: &&str| {
         is_root(argument) || (matches!(*argument, "." | "./" | "*" | "./*" | ".." | "../*") && at_root())
     };
-    removes && (forced || arguments.iter().any(|argument| target(argument)))
+    removes && (forced || arguments.iter().any(target))
 }
 
 /// `cd /`, `cd ~`, `cd`.
