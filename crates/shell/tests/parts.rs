@@ -58,7 +58,7 @@ fn every_position_of_a_command_is_read() {
         ("echo \"$(a \"$(b \"$(c)\")\")\"", "c; b ?; a ?; echo ?"),
         ("echo '$(a)' \\$\\(b\\)", "echo $(a) $(b)"),
         ("`a`", "a; ? !"),
-        ("`a \\`b\\``", "a `b` !; ? !"),
+        ("`a \\`b\\``", "a `b`; ? !"),
         ("cat <(a) > >(b)", "a; b; cat ? w"),
         ("cat <<E\n$(a)\nE\nb", "cat !; b"),
         ("cat <<'E'\n$(a)\nE\nb", "cat; b"),
