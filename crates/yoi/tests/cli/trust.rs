@@ -100,10 +100,10 @@ pub(crate) const ASKING: [(&str, &str, u32); 19] = [
     ("[features.\"builtin:loop-detect\"]\nwindow = 20", "features.\"builtin:loop-detect\".window", 2),
     ("[sandbox]\nmode = \"off\"", "sandbox.mode", 2),
     ("[state]\nany_file_system = true", "state.any_file_system", 2),
-    ("[features.\"builtin:task\"]\nenabled = true", "features.\"builtin:task\".enabled", 2),
     // The user switched it on: it refuses calls, and a repository must not be able to take it away.
     ("[features.\"builtin:loop-detect\"]\nenabled = false", "features.\"builtin:loop-detect\".enabled", 2),
     ("instructions = false", "instructions", 1),
+    ("[features.\"builtin:task\"]\nenabled = true", "features.\"builtin:task\".enabled", 2),
 ];
 
 #[test]
