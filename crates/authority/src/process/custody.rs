@@ -230,3 +230,21 @@ fn reap_adopted(jobs: &Jobs) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A call that ends may hold the lock for as long as its processes take to die: leaving does not wait for it.
+    #[test]
+    fn leaving_waits_for_no_call() {
+        let busy = jobs();
+        let (told, done) = std::sync::mpsc::channel();
+        let leaving = std::thread::spawn(move || told.send(end_descendants(&Ambient::claim()).is_ok()));
+        assert_eq!(done.recv_timeout(Duration::from_secs(20)), Ok(true));
+        drop(busy);
+        leaving.join().unwrap().unwrap();
+        let mut command = Command::new("true");
+        assert!(Slot(()).spawn(&mut command).is_err(), "nothing is started any more");
+    }
+}

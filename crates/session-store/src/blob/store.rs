@@ -133,7 +133,7 @@ impl Blobs {
         let path = view.path(&blob.digest);
         let shard = path.parent().unwrap_or(view.dir());
         self.directory(shard, view.dir())?;
-        ops.rename(&unnamed.file.path, &path)?;
+        self.name(&unnamed, &path)?;
         unnamed.named = true;
         probe("blob:renamed");
         ops.sync_dir(shard)?;
@@ -142,25 +142,35 @@ impl Blobs {
         Ok(blob)
     }
 
-    /// Makes room for a blob.
-    fn reserve(&self, blob: &BlobRef) -> Result<Reserved<'_>, BlobError> {
-        let before = self.inner.ops.stored(&self.inner.view.path(&blob.digest))?.map_or(0, |stored| stored.len);
+    /// Gives a file its name. What it replaces no longer counts: one that was damaged, or the same bytes, which somebody
+    /// else stored at the same time.
+    fn name(&self, unnamed: &Unnamed, path: &Path) -> Result<(), DiskFault> {
         let mut room = self.room();
+        let before = self.inner.ops.stored(path)?.map_or(0, |stored| stored.len);
+        self.inner.ops.rename(&unnamed.file.path, path)?;
+        if let Some(room) = room.seen() {
+            room.gone(before);
+        }
+        Ok(())
+    }
+
+    /// Makes room for a blob. What it will replace need not go first, and counts until then.
+    fn reserve(&self, blob: &BlobRef) -> Result<Reserved<'_>, BlobError> {
+        let mut room = self.room();
+        let before = self.inner.ops.stored(&self.inner.view.path(&blob.digest))?.map_or(0, |stored| stored.len);
+        let more = blob.len.saturating_sub(before);
         let known = room.look(self.inner.bound, || self.found())?;
         known.keep(&blob.digest);
-        known.gone(before);
-        while !known.fits(blob.len) {
-            let Some((digest, len)) = known.oldest() else {
-                known.came(before);
-                return Err(BlobError::Full { bound: self.inner.bound });
-            };
+        while !known.fits(more) {
+            let full = BlobError::Full { bound: self.inner.bound };
+            let (digest, len) = known.oldest().ok_or(full)?;
             // First forgotten, so that nobody takes it for stored; should its removal not last, it is only space.
             self.durable().blobs.remove(&digest);
             self.inner.ops.remove(&self.inner.view.path(&digest))?;
             known.gone(len);
         }
         known.came(blob.len);
-        Ok(Reserved { blobs: self, len: blob.len, before })
+        Ok(Reserved { blobs: self, len: blob.len })
     }
 
     /// All blobs and their lengths.
@@ -262,13 +272,11 @@ impl Blobs {
 struct Reserved<'a> {
     blobs: &'a Blobs,
     len: u64,
-    /// What stood under that name, damaged.
-    before: u64,
 }
 
 impl Reserved<'_> {
     fn taken(mut self) {
-        (self.len, self.before) = (0, 0);
+        self.len = 0;
     }
 }
 
@@ -276,7 +284,6 @@ impl Drop for Reserved<'_> {
     fn drop(&mut self) {
         if let Some(room) = self.blobs.room().seen() {
             room.gone(self.len);
-            room.came(self.before);
         }
     }
 }

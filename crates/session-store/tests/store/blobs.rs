@@ -1,7 +1,8 @@
 //! Blobs: stored once, verified always, streamed in bounded space.
 
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use session_store::{BlobError, BlobRef, Blobs, Digest, ErrorKind, Gap, Options, Reader, Session, Window};
@@ -215,4 +216,25 @@ fn a_refusal_changes_no_count() {
         assert!(matches!(opened.blobs.put(&vec![byte; len]), Err(BlobError::Full { .. })), "{len}");
     }
     assert_eq!(opened.blobs.put(&[5; 100]).unwrap().len, 100);
+}
+
+/// The same bytes, stored by two at the same time, take their room once.
+#[test]
+fn equal_blobs_at_once_count_once() {
+    let scene = Scene::new();
+    let (other, first) = (Arc::new(Mutex::new(None::<Blobs>)), AtomicBool::new(true));
+    let handle = other.clone();
+    let probe = Arc::new(move |point: &'static str| {
+        let blobs = handle.lock().unwrap().clone();
+        if let Some(blobs) = blobs.filter(|_| point == "blob:written" && first.swap(false, Ordering::SeqCst)) {
+            blobs.put(&[1; 300]).unwrap();
+        }
+    });
+    let given = Options { blob_bytes: 1000, probe, ..options(Arc::new(Quick)) };
+    let opened = Session::create(&scene.dir, given).unwrap();
+    *other.lock().unwrap() = Some(opened.blobs.clone());
+    opened.blobs.put(&[1; 300]).unwrap();
+    assert_eq!(opened.blobs.put(&[2; 700]).unwrap().len, 700);
+    assert!(matches!(opened.blobs.put(&[3; 1]), Err(BlobError::Full { .. })));
+    *other.lock().unwrap() = None;
 }
