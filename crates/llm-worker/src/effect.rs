@@ -282,3 +282,16 @@ impl From<Stop> for Outcome {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_server_says_of_a_failure_fits_a_record() {
+        let long = "é".repeat(1 << 20);
+        let error = ModelError { kind: ErrorKind::Unavailable, message: long.clone(), help: Some(long) };
+        let Outcome::ModelFailed { message, help, .. } = Outcome::from(error) else { panic!("a failure") };
+        assert_eq!((message.len(), help.map(|help| help.len())), (MAX_REASON, Some(MAX_REASON)));
+    }
+}

@@ -231,3 +231,18 @@ fn contradiction(what: String) -> ModelError {
         help: None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::effect::MAX_REASON;
+
+    #[test]
+    fn a_vendors_own_stop_reason_fits_a_record() {
+        let stop = ModelEvent::Stop(StopReason::Other("z".repeat(2 << 20)));
+        let Ok(Taken::Whole(StopReason::Other(word))) = Answer::default().take(stop, &Limits::steps(1)) else {
+            panic!("a stop")
+        };
+        assert_eq!(word.len(), MAX_REASON);
+    }
+}
