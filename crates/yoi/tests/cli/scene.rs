@@ -5,10 +5,11 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc;
+use std::sync::{Once, mpsc};
 use std::thread;
 use std::time::Duration;
 use tempfile::TempDir;
+use tokio::signal::unix::SignalKind;
 
 /// A process that takes longer hangs: it is ended, and its test fails.
 const HANGS: Duration = Duration::from_secs(90);
@@ -142,6 +143,7 @@ impl Scene {
 
     /// The program, to be started in the project with nothing on standard input.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
+        heed_signals();
         let mut command = Command::new(env!("CARGO_BIN_EXE_yoi"));
         command.args(args).current_dir(self.path("project")).env_clear();
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("HOME", self.path("home"));
@@ -212,6 +214,24 @@ pub(crate) fn finish(child: Child) -> Done {
     watchdog.join().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
     Done { status: output.status, out: text(output.stdout), err: text(output.stderr) }
+}
+
+/// A shell ignores SIGINT for what it puts in the background, `nohup` ignores SIGHUP, and the program leaves both so: a
+/// test that interrupts it would then wait for its command's end. What this process catches is not ignored in its children.
+fn heed_signals() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let status = fs::read_to_string("/proc/self/status").unwrap();
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
+        let ignored = u64::from_str_radix(mask.trim(), 16).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let _entered = runtime.enter();
+        for kind in [SignalKind::interrupt(), SignalKind::hangup(), SignalKind::terminate()] {
+            if ignored & (1 << (kind.as_raw_value() - 1)) != 0 {
+                drop(tokio::signal::unix::signal(kind).unwrap());
+            }
+        }
+    });
 }
 
 /// Sends a signal to a process of this test.
