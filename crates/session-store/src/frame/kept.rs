@@ -41,9 +41,7 @@ impl Kept {
 
     /// Forgets what stands behind `seq`.
     pub(crate) fn end_at(&mut self, seq: u64) {
-        while let Some(head) = self.heads.pop_if(|head| head.seq > seq) {
-            self.text.truncate(self.text.len() - head.length);
-        }
+        while self.heads.pop_if(|head| head.seq > seq).is_some() {}
     }
 
     /// The records behind `seq`.

@@ -63,7 +63,6 @@ impl Scan<'_> {
         let Some(segment) = self.segments.get(n).cloned() else { return Ok(()) };
         let next = self.segments.get(n + 1).map_or(u64::MAX, |segment| segment.first);
         // A batch does not go on in another segment.
-        self.batch.clear();
         if !matches!(self.place, Walked::Chain(chain) if chain.seq + 1 == segment.first && chain.batch_left == 0) {
             self.stray(&segment, 0, Bad::Missing);
         }

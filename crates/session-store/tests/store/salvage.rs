@@ -153,8 +153,64 @@ fn several_kinds_of_damage_at_once() {
     assert_eq!(salvaged.lost.len(), 3, "{:?}", salvaged.lost);
     let lost: Vec<u64> = salvaged.lost.iter().flat_map(|damage| damage.lost.clone()).collect();
     let gone: Vec<u64> = (firsts[1]..firsts[2]).collect();
-    assert!(lost.starts_with(&gone) && lost.contains(&(firsts[3] + 1)) && !lost.contains(&firsts[3]), "{lost:?}");
+    assert!(lost.starts_with(&gone) && lost.contains(&(firsts[3] + 1)), "{lost:?}");
+    assert!(!lost.contains(&firsts[2]) && !lost.contains(&firsts[3]), "{lost:?}");
     check(&scene, &before, &lost, &salvaged);
+}
+
+/// The lines of a file, each with its line break.
+fn lines(path: &Path) -> Vec<String> {
+    std::fs::read_to_string(path).unwrap().split_inclusive('\n').map(str::to_owned).collect()
+}
+
+/// Whole lines that are not in their place, behind a line that is bad.
+#[test]
+fn lines_of_another_place_are_not_taken() {
+    let whole = scene();
+    let before = frames(&whole.dir);
+    for strange in ["of before", "the opening again", "of behind"] {
+        let scene = scene();
+        let paths = files(&scene.dir.join("log"));
+        let [.., first, second, newest] = &paths[..] else { panic!("{paths:?}") };
+        let (there, next) = (lines(second), lines(newest));
+        let opening = before.iter().find(|frame| there[0].starts_with(&frame.line)).unwrap();
+        let (at, stray) = match strange {
+            "of before" => (1, lines(first).concat()),
+            "the opening again" => (1, there[0].clone()),
+            _ => (there.len(), next[0].clone()),
+        };
+        let (kept, rest) = there.split_at(at);
+        put(second, [&kept.concat(), "noise\n", &stray, &rest.concat()].concat().as_bytes());
+        // Nobody says any more where that file ends.
+        put(newest, ["noise\n", &next.concat()].concat().as_bytes());
+        // Behind the noise it is not known where a batch begins.
+        let lost = if at == 1 { batch(&before, opening.seq + 1) } else { Vec::new() };
+        check(&scene, &before, &lost, &salvage(&scene));
+    }
+}
+
+/// A block of a writer that was fenced off, in the place of a later one's.
+#[test]
+fn an_older_epoch_does_not_go_on() {
+    let (scene, other) = (Scene::with(&[&["a"], &["b"]]), Scene::with(&[&["a"], &["b"], &["c"], &["old"], &["old"]]));
+    let opened = scene.open().unwrap();
+    ["c", "d", "e", "f", "g"].iter().for_each(|text| append(&opened, &[text]).map(drop).unwrap());
+    opened.journal.close();
+    let before = frames(&scene.dir);
+    let mut log = lines(&scene.log());
+    log[4] = lines(&other.log())[4].clone();
+    put(&scene.log(), log.concat().as_bytes());
+    check(&scene, &before, &[5, 6], &salvage(&scene));
+}
+
+/// Without HEAD a later line still says what had been durable.
+#[test]
+fn what_a_line_says_was_durable_is_lost() {
+    let scene = Scene::with(&[&["a"], &["b"], &["c"]]);
+    spoil(&scene, 3);
+    std::fs::remove_file(scene.head()).unwrap();
+    let losses = Reader::open(&scene.dir).unwrap().losses().unwrap();
+    assert_eq!(losses.iter().map(|damage| damage.lost.clone()).collect::<Vec<_>>(), [3..=3]);
 }
 
 /// HEAD knows of records that are in no file.
