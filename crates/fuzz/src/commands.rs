@@ -39,12 +39,12 @@ pub(crate) fn run(input: &[u8]) {
 }
 
 /// Whether bash would run it: what it refuses to read hides nothing. Asked only where something seems to be wrong.
-fn is_bash(text: &str) -> bool {
+pub(crate) fn is_bash(text: &str) -> bool {
     let read = Command::new("bash").args(["-n", "-c", text]).stderr(Stdio::null()).stdin(Stdio::null()).status();
     read.is_ok_and(|status| status.success())
 }
 
-fn opaque(script: &Script) -> bool {
+pub(crate) fn opaque(script: &Script) -> bool {
     script.parts.iter().any(|part| part.opaque.is_some())
 }
 

@@ -7,6 +7,7 @@ mod arguments;
 mod commands;
 mod journal;
 pub mod mutate;
+mod permissions;
 mod streams;
 
 /// One reader under attack.
@@ -117,6 +118,45 @@ pub const TARGETS: &[Target] = &[
             "\u{202e}",
             "#",
             "=",
+        ],
+    },
+    Target {
+        name: "permissions",
+        run: permissions::run,
+        seeds: &["seeds/permissions"],
+        ends: &[""],
+        words: &[
+            "off\n",
+            "bare\n",
+            "locked\n",
+            "0 deny Bash",
+            "1 allow Bash",
+            "2 ask *",
+            "3 allow *",
+            " git push\n",
+            " git status\n",
+            " ls\n",
+            " rm\n",
+            " =src/**\n",
+            " @*.org\n",
+            "\n$",
+            "\n>",
+            "\n<",
+            "%",
+            "; ",
+            " && ",
+            "| ",
+            "git -C x push",
+            "/usr/bin/ls",
+            "rm x",
+            "eval x",
+            "nice ",
+            "A=b ",
+            "> f ",
+            "$(ls)",
+            "$x",
+            "\u{202e}",
+            "../",
         ],
     },
 ];

@@ -1,7 +1,7 @@
 //! What the table and the rules will say to calls of a tool, before there is a call.
 
 use super::judge::{BUILT_IN, Circumstances, Policy};
-use super::rule::{Rule, RuleDecision};
+use super::rule::{Placed, Rule, RuleDecision};
 use super::table::{self, Row};
 use authority::SandboxMode;
 use llm_worker::ToolEffect;
@@ -43,7 +43,7 @@ pub struct Expectation {
 /// A row or rule that speaks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Said {
-    /// `default`, or the layer's file.
+    /// `default`, or where the rule stands: a file and its line, a flag.
     pub source: String,
     /// What it says.
     pub text: String,
@@ -89,13 +89,13 @@ impl Policy {
             if decision == RuleDecision::Deny {
                 break;
             }
-            let rules = layer.rules.iter().map(|(rule, _)| rule).filter(|rule| rule.tool == "*" || rule.tool == tool);
-            let rules: Vec<_> = rules.filter(|rule| matter.is_met_by(rule)).collect();
+            let meets = |placed: &&Placed| placed.rule.is_about_tool(tool) && matter.is_met_by(&placed.rule);
+            let rules: Vec<_> = layer.rules.iter().filter(meets).collect();
             // The last that matches speaks: what stands before one about everything never does.
-            let last = rules.iter().rposition(|rule| rule.is_about_everything());
-            for rule in rules.iter().skip(last.unwrap_or(0)) {
+            let last = rules.iter().rposition(|placed| placed.rule.is_about_everything());
+            for Placed { rule, source, .. } in rules.into_iter().skip(last.unwrap_or(0)) {
                 said.push(Said {
-                    source: layer.source.clone(),
+                    source: source.clone(),
                     text: rule.to_string(),
                     decision: rule.decision,
                     path: rule.path.clone(),

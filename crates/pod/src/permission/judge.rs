@@ -2,7 +2,7 @@
 
 use super::place::{self, Target};
 use super::program;
-use super::rule::{Layer, RuleDecision};
+use super::rule::{Layer, Placed, RuleDecision};
 use super::table::{self, Row, Unlock};
 use crate::feature::{FeatureId, HostReport, HostRule};
 use authority::{SandboxMode, Workspace};
@@ -65,7 +65,7 @@ pub struct Decision {
 /// A rule and where it is written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RuleRef {
-    /// `default`, or the layer's file.
+    /// `default`, or where the rule stands: a file and its line, a flag.
     pub source: String,
     /// What it says.
     pub text: String,
@@ -97,8 +97,8 @@ impl Policy {
             if answer.decision == RuleDecision::Deny {
                 break;
             }
-            if let Some(rule) = layer.speaks(call.tool, target) {
-                let origin = Origin::Rule { source: &layer.source, text: rule.to_string() };
+            if let Some(Placed { rule, source, .. }) = layer.speaks(call.tool, target) {
+                let origin = Origin::Rule { source, text: rule.to_string() };
                 answer = Answer { decision: rule.decision, origin, target: Some(target) };
             }
         }
@@ -113,10 +113,10 @@ impl Policy {
             text: format!("{}: {}", row.text, word(row.decision(now.confined()))),
         };
         let rules = table::ROWS.iter().map(row);
-        let layers = self.layers.iter().flat_map(|layer| {
-            layer.rules.iter().map(|(rule, _)| HostRule { source: layer.source.clone(), text: rule.to_string() })
-        });
-        HostReport { rules: rules.chain(layers).collect(), ..HostReport::default() }
+        let placed = self.layers.iter().flat_map(|layer| &layer.rules);
+        let written =
+            placed.map(|Placed { rule, source, .. }| HostRule { source: source.clone(), text: rule.to_string() });
+        HostReport { rules: rules.chain(written).collect(), ..HostReport::default() }
     }
 }
 

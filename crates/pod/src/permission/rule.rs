@@ -71,13 +71,21 @@ impl RuleError {
 /// The rules of one file, or of the flags.
 #[derive(Clone, Debug)]
 pub struct Layer {
+    pub(super) rules: Vec<Placed>,
+}
+
+/// A rule that was checked, and where it stands.
+#[derive(Clone, Debug)]
+pub(super) struct Placed {
+    pub(super) rule: Rule,
+    /// The file and line, or the flag.
     pub(super) source: String,
-    pub(super) rules: Vec<(Rule, Scope)>,
+    scope: Scope,
 }
 
 /// What a rule is about.
 #[derive(Clone, Debug)]
-pub(super) enum Scope {
+enum Scope {
     Everything,
     Paths(PathGlob),
     Hosts(HostPattern),
@@ -122,32 +130,41 @@ impl Layer {
     /// An empty tool name, a glob that does not compile, a host or a program that is none, or more than 1,024 rules; the first one.
     pub fn new(source: impl Into<String>, rules: Vec<Rule>) -> Result<Self, RuleError> {
         let source = source.into();
+        let placed = rules.into_iter().map(|rule| (rule, source.clone())).collect();
+        Self::placed(source, placed)
+    }
+
+    /// The same of rules that each come with their own place, `user.toml:12`, which is what a refusal names.
+    ///
+    /// # Errors
+    /// Like [`Layer::new`].
+    pub fn placed(source: impl Into<String>, rules: Vec<(Rule, String)>) -> Result<Self, RuleError> {
+        let source = source.into();
         let error = |index, problem| RuleError { source_name: source.clone(), index, problem };
         if rules.len() > MAX_RULES {
             return Err(error(MAX_RULES, format!("{} rules; at most {MAX_RULES} are read", rules.len())));
         }
         let mut checked = Vec::with_capacity(rules.len());
-        for (index, rule) in rules.into_iter().enumerate() {
+        for (index, (rule, source)) in rules.into_iter().enumerate() {
             if rule.tool.trim().is_empty() {
                 return Err(error(index, "`tool` is empty; name a tool, or `*` for any".into()));
             }
             let scope = Scope::of(&rule).map_err(|problem| error(index, problem))?;
-            checked.push((rule, scope));
+            checked.push(Placed { rule, source, scope });
         }
-        Ok(Self { source, rules: checked })
+        Ok(Self { rules: checked })
     }
 
     /// Whether it has a rule about what programs a tool's commands run.
     pub(super) fn names_programs(&self, tool: &str) -> bool {
-        self.rules.iter().any(|(rule, _)| (rule.tool == "*" || rule.tool == tool) && rule.program.is_some())
+        self.rules.iter().any(|placed| placed.rule.is_about_tool(tool) && placed.rule.program.is_some())
     }
 
     /// The last rule that matches.
-    pub(super) fn speaks(&self, tool: &str, target: &Target) -> Option<&Rule> {
-        let matches = |(rule, scope): &&(Rule, Scope)| {
-            (rule.tool == "*" || rule.tool == tool) && scope.hits(rule.decision, target)
-        };
-        self.rules.iter().rev().find(matches).map(|(rule, _)| rule)
+    pub(super) fn speaks(&self, tool: &str, target: &Target) -> Option<&Placed> {
+        let matches =
+            |Placed { rule, scope, .. }: &&Placed| rule.is_about_tool(tool) && scope.hits(rule.decision, target);
+        self.rules.iter().rev().find(matches)
     }
 }
 
@@ -156,6 +173,10 @@ impl Rule {
     #[must_use]
     pub fn new(tool: impl Into<String>, decision: RuleDecision) -> Self {
         Self { tool: tool.into(), path: None, host: None, program: None, subcommand: None, decision }
+    }
+
+    pub(super) fn is_about_tool(&self, tool: &str) -> bool {
+        self.tool == "*" || self.tool == tool
     }
 
     pub(super) fn is_about_everything(&self) -> bool {

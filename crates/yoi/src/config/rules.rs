@@ -51,8 +51,8 @@ impl Config {
 }
 
 fn layer(Rules { source, rules }: &Rules) -> Result<Layer, Failure> {
-    let plain = rules.iter().map(|written| written.rule.clone()).collect();
-    Layer::new(source.clone(), plain).map_err(|error| {
+    let placed = rules.iter().map(|written| (written.rule.clone(), written.source.clone())).collect();
+    Layer::placed(source.clone(), placed).map_err(|error| {
         let RuleError { source_name, index, problem } = error;
         let message = match rules.get(index) {
             Some(written) => format!("{}: {}: {problem}", written.source, written.key()),

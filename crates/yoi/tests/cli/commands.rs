@@ -1,11 +1,16 @@
 //! Rules about what a shell command runs, from a file and from `--allow`, told where a person and a model see them.
 
-use crate::scene::Scene;
-use serde_json::json;
+use crate::scene::{Done, Scene};
+use serde_json::{Value, json};
 
 fn model(scene: &Scene, command: &str) -> String {
     let call = json!({ "name": "Bash", "arguments": { "command": command } });
     scene.script("answers.jsonl", &[json!({ "calls": [call] }), json!({ "text": "done" })])
+}
+
+/// Those of calls.
+fn verdicts(done: &Done) -> Vec<Value> {
+    done.lines().into_iter().filter(|line| line["k"] == "verdict" && line["call"].is_string()).collect()
 }
 
 #[test]
@@ -30,8 +35,35 @@ fn a_files_refusal_stands_against_the_flag() {
     scene.config("[[permissions.rules]]\ntool = \"Bash\"\nprogram = \"touch\"\ndecision = \"deny\"\n");
     let model = model(&scene, "echo x; t''ouch made");
     let done = scene.yoi(&["run", "--json", "-m", &model, "--allow", "Bash touch", "--allow", "Bash", "go"]).ends(3);
-    assert!(done.out.contains("deny Bash touch") && done.out.contains("config.toml"), "{}", done.out);
+    let verdicts = verdicts(&done);
+    assert_eq!(verdicts[0]["rule"], "deny Bash touch ($XDG_CONFIG_HOME/yoi/config.toml:1)", "{verdicts:?}");
+    assert!(verdicts[0]["reason"].as_str().unwrap().contains("yoi/config.toml:1). To allow"), "{verdicts:?}");
     assert!(!scene.file("made").exists());
+}
+
+/// What lets a call run is journaled as what refuses one is: the rule, and the line it stands on.
+#[test]
+fn an_allowed_call_says_which_rule_let_it_run() {
+    let scene = Scene::new();
+    let model = model(&scene, "echo one");
+    let rule = |decision: &str| {
+        format!("[[permissions.rules]]\ntool = \"Bash\"\nprogram = \"echo\"\ndecision = \"{decision}\"\n")
+    };
+    let own = format!("{}{}", rule("deny"), rule("allow"));
+    // The file, the flags, the rule that lets it run and where that stands.
+    let cases: [(&str, &[&str], &str); 4] = [
+        ("", &[], "running commands, and effects a tool does not name: allow (default)"),
+        ("", &["--sandbox", "off", "--allow", "Bash echo"], "allow Bash echo (--allow)"),
+        (&own, &["--sandbox", "off"], "allow Bash echo ($XDG_CONFIG_HOME/yoi/config.toml:5)"),
+        (&own, &["--allow", "Bash"], "allow Bash (--allow)"),
+    ];
+    for (config, flags, expected) in cases {
+        scene.config(config);
+        let done = scene.yoi(&[&["run", "--json", "-m", &model, "go"][..], flags].concat()).ends(0);
+        let verdicts = verdicts(&done);
+        assert_eq!((verdicts.len(), &verdicts[0]["decision"]), (1, &json!("allow")), "{verdicts:?}");
+        assert_eq!(verdicts[0]["rule"], expected, "{verdicts:?}");
+    }
 }
 
 #[test]
@@ -55,7 +87,7 @@ fn a_route_names_the_programs_of_its_rules() {
     let deny = rule("git", "subcommand = [\"push\", \"pull\"]\ndecision = \"deny\"");
     scene.config(&format!("{}{deny}", rule("rm", "decision = \"ask\"")));
     let shown = scene.yoi(&["features", "--explain", "Bash"]).ends(0);
-    shown.prints(&["on rm,", "push,pull,", "config.toml"]);
+    shown.prints(&["on rm,", "push,pull,", "config.toml:1", "config.toml:5"]);
     let route = scene.yoi(&["features", "--explain", "Bash", "--json"]).ends(0).json();
     assert_eq!(route["verdict"], "depends", "{route}");
     let steps = route["steps"].to_string();

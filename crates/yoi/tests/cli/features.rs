@@ -129,7 +129,7 @@ fn a_route_names_grant_gate_and_rule() {
          [[permissions.rules]]\ntool = \"Bash\"\ndecision = \"allow\"\n",
     );
     let (shown, route) = explained(&scene, "Bash");
-    shown.prints(&["by `allow Bash`", "config.toml)", "gate `loop-detect`", "unless a gate refuses it"]);
+    shown.prints(&["by `allow Bash`", "config.toml:5)", "gate `loop-detect`", "unless a gate refuses it"]);
     has(&route, "yes", "running commands", "config.toml");
     has(&route, "depends", "gate `loop-detect` of builtin:loop-detect", "");
     has(&route, "note", "`loop-detect-results` of builtin:loop-detect sees its result", "");
