@@ -48,6 +48,9 @@ const LITTLE: usize = 200;
 /// The longest address that a link is shown with.
 const MAX_LINK: usize = 512;
 
+/// The longest title, in bytes; of a longer one the beginning is shown.
+const MAX_TITLE: usize = 512;
+
 /// The most code in one block that is kept back until its end is seen.
 const MAX_CODE: usize = 256 << 10;
 
@@ -158,7 +161,11 @@ impl<'a> Reader<'a> {
         }
         self.end_code();
         self.end_link();
-        let title = self.title.unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
+        let mut title = self.title.unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
+        if title.len() > MAX_TITLE {
+            title.truncate(title.floor_char_boundary(MAX_TITLE));
+            title.push('…');
+        }
         Page { title, cut: self.blocks.cut, text: self.blocks.finish() }
     }
 

@@ -71,14 +71,14 @@ impl Draft {
         }
     }
 
-    /// The bytes of a checkpoint; none when they are too many.
+    /// The bytes of a checkpoint; none when there are too many items.
     #[must_use]
     pub fn bytes(&self, state: &State) -> Option<Vec<u8>> {
         let items = self.items.as_ref()?;
         let mut bytes = serde_json::to_vec(&Head { times: self.times, state }).ok()?;
         bytes.push(b'\n');
         bytes.extend_from_slice(items);
-        (bytes.len() <= MAX_CHECKPOINT_BYTES).then_some(bytes)
+        Some(bytes)
     }
 
     /// A fold as its checkpoint has it; none when this is not one of this version.

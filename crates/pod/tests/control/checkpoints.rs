@@ -6,8 +6,8 @@ use llm_worker::{CallId, Item, ToolEffect, Wax};
 use pod::session::checkpoint::{Draft, VERSION};
 use pod::session::record::{FeatureState, FileChanged, InputConsumed, Stored, TurnStarted};
 use pod::session::restore::Restored;
-use pod::session::resume::{Resumed, resume};
-use session_store::{Digest, Past, Seal};
+use pod::session::resume::{Resumed, everything, resume};
+use session_store::{Digest, EncodeError, Frames, Past, Records, Seal};
 use std::fs;
 use std::sync::Arc;
 use testkit::{Answer, PodUnderTest, Script};
@@ -47,6 +47,38 @@ fn only_what_is_behind_the_checkpoint_is_folded() {
     assert!(kept(&pod) > 0 && behind < last / 4, "{behind} of {last} behind {}", kept(&pod));
     assert_eq!(resumed(&pod).restored, pod.restored());
     sound(&pod, "sealed");
+    // What a checkpoint says is believed: nothing before it is folded again.
+    let seal = newest_seal(&pod);
+    let before = past(&pod).all().take_while(|frame| frame.as_ref().unwrap().seq <= seal.seq());
+    let mut told = Restored::from_frames(before).unwrap();
+    told.state.usage.input += 7;
+    let (opened, _) = pod.resume().unwrap();
+    opened.journal.checkpoint(seal, VERSION, Draft::of(&told).bytes(&told.state).unwrap());
+    opened.journal.close();
+    assert_eq!(resumed(&pod).restored.state.usage.input, pod.restored().state.usage.input + 7);
+}
+
+fn newest_seal(pod: &PodUnderTest) -> Seal {
+    let frames: Vec<_> = past(pod).all().map(Result::unwrap).collect();
+    frames.iter().rev().find_map(Seal::of).unwrap()
+}
+
+/// Only the version that the glance knows is read at a glance.
+#[test]
+fn an_item_of_another_version_is_read_as_one() {
+    struct Strange;
+    impl Records for Strange {
+        fn encode(&self, frames: &mut Frames<'_>) -> Result<(), EncodeError> {
+            let item = serde_json::json!({ "item": { "type": "assistant", "text": "of a later form" } });
+            frames.record("item", 2, &item).map(drop)
+        }
+    }
+    let pod = sealed(1);
+    let (opened, _) = pod.resume().unwrap();
+    opened.journal.append(Strange).wait().unwrap();
+    opened.journal.close();
+    let (whole, glanced) = (Restored::from_frames(past(&pod).all()), everything(past(&pod).all()));
+    assert_eq!(glanced.map(|glanced| glanced.restored).map_err(|e| e.to_string()), whole.map_err(|e| e.to_string()));
 }
 
 #[test]
@@ -67,10 +99,6 @@ fn without_its_index_a_session_is_the_same_and_gets_one_again() {
 fn a_checkpoint_that_does_not_serve_is_left_aside() {
     let pod = sealed(3);
     let whole = pod.restored();
-    let seal = |pod: &PodUnderTest| {
-        let frames: Vec<_> = past(pod).all().map(Result::unwrap).collect();
-        frames.iter().rev().find_map(Seal::of).unwrap()
-    };
     let good = Draft::of(&whole).bytes(&whole.state).unwrap();
     let mut other = whole.state.clone();
     other.turns += 7;
@@ -80,7 +108,7 @@ fn a_checkpoint_that_does_not_serve_is_left_aside() {
     let cases =
         [(VERSION + 1, good), (VERSION, b"{}\n".to_vec()), (VERSION, Vec::new()), (VERSION, cut), (VERSION, wrong)];
     for (n, (version, bytes)) in cases.into_iter().enumerate() {
-        let seal = seal(&pod);
+        let seal = newest_seal(&pod);
         let (opened, _) = pod.resume().unwrap();
         opened.journal.checkpoint(seal, version, bytes);
         opened.journal.close();
@@ -140,6 +168,7 @@ fn what_a_fold_is_kept_in_is_pinned() {
     for cut in 0..bytes.len() {
         assert!(Draft::read(VERSION, &bytes[..cut]).is_none(), "{cut}");
     }
+    assert_eq!(Draft::read(VERSION + 1, &bytes), None);
     assert_eq!(Draft::read(VERSION, &bytes), Some((whole, draft)));
     let empty = Restored::default();
     assert!(Draft::read(VERSION, &Draft::of(&empty).bytes(&empty.state).unwrap()).is_some());

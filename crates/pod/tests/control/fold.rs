@@ -11,6 +11,7 @@ use pod::session::commit::Batch;
 use pod::session::fold::State;
 use pod::session::record::{Record, SystemItem};
 use pod::session::restore::{Circumstances, Restored, closing, decode};
+use pod::session::resume::{Resumed, everything};
 use proptest::prelude::*;
 use session_store::{Options, Reader, Session};
 use std::path::Path;
@@ -137,7 +138,11 @@ proptest! {
         states.truncate(folded.len());
         prop_assert_eq!(folded, states);
         let restored = Restored::from_frames(Reader::open(&dir).unwrap().frames()).unwrap();
-        prop_assert_eq!(restored.items, items);
+        prop_assert_eq!(&restored.items, &items);
+        // What is read at a glance comes to the same, and to the same checkpoint.
+        let Resumed { restored: glanced, draft, .. } = everything(Reader::open(&dir).unwrap().frames()).unwrap();
+        prop_assert_eq!(draft, Draft::of(&glanced));
+        prop_assert_eq!(glanced, restored);
     }
 
     /// Whatever a log has lost, what closes it fits, and its items are a history.

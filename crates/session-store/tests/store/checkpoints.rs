@@ -1,12 +1,13 @@
 //! Checkpoints: the newest one and what is behind it, or everything.
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use session_store::{Checkpoint, MAX_CHECKPOINT_BYTES, Options, OwnedFrame, Past, ReadError, Reader, Session};
+use session_store::{Checkpoint, MAX_CHECKPOINT_BYTES, Op, Options, OwnedFrame, Past, ReadError, Reader, Session};
 
-use crate::disks::Quick;
-use crate::scene::{Scene, append, options, text, texts};
+use crate::disks::{ENOSPC, Judge, Judged, Quick};
+use crate::scene::{Scene, append, files, options, text, texts};
 
 fn small() -> Options {
     Options { segment_bytes: 600, ..options(Arc::new(Quick)) }
@@ -61,7 +62,9 @@ fn a_checkpoint_and_what_is_behind_it_is_everything() {
         let past = resume(&scene);
         assert_eq!(past.checkpoint().is_some(), count >= 3, "{count}");
         assert!(past.checkpoint().is_none_or(|found| found.version() == 7));
-        assert_eq!(fold(past), all, "{count}");
+        let seq = past.checkpoint().map_or(0, Checkpoint::seq);
+        assert!(past.behind_checkpoint().all(|frame| frame.unwrap().seq > seq), "{count}");
+        assert_eq!(fold(resume(&scene)), all, "{count}");
         assert_eq!(notes_of(resume(&scene).all()), all, "{count}");
         let reader = Reader::open(&scene.dir).unwrap();
         let found = reader.checkpoint();
@@ -133,6 +136,29 @@ fn one_that_is_too_long_is_not_kept() {
     opened.journal.checkpoint(seal, 1, vec![0; MAX_CHECKPOINT_BYTES + 1]);
     opened.journal.close();
     assert_eq!(resume(&scene).checkpoint().unwrap().bytes(), b"good");
+}
+
+/// A disk that is full where a checkpoint is written.
+struct NoRoom;
+
+impl Judge for NoRoom {
+    fn before(&self, _: Op, _: &Path) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn writable(&self, path: &Path, len: usize) -> io::Result<usize> {
+        if path.ends_with("fold.tmp") { Err(io::Error::from_raw_os_error(ENOSPC)) } else { Ok(len) }
+    }
+}
+
+#[test]
+fn one_that_cannot_be_written_leaves_nothing() {
+    let scene = Scene::new();
+    let opened = Session::create(&scene.dir, Options { disk: Arc::new(Judged(NoRoom)), ..small() }).unwrap();
+    let seal = (0..).find_map(|n: u32| append(&opened, &[&n.to_string()]).unwrap().seal()).unwrap();
+    opened.journal.checkpoint(seal, 1, b"good".to_vec());
+    opened.journal.close();
+    assert_eq!(files(&scene.dir.join("idx")), Vec::<PathBuf>::new());
 }
 
 /// Half a batch at the end is no part of the past.

@@ -174,13 +174,17 @@ fn a_flipped_bit_in_head_is_a_head_that_is_not_there() {
 fn tails_have_names() {
     let intact = Intact::new();
     let first = intact.frames[0].line.len() + 1;
-    let cases: [(&str, Vec<u8>, Class); 6] = [
+    let mut over = line(9, intact.frames[7].crc, 5, 8, 0).into_bytes();
+    over[21..29].copy_from_slice(b"00000fff");
+    let cases: [(&str, Vec<u8>, Class); 8] = [
         ("zeros", vec![0; 5000], Class::ZeroTail),
         ("two MiB of zeros", vec![0; 2 << 20], Class::ZeroTail),
         ("half a line", intact.bytes[..200].to_vec(), Class::BadTail),
         ("the beginning of a header", intact.bytes[..60].to_vec(), Class::TornTail),
         ("a line of the past", intact.bytes[first..first + intact.frames[1].line.len() + 1].to_vec(), Class::BadTail),
         ("noise", b"noise\n\xff\xfe\n".to_vec(), Class::BadTail),
+        ("noise and zeros", [&b"noise\n"[..], &[0; 5000]].concat(), Class::BadTail),
+        ("a line that is over before its length says so", over, Class::BadTail),
     ];
     for (name, tail, class) in cases {
         let dir = intact.lay(&[intact.bytes.clone(), tail.clone()].concat(), false);
@@ -217,6 +221,22 @@ fn a_stale_tail_of_an_older_epoch_is_cut() {
     assert_eq!((opened.recovered.last, opened.recovered.class), (3, Some(Class::BadTail)));
     assert_eq!(quarantined(&scene.dir), stale);
     assert_eq!(texts(&scene.dir), ["one", "of the second epoch"]);
+}
+
+/// What is cut had an epoch, too: nobody writes in that again.
+#[test]
+fn the_epoch_of_a_cut_batch_is_spent() {
+    let scene = Scene::with(&BATCHES);
+    let opened = scene.open().unwrap();
+    append(&opened, &["of the second epoch", "too"]).unwrap();
+    opened.journal.close();
+    std::fs::remove_file(scene.head()).unwrap();
+    let mut bytes = std::fs::read(scene.log()).unwrap();
+    let begins = bytes.len() - shown(&scene.dir)[8..].iter().map(|line| line.len() + 1).sum::<usize>();
+    bytes[begins + 130] ^= 1;
+    std::fs::write(scene.log(), &bytes).unwrap();
+    let opened = scene.open().unwrap();
+    assert_eq!((opened.recovered.last, opened.recovered.epoch), (8, 3));
 }
 
 /// Two sessions' records do not mix, and no record can be left out, doubled or moved.

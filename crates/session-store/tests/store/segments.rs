@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use session_store::{Op, OpenError, Opened, Options, ReadError, Reader, Refusal, Seal, Session};
+use session_store::{Bad, Op, OpenError, Opened, Options, ReadError, Reader, Refusal, Seal, Session};
 
 use crate::disks::{ENOSPC, Judge, Judged, Quick};
 use crate::scene::{Scene, append, files, notes, options, texts};
@@ -292,6 +292,30 @@ fn on_a_full_disk_the_last_word_still_opens_a_segment() {
     opened.journal.close();
     Session::open(&scene.dir, small(Arc::new(Quick))).unwrap();
     assert_eq!(texts(&scene.dir), expected);
+}
+
+/// What is missing is named where it should stand.
+#[test]
+fn a_missing_segment_and_a_missing_end_are_named() {
+    let damage = |scene: &Scene| {
+        let OpenError::Damaged { damage, .. } = scene.open().unwrap_err() else { panic!("something is gone") };
+        assert_eq!(damage.bad, Bad::Missing);
+        (damage.seq, damage.segment, damage.offset)
+    };
+    let (scene, _) = rotated(18);
+    let paths = segments(&scene);
+    let text = std::fs::read_to_string(&paths[2]).unwrap();
+    let (whole, end) = (text.len(), text.trim_end().rfind('\n').unwrap() + 1);
+    let fourth = first(&paths[3]);
+    std::fs::remove_file(&paths[3]).unwrap();
+    assert_eq!(damage(&scene), (fourth, paths[2].clone(), whole as u64));
+    std::fs::remove_file(&paths[0]).unwrap();
+    assert_eq!(damage(&scene), (1, paths[1].clone(), 0));
+    let (scene, _) = rotated(18);
+    let paths = segments(&scene);
+    std::fs::remove_file(&paths[2]).unwrap();
+    std::fs::write(&paths[2], &text[..end]).unwrap();
+    assert_eq!(damage(&scene), (fourth - 1, paths[2].clone(), end as u64));
 }
 
 /// The first bad record is named where it stands, not where the segment before it ends.

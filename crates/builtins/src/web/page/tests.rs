@@ -71,6 +71,13 @@ fn what_is_not_for_reading_is_left_out() {
 }
 
 #[test]
+fn a_title_is_short() {
+    for (words, shown) in [("x".repeat(512), "x".repeat(512)), ("ü".repeat(300), format!("{}…", "ü".repeat(256)))] {
+        assert_eq!(page(&format!("<title>{words}</title><p>text"), Style::Text).title, shown);
+    }
+}
+
+#[test]
 fn the_main_part_is_enough_when_there_is_one() {
     let text = "word ".repeat(60);
     let text = text.trim();
