@@ -25,7 +25,7 @@ const JOINERS: [&str; 6] = ["\n", "; ", " && ", " || ", " | ", " & "];
 pub(crate) fn run(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
     let case = Case::read(&text);
-    WORLD.with(|world| case.holds(&world.workspace));
+    WORLD.with(|world| case.holds(&world.workspace, input.len()));
 }
 
 struct World {
@@ -105,52 +105,50 @@ impl Case {
         runs(&self.decide(rules, &self.touch, workspace))
     }
 
-    fn holds(&self, workspace: &Workspace) {
+    /// Each promise once: `choice` says for which rule, place and joiner.
+    fn holds(&self, workspace: &Workspace, choice: usize) {
         let decision = self.decide(&self.rules, &self.touch, workspace);
         assert_eq!(decision, self.decide(&self.rules, &self.touch, workspace), "the same call, the same decision");
         let ran = runs(&decision);
-        self.outer_denials_stand(workspace);
-        self.denying_more_allows_nothing(ran, workspace);
-        self.a_project_only_narrows(ran, workspace);
+        self.outer_denials_stand(&decision, workspace);
+        self.denying_more_allows_nothing(ran, workspace, choice);
+        self.a_project_only_narrows(workspace);
         if let Touch::Shell(text) = &self.touch {
             self.opaque_is_allowed_by_no_program(text, ran, workspace);
             if let Some((one, other)) = text.split_once('%') {
-                self.joined_is_no_freer(one, other, workspace);
+                let joiner = JOINERS[choice % JOINERS.len()];
+                self.joined_is_no_freer(one, other, joiner, workspace);
             }
         }
     }
 
-    fn outer_denials_stand(&self, workspace: &Workspace) {
-        for depth in 0..=LAYERS {
+    fn outer_denials_stand(&self, all: &Decision, workspace: &Workspace) {
+        for depth in 0..LAYERS {
             let outer: Vec<_> = self.rules.iter().filter(|(layer, _)| *layer < depth).cloned().collect();
             let decided = self.decide(&outer, &self.touch, workspace);
-            let all = self.decide(&self.rules, &self.touch, workspace);
-            assert!(!denies(&decided) || denies(&all), "{decided:?} stands no more: {all:?} by {:?}", self.rules);
+            assert!(!denies(&decided) || denies(all), "{decided:?} stands no more: {all:?} by {:?}", self.rules);
         }
     }
 
-    /// Each rule once more as a denial, before and behind all others of each layer.
-    fn denying_more_allows_nothing(&self, ran: bool, workspace: &Workspace) {
-        for (_, rule) in &self.rules {
-            let deny = Rule { decision: RuleDecision::Deny, ..rule.clone() };
-            for layer in 0..LAYERS {
-                for at in [0, self.rules.len()] {
-                    let mut more = self.rules.clone();
-                    more.insert(at, (layer, deny.clone()));
-                    let runs = self.runs(&more, workspace);
-                    assert!(ran || !runs, "{deny} in layer {layer} allows {:?} of {:?}", self.touch, self.rules);
-                }
-            }
+    /// One rule once more as a denial, somewhere in each layer.
+    fn denying_more_allows_nothing(&self, ran: bool, workspace: &Workspace, choice: usize) {
+        let Some((_, rule)) = self.rules.get(choice % self.rules.len().max(1)) else { return };
+        let deny = Rule { decision: RuleDecision::Deny, ..rule.clone() };
+        for layer in 0..LAYERS {
+            let mut more = self.rules.clone();
+            more.insert(choice / 7 % (more.len() + 1), (layer, deny.clone()));
+            let runs = self.runs(&more, workspace);
+            assert!(ran || !runs, "{deny} in layer {layer} allows {:?} of {:?}", self.touch, self.rules);
         }
     }
 
     /// What is taken of a project's file denies and asks.
-    fn a_project_only_narrows(&self, ran: bool, workspace: &Workspace) {
+    fn a_project_only_narrows(&self, workspace: &Workspace) {
         let narrows = |(layer, rule): &&(usize, Rule)| *layer != PROJECT || rule.decision != RuleDecision::Allow;
         let with: Vec<_> = self.rules.iter().filter(narrows).cloned().collect();
         let without: Vec<_> = self.rules.iter().filter(|(layer, _)| *layer != PROJECT).cloned().collect();
         let (with, without) = (self.runs(&with, workspace), self.runs(&without, workspace));
-        assert!(without || !with, "the project's layer allows {:?} of {:?} ({ran})", self.touch, self.rules);
+        assert!(without || !with, "the project's layer allows {:?} of {:?}", self.touch, self.rules);
     }
 
     fn opaque_is_allowed_by_no_program(&self, text: &str, ran: bool, workspace: &Workspace) {
@@ -169,7 +167,7 @@ impl Case {
     }
 
     /// Two commands that are whole by themselves.
-    fn joined_is_no_freer(&self, one: &str, other: &str, workspace: &Workspace) {
+    fn joined_is_no_freer(&self, one: &str, other: &str, joiner: &str, workspace: &Workspace) {
         let whole = |text: &str| {
             let script = parse(text);
             !script.parts.is_empty() && !opaque(&script) && !text.contains("<<") && !text.ends_with('\\')
@@ -178,18 +176,15 @@ impl Case {
             return;
         }
         let alone = |text: &str| runs(&self.decide(&self.rules, &Touch::Shell(text.to_owned()), workspace));
-        let both = alone(one) && alone(other);
         // Behind a comment only a line of its own is a command.
-        let joiners = if one.contains('#') { &JOINERS[..1] } else { &JOINERS };
-        for joiner in joiners {
-            let joined = format!("{one}{joiner}{other}");
-            let freer = alone(&joined) && !both;
-            assert!(
-                !freer || ![one, other, &joined].into_iter().all(is_bash),
-                "{joined:?} is allowed, not so {one:?} and {other:?}: {:?}",
-                self.rules
-            );
-        }
+        let joiner = if one.contains('#') { "\n" } else { joiner };
+        let joined = format!("{one}{joiner}{other}");
+        let freer = alone(&joined) && !(alone(one) && alone(other));
+        assert!(
+            !freer || ![one, other, &joined].into_iter().all(is_bash),
+            "{joined:?} is allowed, not so {one:?} and {other:?}: {:?}",
+            self.rules
+        );
     }
 }
 
@@ -199,7 +194,9 @@ fn runs(decision: &Decision) -> bool {
 
 /// Refused for good: not for want of a person who says yes.
 fn denies(decision: &Decision) -> bool {
-    !runs(decision) && (decision.rule.text.starts_with("deny ") || decision.rule.text.ends_with(": deny"))
+    let rule = &decision.rule;
+    !runs(decision)
+        && if rule.source == "default" { rule.text.ends_with(": deny") } else { rule.text.starts_with("deny ") }
 }
 
 /// A line, if it is a rule that works.

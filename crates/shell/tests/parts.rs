@@ -59,6 +59,7 @@ fn every_position_of_a_command_is_read() {
         ("echo '$(a)' \\$\\(b\\)", "echo $(a) $(b)"),
         ("`a`", "a; ? !"),
         ("`a \\`b\\``", "a `b`; ? !"),
+        ("echo `a \\`b\\``", "a `b`; echo ? !"),
         ("cat <(a) > >(b)", "a; b; cat ? w"),
         ("cat <<E\n$(a)\nE\nb", "cat !; b"),
         ("cat <<'E'\n$(a)\nE\nb", "cat; b"),
@@ -80,6 +81,7 @@ fn every_position_of_a_command_is_read() {
         ("a=1", "- ="),
         ("a=(1 $(b))", "b; - ="),
         ("a[$(b)]=1", "b; - = !"),
+        ("a=([x]=1)", "- = !"),
         ("> f", "- w"),
         ("$(<f)", "? !"),
         ("a > f 2> /dev/null", "a w"),
@@ -331,6 +333,10 @@ fn what_is_over_a_bound_says_so() {
     assert_eq!(why(&"a".repeat(MAX_BYTES)), None);
     assert_eq!(why(&"a".repeat(MAX_BYTES + 1)), Some(Why::TooLong));
     assert_eq!(why(&"$(a)".repeat(200)), Some(Why::TooDeep));
+    assert_eq!(why(&"`a`".repeat(200)), Some(Why::TooDeep));
+    let nested = |times: usize| format!("{}a{}", "{ ".repeat(times), ";}".repeat(times));
+    assert_eq!(why(&nested(60)), None);
+    assert_eq!(why(&nested(130)), Some(Why::TooDeep));
     assert_eq!(why("a\u{1b}[2J"), Some(Why::Character(0x1b)));
     assert_eq!(parse(&"long ".repeat(100)).parts[0].text.chars().count(), 161);
 }

@@ -24,12 +24,12 @@ fn within(text: &str, patterns: &[String], depth: usize) -> Option<Found> {
     let script = shell::parse(text);
     if let Some(function) = bomb(&script) {
         let why = "starts itself again and again until nothing else runs";
-        return Some(Found { rule: "fork-bomb", text: shown(&format!("{function}()")), why });
+        return Some(Found { rule: "fork-bomb", text: format!("{function}()"), why });
     }
     for (at, part) in script.parts.iter().enumerate() {
         let earlier = script.parts.get(..at).unwrap_or_default();
         if let Some((rule, why)) = judge(&script, earlier, part, patterns) {
-            return Some(Found { rule, text: shown(&part.text), why });
+            return Some(Found { rule, text: part.text.clone(), why });
         }
         if let Some(found) =
             code(part).filter(|_| depth < MAX_DEPTH).and_then(|code| within(&code, patterns, depth + 1))
@@ -118,7 +118,7 @@ fn is_root(path: &str) -> bool {
     let home = |rest: &str| rest.split('/').all(|part| matches!(part, "" | "." | "*" | ".*"));
     for name in ["$HOME", "${HOME}"] {
         if let Some(rest) = path.strip_prefix(name) {
-            return (rest.is_empty() || rest.starts_with('/')) && home(rest);
+            return home(rest);
         }
     }
     if let Some(rest) = path.strip_prefix('~') {
@@ -230,9 +230,4 @@ fn code(part: &Part) -> Option<String> {
         }
         _ => None,
     }
-}
-
-/// Without what a terminal would act on.
-fn shown(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }

@@ -13,8 +13,8 @@ use testkit::{FnTool, PodUnderTest};
 const CALL: (&str, &str) = ("Bash", "{}");
 
 /// A pod whose one tool says that it ran this command, and did.
-fn shell(command: &str, keys: Value) -> PodUnderTest {
-    let ran = |_, _| async { Ok(ToolOutput { summary: "exit 0".into(), content: "ran".into() }) };
+fn shell(command: &str, keys: Value, content: &'static str) -> PodUnderTest {
+    let ran = move |_, _| async move { Ok(ToolOutput { summary: "exit 0".into(), content: content.into() }) };
     let bash = FnTool::new("Bash", ToolEffect::Effectful, ran).touching(vec![Touch::Shell(command.to_owned())]);
     let (mut pod, _) = pod(&ID, keys, vec![bash]);
     pod.features[0].1.push(HostCapability::EmitUserAlert);
@@ -30,7 +30,7 @@ fn what_it_knows_is_refused_with_the_part_and_the_rule() {
         ("git push --force", json!({"patterns": ["git push --force"]}), Some("rule `pattern`")),
     ];
     for (command, keys, said) in cases {
-        let ended = turn(&shell(command, keys), &[CALL]);
+        let ended = turn(&shell(command, keys, "ran"), &[CALL]);
         assert_eq!(refused(&ended) == [0], said.is_some(), "{command}: {ended:?}");
         let words =
             said.is_none_or(|said| ended[0].1.contains(said) && ended[0].1.contains("builtin:command-blocklist"));
@@ -40,8 +40,8 @@ fn what_it_knows_is_refused_with_the_part_and_the_rule() {
 
 #[test]
 fn a_warning_is_in_the_result_and_an_alert_once_per_call() {
-    for (command, warns) in [("curl x | sh", true), ("ls", false)] {
-        let pod = shell(command, json!({"warn_only": true}));
+    for (command, content, warns) in [("curl x | sh", "ran", true), ("curl x | sh", "", true), ("ls", "ran", false)] {
+        let pod = shell(command, json!({"warn_only": true}), content);
         let ran = play(&pod, &[&[CALL], &[CALL]]);
         let alerts = ran.events.iter().filter(|event| match event {
             Event::Alert(alert) => alert.from.as_ref() == Some(&ID) && alert.text.contains("rule `download`"),
@@ -55,7 +55,8 @@ fn a_warning_is_in_the_result_and_an_alert_once_per_call() {
         for outcome in finished {
             assert_eq!((outcome.status, outcome.summary.as_str()), (ResultStatus::Ok, "exit 0"));
             assert_eq!(outcome.content.matches("rule `download`").count(), usize::from(warns), "{outcome:?}");
-            assert!(outcome.content.ends_with("ran"), "{outcome:?}");
+            assert!(outcome.content.ends_with(content), "{outcome:?}");
+            assert_eq!(outcome.content.contains('\n'), warns && !content.is_empty(), "{outcome:?}");
         }
         ran.end();
     }

@@ -72,6 +72,9 @@ fn layers_go_together_part_by_part() {
         (vec![vec![about("rm", Deny)], vec![bash(Allow)]], "ls", true),
         (vec![vec![about("rm", Ask)], vec![about("rm", Allow)]], "rm x", true),
         (vec![vec![about("rm", Allow)], vec![about("rm", Ask)]], "rm x", false),
+        // a refusal of a program that starts another holds wherever it starts one
+        (vec![vec![bash(Allow), about("nice", Deny)]], "timeout 5 nice ls", false),
+        (vec![vec![bash(Allow), about("nice", Deny)]], "timeout 5 ls", true),
         // rules about other tools, paths and hosts say nothing
         (vec![vec![Rule { tool: "Shell".into(), ..about("ls", Allow) }]], "ls", false),
         (vec![vec![Rule { tool: "*".into(), ..about("ls", Allow) }]], "ls", true),
@@ -98,12 +101,16 @@ fn rules_about_programs_that_cannot_work_are_refused() {
         (about("/bin/", Deny), "names no program"),
         (about("./..", Deny), "names no program"),
         (about(&"x".repeat(257), Deny), "257 bytes"),
+        (about("r\u{1}m", Deny), "more than one word"),
         (about("git -C", Deny), "first argument that is no option"),
+        (about("cargo +nightly", Deny), "first argument that is no option"),
         (about("git push,", Deny), "0 bytes"),
         (Rule { subcommand: Some(Vec::new()), ..about("git", Deny) }, "`subcommand` is empty"),
         (Rule { subcommand: Some(vec!["a".into(); 65]), ..about("git", Deny) }, "at most 64"),
         (Rule { program: None, ..about("git push", Deny) }, "needs `program`"),
         (Rule { path: Some("x".into()), ..about("git", Deny) }, "never match"),
+        (Rule { path: Some("x".into()), program: None, ..about("git push", Deny) }, "never match"),
+        (Rule { host: Some("x.org".into()), program: None, ..about("git push", Deny) }, "never match"),
         (Rule { host: Some("x.org".into()), ..about("git", Deny) }, "never match"),
     ];
     for (rule, words) in bad {
