@@ -1,9 +1,12 @@
 //! A pod goes on behind lost records: whatever is lost, it says so and is whole again.
 
+use crate::legal;
 use crate::scene::{Changed, changer, echo, pod, printer, results, verified};
 use llm_worker::{Item, ToolEffect};
+use pod::session::Lost;
 use pod::session::changes::Changes;
-use pod::session::record::{Record, SystemItem};
+use pod::session::fold::State;
+use pod::session::record::{Gap, Record, SystemItem};
 use pod::session::restore::decode;
 use session_store::{Options, Reader, Session};
 use std::fs;
@@ -144,6 +147,27 @@ fn an_input_that_may_have_been_taken_is_not_taken_again() {
     assert_eq!(users, 1, "{:?}", request.items);
     let notes = |(_, record): &(u64, Record)| matches!(record, Record::SystemItem(SystemItem::Recovery { .. }));
     assert_eq!(pod.records().iter().filter(|record| notes(record)).count(), 1);
+}
+
+#[test]
+fn losses_are_added_up_until_a_recovery_speaks_of_them() {
+    let gap = |first, last| Record::from(Gap { first, last, reason: None });
+    let mut state = State::default();
+    let mut take = |record: &Record| {
+        state.apply(record).unwrap();
+        state.lost
+    };
+    take(&legal::surface(1).into());
+    take(&legal::queued(1, None));
+    let one = take(&gap(5, 5)).unwrap();
+    assert_eq!(
+        (one, one.to_string().as_str()),
+        (Lost { first: 5, last: 5, records: 1, inputs: 1 }, "record 5 is lost")
+    );
+    take(&legal::queued(3, None));
+    let two = take(&gap(8, 9)).unwrap();
+    assert_eq!(two, Lost { first: 5, last: 9, records: 2, inputs: 3 });
+    assert_eq!(two.to_string(), "2 records between 5 and 9 are lost");
 }
 
 #[test]

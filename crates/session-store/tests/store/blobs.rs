@@ -203,6 +203,34 @@ fn a_large_blob_displaces_several() {
     assert!(matches!(opened.blobs.put(&[4; 1]), Err(BlobError::Full { .. })));
 }
 
+/// What comes in as a stream and was there already is kept by that, too.
+#[test]
+fn a_stream_of_what_is_there_keeps_it() {
+    let scene = Scene::new();
+    let (opened, stored) = bounded(&scene, 3);
+    opened.blobs.refer(HashSet::new()).unwrap();
+    let mut spool = opened.blobs.spool().unwrap();
+    spool.write(&[0; 300]).unwrap();
+    assert_eq!(spool.finish().unwrap().blob, stored[0]);
+    opened.blobs.put(&[9; 300]).unwrap();
+    assert_eq!(there(&opened.blobs, &stored), [true, false, true]);
+}
+
+/// What another process stored may have its name only in memory.
+#[test]
+fn the_name_of_a_blob_that_is_there_is_flushed_once() {
+    let scene = Scene::new();
+    let opened = scene.create();
+    opened.blobs.put(b"bytes").unwrap();
+    opened.journal.close();
+    let opened = scene.open().unwrap();
+    let before = opened.journal.flushes();
+    for _ in 0..2 {
+        opened.blobs.put(b"bytes").unwrap();
+        assert_eq!(opened.journal.flushes(), before + 1);
+    }
+}
+
 /// What a refused blob would have replaced still takes its room.
 #[test]
 fn a_refusal_changes_no_count() {

@@ -261,18 +261,29 @@ fn a_whole_session_is_copied_as_it_is() {
 fn a_salvage_that_fails_is_done_again() {
     let scene = scene();
     let before = frames(&scene.dir);
+    let opened = scene.open().unwrap();
+    let blob = opened.blobs.put(b"kept").unwrap();
+    opened.journal.close();
     spoil(&scene, 7);
     for fault in [Fault::Once(EIO), Fault::Ever(EIO), Fault::Half(ENOSPC)] {
         for n in 0..200 {
             let disk = Arc::new(Nth::disk(n, fault));
             let done = Session::salvage(&scene.dir, &copy(&scene), options(disk.clone()));
             let there = matches!(scene_at(&copy(&scene)), Ok(()));
-            match done {
-                Ok(_) => assert!(there),
-                Err(_) if there => {}
-                Err(_) => drop(salvage(&scene)),
-            }
+            let done = match done {
+                Ok(_) => {
+                    assert!(there);
+                    true
+                }
+                Err(_) if there => false,
+                Err(_) => {
+                    drop(salvage(&scene));
+                    true
+                }
+            };
             assert_eq!(frames(&copy(&scene)).len(), before.len(), "{fault:?} at {n}");
+            let kept = Reader::open(&copy(&scene)).unwrap().blobs().verify(&blob.digest);
+            assert!(kept == Ok(4) || !done, "{fault:?} at {n}: {kept:?}");
             std::fs::remove_dir_all(copy(&scene)).unwrap();
             if !disk.0.reached() {
                 assert!(n > 20);
