@@ -2,13 +2,13 @@
 
 use crate::legal;
 use crate::scene::{Changed, changer, echo, pod, printer, results, verified};
-use llm_worker::{Item, ToolEffect};
+use llm_worker::{CallId, Item, ToolEffect};
 use pod::session::Lost;
 use pod::session::changes::Changes;
 use pod::session::fold::State;
-use pod::session::record::{Gap, Record, SystemItem};
+use pod::session::record::{Gap, Record, Stored, SystemItem, TurnStarted};
 use pod::session::restore::decode;
-use session_store::{Options, Reader, Session};
+use session_store::{Digest, Options, Reader, Session};
 use std::fs;
 use std::path::{Path, PathBuf};
 use testkit::{Answer, FnTool, PodUnderTest, Script};
@@ -168,6 +168,55 @@ fn losses_are_added_up_until_a_recovery_speaks_of_them() {
     let two = take(&gap(8, 9)).unwrap();
     assert_eq!(two, Lost { first: 5, last: 9, records: 2, inputs: 3 });
     assert_eq!(two.to_string(), "2 records between 5 and 9 are lost");
+    assert_eq!(take(&legal::recovered(0)), Some(two), "a recovery that knew nothing of it");
+    assert_eq!(take(&legal::recovered(2)), None);
+}
+
+/// A state with one turn begun and a call open in it, behind a gap.
+fn parted() -> State {
+    let mut state = State::default();
+    let (call, gap) = (CallId::new(1).unwrap(), Gap { first: 5, last: 5, reason: None });
+    let begun = [legal::surface(1).into(), TurnStarted { turn: 1 }.into(), legal::asked(call), gap.into()];
+    begun.iter().for_each(|record| drop(state.apply(record).unwrap()));
+    state
+}
+
+#[test]
+fn a_turn_that_ends_or_begins_behind_a_loss_closes_its_calls() {
+    for (record, open) in [(legal::turn_finished(1), false), (TurnStarted { turn: 2 }.into(), true)] {
+        let mut state = parted();
+        let items = state.apply(&record).unwrap();
+        let lost =
+            |item: &Item| matches!(item, Item::ToolResult { outcome, .. } if outcome.summary.starts_with("lost: "));
+        assert!(items.len() == 1 && items.iter().all(lost), "{items:?}");
+        assert_eq!((state.open_calls.len(), state.turn_open), (0, open), "{record:?}");
+    }
+}
+
+#[test]
+fn what_came_of_lost_calls_and_turns() {
+    let mut state = parted();
+    let stored = Stored { digest: Digest::of(b"x"), bytes: 1, gap: None, whole: None };
+    state.apply(&legal::finished(CallId::new(7).unwrap(), Some(stored.into()))).unwrap();
+    assert_eq!(state.outputs.len(), 1, "the output of a call that is lost itself is there");
+    state.apply(&legal::item(Item::Assistant { text: "of the first turn".to_owned() })).unwrap();
+    state.apply(&legal::turn_finished(1)).unwrap();
+    state.apply(&legal::note("of a turn whose beginning is lost")).unwrap();
+    assert_eq!((state.turns, state.last_answer.as_deref()), (2, None));
+    // Numbers can be counted on, whatever a record says.
+    state.apply(&legal::request(u64::MAX, 1, 0)).unwrap();
+    assert_eq!(state.requests, u64::MAX >> 1);
+}
+
+/// Where and when may have changed in what is lost: the model is told anew.
+#[test]
+fn the_environment_is_not_known_behind_a_loss() {
+    let mut state = State::default();
+    let begun = [legal::surface(1).into(), TurnStarted { turn: 1 }.into(), legal::note("here")];
+    begun.iter().for_each(|record| drop(state.apply(record).unwrap()));
+    assert_eq!(state.environment.as_deref(), Some("here"));
+    state.apply(&Gap { first: 5, last: 5, reason: None }.into()).unwrap();
+    assert_eq!(state.environment, None);
 }
 
 #[test]

@@ -85,7 +85,7 @@ fn recovery(text: &str) -> Record {
     SystemItem::Recovery { generation: 1, text: text.to_owned() }.into()
 }
 
-fn recovered(lost: u64) -> Record {
+pub(crate) fn recovered(lost: u64) -> Record {
     let class = "clean".to_owned();
     let (open_calls, open_turn, ended_processes, swept) = (0, false, 0, 0);
     let (cut_bytes, quarantine, survivors, down_us) = (0, None, None, 1);

@@ -4,7 +4,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use session_store::{Checkpoint, MAX_CHECKPOINT_BYTES, Op, Options, OwnedFrame, Past, ReadError, Reader, Session};
+use session_store::{
+    Checkpoint, Digest, MAX_CHECKPOINT_BYTES, Op, Options, OwnedFrame, Past, ReadError, Reader, Session,
+};
 
 use crate::disks::{ENOSPC, Judge, Judged, Quick};
 use crate::scene::{Scene, append, files, options, text, texts};
@@ -102,6 +104,20 @@ fn one_that_is_damaged_or_gone_is_not_there() {
     assert!(resume(&scene).checkpoint().is_some());
     std::fs::remove_dir_all(place(&scene).parent().unwrap()).unwrap();
     assert_eq!(fold(resume(&scene)), all);
+}
+
+/// Its digest is right and its length is not: nobody wrote that.
+#[test]
+fn one_that_says_another_length_is_not_there() {
+    let scene = folded(25);
+    let good = std::fs::read_to_string(place(&scene)).unwrap();
+    let (_, covered) = good.split_at("{\"digest\":\"".len() + 64 + "\",".len());
+    for (more, there) in ["", "more"].into_iter().zip([true, false]) {
+        let covered = format!("{covered}{more}");
+        let digest = Digest::of(covered.as_bytes());
+        std::fs::write(place(&scene), format!("{{\"digest\":\"{digest}\",{covered}")).unwrap();
+        assert_eq!(resume(&scene).checkpoint().is_some(), there, "{more}");
+    }
 }
 
 /// Whole, but of a log that was cut since, or of another session.

@@ -198,7 +198,7 @@ fn an_older_epoch_does_not_go_on() {
     opened.journal.close();
     let before = frames(&scene.dir);
     let mut log = lines(&scene.log());
-    log[4] = lines(&other.log())[4].clone();
+    log[4] = format!("noise\n{}", lines(&other.log())[4]);
     put(&scene.log(), log.concat().as_bytes());
     check(&scene, &before, &[5, 6], &salvage(&scene));
 }

@@ -294,6 +294,19 @@ fn on_a_full_disk_the_last_word_still_opens_a_segment() {
     assert_eq!(texts(&scene.dir), expected);
 }
 
+/// A write whose flush failed is made again in the next segment: what stands behind the named end is no part of the log.
+#[test]
+fn what_stands_behind_a_named_end_is_not_read() {
+    let (scene, _) = rotated(18);
+    let paths = segments(&scene);
+    let mut bytes = std::fs::read(&paths[2]).unwrap();
+    bytes.extend_from_slice(b"noise\n");
+    std::fs::remove_file(&paths[2]).unwrap();
+    std::fs::write(&paths[2], bytes).unwrap();
+    assert_eq!(texts(&scene.dir), words(18));
+    assert_eq!(Reader::open(&scene.dir).unwrap().losses().unwrap(), []);
+}
+
 /// What is missing is named where it should stand.
 #[test]
 fn a_missing_segment_and_a_missing_end_are_named() {
