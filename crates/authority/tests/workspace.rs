@@ -415,7 +415,8 @@ fn what_git_would_run_is_watched() {
     fs::write(git.join("hooks/old"), "x").unwrap();
     fs::write(git.join("index"), "x").unwrap();
     let (module, tree_of) = (git.join("modules/lib/inner"), git.join("worktrees/w"));
-    for repository in [&module, &tree_of] {
+    let deep = module.join("modules/deep");
+    for repository in [&module, &tree_of, &deep] {
         fs::create_dir_all(repository.join("hooks")).unwrap();
         fs::write(repository.join("HEAD"), "ref: x").unwrap();
     }
@@ -428,6 +429,7 @@ fn what_git_would_run_is_watched() {
         ("commondir", &|| fs::write(git.join("commondir"), "../evil").unwrap()),
         ("modules/lib/inner/config", &|| fs::write(module.join("config"), "[alias]").unwrap()),
         ("modules/lib/inner/hooks/new", &|| fs::write(module.join("hooks/new"), "x").unwrap()),
+        ("modules/lib/inner/modules/deep/config", &|| fs::write(deep.join("config"), "[alias]").unwrap()),
         ("worktrees/w/commondir", &|| fs::write(tree_of.join("commondir"), "../evil").unwrap()),
         ("worktrees/w/config.worktree", &|| fs::write(tree_of.join("config.worktree"), "x").unwrap()),
         ("hooks/new", &|| fs::write(git.join("hooks/new"), "x").unwrap()),
@@ -443,6 +445,39 @@ fn what_git_would_run_is_watched() {
     }
     fs::remove_file(git.join("hooks/old")).unwrap();
     assert_eq!(guard.changed(&tree.workspace).unwrap(), wanted);
+}
+
+/// Beyond a bound nothing is looked at, so that to come there is a change by itself.
+#[test]
+fn more_than_is_looked_at_in_git_is_a_change() {
+    type Fill = fn(&Path);
+    let bounds: [(&str, &str, Fill); 3] = [
+        ("names", "", |modules| (0..2047).for_each(|n| fs::write(modules.join(format!("{n}")), "").unwrap())),
+        ("repositories", "", |modules| {
+            for n in 0..128 {
+                let inner = modules.join(format!("{n}"));
+                fs::create_dir(&inner).unwrap();
+                fs::write(inner.join("HEAD"), "ref: x").unwrap();
+            }
+        }),
+        ("depth", "a/a/a/a/a/a/a/a", |_| {}),
+    ];
+    for (name, below, fill) in bounds {
+        let tree = tree();
+        let modules = tree.root.join(".git/modules");
+        let last = modules.join(below);
+        fs::create_dir_all(&last).unwrap();
+        fill(&modules);
+        let guard = GitGuard::before(&tree.workspace).unwrap();
+        assert!(guard.changed(&tree.workspace).unwrap().is_empty(), "{name}");
+        fs::write(last.join("z"), "").unwrap();
+        let changed = guard.changed(&tree.workspace).unwrap();
+        assert_eq!(
+            changed.iter().map(|path| path.components().as_path()).collect::<Vec<_>>(),
+            [last.as_path()],
+            "{name}"
+        );
+    }
 }
 
 #[test]
