@@ -1,19 +1,28 @@
 //! What the kernel says of a process, and where scratch files go.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs;
 use tempfile::TempDir;
 
 /// What a process had used when it was looked at.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Usage {
-    /// User and system time of its own, milliseconds, in steps of ten.
-    pub cpu_ms: u64,
     /// The most memory it had in use, bytes.
     pub peak: u64,
     /// Memory that is its own and was written, bytes.
     pub private: u64,
     /// Threads.
     pub threads: u64,
+}
+
+/// Processor time of a process alone, without its children's, in steps of ten milliseconds.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Cpu {
+    /// In its own code, milliseconds.
+    pub user: u64,
+    /// In the kernel for it, milliseconds.
+    pub system: u64,
 }
 
 /// The kernel counts time in hundredths of a second towards programs.
@@ -25,14 +34,14 @@ pub fn scratch() -> TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }
 
-/// CPU time alone: cheap enough for every step.
+/// Processor time alone: cheap enough for every step.
 #[must_use]
-pub fn cpu_ms(pid: u32) -> u64 {
+pub fn cpu(pid: u32) -> Cpu {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     // The name stands in parentheses and may hold anything.
     let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-    let ticks = |at: usize| fields.get(at).and_then(|field| field.parse::<u64>().ok()).unwrap_or(0);
-    (ticks(11) + ticks(12)) * TICK_MS
+    let ms = |at: usize| fields.get(at).and_then(|field| field.parse::<u64>().ok()).unwrap_or(0) * TICK_MS;
+    Cpu { user: ms(11), system: ms(12) }
 }
 
 /// Everything.
@@ -41,7 +50,6 @@ pub fn usage(pid: u32) -> Usage {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
     Usage {
-        cpu_ms: cpu_ms(pid),
         peak: field(&status, "VmHWM:") * 1024,
         // Not Private_Dirty: the pages of a program just built are dirty too, until they are written back.
         private: field(&rollup, "Anonymous:") * 1024,
@@ -49,12 +57,12 @@ pub fn usage(pid: u32) -> Usage {
     }
 }
 
-/// How often the threads of a process gave up the processor because they waited for something, so far.
+/// How often each thread of a process has given up the processor so far because it waited for something.
 #[must_use]
-pub fn waits(pid: u32) -> u64 {
+pub fn waits(pid: u32) -> BTreeMap<OsString, u64> {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    let status = |thread: fs::DirEntry| fs::read_to_string(thread.path().join("status")).unwrap_or_default();
-    threads.map(|thread| field(&status(thread), "voluntary_ctxt_switches:")).sum()
+    let status = |thread: &fs::DirEntry| fs::read_to_string(thread.path().join("status")).unwrap_or_default();
+    threads.map(|thread| (thread.file_name(), field(&status(&thread), "voluntary_ctxt_switches:"))).collect()
 }
 
 /// Bytes this process has read by system calls so far.

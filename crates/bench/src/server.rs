@@ -1,6 +1,6 @@
 //! A model server on loopback that answers at once: so many calls of one shell command, then the end.
 
-use crate::machine::{self, Usage};
+use crate::machine::{self, Cpu, Usage};
 use serde_json::{Value, json};
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 pub struct Arrival {
     /// Its first byte.
     pub at: Instant,
-    /// The client's CPU time then, milliseconds.
-    pub cpu_ms: u64,
+    /// The client's processor time then.
+    pub cpu: Cpu,
     /// The rest of what the client had used; of the last request of a run only.
     pub usage: Usage,
     /// The body's length.
@@ -73,6 +73,20 @@ impl Server {
     /// Keeps the client waiting that long for the last answer.
     pub fn keep_waiting(&self, keep: Duration) {
         self.shared.run.lock().unwrap().keep = keep;
+    }
+
+    /// Sends a body of that length as plainly as can be, and reads the answer. Milliseconds.
+    #[must_use]
+    pub fn exchange(&self, bytes: usize) -> f64 {
+        self.expect(0, "");
+        let request =
+            [format!("POST / HTTP/1.1\r\ncontent-length: {bytes}\r\n\r\n").into_bytes(), vec![b' '; bytes]].concat();
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        stream.set_nodelay(true).unwrap();
+        let began = Instant::now();
+        stream.write_all(&request).unwrap();
+        assert!(stream.read(&mut [0; 4096]).unwrap() > 0, "the server answers");
+        crate::ratio::ms(began.elapsed())
     }
 
     /// Whose usage is written down.
@@ -134,7 +148,7 @@ impl Shared {
         let last = run.arrivals.len() >= run.calls;
         let usage = if last { machine::usage(pid) } else { Usage::default() };
         let waits = if last && !run.keep.is_zero() { idle(pid, run.keep) } else { 0 };
-        run.arrivals.push(Arrival { at, cpu_ms: machine::cpu_ms(pid), usage, bytes, waits });
+        run.arrivals.push(Arrival { at, cpu: machine::cpu(pid), usage, bytes, waits });
         let delta = if last {
             json!({"content": "done"})
         } else {
@@ -150,16 +164,19 @@ impl Shared {
     }
 }
 
-/// How often a client's threads wait for something anew while nothing happens; at first it finishes what it was doing.
+/// How often a client's threads wait for something anew while nothing happens. A thread that ends was woken for it.
 fn idle(pid: u32, keep: Duration) -> u64 {
     thread::sleep(SETTLES);
     let before = machine::waits(pid);
     thread::sleep(keep);
-    machine::waits(pid) - before
+    let after = machine::waits(pid);
+    let begun = after.keys().filter(|thread| !before.contains_key(*thread)).count() as u64;
+    let anew = before.iter().map(|(thread, waits)| after.get(thread).map_or(1, |now| now - waits));
+    begun + anew.sum::<u64>()
 }
 
-/// Long enough for whatever follows the sending of a request.
-const SETTLES: Duration = Duration::from_secs(1);
+/// Long enough for whatever follows the sending of a request: a thread for what blocks ends after ten idle seconds.
+const SETTLES: Duration = Duration::from_secs(12);
 
 fn chunk(delta: &Value, stop: Value) -> String {
     format!("data: {}\n\n", json!({"choices": [{"index": 0, "delta": delta, "finish_reason": stop}]}))

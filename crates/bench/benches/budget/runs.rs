@@ -3,6 +3,7 @@
 use crate::Amount;
 use crate::table::Table;
 use authority::{Ambient, Confinement, EnvPolicy, Job, SandboxMode, Spawner, support};
+use bench::machine::Cpu;
 use bench::program::Program;
 use bench::ratio::{median, ms};
 use bench::server::Server;
@@ -80,22 +81,28 @@ pub(crate) fn steps(ambient: &Ambient, binary: &Path, amount: Amount, table: &mu
     long(&server, &program, amount.steps, table);
 }
 
-/// One long run: its beginning against its end.
+/// One long run: its beginning against its end. What the longer requests take to send is the floor's, too.
 fn long(server: &Server, program: &Program, steps: usize, table: &mut Table) {
     let ran = program.run(server, "long", steps);
     let (times, part) = (ran.steps(), steps / 5);
     let early = median(&times[WARM..WARM + part]);
     let late = median(&times[steps - part..]);
-    table.ratio(&format!("  the last fifth of {steps} steps, floor the first"), (late, early), "ms", Some(1.1));
-    let cpu =
-        |from: usize, to: usize| (ran.arrivals[to].cpu_ms - ran.arrivals[from].cpu_ms) as f64 / (to - from) as f64;
+    let sent = |at: usize| {
+        let rounds: Vec<f64> = (0..part.min(100)).map(|_| server.exchange(ran.arrivals[at].bytes)).collect();
+        median(&rounds)
+    };
+    let more = sent(steps - part / 2) - sent(WARM + part / 2);
+    let what = format!("  the last fifth of {steps} steps, floor the first and {more:.2} ms to send more");
+    table.ratio(&what, (late, early + more), "ms", Some(1.1));
     let half = steps / 2;
-    table.ratio(
-        "CPU per step, second half, floor the first half",
-        (cpu(half, steps), cpu(WARM, half)),
-        "ms",
-        Some(1.1),
-    );
+    let mut cpu = |what: &str, ms: fn(&Cpu) -> u64, most| {
+        let per = |from: usize, to: usize| {
+            (ms(&ran.arrivals[to].cpu) - ms(&ran.arrivals[from].cpu)) as f64 / (to - from) as f64
+        };
+        table.ratio(what, (per(half, steps), per(WARM, half)), "ms", most);
+    };
+    cpu("CPU per step in our code, second half, floor the first half", |cpu| cpu.user, Some(1.1));
+    cpu("  in the kernel, copies of requests included", |cpu| cpu.system, None);
     let bytes = ran.arrivals.last().unwrap().bytes as f64 / 1e3;
     table.figure(&format!("  the last of these requests ({steps} steps)"), bytes, "kB", None);
 }
