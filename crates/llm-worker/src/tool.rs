@@ -224,6 +224,8 @@ pub struct FileChange {
     pub mode: Option<u32>,
     /// BLAKE3 of the bytes after, lower-case hex; `None` for a file that is removed.
     pub after: Option<String>,
+    /// The directory that is made for it, the topmost where there are several; absolute.
+    pub made: Option<PathBuf>,
 }
 
 /// What a tool answers.

@@ -236,7 +236,14 @@ fn what_is_broken_is_said() {
 
 #[test]
 fn an_example_is_called_instead_of_what_the_schema_gives() {
-    // An example that does not fit is not called at all.
+    // An example that does not fit is not called at all, and what calls would have shown is not said to hold.
     let findings = conformance(|| Rogue(Bad::PanicsInACall)).example("Act", serde_json::json!({})).findings();
     assert!(!findings.iter().any(|finding| matches!(finding.held, Held::No(_))), "{findings:?}");
+    let not_tried = findings.iter().filter_map(|finding| match &finding.held {
+        Held::NotTried(why) => Some((finding.check, why.as_str())),
+        Held::Yes | Held::No(_) => None,
+    });
+    let why = "Act takes no {}; give an example";
+    let not_tried: Vec<_> = not_tried.filter(|(check, _)| *check != Check::State).collect();
+    assert_eq!(not_tried, [(Check::Cancellation, why), (Check::Outputs, why), (Check::Text, why)]);
 }

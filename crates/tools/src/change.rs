@@ -2,9 +2,16 @@
 
 use crate::answer::{fix, go_on, refused};
 use crate::files::{Before, Files};
-use authority::Located;
+use authority::{FileKind, Located};
 use llm_worker::tool::FileChange;
-use llm_worker::{ToolContext, ToolError};
+use llm_worker::{ErrorKind, ToolContext, ToolError};
+use std::path::{Path, PathBuf};
+
+/// Most files of a directory that is moved.
+pub const MAX_MOVED: usize = 256;
+
+/// Most bytes of all of them.
+const MAX_MOVED_BYTES: usize = 64 << 20;
 
 /// Replaces or creates a file, unless somebody else has changed it since `before` was read. Whatever fails before the
 /// rename leaves the file as it was; the host has then perhaps recorded an intent whose after-digest the file does not
@@ -20,14 +27,29 @@ pub async fn publish(
     after: &[u8],
     cx: &ToolContext,
 ) -> Result<(), ToolError> {
+    publish_in(live, at, None, before, after, cx).await
+}
+
+/// The same, of a file for which a directory was made, the topmost where there are several: undo removes that too.
+///
+/// # Errors
+/// As for [`publish`].
+pub async fn publish_in(
+    live: &Files,
+    at: &Located,
+    made: Option<&Path>,
+    before: Option<Before>,
+    after: &[u8],
+    cx: &ToolContext,
+) -> Result<(), ToolError> {
     let was = before.as_ref().map(|before| before.stamp);
     let staged = live.workspace.stage_over(at, was, after).map_err(|error| refused(&error))?;
     go_on(&cx.cancel)?;
     let digest = blake3::hash(after);
     let mode = before.as_ref().map(|before| before.mode);
     let before = before.map(|before| before.bytes);
-    let path = at.path().to_owned();
-    cx.host.file_changing(FileChange { path, before, mode, after: Some(digest.to_hex().to_string()) }).await?;
+    let (path, after) = (at.path().to_owned(), Some(digest.to_hex().to_string()));
+    cx.host.file_changing(FileChange { path, before, mode, after, made: made.map(Path::to_owned) }).await?;
     // Recorded as about to happen: from here on it does, cancelled or not.
     if let Err(error) = staged.publish() {
         // It may or may not be there: to be read before it is changed again.
@@ -47,7 +69,7 @@ pub async fn remove(live: &Files, at: &Located, before: Before, cx: &ToolContext
     let Before { bytes, mode, stamp } = before;
     go_on(&cx.cancel)?;
     let path = at.path().to_owned();
-    cx.host.file_changing(FileChange { path, before: Some(bytes), mode: Some(mode), after: None }).await?;
+    cx.host.file_changing(FileChange { path, before: Some(bytes), mode: Some(mode), after: None, made: None }).await?;
     live.seen.forget(at.path());
     let now = live.workspace.metadata(at).map_err(|error| refused(&error))?;
     if now.stamp != stamp {
@@ -55,6 +77,90 @@ pub async fn remove(live: &Files, at: &Located, before: Before, cx: &ToolContext
         return Err(fix(format!("{shown} was changed at this moment by somebody else; read it again")));
     }
     live.workspace.remove(at).map_err(|error| refused(&error))
+}
+
+/// Makes a directory and those above it; answers the topmost that was not there. What is created in it then says so, see
+/// [`publish_in`].
+///
+/// # Errors
+/// What the handle says.
+pub fn make_dirs(live: &Files, at: &Located) -> Result<Option<PathBuf>, ToolError> {
+    let mut made = None;
+    for above in at.path().ancestors() {
+        let Ok(place) = live.workspace.inside(above) else { break };
+        match live.workspace.metadata(&place) {
+            Err(error) if error.is_not_found() => made = Some(above.to_owned()),
+            Ok(_) | Err(_) => break,
+        }
+    }
+    live.workspace.create_dirs(at).map_err(|error| refused(&error))?;
+    Ok(made)
+}
+
+/// Moves a directory of plain files, each of them made known to the host at both ends: undo puts them back. `made` is
+/// what was made for it above. To be called under [`Files::one_at_a_time`].
+///
+/// # Errors
+/// `FixInput` for what is no plain file, or where there is too much; as for [`publish`]. Before the rename, nothing was
+/// moved.
+pub async fn move_dir(
+    live: &Files,
+    from: &Located,
+    to: &Located,
+    made: Option<PathBuf>,
+    cx: &ToolContext,
+) -> Result<(), ToolError> {
+    let workspace = &live.workspace;
+    let made = made.unwrap_or_else(|| to.path().to_owned());
+    let (mut left, files) = (MAX_MOVED_BYTES, plain_files(live, from)?);
+    for at in &files {
+        let Some(Before { bytes, mode, .. }) = live.before(at, cx)? else { continue };
+        let Some(rest) = left.checked_sub(bytes.len()) else { return Err(too_much(live, from)) };
+        left = rest;
+        let below = at.path().strip_prefix(from.path()).unwrap_or(at.path());
+        let (path, after) = (to.path().join(below), Some(blake3::hash(&bytes).to_hex().to_string()));
+        let there = FileChange { path, before: None, mode: None, after, made: Some(made.clone()) };
+        let path = at.path().to_owned();
+        let gone = FileChange { path, before: Some(bytes), mode: Some(mode), after: None, made: None };
+        cx.host.file_changing(there).await?;
+        cx.host.file_changing(gone).await?;
+    }
+    files.iter().for_each(|at| live.seen.forget(at.path()));
+    workspace.rename(from, to).map_err(|error| refused(&error))
+}
+
+/// Every file below a directory.
+fn plain_files(live: &Files, dir: &Located) -> Result<Vec<Located>, ToolError> {
+    let workspace = &live.workspace;
+    let (mut files, mut dirs) = (Vec::new(), vec![dir.clone()]);
+    let mut seen = 0;
+    while let Some(at) = dirs.pop() {
+        for (name, meta) in workspace.read_dir(&at).map_err(|error| refused(&error))? {
+            seen += 1;
+            if seen > MAX_MOVED {
+                return Err(too_much(live, dir));
+            }
+            let path = at.path().join(name);
+            let place = || workspace.inside(&path).map_err(|error| refused(&error));
+            match meta.kind {
+                FileKind::Dir => dirs.push(place()?),
+                FileKind::File => files.push(place()?),
+                FileKind::Symlink | FileKind::Other => {
+                    let shown = workspace.show(&path);
+                    return Err(fix(format!(
+                        "{shown} is no plain file, so its directory is not moved; move it by hand"
+                    )));
+                }
+            }
+        }
+    }
+    Ok(files)
+}
+
+fn too_much(live: &Files, dir: &Located) -> ToolError {
+    let shown = live.workspace.show(dir.path());
+    let words = format!("{shown} holds over {MAX_MOVED} entries or {MAX_MOVED_BYTES} bytes; move it by hand");
+    ToolError::new(ErrorKind::Exhausted, words)
 }
 
 /// How many lines a text has, as an editor counts them.

@@ -39,6 +39,24 @@ impl Workspace {
         }
     }
 
+    /// Removes a directory in which nothing is; for taking back one that was made.
+    ///
+    /// # Errors
+    /// `FixInput` when there is none, or something is in it; `Denied` for a read-only grant or by the system; `Revoked`.
+    pub fn remove_dir(&self, at: &Located) -> Result<(), Error> {
+        let _pass = self.enter_at(at, Access::ReadWrite)?;
+        let (dir, leaf) = parent(at)?;
+        let removed = rustix::fs::unlinkat(&dir, leaf, AtFlags::REMOVEDIR);
+        removed.map_err(|error| match error {
+            Errno::NOTEMPTY | Errno::EXIST => {
+                let text = format!("remove {}: something is in it; empty it first", super::escape(at.path()));
+                Error::new(ErrorKind::FixInput, text)
+            }
+            error => Error::io("remove directory", at.path(), error),
+        })?;
+        rustix::fs::fsync(synced(&dir, at)?).map_err(|error| Error::io("remove directory", at.path(), error))
+    }
+
     /// Gives a file or directory another name, durably. The new name must be free and its directory must exist.
     ///
     /// # Errors

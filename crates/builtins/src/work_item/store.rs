@@ -99,7 +99,7 @@ impl WorkItemWriter for Store {
         let _lock = self.lock()?;
         let now = Time::of((self.now)());
         let slug = plain::slug(&title.to_string(), MAX_SLUG);
-        let (id, directory) = self.free(&now, if slug.is_empty() { "item" } else { &slug })?;
+        let (id, directory, made) = self.free(&now, if slug.is_empty() { "item" } else { &slug })?;
         let (kind, priority) = (kind.unwrap_or(Kind::Task), priority.unwrap_or(Priority::Normal));
         let (status, assignee) = (Status::Open, Assignee::nobody());
         let (created_at, updated_at) = (now.clone(), now.clone());
@@ -110,7 +110,8 @@ impl WorkItemWriter for Store {
             Event { at: now, what: "created open".to_owned(), author: self.author.to_string(), text: String::new() };
         let found = Found { id, folder: status };
         let thread = self.at(&found.path("thread.md"))?;
-        tools::publish(&self.files, &thread, None, new_thread(&found.id, &first).as_bytes(), &cx).await?;
+        let text = new_thread(&found.id, &first);
+        tools::publish_in(&self.files, &thread, Some(&made), None, text.as_bytes(), &cx).await?;
         // An item is there from its item.md on; a thread alone is none.
         if let Err(error) = self.put(&found, "item.md", None, &record, &cx).await {
             self.files.workspace().remove(&thread).unwrap_or_default();
@@ -154,7 +155,7 @@ impl WorkItemWriter for Store {
                 Event { at: Time::of((self.now)()), what: String::new(), author: String::new(), text: String::new() };
             grown(&thread, first).map_err(|why| found.corrupt("thread.md", &why))?;
         }
-        self.move_to(&mut found, to)?;
+        self.move_to(&mut found, to, &cx).await?;
         let mut when = Time::of((self.now)());
         if let Some(what) = what {
             let event = Event { at: when, what, author: self.author.to_string(), text: comment };
@@ -267,17 +268,17 @@ impl Store {
         })
     }
 
-    /// An id that no folder has, and its directory, which goes again if nothing comes into it.
-    fn free(&self, now: &Time, slug: &str) -> Result<(ItemId, Held), StoreError> {
+    /// An id that no folder has; its directory, which goes again if nothing comes into it; and the topmost that was made.
+    fn free(&self, now: &Time, slug: &str) -> Result<(ItemId, Held, PathBuf), StoreError> {
         let workspace = self.files.workspace();
         let taken = self.all(&Status::ALL)?;
         let slugs = (1..=MAX_SAME).map(|n| if n == 1 { slug.to_owned() } else { format!("{slug}-{n}") });
         let ids = slugs.filter_map(|slug| ItemId::new(now, &slug));
-        workspace.create_dirs(&self.at(Status::Open.name())?)?;
+        let above = tools::make_dirs(&self.files, &self.at(Status::Open.name())?)?;
         for id in ids.filter(|id| !taken.iter().any(|found| found.id == *id)) {
-            let directory = workspace.hold(&self.at(&format!("{}/{id}", Status::Open.name()))?)?;
-            if let Some(directory) = directory {
-                return Ok((id, directory));
+            let at = self.at(&format!("{}/{id}", Status::Open.name()))?;
+            if let Some(directory) = workspace.hold(&at)? {
+                return Ok((id, directory, above.unwrap_or_else(|| at.path().to_owned())));
             }
         }
         let text = format!("{MAX_SAME} items of this title were made in this second; add to one of them instead");
@@ -285,14 +286,13 @@ impl Store {
     }
 
     /// The folder first: what is recorded of the files then names where they stay.
-    fn move_to(&self, found: &mut Found, to: Status) -> Result<(), StoreError> {
+    async fn move_to(&self, found: &mut Found, to: Status, cx: &ToolContext) -> Result<(), StoreError> {
         if found.folder == to {
             return Ok(());
         }
-        let workspace = self.files.workspace();
-        workspace.create_dirs(&self.at(to.name())?)?;
+        let made = tools::make_dirs(&self.files, &self.at(to.name())?)?;
         let place = |folder: Status| self.at(&format!("{}/{}", folder.name(), found.id));
-        workspace.rename(&place(found.folder)?, &place(to)?)?;
+        tools::move_dir(&self.files, &place(found.folder)?, &place(to)?, made, cx).await?;
         found.folder = to;
         Ok(())
     }

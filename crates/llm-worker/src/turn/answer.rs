@@ -14,6 +14,8 @@ pub(super) struct Answer {
     /// Bytes of text, reasoning and seals.
     bytes: usize,
     calls: Vec<Draft>,
+    /// Bytes of their names and arguments.
+    call_bytes: usize,
     sealed: bool,
     usage: Usage,
     /// What attempts cost that brought no answer.
@@ -79,7 +81,12 @@ impl Answer {
                 *self = Self { voided: self.voided.plus(self.usage), ..Self::default() };
                 Some(Delta::Retrying { attempt, delay, why })
             }
-            ModelEvent::Stop(stop) => return Ok(Taken::Whole(bounded(stop))),
+            ModelEvent::Stop(stop) => {
+                if self.sealed && self.parts.len() > limits.parts {
+                    return Err(overflow(format!("the answer has more than {} parts", limits.parts)));
+                }
+                return Ok(Taken::Whole(bounded(stop)));
+            }
         };
         Ok(Taken::More(delta))
     }
@@ -115,19 +122,30 @@ impl Answer {
         if name.len() > limits.argument_bytes {
             return Err(too_long(index, limits));
         }
+        self.make_room_for_calls(name.len(), limits)?;
         self.calls.push(Draft { name, arguments: String::new() });
         self.parts.push(Part::Call);
         Ok(())
     }
 
     fn extend_call(&mut self, index: usize, fragment: &str, limits: &Limits) -> Result<(), ModelError> {
-        let Some(call) = self.calls.get_mut(index) else {
+        let Some(call) = self.calls.get(index) else {
             return Err(contradiction(format!("arguments came for call {index}, which never began")));
         };
         if call.name.len() + call.arguments.len() + fragment.len() > limits.argument_bytes {
             return Err(too_long(index, limits));
         }
-        call.arguments.push_str(fragment);
+        self.make_room_for_calls(fragment.len(), limits)?;
+        self.calls.get_mut(index).into_iter().for_each(|call| call.arguments.push_str(fragment));
+        Ok(())
+    }
+
+    fn make_room_for_calls(&mut self, more: usize, limits: &Limits) -> Result<(), ModelError> {
+        self.call_bytes += more;
+        if self.call_bytes > limits.all_argument_bytes {
+            let most = limits.all_argument_bytes;
+            return Err(overflow(format!("the calls of the answer are longer than {most} bytes together")));
+        }
         Ok(())
     }
 

@@ -69,11 +69,11 @@ impl Blame {
         .await
     }
 
-    /// Who keeps the thread; nobody when it is the host itself.
-    pub(super) fn who(&self) -> Option<FeatureId> {
+    /// Who keeps the thread, nobody when it is the host itself; and whether they only wait.
+    pub(super) fn who(&self) -> (Option<FeatureId>, bool) {
         let Inside { owner, running, waiting, waits: _, parked } = &*self.lock();
         let within = if *parked { waiting.last().map(|(_, feature)| feature) } else { running.last() };
-        within.or(owner.as_ref()).cloned()
+        (within.or(owner.as_ref()).cloned(), *parked)
     }
 }
 

@@ -3,14 +3,15 @@
 use super::call::INLINE;
 use super::callbacks::{GRACE, MAX_STUCK, MAX_THREADS};
 use super::desk::{MAX_ALERTS, MAX_WAITING, MAX_WORDS};
-use super::driver::{MAX_ANSWER, MAX_ARGUMENTS};
+use super::driver::{MAX_ANSWER, MAX_ARGUMENTS, MAX_CALLS};
 use super::judge;
 use super::pod::Limits;
 use crate::feature::{
-    CALLBACK_LIMIT, DEFAULT_DEADLINE, HostGate, HostLimit, MAX_DEADLINE, MAX_FEATURES, MAX_NOTES, MAX_NOTIFICATION,
-    MAX_PER_TURN, MAX_STATE,
+    CALLBACK_LIMIT, DEFAULT_DEADLINE, HostGate, HostLimit, MAX_DEADLINE, MAX_FEATURES, MAX_GATES, MAX_NOTES,
+    MAX_NOTIFICATION, MAX_PER_TURN, MAX_STATE, MAX_TRANSFORMS,
 };
 use crate::hook;
+use llm_worker::turn::Limits as Answers;
 use std::time::Duration;
 
 /// What stands between a call and its result, in the order of asking.
@@ -53,10 +54,15 @@ pub fn limits(own: &Limits, steps: &str, calls: &str, cost: &str) -> Vec<HostLim
         timed("tool.deadline_most", MAX_DEADLINE),
         timed("tool.grace", GRACE),
         sized("model.answer", MAX_ANSWER, "bytes"),
+        sized("model.answer_parts", Answers::PARTS, "parts"),
+        sized("model.answer_calls", Answers::CALLS, "calls"),
+        sized("model.answer_arguments", MAX_CALLS, "bytes"),
         timed("hook.deadline", hook::DEFAULT_DEADLINE),
         timed("hook.deadline_most", hook::MAX_DEADLINE),
         timed("hook.chain", hook::CHAIN_BUDGET),
         fixed("hook.failures_in_a_row", hook::MAX_STRIKES.into(), "failures"),
+        sized("hook.gates", MAX_GATES, "gates at a point"),
+        sized("hook.transforms", MAX_TRANSFORMS, "transforms at a point"),
         sized("callback.threads", MAX_THREADS, "threads"),
         sized("callback.stuck", MAX_STUCK, "threads"),
         sized("feature.count", MAX_FEATURES, "features"),

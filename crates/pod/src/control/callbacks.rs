@@ -22,8 +22,9 @@ pub const MAX_THREADS: usize = 64;
 /// How long a callback may go on after its cancellation before it is written off.
 pub const GRACE: Duration = Duration::from_secs(5);
 
-/// With this many threads written off, the pod ends: it would run out of them.
-pub const MAX_STUCK: usize = 8;
+/// With this many threads written off, half of them, the pod ends: it would run out of them. No answer alone can cost
+/// so many: what may run at once leaves one over, and what is written off is not started again.
+pub const MAX_STUCK: usize = MAX_THREADS / 2;
 
 /// Starts callbacks and counts the ones that never came back.
 #[derive(Clone, Debug)]
@@ -43,7 +44,8 @@ pub enum Lost {
     /// It panicked.
     #[error("it panicked: {0}")]
     Panicked(String),
-    /// It did not end within this grace after its cancellation; its thread is written off.
+    /// It did not end within this grace after its cancellation. Where it only waited, its thread was taken back; else
+    /// that is written off.
     #[error("it did not stop within {0:?} of being cancelled and was abandoned")]
     Stuck(Duration),
 }
@@ -124,8 +126,8 @@ impl Callbacks {
     }
 
     /// Runs `work` on a thread of its own. At `deadline`, or when `cancel` fires before, the token is
-    /// cancelled; the grace later the thread is written off, and with it the feature whose code has it. The work itself
-    /// starts on this call.
+    /// cancelled; the grace later work that waits is dropped, the thread of one that does not is written off, and with
+    /// either the feature whose code it is. The work itself starts on this call.
     pub fn run<F, T>(
         &self,
         deadline: Duration,
@@ -138,32 +140,47 @@ impl Callbacks {
     {
         let (handle, blame) = (self.runtime.clone(), Arc::new(Blame::default()));
         let (here, parking) = (Arc::clone(&blame), Arc::clone(&blame));
+        let over = CancellationToken::new();
+        let work = over.clone().run_until_cancelled_owned(work);
         let mut thread = self.runtime.spawn_blocking(move || here.watch(|| handle.block_on(parking.parking(work))));
         let (callbacks, stuck, grace) = (self.clone(), self.stuck.clone(), self.grace);
         async move {
             tokio::select! {
                 biased;
-                done = &mut thread => return done.map_err(lost),
+                done = &mut thread => return ended(done, grace),
                 () = cancel.cancelled() => {}
                 () = tokio::time::sleep(deadline) => cancel.cancel(),
             }
-            match tokio::time::timeout(grace, &mut thread).await {
-                Ok(done) => done.map_err(lost),
-                Err(_elapsed) => {
-                    stuck.fetch_add(1, Ordering::Relaxed);
-                    if let Some(feature) = blame.who() {
-                        callbacks.write_off(&feature);
-                    }
-                    // It may come back after all; then its thread counts again.
-                    tokio::spawn(async move {
-                        drop(thread.await);
-                        stuck.fetch_sub(1, Ordering::Relaxed);
-                    });
-                    Err(Lost::Stuck(grace))
-                }
+            if let Ok(done) = tokio::time::timeout(grace, &mut thread).await {
+                return ended(done, grace);
             }
+            let (who, parked) = blame.who();
+            over.cancel();
+            // Who waits lets go of its thread where it stands; who holds it cannot be made to.
+            let back = if parked { tokio::time::timeout(grace, &mut thread).await.ok() } else { None };
+            let came_back = back.is_some();
+            if let Some(Ok(Some(done))) = back {
+                return Ok(done);
+            }
+            if let Some(feature) = who {
+                callbacks.write_off(&feature);
+            }
+            if !came_back {
+                stuck.fetch_add(1, Ordering::Relaxed);
+                // It may come back after all; then its thread counts again.
+                tokio::spawn(async move {
+                    drop(thread.await);
+                    stuck.fetch_sub(1, Ordering::Relaxed);
+                });
+            }
+            Err(Lost::Stuck(grace))
         }
     }
+}
+
+/// What a thread brought, if it was not told to let go.
+fn ended<T>(done: Result<Option<T>, tokio::task::JoinError>, grace: Duration) -> Result<T, Lost> {
+    done.map_err(lost)?.ok_or(Lost::Stuck(grace))
 }
 
 fn lost(error: tokio::task::JoinError) -> Lost {

@@ -2,11 +2,11 @@
 
 use super::blame;
 use super::call::Custody;
-use super::callbacks::Lost;
+use super::callbacks::{Lost, MAX_STUCK};
 use super::gates;
 use super::judge::Ready;
 use super::pod::Core;
-use crate::feature::said_in_lines;
+use crate::feature::{FeatureId, said_in_lines, under};
 use crate::session::commit::Ended;
 use authority::Redactor;
 use llm_worker::{CallId, ErrorKind, ResultStatus, ToolContext, ToolError, ToolOutcome};
@@ -62,22 +62,30 @@ impl Calls {
         self.running.contains_key(&id)
     }
 
-    /// Starts waiting calls while there is room under the cap. One that was never judged, which cannot come about,
-    /// is answered instead.
+    /// Starts waiting calls while there is room under the cap, and as long as the pod could do without the threads of
+    /// all that run. One whose feature was given up on meanwhile, or that was never judged, which cannot come about, is
+    /// answered instead.
     pub(super) fn fill(&mut self, core: &Core) {
-        while self.running.len() < core.limits.tool_concurrency.max(1) {
+        let spare = (MAX_STUCK - 1).saturating_sub(core.callbacks.stuck());
+        while self.running.len() < core.limits.tool_concurrency.min(spare).max(1) {
             let Some(id) = self.waiting.pop_front() else { return };
             match self.ready.remove(&id) {
-                Some(ready) => self.start(id, ready, core),
-                None => {
-                    let outcome = ToolOutcome::of(ResultStatus::Error, "the host lost the call before it started");
-                    self.tasks.spawn(async move { Done { id, outcome, ended: Ended::default() } });
+                Some(ready) if core.callbacks.is_off(&ready.view.feature.to_string()) => {
+                    self.answer(id, &format!("not run: {}", given_up_on(&ready.view.tool, &ready.view.feature)));
                 }
+                Some(ready) => self.start(id, ready, core),
+                None => self.answer(id, "the host lost the call before it started"),
             }
         }
     }
 
-    fn start(&mut self, id: CallId, Ready { view, prepared, deadline }: Ready, core: &Core) {
+    /// The result of a call that does not run.
+    fn answer(&mut self, id: CallId, words: &str) {
+        let outcome = ToolOutcome::of(ResultStatus::Error, words);
+        self.tasks.spawn(async move { Done { id, outcome, ended: Ended::default() } });
+    }
+
+    fn start(&mut self, id: CallId, Ready { view, prepared, deadline, door }: Ready, core: &Core) {
         let cancel = CancellationToken::new();
         self.running.insert(id, cancel.clone());
         let outputs = core.state.outputs.clone();
@@ -86,14 +94,18 @@ impl Calls {
         let custody = Arc::new(custody);
         let cx = ToolContext { call: id, cancel: cancel.clone(), deadline, host: custody.clone() };
         let began = Instant::now();
-        let owner = view.feature.clone();
+        let (owner, tool) = (view.feature.clone(), view.tool.clone());
         let work = async move {
             blame::own(&owner);
             let stop = cx.cancel.clone();
             // It may have waited for a thread longer than it was wanted.
             let result = match stop.is_cancelled() {
                 true => Err(ToolError::new(ErrorKind::Cancelled, "cancelled before it started")),
-                false => prepared.run(cx).await,
+                false => under(&door, prepared.run(cx)).await.unwrap_or_else(|_shut| {
+                    // What it left to others ends as well.
+                    stop.cancel();
+                    Err(ToolError::new(ErrorKind::Denied, taken_back(&tool, &owner)))
+                }),
             };
             custody.finish(result, stop.is_cancelled())
         };
@@ -147,6 +159,16 @@ impl Calls {
             drop(done);
         }
     }
+}
+
+/// Why a tool is not there any more.
+pub(super) fn given_up_on(tool: &str, feature: &FeatureId) -> String {
+    format!("{tool} is off: code of {feature} never came back")
+}
+
+/// Why a tool may not be called any more.
+pub(super) fn taken_back(tool: &str, feature: &FeatureId) -> String {
+    format!("{tool} was revoked: {feature} may not offer it any more")
 }
 
 /// The outcome of a call that brought none.

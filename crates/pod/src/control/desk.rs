@@ -23,7 +23,7 @@ pub(super) const MAX_WORDS: usize = 512;
 pub(super) const MAX_RIDERS: usize = 32;
 
 /// Records that ride with one commit; the others wait for the next.
-const MAX_RIDE: usize = 512;
+pub(super) const MAX_RIDE: usize = 512;
 
 /// From so many bytes on, nothing more rides with a commit: far less than what the journal takes at once.
 const MAX_RIDE_BYTES: usize = 4 << 20;

@@ -12,23 +12,25 @@
 
 use super::callbacks::MAX_STUCK;
 use super::calls::{Calls, Came, Done};
-use super::desk::{MAX_RIDERS, Riders, settle};
+use super::desk::{MAX_RIDE, MAX_RIDERS, Riders, settle};
 use super::gates;
 use super::inbox::{Mail, Ticket};
-use super::judge::{About, Court, Judged};
+use super::judge::{About, Court, Judged, PLACES};
 use super::outbox::Event;
 use super::pod::{Core, DISK_PAUSE, DISK_RETRIES, Fatal};
 use super::stream::{Heard, Stream};
+use crate::feature::MAX_GATES;
 use crate::hook::{HookPoint, Passed, PreRequest, RequestView};
-use crate::session::commit::{Batch, Ledger, Turn, counted};
+use crate::session::commit::{Batch, Judgement, Ledger, Turn, counted};
 use crate::session::record::{NotificationQueued, Resumed, Suspended, SystemItem};
 use llm_worker::effect::{CallView, Effect, Fact, Gated, Input, Outcome, Stop};
 use llm_worker::history::History;
+use llm_worker::turn::Limits as Answers;
 use llm_worker::{CallId, Cost, ErrorKind, Item, ModelError, ModelEvent, Usage};
-use session_store::{Commit, Committed, Refused};
+use session_store::{Commit, Committed, MAX_BATCH_RECORDS, Refused};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Semaphore};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -38,6 +40,17 @@ pub(super) const MAX_ARGUMENTS: usize = 160 * 1024;
 
 /// Bytes of one answer: above the longest output of any vendor, and text seldom needs escapes.
 pub(super) const MAX_ANSWER: usize = 768 * 1024;
+
+/// Bytes of the arguments of all calls of one answer, as they came and again as they would run: both stand in one batch,
+/// and with six bytes for one it still takes them.
+pub(super) const MAX_CALLS: usize = 1 << 20;
+
+/// The batch of an answer holds what rides along, what gates said before the request and again of each call, the parts
+/// of the answer, and for each call a verdict and its start or its result.
+const _: () = {
+    let calls = Answers::CALLS * (MAX_GATES + 2);
+    assert!(MAX_RIDE + 2 * MAX_GATES + Answers::PARTS + 1 + calls <= MAX_BATCH_RECORDS, "an answer fits a batch");
+};
 
 /// Commits without a part of the turn that may be on their way at once. While there are so many, features wait: what
 /// they hand in must not keep the turn's own commits from the journal.
@@ -54,8 +67,11 @@ pub(super) struct Running {
     stream: Option<Stream>,
     gates: JoinSet<Passed>,
     judges: JoinSet<(CallId, Box<Judged>)>,
+    places: Arc<Semaphore>,
     turnstile: Arc<Mutex<()>>,
     calls: Calls,
+    /// Bytes of arguments of this answer's calls that may run.
+    starting: usize,
     refusals: u32,
     retry_at: Option<Instant>,
     /// What the session had cost before.
@@ -103,10 +119,11 @@ impl Running {
         let mut items: Vec<Item> = notes.iter().map(SystemItem::item).collect();
         ledger.said = notes;
         items.extend(core.state.queued.values().map(|text| Item::User { text: text.clone() }));
-        let limits = llm_worker::turn::Limits {
+        let limits = Answers {
             argument_bytes: MAX_ARGUMENTS,
+            all_argument_bytes: MAX_CALLS,
             text_bytes: MAX_ANSWER,
-            ..llm_worker::turn::Limits::steps(core.limits.max_steps)
+            ..Answers::steps(core.limits.max_steps)
         };
         let spent = core.state.cost.unwrap_or_default();
         let turn = Turn::start(history, items, limits);
@@ -119,8 +136,10 @@ impl Running {
             stream: None,
             gates: JoinSet::new(),
             judges: JoinSet::new(),
+            places: Arc::new(Semaphore::new(PLACES)),
             turnstile: Arc::default(),
             calls: Calls::new(),
+            starting: 0,
             refusals: 0,
             retry_at: None,
             spent,
@@ -181,7 +200,7 @@ impl Running {
             }
             Happened::Judged(judged) => {
                 let (id, judged) = judged?;
-                let Judged { verdict, judgement, ready } = *judged;
+                let Judged { verdict, judgement, ready } = self.beside_others(*judged);
                 self.ledger.judged.insert(id, judgement);
                 if let Some(ready) = ready {
                     self.calls.keep(id, ready);
@@ -366,7 +385,10 @@ impl Running {
                 self.commits.push_back(Flight { commit, of_turn: true, verdicts, tickets });
                 self.owed |= self.core.desk.waiting() > 0;
             }
-            Effect::Send(request) => self.stream = Some(Stream::of(self.core.model.clone(), request)),
+            Effect::Send(request) => {
+                self.starting = 0;
+                self.stream = Some(Stream::of(self.core.model.clone(), request));
+            }
             Effect::Delta(delta) => self.core.outbox.show(Event::Delta(delta)),
             Effect::Judge(call) => self.judge(call),
             Effect::Run(run) => self.calls.wait(run.id()),
@@ -418,16 +440,26 @@ impl Running {
         let (registry, permission) = (self.core.registry.clone(), self.core.permission.clone());
         let about = About { generation: self.ledger.generation, key: self.core.store.key.clone() };
         let id = call.id;
-        let owner = registry.tools().get(&call.name).map(|registered| registered.feature.to_string());
-        if let Some(owner) = owner.filter(|owner| self.core.callbacks.is_off(owner)) {
-            let problem = format!("{} is off: code of {owner} never came back", call.name);
-            let judged = Judged::invalid("host:stuck-feature", &problem, registry.redactor());
-            self.judges.spawn(async move { (id, Box::new(judged)) });
-            return;
-        }
         let callbacks = self.core.callbacks.clone();
-        let court = Court { registry, permission, about, callbacks, turnstile: self.turnstile.clone() };
+        let (places, turnstile) = (self.places.clone(), self.turnstile.clone());
+        let court = Court { registry, permission, about, callbacks, places, turnstile };
         self.judges.spawn(async move { (id, Box::new(court.judge(call).await)) });
+    }
+
+    /// The same, unless the calls of this answer have too many arguments together: a tool may word few at length.
+    fn beside_others(&mut self, judged: Judged) -> Judged {
+        let bytes = judged.judgement.start.as_ref().map_or(0, |start| start.arguments.len());
+        if self.starting + bytes <= MAX_CALLS {
+            self.starting += bytes;
+            return judged;
+        }
+        let problem = format!(
+            "the calls of this answer have over {MAX_CALLS} bytes of arguments together, defaults included; make this \
+             one again by itself"
+        );
+        let invalid = Judged::invalid("host:arguments", &problem, self.core.registry.redactor());
+        let judgement = Judgement { start: None, rule: invalid.judgement.rule, ..judged.judgement };
+        Judged { judgement, ..invalid }
     }
 
     /// The pod cannot go on: nothing more starts, children end, and the reason is written if it still fits.

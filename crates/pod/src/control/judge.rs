@@ -3,6 +3,7 @@
 
 use super::blame;
 use super::callbacks::Callbacks;
+use super::calls::{given_up_on, taken_back};
 use super::driver::MAX_ARGUMENTS;
 use super::gates;
 use crate::feature::{FeatureRegistry, RegisteredTool, said_in_lines};
@@ -10,12 +11,12 @@ use crate::hook::{HookPoint, PreToolCall, Ruling, ToolArguments, ToolCallView};
 use crate::permission::{CallFacts, Circumstances, Policy, RuleRef, Verdict as Allowed};
 use crate::session::commit::Judgement;
 use crate::session::record::{ToolStarted, TransformNote};
-use authority::{Redactor, Workspace};
+use authority::{Door, Redactor, Workspace};
 use llm_worker::effect::{CallView, Verdict};
 use llm_worker::tool::Prepared;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 /// What calls are judged by.
@@ -31,6 +32,9 @@ pub struct Permission {
 
 /// How long parsing and judging one call may take.
 pub(super) const DEADLINE: Duration = Duration::from_secs(10);
+
+/// Calls that are judged at once; far fewer than there are threads.
+pub(super) const PLACES: usize = 8;
 
 /// Most bytes of why a call does not run; foreign tools word some of that themselves.
 const MAX_PROBLEM: usize = 4 * 1024;
@@ -49,6 +53,8 @@ pub(crate) struct Ready {
     pub(crate) view: Arc<ToolCallView>,
     pub(crate) prepared: Prepared,
     pub(crate) deadline: Duration,
+    /// What it passes while it runs.
+    pub(crate) door: Arc<Door>,
 }
 
 impl Judged {
@@ -69,6 +75,8 @@ pub(crate) struct Court {
     pub(crate) permission: Arc<Permission>,
     pub(crate) about: About,
     pub(crate) callbacks: Callbacks,
+    /// One for each call that is being judged: tools parse there, and may hang.
+    pub(crate) places: Arc<Semaphore>,
     /// Calls that hooks have a say in are judged one after another, in their order: a gate may count them.
     pub(crate) turnstile: Arc<Mutex<()>>,
 }
@@ -77,6 +85,17 @@ impl Court {
     /// Transforms, then the host's own permission, then gates: each sees what the one before left, and a gate
     /// never sees a call that the host refuses.
     pub(crate) async fn judge(self, call: CallView) -> Judged {
+        // Nobody closes it.
+        let _place = self.places.acquire().await.ok();
+        let owner = self.registry.tools().get(&call.name).map(|registered| &registered.feature);
+        if let Some(owner) = owner.filter(|owner| self.callbacks.is_off(&owner.to_string())) {
+            let problem = given_up_on(&call.name, owner);
+            return Judged::invalid("host:stuck-feature", &problem, self.registry.redactor());
+        }
+        if let Some(tool) = self.registry.tools().get(&call.name).filter(|tool| tool.door.is_shut()) {
+            let reason = taken_back(&call.name, &tool.feature);
+            return Judged::not_run("host:revoked", Verdict::Refuse { reason });
+        }
         let hooks = self.registry.hooks();
         let (rewritten, gated) = (hooks.any::<ToolArguments>(&call.name), hooks.any::<PreToolCall>(""));
         if !rewritten && !gated {
@@ -198,6 +217,7 @@ fn judge(call: &CallView, registry: &FeatureRegistry, permission: &Permission, a
             ready: Some(Ready {
                 view: Arc::new(view(call, registered, &prepared)),
                 deadline: registered.deadline,
+                door: registered.door.clone(),
                 prepared,
             }),
         },
@@ -266,7 +286,8 @@ mod tests {
         let tool = Arc::new(Parses(definition.clone(), std::sync::Mutex::new(gate)));
         let feature = crate::feature::FeatureId::builtin("parses");
         let deadline = Duration::from_secs(1);
-        let registered = RegisteredTool { feature: feature.clone(), definition, tool, deadline };
+        let door = Door::new();
+        let registered = RegisteredTool { feature: feature.clone(), definition, tool, deadline, door };
         let work = async move { prepare(&registered, "{}").map(drop) };
         let lost = runtime.block_on(async {
             callbacks.run(Duration::from_millis(10), CancellationToken::new(), work).await.is_err()

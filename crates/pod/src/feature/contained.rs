@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Threads that may be written off before nothing more is called. The same number ends a running pod.
+/// Threads that may be written off before nothing more is called.
 const MAX_STUCK: usize = 8;
 
 /// A callback.

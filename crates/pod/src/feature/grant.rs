@@ -4,12 +4,12 @@ use super::capability::HostCapability;
 use super::id::FeatureId;
 use super::presence::Presence;
 use super::service::Service;
-use authority::Door;
+use authority::{Door, Shut};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::future::poll_fn;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -157,13 +157,30 @@ impl GrantUse {
 
 /// Every door of a generation, by feature in install order.
 #[derive(Default)]
-pub(super) struct Ledger(Vec<(FeatureId, Held)>, BTreeMap<FeatureId, Arc<Presence>>);
+pub(super) struct Ledger {
+    handles: Vec<(FeatureId, Held)>,
+    /// Those of tools and hooks: a call of one passes it, nobody holds it.
+    contributions: Vec<(FeatureId, Held)>,
+    presence: BTreeMap<FeatureId, Arc<Presence>>,
+}
 
 impl Ledger {
     /// A feature is there, and all it holds.
     pub(super) fn extend(&mut self, feature: &FeatureId, holdings: &Holdings) {
-        self.0.extend(holdings.take().into_iter().map(|held| (feature.clone(), held)));
-        self.1.insert(feature.clone(), Arc::clone(holdings.presence()));
+        self.handles.extend(holdings.take().into_iter().map(|held| (feature.clone(), held)));
+        self.presence.insert(feature.clone(), Arc::clone(holdings.presence()));
+    }
+
+    /// The door of a tool or hook; one for all that stand under the same grant.
+    pub(super) fn contributes(&mut self, feature: &FeatureId, capability: HostCapability) -> Arc<Door> {
+        let known = self.contributions.iter().rev().take_while(|(id, _)| id == feature);
+        if let Some((_, held)) = known.into_iter().find(|(_, held)| held.capability == capability) {
+            return Arc::clone(&held.door);
+        }
+        let door = Door::new();
+        let held = Held { capability, door: Arc::clone(&door), about: About::Operations };
+        self.contributions.push((feature.clone(), held));
+        door
     }
 
     /// What came of these grants.
@@ -172,7 +189,7 @@ impl Ledger {
         granted: impl Iterator<Item = (&'a FeatureId, &'a HostCapability)>,
     ) -> Vec<GrantUse> {
         let mut doors: BTreeMap<(&FeatureId, &HostCapability), Vec<&Held>> = BTreeMap::new();
-        for (feature, held) in &self.0 {
+        for (feature, held) in &self.handles {
             doors.entry((feature, &held.capability)).or_default().push(held);
         }
         let row = |(feature, capability)| {
@@ -182,27 +199,46 @@ impl Ledger {
         granted.map(row).collect()
     }
 
-    /// Ends every grant of `feature` that overlaps `capability`.
+    /// Ends every grant of `feature` that has any part of `capability`.
     pub(super) fn revoke(
         &self,
         feature: &FeatureId,
         capability: &HostCapability,
         how: Revoke,
     ) -> impl Future<Output = usize> + Send + use<> {
-        shut(self.of(feature).filter(|held| capability.touches(&held.capability)).map(|held| held.shut(how)).collect())
+        let contributed = self.contributions.iter().filter(|(id, _)| id == feature).map(|(_, held)| held);
+        let all = self.of(feature).chain(contributed).filter(|held| capability.overlaps(&held.capability));
+        shut(all.map(|held| held.shut(how)).collect())
     }
 
     /// Ends every grant of `feature`, and whatever else it says.
     pub(super) fn leave(&self, feature: &FeatureId) -> impl Future<Output = usize> + Send + use<> {
-        if let Some(presence) = self.1.get(feature) {
+        if let Some(presence) = self.presence.get(feature) {
             presence.leave();
         }
         shut(self.of(feature).map(|held| held.shut(Revoke::Now)).collect())
     }
 
     fn of(&self, feature: &FeatureId) -> impl Iterator<Item = &Held> {
-        self.0.iter().filter(move |(id, _)| id == feature).map(|(_, held)| held)
+        self.handles.iter().filter(move |(id, _)| id == feature).map(|(_, held)| held)
     }
+}
+
+/// Lets work go on under a door, which is entered for each step: it ends where it waits when that shuts, and its result
+/// is void. While the door drains it may finish.
+pub(crate) async fn under<T>(door: &Arc<Door>, work: impl Future<Output = T>) -> Result<T, Shut> {
+    let under_way = door.begin()?;
+    let (mut closed, mut work) = (pin!(door.closed()), pin!(work));
+    poll_fn(|cx| {
+        if closed.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(Err(Shut));
+        }
+        match under_way.enter() {
+            Ok(_inside) => work.as_mut().poll(cx).map(Ok),
+            Err(Shut) => Poll::Ready(Err(Shut)),
+        }
+    })
+    .await
 }
 
 /// Waits until nobody is inside any of them.

@@ -8,6 +8,7 @@ use super::text::{self, Lines};
 use crate::hook::{
     DEFAULT_DEADLINE, Hook, HookClass, HookPoint, HookRegistryBuilder, MAX_DEADLINE, Point, Slot, Transform,
 };
+use authority::Door;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -139,6 +140,9 @@ impl HookDeclaration {
     }
 }
 
+/// Adds a hook behind these doors.
+type Adding = dyn FnOnce(Vec<Arc<Door>>, &mut HookRegistryBuilder) + Send;
+
 /// A hook as staged.
 #[non_exhaustive]
 pub struct HookContribution {
@@ -154,21 +158,28 @@ pub struct HookContribution {
     pub required_capabilities: Vec<HostCapability>,
     deadline_ms: u64,
     tools: Vec<String>,
-    add: Box<dyn FnOnce(&mut HookRegistryBuilder) + Send>,
+    /// What it takes to stand there.
+    pub(super) implied: Vec<HostCapability>,
+    add: Box<Adding>,
 }
 
 impl HookContribution {
     /// A hook under its key.
     #[must_use]
     pub fn new<P: Point>(feature_id: FeatureId, key: &HookKey<P>, hook: Arc<dyn Hook<P>>) -> Self {
-        let HookDeclaration { name, point, class, deadline_ms, tools, needs } = key.declaration();
+        let declaration = key.declaration();
+        let implied = declaration.implied();
+        let HookDeclaration { name, point, class, deadline_ms, tools, needs } = declaration;
         let mut slot = Slot::new(feature_id.clone(), name.clone(), hook);
         slot.deadline = key.deadline;
         if P::CLASS == HookClass::Transform {
             slot.tools.clone_from(&tools);
         }
-        let add = Box::new(move |hooks: &mut HookRegistryBuilder| hooks.add(slot));
-        Self { feature_id, name, point, class, required_capabilities: needs, deadline_ms, tools, add }
+        let add = Box::new(move |doors: Vec<Arc<Door>>, hooks: &mut HookRegistryBuilder| {
+            slot.doors = doors;
+            hooks.add(slot);
+        });
+        Self { feature_id, name, point, class, required_capabilities: needs, deadline_ms, tools, implied, add }
     }
 
     /// The first difference from what was planned.
@@ -181,7 +192,7 @@ impl HookContribution {
         pairs.into_iter().find_map(|(what, same)| (!same).then_some(what))
     }
 
-    pub(super) fn merge(self, hooks: &mut HookRegistryBuilder) {
-        (self.add)(hooks);
+    pub(super) fn merge(self, doors: Vec<Arc<Door>>, hooks: &mut HookRegistryBuilder) {
+        (self.add)(doors, hooks);
     }
 }

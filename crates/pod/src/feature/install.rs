@@ -1,6 +1,7 @@
 //! From a plan to a registry: installs run in the order of the plan, and each feature is merged whole or not at all.
 
 use super::FeatureModule;
+use super::capability::HostCapability;
 use super::contained::{Ended, Job, Runner};
 use super::context::{FeatureInstallContext, HostServices, RegistrarProbe};
 use super::descriptor::FeatureDescriptor;
@@ -179,11 +180,18 @@ impl Installing {
         self.registry.report.order.push(feature.clone());
         for (tool, deadline_ms) in tools {
             let deadline = Duration::from_millis(deadline_ms);
-            let tool =
-                RegisteredTool { feature: feature.clone(), definition: tool.definition, tool: tool.tool, deadline };
+            let capability = HostCapability::ContributeTool { name: tool.definition.name.clone().into() };
+            let door = self.registry.grants.contributes(&feature, capability);
+            let (definition, tool) = (tool.definition, tool.tool);
+            let tool = RegisteredTool { feature: feature.clone(), definition, tool, deadline, door };
             self.registry.tools.by_name.insert(tool.definition.name.clone(), tool);
         }
-        hooks.into_iter().for_each(|hook| hook.merge(&mut self.hooks));
+        for hook in hooks {
+            let doors =
+                hook.implied.iter().map(|capability| self.registry.grants.contributes(&feature, capability.clone()));
+            let doors = doors.collect();
+            hook.merge(doors, &mut self.hooks);
+        }
         let texts =
             instructions.into_iter().map(|i| Instruction { feature: feature.clone(), name: i.name, text: i.text });
         self.registry.instructions.extend(texts);

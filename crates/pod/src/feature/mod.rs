@@ -42,10 +42,12 @@ pub use descriptor::{
     FeatureDescriptor, FeatureDescriptorBuilder, FeatureRuntimeKind, InstructionDeclaration, ToolDeclaration,
 };
 pub use diagnostic::{DiagnosticCode, FeatureDiagnostic, FeatureInstallError, MAX_NOTES};
+pub(crate) use grant::under;
 pub use grant::{GrantUse, Revoke};
 pub use hook::{HookContribution, HookDeclaration, HookKey};
 pub use id::{BadFeatureId, FeatureId, Tier};
 pub use plan::{InstallPlan, MAX_FEATURES, PlannedFeature, PlannedHook, PlannedTool, Unmet};
+pub(crate) use plan::{MAX_GATES, MAX_TRANSFORMS};
 pub use policy::{Admission, BadGrant, CapabilityPolicy, FsAccess, GrantTable, NotificationBounds, StoreAccess};
 pub use registry::{
     CALLBACK_LIMIT, FeatureRegistry, FeatureRegistryBuilder, Instruction, RegisteredTool, ToolRegistry,

@@ -15,6 +15,7 @@ use super::service::{FeatureServices, MissingService, ServiceDeclaration};
 use super::state::StateDeclaration;
 use crate::hook::{FailureRule, HookClass, HookPoint};
 use llm_worker::ToolEffect;
+pub(crate) use room::{MAX_GATES, MAX_TRANSFORMS};
 pub(super) use room::{Room, Wanted};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -280,8 +281,7 @@ fn wanted(descriptor: &FeatureDescriptor, planned: &PlannedFeature) -> Wanted {
     let tools = descriptor.tools.iter().filter(|tool| planned.tools.iter().any(|planned| planned.name == tool.name));
     tools.for_each(|tool| wanted.tool(&tool.name, &tool.about, &tool.schema));
     descriptor.instructions.iter().for_each(|instruction| wanted.instruction(&instruction.text));
-    let transforms = planned.hooks.iter().filter(|hook| hook.class == HookClass::Transform);
-    transforms.for_each(|hook| wanted.transform(hook.point));
+    planned.hooks.iter().for_each(|hook| wanted.hook(hook.point));
     wanted
 }
 

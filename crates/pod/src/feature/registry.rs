@@ -12,7 +12,7 @@ use super::policy::CapabilityPolicy;
 use super::report::{HostReport, RegistryReport, Totals};
 use super::{FeatureModule, descriptor};
 use crate::hook::HookRegistry;
-use authority::Redactor;
+use authority::{Door, Redactor};
 use llm_worker::{Tool, ToolDefinition};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -233,9 +233,12 @@ impl FeatureRegistry {
         self.grants.uses(granted.filter(|(_, capability)| capability.is_held()))
     }
 
-    /// Takes back every grant of a feature that overlaps `capability`; also what others derived from it, such as handles
-    /// on its services. New uses are refused at once. When the future resolves, nothing runs under these grants any
-    /// more; it tells how many doors that were. Dropping it gives nothing back, and ends a drain early.
+    /// Takes back every grant of a feature that has any part of `capability`, whole; also what others derived from it,
+    /// such as handles on its services. Reading and writing includes a handle that only reads. A tool whose grant is taken
+    /// back is called no more, and a call of it ends where it waits; a transform or an observer is passed over; a gate,
+    /// which nothing makes fail open, refuses from then on. New uses are refused at once. When the future resolves,
+    /// nothing runs under these grants any more; it tells how many doors that were. Dropping it gives nothing back, and
+    /// ends a drain early.
     #[must_use = "new uses are refused at once, but those under way end only when this resolves"]
     pub fn revoke(
         &self,
@@ -246,7 +249,7 @@ impl FeatureRegistry {
         self.grants.revoke(feature, capability, how)
     }
 
-    /// Takes back every grant of a feature; whoever uses its services is told that it left.
+    /// Takes back every handle of a feature; its tools and hooks are for who calls them to leave. Whoever uses its services is told that it left.
     #[must_use = "the doors are shut at once, but uses under way end only when this resolves"]
     pub fn leave(&self, feature: &FeatureId) -> impl Future<Output = usize> + Send + use<> {
         self.grants.leave(feature)
@@ -282,11 +285,13 @@ pub struct RegisteredTool {
     pub tool: Arc<dyn Tool>,
     /// How long the host waits for one call.
     pub deadline: Duration,
+    /// What each call passes: shut when the grant of this tool is taken back.
+    pub door: Arc<Door>,
 }
 
 impl fmt::Debug for RegisteredTool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { feature, definition, deadline, tool: _ } = self;
+        let Self { feature, definition, deadline, tool: _, door: _ } = self;
         write!(f, "{} of {feature}, {deadline:?}", definition.name)
     }
 }

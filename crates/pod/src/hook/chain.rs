@@ -8,7 +8,7 @@ use super::{DEFAULT_DEADLINE, MAX_STRIKES};
 use crate::control::Callbacks;
 use crate::feature::{FeatureId, raw, said, shown};
 use async_trait::async_trait;
-use authority::Redactor;
+use authority::{Door, Redactor};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -46,6 +46,8 @@ pub struct Slot<P: Point> {
     pub tools: Vec<String>,
     /// What is asked.
     pub hook: Arc<dyn Hook<P>>,
+    /// What it passes to be asked: shut when a grant that it stands under is taken back.
+    pub(crate) doors: Vec<Arc<Door>>,
     strikes: AtomicU32,
     lost: AtomicUsize,
 }
@@ -61,6 +63,7 @@ impl<P: Point> Slot<P> {
             deadline: DEFAULT_DEADLINE,
             tools: vec!["*".to_owned()],
             hook,
+            doors: Vec::new(),
             strikes,
             lost,
         }
@@ -81,6 +84,11 @@ impl<P: Point> Slot<P> {
     pub(super) fn returned(&self) {
         // `Err` is a call that nobody had written off.
         self.lost.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |lost| lost.checked_sub(1)).unwrap_or_default();
+    }
+
+    /// Whether a grant that it stands under was taken back.
+    pub(super) fn is_revoked(&self) -> bool {
+        self.doors.iter().any(|door| door.is_shut())
     }
 
     /// Whether some call of it never came back. Asking again would only lose one more thread.

@@ -10,10 +10,12 @@ use super::point::Point;
 use super::{CHAIN_BUDGET, HookClass};
 use crate::control::callbacks::words;
 use crate::control::{Callbacks, blame};
+use crate::feature::under;
+use authority::Door;
 use std::collections::VecDeque;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
@@ -209,6 +211,9 @@ fn barred<P: Point>(slot: &Slot<P>, callbacks: &Callbacks) -> Option<&'static st
     if callbacks.is_off(&slot.feature.to_string()) {
         return Some("its feature is off: code of it never came back");
     }
+    if slot.is_revoked() {
+        return Some("its grant was revoked");
+    }
     if slot.is_lost() {
         return Some("an earlier call of it has not come back; it is not asked again until it does");
     }
@@ -223,7 +228,7 @@ async fn ask_one<P: Point>(slot: &Slot<P>, input: &P::Input, until: Instant) -> 
     }
     blame::own(&slot.feature);
     let began = Instant::now();
-    let answer = tokio::time::timeout(limit, contained(slot.hook.call(input))).await;
+    let answer = tokio::time::timeout(limit, behind(&slot.doors, contained(slot.hook.call(input)))).await;
     let took = began.elapsed();
     let came = match answer {
         Err(_elapsed) => Err(format!("it did not answer within {limit:?} and was given up after {took:.1?}")),
@@ -233,6 +238,19 @@ async fn ask_one<P: Point>(slot: &Slot<P>, input: &P::Input, until: Instant) -> 
         Ok(Ok(answer)) => Ok(answer),
     };
     (took, came)
+}
+
+/// Asks behind all of these doors. There are few: one for the point, and where tools are named one for them.
+fn behind<'a, T: 'a>(
+    doors: &'a [Arc<Door>],
+    work: impl Future<Output = Result<T, String>> + Send + 'a,
+) -> Pin<Box<dyn Future<Output = Result<T, String>> + Send + 'a>>
+where
+    T: Send,
+{
+    doors.iter().fold(Box::pin(work), |work, door| {
+        Box::pin(async move { under(door, work).await.unwrap_or_else(|shut| Err(shut.to_string())) })
+    })
 }
 
 /// Turns a panic at any poll into its message.

@@ -88,6 +88,16 @@ macro_rules! points {
             $($(#[$doc])* $point,)*
         }
 
+        impl HookPoint {
+            /// What hooks may do there.
+            #[must_use]
+            pub const fn class(self) -> HookClass {
+                match self {
+                    $(Self::$point => HookClass::$class,)*
+                }
+            }
+        }
+
         /// One chain for each point.
         #[derive(Default)]
         pub(super) struct Chains {

@@ -218,6 +218,17 @@ impl Host {
         Ok((Self { pod, ..self }, end))
     }
 
+    /// Takes nothing: writes the report of this start down, with the reason, and lets go. The surface on record stays.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub async fn refuse(mut self, reason: &str) -> Result<(), HostError> {
+        let mut records = std::mem::take(&mut self.prelude);
+        records.retain(|record| !matches!(record, Record::SurfaceSet(_)));
+        self.pod.core.commit(records).await?;
+        self.close(reason).await
+    }
+
     /// Lets go of the session in good order.
     ///
     /// # Errors

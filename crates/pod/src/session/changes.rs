@@ -16,6 +16,8 @@ pub struct Changed {
     /// Digests it had on the way, the newest last; `None` stands for "removed". A change whose intent was
     /// journaled may not have happened: then the file still has the digest before it.
     pub steps: Vec<Option<String>>,
+    /// The directory that was made for it, if one was: gone again when the file is, if nothing else is in it.
+    pub made: Option<String>,
     /// Records before the first of them are lost, which may have changed it first: `before` need not be what was there.
     pub doubtful: bool,
 }
@@ -57,10 +59,12 @@ impl Changes {
             before: change.before.clone(),
             mode: change.mode,
             steps: Vec::new(),
+            made: None,
             doubtful: !self.lost.is_empty(),
         };
         let changed = self.files.entry(change.path.clone()).or_insert(first);
         changed.steps.push(change.after.clone());
+        changed.made = changed.made.take().or_else(|| change.made.clone());
     }
 
     /// The changed files, by path.

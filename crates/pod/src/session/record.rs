@@ -580,6 +580,9 @@ pub struct FileChanged {
     pub mode: Option<u32>,
     /// BLAKE3 of the bytes after, hex; none when the change removes the file.
     pub after: Option<String>,
+    /// The directory that is made for it, absolute; the topmost where there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made: Option<String>,
 }
 
 /// Body of `gap`.

@@ -1,9 +1,11 @@
 //! Foreign code that panics, spins, or never comes back.
 
 use crate::scene::{echo, pod, said, sound};
+use crate::sums::Of;
 use llm_worker::{ResultStatus, ToolEffect};
 use pod::control::callbacks::MAX_STUCK;
 use pod::control::{Callbacks, Fatal, Lost};
+use pod::feature::HostCapability;
 use pod::host::HostError;
 use pod::session::record::Record;
 use std::sync::Arc;
@@ -168,22 +170,45 @@ fn a_tool_that_misbehaves_has_a_result_and_the_turn_goes_on() {
     gate.open();
 }
 
+/// Who only waits can be dropped where it stands: that costs no thread, and what it holds is let go.
+#[test]
+fn one_that_ignores_its_cancel_and_waits_gives_its_thread_back() {
+    let (runtime, callbacks) = runtime();
+    let held = Arc::new(());
+    for _ in 0..3 {
+        let holds = Arc::clone(&held);
+        let forever = async move {
+            std::future::pending::<()>().await;
+            drop(holds);
+        };
+        let lost = runtime.block_on(async { callbacks.run(SHORT, CancellationToken::new(), forever).await });
+        assert_eq!((lost, callbacks.stuck(), Arc::strong_count(&held)), (Err(Lost::Stuck(SHORT)), 0, 1));
+    }
+}
+
 #[test]
 fn with_too_many_stuck_threads_the_pod_ends_and_can_be_opened_again() {
     let gate = Gate::new("stuck");
-    let held = gate.clone();
-    let stuck = FnTool::new("Stuck", ToolEffect::Effectful, move |_, _| {
-        let held = held.clone();
-        async move {
-            held.pass_blocking();
-            said("never said")
-        }
-    })
-    .deadline(SHORT);
-    let calls = vec![("Stuck", "{}"); MAX_STUCK];
+    let stuck = |name: &str| {
+        let held = gate.clone();
+        FnTool::new(name, ToolEffect::Effectful, move |_, _| {
+            let held = held.clone();
+            async move {
+                held.pass_blocking();
+                said("never said")
+            }
+        })
+    };
+    // Each of a feature of its own: one that hangs is not called again.
+    let names: Vec<String> = (0..MAX_STUCK).map(|n| format!("Stuck{n}")).collect();
+    let calls: Vec<_> = names.iter().map(|name| (name.as_str(), "{}")).collect();
     for (many, ends) in [(MAX_STUCK - 1, false), (MAX_STUCK, true)] {
         let answers = vec![Answer::calls(&calls[..many]), Answer::text("went on")];
-        let mut pod = pod(answers, vec![stuck.clone(), echo("Echo", ToolEffect::ReadOnly)]);
+        let mut pod = pod(answers, vec![echo("Echo", ToolEffect::ReadOnly)]);
+        for (n, name) in names.iter().enumerate() {
+            let feature = Of(format!("user:stuck-{n}").parse().unwrap(), vec![Arc::new(stuck(name))], SHORT);
+            pod.features.push((Arc::new(feature), vec![HostCapability::tool("*")]));
+        }
         (pod.grace, pod.paused, pod.limits.tool_concurrency) = (SHORT, false, MAX_STUCK);
         let (pod, ran) = within("stuck", move || {
             let ran = pod.run("first");
@@ -200,7 +225,16 @@ fn with_too_many_stuck_threads_the_pod_ends_and_can_be_opened_again() {
     gate.open();
 }
 
-/// A call that was written off has its result; it gets no leave to change a file any more.
+/// Opens its gate when it goes, however that comes about.
+struct Opens(Gate);
+
+impl Drop for Opens {
+    fn drop(&mut self) {
+        self.0.open();
+    }
+}
+
+/// A call that was written off has its result; it gets no leave to change a file any more, and ends where it waits.
 #[test]
 fn a_call_that_was_written_off_changes_nothing_any_more() {
     let (gate, asked) = (Gate::new("written off"), Gate::new("asked"));
@@ -211,10 +245,9 @@ fn a_call_that_was_written_off_changes_nothing_any_more() {
             let (gate, asked) = (gate.clone(), asked.clone());
             let inner = crate::scene::changer("Inner", &changed);
             async move {
+                let _asked = Opens(asked);
                 gate.pass_blocking();
-                let result = llm_worker::Tool::prepare(&inner, &arguments).unwrap().run(cx).await;
-                asked.open();
-                result
+                llm_worker::Tool::prepare(&inner, &arguments).unwrap().run(cx).await
             }
         })
         .deadline(SHORT)

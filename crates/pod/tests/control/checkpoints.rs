@@ -131,6 +131,7 @@ fn what_a_fold_is_kept_in_is_pinned() {
         before: Some(stored.clone()),
         mode: Some(0o644),
         after: Some("00".to_owned()),
+        made: None,
     };
     let state = FeatureState {
         feature: "builtin:t".to_owned(),

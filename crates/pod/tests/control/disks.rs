@@ -118,7 +118,9 @@ fn nobody_gets_leave_from_a_pod_that_gives_up() {
         async move {
             cx.cancel.cancelled().await;
             let after = Some("00".repeat(32));
-            cx.host.file_changing(FileChange { path: "/p/a".into(), before: None, mode: None, after }).await?;
+            cx.host
+                .file_changing(FileChange { path: "/p/a".into(), before: None, mode: None, after, made: None })
+                .await?;
             seen.lock().unwrap().push("/p/a".to_owned());
             said("changed")
         }

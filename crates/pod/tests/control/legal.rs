@@ -160,7 +160,8 @@ pub(crate) fn record(way: u8, n: u64, state: Option<&State>) -> Record {
         15 => turn_finished(state.map_or(n, |s| s.turns + over)),
         16 => {
             let (before, after) = (output(n).map(|output| output.stored), n.is_multiple_of(3).then(|| format!("{n}")));
-            FileChanged { call: Some(open), path: format!("/p/{n}"), before, mode: Some(0o644), after }.into()
+            FileChanged { call: Some(open), path: format!("/p/{n}"), before, mode: Some(0o644), after, made: None }
+                .into()
         }
         17 => notification(next(|s| s.notified)),
         18 => delivered(state.and_then(|s| s.notices.keys().next().copied()).unwrap_or(n)),

@@ -19,5 +19,6 @@ mod restore;
 mod room;
 mod scene;
 mod staged;
+mod sums;
 mod unclean;
 mod words;

@@ -72,7 +72,7 @@ fn a_change_without_room_for_what_was_is_refused() {
         let refused = refused.clone();
         async move {
             let before = vec![arguments.len() as u8; 100_000];
-            let change = FileChange { path: "/p/f".into(), before: Some(before), mode: None, after: None };
+            let change = FileChange { path: "/p/f".into(), before: Some(before), mode: None, after: None, made: None };
             let Err(error) = cx.host.file_changing(change).await else { return said("changed") };
             refused.lock().unwrap().push(error.kind);
             Err(error)

@@ -37,7 +37,8 @@ pub(crate) fn changer(name: &str, changed: &Changed) -> FnTool {
         async move {
             let path = format!("/p/{}", cx.call);
             let after = Some(Digest::of(path.as_bytes()).to_string());
-            let change = FileChange { path: path.clone().into(), before: Some(b"old".to_vec()), mode: None, after };
+            let change =
+                FileChange { path: path.clone().into(), before: Some(b"old".to_vec()), mode: None, after, made: None };
             cx.host.file_changing(change).await?;
             changed.lock().unwrap().push(path);
             said("changed")

@@ -23,7 +23,7 @@ fn killed(after: &'static [u8]) -> PodUnderTest {
     let path = pod.project.join("f");
     let change = FnTool::new("Change", ToolEffect::Effectful, move |cx, _| {
         let after = Some(Digest::of(after).to_string());
-        let change = FileChange { path: path.clone(), before: None, mode: None, after };
+        let change = FileChange { path: path.clone(), before: None, mode: None, after, made: None };
         async move { cx.host.file_changing(change).await.and_then(|()| said("changed")) }
     });
     pod.tools = vec![change, echo("Echo", ToolEffect::ReadOnly)];

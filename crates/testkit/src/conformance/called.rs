@@ -9,6 +9,7 @@ use crate::feature_host::FeatureUnderTest;
 use llm_worker::{ToolOutcome, ToolResult};
 use pod::feature::{FeatureDescriptor, Outcome};
 use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// The most a tool answers in memory; `ToolContext::host` takes what is longer.
@@ -42,34 +43,71 @@ pub(super) fn called(conformance: &Conformance) -> Called {
     let descriptor = conformance.descriptor();
     let calls = calls(conformance, &descriptor);
     let arguments = arguments(conformance, &descriptor);
-    let (mut quick, mut slow) = (Vec::new(), Vec::new());
+    let (mut quick, mut untried) = (Vec::new(), (Untried::default(), Untried::default()));
     let (mut cancelled, mut ended, mut texts) = (Vec::new(), Vec::new(), Vec::new());
     for call in &calls {
         let (tool, arguments) = call;
-        if let Ended::Late = proxied(conformance, call, Some(conformance.grace)) {
-            let grace = conformance.grace;
-            cancelled.push(Err(format!("{tool} with {arguments} did not end within {grace:?} of its cancellation")));
-            continue;
+        let refused = format!("{tool} takes no {arguments}; give an example");
+        match proxied(conformance, call, Some(conformance.grace)) {
+            Ended::Late => {
+                let grace = conformance.grace;
+                let late = format!("{tool} with {arguments} did not end within {grace:?} of its cancellation");
+                cancelled.push(Err(late));
+                continue;
+            }
+            Ended::NotBegun => {
+                untried.0.note(tool, refused.clone());
+                untried.1.note(tool, refused);
+                continue;
+            }
+            Ended::Answered(_) | Ended::Panicked(_) => untried.0.tried(tool),
         }
         match proxied(conformance, call, None) {
             Ended::Answered(result) => {
                 ended.push(bounded(call, &result));
                 texts.push(plain(call, &result));
                 quick.push(call.clone());
+                untried.1.tried(tool);
             }
-            Ended::Panicked(words) => ended.push(Err(format!("{tool} with {arguments} panicked: {words}"))),
-            Ended::Late => slow.push(tool.as_str()),
-            Ended::NotBegun => {}
+            Ended::Panicked(words) => {
+                ended.push(Err(format!("{tool} with {arguments} panicked: {words}")));
+                untried.1.tried(tool);
+            }
+            Ended::Late => {
+                untried.1.note(tool, format!("no call of {tool} ended within {PATIENT:?}; give an example"));
+            }
+            Ended::NotBegun => untried.1.note(tool, refused),
         }
     }
-    let waited = |held: Held| match held {
-        Held::Yes if quick.is_empty() && !slow.is_empty() => {
-            Held::NotTried(format!("no call of {} ended within {PATIENT:?}; give an example", slow.join(", ")))
+    let cancellation = untried.0.unless(all(cancelled));
+    let (outputs, text) = (untried.1.unless(all(ended)), untried.1.unless(all(texts)));
+    Called { arguments, cancellation, outputs, text, quick }
+}
+
+/// Tools of which no call was seen through, each with why.
+#[derive(Default)]
+struct Untried {
+    why: BTreeMap<String, String>,
+    tried: BTreeSet<String>,
+}
+
+impl Untried {
+    fn note(&mut self, tool: &str, why: String) {
+        self.why.entry(tool.to_owned()).or_insert(why);
+    }
+
+    fn tried(&mut self, tool: &str) {
+        self.tried.insert(tool.to_owned());
+    }
+
+    /// What is broken is broken; what holds as far as it was tried holds only where each tool was.
+    fn unless(&self, held: Held) -> Held {
+        let not = self.why.iter().find(|(tool, _)| !self.tried.contains(*tool));
+        match (held, not) {
+            (Held::Yes, Some((_, why))) => Held::NotTried(why.clone()),
+            (held, _) => held,
         }
-        held => held,
-    };
-    let (outputs, text) = (waited(all(ended)), waited(all(texts)));
-    Called { arguments, cancellation: all(cancelled), outputs, text, quick }
+    }
 }
 
 /// Argument text that no tool takes.

@@ -39,7 +39,7 @@ pub enum Check {
     Required,
     /// Tools refuse arguments that are no object, or name unknown fields; what they accept is an object.
     Arguments,
-    /// A cancelled call ends in time; of a tool that refuses its sample arguments, none was begun.
+    /// A cancelled call ends in time. Of a tool that refuses its sample arguments none begins: that is not tried.
     Cancellation,
     /// A call neither panics nor answers more than the host takes at once.
     Outputs,

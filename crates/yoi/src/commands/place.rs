@@ -66,6 +66,16 @@ impl Place {
         Ok(place(Keep::Pod { name, pods, project: project.to_path_buf() }))
     }
 
+    /// Whether the session is there already and holds something.
+    pub(crate) fn is_known(&self) -> bool {
+        match &self.keep {
+            Keep::Pod { name: Some(name), pods, .. } => {
+                Reader::open(&pods.dir(name)).is_ok_and(|session| session.frames().next().is_some())
+            }
+            Keep::Pod { name: None, .. } | Keep::Nothing { .. } => false,
+        }
+    }
+
     /// Locks the session, making it if it is new.
     pub(crate) fn open(
         &mut self,

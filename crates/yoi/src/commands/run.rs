@@ -57,7 +57,12 @@ fn prompted(args: &RunArgs, env: &Env, points: &Points, signals: Signals) -> Res
     model::affordable(&*model, &config, env)?;
     let mut composed = compose(&ambient, &config, env, &args.add_dir)?;
     let plan = composed.plan();
-    required(&plan.unmet, &plan)?;
+    let roots: Vec<&Path> = composed.workspace.roots().map(|(root, _)| root).collect();
+    let mut place = Place::choose(args, &config, env, &composed.project.root, &roots)?;
+    // A pod that is there gets the report, also of a plan that will not do: it stands in its journal then.
+    if !place.is_known() {
+        required(&plan.unmet, &plan)?;
+    }
     greet(args, &config, &choice, &composed);
     let instructions = match config.instructions.value {
         true => Instructions::read(&ambient, &composed.project, env)?,
@@ -69,8 +74,6 @@ fn prompted(args: &RunArgs, env: &Env, points: &Points, signals: Signals) -> Res
     if let Some(file) = recording {
         say(args, &format!("answers are written to {}", env.shown(&file)));
     }
-    let roots: Vec<&Path> = composed.workspace.roots().map(|(root, _)| root).collect();
-    let mut place = Place::choose(args, &config, env, &composed.project.root, &roots)?;
     let runtime = Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(pod::control::callbacks::MAX_THREADS)
@@ -198,7 +201,7 @@ impl Whole<'_> {
     async fn open(&self, place: &Place, ready: Ready) -> Result<(Host, Found), Failure> {
         let Ready { opened, composed, model, secrets, callbacks, outbox, clock } = ready;
         let recovered = &opened.0.recovered;
-        let tag = format!("{}/{}", recovered.session, recovered.epoch);
+        let (tag, known) = (format!("{}/{}", recovered.session, recovered.epoch), recovered.existed);
         self.signals.children(&tag);
         let about = HostStarted {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -218,7 +221,10 @@ impl Whole<'_> {
         let opening = Opening::of(&place.dir(), opened, &after).map_err(fail)?;
         let Installed { registry, permission, no_shell } =
             composed.install((self.ambient, self.env), &tag, opening.link(), &secrets)?;
-        required(&registry.report().unmet, registry.report())?;
+        let lacking = required(&registry.report().unmet, registry.report());
+        if !known {
+            lacking.clone()?;
+        }
         if let Some(why) = no_shell {
             say(self.args, &format!("commands cannot run here, so Bash is left out: {why}"));
         }
@@ -232,7 +238,12 @@ impl Whole<'_> {
             registry: Arc::new(registry),
         };
         let system = system_prompt(&parts.registry, self.instructions);
-        Host::open(opening, Start { about, system, environment, parts }).await.map_err(fail)
+        let (host, found) = Host::open(opening, Start { about, system, environment, parts }).await.map_err(fail)?;
+        let Err(failure) = lacking else { return Ok((host, found)) };
+        if let Err(error) = host.refuse(&failure.message).await {
+            warn(&format!("warning: the report is not in the journal of this pod: {error}"));
+        }
+        Err(failure)
     }
 
     fn tell(&self, found: &Found) {

@@ -9,11 +9,12 @@ use crate::config::Config;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::pods::Pods;
-use authority::{Ambient, Workspace, escape};
+use authority::{Ambient, FileKind, Located, Workspace, escape};
 use pod::session::changes::{Changed, Standing};
 use pod::session::commit::Batch;
 use pod::session::record::{FileChanged, Stored};
 use session_store::{BlobView, Blobs, Clock, Digest, Journal, Opened, Options, Session};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use tokio::runtime::{Builder, Runtime};
@@ -30,9 +31,11 @@ pub(crate) fn run(args: &UndoArgs, env: &Env, points: &Points) -> Result<Exit, F
     let opened = opened.map_err(|e| open_failure(&e, now(), Some(&name)))?;
     let (changes, view) = read(&pods, &name, args.to.unwrap_or(0))?;
     let undo = Undo::new(opened, view, points)?;
-    let (mut refused, mut undone) = (0, 0);
+    let (mut refused, mut undone, mut made) = (0, 0, BTreeSet::new());
     for changed in changes.files() {
-        match undo.file(changed) {
+        let done = undo.file(changed);
+        made.extend(changed.made.as_deref().filter(|_| done.is_ok() && changed.before.is_none()));
+        match done {
             Ok(Done::Nothing) => {}
             Ok(done) => {
                 undone += 1;
@@ -46,6 +49,8 @@ pub(crate) fn run(args: &UndoArgs, env: &Env, points: &Points) -> Result<Exit, F
             Err(Stop::Journal(what)) => return Err(Failure::new(Exit::Journal, what).help(UNWRITTEN)),
         }
     }
+    // Those below first.
+    made.into_iter().rev().for_each(|dir| undo.directory(dir));
     undo.journal.close();
     if refused == 0 && undone == 0 {
         out::line(&format!("{name}: no file stands changed; nothing to take back"));
@@ -61,6 +66,9 @@ pub(crate) fn run(args: &UndoArgs, env: &Env, points: &Points) -> Result<Exit, F
 
 /// What helps when the journal cannot be written.
 const UNWRITTEN: &str = "files named above are taken back, no other was changed; mend the disk and run it again";
+
+/// How deep below a directory that was made empty ones are looked for.
+const MAX_DEEP: u32 = 32;
 
 /// What became of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,8 +130,14 @@ impl<'a> Undo<'a> {
             before: kept.map_err(|e| Stop::Journal(e.to_string()))?,
             mode: now.mode,
             after: was.as_deref().map(|bytes| Digest::of(bytes).to_string()),
+            made: None,
         };
         let refused = |error: authority::Error| Stop::File(error.to_string());
+        if let (Some(_), None, Some(above)) = (&was, &now.bytes, now.at.path().parent()) {
+            // Its directory may have gone away with it.
+            let above = self.files.inside(above).map_err(refused)?;
+            self.files.create_dirs(&above).map_err(refused)?;
+        }
         let staged = was.as_deref().map(|bytes| self.files.stage(&now.at, bytes)).transpose().map_err(refused)?;
         let staged = match (staged, changed.mode.filter(|_| now.bytes.is_none())) {
             // It was not there to keep its own.
@@ -138,6 +152,24 @@ impl<'a> Undo<'a> {
             Some(staged) => staged.publish().map(|()| Done::Restored).map_err(refused),
             None => self.files.remove(&now.at).map(|()| Done::Removed).map_err(refused),
         }
+    }
+
+    /// A directory that was made for files that are gone, and those in it: what still holds something stays.
+    fn directory(&self, made: &str) {
+        let Ok(at) = self.files.inside(Path::new(made)) else { return };
+        if at.path() == Path::new(made) {
+            self.empty(&at, MAX_DEEP);
+        }
+    }
+
+    fn empty(&self, at: &Located, deep: u32) {
+        let Some(deep) = deep.checked_sub(1) else { return };
+        for (name, meta) in self.files.read_dir(at).unwrap_or_default() {
+            let below = (meta.kind == FileKind::Dir).then(|| self.files.inside(&at.path().join(name)).ok()).flatten();
+            below.inspect(|below| self.empty(below, deep));
+        }
+        // It holds something, or is gone.
+        self.files.remove_dir(at).unwrap_or_default();
     }
 
     /// Somebody may be working on the file at this moment; what they write is not lost.
@@ -171,6 +203,7 @@ mod tests {
             before,
             mode: existed.then_some(0o640),
             after: Some(Digest::of(b"three").to_string()),
+            made: None,
         };
         let mut changes = Changes::default();
         changes.take(1, 0, &change.into());

@@ -272,6 +272,41 @@ fn what_is_required_and_missing_is_refused_with_the_report_before_there_is_a_pod
     assert!(!scene.pod("new").exists() && scene.pods().is_empty());
 }
 
+// Whoever looks into a pod that does not start finds the report of that start in it, and the pod as it was.
+#[test]
+fn a_known_pod_that_lacks_what_is_required_keeps_the_report_and_stays_as_it_was() {
+    let cases = [
+        ("builtin:shell", "enabled = false\nrequired = true\n", "it is disabled"),
+        ("builtin:work-item", "enabled = true\nrequired = true\n", "no directory `work-items`"),
+    ];
+    for (id, switches, why) in cases {
+        let scene = Scene::new();
+        let run = || scene.yoi(&["run", "--pod", "p", "-m", "offline", "list the files"]);
+        run().ends(0);
+        let before = scene.records("p");
+        scene.config(&format!("[features.\"{id}\"]\n{switches}"));
+        let says = format!("error: {id} is required by $XDG_CONFIG_HOME/yoi/config.toml:3 and will not be there: ");
+        run().ends(78).says(&[&says, why]);
+        let after = scene.records("p");
+        let kinds: Vec<_> = after.iter().skip(before.len()).map(|record| record["k"].as_str().unwrap()).collect();
+        assert_eq!(kinds, ["host_started", "features", "grants_used", "host_stopped"], "{id}");
+        let report = &after[before.len() + 1]["report"];
+        assert_eq!(report["unmet"][0]["feature_id"], *id);
+        assert!(report["unmet"][0]["reason"].as_str().unwrap().contains(why), "{report}");
+        assert!(after.last().unwrap()["reason"].as_str().unwrap().contains(id));
+        let shown = scene.yoi(&["features", "p"]).ends(0);
+        assert!(shown.out.contains(&format!("! {id} is required")), "{}", shown.out);
+        scene.config("");
+        let again = run().ends(0);
+        assert!(!again.err.contains("changed since"), "{}", again.err);
+        scene.sound("p");
+    }
+    let scene = Scene::new();
+    scene.config("[features.\"builtin:work-item\"]\nenabled = true\nrequired = true\n");
+    scene.yoi(&["run", "--pod", "new", "x"]).ends(78).says(&["builtin:work-item is required"]);
+    assert!(scene.pods().is_empty());
+}
+
 /// The schemas that ship are those of the types: `yoi features --schema > docs/schema/features-plan.json`, each with
 /// `| python3 -m json.tool` or the like between.
 #[test]

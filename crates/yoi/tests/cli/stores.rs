@@ -4,7 +4,7 @@ use crate::scene::Scene;
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const ON: &str = "[features.\"builtin:work-item\"]\nenabled = true\nauthor = \"Ann\"\n[features.\"builtin:memory\"]\nenabled = true\n";
 
@@ -75,8 +75,72 @@ fn records_are_kept_where_they_belong_and_taken_back() {
         "the same project from another directory"
     );
     scene.yoi(&["undo", "p2"]).ends(0).prints(&["removed: ", "item.md", "thread.md"]);
-    assert!(!id.join("item.md").exists() && !id.join("thread.md").exists());
+    assert!(!id.exists() && !scene.file("work-items/open").exists(), "the folder was made for it, too");
+    assert!(scene.file("work-items").exists());
     scene.sound("p2");
+}
+
+/// Everything below a directory: files with their content, and directories.
+fn tree(at: &Path) -> Vec<(PathBuf, Option<Vec<u8>>)> {
+    let mut all = Vec::new();
+    for entry in fs::read_dir(at).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            all.push((path.clone(), None));
+            all.extend(tree(&path));
+        } else {
+            all.push((path.clone(), Some(fs::read(&path).unwrap())));
+        }
+    }
+    all.sort();
+    all
+}
+
+// What was moved was known to nobody but the folder: its old files were missing and its new ones in the way.
+#[test]
+fn a_work_item_that_was_moved_is_taken_back_to_its_folder_with_all_it_holds() {
+    for other in [false, true] {
+        let scene = Scene::new();
+        fs::create_dir_all(scene.file("work-items")).unwrap();
+        scene.config(ON);
+        run(&scene, "made", &[], &[item()]);
+        let id = fs::read_dir(scene.file("work-items/open")).unwrap().next().unwrap().unwrap().path();
+        fs::create_dir_all(id.join("artifacts/deep")).unwrap();
+        fs::write(id.join("artifacts/deep/plan.bin"), [0, 255, 10]).unwrap();
+        if other {
+            fs::create_dir_all(scene.file("work-items/closed/20200101-000000-mine")).unwrap();
+        }
+        let before = tree(&scene.file("work-items"));
+        let to = |status: &str| call("WorkItemUpdate", json!({"id": "mend-it", "status": status, "comment": "so"}));
+        let ended = run(&scene, "moves", &[], &[to("pending"), to("closed")]);
+        assert!(ended.iter().all(|(status, _)| status == "ok"), "{ended:?}");
+        assert!(!id.exists() && scene.file("work-items/closed").join(id.file_name().unwrap()).exists());
+        scene.yoi(&["undo", "moves"]).ends(0);
+        assert_eq!(tree(&scene.file("work-items")), before);
+        scene.yoi(&["undo", "moves"]).ends(0).prints(&["nothing to take back"]);
+        scene.sound("moves");
+    }
+}
+
+#[test]
+fn a_work_item_is_not_moved_where_that_could_not_be_taken_back() {
+    let scene = Scene::new();
+    fs::create_dir_all(scene.file("work-items")).unwrap();
+    scene.config(ON);
+    run(&scene, "made", &[], &[item()]);
+    let id = fs::read_dir(scene.file("work-items/open")).unwrap().next().unwrap().unwrap().path();
+    symlink("item.md", id.join("link")).unwrap();
+    let before = tree(&id);
+    let close = || call("WorkItemUpdate", json!({"id": "mend-it", "status": "closed", "comment": "so"}));
+    let ended = run(&scene, "link", &[], &[close()]);
+    assert!(ended[0].0 != "ok" && ended[0].1.contains("link is no plain file"), "{ended:?}");
+    fs::remove_file(id.join("link")).unwrap();
+    for n in 0..256 {
+        fs::write(id.join(format!("{n}")), "").unwrap();
+    }
+    let ended = run(&scene, "many", &[], &[close()]);
+    assert!(ended[0].0 != "ok" && ended[0].1.contains("over 256 entries"), "{ended:?}");
+    assert_eq!(tree(&id).len(), before.len() - 1 + 256);
 }
 
 #[test]

@@ -8,7 +8,8 @@ use crate::model::{ModelEvent, StopReason};
 use crate::turn::Limits;
 use std::sync::Arc;
 
-const SMALL: Limits = Limits { steps: 9, calls: 2, argument_bytes: 10, text_bytes: 20 };
+const SMALL: Limits =
+    Limits { steps: 9, calls: 3, argument_bytes: 10, all_argument_bytes: 16, text_bytes: 20, parts: 6 };
 
 #[test]
 fn an_overflow_is_exhausted_and_what_just_fits_is_fine() {
@@ -24,13 +25,19 @@ fn an_overflow_is_exhausted_and_what_just_fits_is_fine() {
         ("a seal that fits", &["r:0123456789", "s:", "end"], true),
         ("a seal over", &["r:0123456789", "s:x", "end"], false),
         ("seals of nothing over", &["s:", "s:", "s:", "end"], false),
-        ("calls that fit", &["c:ok", "c:ok", "tools"], true),
-        ("calls over", &["c:ok", "c:ok", "c:ok", "tools"], false),
+        ("calls that fit", &["c:ok", "c:ok", "c:ok", "tools"], true),
+        ("calls over", &["c:ok", "c:ok", "c:ok", "c:ok", "tools"], false),
+        ("arguments that fit together", &["c:ok:{\"a\":1}", "n:okokok", "tools"], true),
+        ("arguments over together", &["c:ok:{\"a\":1}", "c:ok:{\"a\":1}", "tools"], false),
+        ("names over together", &["c:ok:{\"a\":1}", "n:okokoko", "tools"], false),
+        ("parts that fit", &["s:", "t:a", "r:b", "t:c", "r:d", "t:e", "end"], true),
+        ("parts over", &["s:", "t:a", "r:b", "t:c", "r:d", "t:e", "r:f", "end"], false),
+        ("parts that are put together", &["t:a", "r:b", "t:c", "r:d", "t:e", "r:f", "t:g", "end"], true),
         ("arguments that fit", &["c:ok:{\"a\":10}", "tools"], true),
         ("arguments over", &["c:ok:{\"a\":100}", "tools"], false),
         ("a name over", &["c:okokokokoko:", "tools"], false),
         ("a name over, and nothing else", &["n:okokokokoko", "tools"], false),
-        ("a retry makes room", &[&fits, "c:ok", "c:ok", "retry", &fits, "c:ok", "tools"], true),
+        ("a retry makes room", &[&fits, "c:ok", "c:ok:{\"a\":1}", "retry", &fits, "c:ok:{\"a\":1}", "tools"], true),
     ];
     for (name, events, fits) in cases {
         let rig = Rig::with(vec![user("go")], &[events], SMALL).run();

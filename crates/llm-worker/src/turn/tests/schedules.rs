@@ -71,7 +71,7 @@ fn play(seed: u64, met: &mut Met) {
     let mut dice = Dice::new(seed);
     let history = History::begin(surface(1), Arc::new(Grouped));
     let answers = (0..dice.below(5)).map(|_| random_answer(&mut dice)).collect();
-    let limits = Limits { steps: 1 + dice.below(5) as u32, calls: 5, argument_bytes: 64, text_bytes: 64 };
+    let limits = Limits { calls: 5, argument_bytes: 64, text_bytes: 64, ..Limits::steps(1 + dice.below(5) as u32) };
     let mut rig = Rig::over(history, Vec::new(), vec![user("go")], answers, limits);
     rig.check_all = seed.is_multiple_of(5); // requests and the end are always compared with a full encoding
     rig.gates = (0..dice.below(4))

@@ -207,7 +207,13 @@ fn windows_of_an_earlier_output_are_lines_by_number() {
 }
 
 fn change(path: &str) -> FileChange {
-    FileChange { path: path.into(), before: Some(b"old".to_vec()), mode: Some(0o600), after: Some("00".repeat(32)) }
+    FileChange {
+        path: path.into(),
+        before: Some(b"old".to_vec()),
+        mode: Some(0o600),
+        after: Some("00".repeat(32)),
+        made: None,
+    }
 }
 
 /// The call goes on only behind the answer, and the answer says whether it may.
@@ -231,7 +237,7 @@ fn leave_to_change_a_file_comes_with_the_record_or_not_at_all() {
                 mail = scene.inbox.next() => mail,
             };
             let Mail::Asked(Method::FileChanging { change, reply }) = asked else { panic!("not a file change") };
-            let FileChanged { call, path, before, mode, after } = change;
+            let FileChanged { call, path, before, mode, after, made: _ } = change;
             assert_eq!((call, path.as_str(), mode), (CallId::new(1), "/p/a", Some(0o600)));
             assert_eq!(after, Some("00".repeat(32)));
             // The before-image is durable before the record that names it.

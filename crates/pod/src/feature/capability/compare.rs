@@ -96,6 +96,18 @@ impl HostCapability {
         }
     }
 
+    /// Whether both have a part in common: taking back `self` takes that away. Unlike a refusal to write, which lets a
+    /// feature read, what takes back reading and writing takes back a handle that only reads.
+    pub(in crate::feature) fn overlaps(&self, other: &Self) -> bool {
+        match (self, other) {
+            (
+                Self::ScopedFs { root, read, write, execute },
+                Self::ScopedFs { root: r, read: ar, write: aw, execute: ax },
+            ) => root == r && ((*read && *ar) || (*write && *aw) || (*execute && *ax)),
+            _ => self.touches(other),
+        }
+    }
+
     /// What a grant of `self` leaves of `asked`, where the rest is of use without the whole: hosts that both mean, the
     /// smaller numbers of notifications. Nothing where it leaves nothing, or the rest would be no use.
     pub(in crate::feature) fn leaves(&self, asked: &Self) -> Option<Self> {

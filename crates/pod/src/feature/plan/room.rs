@@ -3,7 +3,7 @@
 
 use crate::feature::diagnostic::{DiagnosticCode, FeatureDiagnostic};
 use crate::feature::id::FeatureId;
-use crate::hook::HookPoint;
+use crate::hook::{HookClass, HookPoint};
 use std::collections::BTreeMap;
 
 /// Most bytes, written as JSON, of all tools and instructions. The rest of a system prompt still has room beside them
@@ -11,7 +11,10 @@ use std::collections::BTreeMap;
 pub(in crate::feature) const MAX_SURFACE: usize = 768 * 1024;
 
 /// Most transforms at one point: what each of them did stands in the record of the call.
-pub(in crate::feature) const MAX_TRANSFORMS: usize = 128;
+pub(crate) const MAX_TRANSFORMS: usize = 128;
+
+/// Most gates at one point: what each of them said of each call of an answer goes into one batch of the log.
+pub(crate) const MAX_GATES: usize = 32;
 
 /// What stands around one tool in its record.
 const AROUND: usize = 64;
@@ -19,14 +22,14 @@ const AROUND: usize = 64;
 /// What is left of it.
 pub(in crate::feature) struct Room {
     bytes: usize,
-    transforms: BTreeMap<HookPoint, usize>,
+    hooks: BTreeMap<HookPoint, usize>,
 }
 
 /// What one feature takes.
 #[derive(Default)]
 pub(in crate::feature) struct Wanted {
     bytes: usize,
-    transforms: BTreeMap<HookPoint, usize>,
+    hooks: BTreeMap<HookPoint, usize>,
 }
 
 impl Wanted {
@@ -38,19 +41,19 @@ impl Wanted {
         self.bytes += AROUND + written(text);
     }
 
-    pub(in crate::feature) fn transform(&mut self, point: HookPoint) {
-        *self.transforms.entry(point).or_default() += 1;
+    pub(in crate::feature) fn hook(&mut self, point: HookPoint) {
+        *self.hooks.entry(point).or_default() += 1;
     }
 }
 
 impl Room {
     pub(in crate::feature) fn new() -> Self {
-        Self { bytes: MAX_SURFACE, transforms: BTreeMap::new() }
+        Self { bytes: MAX_SURFACE, hooks: BTreeMap::new() }
     }
 
     /// Takes all that a feature wants, or nothing.
     pub(in crate::feature) fn take(&mut self, id: &FeatureId, wanted: Wanted) -> Result<(), Box<FeatureDiagnostic>> {
-        let Wanted { bytes, transforms } = wanted;
+        let Wanted { bytes, hooks } = wanted;
         let full = |message| Err(Box::new(FeatureDiagnostic::new(DiagnosticCode::TooManyFeatures, id, message)));
         let Some(left) = self.bytes.checked_sub(bytes) else {
             let left = self.bytes;
@@ -59,15 +62,28 @@ impl Room {
                  those before it; switch off what is not needed"
             ));
         };
-        let have = |point| self.transforms.get(point).copied().unwrap_or_default();
-        if let Some((point, _)) = transforms.iter().find(|(point, more)| have(point) + **more > MAX_TRANSFORMS) {
-            return full(format!("{id} has transforms at {point}, where {MAX_TRANSFORMS} at most stand already"));
+        let have = |point: &HookPoint| self.hooks.get(point).copied().unwrap_or_default();
+        let over = |(point, more): (&HookPoint, &usize)| {
+            let (class, most) = most(*point)?;
+            (have(point) + more > most).then(|| format!("{id} has {class} at {point}, where at most {most} may stand"))
+        };
+        if let Some(over) = hooks.iter().find_map(over) {
+            return full(format!("{over}, those of other features included; switch off what is not needed"));
         }
         self.bytes = left;
-        for (point, more) in transforms {
-            *self.transforms.entry(point).or_default() += more;
+        for (point, more) in hooks {
+            *self.hooks.entry(point).or_default() += more;
         }
         Ok(())
+    }
+}
+
+/// How many hooks may stand at a point; as many as like where they only listen.
+fn most(point: HookPoint) -> Option<(&'static str, usize)> {
+    match point.class() {
+        HookClass::Gate => Some(("gates", MAX_GATES)),
+        HookClass::Transform => Some(("transforms", MAX_TRANSFORMS)),
+        HookClass::Observe => None,
     }
 }
 
