@@ -3,7 +3,7 @@
 
 use llm_worker::ResultStatus;
 use pod::feature::author::*;
-use pod::feature::{DiagnosticCode, Outcome};
+use pod::feature::{DiagnosticCode, Outcome, Revoke};
 use pod::permission::{Rule, RuleDecision};
 use pod::session::record::Record;
 use serde_json::{Value, json};
@@ -272,4 +272,37 @@ fn a_kill_that_nobody_expects_says_what_to_do() {
 fn a_feature_that_is_skipped_says_why() {
     let (host, feature) = busy();
     let _host = host.deny(NOTIFY).install(feature);
+}
+
+// A grant of a tool or a hook is taken back like any other: what stood under it is not called any more, and a gate that
+// may not be asked refuses.
+#[test]
+fn tools_and_hooks_go_with_their_grants() {
+    let other = FnTool::new("Other", ToolEffect::ReadOnly, |_, _| async {
+        Ok(ToolOutput { summary: "other".to_owned(), content: String::new() })
+    });
+    let host = FeatureHost::new().tool(other);
+    let clock = host.clock();
+    let mut host = host.install(Busy(clock));
+    let plain = |host: &mut testkit::FeatureUnderTest| host.call("Other", json!({})).summary;
+    let loud = plain(&mut host);
+    assert_ne!(loud, "other", "the transform is there");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let id = FeatureId::user("busy");
+    let mut revoke = |host: &testkit::FeatureUnderTest, capability: HostCapability| {
+        runtime.block_on(host.registry().revoke(&id, &capability, Revoke::Now))
+    };
+    assert_eq!(revoke(&host, HostCapability::tool("Else")), 0);
+    assert_eq!(host.call("Do", json!({"what": "alert"})).status, ResultStatus::Ok);
+    assert_eq!(revoke(&host, HostCapability::tool("Do")), 1);
+    let refused = host.call("Do", json!({"what": "alert"}));
+    let words = "Do was revoked: user:busy may not offer it any more";
+    assert!(refused.status == ResultStatus::Refused && refused.text().contains(words), "{refused:?}");
+    assert_eq!(plain(&mut host), loud, "what stands under other grants stays");
+    assert_eq!(revoke(&host, HostCapability::ANY_RESULT), 1);
+    assert_eq!(plain(&mut host), "other");
+    assert_eq!(revoke(&host, HostCapability::hook::<PreToolCall>()), 1);
+    let refused = host.call("Other", json!({}));
+    let words = "user:busy (gate `no-rm`): its grant was revoked";
+    assert!(refused.status == ResultStatus::Refused && refused.text().contains(words), "{refused:?}");
 }

@@ -264,3 +264,35 @@ fn millis(at: SystemTime) -> u64 {
     let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // A call of a tool that is taken back ends where it waits; one that drains may come to its end, and no other begins.
+    #[test]
+    fn work_under_a_door_ends_with_it() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+        runtime.block_on(async {
+            let second = Duration::from_secs(1);
+            for (how, ended) in [(Revoke::Now, Err(Shut)), (Revoke::Drain(5 * second), Ok(7))] {
+                let door = Door::new();
+                let held = Arc::new(());
+                let (inside, holds) = (Arc::clone(&door), Arc::clone(&held));
+                let work = tokio::spawn(async move {
+                    let slow = async move {
+                        tokio::time::sleep(second).await;
+                        drop(holds);
+                        7
+                    };
+                    under(&inside, slow).await
+                });
+                tokio::task::yield_now().await;
+                let about = About::Operations;
+                Held { capability: HostCapability::EmitUserAlert, door: Arc::clone(&door), about }.shut(how).await;
+                assert_eq!((work.await.unwrap(), Arc::strong_count(&held)), (ended, 1), "{how:?}");
+                assert_eq!(under(&door, async { 7 }).await, Err(Shut), "{how:?}");
+            }
+        });
+    }
+}

@@ -311,6 +311,30 @@ fn each_handle_dies_with_its_own_grant() {
     }
 }
 
+// Taking back a writable workspace left what only reads open.
+#[test]
+fn what_takes_back_writing_takes_back_what_only_reads() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().canonicalize().unwrap();
+    std::fs::write(root.join("a"), "text").unwrap();
+    let write_only = HostCapability::ScopedFs { root: "workspace".into(), read: false, write: true, execute: false };
+    let elsewhere = HostCapability::ScopedFs { root: "elsewhere".into(), read: true, write: true, execute: true };
+    for (revoked, goes) in [(fs(true), true), (fs(false), true), (write_only, false), (elsewhere, false)] {
+        let slot = Arc::new(Mutex::new(None));
+        let kept = Arc::clone(&slot);
+        let descriptor = declaring(ASKS, &[]).request(CapabilityRequest::required(fs(false), "to be tested"));
+        let module = with(descriptor.build(), move |ctx| {
+            *kept.lock().unwrap() = Some(ctx.services().fs("workspace")?);
+            Ok(())
+        });
+        let registry = build(policy(), vec![module]).install(&host(&root));
+        let files = slot.lock().unwrap().clone().unwrap();
+        let doors = runtime().block_on(registry.revoke(&id(ASKS), &revoked, Revoke::Now));
+        let looked = files.inside(&root.join("a")).and_then(|at| files.metadata(&at));
+        assert_eq!((doors, looked.is_err()), (usize::from(goes), goes), "{revoked}");
+    }
+}
+
 #[test]
 fn a_grant_that_nobody_took_up_is_seen() {
     let dir = tempfile::tempdir().unwrap();
