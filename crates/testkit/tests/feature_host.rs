@@ -289,7 +289,7 @@ fn tools_and_hooks_go_with_their_grants() {
     assert_ne!(loud, "other", "the transform is there");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let id = FeatureId::user("busy");
-    let mut revoke = |host: &testkit::FeatureUnderTest, capability: HostCapability| {
+    let revoke = |host: &testkit::FeatureUnderTest, capability: HostCapability| {
         runtime.block_on(host.registry().revoke(&id, &capability, Revoke::Now))
     };
     assert_eq!(revoke(&host, HostCapability::tool("Else")), 0);
