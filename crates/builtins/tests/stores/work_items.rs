@@ -273,10 +273,15 @@ fn every_change_is_recorded_first_and_a_refusal_leaves_nothing_new() {
         })
         .collect();
     let at = |folder: &str, file: &str| format!("work-items/{folder}/20260131-120000-a/{file}");
-    assert_eq!(
-        names,
-        [at("open", "thread.md"), at("open", "item.md"), at("closed", "thread.md"), at("closed", "item.md")]
-    );
+    let moved = |file: &str| [at("closed", file), at("open", file)];
+    let made = [at("open", "thread.md"), at("open", "item.md")];
+    let changed = [at("closed", "thread.md"), at("closed", "item.md")];
+    assert_eq!(names, [made, moved("item.md"), moved("thread.md"), changed].concat());
+    // What stands where it was moved to was not there before, nor was the folder.
+    let closed = told.iter().find(|change| change.path.ends_with("closed/20260131-120000-a/item.md")).unwrap();
+    assert!(closed.before.is_none() && closed.made.as_ref().is_some_and(|made| made.ends_with("work-items/closed")));
+    let open = told.iter().rfind(|change| change.path.ends_with("open/20260131-120000-a/item.md")).unwrap();
+    assert!(open.before.is_some() && open.after.is_none() && open.made.is_none());
 }
 
 #[test]
