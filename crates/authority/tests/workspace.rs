@@ -558,3 +558,24 @@ fn a_directory_moves_whole_and_only_to_a_free_name() {
     assert_eq!(workspace.rename(&from, &to).unwrap_err().kind(), ErrorKind::Revoked);
     assert!(root.join("src/other/moved/file").exists());
 }
+
+#[test]
+fn an_empty_directory_can_be_removed_and_no_other() {
+    let tree = tree();
+    let workspace = &tree.workspace;
+    workspace.create_dirs(&tree.at("made/in/it")).unwrap();
+    let denied = workspace.read_only().remove_dir(&tree.at("made/in/it")).unwrap_err();
+    assert_eq!(denied.kind(), ErrorKind::Denied);
+    let full = workspace.remove_dir(&tree.at("made")).unwrap_err();
+    assert_eq!(full.kind(), ErrorKind::FixInput);
+    assert!(full.to_string().contains("something is in it"), "{full}");
+    for path in ["made/in/it", "made/in", "made"] {
+        workspace.remove_dir(&tree.at(path)).unwrap();
+        assert!(!tree.root.join("src").join(path).exists(), "{path}");
+    }
+    fs::write(tree.root.join("src/file"), "").unwrap();
+    for path in ["made", "file"] {
+        assert!(workspace.remove_dir(&tree.at(path)).is_err(), "{path}");
+    }
+    assert!(tree.root.join("src/file").exists());
+}
