@@ -241,13 +241,10 @@ async fn ask_one<P: Point>(slot: &Slot<P>, input: &P::Input, until: Instant) -> 
 }
 
 /// Asks behind all of these doors. There are few: one for the point, and where tools are named one for them.
-fn behind<'a, T: 'a>(
+fn behind<'a, T: Send + 'a>(
     doors: &'a [Arc<Door>],
     work: impl Future<Output = Result<T, String>> + Send + 'a,
-) -> Pin<Box<dyn Future<Output = Result<T, String>> + Send + 'a>>
-where
-    T: Send,
-{
+) -> Pin<Box<dyn Future<Output = Result<T, String>> + Send + 'a>> {
     doors.iter().fold(Box::pin(work), |work, door| {
         Box::pin(async move { under(door, work).await.unwrap_or_else(|shut| Err(shut.to_string())) })
     })
