@@ -183,7 +183,7 @@ impl CallHost for Custody {
         // A directory above a path that is UTF-8.
         let made = change.made.and_then(|made| made.into_os_string().into_string().ok());
         let (mode, after) = (change.mode, change.after);
-        let change = FileChanged { call: Some(self.call), path, before, mode, after, made };
+        let change = Box::new(FileChanged { call: Some(self.call), path, before, mode, after, made });
         let (reply, answer) = oneshot::channel();
         let gone = || ToolError::new(ErrorKind::Cancelled, "the turn has ended; nothing was changed");
         self.line.send(Method::FileChanging { change, reply }).await.map_err(|_closed| gone())?;

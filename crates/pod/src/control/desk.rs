@@ -177,7 +177,7 @@ impl Core {
                     Box::new(reply).settle(Err("the call was given up; nothing was changed"));
                     return false;
                 }
-                self.desk.wait(change, Some(Box::new(reply)));
+                self.desk.wait(*change, Some(Box::new(reply)));
                 true
             }
             Method::UpdateState { state, bytes, ticket } => {

@@ -14,7 +14,7 @@ pub(crate) const INBOX: usize = 256;
 /// What is asked of the driver.
 pub(crate) enum Method {
     /// A running call is about to change a file.
-    FileChanging { change: FileChanged, reply: oneshot::Sender<Result<(), String>> },
+    FileChanging { change: Box<FileChanged>, reply: oneshot::Sender<Result<(), String>> },
     /// A feature's state has a new value, of so many bytes.
     UpdateState { state: FeatureState, bytes: usize, ticket: Box<dyn Ticket> },
     /// A feature has words for the model.

@@ -88,7 +88,7 @@ fn calls_that_all_hang_cost_their_feature_and_not_the_pod() {
 struct Parses(ToolDefinition, Box<dyn Fn(&str) -> String + Send + Sync>);
 
 impl Parses {
-    fn new(parse: impl Fn(&str) -> String + Send + Sync + 'static) -> Arc<dyn Tool> {
+    fn tool(parse: impl Fn(&str) -> String + Send + Sync + 'static) -> Arc<dyn Tool> {
         let (name, description, schema) = ("Parse".to_owned(), "Parse.".to_owned(), r#"{"type":"object"}"#.into());
         Arc::new(Self(ToolDefinition { name, description, schema, effect: ToolEffect::ReadOnly }, Box::new(parse)))
     }
@@ -127,7 +127,7 @@ fn few_calls_are_parsed_at_once() {
             raw.to_owned()
         }
     };
-    let pod = parsing(Parses::new(parse), Limits::CALLS);
+    let pod = parsing(Parses::tool(parse), Limits::CALLS);
     let opener = {
         let inside = Arc::clone(&inside);
         std::thread::spawn(move || {
@@ -150,7 +150,7 @@ fn few_calls_are_parsed_at_once() {
 #[test]
 fn what_the_calls_of_an_answer_would_run_on_is_bounded_together() {
     let long = |_: &str| format!("{{\"text\":\"{}\"}}", "x".repeat(150 * 1024));
-    let pod = parsing(Parses::new(long), Limits::CALLS);
+    let pod = parsing(Parses::tool(long), Limits::CALLS);
     pod.run("first").end();
     let outcomes = outcomes(&pod);
     let ran = outcomes.iter().filter(|(status, _)| *status == ResultStatus::Ok).count();

@@ -237,7 +237,7 @@ fn leave_to_change_a_file_comes_with_the_record_or_not_at_all() {
                 mail = scene.inbox.next() => mail,
             };
             let Mail::Asked(Method::FileChanging { change, reply }) = asked else { panic!("not a file change") };
-            let FileChanged { call, path, before, mode, after, made: _ } = change;
+            let FileChanged { call, path, before, mode, after, made: _ } = *change;
             assert_eq!((call, path.as_str(), mode), (CallId::new(1), "/p/a", Some(0o600)));
             assert_eq!(after, Some("00".repeat(32)));
             // The before-image is durable before the record that names it.
