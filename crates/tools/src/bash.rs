@@ -129,7 +129,8 @@ fn summary(ended: &Ended, deadline: Duration) -> ToolResult {
 /// Lines of the host's own at the end of the output.
 fn notes(ended: &Ended, no_network: bool, changed: &[String]) -> Vec<String> {
     let mut notes = Vec::new();
-    if ended.leftovers > 0 {
+    // What was killed left nothing behind by itself: whatever it had started died with it, sooner or later.
+    if ended.leftovers > 0 && matches!(ended.how, How::Exit(_) | How::Signal(_)) {
         let left = counted(u64::from(ended.leftovers), "process", "processes");
         notes.push(format!("[ended with the call: {left} that it left running]"));
     }
@@ -279,6 +280,15 @@ mod tests {
                 Err(error) => (Some(error.kind), error.message),
             };
             assert_eq!(got, (kind, text.to_owned()));
+        }
+    }
+
+    #[test]
+    fn only_a_command_that_ended_by_itself_left_something_running() {
+        let table = [(How::Exit(0), 1), (How::Signal(9), 1), (How::Deadline, 0), (How::Cancelled, 0)];
+        for (how, lines) in table {
+            let ended = Ended { how, took: Duration::ZERO, leftovers: 2, pid: 1 };
+            assert_eq!(notes(&ended, false, &[]).len(), lines, "{how:?}");
         }
     }
 }

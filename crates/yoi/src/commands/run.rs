@@ -60,7 +60,7 @@ fn prompted(args: &RunArgs, env: &Env, points: &Points, signals: Signals) -> Res
     let roots: Vec<&Path> = composed.workspace.roots().map(|(root, _)| root).collect();
     let mut place = Place::choose(args, &config, env, &composed.project.root, &roots)?;
     // A pod that is there gets the report, also of a plan that will not do: it stands in its journal then.
-    if !place.is_known() {
+    if !plan.unmet.is_empty() && !place.is_known() {
         required(&plan.unmet, &plan)?;
     }
     greet(args, &config, &choice, &composed);
