@@ -3,7 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests stand at the composition root")]
 
 use authority::{Access, Ambient, Confinement, EnvPolicy, SandboxMode, Spawner, Workspace};
-use llm_worker::tool::{CallHost, Excerpt, FileChange, Window};
+use llm_worker::tool::{CallHost, DirectoryMove, Excerpt, FileChange, Window};
 use llm_worker::{CallId, ErrorKind, ToolContext, ToolError, ToolResult};
 use pod::feature::{
     CapabilityPolicy, DiagnosticCode, FeatureInstallError, FeatureRegistry, FeatureRegistryBuilder, HostCapability,
@@ -76,6 +76,10 @@ impl CallHost for Host {
     }
 
     async fn file_changing(&self, _: FileChange) -> Result<(), ToolError> {
+        Ok(())
+    }
+
+    async fn directory_moving(&self, _: DirectoryMove) -> Result<(), ToolError> {
         Ok(())
     }
 }

@@ -5,7 +5,7 @@
 use authority::{Ambient, HostPattern, HostPort, Net};
 use builtins::web::fetch::{self, Args, Format, MAX_BODY, MAX_REDIRECTS, Waits, Web};
 use http_client::Timeouts;
-use llm_worker::tool::{CallHost, Excerpt, FileChange, Touch, Window};
+use llm_worker::tool::{CallHost, DirectoryMove, Excerpt, FileChange, Touch, Window};
 use llm_worker::{CallId, ErrorKind, ToolContext, ToolError, ToolOutput};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -131,6 +131,10 @@ impl CallHost for Host {
 
     async fn file_changing(&self, _: FileChange) -> Result<(), ToolError> {
         panic!("changes no file")
+    }
+
+    async fn directory_moving(&self, _: DirectoryMove) -> Result<(), ToolError> {
+        panic!("moves no directory")
     }
 }
 

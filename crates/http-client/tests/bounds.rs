@@ -1,4 +1,5 @@
 //! What an answer may cost: the bytes of a body, and of an error's.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 use authority::{Ambient, HostPort, Net};
 use http_client::{BaseUrl, Client, MAX_ERROR_BODY, MAX_RESPONSE, Request, Timeouts};

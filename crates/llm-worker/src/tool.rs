@@ -181,6 +181,13 @@ pub trait CallHost: Send + Sync {
     /// # Errors
     /// The journal refused: do not change the file.
     async fn file_changing(&self, change: FileChange) -> Result<(), ToolError>;
+
+    /// Makes a move of a directory durable before it happens: journals the intent. Call it right before the rename, and
+    /// with both ends exchanged if that fails.
+    ///
+    /// # Errors
+    /// The journal refused: do not move the directory.
+    async fn directory_moving(&self, moving: DirectoryMove) -> Result<(), ToolError>;
 }
 
 /// A range of lines of a full output.
@@ -225,6 +232,17 @@ pub struct FileChange {
     /// BLAKE3 of the bytes after, lower-case hex; `None` for a file that is removed.
     pub after: Option<String>,
     /// The directory that is made for it, the topmost where there are several; absolute.
+    pub made: Option<PathBuf>,
+}
+
+/// One directory about to get another name, with all it holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DirectoryMove {
+    /// Where it stands; absolute, after resolution.
+    pub from: PathBuf,
+    /// Where it will stand; absolute, after resolution.
+    pub to: PathBuf,
+    /// The directory that is made above that, the topmost where there are several; absolute.
     pub made: Option<PathBuf>,
 }
 

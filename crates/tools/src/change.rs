@@ -2,16 +2,10 @@
 
 use crate::answer::{fix, go_on, refused};
 use crate::files::{Before, Files};
-use authority::{FileKind, Located};
-use llm_worker::tool::FileChange;
-use llm_worker::{ErrorKind, ToolContext, ToolError};
+use authority::Located;
+use llm_worker::tool::{DirectoryMove, FileChange};
+use llm_worker::{ToolContext, ToolError};
 use std::path::{Path, PathBuf};
-
-/// Most files of a directory that is moved.
-pub const MAX_MOVED: usize = 256;
-
-/// Most bytes of all of them.
-const MAX_MOVED_BYTES: usize = 64 << 20;
 
 /// Replaces or creates a file, unless somebody else has changed it since `before` was read. Whatever fails before the
 /// rename leaves the file as it was; the host has then perhaps recorded an intent whose after-digest the file does not
@@ -97,11 +91,11 @@ pub fn make_dirs(live: &Files, at: &Located) -> Result<Option<PathBuf>, ToolErro
     Ok(made)
 }
 
-/// Moves a directory of plain files, each of them made known to the host at both ends: undo puts them back. `made` is
-/// what was made for it above. To be called under [`Files::one_at_a_time`].
+/// Moves a directory with all it holds, which the host knows before: undo moves it back. `made` is what was made for it
+/// above. To be called under [`Files::one_at_a_time`].
 ///
 /// # Errors
-/// `FixInput` for what is no plain file, or where there is too much; as for [`publish`]. Before the rename, nothing was
+/// `FixInput` when there is nothing to move or the new name is taken; as for [`publish`]. Before the rename, nothing was
 /// moved.
 pub async fn move_dir(
     live: &Files,
@@ -111,56 +105,23 @@ pub async fn move_dir(
     cx: &ToolContext,
 ) -> Result<(), ToolError> {
     let workspace = &live.workspace;
-    let made = made.unwrap_or_else(|| to.path().to_owned());
-    let (mut left, files) = (MAX_MOVED_BYTES, plain_files(live, from)?);
-    for at in &files {
-        let Some(Before { bytes, mode, .. }) = live.before(at, cx)? else { continue };
-        let Some(rest) = left.checked_sub(bytes.len()) else { return Err(too_much(live, from)) };
-        left = rest;
-        let below = at.path().strip_prefix(from.path()).unwrap_or(at.path());
-        let (path, after) = (to.path().join(below), Some(blake3::hash(&bytes).to_hex().to_string()));
-        let there = FileChange { path, before: None, mode: None, after, made: Some(made.clone()) };
-        let path = at.path().to_owned();
-        let gone = FileChange { path, before: Some(bytes), mode: Some(mode), after: None, made: None };
-        cx.host.file_changing(there).await?;
-        cx.host.file_changing(gone).await?;
+    go_on(&cx.cancel)?;
+    // What cannot be is not made known.
+    workspace.metadata(from).map_err(|error| refused(&error))?;
+    if workspace.metadata(to).is_ok() {
+        let shown = workspace.show(to.path());
+        return Err(fix(format!("{shown} is there already; look at what it is")));
     }
-    files.iter().for_each(|at| live.seen.forget(at.path()));
-    workspace.rename(from, to).map_err(|error| refused(&error))
-}
-
-/// Every file below a directory.
-fn plain_files(live: &Files, dir: &Located) -> Result<Vec<Located>, ToolError> {
-    let workspace = &live.workspace;
-    let (mut files, mut dirs) = (Vec::new(), vec![dir.clone()]);
-    let mut seen = 0;
-    while let Some(at) = dirs.pop() {
-        for (name, meta) in workspace.read_dir(&at).map_err(|error| refused(&error))? {
-            seen += 1;
-            if seen > MAX_MOVED {
-                return Err(too_much(live, dir));
-            }
-            let path = at.path().join(name);
-            let place = || workspace.inside(&path).map_err(|error| refused(&error));
-            match meta.kind {
-                FileKind::Dir => dirs.push(place()?),
-                FileKind::File => files.push(place()?),
-                FileKind::Symlink | FileKind::Other => {
-                    let shown = workspace.show(&path);
-                    return Err(fix(format!(
-                        "{shown} is no plain file, so its directory is not moved; move it by hand"
-                    )));
-                }
-            }
-        }
+    let (here, there) = (from.path().to_owned(), to.path().to_owned());
+    let moving = DirectoryMove { from: here.clone(), to: there.clone(), made };
+    cx.host.directory_moving(moving).await?;
+    live.seen.forget_below(from.path());
+    let Err(error) = workspace.rename(from, to) else { return Ok(()) };
+    if workspace.metadata(from).is_ok() {
+        // It still stands there, and the journal is to say so.
+        cx.host.directory_moving(DirectoryMove { from: there, to: here, made: None }).await?;
     }
-    Ok(files)
-}
-
-fn too_much(live: &Files, dir: &Located) -> ToolError {
-    let shown = live.workspace.show(dir.path());
-    let words = format!("{shown} holds over {MAX_MOVED} entries or {MAX_MOVED_BYTES} bytes; move it by hand");
-    ToolError::new(ErrorKind::Exhausted, words)
+    Err(refused(&error))
 }
 
 /// How many lines a text has, as an editor counts them.

@@ -57,6 +57,14 @@ impl Seen {
         }
     }
 
+    /// Nothing is known of any file in this directory any more.
+    pub(crate) fn forget_below(&self, dir: &Path) {
+        let mut inner = self.lock();
+        let Inner { files, order, .. } = &mut *inner;
+        files.retain(|path, _| !path.starts_with(dir));
+        order.retain(|_, path| !path.starts_with(dir));
+    }
+
     pub(crate) fn known(&self, path: &Path, digest: Hash) -> Known {
         match self.lock().files.get(path) {
             None => Known::Never,

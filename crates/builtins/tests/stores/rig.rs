@@ -1,7 +1,7 @@
 //! A directory, features installed over it, and a host that takes note of file changes.
 
 use authority::{Access, Ambient, Workspace};
-use llm_worker::tool::{CallHost, Excerpt, FileChange, Prepared, Window};
+use llm_worker::tool::{CallHost, DirectoryMove, Excerpt, FileChange, Prepared, Window};
 use llm_worker::{CallId, ErrorKind, ToolContext, ToolError, ToolOutput, ToolResult};
 use pod::feature::{
     CapabilityPolicy, FeatureId, FeatureModule, FeatureRegistry, FeatureRegistryBuilder, HostCapability, HostServices,
@@ -24,6 +24,7 @@ type Meanwhile = Box<dyn Fn(&Path) + Send + Sync>;
 #[derive(Default)]
 pub(crate) struct Recorder {
     pub(crate) told: Mutex<Vec<FileChange>>,
+    pub(crate) moved: Mutex<Vec<DirectoryMove>>,
     pub(crate) refuses_from: Option<usize>,
     pub(crate) meanwhile: Option<Meanwhile>,
 }
@@ -54,6 +55,16 @@ impl CallHost for Recorder {
             meanwhile(&change.path);
         }
         self.told.lock().unwrap().push(change);
+        Ok(())
+    }
+
+    async fn directory_moving(&self, moving: DirectoryMove) -> Result<(), ToolError> {
+        tokio::task::yield_now().await;
+        assert!(moving.from.is_dir() && !moving.to.exists(), "told before it happens: {moving:?}");
+        if self.refuses_from.is_some_and(|from| self.told.lock().unwrap().len() >= from) {
+            return Err(ToolError::new(ErrorKind::Unavailable, "the journal is suspended"));
+        }
+        self.moved.lock().unwrap().push(moving);
         Ok(())
     }
 }

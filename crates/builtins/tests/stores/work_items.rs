@@ -273,15 +273,12 @@ fn every_change_is_recorded_first_and_a_refusal_leaves_nothing_new() {
         })
         .collect();
     let at = |folder: &str, file: &str| format!("work-items/{folder}/20260131-120000-a/{file}");
-    let moved = |file: &str| [at("closed", file), at("open", file)];
-    let made = [at("open", "thread.md"), at("open", "item.md")];
-    let changed = [at("closed", "thread.md"), at("closed", "item.md")];
-    assert_eq!(names, [made, moved("item.md"), moved("thread.md"), changed].concat());
-    // What stands where it was moved to was not there before, nor was the folder.
-    let closed = told.iter().find(|change| change.path.ends_with("closed/20260131-120000-a/item.md")).unwrap();
-    assert!(closed.before.is_none() && closed.made.as_ref().is_some_and(|made| made.ends_with("work-items/closed")));
-    let open = told.iter().rfind(|change| change.path.ends_with("open/20260131-120000-a/item.md")).unwrap();
-    assert!(open.before.is_some() && open.after.is_none() && open.made.is_none());
+    let both = |folder: &str| [at(folder, "thread.md"), at(folder, "item.md")];
+    assert_eq!(names, [both("open"), both("closed")].concat());
+    let [moved] = &rig.host.moved.lock().unwrap()[..] else { panic!("it is moved once") };
+    let id = |folder: &str| rig.path(&format!("work-items/{folder}/20260131-120000-a"));
+    assert_eq!((&moved.from, &moved.to), (&id("open"), &id("closed")));
+    assert_eq!(moved.made, Some(rig.path("work-items/closed")), "the folder was not there");
 }
 
 #[test]

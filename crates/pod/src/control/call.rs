@@ -3,13 +3,14 @@
 use super::inbox::{Line, Method};
 use crate::session::commit::Ended;
 use crate::session::kind_of_store;
-use crate::session::record::{FileChanged, Output, Stored};
+use crate::session::record::{DirectoryMoved, FileChanged, Output, Record, Stored};
 use async_trait::async_trait;
 use authority::{RedactedStream, Redactor};
-use llm_worker::tool::{CallHost, Excerpt, FileChange, Window};
+use llm_worker::tool::{CallHost, DirectoryMove, Excerpt, FileChange, Window};
 use llm_worker::{CallId, ErrorKind, ResultStatus, ToolError, ToolOutcome, ToolResult};
 use session_store::{BlobError, Blobs, Spool};
 use std::collections::VecDeque;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::oneshot;
 
@@ -172,27 +173,42 @@ impl CallHost for Custody {
     }
 
     async fn file_changing(&self, change: FileChange) -> Result<(), ToolError> {
-        let path = change.path.into_os_string().into_string().map_err(|path| {
-            let message = format!("{} is not a UTF-8 path; rename it before changing it", path.to_string_lossy());
-            ToolError::new(ErrorKind::FixInput, message)
-        })?;
+        let path = utf8(change.path)?;
         let before = match change.before {
             Some(bytes) => Some(self.blobs.put(&bytes).map_err(|e| refused(&e))?.into()),
             None => None,
         };
-        // A directory above a path that is UTF-8.
-        let made = change.made.and_then(|made| made.into_os_string().into_string().ok());
+        let made = change.made.map(utf8).transpose()?;
         let (mode, after) = (change.mode, change.after);
-        let change = Box::new(FileChanged { call: Some(self.call), path, before, mode, after, made });
+        self.changing(FileChanged { call: Some(self.call), path, before, mode, after, made }.into()).await
+    }
+
+    async fn directory_moving(&self, moving: DirectoryMove) -> Result<(), ToolError> {
+        let (from, to, made) = (utf8(moving.from)?, utf8(moving.to)?, moving.made.map(utf8).transpose()?);
+        self.changing(DirectoryMoved { call: Some(self.call), from, to, made }.into()).await
+    }
+}
+
+impl Custody {
+    /// Waits until the record of a change is durable.
+    async fn changing(&self, record: Record) -> Result<(), ToolError> {
         let (reply, answer) = oneshot::channel();
         let gone = || ToolError::new(ErrorKind::Cancelled, "the turn has ended; nothing was changed");
-        self.line.send(Method::FileChanging { change, reply }).await.map_err(|_closed| gone())?;
+        let method = Method::Changing { call: self.call, change: Box::new(record), reply };
+        self.line.send(method).await.map_err(|_closed| gone())?;
         match answer.await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(why)) => Err(ToolError::new(ErrorKind::Unavailable, why)),
             Err(_dropped) => Err(gone()),
         }
     }
+}
+
+fn utf8(path: PathBuf) -> Result<String, ToolError> {
+    path.into_os_string().into_string().map_err(|path| {
+        let message = format!("{} is not a UTF-8 path; rename it before changing it", path.to_string_lossy());
+        ToolError::new(ErrorKind::FixInput, message)
+    })
 }
 
 fn refused(error: &BlobError) -> ToolError {

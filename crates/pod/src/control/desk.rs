@@ -172,8 +172,8 @@ impl Core {
     /// Takes one request. Answers whether its record should be written without waiting for another commit.
     pub(super) fn asked(&mut self, method: Method, runs: &dyn Fn(CallId) -> bool) -> bool {
         match method {
-            Method::FileChanging { change, reply } => {
-                if !change.call.is_some_and(runs) {
+            Method::Changing { call, change, reply } => {
+                if !runs(call) {
                     Box::new(reply).settle(Err("the call was given up; nothing was changed"));
                     return false;
                 }

@@ -4,7 +4,8 @@
 //! What nobody waits for rides with the next commit; the first who does wait has it written at once.
 
 use crate::feature::FeatureId;
-use crate::session::record::{FeatureState, FileChanged};
+use crate::session::record::{FeatureState, Record};
+use llm_worker::CallId;
 use std::sync::Arc;
 use tokio::sync::{Notify, mpsc, oneshot};
 
@@ -13,8 +14,8 @@ pub(crate) const INBOX: usize = 256;
 
 /// What is asked of the driver.
 pub(crate) enum Method {
-    /// A running call is about to change a file.
-    FileChanging { change: Box<FileChanged>, reply: oneshot::Sender<Result<(), String>> },
+    /// A running call is about to change something on disk, as this record says.
+    Changing { call: CallId, change: Box<Record>, reply: oneshot::Sender<Result<(), String>> },
     /// A feature's state has a new value, of so many bytes.
     UpdateState { state: FeatureState, bytes: usize, ticket: Box<dyn Ticket> },
     /// A feature has words for the model.

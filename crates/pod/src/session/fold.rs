@@ -132,6 +132,7 @@ impl State {
             Record::Recovery(recovery) => self.recovered(recovery),
             Record::Features(_)
             | Record::VerdictGiven(_)
+            | Record::DirectoryMoved(_)
             | Record::FeatureNote(_)
             | Record::GrantsUsed(_)
             | Record::Suspended(_)

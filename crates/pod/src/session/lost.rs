@@ -146,6 +146,7 @@ impl Bridge {
             | Record::Response(_)
             | Record::VerdictGiven(_)
             | Record::FileChanged(_)
+            | Record::DirectoryMoved(_)
             | Record::FeatureState(_)
             | Record::NotificationQueued(_)
             | Record::FeatureNote(_)

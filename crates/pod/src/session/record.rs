@@ -119,6 +119,8 @@ records! {
     ToolFinished = "tool_finished" / 1,
     /// A file is about to change.
     FileChanged = "file_changed" / 1,
+    /// A directory is about to get another name.
+    DirectoryMoved = "directory_moved" / 1,
     /// A feature's durable state has this value now.
     FeatureState = "feature_state" / 1,
     /// A feature has words for the model; the next step brings them.
@@ -160,6 +162,7 @@ impl Record {
             | Self::ToolStarted(_)
             | Self::FeatureState(_)
             | Self::NotificationQueued(_)
+            | Self::DirectoryMoved(_)
             | Self::FeatureNote(_)
             | Self::Suspended(_)
             | Self::Resumed(_)
@@ -581,6 +584,21 @@ pub struct FileChanged {
     /// BLAKE3 of the bytes after, hex; none when the change removes the file.
     pub after: Option<String>,
     /// The directory that is made for it, absolute; the topmost where there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made: Option<String>,
+}
+
+/// Body of `directory_moved`: written before the move becomes visible. One that brings a directory back to where an
+/// earlier one found it takes that back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DirectoryMoved {
+    /// The call that does it; none for `yoi undo`.
+    pub call: Option<CallId>,
+    /// The directory, absolute, symlinks resolved; UTF-8 like the paths of files.
+    pub from: String,
+    /// Its new name, likewise.
+    pub to: String,
+    /// The directory that is made above that, absolute; the topmost where there are several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made: Option<String>,
 }

@@ -5,9 +5,9 @@ use llm_worker::projection::Surface;
 use llm_worker::{CallId, Cost, Item, ResultStatus, Seal, StopReason, ToolEffect, ToolOutcome, Usage, Wax};
 use pod::session::fold::State;
 use pod::session::record::{
-    Decision, Encoder, FeatureState, FileChanged, Gap, GateNote, GrantsUsed, HostStopped, InputConsumed, InputQueued,
-    ItemAdded, NotificationQueued, Output, Record, Recovery, Request, Response, Resumed, Stored, SurfaceSet, Suspended,
-    SystemItem, ToolFinished, ToolStarted, TurnFinished, TurnStarted, VerdictGiven,
+    Decision, DirectoryMoved, Encoder, FeatureState, FileChanged, Gap, GateNote, GrantsUsed, HostStopped,
+    InputConsumed, InputQueued, ItemAdded, NotificationQueued, Output, Record, Recovery, Request, Response, Resumed,
+    Stored, SurfaceSet, Suspended, SystemItem, ToolFinished, ToolStarted, TurnFinished, TurnStarted, VerdictGiven,
 };
 use session_store::Digest;
 
@@ -168,11 +168,12 @@ pub(crate) fn record(way: u8, n: u64, state: Option<&State>) -> Record {
         19 => self::state(n),
         20 if n.is_multiple_of(3) => recovered(n % 2),
         20 => Gap { first: n, last: n, reason: None }.into(),
-        _ => match n % 5 {
+        _ => match n % 6 {
             0 => Suspended { reason: "full".to_owned() }.into(),
             1 => Resumed {}.into(),
             2 => HostStopped { reason: "done".to_owned() }.into(),
             3 => GrantsUsed { grants: Vec::new() }.into(),
+            4 => DirectoryMoved { call: Some(open), from: format!("/p/{n}"), to: "/q".to_owned(), made: None }.into(),
             _ => item(Item::User { text: "never here".to_owned() }),
         },
     }

@@ -2,7 +2,8 @@
 
 use crate::host::{FakeHost, Project, args, block_on, cancelled, context, failed, ok};
 use authority::Access;
-use llm_worker::{ErrorKind, ToolResult};
+use llm_worker::tool::DirectoryMove;
+use llm_worker::{ErrorKind, ToolOutput, ToolResult};
 use serde_json::{Value, json};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
@@ -62,6 +63,40 @@ fn a_file_is_created_with_its_directories() {
     assert_eq!(change.path, s.project.root().join("a/b/c.txt"));
     assert_eq!((&change.before, change.mode, &told[0].held), (&None, None, &None));
     assert_eq!(change.after, Some(blake3::hash(b"one\ntwo").to_hex().to_string()));
+}
+
+#[test]
+fn a_directory_is_moved_with_all_it_holds_and_made_known_first() {
+    let s = Session::new(&[("a/x/f", b"f"), ("a/x/deep/g", b"g"), ("b/taken/h", b"h")]);
+    symlink("f", s.project.root().join("a/x/link")).unwrap();
+    s.read("a/x/f");
+    let at = |path: &str| s.live.workspace().inside(&s.project.root().join(path)).unwrap();
+    let go = |from: &str, to: &str, host: &Arc<FakeHost>| {
+        block_on(tools::move_dir(&s.live, &at(from), &at(to), None, &context(host)))
+    };
+    ok(go("a/x", "b/x", &s.host).map(|()| ToolOutput::default()));
+    let names = ["b/x/f", "b/x/deep/g", "b/x/link"];
+    assert!(names.iter().all(|name| s.project.root().join(name).exists()) && !s.project.root().join("a/x").exists());
+    let moved = |from: &str, to: &str| {
+        let path = |path: &str| s.project.root().join(path);
+        DirectoryMove { from: path(from), to: path(to), made: None }
+    };
+    assert_eq!(*s.host.moved.lock().unwrap(), [moved("a/x", "b/x")]);
+    // A file that comes to the old place is another one.
+    s.project.put("a/x/f", b"f");
+    assert!(failed(s.write("a/x/f", "new"), FIX).contains("not read in this session"));
+    // What cannot be is told to nobody; what fails nevertheless is told back.
+    for (from, to) in [("b/none", "b/y"), ("b/x", "b/taken")] {
+        assert_eq!(go(from, to, &s.host).unwrap_err().kind, FIX, "{from}");
+    }
+    assert_eq!(s.host.moved.lock().unwrap().len(), 1);
+    let racing = FakeHost { meanwhile: Some(|to| drop(std::fs::create_dir(to))), ..FakeHost::default() };
+    let racing = Arc::new(racing);
+    assert!(go("b/x", "b/y", &racing).unwrap_err().message.contains("the name is taken"));
+    assert_eq!(*racing.moved.lock().unwrap(), [moved("b/x", "b/y"), moved("b/y", "b/x")]);
+    let refusing = Arc::new(FakeHost { refuses_changes: true, ..FakeHost::default() });
+    assert_eq!(go("b/x", "b/z", &refusing).unwrap_err().message, "the journal is suspended");
+    assert!(s.project.root().join("b/x/f").exists());
 }
 
 // The host hears of the change while the file still is as it was.

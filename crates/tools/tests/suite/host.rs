@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use authority::{Access, Ambient, Workspace};
-use llm_worker::tool::{CallHost, Excerpt, FileChange, Window};
+use llm_worker::tool::{CallHost, DirectoryMove, Excerpt, FileChange, Window};
 use llm_worker::{CallId, ErrorKind, ToolContext, ToolError, ToolOutput, ToolResult};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -21,6 +21,7 @@ pub(crate) struct Told {
 pub(crate) struct FakeHost {
     pub(crate) output: Mutex<Vec<u8>>,
     pub(crate) told: Mutex<Vec<Told>>,
+    pub(crate) moved: Mutex<Vec<DirectoryMove>>,
     pub(crate) earlier: Option<Excerpt>,
     pub(crate) asked: Mutex<Vec<(String, Window)>>,
     pub(crate) refuses_changes: bool,
@@ -56,6 +57,18 @@ impl CallHost for FakeHost {
             meanwhile(&change.path);
         }
         self.told.lock().unwrap().push(Told { change, held });
+        Ok(())
+    }
+
+    async fn directory_moving(&self, moving: DirectoryMove) -> Result<(), ToolError> {
+        if self.refuses_changes {
+            return Err(ToolError::new(ErrorKind::Unavailable, "the journal is suspended"));
+        }
+        tokio::task::yield_now().await;
+        if let Some(meanwhile) = self.meanwhile {
+            meanwhile(&moving.to);
+        }
+        self.moved.lock().unwrap().push(moving);
         Ok(())
     }
 }

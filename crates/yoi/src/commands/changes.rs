@@ -8,7 +8,7 @@ use crate::pods::Pods;
 use crate::show::escape::line;
 use crate::show::progress::brief;
 use authority::{Access, Ambient, FileKind, Located, Workspace, escape};
-use pod::session::changes::{Changed, Changes, Standing};
+use pod::session::changes::{Changed, Changes, Moved, Standing};
 use pod::session::record::Stored;
 use pod::session::restore::decode;
 use session_store::{BlobView, Reader};
@@ -30,8 +30,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(crate) fn diff(args: &DiffArgs, env: &Env) -> Result<Exit, Failure> {
     let pods = Pods::of(env)?;
     let name = pods.find(&args.name)?;
-    let (changes, blobs) = read(&pods, &name, 0)?;
+    let (mut changes, blobs) = read(&pods, &name, 0)?;
     let files = everything(&Ambient::claim())?;
+    settle(&mut changes, &files);
     let (mut rows, mut lost) = (Vec::new(), 0);
     for changed in changes.files() {
         let both = before(changed, &blobs).inspect_err(|_| lost += 1);
@@ -57,11 +58,18 @@ pub(crate) fn diff(args: &DiffArgs, env: &Env) -> Result<Exit, Failure> {
             show(changed, standing, &unified(&changed.path, before.as_deref(), now.as_deref()), env.stdout_terminal);
         }
     }
+    let moved = changes.moved();
     let commands: Vec<String> = changes.commands.iter().map(|(_, command)| brief(command)).collect();
     if args.json {
-        out::json(&serde_json::json!({ "pod": name, "files": rows, "commands": commands, "lost": changes.lost }));
+        let moved: Vec<_> = moved.iter().map(|m| serde_json::json!({ "from": m.from, "to": m.to })).collect();
+        let lost = &changes.lost;
+        let all = serde_json::json!({ "pod": name, "files": rows, "moved": moved, "commands": commands, "lost": lost });
+        out::json(&all);
     } else {
-        if changes.files().next().is_none() {
+        for Moved { from, to, .. } in &moved {
+            out::line(&format!("moved: {} to {}", escape(Path::new(from)), escape(Path::new(to))));
+        }
+        if changes.files().next().is_none() && moved.is_empty() {
             out::line(&format!("{name} changed no file with its file tools"));
         }
         warn(&changes);
@@ -112,10 +120,7 @@ pub(super) fn everything(ambient: &Ambient) -> Result<Workspace, Failure> {
 
 /// The file as it is, or why that cannot be said.
 pub(super) fn look(files: &Workspace, path: &str) -> Result<Now, String> {
-    let at = files.inside(Path::new(path)).map_err(|e| e.to_string())?;
-    if at.path() != Path::new(path) {
-        return Err(format!("{path}: is now reached through a link, to {}", authority::escape(at.path())));
-    }
+    let at = itself(files, path)?;
     let meta = match files.metadata(&at) {
         Err(error) if error.is_not_found() => return Ok(Now { at, bytes: None, mode: None }),
         Err(error) => return Err(error.to_string()),
@@ -129,6 +134,28 @@ pub(super) fn look(files: &Workspace, path: &str) -> Result<Now, String> {
     let mut bytes = Vec::new();
     file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(|e| format!("{path}: {e}"))?;
     if bytes.len() as u64 > MAX_FILE { Err(odd()) } else { Ok(Now { at, bytes: Some(bytes), mode: Some(meta.mode) }) }
+}
+
+/// The place itself, or why it cannot be had: it is not to be reached through a link.
+pub(super) fn itself(files: &Workspace, path: &str) -> Result<Located, String> {
+    let at = files.inside(Path::new(path)).map_err(|e| e.to_string())?;
+    if at.path() == Path::new(path) {
+        return Ok(at);
+    }
+    Err(format!("{path}: is now reached through a link, to {}", escape(at.path())))
+}
+
+/// Whether something is there.
+pub(super) fn there(files: &Workspace, at: &Located) -> bool {
+    files.metadata(at).is_ok()
+}
+
+/// The newest move of a directory may stand in the journal only, because of a crash.
+pub(super) fn settle(changes: &mut Changes, files: &Workspace) {
+    let there = |path: &str| itself(files, path).is_ok_and(|at| there(files, &at));
+    if changes.last_move().is_some_and(|moved| there(&moved.from) && !there(&moved.to)) {
+        changes.not_moved();
+    }
 }
 
 fn word(standing: Standing) -> &'static str {

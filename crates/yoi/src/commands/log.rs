@@ -10,7 +10,7 @@ use crate::pods::Pods;
 use crate::show::escape::{json, line, plain};
 use crate::show::progress::brief;
 use llm_worker::{Item, ResultStatus};
-use pod::session::record::{Decision, InputQueued, Record, Stored, ToolFinished};
+use pod::session::record::{Decision, DirectoryMoved, InputQueued, Record, Stored, ToolFinished};
 use pod::session::restore::{decode, duration, utc};
 use session_store::{BlobError, BlobView, OwnedFrame, Reader};
 use std::collections::BTreeMap;
@@ -192,6 +192,11 @@ impl Transcript {
                 format!("  undo {}", authority::escape(Path::new(&change.path)))
             }
             Record::FileChanged(change) => format!("  changes {}", authority::escape(Path::new(&change.path))),
+            Record::DirectoryMoved(DirectoryMoved { call, from, to, .. }) => {
+                let does = if call.is_none() { "undo: moves" } else { "moves" };
+                let (from, to) = (Path::new(from), Path::new(to));
+                format!("  {does} {} to {}", authority::escape(from), authority::escape(to))
+            }
             Record::Gap(gap) if gap.reason.is_none() => return None,
             Record::Gap(gap) => format!("! records {} to {} are lost", gap.first, gap.last),
             Record::Suspended(suspended) => format!("! suspended: {}", suspended.reason),

@@ -1,8 +1,9 @@
-//! `yoi undo`: taking back what a pod changed in files, one file at a time, and only where nobody else changed it.
+//! `yoi undo`: taking back what a pod changed in files, one file at a time, and only where nobody else changed it. What
+//! is in a directory that was moved is taken back where it stands; then the directory is moved back.
 
 use crate::Points;
 use crate::cli::UndoArgs;
-use crate::commands::changes::{Now, before, everything, look, read, warn};
+use crate::commands::changes::{Now, before, everything, itself, look, read, settle, there, warn};
 use crate::commands::out;
 use crate::commands::place::{now, open_failure};
 use crate::config::Config;
@@ -10,11 +11,10 @@ use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::pods::Pods;
 use authority::{Ambient, FileKind, Located, Workspace, escape};
-use pod::session::changes::{Changed, Standing};
+use pod::session::changes::{Changed, Moved, Standing, carried};
 use pod::session::commit::Batch;
-use pod::session::record::{FileChanged, Stored};
+use pod::session::record::{DirectoryMoved, FileChanged, Record, Stored};
 use session_store::{BlobView, Blobs, Clock, Digest, Journal, Opened, Options, Session};
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use tokio::runtime::{Builder, Runtime};
@@ -29,30 +29,28 @@ pub(crate) fn run(args: &UndoArgs, env: &Env, points: &Points) -> Result<Exit, F
     let options = Options { any_file_system, ..Options::new(name.clone(), clock) };
     let opened = Session::open(&pods.dir(&name), options);
     let opened = opened.map_err(|e| open_failure(&e, now(), Some(&name)))?;
-    let (changes, view) = read(&pods, &name, args.to.unwrap_or(0))?;
+    let (mut changes, view) = read(&pods, &name, args.to.unwrap_or(0))?;
     let undo = Undo::new(opened, view, points)?;
-    let (mut refused, mut undone, mut made) = (0, 0, BTreeSet::new());
+    settle(&mut changes, &undo.files);
+    let mut tally = Tally::default();
     for changed in changes.files() {
-        let done = undo.file(changed);
-        made.extend(changed.made.as_deref().filter(|_| done.is_ok() && changed.before.is_none()));
-        match done {
-            Ok(Done::Nothing) => {}
-            Ok(done) => {
-                undone += 1;
-                let done = if done == Done::Restored { "restored" } else { "removed" };
-                out::line(&format!("{done}: {}", escape(Path::new(&changed.path))));
-            }
-            Err(Stop::File(why)) => {
-                refused += 1;
-                out::line(&format!("left alone: {why}"));
-            }
-            Err(Stop::Journal(what)) => return Err(Failure::new(Exit::Journal, what).help(UNWRITTEN)),
+        let done = tally.note(&changed.path, undo.file(changed))?;
+        if let (Done::Removed, Some(made)) = (done, &changed.made) {
+            tally.gone.push((changed.path.clone(), made.clone()));
+        }
+    }
+    for moved in changes.moved().into_iter().rev() {
+        if tally.note(&moved.from, undo.directory(moved, &tally.left))? == Done::MovedBack {
+            tally.carry(&moved.to, &moved.from);
+            tally.gone.extend(moved.made.clone().map(|made| (moved.to.clone(), made)));
         }
     }
     // Those below first.
-    made.into_iter().rev().for_each(|dir| undo.directory(dir));
+    tally.gone.sort_by(|(_, one), (_, other)| other.cmp(one));
+    tally.gone.iter().for_each(|(path, made)| undo.emptied(Path::new(path), Path::new(made)));
     undo.journal.close();
-    if refused == 0 && undone == 0 {
+    let refused = tally.left.len();
+    if refused == 0 && tally.undone == 0 {
         out::line(&format!("{name}: no file stands changed; nothing to take back"));
     }
     warn(&changes);
@@ -67,9 +65,6 @@ pub(crate) fn run(args: &UndoArgs, env: &Env, points: &Points) -> Result<Exit, F
 /// What helps when the journal cannot be written.
 const UNWRITTEN: &str = "files named above are taken back, no other was changed; mend the disk and run it again";
 
-/// How deep below a directory that was made empty ones are looked for.
-const MAX_DEEP: u32 = 32;
-
 /// What became of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Done {
@@ -79,6 +74,8 @@ enum Done {
     Restored,
     /// It is gone again.
     Removed,
+    /// A directory has its old name again.
+    MovedBack,
 }
 
 /// Why a file was not taken back.
@@ -88,6 +85,44 @@ enum Stop {
     File(String),
     /// Nothing can be recorded, so nothing more is done.
     Journal(String),
+}
+
+/// What came of it so far.
+#[derive(Default)]
+struct Tally {
+    undone: usize,
+    /// Paths that were left alone.
+    left: Vec<String>,
+    /// What is gone again, and the topmost directory that was made for it.
+    gone: Vec<(String, String)>,
+}
+
+impl Tally {
+    /// Tells what was done about a path.
+    fn note(&mut self, path: &str, done: Result<Done, Stop>) -> Result<Done, Failure> {
+        let word = match &done {
+            Ok(Done::Nothing) | Err(Stop::File(_)) => "",
+            Ok(Done::Restored) => "restored",
+            Ok(Done::Removed) => "removed",
+            Ok(Done::MovedBack) => "moved back",
+            Err(Stop::Journal(what)) => return Err(Failure::new(Exit::Journal, what.clone()).help(UNWRITTEN)),
+        };
+        if let Err(Stop::File(why)) = &done {
+            out::line(&format!("left alone: {why}"));
+            self.left.push(path.to_owned());
+        } else if !word.is_empty() {
+            out::line(&format!("{word}: {}", escape(Path::new(path))));
+            self.undone += 1;
+        }
+        Ok(done.unwrap_or(Done::Nothing))
+    }
+
+    /// A directory was moved back.
+    fn carry(&mut self, from: &str, to: &str) {
+        let carry = |path: &mut String| *path = carried(path, from, to).unwrap_or_else(|| std::mem::take(path));
+        self.left.iter_mut().for_each(carry);
+        self.gone.iter_mut().for_each(|(path, made)| [path, made].into_iter().for_each(carry));
+    }
 }
 
 /// Everything that taking back needs.
@@ -145,8 +180,7 @@ impl<'a> Undo<'a> {
             (staged, _) => staged,
         };
         self.unchanged(&now, changed, "undo.staged")?;
-        let committed = self.runtime.block_on(self.journal.append(Batch::of(vec![record.into()])));
-        committed.map_err(|refused| Stop::Journal(refused.why.to_string()))?;
+        self.record(record.into())?;
         self.unchanged(&now, changed, "undo.recorded")?;
         match staged {
             Some(staged) => staged.publish().map(|()| Done::Restored).map_err(refused),
@@ -154,22 +188,59 @@ impl<'a> Undo<'a> {
         }
     }
 
-    /// A directory that was made for files that are gone, and those in it: what still holds something stays.
-    fn directory(&self, made: &str) {
-        let Ok(at) = self.files.inside(Path::new(made)) else { return };
-        if at.path() == Path::new(made) {
-            self.empty(&at, MAX_DEEP);
+    /// Moves a directory back, with all it holds by now. What it holds belongs together, so it stays where something in
+    /// it was left alone.
+    fn directory(&self, moved: &Moved, left: &[String]) -> Result<Done, Stop> {
+        let refused = |error: authority::Error| Stop::File(error.to_string());
+        let (from, to) = (self.place(&moved.from)?, self.place(&moved.to)?);
+        let shown = |at: &Located| escape(at.path());
+        let stands = self.files.metadata(&to).is_ok_and(|meta| meta.kind == FileKind::Dir);
+        let why = match (there(&self.files, &from), stands) {
+            (true, false) => return Ok(Done::Nothing),
+            (true, true) => format!("{}: where it was moved from, there is something again", shown(&to)),
+            (false, false) => format!("{}: is not where it was moved to any more", shown(&to)),
+            (false, true) if left.iter().any(|path| carried(path, &moved.to, "").is_some()) => {
+                format!("{}: is not moved back, because of what is left alone in it", shown(&to))
+            }
+            (false, true) => String::new(),
+        };
+        if !why.is_empty() {
+            return Err(Stop::File(why));
         }
+        if let Some(above) = from.path().parent() {
+            self.files.create_dirs(&self.files.inside(above).map_err(refused)?).map_err(refused)?;
+        }
+        self.moving(&moved.to, &moved.from)?;
+        let renamed = self.files.rename(&to, &from);
+        if renamed.is_err() && there(&self.files, &to) {
+            self.moving(&moved.from, &moved.to)?;
+        }
+        renamed.map(|()| Done::MovedBack).map_err(refused)
     }
 
-    fn empty(&self, at: &Located, deep: u32) {
-        let Some(deep) = deep.checked_sub(1) else { return };
-        for (name, meta) in self.files.read_dir(at).unwrap_or_default() {
-            let below = (meta.kind == FileKind::Dir).then(|| self.files.inside(&at.path().join(name)).ok()).flatten();
-            below.inspect(|below| self.empty(below, deep));
+    fn moving(&self, from: &str, to: &str) -> Result<(), Stop> {
+        let moved = DirectoryMoved { call: None, from: from.to_owned(), to: to.to_owned(), made: None };
+        self.record(moved.into())
+    }
+
+    fn record(&self, record: Record) -> Result<(), Stop> {
+        let committed = self.runtime.block_on(self.journal.append(Batch::of(vec![record])));
+        committed.map(drop).map_err(|refused| Stop::Journal(refused.why.to_string()))
+    }
+
+    /// The place itself, not what a link leads to.
+    fn place(&self, path: &str) -> Result<Located, Stop> {
+        itself(&self.files, path).map_err(Stop::File)
+    }
+
+    /// Removes the directories above what is gone, up to the one that was made for it, as long as nothing is in them.
+    fn emptied(&self, path: &Path, made: &Path) {
+        for dir in path.ancestors().skip(1).take_while(|dir| dir.starts_with(made)) {
+            let at = dir.to_str().and_then(|dir| self.place(dir).ok());
+            if at.is_none_or(|at| self.files.remove_dir(&at).is_err()) {
+                return;
+            }
         }
-        // It holds something, or is gone.
-        self.files.remove_dir(at).unwrap_or_default();
     }
 
     /// Somebody may be working on the file at this moment; what they write is not lost.
@@ -249,5 +320,37 @@ mod tests {
         let done = undone(opened, &changes, dir.path(), &Points::none());
         assert!(matches!(done, Err(Stop::Journal(_))), "{done:?}");
         assert_eq!(fs::read_to_string(path).unwrap(), "three");
+    }
+    // Its record stands, the rename does not: what is taken back then is what was to be.
+    #[test]
+    fn a_move_that_only_was_recorded_is_taken_up_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        fs::create_dir(root.join("to")).unwrap();
+        fs::write(root.join("to/f"), "new").unwrap();
+        let opened = Session::create(&root.join("pod"), Options::new("s-1", Arc::new(|| 1))).unwrap();
+        let before = Some(Stored::from(opened.blobs.put(b"old").unwrap()));
+        let at = |name: &str| root.join(name).to_str().unwrap().to_owned();
+        let after = Some(Digest::of(b"new").to_string());
+        let wrote = FileChanged { call: None, path: at("from/f"), before, mode: Some(0o644), after, made: None };
+        let moved = |from: &str, to: &str| DirectoryMoved { call: None, from: at(from), to: at(to), made: None };
+        let records: [Record; 3] = [wrote.into(), moved("from", "to").into(), moved("to", "from").into()];
+        let mut changes = Changes::default();
+        records.iter().for_each(|record| changes.take(1, 0, record));
+        let view = Reader::open(&root.join("pod")).unwrap().blobs();
+        let points = Points::none();
+        let undo = Undo::new(opened, view, &points).unwrap();
+        settle(&mut changes, &undo.files);
+        assert_eq!(undo.file(changes.files().next().unwrap()), Ok(Done::Restored));
+        assert_eq!(
+            changes.moved().into_iter().map(|moved| undo.directory(moved, &[])).collect::<Vec<_>>(),
+            [Ok(Done::MovedBack)]
+        );
+        assert_eq!(fs::read_to_string(root.join("from/f")).unwrap(), "old");
+        // Nothing more comes of it; where both are, neither is touched.
+        let again = changes.moved();
+        assert_eq!(undo.directory(again[0], &[]), Ok(Done::Nothing));
+        fs::create_dir(root.join("to")).unwrap();
+        assert!(matches!(undo.directory(again[0], &[]), Err(Stop::File(why)) if why.contains("something again")));
     }
 }

@@ -82,6 +82,33 @@ fn only_what_came_after_is_taken_back() {
     assert_eq!(scene.read("a.sh"), "one\ntwo\n");
 }
 
+// Of what was made, only what the file needed goes with it.
+#[test]
+fn directories_that_somebody_else_made_stay() {
+    let scene = changed();
+    for dir in ["sub/.git/refs/heads", "sub/.git/refs/tags"] {
+        fs::create_dir_all(scene.file(dir)).unwrap();
+    }
+    scene.yoi(&["undo", "work"]).ends(0).prints(&["removed: "]);
+    assert!(scene.file("sub/.git/refs/heads").is_dir() && scene.file("sub/.git/refs/tags").is_dir());
+    fs::remove_dir_all(scene.file("sub/.git")).unwrap();
+    scene.yoi(&["undo", "work"]).ends(0).prints(&["nothing to take back"]);
+    assert!(scene.file("sub").is_dir(), "it is somebody else's by now");
+}
+
+#[test]
+fn directories_that_were_made_for_files_go_with_them() {
+    let scene = Scene::new();
+    fs::create_dir(scene.file("top")).unwrap();
+    let write = |path: &str| json!({ "calls": [{ "name": "Write", "arguments": { "path": path, "content": "x" } }] });
+    let script = [write("top/a/b/x"), write("top/a/c/z"), write("top/a/y"), json!({ "text": "done" })];
+    let model = scene.script("script.jsonl", &script);
+    scene.yoi(&["run", "--pod", "work", "-m", &model, "go"]).ends(0);
+    assert!(scene.file("top/a/b/x").exists() && scene.file("top/a/c/z").exists());
+    scene.yoi(&["undo", "work"]).ends(0);
+    assert_eq!(fs::read_dir(scene.file("top")).unwrap().count(), 0);
+}
+
 #[test]
 fn a_link_planted_on_the_way_is_not_followed() {
     let scene = changed();

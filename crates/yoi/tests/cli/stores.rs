@@ -96,51 +96,110 @@ fn tree(at: &Path) -> Vec<(PathBuf, Option<Vec<u8>>)> {
     all
 }
 
-// What was moved was known to nobody but the folder: its old files were missing and its new ones in the way.
+/// A project with one work item that holds more than the tools know of, and where it lies.
+fn with_item(scene: &Scene) -> PathBuf {
+    fs::create_dir_all(scene.file("work-items")).unwrap();
+    scene.config(ON);
+    run(scene, "made", &[], &[item()]);
+    let id = fs::read_dir(scene.file("work-items/open")).unwrap().next().unwrap().unwrap().path();
+    fs::create_dir_all(id.join("artifacts/deep")).unwrap();
+    fs::create_dir_all(id.join("artifacts/empty")).unwrap();
+    fs::write(id.join("artifacts/deep/plan.bin"), [0, 255, 10]).unwrap();
+    fs::File::create(id.join("artifacts/large")).unwrap().set_len(11 << 20).unwrap();
+    symlink("deep/plan.bin", id.join("artifacts/link")).unwrap();
+    id
+}
+
+fn to(status: &str) -> Value {
+    call("WorkItemUpdate", json!({"id": "mend-it", "status": status, "comment": "so"}))
+}
+
 #[test]
 fn a_work_item_that_was_moved_is_taken_back_to_its_folder_with_all_it_holds() {
     for other in [false, true] {
         let scene = Scene::new();
-        fs::create_dir_all(scene.file("work-items")).unwrap();
-        scene.config(ON);
-        run(&scene, "made", &[], &[item()]);
-        let id = fs::read_dir(scene.file("work-items/open")).unwrap().next().unwrap().unwrap().path();
-        fs::create_dir_all(id.join("artifacts/deep")).unwrap();
-        fs::write(id.join("artifacts/deep/plan.bin"), [0, 255, 10]).unwrap();
+        let id = with_item(&scene);
         if other {
             fs::create_dir_all(scene.file("work-items/closed/20200101-000000-mine")).unwrap();
         }
         let before = tree(&scene.file("work-items"));
-        let to = |status: &str| call("WorkItemUpdate", json!({"id": "mend-it", "status": status, "comment": "so"}));
         let ended = run(&scene, "moves", &[], &[to("pending"), to("closed")]);
         assert!(ended.iter().all(|(status, _)| status == "ok"), "{ended:?}");
-        assert!(!id.exists() && scene.file("work-items/closed").join(id.file_name().unwrap()).exists());
-        scene.yoi(&["undo", "moves"]).ends(0);
+        let closed = scene.file("work-items/closed").join(id.file_name().unwrap());
+        assert!(!id.exists() && closed.join("artifacts/large").exists());
+        let moved = |from: &Path, to: &Path| format!("moved: {} to {}", from.display(), to.display());
+        let pending = scene.file("work-items/pending").join(id.file_name().unwrap());
+        let lines = [moved(&id, &pending), moved(&pending, &closed)];
+        scene.yoi(&["diff", "moves"]).ends(0).prints(&[&lines[0], &lines[1], "so"]);
+        let json = scene.yoi(&["diff", "moves", "--json"]).ends(0).json();
+        assert_eq!(json["moved"][1], json!({"from": pending, "to": closed}));
+        scene.yoi(&["undo", "moves"]).ends(0).prints(&["restored: ", "moved back: "]);
         assert_eq!(tree(&scene.file("work-items")), before);
         scene.yoi(&["undo", "moves"]).ends(0).prints(&["nothing to take back"]);
+        assert_eq!(tree(&scene.file("work-items")), before);
+        scene.yoi(&["log", "moves"]).ends(0).prints(&["  moves ", "  undo: moves "]);
         scene.sound("moves");
     }
 }
 
+// One that was made and moved is gone with all that was made for it, and nothing else.
 #[test]
-fn a_work_item_is_not_moved_where_that_could_not_be_taken_back() {
-    let scene = Scene::new();
-    fs::create_dir_all(scene.file("work-items")).unwrap();
-    scene.config(ON);
-    run(&scene, "made", &[], &[item()]);
-    let id = fs::read_dir(scene.file("work-items/open")).unwrap().next().unwrap().unwrap().path();
-    symlink("item.md", id.join("link")).unwrap();
-    let before = tree(&id);
-    let close = || call("WorkItemUpdate", json!({"id": "mend-it", "status": "closed", "comment": "so"}));
-    let ended = run(&scene, "link", &[], &[close()]);
-    assert!(ended[0].0 != "ok" && ended[0].1.contains("link is no plain file"), "{ended:?}");
-    fs::remove_file(id.join("link")).unwrap();
-    for n in 0..256 {
-        fs::write(id.join(format!("{n}")), "").unwrap();
+fn a_work_item_that_was_made_and_moved_is_gone() {
+    for beside in [None, Some("work-items/open/mine"), Some("work-items/closed/mine")] {
+        let scene = Scene::new();
+        fs::create_dir_all(scene.file("work-items")).unwrap();
+        scene.config(ON);
+        let ended = run(&scene, "both", &[], &[item(), to("closed")]);
+        assert!(ended.iter().all(|(status, _)| status == "ok"), "{ended:?}");
+        beside.inspect(|beside| fs::create_dir_all(scene.file(beside)).unwrap());
+        scene.yoi(&["undo", "both"]).ends(0).prints(&["removed: "]);
+        let left: Vec<PathBuf> = tree(&scene.file("work-items")).into_iter().map(|(path, _)| path).collect();
+        let mine: Vec<PathBuf> = beside.iter().map(|beside| scene.file(beside)).collect();
+        let above: Vec<PathBuf> = mine.iter().map(|path| path.parent().unwrap().to_owned()).collect();
+        assert_eq!(left, [above, mine].concat());
     }
-    let ended = run(&scene, "many", &[], &[close()]);
-    assert!(ended[0].0 != "ok" && ended[0].1.contains("over 256 entries"), "{ended:?}");
-    assert_eq!(tree(&id).len(), before.len() - 1 + 256);
+}
+
+// What a person did meanwhile stays, and the item stays in one place.
+#[test]
+fn a_moved_work_item_that_somebody_else_changed_stays_in_one_place() {
+    for edit in [true, false] {
+        let scene = Scene::new();
+        let id = with_item(&scene);
+        run(&scene, "moves", &[], &[to("pending")]);
+        let name = id.file_name().unwrap();
+        let pending = scene.file("work-items/pending").join(name);
+        let mine = if edit { pending.clone() } else { scene.file("work-items/closed").join(name) };
+        if edit {
+            fs::write(pending.join("item.md"), "mine").unwrap();
+        } else {
+            fs::create_dir_all(scene.file("work-items/closed")).unwrap();
+            fs::rename(&pending, &mine).unwrap();
+        }
+        let undone = scene.yoi(&["undo", "moves"]).ends(1);
+        let why = if edit {
+            "is not moved back, because of what is left alone in it"
+        } else {
+            "is not where it was moved to"
+        };
+        undone.prints(&["left alone: ", why]);
+        assert!(mine.join("item.md").exists() && mine.join("artifacts/deep/plan.bin").exists());
+        assert!(!id.exists() && (edit || !pending.exists()), "it stands in one folder");
+    }
+}
+
+// As after a crash between the record of the move and the move, or where somebody moved it back.
+#[test]
+fn a_work_item_that_stands_where_it_stood_is_taken_back_there() {
+    let scene = Scene::new();
+    let id = with_item(&scene);
+    let before = tree(&id);
+    run(&scene, "moves", &[], &[to("pending")]);
+    fs::rename(scene.file("work-items/pending").join(id.file_name().unwrap()), &id).unwrap();
+    let diff = scene.yoi(&["diff", "moves"]).ends(0).prints(&["> so"]);
+    assert!(!diff.out.contains("moved: "), "{}", diff.out);
+    scene.yoi(&["undo", "moves"]).ends(0).prints(&["restored: "]);
+    assert_eq!(tree(&id), before);
 }
 
 #[test]

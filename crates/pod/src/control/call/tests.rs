@@ -2,7 +2,7 @@
 
 use super::{Custody, HEAD_BYTES, HEAD_LINES, INLINE, TAIL_BYTES};
 use crate::control::inbox::{Inbox, Line, Mail, Method, inbox};
-use crate::session::record::{FileChanged, Output};
+use crate::session::record::{FileChanged, Output, Record};
 use authority::Redactor;
 use llm_worker::tool::{CallHost, FileChange, Window};
 use llm_worker::{CallId, ErrorKind, ResultStatus, ToolError, ToolOutcome, ToolOutput};
@@ -236,9 +236,11 @@ fn leave_to_change_a_file_comes_with_the_record_or_not_at_all() {
                 early = &mut leave => panic!("it went on before the answer: {early:?}"),
                 mail = scene.inbox.next() => mail,
             };
-            let Mail::Asked(Method::FileChanging { change, reply }) = asked else { panic!("not a file change") };
-            let FileChanged { call, path, before, mode, after, made: _ } = *change;
+            let Mail::Asked(Method::Changing { call: asking, change, reply }) = asked else { panic!("no change") };
+            let Record::FileChanged(change) = *change else { panic!("not of a file") };
+            let FileChanged { call, path, before, mode, after, made: _ } = change;
             assert_eq!((call, path.as_str(), mode), (CallId::new(1), "/p/a", Some(0o600)));
+            assert_eq!(Some(asking), call);
             assert_eq!(after, Some("00".repeat(32)));
             // The before-image is durable before the record that names it.
             assert_eq!(scene.opened.blobs.view().verify(&before.unwrap().digest), Ok(3));
