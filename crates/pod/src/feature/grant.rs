@@ -4,7 +4,7 @@ use super::capability::HostCapability;
 use super::id::FeatureId;
 use super::presence::Presence;
 use super::service::Service;
-use authority::{Door, Shut};
+use authority::{Door, Shut, Use};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -173,8 +173,8 @@ impl Ledger {
 
     /// The door of a tool or hook; one for all that stand under the same grant.
     pub(super) fn contributes(&mut self, feature: &FeatureId, capability: HostCapability) -> Arc<Door> {
-        let known = self.contributions.iter().rev().take_while(|(id, _)| id == feature);
-        if let Some((_, held)) = known.into_iter().find(|(_, held)| held.capability == capability) {
+        let mut known = self.contributions.iter().rev().take_while(|(id, _)| id == feature);
+        if let Some((_, held)) = known.find(|(_, held)| held.capability == capability) {
             return Arc::clone(&held.door);
         }
         let door = Door::new();
@@ -228,13 +228,19 @@ impl Ledger {
 /// is void. While the door drains it may finish.
 pub(crate) async fn under<T>(door: &Arc<Door>, work: impl Future<Output = T>) -> Result<T, Shut> {
     let under_way = door.begin()?;
-    let (mut closed, mut work) = (pin!(door.closed()), pin!(work));
+    let mut work = pin!(work);
+    stepping(&under_way, |cx| work.as_mut().poll(cx)).await
+}
+
+/// The same for what has begun, by its steps.
+pub(super) async fn stepping<T>(under_way: &Use, mut step: impl FnMut(&mut Context<'_>) -> Poll<T>) -> Result<T, Shut> {
+    let mut closed = pin!(under_way.door().closed());
     poll_fn(|cx| {
         if closed.as_mut().poll(cx).is_ready() {
             return Poll::Ready(Err(Shut));
         }
         match under_way.enter() {
-            Ok(_inside) => work.as_mut().poll(cx).map(Ok),
+            Ok(_inside) => step(cx).map(Ok),
             Err(Shut) => Poll::Ready(Err(Shut)),
         }
     })

@@ -3,13 +3,14 @@
 use super::offer::Service;
 use crate::control::blame;
 use crate::control::callbacks::words;
+use crate::feature::grant::stepping;
 use crate::feature::said;
-use authority::{Door, Redactor, Shut, Use};
+use authority::{Door, Redactor, Shut};
 use llm_worker::ErrorKind;
 use std::fmt;
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -98,25 +99,13 @@ impl<T: ?Sized + Send + Sync + 'static> ServiceHandle<T> {
             let _running = blame::inside(&self.service.provider);
             catch_unwind(AssertUnwindSafe(|| f(&target))).map_err(|panic| self.panicked(&*panic))?
         };
-        let mut closed = pin!(self.door.closed());
-        let ended = poll_fn(|cx| {
-            if closed.as_mut().poll(cx).is_ready() {
-                return Poll::Ready(Err(self.shut()));
-            }
-            self.go_on(&under_way, &mut running, cx)
-        });
-        let ended = ended.await;
+        let ended =
+            stepping(&under_way, |cx| self.go_on(&mut running, cx)).await.unwrap_or_else(|Shut| Err(self.shut()));
         let dropped = catch_unwind(AssertUnwindSafe(move || drop(running)));
         ended.and_then(|value| dropped.map(|()| value).map_err(|panic| self.panicked(&*panic)))
     }
 
-    fn go_on<R>(
-        &self,
-        under_way: &Use,
-        running: &mut ServiceFuture<'_, R>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<R, ServiceError>> {
-        let Ok(_inside) = under_way.enter() else { return Poll::Ready(Err(self.shut())) };
+    fn go_on<R>(&self, running: &mut ServiceFuture<'_, R>, cx: &mut Context<'_>) -> Poll<Result<R, ServiceError>> {
         let _running = blame::inside(&self.service.provider);
         match catch_unwind(AssertUnwindSafe(|| running.as_mut().poll(cx))) {
             Ok(polled) => polled.map(Ok),
