@@ -11,7 +11,7 @@ use crate::hook::{HookPoint, PreToolCall, Ruling, ToolArguments, ToolCallView};
 use crate::permission::{CallFacts, Circumstances, Policy, RuleRef, Verdict as Allowed};
 use crate::session::commit::Judgement;
 use crate::session::record::{ToolStarted, TransformNote};
-use authority::{Door, Redactor, Workspace};
+use authority::{Door, Redactor, Shut, Workspace};
 use llm_worker::effect::{CallView, Verdict};
 use llm_worker::tool::Prepared;
 use std::sync::Arc;
@@ -29,6 +29,9 @@ pub struct Permission {
     /// The sandbox in force.
     pub now: Circumstances,
 }
+
+#[cfg(test)]
+mod tests;
 
 /// How long parsing and judging one call may take.
 pub(super) const DEADLINE: Duration = Duration::from_secs(10);
@@ -63,6 +66,10 @@ impl Judged {
         Self::not_run(rule, Verdict::Invalid { problem: said_in_lines(problem, MAX_PROBLEM, redactor) })
     }
 
+    fn revoked(tool: &RegisteredTool) -> Self {
+        Self::not_run("host:revoked", Verdict::Refuse { reason: taken_back(&tool.definition.name, &tool.feature) })
+    }
+
     fn not_run(rule: &str, verdict: Verdict) -> Self {
         Self { verdict, judgement: Judgement { rule: rule.to_owned(), ..Judgement::default() }, ready: None }
     }
@@ -87,21 +94,16 @@ impl Court {
     pub(crate) async fn judge(self, call: CallView) -> Judged {
         // Nobody closes it.
         let _place = self.places.acquire().await.ok();
-        let owner = self.registry.tools().get(&call.name).map(|registered| &registered.feature);
-        if let Some(owner) = owner.filter(|owner| self.callbacks.is_off(&owner.to_string())) {
-            let problem = given_up_on(&call.name, owner);
-            return Judged::invalid("host:stuck-feature", &problem, self.registry.redactor());
-        }
-        if let Some(tool) = self.registry.tools().get(&call.name).filter(|tool| tool.door.is_shut()) {
-            let reason = taken_back(&call.name, &tool.feature);
-            return Judged::not_run("host:revoked", Verdict::Refuse { reason });
-        }
         let hooks = self.registry.hooks();
         let (rewritten, gated) = (hooks.any::<ToolArguments>(&call.name), hooks.any::<PreToolCall>(""));
         if !rewritten && !gated {
             return self.permit(call).await;
         }
         let order = self.turnstile.lock().await;
+        // While it waited, a call before it may have lost the feature its thread.
+        if let Some(barred) = self.barred(&call) {
+            return barred;
+        }
         let (call, transforms) = if rewritten { self.rewrite(call).await } else { (call, Vec::new()) };
         let mut judged = self.permit(call).await;
         judged.judgement.transforms = transforms;
@@ -110,8 +112,22 @@ impl Court {
         judged
     }
 
+    /// What becomes of a call of a tool that is not there any more. Asked before each time that its code would run: it
+    /// would only lose one more thread.
+    fn barred(&self, call: &CallView) -> Option<Judged> {
+        let tool = self.registry.tools().get(&call.name)?;
+        if self.callbacks.is_off(&tool.feature.to_string()) {
+            let problem = given_up_on(&call.name, &tool.feature);
+            return Some(Judged::invalid("host:stuck-feature", &problem, self.registry.redactor()));
+        }
+        tool.door.is_shut().then(|| Judged::revoked(tool))
+    }
+
     /// The host's own judgement, on a callback thread.
     async fn permit(&self, call: CallView) -> Judged {
+        if let Some(barred) = self.barred(&call) {
+            return barred;
+        }
         let (registry, permission, about) = (self.registry.clone(), self.permission.clone(), self.about.clone());
         let work = async move { judge(&call, &registry, &permission, &about) };
         let judged = self.callbacks.run(DEADLINE, CancellationToken::new(), work);
@@ -130,7 +146,7 @@ impl Court {
             return (call, Vec::new());
         };
         let settle = Arc::new(move |changed: ToolCallView| {
-            let prepared = prepare(&registered, &changed.arguments)?;
+            let prepared = prepare(&registered, &changed.arguments).map_err(|unfit| unfit.said(&registered))?;
             Ok(ToolCallView { arguments: prepared.canonical, touches: prepared.touches, ..changed })
         });
         let hooks = self.registry.hooks();
@@ -162,15 +178,37 @@ impl Court {
     }
 }
 
+/// Why arguments brought nothing that could run.
+#[derive(Debug)]
+enum Unfit {
+    /// The tool was taken back.
+    Revoked,
+    Problem(String),
+}
+
+impl Unfit {
+    fn said(self, tool: &RegisteredTool) -> String {
+        match self {
+            Self::Revoked => taken_back(&tool.definition.name, &tool.feature),
+            Self::Problem(problem) => problem,
+        }
+    }
+}
+
 /// Parses arguments, whoever wrote them. Their canonical form is what is recorded, so it has the bound of the raw one.
-fn prepare(registered: &RegisteredTool, arguments: &str) -> Result<Prepared, String> {
+///
+/// Parsing is a use of the tool: whoever takes it back waits for it.
+fn prepare(registered: &RegisteredTool, arguments: &str) -> Result<Prepared, Unfit> {
     let bounded = |what: &str, bytes: usize| match bytes > MAX_ARGUMENTS {
-        true => Err(format!("{what} have {bytes} bytes, at most {MAX_ARGUMENTS} are allowed; split the work")),
+        true => Err(Unfit::Problem(format!(
+            "{what} have {bytes} bytes, at most {MAX_ARGUMENTS} are allowed; split the work"
+        ))),
         false => Ok(()),
     };
+    let _pass = registered.door.enter().map_err(|Shut| Unfit::Revoked)?;
     bounded("the arguments", arguments.len())?;
     let _inside = blame::inside(&registered.feature);
-    let prepared = registered.tool.prepare(arguments).map_err(|error| error.to_string())?;
+    let prepared = registered.tool.prepare(arguments).map_err(|error| Unfit::Problem(error.to_string()))?;
     bounded("the arguments with their defaults", prepared.canonical.len())?;
     Ok(prepared)
 }
@@ -196,7 +234,8 @@ fn judge(call: &CallView, registry: &FeatureRegistry, permission: &Permission, a
     };
     let prepared = match prepare(registered, &call.arguments) {
         Ok(prepared) => prepared,
-        Err(problem) => return Judged::invalid("host:arguments", &problem, redactor),
+        Err(Unfit::Revoked) => return Judged::revoked(registered),
+        Err(Unfit::Problem(problem)) => return Judged::invalid("host:arguments", &problem, redactor),
     };
     let facts = CallFacts {
         tool: &call.name,
@@ -251,48 +290,5 @@ fn start_record(call: &CallView, registered: &RegisteredTool, prepared: &Prepare
         arguments: prepared.canonical.clone(),
         effect: registered.definition.effect,
         idempotency_key: format!("{}/{}", about.key, call.id),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use llm_worker::tool::ArgumentError;
-    use llm_worker::{Tool, ToolDefinition, ToolEffect};
-    use std::sync::mpsc;
-
-    /// Parses until it is let go.
-    struct Parses(ToolDefinition, std::sync::Mutex<mpsc::Receiver<()>>);
-
-    impl Tool for Parses {
-        fn definition(&self) -> &ToolDefinition {
-            &self.0
-        }
-
-        fn prepare(&self, raw: &str) -> Result<Prepared, ArgumentError> {
-            self.1.lock().unwrap().recv().unwrap_or_default();
-            Ok(Prepared::new(raw.into(), Vec::new(), |_| Box::pin(async { Ok(Default::default()) })))
-        }
-    }
-
-    // The host judges, but the thread is in the tool's code.
-    #[test]
-    fn a_tool_that_never_has_parsed_its_arguments_is_written_off() {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let callbacks = Callbacks::with_grace(runtime.handle().clone(), Duration::from_millis(10));
-        let (open, gate) = mpsc::channel::<()>();
-        let (name, description, schema) = ("Parses".to_owned(), "Parses.".to_owned(), "{}".into());
-        let definition = ToolDefinition { name, description, schema, effect: ToolEffect::ReadOnly };
-        let tool = Arc::new(Parses(definition.clone(), std::sync::Mutex::new(gate)));
-        let feature = crate::feature::FeatureId::builtin("parses");
-        let deadline = Duration::from_secs(1);
-        let door = Door::new();
-        let registered = RegisteredTool { feature: feature.clone(), definition, tool, deadline, door };
-        let work = async move { prepare(&registered, "{}").map(drop) };
-        let lost = runtime.block_on(async {
-            callbacks.run(Duration::from_millis(10), CancellationToken::new(), work).await.is_err()
-        });
-        assert!(lost && callbacks.is_off(&feature.to_string()));
-        drop(open);
     }
 }
