@@ -179,6 +179,6 @@ pub enum ResultStatus {
     Refused,
     /// The turn was cancelled before or while it ran.
     Cancelled,
-    /// The host stopped while it ran; the text says what is known.
+    /// The host stopped, or the tool was revoked, while it ran; the text says what is known.
     Interrupted,
 }

@@ -7,8 +7,10 @@ use super::gates;
 use super::judge::Ready;
 use super::pod::Core;
 use crate::feature::{FeatureId, said_in_lines, under};
+use crate::hook::ToolCallView;
 use crate::session::commit::Ended;
-use authority::Redactor;
+use crate::session::restore::cut_off;
+use authority::{Redactor, Shut};
 use llm_worker::{CallId, ErrorKind, ResultStatus, ToolContext, ToolError, ToolOutcome};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -94,20 +96,30 @@ impl Calls {
         let custody = Arc::new(custody);
         let cx = ToolContext { call: id, cancel: cancel.clone(), deadline, host: custody.clone() };
         let began = Instant::now();
-        let (owner, tool) = (view.feature.clone(), view.tool.clone());
+        let seen = view.clone();
         let work = async move {
-            blame::own(&owner);
+            blame::own(&seen.feature);
             let stop = cx.cancel.clone();
             // It may have waited for a thread longer than it was wanted.
-            let result = match stop.is_cancelled() {
-                true => Err(ToolError::new(ErrorKind::Cancelled, "cancelled before it started")),
-                false => under(&door, prepared.run(cx)).await.unwrap_or_else(|_shut| {
+            if stop.is_cancelled() {
+                let never = ToolError::new(ErrorKind::Cancelled, "cancelled before it started");
+                return custody.finish(Err(never), true);
+            }
+            let mut begun = false;
+            let running = async {
+                begun = true;
+                prepared.run(cx).await
+            };
+            match under(&door, running).await {
+                Ok(result) => custody.finish(result, stop.is_cancelled()),
+                Err(Shut) => {
                     // What it left to others ends as well.
                     stop.cancel();
-                    Err(ToolError::new(ErrorKind::Denied, taken_back(&tool, &owner)))
-                }),
-            };
-            custody.finish(result, stop.is_cancelled())
+                    let (status, words) = revoked(&seen, begun);
+                    let (outcome, ended) = custody.finish(Err(ToolError::new(ErrorKind::Denied, words)), true);
+                    (ToolOutcome { status, ..outcome }, ended)
+                }
+            }
         };
         (core.store.probe)("tool:running");
         let done = core.callbacks.run(deadline, cancel, work);
@@ -169,6 +181,15 @@ pub(super) fn given_up_on(tool: &str, feature: &FeatureId) -> String {
 /// Why a tool may not be called any more.
 pub(super) fn taken_back(tool: &str, feature: &FeatureId) -> String {
     format!("{tool} was revoked: {feature} may not offer it any more")
+}
+
+/// What is known of a call whose tool was taken back.
+fn revoked(view: &ToolCallView, begun: bool) -> (ResultStatus, String) {
+    if !begun {
+        return (ResultStatus::Refused, taken_back(&view.tool, &view.feature));
+    }
+    let words = format!("{} was revoked while it ran: {}", view.tool, cut_off(view.effect));
+    (ResultStatus::Interrupted, words)
 }
 
 /// The outcome of a call that brought none.

@@ -11,7 +11,7 @@ use super::{CHAIN_BUDGET, HookClass};
 use crate::control::callbacks::words;
 use crate::control::{Callbacks, blame};
 use crate::feature::under;
-use authority::Door;
+use authority::{Door, Shut};
 use std::collections::VecDeque;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -24,6 +24,9 @@ use tokio_util::sync::CancellationToken;
 
 /// How much later than its deadline a hook's thread is given up: time to be woken and to report.
 const SLACK: Duration = Duration::from_millis(100);
+
+/// Why a hook whose grant was taken back says nothing.
+const REVOKED: &str = "its grant was revoked";
 
 /// What an answer means for the rest of the pass.
 pub(super) enum Next<I> {
@@ -212,7 +215,7 @@ fn barred<P: Point>(slot: &Slot<P>, callbacks: &Callbacks) -> Option<&'static st
         return Some("its feature is off: code of it never came back");
     }
     if slot.is_revoked() {
-        return Some("its grant was revoked");
+        return Some(REVOKED);
     }
     if slot.is_lost() {
         return Some("an earlier call of it has not come back; it is not asked again until it does");
@@ -232,7 +235,8 @@ async fn ask_one<P: Point>(slot: &Slot<P>, input: &P::Input, until: Instant) -> 
     let took = began.elapsed();
     let came = match answer {
         Err(_elapsed) => Err(format!("it did not answer within {limit:?} and was given up after {took:.1?}")),
-        Ok(Err(panic)) => Err(format!("it panicked after {took:.1?}: {panic}")),
+        Ok(Err(Broke::Panicked(words))) => Err(format!("it panicked after {took:.1?}: {words}")),
+        Ok(Err(Broke::Revoked)) => Err(REVOKED.to_owned()),
         // The timer polls the work first: a hook that held its thread is seen to be late only here.
         Ok(Ok(_)) if took > limit => Err(format!("it answered after {took:.1?}, past its deadline of {limit:?}")),
         Ok(Ok(answer)) => Ok(answer),
@@ -240,23 +244,30 @@ async fn ask_one<P: Point>(slot: &Slot<P>, input: &P::Input, until: Instant) -> 
     (took, came)
 }
 
+/// Why a hook that was asked has no answer.
+enum Broke {
+    Panicked(String),
+    /// A grant that it stands under was taken back.
+    Revoked,
+}
+
 /// Asks behind all of these doors. There are few: one for the point, and where tools are named one for them.
 fn behind<'a, T: Send + 'a>(
     doors: &'a [Arc<Door>],
-    work: impl Future<Output = Result<T, String>> + Send + 'a,
-) -> Pin<Box<dyn Future<Output = Result<T, String>> + Send + 'a>> {
+    work: impl Future<Output = Result<T, Broke>> + Send + 'a,
+) -> Pin<Box<dyn Future<Output = Result<T, Broke>> + Send + 'a>> {
     doors.iter().fold(Box::pin(work), |work, door| {
-        Box::pin(async move { under(door, work).await.unwrap_or_else(|shut| Err(shut.to_string())) })
+        Box::pin(async move { under(door, work).await.unwrap_or_else(|Shut| Err(Broke::Revoked)) })
     })
 }
 
 /// Turns a panic at any poll into its message.
-async fn contained<T>(work: impl Future<Output = T>) -> Result<T, String> {
+async fn contained<T>(work: impl Future<Output = T>) -> Result<T, Broke> {
     let mut work = pin!(work);
     std::future::poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx))) {
         Ok(Poll::Pending) => Poll::Pending,
         Ok(Poll::Ready(value)) => Poll::Ready(Ok(value)),
-        Err(panic) => Poll::Ready(Err(words(&*panic))),
+        Err(panic) => Poll::Ready(Err(Broke::Panicked(words(&*panic)))),
     })
     .await
 }

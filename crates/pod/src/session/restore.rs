@@ -177,15 +177,23 @@ pub fn loss(lost: &Lost) -> String {
 fn interrupted(id: CallId, call: &OpenCall, started_at: Option<u64>) -> ToolOutcome {
     let (summary, content) = match call.started {
         None => ("not executed; safe to retry".to_owned(), String::new()),
-        Some(ToolEffect::ReadOnly) => ("interrupted; safe to run again".to_owned(), String::new()),
-        Some(ToolEffect::Idempotent) => ("interrupted; repeating is safe".to_owned(), String::new()),
-        Some(ToolEffect::Effectful) => {
+        Some(effect @ (ToolEffect::ReadOnly | ToolEffect::Idempotent)) => (cut_off(effect).to_owned(), String::new()),
+        Some(effect @ ToolEffect::Effectful) => {
             let when = started_at.map_or_else(|| "at an unknown time".to_owned(), |us| format!("at {}", utc(us)));
             let content = format!("{id} {} was started {when} with: {}", call.name, clip(&call.arguments));
-            ("outcome unknown; verify before retrying".to_owned(), content)
+            (cut_off(effect).to_owned(), content)
         }
     };
     ToolOutcome { status: ResultStatus::Interrupted, summary, content }
+}
+
+/// What is known of a call that had begun and was not let finish.
+pub(crate) fn cut_off(effect: ToolEffect) -> &'static str {
+    match effect {
+        ToolEffect::ReadOnly => "interrupted; safe to run again",
+        ToolEffect::Idempotent => "interrupted; repeating is safe",
+        ToolEffect::Effectful => "outcome unknown; verify before retrying",
+    }
 }
 
 /// The longest argument text a recovery note repeats, in bytes.

@@ -94,9 +94,9 @@ impl FeatureUnderTest {
         self.registry.report()
     }
 
-    /// What is live.
+    /// What is live; a clone of it is there also while a turn goes on.
     #[must_use]
-    pub fn registry(&self) -> &FeatureRegistry {
+    pub fn registry(&self) -> &Arc<FeatureRegistry> {
         &self.registry
     }
 
