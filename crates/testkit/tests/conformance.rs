@@ -234,6 +234,15 @@ fn what_is_broken_is_said() {
     conformance(|| Rogue(Bad::PanicsInACall)).assert();
 }
 
+// A tool that is late on its cancellation is not called to its end.
+#[test]
+fn what_a_tool_that_ends_never_would_have_answered_is_not_said_to_hold() {
+    let findings = conformance(|| Rogue(Bad::NeverAnswers)).grace(Duration::from_millis(50)).findings();
+    let not_tried = findings.iter().filter(|finding| matches!(finding.held, Held::NotTried(_)));
+    let not_tried: Vec<_> = not_tried.map(|finding| finding.check).collect();
+    assert!(not_tried.starts_with(&[Check::Outputs, Check::Text]), "{findings:?}");
+}
+
 #[test]
 fn an_example_is_called_instead_of_what_the_schema_gives() {
     // An example that does not fit is not called at all, and what calls would have shown is not said to hold.

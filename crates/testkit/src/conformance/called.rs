@@ -52,6 +52,7 @@ pub(super) fn called(conformance: &Conformance) -> Called {
             Ended::Late => {
                 let grace = conformance.grace;
                 let late = format!("{tool} with {arguments} did not end within {grace:?} of its cancellation");
+                untried.1.note(tool, late.clone());
                 cancelled.push(Err(late));
                 continue;
             }
