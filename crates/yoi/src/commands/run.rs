@@ -240,6 +240,7 @@ impl Whole<'_> {
         let system = system_prompt(&parts.registry, self.instructions);
         let (host, found) = Host::open(opening, Start { about, system, environment, parts }).await.map_err(fail)?;
         let Err(failure) = lacking else { return Ok((host, found)) };
+        self.tell(&found);
         if let Err(error) = host.refuse(&failure.message).await {
             warn(&format!("warning: the report is not in the journal of this pod: {error}"));
         }

@@ -307,6 +307,21 @@ fn a_known_pod_that_lacks_what_is_required_keeps_the_report_and_stays_as_it_was(
     assert!(scene.pods().is_empty());
 }
 
+#[test]
+fn what_opening_a_pod_finds_is_said_also_where_it_does_not_start() {
+    let scene = Scene::new();
+    let run = || scene.yoi(&["run", "--pod", "p", "-m", "offline", "list the files"]);
+    run().ends(0);
+    // What a run leaves that is killed while it writes.
+    let log = scene.log_file("p");
+    let cut = [&fs::read(&log).unwrap()[..], b"{\"c\":\"12345678\",\"n\":"].concat();
+    fs::write(&log, cut).unwrap();
+    scene.config("[features.\"builtin:shell\"]\nenabled = false\nrequired = true\n");
+    let found = "restored after a crash: 0 calls were interrupted, 20 unfinished bytes set aside";
+    run().ends(78).says(&[found, "error: builtin:shell is required"]);
+    scene.sound("p");
+}
+
 /// The schemas that ship are those of the types: `yoi features --schema > docs/schema/features-plan.json`, each with
 /// `| python3 -m json.tool` or the like between.
 #[test]
