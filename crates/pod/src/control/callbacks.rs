@@ -22,8 +22,9 @@ pub const MAX_THREADS: usize = 64;
 /// How long a callback may go on after its cancellation before it is written off.
 pub const GRACE: Duration = Duration::from_secs(5);
 
-/// With this many threads written off, half of them, the pod ends: it would run out of them. No answer alone can cost
-/// so many: what may run at once leaves one over, and what is written off is not started again.
+/// With this many threads written off, half of them, the pod ends: it would run out of them. Calls of one feature do not
+/// cost so many, since what is written off is not called again and no more run at once than leave one over; calls of as
+/// many features do, since one call may always run.
 pub const MAX_STUCK: usize = MAX_THREADS / 2;
 
 /// Starts callbacks and counts the ones that never came back.
