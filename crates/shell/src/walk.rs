@@ -258,6 +258,9 @@ impl Walk {
         if inside.escaped_backquote {
             found.add(Why::Hidden("backquotes"));
         }
+        if inside.torn {
+            found.add(Why::Hidden("a subscript"));
+        }
         if inside.unparsed {
             self.again(value, found);
         } else {

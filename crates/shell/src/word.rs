@@ -48,6 +48,9 @@ pub(crate) struct Inside {
     pub(crate) unparsed: bool,
     /// A backslash stands in backquotes, where it means something else.
     pub(crate) escaped_backquote: bool,
+    /// What ends a word stands unquoted in brackets. The parser takes them for a subscript wherever a command may begin,
+    /// behind a redirection too, where a shell does not and runs what is in them.
+    pub(crate) torn: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -59,7 +62,8 @@ enum Quote {
 
 /// Reads a word node: raw text and the parts of it.
 pub(crate) fn read(raw: &str, parts: &[Node]) -> (Word, Inside) {
-    let mut reader = Reader { bare: String::new(), literal: true, quote: Quote::None, inside: Inside::default() };
+    let (quote, inside) = (Quote::None, Inside::default());
+    let mut reader = Reader { bare: String::new(), literal: true, quote, brackets: 0, inside };
     let mut braces = Braces::default();
     for part in parts {
         match &part.kind {
@@ -88,6 +92,8 @@ struct Reader {
     bare: String,
     literal: bool,
     quote: Quote,
+    /// How many unquoted brackets are open.
+    brackets: u32,
     inside: Inside,
 }
 
@@ -152,6 +158,12 @@ impl Reader {
 
     fn unquoted(&mut self, c: char, next: Option<char>, braces: &mut Braces) {
         braces.see(c);
+        match c {
+            '[' => self.brackets = self.brackets.saturating_add(1),
+            ']' => self.brackets = self.brackets.saturating_sub(1),
+            c if self.brackets > 0 && (c.is_whitespace() || ";|&()<>".contains(c)) => self.inside.torn = true,
+            _ => {}
+        }
         match c {
             '*' | '?' | '[' => self.literal = false,
             '~' if self.bare.is_empty() || self.bare.ends_with([':', '=']) => self.literal = false,
