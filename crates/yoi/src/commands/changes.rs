@@ -8,7 +8,7 @@ use crate::pods::Pods;
 use crate::show::escape::line;
 use crate::show::progress::brief;
 use authority::{Access, Ambient, FileKind, Located, Workspace, escape};
-use pod::session::changes::{Changed, Changes, Moved, Standing};
+use pod::session::changes::{Between, Changed, Changes, Moved, Standing};
 use pod::session::record::Stored;
 use pod::session::restore::decode;
 use session_store::{BlobView, Reader};
@@ -66,7 +66,7 @@ pub(crate) fn diff(args: &DiffArgs, env: &Env) -> Result<Exit, Failure> {
         let all = serde_json::json!({ "pod": name, "files": rows, "moved": moved, "commands": commands, "lost": lost });
         out::json(&all);
     } else {
-        for Moved { from, to, .. } in &moved {
+        for Moved { from, to, .. } in moved {
             out::line(&format!("moved: {} to {}", escape(Path::new(from)), escape(Path::new(to))));
         }
         if changes.files().next().is_none() && moved.is_empty() {
@@ -150,12 +150,9 @@ pub(super) fn there(files: &Workspace, at: &Located) -> bool {
     files.metadata(at).is_ok()
 }
 
-/// The newest move of a directory may stand in the journal only, because of a crash.
+/// Finds out where moved directories stand.
 pub(super) fn settle(changes: &mut Changes, files: &Workspace) {
-    let there = |path: &str| itself(files, path).is_ok_and(|at| there(files, &at));
-    if changes.last_move().is_some_and(|moved| there(&moved.from) && !there(&moved.to)) {
-        changes.not_moved();
-    }
+    changes.settle(|path| itself(files, path).is_ok_and(|at| there(files, &at)));
 }
 
 fn word(standing: Standing) -> &'static str {
@@ -171,7 +168,8 @@ fn show(changed: &Changed, standing: Standing, diff: &str, terminal: bool) {
     let path = escape(Path::new(&changed.path));
     let said = match standing {
         Standing::AsBefore => return out::line(&format!("{path}: as it was before")),
-        Standing::AsLeft => None,
+        Standing::AsLeft if changed.between == Between::Nothing => None,
+        Standing::AsLeft => Some("changed by something else in between; the whole difference:"),
         Standing::Changed => Some("changed since by somebody else; the whole difference:"),
     };
     if let Some(said) = said {

@@ -1,6 +1,9 @@
 //! `yoi undo`: taking back what a pod changed in files, one file at a time, and only where nobody else changed it. What
 //! is in a directory that was moved is taken back where it stands; then the directory is moved back.
 
+mod tally;
+
+use self::tally::{Done, Stop, Tally};
 use crate::Points;
 use crate::cli::UndoArgs;
 use crate::commands::changes::{Now, before, everything, itself, look, read, settle, there, warn};
@@ -11,7 +14,7 @@ use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::pods::Pods;
 use authority::{Ambient, FileKind, Located, Workspace, escape};
-use pod::session::changes::{Changed, Moved, Standing, carried};
+use pod::session::changes::{Between, Changed, Changes, Moved, Standing, carried};
 use pod::session::commit::Batch;
 use pod::session::record::{DirectoryMoved, FileChanged, Record, Stored};
 use session_store::{BlobView, Blobs, Clock, Digest, Journal, Opened, Options, Session};
@@ -33,18 +36,32 @@ pub(crate) fn run(args: &UndoArgs, env: &Env, points: &Points) -> Result<Exit, F
     let undo = Undo::new(opened, view, points)?;
     settle(&mut changes, &undo.files);
     let mut tally = Tally::default();
+    let mut whole = Vec::new();
+    for moved in changes.moved() {
+        match undo.whole(moved, &changes) {
+            Ok(()) => whole.push(moved),
+            Err(why) => drop(tally.note(&moved.to, Err(why))?),
+        }
+    }
     for changed in changes.files() {
+        if tally.holds(&changed.path) {
+            continue;
+        }
         let done = tally.note(&changed.path, undo.file(changed))?;
+        if changed.between == Between::Command && done != Done::Nothing {
+            out::line("  what commands changed in it in between is taken back, too");
+        }
         if let (Done::Removed, Some(made)) = (done, &changed.made) {
             tally.gone.push((changed.path.clone(), made.clone()));
         }
     }
-    for moved in changes.moved().into_iter().rev() {
+    for moved in whole {
         if tally.note(&moved.from, undo.directory(moved, &tally.left))? == Done::MovedBack {
             tally.carry(&moved.to, &moved.from);
-            tally.gone.extend(moved.made.clone().map(|made| (moved.to.clone(), made)));
+            tally.gone.extend_from_slice(&moved.made);
         }
     }
+    tally.gone.extend_from_slice(changes.made());
     // Those below first.
     tally.gone.sort_by(|(_, one), (_, other)| other.cmp(one));
     tally.gone.iter().for_each(|(path, made)| undo.emptied(Path::new(path), Path::new(made)));
@@ -55,74 +72,18 @@ pub(crate) fn run(args: &UndoArgs, env: &Env, points: &Points) -> Result<Exit, F
     }
     warn(&changes);
     if refused > 0 {
-        let files = if refused == 1 { "1 file was".to_owned() } else { format!("{refused} files were") };
+        let files = if refused == 1 { "1 was".to_owned() } else { format!("{refused} were") };
         return Err(Failure::new(Exit::Failed, format!("{files} left alone; the lines above say why"))
             .help(format!("`yoi diff {name}` shows what stands changed")));
     }
     Ok(Exit::Done)
 }
 
-/// What helps when the journal cannot be written.
-const UNWRITTEN: &str = "files named above are taken back, no other was changed; mend the disk and run it again";
-
-/// What became of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Done {
-    /// It stands as it was before.
-    Nothing,
-    /// It has its content again.
-    Restored,
-    /// It is gone again.
-    Removed,
-    /// A directory has its old name again.
-    MovedBack,
-}
-
-/// Why a file was not taken back.
-#[derive(Debug, PartialEq, Eq)]
-enum Stop {
-    /// This one is left alone.
-    File(String),
-    /// Nothing can be recorded, so nothing more is done.
-    Journal(String),
-}
-
-/// What came of it so far.
-#[derive(Default)]
-struct Tally {
-    undone: usize,
-    /// Paths that were left alone.
-    left: Vec<String>,
-    /// What is gone again, and the topmost directory that was made for it.
-    gone: Vec<(String, String)>,
-}
-
-impl Tally {
-    /// Tells what was done about a path.
-    fn note(&mut self, path: &str, done: Result<Done, Stop>) -> Result<Done, Failure> {
-        let word = match &done {
-            Ok(Done::Nothing) | Err(Stop::File(_)) => "",
-            Ok(Done::Restored) => "restored",
-            Ok(Done::Removed) => "removed",
-            Ok(Done::MovedBack) => "moved back",
-            Err(Stop::Journal(what)) => return Err(Failure::new(Exit::Journal, what.clone()).help(UNWRITTEN)),
-        };
-        if let Err(Stop::File(why)) = &done {
-            out::line(&format!("left alone: {why}"));
-            self.left.push(path.to_owned());
-        } else if !word.is_empty() {
-            out::line(&format!("{word}: {}", escape(Path::new(path))));
-            self.undone += 1;
-        }
-        Ok(done.unwrap_or(Done::Nothing))
-    }
-
-    /// A directory was moved back.
-    fn carry(&mut self, from: &str, to: &str) {
-        let carry = |path: &mut String| *path = carried(path, from, to).unwrap_or_else(|| std::mem::take(path));
-        self.left.iter_mut().for_each(carry);
-        self.gone.iter_mut().for_each(|(path, made)| [path, made].into_iter().for_each(carry));
-    }
+/// A file that stands changed.
+struct Both {
+    now: Now,
+    /// What it contained; nothing where it was not there.
+    was: Option<Vec<u8>>,
 }
 
 /// Everything that taking back needs.
@@ -143,21 +104,32 @@ impl<'a> Undo<'a> {
         Ok(Self { files: everything(&Ambient::claim())?, journal, blobs, view, runtime, points })
     }
 
-    /// The record first, then the file: after a crash in between, the file simply still stands as the pod left it.
-    fn file(&self, changed: &Changed) -> Result<Done, Stop> {
-        let now = look(&self.files, &changed.path).map_err(Stop::File)?;
+    /// The file as it is and as it was, nothing where that is the same, or why it is left alone.
+    fn both(&self, changed: &Changed) -> Result<Option<Both>, Stop> {
+        let path = &changed.path;
+        let now = look(&self.files, path).map_err(Stop::File)?;
         match changed.standing(now.bytes.as_deref()) {
-            Standing::AsBefore => return Ok(Done::Nothing),
-            Standing::Changed => {
-                return Err(Stop::File(format!("{} was changed since by somebody else", changed.path)));
-            }
+            Standing::AsBefore => return Ok(None),
+            Standing::Changed => return Err(Stop::File(format!("{path} was changed since by somebody else"))),
             Standing::AsLeft => {}
         }
         if changed.doubtful {
             let why = "records before its first known change are lost: what it was is not known";
-            return Err(Stop::File(format!("{}: {why}", changed.path)));
+            return Err(Stop::File(format!("{path}: {why}")));
+        }
+        if let Between::Other(seq) = changed.between {
+            let after = seq.saturating_sub(1);
+            let why =
+                format!("{path} was changed by somebody else in between; `--to {after}` takes back what came then");
+            return Err(Stop::File(why));
         }
         let was = before(changed, &self.view).map_err(Stop::File)?;
+        Ok(Some(Both { now, was }))
+    }
+
+    /// The record first, then the file: after a crash in between, the file simply still stands as the pod left it.
+    fn file(&self, changed: &Changed) -> Result<Done, Stop> {
+        let Some(Both { now, was }) = self.both(changed)? else { return Ok(Done::Nothing) };
         let kept = now.bytes.as_ref().map(|bytes| self.blobs.put(bytes).map(Stored::from)).transpose();
         let record = FileChanged {
             call: None,
@@ -188,24 +160,47 @@ impl<'a> Undo<'a> {
         }
     }
 
-    /// Moves a directory back, with all it holds by now. What it holds belongs together, so it stays where something in
-    /// it was left alone.
+    /// Whether a moved directory can be taken back with all that was changed in it. What it holds belongs together: else
+    /// nothing of it is touched.
+    fn whole(&self, moved: &Moved, changes: &Changes) -> Result<(), Stop> {
+        let (from, to) = (self.place(&moved.from)?, self.place(&moved.to)?);
+        let mut inside = changes.files().filter(|changed| carried(&changed.path, &moved.to, "").is_some()).peekable();
+        let why = match (there(&self.files, &from), self.stands(&to)) {
+            (true, true) => "where it was moved from, there is something again",
+            (false, true) => {
+                let left = |why| match why {
+                    Stop::File(why) => Stop::File(format!("{}: is not moved back, because {why}", escape(to.path()))),
+                    Stop::Journal(why) => Stop::Journal(why),
+                };
+                return inside.try_for_each(|changed| self.both(changed).map(drop)).map_err(left);
+            }
+            // Made and gone again, or never moved.
+            (true, false) => return Ok(()),
+            (false, false)
+                if inside.peek().is_some() && inside.all(|changed| matches!(self.both(changed), Ok(None))) =>
+            {
+                return Ok(());
+            }
+            (false, false) => "is not where it was moved to any more",
+        };
+        Err(Stop::File(format!("{}: {why}", escape(to.path()))))
+    }
+
+    /// Whether a directory is there.
+    fn stands(&self, at: &Located) -> bool {
+        self.files.metadata(at).is_ok_and(|meta| meta.kind == FileKind::Dir)
+    }
+
+    /// Moves a directory back, with all it holds by now.
     fn directory(&self, moved: &Moved, left: &[String]) -> Result<Done, Stop> {
         let refused = |error: authority::Error| Stop::File(error.to_string());
         let (from, to) = (self.place(&moved.from)?, self.place(&moved.to)?);
-        let shown = |at: &Located| escape(at.path());
-        let stands = self.files.metadata(&to).is_ok_and(|meta| meta.kind == FileKind::Dir);
-        let why = match (there(&self.files, &from), stands) {
-            (true, false) => return Ok(Done::Nothing),
-            (true, true) => format!("{}: where it was moved from, there is something again", shown(&to)),
-            (false, false) => format!("{}: is not where it was moved to any more", shown(&to)),
-            (false, true) if left.iter().any(|path| carried(path, &moved.to, "").is_some()) => {
-                format!("{}: is not moved back, because of what is left alone in it", shown(&to))
-            }
-            (false, true) => String::new(),
-        };
-        if !why.is_empty() {
-            return Err(Stop::File(why));
+        if !self.stands(&to) {
+            return Ok(Done::Nothing);
+        }
+        if left.iter().any(|path| carried(path, &moved.to, "").is_some()) {
+            let why = "is not moved back, because of what is left alone in it";
+            return Err(Stop::File(format!("{}: {why}", escape(to.path()))));
         }
         if let Some(above) = from.path().parent() {
             self.files.create_dirs(&self.files.inside(above).map_err(refused)?).map_err(refused)?;
@@ -257,7 +252,6 @@ impl<'a> Undo<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pod::session::changes::Changes;
     use session_store::Reader;
     use std::fs;
 
@@ -341,16 +335,14 @@ mod tests {
         let points = Points::none();
         let undo = Undo::new(opened, view, &points).unwrap();
         settle(&mut changes, &undo.files);
+        let [moved] = changes.moved() else { panic!("it stands where it was moved to") };
+        assert_eq!(undo.whole(moved, &changes), Ok(()));
         assert_eq!(undo.file(changes.files().next().unwrap()), Ok(Done::Restored));
-        assert_eq!(
-            changes.moved().into_iter().map(|moved| undo.directory(moved, &[])).collect::<Vec<_>>(),
-            [Ok(Done::MovedBack)]
-        );
+        assert_eq!(undo.directory(moved, &[]), Ok(Done::MovedBack));
         assert_eq!(fs::read_to_string(root.join("from/f")).unwrap(), "old");
         // Nothing more comes of it; where both are, neither is touched.
-        let again = changes.moved();
-        assert_eq!(undo.directory(again[0], &[]), Ok(Done::Nothing));
+        assert_eq!(undo.directory(moved, &[]), Ok(Done::Nothing));
         fs::create_dir(root.join("to")).unwrap();
-        assert!(matches!(undo.directory(again[0], &[]), Err(Stop::File(why)) if why.contains("something again")));
+        assert!(matches!(undo.whole(moved, &changes), Err(Stop::File(why)) if why.contains("something again")));
     }
 }

@@ -53,7 +53,7 @@ fn what_somebody_else_changed_is_left_alone() {
     scene.write("a.sh", "mine\n");
     scene.yoi(&["diff", "work"]).ends(0).prints(&["changed since by somebody else", "-one", "+mine"]);
     let undone = scene.yoi(&["undo", "work"]).ends(1).prints(&["left alone: ", "removed: "]);
-    undone.says(&["1 file was left alone", "yoi diff work"]);
+    undone.says(&["1 was left alone", "yoi diff work"]);
     assert_eq!(scene.read("a.sh"), "mine\n");
     assert!(!scene.file("sub/new.txt").exists());
 }
@@ -80,6 +80,37 @@ fn only_what_came_after_is_taken_back() {
     assert_eq!(scene.read("a.sh"), "one\n2\n");
     scene.yoi(&["undo", "work"]).ends(0).prints(&["restored: "]);
     assert_eq!(scene.read("a.sh"), "one\ntwo\n");
+}
+
+// A command of the pod may have: then it is taken back with the rest, and said.
+#[test]
+fn what_commands_changed_in_between_is_taken_back_too() {
+    for command in [true, false] {
+        let scene = Scene::new();
+        scene.write("a", "one\n");
+        let call =
+            |name: &str, arguments: serde_json::Value| json!({ "calls": [{ "name": name, "arguments": arguments }] });
+        let edit = |old: &str, new: &str| call("Edit", json!({ "path": "a", "edits": [{ "old": old, "new": new }] }));
+        let read = || call("Read", json!({ "path": "a" }));
+        let first = [read(), edit("one", "two"), json!({ "text": "done" })];
+        scene.yoi(&["run", "--pod", "work", "-m", &scene.script("first.jsonl", &first), "go"]).ends(0);
+        if !command {
+            scene.write("a", "two\nmore\n");
+        }
+        let between = if command { call("Bash", json!({ "command": "echo more >> a" })) } else { read() };
+        let then = [between, read(), edit("two", "three"), json!({ "text": "done" })];
+        let then = [vec![json!({ "text": "-" }); 3], then.to_vec()].concat();
+        scene.yoi(&["run", "--pod", "work", "-m", &scene.script("then.jsonl", &then), "go on"]).ends(0);
+        assert_eq!(scene.read("a"), "three\nmore\n");
+        let undone = scene.yoi(&["undo", "work"]).ends(if command { 0 } else { 1 });
+        if command {
+            undone.prints(&["restored: ", "what commands changed in it in between is taken back, too"]);
+            assert_eq!(scene.read("a"), "one\n");
+        } else {
+            undone.prints(&["left alone: ", "changed by somebody else in between"]);
+            assert_eq!(scene.read("a"), "three\nmore\n");
+        }
+    }
 }
 
 // Of what was made, only what the file needed goes with it.
@@ -115,7 +146,7 @@ fn a_link_planted_on_the_way_is_not_followed() {
     fs::rename(scene.file("sub"), scene.path("elsewhere")).unwrap();
     symlink(scene.path("elsewhere"), scene.file("sub")).unwrap();
     let undone = scene.yoi(&["undo", "work"]).ends(1).prints(&["restored: ", "left alone: ", "reached through a link"]);
-    undone.says(&["1 file was left alone"]);
+    undone.says(&["1 was left alone"]);
     assert_eq!(fs::read_to_string(scene.path("elsewhere/new.txt")).unwrap(), "new\n");
     scene.yoi(&["diff", "work"]).ends(0).prints(&["reached through a link"]);
 }

@@ -128,11 +128,9 @@ fn a_work_item_that_was_moved_is_taken_back_to_its_folder_with_all_it_holds() {
         let closed = scene.file("work-items/closed").join(id.file_name().unwrap());
         assert!(!id.exists() && closed.join("artifacts/large").exists());
         let moved = |from: &Path, to: &Path| format!("moved: {} to {}", from.display(), to.display());
-        let pending = scene.file("work-items/pending").join(id.file_name().unwrap());
-        let lines = [moved(&id, &pending), moved(&pending, &closed)];
-        scene.yoi(&["diff", "moves"]).ends(0).prints(&[&lines[0], &lines[1], "so"]);
+        scene.yoi(&["diff", "moves"]).ends(0).prints(&[&moved(&id, &closed), "so"]);
         let json = scene.yoi(&["diff", "moves", "--json"]).ends(0).json();
-        assert_eq!(json["moved"][1], json!({"from": pending, "to": closed}));
+        assert_eq!(json["moved"], json!([{"from": id, "to": closed}]));
         scene.yoi(&["undo", "moves"]).ends(0).prints(&["restored: ", "moved back: "]);
         assert_eq!(tree(&scene.file("work-items")), before);
         scene.yoi(&["undo", "moves"]).ends(0).prints(&["nothing to take back"]);
@@ -166,24 +164,22 @@ fn a_moved_work_item_that_somebody_else_changed_stays_in_one_place() {
     for edit in [true, false] {
         let scene = Scene::new();
         let id = with_item(&scene);
-        run(&scene, "moves", &[], &[to("pending")]);
+        let moves = [to("pending"), to("closed"), to("pending")];
+        run(&scene, "moves", &[], if edit { &moves } else { &moves[..1] });
         let name = id.file_name().unwrap();
         let pending = scene.file("work-items/pending").join(name);
         let mine = if edit { pending.clone() } else { scene.file("work-items/closed").join(name) };
         if edit {
-            fs::write(pending.join("item.md"), "mine").unwrap();
+            fs::write(pending.join("thread.md"), "mine").unwrap();
         } else {
             fs::create_dir_all(scene.file("work-items/closed")).unwrap();
             fs::rename(&pending, &mine).unwrap();
         }
+        let before = tree(&mine);
         let undone = scene.yoi(&["undo", "moves"]).ends(1);
-        let why = if edit {
-            "is not moved back, because of what is left alone in it"
-        } else {
-            "is not where it was moved to"
-        };
-        undone.prints(&["left alone: ", why]);
-        assert!(mine.join("item.md").exists() && mine.join("artifacts/deep/plan.bin").exists());
+        let why = if edit { "thread.md was changed since by somebody else" } else { "is not where it was moved to" };
+        undone.prints(&["left alone: ", why]).says(&["1 was left alone"]);
+        assert_eq!(tree(&mine), before, "nothing of it is touched");
         assert!(!id.exists() && (edit || !pending.exists()), "it stands in one folder");
     }
 }
@@ -193,13 +189,48 @@ fn a_moved_work_item_that_somebody_else_changed_stays_in_one_place() {
 fn a_work_item_that_stands_where_it_stood_is_taken_back_there() {
     let scene = Scene::new();
     let id = with_item(&scene);
-    let before = tree(&id);
+    let before = tree(&scene.file("work-items"));
     run(&scene, "moves", &[], &[to("pending")]);
     fs::rename(scene.file("work-items/pending").join(id.file_name().unwrap()), &id).unwrap();
     let diff = scene.yoi(&["diff", "moves"]).ends(0).prints(&["> so"]);
     assert!(!diff.out.contains("moved: "), "{}", diff.out);
     scene.yoi(&["undo", "moves"]).ends(0).prints(&["restored: "]);
-    assert_eq!(tree(&id), before);
+    assert_eq!(tree(&scene.file("work-items")), before);
+}
+
+// What somebody else wrote between two changes of a pod is no change of the pod.
+#[test]
+fn what_somebody_else_wrote_in_between_is_not_taken_back() {
+    let scene = Scene::new();
+    let id = with_item(&scene);
+    run(&scene, "moves", &[], &[to("pending")]);
+    let pending = scene.file("work-items/pending").join(id.file_name().unwrap());
+    let text = fs::read_to_string(pending.join("item.md")).unwrap();
+    fs::write(pending.join("item.md"), format!("{text}Mine.\n")).unwrap();
+    let again = [json!({"text": "-"}), json!({"text": "-"}), to("closed"), json!({"text": "done"})];
+    scene.yoi(&["run", "--pod", "moves", "-m", &scene.script("again.jsonl", &again), "go on"]);
+    let closed = scene.file("work-items/closed").join(id.file_name().unwrap());
+    let before = tree(&closed);
+    assert!(fs::read_to_string(closed.join("item.md")).unwrap().contains("Mine."));
+    scene.yoi(&["diff", "moves"]).ends(0).prints(&["changed by something else in between"]);
+    let undone = scene.yoi(&["undo", "moves"]).ends(1).prints(&["changed by somebody else in between; `--to "]);
+    assert_eq!(tree(&closed), before);
+    let to = undone.out.split("`--to ").nth(1).unwrap().split('`').next().unwrap();
+    scene.yoi(&["undo", "moves", "--to", to]).ends(0);
+    assert!(fs::read_to_string(closed.join("item.md")).unwrap().contains("Mine."), "back to what they wrote");
+}
+
+// All that a pod made of an item is gone: there is nothing to take back but what was made for it.
+#[test]
+fn a_work_item_that_somebody_else_removed_stays_gone() {
+    let scene = Scene::new();
+    fs::create_dir_all(scene.file("work-items")).unwrap();
+    scene.config(ON);
+    run(&scene, "both", &[], &[item(), to("closed")]);
+    let id = fs::read_dir(scene.file("work-items/closed")).unwrap().next().unwrap().unwrap().path();
+    fs::remove_dir_all(&id).unwrap();
+    scene.yoi(&["undo", "both"]).ends(0).prints(&["nothing to take back"]);
+    assert!(!id.exists());
 }
 
 #[test]

@@ -1,0 +1,76 @@
+//! What became of what is taken back, told as it is done.
+
+use crate::commands::out;
+use crate::exit::{Exit, Failure};
+use authority::escape;
+use pod::session::changes::carried;
+use std::path::Path;
+
+/// What helps when the journal cannot be written.
+const UNWRITTEN: &str = "files named above are taken back, no other was changed; mend the disk and run it again";
+
+/// What became of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Done {
+    /// It stands as it was before.
+    Nothing,
+    /// It has its content again.
+    Restored,
+    /// It is gone again.
+    Removed,
+    /// A directory has its old name again.
+    MovedBack,
+}
+
+/// Why a file was not taken back.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// This one is left alone.
+    File(String),
+    /// Nothing can be recorded, so nothing more is done.
+    Journal(String),
+}
+
+/// What came of it so far.
+#[derive(Default)]
+pub(super) struct Tally {
+    /// How many were taken back.
+    pub(super) undone: usize,
+    /// Paths that were left alone.
+    pub(super) left: Vec<String>,
+    /// What is gone again, and the topmost directory that was made for it.
+    pub(super) gone: Vec<(String, String)>,
+}
+
+impl Tally {
+    /// Tells what was done about a path.
+    pub(super) fn note(&mut self, path: &str, done: Result<Done, Stop>) -> Result<Done, Failure> {
+        let word = match &done {
+            Ok(Done::Nothing) | Err(Stop::File(_)) => "",
+            Ok(Done::Restored) => "restored",
+            Ok(Done::Removed) => "removed",
+            Ok(Done::MovedBack) => "moved back",
+            Err(Stop::Journal(what)) => return Err(Failure::new(Exit::Journal, what.clone()).help(UNWRITTEN)),
+        };
+        if let Err(Stop::File(why)) = &done {
+            out::line(&format!("left alone: {why}"));
+            self.left.push(path.to_owned());
+        } else if !word.is_empty() {
+            out::line(&format!("{word}: {}", escape(Path::new(path))));
+            self.undone += 1;
+        }
+        Ok(done.unwrap_or(Done::Nothing))
+    }
+
+    /// Whether it is in a directory that was left alone.
+    pub(super) fn holds(&self, path: &str) -> bool {
+        self.left.iter().any(|dir| carried(path, dir, "").is_some())
+    }
+
+    /// A directory was moved back.
+    pub(super) fn carry(&mut self, from: &str, to: &str) {
+        let carry = |path: &mut String| *path = carried(path, from, to).unwrap_or_else(|| std::mem::take(path));
+        self.left.iter_mut().for_each(carry);
+        self.gone.iter_mut().for_each(|(path, made)| [path, made].into_iter().for_each(carry));
+    }
+}
