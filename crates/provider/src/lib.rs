@@ -11,7 +11,6 @@ pub mod catalog;
 pub mod endpoint;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
-pub mod offline;
 pub mod openai_chat;
 pub mod prices;
 pub mod recording;

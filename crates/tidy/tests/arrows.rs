@@ -20,6 +20,8 @@ const ARROWS: &[Row] = &[
     Row { name: "http-client",   ours: &["authority"],                                          never: &["cap-std", "clap", "landlock", "schemars", "serde_json", "toml"] },
     // one vendor's bytes to model events and back; no history policy, no meaning of tools
     Row { name: "provider",      ours: &["authority", "http-client", "llm-worker"],             never: &["cap-std", "clap", "hyper", "ignore", "landlock", "toml"] },
+    // the embedded planner: history in, events out; no vendors, sockets, files, pods
+    Row { name: "offline",       ours: &["llm-worker"],                                         never: &["cap-std", "clap", "hyper", "landlock", "rustix", "tokio", "toml"] },
     // tools a second host would reuse; no pods, features, policy, configuration
     Row { name: "tools",         ours: &["authority", "llm-worker"],                            never: &["cap-std", "clap", "hyper", "landlock", "rustix", "toml"] },
     // what a command line would run; no policy, pods, tools, files
@@ -29,7 +31,7 @@ const ARROWS: &[Row] = &[
     // the built-in features, through the public door; no sockets, store files, pod internals
     Row { name: "builtins",      ours: &["authority", "http-client", "llm-worker", "pod", "shell", "tools"], never: &["cap-std", "clap", "hyper", "landlock", "rustix"] },
     // the binary: the composition root
-    Row { name: "yoi",           ours: &["authority", "builtins", "llm-worker", "pod", "provider", "session-store", "tools"], never: &[] },
+    Row { name: "yoi",           ours: &["authority", "builtins", "llm-worker", "offline", "pod", "provider", "session-store", "tools"], never: &[] },
     // scripted model, failing store, wait points: for authors of features
     Row { name: "testkit",       ours: &["authority", "llm-worker", "pod", "session-store"],    never: &["clap", "hyper"] },
     // the budget table

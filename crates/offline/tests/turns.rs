@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests are tests through and through")]
 
 use llm_worker::{CallId, Item, ModelEvent, ResultStatus, StopReason, ToolDefinition, ToolEffect, ToolOutcome};
-use provider::offline::next;
+use offline::next;
 
 const TOOLS: &[&str] = &["Bash", "Edit", "Glob", "Grep", "List", "Read", "ReadOutput", "Write"];
 
