@@ -18,6 +18,7 @@ mod process;
 mod redact;
 mod scratch;
 mod secret;
+mod withheld;
 
 pub use ambient::Ambient;
 pub use door::{Door, FIRST_LOOK, OwnedPass, Pass, Shut, Use, wall_clock};
@@ -34,3 +35,4 @@ pub use process::{
 pub use redact::{MIN_REDACTED, RedactedStream, Redactor};
 pub use scratch::Scratch;
 pub use secret::Secret;
+pub use withheld::{Conflict, Why, Withheld};

@@ -194,6 +194,8 @@ fn about(project: &Path) -> HostStarted {
         cwd: project.display().to_string(),
         sandbox: "workspace-write".to_owned(),
         config_digest: String::new(),
+        add_dirs: Vec::new(),
+        add_write_dirs: Vec::new(),
     }
 }
 

@@ -289,6 +289,8 @@ impl PodUnderTest {
                 cwd: place,
                 sandbox: "off".to_owned(),
                 config_digest: String::new(),
+                add_dirs: Vec::new(),
+                add_write_dirs: Vec::new(),
             },
             system: "You are under test.".to_owned(),
             environment: self.environment.clone(),

@@ -7,6 +7,11 @@ use std::path::Path;
 
 /// The place a path means, if the workspace holds it.
 pub(crate) fn inside(workspace: &Workspace, path: &str) -> Result<Located, ToolError> {
+    within(workspace, path, "--add-dir")
+}
+
+/// As [`inside`]; `flag` is the one that adds a directory for this use.
+fn within(workspace: &Workspace, path: &str, flag: &str) -> Result<Located, ToolError> {
     let settled = match workspace.locate(Path::new(path)).map_err(|error| refused(&error))? {
         Place::Inside(at) => return Ok(at),
         Place::Outside(settled) => settled,
@@ -16,7 +21,7 @@ pub(crate) fn inside(workspace: &Workspace, path: &str) -> Result<Located, ToolE
     Err(fail(
         ErrorKind::Denied,
         &format!(
-            "{} is outside of what this run may use ({}); the flag `--add-dir {}` would allow it",
+            "{} is outside of what this run may use ({}); the flag `{flag} {}` would allow it",
             escape(&settled),
             roots.join(", "),
             escape(dir)
@@ -26,13 +31,13 @@ pub(crate) fn inside(workspace: &Workspace, path: &str) -> Result<Located, ToolE
 
 /// As [`inside`], for a place that may be changed.
 pub(crate) fn writable(workspace: &Workspace, path: &str) -> Result<Located, ToolError> {
-    let at = inside(workspace, path)?;
+    let at = within(workspace, path, "--add-write-dir")?;
     match at.access() {
         Access::ReadWrite => Ok(at),
         Access::Read => Err(fail(
             ErrorKind::Denied,
             &format!(
-                "{} may only be read in this run; running without `--read-only`, or with `--add-dir DIR`, would allow it",
+                "{} may only be read in this run; running without `--read-only`, or with `--add-write-dir DIR`, would allow it",
                 workspace.show(at.path())
             ),
         )),

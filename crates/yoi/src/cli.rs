@@ -104,9 +104,12 @@ pub(crate) struct RunArgs {
     /// Change no file: the same as --sandbox read-only
     #[arg(long, conflicts_with = "sandbox")]
     pub(crate) read_only: bool,
-    /// Also work in DIR (repeatable)
+    /// Also read DIR (repeatable)
     #[arg(long, value_name = "DIR")]
     pub(crate) add_dir: Vec<PathBuf>,
+    /// Also read and write DIR (repeatable)
+    #[arg(long, value_name = "DIR")]
+    pub(crate) add_write_dir: Vec<PathBuf>,
     /// Allow calls that would be asked about (repeatable): 'Bash git status,diff', 'Bash ls', 'Write docs/**', 'Bash'. What
     /// a file denies stays denied
     #[arg(long, value_name = "RULE", value_parser = crate::config::allow::rule)]

@@ -86,7 +86,7 @@ impl Root {
 }
 
 /// The absolute path that `path` means, without links or dots; its end need not exist.
-pub(super) fn settle(cwd: &Path, path: &Path) -> Result<PathBuf, Error> {
+pub(crate) fn settle(cwd: &Path, path: &Path) -> Result<PathBuf, Error> {
     check_text(path)?;
     let mut settled = if path.is_absolute() { PathBuf::from("/") } else { cwd.to_owned() };
     let mut todo: VecDeque<Step> = steps(path).collect();

@@ -13,6 +13,7 @@ mod walk;
 mod workspace;
 
 pub use dirs::Held;
+pub(crate) use locate::settle;
 pub use locate::{Located, MAX_LINKS, MAX_PATH, Place};
 pub use open::{FileKind, MAX_DIR_ENTRIES, Meta, Stamp};
 pub use show::escape;

@@ -101,7 +101,10 @@ impl EnvPolicy {
             let path = vars.get(OsStr::new(name)).map(PathBuf::from).filter(|path| path.is_absolute())?;
             Some((name, path))
         };
-        let places = ["HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "TMPDIR"].into_iter().filter_map(place).collect();
+        let places = ["HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "TMPDIR"]
+            .into_iter()
+            .filter_map(place)
+            .collect();
         let keep = |name: &OsStr| {
             let name = name.to_str().unwrap_or_default();
             INHERITED.contains(&name) || name.starts_with(INHERITED_PREFIX) || pass.iter().any(|passed| passed == name)
@@ -116,7 +119,7 @@ impl EnvPolicy {
     }
 
     /// A directory the host was told of, also when children are not.
-    pub(super) fn place(&self, name: &str) -> Option<PathBuf> {
+    pub(crate) fn place(&self, name: &str) -> Option<PathBuf> {
         self.places.get(name).cloned()
     }
 

@@ -28,5 +28,6 @@ pub use custody::{become_subreaper, end_descendants, end_survivors};
 pub use env::EnvPolicy;
 pub use git_guard::GitGuard;
 pub use inherited::seal_inherited;
+pub(crate) use rules::{ETC_GIVEN, ETC_WITHHELD, HOME_HIDDEN};
 pub use run::{DRAIN, Ended, GRACE, How, Job, KILL_WAIT, QUIET};
 pub use spawner::Spawner;

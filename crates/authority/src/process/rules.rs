@@ -47,7 +47,7 @@ const SYSTEM: &[&str] = &[
 const WRITABLE: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/shm"];
 
 /// Of `/etc`, everything every user may read, except what is named here: keys live below these.
-const ETC_WITHHELD: &[&str] = &[
+pub(crate) const ETC_WITHHELD: &[&str] = &[
     "ssh",
     "ssl",
     "sudoers",
@@ -67,7 +67,7 @@ const ETC_WITHHELD: &[&str] = &[
 ];
 
 /// What of the withheld is harmless and needed.
-const ETC_GIVEN: &[&str] = &[
+pub(crate) const ETC_GIVEN: &[&str] = &[
     "/etc/ssl/certs",
     "/etc/ssl/openssl.cnf",
     "/etc/ssl/cert.pem",
@@ -144,7 +144,7 @@ const TOOLCHAIN_VARS: &[&str] = &[
 ];
 
 /// Where keys live, below the home directory: no directory above or below these is given to a child.
-const HOME_HIDDEN: &[&str] = &[
+pub(crate) const HOME_HIDDEN: &[&str] = &[
     ".ssh",
     ".gnupg",
     ".aws",

@@ -235,7 +235,7 @@ fn allowing(tool: &str, target: Option<&Target>) -> String {
 fn help(unlock: Unlock, rule: &str, now: Circumstances, built_in: bool) -> String {
     match unlock {
         Unlock::AddDir => "To allow it, start with --add-dir DIR.".into(),
-        Unlock::AddDirWritable => "To allow it, add that directory for writing.".into(),
+        Unlock::AddWriteDir => "To allow it, start with --add-write-dir DIR.".into(),
         Unlock::Writable => {
             "To allow it, start without --read-only, in a project directory, with --sandbox workspace-write.".into()
         }

@@ -23,7 +23,7 @@ pub(super) enum Unlock {
     /// Add the directory.
     AddDir,
     /// Add it for writing.
-    AddDirWritable,
+    AddWriteDir,
     /// Write an allow rule for this tool.
     Rule,
     /// Leave read-only mode.
@@ -44,10 +44,10 @@ const WRITE_READ_ONLY: Row = Row {
     text: "writing to a directory added for reading",
     confined: Deny,
     otherwise: Deny,
-    unlock: Unlock::AddDirWritable,
+    unlock: Unlock::AddWriteDir,
 };
 const WRITE_OUTSIDE: Row =
-    Row { text: "writing outside the project", confined: Deny, otherwise: Deny, unlock: Unlock::AddDir };
+    Row { text: "writing outside the project", confined: Deny, otherwise: Deny, unlock: Unlock::AddWriteDir };
 const WRITE_IN_READ_ONLY_MODE: Row =
     Row { text: "writing in read-only mode", confined: Deny, otherwise: Deny, unlock: Unlock::Writable };
 const COMMAND: Row = Row {

@@ -189,6 +189,12 @@ pub struct HostStarted {
     pub sandbox: String,
     /// BLAKE3 of the effective configuration, hex; secrets stand in it by name.
     pub config_digest: String,
+    /// Directories that were added for reading, absolute.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub add_dirs: Vec<String>,
+    /// Directories that were added for reading and writing, absolute.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub add_write_dirs: Vec<String>,
 }
 
 /// Body of `host_stopped`.

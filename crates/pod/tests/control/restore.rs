@@ -23,6 +23,8 @@ fn crashed(started: Option<ToolEffect>) -> (PodUnderTest, FnTool) {
         cwd: "/p".to_owned(),
         sandbox: "off".to_owned(),
         config_digest: String::new(),
+        add_dirs: Vec::new(),
+        add_write_dirs: Vec::new(),
     };
     let mut records: Vec<Record> = vec![
         started_host.into(),

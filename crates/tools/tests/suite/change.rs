@@ -153,7 +153,7 @@ fn what_cannot_be_written_is_refused() {
         ("dir/x/y", "x", FIX, "not a directory"),
         ("big", "x", FIX, "too large"),
         ("new", &huge, FIX, "more than"),
-        ("../f", "x", ErrorKind::Denied, "--add-dir"),
+        ("../f", "x", ErrorKind::Denied, "--add-write-dir"),
         ("out", "x", ErrorKind::Denied, "/nonexistent-for-tests/x is outside"),
     ];
     for (path, content, kind, says) in table {

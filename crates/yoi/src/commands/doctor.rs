@@ -5,6 +5,7 @@ use crate::commands::ls::touched;
 use crate::commands::{models, out};
 use crate::compose::compose;
 use crate::compose::model::{affordable, build, choose};
+use crate::compose::roots::Added;
 use crate::config::Config;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
@@ -186,7 +187,7 @@ fn endpoints(found: Vec<models::Found>) -> Vec<Check> {
 /// The plan, and whether commands could run: the same check that a run makes.
 fn features(config: &Config, env: &Env) -> Vec<Check> {
     let ambient = Ambient::claim();
-    let mut composed = match compose(&ambient, config, env, &[]) {
+    let mut composed = match compose(&ambient, config, env, Added::default()) {
         Err(failure) => return vec![broken("features", &failure)],
         Ok(composed) => composed,
     };

@@ -10,6 +10,7 @@ use crate::commands::place::{Place, damaged, now};
 use crate::commands::signals::Signals;
 use crate::compose::model::{self, Built, Choice};
 use crate::compose::project::environment;
+use crate::compose::roots::Added;
 use crate::compose::{Composed, Installed, compose, limits, system_prompt};
 use crate::config::Config;
 use crate::config::file::Mode;
@@ -26,7 +27,7 @@ use pod::session::record::HostStarted;
 use serde::Serialize;
 use session_store::{Clock, Opened, Past};
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Instant, SystemTime};
@@ -55,7 +56,7 @@ fn prompted(args: &RunArgs, env: &Env, points: &Points, signals: Signals) -> Res
     let choice = model::choose(&config, env);
     let Built { model, recording, secrets } = model::build(&ambient, &choice.name, &config, env)?;
     model::affordable(&*model, &config, env)?;
-    let mut composed = compose(&ambient, &config, env, &args.add_dir)?;
+    let mut composed = compose(&ambient, &config, env, Added { read: &args.add_dir, write: &args.add_write_dir })?;
     let plan = composed.plan();
     let roots: Vec<&Path> = composed.workspace.roots().map(|(root, _)| root).collect();
     let mut place = Place::choose(args, &config, env, &composed.project.root, &roots)?;
@@ -203,6 +204,7 @@ impl Whole<'_> {
         let recovered = &opened.0.recovered;
         let (tag, known) = (format!("{}/{}", recovered.session, recovered.epoch), recovered.existed);
         self.signals.children(&tag);
+        let shown = |dirs: &[PathBuf]| dirs.iter().map(|dir| authority::escape(dir)).collect();
         let about = HostStarted {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),
@@ -210,6 +212,8 @@ impl Whole<'_> {
             cwd: self.env.cwd.display().to_string(),
             sandbox: Mode::of(composed.mode).text().to_owned(),
             config_digest: self.config.digest(),
+            add_dirs: shown(&composed.added.read),
+            add_write_dirs: shown(&composed.added.write),
         };
         let environment = environment(&composed.project, &self.env.cwd, SystemTime::now());
         let survivors = Ambient::claim();

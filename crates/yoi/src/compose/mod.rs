@@ -4,6 +4,7 @@ pub(crate) mod grants;
 pub(crate) mod model;
 pub(crate) mod project;
 mod recording;
+pub(crate) mod roots;
 mod stores;
 pub(crate) mod switches;
 
@@ -24,9 +25,9 @@ use pod::feature::{
 };
 use pod::permission::{Circumstances, Policy};
 use project::Project;
+use roots::{Added, AddedDirs};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::path::PathBuf;
 use switches::{Switched, switched};
 
 /// What the model is told before the features' instructions.
@@ -42,6 +43,8 @@ pub(crate) struct Composed {
     pub(crate) project: Project,
     /// Its directories.
     pub(crate) workspace: Workspace,
+    /// Those of them that the command line added.
+    pub(crate) added: AddedDirs,
     /// How calls are judged.
     pub(crate) permission: Permission,
     /// How the shell is confined.
@@ -66,12 +69,7 @@ pub(crate) struct Installed {
 }
 
 /// Builds the handles and the plan. Nothing runs and nothing is written.
-pub(crate) fn compose(
-    ambient: &Ambient,
-    config: &Config,
-    env: &Env,
-    add_dirs: &[PathBuf],
-) -> Result<Composed, Failure> {
+pub(crate) fn compose(ambient: &Ambient, config: &Config, env: &Env, added: Added<'_>) -> Result<Composed, Failure> {
     let project = config.project.clone();
     let mode = match config.sandbox.value {
         _ if project.too_wide => SandboxMode::ReadOnly,
@@ -81,21 +79,18 @@ pub(crate) fn compose(
     };
     let access = if mode == SandboxMode::ReadOnly { Access::Read } else { Access::ReadWrite };
     let refused = |error: authority::Error| Failure::new(Exit::Unavailable, error.to_string());
-    let mut workspace = Workspace::open(ambient, &project.root, &env.cwd, access).map_err(refused)?;
-    for dir in add_dirs {
-        workspace = workspace
-            .with_dir(ambient, &env.cwd.join(dir), access)
-            .map_err(|e| Failure::new(Exit::Usage, e.to_string()).help("--add-dir takes a directory that exists"))?;
-    }
+    let workspace = Workspace::open(ambient, &project.root, &env.cwd, access).map_err(refused)?;
+    let inherited = inherited(env)?;
+    let (workspace, added) = roots::add(ambient, env, &inherited, workspace, added)?;
     let now = Circumstances { mode, enforced: authority::support().in_force(mode) };
     let policy = Policy::new(config.layers()?);
     let host = host(config, &policy, now, project.too_wide);
     let Switched { policy: capabilities, modules, on } = switched(config)?;
     let builder = FeatureRegistryBuilder::new(capabilities.clone()).with_all(modules).host(host);
-    let roots: Vec<PathBuf> = workspace.roots().map(|(path, _)| path.to_path_buf()).collect();
-    let confinement = Confinement { mode, read: Vec::new(), write: roots };
+    let written = std::iter::once(workspace.project().to_path_buf()).chain(added.write.iter().cloned());
+    let confinement = Confinement { mode, read: added.read.clone(), write: written.collect() };
     let permission = Permission { policy, workspace: workspace.clone(), now };
-    Ok(Composed { project, workspace, permission, mode, capabilities, on, access, builder, confinement })
+    Ok(Composed { project, workspace, added, permission, mode, capabilities, on, access, builder, confinement })
 }
 
 /// What one turn may use.
@@ -154,10 +149,7 @@ impl Composed {
     /// Starts children as this run would; for `yoi doctor` too. Or why they cannot be confined: the kernel lacks what
     /// is needed, or keys and other sessions lie below what they would be given.
     pub(crate) fn spawner(&self, ambient: &Ambient, env: &Env, tag: &str) -> Result<Result<Spawner, String>, Failure> {
-        let vars = env.vars().map(|(name, value)| (OsString::from(name), OsString::from(value)));
-        let unfit = |error: authority::Error| Failure::new(Exit::Config, error.to_string());
-        let inherited = EnvPolicy::from_vars(vars, &[]).map_err(unfit)?;
-        match Spawner::new(ambient, self.confinement.clone(), inherited, tag.to_owned()) {
+        match Spawner::new(ambient, self.confinement.clone(), inherited(env)?, tag.to_owned()) {
             Ok(spawner) => Ok(Ok(spawner)),
             Err(error) if matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Denied) => {
                 Ok(Err(env.homeless(&error.to_string())))
@@ -165,6 +157,12 @@ impl Composed {
             Err(error) => Err(Failure::new(Exit::Unavailable, error.to_string())),
         }
     }
+}
+
+/// What children get of the environment.
+fn inherited(env: &Env) -> Result<EnvPolicy, Failure> {
+    let vars = env.vars().map(|(name, value)| (OsString::from(name), OsString::from(value)));
+    EnvPolicy::from_vars(vars, &[]).map_err(|error| Failure::new(Exit::Config, error.to_string()))
 }
 
 /// The system prompt with the features' instructions, in install order, and those that were read from files.

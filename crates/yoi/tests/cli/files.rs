@@ -6,7 +6,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 /// A run that makes these calls in one step and is then done.
-fn calling(scene: &Scene, flags: &[&str], calls: &[(&str, Value)]) -> Done {
+pub(crate) fn calling(scene: &Scene, flags: &[&str], calls: &[(&str, Value)]) -> Done {
     let calls: Vec<Value> =
         calls.iter().map(|(name, arguments)| json!({ "name": name, "arguments": arguments })).collect();
     let model = scene.script("calls.jsonl", &[json!({ "calls": calls }), json!({ "text": "done" })]);
@@ -14,7 +14,7 @@ fn calling(scene: &Scene, flags: &[&str], calls: &[(&str, Value)]) -> Done {
 }
 
 /// Status and summary of each result, in the order of the calls.
-fn results(done: &Done) -> Vec<(String, String)> {
+pub(crate) fn results(done: &Done) -> Vec<(String, String)> {
     let mut finished: Vec<Value> = done.lines().into_iter().filter(|line| line["k"] == "tool_finished").collect();
     finished.sort_by_key(|line| line["call"].as_str().unwrap().to_owned());
     let text = |value: &Value| value.as_str().unwrap().to_owned();
@@ -85,8 +85,10 @@ fn a_directory_is_added_and_others_are_not() {
     let calls = [write(other.to_str().unwrap())];
     expect(&calling(&scene, &[], &calls), &[("refused", "")]);
     assert!(!other.exists());
-    expect(&calling(&scene, &["--add-dir", scene.path("other").to_str().unwrap()], &calls), &[("ok", "created")]);
-    expect(&calling(&scene, &["--add-dir", "../other"], &calls), &[("ok", "")]);
+    let other_dir = scene.path("other");
+    expect(&calling(&scene, &["--add-dir", other_dir.to_str().unwrap()], &calls), &[("refused", "")]);
+    expect(&calling(&scene, &["--add-write-dir", other_dir.to_str().unwrap()], &calls), &[("ok", "created")]);
+    expect(&calling(&scene, &["--add-write-dir", "../other"], &calls), &[("ok", "")]);
     assert_eq!(fs::read_to_string(other).unwrap(), "new\n");
 }
 

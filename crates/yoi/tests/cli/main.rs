@@ -32,6 +32,7 @@ mod phases;
 mod pods;
 mod prompt;
 mod recording;
+mod roots;
 mod run;
 mod salvage;
 mod scene;

@@ -12,6 +12,7 @@ mod words;
 use crate::cli::FeaturesArgs;
 use crate::commands::out;
 use crate::compose::compose;
+use crate::compose::roots::Added;
 use crate::config::Config;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
@@ -65,14 +66,14 @@ pub(crate) fn run(args: &FeaturesArgs, env: &Env) -> Result<Exit, Failure> {
 
 fn planned(env: &Env) -> Result<(Value, Page), Failure> {
     let config = Config::load(env)?;
-    let plan = json(&compose(&Ambient::claim(), &config, env, &[])?.plan())?;
+    let plan = json(&compose(&Ambient::claim(), &config, env, Added::default())?.plan())?;
     let page = render(&plan);
     Ok((plan, page))
 }
 
 fn explained(tool: &str, env: &Env) -> Result<(Value, Page), Failure> {
     let (config, ambient) = (Config::load(env)?, Ambient::claim());
-    let mut composed = compose(&ambient, &config, env, &[])?;
+    let mut composed = compose(&ambient, &config, env, Added::default())?;
     let no_shell = explain::no_shell(&composed, &ambient, env)?;
     let route = Route::of(Question { tool, config: &config, composed: &mut composed, no_shell })?;
     Ok((json(&route)?, route.render()))

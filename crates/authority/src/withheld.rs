@@ -1,0 +1,293 @@
+//! Directories that are never added to a run's workspace: those of keys, yoi's own, the home directory, and what the
+//! kernel shows of processes and devices. They are told by where they are and by which file system they are on, so
+//! that neither a link nor another mount of the same directory is a way round.
+
+use crate::process::{ETC_GIVEN, ETC_WITHHELD, EnvPolicy, HOME_HIDDEN};
+use crate::{Ambient, fs};
+use std::ffi::OsString;
+use std::io::Read;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
+/// How much is read of the list of mounts and of the list of users.
+const MAX_LIST: u64 = 16 << 20;
+
+/// How many entries of a directory of keys are looked at for links that lead elsewhere.
+const MAX_ENTRIES: usize = 1024;
+
+/// yoi's own directory below each of these, and the same below the home directory where the variable is not set.
+const OWN: [(&str, &str); 3] =
+    [("XDG_CONFIG_HOME", ".config"), ("XDG_STATE_HOME", ".local/state"), ("XDG_CACHE_HOME", ".cache")];
+
+/// File systems through which the memory, environment and files of processes, or devices, are reached.
+const KERNEL: [&str; 4] = ["proc", "sysfs", "devtmpfs", "devpts"];
+
+/// What is withheld, as found when it was made.
+#[derive(Debug)]
+pub struct Withheld {
+    places: Vec<Place>,
+    mounts: Vec<Mount>,
+}
+
+/// One place.
+#[derive(Debug)]
+struct Place {
+    path: PathBuf,
+    why: Why,
+    /// Whether what lies below it is withheld, too.
+    below: bool,
+}
+
+/// Why a directory is withheld.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// It is the home directory, or holds it.
+    Home,
+    /// Keys and passwords are kept there.
+    Keys,
+    /// It is yoi's own: configuration, sessions, notes, caches.
+    Own,
+    /// Other runs have their temporary directories there.
+    Temporary,
+    /// The kernel shows processes or devices there.
+    Kernel,
+}
+
+/// A directory that is withheld: the place it is in conflict with, and what that is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conflict {
+    /// The place.
+    pub place: PathBuf,
+    /// What it is.
+    pub why: Why,
+}
+
+impl Withheld {
+    /// Looks at the home directory, the variables that name yoi's own directories, and the mounts.
+    pub fn of(_: &Ambient, env: &EnvPolicy) -> Self {
+        let mounts = read("/proc/self/mountinfo").split(|byte| *byte == b'\n').filter_map(Mount::parse).collect();
+        Self { places: places(env, &homes(env)), mounts }
+    }
+
+    /// Why a directory, resolved, is not to be added; `None` when it may be.
+    pub fn conflict(&self, dir: &Path) -> Option<Conflict> {
+        let own = self.mount_of(dir);
+        let below = self.mounts.iter().filter(|mount| mount.point != dir && mount.point.starts_with(dir));
+        let roots: Vec<(&str, PathBuf)> =
+            below.clone().map(|mount| (mount.device.as_str(), mount.root.clone())).collect();
+        let given = ETC_GIVEN.iter().any(|given| dir.starts_with(given));
+        let meets = |place: &&Place| {
+            if given && place.path.starts_with("/etc") {
+                return false;
+            }
+            let there = self.origin(&place.path);
+            let same = |(device, path): &(&str, PathBuf)| {
+                there.as_ref().is_some_and(|(on, there)| on == device && overlap(path, there, place.below))
+            };
+            overlap(&folded(dir), &folded(&place.path), place.below)
+                || self.origin(dir).as_ref().is_some_and(same)
+                || roots.iter().any(same)
+        };
+        if let Some(Place { path, why, .. }) = self.places.iter().find(meets) {
+            return Some(Conflict { place: path.clone(), why: *why });
+        }
+        let kernel = own.into_iter().chain(below).find(|mount| KERNEL.contains(&mount.kind.as_str()))?;
+        Some(Conflict { place: kernel.point.clone(), why: Why::Kernel })
+    }
+
+    /// The mount that a path is on: of those above it the deepest, and of those at one place the last.
+    fn mount_of(&self, path: &Path) -> Option<&Mount> {
+        let above = self.mounts.iter().filter(|mount| path.starts_with(&mount.point));
+        above.max_by_key(|mount| mount.point.components().count())
+    }
+
+    /// Which file system a path is on, and where in it.
+    fn origin(&self, path: &Path) -> Option<(&str, PathBuf)> {
+        let mount = self.mount_of(path)?;
+        let rest = path.strip_prefix(&mount.point).ok()?;
+        Some((&mount.device, mount.root.join(rest)))
+    }
+}
+
+/// Whether a directory is the place, holds it, or, where that counts, lies in it.
+fn overlap(dir: &Path, place: &Path, below: bool) -> bool {
+    place.starts_with(dir) || (below && dir.starts_with(place))
+}
+
+/// Without the difference of cases, which some file systems do not tell apart either.
+fn folded(path: &Path) -> PathBuf {
+    path.to_string_lossy().chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect::<String>().into()
+}
+
+/// The home directory as the environment has it, and as the system has it: they differ under `sudo`.
+fn homes(env: &EnvPolicy) -> Vec<PathBuf> {
+    let user = rustix::process::getuid().as_raw().to_string();
+    let passwd = read("/etc/passwd");
+    let listed = passwd.split(|byte| *byte == b'\n').find_map(|line| {
+        let mut fields = line.split(|byte| *byte == b':');
+        (fields.nth(2)? == user.as_bytes()).then(|| path(fields.nth(2).unwrap_or_default()))
+    });
+    // A service's `/` or `/nonexistent` is nobody's home.
+    let listed = listed.filter(|home| home.is_dir() && home != Path::new("/"));
+    env.place("HOME").into_iter().chain(listed).collect()
+}
+
+fn places(env: &EnvPolicy, homes: &[PathBuf]) -> Vec<Place> {
+    let mut places = Vec::new();
+    let mut add = |path: PathBuf, why: Why| {
+        let below = !matches!(why, Why::Home | Why::Temporary);
+        let resolved = fs::settle(Path::new("/"), &path).ok().filter(|resolved| *resolved != path);
+        let linked = if below { links(&path) } else { Vec::new() };
+        let all = [Some(path), resolved].into_iter().flatten().chain(linked);
+        places.extend(all.map(|path| Place { path, why, below }));
+    };
+    homes.iter().for_each(|home| add(home.clone(), Why::Home));
+    for (variable, default) in OWN {
+        let set = env.place(variable).into_iter();
+        let bases: Vec<PathBuf> = set.chain(homes.iter().map(|home| home.join(default))).collect();
+        bases.into_iter().for_each(|base| add(base.join("yoi"), Why::Own));
+    }
+    add("/etc/yoi".into(), Why::Own);
+    for home in homes {
+        HOME_HIDDEN.iter().for_each(|name| add(home.join(name), Why::Keys));
+    }
+    ETC_WITHHELD.iter().for_each(|name| add(Path::new("/etc").join(name), Why::Keys));
+    add(env.place("TMPDIR").unwrap_or_else(|| PathBuf::from("/tmp")), Why::Temporary);
+    places
+}
+
+/// Where the links in a directory lead: keys and configuration files are often kept elsewhere.
+fn links(dir: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten().take(MAX_ENTRIES);
+    let linked = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));
+    linked.filter_map(|entry| fs::settle(Path::new("/"), &entry.path()).ok()).collect()
+}
+
+/// A line of the list of mounts.
+#[derive(Debug)]
+struct Mount {
+    device: String,
+    root: PathBuf,
+    point: PathBuf,
+    kind: String,
+}
+
+impl Mount {
+    fn parse(line: &[u8]) -> Option<Self> {
+        let mut fields = line.split(|byte| *byte == b' ');
+        let device = String::from_utf8_lossy(fields.nth(2)?).into_owned();
+        let (root, point) = (unescaped(fields.next()?), unescaped(fields.next()?));
+        let kind = fields.skip_while(|field| *field != b"-").nth(1)?;
+        Some(Self { device, root, point, kind: String::from_utf8_lossy(kind).into_owned() })
+    }
+}
+
+/// Spaces and the like stand as `\040` there.
+fn unescaped(field: &[u8]) -> PathBuf {
+    let mut out = Vec::with_capacity(field.len());
+    let mut rest = field;
+    while let Some((byte, after)) = rest.split_first() {
+        let digits = after.get(..3).filter(|_| *byte == b'\\').and_then(|digits| std::str::from_utf8(digits).ok());
+        match digits.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
+            Some(meant) => {
+                out.push(meant);
+                rest = after.get(3..).unwrap_or_default();
+            }
+            None => {
+                out.push(*byte);
+                rest = after;
+            }
+        }
+    }
+    path(&out)
+}
+
+fn path(bytes: &[u8]) -> PathBuf {
+    PathBuf::from(OsString::from_vec(bytes.to_vec()))
+}
+
+fn read(list: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    // A system without the list has none of what stands in it.
+    if let Ok(file) = std::fs::File::open(list) {
+        file.take(MAX_LIST).read_to_end(&mut bytes).unwrap_or_default();
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn withheld(mounts: &str) -> Withheld {
+        let vars = [("HOME", "/people/me"), ("XDG_STATE_HOME", "/srv/state"), ("TMPDIR", "/var/scratch")];
+        let vars = vars.map(|(name, value)| (name.into(), value.into()));
+        let env = EnvPolicy::from_vars(vars, &[]).unwrap();
+        let places = places(&env, &["/people/me".into()]);
+        Withheld { places, mounts: mounts.lines().filter_map(|line| Mount::parse(line.as_bytes())).collect() }
+    }
+
+    const MOUNTS: &str = "\
+1 0 8:1 / / rw - ext4 /dev/a rw
+2 1 8:2 / /people rw shared:1 - ext4 /dev/b rw
+3 1 8:2 /me /mnt/bind\\040me rw - ext4 /dev/b rw
+4 1 8:2 / /mnt/all/homes rw - ext4 /dev/b rw
+5 1 8:2 /me/.ssh/deep /mnt/deep rw - ext4 /dev/b rw
+6 1 8:2 /me/projects /mnt/projects rw - ext4 /dev/b rw
+7 1 0:5 / /proc rw - proc proc rw
+8 1 0:9 / /chroot/x/proc rw - proc proc rw
+9 1 0:6 / /dev rw - devtmpfs dev rw
+10 9 0:7 / /dev/shm rw - tmpfs shm rw";
+
+    #[test]
+    fn places_are_found_under_every_name() {
+        let withheld = withheld(MOUNTS);
+        let table = [
+            ("/", Some(Why::Home)),
+            ("/people", Some(Why::Home)),
+            ("/people/me", Some(Why::Home)),
+            ("/people/me/.ssh", Some(Why::Keys)),
+            ("/people/me/.SSH", Some(Why::Keys)),
+            ("/people/me/.\u{17f}sh/sub", Some(Why::Keys)),
+            ("/people/me/.aws/sso/cache", Some(Why::Keys)),
+            ("/people/me/.cargo", Some(Why::Keys)),
+            ("/people/me/.config", Some(Why::Own)),
+            ("/people/me/.config/yoi", Some(Why::Own)),
+            ("/people/me/.config/yoi/sub", Some(Why::Own)),
+            ("/people/me/.cache/yoi", Some(Why::Own)),
+            ("/people/me/.local/state/yoi/pods/x", Some(Why::Own)),
+            ("/srv/state/yoi/memory", Some(Why::Own)),
+            ("/srv", Some(Why::Own)),
+            ("/etc", Some(Why::Own)),
+            ("/etc/ssh", Some(Why::Keys)),
+            ("/etc/ssl/private", Some(Why::Keys)),
+            ("/etc/ssl/certs", None),
+            ("/etc/nginx", None),
+            ("/var", Some(Why::Temporary)),
+            ("/var/scratch", Some(Why::Temporary)),
+            ("/var/scratch/mine", None),
+            ("/var/scratchy", None),
+            ("/people/me/projects", None),
+            ("/people/me/.sshd", None),
+            ("/people/other", None),
+            ("/mnt", Some(Why::Home)),
+            ("/mnt/bind me", Some(Why::Home)),
+            ("/mnt/bind me/.gnupg", Some(Why::Keys)),
+            ("/mnt/bind me/projects", None),
+            ("/mnt/all", Some(Why::Home)),
+            ("/mnt/all/homes/me/.config/yoi", Some(Why::Own)),
+            ("/mnt/deep", Some(Why::Keys)),
+            ("/mnt/projects", None),
+            ("/proc", Some(Why::Kernel)),
+            ("/proc/1", Some(Why::Kernel)),
+            ("/chroot/x", Some(Why::Kernel)),
+            ("/chroot/y", None),
+            ("/dev", Some(Why::Kernel)),
+            ("/dev/shm/mine", None),
+        ];
+        for (dir, why) in table {
+            let found = withheld.conflict(Path::new(dir));
+            assert_eq!(found.as_ref().map(|found| found.why), why, "{dir}: {found:?}");
+        }
+    }
+}
