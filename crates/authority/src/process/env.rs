@@ -3,7 +3,7 @@
 use crate::{Ambient, Error, ErrorKind};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What a child inherits when the host has it. Everything else is dropped.
 const INHERITED: &[&str] = &[
@@ -66,6 +66,19 @@ const SET: &[(&str, &str)] = &[
     ("NO_COLOR", "1"),
     ("CARGO_TERM_COLOR", "never"),
     ("CARGO_TERM_PROGRESS_WHEN", "never"),
+];
+
+/// Where tools keep what they can make again, below the pod's own directory of caches: those that follow XDG, and those that
+/// have a place of their own, by default or because a file of settings says so. Confined children cannot write the
+/// person's.
+const CACHES: &[(&str, &str)] = &[
+    ("XDG_CACHE_HOME", ""),
+    ("GOCACHE", "go-build"),
+    ("npm_config_cache", "npm"),
+    ("PIP_CACHE_DIR", "pip"),
+    ("UV_CACHE_DIR", "uv"),
+    ("CCACHE_DIR", "ccache"),
+    ("SCCACHE_DIR", "sccache"),
 ];
 
 /// Parts of names that hold secrets; such a name is not passed through even when asked for.
@@ -133,6 +146,12 @@ impl EnvPolicy {
         let set = SET.iter().map(|(name, value)| (OsStr::new(name), OsStr::new(value)));
         self.inherited.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str())).chain(set)
     }
+}
+
+/// The variables of a confined child that lead tools to a directory of caches; they stand over inherited ones.
+pub(super) fn caches(dir: &Path) -> impl Iterator<Item = (&'static str, PathBuf)> {
+    // Without the separator at the end that joining nothing leaves.
+    CACHES.iter().map(|(name, below)| (*name, if below.is_empty() { dir.to_owned() } else { dir.join(below) }))
 }
 
 fn check(name: &str) -> Result<(), Error> {

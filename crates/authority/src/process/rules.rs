@@ -41,10 +41,12 @@ const SYSTEM: &[&str] = &[
     "/dev/urandom",
 ];
 
-/// Written as well. `/dev/shm` is shared with the person's other programs, and Python's locks are there. No terminals:
-/// with `/dev/tty` a child could ask the person and wait for ever, and a new one from `/dev/ptmx` needs `/dev/pts`,
-/// where the person's own are.
-const WRITABLE: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/shm"];
+/// Written as well: nothing is kept there. No terminals: with `/dev/tty` a child could ask the person and wait for ever,
+/// and a new one from `/dev/ptmx` needs `/dev/pts`, where the person's own are.
+const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full"];
+
+/// Written by children that may write the project: Python's locks are there. It is shared with the person's other programs.
+const SHARED_MEMORY: &str = "/dev/shm";
 
 /// Of `/etc`, everything every user may read, except what is named here: keys live below these.
 pub(crate) const ETC_WITHHELD: &[&str] = &[
@@ -120,12 +122,10 @@ const HOME_READ: &[&str] = &[
     ".gem/ruby",
 ];
 
-/// Below `CARGO_HOME`.
-const CARGO_READ: &[&str] = &["bin", "registry", "git", "config.toml", "config", "env"];
-
-/// Cargo's lock and its record of when a crate was last used: without write access it waits and warns. They hold no
-/// code.
-const CARGO_WRITE: &[&str] = &[".package-cache", ".package-cache-mutate", ".global-cache"];
+/// Below `CARGO_HOME`. Not its locks, and not `.global-cache`, its record of what was used when: the names in there are
+/// removed by the next cargo that cleans up, and who can read a lock can hold it. Without access cargo goes on without
+/// them and says nothing.
+const CARGO: &[&str] = &["bin", "registry", "git", "config.toml", "config", "env"];
 
 /// Toolchains wherever the person put them.
 const TOOLCHAIN_VARS: &[&str] = &[
@@ -193,15 +193,15 @@ pub(super) fn build(confinement: &Confinement, env: &EnvPolicy, temp: &Path) -> 
     };
     let system = SYSTEM.iter().chain(ETC_GIVEN).map(PathBuf::from).chain(public(Path::new("/etc")));
     let system = system.map(|path| (path, reading())).chain([("/etc".into(), AccessFs::ReadDir.into())]);
-    let devices = WRITABLE.iter().map(|path| (PathBuf::from(path), reading() | writing(abi)));
+    let shared = Some(SHARED_MEMORY).filter(|_| confinement.mode == SandboxMode::WorkspaceWrite);
+    let devices = DEVICES.iter().copied().chain(shared).map(|path| (PathBuf::from(path), reading() | writing(abi)));
     for (path, access) in system.chain(devices) {
         if let Some(rule) = open(&path, access, abi) {
             allow(rule)?;
         }
     }
-    for (end, wanted) in given(env, &write, &hidden) {
-        let access = if wanted == Wanted::Lock { reading() | writing(abi) } else { reading() };
-        if let Some(rule) = fitting(end.fd, end.kind, access, abi) {
+    for end in given(env, &write, &hidden) {
+        if let Some(rule) = fitting(end.fd, end.kind, reading(), abi) {
             allow(rule)?;
         }
     }
@@ -250,46 +250,31 @@ fn fitting(fd: OwnedFd, kind: FileType, access: BitFlags<AccessFs>, abi: ABI) ->
     (!access.is_empty()).then_some((fd, access))
 }
 
-/// What a place of the person's is given for.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Wanted {
-    /// Reading and running.
-    Reading,
-    /// A regular file that is written as well.
-    Lock,
-}
-
-/// What the home directory and the environment name: toolchains and their locks. What lies below a place that children
-/// write is left out, for they have it anyway, and what leads out of one is not followed; never to where keys are.
-fn given(env: &EnvPolicy, written: &[PathBuf], hidden: &[PathBuf]) -> Vec<(End, Wanted)> {
+/// The toolchains that the home directory and the environment name. What lies below a place that children write is left
+/// out, for they have it anyway, and what leads out of one is not followed; never to where keys are.
+fn given(env: &EnvPolicy, written: &[PathBuf], hidden: &[PathBuf]) -> Vec<End> {
     let home = env.place("HOME").and_then(|home| home.canonicalize().ok());
     let mut written = written.to_vec();
-    written.extend(WRITABLE.iter().filter_map(|path| Path::new(path).canonicalize().ok()));
+    written.extend(Path::new(SHARED_MEMORY).canonicalize());
     let ground = Ground { written: &written, home: home.as_deref(), system: SYSTEM };
-    let ours = |name: &&str| home.as_ref().map(|home| (home.join(name), Named::ByUs, Wanted::Reading));
-    let theirs = |name: &&str| env.dir(name).map(|dir| (dir, Named::ByVariable, Wanted::Reading));
+    let ours = |name: &&str| home.as_ref().map(|home| (home.join(name), Named::ByUs));
+    let theirs = |name: &&str| env.dir(name).map(|dir| (dir, Named::ByVariable));
     let cargo = match env.dir("CARGO_HOME") {
         Some(dir) => Some((dir, Named::ByVariable)),
         None => home.as_ref().map(|home| (home.join(".cargo"), Named::ByUs)),
     };
-    let below = |names: &'static [&'static str], wanted| {
-        let cargo = cargo.clone();
-        names.iter().filter_map(move |name| cargo.as_ref().map(|(dir, named)| (dir.join(name), *named, wanted)))
-    };
-    let all = HOME_READ.iter().filter_map(ours).chain(TOOLCHAIN_VARS.iter().filter_map(theirs));
-    let all = all.chain(below(CARGO_READ, Wanted::Reading)).chain(below(CARGO_WRITE, Wanted::Lock));
-    all.filter_map(|(path, named, wanted)| {
+    let cargo = CARGO.iter().filter_map(|name| cargo.as_ref().map(|(dir, named)| (dir.join(name), *named)));
+    let all = HOME_READ.iter().filter_map(ours).chain(TOOLCHAIN_VARS.iter().filter_map(theirs)).chain(cargo);
+    all.filter_map(|(path, named)| {
         // The links on the way to the home directory are the system's.
         let path = match (env.place("HOME"), &home) {
             (Some(as_told), Some(home)) => path.strip_prefix(as_told).map_or(path.clone(), |rest| home.join(rest)),
             _homeless => path,
         };
         let end = follow(&path, named, &ground)?;
-        // A lock is a file of its own and stands where it is looked for.
-        let fits = wanted == Wanted::Reading || (end.kind == FileType::RegularFile && !end.linked);
         let known = written.iter().any(|root| end.path.starts_with(root));
         let keys = hidden.iter().any(|place| overlap(&end.path, place));
-        (fits && !known && !keys).then_some((end, wanted))
+        (!known && !keys).then_some(end)
     })
     .collect()
 }

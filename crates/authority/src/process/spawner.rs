@@ -6,7 +6,7 @@ use super::env::EnvPolicy;
 use super::run::Job;
 use super::started::{Held, Started};
 use super::temp::TempBase;
-use super::{filter, rules};
+use super::{env, filter, rules};
 use crate::{Ambient, Door, Error, ErrorKind};
 use landlock::{RulesetCreated, RulesetStatus};
 use rustix::io::Errno;
@@ -115,6 +115,7 @@ impl Spawner {
         let pass = self.door.enter_owned().map_err(|_| Error::revoked(&format!("run {program}")))?;
         check(job)?;
         let path = self.find(job)?;
+        let caches = self.shared.cage.is_some().then(|| self.shared.temp.caches()).transpose()?;
         let temp = self.shared.temp.for_call(&job.call)?;
         let mark = format!("{}/{}", self.shared.tag, job.call);
         let failed = |error: io::Error| Error::system(&format!("run {program}"), error);
@@ -122,7 +123,8 @@ impl Spawner {
         let reader = Receiver::from_owned_fd(reader.into()).map_err(failed)?;
         let mut command = Command::new(&path);
         command.arg0(&job.program).args(&job.args).current_dir(&job.cwd).process_group(0);
-        command.env_clear().envs(self.shared.env.vars()).env("TMPDIR", temp.path()).env(MARK, &mark);
+        command.env_clear().envs(self.shared.env.vars()).envs(caches.iter().flat_map(|dir| env::caches(dir)));
+        command.env("TMPDIR", temp.path()).env(MARK, &mark);
         command.stdin(Stdio::from(self.shared.null.try_clone().map_err(failed)?));
         command.stdout(Stdio::from(writer.try_clone().map_err(failed)?)).stderr(Stdio::from(writer));
         let held = Held { mark, temp, slot: Slot::take(), pass };

@@ -1,4 +1,4 @@
-//! Temporary directories of children: one per call, below one private directory per spawner.
+//! Temporary directories of children: one per call, and one for caches of tools, below one private directory per spawner.
 
 use crate::scratch::{Scratch, make_private, remove};
 use crate::{Ambient, Error};
@@ -11,6 +11,9 @@ pub(super) struct TempBase {
     scratch: Scratch,
     next: AtomicU64,
 }
+
+/// What caches are below; no call has this name, for each ends in a number.
+const CACHES: &str = "cache";
 
 /// One call's directory; removed with all its content when dropped.
 #[derive(Debug)]
@@ -26,6 +29,14 @@ impl TempBase {
 
     pub(super) fn path(&self) -> &Path {
         self.scratch.path()
+    }
+
+    /// Where tools keep caches for all calls, made by the first of them.
+    pub(super) fn caches(&self) -> Result<PathBuf, Error> {
+        let path = self.path().join(CACHES);
+        // A child may have put something else there: what is below is as much its own, and its loss.
+        make_private(&path).or_else(|error| path.symlink_metadata().map(drop).map_err(|_| error))?;
+        Ok(path)
     }
 
     pub(super) fn for_call(&self, call: &str) -> Result<CallTemp, Error> {

@@ -41,8 +41,6 @@ pub(super) struct End {
     pub(super) path: PathBuf,
     /// What it is.
     pub(super) kind: FileType,
-    /// Whether its last name is a link, not the thing itself.
-    pub(super) linked: bool,
 }
 
 /// Opens a path without links; `None` where something else stands by now.
@@ -56,7 +54,7 @@ pub(super) fn follow(path: &Path, named: Named, ground: &Ground<'_>) -> Option<E
     let mut todo: VecDeque<OsString> = names(path)?;
     let mut stack = vec![open_root()?];
     let (mut at, mut kind) = (PathBuf::from("/"), FileType::Directory);
-    let (mut links, mut steps, mut linked) = (0, 0, false);
+    let (mut links, mut steps) = (0, 0);
     while let Some(name) = todo.pop_front() {
         steps += 1;
         if steps > MAX_STEPS {
@@ -80,8 +78,6 @@ pub(super) fn follow(path: &Path, named: Named, ground: &Ground<'_>) -> Option<E
             continue;
         }
         links += 1;
-        // What a link stands for is put before the rest, so nothing is left only behind the last name.
-        linked |= todo.is_empty();
         let first = links == 1 && named == Named::ByUs;
         if links > MAX_LINKS || !ground.trusts(&at, stack.last()?, first) {
             return None;
@@ -96,7 +92,7 @@ pub(super) fn follow(path: &Path, named: Named, ground: &Ground<'_>) -> Option<E
             todo.push_front(name);
         }
     }
-    Some(End { fd: stack.pop()?, path: at, kind, linked })
+    Some(End { fd: stack.pop()?, path: at, kind })
 }
 
 impl Ground<'_> {

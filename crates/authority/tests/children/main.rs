@@ -7,3 +7,4 @@ mod programs;
 mod run;
 mod sandbox;
 mod shared;
+mod writable;

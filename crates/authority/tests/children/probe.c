@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 long escape(const char *op, const char *arg, const char *more); /* in escape.c */
+long writable(const char *list); /* in writable.c */
 
 static int say(long result) {
     if (result >= 0) { puts("ok"); return 0; }
@@ -54,6 +55,7 @@ int main(int argc, char **argv) {
     if (!strcmp(op, "write")) return say(open(arg, O_WRONLY | O_CREAT | O_APPEND, 0600));
     if (!strcmp(op, "truncate")) return say(truncate(arg, 0));
     if (!strcmp(op, "mkdir")) return say(mkdir(arg, 0700));
+    if (!strcmp(op, "writable")) return say(writable(arg));
     if (!strcmp(op, "unlink")) return say(unlink(arg));
     if (!strcmp(op, "rename")) return say(rename(arg, more));
     if (!strcmp(op, "link")) return say(link(arg, more));

@@ -19,7 +19,7 @@ pub(crate) fn probe() -> &'static Path {
         std::fs::create_dir_all(&dir).unwrap();
         let (path, made) = (dir.join("probe"), dir.join(format!("probe-{}", std::process::id())));
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/children");
-        let sources = ["probe.c", "escape.c"].map(|name| sources.join(name));
+        let sources = ["probe.c", "escape.c", "writable.c"].map(|name| sources.join(name));
         let built = Command::new("cc").arg("-o").arg(&made).args(sources).arg("-lutil").status();
         assert!(built.expect("cc, Rust's linker").success());
         // Another test binary may be running the one that is there.
