@@ -18,6 +18,7 @@ mod process;
 mod redact;
 mod scratch;
 mod secret;
+pub mod text;
 mod withheld;
 
 pub use ambient::Ambient;

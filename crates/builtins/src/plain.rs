@@ -1,5 +1,7 @@
 //! Text that stands in files which people read: no control characters, nothing invisible, nothing that reorders.
 
+use authority::text::{Lines, find};
+
 /// One line: not empty, at most `max` bytes, no space at its ends. The problem names `what`.
 pub(crate) fn line(what: &str, value: &str, max: usize) -> Result<(), String> {
     if value.is_empty() {
@@ -12,7 +14,7 @@ pub(crate) fn line(what: &str, value: &str, max: usize) -> Result<(), String> {
         return Err(format!("the {what} begins or ends with a space"));
     }
     bounded(what, value, max)?;
-    visible(what, value)
+    visible(what, value, Lines::One)
 }
 
 /// Lines: at most `max` bytes, line feeds and tabs allowed; it may be empty.
@@ -21,7 +23,7 @@ pub(crate) fn text(what: &str, value: &str, max: usize) -> Result<(), String> {
     if value.chars().any(|c| c.is_ascii_control() && !matches!(c, '\n' | '\t')) {
         return Err(format!("the {what} has control characters; only line feeds and tabs may stand in it"));
     }
-    visible(what, value)
+    visible(what, value, Lines::Many)
 }
 
 /// Without white space at the ends of lines and of the whole.
@@ -82,19 +84,11 @@ fn bounded(what: &str, value: &str, max: usize) -> Result<(), String> {
     if value.len() <= max { Ok(()) } else { Err(format!("the {what} has {} bytes; at most {max}", value.len())) }
 }
 
-fn visible(what: &str, value: &str) -> Result<(), String> {
-    match value.chars().find(|c| is_hidden(*c)) {
+fn visible(what: &str, value: &str, lines: Lines) -> Result<(), String> {
+    match find(value, lines) {
         Some(c) => Err(format!("the {what} has {}, an invisible or direction-changing character", c.escape_unicode())),
         None => Ok(()),
     }
-}
-
-/// What makes a line look like another one.
-fn is_hidden(c: char) -> bool {
-    matches!(
-        c,
-        '\u{7f}'..='\u{9f}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
-    )
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! What a vendor says went wrong, out of the shapes they say it in.
 
+use authority::text::escape_line;
 use serde_json::Value;
 use std::time::Duration;
 
@@ -74,11 +75,11 @@ fn retry_delay(details: &Value) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok()
 }
 
-/// Vendors' words end up on a terminal, in records and in one-line errors: without control characters, at most
-/// [`MAX_WORDS`] characters.
+/// Vendors' words end up on a terminal, in records and in one-line errors: in one line, without characters that mislead,
+/// at most [`MAX_WORDS`] characters.
 pub(crate) fn one_line(text: &str) -> String {
-    let spaced: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    let mut words = spaced.split_whitespace().collect::<Vec<_>>().join(" ");
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut words = escape_line(&words).into_owned();
     if let Some((at, _)) = words.char_indices().nth(MAX_WORDS) {
         words.truncate(at);
         words.push('…');

@@ -1,5 +1,6 @@
 //! What a tool says back, within its bounds.
 
+use authority::text::{Lines, escape_within};
 use llm_worker::{ErrorKind, ToolError, ToolOutput};
 use tokio_util::sync::CancellationToken;
 
@@ -72,8 +73,8 @@ pub(crate) fn cut(text: &str, max: usize) -> String {
 }
 
 fn one_line(text: &str) -> String {
-    let flat: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    cut(&flat, SUMMARY_MAX - CUT.len())
+    let flat = text.replace(['\n', '\r', '\t'], " ");
+    escape_within(&flat, Lines::One, SUMMARY_MAX - CUT.len())
 }
 
 /// Lines of content up to a bound.

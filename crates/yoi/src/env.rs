@@ -28,10 +28,11 @@ impl Env {
             .map_err(|e| Failure::new(Exit::Unavailable, format!("the working directory cannot be read: {e}")))?;
         let cwd = global.directory.as_ref().map_or_else(|| started.clone(), |dir| started.join(dir));
         let cwd = cwd.canonicalize().map_err(|e| {
-            Failure::new(Exit::Usage, format!("{}: {e}", cwd.display())).help("name a directory that exists with -C")
+            Failure::new(Exit::Usage, format!("{}: {e}", authority::escape(&cwd)))
+                .help("name a directory that exists with -C")
         })?;
         if !cwd.is_dir() {
-            return Err(Failure::new(Exit::Usage, format!("{} is not a directory", cwd.display())));
+            return Err(Failure::new(Exit::Usage, format!("{} is not a directory", authority::escape(&cwd))));
         }
         Ok(Self {
             vars: std::env::vars_os().collect(),
@@ -83,9 +84,13 @@ impl Env {
             let base =
                 self.var(variable).map(Path::new).filter(|base| base.is_absolute() && *base != Path::new("/"))?;
             let rest = path.strip_prefix(base).ok()?;
-            Some(if rest.as_os_str().is_empty() { name.to_owned() } else { format!("{name}/{}", rest.display()) })
+            Some(if rest.as_os_str().is_empty() {
+                name.to_owned()
+            } else {
+                format!("{name}/{}", authority::escape(rest))
+            })
         };
-        bases.into_iter().find_map(below).unwrap_or_else(|| path.display().to_string())
+        bases.into_iter().find_map(below).unwrap_or_else(|| authority::escape(path))
     }
 
     /// A text in which places below the home directory stand as `~`.

@@ -1,6 +1,6 @@
 //! Exit codes, and the one shape of an error a person reads.
 
-use crate::show::escape::plain;
+use authority::text::escape_lines;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -96,12 +96,16 @@ impl Failure {
 
     /// Prints it. A standard error that is gone cannot be told so.
     pub(crate) fn say(&self) {
-        let mut text = format!("error: {}\n", plain(&self.message));
-        if let Some(help) = &self.help {
-            text.push_str(&format!("help: {}\n", plain(help)));
-        }
+        let mut text = labelled("error: ", &self.message);
+        text.extend(self.help.iter().map(|help| labelled("help: ", help)));
         drop(std::io::stderr().write_all(text.as_bytes()));
     }
+}
+
+/// A text behind its label. Its further lines stand below it, so that none of them looks like a line of this program.
+pub(crate) fn labelled(label: &str, text: &str) -> String {
+    let margin = " ".repeat(label.len());
+    format!("{label}{}\n", escape_lines(text.trim_end()).replace('\n', &format!("\n{margin}")))
 }
 
 /// `--help` and `--version` are results; everything else clap says is a usage error.

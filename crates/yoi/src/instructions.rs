@@ -67,7 +67,7 @@ impl Instructions {
                     continue;
                 }
                 let opened = opened(&inside, &path, project.too_wide).map(Some);
-                let shown = path.strip_prefix(&project.root).unwrap_or(&path).display().to_string();
+                let shown = authority::escape(path.strip_prefix(&project.root).unwrap_or(&path));
                 all.take("Instructions of the project", &shown, opened);
                 break;
             }

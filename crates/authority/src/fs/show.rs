@@ -1,32 +1,22 @@
 //! Paths as people and models read them.
 
+use crate::text::{Escaper, Lines};
 use std::fmt::Write as _;
 use std::path::{Component, Path};
 
-/// The path as one line of text: control characters and those that reorder text are escaped (`\n`, `\u{202e}`), a
-/// byte that is not UTF-8 is `\xNN`, a backslash is itself.
+/// The path as one line of text: characters that mislead are escaped (`\n`, `\u{202e}`), a byte that is not UTF-8 is
+/// `\xNN`, a backslash is itself.
 pub fn escape(path: &Path) -> String {
     use std::os::unix::ffi::OsStrExt;
-    let mut out = String::new();
+    let (mut out, mut names) = (String::new(), Escaper::new(Lines::One));
     for chunk in path.as_os_str().as_bytes().utf8_chunks() {
-        for c in chunk.valid().chars() {
-            if c.is_control() || reorders(c) {
-                out.extend(c.escape_default());
-            } else {
-                out.push(c);
-            }
-        }
+        out.push_str(&names.piece(chunk.valid()));
         for byte in chunk.invalid() {
             // Writing to a string cannot fail.
             write!(out, "\\x{byte:02x}").unwrap_or_default();
         }
     }
     out
-}
-
-/// Characters that make text read in another order or look like nothing.
-fn reorders(c: char) -> bool {
-    matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{2028}' | '\u{2029}' | '\u{061c}')
 }
 
 /// `path` relative to `cwd` when inside it, otherwise unchanged.

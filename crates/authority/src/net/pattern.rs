@@ -88,7 +88,7 @@ impl FromStr for HostPattern {
 
     fn from_str(text: &str) -> Result<Self, Error> {
         let bad = |why| {
-            let shown: String = text.chars().take(MAX_HOST).flat_map(char::escape_default).collect();
+            let shown = crate::text::escape_within(text, crate::text::Lines::One, MAX_HOST);
             Error::new(
                 ErrorKind::FixInput,
                 format!("host `{shown}`: {why}; write docs.example.org, *.example.org or *"),

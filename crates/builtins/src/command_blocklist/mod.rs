@@ -9,6 +9,7 @@ mod rules;
 #[cfg(test)]
 mod tests;
 
+use authority::text::{Lines, escape_within};
 use llm_worker::ToolOutput;
 use llm_worker::tool::Touch;
 use pod::feature::author::AlertLevel;
@@ -31,6 +32,9 @@ const WARNING: HookKey<ToolOutcome> = HookKey::new("command-blocklist-warning");
 const MAX_PATTERNS: usize = 64;
 const MAX_WORDS: usize = 16;
 const MAX_BYTES: usize = 256;
+
+/// How much of a bad pattern an error names, in bytes.
+const MAX_SHOWN: usize = 40;
 
 /// `[features."builtin:command-blocklist"]`.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -62,7 +66,7 @@ impl CommandBlocklist {
         match settings.patterns.iter().find(|pattern| !fits(pattern)) {
             Some(bad) => Err(format!(
                 "`patterns` has `{}`; expected a program and words, {MAX_WORDS} and {MAX_BYTES} bytes at most",
-                bad.chars().take(40).collect::<String>().escape_debug()
+                escape_within(bad, Lines::One, MAX_SHOWN)
             )),
             None => Ok(Self(settings)),
         }

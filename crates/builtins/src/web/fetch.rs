@@ -4,9 +4,9 @@
 //! judged by it. Each hop is judged again: by the grant's names here, by its addresses in [`authority::Net`]. Nothing is sent but the address and who asks: no cookies, no credentials, no referrer.
 
 use super::body::{ContentType, Declared, Kind};
-use super::harmless;
 use super::page::{self, Page, Style};
 use authority::Net;
+use authority::text::{Lines, strip};
 use http_client::{
     Answer, BadUrl, Cause, Client, Error, HeaderMap, HeaderValue, Method, Request, StatusCode, Timeouts, Tls, Url,
     header,
@@ -225,7 +225,8 @@ fn shown(kind: Kind, text: String, url: &Url, format: Format) -> Page {
         (Kind::Html, Format::Text) => page::read(&text, url, Style::Text),
         (Kind::Html, Format::Raw) | (Kind::Text, _) => Page { text, ..Page::default() },
     };
-    Page { title: harmless(&page.title), text: harmless(&page.text), ..page }
+    // What is read is what a person would see: what a terminal would act on and what nobody sees is taken out.
+    Page { title: strip(&page.title, Lines::One), text: strip(&page.text, Lines::Many), ..page }
 }
 
 /// Data, with its origin. The mark is a digest of all that stands between, so that none of it can hold its own end.

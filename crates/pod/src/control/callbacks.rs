@@ -6,7 +6,7 @@
 
 use super::blame::Blame;
 use super::inbox::{Line, Method};
-use crate::feature::{FeatureId, FeatureRegistry, raw};
+use crate::feature::{FeatureId, FeatureRegistry, clamp};
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
@@ -192,5 +192,5 @@ fn lost(error: tokio::task::JoinError) -> Lost {
 /// The words of a panic, as they were said.
 pub(crate) fn words(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().copied().or_else(|| payload.downcast_ref::<String>().map(String::as_str));
-    raw(text.unwrap_or("no message")).to_owned()
+    clamp(text.unwrap_or("no message")).to_owned()
 }

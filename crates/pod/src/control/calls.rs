@@ -6,7 +6,7 @@ use super::callbacks::{Lost, MAX_STUCK};
 use super::gates;
 use super::judge::Ready;
 use super::pod::Core;
-use crate::feature::{FeatureId, said_in_lines, under};
+use crate::feature::{FeatureId, sanitize_lines, under};
 use crate::hook::ToolCallView;
 use crate::session::commit::Ended;
 use crate::session::restore::cut_off;
@@ -194,6 +194,6 @@ fn revoked(view: &ToolCallView, begun: bool) -> (ResultStatus, String) {
 
 /// The outcome of a call that brought none.
 fn given_up(lost: &Lost, redactor: &Redactor) -> ToolOutcome {
-    let text = said_in_lines(&format!("the tool failed: {lost}"), MAX_LAST_WORDS, redactor);
+    let text = sanitize_lines(&format!("the tool failed: {lost}"), MAX_LAST_WORDS, redactor);
     ToolOutcome::of(ResultStatus::Error, &text)
 }

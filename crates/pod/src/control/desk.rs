@@ -3,7 +3,7 @@
 use super::inbox::{AlertLevel, Declined, Inbox, Line, Mail, Method, Ticket, Words};
 use super::outbox::{Alert, Event};
 use super::pod::Core;
-use crate::feature::{FeatureId, Keeper, MAX_NOTES, said};
+use crate::feature::{FeatureId, Keeper, MAX_NOTES, sanitize};
 use crate::session::record::{FeatureNote, NotificationQueued, Record};
 use llm_worker::CallId;
 use std::collections::{BTreeMap, VecDeque};
@@ -201,7 +201,7 @@ impl Core {
                 *taken += 1;
                 if *taken <= MAX_NOTES {
                     let text = if *taken == MAX_NOTES { "further notes of this start are dropped" } else { &text };
-                    let text = said(text, MAX_WORDS, self.registry.redactor());
+                    let text = sanitize(text, MAX_WORDS, self.registry.redactor());
                     let note = FeatureNote { feature: feature.to_string(), text };
                     self.desk.wait(note, None);
                 }
@@ -239,7 +239,7 @@ impl Core {
 
     fn alert(&mut self, feature: FeatureId, level: AlertLevel, text: &str) {
         if self.desk.allows_alert(&feature) {
-            let text = said(text, MAX_WORDS, self.registry.redactor());
+            let text = sanitize(text, MAX_WORDS, self.registry.redactor());
             self.outbox.show(Event::Alert(Alert { level, from: Some(feature), text }));
         } else if self.desk.used.get(&feature).is_some_and(|used| used.alerts == MAX_ALERTS + 1) {
             let text = "further alerts of this turn are dropped".to_owned();

@@ -6,7 +6,7 @@ use super::callbacks::Callbacks;
 use super::calls::{given_up_on, taken_back};
 use super::driver::MAX_ARGUMENTS;
 use super::gates;
-use crate::feature::{FeatureRegistry, RegisteredTool, said_in_lines};
+use crate::feature::{FeatureRegistry, RegisteredTool, sanitize_lines};
 use crate::hook::{HookPoint, PreToolCall, Ruling, ToolArguments, ToolCallView};
 use crate::permission::{CallFacts, Circumstances, Policy, RuleRef, Verdict as Allowed};
 use crate::session::commit::Judgement;
@@ -63,7 +63,7 @@ pub(crate) struct Ready {
 impl Judged {
     /// A call that cannot run as it stands; `rule` names the check that found out.
     pub(crate) fn invalid(rule: &str, problem: &str, redactor: &Redactor) -> Self {
-        Self::not_run(rule, Verdict::Invalid { problem: said_in_lines(problem, MAX_PROBLEM, redactor) })
+        Self::not_run(rule, Verdict::Invalid { problem: sanitize_lines(problem, MAX_PROBLEM, redactor) })
     }
 
     fn revoked(tool: &RegisteredTool) -> Self {
@@ -261,7 +261,7 @@ fn judge(call: &CallView, registry: &FeatureRegistry, permission: &Permission, a
             }),
         },
         Allowed::Deny => {
-            let reason = said_in_lines(&decision.reason, MAX_PROBLEM, redactor);
+            let reason = sanitize_lines(&decision.reason, MAX_PROBLEM, redactor);
             Judged::not_run(&rule, Verdict::Refuse { reason })
         }
     }

@@ -142,7 +142,10 @@ impl ToolDeclaration {
             || name.len() > MAX_NAME
             || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b))
         {
-            return Some(format!("tool name `{}` is not 1 to 64 bytes of [A-Za-z0-9_-]", text::shown(name, MAX_NAME)));
+            return Some(format!(
+                "tool name `{}` is not 1 to 64 bytes of [A-Za-z0-9_-]",
+                text::escape_line(name, MAX_NAME)
+            ));
         }
         if let Err(problem) = text::check(&format!("the description of tool `{name}`"), about, MAX_TEXT, Lines::Many) {
             return Some(problem);
@@ -205,7 +208,7 @@ impl FeatureDescriptor {
         let mut found = Vec::new();
         found.extend(text::check("display_name", &self.display_name, MAX_NAME, Lines::One).err());
         if parsed::<semver::Version>(&self.version).is_none() {
-            found.push(format!("version `{}` is not MAJOR.MINOR.PATCH", text::shown(&self.version, MAX_NAME)));
+            found.push(format!("version `{}` is not MAJOR.MINOR.PATCH", text::escape_line(&self.version, MAX_NAME)));
         }
         let counts = [
             ("tools", self.tools.len(), MAX_TOOLS),

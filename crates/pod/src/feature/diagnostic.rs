@@ -77,17 +77,17 @@ pub struct FeatureDiagnostic {
 
 impl FeatureDiagnostic {
     pub(super) fn new(code: DiagnosticCode, feature: &FeatureId, message: impl AsRef<str>) -> Self {
-        let message = super::text::shown(message.as_ref(), MAX_MESSAGE);
+        let message = super::escape_line(message.as_ref(), MAX_MESSAGE);
         Self { code, feature_id: Some(feature.clone()), cause: None, message }
     }
 
     /// One that repeats words of a feature.
     pub(super) fn quoting(code: DiagnosticCode, feature: &FeatureId, message: &str, redactor: &Redactor) -> Self {
-        Self::new(code, feature, redactor.text(super::raw(message)))
+        Self::new(code, feature, redactor.text(super::clamp(message)))
     }
 
     pub(crate) fn general(code: DiagnosticCode, message: impl AsRef<str>) -> Self {
-        Self { code, feature_id: None, cause: None, message: super::text::shown(message.as_ref(), MAX_MESSAGE) }
+        Self { code, feature_id: None, cause: None, message: super::escape_line(message.as_ref(), MAX_MESSAGE) }
     }
 
     pub(super) fn caused_by(mut self, cause: Option<FeatureId>) -> Self {

@@ -63,7 +63,7 @@ pub use service::{
 pub use sink::{FeatureAlertSink, FeatureNotifySink, Receipt, RunningNotes, SinkError};
 pub(crate) use state::Keeper;
 pub use state::{DurableState, MAX_STATE, PodLink, StateDeclaration, StateError, StateKey, StateScope, Update};
-pub(crate) use text::{raw, said, said_in_lines, secret, shown};
+pub(crate) use text::{clamp, escape_line, sanitize, sanitize_lines, secret};
 pub use tool::{DEFAULT_DEADLINE, MAX_DEADLINE, ToolContribution, ToolKey};
 
 /// Something that can be added to a pod.

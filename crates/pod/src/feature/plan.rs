@@ -199,7 +199,7 @@ fn alone(at: usize, declared: &Declared, all: &[&Declared], policy: &CapabilityP
     let FeatureDescriptor { id, version, runtime, .. } = &declared.descriptor;
     let mut planned = PlannedFeature {
         feature_id: id.clone(),
-        version: super::text::shown(version, 64),
+        version: super::escape_line(version, 64),
         runtime: *runtime,
         outcome: Outcome::Skipped,
         disabled_by: None,

@@ -144,7 +144,7 @@ impl FeatureAlertSink {
         if text.trim().is_empty() {
             return Err(SinkError::Malformed("an alert is empty".to_owned()));
         }
-        let (feature, text) = (self.feature.clone(), super::raw(text).to_owned());
+        let (feature, text) = (self.feature.clone(), super::clamp(text).to_owned());
         Ok(self.line.hand_in(Method::Alert { feature, level, text })?)
     }
 }
@@ -171,7 +171,7 @@ impl RunningNotes {
     /// `Early` in an install; `Revoked` once the feature is not there any more; `Busy`; `Closed`.
     pub fn note(&self, text: &str) -> Result<(), SinkError> {
         self.presence.check()?;
-        let (feature, text) = (self.feature.clone(), super::raw(text).to_owned());
+        let (feature, text) = (self.feature.clone(), super::clamp(text).to_owned());
         Ok(self.line.hand_in(Method::Note { feature, text })?)
     }
 }

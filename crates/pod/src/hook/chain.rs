@@ -6,7 +6,7 @@ use super::point::{Chains, Gate, Observe, Point, Transform};
 use super::verdict::{Change, MAX_REASON, Ruling};
 use super::{DEFAULT_DEADLINE, MAX_STRIKES};
 use crate::control::Callbacks;
-use crate::feature::{FeatureId, raw, said, shown};
+use crate::feature::{FeatureId, clamp, escape_line, sanitize};
 use async_trait::async_trait;
 use authority::{Door, Redactor};
 use std::sync::Arc;
@@ -197,7 +197,7 @@ impl<P: Gate> Chain<P> {
 /// The ruling with who said it in front, within its bound, without secrets and without characters that mislead a reader.
 fn signed(ruling: Ruling, feature: &FeatureId, hook: &str, redactor: &Redactor) -> Ruling {
     let sign = |reason: String| {
-        let reason = shown(&redactor.text(raw(&reason)).replace('\n', " "), MAX_REASON);
+        let reason = escape_line(&redactor.text(clamp(&reason)).replace('\n', " "), MAX_REASON);
         format!("{feature} (gate `{hook}`): {reason}")
     };
     match ruling {
@@ -236,7 +236,7 @@ impl<P: Transform> Chain<P> {
                 (Ok(_), None) => continue,
                 (Ok(_), Some(input)) => Ok(P::digest(&input)),
                 (Err(problem), _) => {
-                    let problem = said(&problem, MAX_PROBLEM, redactor);
+                    let problem = sanitize(&problem, MAX_PROBLEM, redactor);
                     let last = if straw { LAST_STRAW } else { "" };
                     Err(format!("{problem}{last}"))
                 }

@@ -3,6 +3,7 @@
 
 use super::place::Target;
 use super::rule::RuleDecision;
+use authority::text::escape_line;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use std::path::Path;
 
@@ -21,7 +22,7 @@ impl PathGlob {
         if text.split('/').any(|part| part == ".." || part == ".") || text.ends_with('/') || text.starts_with('~') {
             return Err(format!(
                 "`path` = `{}` never matches: write it without `.`, `..`, `~` and a `/` at the end",
-                text.escape_debug()
+                escape_line(text)
             ));
         }
         let glob = |text: &str| GlobBuilder::new(text).literal_separator(true).backslash_escape(true).build();

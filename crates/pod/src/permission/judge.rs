@@ -5,6 +5,7 @@ use super::program;
 use super::rule::{Layer, Placed, RuleDecision};
 use super::table::{self, Row, Unlock};
 use crate::feature::{FeatureId, HostReport, HostRule};
+use authority::text::escape_line;
 use authority::{SandboxMode, Workspace};
 use llm_worker::ToolEffect;
 use llm_worker::tool::Touch;
@@ -188,29 +189,16 @@ impl Answer<'_> {
         match self.target {
             Some(Target::Path { shown, .. }) => format!("{} {shown}", call.tool),
             Some(Target::Lost { shown, why }) => format!("{} {shown} ({why})", call.tool),
-            Some(Target::Host(host)) => format!("{} from {}", call.tool, host.escape_debug()),
+            Some(Target::Host(host)) => format!("{} from {}", call.tool, escape_line(host)),
             Some(Target::Part(part, whole)) => {
-                let whole = whole.as_ref().map(|whole| format!(" in `{}`", printable(whole))).unwrap_or_default();
+                let whole = whole.as_ref().map(|whole| format!(" in `{}`", escape_line(whole))).unwrap_or_default();
                 let opaque =
-                    part.opaque.as_ref().map(|opaque| format!(" (opaque: {})", printable(&opaque.to_string())));
-                format!("{} `{}`{whole}{}", call.tool, printable(&part.text), opaque.unwrap_or_default())
+                    part.opaque.as_ref().map(|opaque| format!(" (opaque: {})", escape_line(&opaque.to_string())));
+                format!("{} `{}`{whole}{}", call.tool, escape_line(&part.text), opaque.unwrap_or_default())
             }
             Some(Target::Command | Target::Session | Target::Nothing) | None => call.tool.to_owned(),
         }
     }
-}
-
-/// Without what a terminal would act on.
-fn printable(text: &str) -> String {
-    let plain = |c: char| matches!(c, '"' | '\'' | '\\');
-    text.chars().fold(String::with_capacity(text.len()), |mut out, c| {
-        if plain(c) {
-            out.push(c)
-        } else {
-            out.extend(c.escape_debug())
-        }
-        out
-    })
 }
 
 /// The narrowest rule that would allow it, as `--allow` takes it, quoted for a shell.

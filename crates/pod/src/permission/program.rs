@@ -2,6 +2,7 @@
 //! way to write it: so they match differently.
 
 use super::rule::RuleDecision;
+use authority::text::escape_line;
 use shell::{Part, Redirection, base_name, is_system_path};
 
 /// Most subcommands of one rule.
@@ -89,7 +90,7 @@ pub(super) fn allowing(part: &Part) -> Option<String> {
 }
 
 fn plain(key: &str, text: &str) -> Result<(), String> {
-    let shown = text.escape_debug();
+    let shown = escape_line(text);
     if text.is_empty() || text.len() > MAX_NAME {
         return Err(format!("`{key}` has {} bytes; expected 1 to {MAX_NAME}", text.len()));
     }

@@ -1,7 +1,7 @@
 //! The bodies of records. The store knows frames; a kind's meaning stands here and, for readers in other
 //! languages, in `docs/JOURNAL.md`. One-letter keys belong to the frame header and are not used in bodies.
 
-use crate::feature::{GrantUse, shown};
+use crate::feature::{GrantUse, escape_line};
 use llm_worker::effect::Outcome;
 use llm_worker::projection::Surface;
 use llm_worker::{CallId, Cost, Item, StopReason, ToolEffect, ToolOutcome, Usage};
@@ -689,7 +689,7 @@ impl GrantsUsed {
     pub fn of(ledger: &[GrantUse]) -> Self {
         let row = |used: &GrantUse| UsedGrant {
             feature: used.feature_id.to_string(),
-            grant: shown(&used.capability.to_string(), MAX_GRANT),
+            grant: escape_line(&used.capability.to_string(), MAX_GRANT),
             uses: used.uses,
             refused: used.refused,
             last_use_ms: used.last_use_ms,

@@ -167,7 +167,7 @@ fn a_service_that_panics_fails_its_caller_only() {
     runtime().block_on(async {
         let error = handle.call(|s| s.fail()).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Bug);
-        let words = "service test.slow.v1 of builtin:giver panicked: out of\\u{a}paper";
+        let words = "service test.slow.v1 of builtin:giver panicked: out of\\npaper";
         assert_eq!(error.to_string(), words);
         let error = handle.call(|_| -> ServiceFuture<'_, u32> { panic!("no future") }).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Bug);

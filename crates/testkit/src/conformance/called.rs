@@ -6,6 +6,7 @@ use super::site::{Site, surface, unless_it_panics};
 use super::{Conformance, Held, all, sample};
 use crate::Shared;
 use crate::feature_host::FeatureUnderTest;
+use authority::text::{Lines, find};
 use llm_worker::{ToolOutcome, ToolResult};
 use pod::feature::{FeatureDescriptor, Outcome};
 use serde_json::Value;
@@ -172,11 +173,7 @@ fn plain((tool, arguments): &Call, result: &ToolResult) -> Result<(), String> {
         Ok(output) => &output.summary,
         Err(error) => &error.message,
     };
-    let misleads = |c: &char| {
-        (c.is_control() && *c != '\n')
-            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    match words.chars().find(misleads) {
+    match find(words, Lines::Many) {
         Some(c) => Err(format!("the words of {tool} with {arguments} hold {}", c.escape_unicode())),
         None => Ok(()),
     }

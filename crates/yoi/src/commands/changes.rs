@@ -176,7 +176,7 @@ fn show(changed: &Changed, standing: Standing, diff: &str, terminal: bool) {
         out::line(&format!("{path}: {said}"));
     }
     let diff = diff.trim_end_matches('\n');
-    if terminal { out::line(diff) } else { out::raw(&format!("{diff}\n")) }
+    if terminal { out::lines(diff) } else { out::raw(&format!("{diff}\n")) }
 }
 
 fn unified(path: &str, before: Option<&[u8]>, now: Option<&[u8]>) -> String {

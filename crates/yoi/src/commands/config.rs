@@ -81,7 +81,7 @@ pub(crate) fn run(action: &ConfigAction, env: &Env) -> Result<Exit, Failure> {
                 out::line(&warning);
             }
             for (path, there) in &config.files {
-                out::line(&format!("{}: {}", path.display(), if *there { "good" } else { "not there" }));
+                out::line(&format!("{}: {}", authority::escape(path), if *there { "good" } else { "not there" }));
             }
             for asked in &config.pending {
                 out::line(&format!("{}: {} is not granted (yoi grant)", asked.source, asked.key));
@@ -106,13 +106,13 @@ fn init(env: &Env) -> Result<Exit, Failure> {
     let mut file = match file {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            return Err(Failure::new(Exit::Usage, format!("{} exists already", path.display()))
+            return Err(Failure::new(Exit::Usage, format!("{} exists already", authority::escape(&path)))
                 .help("edit it; `yoi config check` reads it"));
         }
         Err(error) => return Err(disk(&path, &error)),
     };
     file.write_all(EXAMPLE.as_bytes()).map_err(|e| disk(&path, &e))?;
-    out::line(&format!("wrote {}", path.display()));
+    out::line(&format!("wrote {}", authority::escape(&path)));
     Ok(Exit::Done)
 }
 

@@ -4,9 +4,10 @@ use crate::commands::out;
 use crate::commands::output_schema::{CORRECTIONS, Output};
 use crate::commands::place::Place;
 use crate::commands::signals::Ending;
-use crate::exit::{Exit, Failure};
-use crate::show::escape::{json as harmless, plain};
+use crate::exit::{Exit, Failure, labelled};
+use crate::show::escape::json as harmless;
 use crate::show::progress::Look;
+use authority::text::escape_lines;
 use llm_worker::effect::Outcome;
 use llm_worker::{Cost, ErrorKind, ResultStatus};
 use pod::control::TurnEnd;
@@ -53,13 +54,13 @@ pub(crate) fn report(ended: &Ended, place: &Place, look: Look, took: Duration) -
     } else if let Some(text) = printed(ended, look) {
         out::raw(&format!("{text}\n"));
     }
-    let mut text = failure_text(ended, place).map(|text| format!("{text}\n")).unwrap_or_default();
+    let mut text = failure_text(ended, place).unwrap_or_default();
     if !look.quiet && !look.json {
         text.push_str(&closing_line(end, place, took));
         text.push('\n');
     }
     // A standard error that is gone cannot be told so.
-    drop(std::io::stderr().write_all(plain(&text).as_bytes()));
+    drop(std::io::stderr().write_all(escape_lines(&text).as_bytes()));
     if let Some(late) = late {
         late.say();
     }
@@ -137,8 +138,8 @@ fn failure_text(ended: &Ended, place: &Place) -> Option<String> {
         },
         Outcome::ModelFailed { message, help, .. } => (message.clone(), help.clone()),
     };
-    let help = help.map(|help| format!("\nhelp: {help}")).unwrap_or_default();
-    Some(format!("error: {error}{help}"))
+    let help = help.map(|help| labelled("help: ", &help)).unwrap_or_default();
+    Some(format!("{}{help}", labelled("error: ", &error)))
 }
 
 fn misfit(problems: &[String], place: &Place) -> (String, Option<String>) {

@@ -180,7 +180,9 @@ fn done<E: Entry>(args: &GrantArgs, what: &str, entries: &[&E]) {
         return;
     }
     for entry in entries {
-        out::line(&format!("{what}: {}", entry.lines().join("\n")));
+        let mut lines = entry.lines().into_iter();
+        out::line(&format!("{what}: {}", lines.next().unwrap_or_default()));
+        lines.for_each(|line| out::line(&line));
     }
     if entries.is_empty() {
         out::line(&format!("{what}: nothing"));

@@ -7,8 +7,9 @@ use crate::commands::out::{self, read_failure};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::pods::Pods;
-use crate::show::escape::{json, line, plain};
+use crate::show::escape::{json, line};
 use crate::show::progress::brief;
+use authority::text::{Escaper, Lines, escape_line};
 use llm_worker::{Item, ResultStatus};
 use pod::session::record::{Decision, DirectoryMoved, InputQueued, Record, Stored, ToolFinished};
 use pod::session::restore::{decode, duration, utc};
@@ -65,7 +66,7 @@ impl Printer<'_> {
         let text = self.transcript.text(&record, frame.time);
         let stored = self.transcript.whole.take();
         if let Some(text) = text.filter(|_| shown) {
-            out::line(&format!("{:>6}  {text}", frame.seq));
+            out::lines(&format!("{:>6}  {text}", frame.seq));
             stored.map_or(Ok(()), |stored| whole(blobs, &stored)).map_err(|e| fail(&e))?;
         }
         Ok(())
@@ -74,7 +75,7 @@ impl Printer<'_> {
 
 /// Prints a blob in bounded pieces, indented; what is no text is shown as replacement characters.
 fn whole(blobs: &BlobView, stored: &Stored) -> Result<(), BlobError> {
-    let (mut text, mut at) = (Indented::default(), 0);
+    let (mut text, mut at) = (Indented { escaper: Escaper::new(Lines::Many), part: Vec::new(), mid_line: false }, 0);
     let read = blobs.pieces(&stored.digest, |piece| {
         let seam = stored.gap.filter(|gap| (at..at + piece.len() as u64).contains(&gap.at));
         let (before, after) = match seam {
@@ -99,8 +100,8 @@ fn whole(blobs: &BlobView, stored: &Stored) -> Result<(), BlobError> {
 }
 
 /// Text on its way to standard output, each line behind the margin.
-#[derive(Default)]
 struct Indented {
+    escaper: Escaper,
     /// The beginning of a character whose end has not come yet.
     part: Vec<u8>,
     mid_line: bool,
@@ -131,7 +132,7 @@ impl Indented {
             shown.push_str(piece);
             self.mid_line = !piece.ends_with('\n');
         }
-        out::raw(&plain(&shown));
+        out::raw(&self.escaper.piece(&shown));
     }
 
     fn end(mut self) {
@@ -155,9 +156,17 @@ impl Transcript {
     fn text(&mut self, record: &Record, time: u64) -> Option<String> {
         Some(match record {
             Record::HostStarted(started) => {
-                format!("── {} in {} (yoi {}, sandbox {})", utc(time), started.cwd, started.version, started.sandbox)
+                format!(
+                    "── {} in {} (yoi {}, sandbox {})",
+                    utc(time),
+                    escape_line(&started.cwd),
+                    started.version,
+                    started.sandbox
+                )
             }
-            Record::SurfaceSet(set) => format!("model {} with {} tools", set.surface.model, set.surface.tools.len()),
+            Record::SurfaceSet(set) => {
+                format!("model {} with {} tools", escape_line(&set.surface.model), set.surface.tools.len())
+            }
             Record::Recovery(recovery) => format!(
                 "restored after {} down: {} calls open, {} bytes cut ({})",
                 duration(recovery.down_us),
@@ -181,11 +190,11 @@ impl Transcript {
                 }
             }
             Record::SystemItem(said) => format!("({}) {}", said.source(), indent(said.text())),
-            Record::FeatureNote(note) => format!("  note of {}: {}", note.feature, note.text),
+            Record::FeatureNote(note) => format!("  note of {}: {}", note.feature, indent(&note.text)),
             Record::ItemAdded(added) => self.item(&added.item)?,
             Record::VerdictGiven(verdict) if verdict.decision != Decision::Allow => {
                 let call = verdict.call.map_or_else(|| "-".to_owned(), |call| call.to_string());
-                format!("⊘ {call} {}: {}", verdict.rule, verdict.reason)
+                format!("⊘ {call} {}: {}", verdict.rule, indent(&verdict.reason))
             }
             Record::ToolFinished(finished) => self.result(finished),
             Record::FileChanged(change) if change.call.is_none() => {
@@ -199,7 +208,7 @@ impl Transcript {
             }
             Record::Gap(gap) if gap.reason.is_none() => return None,
             Record::Gap(gap) => format!("! records {} to {} are lost", gap.first, gap.last),
-            Record::Suspended(suspended) => format!("! suspended: {}", suspended.reason),
+            Record::Suspended(suspended) => format!("! suspended: {}", indent(&suspended.reason)),
             Record::Resumed(_) => "! resumed".to_owned(),
             Record::TurnFinished(finished) => {
                 let outcome = serde_json::to_value(&finished.outcome).unwrap_or_default();
@@ -225,7 +234,7 @@ impl Transcript {
             Item::Reasoning { text, .. } if self.full => format!("(thinks) {}", indent(text)),
             Item::ToolCall { id, name, arguments } => {
                 let arguments = if self.full { indent(arguments) } else { line(&brief(arguments), 100) };
-                format!("• {id} {name} {arguments}")
+                format!("• {id} {} {arguments}", escape_line(name))
             }
             Item::Reasoning { .. } | Item::User { .. } | Item::System { .. } | Item::ToolResult { .. } => return None,
         })

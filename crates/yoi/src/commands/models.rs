@@ -6,6 +6,7 @@ use crate::compose::model::{OFFLINE, Reach, amounts, choose, price, reach};
 use crate::config::Config;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
+use authority::text::escape_line;
 use authority::{Ambient, Net};
 use provider::Timeouts;
 use provider::catalog;
@@ -63,7 +64,7 @@ pub(crate) fn run(args: &JsonArgs, env: &Env) -> Result<Exit, Failure> {
         let mark = if endpoint.ready { "✓" } else { "-" };
         out::line(&format!("{mark} {:12} {}", endpoint.provider, endpoint.state));
         for model in endpoint.models.iter().take(SHOWN) {
-            out::line(&format!("    {model}"));
+            out::line(&format!("    {}", escape_line(model)));
         }
         if endpoint.models.len() > SHOWN {
             out::line(&format!("    … {} more (--json)", endpoint.models.len() - SHOWN));
@@ -71,7 +72,8 @@ pub(crate) fn run(args: &JsonArgs, env: &Env) -> Result<Exit, Failure> {
     }
     if let Some(model) = found.iter().filter(|f| f.ready).find_map(|f| f.models.first()) {
         out::line(&format!(
-            "to use one always, put this in the configuration (`yoi config path`): model = \"{model}\""
+            "to use one always, put this in the configuration (`yoi config path`): model = \"{}\"",
+            escape_line(model)
         ));
     }
     Ok(Exit::Done)

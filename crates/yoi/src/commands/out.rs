@@ -1,7 +1,8 @@
 //! Results on standard output, and the errors that reading a pod can give.
 
 use crate::exit::{Exit, Failure};
-use crate::show::escape::{json as harmless, plain};
+use crate::show::escape::json as harmless;
+use authority::text::{escape_line, escape_lines};
 use session_store::{ErrorKind, ReadError};
 use std::io::{self, Write};
 use std::sync::Mutex;
@@ -10,9 +11,14 @@ use std::sync::PoisonError;
 /// The first thing that standard output refused. A reader that closed its end has seen enough: that is no failure.
 static REFUSED: Mutex<Option<String>> = Mutex::new(None);
 
-/// One line of a result.
+/// One line of a result, whatever is in it.
 pub(crate) fn line(text: &str) {
-    raw(&format!("{}\n", plain(text)));
+    raw(&format!("{}\n", escape_line(text)));
+}
+
+/// Lines of a text whose lines are its own.
+pub(crate) fn lines(text: &str) {
+    raw(&format!("{}\n", escape_lines(text)));
 }
 
 /// A JSON document, a line.

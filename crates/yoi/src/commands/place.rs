@@ -58,7 +58,7 @@ impl Place {
                 Some(name.clone())
             }
             None if args.resume => Some(pods.last_run(project).ok_or_else(|| {
-                Failure::new(Exit::Usage, format!("no run in {} to continue", project.display()))
+                Failure::new(Exit::Usage, format!("no run in {} to continue", authority::escape(project)))
                     .help("leave out -c for a new run; `yoi ls` lists the runs there are")
             })?),
             None => None,

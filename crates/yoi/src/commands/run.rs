@@ -296,7 +296,7 @@ fn say(args: &RunArgs, text: &str) {
 }
 
 fn warn(text: &str) {
-    let text = format!("{}\n", crate::show::escape::plain(text));
+    let text = format!("{}\n", authority::text::escape_line(text));
     // A standard error that is gone cannot be told so.
     drop(std::io::stderr().write_all(text.as_bytes()));
 }
@@ -313,7 +313,7 @@ fn greet(args: &RunArgs, config: &Config, choice: &Choice, composed: &Composed) 
         warn(&format!("warning: {}", failure.message));
     }
     if composed.project.too_wide {
-        let root = composed.project.root.display();
+        let root = authority::escape(&composed.project.root);
         say(
             args,
             &format!(

@@ -65,9 +65,9 @@ fn settled(dir: &Path) -> PathBuf {
 pub(crate) fn environment(project: &Project, cwd: &Path, now: SystemTime) -> String {
     let stamp = humantime::format_rfc3339_seconds(now.max(UNIX_EPOCH)).to_string();
     let date = stamp.get(..10).unwrap_or(&stamp);
-    let mut text = format!("Working directory: {}\nDate: {date}", cwd.display());
+    let mut text = format!("Working directory: {}\nDate: {date}", authority::escape(cwd));
     if cwd != project.root {
-        text.push_str(&format!("\nProject: {}", project.root.display()));
+        text.push_str(&format!("\nProject: {}", authority::escape(&project.root)));
     }
     if let Some(branch) = branch(&project.root) {
         text.push_str(&format!("\nGit branch: {branch}"));

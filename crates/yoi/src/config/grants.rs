@@ -68,7 +68,7 @@ impl Grants {
         let digest = Digest::of(root.as_os_str().as_bytes()).to_string();
         let path = dir.join(format!("{digest}.json"));
         let unfit = |path: &Path, what: &str| {
-            Failure::new(Exit::Config, format!("{}: {what}: nothing counts as granted", path.display()))
+            Failure::new(Exit::Config, format!("{}: {what}: nothing counts as granted", authority::escape(path)))
                 .help("look at it, remove it, and grant again with `yoi grant`")
         };
         let Some(bytes) = bytes(&dir, &path).map_err(|(path, what)| unfit(path, &what))? else {

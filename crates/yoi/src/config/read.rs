@@ -23,7 +23,7 @@ pub(super) struct Text {
 
 /// Reads a file that need not be there.
 pub(super) fn read(path: &Path, links: Links, env: &Env) -> Result<Option<Text>, Failure> {
-    let fail = |what: &str| Failure::new(Exit::Config, format!("{}: {what}", path.display()));
+    let fail = |what: &str| Failure::new(Exit::Config, format!("{}: {what}", authority::escape(path)));
     let unfit = |what: String| fail(&what).help("make it a plain file of TOML, or remove it");
     let Some(file) = plain_file::open(path, links).map_err(unfit)? else { return Ok(None) };
     let bytes = plain_file::whole(file, MAX_FILE).map_err(unfit)?;
@@ -36,7 +36,7 @@ pub(super) fn read(path: &Path, links: Links, env: &Env) -> Result<Option<Text>,
 /// Reads what stands in a file; `shown` is its path for people.
 pub(super) fn parse(path: &Path, text: &str, shown: String) -> Result<Text, Failure> {
     let wrong = |problem: file::Problem| {
-        let message = format!("{}:{}: {}", path.display(), problem.line, problem.what);
+        let message = format!("{}:{}: {}", authority::escape(path), problem.line, problem.what);
         let help = problem.help.unwrap_or_else(|| "`yoi config init` writes an example".to_owned());
         Failure::new(Exit::Config, message).help(help)
     };

@@ -1,8 +1,9 @@
 //! A run as it happens: the answer on standard output, everything else on standard error; or, for scripts, the
 //! records as JSON Lines.
 
-use super::escape::{json, line, plain};
+use super::escape::{json, line};
 use crate::commands::out::noted;
+use authority::text::{Escaper, Lines, escape_line};
 use llm_worker::effect::Delta;
 use llm_worker::{Item, ResultStatus};
 use pod::control::Event;
@@ -42,13 +43,15 @@ struct Screen<Out, Err> {
     err: Err,
     /// How much of the current answer is on the screen already.
     shown: String,
+    /// Escapes the answer, whose pieces may end between a character and what shapes it.
+    escaper: Escaper,
     /// Standard output stands in the middle of a line.
     mid_line: bool,
 }
 
 impl<Out: Write, Err: Write> Screen<Out, Err> {
     fn new(look: Look, out: Out, err: Err) -> Self {
-        Self { look, out: Some(out), err, shown: String::new(), mid_line: false }
+        Self { look, out: Some(out), err, shown: String::new(), escaper: Escaper::new(Lines::Many), mid_line: false }
     }
 
     fn event(&mut self, event: &Event) {
@@ -67,7 +70,7 @@ impl<Out: Write, Err: Write> Screen<Out, Err> {
         match delta {
             Delta::Text(text) if self.look.stream => {
                 self.shown.push_str(text);
-                self.print(&plain(text));
+                self.answer(text);
             }
             Delta::Retrying { attempt, delay, why } => {
                 self.shown.clear();
@@ -111,7 +114,7 @@ impl<Out: Write, Err: Write> Screen<Out, Err> {
                 if let Some(rest) = shown.strip_prefix(text.as_str()) {
                     self.shown = rest.to_owned();
                 } else if self.look.stream {
-                    self.print(&plain(text.strip_prefix(shown.as_str()).unwrap_or_default()));
+                    self.answer(text.strip_prefix(shown.as_str()).unwrap_or_default());
                 }
                 if self.look.stream {
                     self.end_line();
@@ -122,6 +125,11 @@ impl<Out: Write, Err: Write> Screen<Out, Err> {
             }
             Item::User { .. } | Item::System { .. } | Item::Reasoning { .. } | Item::ToolResult { .. } => {}
         }
+    }
+
+    fn answer(&mut self, piece: &str) {
+        let text = self.escaper.piece(piece).into_owned();
+        self.print(&text);
     }
 
     /// What comes next, on either output, begins a line.
@@ -144,7 +152,7 @@ impl<Out: Write, Err: Write> Screen<Out, Err> {
             return;
         }
         self.end_line();
-        let text = plain(text);
+        let text = escape_line(text);
         let text = if self.look.colour { format!("\u{1b}[2m{text}\u{1b}[0m\n") } else { format!("{text}\n") };
         // Progress nobody can see is not worth ending a run for.
         drop(self.err.write_all(text.as_bytes()));
@@ -226,7 +234,7 @@ mod tests {
     #[test]
     fn progress_and_answer_never_share_a_line() {
         let alert = || Event::Alert(Alert { level: AlertLevel::Warning, from: None, text: "look".to_owned() });
-        let table: [(Vec<Event>, &str); 9] = [
+        let table: [(Vec<Event>, &str); 10] = [
             (vec![text("one"), text("two"), answer("one"), answer("two"), text("x"), answer("x")], "onetwo\nx\n"),
             (vec![text("an "), text("answer"), answer("an answer")], "an answer\n"),
             (vec![text("line\n"), answer("line\n")], "line\n"),
@@ -239,6 +247,7 @@ mod tests {
             ),
             (vec![text("half")], "half\n"),
             (vec![text("\u{1b}[2J"), answer("\u{1b}[2J")], "\\u{1b}[2J\n"),
+            (vec![text("a\u{200b}👩"), text("\u{200d}"), answer("a\u{200b}👩\u{200d}👧")], "a\\u{200b}👩\u{200d}👧\n"),
         ];
         for (events, expected) in table {
             assert_eq!(seen(events), expected);

@@ -4,7 +4,7 @@ use super::offer::Service;
 use crate::control::blame;
 use crate::control::callbacks::words;
 use crate::feature::grant::stepping;
-use crate::feature::said;
+use crate::feature::sanitize;
 use authority::{Door, Redactor, Shut};
 use llm_worker::ErrorKind;
 use std::fmt;
@@ -124,7 +124,7 @@ impl<T: ?Sized + Send + Sync + 'static> ServiceHandle<T> {
 
     fn panicked(&self, panic: &(dyn std::any::Any + Send)) -> ServiceError {
         let (service, provider) = self.names();
-        ServiceError::Panicked { service, provider, message: said(&words(panic), MAX_WORDS, &self.redactor) }
+        ServiceError::Panicked { service, provider, message: sanitize(&words(panic), MAX_WORDS, &self.redactor) }
     }
 
     fn names(&self) -> (String, String) {

@@ -142,7 +142,7 @@ const fn name_fits(name: &str) -> bool {
 
 /// What is wrong with a service's name, if anything.
 pub(in crate::feature) fn name_problem(name: &str) -> Option<String> {
-    let shown = || text::shown(name, MAX_SERVICE_NAME);
+    let shown = || text::escape_line(name, MAX_SERVICE_NAME);
     (!name_fits(name)).then(|| format!("service `{}` is not called like yoi.memory.v1, in at most 64 bytes", shown()))
 }
 
@@ -235,7 +235,7 @@ impl ServiceRequirement {
 }
 
 fn shown(version: &str) -> String {
-    text::shown(version, MAX_VERSION)
+    text::escape_line(version, MAX_VERSION)
 }
 
 /// A version, or a range of them, of bounded length.

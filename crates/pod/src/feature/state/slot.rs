@@ -9,7 +9,7 @@ use crate::control::inbox::{Line, Method, NotTaken, Ticket};
 use crate::feature::FeatureId;
 use crate::feature::diagnostic::MAX_MESSAGE;
 use crate::feature::presence::{Absent, Presence};
-use crate::feature::text::{said, secret};
+use crate::feature::text::{sanitize, secret};
 use crate::session::record::FeatureState;
 use authority::{Door, Redactor};
 use llm_worker::ErrorKind;
@@ -248,7 +248,8 @@ impl<T: Serialize + DeserializeOwned + Clone + Default> Slot<T> {
     fn next<R>(&self, before: &T, change: impl FnOnce(&mut T) -> R) -> Result<(R, T, Value, usize), StateError> {
         let mut value = before.clone();
         let answer = change(&mut value);
-        let unfit = |error: serde_json::Error| StateError::Json(said(&error.to_string(), MAX_MESSAGE, &self.redactor));
+        let unfit =
+            |error: serde_json::Error| StateError::Json(sanitize(&error.to_string(), MAX_MESSAGE, &self.redactor));
         let text = serde_json::to_string(&value).map_err(unfit)?;
         if text.len() > MAX_STATE {
             return Err(StateError::TooLarge(text.len()));
@@ -263,7 +264,7 @@ impl<T: Serialize + DeserializeOwned + Clone + Default> Slot<T> {
         }
         let again = |why: String| format!("what was written does not read again: {why}");
         let read = self.key.read(self.key.version, &json);
-        let value = read.map_err(|why| StateError::Json(said(&again(why), MAX_MESSAGE, &self.redactor)))?;
+        let value = read.map_err(|why| StateError::Json(sanitize(&again(why), MAX_MESSAGE, &self.redactor)))?;
         Ok((answer, value, json, text.len()))
     }
 
@@ -277,7 +278,7 @@ impl<T: Serialize + DeserializeOwned + Clone + Default> Slot<T> {
                 cells.durable = Arc::new(value);
                 file.adopt(stamp);
             }
-            (Err(why), Way::File(..)) => cells.unreadable = Some(said(&why, MAX_MESSAGE, &self.redactor)),
+            (Err(why), Way::File(..)) => cells.unreadable = Some(sanitize(&why, MAX_MESSAGE, &self.redactor)),
             (_, Way::Journal(_)) => {}
         }
         cells.start_over();
@@ -351,7 +352,7 @@ impl<T> Cells<T> {
 impl<T> Slot<T> {
     /// Runs code of the feature; the words of a panic are the error.
     fn contained<R>(&self, work: impl FnOnce() -> R) -> Result<R, String> {
-        let words = |panic: Box<dyn std::any::Any + Send>| said(&words(&*panic), MAX_MESSAGE, &self.redactor);
+        let words = |panic: Box<dyn std::any::Any + Send>| sanitize(&words(&*panic), MAX_MESSAGE, &self.redactor);
         catch_unwind(AssertUnwindSafe(work)).map_err(words)
     }
 

@@ -126,7 +126,7 @@ fn vendor_words_come_in_many_wrappings() {
         (r#"{"message":"d"}"#, "d"),
         (r#"{"detail":"e"}"#, "e"),
         (r#"{"error":{"message":"Provider returned error","metadata":{"raw":"f"}}}"#, "Provider returned error: f"),
-        ("plain\r\n\u{1b}[31mwords", "plain [31mwords"),
+        ("plain\r\n\u{1b}[31mwords", "plain \\u{1b}[31mwords"),
         ("<!doctype html>", "an HTML page, not an API answer"),
         ("", ""),
     ];

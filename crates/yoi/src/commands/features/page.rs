@@ -1,7 +1,7 @@
 //! Lines of at most 80 columns, for either stream.
 
 use crate::commands::out;
-use crate::show::escape::plain;
+use authority::text::{escape_line, escape_lines};
 use std::io::Write;
 
 /// The widest line.
@@ -24,7 +24,7 @@ impl Page {
         let indent = first.chars().count();
         let (mut line, mut columns, mut empty) = (first.to_owned(), indent, true);
         let room = WIDTH.saturating_sub(indent).max(1);
-        for word in plain(words).split_whitespace().flat_map(|word| pieces(word, room)) {
+        for word in escape_lines(words).split_whitespace().flat_map(|word| pieces(word, room)) {
             let length = word.chars().count();
             if !empty && columns + 1 + length > WIDTH {
                 self.lines.push(line);
@@ -53,7 +53,7 @@ impl Page {
 
     /// Onto standard error; one that is gone cannot be told so.
     pub(crate) fn warn(&self) {
-        let text: String = self.lines.iter().map(|line| format!("{}\n", plain(line))).collect();
+        let text: String = self.lines.iter().map(|line| format!("{}\n", escape_line(line))).collect();
         drop(std::io::stderr().write_all(text.as_bytes()));
     }
 }

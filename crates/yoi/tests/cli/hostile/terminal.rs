@@ -1,24 +1,42 @@
 //! Tricks with characters that move a terminal's cursor, hide text or reorder it.
 
 use super::files;
+use crate::endpoint::{Endpoint, Reply, calls, text};
 use crate::scene::{Scene, finish};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::json;
 use std::fs::{self, File, OpenOptions};
 use std::io::Read;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// Clears the screen, sets the title, rings, goes back, and reads backwards.
-const EVIL: &str = "\u{1b}[2J\u{1b}]0;title\u{7}\r\u{8}\u{9b}31m\u{202e}";
+/// Clears the screen, sets the title, rings, goes back, reads backwards, ends a line for some, and stands there unseen:
+/// spaces of no width, a soft hyphen, joiners, a selector, a filler, a mark of an annotation, tags.
+const EVIL: &str = "\u{1b}[2J\u{1b}]0;title\u{7}\r\u{8}\u{9b}31m\u{202e}\u{2066}\u{2028}\u{2029}\u{200b}\u{200c}x\u{200d}\
+    \u{2060}\u{feff}\u{ad}\u{180e}\u{fe0f}\u{3164}\u{fff9}\u{e0001}\u{e0041}";
 
 /// What may move a terminal, or show something else than what is there; a line's end is not.
 fn moves(c: char) -> bool {
     let reorders = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    reorders || (c.is_control() && !matches!(c, '\n' | '\t'))
+    let unseen = matches!(c, '\u{ad}' | '\u{180e}' | '\u{200b}'..='\u{200d}' | '\u{2028}' | '\u{2029}' | '\u{2060}'..='\u{2064}'
+        | '\u{3164}' | '\u{fe0f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}');
+    reorders || unseen || (c.is_control() && !matches!(c, '\n' | '\t'))
+}
+
+#[track_caller]
+fn assert_harmless(what: &str, text: &str) {
+    let bad: String = text.chars().filter(|c| moves(*c)).collect();
+    assert!(bad.is_empty(), "{what}: {bad:?} in\n{text:?}");
+    assert!(!text.lines().any(|line| line.starts_with("yoi: granted")), "{what}: a name is a line of its own:\n{text}");
 }
 
 /// What a command shows on a terminal.
 fn shown(scene: &Scene, args: &[&str]) -> String {
+    shown_with(scene, args, &[])
+}
+
+/// The same with variables.
+fn shown_with(scene: &Scene, args: &[&str], variables: &[(&str, &str)]) -> String {
     let main = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&main).unwrap();
     unlockpt(&main).unwrap();
@@ -26,7 +44,7 @@ fn shown(scene: &Scene, args: &[&str]) -> String {
     let end = || OpenOptions::new().read(true).write(true).open(&name).unwrap();
     let held = end();
     let mut command = scene.command(args);
-    command.stdout(end()).stderr(end()).env("NO_COLOR", "1").env("TERM", "xterm");
+    command.stdout(end()).stderr(end()).env("NO_COLOR", "1").env("TERM", "xterm").envs(variables.iter().copied());
     let mut terminal = File::from(main);
     let reading = thread::spawn(move || {
         let mut bytes = Vec::new();
@@ -87,10 +105,7 @@ fn nothing_of_a_repository_reaches_the_terminal_as_it_is() {
         all.push((args.join(" "), text));
     }
     for (args, text) in all {
-        let bad: String = text.chars().filter(|c| moves(*c)).collect();
-        assert!(bad.is_empty(), "{args}: {bad:?} in\n{text:?}");
-        // A name is not a line of its own.
-        assert!(!text.lines().any(|line| line.starts_with("yoi: granted")), "{args}:\n{text}");
+        assert_harmless(&args, &text);
     }
     assert!(files(&scene).iter().any(|(path, _)| path.ends_with(&name)), "the names were there");
 }
@@ -98,7 +113,8 @@ fn nothing_of_a_repository_reaches_the_terminal_as_it_is() {
 #[test]
 fn what_is_wrong_with_a_repositorys_configuration_is_said_harmlessly() {
     let scene = Scene::new();
-    let escaped: String = EVIL.chars().map(|c| format!("\\u{:04x}", u32::from(c))).collect();
+    let evil = format!("\nyoi: granted{EVIL}");
+    let escaped: String = evil.chars().map(|c| format!("\\U{:08x}", u32::from(c))).collect();
     let texts = [
         format!("\"x{escaped}\" = 1\n"),
         format!("model = \"x{escaped}\"\n"),
@@ -116,9 +132,80 @@ fn what_is_wrong_with_a_repositorys_configuration_is_said_harmlessly() {
         for args in [&["run", "list the files"][..], &["config", "show"], &["config", "check"], &["grant"], &["doctor"]]
         {
             let text = shown(&scene, args);
-            let bad: String = text.chars().filter(|c| moves(*c)).collect();
-            assert!(bad.is_empty() && !text.is_empty(), "{args:?}: {bad:?} in\n{text:?}");
+            assert_harmless(&format!("{args:?}"), &text);
+            assert!(!text.is_empty(), "{args:?}");
         }
         drop(fs::remove_file(scene.file("yoi.toml")));
+    }
+}
+
+/// An endpoint whose every word is hostile: its models' names, its answers, its calls, its errors.
+#[test]
+fn what_an_endpoint_says_is_shown_harmlessly() {
+    let scene = Scene::new();
+    let evil = format!("one\nyoi: granted{EVIL}");
+    let endpoint = Endpoint::start({
+        let (evil, asked) = (evil.clone(), AtomicUsize::new(0));
+        move |_, body| {
+            if body.is_null() {
+                let list = json!({ "object": "list", "data": [{ "id": evil, "object": "model" }] });
+                return Reply::Status("200 OK", "content-type: application/json\r\n", list.to_string());
+            }
+            match asked.fetch_add(1, Ordering::SeqCst) {
+                0 => calls(&[
+                    ("Read", json!({ "path": evil }).to_string()),
+                    (&evil, json!({ "a": evil }).to_string()),
+                    ("Read", format!("{{{evil}")),
+                ]),
+                // The lines of an answer are lines.
+                1 => text(&evil.replace('\n', " ")),
+                2 => Reply::Status("400 Bad Request", "", json!({ "error": { "message": evil } }).to_string()),
+                3 => Reply::Status("401 Unauthorized", "", evil.clone()),
+                _ => Reply::Stream(format!("data: {}\n\n", json!({ "error": { "message": evil, "type": evil } }))),
+            }
+        }
+    });
+    scene.config(&endpoint.config(""));
+    let key = [("FAKE_KEY", "not-a-secret-1")];
+    for args in
+        [&["run", "--pod", "p", "go"][..], &["run", "go"], &["run", "go"], &["run", "go"], &["models"], &["doctor"]]
+    {
+        let text = shown_with(&scene, args, &key);
+        assert!(text.contains("granted\\u{1b}") || args == ["doctor"], "{args:?}:\n{text}");
+        assert_harmless(&format!("{args:?}"), &text);
+    }
+    for args in [
+        &["log", "p"][..],
+        &["log", "p", "--full"],
+        &["ls"],
+        &["verify", "p"],
+        &["features", "p"],
+        &["log", "p", "--json"],
+    ] {
+        let text = shown_with(&scene, args, &key);
+        assert_harmless(&format!("{args:?}"), &text);
+    }
+}
+
+#[test]
+fn a_persons_own_words_are_repeated_harmlessly() {
+    let scene = Scene::new();
+    for args in [
+        &["log", EVIL][..],
+        &["run", "--pod", EVIL, "go"],
+        &["run", "-m", EVIL, "go"],
+        &["run", "-m", &format!("scripted:{EVIL}"), "go"],
+        &["-C", EVIL, "run", "go"],
+        &["run", "--output-schema", EVIL, "go"],
+        &["features", "--explain", EVIL],
+        &["rm", EVIL],
+        &["run", EVIL],
+    ] {
+        assert_harmless(&format!("{args:?}"), &shown(&scene, args));
+    }
+    for variable in ["YOI_MODEL", "YOI_MAX_STEPS", "YOI_SANDBOX", "YOI_MAX_COST", "XDG_STATE_HOME", "LANG"] {
+        for args in [&["run", "list the files"][..], &["doctor"], &["config", "show"]] {
+            assert_harmless(variable, &shown_with(&scene, args, &[(variable, &format!("/{EVIL}"))]));
+        }
     }
 }

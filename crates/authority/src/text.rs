@@ -1,0 +1,190 @@
+//! Text of others, as people read it: the one table of characters that mislead, and what is done with them.
+//!
+//! A character misleads when a terminal acts on it, when it reorders what stands beside it, or when it has no shape of
+//! its own, so that two different texts look the same. The table is Unicode's control characters (Cc), line and
+//! paragraph separators (Zl, Zp), default-ignorable characters, and the format characters (Cf) that are not drawn.
+//!
+//! Joiners and variation selectors shape the character before them. Persian and Indic words and most emoji need them,
+//! so they pass where they have that effect, behind a character of such a script, an ideograph or a pictograph; behind
+//! a Latin letter, a space or one another they are what they look like: nothing.
+
+use std::borrow::Cow;
+use std::iter::Peekable;
+use std::str::Chars;
+
+/// Whether a text may have several lines. Only then do line feeds and tabs pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lines {
+    /// A name, a title, a line of a report.
+    One,
+    /// Prose and output.
+    Many,
+}
+
+/// Whether the character is in the table. For whole texts there is [`find`], which knows what stands around it.
+#[must_use]
+#[rustfmt::skip]
+pub fn misleads(c: char) -> bool {
+    // Control characters: C0 with its line feeds and tabs, DEL, C1.
+    c.is_control()
+        // They reorder.
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        // They end lines for some readers and not for others.
+        || matches!(c, '\u{2028}' | '\u{2029}')
+        // They have no shape: spaces of no width, fillers, tags, marks of annotations, of shorthand and of scores.
+        || matches!(c, '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180e}' | '\u{200b}'
+            | '\u{2060}'..='\u{2065}' | '\u{206a}'..='\u{206f}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
+            | '\u{13430}'..='\u{1343f}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+        || shapes(c)
+}
+
+/// The first character of a text that misleads.
+#[must_use]
+pub fn find(text: &str, lines: Lines) -> Option<char> {
+    Scan::new(lines).of(text).find_map(|(c, misleads)| misleads.then_some(c))
+}
+
+/// The text without characters that mislead.
+#[must_use]
+pub fn strip(text: &str, lines: Lines) -> String {
+    Scan::new(lines).of(text).filter_map(|(c, misleads)| (!misleads).then_some(c)).collect()
+}
+
+/// One line: what misleads is written as `\n` or `\u{…}`, also line feeds and tabs.
+#[must_use]
+pub fn escape_line(text: &str) -> Cow<'_, str> {
+    Escaper::new(Lines::One).piece(text)
+}
+
+/// The same of a text with lines: line feeds and tabs stay.
+#[must_use]
+pub fn escape_lines(text: &str) -> Cow<'_, str> {
+    Escaper::new(Lines::Many).piece(text)
+}
+
+/// The same, cut to at most `max` bytes and a `…`, at a character or an escape.
+#[must_use]
+pub fn escape_within(text: &str, lines: Lines, max: usize) -> String {
+    let mut out = String::new();
+    for (c, misleads) in Scan::new(lines).of(text) {
+        let before = out.len();
+        push(&mut out, c, misleads);
+        if out.len() > max {
+            out.truncate(before);
+            out.push('…');
+            break;
+        }
+    }
+    out
+}
+
+/// Escapes a text that comes in pieces, as [`escape_lines`] does with the whole.
+#[derive(Clone, Debug)]
+pub struct Escaper(Scan);
+
+impl Escaper {
+    /// At the beginning of a text.
+    #[must_use]
+    pub fn new(lines: Lines) -> Self {
+        Self(Scan::new(lines))
+    }
+
+    /// The next piece.
+    #[must_use]
+    pub fn piece<'a>(&mut self, text: &'a str) -> Cow<'a, str> {
+        let started = self.0;
+        if !self.0.of(text).any(|(_, misleads)| misleads) {
+            return Cow::Borrowed(text);
+        }
+        let mut out = String::with_capacity(text.len() + 16);
+        self.0 = started;
+        self.0.of(text).for_each(|(c, misleads)| push(&mut out, c, misleads));
+        Cow::Owned(out)
+    }
+}
+
+fn push(out: &mut String, c: char, misleads: bool) {
+    if misleads { out.extend(c.escape_default()) } else { out.push(c) }
+}
+
+/// What may shape the character that came last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Takes {
+    Nothing,
+    /// Behind an emoji and its selector: a joiner to the next emoji.
+    Joiner,
+    /// A digit, which a selector and a frame make a keycap.
+    Keycap,
+    Shape,
+}
+
+/// Where a reader of a text stands.
+#[derive(Clone, Copy, Debug)]
+struct Scan {
+    lines: Lines,
+    takes: Takes,
+}
+
+impl Scan {
+    fn new(lines: Lines) -> Self {
+        Self { lines, takes: Takes::Nothing }
+    }
+
+    /// Each character, and whether it misleads where it stands.
+    fn of<'a>(&'a mut self, text: &'a str) -> Marked<'a> {
+        Marked { scan: self, chars: text.chars().peekable() }
+    }
+
+    fn misleads(&mut self, c: char, next: Option<char>) -> bool {
+        let shaped = shapes(c)
+            && match self.takes {
+                Takes::Nothing => false,
+                Takes::Joiner => c == JOINER,
+                // Prose may come in pieces, which end anywhere; a name ends where it ends.
+                Takes::Keycap => c == EMOJI && next.map_or(self.lines == Lines::Many, |next| next == '\u{20e3}'),
+                Takes::Shape => true,
+            };
+        self.takes = match c {
+            EMOJI if shaped => Takes::Joiner,
+            '0'..='9' | '#' | '*' => Takes::Keycap,
+            c if is_shaped(c) => Takes::Shape,
+            _ => Takes::Nothing,
+        };
+        let line = self.lines == Lines::Many && matches!(c, '\n' | '\t');
+        misleads(c) && !shaped && !line
+    }
+}
+
+struct Marked<'a> {
+    scan: &'a mut Scan,
+    chars: Peekable<Chars<'a>>,
+}
+
+impl Iterator for Marked<'_> {
+    type Item = (char, bool);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let c = self.chars.next()?;
+        let next = self.chars.peek().copied();
+        Some((c, self.scan.misleads(c, next)))
+    }
+}
+
+const JOINER: char = '\u{200d}';
+
+/// Asks for the coloured form of what is before it.
+const EMOJI: char = '\u{fe0f}';
+
+/// Joiners and variation selectors.
+fn shapes(c: char) -> bool {
+    matches!(c, '\u{200c}' | JOINER | '\u{180b}'..='\u{180d}' | '\u{180f}' | '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}')
+}
+
+/// Letters of scripts that join, ideographs, and symbols that have an emoji's form.
+fn is_shaped(c: char) -> bool {
+    let script = matches!(c, '\u{600}'..='\u{18af}' | '\u{a8e0}'..='\u{a8ff}' | '\u{10a00}'..='\u{11fff}');
+    let ideograph = matches!(c, '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}');
+    let symbol = matches!(c, '\u{a9}' | '\u{ae}' | '\u{203c}' | '\u{2049}' | '\u{2100}'..='\u{27bf}' | '\u{2900}'..='\u{2bff}'
+        | '\u{3030}' | '\u{303d}' | '\u{3297}' | '\u{3299}' | '\u{1f000}'..='\u{1faff}');
+    (script || ideograph || symbol) && !misleads(c) && !c.is_whitespace()
+}
