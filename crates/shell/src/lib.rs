@@ -20,6 +20,7 @@ mod opaque;
 mod resolve;
 mod script;
 mod scripts;
+mod second;
 mod variables;
 mod walk;
 mod word;

@@ -23,6 +23,9 @@ pub enum Why {
     /// No shell command, as far as the parser can tell.
     #[error("it cannot be parsed: {0}")]
     Syntax(String),
+    /// Two readings of it do not find the same commands, or the second does not know how it is written.
+    #[error("it is written in a way that can be read as other commands")]
+    Ambiguous,
     /// The program's name is known only when it runs.
     #[error("the program's name is known only when it runs")]
     Program,

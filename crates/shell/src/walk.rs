@@ -6,6 +6,7 @@ use crate::expansion::{live, only_numbers, parameter};
 use crate::opaque::{Opaque, Why};
 use crate::resolve;
 use crate::script::{Assignment, Function, Part, RedirectKind, Redirection, Script};
+use crate::second::{self, Reading};
 use crate::variables;
 use crate::word::{self, Word};
 use rable::{ListOperator, Node, NodeKind};
@@ -16,11 +17,17 @@ pub(crate) const MAX_DEPTH: usize = 128;
 
 /// Reads `text`, which is within the bounds.
 pub(crate) fn script(text: &str) -> Result<Script, Why> {
-    let mut walk = Walk { script: Script::default(), depth: 0 };
+    let mut walk = Walk { script: Script::default(), depth: 0, readings: Vec::new() };
     for node in &parsed(text)? {
         walk.node(node, None);
     }
-    Ok(walk.script)
+    let mut script = walk.script;
+    let plain = script.parts.iter().all(|part| part.opaque.is_none());
+    if plain && !second::agrees(text, walk.readings) {
+        let opaque = Some(Opaque::from(Why::Ambiguous));
+        script.parts.push(Part { text: shown(text), opaque, ..Part::default() });
+    }
+    Ok(script)
 }
 
 fn parsed(text: &str) -> Result<Vec<Node>, Why> {
@@ -30,6 +37,8 @@ fn parsed(text: &str) -> Result<Vec<Node>, Why> {
 pub(crate) struct Walk {
     script: Script,
     pub(crate) depth: usize,
+    /// Each command as it is written, to be compared with another reading.
+    readings: Vec<Reading>,
 }
 
 /// What the words of one command show beside themselves.
@@ -192,6 +201,9 @@ impl Walk {
     fn redirected(&mut self, redirects: &[Node]) {
         let mut found = Found::default();
         let redirections: Vec<Redirection> = redirects.iter().filter_map(|r| self.redirection(r, &mut found)).collect();
+        if !redirections.is_empty() {
+            self.readings.push(reading(&[], &[], &redirections));
+        }
         let text = words_text(redirections.iter().map(|redirection| redirection.target.raw()));
         if redirections.iter().any(Redirection::writes) || found.why.is_some() {
             let opaque = found.why.map(Opaque::from);
@@ -205,6 +217,7 @@ impl Walk {
         let assignments: Vec<Assignment> = assignments.iter().map(|node| self.assignment(node, &mut found)).collect();
         let words: Vec<Word> = words.iter().map(|node| self.word(node, &mut found)).collect();
         let redirections: Vec<Redirection> = redirects.iter().filter_map(|r| self.redirection(r, &mut found)).collect();
+        self.readings.push(reading(&assignments, &words, &redirections));
         if let Some(bad) = assignments.iter().find(|assignment| variables::dangerous(assignment)) {
             found.add(Why::Variable(bad.name.clone()));
         }
@@ -360,6 +373,19 @@ impl Walk {
                 None
             }
         }
+    }
+}
+
+fn reading(assignments: &[Assignment], words: &[Word], redirections: &[Redirection]) -> Reading {
+    let literal = |word: &Word| word.literal().map(str::to_owned);
+    let target = |redirection: &Redirection| match redirection.kind {
+        RedirectKind::Descriptor => second::DESCRIPTOR,
+        RedirectKind::Read | RedirectKind::Write | RedirectKind::Text => literal(&redirection.target),
+    };
+    Reading {
+        assignments: assignments.iter().map(|assignment| assignment.name.clone()).collect(),
+        words: words.iter().map(literal).collect(),
+        redirections: redirections.iter().map(target).collect(),
     }
 }
 

@@ -5,7 +5,10 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests: what fails here is a failed test")]
 
 mod bash;
+mod chance;
+mod differential;
 mod explained;
+mod jail;
 mod tricks;
 
 use authority::{Access, Ambient, SandboxMode, Workspace};

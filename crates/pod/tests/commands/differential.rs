@@ -1,0 +1,125 @@
+//! Generated texts that are judged transparent are run by bash itself: every program that it starts must be listed.
+
+use super::chance::Chance;
+use super::jail::Jail;
+use shell::{Part, RedirectKind, Script};
+use std::collections::BTreeSet;
+
+/// Set: how many texts are compared. Otherwise [`FEW`].
+const VARIABLE: &str = "YOI_TEST_COMMANDS";
+
+/// As many take about ten seconds on two cores.
+const FEW: usize = 4_000;
+
+/// Texts for one bash.
+const BATCH: usize = 200;
+
+/// Texts that are generated for one that is transparent, at the most.
+const MAX_TRIES: usize = 40;
+
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    /// Texts that were transparent and that bash ran.
+    pub(super) compared: usize,
+    /// Names that it looked for.
+    pub(super) started: usize,
+    /// Texts whose bash did not end.
+    stopped: usize,
+    wrong: Vec<String>,
+}
+
+#[test]
+fn what_bash_starts_of_anything_is_among_the_parts() {
+    let wanted = std::env::var(VARIABLE).map_or(FEW, |number| number.parse().unwrap());
+    let seeds = [0x9e37_79b9_7f4a_7c15, 0xd1b5_4a32_d192_ed03];
+    let each = wanted.div_ceil(seeds.len());
+    let run = |seed| {
+        let mut chance = Chance::new(seed);
+        let mut left = each;
+        let mut tries = each * MAX_TRIES;
+        compare(|| {
+            left = left.checked_sub(1)?;
+            loop {
+                tries = tries.checked_sub(1)?;
+                let text = chance.text();
+                if runs_here(&shell::parse(&text), &text) {
+                    return Some(text);
+                }
+            }
+        })
+    };
+    let seen: Vec<Seen> = std::thread::scope(|scope| {
+        let threads = seeds.map(|seed| scope.spawn(move || run(seed)));
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let sum = |of: fn(&Seen) -> usize| seen.iter().map(of).sum::<usize>();
+    let (compared, started, stopped) = (sum(|s| s.compared), sum(|s| s.started), sum(|s| s.stopped));
+    println!(
+        "{compared} transparent texts ran, {started} programs started, 0 of them unlisted; {stopped} texts stopped"
+    );
+    if Jail::new().is_some() {
+        assert!(compared * 100 >= wanted * 95 && started > compared / 2, "too little was compared: {seen:?}");
+    }
+}
+
+/// Runs texts until there are none. Panics when something starts that is not listed.
+pub(super) fn compare(mut next: impl FnMut() -> Option<String>) -> Seen {
+    let mut seen = Seen::default();
+    let Some(jail) = Jail::new() else {
+        eprintln!("not compared: this kernel has no sandbox for it");
+        return seen;
+    };
+    loop {
+        let mut batch = Vec::with_capacity(BATCH);
+        let mut rest = true;
+        while batch.len() < BATCH && rest {
+            match next() {
+                Some(text) if runs_here(&shell::parse(&text), &text) => batch.push(text),
+                Some(_) => {}
+                None => rest = false,
+            }
+        }
+        match jail.run(&batch) {
+            Some(started) => batch.iter().zip(started).for_each(|(text, started)| seen.judge(text, &started)),
+            None => seen.stopped += batch.len(),
+        }
+        if !rest {
+            break;
+        }
+    }
+    assert!(seen.wrong.is_empty(), "{}", seen.wrong.join("\n"));
+    seen
+}
+
+impl Seen {
+    fn judge(&mut self, text: &str, started: &BTreeSet<String>) {
+        let parts = shell::parse(text).parts;
+        let mut known: BTreeSet<&str> = parts.iter().filter_map(|part| part.program.as_ref()?.literal()).collect();
+        known.extend(parts.iter().flat_map(|part| &part.wrappers).map(String::as_str));
+        let missed: Vec<_> = started.iter().filter(|name| !known.contains(name.as_str())).collect();
+        if !missed.is_empty() && self.wrong.len() < 40 {
+            self.wrong.push(format!("{text:?}: bash starts {missed:?}, the parts are {known:?}"));
+        }
+        self.compared += 1;
+        self.started += started.len();
+    }
+}
+
+/// Whether bash may be let at it: nothing is opaque, and it starts nothing by a path, writes nothing outside of its
+/// directory, and has no function that starts one.
+fn runs_here(script: &Script, text: &str) -> bool {
+    let parts = &script.parts;
+    let by_path = |part: &Part| part.program.as_ref().is_some_and(|word| word.bare().contains('/'));
+    let far = |part: &Part| {
+        part.redirections.iter().any(|redirection| {
+            let file = matches!(redirection.kind, RedirectKind::Read | RedirectKind::Write);
+            file && redirection.target.literal().is_none_or(|path| path.starts_with('/') && path != "/dev/null")
+        })
+    };
+    let calls = |part: &Part| script.functions.iter().any(|function| part.program_name() == Some(&function.name));
+    let recursive = script.functions.iter().any(|function| parts[function.body.clone()].iter().any(calls));
+    parts.iter().all(|part| part.opaque.is_none())
+        && !parts.iter().any(|part| by_path(part) || far(part))
+        && !recursive
+        && !text.contains('\0')
+}

@@ -1,0 +1,97 @@
+//! A place in which bash runs texts and starts nothing: programs that it looks for are written down instead.
+//!
+//! Many texts share one bash, each in a process of its own. There is no PATH, builtins that are not needed are switched
+//! off and looked for like programs, and the handler of names that were not found keeps the name. One answer in four is a
+//! failure, by chance, so that both branches are taken and most loops end; the rest is killed after a second. The project's own sandbox is around it: what names
+//! a file by an absolute path reads at most.
+
+use authority::{Ambient, Confinement, EnvPolicy, How, Job, SandboxMode, Spawner, support};
+use std::collections::BTreeSet;
+use std::fs;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+const SCRIPT: &str = r#"
+mapfile -d '' -t JAIL_TEXTS <texts
+readonly JAIL_LOG=$PWD/log JAIL_TEXTS
+cd work
+enable -n [ alias bg bind caller cd compgen complete compopt declare dirs disown echo export false fc fg getopts hash \
+  help history jobs let local logout mapfile popd pushd pwd read readarray shift shopt suspend test times true type \
+  typeset umask unalias unset
+command_not_found_handle() {
+  builtin printf '%s %s\0' "$JAIL_AT" "$1" >>"$JAIL_LOG"
+  ((SECONDS > 1)) && builtin kill -KILL -- "-$JAIL_GROUP"
+  return $((RANDOM % 4 == 0))
+}
+readonly -f command_not_found_handle
+PATH=/nonexistent
+FUNCNEST=20
+set -m
+exec </dev/null >/dev/null 2>&1
+for JAIL_AT in "${!JAIL_TEXTS[@]}"; do
+  (
+    SECONDS=0
+    readonly JAIL_AT JAIL_GROUP=$BASHPID
+    set +m
+    ulimit -t 1 -f 1024
+    eval "${JAIL_TEXTS[JAIL_AT]}"
+    wait
+  )
+done
+exit 0
+"#;
+
+/// How long one bash may take for all its texts.
+const DEADLINE: Duration = Duration::from_secs(120);
+
+static JAILS: AtomicU64 = AtomicU64::new(0);
+
+pub(super) struct Jail {
+    dir: tempfile::TempDir,
+    spawner: Spawner,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl Jail {
+    /// None where this kernel confines nothing.
+    pub(super) fn new() -> Option<Self> {
+        let mode = SandboxMode::WorkspaceWrite;
+        if !support().in_force(mode) {
+            return None;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("work")).unwrap();
+        let ambient = Ambient::claim();
+        let confinement = Confinement { mode, read: Vec::new(), write: vec![dir.path().to_owned()] };
+        let env = EnvPolicy::from_vars([("PATH".into(), std::env::var_os("PATH").unwrap())], &[]).unwrap();
+        // What is left of a call is found by its mark, so each has its own.
+        let number = JAILS.fetch_add(1, Ordering::Relaxed);
+        let spawner = Spawner::new(&ambient, confinement, env, format!("jail/{number}")).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        Some(Self { dir, spawner, runtime })
+    }
+
+    /// The names that bash looked for, for each text. None: they did not end in time.
+    pub(super) fn run(&self, texts: &[String]) -> Option<Vec<BTreeSet<String>>> {
+        let log = self.dir.path().join("log");
+        fs::write(&log, "").unwrap();
+        let texts_file: String = texts.iter().flat_map(|text| [text, "\0"]).collect();
+        fs::write(self.dir.path().join("texts"), texts_file).unwrap();
+        let job = Job {
+            program: "bash".into(),
+            args: ["--norc", "-c", SCRIPT].map(Into::into).to_vec(),
+            cwd: self.dir.path().to_owned(),
+            call: "jail".to_owned(),
+            deadline: DEADLINE,
+        };
+        let ended = self.runtime.block_on(self.spawner.run(job, |_| Ok(()), &CancellationToken::new())).unwrap();
+        let mut found = vec![BTreeSet::new(); texts.len()];
+        for entry in fs::read(&log).unwrap().split(|byte| *byte == 0).filter(|entry| !entry.is_empty()) {
+            let entry = String::from_utf8_lossy(entry);
+            let (at, name) = entry.split_once(' ').unwrap();
+            found[at.parse::<usize>().unwrap()].insert(name.to_owned());
+        }
+        (ended.how == How::Exit(0)).then_some(found)
+    }
+}
