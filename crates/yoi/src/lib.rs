@@ -46,9 +46,9 @@ pub fn main(args: impl IntoIterator<Item = OsString>, points: &Points) -> ExitCo
     if let Some(code) = commands::completions::answered(&args) {
         return code;
     }
-    let cli = match cli::Cli::try_parse_from(args) {
+    let cli = match cli::Cli::try_parse_from(&args) {
         Ok(cli) => cli,
-        Err(error) => return exit::of_clap(&error),
+        Err(error) => return exit::of_clap(&error, &args),
     };
     let env = match env::Env::of_process(&cli.global) {
         Ok(env) => env,

@@ -209,3 +209,40 @@ fn a_persons_own_words_are_repeated_harmlessly() {
         }
     }
 }
+
+/// What is wrong with a command line is told with the words that were typed: they neither move the terminal nor begin a
+/// line of their own.
+#[test]
+fn nothing_that_was_typed_reaches_the_terminal_as_it_is() {
+    let scene = Scene::new();
+    let evil = format!("x{EVIL}\u{1b}]8;;http://h\u{1b}\\\nerror: forged\nhelp: forged");
+    let rule = format!("Bash {evil}");
+    let model = format!("scripted:{evil}");
+    let long = format!("--{evil}");
+    let typed: [&[&str]; 16] = [
+        &["run", "--allow", &evil, "x"],
+        &["run", "--allow", &rule, "x"],
+        &["run", "--max-steps", &evil, "x"],
+        &["run", "--max-cost", &evil, "x"],
+        &["run", "--timeout", &evil, "x"],
+        &["run", "--sandbox", &evil, "x"],
+        &["run", "--add-dir", &evil, "x"],
+        &["run", "-C", &evil, "x"],
+        &["run", "--pod", &evil, "x"],
+        &["run", "-m", &evil, "x"],
+        &["run", "-m", &model, "x"],
+        &["run", "--output-schema", &evil, "x"],
+        &["run", "x", &evil],
+        &["run", &long],
+        &["log", &evil],
+        &[&evil],
+    ];
+    for args in typed {
+        let done = scene.yoi(args);
+        assert!(done.code().is_some_and(|code| code != 0), "{args:?}");
+        for text in [&done.err, &done.out, &shown(&scene, args)] {
+            assert_harmless(&format!("{args:?}"), text);
+            assert!(!text.contains("\nerror: forged") && !text.contains("\nhelp: forged"), "{args:?}: {text}");
+        }
+    }
+}
