@@ -1,7 +1,7 @@
 //! What passes between a turn and its host, as data.
 
 use crate::item::{CallId, Item, ToolOutcome};
-use crate::model::{ErrorKind, ModelError, ModelEvent, StopReason, Usage};
+use crate::model::{ErrorKind, ModelError, ModelEvent, Shortfall, StopReason, Usage};
 use crate::projection::ModelRequest;
 use crate::turn::CommitRequest;
 use serde::{Deserialize, Serialize};
@@ -21,6 +21,8 @@ pub enum Fact {
         stop: StopReason,
         /// What it cost, with the attempts before it that brought none.
         usage: Usage,
+        /// Why it is not what was asked for, from a model that knows.
+        shortfall: Option<Shortfall>,
     },
     /// A call was judged. A call without this was not, because the turn ended first.
     Judged {

@@ -17,7 +17,7 @@ pub mod turn;
 pub use effect::{CallView, Delta, Effect, Fact, Gated, Input, Outcome, RequestFact, Stop, ToolRun, Verdict};
 pub use history::{Counters, History, HistoryError};
 pub use item::{CallId, Item, ResultStatus, Seal, ToolOutcome, Wax};
-pub use model::{Cost, ErrorKind, Model, ModelError, ModelEvent, Price, StopReason, Usage};
+pub use model::{Cost, ErrorKind, Model, ModelError, ModelEvent, Price, Shortfall, StopReason, Usage};
 pub use projection::{Body, Dialect, ModelRequest, Neutral, Projection, Surface};
 pub use tool::{Tool, ToolContext, ToolDefinition, ToolEffect, ToolError, ToolOutput, ToolResult};
 pub use turn::{Acknowledged, CommitRequest, Illegal, Limits, Turn};

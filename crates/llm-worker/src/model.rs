@@ -91,6 +91,9 @@ pub enum ModelEvent {
     },
     /// Tokens counted so far; the last one counts.
     Usage(Usage),
+    /// The answer says that what was asked for is not done. Only a model that knows this for certain sends it, before
+    /// its stop; no vendor's words are judged.
+    Shortfall(Shortfall),
     /// Everything since the request began is void; it will be sent again after `delay`.
     Retrying {
         /// Which attempt failed, from 1.
@@ -120,6 +123,16 @@ pub enum StopReason {
     Paused,
     /// A vendor's other reason, verbatim.
     Other(String),
+}
+
+/// Why a whole answer is not what was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Shortfall {
+    /// The prompt was not understood; nothing was changed or run.
+    NotUnderstood,
+    /// What was asked for was tried and did not succeed.
+    NotDone,
 }
 
 /// Tokens of one answer, as its vendor counts them.

@@ -124,6 +124,8 @@ impl Draft {
             }
             ModelEvent::Reasoning(more) => self.reasoning.push_str(more),
             ModelEvent::Sealed(_) => self.sealed = true,
+            // A script is judged by nobody.
+            ModelEvent::Shortfall(_) => return None,
             ModelEvent::CallStarted { name, .. } => self.calls.push((name.clone(), String::new())),
             ModelEvent::CallArguments { index, fragment } => {
                 if let Some((_, arguments)) = self.calls.get_mut(*index) {

@@ -4,7 +4,7 @@ use super::Limits;
 use super::phase::{Judging, Proposed, Standing};
 use crate::effect::{Delta, Fact, Outcome, short};
 use crate::item::{CallId, Item, Seal, Wax};
-use crate::model::{ErrorKind, ModelError, ModelEvent, StopReason, Usage};
+use crate::model::{ErrorKind, ModelError, ModelEvent, Shortfall, StopReason, Usage};
 use crate::projection::Surface;
 
 #[derive(Default)]
@@ -18,6 +18,7 @@ pub(super) struct Answer {
     call_bytes: usize,
     sealed: bool,
     usage: Usage,
+    shortfall: Option<Shortfall>,
     /// What attempts cost that brought no answer.
     voided: Usage,
 }
@@ -75,6 +76,10 @@ impl Answer {
             }
             ModelEvent::Usage(usage) => {
                 self.usage = usage;
+                None
+            }
+            ModelEvent::Shortfall(shortfall) => {
+                self.shortfall = Some(shortfall);
                 None
             }
             ModelEvent::Retrying { attempt, delay, why } => {
@@ -187,7 +192,7 @@ impl Answer {
             };
             answer.push(Fact::Item(item));
         }
-        answer.push(Fact::Response { stop, usage: self.voided.plus(self.usage) });
+        answer.push(Fact::Response { stop, usage: self.voided.plus(self.usage), shortfall: self.shortfall });
         Some(Judging { answer, calls })
     }
 }

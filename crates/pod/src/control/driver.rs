@@ -254,6 +254,7 @@ impl Running {
             ModelEvent::Text(_)
             | ModelEvent::Reasoning(_)
             | ModelEvent::Sealed(_)
+            | ModelEvent::Shortfall(_)
             | ModelEvent::CallStarted { .. }
             | ModelEvent::CallArguments { .. } => {}
         }

@@ -15,7 +15,7 @@ use crate::session::fold::{Illegal, State};
 use crate::session::record::{Record, SystemItem};
 use llm_worker::effect::Outcome;
 use llm_worker::history::History;
-use llm_worker::{Cost, ErrorKind, Model, ResultStatus, Usage};
+use llm_worker::{Cost, ErrorKind, Model, Shortfall, Usage};
 use session_store::{Blobs, Committed, Journal, Refusal, Refused};
 use std::sync::Arc;
 use std::time::Duration;
@@ -89,8 +89,10 @@ pub struct TurnEnd {
     pub outcome: Outcome,
     /// The last answer text.
     pub answer: Option<Arc<str>>,
-    /// How its last call ended.
-    pub last_result: Option<ResultStatus>,
+    /// What was refused among the calls of its last answer with calls, and why: the model did not work round it.
+    pub refused: Option<String>,
+    /// Why its answer is not what was asked for, from a model that knows.
+    pub shortfall: Option<Shortfall>,
     /// Requests it sent.
     pub steps: u64,
     /// Tokens it used.
@@ -105,7 +107,7 @@ impl TurnEnd {
     /// The end of a turn that never began: a gate refused its input.
     pub(crate) fn refused(reason: String) -> Self {
         let (outcome, usage) = (Outcome::Aborted { reason }, Usage::default());
-        Self { outcome, answer: None, last_result: None, steps: 0, usage, cost: None, paused: None }
+        Self { outcome, answer: None, refused: None, shortfall: None, steps: 0, usage, cost: None, paused: None }
     }
 }
 
@@ -284,7 +286,8 @@ impl Pod {
                     paused,
                     outcome,
                     answer: core.state.last_answer.clone(),
-                    last_result: core.state.last_result,
+                    refused: core.state.refused.clone(),
+                    shortfall: core.state.shortfall,
                     steps: core.state.requests - steps,
                     usage: core.state.usage.since(usage),
                     cost: core.state.cost.map(|cost| cost.since(spent)),

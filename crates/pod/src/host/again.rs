@@ -48,7 +48,9 @@ impl TurnEnd {
     fn and(self, next: Self) -> Self {
         Self {
             answer: next.answer.or(self.answer),
-            last_result: next.last_result.or(self.last_result),
+            // One step made no calls, so it worked round nothing.
+            refused: next.refused.or(self.refused.filter(|_| next.steps <= 1)),
+            shortfall: next.shortfall,
             steps: self.steps.saturating_add(next.steps),
             usage: self.usage.plus(next.usage),
             cost: match (self.cost, next.cost) {

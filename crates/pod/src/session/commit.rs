@@ -153,9 +153,9 @@ fn record_of<'a>(
         Fact::Item(
             item @ (Item::Assistant { .. } | Item::Reasoning { .. } | Item::ToolCall { .. } | Item::ToolResult { .. }),
         ) => ItemAdded { item: item.clone() }.into(),
-        Fact::Response { stop, usage } => {
+        Fact::Response { stop, usage, shortfall } => {
             let cost = ledger.price.filter(|price| counted(*price, usage)).map(|price| price.of(usage));
-            Response { stop: stop.clone(), usage: *usage, cost }.into()
+            Response { stop: stop.clone(), usage: *usage, cost, shortfall: *shortfall }.into()
         }
         Fact::Judged { call, verdict } => verdict_record(*call, verdict, ledger).into(),
         Fact::Started { call } => ledger.judged.get(call)?.start.clone()?.into(),

@@ -5,7 +5,7 @@ use super::lost::{Lost, bridged};
 use super::record::{Encoder, FeatureState, FileChanged, NotificationQueued, Output, Record, Request, SystemItem};
 use llm_worker::effect::Outcome;
 use llm_worker::projection::Surface;
-use llm_worker::{CallId, Cost, Item, ResultStatus, StopReason, ToolEffect, Usage};
+use llm_worker::{CallId, Cost, Item, ResultStatus, Shortfall, StopReason, ToolEffect, Usage};
 use serde::{Deserialize, Serialize};
 use session_store::Digest;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -51,8 +51,10 @@ pub struct State {
     pub last_answer: Option<Arc<str>>,
     /// The request that answers, or goes on to answer.
     pub answered: u64,
-    /// How the newest call of the newest turn ended.
-    pub last_result: Option<ResultStatus>,
+    /// What was refused of the newest answer of the newest turn that had calls, and why; the last where it was several.
+    pub refused: Option<String>,
+    /// Why the newest answer of the newest turn is not what was asked for.
+    pub shortfall: Option<Shortfall>,
     /// The newest environment note.
     pub environment: Option<String>,
     /// Full outputs, newest last.
@@ -165,7 +167,7 @@ impl State {
                     return illegal("another turn is open, or its number is not the next");
                 }
                 (self.turns, self.turn_open) = (started.turn, true);
-                (self.last_answer, self.last_result) = (None, None);
+                (self.last_answer, self.refused, self.shortfall) = (None, None, None);
             }
             Record::SystemItem(said) => return self.say(said, record).map(Some),
             Record::ItemAdded(added) => return self.add(&added.item, record).map(Some),
@@ -177,6 +179,7 @@ impl State {
             }
             Record::Response(response) => {
                 self.usage = self.usage.plus(response.usage);
+                self.shortfall = response.shortfall;
                 if response.stop == StopReason::Paused {
                     self.answered = self.requests.saturating_add(1);
                 }
@@ -190,10 +193,12 @@ impl State {
                 None => return illegal("there is no such open call"),
             },
             Record::ToolFinished(finished) => {
-                if self.open_calls.remove(&finished.call).is_none() {
+                let Some(open) = self.open_calls.remove(&finished.call) else {
                     return illegal("that call is not open");
+                };
+                if finished.outcome.status == ResultStatus::Refused {
+                    self.refused = Some(format!("{}: {}", open.name, finished.outcome.summary));
                 }
-                self.last_result = Some(finished.outcome.status);
                 self.keep(finished.output.as_ref());
                 let item = Item::ToolResult { id: finished.call, outcome: finished.outcome.clone() };
                 return Ok(Some(self.count(item)));
@@ -277,6 +282,8 @@ impl State {
                     return Err(Illegal { kind: record.kind().to_owned(), why });
                 }
                 self.calls = id.number();
+                // Calls after a refusal are its workaround.
+                self.refused = None;
                 let (name, arguments) = (name.clone(), arguments.clone());
                 let open = OpenCall { name, arguments, started: None, parted: false, changing: Vec::new() };
                 self.open_calls.insert(*id, open);

@@ -164,7 +164,7 @@ impl Bridge {
         if !self.state.turn_open {
             self.state.turn_open = true;
             self.state.turns = self.state.turns.saturating_add(1);
-            (self.state.last_answer, self.state.last_result) = (None, None);
+            (self.state.last_answer, self.state.refused, self.state.shortfall) = (None, None, None);
         }
     }
 

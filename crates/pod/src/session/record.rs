@@ -4,7 +4,7 @@
 use crate::feature::{GrantUse, escape_line};
 use llm_worker::effect::Outcome;
 use llm_worker::projection::Surface;
-use llm_worker::{CallId, Cost, Item, StopReason, ToolEffect, ToolOutcome, Usage};
+use llm_worker::{CallId, Cost, Item, Shortfall, StopReason, ToolEffect, ToolOutcome, Usage};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use session_store::{BlobRef, Digest, EncodeError, Frames};
@@ -447,6 +447,9 @@ pub struct Response {
     /// model that has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Cost>,
+    /// Why this answer is not what was asked for; only the embedded planner says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shortfall: Option<Shortfall>,
 }
 
 /// Body of `verdict`.

@@ -2,7 +2,7 @@
 
 use llm_worker::effect::Outcome;
 use llm_worker::projection::Surface;
-use llm_worker::{CallId, Cost, Item, ResultStatus, Seal, StopReason, ToolEffect, ToolOutcome, Usage, Wax};
+use llm_worker::{CallId, Cost, Item, ResultStatus, Seal, Shortfall, StopReason, ToolEffect, ToolOutcome, Usage, Wax};
 use pod::session::fold::State;
 use pod::session::record::{
     Decision, DirectoryMoved, Encoder, FeatureState, FileChanged, Gap, GateNote, GrantsUsed, HostStopped,
@@ -148,7 +148,13 @@ pub(crate) fn record(way: u8, n: u64, state: Option<&State>) -> Record {
         10 => {
             let usage = Usage { input: n, output: n / 2, cached: n, ..Usage::default() };
             let cost = n.is_multiple_of(3).then(|| Cost::billionths(n));
-            Response { stop: StopReason::Other(format!("stop {n}")), usage, cost }.into()
+            Response {
+                stop: StopReason::Other(format!("stop {n}")),
+                usage,
+                cost,
+                shortfall: n.is_multiple_of(2).then_some(Shortfall::NotDone),
+            }
+            .into()
         }
         11 => started(open, effect(n)),
         12 | 13 => finished(open, output(n)),

@@ -15,7 +15,7 @@ fn id(number: u64) -> CallId {
 fn crashed(started: Option<ToolEffect>) -> (PodUnderTest, FnTool) {
     let tool = echo("T", started.unwrap_or(ToolEffect::Effectful));
     let pod = pod(vec![Answer::text("went on")], vec![tool.clone()]);
-    let response = Response { stop: StopReason::ToolUse, usage: Usage::default(), cost: None };
+    let response = Response { stop: StopReason::ToolUse, usage: Usage::default(), cost: None, shortfall: None };
     let started_host = HostStarted {
         version: "0".to_owned(),
         pid: 1,

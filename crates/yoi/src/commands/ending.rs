@@ -9,7 +9,7 @@ use crate::show::escape::json as harmless;
 use crate::show::progress::Look;
 use authority::text::escape_lines;
 use llm_worker::effect::Outcome;
-use llm_worker::{Cost, ErrorKind, ResultStatus};
+use llm_worker::{Cost, ErrorKind, Shortfall};
 use pod::control::TurnEnd;
 use std::borrow::Cow;
 use std::io::Write;
@@ -28,6 +28,8 @@ pub(crate) fn failed(failure: &Failure) {
 /// failed after its answer was committed.
 pub(crate) struct Ended {
     pub(crate) end: TurnEnd,
+    /// Words of an answer were written to a terminal as they came.
+    pub(crate) streamed: bool,
     pub(crate) output: Output,
     pub(crate) ending: Option<Ending>,
     pub(crate) late: Option<Failure>,
@@ -36,14 +38,15 @@ pub(crate) struct Ended {
 /// Prints what is left to say and gives the exit code. An answer that was committed is printed whatever failed
 /// after it.
 pub(crate) fn report(ended: &Ended, place: &Place, look: Look, took: Duration) -> Exit {
-    let Ended { end, output, ending, late } = ended;
+    let Ended { end, output, ending, late, .. } = ended;
+    let failed = late.as_ref().map(|late| (late.message.clone(), late.help.clone())).or_else(|| failure(ended, place));
     let exit = late.as_ref().map_or_else(|| exit_of(end, output, *ending), |late| late.exit);
-    let answer = end.answer.as_deref();
     if look.json {
+        let (error, help) = failed.clone().unzip();
         let mut result = serde_json::json!({
-            "k": "result", "answer": answer, "exit": exit.number(), "outcome": end.outcome, "steps": end.steps,
+            "k": "result", "answer": answer(end), "exit": exit.number(), "outcome": end.outcome, "steps": end.steps,
             "usage": end.usage, "cost": end.cost.map(Cost::dollars), "pod": place.name(),
-            "error": late.as_ref().map(|late| &late.message), "help": late.as_ref().map(|late| &late.help),
+            "error": error, "help": help.flatten(),
         });
         match (output, result.as_object_mut()) {
             (Output::Fits { value, .. }, Some(result)) => drop(result.insert("output".to_owned(), value.clone())),
@@ -54,7 +57,14 @@ pub(crate) fn report(ended: &Ended, place: &Place, look: Look, took: Duration) -
     } else if let Some(text) = printed(ended, look) {
         out::raw(&format!("{text}\n"));
     }
-    let mut text = failure_text(ended, place).unwrap_or_default();
+    let mut text = String::new();
+    if ended.streamed && answer(end).is_none() {
+        text.push_str("the answer above is incomplete\n");
+    }
+    if let Some((error, help)) = failure(ended, place) {
+        text.push_str(&labelled("error: ", &error));
+        text.push_str(&help.map(|help| labelled("help: ", &help)).unwrap_or_default());
+    }
     if !look.quiet && !look.json {
         text.push_str(&closing_line(end, place, took));
         text.push('\n');
@@ -67,13 +77,18 @@ pub(crate) fn report(ended: &Ended, place: &Place, look: Look, took: Duration) -
     exit
 }
 
+/// The answer. What a model said before a cut, a limit or a failure is none; the journal has it.
+fn answer(end: &TurnEnd) -> Option<&str> {
+    end.answer.as_deref().filter(|_| end.outcome == Outcome::Done)
+}
+
 /// What standard output gets at the end: the answer, unless it was there as it came, or is not of the form it should have.
 fn printed(ended: &Ended, look: Look) -> Option<Cow<'_, str>> {
-    match (&ended.output, &ended.end.answer) {
+    match (&ended.output, answer(&ended.end)) {
         // The same document, whatever a terminal would make of its letters.
         (Output::Fits { text, .. }, _) => Some(harmless(text)),
         (Output::Misfit(_) | Output::Missing, _) => None,
-        (Output::Free, answer) => answer.as_deref().filter(|_| !look.stream).map(|a| a.trim_end_matches('\n').into()),
+        (Output::Free, answer) => answer.filter(|_| !look.stream).map(|a| a.trim_end_matches('\n').into()),
     }
 }
 
@@ -98,7 +113,8 @@ fn closing_line(end: &TurnEnd, place: &Place, took: Duration) -> String {
 fn exit_of(end: &TurnEnd, output: &Output, ending: Option<Ending>) -> Exit {
     match &end.outcome {
         Outcome::Done if matches!(output, Output::Misfit(_)) => Exit::Failed,
-        Outcome::Done if end.last_result == Some(ResultStatus::Refused) => Exit::Refused,
+        Outcome::Done if end.refused.is_some() => Exit::Refused,
+        Outcome::Done if end.shortfall.is_some() => Exit::Failed,
         Outcome::Done => Exit::Done,
         Outcome::MaxTokens | Outcome::Refused | Outcome::Empty | Outcome::Interrupted => Exit::Failed,
         Outcome::StepLimit | Outcome::CostLimit => Exit::Limit,
@@ -114,16 +130,21 @@ fn exit_of(end: &TurnEnd, output: &Output, ending: Option<Ending>) -> Exit {
 }
 
 /// What failed and the next step; nothing for a run that is done.
-fn failure_text(ended: &Ended, place: &Place) -> Option<String> {
-    let Ended { end: TurnEnd { outcome, .. }, ending, output, .. } = ended;
+fn failure(ended: &Ended, place: &Place) -> Option<(String, Option<String>)> {
+    let Ended { end: TurnEnd { outcome, refused, shortfall, .. }, ending, output, .. } = ended;
     let go_on = |or: &str| match place.name() {
         Some(_) => format!("continue with -c{or}"),
         None => format!("run it again{or}"),
     };
-    let (error, help) = match outcome {
-        Outcome::Done => match output {
-            Output::Free | Output::Fits { .. } | Output::Missing => return None,
-            Output::Misfit(problems) => misfit(problems, place),
+    Some(match outcome {
+        Outcome::Done => match (output, refused, shortfall) {
+            (Output::Misfit(problems), _, _) => misfit(problems, place),
+            (_, Some(what), _) => (format!("refused: {what}"), None),
+            (_, None, Some(Shortfall::NotUnderstood)) => {
+                ("the prompt was not understood".to_owned(), told(output, place))
+            }
+            (_, None, Some(Shortfall::NotDone)) => ("what was asked for was not done".to_owned(), told(output, place)),
+            (Output::Free | Output::Fits { .. } | Output::Missing, None, None) => return None,
         },
         Outcome::MaxTokens => ("the model's output limit cut its answer".to_owned(), Some(go_on(", or ask for less"))),
         Outcome::Refused => ("the model refused to answer".to_owned(), None),
@@ -137,9 +158,18 @@ fn failure_text(ended: &Ended, place: &Place) -> Option<String> {
             Some(Ending::Signal(_)) | None => ("cancelled".to_owned(), Some(go_on(""))),
         },
         Outcome::ModelFailed { message, help, .. } => (message.clone(), help.clone()),
-    };
-    let help = help.map(|help| labelled("help: ", &help)).unwrap_or_default();
-    Some(format!("{}{help}", labelled("error: ", &error)))
+    })
+}
+
+/// Where the answer says more, where standard output does not have it.
+fn told(output: &Output, place: &Place) -> Option<String> {
+    match (output, place.name()) {
+        (Output::Missing, Some(name)) => {
+            Some(format!("`yoi log {name}` has the answer; a form needs a language model"))
+        }
+        (Output::Missing, None) => Some("a form needs a language model; name one with -m".to_owned()),
+        (Output::Free | Output::Fits { .. } | Output::Misfit(_), _) => None,
+    }
 }
 
 fn misfit(problems: &[String], place: &Place) -> (String, Option<String>) {

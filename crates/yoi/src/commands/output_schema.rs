@@ -99,7 +99,8 @@ impl OutputSchema {
 
     fn judge(&self, end: &TurnEnd) -> Output {
         match (&end.outcome, &end.answer) {
-            (Outcome::Done, Some(answer)) => self.read(answer),
+            // Correcting an answer that says that nothing was done would end in the same answer.
+            (Outcome::Done, Some(answer)) if end.shortfall.is_none() => self.read(answer),
             (_, _) => Output::Missing,
         }
     }

@@ -163,11 +163,11 @@ impl Whole<'_> {
         });
         let ending = self.signals.over();
         // The pod let go of its end, so the screen thread ends once everything is shown.
-        drop(screen.join());
+        let streamed = screen.join().unwrap_or(false);
         if done.is_err() || callbacks.stuck() > 0 {
             self.end_children();
         }
-        done.map(|(end, output, late)| Ended { end, output, ending, late })
+        done.map(|(end, output, late)| Ended { end, streamed, output, ending, late })
     }
 
     /// Ends whatever a callback that was given up still runs.
@@ -180,7 +180,7 @@ impl Whole<'_> {
         }
     }
 
-    fn screen(&self, events: mpsc::Receiver<Event>) -> Result<thread::JoinHandle<()>, Failure> {
+    fn screen(&self, events: mpsc::Receiver<Event>) -> Result<thread::JoinHandle<bool>, Failure> {
         let look = self.look;
         let screen = thread::Builder::new().name("screen".to_owned()).spawn(move || show(events, look));
         screen.map_err(|e| Failure::new(Exit::Unavailable, format!("no thread: {e}")))

@@ -65,7 +65,7 @@ fn settled(dir: &Path) -> PathBuf {
 pub(crate) fn environment(project: &Project, cwd: &Path, now: SystemTime) -> String {
     let stamp = humantime::format_rfc3339_seconds(now.max(UNIX_EPOCH)).to_string();
     let date = stamp.get(..10).unwrap_or(&stamp);
-    let mut text = format!("Working directory: {}\nDate: {date}", authority::escape(cwd));
+    let mut text = format!("Working directory: {}\nDate: {date} (UTC)", authority::escape(cwd));
     if cwd != project.root {
         text.push_str(&format!("\nProject: {}", authority::escape(&project.root)));
     }
@@ -92,7 +92,7 @@ mod tests {
     fn the_environment_note_is_the_same_all_day() {
         let project = Project { root: "/p".into(), too_wide: false, files: Vec::new() };
         let at = |seconds| environment(&project, Path::new("/p/sub"), UNIX_EPOCH + Duration::from_secs(seconds));
-        assert_eq!(at(0), "Working directory: /p/sub\nDate: 1970-01-01\nProject: /p");
+        assert_eq!(at(0), "Working directory: /p/sub\nDate: 1970-01-01 (UTC)\nProject: /p");
         assert_eq!(at(0), at(86_399));
         assert_ne!(at(0), at(86_400));
     }

@@ -26,14 +26,15 @@ pub(crate) struct Look {
 }
 
 /// Shows events until the pod lets go of its end. Runs on a thread of its own. Output that cannot be written
-/// (a closed pipe) is given up silently; the run goes on.
-pub(crate) fn show(mut events: mpsc::Receiver<Event>, look: Look) {
+/// (a closed pipe) is given up silently; the run goes on. Answers whether words of the model were streamed.
+pub(crate) fn show(mut events: mpsc::Receiver<Event>, look: Look) -> bool {
     let mut screen = Screen::new(look, io::stdout(), io::stderr());
     while let Some(event) = events.blocking_recv() {
         screen.event(&event);
     }
     // A turn that was ended in mid-answer leaves half a line.
     screen.end_line();
+    screen.streamed
 }
 
 struct Screen<Out, Err> {
@@ -47,11 +48,14 @@ struct Screen<Out, Err> {
     escaper: Escaper,
     /// Standard output stands in the middle of a line.
     mid_line: bool,
+    /// Something of an answer is on the screen.
+    streamed: bool,
 }
 
 impl<Out: Write, Err: Write> Screen<Out, Err> {
     fn new(look: Look, out: Out, err: Err) -> Self {
-        Self { look, out: Some(out), err, shown: String::new(), escaper: Escaper::new(Lines::Many), mid_line: false }
+        let escaper = Escaper::new(Lines::Many);
+        Self { look, out: Some(out), err, shown: String::new(), escaper, mid_line: false, streamed: false }
     }
 
     fn event(&mut self, event: &Event) {
@@ -70,6 +74,7 @@ impl<Out: Write, Err: Write> Screen<Out, Err> {
         match delta {
             Delta::Text(text) if self.look.stream => {
                 self.shown.push_str(text);
+                self.streamed = true;
                 self.answer(text);
             }
             Delta::Retrying { attempt, delay, why } => {

@@ -28,6 +28,7 @@ mod help;
 mod hostile;
 mod instructions;
 mod live;
+mod outcomes;
 mod phases;
 mod pods;
 mod prompt;

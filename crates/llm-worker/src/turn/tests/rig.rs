@@ -448,7 +448,7 @@ pub(super) fn brief(fact: &Fact) -> String {
         Fact::Item(Item::Reasoning { text, seal: Some(seal) }) => format!("thinks:{text}/{}", seal.wax.data),
         Fact::Item(Item::ToolCall { id, name, .. }) => format!("call{}:{name}", id.number()),
         Fact::Item(Item::ToolResult { .. }) => "a result as an item".into(),
-        Fact::Response { stop, usage } => format!("stop:{stop:?}/{}", usage.output),
+        Fact::Response { stop, usage, .. } => format!("stop:{stop:?}/{}", usage.output),
         Fact::Judged { call, verdict } => {
             let word = match verdict {
                 Verdict::Allow => "allow",

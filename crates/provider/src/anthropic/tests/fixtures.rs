@@ -38,6 +38,7 @@ fn shown(events: &[ModelEvent]) -> Vec<String> {
                 lines.push(format!("stop {reason:?}"));
                 continue;
             }
+            ModelEvent::Shortfall(_) => panic!("no vendor's words are judged"),
             ModelEvent::Retrying { .. } => panic!("a decoder does not retry"),
         };
         match lines.last_mut() {

@@ -22,7 +22,9 @@ fn shown(events: &[ModelEvent]) -> Vec<String> {
                 rest.push(format!("usage {} {} {}", usage.input, usage.output, usage.cached));
             }
             ModelEvent::Stop(reason) => rest.push(format!("stop {reason:?}")),
-            ModelEvent::Retrying { .. } | ModelEvent::Sealed(_) => panic!("this decoder has none"),
+            ModelEvent::Retrying { .. } | ModelEvent::Sealed(_) | ModelEvent::Shortfall(_) => {
+                panic!("this decoder has none")
+            }
         }
     }
     let said = [("think", reasoning), ("text", text)].into_iter().filter(|(_, words)| !words.is_empty());

@@ -128,6 +128,7 @@ fn heard(events: &[ModelEvent]) -> (String, usize, Option<&StopReason>) {
             ModelEvent::Usage(_)
             | ModelEvent::Reasoning(_)
             | ModelEvent::Sealed(_)
+            | ModelEvent::Shortfall(_)
             | ModelEvent::CallStarted { .. }
             | ModelEvent::CallArguments { .. } => {}
         }

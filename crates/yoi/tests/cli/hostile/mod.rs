@@ -3,7 +3,7 @@
 
 mod configuration;
 mod repository;
-mod terminal;
+pub(crate) mod terminal;
 
 use crate::scene::{Done, Scene};
 use std::fs;

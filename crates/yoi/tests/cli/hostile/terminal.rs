@@ -31,7 +31,7 @@ fn assert_harmless(what: &str, text: &str) {
 }
 
 /// What a command shows on a terminal.
-fn shown(scene: &Scene, args: &[&str]) -> String {
+pub(crate) fn shown(scene: &Scene, args: &[&str]) -> String {
     shown_with(scene, args, &[])
 }
 
