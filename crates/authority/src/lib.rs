@@ -22,13 +22,13 @@ pub mod text;
 mod withheld;
 
 pub use ambient::Ambient;
-pub use door::{Door, FIRST_LOOK, OwnedPass, Pass, Shut, Use, wall_clock};
+pub use door::{Door, FIRST_LOOK, OwnedPass, Pass, Shut, Use, dated, wall_clock};
 pub use error::{Error, ErrorKind};
 pub use fs::{
     Access, FileKind, Held, Located, MAX_DIR_ENTRIES, MAX_IGNORE_FILE, MAX_LINKS, MAX_PATH, MAX_WALK_DEPTH, Meta,
     Place, Staged, Stamp, Walk, WalkEntry, WalkOptions, Workspace, escape,
 };
-pub use net::{HostPattern, HostPort, MAX_ADDRESSES, Net};
+pub use net::{HostPattern, HostPort, MAX_ADDRESSES, Net, is_public};
 pub use process::{
     Confinement, DRAIN, Ended, EnvPolicy, GRACE, GitGuard, How, Job, KILL_WAIT, QUIET, SandboxMode, Spawner, Support,
     become_subreaper, end_descendants, end_survivors, seal_inherited, support,

@@ -91,6 +91,21 @@ impl BaseUrl {
         self.origin.tls
     }
 
+    /// Whether its host may be anywhere on the internet. Nothing is looked up: a public address, or a name that is not
+    /// one of this machine or network (`localhost`, a name without a dot, `.local`, `.localhost`, `.internal`,
+    /// `.home.arpa`).
+    #[must_use]
+    pub fn is_public(&self) -> bool {
+        let host = self.origin.host.strip_suffix('.').unwrap_or(&self.origin.host);
+        if let Ok(address) = host.parse() {
+            return authority::is_public(address);
+        }
+        let ends = [".local", ".localhost", ".internal", ".home.arpa"];
+        // Without a dot and with a digit first it is an address in an old form.
+        let near = !host.contains('.') && !host.starts_with(|c: char| c.is_ascii_digit());
+        !near && !ends.iter().any(|end| host.ends_with(end))
+    }
+
     pub(crate) fn path(&self) -> &str {
         &self.path
     }
@@ -192,6 +207,19 @@ mod tests {
                 (shown, reached),
                 "{url}"
             );
+        }
+    }
+
+    #[test]
+    fn which_hosts_are_public() {
+        let near = "localhost LOCALHOST. a.localhost ollama nas.local x.home.arpa db.internal 127.0.0.1 127.9.9.9 10.1.2.3 \
+                    172.16.0.1 192.168.1.9 169.254.1.1 100.64.0.9 0.0.0.0 [::1] [fd00::1] [fe80::1] [::ffff:10.0.0.1]";
+        let public = "api.example.com example.com. 8.8.8.8 172.32.0.1 134744072 0x8080808 [2606:4700::1] [::ffff:8.8.8.8] \
+                      local.example.com localhost.example.com 10.0.0.1.nip.io notlocal.net";
+        for (hosts, is) in [(near, false), (public, true)] {
+            for host in hosts.split_whitespace() {
+                assert_eq!(BaseUrl::parse(&format!("http://{host}:8080/v1")).unwrap().is_public(), is, "{host}");
+            }
         }
     }
 

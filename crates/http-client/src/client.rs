@@ -242,6 +242,13 @@ impl Answer<'_> {
         self.headers.get(name)?.to_str().ok()
     }
 
+    /// Whether a body that was cut is told from one that ended: by its length or its last chunk. Otherwise the end of
+    /// the connection is its end.
+    #[must_use]
+    pub fn shows_its_end(&self) -> bool {
+        self.headers.contains_key(header::CONTENT_LENGTH) || self.headers.contains_key(header::TRANSFER_ENCODING)
+    }
+
     /// The next piece of the body; `None` at its proper end.
     ///
     /// # Errors

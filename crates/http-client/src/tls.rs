@@ -2,9 +2,11 @@
 //! a local server never needs to pay.
 
 use crate::error::Cause;
-use rustls::pki_types::ServerName;
+use rustls::pki_types::{ServerName, UnixTime};
+use rustls::time_provider::TimeProvider;
 use rustls::{ClientConfig, RootCertStore};
 use std::sync::Arc;
+use std::time::UNIX_EPOCH;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::OnceCell;
 use tokio_rustls::TlsConnector;
@@ -34,6 +36,16 @@ async fn load() -> Result<Arc<ClientConfig>, String> {
     tokio::task::spawn_blocking(config).await.map_err(|error| format!("reading root certificates: {error}"))?
 }
 
+/// The wall clock; one before 1970 shows no time by which a certificate could be judged.
+#[derive(Debug)]
+struct Clock;
+
+impl TimeProvider for Clock {
+    fn current_time(&self) -> Option<UnixTime> {
+        authority::wall_clock().duration_since(UNIX_EPOCH).ok().map(UnixTime::since_unix_epoch)
+    }
+}
+
 fn config() -> Result<Arc<ClientConfig>, String> {
     let found = rustls_native_certs::load_native_certs();
     let mut roots = RootCertStore::empty();
@@ -45,7 +57,7 @@ fn config() -> Result<Arc<ClientConfig>, String> {
         ));
     }
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let builder = ClientConfig::builder_with_details(provider, Arc::new(Clock)).with_safe_default_protocol_versions();
     let mut config = builder.map_err(|error| error.to_string())?.with_root_certificates(roots).with_no_client_auth();
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(Arc::new(config))

@@ -71,7 +71,7 @@ pub const PROVIDERS: [Provider; 8] = [
         name: "anthropic",
         about: "Anthropic",
         api: Api::Anthropic,
-        base_url: "https://api.anthropic.com/v1",
+        base_url: "https://api.anthropic.com",
         key: KeyRule::Required(&["ANTHROPIC_API_KEY"]),
         default_model: Some("claude-sonnet-5"),
     },

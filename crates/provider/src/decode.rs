@@ -11,10 +11,11 @@ pub(crate) trait Decode: Default + Send {
     /// Whether the vendor said that nothing follows.
     fn done(&self) -> bool;
 
-    /// Whether the answer stands: what is lost from here on is at most a token count.
-    fn whole(&self) -> bool;
+    /// Whether the answer is one document, which shows by itself whether it is whole.
+    fn one_document(&self) -> bool;
 
-    /// The bytes are over: yields the stop event, or says why there is none.
+    /// The body came to its proper end, or the vendor said that nothing follows: yields the stop event, or says why
+    /// there is none.
     fn finish(self, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError>;
 }
 

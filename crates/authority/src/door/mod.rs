@@ -17,7 +17,7 @@
 mod clock;
 mod seats;
 
-pub use clock::wall_clock;
+pub use clock::{dated, wall_clock};
 
 use seats::{Seat, Seats};
 use std::future::Future;

@@ -40,6 +40,12 @@ const GLOBAL: u128 = 0b001;
 /// The prefix by which networks translate to IPv4: 64:ff9b::/96.
 const TRANSLATED: u128 = 0x64_ff9b << 64;
 
+/// Whether an address is one of the public internet.
+#[must_use]
+pub fn is_public(address: IpAddr) -> bool {
+    judge(address).is_ok()
+}
+
 /// Why an address is not public; `Ok` when it is.
 pub(super) fn judge(address: IpAddr) -> Result<(), &'static str> {
     match address {

@@ -8,6 +8,7 @@
 mod address;
 mod pattern;
 
+pub use address::is_public;
 pub use pattern::HostPattern;
 
 use crate::{Ambient, Door, Error, ErrorKind};

@@ -4,7 +4,7 @@ use crate::plain;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 /// A name or a tag, in bytes.
 const MAX_NAME: usize = 60;
@@ -82,7 +82,7 @@ impl Day {
     /// The day in which `now` lies, in UTC.
     #[must_use]
     pub fn of(now: SystemTime) -> Self {
-        Self(humantime::format_rfc3339_seconds(now.max(UNIX_EPOCH)).to_string().chars().take(10).collect())
+        Self(humantime::format_rfc3339_seconds(authority::dated(now)).to_string().chars().take(10).collect())
     }
 
     fn parse(text: &str) -> Option<Self> {
@@ -211,7 +211,7 @@ mod tests {
             description: Description::try_from(r#"say "--locked" \ always"#.to_owned()).unwrap(),
             kind: Kind::Procedure,
             tags: ["ci", "cargo-build"].map(|tag| Tag::try_from(tag.to_owned()).unwrap()).to_vec(),
-            created: Day::of(UNIX_EPOCH),
+            created: Day::of(std::time::UNIX_EPOCH),
             updated: Day::parse("2026-01-31").unwrap(),
             text: "one\n\n---\nnot front matter".to_owned(),
         };

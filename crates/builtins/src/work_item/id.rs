@@ -4,7 +4,7 @@ use crate::plain;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 /// One line of a listing, in bytes.
 const MAX_TITLE: usize = 200;
@@ -190,7 +190,7 @@ impl Time {
     /// The second in which `now` lies.
     #[must_use]
     pub fn of(now: SystemTime) -> Self {
-        Self(humantime::format_rfc3339_seconds(now.max(UNIX_EPOCH)).to_string())
+        Self(humantime::format_rfc3339_seconds(authority::dated(now)).to_string())
     }
 
     pub(super) fn parse(text: &str) -> Option<Self> {
@@ -305,7 +305,7 @@ mod tests {
 
     #[test]
     fn times_are_whole_seconds() {
-        let time = Time::of(UNIX_EPOCH + std::time::Duration::from_millis(1_769_860_800_999));
+        let time = Time::of(std::time::UNIX_EPOCH + std::time::Duration::from_millis(1_769_860_800_999));
         assert_eq!((time.to_string().as_str(), time.stamp().as_str()), ("2026-01-31T12:00:00Z", "20260131-120000"));
         assert_eq!(Time::parse("2026-01-31T12:00:00Z"), Some(time));
         for bad in ["2026-01-31T12:00:00", "2026-01-31 12:00:00Z", "2026-01-31T12:00:00+0", "2026-21-31T12:00:00Z"] {

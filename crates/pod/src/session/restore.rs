@@ -213,5 +213,5 @@ pub fn duration(us: u64) -> String {
 /// `2026-06-03T12:23:17Z` of a Unix time in microseconds.
 #[must_use]
 pub fn utc(us: u64) -> String {
-    humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_micros(us)).to_string()
+    humantime::format_rfc3339_seconds(authority::dated(UNIX_EPOCH + Duration::from_micros(us))).to_string()
 }

@@ -4,7 +4,7 @@
 //! message_start ─> (content_block_start ─> content_block_delta* ─> content_block_stop)* ─> message_delta ─> message_stop
 //! ```
 //! `ping` and every event, block and delta of another name say nothing. `error` may come anywhere. The answer is whole
-//! once `message_delta` gave a stop reason, and only then.
+//! once `message_delta` gave a stop reason and `message_stop` came, as documented: between the two more counts may come.
 
 use super::dialect::{REDACTED, SIGNATURE};
 use super::event::{Block, Event, Piece, Tokens};
@@ -49,8 +49,8 @@ impl Decode for Decoder {
         self.done
     }
 
-    fn whole(&self) -> bool {
-        self.stop.is_some()
+    fn one_document(&self) -> bool {
+        false
     }
 
     fn finish(mut self, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
@@ -58,11 +58,10 @@ impl Decode for Decoder {
         std::mem::take(&mut self.sse).finish(&mut events).map_err(|_| too_long())?;
         match self.events(events, out) {
             // An event without its blank line may be half of one: not JSON then means cut, not malformed.
-            Err(DecodeError::Malformed(_)) if self.stop.is_some() => {}
             Err(DecodeError::Malformed(_)) => return Err(DecodeError::Cut),
             other => other?,
         }
-        let Some(word) = self.stop.take() else { return Err(DecodeError::Cut) };
+        let Some(word) = self.stop.take().filter(|_| self.done) else { return Err(DecodeError::Cut) };
         self.seal(out);
         let stop = reason(word);
         // In an answer that was cut, no arguments may only mean that they did not come any more.

@@ -28,7 +28,10 @@ pub struct Anthropic {
 pub(crate) struct MessagesWire;
 
 impl Wire for MessagesWire {
-    const PATH: &'static str = "/messages";
+    const PATH: &'static str = "/v1/messages";
+    const MODELS: &'static str = "/v1/models";
+    // As the vendor's own clients have it, the version is no part of the base; many write it there all the same.
+    const VERSION: &'static str = "/v1";
     type Decoder = decode::Decoder;
 
     fn headers(key: Option<&str>) -> Option<HeaderMap> {

@@ -48,7 +48,7 @@ async fn list<W: Wire>(
     key: Option<&Secret>,
     timeouts: Timeouts,
 ) -> Result<Vec<String>, ModelError> {
-    let base_url = base_url.clone().without(W::PATH);
+    let base_url = super::base::<W>(base_url.clone());
     let url = base_url.to_string();
     let client = Client::new(base_url, net.clone(), timeouts);
     let place = || Place { url: &url, model: "models", key: key_of(key, None) };
@@ -59,7 +59,7 @@ async fn list<W: Wire>(
 async fn listed<W: Wire>(client: &Client, key: Option<&Secret>) -> Result<Vec<String>, Failure> {
     let key = exposed(key)?;
     let headers = headers::<W>(client.base(), key)?;
-    let request = Request { method: Method::GET, path: "/models", headers, body: None };
+    let request = Request { method: Method::GET, path: W::MODELS, headers, body: None };
     let mut answer = client.send(&request).await?;
     if !answer.status.is_success() {
         return Err(refusal(client, answer, SystemTime::UNIX_EPOCH).await);
@@ -69,7 +69,7 @@ async fn listed<W: Wire>(client: &Client, key: Option<&Secret>) -> Result<Vec<St
         body.extend_from_slice(&piece);
     }
     let not_a_list = |error| {
-        let what = format!("/models did not answer with a list of models: {error}");
+        let what = format!("{} did not answer with a list of models: {error}", W::MODELS);
         Failure::at(client.base(), Cause::WrongPlace, &what)
     };
     let list: List = serde_json::from_slice(&body).map_err(not_a_list)?;

@@ -44,10 +44,19 @@ pub struct Config {
 pub(crate) trait Wire {
     /// Where answers are, below the base URL.
     const PATH: &'static str;
+    /// Where models are listed, below it.
+    const MODELS: &'static str;
+    /// What both of them begin with, and the base URL may end with.
+    const VERSION: &'static str;
     /// Reads an answer.
     type Decoder: Decode;
     /// What every request carries besides; `None` when the key cannot stand in a header.
     fn headers(key: Option<&str>) -> Option<HeaderMap>;
+}
+
+/// A base URL as people write it: the path of answers, which they paste, and the version are dropped.
+fn base<W: Wire>(url: BaseUrl) -> BaseUrl {
+    url.without(W::PATH).without(W::VERSION)
 }
 
 /// A header's value that is shown nowhere.
@@ -75,7 +84,7 @@ impl<W: Wire> Endpoint<W> {
     /// Nothing is connected before the first request.
     pub(crate) fn new(config: Config) -> Self {
         let Config { name, base_url, net, key, key_source, timeouts, retry, pacing, max_output, price } = config;
-        let base_url = base_url.without(W::PATH);
+        let base_url = base::<W>(base_url);
         let url = base_url.to_string();
         let client = Client::new(base_url, net, timeouts);
         Self { name, client, max_output, price, url, key, key_source, retry, pacing, wire: PhantomData }
@@ -128,12 +137,13 @@ impl<W: Wire> Endpoint<W> {
         }
         let mut decoder = W::Decoder::default();
         while !decoder.done() {
-            let piece = match answer.next().await {
-                Ok(Some(piece)) => piece,
-                Ok(None) => break,
-                // All of the answer is here; only its formal end, and perhaps the token count, is lost.
-                Err(_lost) if decoder.whole() => break,
-                Err(error) => return Err(error.into()),
+            let piece = match answer.next().await? {
+                Some(piece) => piece,
+                None if answer.shows_its_end() || decoder.one_document() => break,
+                None => {
+                    let what = "the connection ended, and nothing says that the answer had: it may be cut";
+                    return Err(Failure::at(self.client.base(), Cause::Cut, what));
+                }
             };
             let mut out = Vec::new();
             let read = decoder.push(&piece, &mut out);
@@ -151,7 +161,7 @@ impl<W: Wire> Endpoint<W> {
     fn undecoded(&self, error: DecodeError) -> Failure {
         let base = self.client.base();
         match error {
-            DecodeError::Cut => Failure::at(base, Cause::Cut, "the answer ended without a finish reason: it was cut"),
+            DecodeError::Cut => Failure::at(base, Cause::Cut, "the answer ended before its end was said: it was cut"),
             DecodeError::Malformed(what) => Failure::at(base, Cause::Malformed, &format!("the answer holds {what}")),
             DecodeError::Vendor(error) => {
                 let message = format!("{}: the endpoint failed in mid-answer: {}", self.url, error.message);

@@ -4,7 +4,9 @@
 //! Unknown ──first byte `{` or `[`──> Whole: one JSON document, read at the end (a server that does not stream)
 //!    └──────anything else──────────> Stream: server-sent events ──`[DONE]`──> done
 //! ```
-//! The answer is whole once a finish reason was seen, and only then.
+//! The answer is whole once a finish reason was seen and nothing can follow: `[DONE]` came, or the body came to its proper
+//! end, because some servers never send `[DONE]`. Between the two the token count may come, so a connection that breaks there
+//! has cut the answer.
 
 use super::calls::Calls;
 use super::chunk::{Chunk, Message, Tokens};
@@ -75,8 +77,8 @@ impl Decode for Decoder {
         self.done
     }
 
-    fn whole(&self) -> bool {
-        self.finish.is_some()
+    fn one_document(&self) -> bool {
+        matches!(self.mode, Mode::Whole(_))
     }
 
     fn finish(mut self, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
@@ -116,7 +118,6 @@ impl Decoder {
     /// An event without its blank line may be half of one: not JSON then means cut, not malformed.
     fn last_events(&mut self, events: Vec<Event>, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
         match self.events(events, out) {
-            Err(DecodeError::Malformed(_)) if self.finish.is_some() => Ok(()),
             Err(DecodeError::Malformed(_)) => Err(DecodeError::Cut),
             other => other,
         }

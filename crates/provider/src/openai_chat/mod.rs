@@ -26,6 +26,8 @@ pub(crate) struct ChatWire;
 
 impl Wire for ChatWire {
     const PATH: &'static str = "/chat/completions";
+    const MODELS: &'static str = "/models";
+    const VERSION: &'static str = "";
     type Decoder = decode::Decoder;
 
     fn headers(key: Option<&str>) -> Option<HeaderMap> {

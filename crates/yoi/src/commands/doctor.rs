@@ -4,7 +4,7 @@ use crate::cli::JsonArgs;
 use crate::commands::ls::touched;
 use crate::commands::{models, out};
 use crate::compose::compose;
-use crate::compose::model::{affordable, build, choose};
+use crate::compose::model::{affordable, build, choose, in_the_clear};
 use crate::compose::roots::Added;
 use crate::config::Config;
 use crate::env::Env;
@@ -52,6 +52,8 @@ pub(crate) fn run(args: &JsonArgs, env: &Env) -> Result<Exit, Failure> {
             checks.extend(project(&config));
             let found = models::find(&config, env).unwrap_or_default();
             checks.push(model(&config, env, &found));
+            let exposed = config.providers.keys().filter_map(|name| in_the_clear(name, &config));
+            checks.extend(exposed.map(|text| note("key", text, "write https:// in its base_url")));
             checks.extend(endpoints(found));
             checks.extend(features(&config, env));
         }

@@ -11,7 +11,7 @@ use crate::show::escape::{json, line};
 use crate::show::progress::brief;
 use authority::text::{Escaper, Lines, escape_line};
 use llm_worker::{Item, ResultStatus};
-use pod::session::record::{Decision, DirectoryMoved, InputQueued, Record, Stored, ToolFinished};
+use pod::session::record::{Decision, DirectoryMoved, HostStarted, InputQueued, Record, Stored, ToolFinished};
 use pod::session::restore::{decode, duration, utc};
 use session_store::{BlobError, BlobView, OwnedFrame, Reader};
 use std::collections::BTreeMap;
@@ -155,15 +155,7 @@ impl Transcript {
     /// What one record says to a person; most say nothing.
     fn text(&mut self, record: &Record, time: u64) -> Option<String> {
         Some(match record {
-            Record::HostStarted(started) => {
-                format!(
-                    "── {} in {} (yoi {}, sandbox {})",
-                    utc(time),
-                    escape_line(&started.cwd),
-                    started.version,
-                    started.sandbox
-                )
-            }
+            Record::HostStarted(started) => begun(started, time),
             Record::SurfaceSet(set) => {
                 format!("model {} with {} tools", escape_line(&set.surface.model), set.surface.tools.len())
             }
@@ -268,6 +260,11 @@ impl Transcript {
         }
         text
     }
+}
+
+fn begun(started: &HostStarted, time: u64) -> String {
+    let HostStarted { cwd, version, sandbox, .. } = started;
+    format!("── {} in {} (yoi {version}, sandbox {sandbox})", utc(time), escape_line(cwd))
 }
 
 /// Later lines stand below the first.

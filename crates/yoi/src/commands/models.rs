@@ -2,7 +2,7 @@
 
 use crate::cli::JsonArgs;
 use crate::commands::out;
-use crate::compose::model::{OFFLINE, Reach, amounts, choose, price, reach};
+use crate::compose::model::{OFFLINE, Reach, amounts, choose, in_the_clear, price, reach};
 use crate::config::Config;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
@@ -63,6 +63,9 @@ pub(crate) fn run(args: &JsonArgs, env: &Env) -> Result<Exit, Failure> {
     for endpoint in &found {
         let mark = if endpoint.ready { "✓" } else { "-" };
         out::line(&format!("{mark} {:12} {}", endpoint.provider, endpoint.state));
+        if let Some(exposed) = in_the_clear(&endpoint.provider, &config) {
+            out::line(&format!("    warning: {exposed}"));
+        }
         for model in endpoint.models.iter().take(SHOWN) {
             out::line(&format!("    {}", escape_line(model)));
         }

@@ -13,7 +13,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
-use uuid::Uuid;
+use uuid::{NoContext, Timestamp, Uuid};
 
 /// How directories of sessions that are not kept are called.
 const EPHEMERAL: &str = "yoi-ephemeral-";
@@ -47,7 +47,7 @@ impl Place {
         roots: &[&Path],
     ) -> Result<Self, Failure> {
         let any_file_system = config.any_file_system.value;
-        let place = |keep| Self { dir: PathBuf::new(), id: Uuid::now_v7(), keep, made: false, any_file_system };
+        let place = |keep| Self { dir: PathBuf::new(), id: fresh_id(), keep, made: false, any_file_system };
         if args.ephemeral {
             return Ok(place(Keep::Nothing { parent: beside(env, roots)?, scratch: None }));
         }
@@ -209,6 +209,12 @@ fn beside(env: &Env, roots: &[&Path]) -> Result<PathBuf, Failure> {
                 .help("set TMPDIR to a directory outside of the project"))
         }
     }
+}
+
+/// A session's id; a clock before 1970 counts as 1970, and the rest of it is chance.
+fn fresh_id() -> Uuid {
+    let since = authority::wall_clock().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Uuid::new_v7(Timestamp::from_unix(NoContext, since.as_secs(), since.subsec_nanos()))
 }
 
 /// Microseconds since 1970.

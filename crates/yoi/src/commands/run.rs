@@ -309,6 +309,11 @@ fn greet(args: &RunArgs, config: &Config, choice: &Choice, composed: &Composed) 
     for line in config.asks() {
         say(args, &line);
     }
+    let provider = provider::catalog::split(model::bare(&choice.name)).map(|(provider, _)| provider);
+    if let Some(exposed) = provider.and_then(|provider| model::in_the_clear(provider, config)) {
+        // Said even to those who want no progress.
+        warn(&format!("warning: {exposed}"));
+    }
     if let Some(failure) = &config.grants_unread {
         warn(&format!("warning: {}", failure.message));
     }

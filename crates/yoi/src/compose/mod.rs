@@ -1,6 +1,7 @@
 //! The composition root: the one place where ambient authority is claimed and turned into handles.
 
 pub(crate) mod grants;
+mod key_command;
 pub(crate) mod model;
 pub(crate) mod project;
 mod recording;

@@ -1,6 +1,6 @@
 //! Which model answers, why, and how it is reached.
 
-use super::recording;
+use super::{key_command, recording};
 use crate::config::Config;
 use crate::config::file::{Api, Key, Provider, nearest};
 use crate::env::Env;
@@ -20,7 +20,6 @@ use provider::scripted::Scripted;
 use provider::{BaseUrl, Timeouts};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -92,7 +91,7 @@ pub(crate) fn is_one(name: &str) -> bool {
 }
 
 /// A model's own name.
-fn bare(name: &str) -> &str {
+pub(crate) fn bare(name: &str) -> &str {
     name.strip_prefix(RECORD).unwrap_or(name)
 }
 
@@ -240,6 +239,20 @@ pub(crate) fn reach(ambient: &Ambient, provider: &str, config: &Config, env: &En
     Ok(Reach { url, api: known.api, key, key_source, timeouts, retry })
 }
 
+/// Whom a key would be shown to: said of a provider whose key goes over `http` to a public host. The catalogue's go over
+/// `https` or have no key.
+pub(crate) fn in_the_clear(provider: &str, config: &Config) -> Option<String> {
+    let configured = config.providers.get(provider)?;
+    let url = BaseUrl::parse(&configured.value.base_url).ok()?;
+    let key = configured.value.key.as_ref().filter(|_| !url.is_tls() && url.is_public())?;
+    Some(format!(
+        "the key of {provider} ({}) and all that is said go unencrypted to {}; use https ({})",
+        describe(key),
+        url.host(),
+        configured.source
+    ))
+}
+
 /// How long and how often, as configured.
 pub(crate) fn patience(provider: &Provider) -> (Timeouts, RetryPolicy) {
     let usual = Timeouts::USUAL;
@@ -298,21 +311,10 @@ fn secret(ambient: &Ambient, provider: &str, key: &Key, env: &Env) -> Result<Sec
             };
             fs::read_to_string::<PathBuf>(path).map_err(|e| fail(&e.to_string()))?
         }
-        Key::Command(words) => printed(words).map_err(|what| fail(&what))?,
+        Key::Command(words) => key_command::printed(words, env).map_err(|what| fail(&what))?,
     };
     match text.lines().next().map(str::trim) {
         Some(line) if !line.is_empty() => Ok(Secret::new(ambient, &place, line.to_owned())),
         Some(_) | None => Err(fail("is empty")),
     }
-}
-
-/// What a key command prints. It is the person's own, from their own file, and may ask them on the terminal.
-fn printed(words: &[String]) -> Result<String, String> {
-    let (program, args) = words.split_first().ok_or("names no program")?;
-    let done = Command::new(program).args(args).stdin(Stdio::inherit()).stderr(Stdio::inherit()).output();
-    let done = done.map_err(|e| e.to_string())?;
-    if !done.status.success() {
-        return Err(format!("ended with {}", done.status));
-    }
-    String::from_utf8(done.stdout).map_err(|_| "printed something that is not text".to_owned())
 }

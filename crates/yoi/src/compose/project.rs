@@ -3,7 +3,7 @@
 use crate::env::Env;
 use crate::plain_file::{self, Links};
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 /// The file of a project.
 const FILE: &str = "yoi.toml";
@@ -63,7 +63,7 @@ fn settled(dir: &Path) -> PathBuf {
 /// The first item of a session: where and when. The date is by the day, so that continuing a session the same day
 /// says nothing again.
 pub(crate) fn environment(project: &Project, cwd: &Path, now: SystemTime) -> String {
-    let stamp = humantime::format_rfc3339_seconds(now.max(UNIX_EPOCH)).to_string();
+    let stamp = humantime::format_rfc3339_seconds(authority::dated(now)).to_string();
     let date = stamp.get(..10).unwrap_or(&stamp);
     let mut text = format!("Working directory: {}\nDate: {date} (UTC)", authority::escape(cwd));
     if cwd != project.root {
@@ -86,7 +86,7 @@ fn branch(root: &Path) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
+    use std::time::{Duration, UNIX_EPOCH};
 
     #[test]
     fn the_environment_note_is_the_same_all_day() {

@@ -11,6 +11,7 @@
 mod answers;
 mod anthropic;
 mod changes;
+mod clocks;
 mod commands;
 mod completions;
 mod config;
@@ -27,6 +28,7 @@ mod grants;
 mod help;
 mod hostile;
 mod instructions;
+mod keys;
 mod live;
 mod outcomes;
 mod phases;

@@ -128,6 +128,23 @@ async fn what_passes_is_retried_until_it_has_passed() {
         ("cut before the stop reason", vec![Reply::Close(begun(half, 64))], vec![500]),
         ("ended before the stop reason", vec![Reply::Keep(streamed(half, 64))], vec![500]),
     ];
+    // Wherever it is cut behind the stop reason, and whatever the body says of its own end.
+    let (reason, stop) = (ANSWER.find("event: message_delta").unwrap(), ANSWER.find("event: message_stop").unwrap());
+    let counted =
+        ANSWER.replace("event: message_stop", "event: ping\ndata: {\"type\": \"ping\"}\n\nevent: message_stop");
+    let boundaries =
+        counted.match_indices("\n\n").map(|(at, _)| at + 2).filter(|at| *at > reason && *at < counted.len());
+    let ends: Vec<usize> = boundaries.chain([reason + 40, stop + 40]).collect();
+    assert!(ends.len() >= 4, "{ends:?}");
+    let cuts = ends.iter().flat_map(|end| {
+        let cut = &counted[..*end];
+        [
+            Reply::Close(begun(cut, 64)),
+            Reply::Keep(streamed(cut, 64)),
+            Reply::Close(format!("HTTP/1.1 200 OK\r\n\r\n{cut}")),
+        ]
+    });
+    let table = table.into_iter().chain(cuts.map(|cut| ("cut behind the stop reason", vec![cut], vec![500])));
     for (case, mut replies, waits) in table {
         let retries = replies.len();
         replies.push(Reply::Keep(streamed(ANSWER, 64)));

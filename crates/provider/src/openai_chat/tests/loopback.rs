@@ -249,15 +249,46 @@ async fn silence_is_timed_out_and_retried() {
     }
 }
 
+/// Cuts between the finish reason and `[DONE]`, at every event: the token count is lost with each, so it is asked again.
 #[tokio::test]
-async fn what_breaks_after_the_finish_reason_breaks_nothing() {
+async fn what_breaks_between_the_finish_reason_and_the_end_is_a_cut() {
+    let fixture = include_str!("../../../tests/fixtures/openai_counts_last.sse");
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
+    let mut cuts = 0;
+    for text in [ANSWER, fixture] {
+        let (finished, done) = (text.find("\"finish_reason\":\"stop\"").unwrap(), text.find("data: [DONE]").unwrap());
+        let ends = text.match_indices("\n\n").map(|(at, _)| at + 2).filter(|at| (finished..=done).contains(at));
+        for end in ends.chain([finished + 30, done + 8]) {
+            let cut = &text[..end];
+            let told_by_nothing = Reply::Close(format!("{head}{cut}"));
+            let hangs = Reply::Hang(begun(cut, 16));
+            for reply in [Reply::Close(begun(cut, 16)), told_by_nothing, hangs] {
+                let server = Server::start([reply, good()]).await;
+                let (result, events) = Rig::impatient(server.port).ask().await;
+                assert_hello((result, events), 1, cut);
+                cuts += 1;
+            }
+        }
+    }
+    assert!(cuts >= 18, "{cuts}");
+}
+
+/// Nothing can follow: `[DONE]` was said, or the body came to its proper end and the server says no such thing.
+#[tokio::test]
+async fn what_breaks_after_the_end_breaks_nothing() {
     let unended = ANSWER.replace("data: [DONE]\n\n", "");
-    for reply in [Reply::Close(begun(&unended, 16)), Reply::Hang(begun(&unended, 16)), Reply::Hang(begun(ANSWER, 16))] {
+    let length = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{unended}", unended.len());
+    let open = format!("HTTP/1.1 200 OK\r\n\r\n{ANSWER}");
+    for reply in [Reply::Close(begun(ANSWER, 16)), Reply::Hang(begun(ANSWER, 16)), Reply::Close(open)] {
         let server = Server::start([reply, good()]).await;
         let rig = Rig::impatient(server.port);
         assert_hello(rig.ask().await, 0, "the answer was whole");
         assert_hello(rig.ask().await, 0, "the next request");
         assert_eq!(server.connections(), [1, 2], "on a connection of its own");
+    }
+    for reply in [Reply::Keep(streamed(&unended, 16)), Reply::Keep(length)] {
+        let server = Server::start([reply]).await;
+        assert_hello(Rig::at(server.port).ask().await, 0, "a server without [DONE]");
     }
 }
 

@@ -1,0 +1,163 @@
+//! A key that a command prints: `key = { command = ["pass", "show", "x"] }`.
+//!
+//! The command is the person's own, from their own file, and may ask them on the terminal, so it stays in the terminal's
+//! foreground group. It runs in `/`: nothing of a project is found by a relative name. What it prints and how long it
+//! takes are bounded; beyond that it is ended with all it started.
+
+use crate::env::Env;
+use authority::{Ambient, end_survivors, wall_clock};
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant, UNIX_EPOCH};
+
+/// The most it may print, in bytes. The key is the first line.
+const MAX_PRINTED: u64 = 64 * 1024;
+
+/// How long it may take: a person may have to find a password first.
+const LIMIT: Duration = Duration::from_secs(300);
+
+/// How long its output is waited for once it ended, when something it started holds the other end open.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
+/// How often it is looked at.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// Where it runs.
+const PLACE: &str = "/";
+
+/// The variable by which [`end_survivors`] knows what a process belongs to.
+const MARK: &str = "YOI_CALL";
+
+/// What the command prints.
+pub(super) fn printed(words: &[String], env: &Env) -> Result<String, String> {
+    within(words, env, LIMIT)
+}
+
+fn within(words: &[String], env: &Env, limit: Duration) -> Result<String, String> {
+    let (program, args) = words.split_first().ok_or("names no program")?;
+    let mark = match env.text(MARK) {
+        Some(outer) => format!("{outer}/key-{}", std::process::id()),
+        None => format!(
+            "key-{}-{}",
+            std::process::id(),
+            wall_clock().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos()
+        ),
+    };
+    let mut command = Command::new(found(program, env)?);
+    command.arg0(program).args(args).current_dir(PLACE).env("PWD", PLACE).env_remove("OLDPWD").env(MARK, &mark);
+    let started = command.stdin(Stdio::inherit()).stderr(Stdio::inherit()).stdout(Stdio::piped()).spawn();
+    let mut child = started.map_err(|error| error.to_string())?;
+    let (status, bytes) = match watch(&mut child, limit) {
+        Ok(done) => done,
+        Err(what) => {
+            // It has ended, or cannot be asked any more.
+            drop(child.kill());
+            drop(child.wait());
+            drop(end_survivors(&Ambient::claim(), &mark));
+            return Err(what);
+        }
+    };
+    if !status.success() {
+        return Err(format!("ended with {status}; it runs in {PLACE}, so name files by absolute paths"));
+    }
+    String::from_utf8(bytes).map_err(|_| "printed something that is not text".to_owned())
+}
+
+/// Waits for its end and its output, whichever way they come.
+fn watch(child: &mut Child, limit: Duration) -> Result<(ExitStatus, Vec<u8>), String> {
+    let stdout = child.stdout.take().ok_or("its output cannot be read")?;
+    let (pieces, read) = mpsc::channel();
+    // Ends when the last holder of the other end does, or when nobody listens.
+    thread::spawn(move || {
+        let mut stdout = stdout.take(MAX_PRINTED + 1);
+        let mut piece = [0; 4096];
+        while let Ok(length @ 1..) = stdout.read(&mut piece) {
+            if pieces.send(piece.get(..length).unwrap_or_default().to_vec()).is_err() {
+                return;
+            }
+        }
+    });
+    let (mut bytes, mut open, begun, mut ended) = (Vec::new(), true, Instant::now(), None);
+    loop {
+        match read.recv_timeout(LOOK) {
+            Ok(piece) => bytes.extend_from_slice(&piece),
+            Err(RecvTimeoutError::Disconnected) => open = false,
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        if bytes.len() as u64 > MAX_PRINTED {
+            return Err(format!(
+                "prints more than {} KiB; it should print the key and nothing else",
+                MAX_PRINTED >> 10
+            ));
+        }
+        if ended.is_none() {
+            ended = child.try_wait().map_err(|error| error.to_string())?.map(|status| (status, Instant::now()));
+        }
+        match ended {
+            Some((status, at)) if !open || at.elapsed() > LAST_WORDS => return Ok((status, bytes)),
+            None if begun.elapsed() > limit => {
+                return Err(format!("took longer than {} s and was ended", limit.as_secs()));
+            }
+            Some(_) => {}
+            // The rest of its life is not waited for in a circle.
+            None if !open => thread::sleep(LOOK),
+            None => {}
+        }
+    }
+}
+
+/// The program's file. A name is looked for in the absolute directories of PATH; a path is absolute or begins with `~/`.
+fn found(program: &str, env: &Env) -> Result<PathBuf, String> {
+    if let Some(rest) = program.strip_prefix("~/") {
+        return env.home().map(|home| home.join(rest)).map_err(|failure| failure.message);
+    }
+    let path = Path::new(program);
+    if path.is_absolute() {
+        return Ok(path.to_path_buf());
+    }
+    if program.contains('/') {
+        return Err(format!(
+            "`{program}` is a relative path, and the command runs in {PLACE}, never in a project: name the program by an \
+             absolute path, by ~/… or by a name on PATH"
+        ));
+    }
+    let runs =
+        |file: &PathBuf| file.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0);
+    let dirs = env.var("PATH").map(|dirs| std::env::split_paths(dirs).collect::<Vec<_>>()).unwrap_or_default();
+    let mut files = dirs.iter().filter(|dir| dir.is_absolute()).map(|dir| dir.join(program));
+    files.find(runs).ok_or_else(|| format!("there is no program `{program}` in the absolute directories of PATH"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::Global;
+
+    fn run(script: &str, limit: Duration) -> Result<String, String> {
+        let words = ["sh", "-c", script].map(str::to_owned);
+        within(&words, &Env::of_process(&Global { directory: None }).unwrap(), limit)
+    }
+
+    #[test]
+    fn what_takes_too_long_is_ended_with_all_it_started() {
+        let noted = tempfile::NamedTempFile::new().unwrap();
+        let script = format!("setsid sleep 613 & echo $! > {}; sleep 614", noted.path().display());
+        let failure = run(&script, Duration::from_secs(2)).unwrap_err();
+        assert!(failure.contains("took longer than 2 s"), "{failure}");
+        let pid = std::fs::read_to_string(noted.path()).unwrap();
+        assert!(!pid.trim().is_empty() && !Path::new("/proc").join(pid.trim()).join("exe").exists(), "{pid}");
+    }
+
+    /// An agent that the command leaves behind holds its output open, and is nobody's to end.
+    #[test]
+    fn what_goes_on_behind_it_is_not_waited_for() {
+        let begun = Instant::now();
+        assert_eq!(run("echo key; sleep 20 & echo more", LIMIT).as_deref(), Ok("key\nmore\n"));
+        assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+    }
+}
