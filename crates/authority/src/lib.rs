@@ -30,8 +30,9 @@ pub use fs::{
 };
 pub use net::{HostPattern, HostPort, MAX_ADDRESSES, Net, is_public};
 pub use process::{
-    Confinement, DRAIN, Ended, EnvPolicy, GRACE, GitGuard, How, Job, KILL_WAIT, QUIET, SandboxMode, Spawner, Support,
-    become_subreaper, end_descendants, end_survivors, seal_inherited, support,
+    Confinement, DRAIN, Ended, EnvPolicy, GRACE, GitGuard, How, Job, KILL_WAIT, QUIET, SandboxMode, Spawner, StaleHost,
+    Support, become_subreaper, end_descendants, end_stale, end_survivors, is_running, label_descendants,
+    seal_inherited, stale_hosts, support,
 };
 pub use redact::{MIN_REDACTED, RedactedStream, Redactor};
 pub use scratch::Scratch;

@@ -110,17 +110,22 @@ fn open_up(dir: &Path, depth: usize) {
 }
 
 fn remove_stale(parent: &Path, prefix: &str) {
-    let own = rustix::process::geteuid().as_raw();
-    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
-        if !entry.file_name().to_str().is_some_and(|name| named(name, prefix)) {
-            continue;
-        }
-        let path = entry.path();
-        let Ok(held) = open(&path) else { continue };
-        if held.metadata().is_ok_and(|meta| meta.uid() == own) && held.try_lock().is_ok() && same(&held, &path) {
-            remove(&path).unwrap_or_default();
-        }
+    for (path, _held) in unheld(parent, prefix) {
+        remove(&path).unwrap_or_default();
     }
+}
+
+/// This user's directories of such names that nobody held; each is held while its file is.
+pub(crate) fn unheld<'a>(parent: &Path, prefix: &'a str) -> impl Iterator<Item = (PathBuf, File)> + use<'a> {
+    let own = rustix::process::geteuid().as_raw();
+    let entries = fs::read_dir(parent).into_iter().flatten().flatten();
+    let named = entries.filter(move |entry| entry.file_name().to_str().is_some_and(|name| named(name, prefix)));
+    named.filter_map(move |entry| {
+        let path = entry.path();
+        let held = open(&path).ok()?;
+        let free = held.metadata().is_ok_and(|meta| meta.uid() == own) && held.try_lock().is_ok();
+        (free && same(&held, &path)).then_some((path, held))
+    })
 }
 
 fn named(name: &str, prefix: &str) -> bool {

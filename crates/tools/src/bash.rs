@@ -134,6 +134,12 @@ fn notes(ended: &Ended, no_network: bool, changed: &[String]) -> Vec<String> {
         let left = counted(u64::from(ended.leftovers), "process", "processes");
         notes.push(format!("[ended with the call: {left} that it left running]"));
     }
+    if ended.remaining > 0 {
+        let left = counted(u64::from(ended.remaining), "process", "processes");
+        notes.push(format!(
+            "[may still run: at least {left} that it started; they could not be ended, or not as fast as new ones came]"
+        ));
+    }
     if no_network {
         notes.push("[the sandbox has no network, and no sockets at all: not even on this machine]".to_owned());
     }
@@ -274,7 +280,7 @@ mod tests {
             (How::Cancelled, Some(ErrorKind::Cancelled), "killed: cancelled after 1.2 s"),
         ];
         for (how, kind, text) in table {
-            let ended = Ended { how, took: Duration::from_millis(1234), leftovers: 0, pid: 1 };
+            let ended = Ended { how, took: Duration::from_millis(1234), leftovers: 0, remaining: 0, pid: 1 };
             let got = match summary(&ended, Duration::from_secs(120)) {
                 Ok(output) => (None, output.summary),
                 Err(error) => (Some(error.kind), error.message),
@@ -287,8 +293,10 @@ mod tests {
     fn only_a_command_that_ended_by_itself_left_something_running() {
         let table = [(How::Exit(0), 1), (How::Signal(9), 1), (How::Deadline, 0), (How::Cancelled, 0)];
         for (how, lines) in table {
-            let ended = Ended { how, took: Duration::ZERO, leftovers: 2, pid: 1 };
+            let ended = Ended { how, took: Duration::ZERO, leftovers: 2, remaining: 0, pid: 1 };
             assert_eq!(notes(&ended, false, &[]).len(), lines, "{how:?}");
+            // What may go on is said whatever ended the command.
+            assert_eq!(notes(&Ended { remaining: 1, ..ended }, false, &[]).len(), lines + 1, "{how:?}");
         }
     }
 }

@@ -1,17 +1,28 @@
 //! No process is left behind: which are ours, and how they are ended and reaped.
 //!
 //! A child can leave its group and outlive its parent. It then becomes a child of this process, if that is a
-//! subreaper, and still carries `YOI_CALL` in its environment. One that also shed that is a *stranger*: nobody can say
-//! whose it is, so it is ended when no call runs at all. A subreaper must therefore start children through
+//! subreaper, and is known by its label, or by `YOI_CALL` in its environment. One that shed both is a *stranger*: nobody
+//! can say whose it is, so it is ended when no other call runs. A subreaper must therefore start children through
 //! [`super::Spawner`] only.
+//!
+//! ```text
+//! main process ended ─▶ its children are ours ─▶ list ours: none but main processes ─▶ none of the call is left
+//!                                                  ▲   └ some ─▶ kill, reap ┐
+//!                                                  └────────────────────────┘  for MAX_TIME
+//! ```
+//!
+//! A list without a finding is proof, however fast processes fork: whatever lives has a line of living parents that ends
+//! at a child of this process. That one was at its thread's list all the time, or came from there to the first thread's,
+//! which is read last ([`processes::children`]); and while the list is read, nobody else reaps.
 
+use super::label;
 use super::processes::{self, Process};
+use super::survivors;
 use crate::{Ambient, Error, ErrorKind};
 use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitIdStatus};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::process::{Child, Command};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -20,18 +31,19 @@ use std::time::{Duration, Instant};
 /// The variable that tells whose a process is.
 pub(super) const MARK: &str = "YOI_CALL";
 
-/// How often the processes of a call are listed and killed until none is left; more than one round is needed only
-/// when they multiply meanwhile.
-const MAX_ROUNDS: u32 = 64;
+/// How long, and how often, the processes of a call are listed and killed until none is left. One round is the rule;
+/// many are needed when they multiply meanwhile, or take long to die.
+const MAX_TIME: Duration = Duration::from_secs(3);
+const MAX_ROUNDS: u32 = 1_000_000;
 
-/// How long killed processes are waited for in one round.
-const ROUND_WAIT: Duration = Duration::from_millis(200);
+/// How long killed processes are waited for between two rounds.
+const ROUND_WAIT: Duration = Duration::from_millis(20);
 
-/// How many processes are watched at a time.
-const MAX_WATCHED: usize = 256;
+/// How many descendants of one process are killed in one go; the rest has its turn in the next round.
+const MAX_BELOW: usize = 65_536;
 
 static SUBREAPER: AtomicBool = AtomicBool::new(false);
-/// Nothing is started any more. Not under the lock: whoever holds that may be busy for seconds.
+/// Nothing is started any more. Not under the lock: whoever holds that may be busy for a while.
 static CLOSED: AtomicBool = AtomicBool::new(false);
 static JOBS: Mutex<Option<Jobs>> = Mutex::new(None);
 
@@ -39,8 +51,19 @@ static JOBS: Mutex<Option<Jobs>> = Mutex::new(None);
 #[derive(Debug, Default)]
 struct Jobs {
     calls: usize,
+    /// How many calls there ever were.
+    begun: u64,
     /// The main processes that are not yet reaped.
     pids: HashSet<Pid>,
+}
+
+/// What became of a call's processes besides the main one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Leftovers {
+    /// They lived, and were ended.
+    pub(super) ended: u32,
+    /// They may still run: they multiply faster than they are ended, do not die, or may be another call's.
+    pub(super) remaining: u32,
 }
 
 /// Makes this process the parent of descendants whose own parent ended. From then on, children that were not started
@@ -55,55 +78,60 @@ pub fn become_subreaper(_: &Ambient) -> Result<(), Error> {
     Ok(())
 }
 
-/// Kills this user's processes whose `YOI_CALL` is `tag_prefix` or goes on from it with `/`, and waits for their end.
-/// For recovery after a crash of the host; says how many there were.
+/// Kills this user's processes that were started under the tag by hosts which are no more, with all that they started,
+/// and waits for their end. A tag is a session or an epoch of one. For recovery after a crash of the host; says how many
+/// there were.
 ///
 /// # Errors
-/// `FixInput` for an empty prefix, `Unavailable` when some could not be ended.
-pub fn end_survivors(_: &Ambient, tag_prefix: &str) -> Result<u32, Error> {
-    let tag = tag_prefix.trim_end_matches('/').as_bytes();
+/// `FixInput` for an empty tag, `Unavailable` when some may still run.
+pub fn end_survivors(_: &Ambient, tag: &str) -> Result<u32, Error> {
+    let tag = tag.trim_end_matches('/');
     if tag.is_empty() {
         return Err(Error::new(ErrorKind::FixInput, "end survivors: the tag is empty, which would mean every process"));
     }
-    let below = |mark: &[u8]| mark.strip_prefix(tag).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"));
-    let mut ended = HashSet::new();
-    let none_left = end_all(&mut ended, processes::all, |process| marked(process.pid, below));
-    if none_left {
-        Ok(u32::try_from(ended.len()).unwrap_or(u32::MAX))
-    } else {
-        Err(Error::new(
-            ErrorKind::Unavailable,
-            format!("processes of {tag_prefix} do not end; look for them with `ps`"),
-        ))
+    let swept = survivors::end(|process| survivors::tagged(process, tag));
+    if swept.unsure {
+        let text = format!("processes of {tag} do not end, or not as fast as they begin; look for them with `ps`");
+        return Err(Error::new(ErrorKind::Unavailable, text));
     }
+    Ok(swept.ended)
 }
 
 /// Kills whatever descends from this process, children nobody can attribute among them, and waits for their end; from
 /// then on no child can be started. For leaving the process; says how many there were.
 ///
 /// # Errors
-/// `Unavailable` when some could not be ended or the kernel does not list them.
+/// `Unavailable` when some may still run.
 pub fn end_descendants(_: &Ambient) -> Result<u32, Error> {
     // First: whoever starts a child looks after it did so, and ends it.
     CLOSED.store(true, Ordering::SeqCst);
-    let unlisted = || Error::new(ErrorKind::Unavailable, "this kernel does not list the children of a process");
-    processes::descendants().ok_or_else(unlisted)?;
-    let mut ended = HashSet::new();
-    if end_all(&mut ended, || processes::descendants().unwrap_or_default(), |_| true) {
-        Ok(u32::try_from(ended.len()).unwrap_or(u32::MAX))
-    } else {
-        Err(Error::new(ErrorKind::Unavailable, "child processes do not end; look for them with `ps`"))
+    let mut sweep = Sweep::default();
+    // Not under the lock. What is reaped here is nobody's to wait for any more.
+    sweep.rounds(|sweep| sweep.round(&HashSet::new(), |_| Whose::Ours).then_some(()));
+    match sweep.left.len() {
+        0 => Ok(sweep.ended),
+        left => {
+            let text = format!("at least {left} child processes do not end; look for them with `ps`");
+            Err(Error::new(ErrorKind::Unavailable, text))
+        }
     }
 }
 
 /// A call's place in the count of running calls; strangers are ended with the last.
 #[derive(Debug)]
-pub(super) struct Slot(());
+pub(super) struct Slot {
+    call: u64,
+    /// It was taken out of the count.
+    over: bool,
+}
 
 impl Slot {
     pub(super) fn take() -> Self {
-        jobs().get_or_insert_default().calls += 1;
-        Self(())
+        let mut guard = jobs();
+        let jobs = guard.get_or_insert_default();
+        jobs.calls += 1;
+        jobs.begun += 1;
+        Self { call: jobs.begun, over: false }
     }
 
     /// Starts a child and notes it in one step, so that no sweep takes it for somebody else's.
@@ -113,6 +141,7 @@ impl Slot {
         if CLOSED.load(Ordering::SeqCst) {
             return Err(left());
         }
+        label::next_call(self.call);
         let mut child = command.spawn()?;
         if CLOSED.load(Ordering::SeqCst) {
             // It goes with the process at the latest.
@@ -124,47 +153,69 @@ impl Slot {
         }
         Ok(child)
     }
+
+    /// Ends what is left of the call, whose main process has ended or is to end with the rest, and reaps that.
+    pub(super) fn end(mut self, main: Pid, mark: &str) -> (Leftovers, Option<WaitIdStatus>) {
+        // It was not reaped yet, so its number still means this group.
+        signal_group(main, Signal::KILL);
+        // Until it has ended, its children are not ours.
+        let waited = wait(main, WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
+        let group = main.as_raw_nonzero().get();
+        let whose = |pid: Pid| {
+            let label = label::of(pid).filter(|label| label.is_by_us());
+            let marked = || processes::variable(pid, MARK);
+            let in_group = || processes::look(pid).is_some_and(|process| process.group == group);
+            match label {
+                Some(label) if label.call == self.call => Whose::Ours,
+                Some(_) | None if in_group() => Whose::Ours,
+                other => match marked() {
+                    Some(found) if found == mark.as_bytes() => Whose::Ours,
+                    Some(_) => Whose::Others,
+                    None if other.is_some() => Whose::Others,
+                    None => Whose::Unknown,
+                },
+            }
+        };
+        let mut sweep = Sweep { main: Some(main), ..Sweep::default() };
+        if SUBREAPER.load(Ordering::SeqCst) {
+            sweep.rounds(|sweep| {
+                let mut guard = jobs();
+                let jobs = guard.get_or_insert_default();
+                // Without another call there is nobody else whose it could be.
+                let alone = jobs.calls == 1;
+                let whose = |pid| if alone { Whose::Ours } else { whose(pid) };
+                sweep.round(&jobs.pids, whose).then(|| jobs.calls -= 1)
+            });
+        } else {
+            let swept = survivors::end(|Process { pid, .. }| *pid != main && matches!(whose(*pid), Whose::Ours));
+            (sweep.ended, sweep.strangers) = (swept.ended, u32::from(swept.unsure));
+        }
+        let mut guard = jobs();
+        let jobs = guard.get_or_insert_default();
+        if !sweep.clean {
+            jobs.calls = jobs.calls.saturating_sub(1);
+        }
+        self.over = true;
+        jobs.pids.remove(&main);
+        let status = waited.and_then(|_| wait(main, WaitIdOptions::EXITED));
+        let left = u32::try_from(sweep.left.len()).unwrap_or(u32::MAX);
+        (Leftovers { ended: sweep.ended, remaining: left.saturating_add(sweep.strangers) }, status)
+    }
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
+        if self.over {
+            return;
+        }
         let mut guard = jobs();
         let jobs = guard.get_or_insert_default();
         jobs.calls = jobs.calls.saturating_sub(1);
-        if !SUBREAPER.load(Ordering::SeqCst) {
-            return;
-        }
-        reap_adopted(jobs);
-        if jobs.calls == 0 {
+        if jobs.calls == 0 && SUBREAPER.load(Ordering::SeqCst) {
             // Held meanwhile: the next call's child must not be among them.
-            let list = || processes::descendants().unwrap_or_default();
-            end_all(&mut HashSet::new(), list, |process| !jobs.pids.contains(&process.pid));
-            reap_adopted(jobs);
+            Sweep::default().rounds(|sweep| sweep.round(&jobs.pids, |_| Whose::Ours).then_some(()));
         }
     }
-}
-
-/// Ends what is left of a call whose main process has ended or is to end with the rest, and reaps that. Says how many
-/// others there were.
-pub(super) fn end_call(main: Pid, mark: &str) -> (u32, Option<WaitIdStatus>) {
-    let group = main.as_raw_nonzero().get();
-    let own = |process: &Process| {
-        process.pid != main && (process.group == group || marked(process.pid, |found| found == mark.as_bytes()))
-    };
-    let list = || if SUBREAPER.load(Ordering::SeqCst) { processes::descendants() } else { None };
-    let mut ended = HashSet::new();
-    end_all(&mut ended, || list().unwrap_or_else(processes::all), own);
-    // The main process was not reaped yet, so its number still means this group.
-    signal_group(main, Signal::KILL);
-    let status = loop {
-        match rustix::process::waitid(WaitId::Pid(main), WaitIdOptions::EXITED) {
-            Err(Errno::INTR) => {}
-            Ok(status) => break status,
-            Err(_nobody) => break None,
-        }
-    };
-    jobs().get_or_insert_default().pids.remove(&main);
-    (u32::try_from(ended.len()).unwrap_or(u32::MAX), status)
 }
 
 /// Sends a signal to a whole group; that it is gone already is no failure.
@@ -176,59 +227,132 @@ fn jobs() -> MutexGuard<'static, Option<Jobs>> {
     JOBS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn marked(pid: Pid, matches: impl Fn(&[u8]) -> bool) -> bool {
-    processes::variable(pid, MARK).is_some_and(|mark| matches(&mark))
+/// What a process ended with; `None` for one that is nobody's to wait for.
+fn wait(pid: Pid, options: WaitIdOptions) -> Option<WaitIdStatus> {
+    loop {
+        match rustix::process::waitid(WaitId::Pid(pid), options) {
+            Err(Errno::INTR) => {}
+            Ok(status) => return status,
+            Err(_nobody) => return None,
+        }
+    }
 }
 
-/// Kills what `list` finds and `chosen` takes, round after round; whether none is left.
-fn end_all(ended: &mut HashSet<Pid>, list: impl Fn() -> Vec<Pid>, chosen: impl Fn(&Process) -> bool) -> bool {
-    for _ in 0..MAX_ROUNDS {
-        let mut dying = Vec::new();
-        let mut some_left = false;
-        for pid in list() {
-            // The handle first: whatever is read of the number afterwards is either of this process or of none.
-            let Ok(handle) = rustix::process::pidfd_open(pid, PidfdFlags::empty()) else { continue };
-            if !processes::look(pid).is_some_and(|process| !process.zombie && chosen(&process)) {
+/// Whose a child of this process is.
+#[derive(Clone, Copy, Debug)]
+enum Whose {
+    Ours,
+    Others,
+    Unknown,
+}
+
+/// Lists, kills and reaps until nothing is found.
+#[derive(Debug, Default)]
+struct Sweep {
+    /// Whose group is killed in each round.
+    main: Option<Pid>,
+    /// Killed and not reaped yet, and whether it was seen to live, and so counted.
+    sent: HashMap<Pid, bool>,
+    ended: u32,
+    /// What the last round found and could not reap, and whom it could not attribute.
+    left: Vec<Pid>,
+    strangers: u32,
+    clean: bool,
+}
+
+impl Sweep {
+    /// Round after round, until one is clean.
+    fn rounds(&mut self, mut round: impl FnMut(&mut Self) -> Option<()>) {
+        let until = Instant::now() + MAX_TIME;
+        for _ in 0..MAX_ROUNDS {
+            let known = self.sent.len();
+            if round(self).is_some() {
+                self.clean = true;
+                return;
+            }
+            if Instant::now() > until {
+                return;
+            }
+            // What is new may have multiplied already: that is looked for at once.
+            match self.left.first() {
+                Some(first) if self.sent.len() == known => wait_for(*first),
+                Some(_) | None => {}
+            }
+        }
+    }
+
+    /// One list of the children of this process. True when none of them is ours, apart from the `known`.
+    fn round(&mut self, known: &HashSet<Pid>, whose: impl Fn(Pid) -> Whose) -> bool {
+        (self.strangers, self.left) = (0, Vec::new());
+        let mut clean = true;
+        for pid in processes::own_children() {
+            if known.contains(&pid) {
                 continue;
             }
-            some_left = true;
-            if rustix::process::pidfd_send_signal(&handle, Signal::KILL).is_ok() {
-                ended.insert(pid);
-                if dying.len() < MAX_WATCHED {
-                    dying.push((pid, handle));
+            let whose = if self.sent.contains_key(&pid) { Whose::Ours } else { whose(pid) };
+            if matches!(whose, Whose::Ours) {
+                clean = false;
+                self.kill(pid);
+            }
+            match (whose, wait(pid, WaitIdOptions::EXITED | WaitIdOptions::NOHANG)) {
+                (Whose::Ours, Some(status)) => {
+                    let killed = status.terminating_signal() == Some(Signal::KILL.as_raw());
+                    let counted = self.sent.remove(&pid).unwrap_or(true);
+                    self.ended = self.ended.saturating_add(u32::from(killed && !counted));
                 }
+                (Whose::Ours, None) => self.left.push(pid),
+                // Who ended may have been ours, and have started another one.
+                (Whose::Unknown, Some(_)) => clean = false,
+                (Whose::Unknown, None) => self.strangers = self.strangers.saturating_add(1),
+                (Whose::Others, _) => {}
             }
         }
-        if !some_left {
-            return true;
+        if let (false, Some(main)) = (clean, self.main) {
+            signal_group(main, Signal::KILL);
         }
-        wait_for(&dying);
+        clean
     }
-    false
+
+    /// Kills one of ours that was not yet, and what it leads and has started, which would come up in the next rounds.
+    fn kill(&mut self, top: Pid) {
+        if self.sent.contains_key(&top) {
+            return;
+        }
+        // It is this process's to reap, so its number is its own.
+        rustix::process::kill_process(top, Signal::KILL).unwrap_or_default();
+        let own = processes::own_session();
+        let mut found = vec![top];
+        let mut next = 0;
+        while let Some(pid) = found.get(next).copied() {
+            next += 1;
+            let process = processes::look(pid);
+            let lived = process.is_some_and(|process| !process.zombie);
+            if self.sent.insert(pid, lived).is_none() && lived {
+                self.ended = self.ended.saturating_add(1);
+            }
+            let foreign = process.filter(|process| process.session != own);
+            // A session that began below this process has no other members. No fork gets out of a group that is killed.
+            if let Some(group) = foreign.and_then(|process| Pid::from_raw(process.group)) {
+                signal_group(group, Signal::KILL);
+            }
+            let grown = found.len() < MAX_BELOW;
+            let children = processes::children(pid).filter(|_| grown).unwrap_or_default();
+            found.extend(children.into_iter().filter(|child| kill_child(*child, pid)));
+        }
+    }
 }
 
-fn wait_for(dying: &[(Pid, OwnedFd)]) {
-    let until = Instant::now() + ROUND_WAIT;
-    for (pid, handle) in dying {
-        let left = until.saturating_duration_since(Instant::now());
-        let timeout = Timespec { tv_sec: 0, tv_nsec: i64::from(left.subsec_nanos()) };
-        let mut watched = [PollFd::new(handle, PollFlags::IN)];
-        if rustix::event::poll(&mut watched, Some(&timeout)).is_ok_and(|ready| ready > 0) {
-            // It is this process's to reap only when it was adopted.
-            let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
-            rustix::process::waitid(WaitId::Pid(*pid), options).ok();
-        }
-    }
+/// Kills a process if it is a child of this one; its number may be another's by now.
+fn kill_child(child: Pid, parent: Pid) -> bool {
+    let Ok(handle) = rustix::process::pidfd_open(child, PidfdFlags::empty()) else { return false };
+    processes::look(child).is_some_and(|now| now.parent == parent.as_raw_nonzero().get())
+        && rustix::process::pidfd_send_signal(&handle, Signal::KILL).is_ok()
 }
 
-/// Reaps children that ended and are no call's main process.
-fn reap_adopted(jobs: &Jobs) {
-    for pid in processes::children(rustix::process::getpid()).unwrap_or_default() {
-        if !jobs.pids.contains(&pid) && processes::look(pid).is_some_and(|process| process.zombie) {
-            let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
-            rustix::process::waitid(WaitId::Pid(pid), options).ok();
-        }
-    }
+fn wait_for(pid: Pid) {
+    let Ok(handle) = rustix::process::pidfd_open(pid, PidfdFlags::empty()) else { return };
+    let timeout = Timespec { tv_sec: 0, tv_nsec: i64::from(ROUND_WAIT.subsec_nanos()) };
+    rustix::event::poll(&mut [PollFd::new(&handle, PollFlags::IN)], Some(&timeout)).unwrap_or_default();
 }
 
 #[cfg(test)]
@@ -245,6 +369,6 @@ mod tests {
         drop(busy);
         leaving.join().unwrap().unwrap();
         let mut command = Command::new("true");
-        assert!(Slot(()).spawn(&mut command).is_err(), "nothing is started any more");
+        assert!(Slot { call: 1, over: true }.spawn(&mut command).is_err(), "nothing is started any more");
     }
 }

@@ -90,6 +90,9 @@ const CLONE3: u32 = 435;
 const TIOCSTI: u64 = 0x5412;
 const TIOCLINUX: u64 = 0x541c;
 
+/// The limit on file locks, by which descendants are known ([`super::label`]); <asm-generic/resource.h>.
+const LOCKS: u64 = 10;
+
 /// The sockets of this machine; <linux/socket.h>.
 const AF_UNIX: u64 = 1;
 
@@ -129,8 +132,14 @@ fn compile() -> Result<BpfProgram, seccompiler::BackendError> {
             SeccompRule::new(vec![kind(3)?])?,
         ],
     );
-    // Limits of other processes, the host's among them; 0 is the caller.
-    rules.insert(libc::SYS_prlimit64, vec![SeccompRule::new(vec![low(0, SeccompCmpOp::Ne, 0)?])?]);
+    // Limits of other processes, the host's among them; 0 is the caller. And the limit that is the label, to set it.
+    let label = |index| low(index, SeccompCmpOp::Eq, LOCKS);
+    let new = SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?;
+    rules.insert(
+        libc::SYS_prlimit64,
+        vec![SeccompRule::new(vec![low(0, SeccompCmpOp::Ne, 0)?])?, SeccompRule::new(vec![label(1)?, new])?],
+    );
+    rules.insert(libc::SYS_setrlimit, vec![SeccompRule::new(vec![label(0)?])?]);
     for number in [libc::SYS_unshare, libc::SYS_clone] {
         rules.insert(number, vec![SeccompRule::new(vec![low(0, SeccompCmpOp::MaskedEq(NEW_USER), NEW_USER)?])?]);
     }

@@ -3,7 +3,7 @@
 //! ```text
 //! Spawner::run ─▶ fresh thread: Landlock, seccomp, spawn ─▶ child (own group, stdin empty, one pipe for its output)
 //!      │ reads the pipe; deadline, cancel, revoked: TERM ─2 s─▶ KILL, to the whole group
-//!      ▼ main process ended: pipe drained until quiet, group killed, survivors found by YOI_CALL and killed, reaped
+//!      ▼ main process ended: pipe drained until quiet, group killed, what is left of the call killed and reaped
 //! ```
 //!
 //! Both confinements bind to the thread that asked for them and to what it starts, so a thread that confines itself
@@ -15,11 +15,14 @@ mod env;
 mod filter;
 mod git_guard;
 mod inherited;
+mod label;
 mod processes;
 mod rules;
 mod run;
 mod spawner;
+mod stale;
 mod started;
+mod survivors;
 mod temp;
 mod trail;
 
@@ -28,6 +31,9 @@ pub use custody::{become_subreaper, end_descendants, end_survivors};
 pub use env::EnvPolicy;
 pub use git_guard::GitGuard;
 pub use inherited::seal_inherited;
+pub use label::label_descendants;
+pub use processes::is_running;
 pub(crate) use rules::{ETC_GIVEN, ETC_WITHHELD, HOME_HIDDEN};
 pub use run::{DRAIN, Ended, GRACE, How, Job, KILL_WAIT, QUIET};
 pub use spawner::Spawner;
+pub use stale::{StaleHost, end_stale, stale_hosts};

@@ -1,17 +1,24 @@
 //! Looking at processes through `/proc`.
 
+use crate::Ambient;
 use rustix::process::Pid;
+use std::collections::HashSet;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 
-/// How many descendants are looked at; more than any limit of processes in common use.
-const MAX_LISTED: usize = 65_536;
+/// How far up a process's ancestors are followed; more than any chain that a person or a build makes.
+const MAX_ANCESTORS: usize = 4_096;
 
-/// One line of `/proc/<pid>/stat`.
+/// What `/proc/<pid>/stat` says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Process {
     pub(super) pid: Pid,
+    pub(super) parent: i32,
     pub(super) group: i32,
-    /// Ended, but not yet waited for.
+    pub(super) session: i32,
+    /// When it was started, in ticks since the machine was: with the number, one process and no later one.
+    pub(super) started: u64,
+    /// Ended, with all its threads, but not yet waited for.
     pub(super) zombie: bool,
 }
 
@@ -25,9 +32,19 @@ fn parse(pid: Pid, stat: &str) -> Option<Process> {
     // The name in parentheses may itself contain anything.
     let (_, rest) = stat.rsplit_once(')')?;
     let mut fields = rest.split_ascii_whitespace();
-    let zombie = matches!(fields.next()?, "Z" | "X" | "x");
-    let group = fields.nth(1)?.parse().ok()?;
-    Some(Process { pid, group, zombie })
+    let ended = matches!(fields.next()?, "Z" | "X" | "x");
+    let mut next = |skipped: usize| fields.nth(skipped);
+    let (parent, group, session) = (next(0)?.parse().ok()?, next(0)?.parse().ok()?, next(0)?.parse().ok()?);
+    let threads: u64 = next(13)?.parse().ok()?;
+    let started = next(1)?.parse().ok()?;
+    // Its first thread may have ended alone.
+    Some(Process { pid, parent, group, session, started, zombie: ended && threads <= 1 })
+}
+
+/// Whether a process of this number runs: it is there, and has not ended unnoticed by its parent.
+pub fn is_running(_: &Ambient, pid: u32) -> bool {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    pid.and_then(look).is_some_and(|process| !process.zombie)
 }
 
 /// The value of a variable in the environment a process was started with.
@@ -37,30 +54,43 @@ pub(super) fn variable(pid: Pid, name: &str) -> Option<Vec<u8>> {
     environ.split(|byte| *byte == 0).find_map(|entry| entry.strip_prefix(start.as_slice()).map(<[u8]>::to_vec))
 }
 
-/// The children of a process, of all its threads. `None` on a kernel that does not list them.
+/// Whether it runs as this process's user.
+pub(super) fn own_user(pid: Pid) -> bool {
+    let user = rustix::process::geteuid().as_raw();
+    fs::metadata(format!("/proc/{pid}")).is_ok_and(|meta| meta.uid() == user)
+}
+
+/// The children of a process, those of its first thread last. `None` on a kernel that does not list them.
+///
+/// Who loses its parent goes to the first thread of its new one, and never back. So what was there all the time is
+/// found, whichever thread it was at.
 pub(super) fn children(pid: Pid) -> Option<Vec<Pid>> {
+    let first = pid.to_string();
     let mut found = Vec::new();
-    for task in fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten() {
-        // A thread may end meanwhile; its children are then listed at another.
-        match fs::read_to_string(task.path().join("children")) {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten().map(|task| task.file_name());
+    let others = tasks.filter(|task| task.to_str() != Some(&first));
+    for task in others.chain([first.as_str().into()]) {
+        let path = format!("/proc/{pid}/task/{}", task.to_string_lossy());
+        match fs::read_to_string(format!("{path}/children")) {
             Ok(list) => found.extend(list.split_ascii_whitespace().filter_map(pid_of)),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound && task.path().exists() => return None,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound && fs::exists(&path).unwrap_or(false) => {
+                return None;
+            }
             Err(_ended) => {}
         }
     }
     Some(found)
 }
 
-/// The children of this process and theirs, and so on.
-pub(super) fn descendants() -> Option<Vec<Pid>> {
-    let mut found = children(rustix::process::getpid())?;
-    let mut next = 0;
-    while let Some(pid) = found.get(next).copied() {
-        next += 1;
-        let grown = found.len() < MAX_LISTED;
-        found.extend(children(pid).filter(|_| grown).into_iter().flatten());
-    }
-    Some(found)
+/// The children of this process, in the order of [`children`], also on a kernel that does not list them.
+pub(super) fn own_children() -> Vec<Pid> {
+    let own = rustix::process::getpid();
+    children(own).unwrap_or_else(|| {
+        let own = own.as_raw_nonzero().get();
+        // Twice: who became a child behind the reader is found by the second.
+        let listed: HashSet<Pid> = all().into_iter().chain(all()).collect();
+        listed.into_iter().filter(|pid| look(*pid).is_some_and(|process| process.parent == own)).collect()
+    })
 }
 
 /// Every process this one may see, except itself.
@@ -70,6 +100,35 @@ pub(super) fn all() -> Vec<Pid> {
     names.filter_map(|entry| pid_of(entry.file_name().to_str()?)).filter(|pid| *pid != own).collect()
 }
 
-fn pid_of(text: &str) -> Option<Pid> {
+/// The session of this process.
+pub(super) fn own_session() -> i32 {
+    rustix::process::getsid(None).map_or(0, |session| session.as_raw_nonzero().get())
+}
+
+/// This process and what it was started by, and so on.
+pub(super) fn own_line() -> HashSet<Pid> {
+    let above = |pid: &Pid| Pid::from_raw(look(*pid)?.parent);
+    std::iter::successors(Some(rustix::process::getpid()), above).take(MAX_ANCESTORS).collect()
+}
+
+pub(super) fn pid_of(text: &str) -> Option<Pid> {
     Pid::from_raw(text.parse().ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fields_of_a_line() {
+        let own = rustix::process::getpid();
+        let line = "7 (a) Z (b) R 3 4 5 0 -1 0 0 0 0 0 0 0 0 0 20 0 9 0 777 0 0";
+        let want = Process { pid: own, parent: 3, group: 4, session: 5, started: 777, zombie: false };
+        assert_eq!(parse(own, line), Some(want));
+        assert_eq!(parse(own, &line.replace(") R", ") Z")), Some(want), "another thread of it runs on");
+        let ended = line.replace(") R", ") Z").replace(" 9 0 777", " 1 0 777");
+        assert_eq!(parse(own, &ended), Some(Process { zombie: true, ..want }));
+        assert_eq!(parse(own, "7 (a) R 3"), None);
+        assert_eq!(look(own).unwrap().parent, rustix::process::getppid().unwrap().as_raw_nonzero().get());
+    }
 }

@@ -67,6 +67,9 @@ pub struct Ended {
     pub took: Duration,
     /// How many of its descendants were still alive and were killed.
     pub leftovers: u32,
+    /// How many more there were at least that may still run: they fork faster than they are killed, do not die, or may
+    /// be those of another call. 0 says that none is left.
+    pub remaining: u32,
     /// The number the main process had.
     pub pid: u32,
 }
@@ -108,7 +111,7 @@ impl Spawner {
             None => reader.drain(&mut on_output).await.err(),
             Some(_) => None,
         };
-        let (leftovers, status) = tokio::task::spawn_blocking(move || started.finish())
+        let (left, status) = tokio::task::spawn_blocking(move || started.finish())
             .await
             .map_err(|error| Error::new(ErrorKind::Bug, format!("ending a child failed: {error}")))?;
         // What was written before the last of them died.
@@ -126,7 +129,7 @@ impl Spawner {
         if let Some(error) = trouble {
             return Err(Error::system("keep a child's output", error));
         }
-        Ok(Ended { how, took: begun.elapsed(), leftovers, pid })
+        Ok(Ended { how, took: begun.elapsed(), leftovers: left.ended, remaining: left.remaining, pid })
     }
 }
 

@@ -84,7 +84,7 @@ impl Spawner {
         let null = Path::new("/dev/null");
         let null_file = File::options().read(true).open(null).map_err(|error| Error::io("open", null, error))?;
         let parent = env.place("TMPDIR").unwrap_or_else(|| PathBuf::from("/tmp"));
-        let temp = TempBase::create(ambient, &parent)?;
+        let temp = TempBase::create(ambient, &parent, &tag)?;
         let cage = match confinement.mode {
             SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite => Some(Cage::build(&confinement, &env, temp.path())?),
             SandboxMode::Off => None,

@@ -1,6 +1,6 @@
 //! A child that was started: it is in custody until it is finished, also when its caller goes away.
 
-use super::custody::{self, Slot};
+use super::custody::{self, Leftovers, Slot};
 use super::temp::CallTemp;
 use crate::OwnedPass;
 use rustix::process::{Pid, Signal, WaitIdStatus};
@@ -24,11 +24,10 @@ pub(super) struct Held {
 }
 
 impl Held {
-    fn release(self, pid: Pid) -> (u32, Option<WaitIdStatus>) {
+    fn release(self, pid: Pid) -> (Leftovers, Option<WaitIdStatus>) {
         let Self { mark, temp, slot, pass } = self;
-        let ended = custody::end_call(pid, &mark);
-        // Strangers are gone before their directory is emptied, and all of it before the door may say so.
-        drop(slot);
+        let ended = slot.end(pid, &mark);
+        // Its processes are gone before their directory is emptied, and all of it before the door may say so.
         drop(temp);
         drop(pass);
         ended
@@ -58,8 +57,8 @@ impl Started {
     }
 
     /// Ends what is left, reaps it and releases everything. Blocks until the main process has ended.
-    pub(super) fn finish(mut self) -> (u32, Option<WaitIdStatus>) {
-        let Some(held) = self.held.take() else { return (0, None) };
+    pub(super) fn finish(mut self) -> (Leftovers, Option<WaitIdStatus>) {
+        let Some(held) = self.held.take() else { return (Leftovers::default(), None) };
         held.release(self.pid)
     }
 }

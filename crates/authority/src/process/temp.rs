@@ -1,15 +1,23 @@
 //! Temporary directories of children: one per call, and one for caches of tools, below one private directory per spawner.
 
+use super::stale;
 use crate::scratch::{Scratch, make_private, remove};
 use crate::{Ambient, Error};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// How the directories of hosts are called.
+pub(super) const PREFIX: &str = "yoi-";
+
+/// What children get of it. The rest is the host's: who it is, and the lock that says that it lives.
+const CALLS: &str = "calls";
+
 /// The private directory.
 #[derive(Debug)]
 pub(super) struct TempBase {
-    scratch: Scratch,
+    path: PathBuf,
     next: AtomicU64,
+    _scratch: Scratch,
 }
 
 /// What caches are below; no call has this name, for each ends in a number.
@@ -22,13 +30,21 @@ pub(super) struct CallTemp {
 }
 
 impl TempBase {
-    /// Below `parent`, where those of processes that are gone are removed.
-    pub(super) fn create(ambient: &Ambient, parent: &Path) -> Result<Self, Error> {
-        Ok(Self { scratch: Scratch::create(ambient, parent, "yoi-")?, next: AtomicU64::new(0) })
+    /// Below `parent`, where those of hosts that are gone are removed, unless something of theirs still runs.
+    pub(super) fn create(ambient: &Ambient, parent: &Path, tag: &str) -> Result<Self, Error> {
+        // What is held is not removed.
+        let kept = stale::with_processes(parent);
+        let scratch = Scratch::create(ambient, parent, PREFIX)?;
+        drop(kept);
+        stale::note(scratch.path(), tag).map_err(|error| Error::io("write in", scratch.path(), error))?;
+        let path = scratch.path().join(CALLS);
+        make_private(&path)?;
+        Ok(Self { path, next: AtomicU64::new(0), _scratch: scratch })
     }
 
+    /// What children may write, each in a directory of its own below.
     pub(super) fn path(&self) -> &Path {
-        self.scratch.path()
+        &self.path
     }
 
     /// Where tools keep caches for all calls, made by the first of them.

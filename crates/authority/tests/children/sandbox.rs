@@ -160,6 +160,11 @@ async fn processes_and_the_kernel() {
         (&["peek", &host, &address], "EPERM", "ok"),
         (&["prlimit", &host], "EPERM", "ok"),
         (&["prlimit", "0"], "ok", "ok"),
+        // The limit on file locks is the label by which descendants are found: to be read, not to be set.
+        (&["setrlimit", "10", ""], "EPERM", "ok"),
+        (&["setrlimit", "10", "raw"], "EPERM", "ok"),
+        (&["setrlimit", "7", ""], "ok", "ok"),
+        (&["setrlimit", "7", "raw"], "ok", "ok"),
         (&["io_uring"], "EPERM", ""),
         (&["x32"], "ENOSYS", ""),
         (&["add_key"], "EPERM", "ok"),

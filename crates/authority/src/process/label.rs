@@ -1,0 +1,110 @@
+//! A label that every descendant of this process carries, and cannot take off in a sandbox.
+//!
+//! Linux has not enforced the limit on file locks since version 2.4. It is handed down over fork and exec, survives a
+//! new environment and a new session, stands in `/proc/PID/limits` for everybody to read, and its hard part is never
+//! raised. So the hard limit says whose a process is (session and host), and the soft one which call it belongs to.
+
+use super::processes;
+use crate::Ambient;
+use rustix::process::{Pid, Resource, Rlimit};
+use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The label proper. Above it one single bit, a lower one for each host inside of another: limits only go down.
+const BITS: u32 = 48;
+const MASK: u64 = (1 << BITS) - 1;
+/// The highest bit that is not infinite to anybody.
+const TOP: u32 = 62;
+
+/// Process numbers have at most so many bits.
+const PID_BITS: u32 = 22;
+const PID_MASK: u64 = (1 << PID_BITS) - 1;
+
+/// The line of `/proc/PID/limits`.
+const LINE: &str = "Max file locks";
+
+static LABELLED: AtomicBool = AtomicBool::new(false);
+
+/// What a process carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Label {
+    host: u64,
+    /// Of one host, the number of the call.
+    pub(super) call: u64,
+}
+
+/// Has every process that this one starts from now on, and theirs, carry a label made of the session in `tag` (what
+/// stands before its first `/`) and of this process's number. For the start of a host. Says whether the label can be
+/// carried: a limit on file locks that is low already cannot be raised, and then descendants are known by group,
+/// environment and parents only.
+pub fn label_descendants(_: &Ambient, tag: &str) -> bool {
+    let now = rustix::process::getrlimit(Resource::Locks).maximum;
+    let bit = match now.map_or(u64::BITS, |limit| limit.checked_ilog2().unwrap_or(0)) {
+        bit if bit > TOP => TOP,
+        bit => bit.saturating_sub(1),
+    };
+    if bit < BITS {
+        return false;
+    }
+    let limit = Some(1 << bit | host_label(tag, std::process::id()));
+    let done = rustix::process::setrlimit(Resource::Locks, Rlimit { current: limit, maximum: limit }).is_ok();
+    LABELLED.store(done, Ordering::SeqCst);
+    done
+}
+
+/// Has what is started next carry the number of its call. Nobody else may start anything meanwhile.
+pub(super) fn next_call(call: u64) {
+    if LABELLED.load(Ordering::SeqCst) {
+        let maximum = rustix::process::getrlimit(Resource::Locks).maximum;
+        rustix::process::setrlimit(Resource::Locks, Rlimit { current: Some(call), maximum }).unwrap_or_default();
+    }
+}
+
+/// The label of a process, also of one that ended and was not waited for.
+pub(super) fn of(pid: Pid) -> Option<Label> {
+    let limits = fs::read_to_string(format!("/proc/{pid}/limits")).ok()?;
+    let line = limits.lines().find_map(|line| line.strip_prefix(LINE))?;
+    let mut fields = line.split_ascii_whitespace();
+    let (soft, hard) = (fields.next()?, fields.next()?.parse::<u64>().ok()?);
+    let above = hard >> BITS;
+    (above.is_power_of_two() && hard.ilog2() <= TOP)
+        .then(|| Label { host: hard & MASK, call: soft.parse().unwrap_or_default() })
+}
+
+impl Label {
+    /// Whether a host of this session made it.
+    pub(super) fn is_of(self, tag: &str) -> bool {
+        self.host == host_label(tag, self.pid())
+    }
+
+    /// Whether this host of this session made it.
+    pub(super) fn is_by(self, tag: &str, pid: u32) -> bool {
+        self.host == host_label(tag, pid)
+    }
+
+    /// Whether this process made it, or a host around it whose label this one carries, too.
+    pub(super) fn is_by_us(self) -> bool {
+        LABELLED.load(Ordering::SeqCst) && of(rustix::process::getpid()).is_some_and(|own| own.host == self.host)
+    }
+
+    /// Whether the host that made it still runs, and is neither this process nor the one that carries it.
+    pub(super) fn host_lives(self, carrier: Pid) -> bool {
+        let host = i32::try_from(self.pid()).ok().and_then(Pid::from_raw);
+        let other = host.filter(|pid| *pid != carrier && *pid != rustix::process::getpid());
+        other.is_some_and(|pid| {
+            processes::look(pid).is_some_and(|process| !process.zombie)
+                && of(pid).is_some_and(|label| label.host == self.host)
+        })
+    }
+
+    fn pid(self) -> u32 {
+        u32::try_from(self.host & PID_MASK).unwrap_or_default()
+    }
+}
+
+fn host_label(tag: &str, pid: u32) -> u64 {
+    let session = tag.split('/').next().unwrap_or(tag);
+    let digest = blake3::hash(session.as_bytes());
+    let first = digest.as_bytes().first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+    (first << PID_BITS | u64::from(pid) & PID_MASK) & MASK
+}

@@ -1,0 +1,116 @@
+//! Hosts that were killed: the directory for temporary files that each one left says who it was, and so which processes
+//! are its descendants. Where there is no such directory, nobody looks for processes.
+
+use super::label;
+use super::processes::{self, Process};
+use super::survivors;
+use super::temp::PREFIX;
+use crate::scratch::unheld;
+use crate::{Ambient, Error, ErrorKind};
+use rustix::process::Pid;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+/// The link in the directory of a host whose target names it: there at once and whole, and without room in a file. No
+/// child that is confined can replace it.
+const OWNER: &str = "owner";
+
+/// A host that is no more, and whose directory nobody removed yet.
+#[derive(Debug)]
+pub struct StaleHost {
+    dir: PathBuf,
+    pid: u32,
+    tag: String,
+    /// While this is kept, nobody else removes the directory.
+    _held: Option<File>,
+}
+
+/// The hosts that were killed and left a directory below `parent`, where they put temporary files of children.
+pub fn stale_hosts(_: &Ambient, parent: &Path) -> Vec<StaleHost> {
+    // Another start may end them meanwhile.
+    held(parent).map(|host| StaleHost { _held: None, ..host }).collect()
+}
+
+/// Ends what still runs of hosts that were killed and left a directory below `parent`; says of which sessions, and how
+/// many processes. Most often there is no such host, and then this is one look at the names in `parent`.
+///
+/// # Errors
+/// `Unavailable`, besides, when some may still run.
+pub fn end_stale(_: &Ambient, parent: &Path) -> (Vec<(String, u32)>, Result<(), Error>) {
+    let (mut ended, mut unsure) = (Vec::new(), Vec::new());
+    for host in held(parent) {
+        let swept = survivors::end(|process| host.owns(process));
+        if swept.ended > 0 {
+            ended.push((host.session().to_owned(), swept.ended));
+        }
+        if swept.unsure {
+            unsure.push(host.session().to_owned());
+        }
+    }
+    if unsure.is_empty() {
+        return (ended, Ok(()));
+    }
+    let text =
+        format!("processes of {} do not end, or not as fast as they begin; look for them with `ps`", unsure.join(", "));
+    (ended, Err(Error::new(ErrorKind::Unavailable, text)))
+}
+
+/// Those of which something still runs: their directories are what it is found by.
+pub(super) fn with_processes(parent: &Path) -> Vec<StaleHost> {
+    held(parent).filter(|host| !host.processes().is_empty()).collect()
+}
+
+fn held(parent: &Path) -> impl Iterator<Item = StaleHost> {
+    unheld(parent, PREFIX).filter_map(|(dir, held)| read(dir, held))
+}
+
+/// Notes in the directory of a host who that is.
+pub(super) fn note(dir: &Path, tag: &str) -> io::Result<()> {
+    let own = rustix::process::getpid();
+    let started = processes::look(own).map_or(0, |process| process.started);
+    symlink(format!("{own} {started} {tag}"), dir.join(OWNER))
+}
+
+fn read(dir: PathBuf, held: File) -> Option<StaleHost> {
+    let text = fs::read_link(dir.join(OWNER)).ok()?;
+    let mut fields = text.to_str()?.splitn(3, ' ');
+    let (pid, started, tag) = (fields.next()?.parse().ok()?, fields.next()?.parse::<u64>().ok()?, fields.next()?);
+    // Its directory was not held, so it ended. This is asked besides, for file systems on which a lock says less.
+    let now = i32::try_from(pid).ok().and_then(Pid::from_raw).and_then(processes::look);
+    let runs = now.is_some_and(|process| process.started == started && !process.zombie);
+    (!runs).then(|| StaleHost { dir, pid, tag: tag.to_owned(), _held: Some(held) })
+}
+
+impl StaleHost {
+    /// The session it wrote.
+    pub fn session(&self) -> &str {
+        self.tag.split('/').next().unwrap_or(&self.tag)
+    }
+
+    /// The process it was.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Its descendants that still run.
+    pub fn processes(&self) -> Vec<u32> {
+        let living = survivors::living(|process| self.owns(process));
+        living.into_iter().map(|pid| pid.as_raw_nonzero().get().unsigned_abs()).collect()
+    }
+
+    /// By the label, which only its descendants have, or by the directory that only its children were told of.
+    fn owns(&self, process: &Process) -> bool {
+        let below = |temp: Vec<u8>| {
+            let rest = temp.strip_prefix(self.dir.as_os_str().as_bytes());
+            rest.is_some_and(|rest| rest.starts_with(b"/"))
+        };
+        let label = label::of(process.pid);
+        processes::own_user(process.pid)
+            && !label.is_some_and(|label| label.host_lives(process.pid))
+            && (label.is_some_and(|label| label.is_by(&self.tag, self.pid))
+                || processes::variable(process.pid, "TMPDIR").is_some_and(below))
+    }
+}

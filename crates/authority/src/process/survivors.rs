@@ -1,0 +1,135 @@
+//! Processes of a host that is no more: nobody is their parent any longer, so all of `/proc` is looked through.
+
+use super::custody::MARK;
+use super::label;
+use super::processes::{self, Process};
+use rustix::process::{Pid, PidfdFlags, Signal};
+use std::collections::{HashMap, HashSet};
+use std::time::{Duration, Instant};
+
+/// Looks without a finding after which none is left. Processes that fork and end between the list and the look are
+/// missed, so there is more than one; once such a thing was seen, many.
+const CLEAN: u32 = 2;
+const CLEAN_BEHIND_A_CHAIN: u32 = 16;
+
+/// How often, and for how long, is looked at most.
+const MAX_ROUNDS: u32 = 1_000;
+const MAX_TIME: Duration = Duration::from_secs(3);
+
+/// How long killed processes are waited for before the next look.
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// What a search came to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Swept {
+    pub(super) ended: u32,
+    /// Whether some may still run.
+    pub(super) unsure: bool,
+}
+
+/// What is alive of `whose`, and everything below it, but not this process and what it was started by.
+pub(super) fn living(whose: impl Fn(&Process) -> bool) -> Vec<Pid> {
+    Look::take(&whose).chosen.into_iter().map(|process| process.pid).collect()
+}
+
+/// Kills what [`living`] finds, look after look, until none is left.
+pub(super) fn end(whose: impl Fn(&Process) -> bool) -> Swept {
+    let until = Instant::now() + MAX_TIME;
+    let (mut ended, mut clean, mut wanted) = (HashSet::new(), 0, CLEAN);
+    for _ in 0..MAX_ROUNDS {
+        let look = Look::take(&whose);
+        // What ended by itself while it was looked at was likely followed by another.
+        let mut slipped = look.ended_alone(&ended);
+        for process in &look.chosen {
+            match kill(process) {
+                true => drop(ended.insert((process.pid, process.started))),
+                false => slipped = true,
+            }
+        }
+        look.kill_groups();
+        wanted = if slipped { CLEAN_BEHIND_A_CHAIN } else { wanted };
+        clean = if look.chosen.is_empty() && !slipped { clean + 1 } else { 0 };
+        if clean == wanted {
+            return Swept { ended: u32::try_from(ended.len()).unwrap_or(u32::MAX), unsure: false };
+        }
+        if Instant::now() > until {
+            break;
+        }
+        if clean == 0 && !slipped {
+            std::thread::sleep(PAUSE);
+        }
+    }
+    Swept { ended: u32::try_from(ended.len()).unwrap_or(u32::MAX), unsure: true }
+}
+
+/// One look at all processes.
+struct Look {
+    chosen: Vec<Process>,
+    /// Those of the wanted that had ended.
+    zombies: Vec<Process>,
+    /// Groups of which somebody else is a member, too.
+    mixed: HashSet<i32>,
+}
+
+impl Look {
+    fn take(whose: &impl Fn(&Process) -> bool) -> Self {
+        let spared = processes::own_line();
+        // The newest first: they are the ones that may be gone in a moment.
+        let all: Vec<Process> = processes::all().into_iter().rev().filter_map(processes::look).collect();
+        let mut below: HashMap<i32, Vec<Process>> = HashMap::new();
+        let (mut next, mut zombies) = (Vec::new(), Vec::new());
+        for process in all.iter().filter(|process| !spared.contains(&process.pid)) {
+            below.entry(process.parent).or_default().push(*process);
+            match whose(process) {
+                true if process.zombie => zombies.push(*process),
+                true => next.push(*process),
+                false => {}
+            }
+        }
+        let (mut chosen, mut taken) = (Vec::new(), HashSet::new());
+        while let Some(process) = next.pop() {
+            if taken.insert(process.pid) {
+                let children = below.get(&process.pid.as_raw_nonzero().get()).into_iter().flatten();
+                next.extend(children.filter(|child| !child.zombie));
+                chosen.push(process);
+            }
+        }
+        let others = all.iter().filter(|process| !process.zombie && !taken.contains(&process.pid));
+        let mixed = others.map(|process| process.group).chain([own_group()]).collect();
+        Self { chosen, zombies, mixed }
+    }
+
+    fn ended_alone(&self, killed: &HashSet<(Pid, u64)>) -> bool {
+        self.zombies.iter().any(|process| !killed.contains(&(process.pid, process.started)))
+    }
+
+    /// No fork gets out of a group that is killed as one, however fast it is.
+    fn kill_groups(&self) {
+        let groups: HashSet<i32> = self.chosen.iter().chain(&self.zombies).map(|process| process.group).collect();
+        for group in groups.difference(&self.mixed).filter_map(|group| Pid::from_raw(*group)) {
+            rustix::process::kill_process_group(group, Signal::KILL).unwrap_or_default();
+        }
+    }
+}
+
+fn own_group() -> i32 {
+    rustix::process::getpgrp().as_raw_nonzero().get()
+}
+
+/// Kills it if it is still the one that was looked at.
+fn kill(process: &Process) -> bool {
+    let Ok(handle) = rustix::process::pidfd_open(process.pid, PidfdFlags::empty()) else { return false };
+    processes::look(process.pid).is_some_and(|now| now.started == process.started && !now.zombie)
+        && rustix::process::pidfd_send_signal(&handle, Signal::KILL).is_ok()
+}
+
+/// Whether label or mark say that a process belongs to this tag (a session, or an epoch of it) and that its host is no
+/// more: another host may write a copy of the same session.
+pub(super) fn tagged(process: &Process, tag: &str) -> bool {
+    let below =
+        |mark: Vec<u8>| mark.strip_prefix(tag.as_bytes()).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"));
+    let label = label::of(process.pid);
+    processes::own_user(process.pid)
+        && !label.is_some_and(|label| label.host_lives(process.pid))
+        && (label.is_some_and(|label| label.is_of(tag)) || processes::variable(process.pid, MARK).is_some_and(below))
+}
