@@ -66,6 +66,12 @@ impl Env {
         })
     }
 
+    /// Where temporary files of commands go.
+    pub(crate) fn temp_dir(&self) -> PathBuf {
+        let named = self.var("TMPDIR").map(PathBuf::from).filter(|dir| dir.is_absolute());
+        named.unwrap_or_else(|| PathBuf::from("/tmp"))
+    }
+
     /// `$XDG_STATE_HOME/yoi`.
     pub(crate) fn state_dir(&self) -> Result<PathBuf, Failure> {
         self.xdg("XDG_STATE_HOME", ".local/state")

@@ -1,6 +1,7 @@
 //! `yoi doctor`: what works here, what does not, and the next step.
 
 use crate::cli::JsonArgs;
+use crate::commands::left_running::{HELP, LeftRunning};
 use crate::commands::ls::touched;
 use crate::commands::{models, out};
 use crate::compose::compose;
@@ -60,6 +61,9 @@ pub(crate) fn run(args: &JsonArgs, env: &Env) -> Result<Exit, Failure> {
         Err(failure) => checks.push(broken("configuration", &failure)),
     }
     checks.extend(journals(env));
+    checks.extend(
+        LeftRunning::find(env).iter().map(|left| note("processes", format!("of a killed run, {}", left.text()), HELP)),
+    );
     let broken = checks.iter().any(|check| check.state == State::Broken);
     if args.json {
         let rows: Vec<_> = checks

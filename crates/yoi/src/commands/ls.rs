@@ -1,6 +1,7 @@
 //! `yoi ls`: what pods there are and how they stand.
 
 use crate::cli::LsArgs;
+use crate::commands::left_running::{HELP, LeftRunning};
 use crate::commands::out;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
@@ -30,6 +31,8 @@ struct Row {
     /// Microseconds since 1970 of the newest record.
     last: u64,
     problem: Option<String>,
+    /// What a killed run left running.
+    left: Option<LeftRunning>,
 }
 
 /// Lists pods, newest first. A pod that does not read is a row that says so.
@@ -43,7 +46,11 @@ pub(crate) fn run(args: &LsArgs, env: &Env) -> Result<Exit, Failure> {
         runs += usize::from(name.starts_with("run-"));
         args.all || !name.starts_with("run-") || runs <= RUNS
     });
-    let rows: Vec<Row> = names.iter().map(|(_, name)| row(&pods, name)).collect();
+    let mut left = LeftRunning::find(env);
+    let mut rows: Vec<Row> = names.iter().map(|(_, name)| row(&pods, name)).collect();
+    for row in rows.iter_mut().filter(|row| row.state == "crashed") {
+        row.left = left.iter().position(|left| left.is_of(&pods, &row.name)).map(|at| left.swap_remove(at));
+    }
     if args.json {
         let rows: Vec<_> = rows.iter().map(json).collect();
         out::json(&serde_json::Value::Array(rows));
@@ -51,6 +58,11 @@ pub(crate) fn run(args: &LsArgs, env: &Env) -> Result<Exit, Failure> {
         out::line("no pods yet; yoi run \"what is in this directory?\" makes one");
     } else {
         print(&rows);
+    }
+    if !args.json {
+        let of_rows = rows.iter().any(|row| row.left.is_some()).then(|| "help: ".to_owned() + HELP);
+        let others = left.iter().map(|left| format!("of a killed run that is not listed, {}; {HELP}", left.text()));
+        others.chain(of_rows).for_each(|line| out::line(&line));
     }
     Ok(Exit::Done)
 }
@@ -71,6 +83,7 @@ fn row(pods: &Pods, name: &str) -> Row {
         cost: None,
         last: 0,
         problem: None,
+        left: None,
     };
     let folded = Reader::open(&dir).map_err(|e| e.to_string());
     let folded = folded.and_then(|reader| Restored::from_frames(reader.frames()).map_err(|e| e.to_string()));
@@ -98,7 +111,7 @@ fn json(row: &Row) -> serde_json::Value {
     serde_json::json!({
         "name": row.name, "state": row.state, "model": row.model, "turns": row.turns, "tokens": row.tokens,
         "cost": row.cost.map(Cost::dollars),
-        "last_us": row.last, "problem": row.problem,
+        "last_us": row.last, "problem": row.problem, "left_running": row.left.as_ref().map_or(&[][..], |left| &left.pids),
     })
 }
 
@@ -118,6 +131,7 @@ fn print(rows: &[Row]) {
             last => format!("{} ago", duration(now.saturating_sub(last))),
         };
         let last = row.problem.clone().unwrap_or(ago);
+        let last = row.left.as_ref().map_or(last.clone(), |left| format!("{last}, {}", left.text()));
         let cost = row.cost.map_or_else(|| "-".to_owned(), |cost| cost.to_string());
         out::line(&format!(
             "{:width$}  {:8}  {:models$}  {:>5}  {:>8}  {cost:>8}  {last}",

@@ -9,6 +9,7 @@ mod feature_new;
 mod features;
 mod grant;
 mod input;
+mod left_running;
 mod log;
 mod ls;
 mod models;

@@ -12,8 +12,14 @@ use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::UNIX_EPOCH;
+use std::thread;
+use std::time::{Duration, UNIX_EPOCH};
 use uuid::{NoContext, Timestamp, Uuid};
+
+/// How often, and how long each time, a session is waited for whose owner has ended: a child of its that was being started
+/// then has the lock until it is another program. A second in all.
+const WAITS: u32 = 200;
+const WAIT: Duration = Duration::from_millis(5);
 
 /// How directories of sessions that are not kept are called.
 const EPHEMERAL: &str = "yoi-ephemeral-";
@@ -111,7 +117,7 @@ impl Place {
                 self.dir = pods.dir(name);
                 // A directory that a crash left empty is made a session like one that is not there; somebody else may
                 // make it in between, and then has it.
-                match Session::resume(&self.dir, options()) {
+                match patient(ambient, || Session::resume(&self.dir, options())) {
                     Err(OpenError::NoSuch(_)) => {
                         self.made = DirBuilder::new().mode(0o700).create(&self.dir).is_ok();
                         match Session::create(&self.dir, options()) {
@@ -181,6 +187,19 @@ impl Place {
         let removed = scratch.take().map_or(Ok(()), Scratch::remove);
         removed.map_err(|e| Failure::new(Exit::Unavailable, e.to_string()).help("remove it by hand"))
     }
+}
+
+/// Takes a lock; while a process has it that is no more, again for up to a second. A living owner is not waited for.
+pub(crate) fn patient<T>(ambient: &Ambient, mut take: impl FnMut() -> Result<T, OpenError>) -> Result<T, OpenError> {
+    for _ in 0..WAITS {
+        match take() {
+            Err(OpenError::Busy { owner: Some(owner), .. }) if !authority::is_running(ambient, owner.pid) => {
+                thread::sleep(WAIT);
+            }
+            taken => return taken,
+        }
+    }
+    take()
 }
 
 /// A new session has no past.

@@ -2,11 +2,13 @@
 
 use crate::Points;
 use crate::cli::RmArgs;
+use crate::commands::left_running::{HELP, LeftRunning};
 use crate::commands::out;
-use crate::commands::place::{now, open_failure};
+use crate::commands::place::{now, open_failure, patient};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::pods::{Pods, check_name, disk, make_private};
+use authority::Ambient;
 use session_store::Session;
 use std::fs;
 use std::path::PathBuf;
@@ -14,11 +16,14 @@ use std::path::PathBuf;
 /// Takes the whole name: a beginning is enough for reading, not for deleting.
 pub(crate) fn run(args: &RmArgs, env: &Env, points: &Points) -> Result<Exit, Failure> {
     check_name(&args.name)?;
-    let kept = remove(&Pods::of(env)?, &args.name, args.purge, points)?;
+    let pods = Pods::of(env)?;
+    let left: Vec<_> = LeftRunning::find(env).into_iter().filter(|left| left.is_of(&pods, &args.name)).collect();
+    let kept = remove(&pods, &args.name, args.purge, points)?;
     out::line(&match kept {
         Some(target) => format!("moved {} to {}", args.name, target.display()),
         None => format!("deleted {}", args.name),
     });
+    left.iter().for_each(|left| out::line(&format!("of {}, {}; {HELP}", args.name, left.text())));
     Ok(Exit::Done)
 }
 
@@ -29,7 +34,7 @@ fn remove(pods: &Pods, name: &str, purge: bool, points: &Points) -> Result<Optio
         return Err(Failure::new(Exit::Usage, format!("there is no pod called `{name}`"))
             .help("`yoi ls --all` lists them; rm takes the whole name"));
     }
-    let _held = Session::hold(&dir, now()).map_err(|error| {
+    let _held = patient(&Ambient::claim(), || Session::hold(&dir, now())).map_err(|error| {
         let failure = open_failure(&error, now(), Some(name));
         if failure.exit == Exit::Busy { failure.help("wait for it or end it first") } else { failure }
     })?;

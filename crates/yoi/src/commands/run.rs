@@ -5,6 +5,7 @@ use crate::cli::RunArgs;
 use crate::commands::ending::{self, Ended};
 use crate::commands::features;
 use crate::commands::input;
+use crate::commands::left_running;
 use crate::commands::output_schema::{Output, OutputSchema};
 use crate::commands::place::{Place, damaged, now};
 use crate::commands::signals::Signals;
@@ -38,7 +39,8 @@ use tokio::sync::mpsc;
 pub(crate) fn run(args: &RunArgs, env: &Env, points: &Points) -> Result<Exit, Failure> {
     authority::seal_inherited(&Ambient::claim());
     let signals = Signals::watch(args.timeout, args.json)?;
-    let done = prompted(args, env, points, signals.clone());
+    let swept = swept(args, env);
+    let done = prompted(args, env, points, (signals.clone(), swept));
     // Waits while a signal is ending the program: what broke because of that is not told besides.
     signals.over();
     if let (true, Err(failure)) = (args.json, &done) {
@@ -47,7 +49,22 @@ pub(crate) fn run(args: &RunArgs, env: &Env, points: &Points) -> Result<Exit, Fa
     done
 }
 
-fn prompted(args: &RunArgs, env: &Env, points: &Points, signals: Signals) -> Result<Exit, Failure> {
+/// Sessions, and how many processes of each were ended.
+type Swept = Vec<(String, u32)>;
+
+/// Ends what runs that were killed left running.
+fn swept(args: &RunArgs, env: &Env) -> Swept {
+    let (ended, done) = authority::end_stale(&Ambient::claim(), &env.temp_dir());
+    if let Some(text) = left_running::ended(ended.iter().map(|(_, count)| *count).sum()) {
+        say(args, &text);
+    }
+    if let Err(error) = done {
+        warn(&format!("warning: of an earlier run that was killed, {error}"));
+    }
+    ended
+}
+
+fn prompted(args: &RunArgs, env: &Env, points: &Points, (signals, swept): (Signals, Swept)) -> Result<Exit, Failure> {
     let began = Instant::now();
     let prompt = input::prompt(args, env)?;
     let schema = args.output_schema.as_deref().map(|file| OutputSchema::load(file, env)).transpose()?;
@@ -84,7 +101,8 @@ fn prompted(args: &RunArgs, env: &Env, points: &Points, signals: Signals) -> Res
     let stream = env.stdout_terminal && !args.json && schema.is_none();
     let look = Look { json: args.json, quiet: args.quiet, stream, colour: env.colour() };
     let instructions = &instructions;
-    let whole = Whole { args, env, config: &config, ambient: &ambient, instructions, points, look, signals, schema };
+    let whole =
+        Whole { args, env, config: &config, ambient: &ambient, instructions, points, look, signals, schema, swept };
     let result = whole.run(&runtime, &mut place, Asked { composed, model, secrets, prompt });
     // Written-off threads are not waited for; their process ends with this one.
     runtime.shutdown_background();
@@ -115,6 +133,7 @@ struct Whole<'a> {
     look: Look,
     signals: Signals,
     schema: Option<OutputSchema>,
+    swept: Swept,
 }
 
 /// What is run, and by whom.
@@ -204,6 +223,7 @@ impl Whole<'_> {
         let recovered = &opened.0.recovered;
         let (tag, known) = (format!("{}/{}", recovered.session, recovered.epoch), recovered.existed);
         self.signals.children(&tag);
+        authority::label_descendants(self.ambient, &tag);
         let shown = |dirs: &[PathBuf]| dirs.iter().map(|dir| authority::escape(dir)).collect();
         let about = HostStarted {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -217,8 +237,12 @@ impl Whole<'_> {
         };
         let environment = environment(&composed.project, &self.env.cwd, SystemTime::now());
         let survivors = Ambient::claim();
-        let end_survivors =
-            move |session: &str| authority::end_survivors(&survivors, session).map_err(|error| error.to_string());
+        let before =
+            |session: &str| self.swept.iter().filter(|(of, _)| of == session).map(|(_, count)| *count).sum::<u32>();
+        let end_survivors = move |session: &str| {
+            let ended = authority::end_survivors(&survivors, session).map_err(|error| error.to_string());
+            ended.map(|ended| ended.saturating_add(before(session)))
+        };
         let fail = |error: HostError| host_failure(&error, place.name());
         let files = Some(&composed.workspace);
         let after = Aftermath { now: clock(), end_survivors: &end_survivors, files };

@@ -7,13 +7,23 @@ use crate::commands::ending;
 use crate::exit::{Exit, Failure};
 use authority::Ambient;
 use std::fs;
+use std::future::poll_fn;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
 use std::thread;
 use std::time::Duration;
 use tokio::runtime::Builder;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
+
+/// What ends a process that does not handle it, apart from its own faults and what nobody can handle:
+/// `SIGHUP`, `SIGINT`, `SIGQUIT`, `SIGABRT`, `SIGUSR1`, `SIGUSR2`, `SIGALRM`, `SIGTERM`, `SIGSTKFLT`, `SIGXCPU`, `SIGVTALRM`,
+/// `SIGPROF`, `SIGIO`, `SIGPWR`; and real-time signals, from the first that the C library does not keep for itself.
+const ENDING: [u8; 14] = [1, 2, 3, 6, 10, 12, 14, 15, 16, 24, 26, 27, 29, 30];
+
+const REAL_TIME: RangeInclusive<u8> = 34..=64;
 
 /// Why a run was cancelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +78,7 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// Ends the program at the first `SIGINT`, `SIGTERM` or `SIGHUP`, or after `timeout`, while the run is prepared;
+    /// Ends the program at the first signal of [`ENDING`] or [`REAL_TIME`], or after `timeout`, while the run is prepared;
     /// from [`Self::begin`] on that cancels it, and the next signal leaves at once; what was committed is on disk. A
     /// signal that the program was started with ignored stays ignored (`nohup`).
     pub(crate) fn watch(timeout: Option<Duration>, json: bool) -> Result<Self, Failure> {
@@ -84,24 +94,22 @@ impl Signals {
         };
         // A file over the limit of `ulimit -f` then is an error of the write, not the program's end.
         listen(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?;
-        let interrupt = listen(SignalKind::interrupt())?;
-        let terminate = listen(SignalKind::terminate())?;
-        let hangup = listen(SignalKind::hangup())?;
+        let mut listened = Vec::new();
+        for number in ENDING.into_iter().chain(REAL_TIME) {
+            listened.extend(listen(SignalKind::from_raw(number.into()))?.map(|signal| (number, signal)));
+        }
         drop(entered);
         let watcher = signals.clone();
-        let wait = move || runtime.block_on(watcher.wait(timeout, [(2, interrupt), (15, terminate), (1, hangup)]));
+        let wait = move || runtime.block_on(watcher.wait(timeout, listened));
         thread::Builder::new().name("signals".to_owned()).spawn(wait).map_err(fail)?;
         Ok(signals)
     }
 
-    async fn wait(self, timeout: Option<Duration>, listened: [(u8, Option<Signal>); 3]) {
-        let [mut interrupt, mut terminate, mut hangup] = listened;
+    async fn wait(self, timeout: Option<Duration>, mut listened: Vec<(u8, Signal)>) {
         let mut timeout = std::pin::pin!(tokio::time::sleep(timeout.unwrap_or(Duration::MAX)));
         loop {
             let came = tokio::select! {
-                number = next(&mut interrupt) => Ending::Signal(number),
-                number = next(&mut terminate) => Ending::Signal(number),
-                number = next(&mut hangup) => Ending::Signal(number),
+                number = next(&mut listened) => Ending::Signal(number),
                 () = &mut timeout, if !self.cancel.is_cancelled() => Ending::Timeout,
             };
             let mut standing = self.standing();
@@ -178,12 +186,14 @@ impl Standing {
     }
 }
 
-async fn next((number, listened): &mut (u8, Option<Signal>)) -> u8 {
-    match listened {
-        Some(listened) => drop(listened.recv().await),
-        None => std::future::pending().await,
-    }
-    *number
+/// The next of these signals.
+async fn next(listened: &mut [(u8, Signal)]) -> u8 {
+    poll_fn(|cx| {
+        let mut came =
+            listened.iter_mut().filter_map(|(number, signal)| signal.poll_recv(cx).is_ready().then_some(*number));
+        came.next().map_or(Poll::Pending, Poll::Ready)
+    })
+    .await
 }
 
 /// The signals that are ignored from the start, a bit each from 1. Unreadable means none.

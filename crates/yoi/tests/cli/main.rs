@@ -29,6 +29,7 @@ mod help;
 mod hostile;
 mod instructions;
 mod keys;
+mod left_running;
 mod live;
 mod outcomes;
 mod phases;

@@ -1,0 +1,48 @@
+//! What still runs of runs that were killed: whose it is, and the words for it.
+
+use crate::env::Env;
+use crate::pods::Pods;
+use authority::Ambient;
+use serde_json::Value;
+use session_store::Reader;
+
+/// What ends them.
+pub(crate) const HELP: &str = "the next `yoi run` ends them";
+
+/// The processes that a killed run left.
+pub(crate) struct LeftRunning {
+    session: String,
+    pub(crate) pids: Vec<u32>,
+}
+
+impl LeftRunning {
+    /// All of this user's. Where no run was killed, nobody looks for processes.
+    pub(crate) fn find(env: &Env) -> Vec<Self> {
+        let hosts = authority::stale_hosts(&Ambient::claim(), &env.temp_dir());
+        let found = hosts.into_iter().map(|host| Self { session: host.session().to_owned(), pids: host.processes() });
+        found.filter(|left| !left.pids.is_empty()).collect()
+    }
+
+    /// Whether it is this pod that was killed.
+    pub(crate) fn is_of(&self, pods: &Pods, name: &str) -> bool {
+        let first = Reader::open(&pods.dir(name)).ok().and_then(|reader| reader.frames().next()?.ok());
+        let body = first.and_then(|frame| serde_json::from_str::<Value>(&frame.line).ok());
+        body.is_some_and(|body| body.get("session").and_then(Value::as_str) == Some(self.session.as_str()))
+    }
+
+    /// `2 processes still run (71, 72)`.
+    pub(crate) fn text(&self) -> String {
+        let pids: Vec<String> = self.pids.iter().map(u32::to_string).collect();
+        let (what, run) = if pids.len() == 1 { ("process", "runs") } else { ("processes", "run") };
+        format!("{} {what} still {run} ({})", pids.len(), pids.join(", "))
+    }
+}
+
+/// What a start says that ended some.
+pub(crate) fn ended(count: u32) -> Option<String> {
+    match count {
+        0 => None,
+        1 => Some("ended 1 process that a killed run had left running".to_owned()),
+        more => Some(format!("ended {more} processes that a killed run had left running")),
+    }
+}
