@@ -2,227 +2,112 @@
 
 use crate::opaque::Why;
 use crate::word::Word;
-use crate::{git, scripts, variables, wrappers};
+use crate::{git, known, scripts, variables, wrappers};
 
 /// They do it always, or in more ways than can be told apart.
-const ALWAYS: &[&str] = &[
-    "eval",
-    "source",
-    ".",
-    "fc",
-    "bind",
-    "compgen",
-    "complete",
-    "parallel",
-    "watch",
-    "ssh",
-    "script",
-    "su",
-    "runuser",
-    "at",
-    "batch",
-    "crontab",
-    "tmux",
-    "screen",
-    "gdb",
-    "lldb",
-    "expect",
-    "systemd-run",
-    "unshare",
-    "nsenter",
-    "chroot",
-    "flock",
-    "strace",
-    "ltrace",
-    "vi",
-    "vim",
-    "nvim",
-    "view",
-    "ex",
-    "ed",
-    "emacs",
-    "entr",
-    "ld.so",
-    "setpriv",
-    "pkexec",
-    "taskset",
-    "chrt",
-    "perf",
-    "valgrind",
-    "xterm",
-    "let",
-];
-
-const SHELLS: &[&str] = &["sh", "bash", "rbash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "csh", "tcsh"];
-
-/// Interpreters, by how their names begin, with the letters and words that bring code.
-const INTERPRETERS: &[(&str, &str, &[&str])] = &[
-    ("python", "c", &[]),
-    ("pypy", "c", &[]),
-    ("perl", "eEMm", &[]),
-    ("ruby", "e", &[]),
-    ("node", "epr", &["--eval", "--print", "--require", "--import", "--loader"]),
-    ("deno", "", &["eval", "repl"]),
-    ("bun", "ep", &["--eval", "--print", "--preload"]),
-    ("php", "rBRE", &["--run"]),
-    ("lua", "el", &[]),
-    ("Rscript", "e", &[]),
-    ("osascript", "e", &[]),
-    ("tclsh", "", &[]),
-    ("guile", "c", &[]),
-    ("julia", "eE", &["--eval", "--print"]),
-];
-
-/// Options of other programs whose value is a command. One letter counts also inside a cluster's beginning.
-const OPTIONS: &[(&[&str], &[&str])] = &[
-    (
-        &["tar", "gtar", "bsdtar"],
-        &[
-            "-I",
-            "-F",
-            "--to-command",
-            "--use-compress-program",
-            "--checkpoint-action",
-            "--rsh-command",
-            "--rmt-command",
-            "--info-script",
-            "--new-volume-script",
-        ],
-    ),
-    (&["rsync"], &["-e", "--rsh", "--rsync-path"]),
-    (&["scp", "sftp"], &["-S", "-o", "-D"]),
-    (&["sort"], &["--compress-program"]),
-    (&["split"], &["--filter"]),
-    (&["rg"], &["--pre", "--hostname-bin"]),
-    (&["fd", "fdfind"], &["-x", "-X", "--exec", "--exec-batch"]),
-    (&["make", "gmake"], &["--eval", "-E"]),
-    (&["cargo"], &["--config"]),
-    (&["go"], &["-exec", "-toolexec", "-vettool"]),
-    (&["man"], &["-P", "-H", "--pager", "--html"]),
-    (&["zip"], &["-TT", "--unzip-command"]),
-    (&["gcc", "cc", "g++", "c++"], &["-wrapper"]),
-];
+const ALWAYS: &str = "eval source . fc bind compgen complete let parallel watch ssh script su runuser at batch crontab tmux screen gdb lldb \
+    expect systemd-run unshare nsenter chroot flock strace ltrace vi vim nvim view ex ed emacs entr ld.so setpriv pkexec \
+    taskset chrt perf valgrind xterm vimdiff rvim rview gvim nano pico joe kak hx micro helix mg red dbus-run-session \
+    dbus-launch start-stop-daemon run-parts capsh choom prlimit setarch linux32 linux64 i386 x86_64 uname26 numactl \
+    cpulimit softlimit setlock chpst setuidgid envdir envuidgid runit sg newgrp ksu sudoedit run0 machinectl fakeroot \
+    fakechroot proot bwrap firejail catchsegv multitime hyperfine pexec rlwrap unbuffer empty dtach abduco byobu tmate \
+    openvt reptyr sshpass ssh-agent mosh autossh rlogin rsh telnet ftp lftp ncftp socat nc ncat netcat dc gnuplot m4 nmap \
+    tcpdump openvpn logrotate logsave run-mailcap debugfs ip mount cpio pax xdg-open mail mailx mutt busctl gcore bpftrace \
+    systemtap stap rr heaptrack kcov uftrace psql mysql mariadb sqlite3 mongo mongosh isql redis-cli irb pry ipython \
+    ipython3 jshell jjs jrunscript groovy scala kotlin ghci ghc runghc runhaskell erl iex swipl sbcl clisp clj clojure R \
+    octave maxima gp ginsh slsh pwsh powershell xonsh elvish nu yash es rc posh tcl wish expectk cpan gem easy_install \
+    ansible ansible-playbook ansible-console salt puppet knife vagrant virsh lxc lxc-exec systemd-nspawn toolbox distrobox \
+    flatpak snap nix-shell nix direnv dotenv chronic ts tsp errno ifne vipe vidir conda mamba micromamba pyenv rbenv \
+    nodenv asdf mise volta nvm fnm ant sbt lein bazel buck just task invoke fab scons waf nodemon forever pm2 concurrently \
+    cross-env dotenvx env-cmd cargo-watch watchexec reflex air foreman honcho supervisord tex latex pdflatex xelatex \
+    lualatex pdftex xetex luatex latexmk dvips ghostscript gs aria2c certbot w3m lynx elinks rpm rpmbuild dpkg dpkg- \
+    buildpackage debuild fakeroot-tcp installp apt-key aptitude run-one git-shell gitk git-gui tig lazygit gh hub glab svn \
+    hg cvs bzr fossil jj kubectx helm terragrunt aws gcloud az timelimit chronos sem env_parallel xe rush fzf sk dialog \
+    whiptail peco ranger nnn mc lf vifm enscript groff troff nroff eqn pic tbl sash scanmem rtorrent service update- \
+    alternatives xdotool yelp zathura gimp wireshark tshark ispell aspell crash dmsetup dosbox mosquitto cobc";
 
 /// Builtins that set variables, by the names that they are given.
 const SETTERS: &[&str] =
     &["export", "declare", "typeset", "local", "readonly", "read", "mapfile", "readarray", "getopts", "printf"];
 
-/// Builtins that expand subscripts in what they are given.
-const SUBSCRIPTS: &[&str] = &["test", "[", "unset", "wait"];
-
 /// What a program runs that its arguments do not show as programs.
 pub(crate) fn runs(name: &str, arguments: &[Word]) -> Option<Why> {
     let code = || Why::Code(name.to_owned());
-    if ALWAYS.contains(&name) || name.starts_with("ld-linux") {
+    if ALWAYS.split_whitespace().any(|always| always == name) || name.starts_with("ld-linux") {
         return Some(code());
     }
-    if SHELLS.contains(&name) {
-        return shell(arguments).then(code);
-    }
-    if let Some((_, letters, words)) = INTERPRETERS.iter().find(|(prefix, ..)| interpreter(name, prefix)) {
-        return interprets(arguments, letters, words).then(code);
+    if let Some(recognised) = known::recognised(name, arguments) {
+        return (!recognised).then(code);
     }
     match name {
-        "git" => return git::runs(arguments),
-        "awk" | "gawk" | "mawk" | "nawk" => return scripts::awk(arguments).then(code),
-        "sed" | "gsed" => return scripts::sed(arguments).then(code),
-        "trap" => return trap(arguments).then(code),
-        "alias" | "enable" if !arguments.is_empty() => return Some(Why::Redefines(name.to_owned())),
-        "hash" if arguments.iter().any(|word| word.bare().starts_with('-')) => {
-            return Some(Why::Redefines(name.to_owned()));
+        "git" => git::runs(arguments),
+        "awk" | "gawk" | "mawk" | "nawk" => scripts::awk(arguments).then(code),
+        "sed" | "gsed" => scripts::sed(arguments).then(code),
+        "trap" => trap(arguments).then(code),
+        "alias" | "enable" if !arguments.is_empty() => Some(Why::Redefines(name.to_owned())),
+        "hash" if !arguments.iter().all(plain_name) && !matches!(arguments, [word] if word.literal() == Some("-r")) => {
+            Some(Why::Redefines(name.to_owned()))
         }
-        "shopt" | "set" if options(name, arguments) => return Some(Why::Redefines(name.to_owned())),
-        _ => {}
-    }
-    if SETTERS.contains(&name) {
-        return sets(name, arguments);
-    }
-    if SUBSCRIPTS.contains(&name) && arguments.iter().any(expands) {
-        return Some(Why::Hidden("a subscript"));
-    }
-    let table = OPTIONS.iter().find(|(programs, _)| programs.contains(&name)).map_or(&[][..], |(_, options)| options);
-    let old_tar = name.ends_with("tar")
-        && arguments.first().is_some_and(|first| !first.bare().starts_with('-') && first.bare().contains(['I', 'F']));
-    let assigned_shell = name.ends_with("make") && arguments.iter().any(makes);
-    let given = arguments.iter().any(|word| table.iter().any(|option| is_option(word.bare(), option)));
-    (old_tar || assigned_shell || given).then(code)
-}
-
-/// `python`, `python3`, `python3.12`, but not `pythonize`.
-fn interpreter(name: &str, prefix: &str) -> bool {
-    name.strip_prefix(prefix)
-        .is_some_and(|rest| rest.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | '-' | 'j' | 's')))
-}
-
-/// An option as it may be written: `--pre`, `--pre=x`, an unfinished `--pr`, `-I`, `-Ix`.
-fn is_option(text: &str, option: &str) -> bool {
-    let name = text.split('=').next().unwrap_or_default();
-    match option.starts_with("--") {
-        true => name.len() > 3 && name.starts_with("--") && option.starts_with(name),
-        false if option.len() == 2 => text.starts_with(option) && !text.starts_with("--"),
-        false => name == option,
+        "shopt" | "set" if options(name, arguments) => Some(Why::Redefines(name.to_owned())),
+        "test" | "[" => tests(arguments).then_some(Why::Hidden("a subscript")),
+        "unset" | "wait" => names(name, arguments),
+        setter if SETTERS.contains(&setter) => sets(name, arguments),
+        _ => None,
     }
 }
 
-/// `make SHELL=x`, `make -f -`.
-fn makes(word: &Word) -> bool {
-    let text = word.bare();
-    matches!(text, "-" | "-f-" | "/dev/stdin")
-        || wrappers::assignment(word).is_some_and(|set| variables::decides(&set.name))
-        || word.literal().is_none() && text.contains("SHELL")
+fn plain_name(word: &Word) -> bool {
+    word.literal().is_some_and(|text| text.chars().all(|c| c.is_ascii_alphanumeric() || "_./+".contains(c)))
 }
 
-/// A shell runs code unless it is given a script, and nothing that comes before that one is unknown.
-fn shell(arguments: &[Word]) -> bool {
+/// `unset` and `wait`: a name that is known only when it runs may have a subscript, which is expanded.
+fn names(name: &str, arguments: &[Word]) -> Option<Why> {
     for word in arguments {
+        let process =
+            name == "wait" && (word.bare().starts_with(['$', '%']) && !word.splits() || word.literal() == Some("-n"));
+        let option = name == "unset" && matches!(word.literal(), Some("-v" | "-f"));
+        if process || option {
+            continue;
+        }
         match word.literal() {
-            Some("--version" | "--help") => return false,
-            Some("--norc" | "--noprofile" | "--posix" | "--login") => {}
-            Some(option) if option.starts_with('-') && option.len() > 1 => {
-                if !option.chars().skip(1).all(|c| "euxvfl".contains(c)) {
-                    return true;
-                }
+            Some(variable) if name == "unset" && variables::decides(variable) => {
+                return Some(Why::Variable(variable.to_owned()));
             }
-            Some(script) => return is_input(script),
-            None => return true,
+            Some(_) if plain_name(word) => {}
+            Some(_) | None => return Some(Why::Hidden("a subscript")),
         }
     }
-    true
+    None
 }
 
-/// Names of what is open already.
-fn is_input(path: &str) -> bool {
-    path == "-" || path.starts_with("/dev/") || path.starts_with("/proc/")
-}
-
-fn interprets(arguments: &[Word], letters: &str, words: &[&str]) -> bool {
-    let mut after_option = false;
-    for word in arguments {
-        let Some(text) = word.literal() else { return true };
-        if words.iter().any(|code| is_option(text, code) || text == *code) {
-            return true;
-        }
-        match text.strip_prefix('-') {
-            Some("V" | "-version" | "h" | "-help" | "v") => return false,
-            Some("") => return true,
-            Some(long) if long.starts_with('-') => after_option = true,
-            Some(cluster) => {
-                // What follows a module's name is that module's.
-                if cluster == "m" && !letters.contains('m') {
-                    return false;
-                }
-                if cluster.chars().any(|c| letters.contains(c)) {
-                    return true;
-                }
-                after_option = true;
-            }
-            None if is_input(text) => return true,
-            None if !after_option => return false,
-            None => after_option = false,
-        }
-    }
-    // Nothing to run was named: it reads its input.
-    true
+/// `test` expands subscripts of what it is asked to look up, and an operator may be known only when it runs.
+fn tests(arguments: &[Word]) -> bool {
+    let asks = |word: &Word| matches!(word.literal(), Some("-v" | "-R"));
+    let looked_up = arguments.iter().zip(arguments.iter().skip(1)).any(|(word, next)| asks(word) && !plain_name(next));
+    // Each may be an operator, or several words; one alone, or with a known operator before or behind it, is not.
+    let words = match arguments {
+        [words @ .., last] if last.literal() == Some("]") => words,
+        words => words,
+    };
+    let words = match words {
+        [first, words @ ..] if first.literal() == Some("!") => words,
+        words => words,
+    };
+    let operator = |word: &Word| {
+        word.literal().is_some_and(|text| {
+            ["=", "==", "!=", "<", ">", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef"].contains(&text)
+        })
+    };
+    let unary =
+        |word: &Word| word.literal().is_some_and(|text| text.len() == 2 && text.starts_with('-') && !asks(word));
+    let splits = words.iter().any(Word::splits);
+    let settled = match words {
+        [_] => true,
+        [first, _] => unary(first),
+        [_, middle, _] => operator(middle),
+        words => words.iter().all(|word| word.literal().is_some()),
+    };
+    looked_up || splits || !settled
 }
 
 fn trap(arguments: &[Word]) -> bool {
@@ -263,42 +148,72 @@ fn options(name: &str, arguments: &[Word]) -> bool {
 
 /// Builtins that set what they name.
 fn sets(name: &str, arguments: &[Word]) -> Option<Why> {
-    let is_printf = name == "printf";
-    if is_printf && !arguments.first().is_some_and(|first| first.bare().starts_with("-v") || first.literal().is_none())
-    {
-        return None;
+    if name == "printf" {
+        return printf(arguments);
     }
-    for word in arguments {
+    let declares = matches!(name, "export" | "declare" | "typeset" | "local" | "readonly");
+    let mut arguments = arguments.iter();
+    let mut arrays = false;
+    while let Some(word) = arguments.next() {
         let text = word.bare();
-        let option = text.strip_prefix('-').filter(|_| word.literal().is_some());
-        if let Some(letters) = option {
-            if matches!(name, "declare" | "typeset" | "local") && letters.contains(['i', 'n']) {
+        if let Some(option) = word.literal().filter(|text| text.len() > 1 && text.starts_with(['-', '+'])) {
+            arrays |= option.contains(['a', 'A']);
+            let known = match name {
+                "read" => "r s e",
+                "mapfile" | "readarray" => "t",
+                "getopts" => "",
+                _ => "a A g l p r u x f F I",
+            };
+            let values = if name == "read" { "d n N p t u a" } else { "d n O s u" };
+            let letters = option.get(1..).unwrap_or_default();
+            let is = |list: &str, c: char| list.split(' ').any(|listed| listed.starts_with(c) && !listed.is_empty());
+            let last = letters.chars().next_back().unwrap_or(' ');
+            let flags = letters.chars().all(|c| is(known, c));
+            let valued = !declares && is(values, last) && letters.chars().rev().skip(1).all(|c| is(known, c));
+            if !flags && !valued {
                 return Some(Why::Hidden("arithmetic and references"));
             }
-            if matches!(name, "mapfile" | "readarray") && letters.contains('C') {
-                return Some(Why::Code(name.to_owned()));
+            if valued && last != 'a' {
+                let value = arguments.next()?;
+                if value.splits() {
+                    return Some(Why::Hidden("arithmetic and references"));
+                }
             }
-            if is_printf && letters.strip_prefix('v').is_some_and(variables::decides) {
-                return Some(Why::Variable(text.to_owned()));
-            }
+            continue;
         }
-        if expands(word) {
-            return Some(Why::Hidden("a subscript"));
-        }
-        let set = text.split(['=', '[', '+']).next().unwrap_or_default();
-        match wrappers::assignment(word) {
-            Some(assignment) if variables::dangerous(&assignment) => return Some(Why::Variable(assignment.name)),
+        match wrappers::assignment(word).filter(|_| declares) {
+            Some(set) if variables::dangerous(&set) => return Some(Why::Variable(set.name)),
+            // What is set as an array is read once more as words, quoted or not.
+            Some(set) if arrays && !plain_value(&set.value) => return Some(Why::Hidden("an array")),
+            Some(set) if set.value.bare().starts_with('(') => return Some(Why::Hidden("an array")),
             Some(_) => {}
-            None if variables::decides(set) => return Some(Why::Variable(set.to_owned())),
-            // The name itself is known only when it runs.
-            None if word.literal().is_none() && !is_printf => return Some(Why::Variable(word.raw().to_owned())),
+            None if variables::decides(text) => return Some(Why::Variable(text.to_owned())),
+            None if name == "getopts" && !word.splits() && text.contains(':') => {}
+            // The name itself is known only when it runs, or has a subscript.
+            None if !plain_name(word) => return Some(Why::Variable(word.raw().to_owned())),
             None => {}
         }
     }
     None
 }
 
-/// A literal in which a builtin would find a command.
-fn expands(word: &Word) -> bool {
-    word.bare().contains('[') && (word.bare().contains("$(") || word.bare().contains('`'))
+fn plain_value(value: &Word) -> bool {
+    value.literal().is_some_and(|text| !text.contains(['$', '`', '[', '(']))
+}
+
+/// `printf -v NAME`: only a first word that may be an option matters.
+fn printf(arguments: &[Word]) -> Option<Why> {
+    let first = arguments.first()?;
+    match first.literal() {
+        None => first.may_be_option().then(|| Why::Variable(first.raw().to_owned())),
+        Some("--") => None,
+        Some("-v") => match arguments.get(1) {
+            Some(name) if plain_name(name) && !variables::decides(name.bare()) => None,
+            Some(name) => Some(Why::Variable(name.raw().to_owned())),
+            None => None,
+        },
+        Some(text) if text.starts_with("-v") => Some(Why::Variable(text.to_owned())),
+        // A width by name, or a count of what was written, sets or reads nothing that runs.
+        Some(_) => None,
+    }
 }

@@ -1,5 +1,6 @@
 //! `git`: options and settings by which it runs other programs.
 
+use crate::known;
 use crate::opaque::Why;
 use crate::word::Word;
 
@@ -23,7 +24,43 @@ const HARMLESS: [&str; 13] = [
 /// Options of it, before the subcommand, that take a value.
 const VALUES: [&str; 6] = ["-C", "--git-dir", "--work-tree", "--namespace", "--super-prefix", "--attr-source"];
 
-/// Options of subcommands whose value is a command.
+/// Options of it, before the subcommand, that change nothing but what is shown.
+const QUIET: [&str; 9] = [
+    "-P",
+    "-p",
+    "--no-pager",
+    "--paginate",
+    "--no-optional-locks",
+    "--literal-pathspecs",
+    "--no-replace-objects",
+    "--bare",
+    "--no-lazy-fetch",
+];
+
+/// Subcommands that start nothing, but for what [`CODE`] names. An alias cannot have one of these names.
+const PLAIN: &str = "status add commit checkout switch restore branch stash tag reset rm mv clean log show diff reflog blame annotate \
+    ls-files ls-tree rev-parse rev-list describe shortlog cherry-pick revert cherry worktree apply format-patch am count-objects gc \
+    check-ignore check-attr merge-base cat-file show-ref show-branch for-each-ref symbolic-ref update-ref hash-object write-tree \
+    read-tree name-rev diff-tree diff-index diff-files update-index notes bundle fsck prune repack pack-refs range-diff whatchanged \
+    sparse-checkout version mktag stripspace var";
+
+/// Subcommands that start something by themselves.
+const STARTERS: [&str; 12] = [
+    "citool",
+    "daemon",
+    "difftool",
+    "filter-branch",
+    "gui",
+    "help",
+    "instaweb",
+    "maintenance",
+    "mergetool",
+    "send-email",
+    "shell",
+    "web--browse",
+];
+
+/// Options of these whose value is a command, or that start one, written out or cut short.
 const CODE: [&str; 10] = [
     "--exec",
     "--upload-pack",
@@ -34,7 +71,7 @@ const CODE: [&str; 10] = [
     "--template",
     "--config",
     "--tool",
-    "--sign-off-command",
+    "--strategy",
 ];
 
 /// Whether the call runs something of its own.
@@ -50,33 +87,39 @@ pub(crate) fn runs(arguments: &[Word]) -> Option<Why> {
                 Some(true) => at += 1,
                 Some(false) | None => return code(),
             },
-            "--exec-path" | "--html-path" | "--man-path" | "--info-path" => {}
-            value if VALUES.contains(&value) => at += 1,
-            option if option.starts_with("--exec-path=") || option.starts_with("--config-env") => return code(),
-            option if option.starts_with('-') => {}
+            "--version" | "--help" | "-v" | "-h" | "--exec-path" | "--html-path" | "--man-path" | "--info-path" => {
+                return None;
+            }
+            value if VALUES.contains(&value) => match arguments.get(at) {
+                Some(value) if !value.splits() => at += 1,
+                Some(_) | None => return code(),
+            },
+            option if VALUES.iter().any(|name| option.strip_prefix(name).is_some_and(|rest| rest.starts_with('='))) => {
+            }
+            option if QUIET.contains(&option) => {}
+            option if option.starts_with('-') => return code(),
             subcommand => break subcommand,
         }
     };
     let rest = arguments.get(at..).unwrap_or_default();
-    let has = |wanted: &str| rest.iter().any(|word| word.literal() == Some(wanted));
-    let starts = |wanted: &str| rest.iter().any(|word| word.bare().starts_with(wanted));
-    let by_subcommand = match subcommand {
-        "filter-branch" | "daemon" | "send-email" | "mergetool" | "instaweb" | "shell" => true,
-        "bisect" => has("run"),
-        "submodule" => has("foreach"),
-        "rebase" => starts("-x"),
-        "grep" => starts("-O"),
-        "difftool" => starts("-x"),
-        "fetch" | "fetch-pack" | "ls-remote" | "clone" | "pull" => starts("-u") || starts("-c"),
-        "config" => return sets(rest).then(|| Why::Code("git config".into())),
-        _ => false,
+    if subcommand == "config" {
+        return sets(rest).then(|| Why::Code("git config".into()));
+    }
+    let plain = match known::recognised(&format!("git-{subcommand}"), rest) {
+        Some(recognised) => recognised,
+        // Another one is a program or an alias of that name: what its arguments mean is not known.
+        None if !PLAIN.split_whitespace().any(|plain| plain == subcommand) => {
+            rest.is_empty() && !STARTERS.contains(&subcommand)
+        }
+        None => !rest.iter().any(is_code),
     };
-    let by_option = rest.iter().any(|word| {
-        let name = word.bare().split('=').next().unwrap_or_default();
-        word.bare().starts_with("ext::")
-            || (name.starts_with("--") && name.len() > 3 && CODE.iter().any(|option| option.starts_with(name)))
-    });
-    (by_subcommand || by_option).then(code).flatten()
+    (!plain).then(code).flatten()
+}
+
+fn is_code(word: &Word) -> bool {
+    let name = word.bare().split('=').next().unwrap_or_default();
+    word.bare().contains("::") && word.bare().starts_with("ext::")
+        || (name.starts_with("--") && name.len() > 2 && CODE.iter().any(|option| option.starts_with(name)))
 }
 
 fn harmless(setting: &str) -> bool {
@@ -85,19 +128,47 @@ fn harmless(setting: &str) -> bool {
         || matches!(setting.as_str(), "core.pager=cat" | "core.pager=")
 }
 
-/// Whether `git config` writes a setting that may start something.
+/// Whether `git config` may write a setting that may start something, or where is not known.
 fn sets(rest: &[Word]) -> bool {
-    let reads = |word: &Word| {
-        let text = word.bare();
-        matches!(text, "get" | "list" | "-l" | "--list" | "unset")
-            || text.starts_with("--get")
-            || text.starts_with("--unset")
-    };
-    if rest.iter().any(reads) {
-        return false;
+    const READS: [&str; 7] = ["--get", "--get-all", "--get-regexp", "--list", "-l", "--unset", "--unset-all"];
+    const FLAGS: [&str; 14] = [
+        "--global",
+        "--local",
+        "--system",
+        "--worktree",
+        "--show-origin",
+        "--show-scope",
+        "--name-only",
+        "--bool",
+        "--int",
+        "--path",
+        "-z",
+        "--null",
+        "--add",
+        "--replace-all",
+    ];
+    let mut reads = false;
+    let mut operands = Vec::new();
+    for word in rest {
+        let Some(text) = word.literal() else {
+            if word.may_be_option() && operands.is_empty() || word.splits() {
+                return true;
+            }
+            operands.push("");
+            continue;
+        };
+        match text {
+            option if READS.contains(&option) => reads |= operands.is_empty(),
+            option if FLAGS.contains(&option) => {}
+            option if option.starts_with('-') => return true,
+            operand => operands.push(operand),
+        }
     }
-    let mut plain = rest.iter().filter(|word| !word.bare().starts_with('-') && word.literal() != Some("set"));
-    let key = plain.next();
-    let known = key.and_then(Word::literal).is_some_and(harmless);
-    !known && plain.next().is_some()
+    let (key, count) = match operands.split_first() {
+        Some((&("get" | "list" | "unset"), _)) => return false,
+        Some((&"set", rest)) => (rest.first().copied().unwrap_or_default(), rest.len()),
+        Some((key, _)) => (*key, operands.len()),
+        None => return false,
+    };
+    !reads && !harmless(key) && count > 1
 }

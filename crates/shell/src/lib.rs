@@ -15,6 +15,7 @@ mod condition;
 mod expansion;
 mod find;
 mod git;
+mod known;
 mod names;
 mod opaque;
 mod resolve;

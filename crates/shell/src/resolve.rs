@@ -69,6 +69,9 @@ fn start(words: &[Word], mut so_far: Started, depth: usize, found: &mut Vec<Star
             start(&inner, next, depth + 1, found);
         }
         Wrapped::No => {
+            if name == "find" && find::unknown(arguments) {
+                so_far.opaque = so_far.opaque.or(Some(Why::Wrapper(name.to_owned()).into()));
+            }
             so_far.opaque = so_far.opaque.or_else(|| code::runs(name, arguments).map(Opaque::from));
             found.push(so_far);
             if name == "find" {

@@ -1,5 +1,6 @@
 //! Scripts of `awk` and `sed` that only print and change what passes.
 
+use crate::known::is_input;
 use crate::word::Word;
 
 /// Whether it may start or write something.
@@ -9,8 +10,17 @@ pub(crate) fn awk(arguments: &[Word]) -> bool {
         let Some(text) = word.literal() else { return true };
         match text {
             "--version" | "--help" => return false,
-            "-F" | "-v" => drop(arguments.next()),
-            "-f" => return false,
+            "-F" | "-v" => {
+                if arguments.next().is_some_and(Word::splits) {
+                    return true;
+                }
+            }
+            // A file of commands, and nothing but files behind it.
+            "-f" => {
+                let is_file =
+                    |word: &Word| word.literal().is_some_and(|file| !is_input(file) && !file.starts_with('-'));
+                return !arguments.next().is_some_and(is_file) || arguments.any(Word::may_be_option);
+            }
             option if option.starts_with("-F") || option.starts_with("-v") => {}
             option if option.starts_with('-') => return true,
             program => return ["system", "|", ">", "getline", "@"].iter().any(|risky| program.contains(risky)),
@@ -25,7 +35,7 @@ pub(crate) fn sed(arguments: &[Word]) -> bool {
     let mut arguments = arguments.iter();
     while let Some(word) = arguments.next() {
         let Some(text) = word.literal() else {
-            if seen {
+            if seen && !word.may_be_option() {
                 continue;
             }
             return true;

@@ -3,82 +3,53 @@
 use crate::script::Assignment;
 
 /// By name. What they hold is code, a program, or where programs and their code are looked for.
+#[rustfmt::skip]
 const NAMES: &[&str] = &[
-    "BROWSER",
-    "CDPATH",
-    "CLASSPATH",
-    "EDITOR",
-    "ENV",
-    "FCEDIT",
-    "GCONV_PATH",
-    "GIT_ASKPASS",
-    "GIT_DIR",
-    "GIT_EDITOR",
-    "GIT_EXEC_PATH",
-    "GIT_EXTERNAL_DIFF",
-    "GIT_PAGER",
-    "GIT_PROXY_COMMAND",
-    "GIT_SEQUENCE_EDITOR",
-    "GIT_SSH",
-    "GIT_SSH_COMMAND",
-    "GIT_TEMPLATE_DIR",
-    "GIT_WORK_TREE",
-    "IFS",
-    "JAVA_TOOL_OPTIONS",
-    "JDK_JAVA_OPTIONS",
-    "LESSCLOSE",
-    "LESSOPEN",
-    "MAKEFILES",
-    "MAKEFLAGS",
-    "MANPAGER",
-    "NODE_OPTIONS",
-    "NODE_PATH",
-    "PAGER",
-    "PATH",
-    "PERL5DB",
-    "PERL5LIB",
-    "PERL5OPT",
-    "PROMPT_COMMAND",
-    "PS0",
-    "PS1",
-    "PS2",
-    "PS4",
-    "PYTHONBREAKPOINT",
-    "PYTHONHOME",
-    "PYTHONINSPECT",
-    "PYTHONPATH",
-    "PYTHONSTARTUP",
-    "RSYNC_RSH",
-    "RUBYLIB",
-    "RUBYOPT",
-    "RUSTC",
-    "RUSTC_WRAPPER",
-    "RUSTC_WORKSPACE_WRAPPER",
-    "RUSTDOC",
-    "SHELL",
-    "SHELLOPTS",
-    "SSH_ASKPASS",
-    "SUDO_ASKPASS",
-    "SUDO_EDITOR",
-    "TAR_OPTIONS",
-    "VISUAL",
-    "ZDOTDIR",
+    "AR", "AS", "AWK", "BAT_PAGER", "BROWSER", "CC", "CDPATH", "CFLAGS", "CLASSPATH", "CPP", "CPPFLAGS",
+    "CURL_HOME", "CXX", "CXXFLAGS", "DELTA_PAGER", "EDITOR", "ENV", "FC", "FCEDIT", "FPATH", "GLOBIGNORE",
+    "GNUMAKEFLAGS", "GREP_OPTIONS", "HGRCPATH", "HOME", "HOSTALIASES", "IFS", "INPUTRC", "KRB5_CONFIG", "LD",
+    "LDFLAGS", "LIBRARY_PATH", "LOCPATH", "MANPAGER", "MORE", "NLSPATH", "OPENSSL_CONF", "OPENSSL_MODULES", "PAGER",
+    "PATH", "PKG_CONFIG", "POSIXLY_CORRECT", "PROMPT_COMMAND", "RSH", "SED", "SHELL", "SHELLOPTS", "TAPE",
+    "TERMCAP", "TERMINFO", "TMUX", "UNZIP", "VISUAL", "WGETRC", "XDG_CONFIG_DIRS", "XDG_CONFIG_HOME",
+    "XDG_DATA_DIRS", "XDG_DATA_HOME", "ZDOTDIR", "ZIPOPT",
 ];
 
-/// By how they begin.
-const PREFIXES: &[&str] = &["BASH", "CARGO_BUILD_", "CARGO_TARGET_", "DYLD_", "GIT_CONFIG", "LD_", "npm_config_"];
+/// By how they begin: a tool's own variables, of which only those in [`HARMLESS`] are known to start nothing.
+#[rustfmt::skip]
+const PREFIXES: &[&str] = &[
+    "BASH", "BUNDLE_", "CARGO", "CGO_", "COMPOSER_", "DENO_", "DOCKER_", "DOTNET_", "DYLD_", "FZF_", "GCC_", "GCONV", "GEM_", "GIT_", "GO",
+    "GRADLE_", "JAVA", "JDK_", "KUBE", "LD_", "LESS", "LUA_", "MAKE", "MAVEN_", "MYSQL", "NODE_", "NPM_", "PERL", "PHP", "PIP_", "PNPM_", "PS",
+    "PYTEST_", "PYTHON", "RIPGREP_", "RSYNC_", "RUBY", "RUST", "SSH_", "SUDO_", "SYSTEMD_", "TAR_", "UV_", "VIM", "YARN_", "npm_", "_JAVA",
+];
+
+/// Of these, the ones that change what is shown, checked or tried.
+#[rustfmt::skip]
+const HARMLESS: &[&str] = &[
+    "CARGO_HTTP_TIMEOUT", "CARGO_INCREMENTAL", "CARGO_NET_OFFLINE", "CARGO_PROFILE_RELEASE_LTO", "CARGO_TARGET_DIR", "CARGO_TERM_COLOR",
+    "CARGO_TERM_VERBOSE", "CGO_ENABLED", "DOCKER_BUILDKIT", "GIT_AUTHOR_DATE", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_NAME",
+    "GIT_COMMITTER_DATE", "GIT_COMMITTER_EMAIL", "GIT_COMMITTER_NAME", "GIT_TERMINAL_PROMPT", "GIT_TRACE", "GOARCH", "GOMAXPROCS", "GOOS",
+    "NODE_ENV", "PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED", "PYTHONUNBUFFERED", "RUST_BACKTRACE", "RUST_LOG", "RUST_MIN_STACK",
+    "RUST_TEST_THREADS",
+];
+
+/// Variables of bash that are integers: what is set is calculated.
+const INTEGERS: &[&str] =
+    &["HISTCMD", "LINENO", "OPTIND", "PPID", "EUID", "UID", "RANDOM", "SECONDS", "SRANDOM", "EPOCHSECONDS"];
 
 /// Programs that only print, as the value of a variable that names one.
 const PLAIN: [&str; 3] = ["", "cat", "true"];
 
 /// Whether setting it, to whatever, may start something else.
 pub(crate) fn decides(name: &str) -> bool {
-    NAMES.contains(&name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+    let of_a_tool = PREFIXES.iter().any(|prefix| name.starts_with(prefix)) && !HARMLESS.contains(&name);
+    NAMES.contains(&name) || of_a_tool || INTEGERS.contains(&name)
 }
 
 /// Whether this assignment may start something else.
 pub(crate) fn dangerous(assignment: &Assignment) -> bool {
     let viewer = matches!(assignment.name.as_str(), "PAGER" | "GIT_PAGER" | "MANPAGER" | "EDITOR" | "GIT_EDITOR");
     let plain = viewer && assignment.value.literal().is_some_and(|value| PLAIN.contains(&value));
-    decides(&assignment.name) && !plain
+    let number = INTEGERS.contains(&assignment.name.as_str())
+        && assignment.value.literal().is_some_and(|value| value.chars().all(|c| c.is_ascii_digit()));
+    decides(&assignment.name) && !plain && !number
 }

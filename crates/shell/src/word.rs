@@ -8,6 +8,12 @@ pub struct Word {
     raw: String,
     bare: String,
     literal: bool,
+    /// Whether what it expands to is split at white space.
+    splits: bool,
+    /// Whether it may be the names of several files.
+    matches: bool,
+    /// Whether it begins with a character that is there for certain and begins no option.
+    leads: bool,
 }
 
 impl Word {
@@ -31,13 +37,27 @@ impl Word {
 
     /// A word that is known only when it runs.
     pub(crate) fn hidden(raw: &str) -> Self {
-        Self { raw: raw.to_owned(), bare: raw.to_owned(), literal: false }
+        Self { raw: raw.to_owned(), bare: raw.to_owned(), literal: false, splits: true, matches: true, leads: false }
+    }
+
+    /// Whether it may become several words, or none: what follows it then stands elsewhere.
+    pub(crate) fn splits(&self) -> bool {
+        self.splits || self.matches
+    }
+
+    /// Whether it may be an option, or bring one.
+    pub(crate) fn may_be_option(&self) -> bool {
+        match self.literal() {
+            Some(text) => text.starts_with(['-', '+']),
+            None => self.splits || !self.leads,
+        }
     }
 
     /// A part of a literal word: what follows `NAME=`, or an option's letter.
     pub(crate) fn tail(&self, from: usize) -> Self {
         let bare = self.bare.get(from..).unwrap_or_default().to_owned();
-        Self { raw: bare.clone(), bare, literal: self.literal }
+        let leads = !bare.starts_with(['-', '+']) && self.literal;
+        Self { raw: bare.clone(), bare, literal: self.literal, splits: self.splits, matches: self.matches, leads }
     }
 }
 
@@ -53,8 +73,9 @@ pub(crate) struct Inside {
     pub(crate) torn: bool,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Quote {
+    #[default]
     None,
     Single,
     Double,
@@ -63,15 +84,31 @@ enum Quote {
 /// Reads a word node: raw text and the parts of it.
 pub(crate) fn read(raw: &str, parts: &[Node]) -> (Word, Inside) {
     let (quote, inside) = (Quote::None, Inside::default());
-    let mut reader = Reader { bare: String::new(), literal: true, quote, brackets: 0, inside };
+    let mut reader = Reader { literal: true, quote, inside, ..Reader::default() };
     let mut braces = Braces::default();
     for part in parts {
         match &part.kind {
             NodeKind::WordLiteral { value } => reader.text(value, &mut braces),
             NodeKind::AnsiCQuote { content, decoded } => reader.decoded(content, decoded),
-            NodeKind::BraceExpansion { content } => reader.expanded(content),
+            NodeKind::BraceExpansion { content } => {
+                reader.splits = true;
+                reader.expanded(content);
+            }
+            NodeKind::ParamExpansion { param, op, .. } => {
+                let number = op.is_none() && matches!(param.as_str(), "?" | "#" | "$" | "!");
+                let unquoted = reader.quote != Quote::Double && !number;
+                reader.splits |= param == "@" || param.ends_with("[@]") || unquoted;
+                reader.expanded("");
+            }
+            NodeKind::ParamLength { .. } | NodeKind::ProcessSubstitution { .. } => reader.expanded(""),
+            NodeKind::CommandSubstitution { .. } if raw.ends_with("$(nproc)") && raw.matches('$').count() == 1 => {
+                reader.expanded("");
+            }
             // Whatever else stands in a word is expanded.
-            _ => reader.expanded(""),
+            _ => {
+                reader.splits |= reader.quote != Quote::Double;
+                reader.expanded("");
+            }
         }
     }
     let substituted = parts.iter().any(|part| matches!(part.kind, NodeKind::CommandSubstitution { .. }));
@@ -85,12 +122,21 @@ pub(crate) fn read(raw: &str, parts: &[Node]) -> (Word, Inside) {
     } else {
         raw.chars().filter(|c| !matches!(c, '"' | '\'')).collect()
     };
-    (Word { raw: raw.to_owned(), bare, literal }, reader.inside)
+    let lead = if literal { bare.chars().next() } else { reader.lead.flatten() };
+    let leads = lead.map_or(literal, |c| !matches!(c, '-' | '+'));
+    let splits = (reader.splits || braces.expand()) && !literal;
+    let matches = reader.matches && !literal;
+    (Word { raw: raw.to_owned(), bare, literal, splits, matches, leads }, reader.inside)
 }
 
+#[derive(Default)]
 struct Reader {
     bare: String,
     literal: bool,
+    splits: bool,
+    matches: bool,
+    /// Set where something is expanded first: the character before all of it, if there is one.
+    lead: Option<Option<char>>,
     quote: Quote,
     /// How many unquoted brackets are open.
     brackets: u32,
@@ -165,8 +211,12 @@ impl Reader {
             _ => {}
         }
         match c {
-            '*' | '?' | '[' => self.literal = false,
-            '~' if self.bare.is_empty() || self.bare.ends_with([':', '=']) => self.literal = false,
+            '*' | '?' | '[' => {
+                self.matches = true;
+                self.not_literal(None);
+            }
+            '~' if self.bare.is_empty() => self.not_literal(Some('~')),
+            '~' if self.bare.ends_with([':', '=']) => self.not_literal(None),
             '<' | '>' if next == Some('(') => self.unparsed(),
             _ => {}
         }
@@ -176,6 +226,9 @@ impl Reader {
         match next {
             Some('(' | '[' | '{') => self.unparsed(),
             Some(c) if c.is_ascii_alphanumeric() || "_@*#?$!-'\"".contains(c) => {
+                let number = "#?$!".contains(c);
+                self.lead.get_or_insert(self.bare.chars().next());
+                self.splits |= c == '@' || (self.quote != Quote::Double && !number);
                 // In double quotes, quotes after a dollar end or stand for themselves.
                 self.literal &= self.quote == Quote::Double && matches!(c, '\'' | '"');
             }
@@ -183,8 +236,14 @@ impl Reader {
         }
     }
 
-    fn unparsed(&mut self) {
+    fn not_literal(&mut self, lead: Option<char>) {
+        self.lead.get_or_insert(self.bare.chars().next().or(lead));
         self.literal = false;
+    }
+
+    fn unparsed(&mut self) {
+        self.splits |= self.quote != Quote::Double;
+        self.not_literal(None);
         self.inside.unparsed = true;
     }
 
@@ -198,7 +257,7 @@ impl Reader {
     }
 
     fn expanded(&mut self, text: &str) {
-        self.literal = false;
+        self.not_literal(None);
         self.bare.push_str(text);
     }
 }

@@ -110,8 +110,28 @@ pub(crate) enum Wrapped {
     Odd,
 }
 
+/// Package managers that start what follows: name, subcommand, words of its own behind that.
+const RUNNERS: [(&str, &str, usize); 8] = [
+    ("uv", "run", 0),
+    ("poetry", "run", 0),
+    ("pipenv", "run", 0),
+    ("pdm", "run", 0),
+    ("hatch", "run", 0),
+    ("rye", "run", 0),
+    ("bundle", "exec", 0),
+    ("rustup", "run", 1),
+];
+
 /// Reads the arguments of `name`.
 pub(crate) fn unwrap(name: &str, arguments: &[Word]) -> Wrapped {
+    let first = arguments.first().and_then(Word::literal);
+    if let Some((.., own)) = RUNNERS.iter().find(|(program, run, _)| *program == name && Some(*run) == first) {
+        let at = 1 + own;
+        let plain = arguments
+            .get(1..=at)
+            .is_some_and(|words| words.iter().all(|w| w.literal().is_some_and(|t| !t.starts_with('-'))));
+        return if plain { Wrapped::From { at, plain: false, assignments: Vec::new() } } else { Wrapped::Odd };
+    }
     let Some(wrapper) = WRAPPERS.iter().find(|wrapper| wrapper.name == name) else { return Wrapped::No };
     let mut at = match wrapper.options(arguments) {
         Ok(Some(at)) => at,
@@ -126,9 +146,14 @@ pub(crate) fn unwrap(name: &str, arguments: &[Word]) -> Wrapped {
         }
     }
     let mut assignments = Vec::new();
-    while let Some(assignment) = arguments.get(at).filter(|_| wrapper.assigns).and_then(assignment) {
+    while let Some(word) = arguments.get(at).filter(|word| wrapper.assigns && word.bare().contains('=')) {
+        // A name of other characters is one for these programs, though not for a shell.
+        let Some(assignment) = assignment(word).filter(|_| !word.splits()) else { return Wrapped::Odd };
         assignments.push(assignment);
         at += 1;
+    }
+    if arguments.get(at).is_some_and(|word| word.bare().starts_with('-')) {
+        return Wrapped::Odd;
     }
     match at < arguments.len() {
         true => Wrapped::From { at, plain: wrapper.plain, assignments },
@@ -167,7 +192,11 @@ impl Wrapper {
                 return Err(Unknown);
             }
             at += 1;
-            at += if letters.starts_with('-') { self.long(text)? } else { self.short(letters)? };
+            let values = if letters.starts_with('-') { self.long(text)? } else { self.short(letters)? };
+            if arguments.iter().skip(at).take(values).any(Word::splits) {
+                return Err(Unknown);
+            }
+            at += values;
             if letters.chars().any(|c| self.asks.contains(c)) && !letters.starts_with('-') {
                 return Ok(None);
             }

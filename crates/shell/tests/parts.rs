@@ -137,7 +137,11 @@ fn programs_that_start_others_are_seen_through() {
         ("timeout $t git", "timeout ? git !"),
         ("timeout -Z 5 git", "timeout -Z 5 git !"),
         ("nohup git &", "nohup>git &"),
-        ("env A=b B=$c git", "env>git ="),
+        ("env A=b B=\"$c\" git", "env>git ="),
+        ("env A=b B=$c git", "env A=b ? git !"),
+        ("env a-b=c git", "env a-b=c git !"),
+        ("nice -n $x git", "nice -n ? git !"),
+        ("uv run git push", "uv run git push; git push"),
         ("env PATH=/x git", "env>git = !"),
         ("env -S 'rm x'", "env -S rm x !"),
         ("env", "env"),
@@ -181,14 +185,64 @@ const OPAQUE: &[&str] = &[
     "export PATH=/x", "export $x", "declare LD_PRELOAD=x", "declare -i x=y", "read PATH", "printf -v PATH x",
     "read 'a[$(x)]'", "test -v 'a[$(x)]'", "mapfile -C x y", "PATH=/x git", "LD_PRELOAD=x git", "BASH_ENV=x git",
     "IFS=x", "GIT_SSH_COMMAND=x git fetch", "GIT_PAGER=x git log", ": ${PATH:=/x}", "let x=1", "ssh h ls", "vim f",
-    "find -exec sh -c x \\;", "xargs bash -c x", "/lib64/ld-linux-x86-64.so.2 /bin/rm",
+    "sed s/a/b/ $f", "sed s/a/b/ \"$f\"", "find -exec sh -c x \\;", "xargs bash -c x", "/lib64/ld-linux-x86-64.so.2 /bin/rm",
+];
+
+/// What an adversary found, and others of the same classes.
+#[rustfmt::skip]
+const CLASSES: &[&str] = &[
+    // here-documents and arrays
+    "cat <<$'E'\nx\nE\nrm x", "cat <<$\"E\"\nx\nE\nrm x", "cat <<\"E\\\"\"\nx\nE\"\nrm x", "cat <<`'E'`\nx\nE\nrm x", "cat <<E'F'\nx\nEF\nrm x",
+    "x=(<<E)\nrm x\nE", "cat <<E\nx\\\nE\nE", "cat <<E \\\nx\nE", "$(coproc rm x)",
+    // shells and interpreters
+    "bash +x -c ls", "bash -O extglob x", "bash /proc/self/fd/0", "bash /dev/fd/0", "bash //dev/stdin", "bash ../../dev/stdin", "bash dev/stdin",
+    "bash --rcfile x", "bash --init-file=x -i", "sh -xc ls", "zsh -lc ls", "fish -C ls x", "python3 -m timeit ls", "python3 -mpdb x", "python3 -i x.py",
+    "python3 -Bc ls", "python3 -um code", "python3 /dev/fd/0", "pypy3 -c x", "perl -wle x", "perl -d x", "perl -Ilib -mx y", "ruby -ne x f", "ruby -rx y",
+    "node -pe x", "node -r x y", "node inspect x", "node --eva=x", "deno run -", "deno run data:x", "bun exec ls", "php -a", "php -d auto_prepend_file=x y",
+    "lua -i x", "julia -L x y", "java -XX:OnError=ls X", "java @f", "Rscript -e x", "ghci", "irb", "awk -f - x", "awk -f /dev/stdin x", "gawk -e x f",
+    "awk -F $x a b", "sed -f x f", "sed --expr=x f",
+    // build tools
+    "make --ev=x", "make -f /dev/fd/0", "make -sf- x", "make -f/dev/stdin", "make 'X=$(shell ls)'", "make CC='rm x;'", "make -E x", "make \"$x\"", "make $x", "gmake .SHELLFLAGS=x",
+    "cargo --conf x build", "cargo -Zx build", "cargo rustc -- -Clinker=x", "cargo clippy -- -C linker=x", "cargo watch -x test", "cargo $x",
+    "go test -exec x", "go test --exec=x", "go env -w GOFLAGS=x", "go tool x", "npm exec rm", "npm x rm", "npm config set script-shell x",
+    "npm set script-shell x", "npm run x --script-shell=rm", "npm explore x -- rm", "npx -c rm", "yarn exec rm", "pnpm dlx x", "pnpm exec rm", "pip config set x y",
+    "cmake -E env rm", "cmake -P x", "cmake -DCMAKE_C_COMPILER_LAUNCHER=rm .", "ninja -t x", "mvn exec:exec", "gradle -I x", "dotnet exec x",
+    "gcc -wrapper rm,x f.c", "gcc -fplugin=x f.c", "gcc @f", "cc -B. f.c", "rustc -Clinker=rm x", "pytest -p x", "pytest --pdb", "tox -x a=b", "coverage run -m timeit x",
+    "docker run x rm", "docker exec x rm", "docker compose exec x rm", "kubectl exec x rm", "bundle exec -x rm", "mix run -e x", "rake -e x",
+    // options that start something
+    "tar cf x --checkpoint=1 --checkpoint-action=exec=rm", "tar xf x --to=rm", "tar xf host:x", "tar czf x *", "tar $x", "tar xfI a rm", "rsync -ae rm a b", "rsync --rs=rm a b",
+    "rsync \"$x\" b", "sort --comp=rm x", "sort $x", "split --filt=rm x", "rg --pr=rm x", "rg -z x", "fd -xrm", "man -Pless x", "man --pag=x y", "zip -TT rm x", "zip -rTT rm x",
+    "less +!rm f", "wget --use-askpass=rm x", "scp -oProxyCommand=rm a b:", "apt-get -o x=y update",
+    "find . -name x $y", "find \"$x\" rm ';'", "find . -unknown x", "find . -name $x",
+    // starters
+    "chroot / rm", "unshare rm", "nsenter rm", "script -c rm", "expect -c x", "watch rm", "parallel rm", "flock f rm", "setpriv rm", "runuser -u x rm", "su -c rm",
+    "systemd-run rm", "at now", "batch", "crontab x", "dbus-run-session rm", "ssh h rm", "gdb x", "strace rm", "perf stat rm", "run-parts d", "start-stop-daemon x",
+    "capsh -- -c rm", "choom -n 1 rm", "prlimit rm", "setarch x rm", "linux64 rm", "numactl rm", "fakeroot rm", "bwrap rm", "firejail rm", "socat x EXEC:rm", "nc -e rm x",
+    "m4 x", "nmap --script x", "tcpdump -z rm", "sqlite3 x '.shell rm'", "psql -c x", "mysql -e x", "dc", "ed x", "ip netns exec x rm", "logsave f rm", "watchexec rm", "nix-shell --run rm",
+    // git
+    "git rebase -ix rm", "git rebase -xrm", "git rebase -vx rm", "git grep -nOrm x", "git grep --open=x y", "git bisect $x rm", "git submodule $x", "git submodule foreach rm",
+    "git fetch $x", "git fetch \"$x\"", "git pull --upload=x", "git clone -crm x", "git clone -nc a=b x", "git clone x::y", "git push --rece=rm", "git push --exec=rm", "git archive --exec=rm",
+    "git remote add x ext::rm", "git ls-remote --upload-pack=rm x", "git config --global core.editor rm", "git config --add alias.x '!rm' list", "git config alias.x '!rm'",
+    "git config --rename-section a alias", "git config -e", "git config --edit", "git config core.hooksPath x", "git config $x rm", "git init --templ=x", "git --exec-path=x", "git --conf=x",
+    "git merge -s x y", "git cherry-pick --strategy=x y", "git foo rm x", "git difftool -yx rm", "git mergetool", "git -C $x status",
+    // builtins
+    "printf $x y", "printf \"$x\" 'a[$(x)]'", "printf -v $x y", "printf -vPATH x", "unset PATH", "unset \"$x\"", "unset \"a[$x]\"", "test -v $x", "[ -v \"$x\" ]", "[ $x = y ]", "[ $x ]",
+    "[ \"$x\" \"$y\" ]", "test $x", "[[ -v $x ]]", "[[ $x -eq 1 ]]", "wait -p 'a[$(x)]'", "wait $x", "declare -a 'x=($(rm))'", "declare -a x=\"$y\"", "declare -n x=y",
+    "declare -gi x", "local -n x", "declare +n x", "typeset -i x", "readonly 'x=($(rm))'", "export \"$x\"", "export $x", "local $x", "read 'a[x$(y)]'", "read $x", "read -a \"$x\"",
+    "mapfile -c 1 -C rm x", "readarray \"a[$x]\"", "getopts x 'a[$(y)]'", "RANDOM=$x", "SECONDS='a[$(x)]'", "OPTIND=x", "for RANDOM in $x; do ls; done", "x=1 HOME=/x git log",
+    "echo $((x))", "echo $((a[1]))", "((x))", "let x", "echo ${x:y}", "echo ${a[x]}", "a[x]=1", "exec {x[1]}>f", "hash $x", "hash -p x y",
+    // variables
+    "NPM_CONFIG_SCRIPT_SHELL=x npm t", "RUSTFLAGS=-Clinker=x cargo build", "GOFLAGS=-toolexec=x go build", "PYTEST_ADDOPTS=x pytest", "LESS=x less f", "GIT_CONFIG_COUNT=1 git log",
+    "XDG_CONFIG_HOME=/x git log", "CC=rm make", "env 'CARGO_ALIAS_X=y' cargo x", "export MAKEFLAGS=x", "SYSTEMD_PAGER=x systemctl", "POSIXLY_CORRECT=1 ls", "JAVA_TOOL_OPTIONS=x java X",
+    // wrappers
+    "env -S 'rm x'", "env -vS 'rm x'", "env --split='rm x'", "env --sp=x", "env =x rm", "timeout -k $x 1 ls", "xargs -I % %", "xargs -P$x ls", "xargs -a f -- $x", "nice $x",
 ];
 
 #[rustfmt::skip]
 const OPEN: &[&str] = &[
     "bash x.sh", "bash -eu x.sh a -c", "bash --version", "python3 x.py -c y", "python3 -m pytest -c x",
     "python --version", "pythonize -c", "node x.js -e", "awk '{print $1}' f", "awk -F: -v a=b '{print $1}'",
-    "sed -n 1,20p f", "sed -i 's/a;b/c/' f", "sed 's|a|b|g;s/c/d/' f", "sed -e '/x/d' -e '$d' f", "sed s/a/b/ $f",
+    "sed -n 1,20p f", "sed -i 's/a;b/c/' f", "sed 's|a|b|g;s/c/d/' f", "sed -e '/x/d' -e '$d' f", "sed s/a/b/ src/\"$f\"",
     "git -c user.name=x commit -m 'a -x b'", "git -C d log", "git log --oneline", "git config --get core.pager",
     "git config user.name x", "git grep x", "git rebase main", "GIT_PAGER=cat git log", "tar -xf x", "tar xzf x",
     "make all", "make CC=gcc", "rg x", "cargo build", "set -euo pipefail", "set -- a b", "shopt -s nullglob",
@@ -198,12 +252,34 @@ const OPEN: &[&str] = &[
 
 #[test]
 fn what_runs_code_is_opaque_and_what_runs_files_is_not() {
-    for text in OPAQUE {
+    for text in OPAQUE.iter().chain(CLASSES) {
         assert!(parse(text).parts.iter().any(|part| part.opaque.is_some()), "{text}: {:?}", parse(text));
     }
     for text in OPEN {
         assert!(parse(text).parts.iter().all(|part| part.opaque.is_none()), "{text}: {:?}", parse(text));
     }
+}
+
+/// Of `real.txt`: what people have run is judged as before the second reading and the table of programs.
+#[test]
+fn real_lines_are_judged_as_before() {
+    let lines = include_str!("real.txt").lines().filter(|line| !line.starts_with('#'));
+    let (mut all, mut differ) = (0_usize, Vec::new());
+    for (before, text) in lines.filter_map(|line| line.split_once(" | ")) {
+        let script = parse(&text.replace('⏎', "\n"));
+        let opaque = script.parts.iter().any(|part| part.opaque.is_some());
+        let listed = script.parts.iter().filter_map(|part| {
+            let program = part.program.as_ref()?.literal().unwrap_or("?").to_owned();
+            Some(part.wrappers.iter().cloned().chain([program]).collect::<Vec<_>>().join(">"))
+        });
+        let now = if opaque { "!".to_owned() } else { listed.collect::<Vec<_>>().join(" ") };
+        all += 1;
+        if now != before {
+            differ.push(format!("{text}: {before:?} is {now:?}"));
+        }
+    }
+    println!("{} of {all} real lines are judged as before:\n{}", all - differ.len(), differ.join("\n"));
+    assert!(all >= 500 && differ.len() <= 20, "{} of {all}:\n{}", differ.len(), differ.join("\n"));
 }
 
 #[test]

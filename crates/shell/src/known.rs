@@ -1,0 +1,294 @@
+//! Programs that can run others or code, and how they are called when they do not.
+//!
+//! A row lists what is recognised *entirely*: options with and without values, and what the other words may be. Whatever
+//! is not in the row is opaque, and so is a word that may be an option and is known only when it runs.
+
+mod rows;
+
+use crate::variables::decides;
+use crate::word::Word;
+use rows::ROWS;
+
+/// One program, or one subcommand of git as `git-NAME`.
+struct Row {
+    /// Its names, without a version: `python` is `python3.12` too.
+    names: &'static str,
+    /// Letters without a value.
+    flags: &'static str,
+    /// Letters with a value, attached or next.
+    values: &'static str,
+    /// Letters whose value can only be attached.
+    attached: &'static str,
+    /// Whole options without a value.
+    words: &'static str,
+    /// Whole options with a value, behind `=` or next.
+    valued: &'static str,
+    /// Whole options after which nothing runs.
+    asks: &'static str,
+    operands: Operands,
+}
+
+/// What words may be that are no options.
+#[derive(Clone, Copy)]
+enum Operands {
+    /// Anything.
+    Any,
+    /// Nothing: called otherwise than with these options, it is opaque.
+    None,
+    /// A file that it runs and that is no input; what follows is the file's own.
+    Script,
+    /// A name; what follows is its own.
+    Own,
+    /// One of these first, then anything.
+    First(&'static str),
+    /// Only these.
+    Only(&'static str),
+    /// What this allows.
+    Allowed(fn(&str) -> bool),
+    /// Options too: whatever this allows.
+    Every(fn(&str) -> bool),
+}
+
+const ROW: Row = Row {
+    names: "",
+    flags: "",
+    values: "",
+    attached: "",
+    words: "",
+    valued: "",
+    asks: "--version --help",
+    operands: Operands::Any,
+};
+
+/// Modules that Python runs like programs; they are judged as these.
+const MODULES: &str = "pytest unittest pip venv build mypy black ruff flake8 pylint isort json.tool http.server compileall \
+    py_compile zipfile tarfile ensurepip virtualenv coverage tox sphinx mkdocs";
+
+fn has(list: &str, word: &str) -> bool {
+    list.split_whitespace().any(|listed| listed == word)
+}
+
+/// The row of a program, with or without the version at its name's end.
+fn row(name: &str) -> Option<&'static Row> {
+    let find = |name: &str| ROWS.iter().find(|row| has(row.names, name));
+    find(name).or_else(|| find(name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'))))
+}
+
+/// Whether a row says that this call runs nothing else. None: there is no row for it.
+pub(crate) fn recognised(name: &str, arguments: &[Word]) -> Option<bool> {
+    row(name).map(|row| row.reads(name, arguments).is_some() && lints(name, arguments) && composes(arguments))
+}
+
+/// Names of what is open already, by whatever path, and code in the place of a name.
+pub(crate) fn is_input(path: &str) -> bool {
+    let last = path.rsplit('/').next().unwrap_or_default();
+    let special = path.split('/').any(|part| matches!(part, "dev" | "proc"));
+    let stream = matches!(last, "stdin" | "stdout" | "stderr" | "tty" | "console");
+    let number = !last.is_empty() && last.chars().all(|c| c.is_ascii_digit());
+    let away = path.starts_with('/') || path.contains("..");
+    path == "-" || path.starts_with("data:") || stream || (special && (away || number)) || path.contains("fd/")
+}
+
+/// Whether what `cargo clippy` hands to the compiler are levels of lints.
+fn lints(name: &str, arguments: &[Word]) -> bool {
+    let is_level = |word: &Word| {
+        word.literal().is_some_and(|text| {
+            let lint = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || "_:-".contains(c));
+            text.strip_prefix('-').map_or(lint(text), |rest| rest.starts_with(['D', 'W', 'A', 'F']) && lint(rest))
+        })
+    };
+    let clippy = name == "cargo" && arguments.iter().any(|word| word.literal() == Some("clippy"));
+    !clippy || arguments.iter().skip_while(|word| word.literal() != Some("--")).skip(1).all(is_level)
+}
+
+/// Whether `compose`, where it is a subcommand, is asked for something else than to run a command.
+fn composes(arguments: &[Word]) -> bool {
+    const PLAIN: &str = "up down ps logs build pull stop start restart config images top";
+    let mut rest = arguments.iter().skip_while(|word| word.literal() != Some("compose")).skip(1);
+    rest.next().is_none_or(|word| word.literal().is_some_and(|text| has(PLAIN, text)))
+}
+
+/// A value of a variable of make, or a target, in which nothing is expanded.
+fn make_word(text: &str) -> bool {
+    const HARMLESS: &str =
+        "PREFIX DESTDIR V VERBOSE DEBUG RELEASE BUILD MODE PROFILE TEST TESTS ARGS ARCH OS VERSION N J";
+    const COMPILERS: &str = "gcc clang cc g++ clang++ c++";
+    const VALUES: &str = "0 1 2 y n yes no true false on off debug release all";
+    let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "_./+:,=%@-".contains(c));
+    plain
+        && text.split_once('=').is_none_or(|(name, value)| {
+            has(HARMLESS, name)
+                || (matches!(name, "CC" | "CXX") && has(COMPILERS, value))
+                || (has(VALUES, value) && !decides(name))
+        })
+}
+
+/// An argument of a compiler that names a file or a common option.
+fn compiles(text: &str) -> bool {
+    const PLAIN: &str = "-c -S -E -g -v -w -shared -static -pthread -pedantic -pipe -rdynamic -ansi -fPIC -fpic -fPIE -pie -fopenmp \
+        -flto -ffast-math -fprofile-arcs -ftest-coverage -fomit-frame-pointer -MMD -MD -MP -MM -M -o -I -L -l -D -U -s";
+    const BEGINNINGS: [&str; 17] = [
+        "-O",
+        "-g",
+        "-std=",
+        "-I",
+        "-L",
+        "-l",
+        "-D",
+        "-U",
+        "-o",
+        "-march=",
+        "-mtune=",
+        "-m32",
+        "-m64",
+        "-fsanitize=",
+        "-fno-",
+        "-fstack-protector",
+        "-fvisibility=",
+    ];
+    match text.strip_prefix('-') {
+        None => !text.starts_with('@'),
+        Some(rest) => {
+            has(PLAIN, text)
+                || BEGINNINGS.iter().any(|beginning| text.starts_with(beginning))
+                || (rest.starts_with('W') && !rest.contains(','))
+        }
+    }
+}
+
+/// A place of a repository that no helper program reads.
+fn plain_remote(text: &str) -> bool {
+    !text.contains("::")
+}
+
+impl Row {
+    fn reads(&self, name: &str, arguments: &[Word]) -> Option<()> {
+        let tar = has(self.names, "tar");
+        let mut operands = 0;
+        let mut at = 0;
+        while let Some(word) = arguments.get(at) {
+            at += 1;
+            let Some(text) = word.literal() else {
+                // A name may be known only when it runs, where any name will do.
+                let any = matches!(self.operands, Operands::Any)
+                    || (matches!(self.operands, Operands::First(_)) && operands > 0);
+                (any && !word.may_be_option()).then_some(())?;
+                operands += 1;
+                continue;
+            };
+            if has(self.asks, text) && operands == 0 {
+                return Some(());
+            }
+            if text == "--" {
+                return self.behind(name, arguments.get(at..).unwrap_or_default(), operands);
+            }
+            if text == "-m" && has(self.names, "python") | has(self.names, "coverage") {
+                return module(arguments.get(at..).unwrap_or_default());
+            }
+            let old_style = tar && at == 1 && !text.starts_with('-');
+            let option = text.starts_with('-') && text.len() > 1 && !matches!(self.operands, Operands::Every(_));
+            if old_style || option {
+                let values = if old_style { self.bundled(text)? } else { usize::from(self.option(text)?) };
+                for _ in 0..values {
+                    let value = arguments.get(at)?;
+                    at += 1;
+                    let input = self.runs_files() && value.literal().is_none_or(is_input);
+                    let host = tar && value.bare().contains(':');
+                    (!value.splits() && !input && !host).then_some(())?;
+                }
+                continue;
+            }
+            if self.operand(name, text, operands)? {
+                return Some(());
+            }
+            operands += 1;
+        }
+        self.complete(operands)
+    }
+
+    /// The letters that old `tar` is given first without a dash: how many values follow.
+    fn bundled(&self, letters: &str) -> Option<usize> {
+        let known = letters.chars().all(|letter| self.flags.contains(letter) || self.values.contains(letter));
+        known.then(|| letters.chars().filter(|letter| self.values.contains(*letter)).count())
+    }
+
+    /// Whether an option is known, and then whether its value comes next.
+    fn option(&self, text: &str) -> Option<bool> {
+        let (name, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
+        if has(self.words, text) {
+            return Some(false);
+        }
+        if has(self.valued, name) {
+            return value.is_none_or(|value| !(self.runs_files() && is_input(value))).then_some(value.is_none());
+        }
+        let letters = text.strip_prefix('-').filter(|letters| !letters.starts_with('-'))?;
+        for (i, letter) in letters.char_indices() {
+            if self.values.contains(letter) {
+                let rest = letters.get(i + letter.len_utf8()..).unwrap_or_default();
+                return (!(self.runs_files() && is_input(rest)) || rest.is_empty()).then_some(rest.is_empty());
+            }
+            if self.attached.contains(letter) {
+                return Some(false);
+            }
+            self.flags.contains(letter).then_some(())?;
+        }
+        Some(false)
+    }
+
+    /// Whether nothing that comes after it matters.
+    fn operand(&self, name: &str, text: &str, before: usize) -> Option<bool> {
+        let toolchain = name == "cargo" && before == 0 && text.starts_with('+');
+        let odd = (text.starts_with('+') && !toolchain) || (self.runs_files() && is_input(text));
+        if odd {
+            return None;
+        }
+        match self.operands {
+            Operands::Any => Some(false),
+            Operands::None => None,
+            Operands::Script if text.chars().all(|c| c.is_ascii_digit()) => None,
+            Operands::Script => (!matches!(text, "inspect" | "debug" | "eval" | "repl" | "exec")).then_some(true),
+            Operands::Own => (!text.starts_with('@') || name == "npx").then_some(true),
+            Operands::First(list) => (toolchain || before > 0 || has(list, text)).then_some(false),
+            Operands::Only(list) => has(list, text).then_some(false),
+            Operands::Allowed(allowed) | Operands::Every(allowed) => allowed(text).then_some(false),
+        }
+    }
+
+    /// What follows `--`.
+    fn behind(&self, name: &str, rest: &[Word], operands: usize) -> Option<()> {
+        match self.operands {
+            Operands::Script | Operands::Own => {
+                let first = rest.first().and_then(Word::literal)?;
+                self.operand(name, first, 0).map(drop)
+            }
+            Operands::Any => Some(()),
+            Operands::First(_) => (operands > 0).then_some(()),
+            Operands::None | Operands::Only(_) => rest.is_empty().then_some(()),
+            Operands::Allowed(allowed) | Operands::Every(allowed) => {
+                rest.iter().all(|word| word.literal().is_some_and(allowed)).then_some(())
+            }
+        }
+    }
+
+    fn complete(&self, operands: usize) -> Option<()> {
+        match self.operands {
+            Operands::Script | Operands::Own => None,
+            Operands::First(_) | Operands::Any | Operands::Only(_) | Operands::Allowed(_) | Operands::Every(_) => {
+                Some(())
+            }
+            Operands::None => (operands == 0).then_some(()),
+        }
+    }
+
+    /// Whether what it is given by name is run, so that it must not be its input.
+    fn runs_files(&self) -> bool {
+        matches!(self.operands, Operands::Script | Operands::Own) || has(self.names, "make") || has(self.names, "deno")
+    }
+}
+
+/// `python -m NAME …`
+fn module(rest: &[Word]) -> Option<()> {
+    let (name, arguments) = rest.split_first()?;
+    let name = name.literal().filter(|name| has(MODULES, name))?;
+    recognised(name, arguments).unwrap_or(true).then_some(())
+}
