@@ -107,7 +107,7 @@ pub enum Outcome {
     Empty,
     /// No whole answer came; nothing of it entered the history.
     ModelFailed {
-        /// What to do next; `Exhausted` also when the answer overflowed [`crate::Limits`].
+        /// What to do next; `Exhausted` also when answers overflowed [`crate::Limits`] time and again.
         kind: ErrorKind,
         /// What failed and where.
         message: String,
@@ -160,7 +160,7 @@ pub enum Effect {
     Judge(CallView),
     /// Run this call. Answered by [`Input::ToolDone`].
     Run(ToolRun),
-    /// Drop the stream; what still comes of it is ignored.
+    /// Drop the stream; what still comes of it is ignored until the next [`Effect::Send`], and must not come after it.
     CancelModel,
     /// End this call; its `Run` is still to be answered, within the host's grace.
     CancelTool(CallId),

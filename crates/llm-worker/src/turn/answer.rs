@@ -86,14 +86,22 @@ impl Answer {
                 *self = Self { voided: self.voided.plus(self.usage), ..Self::default() };
                 Some(Delta::Retrying { attempt, delay, why })
             }
-            ModelEvent::Stop(stop) => {
-                if self.sealed && self.parts.len() > limits.parts {
-                    return Err(overflow(format!("the answer has more than {} parts", limits.parts)));
-                }
-                return Ok(Taken::Whole(bounded(stop)));
-            }
+            ModelEvent::Stop(stop) => return Ok(Taken::Whole(bounded(stop))),
         };
+        if self.sealed && self.parts.len() > limits.parts {
+            return Err(overflow(format!("the answer has more than {} parts", limits.parts)));
+        }
         Ok(Taken::More(delta))
+    }
+
+    /// An answer after attempts that cost this and brought none.
+    pub(super) fn after(voided: Usage) -> Self {
+        Self { voided, ..Self::default() }
+    }
+
+    /// What it cost so far, with the attempts before it.
+    pub(super) fn spent(&self) -> Usage {
+        self.voided.plus(self.usage)
     }
 
     fn make_room(&mut self, more: usize, limits: &Limits) -> Result<(), ModelError> {
@@ -174,6 +182,7 @@ impl Answer {
     /// The whole answer to a request of this surface, its calls numbered from behind `last`. `None` when a session has
     /// no numbers left.
     pub(super) fn into_judging(self, stop: StopReason, last: u64, surface: &Surface) -> Option<Judging> {
+        let usage = self.spent();
         let parts = if self.sealed { self.parts } else { gathered(self.parts) };
         let mut answer = Vec::with_capacity(parts.len() + 1);
         let mut calls = Vec::with_capacity(self.calls.len());
@@ -192,7 +201,7 @@ impl Answer {
             };
             answer.push(Fact::Item(item));
         }
-        answer.push(Fact::Response { stop, usage: self.voided.plus(self.usage), shortfall: self.shortfall });
+        answer.push(Fact::Response { stop, usage, shortfall: self.shortfall });
         Some(Judging { answer, calls })
     }
 }
@@ -236,6 +245,15 @@ fn bounded(stop: StopReason) -> StopReason {
 /// No vendor takes white space for content, and no reader misses it.
 fn blank(text: &str) -> bool {
     text.trim().is_empty()
+}
+
+/// Words for the model about an answer of its own that went over a limit.
+pub(super) fn dropped(why: &str) -> Item {
+    let text = format!(
+        "Your last answer was dropped, because {why}. None of it was kept, and no call of it was run. Do the work in smaller \
+         parts: fewer calls in an answer, long content in several calls that each add a part, shorter text."
+    );
+    Item::System { source: "host".to_owned(), text }
 }
 
 fn overflow(message: String) -> ModelError {

@@ -15,6 +15,7 @@
 //!  Cleared                                    │
 //!    │ Send                                   │
 //!  Streaming ─ failed, or without calls ─┐    │
+//!    │ └─ over a limit ──────────────────│───>│ with words for the model
 //!    │ Stop                              │    │
 //!  Judging ─ a verdict aborts ───────────┤    │
 //!    │ Judge, Judged                     │    │
@@ -34,6 +35,9 @@
 //! - An answer cut by its output limit (or refused) runs none of its calls: the last one may be half a call that
 //!   happens to parse, and the ones before it were meant to go with it. Each gets a result saying so; after a cut the
 //!   model is asked again, after a refusal the turn ends.
+//! - An answer over one of [`Limits`] is dropped at once and its stream with it. The model is told which limit it was, in a
+//!   system item that rides with the next request, so that it can split the work; what the answer cost is counted with the
+//!   next one. [`MAX_OVERFLOWS`] in a row end the turn.
 //! - An answer of white space without calls is [`Outcome::Empty`]; it is not asked for again.
 //! - Text of white space alone is no item.
 //! - An answer that its vendor paused is committed like one with calls, and the next request carries it, so that the
@@ -59,6 +63,7 @@ pub use route::Illegal;
 use crate::effect::{CallView, Effect, Fact, Outcome, ToolRun};
 use crate::history::History;
 use crate::item::Item;
+use crate::model::Usage;
 use crate::projection::ModelRequest;
 use answer::Answer;
 use cancel::Withdrawn;
@@ -112,12 +117,19 @@ impl Limits {
     }
 }
 
+/// So many answers in a row over a limit end the turn: a model that was told twice does not find a smaller way.
+pub const MAX_OVERFLOWS: u32 = 3;
+
 /// A running turn. `A` is the host's proof that a commit is durable.
 #[must_use]
 pub struct Turn<A: Acknowledged> {
     history: History,
     limits: Limits,
     steps: u32,
+    /// Answers over a limit since the last whole one.
+    overflows: u32,
+    /// What they cost.
+    voided: Usage,
     phase: Phase,
     pen: Pen,
     notices: VecDeque<Effect>,
@@ -138,6 +150,8 @@ impl<A: Acknowledged> Turn<A> {
             history,
             limits,
             steps: 0,
+            overflows: 0,
+            voided: Usage::default(),
             phase: Phase::Ungated(Vec::new()),
             pen: Pen::Idle,
             notices: VecDeque::new(),
@@ -183,7 +197,8 @@ impl<A: Acknowledged> Turn<A> {
                 Some(Effect::Gate)
             }
             Phase::Cleared => {
-                self.phase = Phase::Streaming(Answer::default());
+                self.phase = Phase::Streaming(Answer::after(mem::take(&mut self.voided)));
+                self.withdrawn.model = false;
                 let number = self.history.counters().requests;
                 Some(Effect::Send(ModelRequest::new(self.history.body(), number, self.history.surface().generation)))
             }

@@ -1,12 +1,13 @@
 //! Which input goes where. An input that fits no debt changes nothing and is a typed error.
 
-use super::answer::Taken;
+use super::answer::{Taken, dropped};
 use super::phase::{Phase, Standing};
-use super::{Acknowledged, Turn, is_said};
-use crate::effect::{Effect, Fact, Gated, Input, Verdict};
+use super::{Acknowledged, MAX_OVERFLOWS, Turn, is_said};
+use crate::effect::{Delta, Effect, Fact, Gated, Input, Verdict};
 use crate::item::{CallId, ToolOutcome};
-use crate::model::{ErrorKind, ModelError, ModelEvent};
+use crate::model::{ErrorKind, ModelError, ModelEvent, Usage};
 use std::mem;
+use std::time::Duration;
 
 /// An input the turn has no use for now: a fault in the host. Nothing changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -90,9 +91,13 @@ impl<A: Acknowledged> Turn<A> {
             Ok(Taken::More(None)) => {}
             Ok(Taken::Whole(stop)) => {
                 let answer = mem::take(answer);
+                self.overflows = 0;
                 self.answered(answer, stop);
             }
-            Err(error) => self.fail(error),
+            Err(error) => {
+                let spent = answer.spent();
+                self.void(error, spent);
+            }
         }
         Ok(())
     }
@@ -105,10 +110,21 @@ impl<A: Acknowledged> Turn<A> {
         if mem::take(&mut self.withdrawn.model) { Ok(()) } else { Err(self.illegal("ModelFailed")) }
     }
 
-    /// The stream broke the rules or overflowed: what still comes of it is of no use.
-    pub(super) fn fail(&mut self, error: ModelError) {
+    /// The stream broke the rules or overflowed: what still comes of it is of no use. Of an overflow the model is told
+    /// with the next request, unless that did not help before.
+    fn void(&mut self, error: ModelError, spent: Usage) {
+        let over = error.kind == ErrorKind::Exhausted;
+        self.overflows += u32::from(over);
+        if !over || self.overflows >= MAX_OVERFLOWS {
+            self.withdraw_model();
+            return self.end(Vec::new(), error.into());
+        }
+        self.voided = spent;
+        let why = error.message.clone();
+        let again = Delta::Retrying { attempt: self.overflows, delay: Duration::ZERO, why };
+        self.notices.push_back(Effect::Delta(again));
         self.withdraw_model();
-        self.end(Vec::new(), error.into());
+        self.step(vec![Fact::Item(dropped(&error.message))]);
     }
 
     fn judged(&mut self, id: CallId, verdict: Verdict) -> Result<(), Illegal> {

@@ -393,7 +393,11 @@ impl Running {
             Effect::Delta(delta) => self.core.outbox.show(Event::Delta(delta)),
             Effect::Judge(call) => self.judge(call),
             Effect::Run(run) => self.calls.wait(run.id()),
-            Effect::CancelModel => self.stream = None,
+            Effect::CancelModel => {
+                self.stream = None;
+                // No answer of its own says what it cost.
+                self.ledger.unanswered = self.ledger.unanswered.plus(std::mem::take(&mut self.attempt));
+            }
             Effect::CancelTool(id) => {
                 if let Some(outcome) = self.calls.cancel(id) {
                     self.turn.handle(Input::ToolDone { id, outcome })?;

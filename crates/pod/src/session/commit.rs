@@ -135,8 +135,8 @@ impl Acknowledged for Ack {
     }
 }
 
-/// One fact, one record. A start whose judgement holds no start record, or an item nobody handed in, cannot come
-/// about: the driver alone allows calls and hands items in. The fold would refuse the log.
+/// One fact, one record. A start whose judgement holds no start record, or an input nobody handed in, cannot come
+/// about: the driver alone allows calls and hands inputs in. The fold would refuse the log.
 fn record_of<'a>(
     fact: &Fact,
     ledger: &Ledger,
@@ -147,8 +147,11 @@ fn record_of<'a>(
         Fact::TurnStarted => TurnStarted { turn: ledger.turn }.into(),
         Fact::Item(Item::User { .. }) => InputConsumed { input: *inputs.next()? }.into(),
         Fact::Item(Item::System { source, text }) => {
-            let at = said.iter().position(|said| said.source() == source && said.text() == text)?;
-            said.remove(at).clone().into()
+            match said.iter().position(|said| said.source() == source && said.text() == text) {
+                Some(at) => said.remove(at).clone().into(),
+                // The turn's own words, about an answer that it dropped.
+                None => SystemItem::Recovery { generation: ledger.generation, text: text.clone() }.into(),
+            }
         }
         Fact::Item(
             item @ (Item::Assistant { .. } | Item::Reasoning { .. } | Item::ToolCall { .. } | Item::ToolResult { .. }),

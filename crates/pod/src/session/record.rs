@@ -328,7 +328,7 @@ pub enum SystemItem {
         /// The exact model-visible words.
         text: String,
     },
-    /// What an interruption left behind.
+    /// What an interruption left behind, or an answer that was dropped because it went over a limit.
     Recovery {
         /// The generation it was made under.
         generation: u64,

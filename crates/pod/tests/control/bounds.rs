@@ -87,11 +87,12 @@ fn whatever_a_model_does_without_end_is_ended_at_a_named_bound() {
         ("as many steps as there may be", vec![many(1), many(1), Answer::text("done")], done),
         ("one more step", vec![many(1), many(1), many(1)], |outcome| *outcome == Outcome::StepLimit),
         ("as many calls as there may be", vec![many(calls), Answer::text("done")], done),
-        ("one more call", vec![many(calls + 1)], exhausted),
+        ("one more call, three times", vec![many(calls + 1), many(calls + 1), many(calls + 1)], exhausted),
+        ("one more call, and fewer", vec![many(calls + 1), many(1), Answer::text("done")], done),
         ("arguments at the bound", vec![arguments(160 * 1024), Answer::text("done")], done),
-        ("arguments over it", vec![arguments(160 * 1024 + 1)], exhausted),
+        ("arguments over it", vec![arguments(160 * 1024 + 1), Answer::text("done")], done),
         ("an answer at the bound", vec![words(768 * 1024)], done),
-        ("an answer over it", vec![words(768 * 1024 + 1)], exhausted),
+        ("an answer over it", vec![words(768 * 1024 + 1), Answer::text("done")], done),
     ];
     for (what, answers, holds) in cases {
         let mut pod = pod(answers, vec![echo("Echo", ToolEffect::ReadOnly)]);

@@ -32,6 +32,7 @@ mod keys;
 mod left_running;
 mod live;
 mod outcomes;
+mod oversized;
 mod phases;
 mod pods;
 mod prompt;

@@ -1,4 +1,5 @@
-//! Answers that overflow or contradict themselves: the turn ends, nothing of them is kept, the stream is dropped.
+//! Answers that overflow or contradict themselves: nothing of them is kept, the stream is dropped. Of an overflow the model
+//! is told; three in a row, or a contradiction, end the turn.
 
 use super::rig::{Owed, Rig, user};
 use crate::effect::Input;
@@ -40,10 +41,41 @@ fn an_overflow_is_exhausted_and_what_just_fits_is_fine() {
         ("a retry makes room", &[&fits, "c:ok", "c:ok:{\"a\":1}", "retry", &fits, "c:ok:{\"a\":1}", "tools"], true),
     ];
     for (name, events, fits) in cases {
-        let rig = Rig::with(vec![user("go")], &[events], SMALL).run();
-        let overflowed = rig.transcript() == "turn user:go request1 | end:ModelFailed/Exhausted";
-        assert_eq!(overflowed, !fits, "{name}: {}", rig.transcript());
+        let rig = Rig::with(vec![user("go")], &[events, &["t:less", "end"]], SMALL).run();
+        let told = rig.transcript().contains("| system:Your last answer was dropped, because ");
+        let went_on = rig.transcript().ends_with(" request2 | says:less stop:EndTurn/0 end:Done");
+        assert_eq!((told, told && went_on), (!fits, !fits), "{name}: {}", rig.transcript());
         assert_eq!(rig.seen.contains(&"cancel model".to_owned()), !fits, "{name}");
+    }
+}
+
+#[test]
+fn three_overflows_in_a_row_end_the_turn_and_a_whole_answer_between_starts_anew() {
+    let over: &[&str] = &["u", "t:123456789012345678901", "end"];
+    let rig = Rig::with(vec![user("go")], &[over, over, over], SMALL).run();
+    let told = "system:Your last answer was dropped";
+    assert_eq!(rig.transcript().matches(told).count(), 2, "{}", rig.transcript());
+    assert!(rig.transcript().ends_with("request3 | end:ModelFailed/Exhausted"), "{}", rig.transcript());
+    let calls: &[&str] = &["u", "c:ok", "tools"];
+    let rig = Rig::with(vec![user("go")], &[over, over, calls, over, over, &["t:x", "u", "end"]], SMALL).run();
+    assert_eq!(rig.transcript().matches(told).count(), 4, "{}", rig.transcript());
+    assert!(rig.transcript().contains("stop:ToolUse/6"), "what the dropped ones cost: {}", rig.transcript());
+    assert!(rig.transcript().ends_with("says:x stop:EndTurn/6 end:Done"), "{}", rig.transcript());
+    let steps = Limits { steps: 2, ..SMALL };
+    let rig = Rig::with(vec![user("go")], &[over, over], steps).run();
+    assert!(rig.transcript().contains(told) && rig.transcript().ends_with("end:StepLimit"), "{}", rig.transcript());
+}
+
+/// A cancel while the words for the model wait for their request: they are kept with the end.
+#[test]
+fn a_cancel_behind_an_overflow_ends_the_turn() {
+    let over: &[&str] = &["t:123456789012345678901", "end"];
+    for paid in 0..12 {
+        let mut rig = Rig::with(vec![user("go")], &[over, over, &["t:x", "end"]], SMALL);
+        rig.go(paid);
+        rig.cancel();
+        let rig = rig.run();
+        assert!(rig.outcome.is_some(), "{paid}");
     }
 }
 
