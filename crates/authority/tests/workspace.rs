@@ -153,8 +153,7 @@ fn a_link_put_in_between_leads_nowhere() {
     for result in [
         tree.workspace.open_file(&at).map(drop),
         tree.workspace.metadata(&at).map(drop),
-        tree.workspace.stage(&at, b"x").map(drop),
-        tree.workspace.create_dirs(&at),
+        tree.workspace.stage(&at, 7, b"x").map(drop),
         tree.workspace.remove(&at),
         tree.workspace.read_dir(&at).map(drop),
     ] {
@@ -213,52 +212,49 @@ fn staged_writes() {
             fs::read_dir(root.join("src")).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
         names.filter(|name| name.starts_with(".yoi-") && name.ends_with(".tmp")).count()
     };
-    let staged = workspace.stage(&tree.at("a.rs"), b"next").unwrap();
+    let staged = workspace.stage(&tree.at("a.rs"), 7, b"next").unwrap();
     assert_eq!((fs::read_to_string(&path).unwrap().as_str(), temporary()), ("a", 1));
     drop(staged);
     assert_eq!(temporary(), 0);
-    workspace.stage(&tree.at("a.rs"), b"next").unwrap().publish().unwrap();
+    workspace.stage(&tree.at("a.rs"), 7, b"next").unwrap().publish().unwrap();
     assert_eq!((fs::read_to_string(&path).unwrap().as_str(), temporary()), ("next", 0));
     let meta = fs::metadata(&path).unwrap();
     assert_eq!(meta.mode() & 0o7777, 0o750);
     assert!(!owned || (meta.uid(), meta.gid()) == (1234, 4321));
     assert_eq!(fs::read_to_string(root.join("other-name")).unwrap(), "a", "another hard link keeps the old content");
-    // New: its directory must exist, the umask holds, and it may not appear meanwhile.
-    assert_eq!(workspace.stage(&tree.at("no/file"), b"").unwrap_err().kind(), ErrorKind::FixInput);
-    workspace.create_dirs(&tree.at("no/such")).unwrap();
-    workspace.create_dirs(&tree.at("no/such")).unwrap();
+    // New: the umask holds, and it may not appear meanwhile.
     let plain = root.join("plain");
     fs::write(&plain, "").unwrap();
-    workspace.stage(&tree.at("no/such/file"), b"x").unwrap().publish().unwrap();
+    workspace.stage(&tree.at("no/such/file"), 7, b"x").unwrap().publish().unwrap();
     let mode = fs::metadata(root.join("src/no/such/file")).unwrap().mode();
     assert_eq!(mode, fs::metadata(&plain).unwrap().mode());
-    let staged = workspace.stage(&tree.at("no/such/tool"), b"x").unwrap().with_mode(0o100_751).unwrap();
+    let staged = workspace.stage(&tree.at("no/such/tool"), 7, b"x").unwrap().with_mode(0o100_751).unwrap();
     staged.publish().unwrap();
     assert_eq!(fs::metadata(root.join("src/no/such/tool")).unwrap().mode() & 0o7777, 0o751);
     // What changed after the look that the content stands on is refused, before and after it is staged.
     let stamp = |name| workspace.metadata(&tree.at(name)).ok().map(|meta| meta.stamp);
     let was = stamp("a.rs");
-    let staged = workspace.stage_over(&tree.at("a.rs"), was, b"mine").unwrap();
+    let staged = workspace.stage_over(&tree.at("a.rs"), was, 7, b"mine").unwrap();
     fs::write(&path, "theirs").unwrap();
     assert_eq!(staged.publish().unwrap_err().kind(), ErrorKind::FixInput);
     for (name, was) in [("a.rs", was), ("a.rs", None), ("absent", was)] {
-        let refused = workspace.stage_over(&tree.at(name), was, b"mine").unwrap_err();
+        let refused = workspace.stage_over(&tree.at(name), was, 7, b"mine").unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::FixInput, "{name}");
     }
     assert_eq!((fs::read_to_string(&path).unwrap().as_str(), temporary()), ("theirs", 0));
-    workspace.stage_over(&tree.at("a.rs"), stamp("a.rs"), b"next").unwrap().publish().unwrap();
-    let staged = workspace.stage(&tree.at("raced"), b"mine").unwrap();
+    workspace.stage_over(&tree.at("a.rs"), stamp("a.rs"), 7, b"next").unwrap().publish().unwrap();
+    let staged = workspace.stage(&tree.at("raced"), 7, b"mine").unwrap();
     fs::write(root.join("src/raced"), "theirs").unwrap();
     assert_eq!(staged.publish().unwrap_err().kind(), ErrorKind::FixInput);
     assert_eq!((fs::read_to_string(root.join("src/raced")).unwrap().as_str(), temporary()), ("theirs", 0));
     workspace.remove(&tree.at("raced")).unwrap();
     assert!(!root.join("src/raced").exists());
     for path in ["deep", ".."] {
-        assert_eq!(workspace.stage(&tree.at(path), b"").unwrap_err().kind(), ErrorKind::FixInput, "{path}");
+        assert_eq!(workspace.stage(&tree.at(path), 7, b"").unwrap_err().kind(), ErrorKind::FixInput, "{path}");
     }
     let at = tree.at("becomes/x");
     fs::write(root.join("src/becomes"), "").unwrap();
-    assert_eq!(workspace.create_dirs(&at).unwrap_err().kind(), ErrorKind::FixInput);
+    assert_eq!(workspace.stage(&at, 7, b"").unwrap_err().kind(), ErrorKind::FixInput);
 }
 
 /// A grant narrowed to reading, a root that was not given, and a door that was shut each refuse every operation.
@@ -270,8 +266,8 @@ fn what_a_grant_does_not_reach() {
     let only_read = tree.workspace.read_only();
     assert_eq!(content(&only_read, &writable).unwrap(), "a");
     let writes = |workspace: &Workspace, at: &Located| {
-        [workspace.stage(at, b"").map(drop), workspace.create_dirs(at), workspace.remove(at)]
-            .map(|r| r.unwrap_err().kind())
+        let all = [workspace.stage(at, 7, b"").map(drop), workspace.unstage(at, 7).map(drop), workspace.remove(at)];
+        all.map(|r| r.unwrap_err().kind())
     };
     assert_eq!(writes(&only_read, &writable), [ErrorKind::Denied; 3], "located by somebody who may");
     let read_located = only_read.inside(Path::new("a.rs")).unwrap();
@@ -292,7 +288,7 @@ fn what_a_grant_does_not_reach() {
     let counted = tree.workspace.derive();
     content(&counted, &writable).unwrap();
     assert_eq!(counted.door().uses(), 1);
-    let staged = counted.stage(&writable, b"next").unwrap();
+    let staged = counted.stage(&writable, 7, b"next").unwrap();
     let mut walk = counted.walk(&tree.at(".."), WalkOptions::default());
     walk.next().unwrap().unwrap();
     drop(tree.workspace.door().shut());
@@ -305,8 +301,8 @@ fn what_a_grant_does_not_reach() {
         counted.open_file(&writable).map(drop),
         counted.metadata(&writable).map(drop),
         counted.read_dir(&writable).map(drop),
-        counted.create_dirs(&writable),
-        counted.stage(&writable, b"").map(drop),
+        counted.unstage(&writable, 7).map(drop),
+        counted.stage(&writable, 7, b"").map(drop),
         counted.remove(&writable),
         counted.walk(&writable, WalkOptions::default()).next().unwrap().map(drop),
         GitGuard::before(&counted).map(drop),
@@ -545,13 +541,18 @@ fn a_directory_moves_whole_and_only_to_a_free_name() {
     let cases = [
         ("other/moved", "taken", ErrorKind::FixInput),
         ("other/moved", "a.rs", ErrorKind::FixInput),
-        ("other/moved", "no/dir", ErrorKind::FixInput),
-        ("absent", "new", ErrorKind::FixInput),
+        ("other/moved", "taken", ErrorKind::FixInput),
+        ("absent", "new/dir", ErrorKind::FixInput),
     ];
     for (from, to, kind) in cases {
         assert_eq!(workspace.rename(&tree.at(from), &tree.at(to)).unwrap_err().kind(), kind, "{from} to {to}");
     }
-    assert!(workspace.rename(&tree.at("other"), &tree.at("other/moved/in")).is_err(), "into itself");
+    assert!(workspace.rename(&tree.at("other"), &tree.at("other/moved/in/to")).is_err(), "into itself");
+    // What is missing above the new name is made, and goes again when nothing was moved.
+    assert!(!root.join("src/new").exists() && !root.join("src/other/moved/in").exists());
+    workspace.rename(&tree.at("other/moved"), &tree.at("far/away/moved")).unwrap();
+    workspace.rename(&tree.at("far/away/moved"), &tree.at("other/moved")).unwrap();
+    assert!(root.join("src/far/away").is_dir());
     let (from, to) = (tree.at("other/moved"), tree.at("new"));
     assert_eq!(workspace.read_only().rename(&from, &to).unwrap_err().kind(), ErrorKind::Denied);
     drop(workspace.door().shut());
@@ -563,7 +564,7 @@ fn a_directory_moves_whole_and_only_to_a_free_name() {
 fn an_empty_directory_can_be_removed_and_no_other() {
     let tree = tree();
     let workspace = &tree.workspace;
-    workspace.create_dirs(&tree.at("made/in/it")).unwrap();
+    fs::create_dir_all(tree.root.join("src/made/in/it")).unwrap();
     let denied = workspace.read_only().remove_dir(&tree.at("made/in/it")).unwrap_err();
     assert_eq!(denied.kind(), ErrorKind::Denied);
     let full = workspace.remove_dir(&tree.at("made")).unwrap_err();

@@ -75,8 +75,8 @@ impl CallHost for Host {
         Ok(Excerpt { text: format!("of {handle}\n"), first: 1, last: 1, total: 1 })
     }
 
-    async fn file_changing(&self, _: FileChange) -> Result<(), ToolError> {
-        Ok(())
+    async fn file_changing(&self, _: FileChange) -> Result<u64, ToolError> {
+        Ok(1)
     }
 
     async fn directory_moving(&self, _: DirectoryMove) -> Result<(), ToolError> {

@@ -129,7 +129,7 @@ impl CallHost for Host {
         panic!("reads no output")
     }
 
-    async fn file_changing(&self, _: FileChange) -> Result<(), ToolError> {
+    async fn file_changing(&self, _: FileChange) -> Result<u64, ToolError> {
         panic!("changes no file")
     }
 

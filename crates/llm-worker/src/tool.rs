@@ -175,15 +175,16 @@ pub trait CallHost: Send + Sync {
     /// An unknown handle names the known ones.
     fn read_output(&self, handle: &str, window: Window) -> Result<Excerpt, ToolError>;
 
-    /// Makes a file change durable before it happens: keeps the before-image and journals the intent.
-    /// Call it right before the rename that makes the change visible.
+    /// Makes a file change durable before it happens: keeps the before-image and journals the intent. Call it before
+    /// anything of the change is on disk. Answers the number under which the next content is staged: after a crash,
+    /// recovery removes what was staged for this file under it.
     ///
     /// # Errors
     /// The journal refused: do not change the file.
-    async fn file_changing(&self, change: FileChange) -> Result<(), ToolError>;
+    async fn file_changing(&self, change: FileChange) -> Result<u64, ToolError>;
 
-    /// Makes a move of a directory durable before it happens: journals the intent. Call it right before the rename, and
-    /// with both ends exchanged if that fails.
+    /// Makes a move of a directory durable before it happens: journals the intent. Call it before the rename and before
+    /// directories are made for it, and with both ends exchanged if the rename fails.
     ///
     /// # Errors
     /// The journal refused: do not move the directory.

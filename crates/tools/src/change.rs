@@ -1,4 +1,4 @@
-//! How a file changes: staged beside it, made known to the host, then renamed into place.
+//! How a file changes: made known to the host, staged beside it, then renamed into place.
 
 use crate::answer::{fix, go_on, refused};
 use crate::files::{Before, Files};
@@ -7,9 +7,10 @@ use llm_worker::tool::{DirectoryMove, FileChange};
 use llm_worker::{ToolContext, ToolError};
 use std::path::{Path, PathBuf};
 
-/// Replaces or creates a file, unless somebody else has changed it since `before` was read. Whatever fails before the
-/// rename leaves the file as it was; the host has then perhaps recorded an intent whose after-digest the file does not
-/// have. To be called under [`Files::one_at_a_time`].
+/// Replaces or creates a file, unless somebody else has changed it since `before` was read. Directories that are missing
+/// above a new one come with it, and undo takes them back with it. Whatever fails before the rename leaves the file as it
+/// was and nothing beside it; the host has then perhaps recorded an intent whose after-digest the file does not have. To
+/// be called under [`Files::one_at_a_time`].
 ///
 /// # Errors
 /// `FixInput` when the file is not as it was; what the handle says; what the host said when it could not record the
@@ -21,30 +22,19 @@ pub async fn publish(
     after: &[u8],
     cx: &ToolContext,
 ) -> Result<(), ToolError> {
-    publish_in(live, at, None, before, after, cx).await
-}
-
-/// The same, of a file for which a directory was made, the topmost where there are several: undo removes that too.
-///
-/// # Errors
-/// As for [`publish`].
-pub async fn publish_in(
-    live: &Files,
-    at: &Located,
-    made: Option<&Path>,
-    before: Option<Before>,
-    after: &[u8],
-    cx: &ToolContext,
-) -> Result<(), ToolError> {
     let was = before.as_ref().map(|before| before.stamp);
-    let staged = live.workspace.stage_over(at, was, after).map_err(|error| refused(&error))?;
-    go_on(&cx.cancel)?;
     let digest = blake3::hash(after);
-    let mode = before.as_ref().map(|before| before.mode);
-    let before = before.map(|before| before.bytes);
-    let (path, after) = (at.path().to_owned(), Some(digest.to_hex().to_string()));
-    cx.host.file_changing(FileChange { path, before, mode, after, made: made.map(Path::to_owned) }).await?;
+    let change = FileChange {
+        path: at.path().to_owned(),
+        mode: before.as_ref().map(|before| before.mode),
+        made: if before.is_none() { missing_above(live, at) } else { None },
+        before: before.map(|before| before.bytes),
+        after: Some(digest.to_hex().to_string()),
+    };
+    go_on(&cx.cancel)?;
+    let number = cx.host.file_changing(change).await?;
     // Recorded as about to happen: from here on it does, cancelled or not.
+    let staged = live.workspace.stage_over(at, was, number, after).map_err(|error| refused(&error))?;
     if let Err(error) = staged.publish() {
         // It may or may not be there: to be read before it is changed again.
         live.seen.forget(at.path());
@@ -73,37 +63,22 @@ pub async fn remove(live: &Files, at: &Located, before: Before, cx: &ToolContext
     live.workspace.remove(at).map_err(|error| refused(&error))
 }
 
-/// Makes a directory and those above it; answers the topmost that was not there. What is created in it then says so, see
-/// [`publish_in`].
-///
-/// # Errors
-/// What the handle says.
-pub fn make_dirs(live: &Files, at: &Located) -> Result<Option<PathBuf>, ToolError> {
-    let mut made = None;
-    for above in at.path().ancestors() {
-        let Ok(place) = live.workspace.inside(above) else { break };
-        match live.workspace.metadata(&place) {
-            Err(error) if error.is_not_found() => made = Some(above.to_owned()),
-            Ok(_) | Err(_) => break,
-        }
-    }
-    live.workspace.create_dirs(at).map_err(|error| refused(&error))?;
-    Ok(made)
+/// The topmost directory above a place that is not there.
+fn missing_above(live: &Files, at: &Located) -> Option<PathBuf> {
+    let missing = |above: &&Path| {
+        let place = live.workspace.inside(above);
+        place.is_ok_and(|place| live.workspace.metadata(&place).is_err_and(|error| error.is_not_found()))
+    };
+    at.path().ancestors().skip(1).take_while(missing).last().map(Path::to_owned)
 }
 
-/// Moves a directory with all it holds, which the host knows before: undo moves it back. `made` is what was made for it
-/// above. To be called under [`Files::one_at_a_time`].
+/// Moves a directory with all it holds, which the host knows before: undo moves it back. Directories that are missing
+/// above its new place are made, and go again when it is not moved. To be called under [`Files::one_at_a_time`].
 ///
 /// # Errors
 /// `FixInput` when there is nothing to move or the new name is taken; as for [`publish`]. Before the rename, nothing was
 /// moved.
-pub async fn move_dir(
-    live: &Files,
-    from: &Located,
-    to: &Located,
-    made: Option<PathBuf>,
-    cx: &ToolContext,
-) -> Result<(), ToolError> {
+pub async fn move_dir(live: &Files, from: &Located, to: &Located, cx: &ToolContext) -> Result<(), ToolError> {
     let workspace = &live.workspace;
     go_on(&cx.cancel)?;
     // What cannot be is not made known.
@@ -113,6 +88,7 @@ pub async fn move_dir(
         return Err(fix(format!("{shown} is there already; look at what it is")));
     }
     let (here, there) = (from.path().to_owned(), to.path().to_owned());
+    let made = missing_above(live, to);
     let moving = DirectoryMove { from: here.clone(), to: there.clone(), made };
     cx.host.directory_moving(moving).await?;
     live.seen.forget_below(from.path());

@@ -30,7 +30,7 @@ pub mod read_output;
 mod shell;
 
 pub use answer::{CONTENT_MAX, SUMMARY_MAX, answer, counted, fail, refused};
-pub use change::{make_dirs, move_dir, publish, publish_in, remove};
+pub use change::{move_dir, publish, remove};
 pub use files::{Before, Files, MAX_FILE};
 pub use search::{MAX_ENTRIES, Search};
 pub use seen::MAX_SEEN;

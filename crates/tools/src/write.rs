@@ -1,7 +1,7 @@
 //! Write: a whole file.
 
-use crate::answer::{answer, counted, fix, refused};
-use crate::change::{line_count, make_dirs, publish_in};
+use crate::answer::{answer, counted, fix};
+use crate::change::{line_count, publish};
 use crate::files::{Files, MAX_FILE};
 use crate::scope;
 use llm_worker::tool::Touch;
@@ -47,7 +47,6 @@ pub async fn run(live: &Files, args: Args, cx: ToolContext) -> ToolResult {
     }
     let _turn = live.one_at_a_time(&cx).await?;
     let before = live.before(&at, &cx)?;
-    let mut made = None;
     let did = match &before {
         Some(before) if before.bytes == after => {
             live.seen.note(at.path(), blake3::hash(after));
@@ -57,16 +56,9 @@ pub async fn run(live: &Files, args: Args, cx: ToolContext) -> ToolResult {
             live.must_be_seen(&at, before)?;
             "replaced"
         }
-        None => {
-            if let Some(parent) = at.path().parent() {
-                // Settled already, so this finds the same place.
-                let parent = workspace.inside(parent).map_err(|error| refused(&error))?;
-                made = make_dirs(live, &parent)?;
-            }
-            "created"
-        }
+        None => "created",
     };
-    publish_in(live, &at, made.as_deref(), before, after, &cx).await?;
+    publish(live, &at, before, after, &cx).await?;
     let lines = counted(line_count(after), "line", "lines");
     Ok(answer(&format!("{shown}: {did}, {lines}"), String::new()))
 }

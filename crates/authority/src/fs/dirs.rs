@@ -1,7 +1,7 @@
 //! Directories as a whole: moving one, and holding one as a lock.
 
 use super::locate::Located;
-use super::open::{parent, stat_at, synced, trouble};
+use super::open::{parent, stat_at, step, synced, top, trouble};
 use super::workspace::{Access, Workspace};
 use crate::{Error, ErrorKind};
 use rustix::fs::{AtFlags, Mode, RenameFlags};
@@ -57,16 +57,19 @@ impl Workspace {
         rustix::fs::fsync(synced(&dir, at)?).map_err(|error| Error::io("remove directory", at.path(), error))
     }
 
-    /// Gives a file or directory another name, durably. The new name must be free and its directory must exist.
+    /// Gives a file or directory another name, durably. The new name must be free. Directories above it that are
+    /// missing are made.
     ///
     /// # Errors
     /// `FixInput` when there is nothing to move, the new name is taken or lies below the old one; `Denied` for a
     /// read-only grant or by the system; `Revoked`. Except when only the last sync failed (`Unavailable`), nothing was
-    /// moved.
+    /// moved, and what was made for it is gone again.
     pub fn rename(&self, from: &Located, to: &Located) -> Result<(), Error> {
         let _from = self.enter_at(from, Access::ReadWrite)?;
         let _to = self.enter_at(to, Access::ReadWrite)?;
         let (old_dir, old) = parent(from)?;
+        stat_at(old_dir.as_fd(), old).map_err(|error| trouble("move", from.path(), error))?;
+        let made = Above::make(to)?;
         let (new_dir, new) = parent(to)?;
         let renamed = match rustix::fs::renameat_with(&old_dir, old, &new_dir, new, RenameFlags::NOREPLACE) {
             // Some file systems know no NOREPLACE.
@@ -82,10 +85,45 @@ impl Workspace {
             }
             error => trouble("move", from.path(), error),
         })?;
+        made.keep();
         for (dir, at) in [(&new_dir, to), (&old_dir, from)] {
             rustix::fs::fsync(synced(dir, at)?).map_err(|error| Error::io("sync", at.path(), error))?;
         }
         Ok(())
+    }
+}
+
+/// Directories that were made above a new name. Dropped, they are removed again, those in which nothing is.
+struct Above(Vec<Held>);
+
+impl Above {
+    /// Makes what is missing.
+    fn make(at: &Located) -> Result<Self, Error> {
+        let failed = |error: Errno| trouble("create directory", at.path(), error);
+        let (mut dir, mut made) = (top(at)?, Self(Vec::new()));
+        for name in at.relative().parent().into_iter().flatten() {
+            match rustix::fs::mkdirat(&dir, name, Mode::from_raw_mode(0o777)) {
+                Ok(()) => {
+                    let copy = dir.try_clone().map_err(|error| Error::io("create directory", at.path(), error))?;
+                    made.0.push(Held { dir: copy, name: name.to_owned(), made: which(&dir, name) });
+                }
+                Err(Errno::EXIST) => {}
+                Err(error) => return Err(failed(error)),
+            }
+            dir = step(dir.as_fd(), name).map_err(failed)?;
+        }
+        Ok(made)
+    }
+
+    fn keep(mut self) {
+        self.0.iter_mut().for_each(|held| held.made = None);
+    }
+}
+
+impl Drop for Above {
+    fn drop(&mut self) {
+        // The innermost first.
+        while self.0.pop().is_some() {}
     }
 }
 

@@ -97,23 +97,6 @@ impl Workspace {
         Ok(entries)
     }
 
-    /// Creates a directory and those above it, down from the root; what exists already is left alone.
-    ///
-    /// # Errors
-    /// `FixInput` when a name on the way is no directory; `Denied` for a read-only grant or by the system; `Revoked`.
-    pub fn create_dirs(&self, at: &Located) -> Result<(), Error> {
-        let _pass = self.enter_at(at, Access::ReadWrite)?;
-        let mut dir = top(at)?;
-        for name in at.relative() {
-            match rustix::fs::mkdirat(&dir, name, Mode::from_raw_mode(0o777)) {
-                Ok(()) | Err(Errno::EXIST) => {}
-                Err(error) => return Err(Error::io("create directory", at.path(), error)),
-            }
-            dir = step(dir.as_fd(), name).map_err(|error| trouble("create directory", at.path(), error))?;
-        }
-        Ok(())
-    }
-
     /// Removes a file (or a link, itself); for taking back a file that was created.
     ///
     /// # Errors
@@ -240,11 +223,11 @@ pub(super) fn trouble(doing: &str, path: &Path, error: Errno) -> Error {
     Error::io(doing, path, error)
 }
 
-fn top(at: &Located) -> Result<OwnedFd, Error> {
+pub(super) fn top(at: &Located) -> Result<OwnedFd, Error> {
     at.root().dir().try_clone_to_owned().map_err(|error| Error::io("open", at.path(), error))
 }
 
-fn step(dir: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
+pub(super) fn step(dir: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     rustix::fs::openat(dir, name, flags, Mode::empty())
 }

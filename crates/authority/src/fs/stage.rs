@@ -1,47 +1,60 @@
-//! Replacing a file in one step: written beside it, made durable, renamed over it.
+//! Replacing a file in one step: written beside it, made durable, renamed over it. Directories that are missing above it
+//! are staged with it, and take their place with it.
 
 use super::locate::Located;
-use super::open::{Stamp, meta, parent, regular, stamp, stat_at, synced, trouble};
+use super::open::{Stamp, meta, open_dir_at, regular, stamp, stat_at, step, synced, top, trouble};
 use super::workspace::{Access, Workspace};
 use crate::{Door, Error, ErrorKind};
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, RenameFlags, Stat, Uid};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
-use std::hash::{BuildHasher, Hasher, RandomState};
+use std::fs::{File, TryLockError};
 use std::io::Write;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-/// How many temporary names are tried before giving up.
+/// How often a staged name is tried that a dead process left, or that another start takes for one.
 const NAME_TRIES: usize = 4;
 
-/// A file's next content, durable under a temporary name (`.yoi-<16 hex digits>.tmp`) beside it. Dropped, it is
-/// removed; after a crash it stays, and can be told by that name.
+/// A file's next content, durable under a temporary name (`.yoi-<16 hex digits>.tmp`) beside it. Where directories above
+/// it are missing, the name is that of a directory with the rest inside, beside the topmost of them. Dropped, it is
+/// removed; after a crash [`Workspace::unstage`] finds it by the number that it was given.
 #[derive(Debug)]
 pub struct Staged {
     at: Located,
-    dir: OwnedFd,
-    temp: Option<OsString>,
+    beside: Beside,
     file: File,
     /// What it replaces.
     was: Option<Stamp>,
     door: Arc<Door>,
 }
 
+/// What stands under a temporary name, until it is dropped or has taken its place.
+#[derive(Debug)]
+struct Beside {
+    /// The deepest directory above the file that was there.
+    dir: OwnedFd,
+    temp: OsString,
+    /// Below that: the directories that were missing, then the file.
+    names: Vec<OsString>,
+    /// The staged directory or file itself, locked: whoever can lock it knows that its process has gone.
+    held: Option<File>,
+}
+
 impl Workspace {
     /// Writes and syncs the next content of a file, existing or not, without making it visible. It is for the file as
-    /// it is now; see [`Self::stage_over`].
+    /// it is now; see [`Self::stage_over`]. `number` makes the temporary name: one that no other writer beside this file
+    /// uses. What a dead process left under it is removed.
     ///
     /// An existing file keeps its permission bits and its owner; a new one gets `0666` less the umask. As the name is
     /// given to a new file, other hard links keep the old content, and extended attributes do not carry over.
     ///
     /// # Errors
-    /// `FixInput` when the directory does not exist or something else than a regular file is there; `Denied` for a
-    /// read-only grant, by the system, or when the owner cannot be kept; `Exhausted` when the disk is full; `Revoked`.
-    pub fn stage(&self, at: &Located, bytes: &[u8]) -> Result<Staged, Error> {
+    /// `FixInput` when something else than a regular file is there; `Denied` for a read-only grant, by the system, or
+    /// when the owner cannot be kept; `Exhausted` when the disk is full; `Revoked`.
+    pub fn stage(&self, at: &Located, number: u64, bytes: &[u8]) -> Result<Staged, Error> {
         let _pass = self.enter_at(at, Access::ReadWrite)?;
-        self.stage_if(at, bytes, |_| true)
+        self.stage_if(at, number, bytes, |_| true)
     }
 
     /// As [`Self::stage`], for the file as it was when [`Self::metadata`] gave this stamp, before its content was read;
@@ -49,19 +62,42 @@ impl Workspace {
     ///
     /// # Errors
     /// As for [`Self::stage`]; `FixInput` when it has changed, appeared or vanished since.
-    pub fn stage_over(&self, at: &Located, was: Option<Stamp>, bytes: &[u8]) -> Result<Staged, Error> {
+    pub fn stage_over(&self, at: &Located, was: Option<Stamp>, number: u64, bytes: &[u8]) -> Result<Staged, Error> {
         let _pass = self.enter_at(at, Access::ReadWrite)?;
-        self.stage_if(at, bytes, |now| now == was)
+        self.stage_if(at, number, bytes, |now| now == was)
+    }
+
+    /// Removes what was staged for a file under this number by a process that has gone, and nothing else. Answers
+    /// whether there was something.
+    ///
+    /// # Errors
+    /// `Denied` for a read-only grant or by the system; `Revoked`.
+    pub fn unstage(&self, at: &Located, number: u64) -> Result<bool, Error> {
+        let _pass = self.enter_at(at, Access::ReadWrite)?;
+        let (temp, mut names, mut dir) = (temp_name(number), names(at).into_iter(), top(at)?);
+        let mut found = false;
+        while let Some(name) = names.next() {
+            found |= discard(dir.as_fd(), &temp, names.as_slice()).map_err(|e| trouble("clear", at.path(), e))?;
+            match step(dir.as_fd(), &name) {
+                Ok(next) => dir = next,
+                Err(_) => break,
+            }
+        }
+        Ok(found)
     }
 
     fn stage_if(
         &self,
         at: &Located,
+        number: u64,
         bytes: &[u8],
         expected: impl FnOnce(Option<Stamp>) -> bool,
     ) -> Result<Staged, Error> {
-        let (dir, leaf) = parent(at)?;
-        let old = look(&dir, leaf, at)?;
+        let (dir, names) = nearest(at)?;
+        let old = match names.as_slice() {
+            [leaf] => look(&dir, leaf, at)?,
+            _ => None,
+        };
         if let Some(stat) = &old {
             regular(&self.show(at.path()), at.path(), stat)?;
         }
@@ -69,12 +105,12 @@ impl Workspace {
         if !expected(was) {
             return Err(changed(at));
         }
-        let (file, temp) = create_temp(&dir, at, old.is_some())?;
-        // From here on, dropping `staged` removes the file.
-        let door = self.door().clone();
-        let staged = Staged { at: at.clone(), dir, temp: Some(temp), file, was, door };
-        fill(&staged.file, bytes, old.as_ref(), at)?;
-        Ok(staged)
+        let mut beside = Beside { dir, temp: temp_name(number), names, held: None };
+        // From here on, dropping `beside` removes what it made.
+        let file = beside.create(at, old.is_some())?;
+        fill(&file, bytes, old.as_ref(), at)?;
+        beside.sync(at)?;
+        Ok(Staged { at: at.clone(), beside, file, was, door: self.door().clone() })
     }
 }
 
@@ -93,7 +129,8 @@ impl Staged {
     }
 
     /// Makes it visible, durably. A file that was new must still be absent, and one that is replaced as it was. That is
-    /// looked at right before the rename: only what somebody saves between those two calls is lost.
+    /// looked at right before the rename: only what somebody saves between those two calls is lost. A directory that
+    /// somebody made meanwhile is used.
     ///
     /// # Errors
     /// `FixInput` when somebody created, changed or removed the file meanwhile; `Denied` by the system; `Revoked`.
@@ -106,46 +143,204 @@ impl Staged {
     ///
     /// # Errors
     /// As for [`Self::publish`].
-    pub fn publish_stamped(mut self) -> Result<Stamp, Error> {
+    pub fn publish_stamped(self) -> Result<Stamp, Error> {
         let door = self.door.clone();
         let _pass = door.enter().map_err(|_| Error::revoked(&super::escape(self.at.path())))?;
-        let (Some(temp), Some(leaf)) = (&self.temp, self.at.relative().file_name()) else {
-            return Err(Error::new(ErrorKind::Bug, format!("{}: nothing staged", super::escape(self.at.path()))));
-        };
         let replaces = self.was.is_some();
-        if replaces && look(&self.dir, leaf, &self.at)?.as_ref().map(stamp) != self.was {
+        if let (true, [leaf]) = (replaces, self.beside.names.as_slice())
+            && look(&self.beside.dir, leaf, &self.at)?.as_ref().map(stamp) != self.was
+        {
             return Err(changed(&self.at));
         }
-        let flags = if replaces { RenameFlags::empty() } else { RenameFlags::NOREPLACE };
-        let renamed = match rustix::fs::renameat_with(&self.dir, temp, &self.dir, leaf, flags) {
-            // Some file systems know no NOREPLACE.
-            Err(Errno::INVAL) if !replaces && stat_at(self.dir.as_fd(), leaf).is_err() => {
-                rustix::fs::renameat(&self.dir, temp, &self.dir, leaf)
-            }
-            renamed => renamed,
-        };
-        match renamed {
-            Ok(()) => self.temp = None,
-            Err(Errno::EXIST) => {
-                let shown = super::escape(self.at.path());
-                let text = format!("write {shown}: somebody created it meanwhile; read it first");
-                return Err(Error::new(ErrorKind::FixInput, text));
-            }
-            Err(error) => return Err(Error::io("write", self.at.path(), error)),
-        }
+        let dir = self.beside.settle(&self.at, replaces)?;
         // After the rename, which counts as a change, and through the open file, whoever has the name by now.
         let now = rustix::fs::fstat(&self.file).map_err(|error| Error::io("write", self.at.path(), error))?;
-        rustix::fs::fsync(synced(&self.dir, &self.at)?).map_err(|error| Error::io("sync", self.at.path(), error))?;
+        rustix::fs::fsync(synced(&dir, &self.at)?).map_err(|error| Error::io("sync", self.at.path(), error))?;
         Ok(stamp(&now))
     }
 }
 
-impl Drop for Staged {
-    fn drop(&mut self) {
-        if let Some(temp) = self.temp.take() {
-            // It may be gone already, and nobody is left to tell.
-            rustix::fs::unlinkat(&self.dir, temp, AtFlags::empty()).unwrap_or_default();
+impl Beside {
+    /// Makes the missing directories and the file, under the temporary name.
+    fn create(&mut self, at: &Located, replaces: bool) -> Result<File, Error> {
+        let failed = |error: Errno| trouble("write beside", at.path(), error);
+        let inner = self.names.get(1..).unwrap_or_default().to_vec();
+        for _ in 0..NAME_TRIES {
+            let made = match inner.as_slice() {
+                [] => create_file(self.dir.as_fd(), &self.temp, replaces),
+                _ => make_dir(self.dir.as_fd(), &self.temp),
+            };
+            let made = match made {
+                Ok(made) => File::from(made),
+                Err(Errno::EXIST) => match abandoned(self.dir.as_fd(), &self.temp) {
+                    Some(_locked) => {
+                        discard(self.dir.as_fd(), &self.temp, &inner).map_err(failed)?;
+                        continue;
+                    }
+                    None => break,
+                },
+                Err(error) => return Err(failed(error)),
+            };
+            // Until it was locked, somebody could take it for abandoned. Where nothing can be locked, nobody does.
+            if matches!(made.try_lock(), Err(TryLockError::WouldBlock)) || !same(&made, self.dir.as_fd(), &self.temp) {
+                continue;
+            }
+            let held = self.held.insert(made);
+            return match inner.as_slice() {
+                [] => held.try_clone().map_err(|error| Error::io("write beside", at.path(), error)),
+                [dirs @ .., leaf] => self.inside(dirs, leaf).map_err(failed),
+            };
         }
+        let shown = super::escape(at.path());
+        let text = format!("write {shown}: its temporary name {} is taken; try again", self.temp.display());
+        Err(Error::new(ErrorKind::Unavailable, text))
+    }
+
+    fn inside(&self, dirs: &[OsString], leaf: &OsStr) -> Result<File, Errno> {
+        let mut dir = step(self.dir.as_fd(), &self.temp)?;
+        for name in dirs {
+            dir = make_dir(dir.as_fd(), name)?;
+        }
+        create_file(dir.as_fd(), leaf, false).map(File::from)
+    }
+
+    /// Makes what is in staged directories durable.
+    fn sync(&self, at: &Located) -> Result<(), Error> {
+        let failed = |error: Errno| trouble("write beside", at.path(), error);
+        let mut name = self.temp.as_os_str();
+        let mut dir = copy(&self.dir, at)?;
+        for next in self.names.iter().skip(1) {
+            dir = open_dir_at(dir.as_fd(), name).map_err(failed)?;
+            rustix::fs::fsync(&dir).map_err(failed)?;
+            name = next;
+        }
+        Ok(())
+    }
+
+    /// Gives it its name; answers the directory that has it now. Where somebody made one of the missing directories
+    /// meanwhile, what is below takes its place in there.
+    fn settle(&self, at: &Located, replaces: bool) -> Result<OwnedFd, Error> {
+        let failed = |error: Errno| trouble("write", at.path(), error);
+        let (mut from, mut to, mut old) = (copy(&self.dir, at)?, copy(&self.dir, at)?, self.temp.as_os_str());
+        let flags = if replaces { RenameFlags::empty() } else { RenameFlags::NOREPLACE };
+        let mut names = self.names.iter().peekable();
+        while let Some(new) = names.next() {
+            let renamed = match rustix::fs::renameat_with(&from, old, &to, new, flags) {
+                // Some file systems know no NOREPLACE.
+                Err(Errno::INVAL) if !replaces => match stat_at(to.as_fd(), new) {
+                    Ok(_) => Err(Errno::EXIST),
+                    Err(_) => rustix::fs::renameat(&from, old, &to, new),
+                },
+                renamed => renamed,
+            };
+            match (renamed, names.peek()) {
+                (Ok(()), _) => return Ok(to),
+                (Err(Errno::EXIST), Some(below)) => {
+                    to = step(to.as_fd(), new).map_err(failed)?;
+                    from = step(from.as_fd(), old).map_err(failed)?;
+                    old = below;
+                }
+                (Err(Errno::EXIST), None) => {
+                    let shown = super::escape(at.path());
+                    let text = format!("write {shown}: somebody created it meanwhile; read it first");
+                    return Err(Error::new(ErrorKind::FixInput, text));
+                }
+                (Err(error), _) => return Err(failed(error)),
+            }
+        }
+        Err(Error::new(ErrorKind::Bug, format!("{}: nothing staged", super::escape(at.path()))))
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        if self.held.as_ref().is_some_and(|held| same(held, self.dir.as_fd(), &self.temp)) {
+            let inner = self.names.get(1..).unwrap_or_default();
+            // Nobody is left to tell; what stays is found by its number.
+            discard(self.dir.as_fd(), &self.temp, inner).unwrap_or_default();
+        }
+    }
+}
+
+fn temp_name(number: u64) -> OsString {
+    OsString::from(format!(".yoi-{number:016x}.tmp"))
+}
+
+/// The names from the root down.
+fn names(at: &Located) -> Vec<OsString> {
+    let names: Vec<OsString> = at.relative().iter().map(OsStr::to_owned).collect();
+    if names.is_empty() { vec![OsString::from(".")] } else { names }
+}
+
+/// The deepest directory above a place that is there, and the names below it.
+fn nearest(at: &Located) -> Result<(OwnedFd, Vec<OsString>), Error> {
+    let (mut dir, mut left) = (top(at)?, names(at).into_iter());
+    while let [name, _, ..] = left.as_slice() {
+        match step(dir.as_fd(), name) {
+            Ok(next) => dir = next,
+            Err(Errno::NOENT) => break,
+            Err(error) => return Err(trouble("open", at.path(), error)),
+        }
+        left.next();
+    }
+    Ok((dir, left.collect()))
+}
+
+fn copy(dir: &OwnedFd, at: &Located) -> Result<OwnedFd, Error> {
+    dir.try_clone().map_err(|error| Error::io("write", at.path(), error))
+}
+
+fn make_dir(dir: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
+    rustix::fs::mkdirat(dir, name, Mode::from_raw_mode(0o777))?;
+    open_dir_at(dir, name)
+}
+
+fn create_file(dir: BorrowedFd<'_>, name: &OsStr, replaces: bool) -> Result<OwnedFd, Errno> {
+    // A replacement gets its bits when its content is complete.
+    let mode = Mode::from_raw_mode(if replaces { 0o600 } else { 0o666 });
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::openat(dir, name, flags, mode)
+}
+
+/// What stands under a temporary name, locked, if the process that staged it has gone.
+fn abandoned(dir: BorrowedFd<'_>, temp: &OsStr) -> Option<File> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+    let file = File::from(rustix::fs::openat(dir, temp, flags, Mode::empty()).ok()?);
+    (file.try_lock().is_ok() && same(&file, dir, temp)).then_some(file)
+}
+
+/// Whether an open file is the one of this name.
+fn same(file: &File, dir: BorrowedFd<'_>, name: &OsStr) -> bool {
+    let id = |stat: Stat| (stat.st_dev, stat.st_ino);
+    let (held, named) = (rustix::fs::fstat(file), stat_at(dir, name));
+    matches!((held, named), (Ok(held), Ok(named)) if id(held) == id(named))
+}
+
+/// Removes a staged file, or the staged directories on the way to the file that `inner` ends with; what somebody else put
+/// into these stays. Answers whether there was something.
+fn discard(dir: BorrowedFd<'_>, temp: &OsStr, inner: &[OsString]) -> Result<bool, Errno> {
+    let missing = |error: &Errno| matches!(*error, Errno::NOENT | Errno::NOTDIR);
+    match (rustix::fs::unlinkat(dir, temp, AtFlags::empty()), inner.split_last()) {
+        (Ok(()), _) => return Ok(true),
+        (Err(error), _) if missing(&error) => return Ok(false),
+        (Err(Errno::ISDIR | Errno::PERM), Some((leaf, dirs))) => {
+            // One handle at a time: there may be more directories than handles.
+            for depth in (0..=dirs.len()).rev() {
+                let mut above = step(dir, temp)?;
+                let way = dirs.get(..depth).unwrap_or_default();
+                let Some(above) = way.iter().try_fold(&mut above, |above, name| {
+                    *above = step(above.as_fd(), name).ok()?;
+                    Some(above)
+                }) else {
+                    continue;
+                };
+                let (name, kind) = dirs.get(depth).map_or((leaf, AtFlags::empty()), |name| (name, AtFlags::REMOVEDIR));
+                rustix::fs::unlinkat(&*above, name, kind).or_else(|e| if missing(&e) { Ok(()) } else { Err(e) })?;
+            }
+            rustix::fs::unlinkat(dir, temp, AtFlags::REMOVEDIR)?;
+            Ok(true)
+        }
+        (Err(error), _) => Err(error),
     }
 }
 
@@ -161,22 +356,6 @@ fn look(dir: &OwnedFd, leaf: &OsStr, at: &Located) -> Result<Option<Stat>, Error
 fn changed(at: &Located) -> Error {
     let text = format!("write {}: it has changed meanwhile; read it again", super::escape(at.path()));
     Error::new(ErrorKind::FixInput, text)
-}
-
-fn create_temp(dir: &OwnedFd, at: &Located, replaces: bool) -> Result<(File, OsString), Error> {
-    // A replacement gets its bits when its content is complete.
-    let mode = Mode::from_raw_mode(if replaces { 0o600 } else { 0o666 });
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let mut last = Errno::EXIST;
-    for _ in 0..NAME_TRIES {
-        let name = OsString::from(format!(".yoi-{:016x}.tmp", RandomState::new().build_hasher().finish()));
-        match rustix::fs::openat(dir, &name, flags, mode) {
-            Ok(file) => return Ok((File::from(file), name)),
-            Err(Errno::EXIST) => last = Errno::EXIST,
-            Err(error) => return Err(trouble("write beside", at.path(), error)),
-        }
-    }
-    Err(Error::io("write beside", at.path(), last))
 }
 
 fn fill(mut file: &File, bytes: &[u8], old: Option<&Stat>, at: &Located) -> Result<(), Error> {

@@ -99,7 +99,7 @@ impl WorkItemWriter for Store {
         let _lock = self.lock()?;
         let now = Time::of((self.now)());
         let slug = plain::slug(&title.to_string(), MAX_SLUG);
-        let (id, directory, made) = self.free(&now, if slug.is_empty() { "item" } else { &slug })?;
+        let id = self.free(&now, if slug.is_empty() { "item" } else { &slug })?;
         let (kind, priority) = (kind.unwrap_or(Kind::Task), priority.unwrap_or(Priority::Normal));
         let (status, assignee) = (Status::Open, Assignee::nobody());
         let (created_at, updated_at) = (now.clone(), now.clone());
@@ -110,14 +110,15 @@ impl WorkItemWriter for Store {
             Event { at: now, what: "created open".to_owned(), author: self.author.to_string(), text: String::new() };
         let found = Found { id, folder: status };
         let thread = self.at(&found.path("thread.md"))?;
+        let above = self.is_missing(Status::Open.name())?;
         let text = new_thread(&found.id, &first);
-        tools::publish_in(&self.files, &thread, Some(&made), None, text.as_bytes(), &cx).await?;
+        tools::publish(&self.files, &thread, None, text.as_bytes(), &cx).await?;
         // An item is there from its item.md on; a thread alone is none.
         if let Err(error) = self.put(&found, "item.md", None, &record, &cx).await {
             self.files.workspace().remove(&thread).unwrap_or_default();
+            self.emptied(&thread, above);
             return Err(error);
         }
-        drop(directory);
         Ok(found.id)
     }
 
@@ -268,21 +269,32 @@ impl Store {
         })
     }
 
-    /// An id that no folder has; its directory, which goes again if nothing comes into it; and the topmost that was made.
-    fn free(&self, now: &Time, slug: &str) -> Result<(ItemId, Held, PathBuf), StoreError> {
-        let workspace = self.files.workspace();
+    /// An id that no folder has.
+    fn free(&self, now: &Time, slug: &str) -> Result<ItemId, StoreError> {
         let taken = self.all(&Status::ALL)?;
         let slugs = (1..=MAX_SAME).map(|n| if n == 1 { slug.to_owned() } else { format!("{slug}-{n}") });
         let ids = slugs.filter_map(|slug| ItemId::new(now, &slug));
-        let above = tools::make_dirs(&self.files, &self.at(Status::Open.name())?)?;
         for id in ids.filter(|id| !taken.iter().any(|found| found.id == *id)) {
-            let at = self.at(&format!("{}/{id}", Status::Open.name()))?;
-            if let Some(directory) = workspace.hold(&at)? {
-                return Ok((id, directory, above.unwrap_or_else(|| at.path().to_owned())));
+            if self.is_missing(&format!("{}/{id}", Status::Open.name()))? {
+                return Ok(id);
             }
         }
         let text = format!("{MAX_SAME} items of this title were made in this second; add to one of them instead");
         Err(StoreError::new(ErrorKind::Exhausted, text))
+    }
+
+    fn is_missing(&self, path: &str) -> Result<bool, StoreError> {
+        let found = self.files.workspace().metadata(&self.at(path)?);
+        Ok(found.is_err_and(|error| error.is_not_found()))
+    }
+
+    /// Removes the directory of an item that did not come about, and the folder if that was `made` for it.
+    fn emptied(&self, thread: &Located, made: bool) {
+        for above in thread.path().ancestors().skip(1).take(if made { 2 } else { 1 }) {
+            let at = self.files.workspace().inside(above);
+            // What somebody else put there keeps it.
+            at.and_then(|at| self.files.workspace().remove_dir(&at)).unwrap_or_default();
+        }
     }
 
     /// The folder first: what is recorded of the files then names where they stay.
@@ -290,9 +302,8 @@ impl Store {
         if found.folder == to {
             return Ok(());
         }
-        let made = tools::make_dirs(&self.files, &self.at(to.name())?)?;
         let place = |folder: Status| self.at(&format!("{}/{}", folder.name(), found.id));
-        tools::move_dir(&self.files, &place(found.folder)?, &place(to)?, made, cx).await?;
+        tools::move_dir(&self.files, &place(found.folder)?, &place(to)?, cx).await?;
         found.folder = to;
         Ok(())
     }

@@ -39,7 +39,7 @@ impl CallHost for Recorder {
         panic!("nobody asks")
     }
 
-    async fn file_changing(&self, change: FileChange) -> Result<(), ToolError> {
+    async fn file_changing(&self, change: FileChange) -> Result<u64, ToolError> {
         // Recording takes time, in which other calls go on.
         tokio::task::yield_now().await;
         assert_eq!(
@@ -55,7 +55,7 @@ impl CallHost for Recorder {
             meanwhile(&change.path);
         }
         self.told.lock().unwrap().push(change);
-        Ok(())
+        Ok(1)
     }
 
     async fn directory_moving(&self, moving: DirectoryMove) -> Result<(), ToolError> {

@@ -1,6 +1,7 @@
 //! One running call, as the host sees it: its output, its file changes, and the bounded result that comes of it.
 
 use super::inbox::{Line, Method};
+use crate::session::changes::staged;
 use crate::session::commit::Ended;
 use crate::session::kind_of_store;
 use crate::session::record::{DirectoryMoved, FileChanged, Output, Record, Stored};
@@ -29,6 +30,7 @@ const TAIL_BYTES: usize = 8 * 1024;
 
 /// The host's side of one call.
 pub(crate) struct Custody {
+    session: Arc<str>,
     call: CallId,
     blobs: Blobs,
     outputs: Arc<VecDeque<Output>>,
@@ -52,14 +54,14 @@ enum Sink {
 
 impl Custody {
     pub(crate) fn new(
-        call: CallId,
+        (session, call): (Arc<str>, CallId),
         blobs: Blobs,
         outputs: Arc<VecDeque<Output>>,
         line: Line,
         redactor: Redactor,
     ) -> Self {
         let sink = Mutex::new((RedactedStream::new(redactor.clone()), Sink::Small(Vec::new())));
-        Self { call, blobs, outputs, line, redactor, sink }
+        Self { session, call, blobs, outputs, line, redactor, sink }
     }
 
     /// Bounds what the tool answered. From here on its output is closed. Syncs a blob when there is one.
@@ -172,15 +174,17 @@ impl CallHost for Custody {
         Ok(Excerpt { text: lossy(&shown.lines.join(&b'\n')), first: shown.first, last, total: shown.total })
     }
 
-    async fn file_changing(&self, change: FileChange) -> Result<(), ToolError> {
+    async fn file_changing(&self, change: FileChange) -> Result<u64, ToolError> {
         let path = utf8(change.path)?;
+        let number = staged(&self.session, Some(self.call), &path);
         let before = match change.before {
             Some(bytes) => Some(self.blobs.put(&bytes).map_err(|e| refused(&e))?.into()),
             None => None,
         };
         let made = change.made.map(utf8).transpose()?;
         let (mode, after) = (change.mode, change.after);
-        self.changing(FileChanged { call: Some(self.call), path, before, mode, after, made }.into()).await
+        self.changing(FileChanged { call: Some(self.call), path, before, mode, after, made }.into()).await?;
+        Ok(number)
     }
 
     async fn directory_moving(&self, moving: DirectoryMove) -> Result<(), ToolError> {

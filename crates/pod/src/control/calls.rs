@@ -92,7 +92,13 @@ impl Calls {
         self.running.insert(id, cancel.clone());
         let outputs = core.state.outputs.clone();
         let redactor = core.registry.redactor().clone();
-        let custody = Custody::new(id, core.store.blobs.clone(), outputs, core.desk.line(), redactor);
+        let custody = Custody::new(
+            (core.store.session.clone(), id),
+            core.store.blobs.clone(),
+            outputs,
+            core.desk.line(),
+            redactor,
+        );
         let custody = Arc::new(custody);
         let cx = ToolContext { call: id, cancel: cancel.clone(), deadline, host: custody.clone() };
         let began = Instant::now();

@@ -44,6 +44,8 @@ pub struct Store {
     pub journal: Journal,
     /// Larger payloads.
     pub blobs: Blobs,
+    /// The session's id.
+    pub session: Arc<str>,
     /// `<session>/<epoch>`: the front of idempotency keys and of `YOI_CALL`.
     pub key: Arc<str>,
     /// Called with a record's kind before it is committed (`commit:KIND`) and after (`KIND`).

@@ -5,6 +5,7 @@ mod opening;
 mod staged;
 
 pub use opening::{Aftermath, Opening, Rest};
+pub use staged::sweep;
 
 use crate::control::{self, Callbacks, Core, Fatal, Limits, Outbox, Permission, Pod, TurnEnd};
 use crate::feature::{DiagnosticCode, FeatureDiagnostic, FeatureRegistry, RegistryReport};

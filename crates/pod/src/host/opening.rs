@@ -7,7 +7,7 @@ use crate::control::inbox::inbox;
 use crate::control::{Core, Store};
 use crate::feature::PodLink;
 use crate::session::checkpoint::Draft;
-use crate::session::fold::{Changing, State};
+use crate::session::fold::State;
 use crate::session::record::Record;
 use crate::session::references;
 use crate::session::restore::{Circumstances, RestoreError, Restored, closing};
@@ -24,7 +24,7 @@ pub struct Aftermath<'a> {
     pub now: u64,
     /// Ends processes left over from the session it is given and counts them, or says why some may be left.
     pub end_survivors: &'a dyn Fn(&str) -> Result<u32, String>,
-    /// Where its tools changed files: content that they had written beside a file is removed there.
+    /// Where its tools changed files: what is left of a change beside its file is removed there.
     pub files: Option<&'a Workspace>,
 }
 
@@ -77,7 +77,8 @@ impl Opening {
         let Self { journal, blobs, state, draft, desk, link: _, rest } = self;
         let key: Arc<str> = format!("{}/{}", rest.recovered.session, rest.recovered.epoch).into();
         let Parts { registry, permission, model, callbacks, outbox, limits, probe } = parts;
-        let store = Store { journal, blobs, key, probe };
+        let session = rest.recovered.session.as_str().into();
+        let store = Store { journal, blobs, session, key, probe };
         let callbacks = callbacks.serving(desk.line(), registry.clone());
         (Core { store, state, draft, registry, permission, model, callbacks, outbox, limits, desk }, rest)
     }
@@ -104,9 +105,9 @@ fn closed(recovered: &Recovered, restored: &Restored, after: &Aftermath<'_>) -> 
         Some(Class::BadTail) => "bad_tail",
     };
     let name = recovered.quarantine.as_ref().and_then(|path| path.file_name());
-    let changing = restored.state.open_calls.values().flat_map(|call| &call.changing);
-    let sweep = |files: &Workspace, at: &Changing| staged::sweep(files, at, restored.last_time);
-    let swept = after.files.map_or(0, |files| changing.map(|at| sweep(files, at)).sum());
+    let left = &restored.state.changing;
+    let sweep = |files: &Workspace| left.iter().map(|left| staged::sweep(files, &recovered.session, left)).sum();
+    let swept = after.files.map_or(0, sweep);
     // A host that left in good order ended its children, unless it wrote some off.
     let ended = if restored.state.hosted { (after.end_survivors)(&recovered.session) } else { Ok(0) };
     let found = Circumstances {

@@ -1,42 +1,21 @@
-//! Content that was written beside a file and never took its place, because the process that wrote it was killed.
+//! What a change had put beside its file and that never took its place, because the process that made it was killed.
 
+use crate::session::changes::staged;
 use crate::session::fold::Changing;
-use authority::{FileKind, Meta, Workspace};
-use session_store::Digest;
-use std::ffi::{OsStr, OsString};
-use std::io::Read;
+use authority::{Located, Workspace};
 use std::path::Path;
-use std::time::{Duration, UNIX_EPOCH};
 
-/// The longest file that tools change, in bytes.
-const MAX_FILE: u64 = 64 << 20;
-/// How such a file is called, around its digits.
-const NAME: (&str, usize, &str) = (".yoi-", 16, ".tmp");
-
-/// Removes what an announced change had written beside its file; answers how many files went. Names are drawn at random
-/// and others work in the same directory, so only a file goes that has exactly the announced content and is no
-/// younger than `last`, the clock of the session's newest record in microseconds. What does not let itself be read or
-/// removed stays: it is only space.
-pub(super) fn sweep(files: &Workspace, change: &Changing, last: u64) -> u64 {
-    let Some(dir) = Path::new(&change.path).parent().and_then(|dir| files.inside(dir).ok()) else { return 0 };
-    let before = UNIX_EPOCH + Duration::from_micros(last);
-    let left = |(name, meta): &(OsString, Meta)| {
-        is_staged(name) && meta.kind == FileKind::File && meta.len <= MAX_FILE && meta.modified <= before
+/// Removes what an announced change of this session left: what is staged for its file, under the number of just this
+/// change, or directories that were made for a move that did not happen, as long as nothing is in them. Answers how much
+/// went. What cannot be removed stays: it is only space.
+pub fn sweep(files: &Workspace, session: &str, left: &Changing) -> u64 {
+    // Reached through a link, it is not the place that was recorded.
+    let itself = |path: &Path| files.inside(path).ok().filter(|at: &Located| at.path() == path);
+    let path = Path::new(&left.path);
+    let Some(made) = &left.made else {
+        let number = staged(session, left.call, &left.path);
+        return itself(path).and_then(|at| files.unstage(&at, number).ok()).map_or(0, u64::from);
     };
-    let mut swept = 0;
-    for (name, _) in files.read_dir(&dir).unwrap_or_default().into_iter().filter(left) {
-        let Ok(at) = files.inside(&dir.path().join(name)) else { continue };
-        let mut bytes = Vec::new();
-        let read = files.open_file(&at).map(|file| file.take(MAX_FILE).read_to_end(&mut bytes));
-        if matches!(read, Ok(Ok(_))) && Digest::of(&bytes).to_string() == change.after && files.remove(&at).is_ok() {
-            swept += 1;
-        }
-    }
-    swept
-}
-
-fn is_staged(name: &OsStr) -> bool {
-    let (front, digits, end) = NAME;
-    let middle = name.to_str().and_then(|name| name.strip_prefix(front)?.strip_suffix(end));
-    middle.is_some_and(|middle| middle.len() == digits && middle.bytes().all(|byte| byte.is_ascii_hexdigit()))
+    let above = path.ancestors().skip(1).take_while(|above| above.starts_with(made));
+    above.map_while(|above| files.remove_dir(&itself(above)?).ok()).count() as u64
 }

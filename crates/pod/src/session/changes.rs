@@ -1,6 +1,8 @@
 //! What a pod changed in files, from its journal: for `yoi diff`, and to take it back.
 
 use super::record::{DirectoryMoved, FileChanged, Gap, Record, Stored, ToolStarted};
+use super::stage_number;
+use llm_worker::CallId;
 use session_store::Digest;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -233,6 +235,14 @@ impl Changed {
 pub fn carried(path: &str, from: &str, to: &str) -> Option<String> {
     let below = path.strip_prefix(from)?;
     (below.is_empty() || below.starts_with('/')).then(|| format!("{to}{below}"))
+}
+
+/// The number under which a session stages the next content of a file: no other change of any session has it, but one of
+/// the same file in the same call; those of `yoi undo`, which has no call, are one after another.
+#[must_use]
+pub fn staged(session: &str, call: Option<CallId>, path: &str) -> u64 {
+    let call = call.map_or_else(|| "undo".to_owned(), |call| call.to_string());
+    stage_number(&[session.as_bytes(), call.as_bytes(), path.as_bytes()])
 }
 
 /// Where a file stands against what the journal says of it.

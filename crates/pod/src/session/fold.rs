@@ -2,7 +2,9 @@
 //! a [`State`].
 
 use super::lost::{Lost, bridged};
-use super::record::{Encoder, FeatureState, FileChanged, NotificationQueued, Output, Record, Request, SystemItem};
+use super::record::{
+    Encoder, FeatureState, FileChanged, NotificationQueued, Output, Record, Request, SystemItem, ToolFinished,
+};
 use llm_worker::effect::Outcome;
 use llm_worker::projection::Surface;
 use llm_worker::{CallId, Cost, Item, ResultStatus, Shortfall, StopReason, ToolEffect, Usage};
@@ -13,6 +15,9 @@ use std::sync::Arc;
 
 /// How many outputs stay reachable by handle; the oldest go first.
 pub const MAX_OUTPUTS: usize = 4096;
+
+/// How many announced changes are kept, for the next start to look after; the oldest go first.
+pub const MAX_CHANGING: usize = 4096;
 
 /// What a session comes to at some point of its log. It holds no item: those go to the history. Its shape is that of
 /// checkpoints: [`checkpoint::VERSION`](super::checkpoint::VERSION) changes with it.
@@ -61,6 +66,8 @@ pub struct State {
     pub outputs: Arc<VecDeque<Output>>,
     /// Files changed so far, counted.
     pub file_changes: u64,
+    /// Changes that may have left something on the disk, newest last.
+    pub changing: VecDeque<Changing>,
     /// Blobs that hold what files were before they changed.
     pub images: Arc<BTreeSet<Digest>>,
     /// Features' state in session scope, by feature and name.
@@ -88,18 +95,18 @@ pub struct OpenCall {
     pub started: Option<ToolEffect>,
     /// Records behind it are lost, and its result may be one of them.
     pub parted: bool,
-    /// What it is about to make of files.
-    pub changing: Vec<Changing>,
 }
 
-/// A file's next content, announced.
+/// A change that was announced, and that no record says is done: what it left on the disk goes at the next start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Changing {
-    /// The file, absolute.
+    /// The call that does it; none for `yoi undo`.
+    pub call: Option<CallId>,
+    /// The file, or the new place of a directory; absolute.
     pub path: String,
-    /// BLAKE3 of the content, hex.
-    pub after: String,
+    /// Of a directory that is moved: the topmost directory that is made above its new place.
+    pub made: Option<String>,
 }
 
 /// A record that cannot follow what stands before it.
@@ -128,13 +135,15 @@ impl State {
     pub(super) fn follow(&mut self, record: &Record) -> Result<Option<Item>, Illegal> {
         let illegal = |why: &str| Err(Illegal { kind: record.kind().to_owned(), why: why.to_owned() });
         match record {
-            Record::HostStarted(_) => self.hosted = true,
+            Record::HostStarted(_) => {
+                self.hosted = true;
+                self.changing.clear();
+            }
             Record::HostStopped(_) => self.hosted = false,
             Record::Gap(gap) => self.part(gap),
             Record::Recovery(recovery) => self.recovered(recovery),
             Record::Features(_)
             | Record::VerdictGiven(_)
-            | Record::DirectoryMoved(_)
             | Record::FeatureNote(_)
             | Record::GrantsUsed(_)
             | Record::Suspended(_)
@@ -199,11 +208,16 @@ impl State {
                 if finished.outcome.status == ResultStatus::Refused {
                     self.refused = Some(format!("{}: {}", open.name, finished.outcome.summary));
                 }
+                self.settled(finished);
                 self.keep(finished.output.as_ref());
                 let item = Item::ToolResult { id: finished.call, outcome: finished.outcome.clone() };
                 return Ok(Some(self.count(item)));
             }
             Record::FileChanged(change) => self.change(change),
+            Record::DirectoryMoved(moved) if moved.made.is_some() => {
+                self.announced(moved.call, &moved.to, moved.made.clone());
+            }
+            Record::DirectoryMoved(_) => {}
             Record::FeatureState(set) => {
                 self.features.insert((set.feature.clone(), set.name.clone()), set.clone());
             }
@@ -285,7 +299,7 @@ impl State {
                 // Calls after a refusal are its workaround.
                 self.refused = None;
                 let (name, arguments) = (name.clone(), arguments.clone());
-                let open = OpenCall { name, arguments, started: None, parted: false, changing: Vec::new() };
+                let open = OpenCall { name, arguments, started: None, parted: false };
                 self.open_calls.insert(*id, open);
             }
             Item::Assistant { text } => self.answer(text),
@@ -309,10 +323,20 @@ impl State {
         if let Some(image) = change.before.as_ref().filter(|image| !self.images.contains(&image.digest)) {
             Arc::make_mut(&mut self.images).insert(image.digest);
         }
-        let open = change.call.and_then(|call| self.open_calls.get_mut(&call));
-        if let (Some(open), Some(after)) = (open, &change.after) {
-            open.changing.push(Changing { path: change.path.clone(), after: after.clone() });
+        if change.after.is_some() {
+            self.announced(change.call, &change.path, None);
         }
+    }
+
+    fn announced(&mut self, call: Option<CallId>, path: &str, made: Option<String>) {
+        self.changing.push_back(Changing { call, path: path.to_owned(), made });
+        self.changing.drain(..self.changing.len().saturating_sub(MAX_CHANGING));
+    }
+
+    /// A call that ended well left nothing behind. One that failed may have a thread that still works on a file.
+    fn settled(&mut self, finished: &ToolFinished) {
+        let well = finished.outcome.status == ResultStatus::Ok;
+        self.changing.retain(|left| left.call != Some(finished.call) || (!well && left.made.is_none()));
     }
 
     pub(super) fn keep(&mut self, output: Option<&Output>) {

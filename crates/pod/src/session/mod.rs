@@ -17,6 +17,15 @@ pub use lost::Lost;
 
 use llm_worker::ErrorKind;
 
+/// A number for staging a file's next content, of what tells it from others.
+pub(crate) fn stage_number(parts: &[&[u8]]) -> u64 {
+    let mut hasher = blake3::Hasher::new();
+    for part in parts {
+        hasher.update(part).update(&[0]);
+    }
+    hasher.finalize().as_bytes().first_chunk().map_or(0, |first| u64::from_be_bytes(*first))
+}
+
 /// What a refusal of the store asks of whoever meets it.
 pub(crate) fn kind_of_store(kind: session_store::ErrorKind) -> ErrorKind {
     match kind {

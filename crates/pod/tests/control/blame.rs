@@ -166,7 +166,7 @@ impl Late {
         self.gate.pass_blocking();
         let at = self.files.inside(&self.files.project().join("late.txt"));
         let told = [
-            format!("{:?}", at.and_then(|at| self.files.stage(&at, b"late")).map_err(|error| error.kind()).err()),
+            format!("{:?}", at.and_then(|at| self.files.stage(&at, 7, b"late")).map_err(|error| error.kind()).err()),
             format!("{:?}", self.alerts.alert(AlertLevel::Info, "late").err()),
             format!("{:?}", self.notes.note("late").err()),
         ];

@@ -72,7 +72,7 @@ fn a_directory_is_moved_with_all_it_holds_and_made_known_first() {
     s.read("a/x/f");
     let at = |path: &str| s.live.workspace().inside(&s.project.root().join(path)).unwrap();
     let go = |from: &str, to: &str, host: &Arc<FakeHost>| {
-        block_on(tools::move_dir(&s.live, &at(from), &at(to), None, &context(host)))
+        block_on(tools::move_dir(&s.live, &at(from), &at(to), &context(host)))
     };
     ok(go("a/x", "b/x", &s.host).map(|()| ToolOutput::default()));
     let names = ["b/x/f", "b/x/deep/g", "b/x/link"];
@@ -209,13 +209,13 @@ fn what_somebody_saves_meanwhile_survives() {
             assert_eq!((s.project.names(), s.told()), (names.iter().map(ToString::to_string).collect(), 1), "{n}");
             if !names.is_empty() {
                 assert_eq!(s.project.get("f"), ["theirs\\n", "OLD\\n"][n]);
-                assert!(failed(s.write("f", "new\n"), FIX).contains("not read in this session"), "{n}");
+                assert!(failed(s.write("f", "new\n"), FIX).contains("has changed since it was read"), "{n}");
             }
         }
     }
     let host = FakeHost { meanwhile: Some(|path| std::fs::write(path, "theirs\n").unwrap()), ..FakeHost::default() };
     let s = Session::with(&[], host, Access::ReadWrite);
-    assert!(failed(s.write("f", "mine\n"), FIX).contains("somebody created it meanwhile"));
+    assert!(failed(s.write("f", "mine\n"), FIX).contains("it has changed meanwhile; read it again"));
     assert_eq!((s.project.get("f").as_str(), s.project.names()), ("theirs\\n", vec!["f".to_owned()]));
 }
 

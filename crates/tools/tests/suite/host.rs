@@ -46,7 +46,7 @@ impl CallHost for FakeHost {
         self.earlier.clone().ok_or_else(unknown)
     }
 
-    async fn file_changing(&self, change: FileChange) -> Result<(), ToolError> {
+    async fn file_changing(&self, change: FileChange) -> Result<u64, ToolError> {
         if self.refuses_changes {
             return Err(ToolError::new(ErrorKind::Unavailable, "the journal is suspended"));
         }
@@ -57,7 +57,7 @@ impl CallHost for FakeHost {
             meanwhile(&change.path);
         }
         self.told.lock().unwrap().push(Told { change, held });
-        Ok(())
+        Ok(1)
     }
 
     async fn directory_moving(&self, moving: DirectoryMove) -> Result<(), ToolError> {

@@ -8,10 +8,12 @@ use crate::pods::Pods;
 use crate::show::escape::line;
 use crate::show::progress::brief;
 use authority::{Access, Ambient, FileKind, Located, Workspace, escape};
+use pod::host::sweep;
 use pod::session::changes::{Between, Changed, Changes, Moved, Standing};
+use pod::session::fold::State;
 use pod::session::record::Stored;
 use pod::session::restore::decode;
-use session_store::{BlobView, Reader};
+use session_store::{BlobView, OwnedFrame, Reader};
 use similar::TextDiff;
 use std::io::Read;
 use std::path::Path;
@@ -94,6 +96,32 @@ pub(super) fn read(pods: &Pods, name: &str, after: u64) -> Result<(Changes, Blob
         changes.take(frame.seq, after, &record);
     }
     Ok((changes, reader.blobs()))
+}
+
+/// Removes what killed runs of a pod, or killed undos, left beside files. To be called under the pod's lock.
+pub(super) fn clear(pod: &Path, files: &Workspace) {
+    let Ok(reader) = Reader::open(pod) else { return };
+    let (mut state, mut session) = (State::default(), None);
+    // What does not read any more is not known any more.
+    for frame in reader.frames().map_while(Result::ok) {
+        if session.is_none() {
+            session = named(&frame);
+        }
+        let Ok(Ok(_)) = decode(&frame).map(|record| state.apply(&record)) else { break };
+    }
+    let session = session.unwrap_or_default();
+    for left in &state.changing {
+        sweep(files, &session, left);
+    }
+}
+
+/// The session that a first record names.
+fn named(frame: &OwnedFrame) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    struct First {
+        session: String,
+    }
+    serde_json::from_str(&frame.line).ok().map(|First { session }| session)
 }
 
 /// The file as it was, none when it was not there, or why that cannot be said.

@@ -3,6 +3,7 @@
 use crate::Points;
 use crate::cli::RmArgs;
 use crate::commands::left_running::{HELP, LeftRunning};
+use crate::commands::changes::{clear, everything};
 use crate::commands::out;
 use crate::commands::place::{now, open_failure, patient};
 use crate::env::Env;
@@ -39,6 +40,9 @@ fn remove(pods: &Pods, name: &str, purge: bool, points: &Points) -> Result<Optio
         if failure.exit == Exit::Busy { failure.help("wait for it or end it first") } else { failure }
     })?;
     (points.0)("rm.held");
+    if let Ok(files) = everything(&Ambient::claim()) {
+        clear(&dir, &files);
+    }
     if purge {
         return pods.discard(name).map(|()| None);
     }

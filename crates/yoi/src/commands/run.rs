@@ -2,6 +2,7 @@
 
 use crate::Points;
 use crate::cli::RunArgs;
+use crate::commands::changes::everything;
 use crate::commands::ending::{self, Ended};
 use crate::commands::features;
 use crate::commands::input;
@@ -244,8 +245,9 @@ impl Whole<'_> {
             ended.map(|ended| ended.saturating_add(before(session)))
         };
         let fail = |error: HostError| host_failure(&error, place.name());
-        let files = Some(&composed.workspace);
-        let after = Aftermath { now: clock(), end_survivors: &end_survivors, files };
+        // Also what features had written outside of the project, and also in a run that may only read.
+        let files = everything(&Ambient::claim())?;
+        let after = Aftermath { now: clock(), end_survivors: &end_survivors, files: Some(&files) };
         let opening = Opening::of(&place.dir(), opened, &after).map_err(fail)?;
         let Installed { registry, permission, no_shell } =
             composed.install((self.ambient, self.env), &tag, opening.link(), &secrets)?;

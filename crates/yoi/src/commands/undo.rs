@@ -6,7 +6,7 @@ mod tally;
 use self::tally::{Done, Stop, Tally};
 use crate::Points;
 use crate::cli::UndoArgs;
-use crate::commands::changes::{Now, before, everything, itself, look, read, settle, there, warn};
+use crate::commands::changes::{Now, before, clear, everything, itself, look, read, settle, there, warn};
 use crate::commands::out;
 use crate::commands::place::{now, open_failure};
 use crate::config::Config;
@@ -14,7 +14,7 @@ use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::pods::Pods;
 use authority::{Ambient, FileKind, Located, Workspace, escape};
-use pod::session::changes::{Between, Changed, Changes, Moved, Standing, carried};
+use pod::session::changes::{Between, Changed, Changes, Moved, Standing, carried, staged};
 use pod::session::commit::Batch;
 use pod::session::record::{DirectoryMoved, FileChanged, Record, Stored};
 use session_store::{BlobView, Blobs, Clock, Digest, Journal, Opened, Options, Session};
@@ -34,6 +34,7 @@ pub(crate) fn run(args: &UndoArgs, env: &Env, points: &Points) -> Result<Exit, F
     let opened = opened.map_err(|e| open_failure(&e, now(), Some(&name)))?;
     let (mut changes, view) = read(&pods, &name, args.to.unwrap_or(0))?;
     let undo = Undo::new(opened, view, points)?;
+    clear(&pods.dir(&name), &undo.files);
     settle(&mut changes, &undo.files);
     let mut tally = Tally::default();
     let mut whole = Vec::new();
@@ -89,6 +90,7 @@ struct Both {
 /// Everything that taking back needs.
 struct Undo<'a> {
     files: Workspace,
+    session: String,
     journal: Journal,
     blobs: Blobs,
     view: BlobView,
@@ -98,10 +100,18 @@ struct Undo<'a> {
 
 impl<'a> Undo<'a> {
     fn new(opened: Opened, view: BlobView, points: &'a Points) -> Result<Self, Failure> {
-        let Opened { journal, blobs, .. } = opened;
+        let Opened { journal, blobs, recovered } = opened;
         let runtime = Builder::new_current_thread().build();
         let runtime = runtime.map_err(|e| Failure::new(Exit::Unavailable, format!("no runtime: {e}")))?;
-        Ok(Self { files: everything(&Ambient::claim())?, journal, blobs, view, runtime, points })
+        Ok(Self {
+            files: everything(&Ambient::claim())?,
+            session: recovered.session,
+            journal,
+            blobs,
+            view,
+            runtime,
+            points,
+        })
     }
 
     /// The file as it is and as it was, nothing where that is the same, or why it is left alone.
@@ -140,20 +150,17 @@ impl<'a> Undo<'a> {
             made: None,
         };
         let refused = |error: authority::Error| Stop::File(error.to_string());
-        if let (Some(_), None, Some(above)) = (&was, &now.bytes, now.at.path().parent()) {
-            // Its directory may have gone away with it.
-            let above = self.files.inside(above).map_err(refused)?;
-            self.files.create_dirs(&above).map_err(refused)?;
-        }
-        let staged = was.as_deref().map(|bytes| self.files.stage(&now.at, bytes)).transpose().map_err(refused)?;
+        self.unchanged(&now, changed, "undo.found")?;
+        self.record(record.into())?;
+        let number = staged(&self.session, None, &changed.path);
+        let staged =
+            was.as_deref().map(|bytes| self.files.stage(&now.at, number, bytes)).transpose().map_err(refused)?;
         let staged = match (staged, changed.mode.filter(|_| now.bytes.is_none())) {
             // It was not there to keep its own.
             (Some(staged), Some(mode)) => Some(staged.with_mode(mode).map_err(refused)?),
             (staged, _) => staged,
         };
         self.unchanged(&now, changed, "undo.staged")?;
-        self.record(record.into())?;
-        self.unchanged(&now, changed, "undo.recorded")?;
         match staged {
             Some(staged) => staged.publish().map(|()| Done::Restored).map_err(refused),
             None => self.files.remove(&now.at).map(|()| Done::Removed).map_err(refused),
@@ -201,9 +208,6 @@ impl<'a> Undo<'a> {
         if left.iter().any(|path| carried(path, &moved.to, "").is_some()) {
             let why = "is not moved back, because of what is left alone in it";
             return Err(Stop::File(format!("{}: {why}", escape(to.path()))));
-        }
-        if let Some(above) = from.path().parent() {
-            self.files.create_dirs(&self.files.inside(above).map_err(refused)?).map_err(refused)?;
         }
         self.moving(&moved.to, &moved.from)?;
         let renamed = self.files.rename(&to, &from);
@@ -283,7 +287,7 @@ mod tests {
     #[test]
     fn an_edit_made_meanwhile_is_not_lost() {
         for existed in [true, false] {
-            for at in ["undo.staged", "undo.recorded", "never"] {
+            for at in ["undo.found", "undo.staged", "never"] {
                 let dir = tempfile::tempdir().unwrap();
                 let (opened, changes, path) = scene(dir.path(), existed);
                 let edited = path.clone();

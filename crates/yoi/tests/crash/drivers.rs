@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
-use std::process::Output;
+use std::process::{ExitCode, Output};
 use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -37,7 +37,7 @@ pub(crate) struct Plan {
 #[derive(Default)]
 pub(crate) struct Tally {
     kills: BTreeMap<&'static str, usize>,
-    pub(crate) failed: Vec<String>,
+    failed: Vec<String>,
 }
 
 impl Plan {
@@ -199,7 +199,7 @@ fn go_on(place: &Place, shown: &[Shown]) -> Result<(), String> {
 }
 
 /// Each one on one of the workers; which one it was, and what came of it.
-fn each<T: Sync, R: Send>(
+pub(crate) fn each<T: Sync, R: Send>(
     items: &[T],
     check: impl Fn(&T) -> Result<R, String> + Sync,
 ) -> Vec<(usize, Result<R, String>)> {
@@ -222,7 +222,7 @@ fn each<T: Sync, R: Send>(
 }
 
 impl Tally {
-    fn add(&mut self, what: &'static str, done: Vec<(usize, Result<(), String>)>) {
+    pub(crate) fn add(&mut self, what: &'static str, done: Vec<(usize, Result<(), String>)>) {
         self.kills.insert(what, done.len());
         done.into_iter().filter_map(|(_, done)| done.err()).for_each(|why| self.fail(format!("{what}: {why}")));
     }
@@ -233,10 +233,12 @@ impl Tally {
         self.failed.push(what);
     }
 
-    pub(crate) fn report(&self, took: Duration) {
+    /// Says what was done, and what that means for the test.
+    pub(crate) fn end(&self, took: Duration) -> ExitCode {
         for (what, count) in &self.kills {
             println!("{count:>4} kills {what}");
         }
         println!("{} failed, {:.0} s", self.failed.len(), took.as_secs_f64());
+        if self.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     }
 }

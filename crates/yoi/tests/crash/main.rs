@@ -4,7 +4,8 @@
 //! kill the next `yoi run` on the pod must restore it, and [`checks`] says what must hold then.
 //!
 //! `YOI_TEST_CRASH=all` kills at every selected point instead of an even sample; `YOI_TEST_SEED` repeats the random
-//! moments of a run that printed it.
+//! moments of a run that printed it. `YOI_TEST_EDIT_KILLS=200` is how many runs that only edit files are killed;
+//! `YOI_TEST_CRASH=edits` does nothing else.
 
 #![allow(
     clippy::unwrap_used,
@@ -16,6 +17,7 @@
 
 mod checks;
 mod drivers;
+mod edits;
 mod moments;
 mod place;
 mod script;
@@ -34,6 +36,12 @@ fn main() -> ExitCode {
     }
     let began = Instant::now();
     let seed = moments::seed();
+    let mut tally = Tally::default();
+    if std::env::var("YOI_TEST_CRASH").is_ok_and(|text| text == "edits") {
+        println!("seed {seed}");
+        edits::kills(seed, &mut tally);
+        return tally.end(began.elapsed());
+    }
     let plan = Plan::choose(seed);
     println!(
         "{} points reached, {} names; killing at {} of them, at {} random ones, {} times by the clock; seed {seed}",
@@ -43,10 +51,9 @@ fn main() -> ExitCode {
         plan.random.len(),
         plan.clock.len()
     );
-    let mut tally = Tally::default();
     drivers::matrix(&plan, &mut tally);
     drivers::survivors(&mut tally);
     drivers::recoveries(&plan, &mut tally);
-    tally.report(began.elapsed());
-    if tally.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    edits::kills(seed, &mut tally);
+    tally.end(began.elapsed())
 }

@@ -3,8 +3,10 @@
 use super::MAX_STATE;
 use crate::feature::FeatureId;
 use crate::session::record::FeatureState;
+use crate::session::stage_number;
 use authority::{ErrorKind, Stamp, Workspace};
 use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
@@ -89,6 +91,8 @@ impl Keeper {
 pub(super) struct StateFile {
     dir: Workspace,
     path: PathBuf,
+    /// Of its staged updates, the same for every process: what a dead one left goes with the next update.
+    number: u64,
     /// The file as it was when the value in memory was read from it or written to it; none while there was none.
     stamp: Mutex<Option<Stamp>>,
 }
@@ -109,7 +113,8 @@ impl StateFile {
     pub(super) fn new(dir: Workspace, feature: &FeatureId, name: &str) -> Self {
         let folder = feature.to_string().replace(':', ".").replace('/', "+");
         let path = dir.project().join(folder).join(format!("{name}.json"));
-        Self { dir, path, stamp: Mutex::default() }
+        let number = stage_number(&[path.as_os_str().as_bytes()]);
+        Self { dir, path, number, stamp: Mutex::default() }
     }
 
     /// What is there. It counts as known only once it was [`Self::adopt`]ed.
@@ -147,12 +152,8 @@ impl StateFile {
         let mut bytes = serde_json::to_vec(state).map_err(|e| refused(&e))?;
         bytes.push(b'\n');
         let mut stamp = self.stamp();
-        if let Some(folder) = self.path.parent() {
-            let folder = self.dir.inside(folder).map_err(|e| refused(&e))?;
-            self.dir.create_dirs(&folder).map_err(|e| refused(&e))?;
-        }
         let at = self.dir.inside(&self.path).map_err(|e| refused(&e))?;
-        match self.dir.stage_over(&at, *stamp, &bytes).and_then(|staged| staged.publish_stamped()) {
+        match self.dir.stage_over(&at, *stamp, self.number, &bytes).and_then(|staged| staged.publish_stamped()) {
             Ok(ours) => {
                 *stamp = Some(ours);
                 Ok(())

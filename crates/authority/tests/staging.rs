@@ -1,0 +1,158 @@
+//! What is staged beside a file never stays: not when it is dropped, not when its process is killed (a staged file that is
+//! forgotten is what a kill leaves), not when the disk is full; and nothing of somebody else's goes with it.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "tests: a scratch directory that fails is a failed test"
+)]
+
+use authority::{Access, Ambient, ErrorKind, Located, Staged, Workspace};
+use std::fs;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+struct Tree {
+    root: PathBuf,
+    workspace: Workspace,
+    _dir: TempDir,
+}
+
+fn tree() -> Tree {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().canonicalize().unwrap();
+    fs::write(root.join("there"), "old").unwrap();
+    let workspace = Workspace::open(&Ambient::claim(), &root, &root, Access::ReadWrite).unwrap();
+    Tree { root, workspace, _dir: dir }
+}
+
+impl Tree {
+    fn at(&self, path: &str) -> Located {
+        self.workspace.inside(Path::new(path)).unwrap()
+    }
+
+    fn stage(&self, path: &str, number: u64) -> Staged {
+        self.workspace.stage(&self.at(path), number, b"new").unwrap()
+    }
+
+    /// Everything below the root, sorted.
+    fn all(&self) -> Vec<String> {
+        fn below(dir: &Path, root: &Path, all: &mut Vec<String>) {
+            for entry in fs::read_dir(dir).unwrap().map(Result::unwrap) {
+                all.push(entry.path().strip_prefix(root).unwrap().to_str().unwrap().to_owned());
+                if entry.file_type().unwrap().is_dir() {
+                    below(&entry.path(), root, all);
+                }
+            }
+        }
+        let mut all = Vec::new();
+        below(&self.root, &self.root, &mut all);
+        all.sort();
+        all
+    }
+}
+
+const PATHS: [&str; 4] = ["there", "new", "a/new", "a/b/c/d/new"];
+
+#[test]
+fn what_is_dropped_or_killed_leaves_nothing() {
+    for path in PATHS {
+        let tree = tree();
+        drop(tree.stage(path, 7));
+        assert_eq!(tree.all(), ["there"], "dropped: {path}");
+        std::mem::forget(tree.stage(path, 7));
+        assert!(tree.all().iter().any(|name| name.starts_with(".yoi-0000000000000007.tmp")), "{:?}", tree.all());
+        assert!(!tree.workspace.unstage(&tree.at(path), 8).unwrap(), "another's");
+        assert!(tree.workspace.unstage(&tree.at(path), 7).unwrap(), "{path}");
+        assert!(!tree.workspace.unstage(&tree.at(path), 7).unwrap(), "{path}");
+        assert_eq!(tree.all(), ["there"], "killed: {path}");
+        tree.stage(path, 7).publish().unwrap();
+        assert!(!tree.workspace.unstage(&tree.at(path), 7).unwrap());
+        assert_eq!(fs::read(tree.root.join(path)).unwrap(), b"new");
+        assert!(tree.all().iter().all(|name| !name.contains(".tmp")));
+    }
+}
+
+/// Directories are made by others while a file waits in staged ones, and files, and what stands in the way.
+#[test]
+fn what_others_make_meanwhile_is_used_and_stays() {
+    type Case = (&'static str, Result<(), ErrorKind>, &'static [&'static str]);
+    let cases: [Case; 5] = [
+        ("a", Ok(()), &["a", "a/b", "a/b/c", "a/b/c/new", "there"]),
+        ("a/b", Ok(()), &["a", "a/b", "a/b/c", "a/b/c/new", "there"]),
+        ("a/b/c", Ok(()), &["a", "a/b", "a/b/c", "a/b/c/new", "there"]),
+        ("a/b/c/other", Ok(()), &["a", "a/b", "a/b/c", "a/b/c/new", "a/b/c/other", "there"]),
+        ("a/b/c/new", Err(ErrorKind::FixInput), &["a", "a/b", "a/b/c", "a/b/c/new", "there"]),
+    ];
+    for (made, end, all) in cases {
+        let tree = tree();
+        let staged = tree.stage("a/b/c/new", 7);
+        fs::create_dir_all(tree.root.join(made)).unwrap();
+        assert_eq!(staged.publish().map_err(|error| error.kind()), end, "{made}");
+        assert_eq!(tree.all(), all, "{made}");
+    }
+    let tree = tree();
+    let staged = tree.stage("a/b/new", 7);
+    fs::write(tree.root.join("a"), "mine").unwrap();
+    assert_eq!(staged.publish().unwrap_err().kind(), ErrorKind::FixInput);
+    assert_eq!(tree.all(), ["a", "there"]);
+    // What somebody put into a staged directory is not ours to remove.
+    let staged = tree.stage("x/y/new", 7);
+    fs::write(tree.root.join(".yoi-0000000000000007.tmp/mine"), "mine").unwrap();
+    drop(staged);
+    assert_eq!(tree.all(), [".yoi-0000000000000007.tmp", ".yoi-0000000000000007.tmp/mine", "a", "there"]);
+}
+
+/// Two processes may stage under one number, as two pods do that keep the same state: never both at once.
+#[test]
+fn a_number_belongs_to_one_writer_and_a_dead_one_gives_it_up() {
+    for path in PATHS {
+        let tree = tree();
+        let first = tree.stage(path, 7);
+        let taken = tree.workspace.stage(&tree.at(path), 7, b"second").unwrap_err();
+        assert_eq!(taken.kind(), ErrorKind::Unavailable, "{taken}");
+        first.publish().unwrap();
+        fs::remove_file(tree.root.join(path)).unwrap();
+        // Of a process that has gone: there, and not locked.
+        let (dir, name) = path.split_once('/').unwrap_or(("", path));
+        let left = tree.root.join(".yoi-0000000000000007.tmp");
+        match dir {
+            "" => fs::write(&left, "half").unwrap(),
+            _ => {
+                fs::remove_dir_all(tree.root.join(dir)).unwrap();
+                let inner = left.join(Path::new(name).parent().unwrap());
+                fs::create_dir_all(&inner).unwrap();
+                fs::write(left.join(name), "half").unwrap();
+            }
+        }
+        tree.stage(path, 7).publish().unwrap();
+        assert_eq!(fs::read(tree.root.join(path)).unwrap(), b"new");
+        assert!(tree.all().iter().all(|name| !name.contains(".tmp")), "{:?}", tree.all());
+    }
+}
+
+/// Every other name of the inode keeps its content, and what is kept of the file is kept.
+#[test]
+fn other_names_of_a_file_keep_their_content() {
+    let tree = tree();
+    fs::hard_link(tree.root.join("there"), tree.root.join("store")).unwrap();
+    let mode = fs::metadata(tree.root.join("there")).unwrap().permissions();
+    tree.stage("there", 7).publish().unwrap();
+    assert_eq!(fs::read_to_string(tree.root.join("store")).unwrap(), "old");
+    assert_eq!(fs::read_to_string(tree.root.join("there")).unwrap(), "new");
+    assert_eq!(fs::metadata(tree.root.join("there")).unwrap().permissions(), mode);
+}
+
+/// Links that somebody puts into a staged directory are not followed when it is removed.
+#[test]
+fn removal_does_not_follow_links() {
+    let tree = tree();
+    fs::create_dir_all(tree.root.join("theirs/c")).unwrap();
+    fs::write(tree.root.join("theirs/c/new"), "theirs").unwrap();
+    std::mem::forget(tree.stage("a/b/c/new", 7));
+    let left = tree.root.join(".yoi-0000000000000007.tmp");
+    fs::remove_dir_all(left.join("b")).unwrap();
+    std::os::unix::fs::symlink(tree.root.join("theirs"), left.join("b")).unwrap();
+    tree.workspace.unstage(&tree.at("a/b/c/new"), 7).unwrap_err();
+    assert_eq!(fs::read_to_string(tree.root.join("theirs/c/new")).unwrap(), "theirs");
+}
