@@ -1,5 +1,6 @@
 //! What went wrong with an operation on a handle, and what the caller does next.
 
+use rustix::io::Errno;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -89,7 +90,6 @@ const FIX_INPUT: &[io::ErrorKind] = &[
     io::ErrorKind::InvalidFilename,
     io::ErrorKind::DirectoryNotEmpty,
     io::ErrorKind::CrossesDevices,
-    io::ErrorKind::FileTooLarge,
     io::ErrorKind::ArgumentListTooLong,
 ];
 const DENIED: &[io::ErrorKind] = &[io::ErrorKind::PermissionDenied, io::ErrorKind::ReadOnlyFilesystem];
@@ -102,13 +102,29 @@ const EXHAUSTED: &[io::ErrorKind] = &[
 
 /// What is in no list is the system's trouble, not the caller's.
 fn kind_of(error: &io::Error) -> ErrorKind {
+    if CODES.iter().any(|(code, _)| error.raw_os_error() == Some(code.raw_os_error())) {
+        return ErrorKind::Exhausted;
+    }
     let io = error.kind();
     let lists = [(FIX_INPUT, ErrorKind::FixInput), (DENIED, ErrorKind::Denied), (EXHAUSTED, ErrorKind::Exhausted)];
     lists.iter().find(|(list, _)| list.contains(&io)).map_or(ErrorKind::Unavailable, |(_, kind)| *kind)
 }
 
+/// Limits of the process and of the machine, which have no name in the standard library, or one that says less.
+const CODES: &[(Errno, &str)] = &[
+    (Errno::MFILE, "this process has as many files open as it may; raise `ulimit -n`"),
+    (Errno::NFILE, "the system has as many files open as it can; close other programs"),
+    (Errno::FBIG, "a file would become larger than this process may write; raise `ulimit -f`"),
+    (Errno::NOMEM, "the system has no memory left; close other programs"),
+    (
+        Errno::AGAIN,
+        "the system has no more processes or threads for this user; raise `ulimit -u`, or close other programs",
+    ),
+    (Errno::MLINK, "a directory has as many entries as it can"),
+];
+
 const NEXT: &[(io::ErrorKind, &str)] = &[
-    (io::ErrorKind::NotFound, "does not exist; list the directory to see what does"),
+    (io::ErrorKind::NotFound, "does not exist"),
     (io::ErrorKind::NotADirectory, "it or a parent of it is not a directory"),
     (io::ErrorKind::IsADirectory, "is a directory; name a file"),
     (io::ErrorKind::PermissionDenied, "permission denied by the operating system; check the owner and the mode"),
@@ -116,9 +132,17 @@ const NEXT: &[(io::ErrorKind, &str)] = &[
     (io::ErrorKind::StorageFull, "no space left; free some and try again"),
     (io::ErrorKind::QuotaExceeded, "the disk quota is used up; free some space and try again"),
     (io::ErrorKind::InvalidFilename, "a name in it is too long"),
+    (io::ErrorKind::CrossesDevices, "the other end is on another file system; copy it instead"),
 ];
 
-fn explain(error: &io::Error) -> String {
+/// The words for an error of the operating system, with what can be done about it where something can.
+pub fn explain(error: &io::Error) -> String {
+    if let Some((_, text)) = CODES.iter().find(|(code, _)| error.raw_os_error() == Some(code.raw_os_error())) {
+        return (*text).to_owned();
+    }
+    if error.raw_os_error() == Some(Errno::IO.raw_os_error()) {
+        return "the disk reported an error; look into the system's log, and at the disk".to_owned();
+    }
     let next = NEXT.iter().find(|(kind, _)| *kind == error.kind());
     next.map_or_else(|| error.to_string(), |(_, text)| (*text).to_owned())
 }
@@ -134,4 +158,36 @@ pub(crate) fn outside(path: &Path, roots: &[PathBuf]) -> Error {
     let roots: Vec<_> = roots.iter().map(|root| crate::fs::escape(root)).collect();
     let shown = crate::fs::escape(path);
     Error::new(ErrorKind::Denied, format!("{shown}: outside {}; add its directory to reach it", roots.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_the_system_have_words_and_a_next_step() {
+        let table = [
+            (Errno::MFILE, ErrorKind::Exhausted, "ulimit -n"),
+            (Errno::NFILE, ErrorKind::Exhausted, "close other programs"),
+            (Errno::FBIG, ErrorKind::Exhausted, "ulimit -f"),
+            (Errno::NOMEM, ErrorKind::Exhausted, "memory"),
+            (Errno::AGAIN, ErrorKind::Exhausted, "ulimit -u"),
+            (Errno::NOSPC, ErrorKind::Exhausted, "free some"),
+            (Errno::DQUOT, ErrorKind::Exhausted, "quota"),
+            (Errno::MLINK, ErrorKind::Exhausted, "entries"),
+            (Errno::IO, ErrorKind::Unavailable, "disk reported an error"),
+            (Errno::ROFS, ErrorKind::Denied, "read-only"),
+            (Errno::ACCESS, ErrorKind::Denied, "check the owner"),
+            (Errno::PERM, ErrorKind::Denied, "check the owner"),
+            (Errno::NOENT, ErrorKind::FixInput, "does not exist"),
+            (Errno::NOTDIR, ErrorKind::FixInput, "not a directory"),
+            (Errno::ISDIR, ErrorKind::FixInput, "name a file"),
+            (Errno::NAMETOOLONG, ErrorKind::FixInput, "too long"),
+            (Errno::XDEV, ErrorKind::FixInput, "copy it"),
+        ];
+        for (code, kind, words) in table {
+            let error = Error::io("open", Path::new("/x"), code);
+            assert!(error.kind() == kind && error.to_string().contains(words), "{code:?}: {error}");
+        }
+    }
 }

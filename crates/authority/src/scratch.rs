@@ -81,7 +81,16 @@ impl Drop for Scratch {
 
 pub(crate) fn make_private(path: &Path) -> Result<(), Error> {
     let made = fs::DirBuilder::new().mode(0o700).create(path);
-    made.map_err(|error| Error::io("create temporary directory", path, error))
+    made.map_err(|error| match (error.kind(), path.parent()) {
+        (io::ErrorKind::NotFound, Some(parent)) => {
+            let text = format!(
+                "the directory for temporary files, {}, does not exist; make it, or set TMPDIR to one that does",
+                crate::escape(parent)
+            );
+            Error::new(ErrorKind::Unavailable, text)
+        }
+        _ => Error::io("create temporary directory", path, error),
+    })
 }
 
 /// That it is gone already is no failure.

@@ -1,5 +1,6 @@
 //! What went wrong below, and what the caller does next.
 
+use rustix::io::Errno;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -26,7 +27,7 @@ pub enum ErrorKind {
 
 /// One operation on the disk that was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{op} {}: {kind}", path.display())]
+#[error("{op} {}: {}", path.display(), words(*kind, *code))]
 pub struct DiskFault {
     /// What was tried.
     pub op: Op,
@@ -46,16 +47,30 @@ impl DiskFault {
     /// No space or no quota left: the reserve may help, deleting files will.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        matches!(self.kind, io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge)
+        matches!(self.kind, io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
     }
 
     /// What the caller does next.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
-        if self.is_full() {
+        if self.is_full() || self.code == Some(Errno::FBIG.raw_os_error()) {
             return ErrorKind::Exhausted;
         }
         let denied = matches!(self.kind, io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem);
         if denied { ErrorKind::Denied } else { ErrorKind::Unavailable }
     }
+}
+
+/// Limits of the process and of the machine, which the standard library has no word for, or one that misleads.
+const LIMITS: &[(Errno, &str)] = &[
+    (Errno::MFILE, "this process has as many files open as it may; raise `ulimit -n`"),
+    (Errno::NFILE, "the system has as many files open as it can; close other programs"),
+    (Errno::FBIG, "the file would become larger than this process may write; raise `ulimit -f`"),
+    (Errno::NOMEM, "the system has no memory left; close other programs"),
+    (Errno::IO, "the disk reported an error; look into the system's log, and at the disk"),
+];
+
+fn words(kind: io::ErrorKind, code: Option<i32>) -> String {
+    let known = LIMITS.iter().find(|(limit, _)| code == Some(limit.raw_os_error()));
+    known.map_or_else(|| kind.to_string(), |(_, words)| (*words).to_owned())
 }

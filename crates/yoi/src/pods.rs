@@ -177,7 +177,7 @@ fn make(dir: &Path, sync: &mut dyn FnMut(&Path) -> io::Result<()>) -> io::Result
 
 /// A file of the state directory that cannot be used.
 pub(crate) fn disk(path: &Path, error: &io::Error) -> Failure {
-    let failure = Failure::new(Exit::Journal, format!("{}: {error}", path.display()));
+    let failure = Failure::new(Exit::Journal, format!("{}: {}", path.display(), authority::explain(error)));
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => failure.help("free some space and run it again"),
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {

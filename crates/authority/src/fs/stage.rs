@@ -321,8 +321,8 @@ fn same(file: &File, dir: BorrowedFd<'_>, name: &OsStr) -> bool {
 fn discard(dir: BorrowedFd<'_>, temp: &OsStr, inner: &[OsString]) -> Result<bool, Errno> {
     let missing = |error: &Errno| matches!(*error, Errno::NOENT | Errno::NOTDIR);
     match (rustix::fs::unlinkat(dir, temp, AtFlags::empty()), inner.split_last()) {
-        (Ok(()), _) => return Ok(true),
-        (Err(error), _) if missing(&error) => return Ok(false),
+        (Ok(()), _) => Ok(true),
+        (Err(error), _) if missing(&error) => Ok(false),
         (Err(Errno::ISDIR | Errno::PERM), Some((leaf, dirs))) => {
             // One handle at a time: there may be more directories than handles.
             for depth in (0..=dirs.len()).rev() {

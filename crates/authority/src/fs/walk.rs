@@ -29,13 +29,14 @@ pub const MAX_IGNORE_FILE: u64 = 1 << 20;
 pub struct WalkOptions {
     /// Leave out what `.gitignore` and `.git/info/exclude` name. `.git` is left out always.
     pub gitignore: bool,
-    /// How many levels down, at most [`MAX_WALK_DEPTH`]; 1 is the directory's own entries.
+    /// How many levels down; 1 is the directory's own entries. Deeper than [`MAX_WALK_DEPTH`] nothing is walked: a
+    /// directory there is an error of the walk, unless this ends it before.
     pub max_depth: usize,
 }
 
 impl Default for WalkOptions {
     fn default() -> Self {
-        Self { gitignore: true, max_depth: MAX_WALK_DEPTH }
+        Self { gitignore: true, max_depth: usize::MAX }
     }
 }
 

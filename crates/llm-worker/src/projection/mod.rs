@@ -74,9 +74,18 @@ impl Projection {
     /// A request of this surface with no items yet.
     #[must_use]
     pub fn new(surface: &Surface, dialect: Arc<dyn Dialect>) -> Self {
+        Self::over(Rope::default(), surface, dialect)
+    }
+
+    /// The same for a comparison: only digests and length are kept, so that a [`Body`] has no bytes to send.
+    #[must_use]
+    pub fn measured(surface: &Surface, dialect: Arc<dyn Dialect>) -> Self {
+        Self::over(Rope::measured(), surface, dialect)
+    }
+
+    fn over(mut rope: Rope, surface: &Surface, dialect: Arc<dyn Dialect>) -> Self {
         let mut head = Vec::new();
         dialect.head(surface, &mut head);
-        let mut rope = Rope::default();
         rope.write(&head);
         let neutral = (dialect.id() != Neutral::ID).then(|| {
             head.clear();

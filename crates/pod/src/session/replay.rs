@@ -1,9 +1,10 @@
 //! The proof that a log says all a model ever saw: every request is rebuilt from the records before it and
 //! compared with what was sent.
 
+use super::fold::State;
 use super::record::{Encoder, Gap, Record, Request, Stored};
 use super::references;
-use super::restore::{RestoreError, Restored, decode};
+use super::restore::{RestoreError, decode};
 use llm_worker::Item;
 use llm_worker::projection::{Dialect, Neutral, Projection, Surface};
 use session_store::{BlobError, BlobView, Digest, OwnedFrame, ReadError};
@@ -43,20 +44,22 @@ pub struct Wrong {
     pub what: String,
 }
 
-/// Checks every frame, folds every record, rebuilds every request, reads every blob named. `bound` is the most bytes
-/// that the session's blobs may take.
+/// Checks every frame, folds every record, rebuilds every request, reads every blob named. `frames` reads the log from its
+/// first record: once, and once more up to each later surface, so that no more of it is held than a record. `bound` is
+/// the most bytes that the session's blobs may take.
 #[must_use]
-pub fn verify(
-    frames: impl Iterator<Item = Result<OwnedFrame, ReadError>>,
+pub fn verify<I: Iterator<Item = Result<OwnedFrame, ReadError>>>(
+    frames: impl Fn() -> I,
     blobs: &BlobView,
     dialects: Dialects<'_>,
     bound: u64,
 ) -> Verification {
     let mut replay = Replay::default();
     let mut found = Verification::default();
-    for frame in frames {
+    for frame in frames() {
         let at = found.records + 1;
-        let step = frame.map_err(RestoreError::from).and_then(|frame| replay.take(&frame, dialects, &mut found));
+        let step =
+            frame.map_err(RestoreError::from).and_then(|frame| replay.take(&frame, &frames, dialects, &mut found));
         match step.map(|()| replay.blobs(blobs, &mut found)) {
             Ok(Ok(())) => found.records += 1,
             Ok(Err(what)) => {
@@ -76,9 +79,30 @@ pub fn verify(
     found
 }
 
+fn fold(state: &mut State, seq: u64, record: &Record) -> Result<Vec<Item>, RestoreError> {
+    state.apply(record).map_err(|source| RestoreError::Illegal { seq, source })
+}
+
+/// Gives a projection the items that stand before a record.
+fn before(
+    frames: impl Iterator<Item = Result<OwnedFrame, ReadError>>,
+    seq: u64,
+    projection: &mut Projection,
+) -> Result<(), RestoreError> {
+    let mut state = State::default();
+    for frame in frames {
+        let frame = frame?;
+        if frame.seq >= seq {
+            break;
+        }
+        fold(&mut state, frame.seq, &decode(&frame)?)?.iter().for_each(|item| projection.push(item));
+    }
+    Ok(())
+}
+
 #[derive(Default)]
 struct Replay {
-    restored: Restored,
+    state: State,
     projection: Option<Rebuilt>,
     /// Blobs that were looked at.
     seen: BTreeSet<Digest>,
@@ -92,24 +116,30 @@ struct Replay {
 struct Rebuilt {
     projection: Projection,
     exact: Option<Encoder>,
-    pushed: usize,
 }
 
 impl Replay {
-    fn take(
+    fn take<I: Iterator<Item = Result<OwnedFrame, ReadError>>>(
         &mut self,
         frame: &OwnedFrame,
+        frames: &impl Fn() -> I,
         dialects: Dialects<'_>,
         found: &mut Verification,
     ) -> Result<(), RestoreError> {
         let record = decode(frame)?;
-        self.restored.take(frame.seq, frame.time, &record)?;
+        let items = fold(&mut self.state, frame.seq, &record)?;
+        if let Some(rebuilt) = &mut self.projection {
+            items.iter().for_each(|item| rebuilt.projection.push(item));
+        }
         self.named.extend(record.stored().cloned());
         if let Record::SurfaceSet(set) = &record {
             let dialect = dialects(&set.encoder.id, &set.surface);
             let exact = dialect.as_ref().map(|d| Encoder { id: d.id().to_owned(), version: d.version() });
-            let projection = Projection::new(&set.surface, dialect.unwrap_or_else(|| Arc::new(Neutral)));
-            self.projection = Some(Rebuilt { projection, exact, pushed: 0 });
+            let mut projection = Projection::measured(&set.surface, dialect.unwrap_or_else(|| Arc::new(Neutral)));
+            if self.state.items > 0 {
+                before(frames(), frame.seq, &mut projection)?;
+            }
+            self.projection = Some(Rebuilt { projection, exact });
         }
         if let Record::Gap(Gap { first, last, reason }) = &record
             && let Some(why) = reason
@@ -126,14 +156,11 @@ impl Replay {
 
     /// What of this request does not come out the same.
     fn compare(&mut self, request: &Request, found: &mut Verification) -> Option<String> {
-        if self.restored.state.lost.is_some() {
+        if self.state.lost.is_some() {
             found.beyond += 1;
             return None;
         }
         let Some(rebuilt) = &mut self.projection else { return Some("a request before any surface".to_owned()) };
-        let items: &[Item] = self.restored.items.get(rebuilt.pushed..).unwrap_or_default();
-        items.iter().for_each(|item| rebuilt.projection.push(item));
-        rebuilt.pushed = self.restored.items.len();
         found.requests += 1;
         if request.projection != Neutral.version() {
             let (sent, have) = (request.projection, Neutral.version());
@@ -188,7 +215,7 @@ impl Replay {
 
     /// Of what is missing, the bound may have let go what nothing at the end of the log leads to.
     fn end(&self, bound: u64, found: &mut Verification) {
-        let kept = references::of(&self.restored.state, bound);
+        let kept = references::of(&self.state, bound);
         let gone = self.missing.iter().find(|(_, digest)| kept.contains(digest));
         found.dropped = self.missing.iter().filter(|(_, digest)| !kept.contains(digest)).count() as u64;
         found.wrong = gone.map(|(seq, digest)| Wrong { seq: *seq, what: BlobError::Missing(*digest).to_string() });

@@ -184,3 +184,20 @@ proptest! {
         prop_assert_eq!(lines, want);
     }
 }
+
+// A tree that nobody walks to its end: what was left out is said, whatever was found.
+#[test]
+fn what_lies_too_deep_is_said() {
+    let p = Project::new(&[]);
+    let deep = p.root().join("d/".repeat(150));
+    std::fs::create_dir_all(&deep).unwrap();
+    std::fs::write(deep.join("f"), "needle\n").unwrap();
+    let list = || {
+        let live = Search::new(p.workspace(Access::Read));
+        block_on(tools::list::run(&live, args(json!({"totals": true})), context(&Arc::default())))
+    };
+    for found in [run(&p, json!({"pattern": "needle"})), paths(&p, json!({"pattern": "**/f"})), list()] {
+        let found = ok(found);
+        assert!(found.content.contains("deeper than 128 directories"), "{}\n{}", found.summary, found.content);
+    }
+}

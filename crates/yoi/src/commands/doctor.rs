@@ -14,7 +14,7 @@ use crate::pods::Pods;
 use authority::{Ambient, SandboxMode, support};
 use pod::feature::Outcome;
 use provider::catalog;
-use session_store::{Reader, Session, Tail};
+use session_store::{ReadError, Reader, Session, Tail};
 use std::cmp::Reverse;
 use std::fs;
 
@@ -247,6 +247,12 @@ fn journals(env: &Env) -> Vec<Check> {
                 help: Some(format!("the next yoi run --pod {name} cuts and keeps them apart")),
             }),
             Ok(_) => good += 1,
+            Err(ReadError::NoSuch(_)) => checks.push(Check {
+                about: "journal",
+                state: State::Note,
+                text: format!("{name} is empty: it was ended before anything was recorded"),
+                help: Some(format!("yoi run --pod {name} begins it, yoi rm {name} removes it")),
+            }),
             Err(error) => checks.push(Check {
                 about: "journal",
                 state: State::Broken,

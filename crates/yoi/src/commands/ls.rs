@@ -9,7 +9,7 @@ use crate::pods::Pods;
 use crate::show::escape::line;
 use llm_worker::Cost;
 use pod::session::restore::{Restored, duration};
-use session_store::{Reader, Session};
+use session_store::{ReadError, Reader, Session};
 use std::cmp::Reverse;
 use std::fs;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -85,12 +85,17 @@ fn row(pods: &Pods, name: &str) -> Row {
         problem: None,
         left: None,
     };
-    let folded = Reader::open(&dir).map_err(|e| e.to_string());
-    let folded = folded.and_then(|reader| Restored::from_frames(reader.frames()).map_err(|e| e.to_string()));
+    let folded = match Reader::open(&dir) {
+        // Ended before anything was recorded: nothing is lost.
+        Err(ReadError::NoSuch(_)) => Ok(Restored::default()),
+        Err(error) => Err(error.to_string()),
+        Ok(reader) => Restored::from_frames(reader.frames()).map_err(|e| e.to_string()),
+    };
     match folded {
         Ok(Restored { state, last_time, .. }) => {
             let live = matches!(Session::owner(&dir), Ok(Some(_)));
             row.state = match (live, state.turn_open) {
+                (false, _) if last_time == 0 => "empty",
                 (true, true) => "working",
                 (true, false) => "idle",
                 (false, true) => "crashed",

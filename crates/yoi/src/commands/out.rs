@@ -49,6 +49,10 @@ pub(crate) fn refused() -> Option<Failure> {
 
 /// A pod that does not read.
 pub(crate) fn read_failure(name: &str, error: &ReadError) -> Failure {
+    if matches!(error, ReadError::NoSuch(_)) {
+        return Failure::new(Exit::Failed, format!("{name} is empty: it was ended before anything was recorded"))
+            .help(format!("`yoi run --pod {name}` begins it, `yoi rm {name}` removes it"));
+    }
     let exit = if error.kind() == ErrorKind::Corrupt { Exit::Data } else { Exit::Journal };
     let failure = Failure::new(exit, format!("{name}: {error}"));
     match exit {

@@ -55,7 +55,7 @@ fn a_limit_on_the_size_of_files_is_an_error_not_the_end() {
     let scene = Scene::new();
     let model = listing(&scene, 200);
     let done = around(&scene, "ulimit -f 100; exec \"$@\"", &["run", "--pod", "p", "-m", &model, "x"]).ends(74);
-    done.says(&["error: ", "help: what was committed is kept"]);
+    done.says(&["error: ", "ulimit -f", "help: what was committed is kept"]);
     let verified = scene.yoi(&["verify", "p", "--json"]).ends(0).json();
     assert!(verified["records"].as_u64().unwrap() > 10, "{verified}");
     let tiny = around(&scene, "ulimit -f 0; exec \"$@\"", &["run", "--pod", "q", "-m", &model, "x"]).ends(74);
@@ -111,4 +111,82 @@ fn a_damaged_journal_is_named_and_left_as_it_is() {
     scene.yoi(&["run", "--pod", "p", "-m", &model, "on"]).says(&["unfinished bytes set aside"]);
     scene.sound("p");
     scene.yoi(&["rm", "p", "--purge"]).ends(0);
+}
+
+#[test]
+fn limits_of_the_process_are_told_as_what_they_are() {
+    let scene = Scene::new();
+    let model = listing(&scene, 1);
+    for files in [4, 6, 8, 10, 12, 14, 16] {
+        let words = format!("ulimit -n {files}; exec \"$@\"");
+        let done = around(&scene, &words, &["run", "--pod", "p", "-m", &model, "x"]);
+        assert!(!done.err.contains("uncategorized") && !done.err.contains("panicked"), "{files}: {}", done.err);
+        assert!(done.code() == Some(0) || done.err.contains("ulimit -n"), "{files}: {:?} {}", done.code(), done.err);
+    }
+}
+
+#[test]
+fn a_missing_directory_for_temporary_files_is_named() {
+    let scene = Scene::new();
+    let model = listing(&scene, 0);
+    let words = "TMPDIR=/absent/tmp; export TMPDIR; exec \"$@\"";
+    let done = around(&scene, words, &["run", "--ephemeral", "-m", &model, "x"]);
+    done.says(&["directory for temporary files, /absent/tmp, does not exist", "TMPDIR"]);
+    assert!(!around(&scene, words, &["run", "-m", &model, "x"]).err.contains("list the directory"));
+}
+
+/// What a kill in the first moments of a pod leaves: nothing was acknowledged, so nothing is lost.
+#[test]
+fn a_pod_that_was_hardly_begun_is_empty_and_not_damaged() {
+    let leavings: [&[&str]; 6] = [
+        &[],
+        &["LOCK"],
+        &["LOCK", "log/"],
+        &["LOCK", "log/", "log/00000000000000000001.tmp"],
+        &["LOCK", "log/", "blobs/", "idx/", "RESERVE"],
+        &["LOCK", "log/", "blobs/", "blobs/tmp-0", "idx/", "quarantine/", "RESERVE"],
+    ];
+    for left in leavings {
+        let scene = Scene::new();
+        let model = listing(&scene, 0);
+        fs::create_dir_all(scene.pod("p")).unwrap();
+        for name in left {
+            let path = scene.pod("p").join(name);
+            if name.ends_with('/') { fs::create_dir(path).unwrap() } else { fs::write(path, "").unwrap() }
+        }
+        let listed = scene.yoi(&["ls"]).ends(0).prints(&["p ", "empty", "never"]);
+        assert!(!listed.out.contains("damaged"), "{left:?}: {}", listed.out);
+        for command in ["log", "verify", "diff"] {
+            let done = scene.yoi(&[command, "p"]).ends(1);
+            done.says(&["p is empty", "before anything was recorded", "`yoi run --pod p`"]);
+        }
+        let doctor = scene.yoi(&["doctor"]);
+        assert!(doctor.out.contains("p is empty") && !doctor.out.contains("✗ journal"), "{left:?}: {}", doctor.out);
+        scene.yoi(&["run", "--pod", "p", "-m", &model, "x"]).ends(0);
+        scene.yoi(&["verify", "p"]).ends(0);
+    }
+}
+
+/// Kilobytes of one answer in a long transcript; how many megabytes in all by default, and the variable that says more.
+const ANSWER: usize = 500;
+const TRANSCRIPT: usize = 20;
+const VARIABLE: &str = "YOI_TEST_TRANSCRIPT_MB";
+/// What `verify` may take of memory, in KiB, however long the transcript is.
+const VERIFY_MEMORY: usize = 16 << 10;
+
+#[test]
+fn verify_holds_no_transcript_in_memory() {
+    let scene = Scene::new();
+    let size = std::env::var(VARIABLE).map_or(TRANSCRIPT, |text| text.parse().unwrap());
+    let text = "word ".repeat((ANSWER << 10) / 5);
+    let call = json!({ "name": "List", "arguments": {} });
+    let answer = json!({ "text": text, "calls": [call] });
+    let answers = std::iter::repeat_n(answer, size * 1024 / ANSWER).chain([json!({ "text": "done" })]);
+    let model = scene.script("long.jsonl", &answers.collect::<Vec<_>>());
+    scene.yoi(&["run", "--pod", "p", "--max-steps", "1000", "-m", &model, "x"]).ends(0);
+    // Another surface, for which all that came before is read again.
+    let other = scene.script("other.jsonl", &[json!({ "text": "done" })]);
+    scene.yoi(&["run", "--pod", "p", "-m", &other, "again"]).ends(0);
+    let words = format!("ulimit -d {VERIFY_MEMORY}; exec \"$@\"");
+    around(&scene, &words, &["verify", "p"]).ends(0).prints(&["rebuilt byte for byte"]);
 }
