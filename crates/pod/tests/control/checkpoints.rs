@@ -175,4 +175,4 @@ fn what_a_fold_is_kept_in_is_pinned() {
     assert!(Draft::read(VERSION, &Draft::of(&empty).bytes(&empty.state).unwrap()).is_some());
 }
 
-const PINNED: &str = "98d31dc068186231dd5b75b7d08e70f0fb7ed72b843c5ac0a4c5fde997652481";
+const PINNED: &str = "4ac027310279a4d6bc4d3fa9115ff07a58ae5a4f730a71d34524f8c26ff1bbd3";
