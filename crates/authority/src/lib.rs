@@ -22,13 +22,8 @@ pub mod text;
 mod withheld;
 
 pub use ambient::Ambient;
-<<<<<<< HEAD
 pub use door::{Door, FIRST_LOOK, OwnedPass, Pass, Shut, Use, dated, wall_clock};
-pub use error::{Error, ErrorKind};
-=======
-pub use door::{Door, FIRST_LOOK, OwnedPass, Pass, Shut, Use, wall_clock};
 pub use error::{Error, ErrorKind, explain};
->>>>>>> 00df543 (files: true words for limits, empty pods and deep trees; verify streams)
 pub use fs::{
     Access, FileKind, Held, Located, MAX_DIR_ENTRIES, MAX_IGNORE_FILE, MAX_LINKS, MAX_PATH, MAX_WALK_DEPTH, Meta,
     Place, Staged, Stamp, Walk, WalkEntry, WalkOptions, Workspace, escape,

@@ -2,8 +2,8 @@
 
 use crate::Points;
 use crate::cli::RmArgs;
-use crate::commands::left_running::{HELP, LeftRunning};
 use crate::commands::changes::{clear, everything};
+use crate::commands::left_running::{HELP, LeftRunning};
 use crate::commands::out;
 use crate::commands::place::{now, open_failure, patient};
 use crate::env::Env;
