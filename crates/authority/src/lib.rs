@@ -26,7 +26,7 @@ pub use door::{Door, FIRST_LOOK, OwnedPass, Pass, Shut, Use, dated, wall_clock};
 pub use error::{Error, ErrorKind, explain};
 pub use fs::{
     Access, FileKind, Held, Located, MAX_DIR_ENTRIES, MAX_IGNORE_FILE, MAX_LINKS, MAX_PATH, MAX_WALK_DEPTH, Meta,
-    Place, Staged, Stamp, Walk, WalkEntry, WalkOptions, Workspace, escape,
+    Place, SecretNames, Staged, Stamp, Walk, WalkEntry, WalkOptions, Workspace, escape,
 };
 pub use net::{HostPattern, HostPort, MAX_ADDRESSES, Net, is_public};
 pub use process::{

@@ -136,7 +136,9 @@ fn totals(live: &Search, at: &Located, cx: &ToolContext) -> ToolResult {
     let mut unread = Gaps::default();
     let gaps = live.files(at, cx, |entry, _| {
         let mut sum = Sum { files: 1, lines: 0, bytes: entry.len };
-        if counted_bytes + entry.len > MAX_COUNTED {
+        if live.skips(entry) {
+            unread.secret(live.workspace.show(&entry.path));
+        } else if counted_bytes + entry.len > MAX_COUNTED {
             uncounted += 1;
         } else {
             counted_bytes += entry.len;

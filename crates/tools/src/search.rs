@@ -58,6 +58,11 @@ impl Search {
         Ok(gaps)
     }
 
+    /// Whether a file's content is left out of what is found below a directory. One that a call names was judged as such.
+    pub(crate) fn skips(&self, entry: &WalkEntry) -> bool {
+        entry.depth > 0 && entry.located().is_ok_and(|at| self.workspace.may_hold_secrets(&at))
+    }
+
     /// As [`Search::walk`], regular files only, with the path below `at`.
     pub(crate) fn files(
         &self,
@@ -76,12 +81,17 @@ impl Search {
     }
 }
 
+/// How many of the files are named that may hold secrets.
+const NAMED: usize = 5;
+
 /// What a search did not see.
 #[derive(Debug, Default)]
 pub(crate) struct Gaps {
     count: u64,
     first: String,
     ended: bool,
+    secrets: u64,
+    named: Vec<String>,
 }
 
 impl Gaps {
@@ -92,12 +102,22 @@ impl Gaps {
         self.count += 1;
     }
 
+    /// A file whose content is left out because it may hold secrets.
+    pub(crate) fn secret(&mut self, shown: String) {
+        self.secrets += 1;
+        if self.named.len() < NAMED {
+            self.named.push(shown);
+        }
+    }
+
     pub(crate) fn and(mut self, other: Self) -> Self {
         if self.count == 0 {
             self.first = other.first;
         }
         self.count += other.count;
         self.ended |= other.ended;
+        self.secrets += other.secrets;
+        self.named.extend(other.named);
         self
     }
 
@@ -107,6 +127,12 @@ impl Gaps {
         if self.count > 0 {
             let places = counted(self.count, "place", "places");
             notes.push(format!("({places} could not be read: {})", self.first));
+        }
+        if self.secrets > 0 {
+            let (files, were) =
+                (counted(self.secrets, "file", "files"), if self.secrets == 1 { "was" } else { "were" });
+            let more = if self.secrets > self.named.len() as u64 { ", …" } else { "" };
+            notes.push(format!("({files} that may hold secrets {were} skipped: {}{more})", self.named.join(", ")));
         }
         if self.ended {
             notes.push(format!("(ended after {MAX_ENTRIES} entries; give a narrower path)"));

@@ -123,10 +123,8 @@ fn opened(inside: &Workspace, path: &Path, too_wide: bool) -> Result<File, Strin
         Place::Inside(at) => at,
         Place::Outside(_) => return Err("leads out of the project".to_owned()),
     };
-    let hidden = at.relative().components().any(|part| {
-        let name = part.as_os_str().to_string_lossy().to_ascii_lowercase();
-        name == ".git" || name.starts_with(".env")
-    });
+    let git = |part: std::path::Component<'_>| part.as_os_str().eq_ignore_ascii_case(".git");
+    let hidden = inside.may_hold_secrets(&at) || at.relative().components().any(git);
     if at.path() != path && (too_wide || hidden) {
         return Err("is a link that is not followed".to_owned());
     }

@@ -7,6 +7,7 @@
 mod dirs;
 mod locate;
 mod open;
+mod secrets;
 mod show;
 mod stage;
 mod walk;
@@ -16,6 +17,7 @@ pub use dirs::Held;
 pub(crate) use locate::settle;
 pub use locate::{Located, MAX_LINKS, MAX_PATH, Place};
 pub use open::{FileKind, MAX_DIR_ENTRIES, Meta, Stamp};
+pub use secrets::SecretNames;
 pub use show::escape;
 pub use stage::Staged;
 pub use walk::{MAX_IGNORE_FILE, MAX_WALK_DEPTH, Walk, WalkEntry, WalkOptions};

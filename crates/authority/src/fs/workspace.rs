@@ -1,6 +1,7 @@
 //! The set of directories a holder may use.
 
 use super::locate::{Located, Place, Root};
+use super::secrets::SecretNames;
 use super::{locate, show};
 use crate::{Ambient, Door, Error, ErrorKind, Pass};
 use rustix::fs::{Mode, OFlags};
@@ -22,6 +23,7 @@ pub struct Workspace {
     roots: Vec<Arc<Root>>,
     project: PathBuf,
     cwd: PathBuf,
+    secrets: Arc<SecretNames>,
     door: Arc<Door>,
 }
 
@@ -39,7 +41,8 @@ impl Workspace {
             return Err(Error::new(ErrorKind::FixInput, text));
         }
         let project = root.path.clone();
-        Ok(Self { roots: vec![Arc::new(root)], project, cwd, door: Door::new() })
+        let secrets = Arc::new(SecretNames::with(&[])?);
+        Ok(Self { roots: vec![Arc::new(root)], project, cwd, secrets, door: Door::new() })
     }
 
     /// Adds a directory. Where roots contain each other, the innermost decides.
@@ -55,6 +58,17 @@ impl Workspace {
             None => self.roots.push(Arc::new(root)),
         }
         Ok(self)
+    }
+
+    /// With these names of files that may hold secrets, in the place of the built-in ones.
+    #[must_use]
+    pub fn with_secrets(self, names: SecretNames) -> Self {
+        Self { secrets: Arc::new(names), ..self }
+    }
+
+    /// The names of files that may hold secrets; see [`Workspace::may_hold_secrets`].
+    pub fn secret_names(&self) -> &SecretNames {
+        &self.secrets
     }
 
     /// The same directories, for reading only, under a door of its own that shuts with this one's.

@@ -2,7 +2,7 @@
 
 use super::place::{self, Target};
 use super::program;
-use super::rule::{Layer, Placed, RuleDecision};
+use super::rule::{self, Layer, Placed, RuleDecision};
 use super::table::{self, Row, Unlock};
 use crate::feature::{FeatureId, HostReport, HostRule};
 use authority::text::escape_line;
@@ -187,6 +187,7 @@ impl Answer<'_> {
 
     fn what(&self, call: &CallFacts<'_>) -> String {
         match self.target {
+            Some(Target::Path { shown, command: true, .. }) => format!("{} on {shown}", call.tool),
             Some(Target::Path { shown, .. }) => format!("{} {shown}", call.tool),
             Some(Target::Lost { shown, why }) => format!("{} {shown} ({why})", call.tool),
             Some(Target::Host(host)) => format!("{} from {}", call.tool, escape_line(host)),
@@ -203,6 +204,7 @@ impl Answer<'_> {
 
 /// The narrowest rule that would allow it, as `--allow` takes it, quoted for a shell.
 fn allowing(tool: &str, target: Option<&Target>) -> String {
+    let tool = if matches!(target, Some(Target::Path { command: true, .. })) { rule::READ } else { tool };
     let about = match target {
         Some(Target::Part(part, _)) => program::allowing(part),
         Some(Target::Path { resolved, .. }) => resolved.first().and_then(|path| path.to_str()).map(str::to_owned),
@@ -227,6 +229,10 @@ fn help(unlock: Unlock, rule: &str, now: Circumstances, built_in: bool) -> Strin
         Unlock::Writable => {
             "To allow it, start without --read-only, in a project directory, with --sandbox workspace-write.".into()
         }
+        Unlock::Secret => format!(
+            "To allow it, start with {rule}, or write that as [[permissions.rules]] in your configuration. \
+             (No lock: a command that does not name such a file can still read it.)"
+        ),
         Unlock::Path => "Name a path that exists or can be created.".into(),
         Unlock::Rule if !built_in => format!("To allow it, start with {rule}, or change that rule."),
         Unlock::Rule => match now.mode {

@@ -7,7 +7,8 @@
 //! A rule sees what a call *names*. `Grep` over a directory names the directory, not the files below. A shell command is
 //! taken apart (crate `shell`) and each part is judged like a call of its own: a call is as free as the least free part.
 //! What a part runs is known by its text or not at all: where it is opaque, no rule about a program allows it, and every
-//! refusal about one holds. A command names no file. The sandbox, not the rules, bounds those. A host is judged by the name that the
+//! refusal about one holds. Of the files that a command names, only those count that may hold secrets; what else it reads
+//! and writes the sandbox bounds, not the rules. A host is judged by the name that the
 //! call has; which hosts can be reached at all is the grant's, and what they resolve to is judged where it is connected.
 
 mod explain;
@@ -16,6 +17,7 @@ mod judge;
 mod place;
 mod program;
 mod rule;
+mod secret;
 mod table;
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,6 @@
 //! What a call names, after resolution: the thing that is judged.
 
+use super::secret::{self, Named};
 use authority::{Access, Place, Workspace};
 use llm_worker::ToolEffect;
 use llm_worker::tool::Touch;
@@ -12,7 +13,10 @@ pub(super) enum Target {
     Path {
         way: Way,
         side: Side,
+        /// To be written, it configures other programs; or it may hold secrets.
         guarded: bool,
+        /// A shell command names it.
+        command: bool,
         /// Where it leads: absolute, and relative to the project when inside it.
         resolved: Vec<PathBuf>,
         /// How it was written, `.` and `..` taken away: absolute, and relative to the project when inside it.
@@ -55,10 +59,9 @@ pub(super) fn targets(effect: ToolEffect, touches: &[Touch], workspace: &Workspa
     let mut targets = Vec::with_capacity(touches.len());
     for touch in touches {
         match touch {
-            Touch::Read(path) => targets.push(path_target(Way::Read, path, workspace)),
-            Touch::Write(path) => targets.push(path_target(Way::Write, path, workspace)),
-            Touch::Shell(text) if parts => targets.extend(commands(text)),
-            Touch::Shell(_) => targets.push(Target::Command),
+            Touch::Read(path) => targets.push(path_target(Way::Read, path, workspace, false)),
+            Touch::Write(path) => targets.push(path_target(Way::Write, path, workspace, false)),
+            Touch::Shell(text) => targets.extend(commands(text, workspace, parts)),
             Touch::Host(host) => targets.push(Target::Host(host.clone())),
             Touch::Session => targets.push(Target::Session),
         }
@@ -76,8 +79,32 @@ pub(super) fn targets(effect: ToolEffect, touches: &[Touch], workspace: &Workspa
 /// Longest command that is shown whole beside its part, in characters.
 const MAX_WHOLE: usize = 160;
 
-fn commands(text: &str) -> Vec<Target> {
-    let parts = shell::parse(text).parts;
+fn commands(text: &str, workspace: &Workspace, parts: bool) -> Vec<Target> {
+    let script = shell::parse(text);
+    let secrets = secret::named(text, &script, workspace).into_iter().map(|named| secret_target(named, workspace));
+    let secrets: Vec<_> = secrets.collect();
+    let mut targets = if parts { split(text, script.parts) } else { vec![Target::Command] };
+    targets.extend(secrets);
+    targets
+}
+
+fn secret_target(named: Named, workspace: &Workspace) -> Target {
+    match named {
+        Named::At(path) => path_target(Way::Read, &path, workspace, true),
+        Named::Somewhere(shown) => Target::Path {
+            way: Way::Read,
+            side: Side::Inside,
+            guarded: true,
+            command: true,
+            // Nobody knows where it leads, so nothing that allows a path allows it.
+            resolved: Vec::new(),
+            written: vec![PathBuf::from(&shown)],
+            shown: authority::escape(Path::new(&shown)),
+        },
+    }
+}
+
+fn split(text: &str, parts: Vec<shell::Part>) -> Vec<Target> {
     let mut whole: Option<String> = (parts.len() > 1).then(|| text.split_whitespace().collect::<Vec<_>>().join(" "));
     if let Some(text) = &mut whole
         && let Some((cut, _)) = text.char_indices().nth(MAX_WHOLE)
@@ -90,7 +117,7 @@ fn commands(text: &str) -> Vec<Target> {
     if parts.is_empty() { vec![Target::Command] } else { parts }
 }
 
-fn path_target(way: Way, path: &Path, workspace: &Workspace) -> Target {
+fn path_target(way: Way, path: &Path, workspace: &Workspace, command: bool) -> Target {
     let shown = workspace.show(path);
     let place = match workspace.locate(path) {
         Ok(place) => place,
@@ -110,15 +137,18 @@ fn path_target(way: Way, path: &Path, workspace: &Workspace) -> Target {
         Place::Outside(at) => (Side::Outside, at.as_path(), None),
     };
     // Only names below a root count: the directories above it were somebody's choice.
-    let guarded = below.is_some_and(names_guarded) || below_a_root.is_some_and(names_guarded);
+    let secret = matches!(&place, Place::Inside(at) if workspace.may_hold_secrets(at))
+        || below_a_root.is_some_and(|below| workspace.secret_names().matches(below));
+    let configures = || below.is_some_and(names_guarded) || below_a_root.is_some_and(names_guarded);
+    let guarded = secret || (way == Way::Write && configures());
     let shown = if settled == absolute { shown } else { format!("{shown} (which is {})", workspace.show(settled)) };
     let resolved = below_project(settled).into_iter().chain([settled.to_owned()]).collect();
     let written = below_project(&absolute).into_iter().chain([absolute.clone()]).collect();
-    Target::Path { way, side, guarded, resolved, written, shown }
+    Target::Path { way, side, guarded, command, resolved, written, shown }
 }
 
 /// `.` and `..` taken away by the letter, without asking the disk.
-fn plain(path: &Path) -> PathBuf {
+pub(super) fn plain(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for part in path.components() {
         match part {
@@ -132,7 +162,7 @@ fn plain(path: &Path) -> PathBuf {
     out
 }
 
-/// Names that configure other programs or hold secrets, in any case: some file systems do not tell cases apart.
+/// Names that configure other programs, or hold secrets and are not read by them, in any case: some file systems do not tell cases apart.
 fn names_guarded(path: &Path) -> bool {
     path.components().any(|part| guarded_name(part.as_os_str()))
 }

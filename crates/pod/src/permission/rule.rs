@@ -7,6 +7,9 @@ use authority::HostPattern;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// The tool whose rules also say which files a command may name.
+pub(super) const READ: &str = "Read";
+
 /// Most rules in one layer.
 const MAX_RULES: usize = 1_024;
 
@@ -162,8 +165,10 @@ impl Layer {
 
     /// The last rule that matches.
     pub(super) fn speaks(&self, tool: &str, target: &Target) -> Option<&Placed> {
-        let matches =
-            |Placed { rule, scope, .. }: &&Placed| rule.is_about_tool(tool) && scope.hits(rule.decision, target);
+        // What may be read may be named in a command, and what may not may not.
+        let read = matches!(target, Target::Path { command: true, .. });
+        let about = |rule: &Rule| rule.is_about_tool(tool) || (read && rule.is_about_tool(READ));
+        let matches = |Placed { rule, scope, .. }: &&Placed| about(rule) && scope.hits(rule.decision, target);
         self.rules.iter().rev().find(matches)
     }
 }

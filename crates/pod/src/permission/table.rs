@@ -26,6 +26,8 @@ pub(super) enum Unlock {
     AddWriteDir,
     /// Write an allow rule for this tool.
     Rule,
+    /// Write an allow rule for reading that file.
+    Secret,
     /// Leave read-only mode.
     Writable,
     /// Repair the path.
@@ -38,8 +40,14 @@ const READ_OUTSIDE: Row =
     Row { text: "reading outside the project", confined: Ask, otherwise: Ask, unlock: Unlock::AddDir };
 const WRITE_INSIDE: Row =
     Row { text: "writing inside the project", confined: Allow, otherwise: Ask, unlock: Unlock::Rule };
-const WRITE_GUARDED: Row =
-    Row { text: "writing .git/**, .env* or yoi.toml", confined: Ask, otherwise: Ask, unlock: Unlock::Rule };
+const READ_SECRET: Row =
+    Row { text: "reading a file that may hold secrets", confined: Ask, otherwise: Ask, unlock: Unlock::Secret };
+const WRITE_GUARDED: Row = Row {
+    text: "writing .git/**, .env*, yoi.toml or a file that may hold secrets",
+    confined: Ask,
+    otherwise: Ask,
+    unlock: Unlock::Rule,
+};
 const WRITE_READ_ONLY: Row = Row {
     text: "writing to a directory added for reading",
     confined: Deny,
@@ -73,8 +81,9 @@ const NOTHING: Row = Row {
 const LOST: Row = Row { text: "a path that cannot be resolved", confined: Deny, otherwise: Deny, unlock: Unlock::Path };
 
 /// Every row, in the order a report shows them.
-pub(super) const ROWS: [&Row; 12] = [
+pub(super) const ROWS: [&Row; 13] = [
     &READ_INSIDE,
+    &READ_SECRET,
     &READ_OUTSIDE,
     &WRITE_INSIDE,
     &WRITE_GUARDED,
@@ -91,7 +100,8 @@ pub(super) const ROWS: [&Row; 12] = [
 /// The row that answers for a target.
 pub(super) fn row(target: &Target, read_only: bool) -> &'static Row {
     match target {
-        Target::Path { way: Way::Read, side: Side::Inside | Side::ReadOnly, .. } => &READ_INSIDE,
+        Target::Path { way: Way::Read, side: Side::Inside | Side::ReadOnly, guarded: true, .. } => &READ_SECRET,
+        Target::Path { way: Way::Read, side: Side::Inside | Side::ReadOnly, guarded: false, .. } => &READ_INSIDE,
         Target::Path { way: Way::Read, side: Side::Outside, .. } => &READ_OUTSIDE,
         Target::Path { way: Way::Write, side: Side::Outside, .. } => &WRITE_OUTSIDE,
         Target::Path { way: Way::Write, .. } if read_only => &WRITE_IN_READ_ONLY_MODE,
@@ -116,6 +126,7 @@ pub(super) fn expected(effect: ToolEffect, read_only: bool) -> Vec<(Matter, &'st
     match effect {
         ToolEffect::ReadOnly => vec![
             (Matter::Reads, &READ_INSIDE),
+            (Matter::Reads, &READ_SECRET),
             (Matter::Reads, &READ_OUTSIDE),
             (Matter::Hosts, &HOST),
             (Matter::Nothing, &NOTHING),
@@ -125,6 +136,7 @@ pub(super) fn expected(effect: ToolEffect, read_only: bool) -> Vec<(Matter, &'st
             (Matter::Writes, &WRITE_IN_READ_ONLY_MODE),
             (Matter::Writes, &WRITE_OUTSIDE),
             (Matter::Runs, &COMMAND),
+            (Matter::Reads, &READ_SECRET),
             (Matter::Session, &SESSION),
             (Matter::Lost, &LOST),
         ],
@@ -134,6 +146,7 @@ pub(super) fn expected(effect: ToolEffect, read_only: bool) -> Vec<(Matter, &'st
             (Matter::Writes, &WRITE_READ_ONLY),
             (Matter::Writes, &WRITE_OUTSIDE),
             (Matter::Runs, &COMMAND),
+            (Matter::Reads, &READ_SECRET),
             (Matter::Session, &SESSION),
             (Matter::Lost, &LOST),
         ],

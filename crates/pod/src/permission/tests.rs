@@ -124,11 +124,13 @@ fn every_way_to_write_a_path_is_judged_by_where_it_leads() {
         ("innocent/hooks/post-commit", "+", ".git/**"),
         ("@project/.git/hooks/x", "+", ".git/**"),
         ("@added/.git/config", "+", ".git/**"),
-        (".env", "+", ".git/**"),
-        (".env.local", "+", ".git/**"),
-        (".ENV", "+", ".git/**"),
-        ("sub/.env", "+", ".git/**"),
-        (".envlink", "+", ".git/**"),
+        (".env", "hold secrets", ".git/**"),
+        (".env.local", "hold secrets", ".git/**"),
+        (".ENV", "hold secrets", ".git/**"),
+        ("sub/.env", "hold secrets", ".git/**"),
+        (".envlink", "hold secrets", ".git/**"),
+        (".env.example", "+", ".git/**"),
+        ("sub/server.PEM", "hold secrets", "hold secrets"),
         ("yoi.toml", "+", ".git/**"),
         ("sub/Yoi.toml", "+", ".git/**"),
         (".gitignore", "+", "+"),
@@ -271,7 +273,7 @@ fn the_last_match_of_a_layer_speaks_and_outer_refusals_stand() {
 #[test]
 fn a_rule_about_paths_says_nothing_about_calls_without_one() {
     let world = World::new();
-    let shell = [Touch::Shell("cat .env".into())];
+    let shell = [Touch::Shell("cat a.rs".into())];
     let policy = Policy::new(vec![layer("file", &[("*", Some("**"), Deny)])]);
     assert_eq!(world.judge(&policy, "Bash", Effectful, &shell, CONFINED).verdict, Verdict::Allow);
     let policy = Policy::new(vec![layer("file", &[("Bash", None, Deny)])]);

@@ -9,6 +9,7 @@ mod chance;
 mod differential;
 mod explained;
 mod jail;
+mod secrets;
 mod tricks;
 
 use authority::{Access, Ambient, SandboxMode, Workspace};

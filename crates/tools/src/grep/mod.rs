@@ -117,6 +117,10 @@ pub async fn run(live: &Search, args: Args, cx: ToolContext) -> ToolResult {
         if filter.as_ref().is_some_and(|filter| !filter.fits(below)) {
             return Ok(true);
         }
+        if live.skips(entry) {
+            unread.secret(live.workspace.show(&entry.path));
+            return Ok(true);
+        }
         if found.closed && found.counted_on > COUNT_ON {
             found.at_least = true;
             return Ok(false);

@@ -50,6 +50,9 @@ const EXAMPLE: &str = r#"# yoi's configuration. Every key is optional; `yoi conf
 # subcommand = ["status", "diff"]       # the first argument that is no option; without it any
 # decision = "allow"
 
+# [permissions]
+# secrets = ["*.key", "deploy/vault/**"]  # more files that may hold secrets, besides .env*, *.pem and the like
+
 # [features."builtin:shell"]
 # enabled = true
 # required = false                      # true: nothing starts without it
@@ -147,6 +150,14 @@ fn unread(config: &Config) {
     }
 }
 
+/// Rules, and names of files that may hold secrets.
+fn permissions(config: &Config) -> impl Iterator<Item = (String, String, Source)> {
+    let rules = config.rules.iter().flat_map(|layer| &layer.rules);
+    let rules = rules.map(|written| (written.key(), written.rule.to_string(), written.source.clone()));
+    let names = config.secrets.iter();
+    rules.chain(names.map(|name| ("permissions.secrets".to_owned(), name.value.clone(), name.source.clone())))
+}
+
 /// Every value in force: key, value, source.
 fn rows(config: &Config) -> Vec<(String, String, Source)> {
     let mut rows = vec![match &config.model {
@@ -191,11 +202,7 @@ fn rows(config: &Config) -> Vec<(String, String, Source)> {
     rows.push(("limits.max_steps".to_owned(), config.max_steps.value.to_string(), config.max_steps.source.clone()));
     let calls = &config.tool_concurrency;
     rows.push(("limits.tool_concurrency".to_owned(), calls.value.to_string(), calls.source.clone()));
-    for layer in &config.rules {
-        for written in &layer.rules {
-            rows.push((written.key(), written.rule.to_string(), written.source.clone()));
-        }
-    }
+    rows.extend(permissions(config));
     for (id, switches) in &config.features {
         let required = if switches.expected.is_some() { &switches.expected } else { &switches.required };
         let flags = [("enabled", &switches.enabled), ("required", required)];

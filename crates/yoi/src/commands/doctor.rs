@@ -57,6 +57,7 @@ pub(crate) fn run(args: &JsonArgs, env: &Env) -> Result<Exit, Failure> {
             checks.extend(exposed.map(|text| note("key", text, "write https:// in its base_url")));
             checks.extend(endpoints(found));
             checks.extend(features(&config, env));
+            checks.push(secrets(&config));
         }
         Err(failure) => checks.push(broken("configuration", &failure)),
     }
@@ -219,6 +220,19 @@ fn features(config: &Config, env: &Env) -> Vec<Check> {
         Ok(Ok(_)) => None,
     });
     checks
+}
+
+/// What is kept from being read unasked, and how far that goes.
+fn secrets(config: &Config) -> Check {
+    let added = match config.secrets.len() {
+        0 => String::new(),
+        1 => ", and 1 name of the configuration".to_owned(),
+        more => format!(", and {more} names of the configuration"),
+    };
+    let text = format!(
+        "reading .env*, *.pem and the like{added} needs a rule, and searches skip them; a command that does not name such a file can still read it"
+    );
+    note("secrets", text, "keep secrets outside of the project; `secrets` under [permissions] adds names")
 }
 
 /// What helps where commands cannot be confined.

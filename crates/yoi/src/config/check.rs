@@ -26,6 +26,7 @@ impl Config {
         for (name, provider) in &self.providers {
             check_provider(name, provider)?;
         }
+        self.secret_names()?;
         let threads = 1..=pod::control::callbacks::MAX_THREADS / 2;
         let calls = &self.tool_concurrency;
         range("tool_concurrency", threads.contains(&calls.value), &calls.source, "1 to 32")

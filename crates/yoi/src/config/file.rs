@@ -197,6 +197,10 @@ pub(crate) struct Permissions {
     /// `[[permissions.rules]]`.
     #[serde(default)]
     pub(crate) rules: Vec<Rule>,
+    /// Globs of files that may hold secrets, besides `.env*`, `*.pem` and the like: names at any depth, or, with a `/`, paths
+    /// in the project. Reading them and naming them in a command is asked about; searches skip what they hold.
+    #[serde(default)]
+    pub(crate) secrets: Vec<String>,
 }
 
 /// `[features."ID"]`.

@@ -29,6 +29,7 @@ impl Config {
         if let Some(dollars) = max_cost_usd {
             self.max_cost = Some(Sourced::new(dollars, at("max_cost_usd")));
         }
+        self.add_secrets(permissions.secrets, place);
         let rules = permissions.rules.into_iter().enumerate();
         self.rules.extend(Rules::of(place(&[]), rules.map(|(index, rule)| Written::new(rule, index, place))));
         for (id, feature) in features {

@@ -110,6 +110,8 @@ pub(crate) struct Config {
     pub(crate) tool_concurrency: Sourced<usize>,
     /// Rules, a layer for each file that has some, outermost first.
     pub(crate) rules: Vec<Rules>,
+    /// Names of files that may hold secrets, besides the built-in ones; those of all files add up.
+    pub(crate) secrets: Vec<Sourced<String>>,
     /// Features by id.
     pub(crate) features: BTreeMap<String, Switches>,
     /// How the shell is confined.
@@ -199,6 +201,7 @@ impl Config {
             max_cost: None,
             tool_concurrency: Sourced::built_in(8),
             rules: Vec::new(),
+            secrets: Vec::new(),
             features: BTreeMap::new(),
             sandbox: Sourced::built_in(Mode::WorkspaceWrite),
             any_file_system: Sourced::built_in(false),

@@ -1,7 +1,7 @@
 //! What a project's file may do by itself: narrow. Everything else in it asks.
 //!
 //! At once act: `model`, if it is `offline` or its provider is known outside the file; `[limits]`, where they are lower;
-//! rules that ask or deny; features required, where that switches nothing on, or switched off, unless the user switched
+//! rules that ask or deny; more names of files that may hold secrets; features required, where that switches nothing on, or switched off, unless the user switched
 //! them on; a stricter sandbox. All other keys are inert until the user grants exactly what they say. A rule that is
 //! granted and allows stands below the rules of the user's own files, so it overrules none of them.
 
@@ -55,6 +55,7 @@ impl Config {
             }
         }
         self.narrow_limits(limits, &text);
+        self.add_secrets(permissions.secrets, &|key| text.place(key));
         self.narrow_rules(permissions.rules, &mut asking);
         for (id, feature) in features {
             if let Some(granted) = self.narrow_feature(&id, feature, &mut asking) {

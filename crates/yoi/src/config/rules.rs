@@ -1,7 +1,8 @@
 //! Permission rules with the place of each.
 
-use super::{Config, Source};
+use super::{Config, Source, Sourced};
 use crate::exit::{Exit, Failure};
+use authority::SecretNames;
 use pod::permission::{Layer, Rule, RuleError};
 
 /// The rules of one file.
@@ -44,6 +45,22 @@ impl Rules {
 }
 
 impl Config {
+    /// Adds what a file says; nothing takes a name away.
+    pub(super) fn add_secrets(&mut self, globs: Vec<String>, place: &dyn Fn(&[&str]) -> Source) {
+        let at = |index: usize| place(&["permissions", "secrets", &index.to_string()]);
+        self.secrets.extend(globs.into_iter().enumerate().map(|(index, glob)| Sourced::new(glob, at(index))));
+    }
+
+    /// The names of files that may hold secrets.
+    pub(crate) fn secret_names(&self) -> Result<SecretNames, Failure> {
+        let all: Vec<String> = self.secrets.iter().map(|glob| glob.value.clone()).collect();
+        SecretNames::with(&all).map_err(|error| {
+            let wrong = |glob: &&Sourced<String>| SecretNames::with(std::slice::from_ref(&glob.value)).is_err();
+            let source = self.secrets.iter().find(wrong).or(self.secrets.last()).map_or("", |glob| &glob.source);
+            Failure::new(Exit::Config, format!("{source}: permissions.secrets: {error}")).help("correct that name")
+        })
+    }
+
     /// The permission rules as the policy takes them.
     pub(crate) fn layers(&self) -> Result<Vec<Layer>, Failure> {
         self.rules.iter().map(layer).collect()

@@ -42,6 +42,7 @@ mod run;
 mod salvage;
 mod scene;
 mod schema;
+mod secret_files;
 mod secrets;
 mod signals;
 mod state;

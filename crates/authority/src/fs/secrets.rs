@@ -1,0 +1,91 @@
+//! Which files may hold secrets, by their names. It is a label, not a lock: who may read them is decided elsewhere.
+
+use super::locate::Located;
+use super::workspace::Workspace;
+use crate::{Error, ErrorKind};
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use std::io::Read;
+use std::path::Path;
+
+/// Names at any depth, as `.gitignore` has them; what is below a directory of such a name is meant, too.
+const NAMES: [&str; 9] =
+    [".env*", "!.env.example", "*.pem", "id_rsa", "id_ecdsa", "id_ed25519", "id_*_sk", ".netrc", "credentials*.json"];
+
+/// A file that holds a secret only where a line of it sets one.
+const NPMRC: &str = ".npmrc";
+
+/// How much of it is read; a longer one counts as holding a secret.
+const MAX_NPMRC: u64 = 64 << 10;
+
+/// The most globs that are added, and the longest, in bytes.
+const MAX_GLOBS: usize = 256;
+const MAX_GLOB: usize = 1024;
+
+/// The names of files that may hold secrets. Cases are not told apart: some file systems do not, either.
+#[derive(Clone, Debug)]
+pub struct SecretNames(Gitignore);
+
+impl SecretNames {
+    /// The built-in names and these: a glob without `/` is about names at any depth, another one about paths below a root.
+    ///
+    /// # Errors
+    /// `FixInput` for a glob that is none, that would take names away, and for more than 256.
+    pub fn with(globs: &[String]) -> Result<Self, Error> {
+        let wrong = |text: String| Error::new(ErrorKind::FixInput, text);
+        if globs.len() > MAX_GLOBS {
+            return Err(wrong(format!("{} globs; at most {MAX_GLOBS} are read", globs.len())));
+        }
+        let mut builder = GitignoreBuilder::new("");
+        builder.case_insensitive(true).map_err(|error| wrong(error.to_string()))?;
+        for glob in NAMES.into_iter().chain(globs.iter().map(String::as_str)) {
+            builder.add_line(None, glob).map_err(|error| wrong(error.to_string()))?;
+        }
+        for glob in globs {
+            let shown = crate::escape(Path::new(glob));
+            if glob.trim().is_empty() || glob.len() > MAX_GLOB || glob.contains(['\n', '\0']) {
+                return Err(wrong(format!("`{shown}` has {} bytes; expected 1 to {MAX_GLOB} on one line", glob.len())));
+            }
+            let never = glob.starts_with(['!', '#', '~']) || glob.split('/').any(|part| matches!(part, "." | ".."));
+            if never {
+                let text = format!(
+                    "`{shown}` adds nothing: write a name or a path below the project, without `!`, `#` or `~` before it and without `.` and `..` in it"
+                );
+                return Err(wrong(text));
+            }
+        }
+        builder.build().map(Self).map_err(|error| wrong(error.to_string()))
+    }
+
+    /// Whether a path, relative to a root, is or lies below one of these names. Without asking the disk.
+    pub fn matches(&self, relative: &Path) -> bool {
+        !relative.has_root() && self.0.matched_path_or_any_parents(relative, false).is_ignore()
+    }
+}
+
+impl Workspace {
+    /// Whether a file may hold secrets, by its path below its root; an `.npmrc` by what it says.
+    pub fn may_hold_secrets(&self, at: &Located) -> bool {
+        let npmrc = at.relative().file_name().is_some_and(|name| name.eq_ignore_ascii_case(NPMRC));
+        self.secret_names().matches(at.relative()) || (npmrc && self.sets_a_token(at))
+    }
+
+    fn sets_a_token(&self, at: &Located) -> bool {
+        let file = match self.open_file(at) {
+            Ok(file) => file,
+            // What does not exist holds nothing; what cannot be read is not known.
+            Err(error) => return !error.is_not_found(),
+        };
+        let mut bytes = Vec::new();
+        if file.take(MAX_NPMRC + 1).read_to_end(&mut bytes).is_err() || bytes.len() as u64 > MAX_NPMRC {
+            return true;
+        }
+        String::from_utf8_lossy(&bytes).lines().any(|line| {
+            let (key, value) = line.split_once('=').unwrap_or((line, ""));
+            let key = key.to_ascii_lowercase();
+            let value = value.trim().trim_matches(['"', '\'']);
+            // A variable's name is no token.
+            let variable = value.starts_with("${") && value.find('}') == value.len().checked_sub(1);
+            ["_auth", "_password"].iter().any(|name| key.contains(name)) && !variable
+        })
+    }
+}
