@@ -53,7 +53,7 @@ pub(crate) fn all(place: &Place, killed: &[Shown]) -> Result<(), String> {
     let calls = Calls::of(&records);
     calls.one_result_each()?;
     calls.effects_once(&place.effects())?;
-    no_survivor(&session(place))?;
+    no_survivor(&session(place), place)?;
     let verify = place.yoi(&["verify", POD]).output().unwrap();
     if verify.status.success() { Ok(()) } else { Err(format!("verify: {}", said(&verify))) }
 }
@@ -152,8 +152,15 @@ pub(crate) fn alive(session: &str) -> Vec<u32> {
     pids.filter(marked).collect()
 }
 
-fn no_survivor(session: &str) -> Result<(), String> {
-    match alive(session).as_slice() {
+/// Processes that stand in the project, whatever they carry.
+fn standing(place: &Place) -> Vec<u32> {
+    let pids = fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    let project = place.project();
+    pids.filter(|pid: &u32| fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|at| at == project)).collect()
+}
+
+fn no_survivor(session: &str, place: &Place) -> Result<(), String> {
+    match [alive(session), standing(place)].concat().as_slice() {
         [] => Ok(()),
         pids => Err(format!("children survived: {pids:?}")),
     }

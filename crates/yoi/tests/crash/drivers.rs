@@ -87,9 +87,9 @@ pub(crate) fn matrix(plan: &Plan, tally: &mut Tally) {
     );
 }
 
-/// A kill while children are known to be running, one of them in a session of its own.
+/// A kill while children are known to be running, two of them in sessions of their own, one without an environment.
 pub(crate) fn survivors(tally: &mut Tally) {
-    const SCRIPT: &str = r#"{"calls":[{"name":"Bash","arguments":{"command":"setsid sleep 300 & echo up > up; sleep 300"}}]}
+    const SCRIPT: &str = r#"{"calls":[{"name":"Bash","arguments":{"command":"setsid sleep 300 & setsid env -i /bin/sleep 300 & echo up > up; sleep 300"}}]}
 {"text":"done"}
 "#;
     tally.add(
