@@ -5,7 +5,7 @@ use crate::word::Word;
 use crate::{git, known, scripts, variables, wrappers};
 
 /// They do it always, or in more ways than can be told apart.
-const ALWAYS: &str = "eval source . fc bind compgen complete let parallel watch ssh script su runuser at batch crontab tmux screen gdb lldb \
+const ALWAYS: &str = "docker-compose gdbserver eval source . fc bind compgen complete let parallel watch ssh script su runuser at batch crontab tmux screen gdb lldb \
     expect systemd-run unshare nsenter chroot flock strace ltrace vi vim nvim view ex ed emacs entr ld.so setpriv pkexec \
     taskset chrt perf valgrind xterm vimdiff rvim rview gvim nano pico joe kak hx micro helix mg red dbus-run-session \
     dbus-launch start-stop-daemon run-parts capsh choom prlimit setarch linux32 linux64 i386 x86_64 uname26 numactl \

@@ -39,7 +39,7 @@ const QUIET: [&str; 9] = [
 
 /// Subcommands that start nothing, but for what [`CODE`] names. An alias cannot have one of these names.
 const PLAIN: &str = "status add commit checkout switch restore branch stash tag reset rm mv clean log show diff reflog blame annotate \
-    ls-files ls-tree rev-parse rev-list describe shortlog cherry-pick revert cherry worktree apply format-patch am count-objects gc \
+    ls-files ls-tree rev-parse rev-list describe shortlog cherry worktree apply format-patch am count-objects gc \
     check-ignore check-attr merge-base cat-file show-ref show-branch for-each-ref symbolic-ref update-ref hash-object write-tree \
     read-tree name-rev diff-tree diff-index diff-files update-index notes bundle fsck prune repack pack-refs range-diff whatchanged \
     sparse-checkout version mktag stripspace var";

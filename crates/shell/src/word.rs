@@ -101,9 +101,6 @@ pub(crate) fn read(raw: &str, parts: &[Node]) -> (Word, Inside) {
                 reader.expanded("");
             }
             NodeKind::ParamLength { .. } | NodeKind::ProcessSubstitution { .. } => reader.expanded(""),
-            NodeKind::CommandSubstitution { .. } if raw.ends_with("$(nproc)") && raw.matches('$').count() == 1 => {
-                reader.expanded("");
-            }
             // Whatever else stands in a word is expanded.
             _ => {
                 reader.splits |= reader.quote != Quote::Double;

@@ -122,6 +122,8 @@ pub(super) const ROWS: &[Row] = &[
         operands: Allowed(plain_remote), ..ROW },
     Row { names: "git-merge", flags: "nqve", values: "mXF", words: "--no-ff --ff --ff-only --squash --abort --continue --quit --no-edit \
         --no-commit --commit --edit --stat --no-stat --log --signoff --allow-unrelated-histories --no-verify --autostash", valued: "--into-name", ..ROW },
+    Row { names: "git-cherry-pick git-revert", flags: "nxes", values: "mX", words: "--no-edit --edit --continue --abort --skip --quit \
+        --no-commit --signoff --allow-empty --ff", ..ROW },
     Row { names: "git-clone", flags: "qvnl", values: "bo", words: "--bare --mirror --recursive --recurse-submodules --single-branch --no-checkout \
         --shallow-submodules --quiet --no-tags --progress --no-local --sparse", valued: "--depth --branch --origin --jobs --filter --reference",
         operands: Allowed(plain_remote), ..ROW },
