@@ -16,6 +16,7 @@ mod fs;
 mod net;
 mod process;
 mod redact;
+mod remove;
 mod scratch;
 mod secret;
 pub mod text;
@@ -35,6 +36,7 @@ pub use process::{
     seal_inherited, stale_hosts, support,
 };
 pub use redact::{MIN_REDACTED, RedactedStream, Redactor};
+pub use remove::remove_dir;
 pub use scratch::Scratch;
 pub use secret::Secret;
 pub use withheld::{Conflict, Why, Withheld};

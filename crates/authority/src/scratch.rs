@@ -1,15 +1,17 @@
 //! A private directory that goes when its owner goes.
 
+use crate::remove::{MAX_TIME, open, remove};
 use crate::{Ambient, Error, ErrorKind};
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::CWD;
+use rustix::io::Errno;
 use std::fs::{self, File};
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
-/// How deep a tree is made removable when plain removal failed.
-const MAX_DEPTH: usize = 64;
+/// How long a start removes stale directories; the next start goes on.
+const MAX_STALE: Duration = Duration::from_secs(1);
 
 /// How often a directory is made that another start takes for a stale one at once.
 const TRIES: usize = 8;
@@ -32,15 +34,15 @@ impl Scratch {
     /// # Errors
     /// Whatever keeps the system from creating it.
     pub fn create(_: &Ambient, parent: &Path, prefix: &str) -> Result<Self, Error> {
-        remove_stale(parent, prefix);
+        remove_stale(parent, prefix, Instant::now() + MAX_STALE);
         for _ in 0..TRIES {
             let random = RandomState::new().build_hasher().finish();
             let path = parent.join(format!("{prefix}{}-{random:016x}", std::process::id()));
             make_private(&path)?;
-            let held = match open(&path) {
-                Ok(held) => held,
+            let held = match open(CWD, &path) {
+                Ok(held) => File::from(held),
                 // Another start took it for a stale one in this moment.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(Errno::NOENT) => continue,
                 Err(error) => return Err(Error::io("open", &path, error)),
             };
             // Where directories cannot be locked, nobody's can, and none is ever taken for stale.
@@ -66,7 +68,7 @@ impl Scratch {
     /// Whatever keeps the system from removing it.
     pub fn remove(mut self) -> Result<(), Error> {
         self.removed = true;
-        remove(&self.path).map_err(|error| Error::io("remove", &self.path, error))
+        remove(&self.path, Instant::now() + MAX_TIME).map_err(|error| Error::io("remove", &self.path, error))
     }
 }
 
@@ -74,7 +76,7 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         if !self.removed {
             // What cannot be removed stays for the next start: nothing depends on its absence.
-            remove(&self.path).unwrap_or_default();
+            remove(&self.path, Instant::now() + MAX_TIME).unwrap_or_default();
         }
     }
 }
@@ -82,7 +84,7 @@ impl Drop for Scratch {
 pub(crate) fn make_private(path: &Path) -> Result<(), Error> {
     let made = fs::DirBuilder::new().mode(0o700).create(path);
     made.map_err(|error| match (error.kind(), path.parent()) {
-        (io::ErrorKind::NotFound, Some(parent)) => {
+        (std::io::ErrorKind::NotFound, Some(parent)) => {
             let text = format!(
                 "the directory for temporary files, {}, does not exist; make it, or set TMPDIR to one that does",
                 crate::escape(parent)
@@ -93,34 +95,9 @@ pub(crate) fn make_private(path: &Path) -> Result<(), Error> {
     })
 }
 
-/// That it is gone already is no failure.
-pub(crate) fn remove(path: &Path) -> io::Result<()> {
-    let missing = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
-    match fs::remove_dir_all(path) {
-        Err(error) if !missing(&error) => {
-            open_up(path, MAX_DEPTH);
-            fs::remove_dir_all(path).or_else(|error| if missing(&error) { Ok(()) } else { Err(error) })
-        }
-        Ok(()) | Err(_) => Ok(()),
-    }
-}
-
-/// Some programs make directories read-only, which keeps their owner from emptying them.
-fn open_up(dir: &Path, depth: usize) {
-    if depth == 0 || !dir.symlink_metadata().is_ok_and(|meta| meta.is_dir()) {
-        return;
-    }
-    fs::set_permissions(dir, fs::Permissions::from_mode(0o700)).unwrap_or_default();
-    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            open_up(&entry.path(), depth - 1);
-        }
-    }
-}
-
-fn remove_stale(parent: &Path, prefix: &str) {
+fn remove_stale(parent: &Path, prefix: &str, until: Instant) {
     for (path, _held) in unheld(parent, prefix) {
-        remove(&path).unwrap_or_default();
+        remove(&path, until).unwrap_or_default();
     }
 }
 
@@ -131,7 +108,9 @@ pub(crate) fn unheld<'a>(parent: &Path, prefix: &'a str) -> impl Iterator<Item =
     let named = entries.filter(move |entry| entry.file_name().to_str().is_some_and(|name| named(name, prefix)));
     named.filter_map(move |entry| {
         let path = entry.path();
-        let held = open(&path).ok()?;
+        // Before it is opened, which may change its permissions.
+        entry.metadata().ok().filter(|meta| meta.is_dir() && meta.uid() == own)?;
+        let held = File::from(open(CWD, &path).ok()?);
         let free = held.metadata().is_ok_and(|meta| meta.uid() == own) && held.try_lock().is_ok();
         (free && same(&held, &path)).then_some((path, held))
     })
@@ -144,12 +123,6 @@ fn named(name: &str, prefix: &str) -> bool {
     })
 }
 
-/// Opens the directory itself, never one that a link leads to.
-fn open(path: &Path) -> io::Result<File> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    Ok(rustix::fs::open(path, flags, Mode::empty())?.into())
-}
-
 fn same(held: &File, path: &Path) -> bool {
     let id = |meta: fs::Metadata| (meta.dev(), meta.ino());
     held.metadata().is_ok_and(|held| path.symlink_metadata().is_ok_and(|named| id(held) == id(named)))
@@ -158,7 +131,7 @@ fn same(held: &File, path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{PermissionsExt, symlink};
 
     #[test]
     fn what_nobody_holds_is_removed_whatever_its_number_says() {
@@ -187,6 +160,26 @@ mod tests {
         drop(other);
         scratch.remove().unwrap();
         assert!(paths.iter().all(|path| !path.exists()));
+    }
+
+    /// A start removes for so long, and the next one goes on.
+    #[test]
+    fn what_is_left_of_a_stale_one_is_removed_later() {
+        let dir = tempfile::tempdir().unwrap();
+        let stale = dir.path().join("yoi-4194304-0123456789abcdef");
+        (0..30).for_each(|number| fs::create_dir_all(stale.join(format!("{number}/a/b"))).unwrap());
+        let closed = stale.join("0/a");
+        fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).unwrap();
+        let now = Instant::now();
+        remove_stale(dir.path(), "yoi-", now);
+        assert!(closed.exists(), "there was no time");
+        let held = open(CWD, &stale).map(File::from).unwrap();
+        held.lock().unwrap();
+        remove_stale(dir.path(), "yoi-", now + MAX_TIME);
+        assert!(closed.exists(), "it is held");
+        drop(held);
+        remove_stale(dir.path(), "yoi-", now + MAX_TIME);
+        assert!(!stale.exists());
     }
 
     #[test]

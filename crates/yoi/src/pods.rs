@@ -2,7 +2,7 @@
 
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
-use authority::{Ambient, Scratch};
+use authority::{Ambient, Scratch, remove_dir};
 use session_store::Digest;
 use std::fs::{self, DirBuilder, File};
 use std::io;
@@ -121,7 +121,7 @@ impl Pods {
         let dir = self.dir(name);
         // A disk too full for one more directory is no reason to keep what fills it.
         let Ok(aside) = Scratch::create(&Ambient::claim(), &self.root(), ".removed-") else {
-            return fs::remove_dir_all(&dir).map_err(|e| disk(&dir, &e));
+            return remove_dir(&Ambient::claim(), &dir).map_err(|e| Failure::new(Exit::Journal, e.to_string()));
         };
         fs::rename(&dir, aside.path().join(name)).map_err(|e| disk(&dir, &e))?;
         aside.remove().map_err(|e| Failure::new(Exit::Journal, e.to_string()))

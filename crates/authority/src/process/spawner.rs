@@ -133,6 +133,8 @@ impl Spawner {
         let spawn = move || {
             let (done, exited) = oneshot::channel();
             let started = spawn(shared.cage.as_ref(), command, held, exited);
+            // Whoever drops the last spawner finds its directory gone, not this thread.
+            drop(shared);
             let pid = started.as_ref().ok().map(Started::pid);
             // Nobody waiting for the answer any more drops it, and with it the child.
             if let (Ok(()), Some(pid)) = (answer.send(started), pid) {

@@ -1,10 +1,12 @@
 //! Temporary directories of children: one per call, and one for caches of tools, below one private directory per spawner.
 
 use super::stale;
-use crate::scratch::{Scratch, make_private, remove};
+use crate::remove::remove;
+use crate::scratch::{Scratch, make_private};
 use crate::{Ambient, Error};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 /// How the directories of hosts are called.
 pub(super) const PREFIX: &str = "yoi-";
@@ -22,6 +24,9 @@ pub(super) struct TempBase {
 
 /// What caches are below; no call has this name, for each ends in a number.
 const CACHES: &str = "cache";
+
+/// How long the removal of one call's directory may keep its result back; the rest goes with the directory around it.
+const MAX_TIME: Duration = Duration::from_secs(2);
 
 /// One call's directory; removed with all its content when dropped.
 #[derive(Debug)]
@@ -71,6 +76,6 @@ impl CallTemp {
 impl Drop for CallTemp {
     fn drop(&mut self) {
         // It goes with the directory around it at the latest.
-        remove(&self.path).unwrap_or_default();
+        remove(&self.path, Instant::now() + MAX_TIME).unwrap_or_default();
     }
 }

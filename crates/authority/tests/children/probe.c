@@ -22,7 +22,8 @@
 #include <unistd.h>
 
 long escape(const char *op, const char *arg, const char *more); /* in escape.c */
-long writable(const char *list); /* in writable.c */
+long writable(const char *list); /* in writable.c, with the next */
+long nested(const char *dir, long levels);
 
 static int say(long result) {
     if (result >= 0) { puts("ok"); return 0; }
@@ -56,6 +57,7 @@ int main(int argc, char **argv) {
     if (!strcmp(op, "truncate")) return say(truncate(arg, 0));
     if (!strcmp(op, "mkdir")) return say(mkdir(arg, 0700));
     if (!strcmp(op, "writable")) return say(writable(arg));
+    if (!strcmp(op, "nested")) return say(nested(getenv(arg), atol(more)));
     if (!strcmp(op, "unlink")) return say(unlink(arg));
     if (!strcmp(op, "rename")) return say(rename(arg, more));
     if (!strcmp(op, "link")) return say(link(arg, more));

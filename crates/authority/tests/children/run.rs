@@ -202,3 +202,28 @@ async fn temporary_directories_go() {
     drop(spawner);
     assert!(!base.exists());
 }
+
+/// 25,000 directories in each other were removed with a frame of the stack for each, which ended the host.
+#[tokio::test]
+async fn temporary_directories_of_any_depth_go() {
+    let mut place = Place::new();
+    // Where it is no matter of the disk.
+    if Path::new("/dev/shm").is_dir() {
+        place.vars.push(("TMPDIR".into(), "/dev/shm".into()));
+    }
+    // To make a directory under Landlock takes the longer the deeper it is.
+    for (mode, depth) in [(SandboxMode::Off, "25000"), (SandboxMode::WorkspaceWrite, "2000")] {
+        if mode == SandboxMode::WorkspaceWrite && !shared::confinable() {
+            return;
+        }
+        let spawner = place.spawner(mode).unwrap();
+        let (_, said) = shared::run(&spawner, place.job("sh", &["-c", "echo $TMPDIR"])).await.unwrap();
+        let base = Path::new(said.trim()).parent().unwrap().to_owned();
+        assert_eq!(place.says(&spawner, &["nested", "TMPDIR", depth]).await, "ok");
+        if mode == SandboxMode::WorkspaceWrite {
+            assert_eq!(place.says(&spawner, &["nested", "XDG_CACHE_HOME", depth]).await, "ok");
+        }
+        drop(spawner);
+        assert!(!base.exists());
+    }
+}

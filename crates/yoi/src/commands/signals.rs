@@ -180,7 +180,7 @@ impl Standing {
             drop(authority::end_survivors(&Ambient::claim(), tag));
         }
         if let Some(scratch) = &self.scratch {
-            drop(fs::remove_dir_all(scratch));
+            drop(authority::remove_dir(&Ambient::claim(), scratch));
         }
         std::process::exit(i32::from(with.exit().number()))
     }

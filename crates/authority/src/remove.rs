@@ -1,0 +1,168 @@
+//! Removing a directory with everything in it: a tree that somebody else made, of any depth and size.
+//!
+//! The standard library goes down a level of the stack and a file descriptor per directory, so a deep tree ends the
+//! process. This goes down a few levels; what lies deeper is moved up to the top and is found there on the next pass.
+
+use crate::{Ambient, Error};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags};
+use rustix::io::Errno;
+use std::ffi::{CStr, CString};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How many levels are open at a time.
+const MAX_OPEN: usize = 32;
+
+/// How long a removal may take; what is left of temporary directories, a later start removes.
+pub(crate) const MAX_TIME: Duration = Duration::from_secs(30);
+
+/// Removes a directory with everything in it, without following links; that it is gone already is no failure.
+///
+/// # Errors
+/// Whatever keeps the system from removing it, or that it takes longer than half a minute: a part is removed then.
+pub fn remove_dir(_: &Ambient, path: &Path) -> Result<(), Error> {
+    remove(path, Instant::now() + MAX_TIME).map_err(|error| Error::io("remove", path, error))
+}
+
+/// Begins nothing after `until`.
+pub(crate) fn remove(path: &Path, until: Instant) -> io::Result<()> {
+    // Most are empty.
+    if matches!(rustix::fs::rmdir(path), Ok(()) | Err(Errno::NOENT)) {
+        return Ok(());
+    }
+    let top = open(CWD, path)?;
+    let mut removal = Removal { top, until, moved: 0, progress: true, trouble: None };
+    while removal.progress && Instant::now() < until {
+        (removal.progress, removal.trouble) = (false, None);
+        removal.pass()?;
+        match rustix::fs::rmdir(path) {
+            Ok(()) | Err(Errno::NOENT) => return Ok(()),
+            Err(error) => removal.trouble = removal.trouble.or(Some(error)),
+        }
+    }
+    Err(match removal.trouble {
+        Some(error) if !removal.progress => error.into(),
+        _late => io::Error::new(io::ErrorKind::TimedOut, "it holds too much for one go; try again"),
+    })
+}
+
+/// Opens a directory, never what a link leads to, and makes it one whose owner can empty it: some programs leave it
+/// without the permissions for that, as Go's module cache.
+pub(crate) fn open<P: rustix::path::Arg + Copy>(at: impl AsFd, path: P) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let fd = match rustix::fs::openat(&at, path, flags | OFlags::RDONLY, Mode::empty()) {
+        Err(Errno::ACCESS) => {
+            let handle = rustix::fs::openat(&at, path, flags | OFlags::PATH, Mode::empty())?;
+            // A handle's own mode can only be changed by its name here.
+            let name = format!("/proc/self/fd/{}", handle.as_raw_fd());
+            rustix::fs::chmod(name, Mode::RWXU)?;
+            rustix::fs::openat(&at, path, flags | OFlags::RDONLY, Mode::empty())?
+        }
+        opened => opened?,
+    };
+    let mode = Mode::from_raw_mode(rustix::fs::fstat(&fd)?.st_mode);
+    if !mode.contains(Mode::RWXU) {
+        // Where it fails, so does what needs it.
+        rustix::fs::fchmod(&fd, Mode::RWXU).unwrap_or_default();
+    }
+    Ok(fd)
+}
+
+struct Removal {
+    top: OwnedFd,
+    until: Instant,
+    /// How many directories were moved up; their names there.
+    moved: u64,
+    /// Whether this pass removed or moved anything.
+    progress: bool,
+    /// The last thing that could not be removed.
+    trouble: Option<Errno>,
+}
+
+/// A directory that is being emptied, and its name in the one above.
+struct Level {
+    dir: Dir,
+    name: CString,
+}
+
+impl Removal {
+    /// Empties everything down to [`MAX_OPEN`] levels below the top, as far as it goes.
+    fn pass(&mut self) -> Result<(), Errno> {
+        let mut levels = vec![Level { dir: Dir::read_from(&self.top)?, name: CString::default() }];
+        loop {
+            let deeper = levels.len() < MAX_OPEN;
+            let Some(level) = levels.last_mut() else { return Ok(()) };
+            let entry = match level.dir.read() {
+                Some(Ok(entry)) if Instant::now() < self.until => entry,
+                // At the end, too late, or where it cannot be read any further.
+                _ended => {
+                    let name = levels.pop().map(|level| level.name).unwrap_or_default();
+                    if let Some(above) = levels.last() {
+                        let done = rustix::fs::unlinkat(above.dir.fd()?, &name, AtFlags::REMOVEDIR);
+                        self.took(done);
+                    }
+                    continue;
+                }
+            };
+            let name = entry.file_name();
+            if name == c"." || name == c".." {
+                continue;
+            }
+            let below = self.entry(level.dir.fd()?, name, entry.file_type(), deeper);
+            match below {
+                Ok(Some(fd)) => levels.push(Level { dir: Dir::new(fd)?, name: name.to_owned() }),
+                Ok(None) => {}
+                Err(error) => self.trouble = Some(error),
+            }
+        }
+    }
+
+    /// Removes what is no directory; hands out a directory to be emptied, or moves it up.
+    fn entry(
+        &mut self,
+        dir: BorrowedFd<'_>,
+        name: &CStr,
+        kind: FileType,
+        deeper: bool,
+    ) -> Result<Option<OwnedFd>, Errno> {
+        if kind != FileType::Directory {
+            match rustix::fs::unlinkat(dir, name, AtFlags::empty()) {
+                // A file system that does not say what is what.
+                Err(Errno::ISDIR) => {}
+                done => {
+                    self.took(done);
+                    return Ok(None);
+                }
+            }
+        }
+        let fd = open(dir, name)?;
+        if deeper {
+            return Ok(Some(fd));
+        }
+        while Instant::now() < self.until {
+            self.moved += 1;
+            match rustix::fs::renameat(dir, name, &self.top, format!(".up-{}", self.moved)) {
+                // Something of that name is there.
+                Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR) => {}
+                done => {
+                    self.took(done);
+                    break;
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Notes that there was something to be done, or why it could not be.
+    fn took(&mut self, done: Result<(), Errno>) {
+        match done {
+            Ok(()) => self.progress = true,
+            // Gone already.
+            Err(Errno::NOENT) => {}
+            Err(error) => self.trouble = Some(error),
+        }
+    }
+}
