@@ -1,19 +1,21 @@
 //! Results read and answers written: every number in an answer is found in a result here.
 
-use super::intent::{Scope, Sought};
-use super::lex::{Lang, is_word};
+use crate::intent::{Misread, Scope, Sought};
+use crate::lang::Lang;
+use crate::lex::is_word;
+use crate::plan::Halt;
 use llm_worker::{ResultStatus, ToolOutcome};
 use std::collections::BTreeSet;
 use std::fmt::Display;
 
 /// What a call that succeeded found.
-pub(super) struct Found {
-    pub(super) summary: String,
-    pub(super) text: String,
+pub(crate) struct Found {
+    pub(crate) summary: String,
+    pub(crate) text: String,
 }
 
 /// What a call found, or how it failed.
-pub(super) fn good(outcome: &ToolOutcome) -> Result<Found, String> {
+pub(crate) fn good(outcome: &ToolOutcome) -> Result<Found, String> {
     let how = match outcome.status {
         ResultStatus::Ok => return Ok(Found { summary: outcome.summary.clone(), text: outcome.content.clone() }),
         ResultStatus::Error => "failed",
@@ -25,10 +27,10 @@ pub(super) fn good(outcome: &ToolOutcome) -> Result<Found, String> {
 }
 
 /// One match of a search.
-pub(super) struct Hit<'a> {
+pub(crate) struct Hit<'a> {
     path: &'a str,
-    pub(super) line: u64,
-    pub(super) text: &'a str,
+    pub(crate) line: u64,
+    pub(crate) text: &'a str,
 }
 
 /// A row `path:line:text`.
@@ -39,26 +41,26 @@ fn hit(row: &str) -> Option<Hit<'_>> {
     })
 }
 
-pub(super) fn hits(content: &str) -> impl Iterator<Item = Hit<'_>> {
+pub(crate) fn hits(content: &str) -> impl Iterator<Item = Hit<'_>> {
     content.lines().filter_map(hit)
 }
 
 /// A match on one line of an answer; other rows as they are.
-pub(super) fn shown(row: &str) -> Option<String> {
+pub(crate) fn shown(row: &str) -> Option<String> {
     let hit = hit(row)?;
     Some(format!("{}:{}: {}", hit.path, hit.line, hit.text.trim().chars().take(160).collect::<String>()))
 }
 
 /// The rows of a result without the tool's notes at its end, such as `(200 of 534 matches are shown; …)`.
-pub(super) fn rows(content: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn rows(content: &str) -> impl Iterator<Item = &str> {
     content.lines().filter(|row| !(row.is_empty() || row.starts_with('(') && row.ends_with(')') && row.contains(' ')))
 }
 
 /// A search marks lines it cut with this.
-pub(super) const CUT: &str = " [cut: the line has ";
+pub(crate) const CUT: &str = " [cut: the line has ";
 
 /// The number in front of a word that begins so: 12 of `12 matches in 3 files` for `match`.
-pub(super) fn count_before(summary: &str, word: &str) -> Option<u64> {
+pub(crate) fn count_before(summary: &str, word: &str) -> Option<u64> {
     let words: Vec<&str> = summary.split_whitespace().collect();
     words
         .windows(2)
@@ -66,14 +68,14 @@ pub(super) fn count_before(summary: &str, word: &str) -> Option<u64> {
 }
 
 /// 200 and 340 of `src/a.rs: lines 1-200 of 340`; zero where there are none.
-pub(super) fn total(summary: &str) -> (u64, u64) {
+pub(crate) fn total(summary: &str) -> (u64, u64) {
     let Some((before, after)) = summary.rsplit_once(" of ") else { return (0, 0) };
     let number = |text: Option<&str>| text.and_then(|t| t.parse().ok()).unwrap_or(0);
     (number(before.rsplit('-').next()), number(after.split(|c: char| !c.is_ascii_digit()).next()))
 }
 
 /// `12 tests in 3 files` over several searches; the files alone without a noun.
-pub(super) fn counted(found: &[Found], noun: &str) -> String {
+pub(crate) fn counted(found: &[Found], noun: &str) -> String {
     let sum = |word: &str| found.iter().filter_map(|f| count_before(&f.summary, word)).sum::<u64>();
     let least = if found.iter().any(|f| f.summary.contains("at least")) { "at least " } else { "" };
     let files = plural(sum("file"), "file");
@@ -84,13 +86,18 @@ pub(super) fn counted(found: &[Found], noun: &str) -> String {
     }
 }
 
-/// `1 file`, `2 files`; a noun that ends in `s` stays as it is.
-pub(super) fn plural(n: u64, noun: &str) -> String {
-    format!("{n} {noun}{}", if n == 1 || noun.ends_with('s') { "" } else { "s" })
+/// `1 file`, `2 files`, `1 test`; a noun may be given as its plural.
+pub(crate) fn plural(n: u64, noun: &str) -> String {
+    let single = noun.strip_suffix(if noun.ends_with("sses") { "es" } else { "s" }).filter(|_| !noun.contains(' '));
+    match (n, single) {
+        (1, single) => format!("1 {}", single.unwrap_or(noun)),
+        (_, Some(_)) => format!("{n} {noun}"),
+        (_, None) => format!("{n} {noun}{}", if noun.ends_with('s') { "" } else { "s" }),
+    }
 }
 
 /// Rows, up to `most` of them, and how many more there are.
-pub(super) fn bounded<S: Display>(rows: impl IntoIterator<Item = S>, most: usize) -> String {
+pub(crate) fn bounded<S: Display>(rows: impl IntoIterator<Item = S>, most: usize) -> String {
     let mut rows = rows.into_iter();
     let mut out: Vec<String> = rows.by_ref().take(most).map(|row| row.to_string()).collect();
     let more = rows.count();
@@ -98,20 +105,20 @@ pub(super) fn bounded<S: Display>(rows: impl IntoIterator<Item = S>, most: usize
     out.join("\n")
 }
 
-pub(super) fn place(path: Option<&str>) -> String {
+pub(crate) fn place(path: Option<&str>) -> String {
     path.map(|path| format!(" in {path}")).unwrap_or_default()
 }
 
 impl Scope {
     /// " in *.rs in src", or nothing.
-    pub(super) fn place(&self) -> String {
+    pub(crate) fn place(&self) -> String {
         let files = self.glob.clone().or_else(|| self.lang.map(|lang| format!("{} files", lang.name)));
         place(files.as_deref()) + &place(self.path.as_deref())
     }
 }
 
 impl Sought {
-    pub(super) fn shown(&self) -> String {
+    pub(crate) fn shown(&self) -> String {
         match self {
             Self::Text { shown, .. } => format!("`{shown}`"),
             Self::Defined { plural, name: Some(name), .. } => format!("{plural} of `{name}`"),
@@ -128,7 +135,7 @@ fn extensions(content: &str) -> impl Iterator<Item = (&str, u64, u64)> {
     })
 }
 
-pub(super) fn by_extension(content: &str, most: usize) -> String {
+pub(crate) fn by_extension(content: &str, most: usize) -> String {
     let show = |(ext, files, lines)| {
         let name = Lang::of(ext).map_or(ext, |lang| lang.name);
         format!("{name} {} in {}", plural(lines, "line"), plural(files, "file"))
@@ -137,7 +144,7 @@ pub(super) fn by_extension(content: &str, most: usize) -> String {
 }
 
 /// The languages whose files are there.
-pub(super) fn languages(content: &str) -> Vec<&'static Lang> {
+pub(crate) fn languages(content: &str) -> Vec<&'static Lang> {
     let mut out: Vec<&'static Lang> = Vec::new();
     for lang in extensions(content).filter_map(|(ext, ..)| Lang::of(ext)) {
         out.extend(Some(lang).filter(|lang| !out.contains(lang)));
@@ -146,7 +153,7 @@ pub(super) fn languages(content: &str) -> Vec<&'static Lang> {
 }
 
 /// The largest files, one per row.
-pub(super) fn largest(content: &str) -> impl Iterator<Item = String> {
+pub(crate) fn largest(content: &str) -> impl Iterator<Item = String> {
     content.lines().skip_while(|row| *row != "largest files").skip(2).filter(|row| !row.starts_with('(')).filter_map(
         |row| {
             let (lines, rest) = row.trim_start().split_once(' ')?;
@@ -175,18 +182,18 @@ fn replace_words(line: &str, old: &str, new: &str) -> String {
 }
 
 /// How one file is changed.
-pub(super) struct Edits {
+pub(crate) struct Edits {
     /// Old and new text, each replaced everywhere in the file, in order.
-    pub(super) edits: Vec<(String, String)>,
+    pub(crate) edits: Vec<(String, String)>,
     /// Places that will change; what `Edit` says when `None`.
-    pub(super) places: Option<u64>,
+    pub(crate) places: Option<u64>,
     /// Longer words that contain the old one and stay.
-    pub(super) longer: BTreeSet<String>,
+    pub(crate) longer: BTreeSet<String>,
 }
 
 /// `Edit` is literal. Where a file also has the old word inside longer ones, whole lines are replaced instead, and
 /// the outcome is tried on the lines found before anything is changed.
-pub(super) fn edits(found: &str, old: &str, new: &str, whole_word: bool) -> Result<Edits, String> {
+pub(crate) fn edits(found: &str, old: &str, new: &str, whole_word: bool) -> Result<Edits, String> {
     let lines: Vec<&str> = hits(found).map(|hit| hit.text).collect();
     let words =
         lines.iter().flat_map(|line| line.split(|c| !is_word(c))).filter(|word| word.contains(old) && *word != old);
@@ -219,98 +226,121 @@ pub(super) fn edits(found: &str, old: &str, new: &str, whole_word: bool) -> Resu
     Ok(Edits { edits, places: Some(places), longer })
 }
 
-/// What a file says of itself: the first paragraph of a text, or of the comment at its head. From `Read`'s rows.
-pub(super) fn about(content: &str) -> Option<String> {
-    const MARKS: &[&str] = &["//!", "///", "//", "/**", "/*", "\"\"\"", "'''", "*"];
-    let mut words: Vec<&str> = Vec::new();
-    for row in content.lines() {
-        let line = row.split_once('\t').map_or(row, |(_, text)| text).trim();
-        let bare = MARKS.iter().find_map(|mark| line.strip_prefix(mark)).unwrap_or(line).trim();
-        let bare = bare.trim_end_matches("\"\"\"").trim_end_matches("*/").trim();
-        let rule = bare.chars().all(|c| "=-~*_#".contains(c));
-        let skip = rule || bare.starts_with(['#', '[', '!', '<', '|']) || bare.starts_with("use ");
-        match (skip, words.is_empty()) {
-            (true, true) => {}
-            // a title with a rule below it
-            (true, false) if rule && !bare.is_empty() => words.clear(),
-            (true, false) => break,
-            (false, _) => words.push(bare),
-        }
-    }
-    let text = words.join(" ");
-    let code = text.contains([';', '{', '=']) && words.len() < 2;
-    (!text.is_empty() && !code).then(|| text.chars().take(600).collect())
+/// Notes of a tool on what it could not look at.
+pub(crate) fn notes(content: &str) -> impl Iterator<Item = String> + '_ {
+    let note = |row: &&str| row.starts_with('(') && row.ends_with(')') && row.contains(' ');
+    let own = |row: &&str| !["shown", "more lines follow", "did not fit"].iter().any(|word| row.contains(word));
+    content.lines().filter(note).filter(own).map(str::to_owned)
 }
 
-/// What a command came to: how it ended, what its tests counted, what went wrong, its last lines.
-pub(super) fn ran(command: &str, ended: &ToolOutcome, good: bool, tests: bool) -> String {
-    let verdict = match (good, tests, ended.status) {
-        (true, true, _) => "The tests pass",
-        (true, false, _) => "Done",
-        (false, _, ResultStatus::Refused) => "The command was refused",
-        (false, _, ResultStatus::Cancelled) => "The command was cancelled",
-        (false, _, ResultStatus::Interrupted) => "The command was interrupted",
-        (false, true, ResultStatus::Ok | ResultStatus::Error) => "The tests fail",
-        (false, false, ResultStatus::Ok | ResultStatus::Error) => "The command failed",
-    };
-    let rows: Vec<&str> = ended.content.lines().filter(|row| !row.trim().is_empty()).collect();
-    let mut out = format!("{verdict}: `{command}`: {}\n", ended.summary);
-    // Cargo says how each test program ended; a sum needs all of them, and the host cuts long outputs.
-    let sums: Vec<String> =
-        rows.iter().filter(|row| row.starts_with("test result: ")).map(|row| row.replace(';', "")).collect();
-    let sum = |word: &str| sums.iter().filter_map(|row| count_before(row, word)).sum::<u64>();
-    let summed = tests && !sums.is_empty() && !rows.iter().any(|row| row.contains("ReadOutput {"));
-    if summed {
-        out.push_str(&format!("{} passed, {} failed.\n", sum("passed"), sum("failed")));
+/// What of the piped text is asked for. Only what reached the planner is counted.
+pub(crate) fn piped(text: &str, texts: Option<&[String]>, count: bool) -> Result<String, Halt> {
+    if text.contains("ReadOutput {\"handle\":") && text.contains(" bytes left out; ") {
+        let why = "The piped text is too long: only a part of it gets here. Save it to a file and name that.";
+        return Err(Halt::Failed(why.to_owned()));
     }
-    let fault =
-        |row: &&&str| ["FAILED", "error[", "error:", "panicked at", "FAIL: "].iter().any(|mark| row.contains(mark));
-    let last = match (good, summed) {
-        (true, true) => 0,
-        (true, false) => 40,
-        (false, _) => 15,
+    let Some(texts) = texts else {
+        return Ok(format!("{} in the piped text.", plural(text.split('\n').count() as u64, "line")));
     };
-    if !good {
-        out.push_str(&format!("{}\n", bounded(rows.iter().filter(fault), 10)));
-    }
-    out.push_str(&rows.get(rows.len().saturating_sub(last)..).unwrap_or_default().join("\n"));
-    out.trim_end().to_owned()
+    let found = text.lines().enumerate().filter(|(_, line)| texts.iter().any(|text| line.contains(text.as_str())));
+    let found: Vec<String> = found.map(|(at, line)| format!("{}: {line}", at + 1)).collect();
+    let head =
+        format!("{} for `{}` in the piped text", plural(found.len() as u64, "matching line"), texts.join("` or `"));
+    Ok(if count || found.is_empty() { format!("{head}.") } else { format!("{head}:\n{}", bounded(found, 100)) })
 }
 
+/// Names from the working directory, for examples.
+pub(crate) struct Names {
+    file: String,
+    dir: String,
+    ending: String,
+}
+
+impl Default for Names {
+    fn default() -> Self {
+        Self { file: "src/lib.rs".to_owned(), dir: "src".to_owned(), ending: "*.rs".to_owned() }
+    }
+}
+
+/// From `List` with totals: the largest file that can be named without quotes, its directory, the first ending.
+pub(crate) fn names(content: &str) -> Names {
+    let usual = Names::default();
+    let plain = |path: &str| path.chars().all(|c| is_word(c) || "./-".contains(c));
+    let paths = content.lines().skip_while(|row| *row != "largest files").skip(2);
+    let paths: Vec<&str> = paths.filter_map(|row| row.split_whitespace().nth(2)).filter(|path| plain(path)).collect();
+    let code = |path: &&&str| path.rsplit_once('.').is_some_and(|(_, ext)| Lang::of(ext).is_some());
+    let file = paths.iter().find(code).or(paths.first()).map_or(usual.file, |path| (*path).to_owned());
+    let dir = paths.iter().find_map(|path| Some(path.rsplit_once('/')?.0.to_owned())).unwrap_or_else(|| ".".to_owned());
+    let ending = file.rsplit_once('.').map_or(usual.ending, |(_, ext)| format!("*.{ext}"));
+    Names { file, dir, ending }
+}
+
+/// What can be asked; `FILE`, `DIR` and `ENDING` stand for names from the working directory.
 const EXAMPLES: &[&str] = &[
-    "list the files in src",
+    "list the files in DIR",
     "list the largest files",
     "find files named config",
-    "search for \"timeout\" in *.py",
-    "where is parse_line defined",
-    "where is Config used",
+    "find ENDING files",
+    "search for \"timeout\" in ENDING",
+    "where is `main` defined",
+    "where is `main` used",
     "which files import json",
     "find all TODOs",
-    "how many lines of rust code are there",
-    "how many functions are in src/lib.rs",
-    "show lines 10-20 of src/main.rs",
-    "what is the version in Cargo.toml",
-    "summarise src/lib.rs",
+    "how many lines are in DIR",
+    "how many files are there",
+    "how many functions are in FILE",
+    "list the tests",
+    "show FILE",
+    "show lines 1-20 of FILE",
+    "what is the version of this project",
+    "summarise FILE",
     "what does this project do",
-    "replace `old_name` with `new_name` in *.rs, then run the tests",
+    "replace `old_name` with `new_name` in ENDING, then run the tests",
     "create notes.txt with \"hello\"",
+    "run the tests",
     "run `git status`",
 ];
 
-/// The answer to what cannot be planned: nothing was done, what could be asked, how to get more.
-pub(super) fn fallback(words: &str, prompt: &str) -> String {
-    let low = prompt.to_lowercase();
-    let parts = |text: &'static str| text.split(|c: char| !is_word(c)).filter(|word| word.len() > 2);
-    let like = |word: &str| {
-        low.split(|c: char| !is_word(c)).any(|w| w.len() > 2 && (w.starts_with(word) || word.starts_with(w)))
+fn examples(names: &Names) -> impl Iterator<Item = String> + '_ {
+    let fill = |example: &&str| {
+        example.replace("FILE", &names.file).replace("DIR", &names.dir).replace("ENDING", &names.ending)
     };
-    let mut nearest: Vec<&str> = EXAMPLES.to_vec();
-    nearest.sort_by_key(|example| std::cmp::Reverse(parts(example).filter(|word| like(&word.to_lowercase())).count()));
+    EXAMPLES.iter().map(fill)
+}
+
+const MODEL: &str = "For a language model: set OPENAI_API_KEY, or run `yoi run -m PROVIDER/NAME \"…\"`; `yoi models` lists what can be used.";
+
+pub(crate) fn help(names: &Names) -> String {
+    let all = bounded(examples(names).map(|example| format!("  {example}")), EXAMPLES.len());
     format!(
-        "Not understood, and nothing was done: {:?}\n`offline` is {}.\nThe nearest it can do:\n  {}\n\
-         For a language model: set OPENAI_API_KEY, or run `yoi run -m PROVIDER/NAME \"…\"`; `yoi models` lists what can be used.",
-        words.chars().take(200).collect::<String>(),
-        super::ABOUT,
-        nearest.get(..3).unwrap_or_default().join("\n  ")
+        "`offline` is {}. It understands, in English:\n{all}\nand several of these joined by \"then\" or \"and\". Names in quotes are taken \
+             as they stand. Of piped text it counts and searches lines.\n{MODEL}",
+        crate::ABOUT
+    )
+}
+
+/// The answer to what cannot be planned: which words, what could be asked here, how to get more.
+pub(crate) fn not_understood(
+    misread: &Misread,
+    prompt: &str,
+    names: &Names,
+    understood: impl Fn(&str) -> bool,
+) -> String {
+    let low = prompt.to_lowercase();
+    let parts =
+        |text: &str| text.split(|c: char| !is_word(c)).filter(|w| w.len() > 2).map(str::to_owned).collect::<Vec<_>>();
+    let words = parts(&low);
+    let like = |word: &String| words.iter().any(|w| w.starts_with(word.as_str()) || word.starts_with(w.as_str()));
+    let mut nearest: Vec<String> = examples(names).filter(|example| understood(example)).collect();
+    nearest.sort_by_key(|example| std::cmp::Reverse(parts(&example.to_lowercase()).iter().filter(|w| like(w)).count()));
+    let nearest = misread.nearest.iter().chain(&nearest).take(3).map(|example| format!("  {example}"));
+    let short = |text: &String| text.chars().take(200).collect::<String>().replace('\n', " ");
+    let odd = misread.parts.iter().take(4).map(|part| format!("`{}`", short(part))).collect::<Vec<_>>().join(", ");
+    let why = if misread.why.is_empty() { String::new() } else { format!(" ({})", misread.why) };
+    format!(
+        "Not understood: {odd}{why}. Nothing was done.\n`offline` is {}.\nThe nearest it can do here:\n{}\n\
+             `yoi run help` lists what else. {MODEL}",
+        crate::ABOUT,
+        bounded(nearest, 3)
     )
 }

@@ -4,10 +4,15 @@
 //! is re-derived from the results in history, so a restored session goes on where it was. It knows the names,
 //! arguments and result shapes of the built-in file, search and shell tools; it knows nothing about files themselves.
 
+mod about;
 mod answer;
+mod grammar;
 mod intent;
+mod lang;
 mod lex;
 mod plan;
+mod rules;
+mod runs;
 
 pub use plan::next;
 

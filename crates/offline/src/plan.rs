@@ -3,10 +3,14 @@
 //! Each intent is a function that asks for results as if it waited for them. It is run from its beginning on every
 //! step: what is in history is handed to it, and the first thing that is not becomes the next step's calls.
 
-use super::answer::{self, Found, bounded, count_before, counted, hits, plural, rows, total};
-use super::intent::{Counted, Intent, MANIFESTS, Part, Scope, Sought, Task, parse, shell_quote};
-use super::lex::{ALL_DEFS, Joint, Lang, extension, regex_escape};
-use llm_worker::{CallId, Item, ModelEvent, ResultStatus, StopReason, ToolDefinition, ToolOutcome};
+use crate::about::about;
+use crate::answer::{self, Found, bounded, count_before, counted, hits, plural, rows, total};
+use crate::intent::{Counted, Intent, Joint, MANIFESTS, Misread, Part, Scope, Sought, Task};
+use crate::intent::{parse, regex_escape, shell_quote};
+use crate::lang::{ALL_DEFS, Lang};
+use crate::lex::{attached, extension};
+use crate::runs;
+use llm_worker::{CallId, Item, ModelEvent, ResultStatus, Shortfall, StopReason, ToolDefinition, ToolOutcome};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,10 +33,12 @@ const README: &str = "[Rr][Ee][Aa][Dd][Mm][Ee]*";
 type Call = (&'static str, Value);
 
 /// Why an intent does not go on.
-enum Halt {
+pub(crate) enum Halt {
     Calls(Vec<Call>),
     /// What went wrong, for the answer.
     Failed(String),
+    /// A word in the place of a directory is none here.
+    NoPlace(String),
 }
 type Got<T> = Result<T, Halt>;
 
@@ -50,7 +56,11 @@ pub fn next(items: &[Item], tools: &[ToolDefinition]) -> Vec<ModelEvent> {
     });
     let (prompt, turn) = asked.unwrap_or(("", items));
     match answer(prompt, Results::new(turn, tools)) {
-        Ok(text) => vec![ModelEvent::Text(text), ModelEvent::Stop(StopReason::EndTurn)],
+        Ok((text, shortfall)) => {
+            let shortfall = shortfall.map(ModelEvent::Shortfall);
+            let events = std::iter::once(ModelEvent::Text(text)).chain(shortfall);
+            events.chain([ModelEvent::Stop(StopReason::EndTurn)]).collect()
+        }
         Err(calls) => {
             let events = calls.into_iter().enumerate().flat_map(|(index, (name, arguments))| {
                 let fragment = arguments.to_string();
@@ -64,26 +74,58 @@ pub fn next(items: &[Item], tools: &[ToolDefinition]) -> Vec<ModelEvent> {
     }
 }
 
-fn answer(prompt: &str, mut results: Results<'_>) -> Result<String, Vec<Call>> {
+/// The answer, and whether it falls short of what was asked for.
+type Told = (String, Option<Shortfall>);
+
+fn answer(prompt: &str, mut results: Results<'_>) -> Result<Told, Vec<Call>> {
+    let (head, piped) = attached(prompt);
     let intents = match parse(prompt) {
         Ok(intents) => intents,
-        Err(words) => return Ok(answer::fallback(&words, prompt)),
+        Err(misread) => return misunderstood(&misread, head, &mut results),
     };
-    let (mut texts, mut ok) = (Vec::new(), true);
+    let (mut texts, mut ok, mut shortfall) = (Vec::new(), true, None);
     for (joint, intent) in &intents {
         if !ok && *joint == Joint::Then {
             texts.push("The rest was not done, because what came before it failed.".to_owned());
             break;
         }
-        let (text, good) = match act(intent, &mut results) {
-            Ok(text) => (text, true),
-            Err(Halt::Failed(why)) => (why, false),
-            Err(Halt::Calls(calls)) => return Err(calls),
+        let done = match intent {
+            Intent::Help => Ok(answer::help(&names(&mut results)?)),
+            Intent::Piped { texts, count } => answer::piped(piped.unwrap_or_default(), texts.as_deref(), *count),
+            intent => act(intent, &mut results),
         };
-        texts.push(text);
-        ok = good;
+        ok = done.is_ok();
+        match done {
+            Ok(text) => texts.push(text),
+            Err(Halt::Calls(calls)) => return Err(calls),
+            // Nothing was done yet: the word was never a place here.
+            Err(Halt::NoPlace(place)) if texts.is_empty() => {
+                let misread =
+                    Misread { parts: vec![place], nearest: None, why: "there is no such file or directory here" };
+                return misunderstood(&misread, head, &mut results);
+            }
+            Err(Halt::NoPlace(place)) => texts.push(format!("There is no file or directory `{place}` here.")),
+            Err(Halt::Failed(why)) => texts.push(why),
+        }
+        shortfall = shortfall.or((!ok).then_some(Shortfall::NotDone));
     }
-    Ok(texts.join("\n\n"))
+    texts.extend(results.notes.iter().cloned());
+    Ok((texts.join("\n\n"), shortfall))
+}
+
+fn misunderstood(misread: &Misread, prompt: &str, results: &mut Results<'_>) -> Result<Told, Vec<Call>> {
+    let names = names(results)?;
+    let understood = |prompt: &str| parse(prompt).is_ok();
+    Ok((answer::not_understood(misread, prompt, &names, understood), Some(Shortfall::NotUnderstood)))
+}
+
+/// What is in the working directory, to name in examples; nothing where it cannot be listed.
+fn names(results: &mut Results<'_>) -> Result<answer::Names, Vec<Call>> {
+    match results.one(totals(None)) {
+        Ok(found) => Ok(answer::names(&found.text)),
+        Err(Halt::Calls(calls)) => Err(calls),
+        Err(Halt::Failed(_) | Halt::NoPlace(_)) => Ok(answer::Names::default()),
+    }
 }
 
 fn act(intent: &Intent, results: &mut Results<'_>) -> Got<String> {
@@ -99,6 +141,7 @@ fn act(intent: &Intent, results: &mut Results<'_>) -> Got<String> {
         Intent::Replace { old, new, whole_word, scope } => replace(results, old, new, *whole_word, scope),
         Intent::Create { path, content, overwrite } => create(results, path, content, *overwrite),
         Intent::Run(task) => run(results, task),
+        Intent::Help | Intent::Piped { .. } => failed("A plan without steps has no step."),
     }
 }
 
@@ -108,6 +151,8 @@ struct Results<'a> {
     at: usize,
     steps: usize,
     tools: &'a [ToolDefinition],
+    /// What tools could not look at.
+    notes: BTreeSet<String>,
 }
 
 impl<'a> Results<'a> {
@@ -123,7 +168,7 @@ impl<'a> Results<'a> {
             Item::ToolCall { id, name, arguments } => Some((name.as_str(), arguments.as_str(), *ended.get(id)?)),
             _ => None,
         };
-        Self { done: turn.iter().filter_map(call).collect(), at: 0, steps: 0, tools }
+        Self { done: turn.iter().filter_map(call).collect(), at: 0, steps: 0, tools, notes: BTreeSet::new() }
     }
 
     /// The results of these calls, or the calls as the next step.
@@ -160,13 +205,29 @@ impl<'a> Results<'a> {
 
     /// What these calls found; the first that failed ends the intent.
     fn all(&mut self, calls: Vec<Call>) -> Got<Vec<Found>> {
-        let outcomes = self.ask(calls)?;
-        outcomes.into_iter().map(|outcome| answer::good(outcome).map_err(Halt::Failed)).collect()
+        let places: Vec<Option<String>> = calls.iter().map(|(_, arguments)| place_of(arguments)).collect();
+        let found = self.ask(calls)?;
+        let found = found.into_iter().zip(places).map(|(outcome, place)| {
+            let absent = outcome.status == ResultStatus::Error && outcome.text().contains("does not exist");
+            match (answer::good(outcome), place) {
+                (Err(_), Some(place)) if absent => Err(Halt::NoPlace(place)),
+                (found, _) => found.map_err(Halt::Failed),
+            }
+        });
+        let found = found.collect::<Got<Vec<Found>>>()?;
+        self.notes.extend(found.iter().flat_map(|found| answer::notes(&found.text)));
+        Ok(found)
     }
 
     fn one(&mut self, call: Call) -> Got<Found> {
         self.all(vec![call])?.pop().map_or_else(|| failed("A result is missing."), Ok)
     }
+}
+
+/// The one word in the place of a path: what is written like a path is meant as one.
+fn place_of(arguments: &Value) -> Option<String> {
+    let path = arguments.get("path")?.as_str()?;
+    (!path.contains(['/', '.'])).then(|| path.to_owned())
 }
 
 /// A call with what is given of its optional arguments.
@@ -235,7 +296,7 @@ fn largest(results: &mut Results<'_>, most: u64, path: Option<&str>) -> Got<Stri
     let found = results.one(totals(path))?;
     let few = usize::try_from(most).unwrap_or(usize::MAX);
     let files: Vec<String> = answer::largest(&found.text).take(few).collect();
-    Ok(format!("The {} largest files{}:\n{}", files.len(), answer::place(path), files.join("\n")))
+    Ok(format!("The {} largest files by lines{}:\n{}", files.len(), answer::place(path), files.join("\n")))
 }
 
 fn find(results: &mut Results<'_>, pattern: &str, path: Option<&str>) -> Got<String> {
@@ -340,7 +401,7 @@ fn summarise_file(results: &mut Results<'_>, path: &str) -> Got<String> {
     let [head, parts] = found.as_slice() else { return failed("A result is missing.") };
     let signatures =
         hits(&parts.text).map(|h| format!("{:>6}  {}", h.line, h.text.trim_end().trim_end_matches(['{', ':', ' '])));
-    let about = answer::about(&head.text).map(|about| format!("\nIt says of itself: {about}")).unwrap_or_default();
+    let about = about(&head.text, lang).map(|about| format!("\n{about}")).unwrap_or_default();
     let (kind, (_, lines)) = (lang.map_or("text", |lang| lang.name), total(&head.summary));
     let number = count_before(&parts.summary, "match").unwrap_or(0);
     Ok(format!(
@@ -353,10 +414,13 @@ fn summarise_file(results: &mut Results<'_>, path: &str) -> Got<String> {
 
 fn summarise_dir(results: &mut Results<'_>, path: Option<&str>) -> Got<String> {
     let scope = Scope { path: path.map(str::to_owned), ..Scope::default() };
-    let todo = grep(r"\b(?:TODO|FIXME)\b", "count", &scope);
-    let found =
-        results.all(vec![totals(path), glob(README, path), glob(ENTRIES, path), glob(MANIFESTS, path), todo])?;
-    let [tree, readmes, entries, manifests, todos] = found.as_slice() else { return failed("A result is missing.") };
+    let mark = |mark: &str| grep(&format!(r"\b{mark}\b"), "count", &scope);
+    let look =
+        vec![totals(path), glob(README, path), glob(ENTRIES, path), glob(MANIFESTS, path), mark("TODO"), mark("FIXME")];
+    let found = results.all(look)?;
+    let [tree, readmes, entries, manifests, todos, fixmes] = found.as_slice() else {
+        return failed("A result is missing.");
+    };
     let test = |lang: &'static Lang| {
         Some(grep(&lang.pattern("test", None)?, "count", &Scope { lang: Some(lang), ..scope.clone() }))
     };
@@ -368,7 +432,7 @@ fn summarise_dir(results: &mut Results<'_>, path: Option<&str>) -> Got<String> {
     let (tests, rest) = found.split_at_checked(tested).unwrap_or_default();
     let mut lines: Vec<String> = Vec::new();
     if let (Some(path), Some(text)) = (readme, rest.first()) {
-        lines.extend(answer::about(&text.text).map(|about| format!("{about} ({path})")));
+        lines.extend(about(&text.text, None).map(|about| format!("{about} ({path})")));
     }
     if let (Some(path), Some(keys)) = (manifest, rest.last()) {
         let keys = bounded(hits(&keys.text).map(|hit| hit.text.trim().trim_end_matches(',')), 3).replace('\n', ", ");
@@ -379,7 +443,8 @@ fn summarise_dir(results: &mut Results<'_>, path: Option<&str>) -> Got<String> {
         format!("{}{}: {}.", tree.summary, answer::place(path), answer::by_extension(&tree.text, 8)),
         format!("Entry points: {}.", if entries.is_empty() { "none of the usual names" } else { &entries }),
         format!("It has {}.", counted(tests, "test")),
-        format!("TODO or FIXME: {}.", counted(std::slice::from_ref(todos), "line")),
+        format!("TODO: {}.", counted(std::slice::from_ref(todos), "line")),
+        format!("FIXME: {}.", counted(std::slice::from_ref(fixmes), "line")),
         format!("Largest files:\n{}", answer::largest(&tree.text).take(5).collect::<Vec<_>>().join("\n")),
     ]);
     Ok(lines.join("\n"))
@@ -478,9 +543,7 @@ fn run(results: &mut Results<'_>, task: &Task) -> Got<String> {
     }
     let outcome = results.ask(vec![("Bash", arguments)])?;
     let Some(ended) = outcome.first() else { return failed("A result is missing.") };
-    let good = ended.status == ResultStatus::Ok && ended.summary.starts_with("exit 0");
-    let text = answer::ran(&command, ended, good, tests);
-    if good { Ok(text) } else { failed(text) }
+    runs::report(&command, ended, tests).map_err(Halt::Failed)
 }
 
 /// What runs a file, by its extension.

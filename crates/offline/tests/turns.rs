@@ -33,6 +33,7 @@ fn answer(items: &[Item], tools: &[ToolDefinition]) -> Result<String, Vec<(Strin
                 calls.push((name, String::new()));
             }
             ModelEvent::CallArguments { index, fragment } => calls[index].1.push_str(&fragment),
+            ModelEvent::Shortfall(_) => {}
             other => panic!("{other:?}"),
         }
     }
@@ -114,7 +115,7 @@ fn what_fails_is_said() {
         (ResultStatus::Cancelled, "how many TODOs are there", "cancelled"),
         (ResultStatus::Refused, "run `ls`", "refused"),
         (ResultStatus::Interrupted, "create a.txt with \"x\"", "interrupted"),
-        (ResultStatus::Error, "replace aa with bb in *.rs then run the tests", "not done"),
+        (ResultStatus::Error, "replace `aa` with `bb` in *.rs then run the tests", "not done"),
     ];
     for (status, prompt, want) in table {
         let mut items = vec![user(prompt)];
@@ -180,10 +181,13 @@ fn many_files_are_replaced_within_the_steps() {
     }
 }
 
-// What it offers instead must be understood, whatever it was asked.
+// What it offers instead must be understood, whatever it was asked and whatever lies in the directory.
 #[test]
 fn the_examples_of_the_fallback_are_understood() {
     let mut seen = std::collections::BTreeSet::new();
+    let content =
+        "extension  files  lines  bytes\npy  1  3  30\n\nlargest files\nlines  bytes  path\n  3  30  app/deep/a.py";
+    let list = |_: &str, _: &str| ok("1 file, 3 lines", content);
     for prompt in [
         "paint lines code functions",
         "sing the largest timeout",
@@ -191,14 +195,18 @@ fn the_examples_of_the_fallback_are_understood() {
         "tests hello git old_name",
         "used defined version project config",
     ] {
-        let text = answer(&[user(prompt)], &surface(TOOLS)).unwrap();
-        assert!(text.contains("not a language model") && text.contains("yoi models"), "{text}");
+        let (steps, text) = turn(&mut vec![user(prompt)], &surface(TOOLS), list);
+        assert!(steps == 1 && text.contains("not a language model") && text.contains("yoi models"), "{text}");
         let examples: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("  ")).collect();
         assert_eq!(examples.len(), 3, "{text}");
         seen.extend(examples.into_iter().map(str::to_owned));
     }
+    let (_, help) = turn(&mut vec![user("help")], &surface(TOOLS), list);
+    seen.extend(help.lines().filter_map(|line| line.strip_prefix("  ")).map(str::to_owned));
+    assert!(seen.iter().any(|example| example.contains("app/deep/a.py")), "{seen:?}");
     for example in &seen {
-        assert!(answer(&[user(example)], &surface(TOOLS)).is_err(), "{example}");
+        let (_, text) = turn(&mut vec![user(example)], &surface(TOOLS), list);
+        assert!(!text.starts_with("Not understood"), "{example}: {text}");
     }
-    assert!(seen.len() >= 12, "{seen:?}");
+    assert!(seen.len() >= 20, "{seen:?}");
 }

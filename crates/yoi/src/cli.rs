@@ -9,7 +9,8 @@ use std::time::Duration;
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0 done · 1 the run failed · 2 usage · 3 refused by a gate or by permission · 4 step, cost or time limit
+  0 done · 1 the run failed, or `offline` did not understand the prompt or could not do it · 2 usage
+  3 a gate ended the run, or the model ended it on a refused call · 4 step, cost or time limit
   5 model unreachable after retries · 65 damaged data · 69 unavailable · 70 internal error
   74 journal not writable · 75 busy · 78 configuration · 130, 143 ended by a signal";
 

@@ -27,7 +27,7 @@ pub(crate) fn prompt(args: &RunArgs, env: &Env) -> Result<String, Failure> {
         Some("-") => read(env)?,
         Some(prompt) if piped(env) => match read(env)? {
             attached if attached.trim().is_empty() => prompt.to_owned(),
-            attached => format!("{prompt}\n\n<stdin>\n{}\n</stdin>", attached.trim_end_matches('\n')),
+            attached => format!("{prompt}\n\n<stdin>\n{}\n</stdin>", attached.strip_suffix('\n').unwrap_or(&attached)),
         },
         Some(prompt) => prompt.to_owned(),
         None if env.stdin_terminal => {

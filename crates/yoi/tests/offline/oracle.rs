@@ -27,6 +27,23 @@ pub(crate) fn files(root: &Path) -> Vec<String> {
     out
 }
 
+/// Every file below, ignored ones too, with its bytes.
+pub(crate) fn snapshot(root: &Path) -> Vec<(String, Vec<u8>)> {
+    let (mut out, mut open) = (Vec::new(), vec![root.to_owned()]);
+    while let Some(dir) = open.pop() {
+        for entry in fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+            } else {
+                out.push((path.display().to_string(), fs::read(&path).unwrap()));
+            }
+        }
+    }
+    out.sort();
+    out
+}
+
 /// Files whose path satisfies `which`.
 pub(crate) fn files_where(root: &Path, which: impl Fn(&str) -> bool) -> Vec<String> {
     files(root).into_iter().filter(|path| which(path)).collect()

@@ -1,4 +1,4 @@
-//! Three small projects to ask about.
+//! Four small projects to ask about.
 
 use std::fs;
 use std::path::Path;
@@ -8,6 +8,7 @@ pub(crate) fn build(name: &str, root: &Path) {
     let files = match name {
         "rust" => RUST,
         "python" => PYTHON,
+        "javascript" => JAVASCRIPT,
         _ => MIXED,
     };
     for (path, text) in files {
@@ -85,6 +86,32 @@ const PYTHON: &[(&str, &str)] = &[
     ),
     ("scripts/hello.py", "print(\"hello from a script\")\n"),
     ("build/copy.py", "import json\n"),
+];
+
+const JAVASCRIPT: &[(&str, &str)] = &[
+    (
+        "package.json",
+        "{\n  \"name\": \"tick-tock\",\n  \"version\": \"0.9.1\",\n  \"type\": \"module\",\n  \"scripts\": {\n    \"test\": \"echo \\\"Error: no test specified\\\" && exit 1\"\n  }\n}\n",
+    ),
+    (".gitignore", "node_modules/\ndist/\n"),
+    (
+        "README.md",
+        "# Tick-tock\n\n[![badge](https://example.org/b.svg)](https://example.org)\n\n**Tick-tock** measures how long [things](docs/things.md) take, in `ms`.\n\n- fast\n- small\n",
+    ),
+    (
+        "src/clock.js",
+        "/**\n * A clock that can be stopped.\n */\nimport { parse } from './parse.js';\n\nexport class Clock {\n  constructor(text) {\n    this.left = parse(text);\n  }\n}\n\n// TODO: pause\nexport function formatDuration(ms) {\n  return ms + ' ms';\n}\n",
+    ),
+    (
+        "src/parse.js",
+        "export function parse(text) {\n  const n = Number(text);\n  if (Number.isNaN(n)) {\n    throw new Error('no number');\n  }\n  return n;\n}\n",
+    ),
+    (
+        "src/main.mjs",
+        "import { Clock, formatDuration } from './clock.js';\nimport { parse } from './parse.js';\n\nconst show = (text) => console.log(formatDuration(parse(text)));\nshow(new Clock('5').left);\n",
+    ),
+    ("docs/things.md", "# Things\n\nEverything that takes time.\n"),
+    ("node_modules/left/index.js", "export function hidden() {}\n"),
 ];
 
 const MIXED: &[(&str, &str)] = &[

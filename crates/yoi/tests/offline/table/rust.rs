@@ -1,93 +1,20 @@
-//! The rows of the table, tree by tree.
+//! A crate of Rust.
 
+use super::{Row, acts, all, changes, fails, fixed, largest, n, not, row, undone, unread};
 use crate::oracle::{distinct, files, files_where, has_word, lines, places, text, times};
 use std::path::Path;
 
-pub(crate) struct Row {
-    pub(crate) prompt: &'static str,
-    /// Each stands in the answer, not inside a longer number or word.
-    wants: Vec<String>,
-    /// None of these stands in the answer.
-    not: Vec<&'static str>,
-    /// What must be true of the tree afterwards.
-    pub(crate) after: fn(&Path) -> bool,
-    /// The turn may change files or run programs.
-    pub(crate) acts: bool,
-}
-
-impl Row {
-    /// What is wrong with an answer, if anything.
-    pub(crate) fn check(&self, answer: &str) -> Option<String> {
-        let missing = self.wants.iter().find(|want| !stands(answer, want)).map(|want| format!("`{want}` is missing"));
-        let extra = self.not.iter().find(|word| stands(answer, word)).map(|word| format!("`{word}` is there"));
-        missing.or(extra).map(|why| format!("{}\n{why} in:\n{answer}\n", self.prompt))
-    }
-}
-
-fn stands(text: &str, part: &str) -> bool {
-    let word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
-    let (first, last) = (word(part.chars().next()), word(part.chars().next_back()));
-    text.match_indices(part).any(|(at, _)| {
-        let before = word(text[..at].chars().next_back());
-        let after = word(text[at + part.len()..].chars().next());
-        !(first && before || last && after)
-    })
-}
-
-fn row(prompt: &'static str, wants: impl IntoIterator<Item = String>) -> Row {
-    Row { prompt, wants: wants.into_iter().collect(), not: Vec::new(), after: |_| true, acts: false }
-}
-
-fn fixed(prompt: &'static str, wants: &[&str]) -> Row {
-    row(prompt, wants.iter().map(|w| (*w).to_owned()))
-}
-
-fn changes(prompt: &'static str, wants: &[&str], after: fn(&Path) -> bool) -> Row {
-    Row { after, acts: true, ..fixed(prompt, wants) }
-}
-
-fn acts(row: Row) -> Row {
-    Row { acts: true, ..row }
-}
-
-fn not(row: Row, not: &[&'static str]) -> Row {
-    Row { not: not.to_vec(), ..row }
-}
-
-/// The rows for a tree that is built at `root`.
-pub(crate) fn rows(tree: &str, root: &Path) -> Vec<Row> {
-    match tree {
-        "rust" => rust_looks(root)
-            .into_iter()
-            .chain(rust_reads(root))
-            .chain(rust_counts(root))
-            .chain(rust_changes(root))
-            .collect(),
-        "python" => python(root),
-        _ => mixed(root),
-    }
+pub(super) fn rows(root: &Path) -> Vec<Row> {
+    let parts = [rust_looks(root), rust_reads(root), rust_counts(root), rust_changes(root), more(root)];
+    parts.into_iter().flatten().chain(unread(super::unread::RUST)).collect()
 }
 
 fn rs(path: &str) -> bool {
     path.ends_with(".rs")
 }
 
-fn all(_: &str) -> bool {
-    true
-}
-
-fn n(count: usize, noun: &str) -> String {
-    format!("{count} {noun}")
-}
-
-/// The file with the most lines.
-fn largest(root: &Path) -> String {
-    let longer = |path: &String| (text(root, path).lines().count(), std::cmp::Reverse(path.clone()));
-    files(root).into_iter().max_by_key(longer).unwrap()
-}
-
 fn rust_looks(root: &Path) -> Vec<Row> {
-    let todo = |line: &str| has_word(line, "TODO") || has_word(line, "FIXME");
+    let todo = |line: &str| has_word(line, "TODO");
     let import = |line: &str| line.starts_with("use ") && has_word(line, "parse_book");
     let used = places(root, all, |line| has_word(line, "parse_book"));
     let def = |line: &str| line.contains("fn parse_line(");
@@ -127,7 +54,6 @@ fn rust_looks(root: &Path) -> Vec<Row> {
 
 fn rust_reads(root: &Path) -> Vec<Row> {
     vec![
-        fixed("find everything related to money", &["Not understood"]),
         row("which file has the most lines?", [largest(root)]),
         fixed("what is the version in Cargo.toml?", &["0.3.1"]),
         fixed("what version is this project", &["0.3.1"]),
@@ -165,7 +91,7 @@ fn rust_reads(root: &Path) -> Vec<Row> {
 }
 
 fn rust_counts(root: &Path) -> Vec<Row> {
-    let todo = places(root, all, |line| has_word(line, "TODO") || has_word(line, "FIXME"));
+    let todo = places(root, all, |line| has_word(line, "TODO"));
     let functions = |line: &str| line.trim_start().trim_start_matches("pub ").starts_with("fn ");
     let structs = places(root, rs, |l| l.starts_with("pub struct ")).len();
     let import = places(root, rs, |l| l.starts_with("use ") && has_word(l, "Book"));
@@ -193,10 +119,7 @@ fn rust_counts(root: &Path) -> Vec<Row> {
         fixed("how many traits are there", &["1 traits"]),
         row("how many structs are defined?", [n(structs, "structs")]),
         row("how many tests are there", [n(places(root, rs, |l| l.trim() == "#[test]").len(), "tests")]),
-        row(
-            "how many TODOs are there?",
-            [n(todo.len(), "times").replace("times", ""), n(distinct(&todo), "files")].map(|s| s.trim().to_owned()),
-        ),
+        row("how many TODOs are there?", [n(todo.len(), "matching lines"), n(distinct(&todo), "files")]),
         row(
             "how many times does 'entry' appear in *.rs",
             [n(places(root, rs, |l| l.contains("entry")).len(), "matching lines")],
@@ -206,12 +129,8 @@ fn rust_counts(root: &Path) -> Vec<Row> {
             [n(places(root, |p| p == "src/report.rs", |l| l.contains("book")).len(), "matching lines")],
         ),
         row("how many files import Book?", [n(distinct(&import), "files")]),
-        fixed("translate the README to French", &["Not understood", "not a language model", "nothing was done"]),
-        fixed("delete src/lib.rs", &["Not understood", "yoi models"]),
-        fixed("list the files and paint the house", &["Not understood"]),
-        fixed("how many widgets are there", &["Not understood"]),
-        fixed("show nothing_here.rs", &["failed"]),
-        fixed("how many lines are in src/gone.rs", &["failed"]),
+        fails("show nothing_here.rs", &["failed"]),
+        fails("how many lines are in src/gone.rs", &["failed"]),
     ]
 }
 
@@ -237,21 +156,21 @@ fn rust_changes(root: &Path) -> Vec<Row> {
             ..acts(row("Replace parse_book with read_book in *.rs, then run the tests", replaced))
         },
         // `book` is also part of parse_book and book_total.
-        acts(changes("rename the variable book to ledger_book in tests", &["Nothing replaced"], |root| {
+        acts(undone("rename the variable book to ledger_book in tests", &["Nothing replaced"], |root| {
             text(root, "tests/ledger.rs").contains("let book_total = parse_book")
         })),
         Row {
             after: |root| text(root, "src/report.rs").contains("tome.total()"),
-            ..row("rename the variable book to tome in src/report.rs", [n(book, "places"), "1 file".into()])
+            ..acts(row("rename the variable book to tome in src/report.rs", [n(book, "places"), "1 file".into()]))
         },
         changes("change `MAX_LINES` to `LINE_LIMIT` everywhere", &["2 places", "matches in 0 files"], |root| {
             times(root, all, "LINE_LIMIT") == 2
         }),
-        changes("replace absent_name with other in src", &["Nothing replaced"], |_| true),
+        undone("replace absent_name with present_name in src", &["Nothing replaced"], |_| true),
         changes("create docs/todo.txt with \"buy milk\"", &["docs/todo.txt", "1 line"], |root| {
             text(root, "docs/todo.txt") == "buy milk\n"
         }),
-        changes("create README.md with 'gone'", &["exists already"], |root| {
+        undone("create README.md with 'gone'", &["exists already"], |root| {
             text(root, "README.md").contains("# Ledger")
         }),
         changes("overwrite docs/notes.md with 'short'", &["docs/notes.md"], |root| {
@@ -259,85 +178,85 @@ fn rust_changes(root: &Path) -> Vec<Row> {
         }),
         acts(fixed("run `echo one && echo two`", &["exit 0", "one", "two"])),
         acts(fixed("does it compile?", &["cargo build --offline", "exit 0"])),
-        fixed("replace the logger with something better", &["Not understood"]),
     ]
 }
 
-fn python(root: &Path) -> Vec<Row> {
-    let py = |p: &str| p.ends_with(".py");
-    let def = |l: &str| l.trim_start().starts_with("def ");
-    let json = places(root, py, |l| l == "import json");
+/// The same things said in other words, and what is easily said wrongly.
+fn more(root: &Path) -> Vec<Row> {
+    let word = |word: &'static str| move |line: &str| has_word(line, word);
+    let (todo, fixme) = (places(root, all, word("TODO")), places(root, all, word("FIXME")));
+    let either = places(root, all, |line| has_word(line, "TODO") || has_word(line, "FIXME"));
+    let with = |text: &'static str| places(root, all, move |line| line.contains(text));
+    let matching = |found: &[String]| [n(found.len(), "matching lines"), n(distinct(found), "files")];
+    let tests = places(root, rs, |line| line.trim() == "#[test]");
+    let enums = places(root, rs, |line| line.starts_with("pub enum "));
     vec![
-        row("how many python files are there?", [n(files_where(root, py).len(), "files")]),
-        row(
-            "How many functions are in shop/cart.py?",
-            [n(places(root, |p| p == "shop/cart.py", def).len(), "functions")],
-        ),
-        row("how many classes are there", [n(places(root, py, |l| l.starts_with("class ")).len(), "classes")]),
-        row(
-            "which files import json?",
-            json.iter().map(|p| p.rsplit_once(':').unwrap().0.to_owned()).chain([n(json.len(), "files")]),
-        ),
-        row("where is the class Cart defined?", ["shop/cart.py:9".to_owned()]),
-        row("find usages of add_tax", places(root, py, |l| has_word(l, "add_tax") && !l.contains("def "))),
-        row("list all classes", places(root, py, |l| l.starts_with("class "))),
-        row("count the tests", [n(places(root, py, |l| l.trim_start().starts_with("def test")).len(), "tests")]),
-        row(
-            "summarize shop/tax.py",
-            ["Taxes.".into(), "def add_tax(price)".into(), n(text(root, "shop/tax.py").lines().count(), "lines")],
-        ),
-        fixed(
-            "Please give me an overview of this project.",
-            &["Shop adds up carts and taxes.", "shop/cli/__main__.py", "3 tests in 2 files"],
-        ),
-        fixed("what is the name in pyproject.toml", &["shop"]),
-        acts(fixed("run the tests", &["The tests pass", "exit 0"])),
-        acts(fixed("do the tests pass?", &["The tests pass"])),
-        acts(fixed("run scripts/hello.py", &["hello from a script", "exit 0"])),
-        acts(changes(
-            "create hello.py with print('hi there') and then run it",
-            &["hello.py", "hi there", "exit 0"],
-            |root| text(root, "hello.py") == "print('hi there')\n",
-        )),
-        acts(changes("create greet.py that prints \"good day\", then run it", &["Not understood"], |root| {
-            !root.join("greet.py").exists()
-        })),
-        // old_rate_table must stay as it is, on the very lines where old_rate changes.
-        acts(changes(
-            "rename the function old_rate to base_rate in *.py then run the tests",
-            &["Left alone", "old_rate_table", "The tests pass"],
-            |root| {
-                let tax = text(root, "shop/tax.py");
-                tax.contains("def base_rate():")
-                    && tax.contains("[base_rate(), base_rate()]")
-                    && tax.contains("def old_rate_table():")
-            },
-        )),
-    ]
-}
-
-fn mixed(root: &Path) -> Vec<Row> {
-    let js = |p: &str| p.ends_with(".js");
-    vec![
-        row("how many javascript files are there", [n(files_where(root, js).len(), "files")]),
-        row("count the go files", [n(files_where(root, |p| p.ends_with(".go")).len(), "files")]),
-        fixed("how many functions are in web/lib/format.js", &["2 functions"]),
-        fixed("how many functions are there in server", &["3 functions"]),
-        fixed("where is formatNote defined?", &["web/lib/format.js:3"]),
-        fixed("where is Store defined", &["server/store/store.go:4"]),
-        fixed("which files import format", &["web/index.js", "web/test/run.js"]),
+        fixed("help", &["list the files in", "search for", "run the tests", "not a language model"]),
+        fixed("What can you do?", &["list the files in", "replace `old_name`", "yoi models"]),
+        row("Hey, could you please count the TODOs for me?", matching(&todo)),
+        row("how many FIXMEs are there?", matching(&fixme)),
+        row("count TODOs and FIXMEs", matching(&either)),
         not(
-            fixed("what is this project?", &["Board shows notes on a wall.", "web/index.js", "server/main.go"]),
-            &["badge"],
+            row(
+                "count the TODO comments in src",
+                [n(places(root, |p| p.starts_with("src/"), word("TODO")).len(), "matching lines")],
+            ),
+            &["FIXME"],
         ),
-        fixed("what is the version in package.json?", &["2.0.5"]),
-        fixed("summarise the server folder", &["Go", "server/main.go"]),
-        acts(fixed("run the tests", &["The tests pass", "npm test", "1 passed"])),
-        acts(fixed("run scripts/fail.sh", &["failed", "exit 3", "broken"])),
-        acts(not(fixed("run scripts/fail.sh, then show the README", &["exit 3", "not done"]), &["Board shows"])),
-        acts(fixed("run scripts/fail.sh and show the README", &["exit 3", "Board shows notes on a wall."])),
-        changes("replace 'colour' with 'color' in *.txt", &["4 places", "1 file"], |root| {
-            text(root, "notes/colours.txt") == "color one\ncolors two\nthe color color\n"
+        row("which files contain TODOs", todo.iter().map(|p| p.rsplit_once(':').unwrap().0.to_owned())),
+        row("search for total()", with("total()").into_iter().chain([n(with("total()").len(), "matching lines")])),
+        row("search for print!", with("print!").into_iter().chain([n(with("print!").len(), "matching lines")])),
+        row("search for ok()?", with("ok()?").into_iter().chain([n(with("ok()?").len(), "matching lines")])),
+        row("can you search for `.parse().ok()?`?", with(".parse().ok()?")),
+        row("search for \"println!(\"", with("println!(")),
+        row("grep for 'a.*b'", ["Nothing found for `a.*b`".to_owned()]),
+        row("search for \"TODO: use\"", with("TODO: use")),
+        row("search for \"don't\"", ["Nothing found".to_owned()]),
+        row("find mentions of Book in docs", ["Nothing found".to_owned()]),
+        row("which files mention Entry?", with("Entry").iter().map(|p| p.rsplit_once(':').unwrap().0.to_owned())),
+        row("how many files contain 'use crate'", [n(distinct(&with("use crate")), "files")]),
+        row("how many lines contain `->`", [n(with("->").len(), "matching lines")]),
+        row(
+            "how often does `book` occur in src/report.rs",
+            [n(places(root, |p| p == "src/report.rs", |l| l.contains("book")).len(), "matching lines")],
+        ),
+        row("show me all tests", tests.clone()),
+        row("how many tests do we have?", [n(tests.len(), "tests")]),
+        row("number of enums", [n(enums.len(), "enums")]),
+        row("list all files", files(root).into_iter().chain([n(files(root).len(), "files")])),
+        row("what rust files are there in src/parse", files_where(root, |p| p.starts_with("src/parse/"))),
+        row("line count", [n(lines(root, all), "lines")]),
+        row(
+            "how many files are there and how many tests are there?",
+            [n(files(root).len(), "files"), n(tests.len(), "tests")],
+        ),
+        row(
+            "list the files. Then count the rust files.",
+            ["Cargo.toml".to_owned(), n(files_where(root, rs).len(), "files")],
+        ),
+        fixed("what's in src", &["lib.rs", "report.rs"]),
+        fixed("show src/parse", &["line.rs", "mod.rs"]),
+        fixed("print line 2 of Cargo.toml", &["name = \"ledger\""]),
+        not(fixed("show lines 1 to 2 of README.md", &["# Ledger"]), &["Ledger keeps"]),
+        fixed("read src/main.rs and docs/notes.md", &["print_totals(&book)", "TODO write more"]),
+        fixed("what does src/parse/mod.rs do?", &["From text to a book.", "pub fn parse_book"]),
+        not(fixed("summarise src/main.rs", &["fn main()"]), &["use ledger"]),
+        fixed("who calls parse_line", &["src/parse/line.rs:15", "src/parse/mod.rs"]),
+        fixed("what is the edition in Cargo.toml", &["2021"]),
+        fails("show docs/gone.md", &["failed"]),
+        acts(fails("run `false`", &["The command failed", "exit 1"])),
+        acts(fails("run `exit 7`, then list the files", &["exit 7", "not done"])),
+        acts(fails("run the command `nonexistent-program-x`", &["failed", "exit 127"])),
+        changes("create a file called docs/new.md with \"don't panic\"", &["docs/new.md"], |root| {
+            text(root, "docs/new.md") == "don't panic\n"
         }),
+        changes("create an empty file docs/empty.txt", &["docs/empty.txt"], |root| {
+            text(root, "docs/empty.txt").is_empty()
+        }),
+        changes("rename Style to Look in src", &["matches in 0 files"], |root| times(root, rs, "Style") == 0),
+        changes("replace \"cents\" with \"pence\" in src/report.rs", &["1 place"], |root| {
+            times(root, |p| p == "src/report.rs", "cents") == 0
+        }),
+        undone("replace `Ghost` with `Spirit`", &["Nothing replaced"], |_| true),
     ]
 }

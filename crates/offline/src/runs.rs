@@ -1,0 +1,149 @@
+//! What a command came to: how it ended, whether tests ran and how many, what is missing, its last lines.
+
+use crate::answer::{bounded, count_before};
+use llm_worker::{ResultStatus, ToolOutcome};
+
+/// What output says when something is missing, in lower case, and what to do about it.
+const MISSING: &[(&str, &str, &str)] = &[
+    ("command not found", "a program is not installed", "install it, then ask again"),
+    (": not found", "a program is not installed", "install it, then ask again"),
+    ("missing script", "the project has no such script", "add it to package.json, or say: run `the command`"),
+    ("no test specified", "the project has no tests yet", "write some, and set the script `test` in package.json"),
+    ("no module named", "a Python module is missing", "install it in a terminal: commands here have no network"),
+    ("cannot find module", "a dependency is missing", "run npm install in a terminal: commands here have no network"),
+    ("no matching package", "a dependency is missing", "run cargo fetch in a terminal: commands here have no network"),
+    ("failed to get `", "a dependency is missing", "run cargo fetch in a terminal: commands here have no network"),
+    ("to download", "a dependency is missing", "run cargo fetch in a terminal: commands here have no network"),
+    ("missing go.sum", "a dependency is missing", "run go mod download in a terminal: commands here have no network"),
+    ("cannot find package", "a dependency is missing", "install it in a terminal: commands here have no network"),
+];
+
+/// How a command ended, for the answer; an error is not done.
+pub(crate) fn report(command: &str, ended: &ToolOutcome, tests: bool) -> Result<String, String> {
+    let good = ended.status == ResultStatus::Ok && ended.summary.starts_with("exit 0");
+    let rows: Vec<&str> = ended.content.lines().filter(|row| !row.trim().is_empty()).collect();
+    let low = ended.content.to_lowercase();
+    let absent = MISSING.iter().find(|(mark, ..)| low.contains(mark));
+    let absent = absent.filter(|_| !good || low.contains("no test specified"));
+    let cut = ended.content.contains("ReadOutput {");
+    let tally = if tests { tally(&rows) } else { None };
+    let none =
+        tests && (tally.is_some_and(|(passed, failed)| passed + failed == 0) && !cut || low.contains("no tests ran"));
+    let passed = tally.is_some_and(|(passed, _)| passed > 0);
+    let (verdict, done) = match (ended.status, good, tests) {
+        (ResultStatus::Refused, ..) => ("The command was refused", false),
+        (ResultStatus::Cancelled, ..) => ("The command was cancelled", false),
+        (ResultStatus::Interrupted, ..) => ("The command was interrupted", false),
+        (_, _, true) if absent.is_some() && !passed => ("The tests did not run", false),
+        (_, _, true) if none => ("No tests ran", false),
+        (_, true, true) if passed => ("The tests pass", true),
+        (_, true, true) => ("The command succeeded, and its output does not say how many tests ran", true),
+        (_, true, false) => ("Done", true),
+        (_, false, true) if tally.is_some() => ("The tests fail", false),
+        (_, false, true) => ("The tests fail, or did not run", false),
+        (_, false, false) => ("The command failed", false),
+    };
+    let mut out = format!("{verdict}: `{command}`: {}\n", ended.summary);
+    let counted = tally.filter(|(passed, failed)| passed + failed > 0 && !cut);
+    if let Some((passed, failed)) = counted {
+        out.push_str(&format!("{passed} passed, {failed} failed.\n"));
+    }
+    if let Some((_, what, next)) = absent.filter(|_| !done) {
+        out.push_str(&format!("Probably {what}; {next}.\n"));
+    } else if none {
+        out.push_str("Nothing was tested: the project has no tests where this command looks for them.\n");
+    }
+    let fault = |row: &&&str| ["FAILED", "error[", "error:", "panicked at", "FAIL: "].iter().any(|m| row.contains(m));
+    let last = match (done, counted.is_some()) {
+        (true, true) => 0,
+        (true, false) => 40,
+        (false, _) => 15,
+    };
+    if !done {
+        out.push_str(&format!("{}\n", bounded(rows.iter().filter(fault), 10)));
+    }
+    out.push_str(&rows.get(rows.len().saturating_sub(last)..).unwrap_or_default().join("\n"));
+    let out = out.trim_end().to_owned();
+    if done { Ok(out) } else { Err(out) }
+}
+
+/// Passed and failed tests, as the runners that are known count them; `None` when no row does.
+fn tally(rows: &[&str]) -> Option<(u64, u64)> {
+    let mut sum: Option<(u64, u64)> = None;
+    for row in rows {
+        let row = row.trim_matches(|c: char| "= \t".contains(c)).replace([';', ','], "");
+        let number =
+            |mark: &str| row.strip_prefix(mark).and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
+        let inside = |key: &str| {
+            let digits = row.split_once(key).map_or("", |(_, rest)| rest);
+            digits.split(|c: char| !c.is_ascii_digit()).next().and_then(|n| n.parse::<u64>().ok()).unwrap_or(0)
+        };
+        let (passed, failed) = sum.unwrap_or((0, 0));
+        let starts = |word: &str| count_before(&row, word);
+        let first = row.starts_with(|c: char| c.is_ascii_digit());
+        sum = if let Some(ran) = number("Ran ").filter(|_| row.contains(" test")) {
+            Some((passed + ran, failed))
+        } else if row.starts_with("FAILED (") || row.starts_with("OK (") {
+            let bad = inside("failures=") + inside("errors=");
+            Some((passed.saturating_sub(bad + inside("skipped=")), failed + bad))
+        } else if let Some(n) = number("# pass ").or_else(|| number("ℹ pass ")) {
+            Some((passed + n, failed))
+        } else if let Some(n) = number("# fail ").or_else(|| number("ℹ fail ")) {
+            Some((passed, failed + n))
+        } else if row.starts_with("test result: ") || row.starts_with("Tests: ") || first {
+            let (ok, bad, errors) = (starts("pass"), starts("fail"), starts("error"));
+            let any = ok.is_some() || bad.is_some() || errors.is_some() && row.contains(" in ");
+            let more = (passed + ok.unwrap_or(0), failed + bad.unwrap_or(0) + errors.unwrap_or(0));
+            if any { Some(more) } else { sum }
+        } else {
+            sum
+        };
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whether_tests_ran_is_a_part_of_the_answer() {
+        let cargo = "test result: ok. 7 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s";
+        let table = [
+            (true, cargo, "The tests pass", "7 passed, 0 failed."),
+            (true, "test result: ok. 0 passed; 0 failed; 0 ignored", "No tests ran", "Nothing was tested"),
+            (
+                false,
+                "....\nRan 4 tests in 0.1s\n\nFAILED (failures=1, errors=1)",
+                "The tests fail:",
+                "2 passed, 2 failed.",
+            ),
+            (true, "Ran 4 tests in 0.1s\n\nOK (skipped=1)", "The tests pass", "3 passed, 0 failed."),
+            (false, "Ran 0 tests in 0.0s\n\nNO TESTS RAN", "No tests ran", "Nothing was tested"),
+            (true, "==== 3 passed in 0.01s ====", "The tests pass", "3 passed, 0 failed."),
+            (false, "1 failed, 2 passed in 0.03s", "The tests fail:", "2 passed, 1 failed."),
+            (false, "no tests ran in 0.01s", "No tests ran", "Nothing was tested"),
+            (true, "# tests 2\n# pass 2\n# fail 0", "The tests pass", "2 passed, 0 failed."),
+            (true, "Tests:       2 passed, 2 total", "The tests pass", "2 passed, 0 failed."),
+            (false, "  2 passing (5ms)\n  1 failing", "The tests fail:", "2 passed, 1 failed."),
+            (false, "sh: 1: npm: not found", "The tests did not run", "not installed"),
+            (false, "Error: Cannot find module 'x'", "The tests did not run", "npm install"),
+            (false, "npm error Missing script: \"test\"", "The tests did not run", "no such script"),
+            (false, "error: no matching package named `x` found", "The tests did not run", "cargo fetch"),
+            (true, "all fine", "does not say how many tests ran", "all fine"),
+            (false, "Segmentation fault", "or did not run", "Segmentation"),
+        ];
+        for (good, content, verdict, says) in table {
+            let (status, summary) = match good {
+                true => (ResultStatus::Ok, "exit 0 in 1.0 s"),
+                false => (ResultStatus::Error, "exit 1 in 1.0 s"),
+            };
+            let ended = ToolOutcome { status, summary: summary.to_owned(), content: content.to_owned() };
+            let told = report("x", &ended, true);
+            let text = told.clone().unwrap_or_else(|text| text);
+            assert!(text.contains(verdict) && text.contains(says), "{content}: {text}");
+            let done = verdict == "The tests pass" || verdict.starts_with("does not say");
+            assert_eq!(told.is_ok(), done, "{content}: {text}");
+        }
+    }
+}
