@@ -31,9 +31,9 @@ pub use fs::{
 };
 pub use net::{HostPattern, HostPort, MAX_ADDRESSES, Net, is_public};
 pub use process::{
-    Confinement, DRAIN, Ended, EnvPolicy, GRACE, GitGuard, How, Job, KILL_WAIT, QUIET, SandboxMode, Spawner, StaleHost,
-    Support, become_subreaper, end_descendants, end_stale, end_survivors, is_running, label_descendants,
-    seal_inherited, stale_hosts, support,
+    Confinement, DRAIN, Ended, EnvPolicy, Finding, GRACE, GitGuard, Handled, How, Job, KILL_WAIT, QUIET, SandboxMode,
+    Spawner, StaleHost, Support, become_subreaper, end_descendants, end_stale, end_survivors, is_running,
+    label_descendants, seal_inherited, stale_hosts, support,
 };
 pub use redact::{MIN_REDACTED, RedactedStream, Redactor};
 pub use remove::remove_dir;

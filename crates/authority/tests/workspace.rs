@@ -1,9 +1,7 @@
 //! Files: what is inside, what is not, and that nothing put in between changes that.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
-use authority::{
-    Access, Ambient, Error, ErrorKind, FileKind, GitGuard, Located, Place, WalkOptions, Workspace, escape,
-};
+use authority::{Access, Ambient, Error, ErrorKind, FileKind, Located, Place, WalkOptions, Workspace, escape};
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Read;
@@ -305,7 +303,6 @@ fn what_a_grant_does_not_reach() {
         counted.stage(&writable, 7, b"").map(drop),
         counted.remove(&writable),
         counted.walk(&writable, WalkOptions::default()).next().unwrap().map(drop),
-        GitGuard::before(&counted).map(drop),
     ];
     assert!(refused.into_iter().all(|result| result.unwrap_err().kind() == ErrorKind::Revoked));
     drop(tree.dir);
@@ -398,102 +395,6 @@ fn listing_and_walking() {
     assert!(names("..").contains(&("out".into(), FileKind::Symlink)));
     assert_eq!(workspace.read_dir(&tree.at("a.rs")).unwrap_err().kind(), ErrorKind::FixInput);
     assert_eq!(workspace.walk(&tree.at("none"), all).next().unwrap().unwrap_err().kind(), ErrorKind::FixInput);
-}
-
-#[test]
-fn what_git_would_run_is_watched() {
-    let tree = tree();
-    let git = tree.root.join(".git");
-    let none = GitGuard::before(&tree.workspace).unwrap();
-    assert!(none.changed(&tree.workspace).unwrap().is_empty());
-    fs::create_dir_all(git.join("hooks")).unwrap();
-    fs::write(git.join("config"), "[core]").unwrap();
-    fs::write(git.join("hooks/old"), "x").unwrap();
-    fs::write(git.join("index"), "x").unwrap();
-    let (module, tree_of) = (git.join("modules/lib/inner"), git.join("worktrees/w"));
-    let deep = module.join("modules/deep");
-    for repository in [&module, &tree_of, &deep] {
-        fs::create_dir_all(repository.join("hooks")).unwrap();
-        fs::write(repository.join("HEAD"), "ref: x").unwrap();
-    }
-    let guard = GitGuard::before(&tree.workspace).unwrap();
-    fs::write(git.join("index"), "y").unwrap();
-    assert!(guard.changed(&tree.workspace).unwrap().is_empty());
-    let changes: &[(&str, &dyn Fn())] = &[
-        ("config", &|| fs::write(git.join("config"), "[alias]").unwrap()),
-        ("config.worktree", &|| fs::write(git.join("config.worktree"), "").unwrap()),
-        ("commondir", &|| fs::write(git.join("commondir"), "../evil").unwrap()),
-        ("modules/lib/inner/config", &|| fs::write(module.join("config"), "[alias]").unwrap()),
-        ("modules/lib/inner/hooks/new", &|| fs::write(module.join("hooks/new"), "x").unwrap()),
-        ("modules/lib/inner/modules/deep/config", &|| fs::write(deep.join("config"), "[alias]").unwrap()),
-        ("worktrees/w/commondir", &|| fs::write(tree_of.join("commondir"), "../evil").unwrap()),
-        ("worktrees/w/config.worktree", &|| fs::write(tree_of.join("config.worktree"), "x").unwrap()),
-        ("hooks/new", &|| fs::write(git.join("hooks/new"), "x").unwrap()),
-        ("hooks/old", &|| fs::set_permissions(git.join("hooks/old"), fs::Permissions::from_mode(0o755)).unwrap()),
-        ("hooks/link", &|| symlink(tree.outside.join("key"), git.join("hooks/link")).unwrap()),
-    ];
-    let mut wanted = Vec::new();
-    for (path, change) in changes {
-        change();
-        wanted.push(git.join(path));
-        wanted.sort();
-        assert_eq!(guard.changed(&tree.workspace).unwrap(), wanted);
-    }
-    fs::remove_file(git.join("hooks/old")).unwrap();
-    assert_eq!(guard.changed(&tree.workspace).unwrap(), wanted);
-}
-
-/// Beyond a bound nothing is looked at, so that to come there is a change by itself.
-#[test]
-fn more_than_is_looked_at_in_git_is_a_change() {
-    type Fill = fn(&Path);
-    let bounds: [(&str, &str, Fill); 3] = [
-        ("names", "", |modules| (0..2047).for_each(|n| fs::write(modules.join(format!("{n}")), "").unwrap())),
-        ("repositories", "", |modules| {
-            for n in 0..128 {
-                let inner = modules.join(format!("{n}"));
-                fs::create_dir(&inner).unwrap();
-                fs::write(inner.join("HEAD"), "ref: x").unwrap();
-            }
-        }),
-        ("depth", "a/a/a/a/a/a/a/a", |_| {}),
-    ];
-    for (name, below, fill) in bounds {
-        let tree = tree();
-        let modules = tree.root.join(".git/modules");
-        let last = modules.join(below);
-        fs::create_dir_all(&last).unwrap();
-        fill(&modules);
-        let guard = GitGuard::before(&tree.workspace).unwrap();
-        assert!(guard.changed(&tree.workspace).unwrap().is_empty(), "{name}");
-        fs::write(last.join("z"), "").unwrap();
-        let changed = guard.changed(&tree.workspace).unwrap();
-        assert_eq!(
-            changed.iter().map(|path| path.components().as_path()).collect::<Vec<_>>(),
-            [last.as_path()],
-            "{name}"
-        );
-    }
-}
-
-#[test]
-fn a_git_file_is_watched_itself() {
-    let tree = tree();
-    let git = tree.root.join(".git");
-    let absent = GitGuard::before(&tree.workspace).unwrap();
-    fs::write(&git, "gitdir: /elsewhere/.git/worktrees/a\n").unwrap();
-    assert_eq!(absent.changed(&tree.workspace).unwrap(), std::slice::from_ref(&git));
-    let guard = GitGuard::before(&tree.workspace).unwrap();
-    assert!(guard.changed(&tree.workspace).unwrap().is_empty());
-    fs::write(&git, "gitdir: made-by-a-child\n").unwrap();
-    assert_eq!(guard.changed(&tree.workspace).unwrap(), std::slice::from_ref(&git));
-    fs::remove_file(&git).unwrap();
-    fs::create_dir(&git).unwrap();
-    assert_eq!(guard.changed(&tree.workspace).unwrap(), std::slice::from_ref(&git));
-    let guard = GitGuard::before(&tree.workspace).unwrap();
-    fs::remove_dir(&git).unwrap();
-    symlink(&tree.outside, &git).unwrap();
-    assert!(guard.changed(&tree.workspace).unwrap().contains(&git));
 }
 
 /// Two programs that hold the same directory exclude each other, and what is held goes again, unless something is in it.

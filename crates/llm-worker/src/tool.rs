@@ -169,6 +169,14 @@ pub trait CallHost: Send + Sync {
     /// The disk refused; the call should end.
     fn write_output(&self, bytes: &[u8]) -> Result<(), ToolError>;
 
+    /// Tells the person, with the result and also where they want no progress: for what they must know of a call,
+    /// whatever the model says of it. One line of at most 1 KiB, journaled with the result; beyond 16 of one call they
+    /// are dropped, and the last one says so.
+    fn warn(&self, text: &str) {
+        // A host without a person.
+        let _unheard = text;
+    }
+
     /// A window of an earlier full output of this session, by its handle.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use crate::answer::{answer, counted, fail, fix, refused};
 use crate::shell::Shell;
-use authority::{Ended, GitGuard, How, Job, SandboxMode};
+use authority::{Ended, How, Job, SandboxMode};
 use llm_worker::tool::Touch;
 use llm_worker::{ErrorKind, ToolContext, ToolEffect, ToolError, ToolResult};
 use schemars::JsonSchema;
@@ -32,7 +32,7 @@ const MARGIN: Duration = Duration::from_secs(5);
 /// How much of the end of the output is searched for signs of a refused connection.
 const LOOKED_AT: usize = 16 * 1024;
 
-/// How many changed files of `.git` are named.
+/// How many changes of what git runs are named to the model.
 const NAMED_CHANGES: usize = 10;
 
 /// The arguments.
@@ -63,7 +63,7 @@ pub fn touches(args: &Args) -> Vec<Touch> {
 /// exit status or a signal, `Exhausted` at the deadline, `Cancelled`. Otherwise what the spawner or the host said.
 pub async fn run(live: &Shell, args: Args, cx: ToolContext) -> ToolResult {
     let deadline = judge(&args, cx.deadline)?;
-    let guard = GitGuard::before(&live.workspace).map_err(|error| refused(&error))?;
+    let mark = live.spawner.git_mark();
     let job = Job {
         program: live.program.clone(),
         args: vec!["-c".into(), args.command.into()],
@@ -75,14 +75,14 @@ pub async fn run(live: &Shell, args: Args, cx: ToolContext) -> ToolResult {
     let ran = live.spawner.run(job, |bytes| output.write(bytes), &cx.cancel).await;
     let Output { tail, refused: unwritten, .. } = output;
     // Whatever came of the call: a command that broke off may have changed them too.
-    let changed = guard.changed(&live.workspace).map_err(|error| refused(&error));
-    let changed = changed.map(|paths| paths.iter().map(|path| live.workspace.show(path)).collect::<Vec<_>>());
+    let changed = live.spawner.git_findings(mark);
+    let changed: Vec<_> = changed.iter().map(|found| found.text(|path| live.workspace.show(path))).collect();
+    changed.iter().for_each(|text| cx.host.warn(text));
     let ended = match (unwritten, ran) {
         (None, Ok(ended)) => ended,
-        (Some(error), _) => return Err(with_changes(error, &changed.unwrap_or_default())),
-        (None, Err(error)) => return Err(with_changes(refused(&error), &changed.unwrap_or_default())),
+        (Some(error), _) => return Err(with_changes(error, &changed)),
+        (None, Err(error)) => return Err(with_changes(refused(&error), &changed)),
     };
-    let changed = changed?;
     let confined = match live.spawner.mode() {
         SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite => true,
         SandboxMode::Off => false,
@@ -143,25 +143,19 @@ fn notes(ended: &Ended, no_network: bool, changed: &[String]) -> Vec<String> {
     if no_network {
         notes.push("[the sandbox has no network, and no sockets at all: not even on this machine]".to_owned());
     }
-    notes.extend(changes(changed).map(|text| format!("[{text}]")));
+    notes.extend(changed.iter().take(NAMED_CHANGES).map(|text| format!("[{text}]")));
+    if let Some(more) = changed.len().checked_sub(NAMED_CHANGES).filter(|more| *more > 0) {
+        notes.push(format!("[{more} more changes of what git runs]"));
+    }
     notes
-}
-
-/// What is said of changed files of `.git`.
-fn changes(changed: &[String]) -> Option<String> {
-    let more = changed.len().saturating_sub(NAMED_CHANGES);
-    let and = if more > 0 { format!(" and {more} more") } else { String::new() };
-    let named: Vec<_> = changed.iter().take(NAMED_CHANGES).map(String::as_str).collect();
-    let text = format!("changed in .git: {}{and}; what runs from there runs outside of the sandbox", named.join(", "));
-    (!changed.is_empty()).then_some(text)
 }
 
 /// An error after which no output can be written says it itself.
 fn with_changes(mut error: ToolError, changed: &[String]) -> ToolError {
-    if let Some(text) = changes(changed) {
-        error.message = format!("{}; {text}", error.message);
+    if !changed.is_empty() {
+        error.message = format!("{}; {}", error.message, changed.join("; "));
     }
-    error
+    fail(error.kind, &error.message)
 }
 
 /// Where a child's output goes.

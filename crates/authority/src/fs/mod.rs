@@ -17,6 +17,7 @@ pub use dirs::Held;
 pub(crate) use locate::settle;
 pub use locate::{Located, MAX_LINKS, MAX_PATH, Place};
 pub use open::{FileKind, MAX_DIR_ENTRIES, Meta, Stamp};
+pub(crate) use open::{Name, glance, looked_at, names, relink, target};
 pub use secrets::SecretNames;
 pub use show::escape;
 pub use stage::Staged;

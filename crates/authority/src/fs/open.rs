@@ -48,6 +48,14 @@ pub struct Meta {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp([i128; 7]);
 
+impl Stamp {
+    /// When anything about the file last changed: nanoseconds since 1970. No program can set it.
+    pub(crate) fn changed(&self) -> i128 {
+        let [_, _, _, _, _, seconds, nanos] = self.0;
+        seconds * 1_000_000_000 + nanos
+    }
+}
+
 impl Workspace {
     /// Opens a regular file for reading.
     ///
@@ -107,6 +115,52 @@ impl Workspace {
         rustix::fs::unlinkat(&dir, leaf, AtFlags::empty()).map_err(|error| Error::io("remove", at.path(), error))?;
         rustix::fs::fsync(synced(&dir, at)?).map_err(|error| Error::io("remove", at.path(), error))
     }
+}
+
+/// What is at a place, in one call: a link on the way is followed, so nothing may be opened or changed on the strength
+/// of it. It tells whether a file that is known by its [`Stamp`] is still there.
+pub(crate) fn glance(at: &Located) -> Result<Meta, Errno> {
+    let name = if at.relative().as_os_str().is_empty() { Path::new(".") } else { at.relative() };
+    rustix::fs::statat(at.root().dir(), name, AtFlags::SYMLINK_NOFOLLOW).map(|stat| meta(&stat))
+}
+
+/// The state of an open file or directory.
+pub(crate) fn looked_at(file: impl AsFd) -> Result<Meta, Errno> {
+    rustix::fs::fstat(file).map(|stat| meta(&stat))
+}
+
+/// A name, and what it is where the directory says so.
+pub(crate) type Name = (OsString, Option<FileKind>);
+
+/// At most `max` names of a directory with what they are, as far as the directory says so, and the directory's state
+/// before they were read.
+pub(crate) fn names(at: &Located, max: usize) -> Result<(Meta, Vec<Name>), Error> {
+    let dir = open_dir(at)?;
+    let failed = |error: Errno| Error::io("list", at.path(), error);
+    let state = looked_at(&dir).map_err(failed)?;
+    let mut names = Vec::new();
+    for entry in Dir::read_from(&dir).map_err(failed)?.take(max.saturating_add(2)) {
+        let entry = entry.map_err(failed)?;
+        let name = entry.file_name().to_bytes();
+        if name != b"." && name != b".." {
+            let known = (entry.file_type() != FileType::Unknown).then(|| kind(entry.file_type()));
+            names.push((OsString::from_vec(name.to_vec()), known));
+        }
+    }
+    Ok((state, names))
+}
+
+/// Where a link points.
+pub(crate) fn target(at: &Located) -> Result<OsString, Error> {
+    let (dir, leaf) = parent(at)?;
+    let target = rustix::fs::readlinkat(&dir, leaf, Vec::new()).map_err(|error| Error::io("read", at.path(), error))?;
+    Ok(OsString::from_vec(target.into_bytes()))
+}
+
+/// Makes a link that points there; the name must be free.
+pub(crate) fn relink(at: &Located, target: &OsStr) -> Result<(), Error> {
+    let (dir, leaf) = parent(at)?;
+    rustix::fs::symlinkat(target, &dir, leaf).map_err(|error| Error::io("link", at.path(), error))
 }
 
 /// The handle of the directory that holds a place, and the name in it; `.` for a root itself.

@@ -118,6 +118,12 @@ impl Workspace {
         })
     }
 
+    /// An absolute path without `.` and `..` below a root, taken by the letter: operations on it refuse links on the way,
+    /// and mean a link at its end itself.
+    pub(crate) fn literal(&self, path: &Path) -> Option<Located> {
+        self.innermost(path).and_then(|root| Located::new(root.clone(), path.to_owned()).ok())
+    }
+
     /// [`Workspace::locate`], with a refusal for what is outside.
     ///
     /// # Errors

@@ -29,7 +29,7 @@ mod trail;
 pub use confinement::{Confinement, SandboxMode, Support, support};
 pub use custody::{become_subreaper, end_descendants, end_survivors};
 pub use env::EnvPolicy;
-pub use git_guard::GitGuard;
+pub use git_guard::{Finding, GitGuard, Handled};
 pub use inherited::seal_inherited;
 pub use label::label_descendants;
 pub use processes::is_running;

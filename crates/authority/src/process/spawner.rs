@@ -3,6 +3,7 @@
 use super::confinement::{Confinement, SandboxMode, support};
 use super::custody::{MARK, Slot};
 use super::env::EnvPolicy;
+use super::git_guard::{Finding, GitGuard};
 use super::run::Job;
 use super::started::{Held, Started};
 use super::temp::TempBase;
@@ -43,6 +44,7 @@ const KEPT: CapabilitySet = CapabilitySet::DAC_OVERRIDE
 pub struct Spawner {
     shared: Arc<Shared>,
     door: Arc<Door>,
+    git: Option<Arc<GitGuard>>,
 }
 
 #[derive(Debug)]
@@ -90,7 +92,24 @@ impl Spawner {
             SandboxMode::Off => None,
         };
         let shared = Shared { mode: confinement.mode, env, tag, null: null_file, cage, temp };
-        Ok(Self { shared: Arc::new(shared), door: Door::new() })
+        Ok(Self { shared: Arc::new(shared), door: Door::new(), git: None })
+    }
+
+    /// With what git would run watched around each child, and put back.
+    #[must_use]
+    pub fn with_git_guard(self, guard: Arc<GitGuard>) -> Self {
+        Self { git: Some(guard), ..self }
+    }
+
+    /// Where later findings about what git would run begin.
+    pub fn git_mark(&self) -> usize {
+        self.git.as_ref().map_or(0, |guard| guard.mark())
+    }
+
+    /// What children changed of what git would run since a mark, also those of other calls that ran meanwhile, and what
+    /// nobody was told yet.
+    pub fn git_findings(&self, since: usize) -> Vec<Finding> {
+        self.git.as_ref().map_or_else(Vec::new, |guard| guard.since(since))
     }
 
     /// How its children are confined.
@@ -101,7 +120,7 @@ impl Spawner {
     /// The same right under a door of its own, which shuts with this one's.
     #[must_use]
     pub fn derive(&self) -> Self {
-        Self { shared: self.shared.clone(), door: self.door.derive() }
+        Self { shared: self.shared.clone(), door: self.door.derive(), git: self.git.clone() }
     }
 
     /// The door of this grant.
@@ -127,7 +146,8 @@ impl Spawner {
         command.env("TMPDIR", temp.path()).env(MARK, &mark);
         command.stdin(Stdio::from(self.shared.null.try_clone().map_err(failed)?));
         command.stdout(Stdio::from(writer.try_clone().map_err(failed)?)).stderr(Stdio::from(writer));
-        let held = Held { mark, temp, slot: Slot::take(), pass };
+        let git = self.git.as_ref().map(GitGuard::watch);
+        let held = Held { mark, temp, slot: Slot::take(), pass, git };
         let (answer, answered) = oneshot::channel();
         let shared = self.shared.clone();
         let spawn = move || {

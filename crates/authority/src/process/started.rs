@@ -1,6 +1,7 @@
 //! A child that was started: it is in custody until it is finished, also when its caller goes away.
 
 use super::custody::{self, Leftovers, Slot};
+use super::git_guard::Watch;
 use super::temp::CallTemp;
 use crate::OwnedPass;
 use rustix::process::{Pid, Signal, WaitIdStatus};
@@ -21,14 +22,17 @@ pub(super) struct Held {
     pub(super) temp: CallTemp,
     pub(super) slot: Slot,
     pub(super) pass: OwnedPass,
+    pub(super) git: Option<Watch>,
 }
 
 impl Held {
     fn release(self, pid: Pid) -> (Leftovers, Option<WaitIdStatus>) {
-        let Self { mark, temp, slot, pass } = self;
+        let Self { mark, temp, slot, pass, git } = self;
         let ended = slot.end(pid, &mark);
         // Its processes are gone before their directory is emptied, and all of it before the door may say so.
         drop(temp);
+        // Compared when nothing writes any more.
+        drop(git);
         drop(pass);
         ended
     }

@@ -1,6 +1,7 @@
 //! One running call, as the host sees it: its output, its file changes, and the bounded result that comes of it.
 
 use super::inbox::{Line, Method};
+use crate::feature::sanitize;
 use crate::session::changes::staged;
 use crate::session::commit::Ended;
 use crate::session::kind_of_store;
@@ -28,6 +29,10 @@ const HEAD_LINES: usize = 60;
 /// and this much of its end, in bytes.
 const TAIL_BYTES: usize = 8 * 1024;
 
+/// How many warnings one call may have for the person, and how long each may be, in bytes.
+const MAX_WARNINGS: usize = 16;
+const MAX_WARNING: usize = 1024;
+
 /// The host's side of one call.
 pub(crate) struct Custody {
     session: Arc<str>,
@@ -37,6 +42,7 @@ pub(crate) struct Custody {
     line: Line,
     redactor: Redactor,
     sink: Mutex<(RedactedStream, Sink)>,
+    warnings: Mutex<Vec<String>>,
 }
 
 /// Where a call's output goes: memory while it is short, a spooled blob from then on.
@@ -61,7 +67,7 @@ impl Custody {
         redactor: Redactor,
     ) -> Self {
         let sink = Mutex::new((RedactedStream::new(redactor.clone()), Sink::Small(Vec::new())));
-        Self { session, call, blobs, outputs, line, redactor, sink }
+        Self { session, call, blobs, outputs, line, redactor, sink, warnings: Mutex::default() }
     }
 
     /// Bounds what the tool answered. From here on its output is closed. Syncs a blob when there is one.
@@ -84,6 +90,11 @@ impl Custody {
                 (ToolOutcome { status: ResultStatus::Error, summary, content: String::new() }, Ended::default())
             }
         }
+    }
+
+    /// What the call told the person; also of a call that brought no result.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        std::mem::take(&mut *self.warnings.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn bounded(&self, content: &str) -> Result<(String, Option<Output>), ToolError> {
@@ -152,6 +163,15 @@ impl CallHost for Custody {
             *sink = Sink::Broken(error.clone());
         }
         written
+    }
+
+    fn warn(&self, text: &str) {
+        let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        match warnings.len() {
+            MAX_WARNINGS => {}
+            last if last + 1 == MAX_WARNINGS => warnings.push("further warnings of this call are dropped".to_owned()),
+            _ => warnings.push(sanitize(text, MAX_WARNING, &self.redactor)),
+        }
     }
 
     fn read_output(&self, handle: &str, window: Window) -> Result<Excerpt, ToolError> {

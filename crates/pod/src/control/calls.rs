@@ -100,6 +100,7 @@ impl Calls {
             redactor,
         );
         let custody = Arc::new(custody);
+        let told = Arc::clone(&custody);
         let cx = ToolContext { call: id, cancel: cancel.clone(), deadline, host: custody.clone() };
         let began = Instant::now();
         let seen = view.clone();
@@ -135,6 +136,7 @@ impl Calls {
                 Ok(done) => done,
                 Err(lost) => (given_up(&lost, registry.redactor()), Ended::default()),
             };
+            ended.warnings = told.warnings();
             ended.ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
             let (outcome, transforms) = gates::outcome(&registry, &callbacks, view, outcome).await;
             ended.transforms = transforms;

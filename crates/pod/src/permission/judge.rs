@@ -90,6 +90,13 @@ impl Policy {
         strictest.map_or_else(|| Answer::none().decide(call, now), |answer| answer.decide(call, now))
     }
 
+    /// Whether a person's own rule allows this call: not the built-in table alone.
+    #[must_use]
+    pub fn allows_by_rule(&self, call: &CallFacts<'_>, workspace: &Workspace, now: Circumstances) -> bool {
+        let decision = self.judge(call, workspace, now);
+        decision.verdict == Verdict::Allow && decision.rule.source != BUILT_IN
+    }
+
     fn answer<'a>(&'a self, call: &CallFacts<'_>, target: &'a Target, now: Circumstances) -> Answer<'a> {
         let row = table::row(target, now.mode == SandboxMode::ReadOnly);
         let mut answer =

@@ -65,6 +65,8 @@ pub struct Ended {
     pub ms: u64,
     /// What became of its result.
     pub transforms: Vec<TransformNote>,
+    /// What the person must know of it.
+    pub warnings: Vec<String>,
 }
 
 /// One atomic batch: a turn's facts as records, and what else belongs to them.
@@ -166,8 +168,8 @@ fn record_of<'a>(
             let ended = ledger.ended.get(call).cloned().unwrap_or_default();
             let start = ledger.judged.get(call).and_then(|judged| judged.start.as_ref());
             let feature = start.map(|start| start.feature.clone());
-            let Ended { output, ms, transforms } = ended;
-            ToolFinished { call: *call, feature, outcome: outcome.clone(), output, ms, transforms }.into()
+            let Ended { output, ms, transforms, warnings } = ended;
+            ToolFinished { call: *call, feature, outcome: outcome.clone(), output, ms, transforms, warnings }.into()
         }
         Fact::Request(r) => Request {
             number: r.number,

@@ -561,6 +561,9 @@ pub struct ToolFinished {
     /// What became of its result before it was recorded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub transforms: Vec<TransformNote>,
+    /// What the person was told of it, in lines.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 /// A full text and the handle that names it.

@@ -141,7 +141,10 @@ pub fn closing(restored: &Restored, found: &Circumstances) -> Vec<Record> {
         let outcome = if call.parted { lost_result() } else { interrupted(*id, call, restored.started_at) };
         note.push(format!("{id} {}: {}", call.name, outcome.summary));
         let transforms = Vec::new();
-        batch.push(ToolFinished { call: *id, feature: None, outcome, output: None, ms: 0, transforms }.into());
+        batch.push(
+            ToolFinished { call: *id, feature: None, outcome, output: None, ms: 0, transforms, warnings: Vec::new() }
+                .into(),
+        );
     }
     if found.cut_bytes > 0 {
         note.push(format!("{} unfinished bytes at the end of the log were set aside.", found.cut_bytes));

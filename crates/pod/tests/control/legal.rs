@@ -66,7 +66,7 @@ pub(crate) fn started(call: CallId, effect: ToolEffect) -> Record {
 
 pub(crate) fn finished(call: CallId, output: Option<Output>) -> Record {
     let outcome = ToolOutcome { status: ResultStatus::Ok, summary: "ok".to_owned(), content: String::new() };
-    ToolFinished { call, feature: None, outcome, output, ms: 1, transforms: Vec::new() }.into()
+    ToolFinished { call, feature: None, outcome, output, ms: 1, transforms: Vec::new(), warnings: Vec::new() }.into()
 }
 
 pub(crate) fn turn_finished(turn: u64) -> Record {

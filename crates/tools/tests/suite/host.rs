@@ -22,6 +22,7 @@ pub(crate) struct FakeHost {
     pub(crate) output: Mutex<Vec<u8>>,
     pub(crate) told: Mutex<Vec<Told>>,
     pub(crate) moved: Mutex<Vec<DirectoryMove>>,
+    pub(crate) warned: Mutex<Vec<String>>,
     pub(crate) earlier: Option<Excerpt>,
     pub(crate) asked: Mutex<Vec<(String, Window)>>,
     pub(crate) refuses_changes: bool,
@@ -38,6 +39,10 @@ impl CallHost for FakeHost {
         }
         self.output.lock().unwrap().extend_from_slice(bytes);
         Ok(())
+    }
+
+    fn warn(&self, text: &str) {
+        self.warned.lock().unwrap().push(text.to_owned());
     }
 
     fn read_output(&self, handle: &str, window: Window) -> Result<Excerpt, ToolError> {
@@ -74,6 +79,10 @@ impl CallHost for FakeHost {
 }
 
 impl FakeHost {
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        self.warned.lock().unwrap().clone()
+    }
+
     pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.output.lock().unwrap()).into_owned()
     }

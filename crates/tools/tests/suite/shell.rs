@@ -1,7 +1,7 @@
 //! Bash, in real processes. Where the kernel cannot confine, the tests of the sandbox say that it is refused.
 
 use crate::host::{FakeHost, Project, ambient, args, block_on, context, failed, ok};
-use authority::{Access, Confinement, EnvPolicy, SandboxMode, Spawner, support};
+use authority::{Access, Confinement, EnvPolicy, GitGuard, SandboxMode, Spawner, support};
 use llm_worker::{ErrorKind, ToolResult};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -15,7 +15,11 @@ fn shell(project: &Project, mode: SandboxMode) -> Option<Shell> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let tag = format!("tests/{}", NEXT.fetch_add(1, Ordering::Relaxed));
     match Spawner::new(&ambient(), confinement, env, tag) {
-        Ok(spawner) => Some(Shell::new(project.workspace(Access::ReadWrite), spawner, "sh")),
+        Ok(spawner) => {
+            let guard = GitGuard::new(&ambient(), &[project.root()], None, |_| false, |_| "a flag".to_owned()).unwrap();
+            let spawner = spawner.with_git_guard(Arc::new(guard));
+            Some(Shell::new(project.workspace(Access::ReadWrite), spawner, "sh"))
+        }
         Err(error) => {
             assert!(!support().in_force(mode) && error.kind() == authority::ErrorKind::Unavailable, "{error}");
             None
@@ -73,10 +77,11 @@ fn a_host_that_cannot_keep_the_output_ends_the_call() {
     // Its changes are told nevertheless.
     let p = Project::new(&[(".git/config", b"[core]\n")]);
     let live = shell(&p, SandboxMode::Off).unwrap();
-    let command = json!({"command": "echo x >> .git/config; echo x; sleep 60"});
+    let command = json!({"command": "echo pager=x >> .git/config; echo x; sleep 60"});
     let result = block_on(bash::run(&live, args(command), context(&host)));
-    let want = "the disk is full; changed in .git: .git/config; what runs from there runs outside of the sandbox";
-    assert_eq!(failed(result, ErrorKind::Unavailable), want);
+    let message = failed(result, ErrorKind::Unavailable);
+    assert!(message.starts_with("the disk is full; put back core.pager in .git/config"), "{message}");
+    assert_eq!((host.warnings().len(), p.get(".git/config").as_str()), (1, "[core]\\n"));
 }
 
 // The command itself says, through a FIFO, that it runs; only then it is cancelled.
@@ -131,11 +136,18 @@ fn the_sandbox_is_explained_where_it_stops_something() {
         assert!(!text.contains("[the sandbox"), "{text}");
     }
 
-    let hooks = "echo 'x = 1' >> .git/config; echo y > .git/hooks/new; rm .git/hooks/old; echo z > .git/HEAD";
-    let (result, text) = run(&p, mode, json!({"command": hooks})).unwrap();
-    ok(result);
-    let want = "[changed in .git: .git/config, .git/hooks/new, .git/hooks/old; what runs from there runs outside of the sandbox]\n";
-    assert_eq!(text, want);
+    let hooks = "echo 'pager = x' >> .git/config; echo y > .git/hooks/new; rm .git/hooks/old; echo z > .git/HEAD";
+    let host = Arc::new(FakeHost::default());
+    let live = shell(&p, mode).unwrap();
+    ok(block_on(bash::run(&live, args(json!({"command": hooks})), context(&host))));
+    let want = [
+        "put back core.pager in .git/config, which a command changed: git would run it outside of the sandbox; no copy was kept: there is no place to keep it; help: a flag",
+        "removed .git/hooks/new, which a command created: git would run it outside of the sandbox; no copy was kept: there is no place to keep it; help: a flag",
+        "a command removed .git/hooks/old; no copy was kept: there is no place to keep it",
+    ];
+    // The model and the person are told the same.
+    assert_eq!(host.warnings(), want);
+    assert_eq!(host.text(), want.map(|text| format!("[{text}]\n")).concat());
     let (_, text) = run(&p, mode, json!({"command": "cat .git/config > /dev/null"})).unwrap();
     assert_eq!(text, "");
 }

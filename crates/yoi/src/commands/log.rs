@@ -240,6 +240,9 @@ impl Transcript {
             ResultStatus::Cancelled | ResultStatus::Interrupted => "…",
         };
         let mut text = format!("{mark} {} {}", finished.call, finished.outcome.summary);
+        for warning in &finished.warnings {
+            text.push_str(&format!("\n{MARGIN}warning: {warning}"));
+        }
         if let Some(output) = finished.output.as_ref().filter(|_| self.full) {
             self.whole = Some(output.stored.clone());
             text.push_str(&format!("\n{MARGIN}whole output: {} ({} bytes):", output.handle, output.stored.total()));

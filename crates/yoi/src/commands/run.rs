@@ -20,7 +20,7 @@ use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::instructions::Instructions;
 use crate::show::progress::{Look, show};
-use authority::{Ambient, Secret};
+use authority::{Ambient, GitGuard, Secret};
 use llm_worker::{ErrorKind, Model};
 use pod::control::{Callbacks, Event, Outbox};
 use pod::feature::Unmet;
@@ -30,7 +30,7 @@ use serde::Serialize;
 use session_store::{Clock, Opened, Past};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Instant, SystemTime};
 use tokio::runtime::{Builder, Runtime};
@@ -102,8 +102,20 @@ fn prompted(args: &RunArgs, env: &Env, points: &Points, (signals, swept): (Signa
     let stream = env.stdout_terminal && !args.json && schema.is_none();
     let look = Look { json: args.json, quiet: args.quiet, stream, colour: env.colour() };
     let instructions = &instructions;
-    let whole =
-        Whole { args, env, config: &config, ambient: &ambient, instructions, points, look, signals, schema, swept };
+    let git = OnceLock::new();
+    let whole = Whole {
+        args,
+        env,
+        config: &config,
+        ambient: &ambient,
+        instructions,
+        points,
+        look,
+        signals,
+        schema,
+        swept,
+        git,
+    };
     let result = whole.run(&runtime, &mut place, Asked { composed, model, secrets, prompt });
     // Written-off threads are not waited for; their process ends with this one.
     runtime.shutdown_background();
@@ -135,6 +147,8 @@ struct Whole<'a> {
     signals: Signals,
     schema: Option<OutputSchema>,
     swept: Swept,
+    /// Watches what git would run, once commands can.
+    git: OnceLock<Option<Arc<GitGuard>>>,
 }
 
 /// What is run, and by whom.
@@ -186,6 +200,10 @@ impl Whole<'_> {
         let streamed = screen.join().unwrap_or(false);
         if done.is_err() || callbacks.stuck() > 0 {
             self.end_children();
+        }
+        // Of commands whose call was given up, and that ended after it.
+        for found in self.git.get().into_iter().flatten().flat_map(|guard| guard.untold()) {
+            warn(&format!("warning: {}", found.text(authority::escape)));
         }
         done.map(|(end, output, late)| Ended { end, streamed, output, ending, late })
     }
@@ -249,8 +267,9 @@ impl Whole<'_> {
         let files = everything(&Ambient::claim())?;
         let after = Aftermath { now: clock(), end_survivors: &end_survivors, files: Some(&files) };
         let opening = Opening::of(&place.dir(), opened, &after).map_err(fail)?;
-        let Installed { registry, permission, no_shell } =
+        let Installed { registry, permission, no_shell, git } =
             composed.install((self.ambient, self.env), &tag, opening.link(), &secrets)?;
+        self.git.set(git).unwrap_or_default();
         let lacking = required(&registry.report().unmet, registry.report());
         if !known {
             lacking.clone()?;

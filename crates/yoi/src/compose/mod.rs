@@ -1,5 +1,6 @@
 //! The composition root: the one place where ambient authority is claimed and turned into handles.
 
+mod git;
 pub(crate) mod grants;
 mod key_command;
 pub(crate) mod model;
@@ -15,8 +16,8 @@ use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::instructions::Instructions;
 use authority::{
-    Access, Ambient, Confinement, EnvPolicy, ErrorKind, HostPattern, Net, Redactor, SandboxMode, Secret, Spawner,
-    Workspace,
+    Access, Ambient, Confinement, EnvPolicy, ErrorKind, GitGuard, HostPattern, Net, Redactor, SandboxMode, Secret,
+    Spawner, Workspace,
 };
 use llm_worker::Cost;
 use pod::control::{self, Limits, Permission};
@@ -29,6 +30,7 @@ use project::Project;
 use roots::{Added, AddedDirs};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::sync::Arc;
 use switches::{Switched, switched};
 
 /// What the model is told before the features' instructions.
@@ -67,6 +69,8 @@ pub(crate) struct Installed {
     pub(crate) permission: Permission,
     /// Why there is no shell, where there should be one.
     pub(crate) no_shell: Option<String>,
+    /// Watches what git would run.
+    pub(crate) git: Option<Arc<GitGuard>>,
 }
 
 /// Builds the handles and the plan. Nothing runs and nothing is written.
@@ -134,7 +138,11 @@ impl Composed {
         link: PodLink,
         secrets: &[Secret],
     ) -> Result<Installed, Failure> {
-        let spawner = self.spawner(ambient, env, tag)?;
+        let git = git::guard(ambient, env, &self.permission)?;
+        let spawner = self.spawner(ambient, env, tag)?.map(|spawner| match &git {
+            Some(git) => spawner.with_git_guard(Arc::clone(git)),
+            None => spawner,
+        });
         let internet = Net::public(ambient, [HostPattern::any()]);
         let services = HostServices::none().root(HostCapability::WORKSPACE, self.workspace).net(internet).link(link);
         let services = services.redact(Redactor::new(secrets));
@@ -145,7 +153,7 @@ impl Composed {
         };
         let registry = self.builder.install(&services);
         let wanted = registry.report().feature(&builtins::shell::ID).is_some_and(|shell| shell.enabled);
-        Ok(Installed { registry, permission: self.permission, no_shell: no_shell.filter(|_| wanted) })
+        Ok(Installed { registry, permission: self.permission, no_shell: no_shell.filter(|_| wanted), git })
     }
 
     /// Starts children as this run would; for `yoi doctor` too. Or why they cannot be confined: the kernel lacks what

@@ -87,6 +87,9 @@ impl<Out: Write, Err: Write> Screen<Out, Err> {
     }
 
     fn record(&mut self, seq: u64, record: &Arc<Record>) {
+        if let Record::ToolFinished(done) = &**record {
+            done.warnings.iter().for_each(|warning| self.warn(warning));
+        }
         if self.look.json {
             let text = record.to_json(seq).to_string();
             return self.print(&format!("{}\n", json(&text)));
@@ -153,9 +156,17 @@ impl<Out: Write, Err: Write> Screen<Out, Err> {
     }
 
     fn tell(&mut self, text: &str) {
-        if self.look.quiet || self.look.json {
-            return;
+        if !self.look.quiet && !self.look.json {
+            self.note(text);
         }
+    }
+
+    /// Said even to those who want no progress.
+    fn warn(&mut self, text: &str) {
+        self.note(&format!("warning: {text}"));
+    }
+
+    fn note(&mut self, text: &str) {
         self.end_line();
         let text = escape_line(text);
         let text = if self.look.colour { format!("\u{1b}[2m{text}\u{1b}[0m\n") } else { format!("{text}\n") };

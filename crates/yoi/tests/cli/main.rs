@@ -24,6 +24,7 @@ mod feature_new;
 mod features;
 mod files;
 mod following;
+mod git;
 mod grants;
 mod help;
 mod hostile;

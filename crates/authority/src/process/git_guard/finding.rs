@@ -1,0 +1,93 @@
+//! What a command changed of what git runs, for the model and for the person.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+/// How many keys are named.
+const NAMED_KEYS: usize = 8;
+
+/// One change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The file, absolute.
+    pub path: PathBuf,
+    /// What was done about it.
+    pub what: Handled,
+    /// The keys of a configuration that it is about, as git prints them.
+    pub keys: Vec<String>,
+    /// Where a copy is: of what the command wrote, or of what it removed. Or why there is none.
+    pub kept: Option<Result<PathBuf, String>>,
+    /// How a person lets such changes stay; empty where there is nothing to let.
+    pub help: String,
+}
+
+/// What was done about a change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Handled {
+    /// A changed file or key is as it was before.
+    PutBack,
+    /// A new file is gone again.
+    Removed,
+    /// It stays, since a person's rule allows writing it.
+    Left,
+    /// It should have been put back, and was not: why.
+    Failed(String),
+    /// It runs nothing by itself, and stays.
+    Changed,
+    /// The command removed it.
+    Gone,
+    /// There are more names than are looked at.
+    Bound,
+    /// So many changes more are not named.
+    More(usize),
+}
+
+impl Finding {
+    pub(super) fn new(path: &Path, what: Handled) -> Self {
+        Self { path: path.to_owned(), what, keys: Vec::new(), kept: None, help: String::new() }
+    }
+
+    /// One line; `show` says how a path is shown.
+    #[must_use]
+    pub fn text(&self, show: impl Fn(&Path) -> String) -> String {
+        let mut name = show(&self.path);
+        if !self.keys.is_empty() {
+            let named: Vec<_> = self.keys.iter().take(NAMED_KEYS).map(|key| crate::escape(Path::new(key))).collect();
+            let more = self.keys.len() - named.len();
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            name = format!("{}{more} in {name}", named.join(", "));
+        }
+        let mut text = match &self.what {
+            Handled::PutBack => {
+                format!("put back {name}, which a command changed: git would run it outside of the sandbox")
+            }
+            Handled::Removed => {
+                format!("removed {name}, which a command created: git would run it outside of the sandbox")
+            }
+            Handled::Left => {
+                format!("a command changed {name}: allowed by a rule; git runs it outside of the sandbox")
+            }
+            Handled::Failed(why) => format!(
+                "a command changed {name}, which git runs outside of the sandbox, and it could not be put back ({why}); \
+                 look at it before you use git here"
+            ),
+            Handled::Changed => format!("a command changed {name}, which git reads; it was not put back"),
+            Handled::Gone => format!("a command removed {name}"),
+            Handled::Bound => format!(
+                "below {name} are more repositories or directories than are looked at: what git would run in those \
+                 beyond is not watched"
+            ),
+            Handled::More(count) => format!("{count} more changes of what git runs below {name}"),
+        };
+        match &self.kept {
+            // Writing to a string cannot fail.
+            Some(Ok(path)) => write!(text, "; a copy is in {}", show(path)).unwrap_or_default(),
+            Some(Err(why)) => write!(text, "; no copy was kept: {why}").unwrap_or_default(),
+            None => {}
+        }
+        if !self.help.is_empty() {
+            write!(text, "; help: {}", self.help).unwrap_or_default();
+        }
+        text
+    }
+}

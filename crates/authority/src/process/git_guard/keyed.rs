@@ -1,0 +1,103 @@
+//! Putting back single keys of a configuration, so that what else a command changed there stays.
+
+use super::config::{Entry, parse};
+use super::keys::runs_code;
+use std::collections::BTreeSet;
+
+/// What became of the keys that run code.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Difference {
+    /// New, or with other values: as git prints them.
+    pub(super) changed: BTreeSet<Vec<u8>>,
+    /// No longer there.
+    pub(super) removed: BTreeSet<Vec<u8>>,
+}
+
+/// Compares the keys that run code, and those that `also` takes for such.
+pub(super) fn difference(before: &[Entry], now: &[Entry], also: &dyn Fn(&Entry) -> bool) -> Difference {
+    let runs = |entry: &&Entry| runs_code(entry) || also(entry);
+    let keys = |entries: &[Entry]| entries.iter().filter(runs).map(Entry::key).collect::<BTreeSet<_>>();
+    let values = |entries: &[Entry], key: &[u8]| {
+        let of_key = entries.iter().filter(|entry| entry.key() == key).filter(runs);
+        of_key.map(|entry| entry.value.clone()).collect::<Vec<_>>()
+    };
+    let mut difference = Difference::default();
+    for key in keys(now).union(&keys(before)) {
+        let (was, is) = (values(before, key), values(now, key));
+        if is == was {
+            continue;
+        }
+        // Where values only went, what is left was there before.
+        let mut rest = was.iter();
+        let only_fewer = is.iter().all(|value| rest.any(|old| old == value));
+        if only_fewer { &mut difference.removed } else { &mut difference.changed }.insert(key.clone());
+    }
+    difference
+}
+
+/// The file as it is now, with these keys as they were before.
+pub(super) fn put_back(before: (&[u8], &[Entry]), now: (&[u8], &[Entry]), keys: &BTreeSet<Vec<u8>>) -> Vec<u8> {
+    let mut text = Vec::with_capacity(now.0.len());
+    let mut from = 0;
+    for entry in now.1.iter().filter(|entry| keys.contains(&entry.key())) {
+        text.extend_from_slice(now.0.get(from..entry.span.start).unwrap_or_default());
+        from = entry.span.end;
+    }
+    text.extend_from_slice(now.0.get(from..).unwrap_or_default());
+    for entry in before.1.iter().filter(|entry| keys.contains(&entry.key())) {
+        if !text.is_empty() && !text.ends_with(b"\n") {
+            text.push(b'\n');
+        }
+        text.extend_from_slice(&entry.written());
+    }
+    let meaning =
+        |entries: &[Entry]| entries.iter().map(|entry| (entry.key(), entry.value.clone())).collect::<Vec<_>>();
+    let sorted = |mut meaning: Vec<_>| {
+        meaning.sort();
+        meaning
+    };
+    match parse(&text) {
+        // Nothing else was changed: byte for byte as it was.
+        Ok(entries) if sorted(meaning(&entries)) == sorted(meaning(before.1)) => before.0.to_owned(),
+        Ok(entries) if difference(before.1, &entries, &|_| false).changed.is_empty() => text,
+        // Cannot come about; the file as it was is harmless.
+        Ok(_) | Err(_) => before.0.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_runs_code_is_put_back() {
+        let table: &[(&str, &str, &str)] = &[
+            // (before, now, put back)
+            ("[core]\n\tbare = false\n", "[core]\n\tbare = false\n\tpager = evil\n", "[core]\n\tbare = false\n"),
+            ("", "[core] editor = evil ; x\n[user]\n\tname = me\n", "[core] \n[user]\n\tname = me\n"),
+            (
+                "[core]\n\teditor = vim\n",
+                "[Core]\n\tEdiTor = \"evil\"\n[user]\n\tname = me",
+                "[Core]\n\t\n[user]\n\tname = me\n[core]\n\teditor = \"vim\"\n",
+            ),
+            (
+                "[a \"B\\\"c\"]\n\thelper = x y\n",
+                "[a \"B\\\"c\"]\n\thelper = z\\\n y\n\tq\n",
+                "[a \"B\\\"c\"]\n\t\n\tq\n[a \"B\\\"c\"]\n\thelper = \"x y\"\n",
+            ),
+            ("[alias]\n\ts = status\n", "[alias]\n\ts = !evil\n", "[alias]\n\ts = status\n"),
+            ("[core]\n\teditor = vim\n", "[user]\n\tname = me\n[core]\n\teditor = vim\n", ""),
+            ("[core]\n\teditor = vim\n", "[user]\n\tname = me\n", ""),
+        ];
+        for (before, now, want) in table {
+            let (was, is) = (parse(before.as_bytes()).unwrap(), parse(now.as_bytes()).unwrap());
+            let changed = difference(&was, &is, &|_| false).changed;
+            if want.is_empty() {
+                assert!(changed.is_empty(), "{now}");
+                continue;
+            }
+            let got = put_back((before.as_bytes(), &was), (now.as_bytes(), &is), &changed);
+            assert_eq!(String::from_utf8_lossy(&got), *want);
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! What git would run later is the same after a command as before it. Landlock cannot take `.git` out of a project that
+//! may be written, and what git runs for the person runs outside of the sandbox.
+//!
+//! ```text
+//! first call starts ─▶ look at everything (before) ─▶ commands ─▶ a call's last process ended ─▶ look again, compare:
+//!    configuration and links that lead elsewhere, put back ─▶ look again ─▶ hooks, put back ─▶ the rest is told
+//! ```
+//!
+//! Calls that run together share the look before, and what is found is told to all of them. Nothing is followed and
+//! nothing can block: names are opened from the roots' handles, one by one, without links, and only regular files.
+
+mod config;
+mod finding;
+mod judge;
+mod keyed;
+mod keys;
+mod memory;
+mod quarantine;
+mod restore;
+mod scan;
+
+pub use finding::{Finding, Handled};
+
+use crate::fs::{Access, Workspace};
+use crate::{Ambient, Error, ErrorKind};
+use judge::{Judge, Rules};
+use memory::Memory;
+use quarantine::Quarantine;
+use scan::Snapshot;
+use std::collections::{BTreeSet, VecDeque};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// How often everything is looked at again because something that leads elsewhere was put back.
+const MAX_ROUNDS: usize = 4;
+
+/// How many findings are kept for whoever asks.
+const MAX_FINDINGS: usize = 256;
+
+/// How many findings of one call are named; the others are counted.
+const MAX_OF_CALL: usize = 64;
+
+type Allows = Box<dyn Fn(&Path) -> bool + Send + Sync>;
+type Help = Box<dyn Fn(&Path) -> String + Send + Sync>;
+
+/// Watches what git would run, below directories that children may write.
+pub struct GitGuard {
+    roots: Workspace,
+    quarantine: Option<PathBuf>,
+    allows: Allows,
+    help: Help,
+    shared: Mutex<Shared>,
+}
+
+/// What calls that run together have in common.
+#[derive(Default)]
+struct Shared {
+    memory: Memory,
+    /// How many calls run.
+    running: usize,
+    before: Snapshot,
+    since: i128,
+    /// What was found, newest last, and how many came before these.
+    found: VecDeque<Finding>,
+    first: usize,
+    /// Up to here somebody was told.
+    told: usize,
+    told_bound: bool,
+}
+
+impl std::fmt::Debug for GitGuard {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("GitGuard").field("roots", &self.roots).finish_non_exhaustive()
+    }
+}
+
+/// Held while a call's processes may run; dropped when none is left.
+#[derive(Debug)]
+pub(super) struct Watch(Arc<GitGuard>);
+
+impl GitGuard {
+    /// For the directories that children may write, the project first. What is put back goes below `quarantine`, an
+    /// absolute path that children cannot write. `allows` says which files a person's rules let commands change, and
+    /// `help` how such a rule is written; both get absolute paths.
+    ///
+    /// # Errors
+    /// `FixInput` when there is no directory, or one does not exist; `Denied` by the system.
+    pub fn new(
+        ambient: &Ambient,
+        roots: &[PathBuf],
+        quarantine: Option<PathBuf>,
+        allows: impl Fn(&Path) -> bool + Send + Sync + 'static,
+        help: impl Fn(&Path) -> String + Send + Sync + 'static,
+    ) -> Result<Self, Error> {
+        let Some((project, others)) = roots.split_first() else {
+            return Err(Error::new(ErrorKind::FixInput, "no directory to watch"));
+        };
+        let mut workspace = Workspace::open(ambient, project, project, Access::ReadWrite)?;
+        for dir in others {
+            workspace = workspace.with_dir(ambient, dir, Access::ReadWrite)?;
+        }
+        let (allows, help) = (Box::new(allows), Box::new(help));
+        Ok(Self { roots: workspace, quarantine, allows, help, shared: Mutex::default() })
+    }
+
+    /// Where later findings begin.
+    pub fn mark(&self) -> usize {
+        let shared = self.lock();
+        shared.first + shared.found.len()
+    }
+
+    /// What was found since a mark, and what nobody was told yet.
+    pub fn since(&self, mark: usize) -> Vec<Finding> {
+        let mut shared = self.lock();
+        let from = mark.min(shared.told).saturating_sub(shared.first);
+        let found = shared.found.iter().skip(from).cloned().collect();
+        shared.told = shared.first + shared.found.len();
+        found
+    }
+
+    /// What nobody was told yet: of calls that were given up.
+    pub fn untold(&self) -> Vec<Finding> {
+        self.since(usize::MAX)
+    }
+
+    /// A call starts: before its first process does.
+    pub(super) fn watch(self: &Arc<Self>) -> Watch {
+        let mut shared = self.lock();
+        if shared.running == 0 {
+            let known = std::mem::take(&mut shared.before.repositories);
+            shared.since = memory::now();
+            shared.before = Snapshot::take(&mut shared.memory, &self.roots, &known);
+            if shared.before.bounded {
+                shared.add(vec![Finding::new(self.roots.project(), Handled::Bound)]);
+            }
+        }
+        shared.running += 1;
+        Watch(Arc::clone(self))
+    }
+
+    /// A call's last process ended.
+    fn compare(&self) {
+        let mut shared = self.lock();
+        let Shared { memory, before, since, .. } = &mut *shared;
+        let known: BTreeSet<PathBuf> = before.repositories.clone();
+        let mut after = Snapshot::take(memory, &self.roots, &known);
+        let quarantine = Quarantine::new(self.quarantine.as_deref());
+        let rules = Rules { allows: &self.allows, help: &self.help };
+        let (roots, findings) = (&self.roots, Vec::new());
+        let mut judge = Judge { roots, rules, before, since: *since, memory, quarantine, findings };
+        for _ in 0..MAX_ROUNDS {
+            if !judge.leading(&after) {
+                break;
+            }
+            after = Snapshot::take(judge.memory, &self.roots, &known);
+        }
+        judge.rest(&after);
+        let findings = judge.findings;
+        // What was put back is what it was; what stays is not told again.
+        after = if findings.is_empty() { after } else { Snapshot::take(memory, &self.roots, &known) };
+        *before = after;
+        shared.running = shared.running.saturating_sub(1);
+        shared.add(few(findings, self.roots.project()));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Shared {
+    fn add(&mut self, mut findings: Vec<Finding>) {
+        let told = self.told_bound;
+        self.told_bound |= findings.iter().any(|finding| finding.what == Handled::Bound);
+        findings.retain(|finding| finding.what != Handled::Bound || !told);
+        self.found.extend(findings);
+        while self.found.len() > MAX_FINDINGS {
+            self.found.pop_front();
+            self.first += 1;
+        }
+    }
+}
+
+/// As many as one call is told of.
+fn few(mut findings: Vec<Finding>, top: &Path) -> Vec<Finding> {
+    let more = findings.len().saturating_sub(MAX_OF_CALL);
+    if more > 0 {
+        findings.truncate(MAX_OF_CALL);
+        findings.push(Finding::new(top, Handled::More(more)));
+    }
+    findings
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.0.compare();
+    }
+}

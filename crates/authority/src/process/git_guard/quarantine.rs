@@ -1,0 +1,60 @@
+//! Where what was put back goes: nothing that a command wrote is destroyed.
+
+use super::memory::now;
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Component, Path, PathBuf};
+
+/// How many calls may leave something here, and how many bytes one call may. A person empties it.
+const MAX_CALLS: usize = 256;
+const MAX_BYTES: usize = 4 << 20;
+
+/// The part of it that one look at the files fills; created with the first file.
+#[derive(Debug)]
+pub(super) struct Quarantine<'a> {
+    base: Option<&'a Path>,
+    dir: Option<PathBuf>,
+    bytes: usize,
+}
+
+impl<'a> Quarantine<'a> {
+    pub(super) fn new(base: Option<&'a Path>) -> Self {
+        Self { base, dir: None, bytes: 0 }
+    }
+
+    /// Keeps bytes under the path that they had below their root; says where, or why not.
+    pub(super) fn keep(&mut self, below: &Path, bytes: &[u8]) -> Result<PathBuf, String> {
+        self.bytes = self.bytes.saturating_add(bytes.len());
+        if self.bytes > MAX_BYTES {
+            return Err(format!("a command's changes over {MAX_BYTES} bytes are not kept"));
+        }
+        let dir = self.dir()?;
+        let path =
+            dir.join(below.components().filter(|part| matches!(part, Component::Normal(_))).collect::<PathBuf>());
+        let failed = |error: io::Error| format!("{}: {error}", crate::escape(&path));
+        make(path.parent().unwrap_or(&dir)).map_err(failed)?;
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).map_err(failed)?;
+        file.write_all(bytes).and_then(|()| file.sync_all()).map_err(failed)?;
+        Ok(path)
+    }
+
+    fn dir(&mut self) -> Result<PathBuf, String> {
+        if let Some(dir) = &self.dir {
+            return Ok(dir.clone());
+        }
+        let base = self.base.ok_or("there is no place to keep it")?;
+        let failed = |error: io::Error| format!("{}: {error}", crate::escape(base));
+        make(base).map_err(failed)?;
+        if fs::read_dir(base).map_err(failed)?.take(MAX_CALLS).count() >= MAX_CALLS {
+            return Err(format!("{} is full; empty it", crate::escape(base)));
+        }
+        let dir = base.join(format!("{}-{}", now() / 1_000_000, std::process::id()));
+        make(&dir).map_err(failed)?;
+        Ok(self.dir.insert(dir).clone())
+    }
+}
+
+fn make(dir: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(dir)
+}

@@ -1,0 +1,46 @@
+//! What git runs, watched around commands: which directories, where copies go, and which changes a person lets stay.
+
+use super::Permission;
+use crate::env::Env;
+use crate::exit::{Exit, Failure};
+use authority::{Access, Ambient, GitGuard};
+use llm_worker::ToolEffect;
+use llm_worker::tool::Touch;
+use pod::permission::CallFacts;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The tool whose rules say what may be written.
+const WRITE: &str = "Write";
+
+/// Below the state directory.
+const QUARANTINE: &str = "quarantine";
+
+/// For the directories that commands may write; none where they may write nothing.
+pub(crate) fn guard(ambient: &Ambient, env: &Env, permission: &Permission) -> Result<Option<Arc<GitGuard>>, Failure> {
+    let roots = permission.workspace.roots().filter(|(_, access)| *access == Access::ReadWrite);
+    let roots: Vec<PathBuf> = roots.map(|(root, _)| root.to_owned()).collect();
+    if roots.is_empty() {
+        return Ok(None);
+    }
+    let quarantine = env.state_dir().ok().map(|state| state.join(QUARANTINE));
+    let project = permission.workspace.project().to_owned();
+    let (policy, workspace, now) = (permission.policy.clone(), permission.workspace.clone(), permission.now);
+    let allows = move |path: &Path| {
+        let touches = [Touch::Write(path.to_owned())];
+        let feature = &builtins::files::ID;
+        let call = CallFacts { tool: WRITE, effect: ToolEffect::Idempotent, touches: &touches, feature };
+        policy.allows_by_rule(&call, &workspace, now)
+    };
+    let help = move |path: &Path| {
+        let below = path.strip_prefix(&project).unwrap_or(path);
+        // The hooks of a repository are allowed together, its configuration by itself.
+        let hooks = below.ancestors().find(|dir| dir.file_name().is_some_and(|name| name == "hooks"));
+        let glob = hooks.map_or_else(|| below.to_owned(), |hooks| hooks.join("**"));
+        let plain = |c: char| c.is_alphanumeric() || "/._-*".contains(c);
+        let glob = glob.to_str().filter(|text| text.chars().all(plain)).unwrap_or(".git/**").to_owned();
+        format!("to let commands change it, start with --allow '{WRITE} {glob}'")
+    };
+    let guard = GitGuard::new(ambient, &roots, quarantine, allows, help);
+    guard.map(|guard| Some(Arc::new(guard))).map_err(|error| Failure::new(Exit::Unavailable, error.to_string()))
+}

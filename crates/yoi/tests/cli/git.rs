@@ -1,0 +1,92 @@
+//! What git would run for the person after a run: put back, told on standard error, and in the journal.
+
+use crate::scene::Scene;
+use serde_json::{Value, json};
+use std::fs;
+use std::process::Command;
+
+/// A repository, and a model that runs one command.
+fn scene(command: &str) -> (Scene, String) {
+    let scene = Scene::new();
+    fs::write(scene.path("home/.gitconfig"), "[user]\n\tname = a\n\temail = a@x\n").unwrap();
+    git(&scene, &["init", "-q", "."]);
+    scene.write("yoi.toml", "").write(".env", "TOKEN=x\n");
+    let call = json!({ "calls": [{ "name": "Bash", "arguments": { "command": command } }] });
+    let model = scene.script("s.jsonl", &[call, json!({ "text": "done" })]);
+    (scene, model)
+}
+
+/// The person's own git.
+fn git(scene: &Scene, words: &[&str]) {
+    let mut git = Command::new("git");
+    git.args(words).current_dir(scene.file("")).env_clear().env("PATH", std::env::var("PATH").unwrap());
+    assert!(git.env("HOME", scene.path("home")).status().unwrap().success(), "{words:?}");
+}
+
+const PLANT: &str = "printf '#!/bin/sh\\ntouch ran\\n' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit; \
+                     git config core.fsmonitor 'touch ran;:'; git config user.name somebody; git config \
+                     'alias.\u{1b}[2J.x' '!x'; rm .env";
+
+const RUN: &[&str] = &["run", "--sandbox", "off", "--allow", "Bash", "--pod", "p", "-m"];
+
+/// Also where no progress is wanted, and where standard output is for a program.
+#[test]
+fn the_person_is_told_and_nothing_planted_runs() {
+    for quiet in [&[][..], &["--quiet"], &["--json"]] {
+        let (scene, model) = scene(PLANT);
+        let args: Vec<&str> =
+            RUN.iter().copied().chain([model.as_str()]).chain(quiet.iter().copied()).chain(["go"]).collect();
+        let done = scene.yoi(&args).ends(0).says(&[
+            "warning: removed .git/hooks/pre-commit, which a command created",
+            "start with --allow 'Write .git/hooks/**'",
+            "core.fsmonitor in .git/config, which a command changed",
+            "start with --allow 'Write .git/config'",
+            "warning: a command removed .env; a copy is in ",
+        ]);
+        assert!(!done.err.contains('\u{1b}'), "{}", done.err);
+        assert!(scene.read(".git/config").contains("somebody"));
+        git(&scene, &["commit", "-q", "--allow-empty", "-m", "x"]);
+        git(&scene, &["status", "-s"]);
+        assert!(!scene.file("ran").exists());
+        // What the command wrote is kept, where no run of a project comes to.
+        let kept = fs::read_dir(scene.path("state/yoi/quarantine")).unwrap().next().unwrap().unwrap().path();
+        assert!(fs::read_to_string(kept.join(".git/hooks/pre-commit")).unwrap().contains("touch ran"));
+        assert_eq!(fs::read_to_string(kept.join(".env")).unwrap(), "TOKEN=x\n");
+        // The journal has it with the result, for people and programs; the model was told the same.
+        let log = scene.yoi(&["log", "p", "--json"]).ends(0).lines();
+        let finished = log.iter().find(|record| record["k"] == "tool_finished").unwrap();
+        let warnings: Vec<&str> =
+            finished["warnings"].as_array().unwrap().iter().map(|w| w.as_str().unwrap()).collect();
+        assert_eq!(warnings.len(), 3, "{warnings:?}");
+        assert!(warnings.iter().all(|warning| finished["outcome"]["content"].as_str().unwrap().contains(warning)));
+        scene.yoi(&["log", "p"]).ends(0).prints(&["warning: removed .git/hooks/pre-commit"]);
+        // It is no change of the pod's.
+        scene.yoi(&["undo", "p"]).prints(&[]);
+        assert!(!scene.file(".git/hooks/pre-commit").exists());
+    }
+}
+
+#[test]
+fn a_rule_lets_it_stay_and_says_so() {
+    let (scene, model) = scene(PLANT);
+    let rules = ["--allow", "Write .git/hooks/**", "--allow", "Write .git/config", "go"];
+    let args: Vec<&str> = RUN.iter().copied().chain([model.as_str()]).chain(rules).collect();
+    let done = scene.yoi(&args).ends(0);
+    done.says(&["a command changed .git/hooks/pre-commit: allowed by a rule", "in .git/config: allowed by a rule"]);
+    assert!(scene.file(".git/hooks/pre-commit").exists() && scene.read(".git/config").contains("touch ran"));
+}
+
+/// A rule for commands, or the default for files of the project, lets nothing stay.
+#[test]
+fn the_sandbox_does_not_stand_in_the_way() {
+    let (scene, model) = scene("printf x > .git/hooks/pre-commit; git config core.pager x; git checkout -qb next");
+    let done = scene.yoi(&["run", "-m", &model, "--pod", "p", "go"]);
+    if done.err.contains("commands cannot run here") {
+        println!("no confinement on this kernel");
+        return;
+    }
+    done.ends(0).says(&["warning: removed .git/hooks/pre-commit", "warning: put back core.pager in .git/config"]);
+    assert!(scene.read(".git/HEAD").contains("next"));
+    let log: Vec<Value> = scene.yoi(&["log", "p", "--json"]).lines();
+    assert!(log.iter().any(|record| record["warnings"].as_array().is_some_and(|warnings| warnings.len() == 2)));
+}
