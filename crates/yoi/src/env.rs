@@ -24,8 +24,9 @@ pub(crate) struct Env {
 impl Env {
     /// Reads the process.
     pub(crate) fn of_process(global: &Global) -> Result<Self, Failure> {
-        let started = std::env::current_dir()
-            .map_err(|e| Failure::new(Exit::Unavailable, format!("the working directory cannot be read: {e}")))?;
+        let started = std::env::current_dir().map_err(|e| {
+            Failure::new(Exit::Unavailable, format!("the working directory cannot be read: {}", authority::explain(&e)))
+        })?;
         let cwd = global.directory.as_ref().map_or_else(|| started.clone(), |dir| started.join(dir));
         let cwd = cwd.canonicalize().map_err(|e| {
             Failure::new(Exit::Usage, format!("{}: {e}", authority::escape(&cwd)))

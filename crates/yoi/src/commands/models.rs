@@ -88,7 +88,7 @@ pub(crate) fn find(config: &Config, env: &Env) -> Result<Vec<Found>, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|e| Failure::new(Exit::Unavailable, format!("no runtime: {e}")))?;
+        .map_err(|e| Failure::new(Exit::Unavailable, format!("no runtime: {}", authority::explain(&e))))?;
     let configured = config.providers.keys().map(String::as_str);
     let known = catalog::PROVIDERS.iter().filter(|p| !config.providers.contains_key(p.name));
     let names: Vec<&str> = configured.chain(known.map(|p| p.name)).collect();

@@ -97,7 +97,7 @@ fn prompted(args: &RunArgs, env: &Env, points: &Points, (signals, swept): (Signa
         .enable_all()
         .max_blocking_threads(pod::control::callbacks::MAX_THREADS)
         .build()
-        .map_err(|e| Failure::new(Exit::Unavailable, format!("no runtime: {e}")))?;
+        .map_err(|e| Failure::new(Exit::Unavailable, format!("no runtime: {}", authority::explain(&e))))?;
     // An answer that has to be of a form is shown when it is.
     let stream = env.stdout_terminal && !args.json && schema.is_none();
     let look = Look { json: args.json, quiet: args.quiet, stream, colour: env.colour() };
@@ -221,7 +221,7 @@ impl Whole<'_> {
     fn screen(&self, events: mpsc::Receiver<Event>) -> Result<thread::JoinHandle<bool>, Failure> {
         let look = self.look;
         let screen = thread::Builder::new().name("screen".to_owned()).spawn(move || show(events, look));
-        screen.map_err(|e| Failure::new(Exit::Unavailable, format!("no thread: {e}")))
+        screen.map_err(|e| Failure::new(Exit::Unavailable, format!("no thread: {}", authority::explain(&e))))
     }
 
     /// The named points. The first record that is durable is noted for `-c`, before anybody can see it.

@@ -18,6 +18,9 @@ use tokio::runtime::Builder;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
+/// How many files a run must be allowed to open: with fewer, a library below ends the program instead of failing.
+const MIN_FILES: u64 = 32;
+
 /// What ends a process that does not handle it, apart from its own faults and what nobody can handle:
 /// `SIGHUP`, `SIGINT`, `SIGQUIT`, `SIGABRT`, `SIGUSR1`, `SIGUSR2`, `SIGALRM`, `SIGTERM`, `SIGSTKFLT`, `SIGXCPU`, `SIGVTALRM`,
 /// `SIGPROF`, `SIGIO`, `SIGPWR`; and real-time signals, from the first that the C library does not keep for itself.
@@ -84,7 +87,14 @@ impl Signals {
     pub(crate) fn watch(timeout: Option<Duration>, json: bool) -> Result<Self, Failure> {
         let standing = Standing { json, ..Standing::default() };
         let signals = Self { cancel: CancellationToken::new(), standing: Arc::new(Mutex::new(standing)) };
-        let fail = |what: std::io::Error| Failure::new(Exit::Unavailable, format!("signals cannot be handled: {what}"));
+        let fail = |what: std::io::Error| {
+            Failure::new(Exit::Unavailable, format!("signals cannot be handled: {}", authority::explain(&what)))
+        };
+        let files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+        if files.is_some_and(|files| files < MIN_FILES) {
+            return Err(Failure::new(Exit::Unavailable, format!("this process may open fewer than {MIN_FILES} files"))
+                .help(format!("raise `ulimit -n` to {MIN_FILES} or more")));
+        }
         let runtime = Builder::new_current_thread().enable_all().build().map_err(fail)?;
         let entered = runtime.enter();
         let ignored = ignored();

@@ -102,7 +102,8 @@ impl<'a> Undo<'a> {
     fn new(opened: Opened, view: BlobView, points: &'a Points) -> Result<Self, Failure> {
         let Opened { journal, blobs, recovered } = opened;
         let runtime = Builder::new_current_thread().build();
-        let runtime = runtime.map_err(|e| Failure::new(Exit::Unavailable, format!("no runtime: {e}")))?;
+        let runtime =
+            runtime.map_err(|e| Failure::new(Exit::Unavailable, format!("no runtime: {}", authority::explain(&e))))?;
         Ok(Self {
             files: everything(&Ambient::claim())?,
             session: recovered.session,

@@ -117,9 +117,9 @@ fn a_damaged_journal_is_named_and_left_as_it_is() {
 fn limits_of_the_process_are_told_as_what_they_are() {
     let scene = Scene::new();
     let model = listing(&scene, 1);
-    for files in [4, 6, 8, 10, 12, 14, 16] {
+    for files in [4, 6, 10, 16, 31, 32, 33, 36] {
         let words = format!("ulimit -n {files}; exec \"$@\"");
-        let done = around(&scene, &words, &["run", "--pod", "p", "-m", &model, "x"]);
+        let done = around(&scene, &words, &["run", "--pod", &format!("p{files}"), "-m", &model, "x"]);
         assert!(!done.err.contains("uncategorized") && !done.err.contains("panicked"), "{files}: {}", done.err);
         assert!(done.code() == Some(0) || done.err.contains("ulimit -n"), "{files}: {:?} {}", done.code(), done.err);
     }
@@ -185,7 +185,8 @@ fn verify_holds_no_transcript_in_memory() {
     let model = scene.script("long.jsonl", &answers.collect::<Vec<_>>());
     scene.yoi(&["run", "--pod", "p", "--max-steps", "1000", "-m", &model, "x"]).ends(0);
     // Another surface, for which all that came before is read again.
-    let other = scene.script("other.jsonl", &[json!({ "text": "done" })]);
+    let played = std::iter::repeat_n(json!({ "text": "done" }), size * 1024 / ANSWER + 2);
+    let other = scene.script("other.jsonl", &played.collect::<Vec<_>>());
     scene.yoi(&["run", "--pod", "p", "-m", &other, "again"]).ends(0);
     let words = format!("ulimit -d {VERIFY_MEMORY}; exec \"$@\"");
     around(&scene, &words, &["verify", "p"]).ends(0).prints(&["rebuilt byte for byte"]);
