@@ -17,6 +17,7 @@ mod git_guard;
 mod inherited;
 mod label;
 mod processes;
+mod public;
 mod rules;
 mod run;
 mod spawner;

@@ -2,6 +2,7 @@
 
 use super::confinement::{Confinement, SandboxMode, support};
 use super::env::EnvPolicy;
+use super::public::public;
 use super::trail::{End, Ground, Named, exactly, follow};
 use crate::{Error, ErrorKind};
 use landlock::{
@@ -10,7 +11,7 @@ use landlock::{
 };
 use rustix::fd::OwnedFd;
 use rustix::fs::{FileType, Mode, OFlags};
-use std::os::unix::fs::MetadataExt;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// Programs, libraries and what the kernel says of the machine: read and run, where they exist.
@@ -48,7 +49,7 @@ const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full"];
 /// Written by children that may write the project: Python's locks are there. It is shared with the person's other programs.
 const SHARED_MEMORY: &str = "/dev/shm";
 
-/// Of `/etc`, everything every user may read, except what is named here: keys live below these.
+/// Of `/etc`, everything every user may read ([`super::public`]), except what is named here: keys live below these.
 pub(crate) const ETC_WITHHELD: &[&str] = &[
     "ssh",
     "ssl",
@@ -191,7 +192,8 @@ pub(super) fn build(confinement: &Confinement, env: &EnvPolicy, temp: &Path) -> 
         // `&mut` keeps the rules where they are when one is refused.
         (&mut ruleset).add_rule(PathBeneath::new(fd, access)).map(drop).map_err(failed)
     };
-    let system = SYSTEM.iter().chain(ETC_GIVEN).map(PathBuf::from).chain(public(Path::new("/etc")));
+    let etc = named(Path::new("/etc")).chain(ETC_GIVEN.iter().map(PathBuf::from));
+    let system = SYSTEM.iter().map(PathBuf::from).chain(public(etc, rustix::process::geteuid().is_root()));
     let system = system.map(|path| (path, reading())).chain([("/etc".into(), AccessFs::ReadDir.into())]);
     let shared = Some(SHARED_MEMORY).filter(|_| confinement.mode == SandboxMode::WorkspaceWrite);
     let devices = DEVICES.iter().copied().chain(shared).map(|path| (PathBuf::from(path), reading() | writing(abi)));
@@ -279,17 +281,11 @@ fn given(env: &EnvPolicy, written: &[PathBuf], hidden: &[PathBuf]) -> Vec<End> {
     .collect()
 }
 
-/// What is in `/etc` and withheld from nobody.
-fn public(etc: &Path) -> Vec<PathBuf> {
-    let mut paths = Vec::new();
-    for entry in std::fs::read_dir(etc).into_iter().flatten().flatten() {
-        let withheld = entry.file_name().to_str().is_some_and(|name| ETC_WITHHELD.contains(&name));
-        let public = std::fs::metadata(entry.path()).is_ok_and(|meta| meta.mode() & 0o004 != 0);
-        if public && !withheld {
-            paths.push(entry.path());
-        }
-    }
-    paths
+/// What is in a directory and withheld from nobody.
+fn named(etc: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = std::fs::read_dir(etc).into_iter().flatten().flatten();
+    let withheld = |name: &OsStr| name.to_str().is_some_and(|name| ETC_WITHHELD.contains(&name));
+    entries.filter(move |entry| !withheld(&entry.file_name())).map(|entry| entry.path())
 }
 
 /// Places that no child reads: keys, yoi's own state (other pods' sessions) and configuration. Those that exist.
@@ -327,19 +323,15 @@ fn overlap(a: &Path, b: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn directories_of_keys_below_etc_are_withheld() {
         let etc = tempfile::tempdir().unwrap();
         let names = ["letsencrypt", "pki", "netplan", "ppp", "ipsec.d", "wpa_supplicant", "NetworkManager", "ssh"];
-        for name in names.iter().chain(&["alternatives", "closed", "ppp-not"]) {
-            let path = etc.path().join(name);
-            std::fs::create_dir(&path).unwrap();
-            let mode = if *name == "closed" { 0o700 } else { 0o755 };
-            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        for name in names.iter().chain(&["alternatives", "ppp-not"]) {
+            std::fs::create_dir(etc.path().join(name)).unwrap();
         }
-        let mut given = public(etc.path());
+        let mut given: Vec<_> = named(etc.path()).collect();
         given.sort();
         assert_eq!(given, ["alternatives", "ppp-not"].map(|name| etc.path().join(name)));
     }

@@ -311,3 +311,30 @@ async fn what_may_run() {
     assert!(refused.to_string().contains("sandbox"), "{refused}");
     assert_eq!(shared::run(&free, place.job(&copy, &["read", "file"])).await.unwrap().1.trim(), "ok");
 }
+
+/// Root may open everything, so the rules are all that keeps its children from what is not for every user.
+#[tokio::test]
+async fn of_etc_only_what_every_user_may_read() {
+    if !confinable() {
+        return;
+    }
+    let place = Place::new();
+    let caged = place.spawner(SandboxMode::ReadOnly).unwrap();
+    let script = "find /etc -type f -exec sh -c 'for file; do head -c1 \"$file\" >/dev/null 2>&1 && echo \"$file\"; done' - {} +";
+    let (_, said) = shared::run(&caged, place.job("sh", &["-c", script])).await.unwrap();
+    let for_all = |path: &&str| {
+        let mode = |path: &Path| path.symlink_metadata().unwrap().permissions().mode();
+        let entered = Path::new(path).ancestors().skip(1).all(|dir| mode(dir) & 0o001 != 0);
+        entered && mode(Path::new(path)) & 0o004 != 0
+    };
+    // To an ordinary user also what is for a group of theirs.
+    if rustix::process::geteuid().is_root() {
+        assert_eq!(said.lines().filter(|path| !for_all(path)).collect::<Vec<_>>(), Vec::<&str>::new());
+    }
+    assert!(said.lines().any(|path| path == "/etc/passwd"), "{said}");
+    let count = said.lines().count();
+    let (_, all) =
+        shared::run(&place.spawner(SandboxMode::Off).unwrap(), place.job("sh", &["-c", script])).await.unwrap();
+    let withheld = all.lines().filter(|path| for_all(path) && !said.lines().any(|given| given == *path));
+    println!("{count} files of /etc; for every user, and withheld: {:?}", withheld.collect::<Vec<_>>());
+}
