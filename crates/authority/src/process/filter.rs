@@ -35,6 +35,7 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_pidfd_getfd,
     libc::SYS_open_by_handle_at,
     libc::SYS_fanotify_init,
+    FILE_SETATTR,
     // Parts of the kernel with a history of mistakes and no use in building and testing.
     libc::SYS_bpf,
     libc::SYS_perf_event_open,
@@ -90,6 +91,48 @@ const CLONE3: u32 = 435;
 const TIOCSTI: u64 = 0x5412;
 const TIOCLINUX: u64 = 0x541c;
 
+/// Kinds of `ioctl` by which file systems are told things about files that are open for reading only, as the middle byte
+/// of the number, and those of them that only ask, or need a file open for writing. Landlock judges neither: by one a
+/// file could be made unchangeable for the person, too (verity), by others its attributes or snapshots are changed.
+const FILE_SYSTEMS: &[(u64, &[u64])] = &[
+    // ext4 and most: flags, verity, encryption. GETFLAGS, FIEMAP, PROCMAP_QUERY, MEASURE_VERITY; <linux/fs.h>.
+    (0x66, &[0x8008_6601, 0xc020_660b, 0xc068_6611, 0xc004_6686]),
+    // XFS and the attributes that all took from it: FSGETXATTR.
+    (0x58, &[0x801c_581f]),
+    // Version numbers of inodes: GETVERSION.
+    (0x76, &[0x8008_7601]),
+    // Btrfs, and what all took from it: FICLONE, FICLONERANGE, GETFSLABEL.
+    (0x94, &[0x4004_9409, 0x4020_940d, 0x8100_9431]),
+    // F2FS, FAT, bcachefs, Ceph, NILFS2, SMB.
+    (0xf5, &[]),
+    (0x72, &[]),
+    (0xbc, &[]),
+    (0x97, &[]),
+    (0x6e, &[]),
+    (0xcf, &[]),
+];
+const KIND: u64 = 0xff00;
+
+/// The attributes of a file as a call of its own, with this number everywhere; <asm-generic/unistd.h>.
+const FILE_SETATTR: libc::c_long = 469;
+
+/// Ways to be told of, and to hold up, who opens a file: `F_SETLEASE`, `F_NOTIFY`, `F_SETDELEG`; <linux/fcntl.h>.
+const LEASES: &[u64] = &[1024, 1026, 1040];
+
+/// Scheduling: of whom is the argument with this index, where 0 is the caller. Of affinity it is left open: threads of the C
+/// library (OpenMP's) are placed by number.
+const SCHEDULING: &[(libc::c_long, u8)] = &[
+    (libc::SYS_sched_setscheduler, 0),
+    (libc::SYS_sched_setparam, 0),
+    (libc::SYS_sched_setattr, 0),
+    (libc::SYS_setpriority, 1),
+    (libc::SYS_ioprio_set, 1),
+];
+
+/// All processes of a user; <linux/resource.h>, <linux/ioprio.h>.
+const PRIO_USER: u64 = 2;
+const IOPRIO_WHO_USER: u64 = 3;
+
 /// The limit on file locks, by which descendants are known ([`super::label`]); <asm-generic/resource.h>.
 const LOCKS: u64 = 10;
 
@@ -113,13 +156,23 @@ fn compile() -> Result<BpfProgram, seccompiler::BackendError> {
     let arch = TargetArch::try_from(std::env::consts::ARCH)?;
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = REFUSED.iter().map(|number| (*number, Vec::new())).collect();
     let low = |index, op, value| SeccompCondition::new(index, SeccompCmpArgLen::Dword, op, value);
-    rules.insert(
-        libc::SYS_ioctl,
-        vec![
-            SeccompRule::new(vec![low(1, SeccompCmpOp::Eq, TIOCSTI)?])?,
-            SeccompRule::new(vec![low(1, SeccompCmpOp::Eq, TIOCLINUX)?])?,
-        ],
-    );
+    let eq = |index, value| low(index, SeccompCmpOp::Eq, value);
+    let some = |index, value| SeccompRule::new(vec![low(index, SeccompCmpOp::Ne, value)?]);
+    let mut ioctl = vec![SeccompRule::new(vec![eq(1, TIOCSTI)?])?, SeccompRule::new(vec![eq(1, TIOCLINUX)?])?];
+    for (kind, harmless) in FILE_SYSTEMS {
+        let others = harmless.iter().map(|number| low(1, SeccompCmpOp::Ne, *number));
+        let all = std::iter::once(low(1, SeccompCmpOp::MaskedEq(KIND), kind << 8)).chain(others);
+        ioctl.push(SeccompRule::new(all.collect::<Result<_, _>>()?)?);
+    }
+    rules.insert(libc::SYS_ioctl, ioctl);
+    let leases = LEASES.iter().map(|command| SeccompRule::new(vec![eq(1, *command)?]));
+    rules.insert(libc::SYS_fcntl, leases.collect::<Result<_, _>>()?);
+    for (number, whose) in SCHEDULING {
+        rules.insert(*number, vec![some(*whose, 0)?]);
+    }
+    for (number, user) in [(libc::SYS_setpriority, PRIO_USER), (libc::SYS_ioprio_set, IOPRIO_WHO_USER)] {
+        rules.entry(number).or_default().push(SeccompRule::new(vec![eq(0, user)?])?);
+    }
     // A pair of datagram sockets is connected, yet each can send to any other socket by its name. For Unix sockets
     // SOCK_RAW (3) means SOCK_DGRAM (2). Pairs of another family (TIPC) are the network.
     let kind = |value| low(1, SeccompCmpOp::MaskedEq(0xf), value);

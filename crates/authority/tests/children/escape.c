@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <linux/kcmp.h>
 #include <linux/sched.h>
 #include <sched.h>
@@ -118,6 +119,37 @@ static void list_descriptors(void) {
     }
 }
 
+/* Another process told to be scheduled as it is. */
+static long scheduled(const char *how, int pid) {
+    struct sched_param param = {0};
+    struct { unsigned size, policy; unsigned long flags; int nice; unsigned priority; unsigned long deadline[3]; } attr = {sizeof attr};
+    cpu_set_t set;
+    errno = 0;
+    if (!strcmp(how, "scheduler")) return sched_setscheduler(pid, SCHED_OTHER, &param);
+    if (!strcmp(how, "param")) return sched_setparam(pid, &param);
+    if (!strcmp(how, "attr")) return syscall(SYS_sched_setattr, pid, &attr, 0);
+    if (!strcmp(how, "nice")) return setpriority(PRIO_PROCESS, pid, getpriority(PRIO_PROCESS, pid));
+    if (!strcmp(how, "nice-group")) return setpriority(PRIO_PGRP, getpgid(pid), getpriority(PRIO_PROCESS, pid));
+    if (!strcmp(how, "nice-user")) return setpriority(PRIO_USER, 0, 0);
+    if (!strcmp(how, "io")) return syscall(SYS_ioprio_set, 1, pid, syscall(SYS_ioprio_get, 1, pid));
+    if (!strcmp(how, "io-group")) return syscall(SYS_ioprio_set, 2, getpgid(pid), 0);
+    if (!strcmp(how, "io-user")) return syscall(SYS_ioprio_set, 3, getuid(), 0);
+    return sched_getaffinity(pid, sizeof set, &set) ? -1 : sched_setaffinity(pid, sizeof set, &set);
+}
+
+/* What is done to a file that is open for reading only; nothing of it is changed. */
+static long held(const char *how, const char *name) {
+    unsigned char block[128] = {0};
+    int fd = open(name, O_RDONLY), flags = 0;
+    if (fd < 0) return -1;
+    if (!strcmp(how, "lease")) return fcntl(fd, F_SETLEASE, F_RDLCK);
+    if (!strcmp(how, "notify")) return fcntl(fd, F_NOTIFY, DN_MODIFY);
+    if (!strcmp(how, "getflags")) return ioctl(fd, FS_IOC_GETFLAGS, &flags);
+    if (!strcmp(how, "setflags")) return ioctl(fd, FS_IOC_GETFLAGS, &flags) ? -1 : ioctl(fd, FS_IOC_SETFLAGS, &flags);
+    if (!strcmp(how, "setxattr")) return ioctl(fd, FS_IOC_FSGETXATTR, block) ? -1 : ioctl(fd, FS_IOC_FSSETXATTR, block);
+    return ioctl(fd, strtoul(how, 0, 0), block);
+}
+
 /* -2 for an operation that is none of these. */
 long escape(const char *op, const char *arg, const char *more) {
     int pid = atoi(arg);
@@ -140,6 +172,14 @@ long escape(const char *op, const char *arg, const char *more) {
     if (!strcmp(op, "owned")) return owned(pid);
     if (!strcmp(op, "kcmp")) return syscall(SYS_kcmp, pid, getpid(), KCMP_FILE, 1, 1);
     if (!strcmp(op, "move-pages")) return syscall(SYS_move_pages, pid, 0, 0, 0, 0, 0);
+    if (!strcmp(op, "migrate-pages")) return syscall(SYS_migrate_pages, pid, 0, 0, 0);
+    if (!strcmp(op, "robust-list")) { void *head; size_t len; return syscall(SYS_get_robust_list, pid, &head, &len); }
+    if (!strcmp(op, "madvise")) {
+        struct iovec all = {(void *)4096, 4096};
+        return syscall(SYS_process_madvise, syscall(SYS_pidfd_open, pid, 0), &all, 1, MADV_PAGEOUT, 0);
+    }
+    if (!strcmp(op, "scheduled")) return scheduled(arg, atoi(more));
+    if (!strcmp(op, "held")) return held(arg, more);
     if (!strcmp(op, "ioctl")) return syscall(SYS_ioctl, open("/dev/null", O_RDWR), strtoul(arg, 0, 0), &byte);
     if (!strcmp(op, "pair")) return one_end(arg, more);
     if (!strcmp(op, "traces-its-own")) return traces_its_own();

@@ -28,6 +28,7 @@ const REFUSED: &[(&str, libc::c_long)] = &[
     ("pidfd_getfd", libc::SYS_pidfd_getfd),
     ("open_by_handle_at", libc::SYS_open_by_handle_at),
     ("fanotify_init", libc::SYS_fanotify_init),
+    ("file_setattr", 469),
     ("bpf", libc::SYS_bpf),
     ("perf_event_open", libc::SYS_perf_event_open),
     ("userfaultfd", libc::SYS_userfaultfd),
@@ -149,6 +150,49 @@ async fn ways_around_the_names() {
     }
 }
 
+/// What a file system does for whoever has a file open for reading: only asking, and copying to what is open for writing.
+#[tokio::test]
+async fn files_that_are_open_for_reading() {
+    if !confinable() {
+        return;
+    }
+    let place = Place::new();
+    let [caged, free] = [SandboxMode::ReadOnly, SandboxMode::Off].map(|mode| place.spawner(mode).unwrap());
+    let given = place.home.join(".cargo/registry/crate").to_str().unwrap().to_owned();
+    let dir = place.home.join(".cargo/registry").to_str().unwrap().to_owned();
+    let tries: &[(&str, &str, &str)] = &[
+        ("lease", &given, "ok"),
+        ("notify", &dir, "ok"),
+        ("setflags", &given, "ok"),
+        ("setflags", &dir, "ok"),
+        ("setxattr", &given, "ok"),
+        ("0x40806685", &given, "verity"),
+        ("0x800c6613", &dir, "encryption"),
+        ("0xc0506617", &given, "a key of encryption"),
+        ("0xc0406618", &given, "a key of encryption, away"),
+        ("0x40087602", &given, "an inode's version"),
+        ("0x40086604", &given, "ext4's"),
+        ("0x50009401", &dir, "a snapshot"),
+        ("0x5000940e", &dir, "a subvolume"),
+        ("0x5000940f", &dir, "a subvolume, away"),
+        ("0x50009417", &dir, "a snapshot"),
+        ("0x4008941a", &dir, "a subvolume's flags"),
+        ("0xc0189436", &given, "shared blocks"),
+        ("0x40047211", &given, "FAT's attributes"),
+    ];
+    for (how, path, without) in tries {
+        assert_eq!(place.says(&caged, &["held", how, path]).await, "EPERM", "{how}, {without}");
+        let said = place.says(&free, &["held", how, path]).await;
+        // Not every file system has these.
+        let absent = ["ENOTTY", "EOPNOTSUPP"].contains(&said.as_str());
+        assert!(*without != "ok" || said == "ok" || absent, "free {how}: {said}");
+    }
+    for how in ["getflags", "0x801c581f", "0x80087601", "0x40049409", "0xc020660b"] {
+        let inside = place.says(&caged, &["held", how, &given]).await;
+        assert_eq!(inside, place.says(&free, &["held", how, &given]).await, "{how}");
+    }
+}
+
 /// The calls of programs of 32 bits have numbers of their own, and end the process, where this kernel has them at all.
 #[cfg(target_arch = "x86_64")]
 #[tokio::test]
@@ -206,7 +250,17 @@ async fn on(place: &Place, caged: &Spawner, pid: u32) {
         let want = if *op == "owned" { "ok" } else { "EPERM" };
         assert_eq!(place.says(caged, &[op, &pid]).await, want, "{op}");
     }
-    for op in ["ptrace", "pidfd-getfd", "kcmp", "move-pages", "prlimit"] {
+    for how in ["scheduler", "param", "attr", "nice", "nice-group", "nice-user", "io", "io-group", "io-user"] {
+        assert_eq!(place.says(caged, &["scheduled", how, &pid]).await, "EPERM", "{how}");
+        // Its own is its own matter.
+        if !how.ends_with("-user") && !how.ends_with("-group") {
+            assert_eq!(place.says(caged, &["scheduled", how, "0"]).await, "ok", "{how}");
+        }
+    }
+    // Allowed: on which processors; but root's children lack the power over what has more powers than they.
+    assert!(["ok", "EPERM"].contains(&place.says(caged, &["scheduled", "affinity", &pid]).await.as_str()));
+    assert_eq!(place.says(caged, &["madvise", &pid]).await, "EACCES");
+    for op in ["ptrace", "pidfd-getfd", "kcmp", "move-pages", "migrate-pages", "robust-list", "prlimit"] {
         assert_eq!(place.says(caged, &[op, &pid]).await, "EPERM", "{op}");
     }
     assert_eq!(place.says(caged, &["peek", &pid, "4096"]).await, "EPERM");
