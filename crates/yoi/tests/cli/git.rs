@@ -90,3 +90,23 @@ fn the_sandbox_does_not_stand_in_the_way() {
     let log: Vec<Value> = scene.yoi(&["log", "p", "--json"]).lines();
     assert!(log.iter().any(|record| record["warnings"].as_array().is_some_and(|warnings| warnings.len() == 2)));
 }
+
+/// As `.git` of the project: what is added for writing can be written by commands, too. What a person put there stays.
+#[test]
+fn an_added_directory_is_watched_as_the_project_is() {
+    let plant = "cd ../worked-in && printf 'touch ran' > .git/hooks/post-commit && chmod +x .git/hooks/post-commit && \
+                 printf evil > .git/hooks/mine && git config core.pager evil && git config user.name somebody";
+    let (scene, model) = scene(plant);
+    let dir = scene.path("worked-in");
+    fs::create_dir(&dir).unwrap();
+    git(&scene, &["init", "-q", dir.to_str().unwrap()]);
+    fs::write(dir.join(".git/hooks/mine"), "the person's").unwrap();
+    let added = ["--add-write-dir", dir.to_str().unwrap(), "go"];
+    let args: Vec<&str> = RUN.iter().copied().chain([model.as_str()]).chain(added).collect();
+    let done = scene.yoi(&args).ends(0);
+    done.says(&["warning: removed ", "post-commit, which a command created", "warning: put back ", "core.pager in "]);
+    assert!(!dir.join(".git/hooks/post-commit").exists());
+    assert_eq!(fs::read_to_string(dir.join(".git/hooks/mine")).unwrap(), "the person's");
+    let config = fs::read_to_string(dir.join(".git/config")).unwrap();
+    assert!(config.contains("somebody") && !config.contains("evil"), "{config}");
+}

@@ -1,10 +1,14 @@
 //! What names of the file system held when they were last read: what has not changed since is not read again.
+//!
+//! A look that followed from names none of which changed follows again, with one system call for each file and directory
+//! ([`Memory::repeats`]). A name that is missing, a link, or a directory that nobody lists costs none where the
+//! directory above is unchanged: its times change with each of its names.
 
 use super::config::{self, Entry, Unreadable};
-use crate::fs::{FileKind, Meta, Name, Stamp, Workspace, glance, looked_at, names, target};
+use crate::fs::{FileKind, Meta, Name, Stamp, Workspace, glance, looked_at, names, settle, target};
 use crate::{Located, wall_clock};
 use rustix::io::Errno;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsString;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -19,6 +23,9 @@ const MAX_KEPT: usize = 32 << 20;
 
 /// How many names of one directory are read.
 const MAX_ENTRIES: usize = 16_384;
+
+/// How many paths may lead somewhere in a look that is told from the next one without repeating it.
+const MAX_LED: usize = 128;
 
 /// A change that is younger than this when it is read may be followed by another one with the same time: file systems
 /// take theirs from a clock that ticks.
@@ -80,7 +87,8 @@ pub(super) struct Listing {
 #[derive(Debug)]
 struct Known {
     at: Located,
-    stamp: Stamp,
+    /// None where there is nothing.
+    stamp: Option<Stamp>,
     /// Another change would have another time.
     settled: bool,
     scan: u64,
@@ -98,13 +106,23 @@ enum What {
 pub(super) struct Memory {
     states: HashMap<PathBuf, Known>,
     listings: HashMap<PathBuf, Known>,
+    /// Where paths led in this look: from a directory, as written.
+    led: HashMap<(PathBuf, PathBuf), Option<PathBuf>>,
     kept: usize,
     scan: u64,
+    /// Something of this look cannot be told from a later state of it.
+    vague: bool,
+    /// What must be unchanged for this look to be the same again; none where that cannot be told.
+    proof: Option<Vec<(Located, Option<Stamp>)>>,
+    /// How often the system was asked what stands at a name.
+    pub(super) asked: u64,
 }
 
 impl Memory {
     /// A new look at everything begins; what the last one did not come to is forgotten.
     pub(super) fn begin(&mut self) {
+        (self.vague, self.proof) = (false, None);
+        self.led.clear();
         let last = self.scan;
         self.states.retain(|_, known| known.scan == last);
         self.listings.retain(|_, known| known.scan == last);
@@ -116,16 +134,73 @@ impl Memory {
         self.scan += 1;
     }
 
+    /// A look ended: what it followed from is known.
+    pub(super) fn end(&mut self) {
+        let scan = self.scan;
+        let mut seen: BTreeMap<&Path, (&Known, bool)> = BTreeMap::new();
+        for (path, known) in self.states.iter().filter(|(_, known)| known.scan == scan) {
+            let may_change = matches!(known.what, What::State(State::File(_) | State::Other(_)));
+            seen.insert(path, (known, may_change));
+        }
+        for (path, known) in self.listings.iter().filter(|(_, known)| known.scan == scan) {
+            self.vague |= seen.get(path.as_path()).is_some_and(|(state, _)| state.stamp != known.stamp);
+            seen.insert(path, (known, true));
+        }
+        let above: HashSet<&Path> = seen.keys().filter_map(|path| path.parent()).collect();
+        let is_dir = |path: &Path| {
+            seen.get(path).is_some_and(|(known, _)| matches!(known.what, What::State(State::Dir) | What::Listing(_)))
+        };
+        // What is missing below what is missing needs nothing, either.
+        let is_told = |dir: &Path| is_dir(dir) || seen.get(dir).is_some_and(|(known, _)| known.stamp.is_none());
+        let asks = |path: &Path, may_change: bool| {
+            may_change || above.contains(path) && is_dir(path) || !path.parent().is_some_and(is_told)
+        };
+        self.vague |= seen.values().any(|(known, _)| !known.settled);
+        let needed = seen.iter().filter(|(path, (_, may_change))| asks(path, *may_change));
+        self.proof = (!self.vague).then(|| needed.map(|(_, (known, _))| (known.at.clone(), known.stamp)).collect());
+    }
+
+    /// Whether a new look would find what the last one did.
+    pub(super) fn repeats(&mut self) -> bool {
+        let Some(proof) = self.proof.take() else { return false };
+        let same = proof.iter().all(|(at, stamp)| {
+            self.asked += 1;
+            stands(at).is_ok_and(|now| now.map(|meta| meta.stamp) == *stamp)
+        });
+        let same = same && self.led.iter().all(|((from, path), to)| settle(from, path).ok() == *to);
+        self.proof = same.then_some(proof);
+        same
+    }
+
+    /// Where a path leads that is read in a directory.
+    pub(super) fn leads(&mut self, from: &Path, path: &Path) -> Option<PathBuf> {
+        let to = settle(from, path).ok();
+        self.vague |= self.led.len() >= MAX_LED;
+        if self.vague {
+            return to;
+        }
+        self.led.insert((from.to_owned(), path.to_owned()), to.clone());
+        to
+    }
+
     /// What stands at a path below a root, links not followed.
     pub(super) fn state(&mut self, roots: &Workspace, path: &Path) -> State {
-        if let Some(What::State(state)) = recall(&mut self.states, path, self.scan) {
+        if let Some(What::State(state)) = self.recall(|memory| &mut memory.states, path) {
             return state;
         }
         let Some(at) = roots.literal(path) else { return State::Other("elsewhere".to_owned()) };
-        let meta = match glance(&at) {
-            Ok(meta) => meta,
-            Err(Errno::NOENT | Errno::NOTDIR) => return State::Missing,
-            Err(error) => return State::Other(error.to_string()),
+        let above = path.parent().and_then(|dir| self.states.get(dir)).filter(|above| above.scan == self.scan);
+        if above.is_some_and(|above| matches!(above.what, What::State(State::Missing))) {
+            return self.learn(at, None, State::Missing);
+        }
+        self.asked += 1;
+        let meta = match stands(&at) {
+            Ok(Some(meta)) => meta,
+            Ok(None) => return self.learn(at, None, State::Missing),
+            Err(error) => {
+                self.vague = true;
+                return State::Other(error.to_string());
+            }
         };
         let (state, stamp) = match meta.kind {
             FileKind::Dir => (State::Dir, meta.stamp),
@@ -138,12 +213,13 @@ impl Memory {
                     let stamp = content.stamp;
                     (State::File(Arc::new(content)), stamp)
                 }
-                Err(why) => (State::Other(why), meta.stamp),
+                Err(why) => {
+                    self.vague = true;
+                    (State::Other(why), meta.stamp)
+                }
             },
         };
-        let known = Known { at, settled: settled(&stamp), stamp, scan: self.scan, what: What::State(state.clone()) };
-        self.states.insert(path.to_owned(), known);
-        state
+        self.learn(at, Some(stamp), state)
     }
 
     /// What a directory holds; nothing where there is none. Only names that `wanted` takes are kept.
@@ -153,20 +229,43 @@ impl Memory {
         path: &Path,
         wanted: fn(&OsString, Option<FileKind>) -> bool,
     ) -> Arc<Listing> {
-        if let Some(What::Listing(listing)) = recall(&mut self.listings, path, self.scan) {
+        if let Some(What::Listing(listing)) = self.recall(|memory| &mut memory.listings, path) {
             return listing;
         }
         let Some(at) = roots.literal(path) else { return Arc::default() };
-        let Ok((meta, mut names)) = names(&at, MAX_ENTRIES) else { return Arc::default() };
+        let Ok((meta, mut names)) = names(&at, MAX_ENTRIES) else {
+            self.vague = true;
+            return Arc::default();
+        };
         let cut = names.len() >= MAX_ENTRIES;
         names.retain(|(name, kind)| wanted(name, *kind));
         names.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         let listing = Arc::new(Listing { names, cut });
-        let stamp = meta.stamp;
-        let what = What::Listing(listing.clone());
-        let known = Known { at, settled: settled(&stamp), stamp, scan: self.scan, what };
+        let known = Known::new(at, Some(meta.stamp), self.scan, What::Listing(listing.clone()));
         self.listings.insert(path.to_owned(), known);
         listing
+    }
+
+    fn learn(&mut self, at: Located, stamp: Option<Stamp>, state: State) -> State {
+        let path = at.path().to_owned();
+        self.states.insert(path, Known::new(at, stamp, self.scan, What::State(state.clone())));
+        state
+    }
+
+    /// What is known of a name from this look, or from one before if it is unchanged.
+    fn recall(&mut self, of: fn(&mut Self) -> &mut HashMap<PathBuf, Known>, path: &Path) -> Option<What> {
+        let scan = self.scan;
+        let known = of(self).get_mut(path)?;
+        if known.scan == scan {
+            return Some(known.what.clone());
+        }
+        let same = known.settled && stands(&known.at).is_ok_and(|now| now.map(|meta| meta.stamp) == known.stamp);
+        let what = same.then(|| {
+            known.scan = scan;
+            known.what.clone()
+        });
+        self.asked += 1;
+        what
     }
 
     fn read(&mut self, roots: &Workspace, at: &Located) -> Result<Content, String> {
@@ -189,17 +288,20 @@ impl Memory {
     }
 }
 
-fn recall(known: &mut HashMap<PathBuf, Known>, path: &Path, scan: u64) -> Option<What> {
-    let known = known.get_mut(path)?;
-    let same = known.settled && glance(&known.at).is_ok_and(|meta| meta.stamp == known.stamp);
-    same.then(|| {
-        known.scan = scan;
-        known.what.clone()
-    })
+impl Known {
+    fn new(at: Located, stamp: Option<Stamp>, scan: u64, what: What) -> Self {
+        let settled = stamp.is_none_or(|stamp| now() - stamp.changed() > TICK);
+        Self { at, stamp, settled, scan, what }
+    }
 }
 
-fn settled(stamp: &Stamp) -> bool {
-    now() - stamp.changed() > TICK
+/// What is at a place, if anything.
+fn stands(at: &Located) -> Result<Option<Meta>, Errno> {
+    match glance(at) {
+        Ok(meta) => Ok(Some(meta)),
+        Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// Nanoseconds since 1970.

@@ -27,7 +27,7 @@ use judge::{Judge, Rules};
 use memory::Memory;
 use quarantine::Quarantine;
 use scan::Snapshot;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -58,7 +58,7 @@ struct Shared {
     memory: Memory,
     /// How many calls run.
     running: usize,
-    before: Snapshot,
+    before: Arc<Snapshot>,
     since: i128,
     /// What was found, newest last, and how many came before these.
     found: VecDeque<Finding>,
@@ -127,9 +127,9 @@ impl GitGuard {
     pub(super) fn watch(self: &Arc<Self>) -> Watch {
         let mut shared = self.lock();
         if shared.running == 0 {
-            let known = std::mem::take(&mut shared.before.repositories);
             shared.since = memory::now();
-            shared.before = Snapshot::take(&mut shared.memory, &self.roots, &known);
+            // The person may have changed something since the last command.
+            shared.before = shared.look(&self.roots);
             if shared.before.bounded {
                 shared.add(vec![Finding::new(self.roots.project(), Handled::Bound)]);
             }
@@ -141,25 +141,31 @@ impl GitGuard {
     /// A call's last process ended.
     fn compare(&self) {
         let mut shared = self.lock();
-        let Shared { memory, before, since, .. } = &mut *shared;
-        let known: BTreeSet<PathBuf> = before.repositories.clone();
-        let mut after = Snapshot::take(memory, &self.roots, &known);
+        let mut after = shared.look(&self.roots);
+        shared.running = shared.running.saturating_sub(1);
+        if Arc::ptr_eq(&shared.before, &after) {
+            return;
+        }
+        let before = Arc::clone(&shared.before);
+        let Shared { memory, since, .. } = &mut *shared;
+        let known = &before.repositories;
         let quarantine = Quarantine::new(self.quarantine.as_deref());
         let rules = Rules { allows: &self.allows, help: &self.help };
         let (roots, findings) = (&self.roots, Vec::new());
-        let mut judge = Judge { roots, rules, before, since: *since, memory, quarantine, findings };
+        let mut judge = Judge { roots, rules, before: &before, since: *since, memory, quarantine, findings };
         for _ in 0..MAX_ROUNDS {
             if !judge.leading(&after) {
                 break;
             }
-            after = Snapshot::take(judge.memory, &self.roots, &known);
+            after = Arc::new(Snapshot::take(judge.memory, &self.roots, known));
         }
         judge.rest(&after);
         let findings = judge.findings;
         // What was put back is what it was; what stays is not told again.
-        after = if findings.is_empty() { after } else { Snapshot::take(memory, &self.roots, &known) };
-        *before = after;
-        shared.running = shared.running.saturating_sub(1);
+        if !findings.is_empty() {
+            after = Arc::new(Snapshot::take(memory, &self.roots, known));
+        }
+        shared.before = after;
         shared.add(few(findings, self.roots.project()));
     }
 
@@ -169,6 +175,14 @@ impl GitGuard {
 }
 
 impl Shared {
+    /// What is there now; the last look again, if nothing of what it followed from changed.
+    fn look(&mut self, roots: &Workspace) -> Arc<Snapshot> {
+        if self.memory.repeats() {
+            return Arc::clone(&self.before);
+        }
+        Arc::new(Snapshot::take(&mut self.memory, roots, &self.before.repositories))
+    }
+
     fn add(&mut self, mut findings: Vec<Finding>) {
         let told = self.told_bound;
         self.told_bound |= findings.iter().any(|finding| finding.what == Handled::Bound);
@@ -196,3 +210,6 @@ impl Drop for Watch {
         self.0.compare();
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,7 +5,7 @@
 //! they are, and the files that lead elsewhere are noted.
 
 use super::memory::{Memory, State};
-use crate::fs::{FileKind, Workspace, settle};
+use crate::fs::{FileKind, Workspace};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -107,7 +107,9 @@ impl Snapshot {
             }
         }
         scan.tree(tops);
-        scan.snapshot
+        let snapshot = scan.snapshot;
+        memory.end();
+        snapshot
     }
 
     /// Whether a path is a root's or a repository's that is watched.
@@ -140,13 +142,20 @@ impl Scan<'_> {
         self.insert(path, role, state, None);
     }
 
+    /// A name whose directory may be missing.
+    fn note_below(&mut self, git: &Path, name: &str, role: Role) {
+        let path = git.join(name);
+        path.parent().map(|dir| self.memory.state(self.roots, dir));
+        self.note(&path, role);
+    }
+
     fn insert(&mut self, path: &Path, role: Role, state: State, leads: Option<PathBuf>) {
         self.snapshot.found.insert(path.to_owned(), Watched { role, state, leads });
     }
 
     /// Where a path leads, if below a root.
-    fn settled(&self, from: &Path, path: &Path) -> Option<PathBuf> {
-        settle(from, path).ok().filter(|path| self.roots.literal(path).is_some())
+    fn settled(&mut self, from: &Path, path: &Path) -> Option<PathBuf> {
+        self.memory.leads(from, path).filter(|path| self.roots.literal(path).is_some())
     }
 
     /// What has the name `.git`: a repository, a file or a link that leads to one, or nothing.
@@ -160,12 +169,12 @@ impl Scan<'_> {
             }
             State::File(content) => {
                 let named = content.bytes.as_deref().and_then(|bytes| bytes.strip_prefix(b"gitdir:")).map(trimmed);
-                let leads = named.and_then(|named| settle(dir, &named).ok());
+                let leads = named.and_then(|named| self.memory.leads(dir, &named));
                 self.insert(path, Role::Pointer, state.clone(), leads.clone());
                 self.follow(leads);
             }
             State::Link(target) => {
-                let leads = settle(dir, Path::new(target)).ok();
+                let leads = self.memory.leads(dir, Path::new(target));
                 self.insert(path, Role::Pointer, state.clone(), leads.clone());
                 self.follow(leads);
             }
@@ -208,8 +217,8 @@ impl Scan<'_> {
             self.hooks(&dir, role, HOOK_DEPTH);
         }
         self.common(git);
-        REPORTED.iter().for_each(|name| self.note(&git.join(name), Role::Reported));
-        TODOS.iter().for_each(|name| self.note(&git.join(name), Role::Todo));
+        REPORTED.iter().for_each(|name| self.note_below(git, name, Role::Reported));
+        TODOS.iter().for_each(|name| self.note_below(git, name, Role::Todo));
         for name in OLD_REMOTES {
             self.files(&git.join(name), Role::Reported);
         }
@@ -258,7 +267,7 @@ impl Scan<'_> {
             State::File(content) => content.bytes.as_deref().map(trimmed),
             State::Missing | State::Link(_) | State::Dir | State::Other(_) => None,
         };
-        let leads = named.and_then(|named| settle(git, &named).ok());
+        let leads = named.and_then(|named| self.memory.leads(git, &named));
         self.insert(&path, Role::Pointer, state, leads.clone());
         self.follow(leads);
     }
