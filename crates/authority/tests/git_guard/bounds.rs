@@ -43,6 +43,18 @@ fn a_bound_that_holds_from_the_start_is_told_with_the_first_command() {
 }
 
 #[test]
+fn packages_do_not_hide_what_lies_deeper() {
+    let scene = scene();
+    (0..2100).for_each(|n| fs::create_dir_all(scene.path(&format!("node_modules/{n}"))).unwrap());
+    scene.git("init -q src/a-part/own");
+    scene.script("src/a-part/own/.git/hooks/mine", "exit 0");
+    grown_old(&scene.path("src/a-part/own/.git/hooks"));
+    assert_eq!(told(&scene, &scene.run("true")), ["bound "]);
+    let found = scene.run("echo evil > src/a-part/own/.git/hooks/pre-commit");
+    assert_eq!(told(&scene, &found), ["removed src/a-part/own/.git/hooks/pre-commit"]);
+}
+
+#[test]
 fn many_new_hooks_are_removed_and_counted() {
     let scene = scene();
     let found = scene.run("cd .git/hooks; seq 1 100 | while read n; do echo evil > h$n; done");

@@ -37,6 +37,9 @@ const REPORTED: &[&str] = &[
 /// Lists of what is still to be done, with commands among it.
 const TODOS: &[&str] = &["rebase-merge/git-rebase-todo", "rebase-merge/git-rebase-todo.backup", "sequencer/todo"];
 
+/// Directories of packages and of what builds leave: large, and seldom with repositories that somebody works in.
+const LATER: &[&str] = &["node_modules", "target", ".venv", "venv", "__pycache__", ".tox", ".gradle", "Pods"];
+
 /// Old ways to name remotes: files with addresses.
 const OLD_REMOTES: &[&str] = &["remotes", "branches"];
 
@@ -375,10 +378,11 @@ impl Scan<'_> {
         }
     }
 
-    /// The directories of the roots, the nearest first, so that a bound cuts off what is farthest away.
+    /// The directories of the roots, the nearest first and packages last, so that a bound cuts off what matters least.
     fn tree(&mut self, tops: Vec<PathBuf>) {
         let mut todo: VecDeque<(PathBuf, usize)> = tops.into_iter().map(|top| (top, 0)).collect();
-        while let Some((dir, depth)) = todo.pop_front() {
+        let mut later = VecDeque::new();
+        while let Some((dir, depth)) = todo.pop_front().or_else(|| later.pop_front()) {
             if !self.look() {
                 return;
             }
@@ -397,6 +401,7 @@ impl Scan<'_> {
                     }
                 } else if matches!(kind, Some(FileKind::Dir) | None) {
                     match depth < MAX_DEPTH {
+                        true if LATER.iter().any(|known| name == known) => later.push_back((path, depth + 1)),
                         true => todo.push_back((path, depth + 1)),
                         false => self.snapshot.bounded = true,
                     }
