@@ -30,8 +30,8 @@ const ALWAYS: &str = "docker-compose gdbserver eval source . fc bind compgen com
 const SETTERS: &[&str] =
     &["export", "declare", "typeset", "local", "readonly", "read", "mapfile", "readarray", "getopts", "printf"];
 
-/// What a program runs that its arguments do not show as programs.
-pub(crate) fn runs(name: &str, arguments: &[Word]) -> Option<Why> {
+/// What a program runs that its arguments do not show as programs. `bare`: its name stands first, and without quotes.
+pub(crate) fn runs(name: &str, bare: bool, arguments: &[Word]) -> Option<Why> {
     let code = || Why::Code(name.to_owned());
     if ALWAYS.split_whitespace().any(|always| always == name) || name.starts_with("ld-linux") {
         return Some(code());
@@ -51,7 +51,7 @@ pub(crate) fn runs(name: &str, arguments: &[Word]) -> Option<Why> {
         "shopt" | "set" if options(name, arguments) => Some(Why::Redefines(name.to_owned())),
         "test" | "[" => tests(arguments).then_some(Why::Hidden("a subscript")),
         "unset" | "wait" => names(name, arguments),
-        setter if SETTERS.contains(&setter) => sets(name, arguments),
+        setter if SETTERS.contains(&setter) => sets(name, bare, arguments),
         _ => None,
     }
 }
@@ -63,8 +63,10 @@ fn plain_name(word: &Word) -> bool {
 /// `unset` and `wait`: a name that is known only when it runs may have a subscript, which is expanded.
 fn names(name: &str, arguments: &[Word]) -> Option<Why> {
     for word in arguments {
-        let process =
-            name == "wait" && (word.bare().starts_with(['$', '%']) && !word.splits() || word.literal() == Some("-n"));
+        // `-p` takes a name, so what is known only when it runs must be no option.
+        let last = matches!(word.raw(), "$!" | "\"$!\"");
+        let job = word.bare().starts_with('%') && !word.may_be_option();
+        let process = name == "wait" && (last || job || word.literal() == Some("-n"));
         let option = name == "unset" && matches!(word.literal(), Some("-v" | "-f"));
         if process || option {
             continue;
@@ -147,7 +149,7 @@ fn options(name: &str, arguments: &[Word]) -> bool {
 }
 
 /// Builtins that set what they name.
-fn sets(name: &str, arguments: &[Word]) -> Option<Why> {
+fn sets(name: &str, bare: bool, arguments: &[Word]) -> Option<Why> {
     if name == "printf" {
         return printf(arguments);
     }
@@ -183,8 +185,15 @@ fn sets(name: &str, arguments: &[Word]) -> Option<Why> {
         }
         match wrappers::assignment(word).filter(|_| declares) {
             Some(set) if variables::dangerous(&set) => return Some(Why::Variable(set.name)),
+            Some(set) if set.value.splits() && !(bare && is_unsplit(word, &set.name)) => {
+                return Some(Why::Variable(word.raw().to_owned()));
+            }
             // What is set as an array is read once more as words, quoted or not.
             Some(set) if arrays && !plain_value(&set.value) => return Some(Why::Hidden("an array")),
+            // So is what any variable that is an array already is set to, if it is in parentheses when it runs.
+            Some(set) if matches!(name, "declare" | "typeset" | "local") && !begins_plainly(&set.value) => {
+                return Some(Why::Hidden("an array"));
+            }
             Some(set) if set.value.bare().starts_with('(') => return Some(Why::Hidden("an array")),
             Some(_) => {}
             None if variables::decides(text) => return Some(Why::Variable(text.to_owned())),
@@ -195,6 +204,19 @@ fn sets(name: &str, arguments: &[Word]) -> Option<Why> {
         }
     }
     None
+}
+
+/// Whether bash takes it for an assignment when it reads it, so that what is expanded in it stays one word: the name and
+/// the sign are not quoted, and no braces make several of it.
+fn is_unsplit(word: &Word, variable: &str) -> bool {
+    let value = word.raw().strip_prefix(variable).and_then(|rest| rest.strip_prefix('='));
+    value.is_some_and(|value| !value.replace("${", "").contains('{'))
+}
+
+/// Whether a value cannot begin with a parenthesis.
+fn begins_plainly(value: &Word) -> bool {
+    let first = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '/');
+    value.bare().starts_with(first) || value.literal().is_some_and(|text| !text.starts_with('('))
 }
 
 fn plain_value(value: &Word) -> bool {

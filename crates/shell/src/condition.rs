@@ -43,7 +43,7 @@ impl Walk {
 
     fn subscripted(&mut self, node: &Node) {
         if let NodeKind::CondTerm { value, .. } | NodeKind::Word { value, .. } = &node.kind
-            && value.contains(['[', '$'])
+            && !value.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
         {
             self.hidden(value, "a subscript");
         }

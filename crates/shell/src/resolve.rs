@@ -72,7 +72,8 @@ fn start(words: &[Word], mut so_far: Started, depth: usize, found: &mut Vec<Star
             if name == "find" && find::unknown(arguments) {
                 so_far.opaque = so_far.opaque.or(Some(Why::Wrapper(name.to_owned()).into()));
             }
-            so_far.opaque = so_far.opaque.or_else(|| code::runs(name, arguments).map(Opaque::from));
+            let bare = so_far.wrappers.is_empty() && program.raw() == name;
+            so_far.opaque = so_far.opaque.or_else(|| code::runs(name, bare, arguments).map(Opaque::from));
             found.push(so_far);
             if name == "find" {
                 for inner in find::commands(arguments) {

@@ -356,6 +356,9 @@ impl Walk {
                     found.add(Why::Variable(name.clone()));
                 }
                 let target = self.word(target, found);
+                if matches!(op.as_str(), ">&" | "<&") && !target.literal().is_some_and(unchanged) {
+                    found.add(Why::Hidden("the target of a redirection"));
+                }
                 Some(Redirection { kind: direction(op, &target), target })
             }
             NodeKind::HereDoc { content, quoted, complete, .. } => {
@@ -387,6 +390,12 @@ fn reading(assignments: &[Assignment], words: &[Word], redirections: &[Redirecti
         words: words.iter().map(literal).collect(),
         redirections: redirections.iter().map(target).collect(),
     }
+}
+
+/// Whether a word means the same when it is expanded once more. Bash does that with a target of `>&` that is no
+/// descriptor: it takes the quotes away, expands what is left as a word, and opens the file of that name.
+fn unchanged(target: &str) -> bool {
+    target.chars().all(|c| c.is_ascii_alphanumeric() || "_./+-,:@%".contains(c))
 }
 
 fn direction(op: &str, target: &Word) -> RedirectKind {

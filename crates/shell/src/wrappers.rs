@@ -200,15 +200,27 @@ impl Wrapper {
             if letters.chars().any(|c| self.asks.contains(c)) && !letters.starts_with('-') {
                 return Ok(None);
             }
-            if self.name == "xargs" && letters.starts_with('I') {
-                let replaced = letters.get(1..).filter(|rest| !rest.is_empty());
-                let replaced = replaced.or_else(|| arguments.get(at - 1).and_then(Word::literal));
-                if replaced != Some("{}") {
-                    return Err(Unknown);
-                }
+            if self.name == "xargs"
+                && !letters.starts_with('-')
+                && !self.replaces_braces(letters, arguments.get(at - 1))
+            {
+                return Err(Unknown);
             }
         }
         Ok(Some(at))
+    }
+
+    /// Whether nothing but `{}` is replaced, wherever the letter stands that names what is.
+    fn replaces_braces(&self, letters: &str, next: Option<&Word>) -> bool {
+        let takes = |c: char| self.values.contains(c) || self.attached.contains(c);
+        let Some((flags, rest)) = letters.split_once(takes) else { return true };
+        let replaced = match letters.get(flags.len()..).and_then(|from| from.chars().next()) {
+            Some('I') if rest.is_empty() => next.and_then(Word::literal),
+            Some('i') if rest.is_empty() => return true,
+            Some('I' | 'i') => Some(rest),
+            Some(_) | None => return true,
+        };
+        replaced == Some("{}")
     }
 
     /// How many arguments follow as values.

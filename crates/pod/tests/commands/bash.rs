@@ -16,5 +16,6 @@ fn bash_parses_the_rows_that_are_said_to_be_commands() {
 fn what_bash_starts_is_among_the_parts() {
     let mut rows = rows().into_iter().map(|row| row.text);
     let seen = compare(|| rows.next());
-    assert!(seen.started > 100, "{seen:?}: nothing was compared");
+    seen.check();
+    assert!(seen.started > 100, "nothing was compared: {}", seen.summary());
 }

@@ -6,12 +6,18 @@ use super::{OFF, World, about, layer};
 use pod::permission::{Policy, RuleDecision::Allow};
 use shell::{Part, RedirectKind, Script};
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Set: how many texts are compared. Otherwise [`FEW`].
 const VARIABLE: &str = "YOI_TEST_COMMANDS";
 
 /// As many take about ten seconds on two cores.
 const FEW: usize = 4_000;
+
+/// Texts of one seed, at the most.
+const CHUNK: usize = 5_000;
+
+const THREADS: usize = 2;
 
 /// Texts for one bash.
 const BATCH: usize = 200;
@@ -52,43 +58,59 @@ impl Rules {
 #[test]
 fn what_bash_starts_of_anything_is_among_the_parts() {
     let wanted = std::env::var(VARIABLE).map_or(FEW, |number| number.parse().unwrap());
-    let seeds = [0x9e37_79b9_7f4a_7c15, 0xd1b5_4a32_d192_ed03];
-    let each = wanted.div_ceil(seeds.len());
-    let run = |seed| {
-        let mut chance = Chance::new(seed);
-        let mut left = each;
-        let mut tries = each * MAX_TRIES;
-        compare(|| {
-            left = left.checked_sub(1)?;
-            loop {
-                tries = tries.checked_sub(1)?;
-                let text = chance.text();
-                if runs_here(&shell::parse(&text), &text) {
-                    return Some(text);
-                }
+    let each = wanted.div_ceil(THREADS).min(CHUNK);
+    let chunks = wanted.div_ceil(each);
+    let next = AtomicUsize::new(0);
+    let run = || {
+        let mut seen = Seen::default();
+        loop {
+            let chunk = next.fetch_add(1, Ordering::Relaxed);
+            if chunk >= chunks {
+                return seen;
             }
-        })
+            let found = compare_generated(chunk as u64 + 1, each);
+            if !found.wrong.is_empty() {
+                next.store(chunks, Ordering::Relaxed);
+            }
+            seen.add(found);
+        }
     };
-    let seen: Vec<Seen> = std::thread::scope(|scope| {
-        let threads = seeds.map(|seed| scope.spawn(move || run(seed)));
-        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    let mut seen = Seen::default();
+    std::thread::scope(|scope| {
+        let threads = [(); THREADS].map(|()| scope.spawn(run));
+        threads.into_iter().for_each(|thread| seen.add(thread.join().unwrap()));
     });
-    let sum = |of: fn(&Seen) -> usize| seen.iter().map(of).sum::<usize>();
-    let (compared, started, stopped) = (sum(|s| s.compared), sum(|s| s.started), sum(|s| s.stopped));
-    let admitted = sum(|s| s.admitted);
-    println!(
-        "{compared} transparent texts ran, {started} programs started, 0 of them unlisted; {stopped} texts stopped"
-    );
-    println!("{admitted} of them were admitted by rules with the sandbox off, and started nothing else");
+    println!("{}", seen.summary());
+    seen.check();
     if Jail::new().is_some() {
         assert!(
-            compared * 100 >= wanted * 95 && started > compared / 2 && admitted > compared / 20,
-            "too little was compared: {seen:?}"
+            seen.compared * 100 >= wanted * 95
+                && seen.started > seen.compared / 2
+                && seen.admitted > seen.compared / 20,
+            "too little was compared: {}",
+            seen.summary()
         );
     }
 }
 
-/// Runs texts until there are none. Panics when something starts that is not listed.
+fn compare_generated(seed: u64, count: usize) -> Seen {
+    let mut chance = Chance::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let (mut left, mut tries) = (count, count * MAX_TRIES);
+    let mut seen = compare(|| {
+        left = left.checked_sub(1)?;
+        loop {
+            tries = tries.checked_sub(1)?;
+            let text = chance.text();
+            if runs_here(&shell::parse(&text), &text) {
+                return Some(text);
+            }
+        }
+    });
+    seen.wrong.iter_mut().for_each(|wrong| *wrong = format!("seed {seed}: {wrong}"));
+    seen
+}
+
+/// Runs texts until there are none.
 pub(super) fn compare(mut next: impl FnMut() -> Option<String>) -> Seen {
     let (mut seen, rules) = (Seen::default(), Rules::new());
     let Some(jail) = Jail::new() else {
@@ -113,11 +135,32 @@ pub(super) fn compare(mut next: impl FnMut() -> Option<String>) -> Seen {
             break;
         }
     }
-    assert!(seen.wrong.is_empty(), "{}", seen.wrong.join("\n"));
     seen
 }
 
 impl Seen {
+    /// Fails when something started that is not listed.
+    pub(super) fn check(&self) {
+        assert!(self.wrong.is_empty(), "{} texts are wrong:\n{}", self.wrong.len(), self.wrong.join("\n"));
+    }
+
+    pub(super) fn summary(&self) -> String {
+        let Self { compared, started, stopped, admitted, wrong } = self;
+        format!(
+            "{compared} transparent texts ran, {started} programs started, {} texts are wrong, {stopped} were stopped; \
+             rules admitted {admitted} with the sandbox off",
+            wrong.len()
+        )
+    }
+
+    fn add(&mut self, other: Self) {
+        self.compared += other.compared;
+        self.started += other.started;
+        self.stopped += other.stopped;
+        self.admitted += other.admitted;
+        self.wrong.extend(other.wrong);
+    }
+
     fn judge(&mut self, text: &str, started: &BTreeSet<String>, rules: &Rules) {
         let parts = shell::parse(text).parts;
         let mut known: BTreeSet<&str> = parts.iter().filter_map(|part| part.program.as_ref()?.literal()).collect();

@@ -86,6 +86,7 @@ pub(super) const ROWS: &[Row] = &[
     Row { names: "tox", flags: "qvrl", values: "e", operands: None, ..ROW },
     Row { names: "coverage", flags: "a", words: "--branch --append", valued: "--source --omit --include", operands: First("run report html xml erase combine"), ..ROW },
     // Programs with an option that starts something.
+    Row { names: "jobs", flags: "lnprs", ..ROW },
     Row { names: "tar gtar bsdtar", flags: "xctruvzjJapkOhPlmWA", values: "fCXb", words: "--extract --create --list --gzip --bzip2 --xz --zstd \
         --verbose --append --update --keep-old-files --no-same-owner", valued: "--file --directory --exclude --strip-components \
         --exclude-from --transform", ..ROW },
