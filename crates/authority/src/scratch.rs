@@ -57,6 +57,12 @@ impl Scratch {
         Err(Error::new(ErrorKind::Unavailable, format!("{shown}: a new directory is removed by somebody else at once")))
     }
 
+    /// This user's directories of such names below `parent` whose owners are gone. While its file is kept, nobody else
+    /// removes one.
+    pub fn left<'a>(_: &Ambient, parent: &Path, prefix: &'a str) -> impl Iterator<Item = (PathBuf, File)> + use<'a> {
+        unheld(parent, prefix)
+    }
+
     /// Where it is, links resolved.
     pub fn path(&self) -> &Path {
         &self.path

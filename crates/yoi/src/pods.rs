@@ -139,8 +139,13 @@ impl Pods {
         if let Some(parent) = file.parent() {
             make_private(parent)?;
         }
-        let next = file.with_extension(format!("{}.tmp", std::process::id()));
-        let written = fs::write(&next, name).and_then(|()| fs::rename(&next, &file));
+        // One name for all: what a kill leaves is taken by the next run.
+        let next = file.with_extension("tmp");
+        let written = fs::write(&next, name).and_then(|()| match fs::rename(&next, &file) {
+            // Another run, begun in the same moment, noted this file.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            renamed => renamed,
+        });
         written.map_err(|error| {
             // What is left of it bothers nobody.
             drop(fs::remove_file(&next));
@@ -230,6 +235,11 @@ mod tests {
             pods.note_run(project, name).unwrap();
             assert_eq!(pods.last_run(project).as_deref(), Some(name));
         }
+        assert_eq!(fs::read_dir(root.path().join("last")).unwrap().count(), 1);
+        // Somebody was killed in between.
+        fs::write(pods.last_file(project).with_extension("tmp"), "a longer name").unwrap();
+        pods.note_run(project, "two").unwrap();
+        assert_eq!(pods.last_run(project).as_deref(), Some("two"));
         assert_eq!(fs::read_dir(root.path().join("last")).unwrap().count(), 1);
         // One that cannot be replaced stays.
         let file = pods.last_file(project);

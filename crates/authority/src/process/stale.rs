@@ -34,8 +34,8 @@ pub fn stale_hosts(_: &Ambient, parent: &Path) -> Vec<StaleHost> {
     held(parent).map(|host| StaleHost { _held: None, ..host }).collect()
 }
 
-/// Ends what still runs of hosts that were killed and left a directory below `parent`; says of which sessions, and how
-/// many processes. Most often there is no such host, and then this is one look at the names in `parent`.
+/// Ends what still runs of hosts that were killed and left a directory below `parent`; says which sessions these wrote, and
+/// how many processes of each there were. Most often there is no such host, and then this is one look at the names in `parent`.
 ///
 /// # Errors
 /// `Unavailable`, besides, when some may still run.
@@ -43,9 +43,7 @@ pub fn end_stale(_: &Ambient, parent: &Path) -> (Vec<(String, u32)>, Result<(), 
     let (mut ended, mut unsure) = (Vec::new(), Vec::new());
     for host in held(parent) {
         let swept = survivors::end(|process| host.owns(process));
-        if swept.ended > 0 {
-            ended.push((host.session().to_owned(), swept.ended));
-        }
+        ended.push((host.session().to_owned(), swept.ended));
         if swept.unsure {
             unsure.push(host.session().to_owned());
         }

@@ -2,6 +2,7 @@
 
 use crate::cli::DiffArgs;
 use crate::commands::out::{self, read_failure};
+use crate::commands::place::{ephemeral_left, now};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::pods::Pods;
@@ -13,7 +14,7 @@ use pod::session::changes::{Between, Changed, Changes, Moved, Standing};
 use pod::session::fold::State;
 use pod::session::record::Stored;
 use pod::session::restore::decode;
-use session_store::{BlobView, OwnedFrame, Reader};
+use session_store::{BlobView, Reader, Session};
 use similar::TextDiff;
 use std::io::Read;
 use std::path::Path;
@@ -100,28 +101,44 @@ pub(super) fn read(pods: &Pods, name: &str, after: u64) -> Result<(Changes, Blob
 
 /// Removes what killed runs of a pod, or killed undos, left beside files. To be called under the pod's lock.
 pub(super) fn clear(pod: &Path, files: &Workspace) {
-    let Ok(reader) = Reader::open(pod) else { return };
-    let (mut state, mut session) = (State::default(), None);
+    let (Ok(reader), Some(session)) = (Reader::open(pod), session(pod)) else { return };
+    let mut state = State::default();
     // What does not read any more is not known any more.
     for frame in reader.frames().map_while(Result::ok) {
-        if session.is_none() {
-            session = named(&frame);
-        }
         let Ok(Ok(_)) = decode(&frame).map(|record| state.apply(&record)) else { break };
     }
-    let session = session.unwrap_or_default();
     for left in &state.changing {
         sweep(files, &session, left);
     }
 }
 
-/// The session that a first record names.
-fn named(frame: &OwnedFrame) -> Option<String> {
+/// [`clear`] for these sessions, whose runs were killed, kept or not. One that goes on by now looks after itself.
+pub(super) fn clear_killed<'a>(env: &Env, killed: impl Iterator<Item = &'a str>) {
+    let killed: Vec<&str> = killed.collect();
+    if killed.is_empty() {
+        return;
+    }
+    let Ok(files) = everything(&Ambient::claim()) else { return };
+    let is_killed = |dir: &Path| session(dir).is_some_and(|session| killed.contains(&session.as_str()));
+    let clear = |dir: &Path| {
+        if let (true, Ok(_held)) = (is_killed(dir), Session::hold(dir, now())) {
+            clear(dir, &files);
+        }
+    };
+    if let Ok(pods) = Pods::of(env) {
+        pods.names().unwrap_or_default().iter().for_each(|name| clear(&pods.dir(name)));
+    }
+    ephemeral_left(env).for_each(|(dir, _held)| clear(&dir));
+}
+
+/// The session that is in a directory, as its first record names it.
+pub(super) fn session(dir: &Path) -> Option<String> {
     #[derive(serde::Deserialize)]
     struct First {
         session: String,
     }
-    serde_json::from_str(&frame.line).ok().map(|First { session }| session)
+    let first = Reader::open(dir).ok()?.frames().next()?.ok()?;
+    serde_json::from_str(&first.line).ok().map(|First { session }| session)
 }
 
 /// The file as it was, none when it was not there, or why that cannot be said.

@@ -1,10 +1,9 @@
 //! What still runs of runs that were killed: whose it is, and the words for it.
 
+use crate::commands::changes::session;
 use crate::env::Env;
 use crate::pods::Pods;
 use authority::Ambient;
-use serde_json::Value;
-use session_store::Reader;
 
 /// What ends them.
 pub(crate) const HELP: &str = "the next `yoi run` ends them";
@@ -25,9 +24,7 @@ impl LeftRunning {
 
     /// Whether it is this pod that was killed.
     pub(crate) fn is_of(&self, pods: &Pods, name: &str) -> bool {
-        let first = Reader::open(&pods.dir(name)).ok().and_then(|reader| reader.frames().next()?.ok());
-        let body = first.and_then(|frame| serde_json::from_str::<Value>(&frame.line).ok());
-        body.is_some_and(|body| body.get("session").and_then(Value::as_str) == Some(self.session.as_str()))
+        session(&pods.dir(name)).is_some_and(|session| session == self.session)
     }
 
     /// `2 processes still run (71, 72)`.

@@ -8,7 +8,7 @@ use crate::exit::{Exit, Failure};
 use crate::pods::{Pods, check_name, make_private};
 use authority::{Ambient, Scratch};
 use session_store::{Clock, OpenError, Opened, Options, Past, ReadError, Reader, Session, Tail};
-use std::fs::DirBuilder;
+use std::fs::{DirBuilder, File};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,6 +23,8 @@ const WAIT: Duration = Duration::from_millis(5);
 
 /// How directories of sessions that are not kept are called.
 const EPHEMERAL: &str = "yoi-ephemeral-";
+/// The session in one.
+const SESSION: &str = "session";
 
 /// A run's session directory and what becomes of it.
 pub(crate) struct Place {
@@ -102,7 +104,7 @@ impl Place {
                     Failure::new(Exit::Unavailable, error.to_string())
                         .help("set TMPDIR to a directory that can be written")
                 })?;
-                self.dir = scratch.insert(made).path().join("session");
+                self.dir = scratch.insert(made).path().join(SESSION);
                 made_new(Session::create(&self.dir, options()))
             }
             Keep::Pod { name: name @ None, pods, .. } => {
@@ -202,6 +204,18 @@ pub(crate) fn patient<T>(ambient: &Ambient, mut take: impl FnMut() -> Result<T, 
     take()
 }
 
+/// Where directories of sessions that are not kept are, the first that will do.
+fn parents(env: &Env) -> [Option<PathBuf>; 3] {
+    let runtime = env.var("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|dir| dir.is_absolute() && dir.is_dir());
+    [Some(std::env::temp_dir()), runtime, env.state_dir().ok().map(|state| state.join("ephemeral"))]
+}
+
+/// Sessions that were not to be kept and whose runs were killed; each stays while its file is kept.
+pub(crate) fn ephemeral_left(env: &Env) -> impl Iterator<Item = (PathBuf, File)> {
+    let left = |parent: PathBuf| Scratch::left(&Ambient::claim(), &parent, EPHEMERAL);
+    parents(env).into_iter().flatten().flat_map(left).map(|(dir, held)| (dir.join(SESSION), held))
+}
+
 /// A new session has no past.
 fn made_new(made: Result<Opened, OpenError>) -> Result<(Opened, Past), OpenError> {
     made.map(|opened| (opened, Past::default()))
@@ -214,14 +228,11 @@ fn beside(env: &Env, roots: &[&Path]) -> Result<PathBuf, Failure> {
         let real = dir.ancestors().find_map(|there| there.canonicalize().ok());
         real.is_some_and(|real| !roots.iter().any(|root| real.starts_with(root)))
     };
-    if let Some(temp) = Some(std::env::temp_dir()).filter(outside) {
-        return Ok(temp);
+    let [temp, runtime, state] = parents(env);
+    if let Some(dir) = temp.filter(outside).or(runtime.filter(outside)) {
+        return Ok(dir);
     }
-    let runtime = env.var("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|dir| dir.is_absolute() && dir.is_dir());
-    if let Some(runtime) = runtime.filter(outside) {
-        return Ok(runtime);
-    }
-    match env.state_dir().ok().map(|state| state.join("ephemeral")).filter(outside) {
+    match state.filter(outside) {
         Some(state) => make_private(&state).map(|()| state),
         None => {
             Err(Failure::new(Exit::Unavailable, "every directory for temporary files is one that the run works in")

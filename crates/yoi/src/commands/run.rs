@@ -2,6 +2,7 @@
 
 use crate::Points;
 use crate::cli::RunArgs;
+use crate::commands::changes::clear_killed;
 use crate::commands::changes::everything;
 use crate::commands::ending::{self, Ended};
 use crate::commands::features;
@@ -53,7 +54,7 @@ pub(crate) fn run(args: &RunArgs, env: &Env, points: &Points) -> Result<Exit, Fa
 /// Sessions, and how many processes of each were ended.
 type Swept = Vec<(String, u32)>;
 
-/// Ends what runs that were killed left running.
+/// Ends what runs that were killed left running, and removes what they left beside files.
 fn swept(args: &RunArgs, env: &Env) -> Swept {
     let (ended, done) = authority::end_stale(&Ambient::claim(), &env.temp_dir());
     if let Some(text) = left_running::ended(ended.iter().map(|(_, count)| *count).sum()) {
@@ -62,6 +63,7 @@ fn swept(args: &RunArgs, env: &Env) -> Swept {
     if let Err(error) = done {
         warn(&format!("warning: of an earlier run that was killed, {error}"));
     }
+    clear_killed(env, ended.iter().map(|(session, _)| session.as_str()));
     ended
 }
 

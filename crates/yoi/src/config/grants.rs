@@ -115,7 +115,9 @@ impl Grants {
     /// Writes them, in one step and durably.
     pub(crate) fn save(&self) -> Result<(), Failure> {
         let text = serde_json::to_vec_pretty(&self.kept).map_err(|e| Failure::new(Exit::Internal, e.to_string()))?;
-        let next = self.path.with_extension(format!("{}.tmp", std::process::id()));
+        // One name for all, for the lock keeps others away: what a kill left goes.
+        let next = self.path.with_extension("tmp");
+        drop(fs::remove_file(&next));
         let written = write(&next, &text).and_then(|()| fs::rename(&next, &self.path));
         let written = written.and_then(|()| self.path.parent().map_or(Ok(()), |dir| File::open(dir)?.sync_all()));
         written.map_err(|error| {

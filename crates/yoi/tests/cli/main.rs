@@ -46,6 +46,7 @@ mod schema;
 mod secret_files;
 mod secrets;
 mod signals;
+mod staged;
 mod state;
 mod stores;
 mod surface;
