@@ -5,7 +5,6 @@ use crate::lang::Lang;
 use crate::lex::is_word;
 use crate::plan::Halt;
 use llm_worker::{ResultStatus, ToolOutcome};
-use std::collections::BTreeSet;
 use std::fmt::Display;
 
 /// What a call that succeeded found.
@@ -55,9 +54,6 @@ pub(crate) fn shown(row: &str) -> Option<String> {
 pub(crate) fn rows(content: &str) -> impl Iterator<Item = &str> {
     content.lines().filter(|row| !(row.is_empty() || row.starts_with('(') && row.ends_with(')') && row.contains(' ')))
 }
-
-/// A search marks lines it cut with this.
-pub(crate) const CUT: &str = " [cut: the line has ";
 
 /// The number in front of a word that begins so: 12 of `12 matches in 3 files` for `match`.
 pub(crate) fn count_before(summary: &str, word: &str) -> Option<u64> {
@@ -163,69 +159,6 @@ pub(crate) fn largest(content: &str) -> impl Iterator<Item = String> {
     )
 }
 
-/// Where `word` stands in a line, and whether on its own.
-fn places<'a>(line: &'a str, word: &'a str) -> impl Iterator<Item = (usize, bool)> + 'a {
-    line.match_indices(word).map(move |(at, _)| {
-        let before = line.get(..at).and_then(|s| s.chars().next_back());
-        let after = line.get(at + word.len()..).and_then(|s| s.chars().next());
-        (at, !before.is_some_and(is_word) && !after.is_some_and(is_word))
-    })
-}
-
-fn replace_words(line: &str, old: &str, new: &str) -> String {
-    let (mut out, mut from) = (String::with_capacity(line.len()), 0);
-    for (at, _) in places(line, old).filter(|(_, whole)| *whole) {
-        out.extend([line.get(from..at).unwrap_or_default(), new]);
-        from = at + old.len();
-    }
-    out + line.get(from..).unwrap_or_default()
-}
-
-/// How one file is changed.
-pub(crate) struct Edits {
-    /// Old and new text, each replaced everywhere in the file, in order.
-    pub(crate) edits: Vec<(String, String)>,
-    /// Places that will change; what `Edit` says when `None`.
-    pub(crate) places: Option<u64>,
-    /// Longer words that contain the old one and stay.
-    pub(crate) longer: BTreeSet<String>,
-}
-
-/// `Edit` is literal. Where a file also has the old word inside longer ones, whole lines are replaced instead, and
-/// the outcome is tried on the lines found before anything is changed.
-pub(crate) fn edits(found: &str, old: &str, new: &str, whole_word: bool) -> Result<Edits, String> {
-    let lines: Vec<&str> = hits(found).map(|hit| hit.text).collect();
-    let words =
-        lines.iter().flat_map(|line| line.split(|c| !is_word(c))).filter(|word| word.contains(old) && *word != old);
-    let longer: BTreeSet<String> = words.map(str::to_owned).collect();
-    let all = found.lines().count() == lines.len() && !found.contains(CUT);
-    match (whole_word, all, longer.is_empty()) {
-        (true, false, _) => return Err("its lines are too many or too long to tell whole words apart".to_owned()),
-        (false, _, _) => {
-            return Ok(Edits { edits: vec![(old.to_owned(), new.to_owned())], places: None, longer: BTreeSet::new() });
-        }
-        (true, true, true) => return Ok(Edits { edits: vec![(old.to_owned(), new.to_owned())], places: None, longer }),
-        (true, true, false) => {}
-    }
-    let wanted: Vec<String> = lines.iter().map(|line| replace_words(line, old, new)).collect();
-    let places = lines.iter().map(|line| places(line, old).filter(|(_, whole)| *whole).count() as u64).sum();
-    let mut order: BTreeSet<_> = lines.iter().zip(&wanted).filter(|(line, want)| **line != want.as_str()).collect();
-    let (mut tried, mut edits): (Vec<String>, Vec<_>) =
-        (lines.iter().map(|line| (*line).to_owned()).collect(), Vec::new());
-    // The longest first, so that no line is changed as a part of another.
-    while let Some((line, want)) = order.iter().copied().max_by_key(|(line, _)| line.len()) {
-        order.remove(&(line, want));
-        if tried.iter().any(|tried| tried.contains(*line)) {
-            tried.iter_mut().for_each(|tried| *tried = tried.replace(*line, want));
-            edits.push(((*line).to_owned(), want.clone()));
-        }
-    }
-    if tried != wanted {
-        return Err(format!("`{old}` is also part of longer words here and cannot be told apart line by line"));
-    }
-    Ok(Edits { edits, places: Some(places), longer })
-}
-
 /// Notes of a tool on what it could not look at.
 pub(crate) fn notes(content: &str) -> impl Iterator<Item = String> + '_ {
     let note = |row: &&str| row.starts_with('(') && row.ends_with(')') && row.contains(' ');
@@ -246,7 +179,11 @@ pub(crate) fn piped(text: &str, texts: Option<&[String]>, count: bool) -> Result
     let found: Vec<String> = found.map(|(at, line)| format!("{}: {line}", at + 1)).collect();
     let head =
         format!("{} for `{}` in the piped text", plural(found.len() as u64, "matching line"), texts.join("` or `"));
-    Ok(if count || found.is_empty() { format!("{head}.") } else { format!("{head}:\n{}", bounded(found, 100)) })
+    Ok(if count || found.is_empty() {
+        format!("{head}. A line counts once, however often it matches.")
+    } else {
+        format!("{head}:\n{}", bounded(found, 100))
+    })
 }
 
 /// Names from the working directory, for examples.
@@ -335,10 +272,10 @@ pub(crate) fn not_understood(
     nearest.sort_by_key(|example| std::cmp::Reverse(parts(&example.to_lowercase()).iter().filter(|w| like(w)).count()));
     let nearest = misread.nearest.iter().chain(&nearest).take(3).map(|example| format!("  {example}"));
     let short = |text: &String| text.chars().take(200).collect::<String>().replace('\n', " ");
-    let odd = misread.parts.iter().take(4).map(|part| format!("`{}`", short(part))).collect::<Vec<_>>().join(", ");
+    let odd = short(&misread.part);
     let why = if misread.why.is_empty() { String::new() } else { format!(" ({})", misread.why) };
     format!(
-        "Not understood: {odd}{why}. Nothing was done.\n`offline` is {}.\nThe nearest it can do here:\n{}\n\
+        "Not understood: `{odd}`{why}. Nothing was done.\n`offline` is {}.\nThe nearest it can do here:\n{}\n\
              `yoi run help` lists what else. {MODEL}",
         crate::ABOUT,
         bounded(nearest, 3)

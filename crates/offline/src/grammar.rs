@@ -1,12 +1,11 @@
 //! Patterns over the tokens of a clause. A clause is understood when a pattern takes every token of it that is no filler.
 //!
 //! A pattern is a row of elements: words with `|` between alternatives, `@set` for a list of [`SETS`], `{slot}` for what
-//! is asked about, `<part>` for a row of [`PARTS`]; with `?` an element may be missing. The same matcher, allowed to skip
-//! words at a price, says which words a clause has too many.
+//! is asked about, `<part>` for a row of [`PARTS`]; with `?` an element may be missing. The farthest token that fits no
+//! pattern is where a clause is not understood.
 
 use crate::lang::{Lang, noun};
-use crate::lex::{Token, extension, is, is_identifier, is_word, nearly};
-use std::cmp::Reverse;
+use crate::lex::{Token, extension, is, is_identifier, is_word};
 
 /// Words that change nothing of what is asked.
 const FILLERS: &str = "please kindly the a an me us my our this these also all every each any";
@@ -59,148 +58,120 @@ const PARTS: &[(&str, &[&str])] = &[
     ("todo", &["{todo} comments|notes|items?", "{todo} and|or|and/or {todo} comments|notes?"]),
     ("howmany", &["how @many", "count|number", "what|what's is? number of", "total? number of"]),
     ("are", &["@is there", "@is defined", "@is", "exist", "do|does we|it|@place|@dirword have|contain", "@is found"]),
+    (
+        "polite",
+        &[
+            "can|could|would|will you",
+            "can i",
+            "i want|need to",
+            "i want|need you to",
+            "i'd like to",
+            "i would like to",
+            "we need to",
+            "let's|lets|just|tell|hey|hi|hello|yoi|ok|okay|thanks",
+            "do you know",
+            "thank you",
+        ],
+    ),
+    ("after", &["for me", "thanks|now|altogether|exactly", "thank you", "right now", "in total|all"]),
     ("lead", &["print|show|give|display|read|cat|view|see|get|output|open", "what @is|'s", "what's"]),
 ];
 
-/// A state of a match: what was taken so far, in the cheapest way.
+/// A way through a pattern: where it has come to, and the slots it filled with the tokens that fill them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Match {
-    at: usize,
-    /// Tokens no element took, fillers apart.
-    pub(crate) skipped: Vec<usize>,
-    /// Tokens taken for another word: its right spelling.
-    pub(crate) respelt: Vec<(usize, &'static str)>,
-    /// Slots with the tokens that fill them.
-    pub(crate) slots: Vec<(&'static str, usize)>,
-    taken: usize,
-    /// Behind the last token that was taken.
-    until: usize,
+    pub(crate) at: usize,
+    slots: Vec<(&'static str, usize)>,
 }
 
 impl Match {
-    fn cost(&self) -> usize {
-        self.skipped.len() + self.respelt.len()
-    }
-
-    /// The cheapest first; of these, the one that understands the beginning.
-    pub(crate) fn rank(&self) -> (usize, Reverse<Option<usize>>) {
-        let headless = if self.skipped.first() == Some(&0) { 2 } else { 0 };
-        (self.cost() + headless, Reverse(self.skipped.first().copied()))
-    }
-
-    /// Whether enough was understood to say that the rest was not.
-    pub(crate) fn tells(&self) -> bool {
-        let ends = self.skipped.first().is_none_or(|first| self.until <= *first);
-        self.taken >= 2 && (self.cost() <= self.taken || ends)
-    }
-
-    pub(crate) fn is_exact(&self) -> bool {
-        self.cost() == 0
-    }
-
     /// The tokens that fill a slot.
     pub(crate) fn slot(&self, name: &str) -> impl Iterator<Item = usize> {
         self.slots.iter().filter(move |(slot, _)| *slot == name).map(|(_, at)| *at)
     }
-}
 
-/// The best match of a pattern with all tokens; with `exact` none may be skipped.
-pub(crate) fn matched(pattern: &'static str, tokens: &[Token<'_>], exact: bool) -> Option<Match> {
-    if exact && !possible(pattern, tokens) {
-        return None;
+    pub(crate) fn fills(&self, token: usize) -> bool {
+        self.slots.iter().any(|(_, at)| *at == token)
     }
-    let states = match pattern.strip_prefix('~') {
-        Some(bare) => {
-            let inner = bare.split_ascii_whitespace();
-            let all = std::iter::once("<in>?").chain(inner).chain(["<in>?", "<in>?"]);
-            row(all, vec![Match::default()], tokens, exact)
-        }
-        None => row(pattern.split_ascii_whitespace(), vec![Match::default()], tokens, exact),
-    };
-    let ended = states.into_iter().filter_map(|state| skip_to(state, tokens.len(), tokens, exact));
-    ended.min_by_key(Match::rank)
 }
 
-/// Whether each word that must be there is: most patterns fail here, at once.
-fn possible(pattern: &'static str, tokens: &[Token<'_>]) -> bool {
-    let needed = pattern.trim_start_matches('~').split(' ').filter(|word| !word.ends_with(['?', '}', '>']));
-    let there = |word: &str| tokens.iter().any(|token| token.quote.is_none() && token.low == word);
-    needed.into_iter().all(|element| element.split('|').flat_map(expanded).any(there))
+/// Matches patterns, and remembers the farthest token that fitted none.
+pub(crate) struct Matcher<'a> {
+    pub(crate) tokens: &'a [Token<'a>],
+    /// A word without any mark may be a directory.
+    pub(crate) bare: bool,
+    pub(crate) farthest: usize,
 }
 
-fn row(
-    elements: impl Iterator<Item = &'static str>,
-    mut states: Vec<Match>,
-    tokens: &[Token<'_>],
-    exact: bool,
-) -> Vec<Match> {
-    for element in elements {
-        let (element, optional) = element.strip_suffix('?').map_or((element, false), |bare| (bare, true));
-        let mut next = if optional { states.clone() } else { Vec::new() };
-        if let Some(part) = element.strip_prefix('<').and_then(|part| part.strip_suffix('>')) {
-            let rows = PARTS.iter().filter(|(name, _)| *name == part).flat_map(|(_, rows)| rows.iter());
-            next.extend(rows.flat_map(|part| row(part.split_ascii_whitespace(), states.clone(), tokens, exact)));
-        } else {
-            next.extend(states.iter().flat_map(|state| step(state, element, tokens, exact)));
-        }
-        states = cheapest(next);
-        if states.is_empty() {
-            break;
-        }
+impl Matcher<'_> {
+    /// The clause that begins at a token, without the polite words before it.
+    pub(crate) fn starts(&mut self, from: usize) -> Vec<Match> {
+        let bare = vec![Match { at: from, slots: Vec::new() }];
+        self.row("<polite>? <polite>?", bare)
     }
-    states
-}
 
-/// One state for each place, the cheapest.
-fn cheapest(mut states: Vec<Match>) -> Vec<Match> {
-    states.sort_by_key(|state| (state.at, state.rank()));
-    states.dedup_by_key(|state| state.at);
-    states
-}
-
-/// The ways one element goes on from a state.
-fn step(state: &Match, element: &'static str, tokens: &[Token<'_>], exact: bool) -> Vec<Match> {
-    let mut out = Vec::new();
-    for at in state.at..tokens.len() {
-        let Some(before) = skip_to(state.clone(), at, tokens, exact) else { break };
-        out.extend(took(before, element, tokens, exact));
+    /// Every way in which a pattern fits from one of these places on.
+    pub(crate) fn matches(&mut self, pattern: &'static str, starts: Vec<Match>) -> Vec<Match> {
+        let states = match pattern.strip_prefix('~') {
+            Some(bare) => {
+                let before = self.row("<in>?", starts);
+                let inner = self.row(bare, before);
+                self.row("<in>? <in>?", inner)
+            }
+            None => self.row(pattern, starts),
+        };
+        let states = self.row("<after>? <after>?", states);
+        states.into_iter().map(|state| Match { at: self.past_fillers(state.at), ..state }).collect()
     }
-    out
-}
 
-fn skip_to(mut state: Match, to: usize, tokens: &[Token<'_>], exact: bool) -> Option<Match> {
-    let passed = tokens.iter().enumerate().take(to).skip(state.at);
-    state.skipped.extend(passed.filter(|(_, token)| !is_filler(token)).map(|(at, _)| at));
-    state.at = to;
-    (!exact || state.skipped.is_empty()).then_some(state)
+    fn row(&mut self, pattern: &'static str, mut states: Vec<Match>) -> Vec<Match> {
+        for element in pattern.split_ascii_whitespace() {
+            let (element, optional) = element.strip_suffix('?').map_or((element, false), |bare| (bare, true));
+            let mut next = if optional { states.clone() } else { Vec::new() };
+            if let Some(part) = element.strip_prefix('<').and_then(|part| part.strip_suffix('>')) {
+                let rows = PARTS.iter().filter(|(name, _)| *name == part).flat_map(|(_, rows)| rows.iter());
+                next.extend(rows.flat_map(|part| self.row(part, states.clone())));
+            } else {
+                next.extend(states.iter().flat_map(|state| self.step(state, element)));
+            }
+            // One state for each place.
+            next.sort_by_key(|state| state.at);
+            next.dedup_by_key(|state| state.at);
+            states = next;
+        }
+        states
+    }
+
+    /// The ways one element goes on: at the next token, or behind fillers.
+    fn step(&mut self, state: &Match, element: &'static str) -> Vec<Match> {
+        let last = self.past_fillers(state.at);
+        let took: Vec<Match> = (state.at..=last).filter_map(|at| self.took(state, at, element)).collect();
+        if took.is_empty() {
+            self.farthest = self.farthest.max(last);
+        }
+        took
+    }
+
+    fn past_fillers(&self, from: usize) -> usize {
+        let fillers = self.tokens.iter().skip(from).take_while(|token| is_filler(token)).count();
+        from + fillers
+    }
+
+    fn took(&self, state: &Match, at: usize, element: &'static str) -> Option<Match> {
+        let token = self.tokens.get(at)?;
+        let mut slots = state.slots.clone();
+        if let Some(slot) = element.strip_prefix('{').and_then(|slot| slot.strip_suffix('}')) {
+            let length = filled(slot, self.tokens.get(at..)?, self.bare)?;
+            slots.extend((at..at + length).map(|at| (slot, at)));
+            return Some(Match { at: at + length, slots });
+        }
+        let fits = token.quote.is_none() && element.split('|').flat_map(expanded).any(|word| word == token.low);
+        fits.then_some(Match { at: at + 1, slots })
+    }
 }
 
 pub(crate) fn is_filler(token: &Token<'_>) -> bool {
     token.quote.is_none() && is(&token.low, FILLERS)
-}
-
-fn took(mut state: Match, element: &'static str, tokens: &[Token<'_>], exact: bool) -> Option<Match> {
-    let token = tokens.get(state.at)?;
-    if let Some(slot) = element.strip_prefix('{').and_then(|slot| slot.strip_suffix('}')) {
-        let length = filled(slot, tokens.get(state.at..)?, exact)?;
-        state.slots.extend((state.at..state.at + length).map(|at| (slot, at)));
-        state.at += length;
-        state.taken += length;
-        state.until = state.at;
-        return Some(state);
-    }
-    if token.quote.is_some() {
-        return None;
-    }
-    let words = || element.split('|').flat_map(expanded);
-    if !words().any(|word| word == token.low) {
-        let word = words().find(|word| !exact && noun(&token.low).is_none() && nearly(&token.low, word))?;
-        state.respelt.push((state.at, word));
-    }
-    state.at += 1;
-    state.taken += 1;
-    state.until = state.at;
-    Some(state)
 }
 
 fn expanded(word: &'static str) -> impl Iterator<Item = &'static str> {
@@ -217,10 +188,10 @@ const NO_NAMES: &str = "not don't dont no never none nothing without except but 
 
 /// Words behind "in" that are never a bare directory.
 const NO_DIRS: &str = "total general order case particular detail short comments strings words which that what there it them \
-    parallel french german english spanish";
+    files parallel release debug french german english spanish";
 
 /// How many tokens the slot takes here.
-fn filled(slot: &str, tokens: &[Token<'_>], exact: bool) -> Option<usize> {
+fn filled(slot: &str, tokens: &[Token<'_>], guess: bool) -> Option<usize> {
     let token = tokens.first()?;
     let (text, low, bare) = (token.text, token.low.as_str(), token.quote.is_none());
     let plain = bare && !is(low, NO_NAMES) && !text.contains(['"', '`', '“', '”']);
@@ -237,7 +208,7 @@ fn filled(slot: &str, tokens: &[Token<'_>], exact: bool) -> Option<usize> {
         "dir" => !text.is_empty() && (!bare || is_path(text) || plain && is_dir(text) && !is(low, NO_DIRS)),
         "folder" => {
             let path = is_path(text) && extension(text).is_none();
-            !text.is_empty() && (!bare || path || exact && plain && is_dir(text) && !text.contains('.'))
+            !text.is_empty() && (!bare || path || guess && plain && is_dir(text) && !text.contains('.'))
         }
         "manifest" => {
             is_path(text) && extension(text).is_some_and(|ext| is(ext, "toml json yaml yml ini cfg lock mod"))
@@ -293,11 +264,16 @@ fn is_dir(text: &str) -> bool {
 /// Endings of files in no language that is known.
 const ENDINGS: &str = "txt lock cfg conf ini log csv html css xml svg sql proto env rst adoc mk nix gradle mod sum";
 
+/// Files that are named without their ending, in any case.
+pub(crate) fn is_known(text: &str) -> bool {
+    is(&text.to_lowercase(), "readme license changelog")
+}
+
 /// Looks like a file or a directory.
 pub(crate) fn is_path(text: &str) -> bool {
     let odd = text.contains("://") || text.contains(|c: char| c.is_whitespace() || "(\"=<>;*{".contains(c));
     let known = extension(text).is_some_and(|ext| Lang::of(ext).is_some() || is(ext, ENDINGS));
-    let plain = is(&text.to_lowercase(), ". makefile dockerfile readme license changelog");
+    let plain = is_known(text) || text == "." || is(&text.to_lowercase(), "makefile dockerfile");
     !odd && (plain || known || text.contains('/') && text.len() > 1 || text.starts_with(".git"))
 }
 

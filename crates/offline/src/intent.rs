@@ -2,10 +2,11 @@
 //!
 //! [`RULES`] is the whole language. What a rule's pattern does not take is not guessed at.
 
-use crate::grammar::{Match, is_filler, is_path, matched};
+use crate::grammar::{Match, Matcher, is_filler, is_path};
 use crate::lang::{ALL_DEFS, Lang, noun};
-use crate::lex::{ENDS, Token, attached, extension, is, is_identifier, tokens};
+use crate::lex::{ENDS, Token, attached, extension, is, is_identifier, regex_escape, tokens};
 use crate::rules::{Ask, PIPED, RULES};
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 /// Something asked for.
@@ -119,29 +120,27 @@ pub(crate) enum Joint {
 #[derive(Clone, Debug)]
 pub(crate) struct Misread {
     /// The words that fit nothing, as written.
-    pub(crate) parts: Vec<String>,
+    pub(crate) part: String,
     /// The same prompt without them, where that is understood.
     pub(crate) nearest: Option<String>,
     /// Another reason than words too many.
     pub(crate) why: &'static str,
 }
 
-/// Words before a request that change nothing of it, and behind it.
-const BEFORE: &str = "can you|could you|would you|will you|can i|i want to|i want you to|i would like to|i'd like to|\
-    i'd like you to|i need to|i need you to|we need to|let's|lets|let us|just|go ahead and|tell me|do you know|let me see|\
-    let me know|i want to know|i want to see|thanks|thank you|hey|hi|hello|yoi|ok|okay";
-const AFTER: &str = "for me|thanks|thank you|right now|now|in total|altogether|in all|exactly";
-
-/// Words of a prompt, and of a clause, that are looked at; a longer one is no request that fits a rule.
+/// Words of a prompt that are looked at; a longer one is no request that fits a rule.
 const MAX_TOKENS: usize = 400;
-const MAX_CLAUSE: usize = 40;
-/// Places inside of a clause where it could have ended: "a, b and c".
-const MAX_ENDS: usize = 4;
+/// Words that are left out together to find a prompt that is understood.
+const MAX_ODD: usize = 12;
+/// Words that join two clauses, and the ones of them that make the second wait for the first.
+const JOINS: &str = "and then afterwards finally also";
+const WAITS: &str = "then afterwards finally";
+/// Words whose absence turns a request round.
+const REVERSE: &str = "not don't dont no never without except but neither nor stop avoid undo instead";
 
 /// The intents of a prompt with how each hangs on the one before.
 pub(crate) fn parse(prompt: &str) -> Result<Vec<(Joint, Intent)>, Misread> {
     let (head, piped) = attached(prompt);
-    let misread = |part: &str, why| Misread { parts: vec![part.to_owned()], nearest: None, why };
+    let misread = |part: &str, why| Misread { part: part.to_owned(), nearest: None, why };
     let all = tokens(head).map_err(|at| misread(head.get(at..).unwrap_or(head), "the quote is not closed"))?;
     if all.iter().all(is_filler) {
         return Err(misread(head.trim(), ""));
@@ -149,179 +148,153 @@ pub(crate) fn parse(prompt: &str) -> Result<Vec<(Joint, Intent)>, Misread> {
     if all.len() > MAX_TOKENS {
         return Err(misread(head.trim(), "it is longer than anything that is understood"));
     }
-    let reader = Reader { prompt: head, tokens: &all, rules: if piped.is_some() { PIPED } else { RULES } };
-    let mut failed = BTreeSet::new();
-    let mut out = Vec::new();
-    if reader.clauses(0, Joint::And, None, &mut out, &mut failed) {
-        return Ok(out);
+    let rules = if piped.is_some() { PIPED } else { RULES };
+    if let Ok(intents) = read(head, &all, rules, true) {
+        return Ok(intents);
     }
-    let start = failed.last().copied().unwrap_or(0);
-    let mut misread = reader.misread(start, start == 0 && piped.is_none());
-    if piped.is_some() {
-        misread.why =
-            "of piped text, lines can be counted and searched; to review or explain it needs a language model";
+    read(head, &all, rules, false).map_err(|at| Misread {
+        why: piped.map_or(
+            "",
+            |_| "of piped text, lines can be counted and searched; to review or explain it needs a language model",
+        ),
+        ..odd(head, &all, rules, at)
+    })
+}
+
+type Rules = &'static [(Ask, &'static str)];
+
+/// The intents of these tokens; else where the clause that is not understood begins, and the token that does not fit.
+/// With `bare` a word without any mark may be a directory.
+fn read<'a>(
+    prompt: &'a str,
+    tokens: &'a [Token<'a>],
+    rules: Rules,
+    bare: bool,
+) -> Result<Vec<(Joint, Intent)>, (usize, usize)> {
+    let matcher = Matcher { tokens, bare, farthest: 0 };
+    let mut reader = Reader { prompt, rules, matcher, failed: BTreeSet::new(), out: Vec::new() };
+    if reader.clauses(0, Joint::And, None) {
+        return Ok(reader.out);
     }
-    Err(misread)
+    Err((reader.failed.last().copied().unwrap_or(0), reader.matcher.farthest))
+}
+
+/// What is not understood: the fewest words from the one that does not fit on without which the rest is understood, else
+/// the rest of the clause. Where no more than the first word of a clause fits, the clause.
+fn odd(prompt: &str, tokens: &[Token<'_>], rules: Rules, (start, at): (usize, usize)) -> Misread {
+    let at = at.min(tokens.len().saturating_sub(1));
+    let begin = |at: usize| tokens.get(at).map_or(prompt.len(), |token| token.span.0);
+    let end = |at: usize| tokens.get(at).map_or(prompt.len(), |token| token.span.1);
+    let part = |from: usize, to: usize| prompt.get(begin(from)..end(to)).unwrap_or_default().to_owned();
+    let to = tokens.len().min(at + MAX_ODD);
+    for (from, last) in [at, start].into_iter().flat_map(|from| (at..to).map(move |last| (from, last))) {
+        let left = [prompt.get(..begin(from)), prompt.get(end(last)..)].map(Option::unwrap_or_default).concat();
+        if self::tokens(&left).is_ok_and(|tokens| read(&left, &tokens, rules, false).is_ok()) {
+            let turned = tokens.get(from..=last).is_some_and(|odd| odd.iter().any(|token| is(&token.low, REVERSE)));
+            let nearest = (!turned).then(|| left.split_whitespace().collect::<Vec<_>>().join(" "));
+            return Misread { part: part(from, last), nearest, why: "" };
+        }
+    }
+    let fits = tokens.iter().take(at).skip(start).filter(|token| !is_filler(token)).count();
+    let from = if fits < 2 { start } else { at };
+    let ends = |at: &usize| ends_clause(tokens, at + 1);
+    Misread { part: part(from, (at..tokens.len()).find(ends).unwrap_or(at)), nearest: None, why: "" }
+}
+
+fn joins(token: &Token<'_>) -> bool {
+    token.quote.is_none() && is(&token.low, JOINS)
+}
+
+/// Whether a clause may end before this token.
+fn ends_clause(tokens: &[Token<'_>], at: usize) -> bool {
+    let stop = |token: &Token<'_>| ENDS.contains(token.tail);
+    tokens.get(at).is_none_or(joins) || tokens.get(at.saturating_sub(1)).is_some_and(stop)
 }
 
 struct Reader<'a> {
     prompt: &'a str,
-    tokens: &'a [Token<'a>],
-    rules: &'static [(Ask, &'static str)],
+    rules: Rules,
+    matcher: Matcher<'a>,
+    /// Where no clause begins.
+    failed: BTreeSet<usize>,
+    out: Vec<(Joint, Intent)>,
 }
 
 impl<'a> Reader<'a> {
-    /// Reads clauses from a token to the end, the longest first; notes where none begins. `last` is the path named last.
-    fn clauses(
-        &self,
-        from: usize,
-        joint: Joint,
-        last: Option<&'a str>,
-        out: &mut Vec<(Joint, Intent)>,
-        failed: &mut BTreeSet<usize>,
-    ) -> bool {
-        if from >= self.tokens.len() {
-            return true;
-        }
-        if failed.contains(&from) {
-            return false;
-        }
-        for end in self.ends(from) {
-            let clause = self.tokens.get(from..end).unwrap_or_default();
-            let Some((intents, path)) = self.exact(clause, last) else { continue };
-            let (next, joint_next) = self.joined(end);
-            let length = out.len();
-            out.extend(intents.into_iter().map(|intent| (joint, intent)));
-            if self.clauses(next, joint_next, path.or(last), out, failed) {
+    /// Reads clauses from a token to the end, the longest first. `last` is the path named last.
+    fn clauses(&mut self, from: usize, joint: Joint, last: Option<&'a str>) -> bool {
+        let tokens = self.matcher.tokens;
+        for (ask, found) in self.clause(from) {
+            let filled = Filled { prompt: self.prompt, tokens, from, found: &found, last };
+            let Some(intents) = filled.intents(ask) else { continue };
+            let path = filled.path().or(last);
+            let joined = tokens.iter().skip(found.at).take_while(|token| joins(token)).count();
+            let next = found.at + joined;
+            let waits = tokens.iter().skip(found.at).take(joined).any(|token| is(&token.low, WAITS));
+            let length = self.out.len();
+            self.out.extend(intents.into_iter().map(|intent| (joint, intent)));
+            let ended = found.at == tokens.len();
+            let more = !ended && !self.failed.contains(&next);
+            if ended || more && self.clauses(next, if waits { Joint::Then } else { Joint::And }, path) {
                 return true;
             }
-            out.truncate(length);
+            self.out.truncate(length);
         }
-        failed.insert(from);
+        self.failed.insert(from);
         false
     }
 
-    /// Where a clause may end, the farthest first.
-    fn ends(&self, from: usize) -> Vec<usize> {
-        let ends = |at: &usize| {
-            let joins = |token: &Token<'_>| token.quote.is_none() && is(&token.low, "and then afterwards finally also");
-            let stop = |token: &Token<'_>| ENDS.contains(token.tail);
-            self.tokens.get(*at).is_none_or(joins) || self.tokens.get(at.saturating_sub(1)).is_some_and(stop)
-        };
-        let far = self.tokens.len().min(from + MAX_CLAUSE);
-        let mut ends: Vec<usize> = (from + 1..=far).filter(ends).take(MAX_ENDS).collect();
-        ends.reverse();
-        ends
-    }
-
-    /// Behind the words that join two clauses, and how they join.
-    fn joined(&self, end: usize) -> (usize, Joint) {
-        let joins = |token: &&Token<'_>| token.quote.is_none() && is(&token.low, "and then afterwards finally also");
-        let words: Vec<_> = self.tokens.iter().skip(end).take_while(joins).collect();
-        let then = words.iter().any(|token| is(&token.low, "then afterwards finally"));
-        (end + words.len(), if then { Joint::Then } else { Joint::And })
-    }
-
-    fn exact(&self, clause: &'a [Token<'a>], last: Option<&'a str>) -> Option<(Vec<Intent>, Option<&'a str>)> {
-        let asks =
-            clause.first().is_some_and(|t| is(&t.low, "what which who where how is are does do can could would"));
-        let clause = polite(clause);
-        let read = |(ask, pattern): &(Ask, &'static str)| {
-            let found = matched(pattern, clause, true).filter(Match::is_exact)?;
-            let filled = Filled { prompt: self.prompt, clause, found: &found, last, asks };
-            Some((filled.intents(*ask)?, filled.path()))
-        };
-        self.rules.iter().find_map(read)
-    }
-
-    /// What of the clause that begins here is not understood.
-    fn misread(&self, from: usize, whole: bool) -> Misread {
-        let text = |from: usize, to: usize| {
-            let start = self.tokens.get(from).map_or(0, |t| t.span.0);
-            let end = self.tokens.get(to.saturating_sub(1)).map_or(0, |t| t.span.1);
-            self.prompt.get(start..end).unwrap_or_default()
-        };
-        let ends = self.ends(from);
-        for end in ends.iter().rev().copied() {
-            let clause = self.tokens.get(from..end).unwrap_or_default();
-            let bare = polite(clause);
-            let offset = from + clause.iter().position(|t| bare.first().is_some_and(|b| b.span == t.span)).unwrap_or(0);
-            let found = self.rules.iter().filter_map(|(_, pattern)| matched(pattern, bare, false));
-            let Some(found) = found.filter(|found| found.tells()).min_by_key(Match::rank) else {
-                continue;
-            };
-            let mut odd: Vec<usize> =
-                found.skipped.iter().copied().chain(found.respelt.iter().map(|(at, _)| *at)).collect();
-            odd.sort_unstable();
-            let near = |a: &usize, b: &usize| bare.get(a + 1..*b).is_some_and(|between| between.iter().all(is_filler));
-            let runs = odd.chunk_by(near);
-            let ends = runs.filter_map(|run| Some((offset + run.first()?, offset + run.last()? + 1)));
-            let parts: Vec<String> =
-                ends.map(|(from, to)| text(from, to).to_owned()).filter(|p| !p.is_empty()).collect();
-            if parts.is_empty() {
-                continue;
+    /// The ways in which a clause can be understood that begins here: the longest first, then in the order of the rules.
+    fn clause(&mut self, from: usize) -> Vec<(Ask, Match)> {
+        let starts = self.matcher.starts(from);
+        let mut all = Vec::new();
+        for (ask, pattern) in self.rules {
+            for found in self.matcher.matches(pattern, starts.clone()) {
+                if ends_clause(self.matcher.tokens, found.at) {
+                    all.push((*ask, found));
+                } else {
+                    self.matcher.farthest = self.matcher.farthest.max(found.at);
+                }
             }
-            let kept = bare.iter().enumerate().filter(|(at, _)| !found.skipped.contains(at));
-            let words = kept.map(|(at, token)| {
-                let right = found.respelt.iter().find(|(wrong, _)| *wrong == at).map(|(_, right)| *right);
-                right.unwrap_or_else(|| self.prompt.get(token.span.0..token.span.1).unwrap_or_default())
-            });
-            let nearest = words.collect::<Vec<_>>().join(" ");
-            let against = found.skipped.iter().any(|at| bare.get(*at).is_some_and(|t| is(&t.low, REVERSE)));
-            let nearest = Some(nearest).filter(|n| whole && !against && parse(n).is_ok());
-            return Misread { parts, nearest, why: "" };
         }
-        let end = ends.last().copied().unwrap_or(self.tokens.len());
-        Misread { parts: vec![text(from, end).to_owned()], nearest: None, why: "" }
+        all.sort_by_key(|(_, found)| Reverse(found.at));
+        all
     }
-}
-
-/// Words whose absence turns a request round.
-const REVERSE: &str = "not don't dont no never without except but neither nor stop avoid undo instead";
-
-/// A clause without the words around it that change nothing.
-fn polite<'a>(clause: &'a [Token<'a>]) -> &'a [Token<'a>] {
-    let mut rest = clause;
-    let same = |tokens: &[Token<'_>], words: &str| {
-        words.split(' ').count() == tokens.len()
-            && tokens.iter().zip(words.split(' ')).all(|(token, word)| token.quote.is_none() && token.low == word)
-    };
-    loop {
-        let fillers = rest.iter().take_while(|token| is_filler(token)).count();
-        let bare = rest.get(fillers..).unwrap_or_default();
-        let words = |phrase: &&str| bare.get(..phrase.split(' ').count()).is_some_and(|t| same(t, phrase));
-        // Its own "all" belongs to the clause.
-        match BEFORE.split('|').filter(words).max_by_key(|phrase| phrase.len()) {
-            Some(phrase) => rest = bare.get(phrase.split(' ').count()..).unwrap_or_default(),
-            None => break,
-        }
-    }
-    while let Some(phrase) = AFTER.split('|').find(|phrase| {
-        let length = phrase.split(' ').count();
-        rest.len() > length && rest.get(rest.len() - length..).is_some_and(|t| same(t, phrase))
-    }) {
-        rest = rest.get(..rest.len() - phrase.split(' ').count()).unwrap_or_default();
-    }
-    rest
 }
 
 /// A clause that a pattern took whole.
 struct Filled<'a, 'm> {
     prompt: &'a str,
-    clause: &'a [Token<'a>],
+    tokens: &'a [Token<'a>],
+    from: usize,
     found: &'m Match,
     last: Option<&'a str>,
-    /// It is a question: a question mark at its end is no part of a name.
-    asks: bool,
 }
 
 impl<'a> Filled<'a, '_> {
-    fn token(&self, slot: &str) -> Option<&'a Token<'a>> {
-        self.clause.get(self.found.slot(slot).next()?)
+    /// The words of the clause that fill no slot.
+    fn words(&self) -> impl Iterator<Item = &'a str> {
+        let clause = self.tokens.iter().enumerate().take(self.found.at).skip(self.from);
+        clause
+            .filter(|(at, token)| token.quote.is_none() && !self.found.fills(*at))
+            .map(|(_, token)| token.low.as_str())
     }
 
     fn has(&self, word: &str) -> bool {
-        self.clause.iter().any(|token| token.quote.is_none() && token.low == word)
+        self.words().any(|w| w == word)
+    }
+
+    /// It is a question: a question mark at its end is no part of a name.
+    fn asks(&self) -> bool {
+        self.words().next().is_some_and(|word| is(word, "what which who where how is are does do can could would"))
+    }
+
+    fn all(&self, slot: &'static str) -> impl Iterator<Item = &'a Token<'a>> {
+        self.found.slot(slot).filter_map(|at| self.tokens.get(at))
+    }
+
+    fn token(&self, slot: &str) -> Option<&'a Token<'a>> {
+        self.tokens.get(self.found.slot(slot).next()?)
     }
 
     /// The path named, for "it" in what follows.
@@ -334,32 +307,31 @@ impl<'a> Filled<'a, '_> {
         let token = self.token(slot)?;
         let behind = self.prompt.get(token.span.1..).filter(|_| token.quote.is_none()).unwrap_or_default();
         let marks = behind.get(..behind.find(|c| !"!?".contains(c)).unwrap_or(behind.len())).unwrap_or_default();
-        let marks = if self.asks { marks.strip_suffix('?').unwrap_or(marks) } else { marks };
+        let marks = if self.asks() { marks.strip_suffix('?').unwrap_or(marks) } else { marks };
         Some(format!("{}{marks}", token.text))
     }
 
     /// `None` when more than one place, or more than one sort of file, is named.
     fn scope(&self) -> Option<Scope> {
-        let all = |slot: &'static str| self.found.slot(slot).filter_map(|at| self.clause.get(at));
-        let mut paths = all("dir").chain(all("path")).chain(all("folder"));
+        let mut paths = self.all("dir").chain(self.all("path")).chain(self.all("folder"));
         let path = paths.next().map(|token| token.text.to_owned()).filter(|path| path != ".");
-        let mut globs = all("glob").chain(all("ext")).map(|t| {
+        let mut globs = self.all("glob").chain(self.all("ext")).map(|t| {
             let ext = t.text.trim_start_matches('.');
             if t.text.contains(['*', '{']) { t.text.to_owned() } else { format!("*.{ext}") }
         });
         let glob = globs.next();
-        let mut langs = all("lang").filter_map(|token| Lang::named(&token.low));
+        let mut langs = self.all("lang").filter_map(|token| Lang::named(&token.low));
         let lang = langs.next();
         let one = paths.next().is_none() && globs.next().is_none() && langs.next().is_none();
         (one && (glob.is_none() || lang.is_none())).then_some(Scope { path, glob, lang })
     }
 
     fn number(&self, at: usize) -> Option<u64> {
-        self.clause.get(self.found.slot("num").nth(at)?)?.text.parse().ok()
+        self.all("num").nth(at)?.text.parse().ok()
     }
 
     fn intents(&self, ask: Ask) -> Option<Vec<Intent>> {
-        let paths = || self.found.slot("path").filter_map(|at| self.clause.get(at));
+        let paths = || self.all("path");
         let file = |token: &Token<'_>| token.quote.is_some() || is_file(token.text);
         let read = |token: &Token<'_>, part: &Part| match part {
             Part::All if !file(token) => Intent::List { depth: 1, path: Some(token.text.to_owned()) },
@@ -392,7 +364,9 @@ impl<'a> Filled<'a, '_> {
             Ask::Help => Intent::Help,
             Ask::Entries if !narrow => Intent::List { depth: 1, path: folder.or(path) },
             Ask::Tree if !narrow => Intent::List { depth: 4, path },
-            Ask::Largest if !narrow => Intent::Largest { most: self.number(0).unwrap_or(10), path },
+            Ask::Largest if !narrow => {
+                Intent::Largest { most: self.number(0).unwrap_or(if self.has("file") { 1 } else { 10 }), path }
+            }
             Ask::AllFiles | Ask::Entries => Intent::Find { glob: glob.unwrap_or_else(|| "*".to_owned()), path },
             Ask::Named if !narrow => {
                 let name = self.literal("name")?;
@@ -421,8 +395,8 @@ impl<'a> Filled<'a, '_> {
     }
 
     fn marks(&self) -> Vec<String> {
-        let todos = self.found.slot("todo").filter_map(|at| self.clause.get(at));
-        let mut marks: Vec<String> = todos.map(|token| token.low.trim_end_matches('s').to_uppercase()).collect();
+        let mut marks: Vec<String> =
+            self.all("todo").map(|token| token.low.trim_end_matches('s').to_uppercase()).collect();
         marks.dedup();
         marks
     }
@@ -490,9 +464,7 @@ impl<'a> Filled<'a, '_> {
         if let Some(token) = self.token("noun") {
             return noun(&token.low);
         }
-        let asked = |at: &usize| !self.found.slots.iter().any(|(_, slot)| slot == at);
-        let words = self.clause.iter().enumerate().filter(|(at, token)| asked(at) && token.quote.is_none());
-        words.into_iter().find_map(|(_, token)| noun(&token.low))
+        self.words().find_map(noun)
     }
 
     fn part(&self) -> Option<Part> {
@@ -506,8 +478,8 @@ impl<'a> Filled<'a, '_> {
             (Some(n), None) if self.token("last").is_some() => Some(Part::Last(n)),
             (Some(n), None) if self.token("first").is_some() => Some(Part::Lines(1, n)),
             (Some(n), None) => Some(Part::Lines(n, n)),
-            (None, _) if self.clause.first().is_some_and(|t| t.low == "head") => Some(Part::Lines(1, 10)),
-            (None, _) if self.clause.first().is_some_and(|t| t.low == "tail") => Some(Part::Last(10)),
+            (None, _) if self.has("head") => Some(Part::Lines(1, 10)),
+            (None, _) if self.has("tail") => Some(Part::Last(10)),
             (None, _) => Some(Part::All),
         }
     }
@@ -527,7 +499,7 @@ impl<'a> Filled<'a, '_> {
                 Intent::Run(Task::Command(match token {
                     Some(token) => token.text.to_owned(),
                     None => {
-                        let mut words = self.found.slot("command").filter_map(|at| self.clause.get(at));
+                        let mut words = self.all("command");
                         let first = words.next()?;
                         self.prompt.get(first.span.0..words.last().unwrap_or(first).span.1)?.to_owned()
                     }
@@ -566,17 +538,6 @@ impl<'a> Filled<'a, '_> {
         let whole_word = is_identifier(from) && !literal;
         Some(Intent::Replace { old: from.to_owned(), new: to.to_owned(), whole_word, scope: self.scope()? })
     }
-}
-
-/// Text as a regex that matches exactly it.
-pub(crate) fn regex_escape(text: &str) -> String {
-    text.chars().flat_map(|c| r"\.+*?()|[]{}^$".contains(c).then_some('\\').into_iter().chain([c])).collect()
-}
-
-/// One word for the shell.
-pub(crate) fn shell_quote(text: &str) -> String {
-    let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "._/-+=".contains(c));
-    if plain && !text.is_empty() { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }
 
 /// "README" and "a/b.rs" are files, "src" and "a/b" are not.

@@ -1,6 +1,6 @@
 //! What is known of programming languages: their files, and where a line defines something.
 
-use crate::lex::is;
+use crate::lex::{is, regex_escape};
 
 /// Everything that gives something a name: kinds of definition, as in the tables of [`LANGS`].
 pub(crate) const ALL_DEFS: &str = "fn struct enum trait alias class const mod macro";
@@ -49,8 +49,8 @@ const LANGS: &[Lang] = &[
     lang("JavaScript", "javascript js node", "js mjs cjs jsx", SCRIPT),
     lang("TypeScript", "typescript ts", "ts tsx", SCRIPT),
     lang("Go", "go golang", "go", GO),
-    lang("C", "c", "c h", NATIVE),
-    lang("C++", "c++ cpp", "cc cpp cxx hh hpp", NATIVE),
+    lang("C", "c", "c h", &[]),
+    lang("C++", "c++ cpp", "cc cpp cxx hh hpp", &[]),
     lang("Shell", "shell bash", "sh bash", &[("fn", r"^\s*(?:function\s+)?@\s*\(\)")]),
     lang("Markdown", "markdown md", "md", &[]),
     lang("TOML", "toml", "toml", &[]),
@@ -97,14 +97,6 @@ const GO: &[(&str, &str)] = &[
     ("test", r"^func\s+Test"),
     ("import", r#"^\s*(?:import\s+)?(?:\w+\s+)?"(?:[^"]*/)?@"#),
 ];
-const NATIVE: &[(&str, &str)] = &[
-    ("fn", r"^[A-Za-z_][\w\s*&:<>,]*[\s*&](?:\w+::)*@\s*\([^;]*$"),
-    ("struct", r"^\s*(?:typedef\s+)?struct\s+@[^;]*$"),
-    ("class", r"^\s*(?:template\s*<[^>]*>\s*)?class\s+@[^;]*$"),
-    ("enum", r"^\s*(?:typedef\s+)?enum\s+(?:class\s+)?@"),
-    ("macro", r"^\s*#\s*define\s+@"),
-    ("import", r#"^\s*#\s*include\s*[<"](?:[^>"]*/)?@"#),
-];
 impl Lang {
     /// The language a word names.
     pub(crate) fn named(word: &str) -> Option<&'static Lang> {
@@ -136,9 +128,4 @@ impl Lang {
         let parts: Vec<String> = wanted.map(|(_, regex)| regex.replacen('~', ITEM, 1).replace('@', &name)).collect();
         (!parts.is_empty()).then(|| parts.join("|"))
     }
-}
-
-/// Text as a regex that matches exactly it.
-pub(crate) fn regex_escape(text: &str) -> String {
-    text.chars().flat_map(|c| r"\.+*?()|[]{}^$".contains(c).then_some('\\').into_iter().chain([c])).collect()
 }

@@ -141,12 +141,13 @@ pub(crate) fn extension(path: &str) -> Option<&str> {
     (!ext.is_empty() && ext.chars().all(is_word) && !name.is_empty()).then_some(ext)
 }
 
-/// One letter more, less, other or two changed places.
-pub(crate) fn nearly(typed: &str, word: &str) -> bool {
-    let (a, b): (Vec<char>, Vec<char>) = (typed.chars().collect(), word.chars().collect());
-    let same = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
-    let (a, b) = (a.get(same..).unwrap_or_default(), b.get(same..).unwrap_or_default());
-    let swapped = matches!((a, b), ([a0, a1, a @ ..], [b0, b1, b @ ..]) if a0 == b1 && a1 == b0 && a == b);
-    let rest = |text: &[char]| text.get(1..).map(<[char]>::to_vec).unwrap_or_default();
-    word.chars().count() > 3 && (swapped || rest(a) == rest(b) || rest(a) == b || a == rest(b))
+/// Text as a regex that matches exactly it.
+pub(crate) fn regex_escape(text: &str) -> String {
+    text.chars().flat_map(|c| r"\.+*?()|[]{}^$".contains(c).then_some('\\').into_iter().chain([c])).collect()
+}
+
+/// One word for the shell.
+pub(crate) fn shell_quote(text: &str) -> String {
+    let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "._/-+=".contains(c));
+    if plain && !text.is_empty() { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }

@@ -5,10 +5,10 @@
 
 use crate::about::about;
 use crate::answer::{self, Found, bounded, count_before, counted, hits, plural, rows, total};
-use crate::intent::{Counted, Intent, Joint, MANIFESTS, Misread, Part, Scope, Sought, Task};
-use crate::intent::{parse, regex_escape, shell_quote};
+use crate::grammar::is_known;
+use crate::intent::{Counted, Intent, Joint, MANIFESTS, Misread, Part, Scope, Sought, Task, parse};
 use crate::lang::{ALL_DEFS, Lang};
-use crate::lex::{attached, extension};
+use crate::lex::{attached, extension, regex_escape, shell_quote};
 use crate::runs;
 use llm_worker::{CallId, Item, ModelEvent, ResultStatus, Shortfall, StopReason, ToolDefinition, ToolOutcome};
 use serde_json::{Value, json};
@@ -27,7 +27,6 @@ const BUILD_SECONDS: u64 = 1_800;
 
 /// Files a program usually begins in.
 const ENTRIES: &str = "{main,lib,__main__,app,cli,manage,index,server}.{rs,py,go,c,cpp,js,mjs,ts}";
-const README: &str = "[Rr][Ee][Aa][Dd][Mm][Ee]*";
 
 /// A tool's name and arguments.
 type Call = (&'static str, Value);
@@ -100,8 +99,7 @@ fn answer(prompt: &str, mut results: Results<'_>) -> Result<Told, Vec<Call>> {
             Err(Halt::Calls(calls)) => return Err(calls),
             // Nothing was done yet: the word was never a place here.
             Err(Halt::NoPlace(place)) if texts.is_empty() => {
-                let misread =
-                    Misread { parts: vec![place], nearest: None, why: "there is no such file or directory here" };
+                let misread = Misread { part: place, nearest: None, why: "there is no such file or directory here" };
                 return misunderstood(&misread, head, &mut results);
             }
             Err(Halt::NoPlace(place)) => texts.push(format!("There is no file or directory `{place}` here.")),
@@ -262,13 +260,18 @@ fn near(found: &Found) -> Vec<&str> {
     paths
 }
 
+/// A glob of the files of this name: "readme" stands for any README.
+fn named(path: &str) -> String {
+    let either = |c: char| format!("[{}{}]", c.to_ascii_uppercase(), c.to_ascii_lowercase());
+    if is_known(path) { path.chars().map(either).chain(["*".to_owned()]).collect() } else { path.to_owned() }
+}
+
 /// A file named without its directory, found; a path with one is taken as it is.
 fn settle(results: &mut Results<'_>, path: &str) -> Got<String> {
-    let found = match (path.contains('/'), path.to_lowercase().as_str()) {
-        (true, _) => return Ok(path.to_owned()),
-        (false, "readme") => results.one(glob(README, None))?,
-        (false, _) => results.one(glob(path, None))?,
-    };
+    if path.contains('/') {
+        return Ok(path.to_owned());
+    }
+    let found = results.one(glob(&named(path), None))?;
     let depth = |path: &str| path.matches('/').count();
     match near(&found).as_slice() {
         [first, second, ..] if depth(first) == depth(second) && extension(path).is_some() => {
@@ -281,7 +284,7 @@ fn settle(results: &mut Results<'_>, path: &str) -> Got<String> {
 
 fn settled(results: &mut Results<'_>, scope: &Scope) -> Got<Scope> {
     let path = match &scope.path {
-        Some(path) if extension(path).is_some() => Some(settle(results, path)?),
+        Some(path) if extension(path).is_some() || is_known(path) => Some(settle(results, path)?),
         path => path.clone(),
     };
     Ok(Scope { path, ..scope.clone() })
@@ -296,11 +299,12 @@ fn largest(results: &mut Results<'_>, most: u64, path: Option<&str>) -> Got<Stri
     let found = results.one(totals(path))?;
     let few = usize::try_from(most).unwrap_or(usize::MAX);
     let files: Vec<String> = answer::largest(&found.text).take(few).collect();
-    Ok(format!("The {} largest files by lines{}:\n{}", files.len(), answer::place(path), files.join("\n")))
+    let number = plural(files.len() as u64, "largest file");
+    Ok(format!("The {number} by lines{}:\n{}", answer::place(path), files.join("\n")))
 }
 
 fn find(results: &mut Results<'_>, pattern: &str, path: Option<&str>) -> Got<String> {
-    let found = results.one(glob(pattern, path))?;
+    let found = results.one(glob(&named(pattern), path))?;
     let place = answer::place(path);
     Ok(match count_before(&found.summary, "file") {
         Some(0) => format!("No file matches `{pattern}`{place}; ignored files are not looked at."),
@@ -370,7 +374,10 @@ fn count(results: &mut Results<'_>, what: &Counted, scope: &Scope) -> Got<String
         Counted::Found { what, files: false } => {
             let found = look(results, what, "count", &scope)?;
             match what {
-                Sought::Text { .. } => format!("{} for {}{place}.", counted(&found, "matching line"), what.shown()),
+                Sought::Text { .. } => {
+                    let lines = counted(&found, "matching line");
+                    format!("{lines} for {}{place}. A line counts once, however often it matches.", what.shown())
+                }
                 Sought::Defined { plural, .. } => format!("{}{place}.", counted(&found, plural)),
             }
         }
@@ -414,13 +421,9 @@ fn summarise_file(results: &mut Results<'_>, path: &str) -> Got<String> {
 
 fn summarise_dir(results: &mut Results<'_>, path: Option<&str>) -> Got<String> {
     let scope = Scope { path: path.map(str::to_owned), ..Scope::default() };
-    let mark = |mark: &str| grep(&format!(r"\b{mark}\b"), "count", &scope);
-    let look =
-        vec![totals(path), glob(README, path), glob(ENTRIES, path), glob(MANIFESTS, path), mark("TODO"), mark("FIXME")];
-    let found = results.all(look)?;
-    let [tree, readmes, entries, manifests, todos, fixmes] = found.as_slice() else {
-        return failed("A result is missing.");
-    };
+    let found =
+        results.all(vec![totals(path), glob(&named("readme"), path), glob(ENTRIES, path), glob(MANIFESTS, path)])?;
+    let [tree, readmes, entries, manifests] = found.as_slice() else { return failed("A result is missing.") };
     let test = |lang: &'static Lang| {
         Some(grep(&lang.pattern("test", None)?, "count", &Scope { lang: Some(lang), ..scope.clone() }))
     };
@@ -443,8 +446,6 @@ fn summarise_dir(results: &mut Results<'_>, path: Option<&str>) -> Got<String> {
         format!("{}{}: {}.", tree.summary, answer::place(path), answer::by_extension(&tree.text, 8)),
         format!("Entry points: {}.", if entries.is_empty() { "none of the usual names" } else { &entries }),
         format!("It has {}.", counted(tests, "test")),
-        format!("TODO: {}.", counted(std::slice::from_ref(todos), "line")),
-        format!("FIXME: {}.", counted(std::slice::from_ref(fixmes), "line")),
         format!("Largest files:\n{}", answer::largest(&tree.text).take(5).collect::<Vec<_>>().join("\n")),
     ]);
     Ok(lines.join("\n"))
@@ -466,31 +467,28 @@ fn replace(results: &mut Results<'_>, old: &str, new: &str, whole_word: bool, sc
             ));
         }
     }
-    // `Edit` wants the file read; its lines decide how it is changed.
-    let looks =
-        paths.iter().flat_map(|p| [("Read", json!({"limit": 1, "path": p})), grep(&literal, "content", &only(p))]);
-    let looks = results.batches(&looks.collect::<Vec<_>>())?;
-    let (mut calls, mut plans, mut problems, mut longer) = (Vec::new(), Vec::new(), Vec::new(), BTreeSet::new());
-    for (path, pair) in paths.iter().zip(looks.chunks(2)) {
-        let lines = pair.iter().map(|o| answer::good(o)).collect::<Result<Vec<Found>, String>>();
-        let planned =
-            lines.and_then(|lines| answer::edits(lines.last().map_or("", |l| l.text.as_str()), old, new, whole_word));
-        match planned {
-            Ok(plan) => {
-                let edits: Vec<Value> =
-                    plan.edits.iter().map(|(old, new)| json!({"new": new, "old": old, "replace_all": true})).collect();
-                calls.push(("Edit", json!({"edits": edits, "path": path})));
-                longer.extend(plan.longer);
-                plans.push((*path, plan.places));
-            }
-            Err(why) => problems.push(format!("{path}: {why}")),
+    if whole_word {
+        // `Edit` is literal: it would change the longer words of the same file, too.
+        let longer = results.one(grep(&format!(r"\w{literal}|{literal}\w"), "files", &scope))?;
+        let both: Vec<&str> = rows(&longer.text).filter(|path| paths.contains(path)).collect();
+        if !both.is_empty() {
+            return failed(format!(
+                "Nothing replaced: `{old}` is also a part of longer words in these files, which would change with it:\n\
+                 {}\nTo replace it there as well: replace \"{old}\" with \"{new}\"",
+                bounded(both, 20)
+            ));
         }
     }
-    let (mut done, mut places) = (Vec::new(), 0);
-    for ((path, planned), outcome) in plans.iter().zip(results.batches(&calls)?) {
+    // `Edit` wants the file read.
+    let reads: Vec<Call> = paths.iter().map(|path| ("Read", json!({"limit": 1, "path": path}))).collect();
+    results.batches(&reads)?;
+    let edit = |path: &&str| ("Edit", json!({"edits": [{"new": new, "old": old, "replace_all": true}], "path": path}));
+    let edits: Vec<Call> = paths.iter().map(edit).collect();
+    let (mut done, mut places, mut problems) = (Vec::new(), 0, Vec::new());
+    for (path, outcome) in paths.iter().zip(results.batches(&edits)?) {
         match answer::good(outcome) {
             Ok(edited) => {
-                let n = planned.or_else(|| count_before(&edited.summary, "replacement")).unwrap_or(0);
+                let n = count_before(&edited.summary, "replacement").unwrap_or(0);
                 places += n;
                 done.push(format!("{n:>6}  {path}"));
             }
@@ -499,9 +497,6 @@ fn replace(results: &mut Results<'_>, old: &str, new: &str, whole_word: bool, sc
     }
     let (files, number) = (plural(done.len() as u64, "file"), plural(places, "place"));
     let mut out = format!("Replaced `{old}` with `{new}`: {number} in {files}.\n{}", bounded(done, 60));
-    if !longer.is_empty() {
-        out.push_str(&format!("\nLeft alone, being longer words: {}.", bounded(longer, 8).replace('\n', ", ")));
-    }
     if !new.contains(old) {
         let left = results.one(grep(&regex, "files", &scope))?;
         out.push_str(&format!("\nChecked with a search for `{old}`: {}.", left.summary));

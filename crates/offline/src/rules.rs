@@ -145,7 +145,6 @@ pub(crate) const RULES: &[(Ask, &str)] = &[
     (Ask::Command, "@run shell? command? {tick}"),
     (Ask::Command, "@run shell? command? {quoted}"),
     (Ask::Command, "@run {command}"),
-    (Ask::Command, "{tick}"),
     (Ask::Script, "@run script|file|program? {script}"),
     (Ask::Script, "@run {it}"),
     (Ask::Tests, "~@run @place? tests|test suite?"),

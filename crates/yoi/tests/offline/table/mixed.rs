@@ -54,7 +54,7 @@ const UNREAD: &[(&str, &str)] = &[
     ("replace colour with color", "replace colour with color"),
     ("list the files in web that use notes", "that use notes"),
     ("run the tests of both projects", "both"),
-    ("which of these files is the most important?", "of`, `most important"),
+    ("which of these files is the most important?", "files is the most important"),
     ("deploy it", "deploy it"),
     ("start the server", "start the server"),
     ("npm install", "npm install"),

@@ -81,7 +81,7 @@ fn not(row: Row, not: &[&'static str]) -> Row {
     Row { not: not.to_vec(), ..row }
 }
 
-/// The prompt and the words that are named: the first, or several with a back-quote, a comma and a back-quote between.
+/// The prompt and the words of it that are named.
 fn unread(rows: &[(&'static str, &'static str)]) -> Vec<Row> {
     let row = |(prompt, part): &(&'static str, &'static str)| {
         let wants = [format!("Not understood: `{part}`"), "not a language model".into(), "yoi models".into()];

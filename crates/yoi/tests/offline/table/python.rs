@@ -1,6 +1,6 @@
 //! A package of Python.
 
-use super::{Row, acts, all, changes, fixed, largest, n, not, row, unread};
+use super::{Row, acts, all, changes, fixed, largest, n, not, row, undone, unread};
 use crate::oracle::{distinct, files_where, has_word, lines, places, text};
 use std::path::Path;
 
@@ -41,17 +41,12 @@ pub(super) fn rows(root: &Path) -> Vec<Row> {
             &["hello.py", "hi there", "exit 0"],
             |root| text(root, "hello.py") == "print('hi there')\n",
         )),
-        // old_rate_table must stay as it is, on the very lines where old_rate changes.
-        acts(changes(
+        // old_rate_table must stay as it is, and stands in the same files.
+        undone(
             "rename the function old_rate to base_rate in *.py then run the tests",
-            &["Left alone", "old_rate_table", "The tests pass"],
-            |root| {
-                let tax = text(root, "shop/tax.py");
-                tax.contains("def base_rate():")
-                    && tax.contains("[base_rate(), base_rate()]")
-                    && tax.contains("def old_rate_table():")
-            },
-        )),
+            &["Nothing replaced", "shop/tax.py", "not done"],
+            |root| !text(root, "shop/tax.py").contains("base_rate"),
+        ),
         row("list the functions in shop/tax.py", places(root, |p| p == "shop/tax.py", def)),
         row("how many functions are there?", [n(defs.len(), "functions"), n(distinct(&defs), "files")]),
         row("how many lines does shop/cart.py have?", [n(text(root, "shop/cart.py").lines().count(), "lines")]),
@@ -92,7 +87,7 @@ const UNREAD: &[(&str, &str)] = &[
     ("install the dependencies", "install the dependencies"),
     ("lint the code", "lint the code"),
     ("is add_tax tested?", "is add_tax tested"),
-    ("how many arguments does add_tax have", "how many arguments does add_tax have"),
+    ("how many arguments does add_tax have", "arguments does add_tax have"),
     ("make shop/tax.py faster", "faster"),
     ("convert the project to TypeScript", "convert the project to TypeScript"),
     ("delete unused imports", "delete unused imports"),

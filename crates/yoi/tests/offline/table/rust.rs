@@ -234,6 +234,17 @@ fn more(root: &Path) -> Vec<Row> {
             "list the files. Then count the rust files.",
             ["Cargo.toml".to_owned(), n(files_where(root, rs).len(), "files")],
         ),
+        fixed("is there a readme?", &["1 file", "README.md"]),
+        row("count the lines in the readme", [n(text(root, "README.md").lines().count(), "lines")]),
+        not(row("show the largest file", ["1 largest file by lines".to_owned(), largest(root)]), &["Cargo.toml"]),
+        fixed("is there a LICENSE", &["No file matches"]),
+        row(
+            "how many times is \"book\" used in src/report.rs",
+            [
+                n(places(root, |p| p == "src/report.rs", |l| l.contains("book")).len(), "matching lines"),
+                "A line counts once".into(),
+            ],
+        ),
         fixed("what's in src", &["lib.rs", "report.rs"]),
         fixed("show src/parse", &["line.rs", "mod.rs"]),
         fixed("print line 2 of Cargo.toml", &["name = \"ledger\""]),
