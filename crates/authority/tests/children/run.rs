@@ -211,8 +211,8 @@ async fn temporary_directories_of_any_depth_go() {
     if Path::new("/dev/shm").is_dir() {
         place.vars.push(("TMPDIR".into(), "/dev/shm".into()));
     }
-    // To make a directory under Landlock takes the longer the deeper it is.
-    for (mode, depth) in [(SandboxMode::Off, "25000"), (SandboxMode::WorkspaceWrite, "2000")] {
+    let depth = "25000";
+    for mode in [SandboxMode::Off, SandboxMode::WorkspaceWrite] {
         if mode == SandboxMode::WorkspaceWrite && !shared::confinable() {
             return;
         }

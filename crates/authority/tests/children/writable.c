@@ -59,16 +59,21 @@ long writable(const char *list) {
     return 0;
 }
 
-/* Directories in each other below the temporary directory; each tenth has a file and a closed
-   directory beside, and some their owner cannot empty. */
+/* Directories in each other below the temporary directory; each tenth has a file and a closed directory beside, and some
+   their owner cannot empty. Each is put around those that are there: where one is made deep down, Landlock looks at all
+   above it. */
 long nested(const char *dir, long levels) {
     if (chdir(dir)) return -1;
     for (long level = 0; level < levels; level++) {
+        if (mkdir("n", 0700)) return -1;
         if (level % 10 == 0) {
-            int fd = open("file", O_CREAT | O_WRONLY | O_CLOEXEC, 0400);
-            if (fd < 0 || close(fd) || mkdir("closed", 0000)) return -1;
+            int fd = open("n/file", O_CREAT | O_WRONLY | O_CLOEXEC, 0400);
+            if (fd < 0 || close(fd) || mkdir("n/closed", 0000)) return -1;
         }
-        if (mkdir("d", 0700) || (level % 1000 == 999 && chmod(".", 0500)) || chdir("d")) return -1;
+        if ((level && rename("d", "n/d")) || rename("n", "d")) return -1;
+    }
+    for (long level = 0; level < levels; level++) {
+        if (chdir("d") || (level % 1000 == 999 && chmod(".", 0500))) return -1;
     }
     return 0;
 }

@@ -10,8 +10,11 @@ use pod::hook::{Event, PreRequest, PreToolCall, PromptSubmit, ToolArguments, Too
 use std::collections::BTreeSet;
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
+
+/// How many files a session and its project may hold.
+const MAX_FILES: usize = 100_000;
 
 impl Conformance {
     /// A new instance.
@@ -75,18 +78,17 @@ impl Site {
 
     /// Every file and directory there is.
     pub(super) fn files(&self) -> BTreeSet<PathBuf> {
-        let mut found = BTreeSet::new();
-        walk(&self.root, &mut found);
-        found
-    }
-}
-
-fn walk(dir: &Path, found: &mut BTreeSet<PathBuf>) {
-    for entry in fs::read_dir(dir).expect("a directory").map(|entry| entry.expect("an entry")) {
-        if entry.file_type().expect("a type").is_dir() {
-            walk(&entry.path(), found);
+        let (mut found, mut todo) = (BTreeSet::new(), vec![self.root.clone()]);
+        while let Some(dir) = todo.pop() {
+            for entry in fs::read_dir(dir).expect("a directory").map(|entry| entry.expect("an entry")) {
+                if entry.file_type().expect("a type").is_dir() {
+                    todo.push(entry.path());
+                }
+                found.insert(entry.path());
+            }
+            assert!(found.len() < MAX_FILES, "a feature under test made more than {MAX_FILES} files");
         }
-        found.insert(entry.path());
+        found
     }
 }
 

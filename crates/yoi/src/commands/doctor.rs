@@ -110,19 +110,17 @@ fn broken(about: &'static str, failure: &Failure) -> Check {
 fn sandbox() -> Check {
     let support = support();
     let help = "commands run only with --sandbox off here; a kernel of 5.13 or later with both enabled has them";
+    let confined = format!(
+        "Landlock ABI {} and seccomp: commands write the project, what --add-write-dir gives, directories of their own for temporary files and caches, and /dev/shm; with read-only, only the directories of their own",
+        support.landlock_abi
+    );
     match support.missing() {
-        None if support.landlock_abi >= 6 => {
-            works("sandbox", format!("Landlock ABI {} and seccomp: commands are confined", support.landlock_abi))
-        }
-        None => Check {
-            about: "sandbox",
-            state: State::Note,
-            text: format!(
-                "Landlock ABI {} and seccomp: commands are confined, but can signal your other processes",
-                support.landlock_abi
-            ),
-            help: Some("Linux 6.12 or later closes that".to_owned()),
-        },
+        None if support.landlock_abi >= 6 => works("sandbox", confined),
+        None => note(
+            "sandbox",
+            format!("{confined}; they can signal your other processes"),
+            "Linux 6.12 or later closes that",
+        ),
         Some(missing) => Check {
             about: "sandbox",
             state: State::Broken,
