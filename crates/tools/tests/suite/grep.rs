@@ -201,3 +201,30 @@ fn what_lies_too_deep_is_said() {
         assert!(found.content.contains("deeper than 128 directories"), "{}\n{}", found.summary, found.content);
     }
 }
+
+// Names that are no text are found, links are not followed, and a directory that does not open is said.
+#[test]
+fn odd_names_links_and_closed_directories() {
+    use std::os::unix::ffi::OsStrExt;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let p = Project::new(&[("closed/f", b"needle\n")]);
+    std::fs::write(p.root().join(std::ffi::OsStr::from_bytes(b"odd-\xff.rs")), "needle\n").unwrap();
+    symlink(".", p.root().join("loop")).unwrap();
+    symlink("self", p.root().join("self")).unwrap();
+    let closed = p.root().join("closed");
+    std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0)).unwrap();
+    let opens = std::fs::read_dir(&closed).is_ok();
+    let list = || {
+        let live = Search::new(p.workspace(Access::Read));
+        block_on(tools::list::run(&live, args(json!({"totals": true})), context(&Arc::default())))
+    };
+    let found = [run(&p, json!({"pattern": "needle"})), paths(&p, json!({"pattern": "**/*"})), list()].map(ok);
+    std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o700)).unwrap();
+    for found in found {
+        let all = format!("{}\n{}", found.summary, found.content);
+        assert!(all.contains("odd-"), "{all}");
+        assert!(!all.contains("loop/"), "{all}");
+        // Permissions do not hold root back.
+        assert_eq!(all.contains("1 place could not be read"), !opens, "{all}");
+    }
+}
