@@ -209,7 +209,8 @@ impl Reader<'_> {
                     continue;
                 }
                 b'\\' => match self.byte() {
-                    b'\n' => continue,
+                    // Spaces before it count, also when nothing follows.
+                    b'\n' => {}
                     b't' => value.push(b'\t'),
                     b'b' => value.push(8),
                     b'n' => value.push(b'\n'),

@@ -124,6 +124,7 @@ fn odd_files_are_read_as_git_reads_them() {
         b"[a]\nb=",
         b"[a]\nb =c\rd\n",
         b"[a]\nb=c\\",
+        b"[a]\nb=c\t\\\n\r",
         b"[a]\n# \\\nb=c",
         b"[a]\nb = \"x\n".strip_suffix(b"\n").unwrap(),
     ];
