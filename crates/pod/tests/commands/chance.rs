@@ -72,14 +72,14 @@ impl Chance {
         Self { state: seed, named: 0, corpus: rows().into_iter().map(|row| row.text).chain(real).collect() }
     }
 
-    fn below(&mut self, bound: usize) -> usize {
+    pub(super) fn below(&mut self, bound: usize) -> usize {
         self.state ^= self.state << 13;
         self.state ^= self.state >> 7;
         self.state ^= self.state << 17;
         usize::try_from(self.state >> 33).unwrap() % bound.max(1)
     }
 
-    fn of<T: Copy>(&mut self, list: &[T]) -> T {
+    pub(super) fn of<T: Copy>(&mut self, list: &[T]) -> T {
         list[self.below(list.len())]
     }
 

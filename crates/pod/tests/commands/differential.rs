@@ -57,7 +57,7 @@ impl Rules {
 
 #[test]
 fn what_bash_starts_of_anything_is_among_the_parts() {
-    let wanted = std::env::var(VARIABLE).map_or(FEW, |number| number.parse().unwrap());
+    let wanted = wanted(FEW);
     let each = wanted.div_ceil(THREADS).min(CHUNK);
     let chunks = wanted.div_ceil(each);
     let next = AtomicUsize::new(0);
@@ -93,6 +93,11 @@ fn what_bash_starts_of_anything_is_among_the_parts() {
     }
 }
 
+/// How many texts are asked for.
+pub(super) fn wanted(few: usize) -> usize {
+    std::env::var(VARIABLE).map_or(few, |number| number.parse().unwrap())
+}
+
 fn compare_generated(seed: u64, count: usize) -> Seen {
     let mut chance = Chance::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let (mut left, mut tries) = (count, count * MAX_TRIES);
@@ -111,12 +116,16 @@ fn compare_generated(seed: u64, count: usize) -> Seen {
 }
 
 /// Runs texts until there are none.
-pub(super) fn compare(mut next: impl FnMut() -> Option<String>) -> Seen {
-    let (mut seen, rules) = (Seen::default(), Rules::new());
+pub(super) fn compare(next: impl FnMut() -> Option<String>) -> Seen {
     let Some(jail) = Jail::new() else {
         eprintln!("not compared: this kernel has no sandbox for it");
-        return seen;
+        return Seen::default();
     };
+    compare_in(&jail, next)
+}
+
+pub(super) fn compare_in(jail: &Jail, mut next: impl FnMut() -> Option<String>) -> Seen {
+    let (mut seen, rules) = (Seen::default(), Rules::new());
     loop {
         let mut batch = Vec::with_capacity(BATCH);
         let mut rest = true;

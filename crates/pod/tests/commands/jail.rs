@@ -8,6 +8,7 @@
 use authority::{Ambient, Confinement, EnvPolicy, How, Job, SandboxMode, Spawner, support};
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -42,6 +43,21 @@ done
 exit 0
 "#;
 
+/// The same with programs that start others. What they start are stubs, which do not know for which text.
+const WITH_STARTERS: &str = r#"
+mapfile -d '' -t texts <texts
+home=$PWD timeout=$(command -v timeout) bash=$BASH
+cd work
+for at in "${!texts[@]}"; do
+  : >"$home/started"
+  PATH=$home/bin "$timeout" -k 1 2 "$bash" --norc -c "ulimit -f 1024; ${texts[at]}" </dev/null >/dev/null 2>&1
+  while read -r name; do printf '%s %s\0' "$at" "$name" >>"$home/log"; done <"$home/started"
+done
+exit 0
+"#;
+
+const STARTERS: [&str; 8] = ["env", "find", "nice", "nohup", "sed", "stdbuf", "timeout", "xargs"];
+
 /// How long one bash may take for all its texts.
 const DEADLINE: Duration = Duration::from_secs(120);
 
@@ -51,6 +67,7 @@ pub(super) struct Jail {
     dir: tempfile::TempDir,
     spawner: Spawner,
     runtime: tokio::runtime::Runtime,
+    script: &'static str,
 }
 
 impl Jail {
@@ -69,7 +86,24 @@ impl Jail {
         let number = JAILS.fetch_add(1, Ordering::Relaxed);
         let spawner = Spawner::new(&ambient, confinement, env, format!("jail/{number}")).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        Some(Self { dir, spawner, runtime })
+        Some(Self { dir, spawner, runtime, script: SCRIPT })
+    }
+
+    /// One in which the common programs that start others are found, and stubs.
+    pub(super) fn with_starters() -> Option<Self> {
+        let jail = Self::new()?;
+        let bin = jail.dir.path().join("bin");
+        fs::create_dir(&bin).unwrap();
+        for name in STARTERS {
+            symlink(format!("/usr/bin/{name}"), bin.join(name)).unwrap();
+        }
+        let stub = format!("#!/bin/sh\necho \"${{0##*/}}\" >>'{}'\n", jail.dir.path().join("started").display());
+        for name in ["p1", "p2", "p3", "p4", "p5", "p6", "a", "x", "KILL"] {
+            fs::write(bin.join(name), &stub).unwrap();
+            fs::set_permissions(bin.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        fs::write(jail.dir.path().join("work/a"), "a p1\np2\n").unwrap();
+        Some(Self { script: WITH_STARTERS, ..jail })
     }
 
     /// The names that bash looked for, for each text. None: they did not end in time.
@@ -80,7 +114,7 @@ impl Jail {
         fs::write(self.dir.path().join("texts"), texts_file).unwrap();
         let job = Job {
             program: "bash".into(),
-            args: ["--norc", "-c", SCRIPT].map(Into::into).to_vec(),
+            args: ["--norc", "-c", self.script].map(Into::into).to_vec(),
             cwd: self.dir.path().to_owned(),
             call: "jail".to_owned(),
             deadline: DEADLINE,

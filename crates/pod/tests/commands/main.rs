@@ -10,6 +10,7 @@ mod differential;
 mod explained;
 mod jail;
 mod secrets;
+mod starters;
 mod tricks;
 
 use authority::{Access, Ambient, SandboxMode, Workspace};
