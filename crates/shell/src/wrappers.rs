@@ -93,7 +93,7 @@ const WRAPPERS: &[Wrapper] = &[
         values: "nPLdEsaI",
         attached: "ile",
         long_flags: &["--null", "--no-run-if-empty", "--verbose", "--interactive", "--exit", "--open-tty", "--replace"],
-        long_values: &["--max-args", "--max-procs", "--delimiter", "--arg-file", "--max-lines", "--max-chars"],
+        long_values: &["--max-args", "--max-procs", "--delimiter", "--arg-file", "--max-chars"],
         ..NONE
     },
 ];
