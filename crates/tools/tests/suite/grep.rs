@@ -212,7 +212,7 @@ fn odd_names_links_and_closed_directories() {
     symlink(".", p.root().join("loop")).unwrap();
     symlink("self", p.root().join("self")).unwrap();
     let closed = p.root().join("closed");
-    std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0)).unwrap();
+    std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o000)).unwrap();
     let opens = std::fs::read_dir(&closed).is_ok();
     let list = || {
         let live = Search::new(p.workspace(Access::Read));
