@@ -10,35 +10,29 @@ pub(crate) fn about(rows: &str, lang: Option<&Lang>) -> Option<String> {
     let lines: Vec<&str> = rows.lines().filter_map(|row| Some(row.split_once('\t')?.1.trim_end())).collect();
     let text = match lang.map_or("Markdown", |lang| lang.name) {
         "Markdown" => prose(&lines),
-        "Python" => comment(&lines, &["\"\"\"", "'''"]),
-        "Rust" => comment(&lines, &["//!"]),
-        "Shell" | "TOML" | "YAML" => comment(&lines, &["#"]),
+        "Python" => comment(&lines, &[("\"\"\"", "\"\"\""), ("'''", "'''")]),
+        "Rust" => comment(&lines, &[("//!", "")]),
+        "Shell" | "TOML" | "YAML" => comment(&lines, &[("#", "")]),
         "JSON" => None,
-        _curly => comment(&lines, &["/**", "/*", "//"]),
+        _curly => comment(&lines, &[("/**", "*/"), ("/*", "*/"), ("//", "")]),
     }?;
     let legal = ["Copyright", "SPDX-", "License"].iter().any(|word| text.starts_with(word));
     (text.contains(char::is_alphabetic) && !legal).then(|| text.chars().take(MAX_CHARS).collect())
 }
 
-/// The first paragraph of the comment at the head: lines with a mark before them, or what a mark opens and closes.
-fn comment(lines: &[&str], marks: &[&str]) -> Option<String> {
-    let code = |line: &&&str| !(line.is_empty() || line.starts_with("#!") || line.contains("-*- coding"));
-    let mut head = lines.iter().skip_while(|line| !code(line));
-    let first = head.next()?;
-    let mark = marks.iter().find(|mark| first.starts_with(**mark))?;
-    let first = first.strip_prefix(mark)?;
-    if !mark.starts_with(['"', '\'', '/']) || matches!(*mark, "//" | "//!") {
-        return paragraph(std::iter::once(first).chain(head.map_while(|line| line.strip_prefix(mark))));
+/// The first paragraph of the comment at the head, by how comments begin and end; without an end it is lines that begin so.
+fn comment(lines: &[&str], marks: &[(&str, &str)]) -> Option<String> {
+    let before = |line: &&str| line.is_empty() || line.starts_with("#!") || line.contains("-*- coding");
+    let text = lines.iter().copied().skip_while(before).collect::<Vec<_>>().join("\n");
+    let (open, end) = marks.iter().find(|(open, _)| text.starts_with(open))?;
+    if end.is_empty() {
+        return paragraph(text.lines().map_while(|line| line.strip_prefix(open)));
     }
-    let end = if mark.starts_with('/') { "*/" } else { mark };
-    if let Some((line, _)) = first.split_once(end) {
-        return paragraph([line]);
-    }
-    paragraph(std::iter::once(first).chain(head.map(|line| line.split_once(end).map_or(*line, |_| ""))))
+    paragraph(text.strip_prefix(open)?.split(end).next()?.lines())
 }
 
-fn paragraph<'a>(lines: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    let bare = lines.into_iter().map(|line| line.trim().trim_start_matches("* ").trim_matches('*').trim());
+fn paragraph<'a>(lines: impl Iterator<Item = &'a str>) -> Option<String> {
+    let bare = lines.map(|line| line.trim().trim_start_matches("* ").trim_matches('*').trim());
     let words: Vec<&str> = bare.skip_while(|line| line.is_empty()).take_while(|line| !line.is_empty()).collect();
     (!words.is_empty()).then(|| words.join(" "))
 }

@@ -2,9 +2,10 @@
 
 use crate::intent::{Misread, Scope, Sought};
 use crate::lang::Lang;
-use crate::lex::is_word;
+use crate::lex::{extension, is_word};
 use crate::plan::Halt;
 use llm_worker::{ResultStatus, ToolOutcome};
+use std::cmp::Reverse;
 use std::fmt::Display;
 
 /// What a call that succeeded found.
@@ -25,34 +26,22 @@ pub(crate) fn good(outcome: &ToolOutcome) -> Result<Found, String> {
     Err(format!("A step {how}: {}", bounded(outcome.text().lines(), 12)))
 }
 
-/// One match of a search.
-pub(crate) struct Hit<'a> {
-    path: &'a str,
-    pub(crate) line: u64,
-    pub(crate) text: &'a str,
-}
-
-/// A row `path:line:text`.
-fn hit(row: &str) -> Option<Hit<'_>> {
+/// The path, the line and the text of a row `path:line:text`.
+pub(crate) fn hit(row: &str) -> Option<(&str, u64, &str)> {
     row.match_indices(':').find_map(|(at, _)| {
         let (line, text) = row.get(at + 1..)?.split_once(':')?;
-        Some(Hit { path: row.get(..at)?, line: line.parse().ok()?, text })
+        Some((row.get(..at)?, line.parse().ok()?, text))
     })
 }
 
-pub(crate) fn hits(content: &str) -> impl Iterator<Item = Hit<'_>> {
-    content.lines().filter_map(hit)
+/// A tool's note at the end of a result, such as `(200 of 534 matches are shown; …)`.
+fn is_note(row: &str) -> bool {
+    row.starts_with('(') && row.ends_with(')') && row.contains(' ')
 }
 
-/// A match on one line of an answer; other rows as they are.
-pub(crate) fn shown(row: &str) -> Option<String> {
-    let hit = hit(row)?;
-    Some(format!("{}:{}: {}", hit.path, hit.line, hit.text.trim().chars().take(160).collect::<String>()))
-}
-
-/// The rows of a result without the tool's notes at its end, such as `(200 of 534 matches are shown; …)`.
+/// The rows of a result without the tool's notes.
 pub(crate) fn rows(content: &str) -> impl Iterator<Item = &str> {
-    content.lines().filter(|row| !(row.is_empty() || row.starts_with('(') && row.ends_with(')') && row.contains(' ')))
+    content.lines().filter(|row| !row.is_empty() && !is_note(row))
 }
 
 /// The number in front of a word that begins so: 12 of `12 matches in 3 files` for `match`.
@@ -82,14 +71,13 @@ pub(crate) fn counted(found: &[Found], noun: &str) -> String {
     }
 }
 
-/// `1 file`, `2 files`, `1 test`; a noun may be given as its plural.
+/// `1 file`, `2 files`, `2 classes`.
 pub(crate) fn plural(n: u64, noun: &str) -> String {
-    let single = noun.strip_suffix(if noun.ends_with("sses") { "es" } else { "s" }).filter(|_| !noun.contains(' '));
-    match (n, single) {
-        (1, single) => format!("1 {}", single.unwrap_or(noun)),
-        (_, Some(_)) => format!("{n} {noun}"),
-        (_, None) => format!("{n} {noun}{}", if noun.ends_with('s') { "" } else { "s" }),
-    }
+    if n == 1 { format!("1 {noun}") } else { format!("{n} {}", many(noun)) }
+}
+
+fn many(noun: &str) -> String {
+    format!("{noun}{}", if noun.ends_with('s') { "es" } else { "s" })
 }
 
 /// Rows, up to `most` of them, and how many more there are.
@@ -108,7 +96,7 @@ pub(crate) fn place(path: Option<&str>) -> String {
 impl Scope {
     /// " in *.rs in src", or nothing.
     pub(crate) fn place(&self) -> String {
-        let files = self.glob.clone().or_else(|| self.lang.map(|lang| format!("{} files", lang.name)));
+        let files = self.lang.map(|lang| format!("{} files", lang.name)).or_else(|| self.glob.clone());
         place(files.as_deref()) + &place(self.path.as_deref())
     }
 }
@@ -117,8 +105,8 @@ impl Sought {
     pub(crate) fn shown(&self) -> String {
         match self {
             Self::Text { shown, .. } => format!("`{shown}`"),
-            Self::Defined { plural, name: Some(name), .. } => format!("{plural} of `{name}`"),
-            Self::Defined { plural, name: None, .. } => (*plural).to_owned(),
+            Self::Defined { noun, name: Some(name), .. } => format!("{} of `{name}`", many(noun)),
+            Self::Defined { noun, name: None, .. } => many(noun),
         }
     }
 }
@@ -148,22 +136,25 @@ pub(crate) fn languages(content: &str) -> Vec<&'static Lang> {
     out
 }
 
+/// The lines, bytes and path of the largest files.
+fn sizes(content: &str) -> impl Iterator<Item = (&str, &str, &str)> {
+    rows(content).skip_while(|row| *row != "largest files").skip(2).filter_map(|row| {
+        let (lines, rest) = row.trim_start().split_once(' ')?;
+        let (bytes, path) = rest.trim_start().split_once(' ')?;
+        Some((lines, bytes, path.trim_start()))
+    })
+}
+
 /// The largest files, one per row.
-pub(crate) fn largest(content: &str) -> impl Iterator<Item = String> {
-    content.lines().skip_while(|row| *row != "largest files").skip(2).filter(|row| !row.starts_with('(')).filter_map(
-        |row| {
-            let (lines, rest) = row.trim_start().split_once(' ')?;
-            let (bytes, path) = rest.trim_start().split_once(' ')?;
-            Some(format!("{lines:>8} lines {bytes:>10} bytes  {}", path.trim_start()))
-        },
-    )
+pub(crate) fn largest(content: &str, most: usize) -> Vec<String> {
+    let show = |(lines, bytes, path)| format!("{lines:>8} lines {bytes:>10} bytes  {path}");
+    sizes(content).take(most).map(show).collect()
 }
 
 /// Notes of a tool on what it could not look at.
 pub(crate) fn notes(content: &str) -> impl Iterator<Item = String> + '_ {
-    let note = |row: &&str| row.starts_with('(') && row.ends_with(')') && row.contains(' ');
     let own = |row: &&str| !["shown", "more lines follow", "did not fit"].iter().any(|word| row.contains(word));
-    content.lines().filter(note).filter(own).map(str::to_owned)
+    content.lines().filter(|row| is_note(row)).filter(own).map(str::to_owned)
 }
 
 /// What of the piped text is asked for. Only what reached the planner is counted.
@@ -184,32 +175,6 @@ pub(crate) fn piped(text: &str, texts: Option<&[String]>, count: bool) -> Result
     } else {
         format!("{head}:\n{}", bounded(found, 100))
     })
-}
-
-/// Names from the working directory, for examples.
-pub(crate) struct Names {
-    file: String,
-    dir: String,
-    ending: String,
-}
-
-impl Default for Names {
-    fn default() -> Self {
-        Self { file: "src/lib.rs".to_owned(), dir: "src".to_owned(), ending: "*.rs".to_owned() }
-    }
-}
-
-/// From `List` with totals: the largest file that can be named without quotes, its directory, the first ending.
-pub(crate) fn names(content: &str) -> Names {
-    let usual = Names::default();
-    let plain = |path: &str| path.chars().all(|c| is_word(c) || "./-".contains(c));
-    let paths = content.lines().skip_while(|row| *row != "largest files").skip(2);
-    let paths: Vec<&str> = paths.filter_map(|row| row.split_whitespace().nth(2)).filter(|path| plain(path)).collect();
-    let code = |path: &&&str| path.rsplit_once('.').is_some_and(|(_, ext)| Lang::of(ext).is_some());
-    let file = paths.iter().find(code).or(paths.first()).map_or(usual.file, |path| (*path).to_owned());
-    let dir = paths.iter().find_map(|path| Some(path.rsplit_once('/')?.0.to_owned())).unwrap_or_else(|| ".".to_owned());
-    let ending = file.rsplit_once('.').map_or(usual.ending, |(_, ext)| format!("*.{ext}"));
-    Names { file, dir, ending }
 }
 
 /// What can be asked; `FILE`, `DIR` and `ENDING` stand for names from the working directory.
@@ -238,46 +203,45 @@ const EXAMPLES: &[&str] = &[
     "run `git status`",
 ];
 
-fn examples(names: &Names) -> impl Iterator<Item = String> + '_ {
-    let fill = |example: &&str| {
-        example.replace("FILE", &names.file).replace("DIR", &names.dir).replace("ENDING", &names.ending)
-    };
-    EXAMPLES.iter().map(fill)
+/// [`EXAMPLES`] with the largest file in a known language that needs no quotes, its directory and its ending; from
+/// `List` with totals.
+pub(crate) fn examples(content: &str) -> Vec<String> {
+    let plain = |path: &&str| path.chars().all(|c| is_word(c) || "./-".contains(c));
+    let mut paths = sizes(content).map(|(.., path)| path).filter(plain);
+    let file = paths.find(|path| extension(path).is_some_and(|ext| Lang::of(ext).is_some())).unwrap_or("src/lib.rs");
+    let dir = file.rsplit_once('/').map_or(".", |(dir, _)| dir);
+    let ending = format!("*.{}", extension(file).unwrap_or("rs"));
+    let fill = |text: &&str| text.replace("FILE", file).replace("DIR", dir).replace("ENDING", &ending);
+    EXAMPLES.iter().map(fill).collect()
 }
 
 const MODEL: &str = "For a language model: set OPENAI_API_KEY, or run `yoi run -m PROVIDER/NAME \"…\"`; `yoi models` lists what can be used.";
 
-pub(crate) fn help(names: &Names) -> String {
-    let all = bounded(examples(names).map(|example| format!("  {example}")), EXAMPLES.len());
+pub(crate) fn help(examples: &[String]) -> String {
     format!(
-        "`offline` is {}. It understands, in English:\n{all}\nand several of these joined by \"then\" or \"and\". Names in quotes are taken \
-             as they stand. Of piped text it counts and searches lines.\n{MODEL}",
-        crate::ABOUT
+        "`offline` is {}. It understands, in English:\n  {}\nand several of these joined by \"then\" or \"and\". Names in \
+         quotes are taken as they stand. Of piped text it counts and searches lines.\n{MODEL}",
+        crate::ABOUT,
+        examples.join("\n  ")
     )
 }
 
 /// The answer to what cannot be planned: which words, what could be asked here, how to get more.
-pub(crate) fn not_understood(
-    misread: &Misread,
-    prompt: &str,
-    names: &Names,
-    understood: impl Fn(&str) -> bool,
-) -> String {
-    let low = prompt.to_lowercase();
-    let parts =
-        |text: &str| text.split(|c: char| !is_word(c)).filter(|w| w.len() > 2).map(str::to_owned).collect::<Vec<_>>();
-    let words = parts(&low);
+pub(crate) fn not_understood(misread: &Misread, prompt: &str, mut examples: Vec<String>) -> String {
+    let parts = |text: &str| {
+        let low = text.to_lowercase();
+        low.split(|c: char| !is_word(c)).filter(|word| word.len() > 2).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let words = parts(prompt);
     let like = |word: &String| words.iter().any(|w| w.starts_with(word.as_str()) || word.starts_with(w.as_str()));
-    let mut nearest: Vec<String> = examples(names).filter(|example| understood(example)).collect();
-    nearest.sort_by_key(|example| std::cmp::Reverse(parts(&example.to_lowercase()).iter().filter(|w| like(w)).count()));
-    let nearest = misread.nearest.iter().chain(&nearest).take(3).map(|example| format!("  {example}"));
-    let short = |text: &String| text.chars().take(200).collect::<String>().replace('\n', " ");
-    let odd = short(&misread.part);
+    examples.sort_by_key(|example| Reverse(parts(example).into_iter().filter(like).count()));
+    let nearest: Vec<&str> = misread.nearest.iter().chain(&examples).take(3).map(String::as_str).collect();
+    let odd = misread.part.chars().take(200).collect::<String>().replace('\n', " ");
     let why = if misread.why.is_empty() { String::new() } else { format!(" ({})", misread.why) };
     format!(
-        "Not understood: `{odd}`{why}. Nothing was done.\n`offline` is {}.\nThe nearest it can do here:\n{}\n\
-             `yoi run help` lists what else. {MODEL}",
+        "Not understood: `{odd}`{why}. Nothing was done.\n`offline` is {}.\nThe nearest it can do here:\n  {}\n\
+         `yoi run help` lists what else. {MODEL}",
         crate::ABOUT,
-        bounded(nearest, 3)
+        nearest.join("\n  ")
     )
 }

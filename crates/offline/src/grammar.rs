@@ -24,7 +24,6 @@ const SETS: &[(&str, &str)] = &[
     ("file", "file|files"),
     ("contents", "files|contents|content|everything|entries"),
     ("largest", "largest|biggest|longest"),
-    ("many", "many"),
     ("defined", "defined|declared|implemented"),
     ("definition", "definition|definitions|declaration|declarations|implementation"),
     ("used", "used|called|referenced"),
@@ -56,18 +55,29 @@ const PARTS: &[(&str, &[&str])] = &[
         ],
     ),
     ("todo", &["{todo} comments|notes|items?", "{todo} and|or|and/or {todo} comments|notes?"]),
-    ("howmany", &["how @many", "count|number", "what|what's is? number of", "total? number of"]),
-    ("are", &["@is there", "@is defined", "@is", "exist", "do|does we|it|@place|@dirword have|contain", "@is found"]),
+    ("seek", &["@find|@what", "@is there", "where|what @is", "search|grep|look for?"]),
+    ("howmany", &["how many", "count|number", "what|what's is? number of", "total? number of"]),
+    (
+        "are",
+        &[
+            "@is there",
+            "@is defined|found?",
+            "exist",
+            "do|does we|it|@place|@dirword have|contain",
+            "do|does {path} define|have|contain",
+            "do|does {dir} @dirword? define|have|contain",
+        ],
+    ),
+    ("of", &["@in @place", "@in {path}"]),
+    ("occurrences", &["@times of"]),
+    ("part", &["line|lines {range}", "line|lines {num} to|through|and|- {num}", "line {num}", "first|top|last {num} lines"]),
+    ("piped", &["@in? input|text|diff|stdin|output|log|it|this|here"]),
     (
         "polite",
         &[
-            "can|could|would|will you",
-            "can i",
-            "i want|need to",
-            "i want|need you to",
-            "i'd like to",
-            "i would like to",
-            "we need to",
+            "can|could|would|will you|i",
+            "i|we want|need you? to",
+            "i|i'd would? like to",
             "let's|lets|just|tell|hey|hi|hello|yoi|ok|okay|thanks",
             "do you know",
             "thank you",
@@ -195,10 +205,8 @@ fn filled(slot: &str, tokens: &[Token<'_>], guess: bool) -> Option<usize> {
     let token = tokens.first()?;
     let (text, low, bare) = (token.text, token.low.as_str(), token.quote.is_none());
     let plain = bare && !is(low, NO_NAMES) && !text.contains(['"', '`', '“', '”']);
-    let lang = || Lang::named(low).is_some() && bare;
     let fits = match slot {
         "quoted" => !bare && !text.is_empty(),
-        "tick" => token.quote == Some('`') && !text.is_empty(),
         "text" => !text.is_empty() && (!bare || plain && noun(low).is_none() && !is_todo(low)),
         "name" => !text.is_empty() && (!bare || plain && text.chars().all(|c| is_word(c) || "$:.()!-/@".contains(c))),
         "code" => !text.is_empty() && (!bare || plain && is_code(text)),
@@ -213,14 +221,11 @@ fn filled(slot: &str, tokens: &[Token<'_>], guess: bool) -> Option<usize> {
         "manifest" => {
             is_path(text) && extension(text).is_some_and(|ext| is(ext, "toml json yaml yml ini cfg lock mod"))
         }
-        "first" => bare && is(low, "first top"),
-        "last" => bare && low == "last",
-        "old" => !bare && !text.is_empty() || plain && is_code(text),
         "word" => !bare && !text.is_empty() || plain && is_dir(text) && !is_path(text),
         "to" => !bare || plain && !is(low, NO_DIRS),
         "glob" => bare && (text.contains(['*', '{']) && !text.contains('(') || is_ending(text)),
         "ext" => bare && (is_ending(text) || extension(&format!("x.{low}")).is_some() && low.len() < 6 && plain),
-        "lang" => lang(),
+        "lang" => bare && Lang::named(low).is_some(),
         "noun" => bare && noun(low).is_some(),
         "todo" => bare && is_todo(low),
         "key" => !text.is_empty() && (!bare || is(low, KEYS)),

@@ -5,68 +5,34 @@
 use crate::grammar::{Match, Matcher, is_filler, is_path};
 use crate::lang::{ALL_DEFS, Lang, noun};
 use crate::lex::{ENDS, Token, attached, extension, is, is_identifier, regex_escape, tokens};
-use crate::rules::{Ask, PIPED, RULES};
+use crate::rules::{Ask, PIPED, RULES, Topic};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-/// Something asked for.
+/// Something asked for. Of piped text: how many lines, or which lines have one of these texts.
 #[derive(Clone, Debug)]
 pub(crate) enum Intent {
     Help,
-    List {
-        depth: u64,
-        path: Option<String>,
-    },
-    Largest {
-        most: u64,
-        path: Option<String>,
-    },
-    Find {
-        glob: String,
-        path: Option<String>,
-    },
-    Search {
-        what: Sought,
-        files: bool,
-        scope: Scope,
-    },
-    Count {
-        what: Counted,
-        scope: Scope,
-    },
-    Read {
-        path: String,
-        part: Part,
-    },
-    SummariseFile {
-        path: String,
-    },
-    SummariseDir {
-        path: Option<String>,
-    },
-    Replace {
-        old: String,
-        new: String,
-        whole_word: bool,
-        scope: Scope,
-    },
-    Create {
-        path: String,
-        content: String,
-        overwrite: bool,
-    },
-    Run(Task),
-    /// Of the text that was piped in: how many lines, or which lines have one of these texts.
-    Piped {
-        texts: Option<Vec<String>>,
-        count: bool,
-    },
+    List { depth: u64, path: Option<String> },
+    Largest { most: usize, path: Option<String> },
+    Find { glob: String, path: Option<String> },
+    Search { what: Sought, files: bool, count: bool, scope: Scope },
+    Count { lines: bool, scope: Scope },
+    Read { path: String, part: Part },
+    SummariseFile { path: String },
+    SummariseDir { path: Option<String> },
+    Replace { old: String, new: String, whole_word: bool, scope: Scope },
+    Create { path: String, content: String, overwrite: bool },
+    Command(String),
+    Script(String),
+    Project { tests: bool, path: Option<String> },
+    Piped { texts: Option<Vec<String>>, count: bool },
 }
 
 /// Files that say what a project is.
 pub(crate) const MANIFESTS: &str = "{Cargo.toml,package.json,pyproject.toml,setup.py,go.mod}";
 
-/// Which files; everything under the working directory when empty.
+/// Which files; everything under the working directory when empty. With a language `glob` is that of its files.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scope {
     pub(crate) path: Option<String>,
@@ -74,19 +40,11 @@ pub(crate) struct Scope {
     pub(crate) lang: Option<&'static Lang>,
 }
 
+/// Lines that match, or definitions of these kinds, under a name or any.
 #[derive(Clone, Debug)]
 pub(crate) enum Sought {
-    /// Lines that match.
     Text { regex: String, shown: String },
-    /// Definitions of these kinds, under a name or any.
-    Defined { kinds: &'static str, plural: &'static str, name: Option<String> },
-}
-
-#[derive(Clone, Debug)]
-pub(crate) enum Counted {
-    Lines,
-    Files,
-    Found { what: Sought, files: bool },
+    Defined { kinds: &'static str, noun: &'static str, name: Option<String> },
 }
 
 #[derive(Clone, Debug)]
@@ -96,25 +54,8 @@ pub(crate) enum Part {
     Last(u64),
 }
 
-#[derive(Clone, Debug)]
-pub(crate) enum Task {
-    Command(String),
-    Script(String),
-    /// The project's own tests, or its build.
-    Project {
-        tests: bool,
-        path: Option<String>,
-    },
-}
-
-/// How a clause hangs on the one before it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Joint {
-    /// Done whatever became of the one before.
-    And,
-    /// Not done when the one before failed.
-    Then,
-}
+/// An intent, and whether it is done only when the one before was.
+pub(crate) type Clause = (bool, Intent);
 
 /// Why a prompt is not understood.
 #[derive(Clone, Debug)]
@@ -138,7 +79,7 @@ const WAITS: &str = "then afterwards finally";
 const REVERSE: &str = "not don't dont no never without except but neither nor stop avoid undo instead";
 
 /// The intents of a prompt with how each hangs on the one before.
-pub(crate) fn parse(prompt: &str) -> Result<Vec<(Joint, Intent)>, Misread> {
+pub(crate) fn parse(prompt: &str) -> Result<Vec<Clause>, Misread> {
     let (head, piped) = attached(prompt);
     let misread = |part: &str, why| Misread { part: part.to_owned(), nearest: None, why };
     let all = tokens(head).map_err(|at| misread(head.get(at..).unwrap_or(head), "the quote is not closed"))?;
@@ -165,15 +106,10 @@ type Rules = &'static [(Ask, &'static str)];
 
 /// The intents of these tokens; else where the clause that is not understood begins, and the token that does not fit.
 /// With `bare` a word without any mark may be a directory.
-fn read<'a>(
-    prompt: &'a str,
-    tokens: &'a [Token<'a>],
-    rules: Rules,
-    bare: bool,
-) -> Result<Vec<(Joint, Intent)>, (usize, usize)> {
+fn read<'a>(prompt: &'a str, tokens: &'a [Token<'a>], rules: Rules, bare: bool) -> Result<Vec<Clause>, (usize, usize)> {
     let matcher = Matcher { tokens, bare, farthest: 0 };
     let mut reader = Reader { prompt, rules, matcher, failed: BTreeSet::new(), out: Vec::new() };
-    if reader.clauses(0, Joint::And, None) {
+    if reader.clauses(0, false, None) {
         return Ok(reader.out);
     }
     Err((reader.failed.last().copied().unwrap_or(0), reader.matcher.farthest))
@@ -217,12 +153,12 @@ struct Reader<'a> {
     matcher: Matcher<'a>,
     /// Where no clause begins.
     failed: BTreeSet<usize>,
-    out: Vec<(Joint, Intent)>,
+    out: Vec<Clause>,
 }
 
 impl<'a> Reader<'a> {
     /// Reads clauses from a token to the end, the longest first. `last` is the path named last.
-    fn clauses(&mut self, from: usize, joint: Joint, last: Option<&'a str>) -> bool {
+    fn clauses(&mut self, from: usize, waits: bool, last: Option<&'a str>) -> bool {
         let tokens = self.matcher.tokens;
         for (ask, found) in self.clause(from) {
             let filled = Filled { prompt: self.prompt, tokens, from, found: &found, last };
@@ -230,12 +166,12 @@ impl<'a> Reader<'a> {
             let path = filled.path().or(last);
             let joined = tokens.iter().skip(found.at).take_while(|token| joins(token)).count();
             let next = found.at + joined;
-            let waits = tokens.iter().skip(found.at).take(joined).any(|token| is(&token.low, WAITS));
+            let next_waits = tokens.iter().skip(found.at).take(joined).any(|token| is(&token.low, WAITS));
             let length = self.out.len();
-            self.out.extend(intents.into_iter().map(|intent| (joint, intent)));
+            self.out.extend(intents.into_iter().map(|intent| (waits, intent)));
             let ended = found.at == tokens.len();
             let more = !ended && !self.failed.contains(&next);
-            if ended || more && self.clauses(next, if waits { Joint::Then } else { Joint::And }, path) {
+            if ended || more && self.clauses(next, next_waits, path) {
                 return true;
             }
             self.out.truncate(length);
@@ -275,272 +211,197 @@ impl<'a> Filled<'a, '_> {
     /// The words of the clause that fill no slot.
     fn words(&self) -> impl Iterator<Item = &'a str> {
         let clause = self.tokens.iter().enumerate().take(self.found.at).skip(self.from);
-        clause
-            .filter(|(at, token)| token.quote.is_none() && !self.found.fills(*at))
-            .map(|(_, token)| token.low.as_str())
+        let words = clause.filter(|(at, token)| token.quote.is_none() && !self.found.fills(*at));
+        words.map(|(_, token)| token.low.as_str())
     }
 
-    fn has(&self, word: &str) -> bool {
-        self.words().any(|w| w == word)
+    fn has(&self, words: &str) -> bool {
+        self.words().any(|word| is(word, words))
     }
 
-    /// It is a question: a question mark at its end is no part of a name.
-    fn asks(&self) -> bool {
-        self.words().next().is_some_and(|word| is(word, "what which who where how is are does do can could would"))
+    /// The tokens in these slots.
+    fn all(&self, slots: &'static [&'static str]) -> impl Iterator<Item = &'a Token<'a>> {
+        slots.iter().flat_map(|slot| self.found.slot(slot)).filter_map(|at| self.tokens.get(at))
     }
 
-    fn all(&self, slot: &'static str) -> impl Iterator<Item = &'a Token<'a>> {
-        self.found.slot(slot).filter_map(|at| self.tokens.get(at))
-    }
-
-    fn token(&self, slot: &str) -> Option<&'a Token<'a>> {
-        self.tokens.get(self.found.slot(slot).next()?)
+    fn token(&self, slots: &'static [&'static str]) -> Option<&'a Token<'a>> {
+        self.all(slots).next()
     }
 
     /// The path named, for "it" in what follows.
     fn path(&self) -> Option<&'a str> {
-        ["path", "new", "script", "dir", "folder"].iter().find_map(|slot| self.token(slot)).map(|token| token.text)
+        self.token(&["path", "new", "script", "dir", "folder"]).map(|token| token.text)
     }
 
-    /// Text as it is meant: what is quoted as it stands, else with the marks that are a part of it.
-    fn literal(&self, slot: &str) -> Option<String> {
-        let token = self.token(slot)?;
+    /// Text as it is meant: what is quoted as it stands, else with the marks that are a part of it. A question mark at
+    /// the end of a question is none.
+    fn literal(&self) -> Option<String> {
+        let token = self.token(TEXTS)?;
         let behind = self.prompt.get(token.span.1..).filter(|_| token.quote.is_none()).unwrap_or_default();
         let marks = behind.get(..behind.find(|c| !"!?".contains(c)).unwrap_or(behind.len())).unwrap_or_default();
-        let marks = if self.asks() { marks.strip_suffix('?').unwrap_or(marks) } else { marks };
+        let asks = self.words().next().is_some_and(|word| is(word, QUESTIONS));
+        let marks = if asks { marks.strip_suffix('?').unwrap_or(marks) } else { marks };
         Some(format!("{}{marks}", token.text))
     }
 
     /// `None` when more than one place, or more than one sort of file, is named.
     fn scope(&self) -> Option<Scope> {
-        let mut paths = self.all("dir").chain(self.all("path")).chain(self.all("folder"));
+        let mut paths = self.all(&["dir", "path", "folder", "manifest"]);
         let path = paths.next().map(|token| token.text.to_owned()).filter(|path| path != ".");
-        let mut globs = self.all("glob").chain(self.all("ext")).map(|t| {
-            let ext = t.text.trim_start_matches('.');
-            if t.text.contains(['*', '{']) { t.text.to_owned() } else { format!("*.{ext}") }
-        });
-        let glob = globs.next();
-        let mut langs = self.all("lang").filter_map(|token| Lang::named(&token.low));
+        let mut langs = self.all(&["lang"]).filter_map(|token| Lang::named(&token.low));
         let lang = langs.next();
+        let ending = |t: &Token<'_>| format!("*.{}", t.text.trim_start_matches('.'));
+        let globs = self.all(&["glob", "ext"]);
+        let globs = globs.map(|t| if t.text.contains(['*', '{']) { t.text.to_owned() } else { ending(t) });
+        let mut globs = globs.chain(lang.map(Lang::glob));
+        let glob = globs.next();
         let one = paths.next().is_none() && globs.next().is_none() && langs.next().is_none();
-        (one && (glob.is_none() || lang.is_none())).then_some(Scope { path, glob, lang })
-    }
-
-    fn number(&self, at: usize) -> Option<u64> {
-        self.all("num").nth(at)?.text.parse().ok()
+        one.then_some(Scope { path, glob, lang })
     }
 
     fn intents(&self, ask: Ask) -> Option<Vec<Intent>> {
-        let paths = || self.all("path");
-        let file = |token: &Token<'_>| token.quote.is_some() || is_file(token.text);
-        let read = |token: &Token<'_>, part: &Part| match part {
-            Part::All if !file(token) => Intent::List { depth: 1, path: Some(token.text.to_owned()) },
-            _part => Intent::Read { path: token.text.to_owned(), part: part.clone() },
-        };
-        match ask {
-            Ask::Read => {
-                let part = self.part()?;
-                return Some(paths().map(|token| read(token, &part)).collect());
-            }
-            Ask::Outline => {
-                let (file, path) = paths().next().map(|token| (file(token), token.text.to_owned()))?;
-                let whole = Intent::SummariseDir { path: Some(path.clone()) };
-                return Some(vec![if file { Intent::SummariseFile { path } } else { whole }]);
-            }
-            _other => {}
+        if ask != Ask::Read {
+            return Some(vec![self.intent(ask)?]);
         }
-        let act = self.acts(ask).or_else(|| self.looks(ask));
-        act.or_else(|| self.sought(ask)).map(|intent| vec![intent])
+        let part = self.part()?;
+        let read = |token: &Token<'_>| match part {
+            Part::All if !is_file(token) => Intent::List { depth: 1, path: Some(token.text.to_owned()) },
+            _ => Intent::Read { path: token.text.to_owned(), part: part.clone() },
+        };
+        Some(self.all(&["path"]).map(read).collect())
     }
 
-    /// What only looks at names and sizes, and what is asked of piped text.
-    fn looks(&self, ask: Ask) -> Option<Intent> {
+    fn intent(&self, ask: Ask) -> Option<Intent> {
         let scope = self.scope()?;
         let path = scope.path.clone();
-        let narrow = scope.glob.is_some() || scope.lang.is_some();
-        let folder = self.token("folder").map(|token| token.text.to_owned());
-        let glob = scope.glob.clone().or_else(|| scope.lang.map(Lang::glob));
+        let wide = scope.glob.is_none();
         Some(match ask {
             Ask::Help => Intent::Help,
-            Ask::Entries if !narrow => Intent::List { depth: 1, path: folder.or(path) },
-            Ask::Tree if !narrow => Intent::List { depth: 4, path },
-            Ask::Largest if !narrow => {
-                Intent::Largest { most: self.number(0).unwrap_or(if self.has("file") { 1 } else { 10 }), path }
+            Ask::Entries if wide => Intent::List { depth: 1, path },
+            Ask::Tree if wide => Intent::List { depth: 4, path },
+            Ask::Largest if wide => {
+                let most = self.numbers().next().unwrap_or(if self.has("file") { 1 } else { 10 });
+                Intent::Largest { most: usize::try_from(most).ok()?, path }
             }
-            Ask::AllFiles | Ask::Entries => Intent::Find { glob: glob.unwrap_or_else(|| "*".to_owned()), path },
-            Ask::Named if !narrow => {
-                let name = self.literal("name")?;
+            Ask::AllFiles | Ask::Entries => Intent::Find { glob: scope.glob.unwrap_or_else(|| "*".to_owned()), path },
+            Ask::Named if wide => {
+                let name = self.literal()?;
                 Intent::Find { glob: if name.contains('.') { name } else { format!("*{name}*") }, path }
             }
-            Ask::Glob => Intent::Find { glob: glob?, path },
+            Ask::Glob => Intent::Find { glob: scope.glob?, path },
             Ask::File => Intent::Find { glob: path?, path: None },
-            Ask::Lines => Intent::Count { what: Counted::Lines, scope },
-            Ask::Files => Intent::Count { what: Counted::Files, scope },
-            Ask::Summary if !narrow => Intent::SummariseDir { path: folder.or(path) },
+            Ask::Lines | Ask::NumberOfFiles => Intent::Count { lines: ask == Ask::Lines, scope },
+            Ask::Outline if is_file(self.token(&["path"])?) => Intent::SummariseFile { path: path? },
+            Ask::Outline | Ask::Summary if wide => Intent::SummariseDir { path },
+            Ask::Show(topic) => self.search(topic, false, false, scope)?,
+            Ask::Files(topic) => self.search(topic, true, false, scope)?,
+            Ask::Count(topic) => self.search(topic, false, true, scope)?,
+            Ask::CountFiles(topic) => self.search(topic, true, true, scope)?,
+            Ask::ReplaceAny | Ask::ReplaceWord | Ask::ReplaceText => self.replace(ask, scope)?,
+            Ask::Create | Ask::Overwrite => {
+                let (path, body) =
+                    (self.token(&["new"])?.text.to_owned(), self.token(&["body"]).map_or("", |t| t.text));
+                let end = if body.is_empty() || body.ends_with('\n') { "" } else { "\n" };
+                Intent::Create { path, content: format!("{body}{end}"), overwrite: ask == Ask::Overwrite }
+            }
+            Ask::Command => Intent::Command(match self.token(&["quoted"]) {
+                Some(token) => token.text.to_owned(),
+                None => {
+                    let (first, last) = (self.token(&["command"])?, self.all(&["command"]).last()?);
+                    self.prompt.get(first.span.0..last.span.1)?.to_owned()
+                }
+            }),
+            Ask::Script => Intent::Script(self.path().or(self.last)?.to_owned()),
+            Ask::Tests | Ask::Build if wide => Intent::Project { tests: ask == Ask::Tests, path },
             Ask::PipedLines => Intent::Piped { texts: None, count: true },
-            Ask::PipedText => Intent::Piped { texts: Some(self.wanted()?), count: false },
-            Ask::PipedCount => Intent::Piped { texts: Some(self.wanted()?), count: true },
-            _other => return None,
+            Ask::PipedText | Ask::PipedCount => {
+                let marks = self.marks();
+                let texts = if marks.is_empty() { vec![self.literal()?] } else { marks };
+                Intent::Piped { texts: Some(texts), count: ask == Ask::PipedCount }
+            }
+            _ => return None,
         })
     }
 
-    /// The texts that are looked for: one, or marks such as TODO.
-    fn wanted(&self) -> Option<Vec<String>> {
-        let marks = self.marks();
-        if marks.is_empty() {
-            Some(vec![self.literal("text").or_else(|| self.literal("quoted"))?])
-        } else {
-            Some(marks)
-        }
-    }
-
+    /// "TODO" for "todos".
     fn marks(&self) -> Vec<String> {
         let mut marks: Vec<String> =
-            self.all("todo").map(|token| token.low.trim_end_matches('s').to_uppercase()).collect();
+            self.all(&["todo"]).map(|token| token.low.trim_end_matches('s').to_uppercase()).collect();
         marks.dedup();
         marks
     }
 
-    /// What searches the content of files.
-    fn sought(&self, ask: Ask) -> Option<Intent> {
-        let mut scope = self.scope()?;
-        let exact = |text: String| Sought::Text { regex: regex_escape(&text), shown: text };
-        let (kinds, plural) = self.kinds().unwrap_or((ALL_DEFS, "definitions"));
-        let name = || self.literal("name").or_else(|| self.literal("code"));
-        let text = || self.literal("text").or_else(|| self.literal("quoted")).or_else(name).map(exact);
-        let what = match ask {
-            Ask::Text | Ask::FilesWith | Ask::CountText | Ask::CountFilesWith => text()?,
-            Ask::Uses | Ask::FilesUsing => {
-                let (name, quoted) =
-                    (name()?, self.token("name").is_some_and(|token| token.quote.is_some_and(|q| q != '`')));
-                let whole = is_identifier(&name) && !quoted;
-                let regex = if whole { format!(r"\b{name}\b") } else { regex_escape(&name) };
-                Sought::Text { regex, shown: name }
+    fn search(&self, topic: Topic, files: bool, count: bool, mut scope: Scope) -> Option<Intent> {
+        let text = self.literal();
+        let what = match topic {
+            Topic::Text => Sought::Text { regex: regex_escape(text.as_deref()?), shown: text? },
+            Topic::Uses => {
+                let whole = is_identifier(text.as_deref()?) && !self.token(TEXTS)?.is_text();
+                let literal = regex_escape(text.as_deref()?);
+                Sought::Text { regex: if whole { format!(r"\b{literal}\b") } else { literal }, shown: text? }
             }
-            Ask::Imports | Ask::CountImports => {
-                Sought::Defined { kinds: "import", plural: "imports", name: Some(name()?) }
-            }
-            Ask::Defined | Ask::FilesDefining | Ask::CountDefined => {
-                let name = name();
-                let (kinds, plural) = match name.as_deref() {
-                    Some(name) if name.ends_with("()") => ("fn", "functions"),
-                    Some(name) if name.ends_with('!') => ("macro", "macros"),
-                    _other => (kinds, plural),
+            Topic::Imports => Sought::Defined { kinds: "import", noun: "import", name: Some(text?) },
+            Topic::Defined => {
+                let named = self.all(&["noun"]).map(|token| token.low.as_str()).chain(self.words()).find_map(noun);
+                let (kinds, noun) = match text.as_deref() {
+                    Some(name) if name.ends_with("()") => ("fn", "function"),
+                    Some(name) if name.ends_with('!') => ("macro", "macro"),
+                    _ => named.unwrap_or((ALL_DEFS, "definition")),
                 };
-                let name = name.map(|name| name.trim_end_matches("()").trim_end_matches('!').to_owned());
-                Sought::Defined { kinds, plural, name }
+                let name = text.map(|name| name.trim_end_matches("()").trim_end_matches('!').to_owned());
+                Sought::Defined { kinds, noun, name }
             }
-            Ask::Todo | Ask::CountTodo | Ask::FilesTodo => {
+            Topic::Todo => {
                 let marks = self.marks();
                 Sought::Text { regex: format!(r"\b(?:{})\b", marks.join("|")), shown: marks.join("` or `") }
             }
-            Ask::Key => {
-                let key = self.token("key").or_else(|| self.token("anykey"))?;
+            Topic::Key => {
+                let key = self.token(&["key", "anykey"])?;
                 let key = if key.quote.is_some() { key.text.to_owned() } else { key.low.clone() };
-                if scope.path.is_none() {
-                    scope.path = self.token("manifest").map(|token| token.text.to_owned());
-                }
-                if scope.path.is_none() {
-                    scope.glob = Some(MANIFESTS.to_owned());
-                }
+                scope.glob = scope.path.is_none().then(|| MANIFESTS.to_owned());
                 Sought::Text { regex: format!(r#"^\s*["']?{}["']?\s*[.:=]"#, regex_escape(&key)), shown: key }
             }
-            _other => return None,
         };
-        let files =
-            matches!(ask, Ask::FilesWith | Ask::FilesUsing | Ask::FilesDefining | Ask::FilesTodo | Ask::Imports)
-                && (ask != Ask::Imports || self.has("files") || self.has("file"))
-                || matches!(ask, Ask::CountFilesWith | Ask::CountImports);
-        let count = [Ask::CountText, Ask::CountFilesWith, Ask::CountDefined, Ask::CountImports, Ask::CountTodo];
-        Some(if count.contains(&ask) {
-            Intent::Count { what: Counted::Found { what, files }, scope }
-        } else {
-            Intent::Search { what, files, scope }
-        })
+        Some(Intent::Search { what, files, count, scope })
     }
 
-    /// The kinds of definition that a noun in front of a name, or alone, stands for.
-    fn kinds(&self) -> Option<(&'static str, &'static str)> {
-        if let Some(token) = self.token("noun") {
-            return noun(&token.low);
-        }
-        self.words().find_map(noun)
+    fn numbers(&self) -> impl Iterator<Item = u64> {
+        self.all(&["num", "range"]).flat_map(|token| token.text.split('-')).filter_map(|number| number.parse().ok())
     }
 
     fn part(&self) -> Option<Part> {
-        if let Some(range) = self.token("range") {
-            let (from, to) = range.text.split_once('-')?;
-            let (from, to) = (from.parse().ok()?, to.parse().ok()?);
-            return (0 < from && from <= to).then_some(Part::Lines(from, to));
-        }
-        match (self.number(0), self.number(1)) {
-            (Some(from), Some(to)) => (from <= to).then_some(Part::Lines(from, to)),
-            (Some(n), None) if self.token("last").is_some() => Some(Part::Last(n)),
-            (Some(n), None) if self.token("first").is_some() => Some(Part::Lines(1, n)),
-            (Some(n), None) => Some(Part::Lines(n, n)),
+        let mut numbers = self.numbers();
+        match (numbers.next(), numbers.next()) {
+            (Some(from), Some(to)) => (0 < from && from <= to).then_some(Part::Lines(from, to)),
+            (Some(n), None) if self.has("last") => Some(Part::Last(n)),
+            (Some(n), None) => Some(Part::Lines(if self.has("first top") { 1 } else { n }, n)),
             (None, _) if self.has("head") => Some(Part::Lines(1, 10)),
             (None, _) if self.has("tail") => Some(Part::Last(10)),
             (None, _) => Some(Part::All),
         }
     }
 
-    /// What changes files or runs something.
-    fn acts(&self, ask: Ask) -> Option<Intent> {
-        Some(match ask {
-            Ask::ReplaceAny | Ask::ReplaceWord | Ask::ReplaceText => return self.replace(ask),
-            Ask::Create | Ask::Overwrite => {
-                let (path, body) = (self.token("new")?, self.token("body").map_or("", |body| body.text));
-                let end = if body.is_empty() || body.ends_with('\n') { "" } else { "\n" };
-                let (path, content) = (path.text.to_owned(), format!("{body}{end}"));
-                Intent::Create { path, content, overwrite: ask == Ask::Overwrite }
-            }
-            Ask::Command => {
-                let token = self.token("tick").or_else(|| self.token("quoted"));
-                Intent::Run(Task::Command(match token {
-                    Some(token) => token.text.to_owned(),
-                    None => {
-                        let mut words = self.all("command");
-                        let first = words.next()?;
-                        self.prompt.get(first.span.0..words.last().unwrap_or(first).span.1)?.to_owned()
-                    }
-                }))
-            }
-            Ask::Script => {
-                let path =
-                    self.token("script").map(|token| token.text).or(self.last.filter(|_| self.token("it").is_some()));
-                Intent::Run(Task::Script(path?.to_owned()))
-            }
-            Ask::Tests | Ask::Build => {
-                let scope = self.scope().filter(|scope| scope.glob.is_none() && scope.lang.is_none())?;
-                Intent::Run(Task::Project { tests: ask == Ask::Tests, path: scope.path })
-            }
-            _other => return None,
-        })
-    }
-
-    fn replace(&self, ask: Ask) -> Option<Intent> {
-        let (old, new) = (self.token("old").or_else(|| self.token("word"))?, self.token("to")?);
-        let (from, to) = if old.text.ends_with("()") && new.text.ends_with("()") {
-            (old.text.trim_end_matches("()"), new.text.trim_end_matches("()"))
-        } else {
-            (old.text, new.text)
-        };
-        // Names are meant whole; what is quoted as text is meant exactly.
-        let literal = match ask {
-            Ask::ReplaceText => true,
-            Ask::ReplaceWord => false,
-            _other => old.quote.is_some_and(|quote| quote != '`'),
-        };
+    fn replace(&self, ask: Ask, scope: Scope) -> Option<Intent> {
+        let (old, new) = (self.token(&["code", "word"])?, self.token(&["to"])?);
+        let call = old.text.ends_with("()") && new.text.ends_with("()");
+        let name = |text: &str| if call { text.trim_end_matches("()") } else { text }.to_owned();
+        let (from, to) = (name(old.text), name(new.text));
         let path = old.quote.is_none() && is_path(old.text);
         if path || from.is_empty() || from.contains('\n') || from == to {
             return None;
         }
-        let whole_word = is_identifier(from) && !literal;
-        Some(Intent::Replace { old: from.to_owned(), new: to.to_owned(), whole_word, scope: self.scope()? })
+        // Names are meant whole; what is quoted as text is meant exactly.
+        let literal = ask == Ask::ReplaceText || ask == Ask::ReplaceAny && old.is_text();
+        Some(Intent::Replace { whole_word: is_identifier(&from) && !literal, old: from, new: to, scope })
     }
 }
 
+/// Slots of what is searched for.
+const TEXTS: &[&str] = &["text", "quoted", "name", "code"];
+const QUESTIONS: &str = "what which who where how is are does do can could would";
+
 /// "README" and "a/b.rs" are files, "src" and "a/b" are not.
-fn is_file(path: &str) -> bool {
-    extension(path).is_some() || is_path(path) && !path.contains('/') && path != "."
+fn is_file(token: &Token<'_>) -> bool {
+    let path = token.text;
+    token.quote.is_some() || extension(path).is_some() || is_path(path) && !path.contains('/') && path != "."
 }

@@ -5,41 +5,40 @@ use crate::lex::{is, regex_escape};
 /// Everything that gives something a name: kinds of definition, as in the tables of [`LANGS`].
 pub(crate) const ALL_DEFS: &str = "fn struct enum trait alias class const mod macro";
 
-/// Nouns, the kinds of definition they stand for, and how an answer calls these.
+/// Nouns, other words for them, and the kinds of definition they stand for.
 const NOUNS: &[(&str, &str, &str)] = &[
-    ("function functions fn fns func funcs", "fn", "functions"),
-    ("struct structs", "struct", "structs"),
-    ("enum enums", "enum", "enums"),
-    ("trait traits interface interfaces", "trait", "traits and interfaces"),
-    ("class classes", "class", "classes"),
-    ("type types", "struct enum trait alias class", "types"),
-    ("constant constants consts statics", "const", "constants"),
-    ("modules", "mod", "modules"),
-    ("macro macros", "macro", "macros"),
-    ("test tests", "test", "tests"),
+    ("function", "functions fn fns func funcs", "fn"),
+    ("struct", "structs", "struct"),
+    ("enum", "enums", "enum"),
+    ("trait", "traits", "trait"),
+    ("interface", "interfaces", "trait"),
+    ("class", "classes", "class"),
+    ("type", "types", "struct enum trait alias class"),
+    ("constant", "constants consts statics", "const"),
+    ("module", "modules", "mod"),
+    ("macro", "macros", "macro"),
+    ("test", "tests", "test"),
 ];
 
-/// The kinds of definition a word stands for, and their plural.
+/// The kinds of definition a word stands for, and the noun for one of them.
 pub(crate) fn noun(word: &str) -> Option<(&'static str, &'static str)> {
-    NOUNS.iter().find(|(words, ..)| is(word, words)).map(|(_, kinds, plural)| (*kinds, *plural))
+    NOUNS.iter().find(|(noun, others, _)| word == *noun || is(word, others)).map(|(noun, _, kinds)| (*kinds, *noun))
 }
 
-/// A language: enough to find its definitions line by line. In a pattern `@` stands for the name, `~` for what may
-/// stand before a Rust item.
+/// A kind of definition and a regex of the lines that are one. `@` stands for the name, `~` for what may stand before
+/// a Rust item.
+type Defs = &'static [(&'static str, &'static str)];
+
+/// A language: enough to find its definitions line by line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Lang {
     pub(crate) name: &'static str,
     words: &'static str,
     exts: &'static str,
-    defs: &'static [(&'static str, &'static str)],
+    defs: Defs,
 }
 
-const fn lang(
-    name: &'static str,
-    words: &'static str,
-    exts: &'static str,
-    defs: &'static [(&'static str, &'static str)],
-) -> Lang {
+const fn lang(name: &'static str, words: &'static str, exts: &'static str, defs: Defs) -> Lang {
     Lang { name, words, exts, defs }
 }
 
@@ -59,7 +58,7 @@ const LANGS: &[Lang] = &[
 ];
 
 const ITEM: &str = r#"^\s*(?:pub(?:\([^)]*\))?\s+)?(?:(?:default|const|async|unsafe|safe|extern(?:\s+"[^"]*")?)\s+)*"#;
-const RUST: &[(&str, &str)] = &[
+const RUST: Defs = &[
     ("fn", r"~fn\s+@"),
     ("struct", r"~(?:struct|union)\s+@"),
     ("enum", r"~enum\s+@"),
@@ -71,14 +70,14 @@ const RUST: &[(&str, &str)] = &[
     ("test", r"^\s*#\[(?:\w+::)*test\b"),
     ("import", r"^\s*(?:pub(?:\([^)]*\))?\s+)?(?:use|extern\s+crate)\s+(?:.*\b)?@"),
 ];
-const PYTHON: &[(&str, &str)] = &[
+const PYTHON: Defs = &[
     ("fn", r"^\s*(?:async\s+)?def\s+@"),
     ("class", r"^\s*class\s+@"),
     ("const", r"^@\s*(?::[^=]+)?=[^=]"),
     ("test", r"^\s*(?:async\s+)?def\s+test"),
     ("import", r"^\s*(?:import\s+(?:.*[\s,.])?@|from\s+(?:\S*\.)?@|from\s.*\bimport\s+(?:.*[\s,(])?@)"),
 ];
-const SCRIPT: &[(&str, &str)] = &[
+const SCRIPT: Defs = &[
     ("fn", r"^\s*(?:export\s+)?(?:default\s+)?(?:async\s+)?function\s*\*?\s*@"),
     ("fn", r"^\s*(?:export\s+)?(?:const|let|var)\s+@\s*=\s*(?:async\s*)?(?:function\b|\([^)]*\)\s*=>|\w+\s*=>)"),
     ("class", r"^\s*(?:export\s+)?(?:default\s+)?(?:abstract\s+)?class\s+@"),
@@ -89,7 +88,7 @@ const SCRIPT: &[(&str, &str)] = &[
     ("test", r"^\s*(?:it|test)(?:\.\w+)?\s*\("),
     ("import", r#"^\s*(?:import\b.*["'](?:[^"']*/)?@|.*\brequire\(\s*["'](?:[^"']*/)?@)"#),
 ];
-const GO: &[(&str, &str)] = &[
+const GO: Defs = &[
     ("fn", r"^func\s+(?:\([^)]*\)\s*)?@"),
     ("struct", r"^type\s+@\s+struct\b"),
     ("trait", r"^type\s+@\s+interface\b"),

@@ -15,6 +15,13 @@ pub(crate) struct Token<'a> {
     pub(crate) tail: char,
 }
 
+impl Token<'_> {
+    /// Quoted as text; back-quotes mark names.
+    pub(crate) fn is_text(&self) -> bool {
+        self.quote.is_some_and(|quote| quote != '`')
+    }
+}
+
 /// Punctuation after which another clause may begin.
 pub(crate) const ENDS: &str = ",.;:!?\n";
 
@@ -92,32 +99,20 @@ fn fenced(block: &str) -> Quoted<'_> {
 }
 
 fn word(rest: &str) -> (usize, &str, usize) {
-    let length = rest.find(char::is_whitespace).unwrap_or(rest.len());
+    let line = rest.lines().next().unwrap_or_default();
     // A call with its arguments is one word.
-    let length = called(rest, length).unwrap_or(length);
+    let mut open = 0;
+    let ends = |c: char| {
+        open += i32::from(c == '(') - i32::from(c == ')');
+        c.is_whitespace() && open <= 0
+    };
+    let call = line.find(ends).or((open <= 0).then_some(line.len())).filter(|_| !rest.starts_with('('));
+    let length = call.or(line.find(char::is_whitespace)).unwrap_or(line.len());
     let whole = rest.get(..length).unwrap_or_default();
     let closing = |c: char| ENDS.contains(c) || c == '…' || c == ')' && !whole.contains('(');
     let text = if whole.chars().all(|c| c == '.') { whole } else { whole.trim_end_matches(closing) };
     let inner = text.trim_start_matches('(');
     (text.len() - inner.len(), inner, text.len())
-}
-
-/// The end of `name(…)` on one line, when its bracket is closed behind the first space.
-fn called(rest: &str, length: usize) -> Option<usize> {
-    let head = rest.get(..length)?;
-    let open = head.find('(').filter(|open| *open > 0)?;
-    let mut depth = 0_usize;
-    for (at, c) in rest.char_indices().skip_while(|(at, _)| *at < open).take_while(|(_, c)| *c != '\n') {
-        match c {
-            '(' => depth += 1,
-            ')' => depth = depth.checked_sub(1)?,
-            _other => {}
-        }
-        if depth == 0 {
-            return Some(at + 1).filter(|end| *end > length);
-        }
-    }
-    None
 }
 
 /// One of the words of a list.

@@ -4,9 +4,9 @@
 //! step: what is in history is handed to it, and the first thing that is not becomes the next step's calls.
 
 use crate::about::about;
-use crate::answer::{self, Found, bounded, count_before, counted, hits, plural, rows, total};
+use crate::answer::{self, Found, bounded, count_before, counted, hit, plural, rows, total};
 use crate::grammar::is_known;
-use crate::intent::{Counted, Intent, Joint, MANIFESTS, Misread, Part, Scope, Sought, Task, parse};
+use crate::intent::{Intent, MANIFESTS, Misread, Part, Scope, Sought, parse};
 use crate::lang::{ALL_DEFS, Lang};
 use crate::lex::{attached, extension, regex_escape, shell_quote};
 use crate::runs;
@@ -83,16 +83,12 @@ fn answer(prompt: &str, mut results: Results<'_>) -> Result<Told, Vec<Call>> {
         Err(misread) => return misunderstood(&misread, head, &mut results),
     };
     let (mut texts, mut ok, mut shortfall) = (Vec::new(), true, None);
-    for (joint, intent) in &intents {
-        if !ok && *joint == Joint::Then {
+    for (waits, intent) in &intents {
+        if !ok && *waits {
             texts.push("The rest was not done, because what came before it failed.".to_owned());
             break;
         }
-        let done = match intent {
-            Intent::Help => Ok(answer::help(&names(&mut results)?)),
-            Intent::Piped { texts, count } => answer::piped(piped.unwrap_or_default(), texts.as_deref(), *count),
-            intent => act(intent, &mut results),
-        };
+        let done = act(intent, piped.unwrap_or_default(), &mut results);
         ok = done.is_ok();
         match done {
             Ok(text) => texts.push(text),
@@ -112,34 +108,40 @@ fn answer(prompt: &str, mut results: Results<'_>) -> Result<Told, Vec<Call>> {
 }
 
 fn misunderstood(misread: &Misread, prompt: &str, results: &mut Results<'_>) -> Result<Told, Vec<Call>> {
-    let names = names(results)?;
-    let understood = |prompt: &str| parse(prompt).is_ok();
-    Ok((answer::not_understood(misread, prompt, &names, understood), Some(Shortfall::NotUnderstood)))
+    let mut examples = examples(results)?;
+    examples.retain(|example| parse(example).is_ok());
+    Ok((answer::not_understood(misread, prompt, examples), Some(Shortfall::NotUnderstood)))
 }
 
-/// What is in the working directory, to name in examples; nothing where it cannot be listed.
-fn names(results: &mut Results<'_>) -> Result<answer::Names, Vec<Call>> {
+/// What can be asked here; with other names where the working directory cannot be listed.
+fn examples(results: &mut Results<'_>) -> Result<Vec<String>, Vec<Call>> {
     match results.one(totals(None)) {
-        Ok(found) => Ok(answer::names(&found.text)),
+        Ok(found) => Ok(answer::examples(&found.text)),
         Err(Halt::Calls(calls)) => Err(calls),
-        Err(Halt::Failed(_) | Halt::NoPlace(_)) => Ok(answer::Names::default()),
+        Err(Halt::Failed(_) | Halt::NoPlace(_)) => Ok(answer::examples("")),
     }
 }
 
-fn act(intent: &Intent, results: &mut Results<'_>) -> Got<String> {
+fn act(intent: &Intent, piped: &str, results: &mut Results<'_>) -> Got<String> {
     match intent {
         Intent::List { depth, path } => list(results, *depth, path.as_deref()),
         Intent::Largest { most, path } => largest(results, *most, path.as_deref()),
         Intent::Find { glob, path } => find(results, glob, path.as_deref()),
-        Intent::Search { what, files, scope } => search(results, what, *files, scope),
-        Intent::Count { what, scope } => count(results, what, scope),
+        Intent::Search { what, files, count, scope } => search(results, what, *files, *count, scope),
+        Intent::Count { lines, scope } => count(results, *lines, scope),
         Intent::Read { path, part } => read(results, path, part),
         Intent::SummariseFile { path } => summarise_file(results, path),
         Intent::SummariseDir { path } => summarise_dir(results, path.as_deref()),
         Intent::Replace { old, new, whole_word, scope } => replace(results, old, new, *whole_word, scope),
         Intent::Create { path, content, overwrite } => create(results, path, content, *overwrite),
-        Intent::Run(task) => run(results, task),
-        Intent::Help | Intent::Piped { .. } => failed("A plan without steps has no step."),
+        Intent::Command(command) => run(results, command, false, None),
+        Intent::Script(path) => script(results, path),
+        Intent::Project { tests, path } => {
+            let command = project(results, *tests, path.as_deref())?;
+            run(results, &command, *tests, Some(BUILD_SECONDS))
+        }
+        Intent::Help => Ok(answer::help(&examples(results).map_err(Halt::Calls)?)),
+        Intent::Piped { texts, count } => answer::piped(piped, texts.as_deref(), *count),
     }
 }
 
@@ -156,12 +158,11 @@ struct Results<'a> {
 impl<'a> Results<'a> {
     fn new(turn: &'a [Item], tools: &'a [ToolDefinition]) -> Self {
         // Parallel calls end in any order: the id pairs them.
-        let mut ended: BTreeMap<CallId, &ToolOutcome> = BTreeMap::new();
-        ended.extend(
-            turn.iter().filter_map(|item| {
-                if let Item::ToolResult { id, outcome } = item { Some((*id, outcome)) } else { None }
-            }),
-        );
+        let result = |item: &'a Item| match item {
+            Item::ToolResult { id, outcome } => Some((*id, outcome)),
+            _ => None,
+        };
+        let ended: BTreeMap<CallId, &ToolOutcome> = turn.iter().filter_map(result).collect();
         let call = |item: &'a Item| match item {
             Item::ToolCall { id, name, arguments } => Some((name.as_str(), arguments.as_str(), *ended.get(id)?)),
             _ => None,
@@ -203,14 +204,12 @@ impl<'a> Results<'a> {
 
     /// What these calls found; the first that failed ends the intent.
     fn all(&mut self, calls: Vec<Call>) -> Got<Vec<Found>> {
-        let places: Vec<Option<String>> = calls.iter().map(|(_, arguments)| place_of(arguments)).collect();
-        let found = self.ask(calls)?;
-        let found = found.into_iter().zip(places).map(|(outcome, place)| {
+        let asked = self.ask(calls.clone())?;
+        let found = asked.into_iter().zip(&calls).map(|(outcome, (_, arguments))| {
             let absent = outcome.status == ResultStatus::Error && outcome.text().contains("does not exist");
-            match (answer::good(outcome), place) {
-                (Err(_), Some(place)) if absent => Err(Halt::NoPlace(place)),
-                (found, _) => found.map_err(Halt::Failed),
-            }
+            // What is written like a path is meant as one.
+            let word = arguments["path"].as_str().filter(|path| absent && !path.contains(['/', '.']));
+            answer::good(outcome).map_err(|why| word.map_or(Halt::Failed(why), |word| Halt::NoPlace(word.to_owned())))
         });
         let found = found.collect::<Got<Vec<Found>>>()?;
         self.notes.extend(found.iter().flat_map(|found| answer::notes(&found.text)));
@@ -220,12 +219,6 @@ impl<'a> Results<'a> {
     fn one(&mut self, call: Call) -> Got<Found> {
         self.all(vec![call])?.pop().map_or_else(|| failed("A result is missing."), Ok)
     }
-}
-
-/// The one word in the place of a path: what is written like a path is meant as one.
-fn place_of(arguments: &Value) -> Option<String> {
-    let path = arguments.get("path")?.as_str()?;
-    (!path.contains(['/', '.'])).then(|| path.to_owned())
 }
 
 /// A call with what is given of its optional arguments.
@@ -244,9 +237,8 @@ fn totals(path: Option<&str>) -> Call {
 }
 
 fn grep(regex: &str, mode: &str, scope: &Scope) -> Call {
-    let glob = scope.glob.clone().or_else(|| scope.lang.map(Lang::glob));
     let arguments = json!({"limit": MANY, "mode": mode, "pattern": regex});
-    call("Grep", arguments, &[("glob", glob.as_deref()), ("path", scope.path.as_deref())])
+    call("Grep", arguments, &[("glob", scope.glob.as_deref()), ("path", scope.path.as_deref())])
 }
 
 fn only(path: &str) -> Scope {
@@ -295,10 +287,9 @@ fn list(results: &mut Results<'_>, depth: u64, path: Option<&str>) -> Got<String
     Ok(format!("{}{}:\n{}", found.summary, answer::place(path), bounded(found.text.lines(), 200)))
 }
 
-fn largest(results: &mut Results<'_>, most: u64, path: Option<&str>) -> Got<String> {
+fn largest(results: &mut Results<'_>, most: usize, path: Option<&str>) -> Got<String> {
     let found = results.one(totals(path))?;
-    let few = usize::try_from(most).unwrap_or(usize::MAX);
-    let files: Vec<String> = answer::largest(&found.text).take(few).collect();
+    let files = answer::largest(&found.text, most);
     let number = plural(files.len() as u64, "largest file");
     Ok(format!("The {number} by lines{}:\n{}", answer::place(path), files.join("\n")))
 }
@@ -335,53 +326,47 @@ fn look(results: &mut Results<'_>, what: &Sought, mode: &str, scope: &Scope) -> 
     results.all(calls)
 }
 
-fn search(results: &mut Results<'_>, what: &Sought, files: bool, scope: &Scope) -> Got<String> {
+fn search(results: &mut Results<'_>, what: &Sought, files: bool, count: bool, scope: &Scope) -> Got<String> {
     let scope = settled(results, scope)?;
-    let found = look(results, what, if files { "files" } else { "content" }, &scope)?;
+    let (mode, noun, with) = match what {
+        _ if files => ("files", "", " with "),
+        Sought::Defined { noun, name: None, .. } if count => ("count", *noun, ""),
+        _ => (if count { "count" } else { "content" }, "matching line", " for "),
+    };
+    let found = look(results, what, mode, &scope)?;
     let (shown, place) = (what.shown(), scope.place());
+    let head = counted(&found, noun) + &if with.is_empty() { String::new() } else { format!("{with}{shown}") } + &place;
+    if count {
+        let once = if noun == "matching line" { " A line counts once, however often it matches." } else { "" };
+        return Ok(format!("{head}.{once}"));
+    }
     let some = |found: &&Found| count_before(&found.summary, "file") != Some(0);
     let text: Vec<&str> = found.iter().filter(some).flat_map(|found| rows(&found.text)).collect();
-    let head = counted(&found, if files { "" } else { "matching line" });
-    Ok(match (text.is_empty(), files) {
-        (true, _) => format!("Nothing found for {shown}{place}."),
-        (false, true) => format!("{head} with {shown}{place}:\n{}", bounded(text, 200)),
-        (false, false) => {
-            format!("{head} for {shown}{place}:\n{}", bounded(text.into_iter().filter_map(answer::shown), 100))
+    Ok(match text.is_empty() {
+        true => format!("Nothing found for {shown}{place}."),
+        false if files => format!("{head}:\n{}", bounded(text, 200)),
+        false => {
+            let show = |(path, line, text): (_, _, &str)| {
+                format!("{path}:{line}: {}", text.trim().chars().take(160).collect::<String>())
+            };
+            format!("{head}:\n{}", bounded(text.into_iter().filter_map(hit).map(show), 100))
         }
     })
 }
 
-fn count(results: &mut Results<'_>, what: &Counted, scope: &Scope) -> Got<String> {
+fn count(results: &mut Results<'_>, lines: bool, scope: &Scope) -> Got<String> {
     let scope = settled(results, scope)?;
     let (place, path) = (scope.place(), scope.path.as_deref());
-    let narrow = scope.glob.is_some() || scope.lang.is_some() || path.and_then(extension).is_some();
-    Ok(match what {
-        Counted::Lines if narrow => {
-            let found = results.one(grep("^", "count", &scope))?;
-            format!("{}{place}.", found.summary.replace("matches", "lines").replace("match", "line"))
-        }
-        Counted::Files if narrow => {
-            let pattern = scope.glob.clone().or_else(|| scope.lang.map(Lang::glob)).unwrap_or_else(|| "*".to_owned());
-            format!("{}{place}.", results.one(glob(&pattern, path))?.summary)
-        }
-        Counted::Lines | Counted::Files => {
-            let found = results.one(totals(path))?;
-            format!("{}{place}: {}.", found.summary, answer::by_extension(&found.text, 8))
-        }
-        Counted::Found { what, files: true } => {
-            format!("{} with {}{place}.", counted(&look(results, what, "files", &scope)?, ""), what.shown())
-        }
-        Counted::Found { what, files: false } => {
-            let found = look(results, what, "count", &scope)?;
-            match what {
-                Sought::Text { .. } => {
-                    let lines = counted(&found, "matching line");
-                    format!("{lines} for {}{place}. A line counts once, however often it matches.", what.shown())
-                }
-                Sought::Defined { plural, .. } => format!("{}{place}.", counted(&found, plural)),
-            }
-        }
-    })
+    if scope.glob.is_none() && path.and_then(extension).is_none() {
+        let found = results.one(totals(path))?;
+        return Ok(format!("{}{place}: {}.", found.summary, answer::by_extension(&found.text, 8)));
+    }
+    if lines {
+        let found = results.one(grep("^", "count", &scope))?;
+        return Ok(format!("{}{place}.", counted(&[found], "line")));
+    }
+    let pattern = scope.glob.as_deref().unwrap_or("*");
+    Ok(format!("{}{place}.", results.one(glob(pattern, path))?.summary))
 }
 
 fn read(results: &mut Results<'_>, path: &str, part: &Part) -> Got<String> {
@@ -406,8 +391,9 @@ fn summarise_file(results: &mut Results<'_>, path: &str) -> Got<String> {
     let found =
         results.all(vec![("Read", json!({"limit": 60, "path": path})), grep(&parts, "content", &only(&path))])?;
     let [head, parts] = found.as_slice() else { return failed("A result is missing.") };
-    let signatures =
-        hits(&parts.text).map(|h| format!("{:>6}  {}", h.line, h.text.trim_end().trim_end_matches(['{', ':', ' '])));
+    let signature =
+        |(_, line, text): (_, _, &str)| format!("{line:>6}  {}", text.trim_end().trim_end_matches(['{', ':', ' ']));
+    let signatures = parts.text.lines().filter_map(hit).map(signature);
     let about = about(&head.text, lang).map(|about| format!("\n{about}")).unwrap_or_default();
     let (kind, (_, lines)) = (lang.map_or("text", |lang| lang.name), total(&head.summary));
     let number = count_before(&parts.summary, "match").unwrap_or(0);
@@ -425,7 +411,7 @@ fn summarise_dir(results: &mut Results<'_>, path: Option<&str>) -> Got<String> {
         results.all(vec![totals(path), glob(&named("readme"), path), glob(ENTRIES, path), glob(MANIFESTS, path)])?;
     let [tree, readmes, entries, manifests] = found.as_slice() else { return failed("A result is missing.") };
     let test = |lang: &'static Lang| {
-        Some(grep(&lang.pattern("test", None)?, "count", &Scope { lang: Some(lang), ..scope.clone() }))
+        Some(grep(&lang.pattern("test", None)?, "count", &Scope { glob: Some(lang.glob()), ..scope.clone() }))
     };
     let mut calls: Vec<Call> = answer::languages(&tree.text).into_iter().filter_map(test).collect();
     let (tested, readme, manifest) = (calls.len(), near(readmes).first().copied(), near(manifests).first().copied());
@@ -438,7 +424,8 @@ fn summarise_dir(results: &mut Results<'_>, path: Option<&str>) -> Got<String> {
         lines.extend(about(&text.text, None).map(|about| format!("{about} ({path})")));
     }
     if let (Some(path), Some(keys)) = (manifest, rest.last()) {
-        let keys = bounded(hits(&keys.text).map(|hit| hit.text.trim().trim_end_matches(',')), 3).replace('\n', ", ");
+        let keys = bounded(keys.text.lines().filter_map(hit).map(|(.., text)| text.trim().trim_end_matches(',')), 3)
+            .replace('\n', ", ");
         lines.extend((!keys.is_empty()).then(|| format!("{path}: {keys}")));
     }
     let entries = bounded(near(entries), 12).replace('\n', ", ");
@@ -446,7 +433,7 @@ fn summarise_dir(results: &mut Results<'_>, path: Option<&str>) -> Got<String> {
         format!("{}{}: {}.", tree.summary, answer::place(path), answer::by_extension(&tree.text, 8)),
         format!("Entry points: {}.", if entries.is_empty() { "none of the usual names" } else { &entries }),
         format!("It has {}.", counted(tests, "test")),
-        format!("Largest files:\n{}", answer::largest(&tree.text).take(5).collect::<Vec<_>>().join("\n")),
+        format!("Largest files:\n{}", answer::largest(&tree.text, 5).join("\n")),
     ]);
     Ok(lines.join("\n"))
 }
@@ -519,26 +506,23 @@ fn create(results: &mut Results<'_>, path: &str, content: &str, overwrite: bool)
     Ok(format!("{}.", results.one(("Write", json!({"content": content, "path": path})))?.summary))
 }
 
-fn run(results: &mut Results<'_>, task: &Task) -> Got<String> {
-    let (command, tests, seconds) = match task {
-        Task::Command(command) => (command.clone(), false, None),
-        Task::Script(path) => {
-            let path = settle(results, path)?;
-            let known = extension(&path).and_then(|ext| SCRIPTS.iter().find(|(known, _)| *known == ext));
-            let Some((_, program)) = known else {
-                return failed(format!("How to run {path} is not known; say: run `the command`"));
-            };
-            (format!("{program} {}", shell_quote(&path)), false, None)
-        }
-        Task::Project { tests, path } => (project(results, *tests, path.as_deref())?, *tests, Some(BUILD_SECONDS)),
+fn script(results: &mut Results<'_>, path: &str) -> Got<String> {
+    let path = settle(results, path)?;
+    let known = extension(&path).and_then(|ext| SCRIPTS.iter().find(|(known, _)| *known == ext));
+    let Some((_, program)) = known else {
+        return failed(format!("How to run {path} is not known; say: run `the command`"));
     };
-    let mut arguments = json!({"command": command});
-    if let (Some(seconds), Some(map)) = (seconds, arguments.as_object_mut()) {
-        map.insert("timeout_s".to_owned(), json!(seconds));
-    }
+    run(results, &format!("{program} {}", shell_quote(&path)), false, None)
+}
+
+fn run(results: &mut Results<'_>, command: &str, tests: bool, seconds: Option<u64>) -> Got<String> {
+    let arguments = match seconds {
+        Some(seconds) => json!({"command": command, "timeout_s": seconds}),
+        None => json!({"command": command}),
+    };
     let outcome = results.ask(vec![("Bash", arguments)])?;
     let Some(ended) = outcome.first() else { return failed("A result is missing.") };
-    runs::report(&command, ended, tests).map_err(Halt::Failed)
+    runs::report(command, ended, tests).map_err(Halt::Failed)
 }
 
 /// What runs a file, by its extension.

@@ -116,7 +116,7 @@ fn rust_counts(root: &Path) -> Vec<Row> {
             "in src/parse, how many functions are there?",
             [n(places(root, |p| p.starts_with("src/parse/"), functions).len(), "functions")],
         ),
-        fixed("how many traits are there", &["1 traits"]),
+        fixed("how many traits are there", &["1 trait"]),
         row("how many structs are defined?", [n(structs, "structs")]),
         row("how many tests are there", [n(places(root, rs, |l| l.trim() == "#[test]").len(), "tests")]),
         row("how many TODOs are there?", [n(todo.len(), "matching lines"), n(distinct(&todo), "files")]),
