@@ -2,10 +2,10 @@
 
 use crate::answer::{fix, go_on, refused};
 use crate::files::{Before, Files};
-use authority::Located;
+use authority::{Located, Place};
 use llm_worker::tool::{DirectoryMove, FileChange};
 use llm_worker::{ToolContext, ToolError};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Replaces or creates a file, unless somebody else has changed it since `before` was read. Directories that are missing
 /// above a new one come with it, and undo takes them back with it. Whatever fails before the rename leaves the file as it
@@ -27,7 +27,7 @@ pub async fn publish(
     let change = FileChange {
         path: at.path().to_owned(),
         mode: before.as_ref().map(|before| before.mode),
-        made: if before.is_none() { missing_above(live, at) } else { None },
+        made: if before.is_none() { missing_above(live, at)? } else { None },
         before: before.map(|before| before.bytes),
         after: Some(digest.to_hex().to_string()),
     };
@@ -63,13 +63,19 @@ pub async fn remove(live: &Files, at: &Located, before: Before, cx: &ToolContext
     live.workspace.remove(at).map_err(|error| refused(&error))
 }
 
-/// The topmost directory above a place that is not there.
-fn missing_above(live: &Files, at: &Located) -> Option<PathBuf> {
-    let missing = |above: &&Path| {
-        let place = live.workspace.inside(above);
-        place.is_ok_and(|place| live.workspace.metadata(&place).is_err_and(|error| error.is_not_found()))
-    };
-    at.path().ancestors().skip(1).take_while(missing).last().map(Path::to_owned)
+/// The topmost directory above a place that does not exist. A directory that cannot be looked at is an error: taken for one
+/// that exists, it would stay after an undo.
+fn missing_above(live: &Files, at: &Located) -> Result<Option<PathBuf>, ToolError> {
+    let mut topmost = None;
+    for above in at.path().ancestors().skip(1) {
+        let Place::Inside(place) = live.workspace.locate(above).map_err(|error| refused(&error))? else { break };
+        match live.workspace.metadata(&place) {
+            Ok(_) => break,
+            Err(error) if error.is_not_found() => topmost = Some(above.to_owned()),
+            Err(error) => return Err(refused(&error)),
+        }
+    }
+    Ok(topmost)
 }
 
 /// Moves a directory with all it holds, which the host knows before: undo moves it back. Directories that are missing
@@ -88,7 +94,7 @@ pub async fn move_dir(live: &Files, from: &Located, to: &Located, cx: &ToolConte
         return Err(fix(format!("{shown} is there already; look at what it is")));
     }
     let (here, there) = (from.path().to_owned(), to.path().to_owned());
-    let made = missing_above(live, to);
+    let made = missing_above(live, to)?;
     let moving = DirectoryMove { from: here.clone(), to: there.clone(), made };
     cx.host.directory_moving(moving).await?;
     live.seen.forget_below(from.path());
