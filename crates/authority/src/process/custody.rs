@@ -218,9 +218,12 @@ impl Drop for Slot {
     }
 }
 
-/// Sends a signal to a whole group; that it is gone already is no failure.
+/// Sends a signal to a whole group; that it is gone already is no failure. Never to that of the first process: the
+/// kernel takes its number for everybody.
 pub(super) fn signal_group(leader: Pid, signal: Signal) {
-    rustix::process::kill_process_group(leader, signal).unwrap_or_default();
+    if leader != Pid::INIT {
+        rustix::process::kill_process_group(leader, signal).unwrap_or_default();
+    }
 }
 
 fn jobs() -> MutexGuard<'static, Option<Jobs>> {
@@ -320,7 +323,7 @@ impl Sweep {
         }
         // It is this process's to reap, so its number is its own.
         rustix::process::kill_process(top, Signal::KILL).unwrap_or_default();
-        let own = processes::own_session();
+        let own = processes::own().map_or(0, |process| process.session);
         let mut found = vec![top];
         let mut next = 0;
         while let Some(pid) = found.get(next).copied() {

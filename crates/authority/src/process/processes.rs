@@ -22,6 +22,13 @@ pub(super) struct Process {
     pub(super) zombie: bool,
 }
 
+impl Process {
+    /// No two processes have the same.
+    pub(super) fn identity(&self) -> (Pid, u64) {
+        (self.pid, self.started)
+    }
+}
+
 /// What a process is now; `None` when it is gone.
 pub(super) fn look(pid: Pid) -> Option<Process> {
     let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
@@ -100,9 +107,10 @@ pub(super) fn all() -> Vec<Pid> {
     names.filter_map(|entry| pid_of(entry.file_name().to_str()?)).filter(|pid| *pid != own).collect()
 }
 
-/// The session of this process.
-pub(super) fn own_session() -> i32 {
-    rustix::process::getsid(None).map_or(0, |session| session.as_raw_nonzero().get())
+/// This process, as others see it. Its session and group have the number 0 where they began outside of its namespace
+/// of processes (a container without an init of its own): no `getsid` or `getpgrp` here, whose types have no such number.
+pub(super) fn own() -> Option<Process> {
+    look(rustix::process::getpid())
 }
 
 /// This process and what it was started by, and so on.

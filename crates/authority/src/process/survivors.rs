@@ -1,6 +1,6 @@
 //! Processes of a host that is no more: nobody is their parent any longer, so all of `/proc` is looked through.
 
-use super::custody::MARK;
+use super::custody::{MARK, signal_group};
 use super::label;
 use super::processes::{self, Process};
 use rustix::process::{Pid, PidfdFlags, Signal};
@@ -36,13 +36,18 @@ pub(super) fn living(whose: impl Fn(&Process) -> bool) -> Vec<Pid> {
 pub(super) fn end(whose: impl Fn(&Process) -> bool) -> Swept {
     let until = Instant::now() + MAX_TIME;
     let (mut ended, mut clean, mut wanted) = (HashSet::new(), 0, CLEAN);
+    // Those that nobody waits for, as below a first process that reaps nobody, are seen in every look.
+    let mut dead = HashSet::new();
     for _ in 0..MAX_ROUNDS {
         let look = Look::take(&whose);
         // What ended by itself while it was looked at was likely followed by another.
-        let mut slipped = look.ended_alone(&ended);
+        let mut slipped = false;
+        for zombie in look.zombies.iter().map(Process::identity) {
+            slipped |= dead.insert(zombie) && !ended.contains(&zombie);
+        }
         for process in &look.chosen {
             match kill(process) {
-                true => drop(ended.insert((process.pid, process.started))),
+                true => drop(ended.insert(process.identity())),
                 false => slipped = true,
             }
         }
@@ -95,25 +100,17 @@ impl Look {
             }
         }
         let others = all.iter().filter(|process| !process.zombie && !taken.contains(&process.pid));
-        let mixed = others.map(|process| process.group).chain([own_group()]).collect();
+        let mixed = others.map(|process| process.group).chain(processes::own().map(|own| own.group)).collect();
         Self { chosen, zombies, mixed }
-    }
-
-    fn ended_alone(&self, killed: &HashSet<(Pid, u64)>) -> bool {
-        self.zombies.iter().any(|process| !killed.contains(&(process.pid, process.started)))
     }
 
     /// No fork gets out of a group that is killed as one, however fast it is.
     fn kill_groups(&self) {
         let groups: HashSet<i32> = self.chosen.iter().chain(&self.zombies).map(|process| process.group).collect();
         for group in groups.difference(&self.mixed).filter_map(|group| Pid::from_raw(*group)) {
-            rustix::process::kill_process_group(group, Signal::KILL).unwrap_or_default();
+            signal_group(group, Signal::KILL);
         }
     }
-}
-
-fn own_group() -> i32 {
-    rustix::process::getpgrp().as_raw_nonzero().get()
 }
 
 /// Kills it if it is still the one that was looked at.

@@ -119,8 +119,9 @@ static void list_descriptors(void) {
     }
 }
 
-/* Another process told to be scheduled as it is. */
+/* Another process told to be scheduled as it is. A group that began outside of this namespace has no number. */
 static long scheduled(const char *how, int pid) {
+    int group = getpgid(pid);
     struct sched_param param = {0};
     struct { unsigned size, policy; unsigned long flags; int nice; unsigned priority; unsigned long deadline[3]; } attr = {sizeof attr};
     cpu_set_t set;
@@ -129,10 +130,10 @@ static long scheduled(const char *how, int pid) {
     if (!strcmp(how, "param")) return sched_setparam(pid, &param);
     if (!strcmp(how, "attr")) return syscall(SYS_sched_setattr, pid, &attr, 0);
     if (!strcmp(how, "nice")) return setpriority(PRIO_PROCESS, pid, getpriority(PRIO_PROCESS, pid));
-    if (!strcmp(how, "nice-group")) return setpriority(PRIO_PGRP, getpgid(pid), getpriority(PRIO_PROCESS, pid));
+    if (!strcmp(how, "nice-group")) return setpriority(group ? PRIO_PGRP : PRIO_PROCESS, group ? group : pid, getpriority(PRIO_PROCESS, pid));
     if (!strcmp(how, "nice-user")) return setpriority(PRIO_USER, 0, 0);
     if (!strcmp(how, "io")) return syscall(SYS_ioprio_set, 1, pid, syscall(SYS_ioprio_get, 1, pid));
-    if (!strcmp(how, "io-group")) return syscall(SYS_ioprio_set, 2, getpgid(pid), 0);
+    if (!strcmp(how, "io-group")) return syscall(SYS_ioprio_set, group ? 2 : 1, group ? group : pid, 0);
     if (!strcmp(how, "io-user")) return syscall(SYS_ioprio_set, 3, getuid(), 0);
     return sched_getaffinity(pid, sizeof set, &set) ? -1 : sched_setaffinity(pid, sizeof set, &set);
 }

@@ -6,7 +6,8 @@ use serde_json::json;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 /// A command that waits, and one that left its group, its session, its environment and its parents.
 const LEAVING: &str = r#"setsid env -i /bin/sh -c '/bin/sh -c "echo \$\$ > bare; exec /bin/sleep 600" &' >/dev/null 2>&1 </dev/null
@@ -137,6 +138,35 @@ fn no_signal_that_can_be_handled_leaves_anything() {
     }
 }
 
+/// In a container without an init of its own, session and group began outside, and have the number 0 there. As its first
+/// process, and as a later one.
+#[test]
+fn in_a_namespace_that_its_session_did_not_begin_in() {
+    let apart = ["--user", "--map-root-user", "--pid", "--fork", "--mount-proc"];
+    if !Command::new("unshare").args(apart).arg("true").status().is_ok_and(|status| status.success()) {
+        println!("skipped: no namespace of processes can be made here");
+        return;
+    }
+    for shell in ["exec \"$@\"", "\"$@\"; exit $?"] {
+        let scene = Scene::new();
+        let leaving = json!({ "command": "(setsid env -i sleep 600 >/dev/null 2>&1 &); sleep 600 & echo begun" });
+        let call = json!({ "calls": [{ "name": "Bash", "arguments": leaving }] });
+        let model = scene.script("s.jsonl", &[call, json!({ "text": "done" })]);
+        let run = scene.command(&["run", "--pod", "p", "-m", &model, "go"]);
+        let mut outside = Command::new("unshare");
+        outside.args(apart).args(["sh", "-c", shell, "sh"]).arg(run.get_program()).args(run.get_args());
+        let vars = run.get_envs().filter_map(|(name, value)| Some((name, value?)));
+        outside.env_clear().envs(vars).current_dir(run.get_current_dir().unwrap());
+        assert_eq!(
+            finish(outside.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()).ends(0).out,
+            "done\n"
+        );
+        let records = scene.records("p");
+        let ended = records.iter().find(|record| record["k"] == "tool_finished").unwrap();
+        assert!(ended.to_string().contains("ended with the call: 2 processes"), "{ended}");
+    }
+}
+
 /// A pod whose lock somebody has, and who that says it is.
 fn locked(scene: &Scene, pid: u32) -> File {
     scene.yoi(&["run", "--pod", "p", "-m", &hello(scene), "hello"]).ends(0);
@@ -167,6 +197,8 @@ fn a_lock_of_an_owner_that_is_dead_is_waited_for() {
     while !fs::read_dir(&fds).into_iter().flatten().flatten().any(|fd| tries(&fd.path()))
         && !gone(&next.id().to_string())
     {}
+    // Long enough to give up, and a tenth of what it waits.
+    std::thread::sleep(Duration::from_millis(100));
     drop(lock);
     assert_eq!(finish(next).ends(0).out, "again\n");
 }
