@@ -32,8 +32,8 @@ impl Scene {
         for path in [root.join("src"), root.join("there"), outside.clone(), base.join("home"), base.join("tmp")] {
             fs::create_dir_all(path).unwrap();
         }
-        fs::write(base.join("home/.gitconfig"), "[user]\nname = a\nemail = a@x\n[init]\ndefaultBranch = main\n")
-            .unwrap();
+        let person = "[user]\nname = a\nemail = a@x\n[init]\ndefaultBranch = main\n[difftool \"t\"]\ncmd = true\n";
+        fs::write(base.join("home/.gitconfig"), person).unwrap();
         let guard =
             GitGuard::new(&ambient(), std::slice::from_ref(&root), Some(quarantine.clone()), allows, |_| String::new());
         let guard = Arc::new(guard.unwrap());
@@ -197,6 +197,8 @@ fn environment(base: &Path) -> Vec<(&'static str, String)> {
         ("TMPDIR", base.join("tmp").to_str().unwrap().to_owned()),
         ("GIT_CONFIG_NOSYSTEM", "1".to_owned()),
         ("TERM", "xterm".to_owned()),
+        // Nobody is there to leave the editor that git would start else.
+        ("EDITOR", "true".to_owned()),
     ]
 }
 
