@@ -1,9 +1,9 @@
 //! Results read and answers written: every number in an answer is found in a result here.
 
-use crate::intent::{Misread, Scope, Sought};
+use crate::intent::Misread;
 use crate::lang::Lang;
 use crate::lex::{extension, is_word};
-use crate::plan::Halt;
+use crate::results::Halt;
 use llm_worker::{ResultStatus, ToolOutcome};
 use std::cmp::Reverse;
 use std::fmt::Display;
@@ -76,7 +76,7 @@ pub(crate) fn plural(n: u64, noun: &str) -> String {
     if n == 1 { format!("1 {noun}") } else { format!("{n} {}", many(noun)) }
 }
 
-fn many(noun: &str) -> String {
+pub(crate) fn many(noun: &str) -> String {
     format!("{noun}{}", if noun.ends_with('s') { "es" } else { "s" })
 }
 
@@ -87,28 +87,6 @@ pub(crate) fn bounded<S: Display>(rows: impl IntoIterator<Item = S>, most: usize
     let more = rows.count();
     out.extend((more > 0).then(|| format!("… and {more} more")));
     out.join("\n")
-}
-
-pub(crate) fn place(path: Option<&str>) -> String {
-    path.map(|path| format!(" in {path}")).unwrap_or_default()
-}
-
-impl Scope {
-    /// " in *.rs in src", or nothing.
-    pub(crate) fn place(&self) -> String {
-        let files = self.lang.map(|lang| format!("{} files", lang.name)).or_else(|| self.glob.clone());
-        place(files.as_deref()) + &place(self.path.as_deref())
-    }
-}
-
-impl Sought {
-    pub(crate) fn shown(&self) -> String {
-        match self {
-            Self::Text { shown, .. } => format!("`{shown}`"),
-            Self::Defined { noun, name: Some(name), .. } => format!("{} of `{name}`", many(noun)),
-            Self::Defined { noun, name: None, .. } => many(noun),
-        }
-    }
 }
 
 /// The rows of `List` with totals: extension, files, lines.
@@ -157,6 +135,9 @@ pub(crate) fn notes(content: &str) -> impl Iterator<Item = String> + '_ {
     content.lines().filter(|row| is_note(row)).filter(own).map(str::to_owned)
 }
 
+/// Said of a number of lines that match.
+pub(crate) const ONCE: &str = " A line counts once, however often it matches.";
+
 /// What of the piped text is asked for. Only what reached the planner is counted.
 pub(crate) fn piped(text: &str, texts: Option<&[String]>, count: bool) -> Result<String, Halt> {
     if text.contains("ReadOutput {\"handle\":") && text.contains(" bytes left out; ") {
@@ -170,11 +151,7 @@ pub(crate) fn piped(text: &str, texts: Option<&[String]>, count: bool) -> Result
     let found: Vec<String> = found.map(|(at, line)| format!("{}: {line}", at + 1)).collect();
     let head =
         format!("{} for `{}` in the piped text", plural(found.len() as u64, "matching line"), texts.join("` or `"));
-    Ok(if count || found.is_empty() {
-        format!("{head}. A line counts once, however often it matches.")
-    } else {
-        format!("{head}:\n{}", bounded(found, 100))
-    })
+    Ok(if count || found.is_empty() { format!("{head}.{ONCE}") } else { format!("{head}:\n{}", bounded(found, 100)) })
 }
 
 /// What can be asked; `FILE`, `DIR` and `ENDING` stand for names from the working directory.

@@ -71,7 +71,7 @@ const PARTS: &[(&str, &[&str])] = &[
     ("of", &["@in @place", "@in {path}"]),
     ("occurrences", &["@times of"]),
     ("part", &["line|lines {range}", "line|lines {num} to|through|and|- {num}", "line {num}", "first|top|last {num} lines"]),
-    ("piped", &["@in? input|text|diff|stdin|output|log|it|this|here"]),
+    ("in it", &["@in? input|text|diff|stdin|output|log|it|this|here"]),
     (
         "polite",
         &[
@@ -105,11 +105,20 @@ impl Match {
     }
 }
 
+/// What a prompt is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Subject {
+    Files,
+    /// Files, and a word without any mark may be a directory.
+    Guessed,
+    /// The text that was piped in: no file is named, and "in it" is the text.
+    Piped,
+}
+
 /// Matches patterns, and remembers the farthest token that fitted none.
 pub(crate) struct Matcher<'a> {
     pub(crate) tokens: &'a [Token<'a>],
-    /// A word without any mark may be a directory.
-    pub(crate) bare: bool,
+    pub(crate) subject: Subject,
     pub(crate) farthest: usize,
 }
 
@@ -139,6 +148,7 @@ impl Matcher<'_> {
             let (element, optional) = element.strip_suffix('?').map_or((element, false), |bare| (bare, true));
             let mut next = if optional { states.clone() } else { Vec::new() };
             if let Some(part) = element.strip_prefix('<').and_then(|part| part.strip_suffix('>')) {
+                let part = if part == "in" && self.subject == Subject::Piped { "in it" } else { part };
                 let rows = PARTS.iter().filter(|(name, _)| *name == part).flat_map(|(_, rows)| rows.iter());
                 next.extend(rows.flat_map(|part| self.row(part, states.clone())));
             } else {
@@ -171,7 +181,7 @@ impl Matcher<'_> {
         let token = self.tokens.get(at)?;
         let mut slots = state.slots.clone();
         if let Some(slot) = element.strip_prefix('{').and_then(|slot| slot.strip_suffix('}')) {
-            let length = filled(slot, self.tokens.get(at..)?, self.bare)?;
+            let length = filled(slot, self.tokens.get(at..)?, self.subject)?;
             slots.extend((at..at + length).map(|at| (slot, at)));
             return Some(Match { at: at + length, slots });
         }
@@ -200,23 +210,31 @@ const NO_NAMES: &str = "not don't dont no never none nothing without except but 
 const NO_DIRS: &str = "total general order case particular detail short comments strings words which that what there it them \
     files parallel release debug french german english spanish";
 
+/// Slots for files.
+const FILES: &str = "path new dir folder manifest file script whole part glob ext lang";
+
 /// How many tokens the slot takes here.
-fn filled(slot: &str, tokens: &[Token<'_>], guess: bool) -> Option<usize> {
+fn filled(slot: &str, tokens: &[Token<'_>], subject: Subject) -> Option<usize> {
     let token = tokens.first()?;
     let (text, low, bare) = (token.text, token.low.as_str(), token.quote.is_none());
     let plain = bare && !is(low, NO_NAMES) && !text.contains(['"', '`', '“', '”']);
     let fits = match slot {
+        _ if subject == Subject::Piped && is(slot, FILES) => false,
         "quoted" => !bare && !text.is_empty(),
         "text" => !text.is_empty() && (!bare || plain && noun(low).is_none() && !is_todo(low)),
-        "name" => !text.is_empty() && (!bare || plain && text.chars().all(|c| is_word(c) || "$:.()!-/@".contains(c))),
+        "name" | "part" => {
+            !text.is_empty() && (!bare || plain && text.chars().all(|c| is_word(c) || "$:.()!-/@".contains(c)))
+        }
         "code" => !text.is_empty() && (!bare || plain && is_code(text)),
         "body" => !bare || text.contains('(') && text.ends_with(')'),
-        "path" => (is_path(text) || !bare) && !text.is_empty(),
+        "path" | "whole" => (is_path(text) || !bare) && !text.is_empty(),
+        "file" => (is_file(text) || !bare) && !text.is_empty(),
         "new" => is_path(text) || extension(text).is_some(),
         "dir" => !text.is_empty() && (!bare || is_path(text) || plain && is_dir(text) && !is(low, NO_DIRS)),
         "folder" => {
             let path = is_path(text) && extension(text).is_none();
-            !text.is_empty() && (!bare || path || guess && plain && is_dir(text) && !text.contains('.'))
+            !text.is_empty()
+                && (!bare || path || subject == Subject::Guessed && plain && is_dir(text) && !text.contains('.'))
         }
         "manifest" => {
             is_path(text) && extension(text).is_some_and(|ext| is(ext, "toml json yaml yml ini cfg lock mod"))
@@ -280,6 +298,11 @@ pub(crate) fn is_path(text: &str) -> bool {
     let known = extension(text).is_some_and(|ext| Lang::of(ext).is_some() || is(ext, ENDINGS));
     let plain = is_known(text) || text == "." || is(&text.to_lowercase(), "makefile dockerfile");
     !odd && (plain || known || text.contains('/') && text.len() > 1 || text.starts_with(".git"))
+}
+
+/// Looks like a file: "README" and "a/b.rs" do, "src" and "a/b" do not.
+pub(crate) fn is_file(text: &str) -> bool {
+    is_path(text) && text != "." && (extension(text).is_some() || !text.contains('/'))
 }
 
 /// Programs that "run" may be followed by without quotes; any other command is quoted.

@@ -2,60 +2,26 @@
 //!
 //! [`RULES`] is the whole language. What a rule's pattern does not take is not guessed at.
 
-use crate::grammar::{Match, Matcher, is_filler, is_path};
+use crate::acts::{self, MANIFESTS, Part, Sought};
+use crate::answer;
+use crate::grammar::{Match, Matcher, Subject, is_filler, is_path};
 use crate::lang::{ALL_DEFS, Lang, noun};
-use crate::lex::{ENDS, Token, attached, extension, is, is_identifier, regex_escape, tokens};
-use crate::rules::{Ask, PIPED, RULES, Topic};
+use crate::lex::{ENDS, Token, attached, is, is_identifier, regex_escape, tokens};
+use crate::results::{Got, Results, Scope};
+use crate::rules::{Ask, RULES, Topic};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-/// Something asked for. Of piped text: how many lines, or which lines have one of these texts.
-#[derive(Clone, Debug)]
-pub(crate) enum Intent {
-    Help,
-    List { depth: u64, path: Option<String> },
-    Largest { most: usize, path: Option<String> },
-    Find { glob: String, path: Option<String> },
-    Search { what: Sought, files: bool, count: bool, scope: Scope },
-    Count { lines: bool, scope: Scope },
-    Read { path: String, part: Part },
-    SummariseFile { path: String },
-    SummariseDir { path: Option<String> },
-    Replace { old: String, new: String, whole_word: bool, scope: Scope },
-    Create { path: String, content: String, overwrite: bool },
-    Command(String),
-    Script(String),
-    Project { tests: bool, path: Option<String> },
-    Piped { texts: Option<Vec<String>>, count: bool },
+/// What answers a clause, from its results.
+type Act = Box<dyn Fn(&mut Results<'_>, &Scope) -> Got<String>>;
+
+/// Something asked for, and where.
+pub(crate) struct Clause {
+    /// It is done only when the one before was.
+    pub(crate) waits: bool,
+    pub(crate) scope: Scope,
+    pub(crate) act: Act,
 }
-
-/// Files that say what a project is.
-pub(crate) const MANIFESTS: &str = "{Cargo.toml,package.json,pyproject.toml,setup.py,go.mod}";
-
-/// Which files; everything under the working directory when empty. With a language `glob` is that of its files.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Scope {
-    pub(crate) path: Option<String>,
-    pub(crate) glob: Option<String>,
-    pub(crate) lang: Option<&'static Lang>,
-}
-
-/// Lines that match, or definitions of these kinds, under a name or any.
-#[derive(Clone, Debug)]
-pub(crate) enum Sought {
-    Text { regex: String, shown: String },
-    Defined { kinds: &'static str, noun: &'static str, name: Option<String> },
-}
-
-#[derive(Clone, Debug)]
-pub(crate) enum Part {
-    All,
-    Lines(u64, u64),
-    Last(u64),
-}
-
-/// An intent, and whether it is done only when the one before was.
-pub(crate) type Clause = (bool, Intent);
 
 /// Why a prompt is not understood.
 #[derive(Clone, Debug)]
@@ -78,7 +44,10 @@ const WAITS: &str = "then afterwards finally";
 /// Words whose absence turns a request round.
 const REVERSE: &str = "not don't dont no never without except but neither nor stop avoid undo instead";
 
-/// The intents of a prompt with how each hangs on the one before.
+const OF_PIPED: &str =
+    "of piped text, lines can be counted and searched; to review or explain it needs a language model";
+
+/// The acts of a prompt with how each hangs on the one before.
 pub(crate) fn parse(prompt: &str) -> Result<Vec<Clause>, Misread> {
     let (head, piped) = attached(prompt);
     let misread = |part: &str, why| Misread { part: part.to_owned(), nearest: None, why };
@@ -89,26 +58,16 @@ pub(crate) fn parse(prompt: &str) -> Result<Vec<Clause>, Misread> {
     if all.len() > MAX_TOKENS {
         return Err(misread(head.trim(), "it is longer than anything that is understood"));
     }
-    let rules = if piped.is_some() { PIPED } else { RULES };
-    if let Ok(intents) = read(head, &all, rules, true) {
-        return Ok(intents);
-    }
-    read(head, &all, rules, false).map_err(|at| Misread {
-        why: piped.map_or(
-            "",
-            |_| "of piped text, lines can be counted and searched; to review or explain it needs a language model",
-        ),
-        ..odd(head, &all, rules, at)
-    })
+    let (loose, strict) =
+        if piped.is_some() { (Subject::Piped, Subject::Piped) } else { (Subject::Guessed, Subject::Files) };
+    let read = read(head, &all, loose).or_else(|_strict_is_told| read(head, &all, strict));
+    read.map_err(|at| Misread { why: piped.map_or("", |_| OF_PIPED), ..odd(head, &all, strict, at) })
 }
 
-type Rules = &'static [(Ask, &'static str)];
-
 /// The intents of these tokens; else where the clause that is not understood begins, and the token that does not fit.
-/// With `bare` a word without any mark may be a directory.
-fn read<'a>(prompt: &'a str, tokens: &'a [Token<'a>], rules: Rules, bare: bool) -> Result<Vec<Clause>, (usize, usize)> {
-    let matcher = Matcher { tokens, bare, farthest: 0 };
-    let mut reader = Reader { prompt, rules, matcher, failed: BTreeSet::new(), out: Vec::new() };
+fn read<'a>(prompt: &'a str, tokens: &'a [Token<'a>], subject: Subject) -> Result<Vec<Clause>, (usize, usize)> {
+    let matcher = Matcher { tokens, subject, farthest: 0 };
+    let mut reader = Reader { prompt, matcher, failed: BTreeSet::new(), out: Vec::new() };
     if reader.clauses(0, false, None) {
         return Ok(reader.out);
     }
@@ -117,7 +76,7 @@ fn read<'a>(prompt: &'a str, tokens: &'a [Token<'a>], rules: Rules, bare: bool) 
 
 /// What is not understood: the fewest words from the one that does not fit on without which the rest is understood, else
 /// the rest of the clause. Where no more than the first word of a clause fits, the clause.
-fn odd(prompt: &str, tokens: &[Token<'_>], rules: Rules, (start, at): (usize, usize)) -> Misread {
+fn odd(prompt: &str, tokens: &[Token<'_>], subject: Subject, (start, at): (usize, usize)) -> Misread {
     let at = at.min(tokens.len().saturating_sub(1));
     let begin = |at: usize| tokens.get(at).map_or(prompt.len(), |token| token.span.0);
     let end = |at: usize| tokens.get(at).map_or(prompt.len(), |token| token.span.1);
@@ -125,7 +84,7 @@ fn odd(prompt: &str, tokens: &[Token<'_>], rules: Rules, (start, at): (usize, us
     let to = tokens.len().min(at + MAX_ODD);
     for (from, last) in [at, start].into_iter().flat_map(|from| (at..to).map(move |last| (from, last))) {
         let left = [prompt.get(..begin(from)), prompt.get(end(last)..)].map(Option::unwrap_or_default).concat();
-        if self::tokens(&left).is_ok_and(|tokens| read(&left, &tokens, rules, false).is_ok()) {
+        if self::tokens(&left).is_ok_and(|tokens| read(&left, &tokens, subject).is_ok()) {
             let turned = tokens.get(from..=last).is_some_and(|odd| odd.iter().any(|token| is(&token.low, REVERSE)));
             let nearest = (!turned).then(|| left.split_whitespace().collect::<Vec<_>>().join(" "));
             return Misread { part: part(from, last), nearest, why: "" };
@@ -149,7 +108,6 @@ fn ends_clause(tokens: &[Token<'_>], at: usize) -> bool {
 
 struct Reader<'a> {
     prompt: &'a str,
-    rules: Rules,
     matcher: Matcher<'a>,
     /// Where no clause begins.
     failed: BTreeSet<usize>,
@@ -158,20 +116,20 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     /// Reads clauses from a token to the end, the longest first. `last` is the path named last.
-    fn clauses(&mut self, from: usize, waits: bool, last: Option<&'a str>) -> bool {
+    fn clauses(&mut self, from: usize, waits: bool, last: Option<&str>) -> bool {
         let tokens = self.matcher.tokens;
         for (ask, found) in self.clause(from) {
-            let filled = Filled { prompt: self.prompt, tokens, from, found: &found, last };
-            let Some(intents) = filled.intents(ask) else { continue };
-            let path = filled.path().or(last);
+            let filled = Filled { prompt: self.prompt, subject: self.matcher.subject, tokens, from, found: &found };
+            let Some(clauses) = filled.clauses(ask, waits, last) else { continue };
+            let path = clauses.last().and_then(|clause| clause.scope.path.clone());
             let joined = tokens.iter().skip(found.at).take_while(|token| joins(token)).count();
             let next = found.at + joined;
             let next_waits = tokens.iter().skip(found.at).take(joined).any(|token| is(&token.low, WAITS));
             let length = self.out.len();
-            self.out.extend(intents.into_iter().map(|intent| (waits, intent)));
+            self.out.extend(clauses);
             let ended = found.at == tokens.len();
             let more = !ended && !self.failed.contains(&next);
-            if ended || more && self.clauses(next, next_waits, path) {
+            if ended || more && self.clauses(next, next_waits, path.as_deref().or(last)) {
                 return true;
             }
             self.out.truncate(length);
@@ -184,7 +142,8 @@ impl<'a> Reader<'a> {
     fn clause(&mut self, from: usize) -> Vec<(Ask, Match)> {
         let starts = self.matcher.starts(from);
         let mut all = Vec::new();
-        for (ask, pattern) in self.rules {
+        let files = self.matcher.subject != Subject::Piped;
+        for (ask, pattern) in RULES.iter().filter(|(ask, _)| files || ask.of_text()) {
             for found in self.matcher.matches(pattern, starts.clone()) {
                 if ends_clause(self.matcher.tokens, found.at) {
                     all.push((*ask, found));
@@ -201,10 +160,10 @@ impl<'a> Reader<'a> {
 /// A clause that a pattern took whole.
 struct Filled<'a, 'm> {
     prompt: &'a str,
+    subject: Subject,
     tokens: &'a [Token<'a>],
     from: usize,
     found: &'m Match,
-    last: Option<&'a str>,
 }
 
 impl<'a> Filled<'a, '_> {
@@ -224,19 +183,14 @@ impl<'a> Filled<'a, '_> {
         slots.iter().flat_map(|slot| self.found.slot(slot)).filter_map(|at| self.tokens.get(at))
     }
 
-    fn token(&self, slots: &'static [&'static str]) -> Option<&'a Token<'a>> {
-        self.all(slots).next()
-    }
-
-    /// The path named, for "it" in what follows.
-    fn path(&self) -> Option<&'a str> {
-        self.token(&["path", "new", "script", "dir", "folder"]).map(|token| token.text)
+    fn token(&self, slot: &'static str) -> Option<&'a Token<'a>> {
+        self.found.slot(slot).find_map(|at| self.tokens.get(at))
     }
 
     /// Text as it is meant: what is quoted as it stands, else with the marks that are a part of it. A question mark at
     /// the end of a question is none.
     fn literal(&self) -> Option<String> {
-        let token = self.token(TEXTS)?;
+        let token = self.all(TEXTS).next()?;
         let behind = self.prompt.get(token.span.1..).filter(|_| token.quote.is_none()).unwrap_or_default();
         let marks = behind.get(..behind.find(|c| !"!?".contains(c)).unwrap_or(behind.len())).unwrap_or_default();
         let asks = self.words().next().is_some_and(|word| is(word, QUESTIONS));
@@ -244,99 +198,105 @@ impl<'a> Filled<'a, '_> {
         Some(format!("{}{marks}", token.text))
     }
 
-    /// `None` when more than one place, or more than one sort of file, is named.
-    fn scope(&self) -> Option<Scope> {
-        let mut paths = self.all(&["dir", "path", "folder", "manifest"]);
-        let path = paths.next().map(|token| token.text.to_owned()).filter(|path| path != ".");
-        let mut langs = self.all(&["lang"]).filter_map(|token| Lang::named(&token.low));
-        let lang = langs.next();
-        let ending = |t: &Token<'_>| format!("*.{}", t.text.trim_start_matches('.'));
-        let globs = self.all(&["glob", "ext"]);
-        let globs = globs.map(|t| if t.text.contains(['*', '{']) { t.text.to_owned() } else { ending(t) });
-        let mut globs = globs.chain(lang.map(Lang::glob));
-        let glob = globs.next();
-        let one = paths.next().is_none() && globs.next().is_none() && langs.next().is_none();
-        one.then_some(Scope { path, glob, lang })
+    /// `None` when more than one place, or more than one sort of file, is named. "It" is the path named `last`.
+    fn scope(&self, last: Option<&str>) -> Option<Scope> {
+        let text = |token: &Token<'_>| token.text.to_owned();
+        let ending = |token: &Token<'_>| match token.text {
+            glob if glob.contains(['*', '{']) => glob.to_owned(),
+            ending => format!("*.{}", ending.trim_start_matches('.')),
+        };
+        let part = |token: &Token<'_>| if token.text.contains('.') { text(token) } else { format!("*{}*", token.text) };
+        let it = self.token("it").and(last).map(str::to_owned);
+        let path = at_most_one(self.all(PLACES).map(text).chain(it))?.filter(|path| path != ".");
+        let lang = at_most_one(self.all(&["lang"]).filter_map(|token| Lang::named(&token.low)))?;
+        let manifests = self.token("key").filter(|_| path.is_none()).map(|_| MANIFESTS.to_owned());
+        let files = self.all(&["glob", "ext"]).map(ending).chain(self.all(&["part"]).map(part));
+        let files = files.chain(self.all(&["whole"]).map(text)).chain(lang.map(Lang::glob)).chain(manifests);
+        Some(Scope { path, glob: at_most_one(files)?, lang })
     }
 
-    fn intents(&self, ask: Ask) -> Option<Vec<Intent>> {
+    fn clauses(&self, ask: Ask, waits: bool, last: Option<&str>) -> Option<Vec<Clause>> {
         if ask != Ask::Read {
-            return Some(vec![self.intent(ask)?]);
+            let scope = self.scope(last)?;
+            let act = self.act(ask, &scope)?;
+            return Some(vec![Clause { waits, scope, act }]);
         }
         let part = self.part()?;
-        let read = |token: &Token<'_>| match part {
-            Part::All if !is_file(token) => Intent::List { depth: 1, path: Some(token.text.to_owned()) },
-            _ => Intent::Read { path: token.text.to_owned(), part: part.clone() },
+        let read = |token: &Token<'_>| Clause {
+            waits,
+            scope: Scope::of(token.text),
+            act: Box::new(move |results, scope| acts::read(results, scope, part)),
         };
-        Some(self.all(&["path"]).map(read).collect())
+        Some(self.all(&["file"]).map(read).collect())
     }
 
-    fn intent(&self, ask: Ask) -> Option<Intent> {
-        let scope = self.scope()?;
-        let path = scope.path.clone();
+    /// `None` when what fills the slots does not go together.
+    fn act(&self, ask: Ask, scope: &Scope) -> Option<Act> {
         let wide = scope.glob.is_none();
         Some(match ask {
-            Ask::Help => Intent::Help,
-            Ask::Entries if wide => Intent::List { depth: 1, path },
-            Ask::Tree if wide => Intent::List { depth: 4, path },
+            Ask::Help => Box::new(|results, _| acts::help(results)),
+            Ask::Entries if wide => Box::new(|results, scope| acts::list(results, scope, 1)),
+            Ask::Tree if wide => Box::new(|results, scope| acts::list(results, scope, 4)),
             Ask::Largest if wide => {
                 let most = self.numbers().next().unwrap_or(if self.has("file") { 1 } else { 10 });
-                Intent::Largest { most: usize::try_from(most).ok()?, path }
+                let most = usize::try_from(most).ok()?;
+                Box::new(move |results, scope| acts::largest(results, scope, most))
             }
-            Ask::AllFiles | Ask::Entries => Intent::Find { glob: scope.glob.unwrap_or_else(|| "*".to_owned()), path },
-            Ask::Named if wide => {
-                let name = self.literal()?;
-                Intent::Find { glob: if name.contains('.') { name } else { format!("*{name}*") }, path }
+            Ask::Find | Ask::Entries => Box::new(acts::find),
+            Ask::Lines | Ask::Show(_) | Ask::Count(_) if self.subject == Subject::Piped => {
+                let texts = if ask == Ask::Lines { None } else { Some(self.texts()?) };
+                let count = !matches!(ask, Ask::Show(_));
+                Box::new(move |results, _| answer::piped(results.piped, texts.as_deref(), count))
             }
-            Ask::Glob => Intent::Find { glob: scope.glob?, path },
-            Ask::File => Intent::Find { glob: path?, path: None },
-            Ask::Lines | Ask::NumberOfFiles => Intent::Count { lines: ask == Ask::Lines, scope },
-            Ask::Outline if is_file(self.token(&["path"])?) => Intent::SummariseFile { path: path? },
-            Ask::Outline | Ask::Summary if wide => Intent::SummariseDir { path },
-            Ask::Show(topic) => self.search(topic, false, false, scope)?,
-            Ask::Files(topic) => self.search(topic, true, false, scope)?,
-            Ask::Count(topic) => self.search(topic, false, true, scope)?,
-            Ask::CountFiles(topic) => self.search(topic, true, true, scope)?,
-            Ask::ReplaceAny | Ask::ReplaceWord | Ask::ReplaceText => self.replace(ask, scope)?,
+            Ask::Lines => Box::new(|results, scope| acts::count(results, scope, true)),
+            Ask::NumberOfFiles => Box::new(|results, scope| acts::count(results, scope, false)),
+            Ask::Outline => Box::new(acts::summarise_file),
+            Ask::Summary if wide => Box::new(acts::summarise_dir),
+            Ask::Show(topic) => self.search(topic, false, false)?,
+            Ask::Files(topic) => self.search(topic, true, false)?,
+            Ask::Count(topic) => self.search(topic, false, true)?,
+            Ask::CountFiles(topic) => self.search(topic, true, true)?,
+            Ask::ReplaceAny | Ask::ReplaceWord | Ask::ReplaceText => self.replace(ask)?,
             Ask::Create | Ask::Overwrite => {
-                let (path, body) =
-                    (self.token(&["new"])?.text.to_owned(), self.token(&["body"]).map_or("", |t| t.text));
+                let body = self.token("body").map_or("", |token| token.text);
                 let end = if body.is_empty() || body.ends_with('\n') { "" } else { "\n" };
-                Intent::Create { path, content: format!("{body}{end}"), overwrite: ask == Ask::Overwrite }
+                let content = format!("{body}{end}");
+                Box::new(move |results, scope| acts::create(results, scope, &content, ask == Ask::Overwrite))
             }
-            Ask::Command => Intent::Command(match self.token(&["quoted"]) {
-                Some(token) => token.text.to_owned(),
-                None => {
-                    let (first, last) = (self.token(&["command"])?, self.all(&["command"]).last()?);
-                    self.prompt.get(first.span.0..last.span.1)?.to_owned()
-                }
-            }),
-            Ask::Script => Intent::Script(self.path().or(self.last)?.to_owned()),
-            Ask::Tests | Ask::Build if wide => Intent::Project { tests: ask == Ask::Tests, path },
-            Ask::PipedLines => Intent::Piped { texts: None, count: true },
-            Ask::PipedText | Ask::PipedCount => {
-                let marks = self.marks();
-                let texts = if marks.is_empty() { vec![self.literal()?] } else { marks };
-                Intent::Piped { texts: Some(texts), count: ask == Ask::PipedCount }
+            Ask::Command => {
+                let command = self.command()?;
+                Box::new(move |results, _| acts::run(results, &command, false, None))
             }
+            Ask::Script if scope.path.is_some() => Box::new(acts::script),
+            Ask::Tests if wide => Box::new(|results, scope| acts::project(results, scope, true)),
+            Ask::Build if wide => Box::new(|results, scope| acts::project(results, scope, false)),
             _ => return None,
         })
     }
 
-    /// "TODO" for "todos".
-    fn marks(&self) -> Vec<String> {
-        let mut marks: Vec<String> =
-            self.all(&["todo"]).map(|token| token.low.trim_end_matches('s').to_uppercase()).collect();
-        marks.dedup();
-        marks
+    /// What is quoted, or a command's words as written.
+    fn command(&self) -> Option<String> {
+        if let Some(token) = self.token("quoted") {
+            return Some(token.text.to_owned());
+        }
+        let (first, last) = (self.token("command")?, self.all(&["command"]).last()?);
+        Some(self.prompt.get(first.span.0..last.span.1)?.to_owned())
     }
 
-    fn search(&self, topic: Topic, files: bool, count: bool, mut scope: Scope) -> Option<Intent> {
+    /// Marks such as `TODO`, for "todos" too; else the text named.
+    fn texts(&self) -> Option<Vec<String>> {
+        let mark = |token: &Token<'_>| token.low.trim_end_matches('s').to_uppercase();
+        let mut marks: Vec<String> = self.all(&["todo"]).map(mark).collect();
+        marks.dedup();
+        if marks.is_empty() { Some(vec![self.literal()?]) } else { Some(marks) }
+    }
+
+    fn search(&self, topic: Topic, files: bool, count: bool) -> Option<Act> {
         let text = self.literal();
         let what = match topic {
             Topic::Text => Sought::Text { regex: regex_escape(text.as_deref()?), shown: text? },
             Topic::Uses => {
-                let whole = is_identifier(text.as_deref()?) && !self.token(TEXTS)?.is_text();
+                let whole = is_identifier(text.as_deref()?) && !self.all(TEXTS).next()?.is_text();
                 let literal = regex_escape(text.as_deref()?);
                 Sought::Text { regex: if whole { format!(r"\b{literal}\b") } else { literal }, shown: text? }
             }
@@ -352,17 +312,16 @@ impl<'a> Filled<'a, '_> {
                 Sought::Defined { kinds, noun, name }
             }
             Topic::Todo => {
-                let marks = self.marks();
+                let marks = self.texts()?;
                 Sought::Text { regex: format!(r"\b(?:{})\b", marks.join("|")), shown: marks.join("` or `") }
             }
             Topic::Key => {
-                let key = self.token(&["key", "anykey"])?;
+                let key = self.all(&["key", "anykey"]).next()?;
                 let key = if key.quote.is_some() { key.text.to_owned() } else { key.low.clone() };
-                scope.glob = scope.path.is_none().then(|| MANIFESTS.to_owned());
                 Sought::Text { regex: format!(r#"^\s*["']?{}["']?\s*[.:=]"#, regex_escape(&key)), shown: key }
             }
         };
-        Some(Intent::Search { what, files, count, scope })
+        Some(Box::new(move |results, scope| acts::search(results, scope, &what, files, count)))
     }
 
     fn numbers(&self) -> impl Iterator<Item = u64> {
@@ -381,8 +340,8 @@ impl<'a> Filled<'a, '_> {
         }
     }
 
-    fn replace(&self, ask: Ask, scope: Scope) -> Option<Intent> {
-        let (old, new) = (self.token(&["code", "word"])?, self.token(&["to"])?);
+    fn replace(&self, ask: Ask) -> Option<Act> {
+        let (old, new) = (self.all(&["code", "word"]).next()?, self.token("to")?);
         let call = old.text.ends_with("()") && new.text.ends_with("()");
         let name = |text: &str| if call { text.trim_end_matches("()") } else { text }.to_owned();
         let (from, to) = (name(old.text), name(new.text));
@@ -392,16 +351,19 @@ impl<'a> Filled<'a, '_> {
         }
         // Names are meant whole; what is quoted as text is meant exactly.
         let literal = ask == Ask::ReplaceText || ask == Ask::ReplaceAny && old.is_text();
-        Some(Intent::Replace { whole_word: is_identifier(&from) && !literal, old: from, new: to, scope })
+        let whole_word = is_identifier(&from) && !literal;
+        Some(Box::new(move |results, scope| acts::replace(results, scope, &from, &to, whole_word)))
     }
 }
 
 /// Slots of what is searched for.
 const TEXTS: &[&str] = &["text", "quoted", "name", "code"];
+/// Slots of where it is searched for, or what it is done to.
+const PLACES: &[&str] = &["dir", "path", "folder", "manifest", "file", "script", "new"];
 const QUESTIONS: &str = "what which who where how is are does do can could would";
 
-/// "README" and "a/b.rs" are files, "src" and "a/b" are not.
-fn is_file(token: &Token<'_>) -> bool {
-    let path = token.text;
-    token.quote.is_some() || extension(path).is_some() || is_path(path) && !path.contains('/') && path != "."
+/// `None` when there are more.
+fn at_most_one<T>(mut all: impl Iterator<Item = T>) -> Option<Option<T>> {
+    let first = all.next();
+    all.next().is_none().then_some(first)
 }

@@ -5,12 +5,14 @@
 //! arguments and result shapes of the built-in file, search and shell tools; it knows nothing about files themselves.
 
 mod about;
+mod acts;
 mod answer;
 mod grammar;
 mod intent;
 mod lang;
 mod lex;
 mod plan;
+mod results;
 mod rules;
 mod runs;
 

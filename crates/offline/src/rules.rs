@@ -4,9 +4,8 @@
 #[rustfmt::skip]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ask {
-    Help, Entries, AllFiles, Tree, Largest, Named, Glob, File, Lines, NumberOfFiles, Read, Summary, Outline,
-    ReplaceAny, ReplaceWord, ReplaceText, Create, Overwrite, Command, Script, Tests, Build, PipedLines, PipedText,
-    PipedCount,
+    Help, Entries, Tree, Find, Largest, Lines, NumberOfFiles, Read, Summary, Outline,
+    ReplaceAny, ReplaceWord, ReplaceText, Create, Overwrite, Command, Script, Tests, Build,
     // The lines with something, the files with it, or the number of either.
     Show(Topic), Files(Topic), Count(Topic), CountFiles(Topic),
 }
@@ -16,6 +15,14 @@ pub(crate) enum Ask {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Topic { Text, Uses, Defined, Imports, Todo, Key }
 
+impl Ask {
+    /// Whether it can be asked of text that was piped in.
+    pub(crate) fn of_text(self) -> bool {
+        use Topic::{Text, Todo};
+        matches!(self, Self::Help | Self::Lines | Self::Show(Text | Todo) | Self::Count(Text | Todo))
+    }
+}
+
 /// Everything that is understood; the first pattern that takes a whole clause decides.
 #[rustfmt::skip]
 pub(crate) const RULES: &[(Ask, &str)] = &[
@@ -23,22 +30,22 @@ pub(crate) const RULES: &[(Ask, &str)] = &[
     (Ask::Help, "what can|do you|yoi|offline do here?"),
     (Ask::Help, "how do you|yoi work"),
     (Ask::Help, "who|what are you"),
-    (Ask::AllFiles, "~@list all|every @file"),
-    (Ask::AllFiles, "~find @file"),
+    (Ask::Find, "~@list all|every @file"),
+    (Ask::Find, "~find @file"),
     (Ask::Entries, "~@list|dir @contents?"),
     (Ask::Entries, "~@what @file <are>"),
     (Ask::Tree, "~@list|what? @is? @dirword|file|project? tree|structure|layout"),
     (Ask::Largest, "~@list|@what? @is? {num}? @largest @file"),
     (Ask::Largest, "~@what @file @is|has|have @largest"),
     (Ask::Largest, "~@what @file has|have most lines"),
-    (Ask::Named, "~<seek> @file|anything named|called|matching {name}"),
-    (Ask::Named, "~does file named|called? {name} exist"),
-    (Ask::Glob, "~@find {glob} @file?"),
-    (Ask::Glob, "~<seek> {lang} @file <are>?"),
-    (Ask::Glob, "~@find @file with|ending extension|ending|in|with {ext}"),
-    (Ask::File, "find|locate|where @is? @file? {path}"),
-    (Ask::File, "does @file? {path} exist"),
-    (Ask::File, "@is there {path}"),
+    (Ask::Find, "~<seek> @file|anything named|called|matching {part}"),
+    (Ask::Find, "~does file named|called? {part} exist"),
+    (Ask::Find, "~@find {glob} @file?"),
+    (Ask::Find, "~<seek> {lang} @file <are>?"),
+    (Ask::Find, "~@find @file with|ending extension|ending|in|with {ext}"),
+    (Ask::Find, "find|locate|where @is? @file? {whole}"),
+    (Ask::Find, "does @file? {whole} exist"),
+    (Ask::Find, "@is there {whole}"),
     (Ask::Show(Topic::Todo), "~<seek> <todo> <are>?"),
     (Ask::Count(Topic::Todo), "~<howmany> <todo> <are>?"),
     (Ask::Files(Topic::Todo), "~@what|@find @file @contain|have|has|with <todo>"),
@@ -67,7 +74,7 @@ pub(crate) const RULES: &[(Ask, &str)] = &[
     (Ask::Show(Topic::Text), "~@find @times of @lit|word? {text}"),
     (Ask::Show(Topic::Text), "~where does|do|is @lit|word? {text} @appear"),
     (Ask::Show(Topic::Text), "~does {text} @appear"),
-    (Ask::Show(Topic::Text), "~@what|@find lines @contain {text}"),
+    (Ask::Show(Topic::Text), "~@what|@find lines @contain|with {text}"),
     (Ask::Files(Topic::Text), "~@what|@find|search @file @contain @lit|word? {text}"),
     (Ask::Files(Topic::Text), "~@find|search @file with @lit|word? {code}"),
     (Ask::Count(Topic::Text), "~how many|often times? does|is|do @lit|word? {text} @appear|@used"),
@@ -84,18 +91,18 @@ pub(crate) const RULES: &[(Ask, &str)] = &[
     (Ask::Show(Topic::Key), "what @is {anykey} @in {manifest}"),
     (Ask::Show(Topic::Key), "@what {key} @is @place"),
     (Ask::Show(Topic::Key), "show|print|get {key} <of>?"),
-    (Ask::Read, "<lead> contents|content? @in? @file? {path}"),
-    (Ask::Read, "list|head|tail @file? {path}"),
-    (Ask::Read, "what does @file? {path} say|contain"),
-    (Ask::Read, "<lead> @file? {path} and {path} and? {path}?"),
-    (Ask::Read, "<lead>? <part> @in @file? {path}"),
-    (Ask::Read, "<lead> {path} <part>"),
-    (Ask::Outline, "@show? give? @summarise of? @file? {path}"),
-    (Ask::Outline, "what does @file? {path} do"),
+    (Ask::Read, "<lead> contents|content? @in? @file? {file}"),
+    (Ask::Read, "list|head|tail @file? {file}"),
+    (Ask::Read, "what does @file? {file} say|contain"),
+    (Ask::Read, "<lead> @file? {file} and {file} and? {file}?"),
+    (Ask::Read, "<lead>? <part> @in @file? {file}"),
+    (Ask::Read, "<lead> {file} <part>"),
+    (Ask::Outline, "@show? give? @summarise of? @file? {file}"),
+    (Ask::Outline, "what does @file? {file} do"),
     (Ask::Summary, "@show|what? @is? @summarise of? @place|@dirword"),
     (Ask::Summary, "what does|is @place do|about|for?"),
     (Ask::Summary, "give|show? @summarise of? @dirword? {folder} @dirword|@place?"),
-    (Ask::Summary, "what does {folder} @dirword do"),
+    (Ask::Summary, "what does {folder} @dirword? do"),
     (Ask::Summary, "@what languages|language @is|was|does @place|it? written|implemented|used|use? in|here?"),
     (Ask::Summary, "what|show|list @is? entry points|point @in? @place?"),
     (Ask::ReplaceText, "~replace|substitute|change @lit {code} @with|to|into {to}"),
@@ -118,20 +125,4 @@ pub(crate) const RULES: &[(Ask, &str)] = &[
     (Ask::Build, "do|does @place|it @build|compiles|builds"),
     (Ask::Entries, "@what|what's|whats @is? @in @dirword? {folder} @dirword?"),
     (Ask::Entries, "@list|dir contents|content? of? @dirword? {folder} @dirword?"),
-];
-
-/// What can be asked of text that was piped in.
-#[rustfmt::skip]
-pub(crate) const PIPED: &[(Ask, &str)] = &[
-    (Ask::Help, "help"),
-    (Ask::PipedLines, "<howmany> lines <are>? <piped>?"),
-    (Ask::PipedLines, "how long is <piped>"),
-    (Ask::PipedCount, "how many times does|is|do @lit|word? {text} @appear"),
-    (Ask::PipedCount, "<howmany> @times of @lit|word? {text} <are>? <piped>?"),
-    (Ask::PipedCount, "<howmany> lines @contain @lit|word? {text}"),
-    (Ask::PipedCount, "<howmany> {todo} <are>? <piped>?"),
-    (Ask::PipedCount, "count {quoted}"),
-    (Ask::PipedText, "search|grep|look|find <piped>? for? @lit|word? {text} <piped>?"),
-    (Ask::PipedText, "@find lines|todos @contain|with? {text}"),
-    (Ask::PipedText, "@find {todo} <piped>?"),
 ];

@@ -1,0 +1,361 @@
+//! What is done for each thing that can be asked: the calls it takes, and the answer from their results.
+
+use crate::about::about;
+use crate::answer::{self, Found, ONCE, bounded, count_before, counted, hit, many, plural, rows, total};
+use crate::grammar::{is_file, is_known};
+use crate::lang::{ALL_DEFS, Lang};
+use crate::lex::{extension, regex_escape, shell_quote};
+use crate::results::{BATCH, Call, Got, Halt, Results, Scope, call, failed};
+use crate::runs;
+use serde_json::json;
+
+/// Files one replacement may change: looked at, changed and checked within the steps of a turn.
+const MAX_FILES: usize = 8 * BATCH;
+/// How long a build or a test run may take.
+const BUILD_SECONDS: u64 = 1_800;
+
+/// Files a program usually begins in.
+const ENTRIES: &str = "{main,lib,__main__,app,cli,manage,index,server}.{rs,py,go,c,cpp,js,mjs,ts}";
+
+/// Files that say what a project is.
+pub(crate) const MANIFESTS: &str = "{Cargo.toml,package.json,pyproject.toml,setup.py,go.mod}";
+
+/// Lines that match, or definitions of these kinds, under a name or any.
+pub(crate) enum Sought {
+    Text { regex: String, shown: String },
+    Defined { kinds: &'static str, noun: &'static str, name: Option<String> },
+}
+
+impl Sought {
+    fn shown(&self) -> String {
+        match self {
+            Self::Text { shown, .. } => format!("`{shown}`"),
+            Self::Defined { noun, name: Some(name), .. } => format!("{} of `{name}`", many(noun)),
+            Self::Defined { noun, name: None, .. } => many(noun),
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+pub(crate) enum Part {
+    All,
+    Lines(u64, u64),
+    Last(u64),
+}
+
+/// What can be asked here; with other names where the working directory cannot be listed.
+pub(crate) fn examples(results: &mut Results<'_>) -> Result<Vec<String>, Vec<Call>> {
+    match results.one(Scope::default().totals()) {
+        Ok(found) => Ok(answer::examples(&found.text)),
+        Err(Halt::Calls(calls)) => Err(calls),
+        Err(Halt::Failed(_) | Halt::NoPlace(_)) => Ok(answer::examples("")),
+    }
+}
+
+pub(crate) fn help(results: &mut Results<'_>) -> Got<String> {
+    Ok(answer::help(&examples(results).map_err(Halt::Calls)?))
+}
+
+/// The paths a `Glob` gave, nearest to the working directory first.
+fn near(found: &Found) -> Vec<&str> {
+    let mut paths: Vec<&str> = rows(&found.text).collect();
+    paths.sort_by_key(|path| path.matches('/').count());
+    paths
+}
+
+/// A glob of the files of this name: "readme" stands for any README.
+fn named(path: &str) -> String {
+    let either = |c: char| format!("[{}{}]", c.to_ascii_uppercase(), c.to_ascii_lowercase());
+    if is_known(path) { path.chars().map(either).chain(["*".to_owned()]).collect() } else { path.to_owned() }
+}
+
+/// A file named without its directory, found; a path with one is taken as it is.
+fn settled(results: &mut Results<'_>, scope: &Scope) -> Got<Scope> {
+    let name = scope.path.as_deref().filter(|path| is_file(path) && !path.contains('/'));
+    let Some(name) = name else { return Ok(scope.clone()) };
+    let found = results.one(Scope::default().files(&named(name)))?;
+    let depth = |path: &str| path.matches('/').count();
+    match near(&found).as_slice() {
+        [first, second, ..] if depth(first) == depth(second) && extension(name).is_some() => {
+            failed(format!("Several files are named {name}; say which:\n{}", bounded(rows(&found.text), 20)))
+        }
+        paths => Ok(Scope { path: Some(paths.first().unwrap_or(&name).to_string()), ..scope.clone() }),
+    }
+}
+
+/// The path of the file that is asked about.
+fn file(results: &mut Results<'_>, scope: &Scope) -> Got<String> {
+    Ok(settled(results, scope)?.path.unwrap_or_default())
+}
+
+pub(crate) fn list(results: &mut Results<'_>, scope: &Scope, depth: u64) -> Got<String> {
+    let found = results.one(scope.list(depth))?;
+    Ok(format!("{}{}:\n{}", found.summary, scope.place(), bounded(found.text.lines(), 200)))
+}
+
+pub(crate) fn largest(results: &mut Results<'_>, scope: &Scope, most: usize) -> Got<String> {
+    let files = answer::largest(&results.one(scope.totals())?.text, most);
+    let number = plural(files.len() as u64, "largest file");
+    Ok(format!("The {number} by lines{}:\n{}", scope.place(), files.join("\n")))
+}
+
+pub(crate) fn find(results: &mut Results<'_>, scope: &Scope) -> Got<String> {
+    let pattern = scope.glob.as_deref().unwrap_or("*");
+    let found = results.one(scope.files(&named(pattern)))?;
+    let place = scope.within();
+    Ok(match count_before(&found.summary, "file") {
+        Some(0) => format!("No file matches `{pattern}`{place}; ignored files are not looked at."),
+        _ => format!("{} for `{pattern}`{place}:\n{}", found.summary, bounded(rows(&found.text), 200)),
+    })
+}
+
+/// Searches for definitions, one for each language that has such.
+fn definitions(langs: Vec<&'static Lang>, kinds: &str, name: Option<&str>, mode: &str, scope: &Scope) -> Vec<Call> {
+    let search = |lang: &'static Lang| {
+        let glob = scope.glob.clone().or_else(|| Some(lang.glob()));
+        Some(Scope { glob, ..scope.clone() }.grep(&lang.pattern(kinds, name)?, mode))
+    };
+    langs.into_iter().filter_map(search).collect()
+}
+
+/// Searches for something: once for a text, once per language for definitions.
+fn look(results: &mut Results<'_>, scope: &Scope, what: &Sought, mode: &str) -> Got<Vec<Found>> {
+    let (kinds, name) = match what {
+        Sought::Text { regex, .. } => return results.all(vec![scope.grep(regex, mode)]),
+        Sought::Defined { kinds, name, .. } => (kinds, name.as_deref()),
+    };
+    let known = [&scope.glob, &scope.path].into_iter().flatten().find_map(|path| Lang::of(extension(path)?));
+    let langs = match scope.lang.or(known) {
+        Some(lang) => vec![lang],
+        None => answer::languages(&results.one(scope.totals())?.text),
+    };
+    let calls = definitions(langs, kinds, name, mode, scope);
+    if calls.is_empty() {
+        return failed(format!("No file{} is in a language whose definitions are understood here.", scope.place()));
+    }
+    results.all(calls)
+}
+
+pub(crate) fn search(results: &mut Results<'_>, scope: &Scope, what: &Sought, files: bool, count: bool) -> Got<String> {
+    let scope = settled(results, scope)?;
+    let found = look(
+        results,
+        &scope,
+        what,
+        if files {
+            "files"
+        } else if count {
+            "count"
+        } else {
+            "content"
+        },
+    )?;
+    let (shown, place) = (what.shown(), scope.place());
+    let (head, note) = match what {
+        _ if files => (format!("{} with {shown}{place}", counted(&found, "")), ""),
+        Sought::Defined { noun, name: None, .. } if count => (counted(&found, noun) + &place, ""),
+        _ => (format!("{} for {shown}{place}", counted(&found, "matching line")), ONCE),
+    };
+    if count {
+        return Ok(format!("{head}.{note}"));
+    }
+    let some = |found: &&Found| count_before(&found.summary, "file") != Some(0);
+    let text: Vec<&str> = found.iter().filter(some).flat_map(|found| rows(&found.text)).collect();
+    if text.is_empty() {
+        return Ok(format!("Nothing found for {shown}{place}."));
+    }
+    let line = |(path, line, text): (_, _, &str)| {
+        format!("{path}:{line}: {}", text.trim().chars().take(160).collect::<String>())
+    };
+    let shown = if files { bounded(text, 200) } else { bounded(text.into_iter().filter_map(hit).map(line), 100) };
+    Ok(format!("{head}:\n{shown}"))
+}
+
+pub(crate) fn count(results: &mut Results<'_>, scope: &Scope, lines: bool) -> Got<String> {
+    let scope = settled(results, scope)?;
+    let place = scope.place();
+    if scope.glob.is_none() && scope.path.as_deref().and_then(extension).is_none() {
+        let found = results.one(scope.totals())?;
+        return Ok(format!("{}{place}: {}.", found.summary, answer::by_extension(&found.text, 8)));
+    }
+    if lines {
+        let found = results.one(scope.grep("^", "count"))?;
+        return Ok(format!("{}{place}.", counted(&[found], "line")));
+    }
+    let pattern = scope.glob.as_deref().unwrap_or("*");
+    Ok(format!("{}{place}.", results.one(scope.files(pattern))?.summary))
+}
+
+pub(crate) fn read(results: &mut Results<'_>, scope: &Scope, part: Part) -> Got<String> {
+    let path = file(results, scope)?;
+    let arguments = match part {
+        Part::Lines(from, to) => json!({"limit": to - from + 1, "offset": from, "path": path}),
+        Part::Last(lines) => {
+            let (_, all) = total(&results.one(("Read", json!({"limit": 1, "path": path})))?.summary);
+            json!({"limit": lines, "offset": (all + 1).saturating_sub(lines).max(1), "path": path})
+        }
+        Part::All => json!({"path": path}),
+    };
+    let found = results.one(("Read", arguments))?;
+    let lines: Vec<&str> = found.text.lines().filter_map(|line| Some(line.split_once('\t')?.1)).collect();
+    Ok(format!("{}\n\n{}", found.summary, lines.join("\n")))
+}
+
+pub(crate) fn summarise_file(results: &mut Results<'_>, scope: &Scope) -> Got<String> {
+    let path = file(results, scope)?;
+    let lang = extension(&path).and_then(Lang::of);
+    let parts = lang.and_then(|l| l.pattern(ALL_DEFS, None)).unwrap_or_else(|| r"^#+\s|^\[.*\]|^\w+:".to_owned());
+    let parts = Scope::of(&path).grep(&parts, "content");
+    let found = results.all(vec![("Read", json!({"limit": 60, "path": path})), parts])?;
+    let [head, parts] = found.as_slice() else { return failed("A result is missing.") };
+    let signature =
+        |(_, line, text): (_, _, &str)| format!("{line:>6}  {}", text.trim_end().trim_end_matches(['{', ':', ' ']));
+    let signatures = parts.text.lines().filter_map(hit).map(signature);
+    let about = about(&head.text, lang).map(|about| format!("\n{about}")).unwrap_or_default();
+    let (kind, (_, lines)) = (lang.map_or("text", |lang| lang.name), total(&head.summary));
+    let number = count_before(&parts.summary, "match").unwrap_or(0);
+    Ok(format!(
+        "{path}: {kind}, {}.{about}\n{}:\n{}",
+        plural(lines, "line"),
+        plural(number, if lang.is_some_and(Lang::has_definitions) { "definition" } else { "section" }),
+        bounded(signatures, 40)
+    ))
+}
+
+pub(crate) fn summarise_dir(results: &mut Results<'_>, scope: &Scope) -> Got<String> {
+    let found = results.all(vec![scope.totals(), scope.files(&named("readme")), scope.files(ENTRIES)])?;
+    let [tree, readmes, entries] = found.as_slice() else { return failed("A result is missing.") };
+    let mut lines = Vec::new();
+    if let Some(path) = near(readmes).first() {
+        let text = results.one(("Read", json!({"limit": 60, "path": path})))?.text;
+        lines.extend(about(&text, None).map(|about| format!("{about} ({path})")));
+    }
+    let tests = results.all(definitions(answer::languages(&tree.text), "test", None, "count", scope))?;
+    let entries = bounded(near(entries), 12).replace('\n', ", ");
+    lines.extend([
+        format!("{}{}: {}.", tree.summary, scope.place(), answer::by_extension(&tree.text, 8)),
+        format!("Entry points: {}.", if entries.is_empty() { "none of the usual names" } else { &entries }),
+        format!("It has {}.", counted(&tests, "test")),
+        format!("Largest files:\n{}", answer::largest(&tree.text, 5).join("\n")),
+    ]);
+    Ok(lines.join("\n"))
+}
+
+pub(crate) fn replace(results: &mut Results<'_>, scope: &Scope, old: &str, new: &str, whole_word: bool) -> Got<String> {
+    let scope = settled(results, scope)?;
+    let literal = regex_escape(old);
+    let regex = if whole_word { format!(r"\b{literal}\b") } else { literal.clone() };
+    let found = results.one(scope.grep(&regex, "files"))?;
+    let paths: Vec<&str> = rows(&found.text).collect();
+    match count_before(&found.summary, "file") {
+        Some(0) => return failed(format!("Nothing replaced: `{old}` does not occur{}.", scope.place())),
+        Some(n) if n == paths.len() as u64 && paths.len() <= MAX_FILES => {}
+        _ => {
+            return failed(format!(
+                "Nothing replaced: {} are more than one run changes ({MAX_FILES}). Name a directory.",
+                found.summary
+            ));
+        }
+    }
+    if whole_word {
+        // `Edit` is literal: it would change the longer words of the same file, too.
+        let longer = results.one(scope.grep(&format!(r"\w{literal}|{literal}\w"), "files"))?;
+        let both: Vec<&str> = rows(&longer.text).filter(|path| paths.contains(path)).collect();
+        if !both.is_empty() {
+            return failed(format!(
+                "Nothing replaced: `{old}` is also a part of longer words in these files, which would change with it:\n\
+                 {}\nTo replace it there as well: replace \"{old}\" with \"{new}\"",
+                bounded(both, 20)
+            ));
+        }
+    }
+    // `Edit` wants the file read.
+    let reads: Vec<Call> = paths.iter().map(|path| ("Read", json!({"limit": 1, "path": path}))).collect();
+    results.batches(&reads)?;
+    let edit = |path: &&str| ("Edit", json!({"edits": [{"new": new, "old": old, "replace_all": true}], "path": path}));
+    let edits: Vec<Call> = paths.iter().map(edit).collect();
+    let (mut done, mut places, mut problems) = (Vec::new(), 0, Vec::new());
+    for (path, outcome) in paths.iter().zip(results.batches(&edits)?) {
+        match answer::good(outcome) {
+            Ok(edited) => {
+                let n = count_before(&edited.summary, "replacement").unwrap_or(0);
+                places += n;
+                done.push(format!("{n:>6}  {path}"));
+            }
+            Err(why) => problems.push(format!("{path}: {why}")),
+        }
+    }
+    let (files, number) = (plural(done.len() as u64, "file"), plural(places, "place"));
+    let mut out = format!("Replaced `{old}` with `{new}`: {number} in {files}.\n{}", bounded(done, 60));
+    if !new.contains(old) {
+        let left = results.one(scope.grep(&regex, "files"))?;
+        out.push_str(&format!("\nChecked with a search for `{old}`: {}.", left.summary));
+    }
+    if problems.is_empty() { Ok(out) } else { failed(format!("{out}\nNot changed:\n{}", bounded(problems, 20))) }
+}
+
+pub(crate) fn create(results: &mut Results<'_>, scope: &Scope, content: &str, overwrite: bool) -> Got<String> {
+    let path = scope.path.as_deref().unwrap_or_default();
+    let inside = path.trim_start_matches("./");
+    let here = !path.starts_with('/') && !path.contains("..");
+    let exists = here && rows(&results.one(Scope::default().files(inside))?.text).any(|path| path == inside);
+    if exists && !overwrite {
+        return failed(format!(
+            "{path} exists already, and was not changed. To replace what is in it: overwrite {path} with \"…\""
+        ));
+    }
+    if exists {
+        results.one(("Read", json!({"limit": 1, "path": path})))?;
+    }
+    Ok(format!("{}.", results.one(("Write", json!({"content": content, "path": path})))?.summary))
+}
+
+pub(crate) fn script(results: &mut Results<'_>, scope: &Scope) -> Got<String> {
+    let path = file(results, scope)?;
+    let known = extension(&path).and_then(|ext| SCRIPTS.iter().find(|(known, _)| *known == ext));
+    let Some((_, program)) = known else {
+        return failed(format!("How to run {path} is not known; say: run `the command`"));
+    };
+    run(results, &format!("{program} {}", shell_quote(&path)), false, None)
+}
+
+pub(crate) fn run(results: &mut Results<'_>, command: &str, tests: bool, seconds: Option<u64>) -> Got<String> {
+    let call = call("Bash", json!({"command": command, "timeout_s": seconds}));
+    let outcome = results.ask(vec![call])?;
+    let Some(ended) = outcome.first() else { return failed("A result is missing.") };
+    runs::report(command, ended, tests).map_err(Halt::Failed)
+}
+
+/// What runs a file, by its extension.
+const SCRIPTS: &[(&str, &str)] =
+    &[("py", "python3"), ("js", "node"), ("mjs", "node"), ("sh", "bash"), ("go", "go run"), ("rb", "ruby")];
+
+const PYTHON_TESTS: &str = "if python3 -c 'import pytest' 2>/dev/null; then python3 -m pytest -q; \
+                            else PYTHONPATH=src:. python3 -m unittest discover -s \"$(ls -d tests 2>/dev/null || echo .)\" -t .; fi";
+/// A manifest, how what it describes is tested, how it is built.
+const PROJECTS: &[(&str, &str, &str)] = &[
+    ("Cargo.toml", "cargo test --offline", "cargo build --offline"),
+    ("go.mod", "go test ./...", "go build ./..."),
+    ("package.json", "npm test", "npm run build"),
+    ("pyproject.toml", PYTHON_TESTS, "python3 -m compileall -q ."),
+    ("setup.py", PYTHON_TESTS, "python3 -m compileall -q ."),
+];
+
+/// Tests or builds the project, by the manifest nearest to the working directory.
+pub(crate) fn project(results: &mut Results<'_>, scope: &Scope, tests: bool) -> Got<String> {
+    let found = results.one(scope.files(MANIFESTS))?;
+    let known = near(&found).into_iter().find_map(|path| {
+        let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let (_, test, build) = PROJECTS.iter().find(|(known, ..)| *known == name)?;
+        Some((dir, if tests { test } else { build }))
+    });
+    let command = match known {
+        None => {
+            let why = "How this project is built and tested was not found out from its files; say: run `the command`";
+            return failed(why);
+        }
+        Some(("", command)) => (*command).to_owned(),
+        Some((dir, command)) => format!("cd {} && {command}", shell_quote(dir)),
+    };
+    run(results, &command, tests, Some(BUILD_SECONDS))
+}
