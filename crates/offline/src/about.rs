@@ -37,14 +37,11 @@ fn paragraph<'a>(lines: impl Iterator<Item = &'a str>) -> Option<String> {
     (!words.is_empty()).then(|| words.join(" "))
 }
 
-/// The first paragraph of Markdown that is prose: no heading, list, table, quote, code, badge or HTML.
+/// The first paragraph of Markdown that is prose: no heading, list, table, quote, code, badge, HTML or front
+/// matter.
 fn prose(lines: &[&str]) -> Option<String> {
-    let front = match lines {
-        ["---", rest @ ..] => rest.iter().position(|line| *line == "---").map_or(0, |end| end + 2),
-        _ => 0,
-    };
     let mut fenced = false;
-    let unfenced = lines.iter().skip(front).map(|line| {
+    let unfenced = lines.iter().map(|line| {
         let fence = line.trim_start().starts_with("```") || line.trim_start().starts_with("~~~");
         fenced ^= fence;
         if fence || fenced { "" } else { *line }

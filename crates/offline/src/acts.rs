@@ -191,7 +191,7 @@ pub(crate) fn read(results: &mut Results<'_>, scope: &Scope, part: Part) -> Got<
     let arguments = match part {
         Part::Lines(from, to) => json!({"limit": to - from + 1, "offset": from, "path": path}),
         Part::Last(lines) => {
-            let (_, all) = total(&results.one(("Read", json!({"limit": 1, "path": path})))?.summary);
+            let all = total(&results.one(("Read", json!({"limit": 1, "path": path})))?.summary);
             json!({"limit": lines, "offset": (all + 1).saturating_sub(lines).max(1), "path": path})
         }
         Part::All => json!({"path": path}),
@@ -204,7 +204,10 @@ pub(crate) fn read(results: &mut Results<'_>, scope: &Scope, part: Part) -> Got<
 pub(crate) fn summarise_file(results: &mut Results<'_>, scope: &Scope) -> Got<String> {
     let path = file(results, scope)?;
     let lang = extension(&path).and_then(Lang::of);
-    let parts = lang.and_then(|l| l.pattern(ALL_DEFS, None)).unwrap_or_else(|| r"^#+\s|^\[.*\]|^\w+:".to_owned());
+    let (noun, parts) = match lang.and_then(|lang| lang.pattern(ALL_DEFS, None)) {
+        Some(definitions) => ("definition", definitions),
+        None => ("section", r"^#+\s|^\[.*\]|^\w+:".to_owned()),
+    };
     let parts = Scope::of(&path).grep(&parts, "content");
     let found = results.all(vec![("Read", json!({"limit": 60, "path": path})), parts])?;
     let [head, parts] = found.as_slice() else { return failed("A result is missing.") };
@@ -212,14 +215,9 @@ pub(crate) fn summarise_file(results: &mut Results<'_>, scope: &Scope) -> Got<St
         |(_, line, text): (_, _, &str)| format!("{line:>6}  {}", text.trim_end().trim_end_matches(['{', ':', ' ']));
     let signatures = parts.text.lines().filter_map(hit).map(signature);
     let about = about(&head.text, lang).map(|about| format!("\n{about}")).unwrap_or_default();
-    let (kind, (_, lines)) = (lang.map_or("text", |lang| lang.name), total(&head.summary));
-    let number = count_before(&parts.summary, "match").unwrap_or(0);
-    Ok(format!(
-        "{path}: {kind}, {}.{about}\n{}:\n{}",
-        plural(lines, "line"),
-        plural(number, if lang.is_some_and(Lang::has_definitions) { "definition" } else { "section" }),
-        bounded(signatures, 40)
-    ))
+    let (kind, lines) = (lang.map_or("text", |lang| lang.name), plural(total(&head.summary), "line"));
+    let number = plural(count_before(&parts.summary, "match").unwrap_or(0), noun);
+    Ok(format!("{path}: {kind}, {lines}.{about}\n{number}:\n{}", bounded(signatures, 40)))
 }
 
 pub(crate) fn summarise_dir(results: &mut Results<'_>, scope: &Scope) -> Got<String> {

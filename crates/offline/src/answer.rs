@@ -1,7 +1,7 @@
 //! Results read and answers written: every number in an answer is found in a result here.
 
 use crate::intent::Misread;
-use crate::lang::Lang;
+use crate::lang::{LANGS, Lang};
 use crate::lex::{extension, is_word};
 use crate::results::Halt;
 use llm_worker::{ResultStatus, ToolOutcome};
@@ -46,17 +46,14 @@ pub(crate) fn rows(content: &str) -> impl Iterator<Item = &str> {
 
 /// The number in front of a word that begins so: 12 of `12 matches in 3 files` for `match`.
 pub(crate) fn count_before(summary: &str, word: &str) -> Option<u64> {
-    let words: Vec<&str> = summary.split_whitespace().collect();
-    words
-        .windows(2)
-        .find_map(|pair| if let [n, next] = pair { n.parse().ok().filter(|_| next.starts_with(word)) } else { None })
+    let mut pairs = summary.split_whitespace().zip(summary.split_whitespace().skip(1));
+    pairs.find_map(|(n, next)| n.parse().ok().filter(|_| next.starts_with(word)))
 }
 
-/// 200 and 340 of `src/a.rs: lines 1-200 of 340`; zero where there are none.
-pub(crate) fn total(summary: &str) -> (u64, u64) {
-    let Some((before, after)) = summary.rsplit_once(" of ") else { return (0, 0) };
-    let number = |text: Option<&str>| text.and_then(|t| t.parse().ok()).unwrap_or(0);
-    (number(before.rsplit('-').next()), number(after.split(|c: char| !c.is_ascii_digit()).next()))
+/// 340 of `src/a.rs: lines 1-200 of 340`; zero where there is none.
+pub(crate) fn total(summary: &str) -> u64 {
+    let digits = summary.rsplit_once(" of ").and_then(|(_, rest)| rest.split(|c: char| !c.is_ascii_digit()).next());
+    digits.and_then(|digits| digits.parse().ok()).unwrap_or(0)
 }
 
 /// `12 tests in 3 files` over several searches; the files alone without a noun.
@@ -107,11 +104,8 @@ pub(crate) fn by_extension(content: &str, most: usize) -> String {
 
 /// The languages whose files are there.
 pub(crate) fn languages(content: &str) -> Vec<&'static Lang> {
-    let mut out: Vec<&'static Lang> = Vec::new();
-    for lang in extensions(content).filter_map(|(ext, ..)| Lang::of(ext)) {
-        out.extend(Some(lang).filter(|lang| !out.contains(lang)));
-    }
-    out
+    let there = |lang: &&Lang| extensions(content).any(|(ext, ..)| Lang::of(ext) == Some(lang));
+    LANGS.iter().filter(there).collect()
 }
 
 /// The lines, bytes and path of the largest files.

@@ -213,48 +213,44 @@ const NO_DIRS: &str = "total general order case particular detail short comments
 /// Slots for files.
 const FILES: &str = "path new dir folder manifest file script whole part glob ext lang";
 
+/// Slots that take whatever is quoted, and the ones of them that take an empty text.
+const QUOTED: &str = "quoted text name part code path whole file dir folder word key anykey body to";
+const EMPTY: &str = "body to";
+
 /// How many tokens the slot takes here.
 fn filled(slot: &str, tokens: &[Token<'_>], subject: Subject) -> Option<usize> {
     let token = tokens.first()?;
-    let (text, low, bare) = (token.text, token.low.as_str(), token.quote.is_none());
-    let plain = bare && !is(low, NO_NAMES) && !text.contains(['"', '`', '“', '”']);
+    let (text, low) = (token.text, token.low.as_str());
+    let plain = !is(low, NO_NAMES) && !text.contains(['"', '`', '“', '”']);
+    let ending = extension(text);
     let fits = match slot {
         _ if subject == Subject::Piped && is(slot, FILES) => false,
-        "quoted" => !bare && !text.is_empty(),
-        "text" => !text.is_empty() && (!bare || plain && noun(low).is_none() && !is_todo(low)),
-        "name" | "part" => {
-            !text.is_empty() && (!bare || plain && text.chars().all(|c| is_word(c) || "$:.()!-/@".contains(c)))
-        }
-        "code" => !text.is_empty() && (!bare || plain && is_code(text)),
-        "body" => !bare || text.contains('(') && text.ends_with(')'),
-        "path" | "whole" => (is_path(text) || !bare) && !text.is_empty(),
-        "file" => (is_file(text) || !bare) && !text.is_empty(),
-        "new" => is_path(text) || extension(text).is_some(),
-        "dir" => !text.is_empty() && (!bare || is_path(text) || plain && is_dir(text) && !is(low, NO_DIRS)),
-        "folder" => {
-            let path = is_path(text) && extension(text).is_none();
-            !text.is_empty()
-                && (!bare || path || subject == Subject::Guessed && plain && is_dir(text) && !text.contains('.'))
-        }
-        "manifest" => {
-            is_path(text) && extension(text).is_some_and(|ext| is(ext, "toml json yaml yml ini cfg lock mod"))
-        }
-        "word" => !bare && !text.is_empty() || plain && is_dir(text) && !is_path(text),
-        "to" => !bare || plain && !is(low, NO_DIRS),
-        "glob" => bare && (text.contains(['*', '{']) && !text.contains('(') || is_ending(text)),
-        "ext" => bare && (is_ending(text) || extension(&format!("x.{low}")).is_some() && low.len() < 6 && plain),
-        "lang" => bare && Lang::named(low).is_some(),
-        "noun" => bare && noun(low).is_some(),
-        "todo" => bare && is_todo(low),
-        "key" => !text.is_empty() && (!bare || is(low, KEYS)),
-        "anykey" => !bare && !text.is_empty() || plain && is_identifier(&text.replace(['-', '.'], "_")),
-        "num" => bare && text.parse::<u64>().is_ok_and(|n| n > 0),
-        "range" => {
-            bare && text.split_once('-').is_some_and(|(a, b)| a.parse::<u64>().is_ok() && b.parse::<u64>().is_ok())
-        }
-        "it" => bare && is(low, "it that"),
-        "script" => (is_path(text) || !bare) && extension(text).is_some(),
         "command" => return command(tokens),
+        "new" => is_path(text) || ending.is_some(),
+        "manifest" => is_path(text) && ending.is_some_and(|ext| is(ext, "toml json yaml yml ini cfg lock mod")),
+        "script" => (is_path(text) || token.quote.is_some()) && ending.is_some(),
+        _ if token.quote.is_some() => is(slot, QUOTED) && (!text.is_empty() || is(slot, EMPTY)),
+        "text" => plain && noun(low).is_none() && !is_todo(low),
+        "name" | "part" => plain && text.chars().all(|c| is_word(c) || "$:.()!-/@".contains(c)),
+        "code" => plain && is_code(text),
+        "body" => text.contains('(') && text.ends_with(')'),
+        "path" | "whole" => is_path(text),
+        "file" => is_file(text),
+        "dir" => is_path(text) || plain && is_dir(text) && !is(low, NO_DIRS),
+        "folder" if is_path(text) => ending.is_none(),
+        "folder" => subject == Subject::Guessed && plain && is_dir(text) && !text.contains('.'),
+        "word" => plain && is_dir(text) && !is_path(text),
+        "to" => plain && !is(low, NO_DIRS),
+        "glob" => text.contains(['*', '{']) && !text.contains('(') || is_ending(text),
+        "ext" => is_ending(text) || plain && is_ending(&format!(".{low}")),
+        "lang" => Lang::named(low).is_some(),
+        "noun" => noun(low).is_some(),
+        "todo" => is_todo(low),
+        "key" => is(low, KEYS),
+        "anykey" => plain && is_identifier(&text.replace(['-', '.'], "_")),
+        "num" => text.parse::<u64>().is_ok_and(|n| n > 0),
+        "range" => text.split_once('-').is_some_and(|(a, b)| a.parse::<u64>().is_ok() && b.parse::<u64>().is_ok()),
+        "it" => is(low, "it that"),
         _other => false,
     };
     fits.then_some(1)
@@ -272,12 +268,7 @@ fn is_ending(text: &str) -> bool {
 
 /// Written as programs write names, not as people write words.
 fn is_code(text: &str) -> bool {
-    let inside = text.chars().skip(1).any(char::is_uppercase);
-    inside
-        || text.starts_with(char::is_uppercase)
-        || text.contains(['_', '(', '$'])
-        || text.contains("::")
-        || text.ends_with('!')
+    text.contains(|c: char| c.is_uppercase() || "_($".contains(c)) || text.contains("::") || text.ends_with('!')
 }
 
 fn is_dir(text: &str) -> bool {

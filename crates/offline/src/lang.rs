@@ -42,7 +42,7 @@ const fn lang(name: &'static str, words: &'static str, exts: &'static str, defs:
     Lang { name, words, exts, defs }
 }
 
-const LANGS: &[Lang] = &[
+pub(crate) const LANGS: &[Lang] = &[
     lang("Rust", "rust", "rs", RUST),
     lang("Python", "python py", "py pyi", PYTHON),
     lang("JavaScript", "javascript js node", "js mjs cjs jsx", SCRIPT),
@@ -105,10 +105,6 @@ impl Lang {
     /// The language of a file extension.
     pub(crate) fn of(ext: &str) -> Option<&'static Lang> {
         LANGS.iter().find(|lang| is(ext, lang.exts))
-    }
-
-    pub(crate) fn has_definitions(&self) -> bool {
-        !self.defs.is_empty()
     }
 
     /// A glob of its files.

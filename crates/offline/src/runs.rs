@@ -5,15 +5,16 @@ use llm_worker::{ResultStatus, ToolOutcome};
 
 /// What output says when something is missing, in lower case, and what to do about it.
 const MISSING: &[(&str, &str, &str)] = &[
-    ("command not found", "a program is not installed", "install it, then ask again"),
-    (": not found", "a program is not installed", "install it, then ask again"),
+    ("command not found|: not found", "a program is not installed", "install it, then ask again"),
     ("missing script", "the project has no such script", "add it to package.json, or say: run `the command`"),
     ("no test specified", "the project has no tests yet", "write some, and set the script `test` in package.json"),
     ("no module named", "a Python module is missing", "install it in a terminal: commands here have no network"),
     ("cannot find module", "a dependency is missing", "run npm install in a terminal: commands here have no network"),
-    ("no matching package", "a dependency is missing", "run cargo fetch in a terminal: commands here have no network"),
-    ("failed to get `", "a dependency is missing", "run cargo fetch in a terminal: commands here have no network"),
-    ("to download", "a dependency is missing", "run cargo fetch in a terminal: commands here have no network"),
+    (
+        "no matching package|failed to get `|to download",
+        "a dependency is missing",
+        "run cargo fetch in a terminal: commands here have no network",
+    ),
     ("missing go.sum", "a dependency is missing", "run go mod download in a terminal: commands here have no network"),
     ("cannot find package", "a dependency is missing", "install it in a terminal: commands here have no network"),
 ];
@@ -23,7 +24,7 @@ pub(crate) fn report(command: &str, ended: &ToolOutcome, tests: bool) -> Result<
     let good = ended.status == ResultStatus::Ok && ended.summary.starts_with("exit 0");
     let rows: Vec<&str> = ended.content.lines().filter(|row| !row.trim().is_empty()).collect();
     let low = ended.content.to_lowercase();
-    let absent = MISSING.iter().find(|(mark, ..)| low.contains(mark));
+    let absent = MISSING.iter().find(|(marks, ..)| marks.split('|').any(|mark| low.contains(mark)));
     let absent = absent.filter(|_| !good || low.contains("no test specified"));
     let cut = ended.content.contains("ReadOutput {");
     let tally = if tests { tally(&rows) } else { None };
@@ -71,32 +72,28 @@ pub(crate) fn report(command: &str, ended: &ToolOutcome, tests: bool) -> Result<
 fn tally(rows: &[&str]) -> Option<(u64, u64)> {
     let mut sum: Option<(u64, u64)> = None;
     for row in rows {
-        let row = row.trim_matches(|c: char| "= \t".contains(c)).replace([';', ','], "");
-        let number =
-            |mark: &str| row.strip_prefix(mark).and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
-        let inside = |key: &str| {
-            let digits = row.split_once(key).map_or("", |(_, rest)| rest);
-            digits.split(|c: char| !c.is_ascii_digit()).next().and_then(|n| n.parse::<u64>().ok()).unwrap_or(0)
-        };
-        let (passed, failed) = sum.unwrap_or((0, 0));
-        let starts = |word: &str| count_before(&row, word);
-        let first = row.starts_with(|c: char| c.is_ascii_digit());
-        sum = if let Some(ran) = number("Ran ").filter(|_| row.contains(" test")) {
-            Some((passed + ran, failed))
-        } else if row.starts_with("FAILED (") || row.starts_with("OK (") {
-            let bad = inside("failures=") + inside("errors=");
-            Some((passed.saturating_sub(bad + inside("skipped=")), failed + bad))
-        } else if let Some(n) = number("# pass ").or_else(|| number("ℹ pass ")) {
-            Some((passed + n, failed))
-        } else if let Some(n) = number("# fail ").or_else(|| number("ℹ fail ")) {
-            Some((passed, failed + n))
-        } else if row.starts_with("test result: ") || row.starts_with("Tests: ") || first {
-            let (ok, bad, errors) = (starts("pass"), starts("fail"), starts("error"));
-            let any = ok.is_some() || bad.is_some() || errors.is_some() && row.contains(" in ");
-            let more = (passed + ok.unwrap_or(0), failed + bad.unwrap_or(0) + errors.unwrap_or(0));
-            if any { Some(more) } else { sum }
-        } else {
-            sum
+        let cells: Vec<&str> =
+            row.split(|c: char| !c.is_ascii_alphanumeric()).filter(|cell| !cell.is_empty()).collect();
+        let number = |cell: &str| cell.parse::<u64>().unwrap_or(0);
+        let behind = |word: &str| cells.iter().skip_while(|cell| **cell != word).nth(1).map_or(0, |cell| number(cell));
+        let before = |word: &str| count_before(&cells.join(" "), word);
+        let counts = matches!(cells.as_slice(), ["test", "result", ..] | ["Tests", ..])
+            || cells.first().is_some_and(|cell| cell.parse::<u64>().is_ok());
+        let (passed, failed) = sum.unwrap_or_default();
+        sum = match cells.as_slice() {
+            ["Ran", n, "test" | "tests", ..] | ["pass", n] => Some((passed + number(n), failed)),
+            ["fail", n] => Some((passed, failed + number(n))),
+            ["FAILED" | "OK", "failures" | "errors" | "skipped", ..] => {
+                let bad = behind("failures") + behind("errors");
+                Some((passed.saturating_sub(bad + behind("skipped")), failed + bad))
+            }
+            _ if counts => {
+                let errors = before("error").filter(|_| cells.contains(&"in"));
+                let all = [before("pass"), before("fail"), errors];
+                let [ok, bad, errors] = all.map(Option::unwrap_or_default);
+                if all == [None; 3] { sum } else { Some((passed + ok, failed + bad + errors)) }
+            }
+            _ => sum,
         };
     }
     sum
