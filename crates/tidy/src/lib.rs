@@ -14,4 +14,5 @@ pub mod dependencies;
 pub mod documents;
 pub mod invariants;
 pub mod layout;
+pub mod modules;
 pub mod words;
