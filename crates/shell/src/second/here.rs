@@ -36,6 +36,8 @@ impl Reader<'_> {
                 self.pending.push(Here { delimiter, quoted, strips: operator == "<<-" });
                 None
             }
+            // `>&-` ends a redirection, and bash takes what stands behind it, as in `>&-x`, for the next word.
+            "<&" | ">&" if self.peek() == Some('-') && !self.after(1).is_none_or(ends_word) => return None,
             "<&" | ">&" => self.word(false)?.literal().filter(|target| !is_descriptor(target)),
             _ => self.word(false)?.literal(),
         };
