@@ -9,4 +9,5 @@ pub mod feature;
 pub mod hook;
 pub mod host;
 pub mod permission;
+pub mod record;
 pub mod session;

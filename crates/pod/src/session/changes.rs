@@ -1,7 +1,7 @@
 //! What a pod changed in files, from its journal: for `yoi diff`, and to take it back.
 
-use super::record::{DirectoryMoved, FileChanged, Gap, Record, Stored, ToolStarted};
 use super::stage_number;
+use crate::record::{DirectoryMoved, FileChanged, Gap, Record, Stored, ToolStarted};
 use llm_worker::CallId;
 use session_store::Digest;
 use std::collections::BTreeMap;

@@ -4,7 +4,7 @@
 //! order. The log gives it back as `Committed<Batch>` only once it is durable, and only that yields the
 //! [`Ack`] which the machine accepts. Nothing else makes an `Ack`.
 
-use super::record::{
+use crate::record::{
     Decision, Encoder, GateNote, InputConsumed, InputId, ItemAdded, Output, Record, Request, Response, SystemItem,
     ToolFinished, ToolStarted, TransformNote, TurnFinished, TurnStarted, Unanswered, VerdictGiven,
 };

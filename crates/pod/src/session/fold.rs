@@ -2,7 +2,7 @@
 //! a [`State`].
 
 use super::lost::{Lost, bridged};
-use super::record::{
+use crate::record::{
     Encoder, FeatureState, FileChanged, NotificationQueued, Output, Record, Request, SystemItem, ToolFinished,
 };
 use llm_worker::effect::Outcome;

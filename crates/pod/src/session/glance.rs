@@ -2,8 +2,8 @@
 //!
 //! What comes out folds to the same as the whole record does; `yoi verify` reads everything of each.
 
-use super::record::{ItemAdded, Record};
 use super::restore::{RestoreError, decode};
+use crate::record::{ItemAdded, Record};
 use llm_worker::{CallId, Item, Seal};
 use serde::Deserialize;
 use session_store::OwnedFrame;

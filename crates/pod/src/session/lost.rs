@@ -6,7 +6,7 @@
 //! shows that there is none, it gets one that says so, and stands where a model would look for it.
 
 use super::fold::{Illegal, State};
-use super::record::{Gap, NotificationQueued, Record, Recovery, Request, SystemItem};
+use crate::record::{Gap, NotificationQueued, Record, Recovery, Request, SystemItem};
 use llm_worker::{CallId, Item, ResultStatus, ToolOutcome};
 use serde::{Deserialize, Serialize};
 use std::fmt;

@@ -7,12 +7,12 @@ pub mod commit;
 pub mod fold;
 mod glance;
 mod lost;
-pub mod record;
 pub mod references;
 pub mod replay;
 pub mod restore;
 pub mod resume;
 
+pub use crate::record;
 pub use lost::Lost;
 
 use llm_worker::ErrorKind;

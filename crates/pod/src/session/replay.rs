@@ -2,9 +2,9 @@
 //! compared with what was sent.
 
 use super::fold::State;
-use super::record::{Encoder, Gap, Record, Request, Stored};
 use super::references;
 use super::restore::{RestoreError, decode};
+use crate::record::{Encoder, Gap, Record, Request, Stored};
 use llm_worker::Item;
 use llm_worker::projection::{Dialect, Neutral, Projection, Surface};
 use session_store::{BlobError, BlobView, Digest, OwnedFrame, ReadError};

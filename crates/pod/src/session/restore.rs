@@ -3,7 +3,7 @@
 
 use super::fold::{Illegal, OpenCall, State};
 use super::lost::{Lost, lost_result};
-use super::record::{Record, Recovery, SystemItem, ToolFinished, TurnFinished};
+use crate::record::{Record, Recovery, SystemItem, ToolFinished, TurnFinished};
 use llm_worker::effect::Outcome;
 use llm_worker::{CallId, Item, ResultStatus, ToolEffect, ToolOutcome};
 use session_store::{OwnedFrame, ReadError};

@@ -2,8 +2,8 @@
 
 use super::checkpoint::{Draft, VERSION};
 use super::glance::glance;
-use super::record::Record;
 use super::restore::{RestoreError, Restored};
+use crate::record::Record;
 use session_store::{Journal, OwnedFrame, Past, ReadError, Seal};
 
 /// A session folded to its end, by its writer.

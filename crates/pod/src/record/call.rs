@@ -1,0 +1,120 @@
+//! Records of a tool call: how it was judged, its start and its result. They know no item.
+
+use super::Output;
+use llm_worker::{CallId, ToolEffect, ToolOutcome};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// Body of `verdict`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VerdictGiven {
+    /// Which call; none when the gate stands elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<CallId>,
+    /// What was decided.
+    pub decision: Decision,
+    /// The rule or check that decided.
+    pub rule: String,
+    /// Why, for model and person; empty for a plain allow.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    /// The gate that decided, when one did.
+    #[serde(flatten)]
+    pub gate: GateNote,
+    /// What became of the call's arguments before it was judged.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub transforms: Vec<TransformNote>,
+}
+
+/// Which gate of which feature decided, and how long it took. All there or none.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GateNote {
+    /// Its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hook: Option<String>,
+    /// Whose it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub feature: Option<String>,
+    /// Milliseconds until it answered or was given up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ms: Option<u64>,
+}
+
+/// A value that a transform replaced, or failed to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TransformNote {
+    /// The transform's name.
+    pub hook: String,
+    /// Whose it is.
+    pub feature: String,
+    /// Milliseconds until it answered or was given up.
+    pub ms: u64,
+    /// BLAKE3 of the value before, hex.
+    pub before: String,
+    /// BLAKE3 of the value after, hex; none when the value before was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+    /// Why it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+/// What a judgement came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    /// It may run.
+    Allow,
+    /// Permission or a gate refused it.
+    Refuse,
+    /// There is no such tool, or its arguments do not fit.
+    Invalid,
+    /// It ends the turn.
+    Abort,
+    /// A person should look before anything goes on.
+    Pause,
+}
+
+/// Body of `tool_started`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolStarted {
+    /// Which call.
+    pub call: CallId,
+    /// The tool.
+    pub name: String,
+    /// The feature it belongs to.
+    pub feature: String,
+    /// The generation it was judged under.
+    pub generation: u64,
+    /// The arguments as they run: sorted keys, defaults filled in.
+    pub arguments: Arc<str>,
+    /// BLAKE3 of `arguments`, hex.
+    pub arguments_digest: String,
+    /// What running it twice would do.
+    pub effect: ToolEffect,
+    /// The value of `YOI_CALL` in its children, and the key to pass where a service wants one.
+    pub idempotency_key: String,
+}
+
+/// Body of `tool_finished`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolFinished {
+    /// Which call.
+    pub call: CallId,
+    /// The feature whose tool ran; none for a call that did not start, or that recovery closed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub feature: Option<String>,
+    /// What the model sees.
+    pub outcome: ToolOutcome,
+    /// The full output, where it did not fit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<Output>,
+    /// How long it ran, milliseconds; 0 for a call that did not run.
+    pub ms: u64,
+    /// What became of its result before it was recorded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub transforms: Vec<TransformNote>,
+    /// What the person was told of it, in lines.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
