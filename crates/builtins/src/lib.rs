@@ -26,11 +26,17 @@ pub mod write_policy;
 pub use clock::{Clocks, Now};
 pub use store_error::StoreError;
 
-use pod::feature::FeatureModule;
+use pod::feature::{FeatureDescriptor, FeatureModule};
 use std::sync::Arc;
 
 /// Every built-in that is on by itself; [`policies`] has the others.
 #[must_use]
 pub fn all() -> Vec<Arc<dyn FeatureModule>> {
     vec![Arc::new(files::Files), Arc::new(search::Search), Arc::new(shell::Shell), Arc::new(task::TaskList)]
+}
+
+/// What every built-in declares, whether it is on or not.
+#[must_use]
+pub fn declared() -> Vec<FeatureDescriptor> {
+    all().iter().map(|module| module.descriptor()).chain(policies::declared()).collect()
 }

@@ -1,9 +1,15 @@
 //! The command line, as people type it.
 
-use crate::commands::completions::{models, pods};
+use crate::candidates::{models, pods};
+use crate::config::file::Mode;
+use crate::exit::Exit;
+use authority::text::{escape_line, escape_lines};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::ArgValueCandidates;
+use std::ffi::OsString;
+use std::io::Write;
 use std::path::PathBuf;
+use std::process::ExitCode;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -86,7 +92,7 @@ pub(crate) enum Command {
 pub(crate) struct RunArgs {
     /// What to do; `-` reads it from stdin. With a prompt, piped stdin is attached to it
     #[arg(value_name = "PROMPT")]
-    pub(crate) prompt: Option<std::ffi::OsString>,
+    pub(crate) prompt: Option<OsString>,
     /// Continue this directory's last run
     #[arg(short = 'c', long = "continue", conflicts_with_all = ["pod", "ephemeral"])]
     pub(crate) resume: bool,
@@ -101,7 +107,7 @@ pub(crate) struct RunArgs {
     pub(crate) model: Option<String>,
     /// How much the shell may touch
     #[arg(long, value_name = "MODE")]
-    pub(crate) sandbox: Option<Sandbox>,
+    pub(crate) sandbox: Option<Mode>,
     /// Change no file: the same as --sandbox read-only
     #[arg(long, conflicts_with = "sandbox")]
     pub(crate) read_only: bool,
@@ -113,7 +119,7 @@ pub(crate) struct RunArgs {
     pub(crate) add_write_dir: Vec<PathBuf>,
     /// Allow calls that would be asked about (repeatable): 'Bash git status,diff', 'Bash ls', 'Write docs/**', 'Bash'. What
     /// a file denies stays denied
-    #[arg(long, value_name = "RULE", value_parser = crate::config::allow::rule)]
+    #[arg(long, value_name = "RULE", value_parser = crate::allow::rule)]
     pub(crate) allow: Vec<pod::permission::Rule>,
     /// End after this many model requests
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -136,16 +142,6 @@ pub(crate) struct RunArgs {
     /// Print no progress
     #[arg(short, long)]
     pub(crate) quiet: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Sandbox {
-    /// Nothing may be written
-    ReadOnly,
-    /// The project and a temporary directory may be written
-    WorkspaceWrite,
-    /// No confinement
-    Off,
 }
 
 #[derive(Debug, Args)]
@@ -345,6 +341,22 @@ pub(crate) enum ConfigAction {
     Init,
     /// The JSON Schema of a configuration file
     Schema,
+}
+
+/// `--help` and `--version` are results; everything else clap says is a usage error. It quotes what was typed, so it is
+/// made to say the same of words that no terminal acts on.
+pub(crate) fn report(error: &clap::Error, args: &[OsString]) -> ExitCode {
+    if !error.use_stderr() {
+        drop(error.print());
+        return Exit::Done.code();
+    }
+    let harmless = args.iter().map(|word| escape_line(&word.to_string_lossy()).into_owned());
+    match Cli::try_parse_from(harmless) {
+        Err(same) if same.kind() == error.kind() => drop(same.print()),
+        // What is wrong with them is what was taken away.
+        Ok(_) | Err(_) => drop(std::io::stderr().write_all(escape_lines(&error.render().to_string()).as_bytes())),
+    }
+    Exit::Usage.code()
 }
 
 /// `0.50`, `2`; also with the sign before it.

@@ -1,6 +1,5 @@
 //! What the process was started with: directories, variables, terminals. Read once, here.
 
-use crate::cli::Global;
 use crate::exit::{Exit, Failure};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -22,12 +21,12 @@ pub(crate) struct Env {
 }
 
 impl Env {
-    /// Reads the process.
-    pub(crate) fn of_process(global: &Global) -> Result<Self, Failure> {
+    /// Reads the process; `directory` is what `-C` says.
+    pub(crate) fn of_process(directory: Option<&Path>) -> Result<Self, Failure> {
         let started = std::env::current_dir().map_err(|e| {
             Failure::new(Exit::Unavailable, format!("the working directory cannot be read: {}", authority::explain(&e)))
         })?;
-        let cwd = global.directory.as_ref().map_or_else(|| started.clone(), |dir| started.join(dir));
+        let cwd = directory.map_or_else(|| started.clone(), |dir| started.join(dir));
         let cwd = cwd.canonicalize().map_err(|e| {
             Failure::new(Exit::Usage, format!("{}: {e}", authority::escape(&cwd)))
                 .help("name a directory that exists with -C")

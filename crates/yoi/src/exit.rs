@@ -1,9 +1,6 @@
 //! Exit codes, and the one shape of an error a person reads.
 
-use crate::cli::Cli;
-use authority::text::{escape_line, escape_lines};
-use clap::Parser;
-use std::ffi::OsString;
+use authority::text::escape_lines;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -109,20 +106,4 @@ impl Failure {
 pub(crate) fn labelled(label: &str, text: &str) -> String {
     let margin = " ".repeat(label.len());
     format!("{label}{}\n", escape_lines(text.trim_end()).replace('\n', &format!("\n{margin}")))
-}
-
-/// `--help` and `--version` are results; everything else clap says is a usage error. It quotes what was typed, so it is
-/// made to say the same of words that no terminal acts on.
-pub(crate) fn of_clap(error: &clap::Error, args: &[OsString]) -> ExitCode {
-    if !error.use_stderr() {
-        drop(error.print());
-        return Exit::Done.code();
-    }
-    let harmless = args.iter().map(|word| escape_line(&word.to_string_lossy()).into_owned());
-    match Cli::try_parse_from(harmless) {
-        Err(same) if same.kind() == error.kind() => drop(same.print()),
-        // What is wrong with them is what was taken away.
-        Ok(_) | Err(_) => drop(std::io::stderr().write_all(escape_lines(&error.render().to_string()).as_bytes())),
-    }
-    Exit::Usage.code()
 }

@@ -3,10 +3,10 @@
 //! They are read once, when a run starts, and become part of the surface that is journaled. What a project has there is
 //! words for the model and no more: it gives no authority. A link is followed only as long as it stays in the project.
 
-use crate::compose::project::Project;
 use crate::env::Env;
 use crate::exit::Failure;
 use crate::plain_file::{self, Links};
+use crate::project::Project;
 use authority::{Access, Ambient, Place, Redactor, Workspace, escape};
 use std::fs::File;
 use std::io::Read;

@@ -3,6 +3,8 @@
 //! This crate alone holds ambient authority: it opens directories, reads the environment and starts the runtime,
 //! and hands handles down. It knows no turn order, no record format and no vendor's bytes; those live below.
 
+mod allow;
+mod candidates;
 mod cli;
 mod commands;
 mod compose;
@@ -10,8 +12,11 @@ mod config;
 mod env;
 mod exit;
 mod instructions;
+mod nearest;
+mod overrides;
 mod plain_file;
 mod pods;
+mod project;
 mod show;
 
 #[cfg(feature = "fuzzing")]
@@ -48,9 +53,9 @@ pub fn main(args: impl IntoIterator<Item = OsString>, points: &Points) -> ExitCo
     }
     let cli = match cli::Cli::try_parse_from(&args) {
         Ok(cli) => cli,
-        Err(error) => return exit::of_clap(&error, &args),
+        Err(error) => return cli::report(&error, &args),
     };
-    let env = match env::Env::of_process(&cli.global) {
+    let env = match env::Env::of_process(cli.global.directory.as_deref()) {
         Ok(env) => env,
         Err(failure) => return failure.report(),
     };

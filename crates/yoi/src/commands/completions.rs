@@ -1,19 +1,10 @@
 //! `yoi completions`: the script by which a shell asks `yoi` itself how a line may go on, and the answers.
-//!
-//! The shell asks at each press of Tab, so pods and models are those of that moment. Nothing is connected or written.
 
-use crate::cli::{Cli, CompletionsArgs, Global, Shell};
+use crate::cli::{Cli, CompletionsArgs, Shell};
 use crate::commands::out;
-use crate::compose::model::OFFLINE;
-use crate::config::Config;
-use crate::env::Env;
 use crate::exit::{Exit, Failure};
-use crate::pods::Pods;
 use clap::{CommandFactory, ValueEnum};
-use clap_complete::CompletionCandidate;
 use clap_complete::env::{Bash, Elvish, EnvCompleter, Fish, Zsh};
-use provider::catalog;
-use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -43,28 +34,6 @@ pub(crate) fn answered(args: &[OsString]) -> Option<ExitCode> {
     }
     out::raw(&String::from_utf8_lossy(&answer));
     Some(Exit::Done.code())
-}
-
-/// Every pod.
-pub(crate) fn pods() -> Vec<CompletionCandidate> {
-    let pods = env().and_then(|env| Pods::of(&env).ok());
-    pods.and_then(|pods| pods.names().ok()).unwrap_or_default().into_iter().map(CompletionCandidate::new).collect()
-}
-
-/// Models that are named here: the embedded one, those of the configuration, and what vendors are asked for by default.
-pub(crate) fn models() -> Vec<CompletionCandidate> {
-    let mut names: BTreeSet<String> = [OFFLINE.to_owned()].into();
-    names.extend(catalog::PROVIDERS.iter().filter_map(|p| Some(format!("{}/{}", p.name, p.default_model?))));
-    // A configuration that does not read is told by the command itself.
-    if let Some(config) = env().and_then(|env| Config::load(&env).ok()) {
-        names.extend(config.model.map(|model| model.value));
-        names.extend(config.models.into_keys());
-    }
-    names.into_iter().map(CompletionCandidate::new).collect()
-}
-
-fn env() -> Option<Env> {
-    Env::of_process(&Global { directory: None }).ok()
 }
 
 fn completer(shell: Shell) -> &'static dyn EnvCompleter {

@@ -3,13 +3,13 @@
 use crate::cli::{ConfigAction, JsonArgs};
 use crate::commands::out;
 use crate::compose::model::{self, describe, patience};
-use crate::compose::project::Project;
 use crate::compose::switches::switched;
 use crate::config::file::{File, Waits};
 use crate::config::{Config, Known, Pending, Source};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::pods::{disk, make_private};
+use crate::project::Project;
 use schemars::schema_for;
 use serde_json::json;
 use std::fs::OpenOptions;

@@ -89,7 +89,7 @@ pub(crate) fn grant(args: &GrantArgs, env: &Env) -> Result<Exit, Failure> {
 /// Lists what is granted, or takes some of it back.
 pub(crate) fn revoke(args: &GrantArgs, env: &Env) -> Result<Exit, Failure> {
     by_a_person(env)?;
-    let root = crate::compose::project::Project::around(env).root;
+    let root = crate::project::Project::around(env).root;
     if lists(args) {
         show(args, "granted", Grants::load(env, &root)?.all(), "nothing is granted to this project's file");
         return Ok(Exit::Done);

@@ -136,11 +136,10 @@ fn found(program: &str, env: &Env) -> Result<PathBuf, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::Global;
 
     fn run(script: &str, limit: Duration) -> Result<String, String> {
         let words = ["sh", "-c", script].map(str::to_owned);
-        within(&words, &Env::of_process(&Global { directory: None }).unwrap(), limit)
+        within(&words, &Env::of_process(None).unwrap(), limit)
     }
 
     #[test]

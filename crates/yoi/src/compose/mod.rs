@@ -4,7 +4,6 @@ mod git;
 pub(crate) mod grants;
 mod key_command;
 pub(crate) mod model;
-pub(crate) mod project;
 mod recording;
 pub(crate) mod roots;
 mod stores;
@@ -15,6 +14,7 @@ use crate::config::file::Mode;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::instructions::Instructions;
+use crate::project::Project;
 use authority::{
     Access, Ambient, Confinement, EnvPolicy, ErrorKind, GitGuard, HostPattern, Net, Redactor, SandboxMode, Secret,
     Spawner, Workspace,
@@ -26,7 +26,6 @@ use pod::feature::{
     HostServices, InstallPlan, PodLink,
 };
 use pod::permission::{Circumstances, Policy};
-use project::Project;
 use roots::{Added, AddedDirs};
 use std::collections::BTreeSet;
 use std::ffi::OsString;

@@ -2,9 +2,10 @@
 
 use super::{key_command, recording};
 use crate::config::Config;
-use crate::config::file::{Api, Key, Provider, nearest};
+use crate::config::file::{Api, Key, Provider};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
+use crate::nearest::did_you_mean;
 use authority::{Ambient, Net, Secret};
 use llm_worker::projection::{Dialect, Neutral, Surface};
 use llm_worker::{Model, Price};
@@ -77,7 +78,7 @@ pub(crate) fn named(name: &str, config: &Config) -> Result<(), Failure> {
     }
     let configured = config.providers.keys().map(String::as_str);
     let names: Vec<&str> = catalog::PROVIDERS.iter().map(|p| p.name).chain(configured).collect();
-    let meant = nearest(provider, &names).map(|name| format!("did you mean `{name}`? ")).unwrap_or_default();
+    let meant = did_you_mean(provider, &names);
     Err(Failure::new(Exit::Config, format!("there is no provider called `{provider}`")).help(format!(
         "{meant}known: {}; others go under [providers.{provider}] in the configuration",
         names.join(", ")

@@ -1,8 +1,8 @@
 //! The directories of features that keep records of their own: offered where the feature is on, and nowhere else.
 
-use super::project::Project;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
+use crate::project::Project;
 use authority::{Access, Ambient, Workspace};
 use builtins::{memory, work_item};
 use pod::feature::{FeatureId, HostServices};

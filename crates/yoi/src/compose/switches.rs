@@ -1,9 +1,9 @@
 //! What a configuration makes of the features of this build: which are on, with which settings, under which policy.
 
 use super::grants;
-use crate::config::file::nearest;
 use crate::config::{Config, Granted, Switches};
 use crate::exit::{Exit, Failure};
+use crate::nearest::{did_you_mean, nearest};
 use builtins::Clocks;
 use builtins::policies::{BadSettings, OPT_IN, Settings};
 use pod::feature::{
@@ -26,16 +26,9 @@ pub(crate) struct Switched {
     pub(crate) on: BTreeSet<FeatureId>,
 }
 
-/// What every feature of this build declares, whether it is on or not.
-pub(crate) fn declared() -> Vec<FeatureDescriptor> {
-    let mut all: Vec<_> = builtins::all().iter().map(|module| module.descriptor()).collect();
-    all.extend(builtins::policies::declared());
-    all
-}
-
 /// Decides; features and tools that the configuration names must be those of this build.
 pub(crate) fn switched(config: &Config) -> Result<Switched, Failure> {
-    let declared = declared();
+    let declared = builtins::declared();
     names(config, &declared)?;
     let on: BTreeSet<FeatureId> =
         config.features.iter().filter(|(_, switches)| switches.on()).filter_map(|(id, _)| id.parse().ok()).collect();
@@ -103,7 +96,7 @@ fn known(place: &str, what: &str, name: &str, all: &[String]) -> Result<(), Fail
         return Ok(());
     }
     let all: Vec<&str> = all.iter().map(String::as_str).collect();
-    let meant = nearest(name, &all).map(|meant| format!("did you mean `{meant}`? ")).unwrap_or_default();
+    let meant = did_you_mean(name, &all);
     let help = format!("{meant}known: {}", all.join(", "));
     Err(Failure::new(Exit::Config, format!("{place}: there is no {what} `{name}`")).help(help))
 }

@@ -1,6 +1,8 @@
 //! One configuration file, as it is written. Every key is optional; an unknown one is an error.
 
+use crate::nearest::nearest;
 use authority::SandboxMode;
+use clap::ValueEnum;
 use llm_worker::Cost;
 use pod::feature::GrantTable;
 use pod::permission::Rule;
@@ -235,14 +237,17 @@ pub(crate) struct State {
 }
 
 /// As written in files and on the command line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Mode {
     /// Nothing is written.
+    #[value(help = "Nothing may be written")]
     ReadOnly,
     /// The project is written.
+    #[value(help = "The project and a temporary directory may be written")]
     WorkspaceWrite,
     /// No confinement.
+    #[value(help = "No confinement")]
     Off,
 }
 
@@ -306,13 +311,6 @@ fn suggestion(message: &str) -> Option<String> {
         Some(name) => format!("did you mean `{name}`?"),
         None => format!("known here: {}", known.join(", ")),
     })
-}
-
-/// The known name that was probably meant.
-pub(crate) fn nearest<'a>(unknown: &str, known: &[&'a str]) -> Option<&'a str> {
-    let far = |name: &&str| strsim::damerau_levenshtein(name, unknown);
-    let nearest = known.iter().copied().min_by_key(far)?;
-    (far(&nearest) <= 3.max(unknown.len() / 3)).then_some(nearest)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::file::Mode;
 use super::grants::Grants;
 use super::{Config, project, read};
-use crate::compose::project::Project;
+use crate::project::Project;
 use pod::permission::RuleDecision;
 use std::path::{Path, PathBuf};
 

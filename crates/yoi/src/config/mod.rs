@@ -3,7 +3,6 @@
 //! Files go from the machine's over the user's to the project's. The project's can only narrow what the others give
 //! (`project`); the rest of it is pending until the user accepts it (`grants`).
 
-pub(crate) mod allow;
 mod check;
 pub(crate) mod file;
 #[cfg(feature = "fuzzing")]
@@ -23,11 +22,10 @@ pub(crate) use rules::{Rules, Written};
 pub(crate) use switches::{Granted, Switches};
 pub(crate) use variables::INHERITED;
 
-use crate::cli::{RunArgs, Sandbox};
-use crate::compose::project::Project;
 use crate::env::Env;
 use crate::exit::Failure;
 use crate::plain_file::Links;
+use crate::project::Project;
 use file::{Mode, Price, Provider};
 use grants::Grants;
 use std::collections::BTreeMap;
@@ -49,7 +47,7 @@ pub(crate) struct Sourced<T> {
 }
 
 impl<T> Sourced<T> {
-    fn new(value: T, source: Source) -> Self {
+    pub(crate) fn new(value: T, source: Source) -> Self {
         Self { value, source }
     }
 
@@ -57,7 +55,7 @@ impl<T> Sourced<T> {
         Self::new(value, "built-in".to_owned())
     }
 
-    fn set(&mut self, value: Option<T>, source: impl FnOnce() -> Source) {
+    pub(crate) fn set(&mut self, value: Option<T>, source: impl FnOnce() -> Source) {
         if let Some(value) = value {
             *self = Self::new(value, source());
         }
@@ -163,27 +161,6 @@ impl Config {
     /// The files that are read wherever one stands, outermost first.
     pub(crate) fn paths(env: &Env) -> Result<Vec<PathBuf>, Failure> {
         Ok(vec![PathBuf::from(SYSTEM_FILE), env.config_dir()?.join("config.toml")])
-    }
-
-    /// The command line's part.
-    pub(crate) fn with_flags(mut self, args: &RunArgs) -> Self {
-        if let Some(model) = &args.model {
-            self.model = Some(Sourced::new(model.clone(), "-m".to_owned()));
-        }
-        self.max_steps.set(args.max_steps, || "--max-steps".to_owned());
-        if let Some(dollars) = args.max_cost {
-            self.max_cost = Some(Sourced::new(dollars, "--max-cost".to_owned()));
-        }
-        let mode = args.sandbox.map(|sandbox| match sandbox {
-            Sandbox::ReadOnly => Mode::ReadOnly,
-            Sandbox::WorkspaceWrite => Mode::WorkspaceWrite,
-            Sandbox::Off => Mode::Off,
-        });
-        self.sandbox.set(mode, || "--sandbox".to_owned());
-        self.sandbox.set(args.read_only.then_some(Mode::ReadOnly), || "--read-only".to_owned());
-        self.allow(&args.allow);
-        self.instructions.set(args.no_instructions.then_some(false), || "--no-instructions".to_owned());
-        self
     }
 
     /// BLAKE3 of everything in force, hex. Keys stand in it by name.

@@ -26,7 +26,7 @@ pub(crate) struct Written {
 }
 
 impl Written {
-    pub(super) fn new(rule: Rule, index: usize, place: &dyn Fn(&[&str]) -> Source) -> Self {
+    pub(crate) fn new(rule: Rule, index: usize, place: &dyn Fn(&[&str]) -> Source) -> Self {
         Self { rule, index, source: place(&["permissions", "rules", &index.to_string()]) }
     }
 
@@ -38,7 +38,7 @@ impl Written {
 
 impl Rules {
     /// A file's rules; nothing of a file that has none.
-    pub(super) fn of(source: Source, rules: impl Iterator<Item = Written>) -> Option<Self> {
+    pub(crate) fn of(source: Source, rules: impl Iterator<Item = Written>) -> Option<Self> {
         let rules: Vec<Written> = rules.collect();
         (!rules.is_empty()).then_some(Self { source, rules })
     }

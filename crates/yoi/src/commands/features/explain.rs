@@ -5,11 +5,10 @@ use super::page::Page;
 use super::table::why_off;
 use super::words::means;
 use crate::compose::Composed;
-use crate::compose::switches::declared;
 use crate::config::Config;
-use crate::config::file::nearest;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
+use crate::nearest::did_you_mean;
 use authority::Ambient;
 use llm_worker::ToolEffect;
 use pod::feature::{
@@ -112,7 +111,7 @@ pub(super) fn no_shell(composed: &Composed, ambient: &Ambient, env: &Env) -> Res
 impl Route {
     /// Of a tool of this build.
     pub(super) fn of(question: Question<'_>) -> Result<Self, Failure> {
-        let all = declared();
+        let all = builtins::declared();
         let found =
             all.iter().find_map(|feature| Some((feature, feature.tools.iter().find(|t| t.name == question.tool)?)));
         let (feature, tool) = found.ok_or_else(|| unknown(question.tool, &all))?;
@@ -173,7 +172,7 @@ impl Route {
 
 fn unknown(tool: &str, all: &[FeatureDescriptor]) -> Failure {
     let names: Vec<&str> = all.iter().flat_map(|feature| &feature.tools).map(|tool| tool.name.as_str()).collect();
-    let meant = nearest(tool, &names).map(|meant| format!("did you mean `{meant}`? ")).unwrap_or_default();
+    let meant = did_you_mean(tool, &names);
     let what = format!("no feature has a tool `{tool}`: a call of it would be answered so by host:known-tool");
     Failure::new(Exit::Usage, what).help(format!("{meant}there are: {}", names.join(", ")))
 }

@@ -1,13 +1,11 @@
 //! `--allow RULE`: a rule in a few words.
 
-use super::file::nearest;
-use super::{Config, Rules, Written};
-use crate::compose::switches::declared;
+use crate::nearest::did_you_mean;
 use pod::feature::HostCapability;
 use pod::permission::{Layer, Rule, RuleDecision};
 
-/// Where such a rule is named.
-const SOURCE: &str = "--allow";
+/// Where such a rule is said to stand.
+pub(crate) const SOURCE: &str = "--allow";
 
 const EXAMPLES: &str = "write it as 'Bash git status,diff', 'Bash ls', 'Write docs/**' or 'Fetch docs.example.org'";
 
@@ -48,10 +46,10 @@ fn about(tool: &str) -> Result<About, String> {
     if tool == "*" {
         return Ok(About::Nothing);
     }
-    let all = declared();
+    let all = builtins::declared();
     let Some(feature) = all.iter().find(|feature| feature.tools.iter().any(|known| known.name == tool)) else {
         let names: Vec<&str> = all.iter().flat_map(|feature| &feature.tools).map(|tool| tool.name.as_str()).collect();
-        let meant = nearest(tool, &names).map(|meant| format!("did you mean `{meant}`? ")).unwrap_or_default();
+        let meant = did_you_mean(tool, &names);
         return Err(format!("there is no tool `{tool}`: {meant}{EXAMPLES}"));
     };
     let asks = |wanted: fn(&HostCapability) -> bool| feature.requests.iter().any(|request| wanted(&request.capability));
@@ -61,15 +59,6 @@ fn about(tool: &str) -> Result<About, String> {
         () if asks(|capability| matches!(capability, HostCapability::ScopedFs { .. })) => About::Paths,
         () => About::Nothing,
     })
-}
-
-impl Config {
-    /// Puts the rules of the command line inside of all others.
-    pub(super) fn allow(&mut self, rules: &[Rule]) {
-        let place = |_: &[&str]| SOURCE.to_owned();
-        let rules = rules.iter().cloned().enumerate();
-        self.rules.extend(Rules::of(SOURCE.to_owned(), rules.map(|(index, rule)| Written::new(rule, index, &place))));
-    }
 }
 
 #[cfg(test)]

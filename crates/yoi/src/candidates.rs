@@ -1,0 +1,33 @@
+//! What a shell may complete on the command line: pods and models.
+//!
+//! The shell asks at each press of Tab, so both are those of that moment. Nothing is connected or written.
+
+use crate::compose::model::OFFLINE;
+use crate::config::Config;
+use crate::env::Env;
+use crate::pods::Pods;
+use clap_complete::CompletionCandidate;
+use provider::catalog;
+use std::collections::BTreeSet;
+
+/// Every pod.
+pub(crate) fn pods() -> Vec<CompletionCandidate> {
+    let pods = env().and_then(|env| Pods::of(&env).ok());
+    pods.and_then(|pods| pods.names().ok()).unwrap_or_default().into_iter().map(CompletionCandidate::new).collect()
+}
+
+/// Models that are named here: the embedded one, those of the configuration, and what vendors are asked for by default.
+pub(crate) fn models() -> Vec<CompletionCandidate> {
+    let mut names: BTreeSet<String> = [OFFLINE.to_owned()].into();
+    names.extend(catalog::PROVIDERS.iter().filter_map(|p| Some(format!("{}/{}", p.name, p.default_model?))));
+    // A configuration that does not read is told by the command itself.
+    if let Some(config) = env().and_then(|env| Config::load(&env).ok()) {
+        names.extend(config.model.map(|model| model.value));
+        names.extend(config.models.into_keys());
+    }
+    names.into_iter().map(CompletionCandidate::new).collect()
+}
+
+fn env() -> Option<Env> {
+    Env::of_process(None).ok()
+}

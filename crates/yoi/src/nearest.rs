@@ -1,0 +1,13 @@
+//! The known name that was probably meant by an unknown one.
+
+/// One of `known`, unless each of them is too far away.
+pub(crate) fn nearest<'a>(unknown: &str, known: &[&'a str]) -> Option<&'a str> {
+    let far = |name: &&str| strsim::damerau_levenshtein(name, unknown);
+    let nearest = known.iter().copied().min_by_key(far)?;
+    (far(&nearest) <= 3.max(unknown.len() / 3)).then_some(nearest)
+}
+
+/// "did you mean …? ", to stand before a list of what is known; empty when nothing is near.
+pub(crate) fn did_you_mean(unknown: &str, known: &[&str]) -> String {
+    nearest(unknown, known).map(|name| format!("did you mean `{name}`? ")).unwrap_or_default()
+}
