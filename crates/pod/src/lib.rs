@@ -8,6 +8,7 @@ pub mod control;
 pub mod feature;
 pub mod hook;
 pub mod host;
+pub mod mailbox;
 pub mod permission;
 pub mod record;
 pub mod session;

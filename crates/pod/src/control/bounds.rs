@@ -1,16 +1,16 @@
 //! What the host asks of every call and what nothing exceeds, as data for reports.
 
-use super::call::INLINE;
+use super::authorize;
+use super::call_output::INLINE;
 use super::callbacks::{GRACE, MAX_STUCK, MAX_THREADS};
-use super::desk::{MAX_ALERTS, MAX_WAITING, MAX_WORDS};
-use super::driver::{MAX_ANSWER, MAX_ARGUMENTS, MAX_CALLS};
-use super::judge;
-use super::pod::Limits;
+use super::core::Limits;
+use super::turn::{MAX_ANSWER, MAX_ARGUMENTS, MAX_CALLS};
 use crate::feature::{
     CALLBACK_LIMIT, DEFAULT_DEADLINE, HostGate, HostLimit, MAX_DEADLINE, MAX_FEATURES, MAX_GATES, MAX_NOTES,
     MAX_NOTIFICATION, MAX_PER_TURN, MAX_STATE, MAX_TRANSFORMS,
 };
 use crate::hook;
+use crate::mailbox::pending::{MAX_ALERTS, MAX_WAITING, MAX_WORDS};
 use llm_worker::turn::Limits as Answers;
 use std::time::Duration;
 
@@ -49,7 +49,7 @@ pub fn limits(own: &Limits, steps: &str, calls: &str, cost: &str) -> Vec<HostLim
         set("tool.concurrency", count(own.tool_concurrency), "calls", calls),
         sized("tool.arguments", MAX_ARGUMENTS, "bytes"),
         sized("tool.result_inline", INLINE, "bytes"),
-        timed("tool.judging", judge::DEADLINE),
+        timed("tool.judging", authorize::DEADLINE),
         timed("tool.deadline", DEFAULT_DEADLINE),
         timed("tool.deadline_most", MAX_DEADLINE),
         timed("tool.grace", GRACE),

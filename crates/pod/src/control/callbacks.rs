@@ -5,8 +5,8 @@
 //! written off.
 
 use super::blame::Blame;
-use super::inbox::{Line, Method};
 use crate::feature::{FeatureId, FeatureRegistry, clamp};
+use crate::mailbox::requests::{Line, Method};
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;

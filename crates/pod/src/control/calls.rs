@@ -1,11 +1,11 @@
 //! Calls that were allowed: those that wait for a place under the cap, and those that run.
 
+use super::authorize::Ready;
 use super::blame;
-use super::call::Custody;
+use super::call_output::Custody;
 use super::callbacks::{Lost, MAX_STUCK};
+use super::core::Core;
 use super::gates;
-use super::judge::Ready;
-use super::pod::Core;
 use crate::feature::{FeatureId, sanitize_lines, under};
 use crate::hook::ToolCallView;
 use crate::session::commit::Ended;

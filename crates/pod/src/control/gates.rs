@@ -1,6 +1,6 @@
 //! Hooks in the driver's hands: what they are shown, and what is journaled of what they said.
 
-use super::call::INLINE;
+use super::call_output::INLINE;
 use super::callbacks::Callbacks;
 use crate::feature::FeatureRegistry;
 use crate::hook::{GateRun, HookPoint, Passed, Ruling, ToolCallView, ToolOutcomeView, Transformed};

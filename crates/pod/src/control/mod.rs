@@ -1,23 +1,20 @@
 //! The one task that owns a pod's state, and the threads it lends to tools and features.
 
+mod authorize;
 pub(crate) mod blame;
 mod bounds;
-mod call;
+mod call_output;
 pub mod callbacks;
 mod calls;
-pub(crate) mod desk;
-mod driver;
+pub mod core;
 mod gates;
-pub(crate) mod inbox;
-mod judge;
-pub mod outbox;
-pub mod pod;
 mod stream;
+mod turn;
 
+pub use crate::mailbox::events::{Alert, Event, Outbox};
+pub use crate::mailbox::requests::AlertLevel;
+pub use authorize::Permission;
 pub use bounds::{gates, limits};
 pub use callbacks::{Callbacks, Lost};
+pub use core::{Core, Fatal, Limits, Pod, Store, TurnEnd};
 pub(crate) use gates::{refusal, verdicts};
-pub use inbox::AlertLevel;
-pub use judge::Permission;
-pub use outbox::{Alert, Event, Outbox};
-pub use pod::{Core, Fatal, Limits, Pod, Store, TurnEnd};

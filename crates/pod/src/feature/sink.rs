@@ -3,7 +3,7 @@
 use super::id::FeatureId;
 use super::presence::{Absent, Presence};
 use crate::control::AlertLevel;
-use crate::control::inbox::{Declined, Line, Method, NotTaken, Words};
+use crate::mailbox::requests::{Declined, Line, Method, NotTaken, Words};
 use authority::Door;
 use llm_worker::ErrorKind;
 use std::fmt;

@@ -275,9 +275,9 @@ async fn contained<T>(work: impl Future<Output = T>) -> Result<T, Broke> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::control::inbox::{Mail, Method, inbox};
     use crate::feature::{FeatureId, FeatureRegistry};
     use crate::hook::{HookRegistryBuilder, PreRequest, RequestView, Ruling, Verdict};
+    use crate::mailbox::requests::{Mail, Method, inbox};
     use std::sync::mpsc;
 
     // A gate holds its thread far past its deadline and then allows: it was denied long ago, nobody hears it, and the

@@ -2,10 +2,10 @@
 
 use super::staged;
 use super::{HostError, Parts};
-use crate::control::desk::Desk;
-use crate::control::inbox::inbox;
 use crate::control::{Core, Store};
 use crate::feature::PodLink;
+use crate::mailbox::pending::Desk;
+use crate::mailbox::requests::inbox;
 use crate::session::checkpoint::Draft;
 use crate::session::fold::State;
 use crate::session::record::Record;

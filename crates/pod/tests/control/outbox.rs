@@ -3,8 +3,8 @@
 use crate::scene::{pod, sound, told_what_is_durable};
 use llm_worker::effect::Delta;
 use llm_worker::model::EVENT_QUEUE;
-use pod::control::outbox::{BACKLOG, CHANNEL};
 use pod::control::{Event, Outbox};
+use pod::mailbox::events::{BACKLOG, CHANNEL};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use testkit::{Answer, Gate, within};

@@ -2,8 +2,8 @@
 
 use super::files::Keeper;
 use super::key::StateScope;
-use crate::control::inbox::Line;
 use crate::feature::FeatureId;
+use crate::mailbox::requests::Line;
 use crate::session::record::FeatureState;
 use authority::Workspace;
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! One call's output and file changes, at their bounds.
 
 use super::{Custody, HEAD_BYTES, HEAD_LINES, INLINE, TAIL_BYTES};
-use crate::control::inbox::{Inbox, Line, Mail, Method, inbox};
+use crate::mailbox::requests::{Inbox, Line, Mail, Method, inbox};
 use crate::session::record::{FileChanged, Output, Record};
 use authority::Redactor;
 use llm_worker::tool::{CallHost, FileChange, Window};

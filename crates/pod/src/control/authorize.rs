@@ -4,8 +4,8 @@
 use super::blame;
 use super::callbacks::Callbacks;
 use super::calls::{given_up_on, taken_back};
-use super::driver::MAX_ARGUMENTS;
 use super::gates;
+use super::turn::MAX_ARGUMENTS;
 use crate::feature::{FeatureRegistry, RegisteredTool, sanitize_lines};
 use crate::hook::{HookPoint, PreToolCall, Ruling, ToolArguments, ToolCallView};
 use crate::permission::{CallFacts, Circumstances, Policy, RuleRef, Verdict as Allowed};

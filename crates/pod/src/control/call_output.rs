@@ -1,7 +1,7 @@
 //! One running call, as the host sees it: its output, its file changes, and the bounded result that comes of it.
 
-use super::inbox::{Line, Method};
 use crate::feature::sanitize;
+use crate::mailbox::requests::{Line, Method};
 use crate::session::changes::staged;
 use crate::session::commit::Ended;
 use crate::session::kind_of_store;

@@ -10,17 +10,17 @@
 //! Only this task appends to the log, and it folds what was committed, in that order. It never runs feature,
 //! tool or model code: those answer through channels.
 
+use super::authorize::{About, Court, Judged, PLACES};
 use super::callbacks::MAX_STUCK;
 use super::calls::{Calls, Came, Done};
-use super::desk::{MAX_RIDE, MAX_RIDERS, Riders, settle};
+use super::core::{Core, DISK_PAUSE, DISK_RETRIES, Fatal};
 use super::gates;
-use super::inbox::{Mail, Ticket};
-use super::judge::{About, Court, Judged, PLACES};
-use super::outbox::Event;
-use super::pod::{Core, DISK_PAUSE, DISK_RETRIES, Fatal};
 use super::stream::{Heard, Stream};
 use crate::feature::MAX_GATES;
 use crate::hook::{HookPoint, Passed, PreRequest, RequestView};
+use crate::mailbox::events::Event;
+use crate::mailbox::pending::{MAX_RIDE, MAX_RIDERS, Riders, settle};
+use crate::mailbox::requests::{Mail, Ticket};
 use crate::session::commit::{Batch, Judgement, Ledger, Turn, counted};
 use crate::session::record::{NotificationQueued, Resumed, Suspended, SystemItem};
 use llm_worker::effect::{CallView, Effect, Fact, Gated, Input, Outcome, Stop};

@@ -1,8 +1,8 @@
 //! What was handed in and is not in the log yet, and how much each feature may still hand in.
 
-use super::inbox::{AlertLevel, Declined, Inbox, Line, Mail, Method, Ticket, Words};
-use super::outbox::{Alert, Event};
-use super::pod::Core;
+use super::events::{Alert, Event};
+use super::requests::{AlertLevel, Declined, Inbox, Line, Mail, Method, Ticket, Words};
+use crate::control::core::Core;
 use crate::feature::{FeatureId, Keeper, MAX_NOTES, sanitize};
 use crate::session::record::{FeatureNote, NotificationQueued, Record};
 use llm_worker::CallId;
@@ -11,19 +11,19 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 
 /// Notifications that may wait for the model's next step.
-pub(super) const MAX_WAITING: usize = 64;
+pub(crate) const MAX_WAITING: usize = 64;
 
 /// Alerts of one feature in one turn.
-pub(super) const MAX_ALERTS: u32 = 8;
+pub(crate) const MAX_ALERTS: u32 = 8;
 
 /// Bytes of an alert or a note.
-pub(super) const MAX_WORDS: usize = 512;
+pub(crate) const MAX_WORDS: usize = 512;
 
 /// Records that may wait for a commit to ride with before they get one of their own.
-pub(super) const MAX_RIDERS: usize = 32;
+pub(crate) const MAX_RIDERS: usize = 32;
 
 /// Records that ride with one commit; the others wait for the next.
-pub(super) const MAX_RIDE: usize = 512;
+pub(crate) const MAX_RIDE: usize = 512;
 
 /// From so many bytes on, nothing more rides with a commit: far less than what the journal takes at once.
 const MAX_RIDE_BYTES: usize = 4 << 20;
@@ -69,7 +69,7 @@ pub(crate) struct Riders {
 }
 
 /// Tells everybody who waits.
-pub(super) fn settle(tickets: Vec<Box<dyn Ticket>>, done: Result<(), &str>) {
+pub(crate) fn settle(tickets: Vec<Box<dyn Ticket>>, done: Result<(), &str>) {
     for ticket in tickets {
         ticket.settle(done);
     }
@@ -101,17 +101,17 @@ impl Desk {
     }
 
     /// What comes next. Cancel-safe.
-    pub(super) async fn next(&mut self) -> Mail {
+    pub(crate) async fn next(&mut self) -> Mail {
         self.inbox.next().await
     }
 
     /// A turn begins: allowances are whole again.
-    pub(super) fn turn_began(&mut self) {
+    pub(crate) fn turn_began(&mut self) {
         self.used.clear();
     }
 
     /// Takes what waits, for a commit: as much of it as one takes, oldest first.
-    pub(super) fn riders(&mut self) -> Riders {
+    pub(crate) fn riders(&mut self) -> Riders {
         let (mut riders, mut taken) = (Riders::default(), 0);
         while riders.records.len() < MAX_RIDE && taken < MAX_RIDE_BYTES {
             let Some(Waiting { record, bytes, ticket }) = self.waiting.pop_front() else { break };
@@ -128,12 +128,12 @@ impl Desk {
     }
 
     /// How many records wait for a commit.
-    pub(super) fn waiting(&self) -> usize {
+    pub(crate) fn waiting(&self) -> usize {
         self.waiting.len()
     }
 
     /// Nothing more is taken for the log; what was handed in and not taken up is dropped, and its askers hear of it.
-    pub(super) fn shut(&mut self) {
+    pub(crate) fn shut(&mut self) {
         self.inbox.close();
         while self.inbox.now().is_some() {}
         while !self.waiting.is_empty() {
@@ -161,7 +161,7 @@ impl Desk {
 impl Core {
     /// Takes everything handed in so far. Answers whether somebody waits for it. `runs` says which calls may still
     /// change files.
-    pub(super) fn collect(&mut self, runs: &dyn Fn(CallId) -> bool) -> bool {
+    pub(crate) fn collect(&mut self, runs: &dyn Fn(CallId) -> bool) -> bool {
         let mut urgent = false;
         while let Some(method) = self.desk.inbox.now() {
             urgent |= self.asked(method, runs);
@@ -170,7 +170,7 @@ impl Core {
     }
 
     /// Takes one request. Answers whether its record should be written without waiting for another commit.
-    pub(super) fn asked(&mut self, method: Method, runs: &dyn Fn(CallId) -> bool) -> bool {
+    pub(crate) fn asked(&mut self, method: Method, runs: &dyn Fn(CallId) -> bool) -> bool {
         match method {
             Method::Changing { call, change, reply } => {
                 if !runs(call) {

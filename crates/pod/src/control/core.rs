@@ -1,14 +1,14 @@
 //! A pod between turns, and everything a turn works with.
 
+use super::authorize::Permission;
 use super::callbacks::{Callbacks, MAX_STUCK};
-use super::desk::{Desk, Riders, settle};
-use super::driver::Running;
 use super::gates;
-use super::inbox::Mail;
-use super::judge::Permission;
-use super::outbox::{Event, Outbox};
+use super::turn::Running;
 use crate::feature::FeatureRegistry;
 use crate::hook::{HookPoint, HookRegistry, TurnEndView};
+use crate::mailbox::events::{Event, Outbox};
+use crate::mailbox::pending::{Desk, Riders, settle};
+use crate::mailbox::requests::Mail;
 use crate::session::checkpoint::{Draft, VERSION};
 use crate::session::commit::{Ack, Batch};
 use crate::session::fold::{Illegal, State};

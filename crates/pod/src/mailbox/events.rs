@@ -1,7 +1,7 @@
 //! What the pod tells whoever watches. Nothing is lost while they watch: a watcher that does not keep up
 //! slows the model's stream down, then features, never the turn's commits, and one that is gone is forgotten.
 
-use super::inbox::AlertLevel;
+use super::requests::AlertLevel;
 use crate::feature::FeatureId;
 use crate::session::record::Record;
 use llm_worker::effect::Delta;
