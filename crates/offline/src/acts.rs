@@ -1,12 +1,13 @@
 //! What is done for each thing that can be asked: the calls it takes, and the answer from their results.
 
 use crate::about::about;
-use crate::answer::{self, Found, ONCE, bounded, count_before, counted, hit, many, plural, rows, total};
+use crate::answer::{self, ONCE, bounded, count_before, counted, hit, many, plural, rows, total};
 use crate::grammar::{is_file, is_known};
 use crate::lang::{ALL_DEFS, Lang};
 use crate::lex::{extension, regex_escape, shell_quote};
 use crate::results::{BATCH, Call, Got, Halt, Results, Scope, call, failed};
 use crate::runs;
+use llm_worker::ToolOutcome;
 use serde_json::json;
 
 /// Files one replacement may change: looked at, changed and checked within the steps of a turn.
@@ -46,7 +47,7 @@ pub(crate) enum Part {
 /// What can be asked here; with other names where the working directory cannot be listed.
 pub(crate) fn examples(results: &mut Results<'_>) -> Result<Vec<String>, Vec<Call>> {
     match results.one(Scope::default().totals()) {
-        Ok(found) => Ok(answer::examples(&found.text)),
+        Ok(found) => Ok(answer::examples(&found.content)),
         Err(Halt::Calls(calls)) => Err(calls),
         Err(Halt::Failed(_) | Halt::NoPlace(_)) => Ok(answer::examples("")),
     }
@@ -57,8 +58,8 @@ pub(crate) fn help(results: &mut Results<'_>) -> Got<String> {
 }
 
 /// The paths a `Glob` gave, nearest to the working directory first.
-fn near(found: &Found) -> Vec<&str> {
-    let mut paths: Vec<&str> = rows(&found.text).collect();
+fn near(found: &ToolOutcome) -> Vec<&str> {
+    let mut paths: Vec<&str> = rows(&found.content).collect();
     paths.sort_by_key(|path| path.matches('/').count());
     paths
 }
@@ -75,9 +76,9 @@ fn settled(results: &mut Results<'_>, scope: &Scope) -> Got<Scope> {
     let Some(name) = name else { return Ok(scope.clone()) };
     let found = results.one(Scope::default().files(&named(name)))?;
     let depth = |path: &str| path.matches('/').count();
-    match near(&found).as_slice() {
+    match near(found).as_slice() {
         [first, second, ..] if depth(first) == depth(second) && extension(name).is_some() => {
-            failed(format!("Several files are named {name}; say which:\n{}", bounded(rows(&found.text), 20)))
+            failed(format!("Several files are named {name}; say which:\n{}", bounded(rows(&found.content), 20)))
         }
         paths => Ok(Scope { path: Some(paths.first().unwrap_or(&name).to_string()), ..scope.clone() }),
     }
@@ -90,11 +91,11 @@ fn file(results: &mut Results<'_>, scope: &Scope) -> Got<String> {
 
 pub(crate) fn list(results: &mut Results<'_>, scope: &Scope, depth: u64) -> Got<String> {
     let found = results.one(scope.list(depth))?;
-    Ok(format!("{}{}:\n{}", found.summary, scope.place(), bounded(found.text.lines(), 200)))
+    Ok(format!("{}{}:\n{}", found.summary, scope.place(), bounded(found.content.lines(), 200)))
 }
 
 pub(crate) fn largest(results: &mut Results<'_>, scope: &Scope, most: usize) -> Got<String> {
-    let files = answer::largest(&results.one(scope.totals())?.text, most);
+    let files = answer::largest(&results.one(scope.totals())?.content, most);
     let number = plural(files.len() as u64, "largest file");
     Ok(format!("The {number} by lines{}:\n{}", scope.place(), files.join("\n")))
 }
@@ -105,7 +106,7 @@ pub(crate) fn find(results: &mut Results<'_>, scope: &Scope) -> Got<String> {
     let place = scope.within();
     Ok(match count_before(&found.summary, "file") {
         Some(0) => format!("No file matches `{pattern}`{place}; ignored files are not looked at."),
-        _ => format!("{} for `{pattern}`{place}:\n{}", found.summary, bounded(rows(&found.text), 200)),
+        _ => format!("{} for `{pattern}`{place}:\n{}", found.summary, bounded(rows(&found.content), 200)),
     })
 }
 
@@ -119,15 +120,15 @@ fn definitions(langs: Vec<&'static Lang>, kinds: &str, name: Option<&str>, mode:
 }
 
 /// Searches for something: once for a text, once per language for definitions.
-fn look(results: &mut Results<'_>, scope: &Scope, what: &Sought, mode: &str) -> Got<Vec<Found>> {
+fn look<'a>(results: &mut Results<'a>, scope: &Scope, what: &Sought, mode: &str) -> Got<Vec<&'a ToolOutcome>> {
     let (kinds, name) = match what {
         Sought::Text { regex, .. } => return results.all(vec![scope.grep(regex, mode)]),
         Sought::Defined { kinds, name, .. } => (kinds, name.as_deref()),
     };
-    let known = [&scope.glob, &scope.path].into_iter().flatten().find_map(|path| Lang::of(extension(path)?));
-    let langs = match scope.lang.or(known) {
+    let known = [&scope.glob, &scope.path].into_iter().flatten().find_map(|path| Lang::of_files(path));
+    let langs = match known {
         Some(lang) => vec![lang],
-        None => answer::languages(&results.one(scope.totals())?.text),
+        None => answer::languages(&results.one(scope.totals())?.content),
     };
     let calls = definitions(langs, kinds, name, mode, scope);
     if calls.is_empty() {
@@ -138,18 +139,12 @@ fn look(results: &mut Results<'_>, scope: &Scope, what: &Sought, mode: &str) -> 
 
 pub(crate) fn search(results: &mut Results<'_>, scope: &Scope, what: &Sought, files: bool, count: bool) -> Got<String> {
     let scope = settled(results, scope)?;
-    let found = look(
-        results,
-        &scope,
-        what,
-        if files {
-            "files"
-        } else if count {
-            "count"
-        } else {
-            "content"
-        },
-    )?;
+    let mode = match (files, count) {
+        (true, _) => "files",
+        (false, true) => "count",
+        (false, false) => "content",
+    };
+    let found = look(results, &scope, what, mode)?;
     let (shown, place) = (what.shown(), scope.place());
     let (head, note) = match what {
         _ if files => (format!("{} with {shown}{place}", counted(&found, "")), ""),
@@ -159,8 +154,8 @@ pub(crate) fn search(results: &mut Results<'_>, scope: &Scope, what: &Sought, fi
     if count {
         return Ok(format!("{head}.{note}"));
     }
-    let some = |found: &&Found| count_before(&found.summary, "file") != Some(0);
-    let text: Vec<&str> = found.iter().filter(some).flat_map(|found| rows(&found.text)).collect();
+    let some = |found: &&&ToolOutcome| count_before(&found.summary, "file") != Some(0);
+    let text: Vec<&str> = found.iter().filter(some).flat_map(|found| rows(&found.content)).collect();
     if text.is_empty() {
         return Ok(format!("Nothing found for {shown}{place}."));
     }
@@ -176,14 +171,13 @@ pub(crate) fn count(results: &mut Results<'_>, scope: &Scope, lines: bool) -> Go
     let place = scope.place();
     if scope.glob.is_none() && scope.path.as_deref().and_then(extension).is_none() {
         let found = results.one(scope.totals())?;
-        return Ok(format!("{}{place}: {}.", found.summary, answer::by_extension(&found.text, 8)));
+        return Ok(format!("{}{place}: {}.", found.summary, answer::by_extension(&found.content, 8)));
     }
-    if lines {
-        let found = results.one(scope.grep("^", "count"))?;
-        return Ok(format!("{}{place}.", counted(&[found], "line")));
-    }
-    let pattern = scope.glob.as_deref().unwrap_or("*");
-    Ok(format!("{}{place}.", results.one(scope.files(pattern))?.summary))
+    let number = match lines {
+        true => counted(&[results.one(scope.grep("^", "count"))?], "line"),
+        false => results.one(scope.files(scope.glob.as_deref().unwrap_or("*")))?.summary.clone(),
+    };
+    Ok(format!("{number}{place}."))
 }
 
 pub(crate) fn read(results: &mut Results<'_>, scope: &Scope, part: Part) -> Got<String> {
@@ -197,7 +191,7 @@ pub(crate) fn read(results: &mut Results<'_>, scope: &Scope, part: Part) -> Got<
         Part::All => json!({"path": path}),
     };
     let found = results.one(("Read", arguments))?;
-    let lines: Vec<&str> = found.text.lines().filter_map(|line| Some(line.split_once('\t')?.1)).collect();
+    let lines: Vec<&str> = found.content.lines().filter_map(|line| Some(line.split_once('\t')?.1)).collect();
     Ok(format!("{}\n\n{}", found.summary, lines.join("\n")))
 }
 
@@ -213,8 +207,8 @@ pub(crate) fn summarise_file(results: &mut Results<'_>, scope: &Scope) -> Got<St
     let [head, parts] = found.as_slice() else { return failed("A result is missing.") };
     let signature =
         |(_, line, text): (_, _, &str)| format!("{line:>6}  {}", text.trim_end().trim_end_matches(['{', ':', ' ']));
-    let signatures = parts.text.lines().filter_map(hit).map(signature);
-    let about = about(&head.text, lang).map(|about| format!("\n{about}")).unwrap_or_default();
+    let signatures = parts.content.lines().filter_map(hit).map(signature);
+    let about = about(&head.content, lang).map(|about| format!("\n{about}")).unwrap_or_default();
     let (kind, lines) = (lang.map_or("text", |lang| lang.name), plural(total(&head.summary), "line"));
     let number = plural(count_before(&parts.summary, "match").unwrap_or(0), noun);
     Ok(format!("{path}: {kind}, {lines}.{about}\n{number}:\n{}", bounded(signatures, 40)))
@@ -225,16 +219,16 @@ pub(crate) fn summarise_dir(results: &mut Results<'_>, scope: &Scope) -> Got<Str
     let [tree, readmes, entries] = found.as_slice() else { return failed("A result is missing.") };
     let mut lines = Vec::new();
     if let Some(path) = near(readmes).first() {
-        let text = results.one(("Read", json!({"limit": 60, "path": path})))?.text;
-        lines.extend(about(&text, None).map(|about| format!("{about} ({path})")));
+        let text = &results.one(("Read", json!({"limit": 60, "path": path})))?.content;
+        lines.extend(about(text, None).map(|about| format!("{about} ({path})")));
     }
-    let tests = results.all(definitions(answer::languages(&tree.text), "test", None, "count", scope))?;
+    let tests = results.all(definitions(answer::languages(&tree.content), "test", None, "count", scope))?;
     let entries = bounded(near(entries), 12).replace('\n', ", ");
     lines.extend([
-        format!("{}{}: {}.", tree.summary, scope.place(), answer::by_extension(&tree.text, 8)),
+        format!("{}{}: {}.", tree.summary, scope.place(), answer::by_extension(&tree.content, 8)),
         format!("Entry points: {}.", if entries.is_empty() { "none of the usual names" } else { &entries }),
         format!("It has {}.", counted(&tests, "test")),
-        format!("Largest files:\n{}", answer::largest(&tree.text, 5).join("\n")),
+        format!("Largest files:\n{}", answer::largest(&tree.content, 5).join("\n")),
     ]);
     Ok(lines.join("\n"))
 }
@@ -244,21 +238,19 @@ pub(crate) fn replace(results: &mut Results<'_>, scope: &Scope, old: &str, new: 
     let literal = regex_escape(old);
     let regex = if whole_word { format!(r"\b{literal}\b") } else { literal.clone() };
     let found = results.one(scope.grep(&regex, "files"))?;
-    let paths: Vec<&str> = rows(&found.text).collect();
-    match count_before(&found.summary, "file") {
-        Some(0) => return failed(format!("Nothing replaced: `{old}` does not occur{}.", scope.place())),
-        Some(n) if n == paths.len() as u64 && paths.len() <= MAX_FILES => {}
-        _ => {
-            return failed(format!(
-                "Nothing replaced: {} are more than one run changes ({MAX_FILES}). Name a directory.",
-                found.summary
-            ));
-        }
+    let paths: Vec<&str> = rows(&found.content).collect();
+    let number = count_before(&found.summary, "file");
+    if number == Some(0) {
+        return failed(format!("Nothing replaced: `{old}` does not occur{}.", scope.place()));
+    }
+    if number != Some(paths.len() as u64) || paths.len() > MAX_FILES {
+        let why = format!("are more than one run changes ({MAX_FILES}). Name a directory.");
+        return failed(format!("Nothing replaced: {} {why}", found.summary));
     }
     if whole_word {
         // `Edit` is literal: it would change the longer words of the same file, too.
         let longer = results.one(scope.grep(&format!(r"\w{literal}|{literal}\w"), "files"))?;
-        let both: Vec<&str> = rows(&longer.text).filter(|path| paths.contains(path)).collect();
+        let both: Vec<&str> = rows(&longer.content).filter(|path| paths.contains(path)).collect();
         if !both.is_empty() {
             return failed(format!(
                 "Nothing replaced: `{old}` is also a part of longer words in these files, which would change with it:\n\
@@ -272,19 +264,16 @@ pub(crate) fn replace(results: &mut Results<'_>, scope: &Scope, old: &str, new: 
     results.batches(&reads)?;
     let edit = |path: &&str| ("Edit", json!({"edits": [{"new": new, "old": old, "replace_all": true}], "path": path}));
     let edits: Vec<Call> = paths.iter().map(edit).collect();
-    let (mut done, mut places, mut problems) = (Vec::new(), 0, Vec::new());
+    let (mut places, mut problems) = (0, Vec::new());
     for (path, outcome) in paths.iter().zip(results.batches(&edits)?) {
         match answer::good(outcome) {
-            Ok(edited) => {
-                let n = count_before(&edited.summary, "replacement").unwrap_or(0);
-                places += n;
-                done.push(format!("{n:>6}  {path}"));
-            }
+            Ok(edited) => places += count_before(&edited.summary, "replacement").unwrap_or(0),
             Err(why) => problems.push(format!("{path}: {why}")),
         }
     }
-    let (files, number) = (plural(done.len() as u64, "file"), plural(places, "place"));
-    let mut out = format!("Replaced `{old}` with `{new}`: {number} in {files}.\n{}", bounded(done, 60));
+    let files = plural((paths.len() - problems.len()) as u64, "file");
+    let mut out =
+        format!("Replaced `{old}` with `{new}`: {} in {files}.\n{}", plural(places, "place"), bounded(&paths, 60));
     if !new.contains(old) {
         let left = results.one(scope.grep(&regex, "files"))?;
         out.push_str(&format!("\nChecked with a search for `{old}`: {}.", left.summary));
@@ -296,7 +285,7 @@ pub(crate) fn create(results: &mut Results<'_>, scope: &Scope, content: &str, ov
     let path = scope.path.as_deref().unwrap_or_default();
     let inside = path.trim_start_matches("./");
     let here = !path.starts_with('/') && !path.contains("..");
-    let exists = here && rows(&results.one(Scope::default().files(inside))?.text).any(|path| path == inside);
+    let exists = here && rows(&results.one(Scope::default().files(inside))?.content).any(|path| path == inside);
     if exists && !overwrite {
         return failed(format!(
             "{path} exists already, and was not changed. To replace what is in it: overwrite {path} with \"…\""
@@ -342,18 +331,14 @@ const PROJECTS: &[(&str, &str, &str)] = &[
 /// Tests or builds the project, by the manifest nearest to the working directory.
 pub(crate) fn project(results: &mut Results<'_>, scope: &Scope, tests: bool) -> Got<String> {
     let found = results.one(scope.files(MANIFESTS))?;
-    let known = near(&found).into_iter().find_map(|path| {
+    let known = near(found).into_iter().find_map(|path| {
         let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
         let (_, test, build) = PROJECTS.iter().find(|(known, ..)| *known == name)?;
         Some((dir, if tests { test } else { build }))
     });
-    let command = match known {
-        None => {
-            let why = "How this project is built and tested was not found out from its files; say: run `the command`";
-            return failed(why);
-        }
-        Some(("", command)) => (*command).to_owned(),
-        Some((dir, command)) => format!("cd {} && {command}", shell_quote(dir)),
+    let Some((dir, command)) = known else {
+        return failed("How to build and test here was not found out from the files; say: run `the command`");
     };
+    let command = if dir.is_empty() { (*command).to_owned() } else { format!("cd {} && {command}", shell_quote(dir)) };
     run(results, &command, tests, Some(BUILD_SECONDS))
 }

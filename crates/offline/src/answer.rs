@@ -8,16 +8,10 @@ use llm_worker::{ResultStatus, ToolOutcome};
 use std::cmp::Reverse;
 use std::fmt::Display;
 
-/// What a call that succeeded found.
-pub(crate) struct Found {
-    pub(crate) summary: String,
-    pub(crate) text: String,
-}
-
-/// What a call found, or how it failed.
-pub(crate) fn good(outcome: &ToolOutcome) -> Result<Found, String> {
+/// What a call came to, or how it failed.
+pub(crate) fn good(outcome: &ToolOutcome) -> Result<&ToolOutcome, String> {
     let how = match outcome.status {
-        ResultStatus::Ok => return Ok(Found { summary: outcome.summary.clone(), text: outcome.content.clone() }),
+        ResultStatus::Ok => return Ok(outcome),
         ResultStatus::Error => "failed",
         ResultStatus::Refused => "was refused",
         ResultStatus::Cancelled => "was cancelled",
@@ -57,7 +51,7 @@ pub(crate) fn total(summary: &str) -> u64 {
 }
 
 /// `12 tests in 3 files` over several searches; the files alone without a noun.
-pub(crate) fn counted(found: &[Found], noun: &str) -> String {
+pub(crate) fn counted(found: &[&ToolOutcome], noun: &str) -> String {
     let sum = |word: &str| found.iter().filter_map(|f| count_before(&f.summary, word)).sum::<u64>();
     let least = if found.iter().any(|f| f.summary.contains("at least")) { "at least " } else { "" };
     let files = plural(sum("file"), "file");

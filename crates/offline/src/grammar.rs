@@ -303,10 +303,13 @@ const PROGRAMS: &str = "cargo git npm npx node python python3 pytest go rustc ls
 const ARGUMENTS: &str =
     "test tests build check run clippy fmt doc bench status log diff branch version install vet tidy start lint";
 
-/// A command without quotes: a program, then what can only be meant for it.
+/// A command: what is quoted, or a program, then what can only be meant for it.
 fn command(tokens: &[Token<'_>]) -> Option<usize> {
     let (first, rest) = tokens.split_first()?;
-    if first.quote.is_some() || !(is(first.text, PROGRAMS) || first.text.starts_with("./")) {
+    if first.quote.is_some() {
+        return (!first.text.is_empty()).then_some(1);
+    }
+    if !(is(first.text, PROGRAMS) || first.text.starts_with("./")) {
         return None;
     }
     let more = |token: &&Token<'_>| {

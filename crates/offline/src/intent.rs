@@ -119,7 +119,7 @@ impl<'a> Reader<'a> {
     fn clauses(&mut self, from: usize, waits: bool, last: Option<&str>) -> bool {
         let tokens = self.matcher.tokens;
         for (ask, found) in self.clause(from) {
-            let filled = Filled { prompt: self.prompt, subject: self.matcher.subject, tokens, from, found: &found };
+            let filled = Filled { prompt: self.prompt, matcher: &self.matcher, from, found: &found };
             let Some(clauses) = filled.clauses(ask, waits, last) else { continue };
             let path = clauses.last().and_then(|clause| clause.scope.path.clone());
             let joined = tokens.iter().skip(found.at).take_while(|token| joins(token)).count();
@@ -128,8 +128,7 @@ impl<'a> Reader<'a> {
             let length = self.out.len();
             self.out.extend(clauses);
             let ended = found.at == tokens.len();
-            let more = !ended && !self.failed.contains(&next);
-            if ended || more && self.clauses(next, next_waits, path.as_deref().or(last)) {
+            if ended || !self.failed.contains(&next) && self.clauses(next, next_waits, path.as_deref().or(last)) {
                 return true;
             }
             self.out.truncate(length);
@@ -160,8 +159,7 @@ impl<'a> Reader<'a> {
 /// A clause that a pattern took whole.
 struct Filled<'a, 'm> {
     prompt: &'a str,
-    subject: Subject,
-    tokens: &'a [Token<'a>],
+    matcher: &'m Matcher<'a>,
     from: usize,
     found: &'m Match,
 }
@@ -169,7 +167,7 @@ struct Filled<'a, 'm> {
 impl<'a> Filled<'a, '_> {
     /// The words of the clause that fill no slot.
     fn words(&self) -> impl Iterator<Item = &'a str> {
-        let clause = self.tokens.iter().enumerate().take(self.found.at).skip(self.from);
+        let clause = self.matcher.tokens.iter().enumerate().take(self.found.at).skip(self.from);
         let words = clause.filter(|(at, token)| token.quote.is_none() && !self.found.fills(*at));
         words.map(|(_, token)| token.low.as_str())
     }
@@ -180,11 +178,11 @@ impl<'a> Filled<'a, '_> {
 
     /// The tokens in these slots.
     fn all(&self, slots: &'static [&'static str]) -> impl Iterator<Item = &'a Token<'a>> {
-        slots.iter().flat_map(|slot| self.found.slot(slot)).filter_map(|at| self.tokens.get(at))
+        slots.iter().flat_map(|slot| self.found.slot(slot)).filter_map(|at| self.matcher.tokens.get(at))
     }
 
     fn token(&self, slot: &'static str) -> Option<&'a Token<'a>> {
-        self.found.slot(slot).find_map(|at| self.tokens.get(at))
+        self.found.slot(slot).find_map(|at| self.matcher.tokens.get(at))
     }
 
     /// Text as it is meant: what is quoted as it stands, else with the marks that are a part of it. A question mark at
@@ -208,11 +206,11 @@ impl<'a> Filled<'a, '_> {
         let part = |token: &Token<'_>| if token.text.contains('.') { text(token) } else { format!("*{}*", token.text) };
         let it = self.token("it").and(last).map(str::to_owned);
         let path = at_most_one(self.all(PLACES).map(text).chain(it))?.filter(|path| path != ".");
-        let lang = at_most_one(self.all(&["lang"]).filter_map(|token| Lang::named(&token.low)))?;
+        let langs = self.all(&["lang"]).filter_map(|token| Some(Lang::named(&token.low)?.glob()));
         let manifests = self.token("key").filter(|_| path.is_none()).map(|_| MANIFESTS.to_owned());
         let files = self.all(&["glob", "ext"]).map(ending).chain(self.all(&["part"]).map(part));
-        let files = files.chain(self.all(&["whole"]).map(text)).chain(lang.map(Lang::glob)).chain(manifests);
-        Some(Scope { path, glob: at_most_one(files)?, lang })
+        let files = files.chain(self.all(&["whole"]).map(text)).chain(langs).chain(manifests);
+        Some(Scope { path, glob: at_most_one(files)? })
     }
 
     fn clauses(&self, ask: Ask, waits: bool, last: Option<&str>) -> Option<Vec<Clause>> {
@@ -243,7 +241,7 @@ impl<'a> Filled<'a, '_> {
                 Box::new(move |results, scope| acts::largest(results, scope, most))
             }
             Ask::Find | Ask::Entries => Box::new(acts::find),
-            Ask::Lines | Ask::Show(_) | Ask::Count(_) if self.subject == Subject::Piped => {
+            Ask::Lines | Ask::Show(_) | Ask::Count(_) if self.matcher.subject == Subject::Piped => {
                 let texts = if ask == Ask::Lines { None } else { Some(self.texts()?) };
                 let count = !matches!(ask, Ask::Show(_));
                 Box::new(move |results, _| answer::piped(results.piped, texts.as_deref(), count))
@@ -276,11 +274,9 @@ impl<'a> Filled<'a, '_> {
 
     /// What is quoted, or a command's words as written.
     fn command(&self) -> Option<String> {
-        if let Some(token) = self.token("quoted") {
-            return Some(token.text.to_owned());
-        }
         let (first, last) = (self.token("command")?, self.all(&["command"]).last()?);
-        Some(self.prompt.get(first.span.0..last.span.1)?.to_owned())
+        let written = self.prompt.get(first.span.0..last.span.1)?;
+        Some(if first.quote.is_some() { first.text } else { written }.to_owned())
     }
 
     /// Marks such as `TODO`, for "todos" too; else the text named.

@@ -1,6 +1,6 @@
 //! What is known of programming languages: their files, and where a line defines something.
 
-use crate::lex::{is, regex_escape};
+use crate::lex::{extension, is, regex_escape};
 
 /// Everything that gives something a name: kinds of definition, as in the tables of [`LANGS`].
 pub(crate) const ALL_DEFS: &str = "fn struct enum trait alias class const mod macro";
@@ -105,6 +105,11 @@ impl Lang {
     /// The language of a file extension.
     pub(crate) fn of(ext: &str) -> Option<&'static Lang> {
         LANGS.iter().find(|lang| is(ext, lang.exts))
+    }
+
+    /// The language of a file, or of a glob of files.
+    pub(crate) fn of_files(path: &str) -> Option<&'static Lang> {
+        LANGS.iter().find(|lang| extension(path).is_some_and(|ext| is(ext, lang.exts)) || lang.glob() == path)
     }
 
     /// A glob of its files.

@@ -65,12 +65,7 @@ pub(crate) fn tokens(prompt: &str) -> Result<Vec<Token<'_>>, usize> {
 }
 
 /// Where a quoted text begins, the text, and what it takes in all; the inner `None` when it is not closed.
-type Quoted<'a> = Option<(usize, &'a str, usize)>;
-
-fn quoted(rest: &str, open: char) -> Option<Quoted<'_>> {
-    if let Some(block) = rest.strip_prefix("```") {
-        return Some(fenced(block));
-    }
+fn quoted(rest: &str, open: char) -> Option<Option<(usize, &str, usize)>> {
     let (start, close) = match open {
         '\'' | '"' | '`' => (1, rest.get(..1)?),
         '“' => (open.len_utf8(), "”"),
@@ -87,15 +82,6 @@ fn quoted(rest: &str, open: char) -> Option<Quoted<'_>> {
         let text = body.get(..length)?;
         Some((start, text, start + length + close.len()))
     }))
-}
-
-/// A block behind its opening fence: the language goes, the last line end goes.
-fn fenced(block: &str) -> Quoted<'_> {
-    let close = block.find("```")?;
-    let inside = block.get(..close)?;
-    let start = inside.find('\n').map_or(0, |line| line + 1);
-    let text = inside.get(start..)?;
-    Some((3 + start, text.strip_suffix('\n').unwrap_or(text), 3 + close + 3))
 }
 
 fn word(rest: &str) -> (usize, &str, usize) {

@@ -3,8 +3,7 @@
 //! An act is run from its beginning on every step: what is in history is handed to it, and the first thing that is not
 //! becomes the next step's calls.
 
-use crate::answer::{self, Found};
-use crate::lang::Lang;
+use crate::answer;
 use llm_worker::{CallId, Item, ResultStatus, ToolDefinition, ToolOutcome};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -94,7 +93,7 @@ impl<'a> Results<'a> {
     }
 
     /// What these calls found; the first that failed ends the intent.
-    pub(crate) fn all(&mut self, calls: Vec<Call>) -> Got<Vec<Found>> {
+    pub(crate) fn all(&mut self, calls: Vec<Call>) -> Got<Vec<&'a ToolOutcome>> {
         let asked = self.ask(calls.clone())?;
         let found = asked.into_iter().zip(&calls).map(|(outcome, (_, arguments))| {
             let absent = outcome.status == ResultStatus::Error && outcome.text().contains("does not exist");
@@ -102,22 +101,21 @@ impl<'a> Results<'a> {
             let word = arguments["path"].as_str().filter(|path| absent && !path.contains(['/', '.']));
             answer::good(outcome).map_err(|why| word.map_or(Halt::Failed(why), |word| Halt::NoPlace(word.to_owned())))
         });
-        let found = found.collect::<Got<Vec<Found>>>()?;
-        self.notes.extend(found.iter().flat_map(|found| answer::notes(&found.text)));
+        let found = found.collect::<Got<Vec<_>>>()?;
+        self.notes.extend(found.iter().flat_map(|found| answer::notes(&found.content)));
         Ok(found)
     }
 
-    pub(crate) fn one(&mut self, call: Call) -> Got<Found> {
+    pub(crate) fn one(&mut self, call: Call) -> Got<&'a ToolOutcome> {
         self.all(vec![call])?.pop().map_or_else(|| failed("A result is missing."), Ok)
     }
 }
 
-/// Which files; everything under the working directory when empty. With a language `glob` is that of its files.
+/// Which files; everything under the working directory when empty.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scope {
     pub(crate) path: Option<String>,
     pub(crate) glob: Option<String>,
-    pub(crate) lang: Option<&'static Lang>,
 }
 
 impl Scope {
@@ -133,8 +131,7 @@ impl Scope {
 
     /// " in *.rs in src", or nothing.
     pub(crate) fn place(&self) -> String {
-        let files = self.lang.map(|lang| format!("{} files", lang.name)).or_else(|| self.glob.clone());
-        files.map(|files| format!(" in {files}")).unwrap_or_default() + &self.within()
+        self.glob.iter().map(|glob| format!(" in {glob}")).collect::<String>() + &self.within()
     }
 
     pub(crate) fn list(&self, depth: u64) -> Call {
