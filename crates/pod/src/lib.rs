@@ -6,6 +6,7 @@
 
 pub mod control;
 pub mod feature;
+pub mod foreign;
 pub mod hook;
 pub mod host;
 pub mod mailbox;

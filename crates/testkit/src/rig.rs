@@ -7,12 +7,12 @@ use crate::model::Script;
 use crate::points::{Killed, Points};
 use crate::tool::FnTool;
 use authority::{Access, Ambient, Redactor, SandboxMode, Workspace};
-use pod::control::callbacks::{GRACE, MAX_THREADS};
 use pod::control::{Callbacks, Event, Limits, Outbox, Permission, TurnEnd};
 use pod::feature::{
     CapabilityPolicy, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule,
     FeatureRegistry, FeatureRegistryBuilder, HostCapability, HostServices, Outcome, ToolContribution, ToolDeclaration,
 };
+use pod::foreign::{GRACE, MAX_THREADS};
 use pod::host::{Aftermath, Found, Host, HostError, Opening, Parts, Start};
 use pod::permission::{Circumstances, Layer, Policy, Rule, RuleDecision};
 use pod::session::fold::State;

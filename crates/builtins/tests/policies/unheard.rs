@@ -4,10 +4,10 @@ use crate::rig::{BEGAN, Call, clocks, same, settings, turn, with};
 use authority::Ambient;
 use builtins::{policies, task};
 use llm_worker::{CallId, ToolEffect};
-use pod::control::{Callbacks, callbacks::MAX_THREADS};
 use pod::feature::{
     CapabilityPolicy, FeatureId, FeatureModule, FeatureRegistry, FeatureRegistryBuilder, HostCapability, HostServices,
 };
+use pod::foreign::{Callbacks, MAX_THREADS};
 use pod::hook::{PreRequest, PreToolCall, RequestView, Ruling, ToolCallView, ToolOutcome};
 use pod::host::Opening;
 use serde_json::json;

@@ -1,12 +1,12 @@
 //! May this call run? Its arguments are parsed once, here, and permission judges what was parsed; exactly that
 //! parse is what runs later.
 
-use super::blame;
-use super::callbacks::Callbacks;
 use super::calls::{given_up_on, taken_back};
 use super::gates;
 use super::turn::MAX_ARGUMENTS;
 use crate::feature::{FeatureRegistry, RegisteredTool, sanitize_lines};
+use crate::foreign::Callbacks;
+use crate::foreign::attribution;
 use crate::hook::{HookPoint, PreToolCall, Ruling, ToolArguments, ToolCallView};
 use crate::permission::{CallFacts, Circumstances, Policy, RuleRef, Verdict as Allowed};
 use crate::session::commit::Judgement;
@@ -207,7 +207,7 @@ fn prepare(registered: &RegisteredTool, arguments: &str) -> Result<Prepared, Unf
     };
     let _pass = registered.door.enter().map_err(|Shut| Unfit::Revoked)?;
     bounded("the arguments", arguments.len())?;
-    let _inside = blame::inside(&registered.feature);
+    let _inside = attribution::inside(&registered.feature);
     let prepared = registered.tool.prepare(arguments).map_err(|error| Unfit::Problem(error.to_string()))?;
     bounded("the arguments with their defaults", prepared.canonical.len())?;
     Ok(prepared)

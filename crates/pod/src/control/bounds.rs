@@ -2,13 +2,13 @@
 
 use super::authorize;
 use super::call_output::INLINE;
-use super::callbacks::{GRACE, MAX_STUCK, MAX_THREADS};
 use super::core::Limits;
 use super::turn::{MAX_ANSWER, MAX_ARGUMENTS, MAX_CALLS};
 use crate::feature::{
     CALLBACK_LIMIT, DEFAULT_DEADLINE, HostGate, HostLimit, MAX_DEADLINE, MAX_FEATURES, MAX_GATES, MAX_NOTES,
     MAX_NOTIFICATION, MAX_PER_TURN, MAX_STATE, MAX_TRANSFORMS,
 };
+use crate::foreign::{GRACE, MAX_STUCK, MAX_THREADS};
 use crate::hook;
 use crate::mailbox::pending::{MAX_ALERTS, MAX_WAITING, MAX_WORDS};
 use llm_worker::turn::Limits as Answers;

@@ -1,12 +1,12 @@
 //! Calls that were allowed: those that wait for a place under the cap, and those that run.
 
 use super::authorize::Ready;
-use super::blame;
 use super::call_output::Custody;
-use super::callbacks::{Lost, MAX_STUCK};
 use super::core::Core;
 use super::gates;
 use crate::feature::{FeatureId, sanitize_lines, under};
+use crate::foreign::attribution;
+use crate::foreign::{Lost, MAX_STUCK};
 use crate::hook::ToolCallView;
 use crate::session::commit::Ended;
 use crate::session::restore::cut_off;
@@ -105,7 +105,7 @@ impl Calls {
         let began = Instant::now();
         let seen = view.clone();
         let work = async move {
-            blame::own(&seen.feature);
+            attribution::own(&seen.feature);
             let stop = cx.cancel.clone();
             // It may have waited for a thread longer than it was wanted.
             if stop.is_cancelled() {

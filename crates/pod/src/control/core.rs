@@ -1,10 +1,10 @@
 //! A pod between turns, and everything a turn works with.
 
 use super::authorize::Permission;
-use super::callbacks::{Callbacks, MAX_STUCK};
 use super::gates;
 use super::turn::Running;
 use crate::feature::FeatureRegistry;
+use crate::foreign::{Callbacks, MAX_STUCK};
 use crate::hook::{HookPoint, HookRegistry, TurnEndView};
 use crate::mailbox::events::{Event, Outbox};
 use crate::mailbox::pending::{Desk, Riders, settle};

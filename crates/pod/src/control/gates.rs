@@ -1,8 +1,8 @@
 //! Hooks in the driver's hands: what they are shown, and what is journaled of what they said.
 
 use super::call_output::INLINE;
-use super::callbacks::Callbacks;
 use crate::feature::FeatureRegistry;
+use crate::foreign::Callbacks;
 use crate::hook::{GateRun, HookPoint, Passed, Ruling, ToolCallView, ToolOutcomeView, Transformed};
 use crate::session::record::{Decision, GateNote, TransformNote, VerdictGiven};
 use llm_worker::{CallId, ToolOutcome};

@@ -1,20 +1,18 @@
 //! The one task that owns a pod's state, and the threads it lends to tools and features.
 
 mod authorize;
-pub(crate) mod blame;
 mod bounds;
 mod call_output;
-pub mod callbacks;
 mod calls;
 pub mod core;
 mod gates;
 mod stream;
 mod turn;
 
+pub use crate::foreign::{Callbacks, Lost};
 pub use crate::mailbox::events::{Alert, Event, Outbox};
 pub use crate::mailbox::requests::AlertLevel;
 pub use authorize::Permission;
 pub use bounds::{gates, limits};
-pub use callbacks::{Callbacks, Lost};
 pub use core::{Core, Fatal, Limits, Pod, Store, TurnEnd};
 pub(crate) use gates::{refusal, verdicts};

@@ -11,12 +11,12 @@
 //! tool or model code: those answer through channels.
 
 use super::authorize::{About, Court, Judged, PLACES};
-use super::callbacks::MAX_STUCK;
 use super::calls::{Calls, Came, Done};
 use super::core::{Core, DISK_PAUSE, DISK_RETRIES, Fatal};
 use super::gates;
 use super::stream::{Heard, Stream};
 use crate::feature::MAX_GATES;
+use crate::foreign::MAX_STUCK;
 use crate::hook::{HookPoint, Passed, PreRequest, RequestView};
 use crate::mailbox::events::Event;
 use crate::mailbox::pending::{MAX_RIDE, MAX_RIDERS, Riders, settle};

@@ -8,9 +8,10 @@
 use super::chain::Slot;
 use super::point::Point;
 use super::{CHAIN_BUDGET, HookClass};
-use crate::control::callbacks::words;
-use crate::control::{Callbacks, blame};
+use crate::control::Callbacks;
 use crate::feature::under;
+use crate::foreign::attribution;
+use crate::foreign::words;
 use authority::{Door, Shut};
 use std::collections::VecDeque;
 use std::future::Future;
@@ -229,7 +230,7 @@ async fn ask_one<P: Point>(slot: &Slot<P>, input: &P::Input, until: Instant) -> 
     if limit.is_zero() {
         return (Duration::ZERO, Err(format!("the {CHAIN_BUDGET:?} of its chain were used up before it was asked")));
     }
-    blame::own(&slot.feature);
+    attribution::own(&slot.feature);
     let began = Instant::now();
     let answer = tokio::time::timeout(limit, behind(&slot.doors, contained(slot.hook.call(input)))).await;
     let took = began.elapsed();

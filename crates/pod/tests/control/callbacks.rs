@@ -3,9 +3,9 @@
 use crate::scene::{echo, pod, said, sound};
 use crate::sums::Of;
 use llm_worker::{ResultStatus, ToolEffect};
-use pod::control::callbacks::MAX_STUCK;
 use pod::control::{Callbacks, Fatal, Lost};
 use pod::feature::HostCapability;
+use pod::foreign::MAX_STUCK;
 use pod::host::HostError;
 use pod::session::record::Record;
 use std::sync::Arc;

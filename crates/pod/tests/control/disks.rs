@@ -135,7 +135,7 @@ fn nobody_gets_leave_from_a_pod_that_gives_up() {
     let ran = within("given up", move || (pod.run("first"), pod)).0;
     assert!(matches!(ran.how, How::Failed(HostError::Fatal(Fatal::Journal(_)))), "{:?}", ran.how);
     assert!(changed.lock().unwrap().is_empty());
-    assert!(began.elapsed() < pod::control::callbacks::GRACE, "it waited out the grace");
+    assert!(began.elapsed() < pod::foreign::GRACE, "it waited out the grace");
 }
 
 /// A commit whose writer is gone is never answered again: the run ends, it does not wait.

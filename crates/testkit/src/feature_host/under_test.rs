@@ -7,12 +7,12 @@ use crate::points::Killed;
 use crate::rig::PodUnderTest;
 use llm_worker::ToolOutcome;
 use llm_worker::projection::neutral::NeutralRequest;
-use pod::control::callbacks::MAX_THREADS;
 use pod::control::{Alert, Callbacks, Event, Outbox, TurnEnd};
 use pod::feature::{
     DiagnosticCode, FeatureId, FeatureInstallReport, FeatureModule, FeatureRegistry, RegistryReport, StateKey,
     StateScope,
 };
+use pod::foreign::MAX_THREADS;
 use pod::hook::{Gate, GateRun, Ruling};
 use pod::host::{Host, HostError};
 use pod::session::fold::State;

@@ -97,7 +97,7 @@ fn prompted(args: &RunArgs, env: &Env, points: &Points, (signals, swept): (Signa
     }
     let runtime = Builder::new_current_thread()
         .enable_all()
-        .max_blocking_threads(pod::control::callbacks::MAX_THREADS)
+        .max_blocking_threads(pod::foreign::MAX_THREADS)
         .build()
         .map_err(|e| Failure::new(Exit::Unavailable, format!("no runtime: {}", authority::explain(&e))))?;
     // An answer that has to be of a form is shown when it is.

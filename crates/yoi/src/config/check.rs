@@ -27,7 +27,7 @@ impl Config {
             check_provider(name, provider)?;
         }
         self.secret_names()?;
-        let threads = 1..=pod::control::callbacks::MAX_THREADS / 2;
+        let threads = 1..=pod::foreign::MAX_THREADS / 2;
         let calls = &self.tool_concurrency;
         range("tool_concurrency", threads.contains(&calls.value), &calls.source, "1 to 32")
     }

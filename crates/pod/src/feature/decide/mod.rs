@@ -1,0 +1,5 @@
+//! What the host makes of declarations: a plan, as a pure function. It knows no feature's code and holds nothing.
+
+pub(super) mod plan;
+pub(super) mod policy;
+pub(super) mod report;

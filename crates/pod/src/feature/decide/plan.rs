@@ -1,0 +1,484 @@
+//! From descriptors and a policy to what will be installed: a pure function, the same for every registration order.
+
+mod order;
+mod room;
+mod wiring;
+
+use super::policy::CapabilityPolicy;
+use super::report::{ContributionKind, HostReport, Outcome, SkippedContribution};
+use crate::feature::declare::capability::{CapabilityGrantSet, DeniedCapability, HostCapability, Need};
+use crate::feature::declare::descriptor::{FeatureDescriptor, FeatureRuntimeKind, ToolDeclaration};
+use crate::feature::declare::diagnostic::{DiagnosticCode, FeatureDiagnostic};
+use crate::feature::declare::hook::HookDeclaration;
+use crate::feature::declare::id::{FeatureId, Tier};
+use crate::feature::declare::service::{FeatureServices, MissingService, ServiceDeclaration};
+use crate::feature::declare::state::StateDeclaration;
+use crate::hook::{FailureRule, HookClass, HookPoint};
+use llm_worker::ToolEffect;
+pub(crate) use room::{MAX_GATES, MAX_TRANSFORMS};
+pub(crate) use room::{Room, Wanted};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use wiring::{Found, Wiring};
+
+/// Most features of one pod.
+pub const MAX_FEATURES: usize = 4_096;
+
+/// What will be installed, in this order, and what will not. It cannot be read back: a plan carries grants.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct InstallPlan {
+    /// What the host itself enforces.
+    pub host: HostReport,
+    /// Every declared feature by tier and id.
+    pub features: Vec<PlannedFeature>,
+    /// Who is installed, in the order of installation: whoever provides a service before whoever needs it, ties by
+    /// tier and id.
+    pub order: Vec<FeatureId>,
+    /// Required features that will not be there. Not empty: no new pod may start.
+    pub unmet: Vec<Unmet>,
+    /// What belongs to no feature.
+    pub diagnostics: Vec<FeatureDiagnostic>,
+}
+
+/// What the host decided about one feature.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct PlannedFeature {
+    /// Who.
+    pub feature_id: FeatureId,
+    /// As declared.
+    pub version: String,
+    /// As declared.
+    pub runtime: FeatureRuntimeKind,
+    /// Whether it will be installed.
+    pub outcome: Outcome,
+    /// What switches it off: `default`, or a file and line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disabled_by: Option<String>,
+    /// What it gets and does not get.
+    pub grants: CapabilityGrantSet,
+    /// The tools it must stage.
+    pub tools: Vec<PlannedTool>,
+    /// The hooks it must stage.
+    pub hooks: Vec<PlannedHook>,
+    /// The instructions it brings.
+    pub instructions: Vec<String>,
+    /// The states it must take up.
+    pub states: Vec<StateDeclaration>,
+    /// What it does for others, and others for it.
+    pub services: FeatureServices,
+    /// What is left out.
+    pub skipped_contributions: Vec<SkippedContribution>,
+    /// Why.
+    pub diagnostics: Vec<FeatureDiagnostic>,
+}
+
+/// A tool that will be there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct PlannedTool {
+    /// Its name.
+    pub name: String,
+    /// What repeating a call does.
+    pub effect: ToolEffect,
+    /// How long the host waits for one call.
+    pub deadline_ms: u64,
+    /// Name, description and schema, before encoding.
+    pub bytes: u64,
+}
+
+/// A hook that will be there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PlannedHook {
+    /// Its name.
+    pub name: String,
+    /// Where it stands.
+    pub point: HookPoint,
+    /// What it may do.
+    pub class: HookClass,
+    /// How long the host waits for one answer.
+    pub deadline_ms: u64,
+    /// The tools a transform is asked about; `*` is any. Empty for other classes.
+    pub tools: Vec<String>,
+    /// What a panic, a hang or a late answer means.
+    pub on_failure: FailureRule,
+}
+
+/// A required feature that is not there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Unmet {
+    /// Which feature.
+    pub feature_id: FeatureId,
+    /// Where it is required.
+    pub required_by: String,
+    /// Why it is not there.
+    pub reason: String,
+}
+
+/// A descriptor and where it came from.
+#[derive(Clone, Debug)]
+pub(crate) struct Declared {
+    pub(crate) source: &'static str,
+    pub(crate) descriptor: FeatureDescriptor,
+}
+
+/// Decides. `declared` must be sorted by [`sort_key`]; the plan's features stand in the same order.
+pub(crate) fn plan(
+    declared: &[&Declared],
+    policy: &CapabilityPolicy,
+    host: HostReport,
+    diagnostics: Vec<FeatureDiagnostic>,
+) -> InstallPlan {
+    let mut features: Vec<_> = declared.iter().enumerate().map(|(at, d)| alone(at, d, declared, policy)).collect();
+    let (wiring, mut order) = (Wiring::of(declared, &features), Vec::new());
+    let mut taken = (Names::of(declared), Room::new());
+    for &at in wiring.sequence() {
+        let (Some(one), Some(planned)) = (declared.get(at), features.get(at)) else { continue };
+        if planned.outcome.is_live() {
+            let planned = together(at, &one.descriptor, planned.clone(), &wiring, &features, &mut taken);
+            order.extend(planned.outcome.is_live().then(|| planned.feature_id.clone()));
+            features.get_mut(at).into_iter().for_each(|slot| slot.clone_from(&planned));
+        }
+    }
+    let unmet = unmet(policy, features.iter().map(|f| (&f.feature_id, f.outcome, f.diagnostics.as_slice())));
+    InstallPlan { host, features, order, unmet, diagnostics }
+}
+
+/// The order of planning: by tier and id; equal ids, which are all refused, by content.
+pub(crate) fn sort_key(declared: &Declared) -> (FeatureId, &'static str, String) {
+    let content = serde_json::to_string(&declared.descriptor).unwrap_or_default();
+    (declared.descriptor.id.clone(), declared.source, content)
+}
+
+/// Required features that are not live, with the reason.
+pub(crate) fn unmet<'a>(
+    policy: &CapabilityPolicy,
+    features: impl Iterator<Item = (&'a FeatureId, Outcome, &'a [FeatureDiagnostic])>,
+) -> Vec<Unmet> {
+    let known: BTreeMap<_, _> = features.map(|(id, outcome, why)| (id, (outcome, why))).collect();
+    let mut unmet = Vec::new();
+    for (id, source) in policy.required() {
+        let reason = match known.get(id) {
+            Some((outcome, _)) if outcome.is_live() => continue,
+            Some((Outcome::Disabled, _)) => "it is disabled".to_owned(),
+            Some((_, why)) => why.first().map_or_else(|| "it was skipped".to_owned(), |d| d.message.clone()),
+            None => "no such feature in this build".to_owned(),
+        };
+        unmet.push(Unmet { feature_id: id.clone(), required_by: source.to_owned(), reason });
+    }
+    unmet
+}
+
+/// Who has which tool name, case aside.
+struct Names {
+    reserved: BTreeMap<String, FeatureId>,
+    taken: BTreeMap<String, FeatureId>,
+}
+
+impl Names {
+    fn of(declared: &[&Declared]) -> Self {
+        let builtin = declared.iter().filter(|d| d.descriptor.id.tier() == Tier::Builtin);
+        let names = builtin
+            .flat_map(|d| d.descriptor.tools.iter().map(|t| (t.name.to_ascii_lowercase(), d.descriptor.id.clone())));
+        Self { reserved: names.collect(), taken: BTreeMap::new() }
+    }
+
+    fn conflict(&self, id: &FeatureId, tool: &str) -> Option<FeatureDiagnostic> {
+        let name = tool.to_ascii_lowercase();
+        if let Some(owner) = self.taken.get(&name) {
+            let message = format!("tool `{tool}` of {id} is taken by {owner}; rename it");
+            return Some(FeatureDiagnostic::new(DiagnosticCode::ToolNameTaken, id, message));
+        }
+        let owner = self.reserved.get(&name).filter(|_| id.tier() != Tier::Builtin)?;
+        let message = format!("tool `{tool}` of {id} is reserved for {owner}, also while that is off; rename it");
+        Some(FeatureDiagnostic::new(DiagnosticCode::ToolNameReserved, id, message))
+    }
+}
+
+/// One feature looked at alone: whether it could be installed if everything it needs of others is there.
+fn alone(at: usize, declared: &Declared, all: &[&Declared], policy: &CapabilityPolicy) -> PlannedFeature {
+    let FeatureDescriptor { id, version, runtime, .. } = &declared.descriptor;
+    let mut planned = PlannedFeature {
+        feature_id: id.clone(),
+        version: crate::feature::escape_line(version, 64),
+        runtime: *runtime,
+        outcome: Outcome::Skipped,
+        disabled_by: None,
+        grants: CapabilityGrantSet::default(),
+        tools: Vec::new(),
+        hooks: Vec::new(),
+        instructions: Vec::new(),
+        states: Vec::new(),
+        services: FeatureServices::default(),
+        skipped_contributions: Vec::new(),
+        diagnostics: Vec::new(),
+    };
+    if let Some(source) = policy.disabled_by(id) {
+        planned.outcome = Outcome::Disabled;
+        planned.disabled_by = Some(source.to_owned());
+        return planned;
+    }
+    planned.diagnostics = obstacles(at, declared, all);
+    if !planned.diagnostics.is_empty() {
+        return planned;
+    }
+    let (grants, denied) = grants(&declared.descriptor, policy);
+    planned.grants = grants;
+    planned.diagnostics = denied;
+    if !planned.diagnostics.iter().any(|d| d.code == DiagnosticCode::RequiredCapabilityDenied) {
+        planned.outcome = Outcome::Installed;
+    }
+    planned
+}
+
+/// The same feature among the others; those it needs were settled before.
+fn together(
+    at: usize,
+    descriptor: &FeatureDescriptor,
+    mut planned: PlannedFeature,
+    wiring: &Wiring<'_>,
+    others: &[PlannedFeature],
+    (names, room): &mut (Names, Room),
+) -> PlannedFeature {
+    let mut against = wiring.obstacles(at);
+    if !against.is_empty() {
+        planned.diagnostics.extend(against);
+        planned.outcome = Outcome::Skipped;
+        return planned;
+    }
+    for asked in &descriptor.requires {
+        if let Some(denied) = planned.grants.denied().iter().find(|d| d.capability == asked.service.admission()) {
+            let (service, version, reason) = (asked.service.clone(), asked.version.clone(), denied.reason.clone());
+            planned.services.missing.push(MissingService { service, version, reason });
+            continue;
+        }
+        match wiring.find(at, asked, others) {
+            Found::Resolved(service) => planned.services.resolved.push(service),
+            Found::Missing { code, missing, cause } => {
+                let diagnostic = lacks(code, &planned.feature_id, &missing, cause);
+                let list = if asked.need == Need::Required { &mut against } else { &mut planned.diagnostics };
+                list.push(diagnostic);
+                planned.services.missing.push(missing);
+            }
+        }
+    }
+    contribute(descriptor, &mut planned);
+    against.extend(planned.tools.iter().filter_map(|t| names.conflict(&planned.feature_id, &t.name)));
+    if against.is_empty() {
+        against.extend(room.take(&planned.feature_id, wanted(descriptor, &planned)).err().map(|full| *full));
+    }
+    if against.is_empty() {
+        names.taken.extend(planned.tools.iter().map(|t| (t.name.to_ascii_lowercase(), planned.feature_id.clone())));
+        return planned;
+    }
+    planned.diagnostics.extend(against);
+    skip(&mut planned);
+    planned
+}
+
+/// What it takes of what all features share, as declared.
+fn wanted(descriptor: &FeatureDescriptor, planned: &PlannedFeature) -> Wanted {
+    let mut wanted = Wanted::default();
+    let tools = descriptor.tools.iter().filter(|tool| planned.tools.iter().any(|planned| planned.name == tool.name));
+    tools.for_each(|tool| wanted.tool(&tool.name, &tool.about, &tool.schema));
+    descriptor.instructions.iter().for_each(|instruction| wanted.instruction(&instruction.text));
+    planned.hooks.iter().for_each(|hook| wanted.hook(hook.point));
+    wanted
+}
+
+/// A requirement that is not met, in words.
+pub(crate) fn lacks(
+    code: DiagnosticCode,
+    id: &FeatureId,
+    missing: &MissingService,
+    cause: Option<FeatureId>,
+) -> FeatureDiagnostic {
+    let MissingService { service, version, reason } = missing;
+    FeatureDiagnostic::new(code, id, format!("{id} needs service {service} {version}: {reason}")).caused_by(cause)
+}
+
+/// Takes a feature out of the plan; what it was granted stays to be seen.
+pub(crate) fn skip(planned: &mut PlannedFeature) {
+    planned.outcome = Outcome::Skipped;
+    planned.tools.clear();
+    planned.hooks.clear();
+    planned.states.clear();
+    planned.instructions.clear();
+    planned.services.provided.clear();
+}
+
+/// What it contributes with the capabilities and services it gets, and what it therefore does not.
+pub(crate) fn contribute(descriptor: &FeatureDescriptor, planned: &mut PlannedFeature) {
+    let missing = planned.services.missing.iter();
+    let missing = missing.map(|m| DeniedCapability { capability: m.service.admission(), reason: m.reason.clone() });
+    let lost: Vec<_> = planned.grants.denied().iter().cloned().chain(missing).collect();
+    let (tools, mut skipped) = tools(descriptor, &lost);
+    planned.tools = tools.into_iter().map(planned_tool).collect();
+    let (hooks, left_out) = hooks(descriptor, &lost);
+    planned.hooks = hooks;
+    skipped.extend(left_out);
+    let (states, left_out) = states(descriptor, &lost);
+    planned.states = states;
+    skipped.extend(left_out);
+    let (provided, left_out) = services(descriptor, &lost);
+    planned.services.provided = provided;
+    skipped.extend(left_out);
+    planned.skipped_contributions = skipped;
+    planned.instructions = descriptor.instructions.iter().map(|i| i.name.clone()).collect();
+    planned.outcome = if lost.is_empty() { Outcome::Installed } else { Outcome::Degraded };
+}
+
+/// What keeps a feature out before any capability is looked at.
+fn obstacles(at: usize, declared: &Declared, all: &[&Declared]) -> Vec<FeatureDiagnostic> {
+    let FeatureDescriptor { id, runtime, .. } = &declared.descriptor;
+    if at >= MAX_FEATURES {
+        let message = format!("{id} is one of {} features; at most {MAX_FEATURES} are installed", all.len());
+        return vec![FeatureDiagnostic::new(DiagnosticCode::TooManyFeatures, id, message)];
+    }
+    let neighbours = [at.checked_sub(1), at.checked_add(1)].into_iter().flatten().filter_map(|i| all.get(i));
+    let same: Vec<_> = neighbours.filter(|other| other.descriptor.id == *id).collect();
+    if let Some(other) = same.first() {
+        let message = format!("{id} is claimed by {} and {}; neither is installed", declared.source, other.source);
+        return vec![FeatureDiagnostic::new(DiagnosticCode::DuplicateId, id, message)];
+    }
+    let problems = declared.descriptor.problems();
+    if !problems.is_empty() {
+        let diagnostic =
+            |p: &String| FeatureDiagnostic::new(DiagnosticCode::InvalidDescriptor, id, format!("{id}: {p}"));
+        return problems.iter().map(diagnostic).collect();
+    }
+    match runtime {
+        FeatureRuntimeKind::Builtin => Vec::new(),
+        FeatureRuntimeKind::ExternalProcess
+        | FeatureRuntimeKind::McpBridge
+        | FeatureRuntimeKind::WasmPlaceholder
+        | FeatureRuntimeKind::DeclarativePlaceholder => {
+            let message = format!("{id} wants runtime {runtime:?}: no adapter in this build");
+            vec![FeatureDiagnostic::new(DiagnosticCode::NoAdapter, id, message)]
+        }
+    }
+}
+
+/// What is granted: each explicit request, and the tools, hooks and states, which ask for themselves. A feature can do
+/// without a tool or a hook, and without a state only when it says so.
+fn grants(descriptor: &FeatureDescriptor, policy: &CapabilityPolicy) -> (CapabilityGrantSet, Vec<FeatureDiagnostic>) {
+    let id = &descriptor.id;
+    let explicit = descriptor.requests.iter().map(|r| (r.capability.clone(), r.need));
+    let asked: BTreeSet<_> = descriptor.requests.iter().map(|r| &r.capability).collect();
+    let implied = descriptor.tools.iter().map(|t| HostCapability::ContributeTool { name: t.name.clone().into() });
+    let hooks: BTreeSet<_> = descriptor.hooks.iter().flat_map(HookDeclaration::implied).collect();
+    let implied = implied.chain(hooks).map(|c| (c, Need::Optional));
+    let states: BTreeSet<_> = descriptor.states.iter().map(|s| HostCapability::StateStore { scope: s.scope }).collect();
+    let implied = implied.chain(states.into_iter().map(|c| (c, Need::Required)));
+    let provided: BTreeSet<_> = descriptor.provides.iter().map(|s| wiring::provides(&s.service.name)).collect();
+    let implied = implied.chain(provided.into_iter().map(|c| (c, Need::Optional)));
+    let implied = implied.chain(admissions(descriptor)).filter(|(c, _)| !asked.contains(c));
+    let (mut granted, mut denied, mut diagnostics) = (Vec::new(), Vec::new(), Vec::new());
+    for (capability, need) in explicit.chain(implied) {
+        let decision = policy.decide(id, &capability, need);
+        granted.extend(decision.granted.filter(|new| !granted.contains(new)));
+        let Some(reason) = decision.denied else { continue };
+        let code = match need {
+            Need::Required => DiagnosticCode::RequiredCapabilityDenied,
+            Need::Optional => DiagnosticCode::OptionalCapabilityDenied,
+        };
+        diagnostics.push(FeatureDiagnostic::new(code, id, format!("{id} was denied {capability}: {reason}")));
+        denied.push(DeniedCapability { capability, reason });
+    }
+    (CapabilityGrantSet::new(granted, denied), diagnostics)
+}
+
+/// What its requirements ask for; the strictest need of each.
+fn admissions(descriptor: &FeatureDescriptor) -> BTreeMap<HostCapability, Need> {
+    let mut needs = BTreeMap::new();
+    for asked in &descriptor.requires {
+        let need: &mut Need = needs.entry(asked.service.admission()).or_insert(asked.need);
+        *need = (*need).min(asked.need);
+    }
+    needs
+}
+
+/// The declared tools, parted by whether what each needs is there.
+fn tools<'a>(
+    descriptor: &'a FeatureDescriptor,
+    lost: &[DeniedCapability],
+) -> (Vec<&'a ToolDeclaration>, Vec<SkippedContribution>) {
+    let (mut kept, mut skipped) = (Vec::new(), Vec::new());
+    for tool in &descriptor.tools {
+        let own = HostCapability::ContributeTool { name: tool.name.clone().into() };
+        let denied = lost.iter().find(|d| d.capability == own || tool.needs.contains(&d.capability));
+        match denied {
+            None => kept.push(tool),
+            Some(DeniedCapability { capability, reason }) => skipped.push(SkippedContribution {
+                kind: ContributionKind::Tool,
+                name: tool.name.clone(),
+                reason: format!("it needs {capability}: {reason}"),
+            }),
+        }
+    }
+    (kept, skipped)
+}
+
+/// The declared hooks, parted the same way.
+fn hooks(descriptor: &FeatureDescriptor, lost: &[DeniedCapability]) -> (Vec<PlannedHook>, Vec<SkippedContribution>) {
+    let (mut kept, mut skipped) = (Vec::new(), Vec::new());
+    for hook in &descriptor.hooks {
+        let implied = hook.implied();
+        let needed = |denied: &&DeniedCapability| {
+            implied.contains(&denied.capability) || hook.needs.contains(&denied.capability)
+        };
+        match lost.iter().find(needed) {
+            None => kept.push(hook.planned()),
+            Some(DeniedCapability { capability, reason }) => skipped.push(SkippedContribution {
+                kind: ContributionKind::Hook,
+                name: hook.name.clone(),
+                reason: format!("it needs {capability}: {reason}"),
+            }),
+        }
+    }
+    (kept, skipped)
+}
+
+/// The declared states, parted the same way.
+fn states(
+    descriptor: &FeatureDescriptor,
+    lost: &[DeniedCapability],
+) -> (Vec<StateDeclaration>, Vec<SkippedContribution>) {
+    let (mut kept, mut skipped) = (Vec::new(), Vec::new());
+    for state in &descriptor.states {
+        let own = HostCapability::StateStore { scope: state.scope };
+        match lost.iter().find(|denied| denied.capability == own) {
+            None => kept.push(state.clone()),
+            Some(DeniedCapability { capability, reason }) => skipped.push(SkippedContribution {
+                kind: ContributionKind::State,
+                name: state.name.clone(),
+                reason: format!("it needs {capability}: {reason}"),
+            }),
+        }
+    }
+    (kept, skipped)
+}
+
+/// The declared services, parted the same way.
+fn services(
+    descriptor: &FeatureDescriptor,
+    lost: &[DeniedCapability],
+) -> (Vec<ServiceDeclaration>, Vec<SkippedContribution>) {
+    let (mut kept, mut skipped) = (Vec::new(), Vec::new());
+    for offer in &descriptor.provides {
+        let own = wiring::provides(&offer.service.name);
+        match lost.iter().find(|denied| denied.capability == own) {
+            None => kept.push(offer.clone()),
+            Some(DeniedCapability { capability, reason }) => skipped.push(SkippedContribution {
+                kind: ContributionKind::Service,
+                name: offer.service.to_string(),
+                reason: format!("it needs {capability}: {reason}"),
+            }),
+        }
+    }
+    (kept, skipped)
+}
+
+fn planned_tool(tool: &ToolDeclaration) -> PlannedTool {
+    let bytes = u64::try_from(tool.bytes()).unwrap_or(u64::MAX);
+    PlannedTool { name: tool.name.clone(), effect: tool.effect, deadline_ms: tool.deadline_ms, bytes }
+}

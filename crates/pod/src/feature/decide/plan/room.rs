@@ -1,0 +1,98 @@
+//! What all features together may put before the model, and at one point: each is bounded by itself, but the sum goes
+//! into one record of the log.
+
+use crate::feature::declare::diagnostic::{DiagnosticCode, FeatureDiagnostic};
+use crate::feature::declare::id::FeatureId;
+use crate::hook::{HookClass, HookPoint};
+use std::collections::BTreeMap;
+
+/// Most bytes, written as JSON, of all tools and instructions. The rest of a system prompt still has room beside them
+/// in a record.
+pub(crate) const MAX_SURFACE: usize = 768 * 1024;
+
+/// Most transforms at one point: what each of them did stands in the record of the call.
+pub(crate) const MAX_TRANSFORMS: usize = 128;
+
+/// Most gates at one point: what each of them said of each call of an answer goes into one batch of the log.
+pub(crate) const MAX_GATES: usize = 32;
+
+/// What stands around one tool in its record.
+const AROUND: usize = 64;
+
+/// What is left of it.
+pub(crate) struct Room {
+    bytes: usize,
+    hooks: BTreeMap<HookPoint, usize>,
+}
+
+/// What one feature takes.
+#[derive(Default)]
+pub(crate) struct Wanted {
+    bytes: usize,
+    hooks: BTreeMap<HookPoint, usize>,
+}
+
+impl Wanted {
+    pub(crate) fn tool(&mut self, name: &str, description: &str, schema: &str) {
+        self.bytes += AROUND + [name, description, schema].into_iter().map(written).sum::<usize>();
+    }
+
+    pub(crate) fn instruction(&mut self, text: &str) {
+        self.bytes += AROUND + written(text);
+    }
+
+    pub(crate) fn hook(&mut self, point: HookPoint) {
+        *self.hooks.entry(point).or_default() += 1;
+    }
+}
+
+impl Room {
+    pub(crate) fn new() -> Self {
+        Self { bytes: MAX_SURFACE, hooks: BTreeMap::new() }
+    }
+
+    /// Takes all that a feature wants, or nothing.
+    pub(crate) fn take(&mut self, id: &FeatureId, wanted: Wanted) -> Result<(), Box<FeatureDiagnostic>> {
+        let Wanted { bytes, hooks } = wanted;
+        let full = |message| Err(Box::new(FeatureDiagnostic::new(DiagnosticCode::TooManyFeatures, id, message)));
+        let Some(left) = self.bytes.checked_sub(bytes) else {
+            let left = self.bytes;
+            return full(format!(
+                "the tools and instructions of {id} have {bytes} bytes and only {left} of {MAX_SURFACE} are left beside \
+                 those before it; switch off what is not needed"
+            ));
+        };
+        let have = |point: &HookPoint| self.hooks.get(point).copied().unwrap_or_default();
+        let over = |(point, more): (&HookPoint, &usize)| {
+            let (class, most) = most(*point)?;
+            (have(point) + more > most).then(|| format!("{id} has {class} at {point}, where at most {most} may stand"))
+        };
+        if let Some(over) = hooks.iter().find_map(over) {
+            return full(format!("{over}, those of other features included; switch off what is not needed"));
+        }
+        self.bytes = left;
+        for (point, more) in hooks {
+            *self.hooks.entry(point).or_default() += more;
+        }
+        Ok(())
+    }
+}
+
+/// How many hooks may stand at a point; as many as like where they only listen.
+fn most(point: HookPoint) -> Option<(&'static str, usize)> {
+    match point.class() {
+        HookClass::Gate => Some(("gates", MAX_GATES)),
+        HookClass::Transform => Some(("transforms", MAX_TRANSFORMS)),
+        HookClass::Observe => None,
+    }
+}
+
+/// Bytes of a text as a JSON string.
+fn written(text: &str) -> usize {
+    let byte = |byte: u8| match byte {
+        b'"' | b'\\' | b'\n' | b'\t' => 2,
+        0..0x20 => 6,
+        _ => 1,
+    };
+    text.bytes().map(byte).sum()
+}

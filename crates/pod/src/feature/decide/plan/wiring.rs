@@ -1,0 +1,161 @@
+//! Who does what for whom, as declared, before anybody's fate is known.
+
+use super::order::{self, Needs, Order};
+use super::{Declared, PlannedFeature};
+use crate::feature::decide::report::Outcome;
+use crate::feature::declare::capability::{HostCapability, Need};
+use crate::feature::declare::diagnostic::{DiagnosticCode, FeatureDiagnostic};
+use crate::feature::declare::id::FeatureId;
+use crate::feature::declare::service::{MissingService, ResolvedService, ServiceId, ServiceRequirement};
+use std::collections::BTreeMap;
+
+/// Services and their providers.
+pub(super) struct Wiring<'a> {
+    declared: &'a [&'a Declared],
+    /// Of each name, the first that declares it and may provide it.
+    providers: BTreeMap<&'a str, usize>,
+    /// Of each name, the first that declares it, allowed or not: who is to blame for its absence.
+    known: BTreeMap<&'a str, usize>,
+    order: Order,
+}
+
+/// What a requirement comes to.
+pub(super) enum Found {
+    Resolved(ResolvedService),
+    Missing { code: DiagnosticCode, missing: MissingService, cause: Option<FeatureId> },
+}
+
+impl<'a> Wiring<'a> {
+    /// `planned` tells who is left after everybody was looked at alone.
+    pub(super) fn of(declared: &'a [&'a Declared], planned: &[PlannedFeature]) -> Self {
+        let mut wiring = Self { declared, providers: BTreeMap::new(), known: BTreeMap::new(), order: Order::default() };
+        for (at, (one, planned)) in declared.iter().zip(planned).enumerate() {
+            for service in &one.descriptor.provides {
+                let name = service.service.name.as_str();
+                wiring.known.entry(name).or_insert(at);
+                if planned.outcome.is_live() && planned.grants.allows(&provides(name)) {
+                    wiring.providers.entry(name).or_insert(at);
+                }
+            }
+        }
+        let needs: Needs = declared.iter().zip(planned).map(|(one, planned)| wiring.needs(one, planned)).collect();
+        wiring.order = order::order(needs);
+        wiring
+    }
+
+    fn needs(&self, one: &Declared, planned: &PlannedFeature) -> BTreeMap<usize, bool> {
+        let mut needs = BTreeMap::new();
+        if !planned.outcome.is_live() {
+            return needs;
+        }
+        for asked in &one.descriptor.requires {
+            if planned.grants.allows(&asked.service.admission())
+                && let Some((provider, version)) = self.offer(&asked.service)
+                && asked.takes(version)
+            {
+                *needs.entry(provider).or_insert(false) |= asked.need == Need::Required;
+            }
+        }
+        needs
+    }
+
+    /// Providers before consumers.
+    pub(super) fn sequence(&self) -> &[usize] {
+        &self.order.sequence
+    }
+
+    /// What keeps `at` out whatever becomes of the others.
+    pub(super) fn obstacles(&self, at: usize) -> Vec<FeatureDiagnostic> {
+        let Some(one) = self.declared.get(at) else { return Vec::new() };
+        let id = &one.descriptor.id;
+        if let Some(cycle) = self.order.cycles.get(&at) {
+            let message = format!("services of {id} form a cycle: {}", self.path(cycle));
+            return vec![FeatureDiagnostic::new(DiagnosticCode::ServiceCycle, id, message)];
+        }
+        let mut names: Vec<_> = one.descriptor.provides.iter().map(|s| s.service.name.as_str()).collect();
+        names.dedup();
+        let taken = names.into_iter().filter_map(|name| {
+            let owner = self.providers.get(name).filter(|owner| **owner < at)?;
+            let message = format!("service {name} of {id} is provided by {}; disable one of them", self.id(*owner)?);
+            Some(FeatureDiagnostic::new(DiagnosticCode::ServiceTaken, id, message))
+        });
+        taken.collect()
+    }
+
+    /// What becomes of a requirement of `at`, once the fate of everybody before it is known.
+    pub(super) fn find(&self, at: usize, asked: &ServiceRequirement, planned: &[PlannedFeature]) -> Found {
+        let ServiceRequirement { service, version: range, .. } = asked;
+        let missing = |code, cause: Option<usize>, reason: String| {
+            let cause = cause.and_then(|cause| self.id(cause)).cloned();
+            let code = if asked.need == Need::Optional { DiagnosticCode::OptionalServiceMissing } else { code };
+            let missing = MissingService { service: service.clone(), version: range.clone(), reason };
+            Found::Missing { code, missing, cause }
+        };
+        let Some((provider, version)) = self.offer(service) else {
+            let known = self.known.get(service.name.as_str()).copied();
+            let reason = match known.and_then(|known| planned.get(known)) {
+                Some(provider) => absence(provider, service),
+                None => "no feature provides it".to_owned(),
+            };
+            return missing(DiagnosticCode::RequiredServiceMissing, known, reason);
+        };
+        let Some(by) = planned.get(provider) else {
+            return missing(DiagnosticCode::RequiredServiceMissing, None, "no feature provides it".to_owned());
+        };
+        if !asked.takes(version) {
+            let reason = format!("{} provides {version}", by.feature_id);
+            return missing(DiagnosticCode::ServiceVersionUnmet, Some(provider), reason);
+        }
+        if self.order.cut.contains(&(at, provider)) {
+            let reason = format!("{} needs this feature, too", by.feature_id);
+            return missing(DiagnosticCode::RequiredServiceMissing, Some(provider), reason);
+        }
+        if !by.outcome.is_live() {
+            return missing(DiagnosticCode::RequiredServiceMissing, Some(provider), absence(by, service));
+        }
+        let (version, provider) = (version.to_owned(), by.feature_id.clone());
+        Found::Resolved(ResolvedService { service: service.clone(), version, provider })
+    }
+
+    /// Who provides exactly this, in which version.
+    fn offer(&self, service: &ServiceId) -> Option<(usize, &'a str)> {
+        let provider = *self.providers.get(service.name.as_str())?;
+        let declared = &self.declared.get(provider)?.descriptor.provides;
+        declared.iter().find(|offer| offer.service == *service).map(|offer| (provider, offer.version.as_str()))
+    }
+
+    fn id(&self, at: usize) -> Option<&'a FeatureId> {
+        self.declared.get(at).map(|one| &one.descriptor.id)
+    }
+
+    /// `a → b → a`, with at most [`MAX_PATH`] names.
+    fn path(&self, cycle: &[usize]) -> String {
+        let name = |at: &usize| self.id(*at).map(FeatureId::to_string).unwrap_or_default();
+        let mut names: Vec<_> = cycle.iter().take(MAX_PATH).map(name).collect();
+        if cycle.len() > MAX_PATH {
+            names.push(format!("{} more", cycle.len() - MAX_PATH));
+        }
+        names.extend(cycle.first().map(name));
+        names.join(" → ")
+    }
+}
+
+/// Most names of a cycle in a message.
+const MAX_PATH: usize = 6;
+
+/// What a feature needs to provide a service.
+pub(super) fn provides(name: &str) -> HostCapability {
+    HostCapability::ProvideService { key: name.to_owned().into() }
+}
+
+fn absence(provider: &PlannedFeature, service: &ServiceId) -> String {
+    let (id, name) = (&provider.feature_id, service.name.as_str());
+    match provider.outcome {
+        Outcome::Disabled => format!("{id}, which provides it, is disabled"),
+        Outcome::Skipped => format!("{id}, which provides it, is skipped"),
+        Outcome::Installed | Outcome::Degraded if provider.grants.allows(&provides(name)) => {
+            format!("{id} provides another side of it only")
+        }
+        Outcome::Installed | Outcome::Degraded => format!("{id} may not provide it"),
+    }
+}

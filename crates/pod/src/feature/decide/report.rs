@@ -1,0 +1,303 @@
+//! What was installed, what was not, and why: stable bytes for journals, scripts and diffs.
+
+use super::plan::{PlannedFeature, PlannedHook, Unmet};
+use crate::feature::declare::capability::{DeniedCapability, HostCapability};
+use crate::feature::declare::descriptor::{FeatureRuntimeKind, InstructionDeclaration};
+use crate::feature::declare::diagnostic::FeatureDiagnostic;
+use crate::feature::declare::id::FeatureId;
+use crate::feature::declare::service::{FeatureServices, ServiceDeclaration};
+use crate::feature::declare::state::StateDeclaration;
+use crate::feature::declare::tool::ToolContribution;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How an installation, or the plan of one, came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// Everything it declares is there.
+    Installed,
+    /// There, without some contribution.
+    Degraded,
+    /// Not there; its diagnostics say why.
+    Skipped,
+    /// Switched off.
+    Disabled,
+}
+
+impl Outcome {
+    /// Whether the feature is part of the pod.
+    #[must_use]
+    pub const fn is_live(self) -> bool {
+        matches!(self, Self::Installed | Self::Degraded)
+    }
+}
+
+/// The kind of a contribution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ContributionKind {
+    /// A tool.
+    Tool,
+    /// A hook.
+    Hook,
+    /// A state.
+    State,
+    /// A service.
+    Service,
+}
+
+/// A declared contribution that was left out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SkippedContribution {
+    /// Its kind.
+    pub kind: ContributionKind,
+    /// Its name.
+    pub name: String,
+    /// Why, and which setting decides.
+    pub reason: String,
+}
+
+/// What came of one feature.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct FeatureInstallReport {
+    /// Who.
+    pub feature_id: FeatureId,
+    /// As declared.
+    pub version: String,
+    /// As declared.
+    pub runtime: FeatureRuntimeKind,
+    /// Whether configuration leaves it on.
+    pub enabled: bool,
+    /// How it came out.
+    pub outcome: Outcome,
+    /// What switches it off: `default`, or a file and line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disabled_by: Option<String>,
+    /// What it holds.
+    pub granted: Vec<HostCapability>,
+    /// What it asked for in vain.
+    pub denied: Vec<DeniedCapability>,
+    /// Tool names, sorted.
+    pub installed_tools: Vec<String>,
+    /// Its hooks, in the order they are asked at their points.
+    pub installed_hooks: Vec<PlannedHook>,
+    /// Instruction names, in their order.
+    pub instructions: Vec<String>,
+    /// What it remembers.
+    pub states: Vec<StateDeclaration>,
+    /// What it does for others, and others for it.
+    pub services: FeatureServices,
+    /// Bytes its tools and instructions add to every request, before encoding.
+    pub schema_bytes: u64,
+    /// `schema_bytes` at four bytes a token.
+    pub estimated_tokens: u64,
+    /// BLAKE3 of what it contributes (definitions, hooks, services and instruction texts), lower-case hex.
+    pub content_digest: String,
+    /// What was declared and left out.
+    pub skipped_contributions: Vec<SkippedContribution>,
+    /// What to know.
+    pub diagnostics: Vec<FeatureDiagnostic>,
+}
+
+/// What came of all of them. Holds no secret, no time and no path.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct RegistryReport {
+    /// The version of the tool surface, from 1.
+    pub generation: u64,
+    /// The live features in install order.
+    pub order: Vec<FeatureId>,
+    /// What the host itself enforces.
+    pub host: HostReport,
+    /// One report per feature, by tier and id.
+    pub features: Vec<FeatureInstallReport>,
+    /// Sums over the live features.
+    pub totals: Totals,
+    /// Required features that are not there. Not empty: the pod must not start.
+    pub unmet: Vec<Unmet>,
+    /// What belongs to no feature, such as a descriptor that could not be had.
+    pub diagnostics: Vec<FeatureDiagnostic>,
+}
+
+impl RegistryReport {
+    /// One line of JSON: the same report, the same bytes.
+    ///
+    /// # Errors
+    /// None in practice: no map key or number here can fail to encode.
+    pub fn to_json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    /// The report of one feature.
+    #[must_use]
+    pub fn feature(&self, id: &FeatureId) -> Option<&FeatureInstallReport> {
+        self.features.iter().find(|f| f.feature_id == *id)
+    }
+}
+
+/// The host's own part of a report.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HostReport {
+    /// What stands between a call and its result, in the order of asking; hooks of features stand where it says so.
+    pub gates: Vec<HostGate>,
+    /// How the children of calls are confined; none where no call starts any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<HostSandbox>,
+    /// The permission layers, outermost first: the built-in table, then rules.
+    pub rules: Vec<HostRule>,
+    /// What nothing exceeds, by name.
+    pub limits: Vec<HostLimit>,
+}
+
+/// A step that every call passes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HostGate {
+    /// As verdicts name it, or the hook point.
+    pub name: String,
+    /// What it asks, and what its answer means.
+    pub text: String,
+}
+
+/// The confinement of children.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HostSandbox {
+    /// `read-only`, `workspace-write` or `off`.
+    pub mode: String,
+    /// Whether this kernel enforces it.
+    pub enforced: bool,
+    /// Where the mode is written.
+    pub source: String,
+}
+
+/// A bound of the host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HostLimit {
+    /// As in `tool.concurrency`.
+    pub name: String,
+    /// How much.
+    pub value: u64,
+    /// Of what: `bytes`, `ms`, `calls` and so on.
+    pub unit: String,
+    /// `built-in`, or where it is written.
+    pub source: String,
+}
+
+/// Something the host enforces on every feature.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HostRule {
+    /// Where it is written: `default`, or a file and key.
+    pub source: String,
+    /// What it says.
+    pub text: String,
+}
+
+/// Sums over the live features.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Totals {
+    /// Features known.
+    pub features: u64,
+    /// Of these, live.
+    pub live: u64,
+    /// Of these, live without some contribution.
+    pub degraded: u64,
+    /// Not there for a reason in their diagnostics.
+    pub skipped: u64,
+    /// Switched off.
+    pub disabled: u64,
+    /// Tools before the model.
+    pub tools: u64,
+    /// Bytes of tools and instructions before encoding.
+    pub schema_bytes: u64,
+    /// `schema_bytes` at four bytes a token.
+    pub estimated_tokens: u64,
+}
+
+impl FeatureInstallReport {
+    /// The report of a feature as planned, before anything was staged.
+    pub(crate) fn planned(planned: &PlannedFeature) -> Self {
+        Self {
+            feature_id: planned.feature_id.clone(),
+            version: planned.version.clone(),
+            runtime: planned.runtime,
+            enabled: planned.outcome != Outcome::Disabled,
+            outcome: planned.outcome,
+            disabled_by: planned.disabled_by.clone(),
+            granted: planned.grants.granted().to_vec(),
+            denied: planned.grants.denied().to_vec(),
+            installed_tools: Vec::new(),
+            installed_hooks: Vec::new(),
+            instructions: Vec::new(),
+            states: Vec::new(),
+            services: planned.services.clone(),
+            schema_bytes: 0,
+            estimated_tokens: 0,
+            content_digest: blake3::Hasher::new().finalize().to_hex().to_string(),
+            skipped_contributions: planned.skipped_contributions.clone(),
+            diagnostics: planned.diagnostics.clone(),
+        }
+    }
+
+    /// Adds what was staged.
+    pub(crate) fn describe(
+        &mut self,
+        tools: &[(ToolContribution, u64)],
+        hooks: &[PlannedHook],
+        instructions: &[InstructionDeclaration],
+    ) {
+        self.installed_tools = tools.iter().map(|(t, _)| t.name.clone()).collect();
+        self.instructions = instructions.iter().map(|i| i.name.clone()).collect();
+        let mut hasher = blake3::Hasher::new();
+        for (ToolContribution { definition: d, .. }, deadline_ms) in tools {
+            let effect = format!("{:?} {deadline_ms}", d.effect);
+            self.schema_bytes += digest(&mut hasher, &[&d.name, &d.description, &d.schema]);
+            digest(&mut hasher, &[&effect]);
+        }
+        for PlannedHook { name, point, class, deadline_ms, tools, on_failure: _ } in hooks {
+            digest(&mut hasher, &[name, &format!("{point} {class} {deadline_ms} {}", tools.join(","))]);
+        }
+        for ServiceDeclaration { service, version } in &self.services.provided {
+            digest(&mut hasher, &[&service.to_string(), version]);
+        }
+        self.installed_hooks = hooks.to_vec();
+        for InstructionDeclaration { name, text } in instructions {
+            digest(&mut hasher, &[name]);
+            self.schema_bytes += digest(&mut hasher, &[text]);
+        }
+        self.estimated_tokens = self.schema_bytes.div_ceil(BYTES_PER_TOKEN);
+        self.content_digest = hasher.finalize().to_hex().to_string();
+    }
+}
+
+/// English and JSON come to about this many bytes a token in the common vocabularies.
+const BYTES_PER_TOKEN: u64 = 4;
+
+/// Hashes parts with their lengths, so that no two lists run together; returns their bytes.
+fn digest(hasher: &mut blake3::Hasher, parts: &[&str]) -> u64 {
+    let mut bytes = 0;
+    for part in parts {
+        let len = u64::try_from(part.len()).unwrap_or(u64::MAX);
+        hasher.update(&len.to_le_bytes()).update(part.as_bytes());
+        bytes += len;
+    }
+    bytes
+}
+
+impl Totals {
+    pub(crate) fn of(features: &[FeatureInstallReport]) -> Self {
+        let mut totals = Self::default();
+        for feature in features {
+            totals.features += 1;
+            totals.live += u64::from(feature.outcome.is_live());
+            match feature.outcome {
+                Outcome::Installed => {}
+                Outcome::Degraded => totals.degraded += 1,
+                Outcome::Skipped => totals.skipped += 1,
+                Outcome::Disabled => totals.disabled += 1,
+            }
+            totals.tools += u64::try_from(feature.installed_tools.len()).unwrap_or(u64::MAX);
+            totals.schema_bytes += feature.schema_bytes;
+        }
+        totals.estimated_tokens = totals.schema_bytes.div_ceil(BYTES_PER_TOKEN);
+        totals
+    }
+}

@@ -1,0 +1,397 @@
+//! What a feature may ask of its host, and what it was given, as data. The data grants nothing: authority is a
+//! handle, and handles come from [`crate::feature::FeatureServiceProvider`].
+
+mod compare;
+
+use super::state::StateScope;
+use super::text::{self, Lines};
+use crate::hook::{HookClass, HookPoint};
+use authority::HostPattern;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::fmt;
+
+/// Words: borrowed in a `const`, owned when read.
+type Text = Cow<'static, str>;
+
+/// Something a host can allow. A variant exists from the day something enforces it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(tag = "capability", rename_all = "snake_case", deny_unknown_fields)]
+pub enum HostCapability {
+    /// Put a tool of this name before the model. Every declared tool asks for it by itself. In a policy, `*` is
+    /// any name.
+    ContributeTool {
+        /// The tool's name.
+        name: Text,
+    },
+    /// Stand at a hook point. Every declared hook asks for it by itself.
+    ContributeHook {
+        /// Where.
+        point: HookPoint,
+        /// As what; fixed by the point.
+        class: HookClass,
+    },
+    /// Replace what calls of these tools answer. Every `ToolOutcome` hook asks for it by itself.
+    TransformResults {
+        /// Which tools; `*` is any.
+        tools: Cow<'static, [Text]>,
+    },
+    /// Replace the arguments of calls of these tools. Every `ToolArguments` hook asks for it by itself.
+    RewriteArguments {
+        /// Which tools; `*` is any.
+        tools: Cow<'static, [Text]>,
+    },
+    /// Hold a directory handle. Enforced by `authority::Workspace` at each operation.
+    ScopedFs {
+        /// Which of the host's roots; see [`HostCapability::WORKSPACE`].
+        root: Text,
+        /// Read files and directories. Nothing is granted without it.
+        read: bool,
+        /// Create, change and remove files.
+        write: bool,
+        /// Run files found there. No handle offers it in this build, so it is never granted.
+        execute: bool,
+    },
+    /// Start child processes, confined as the host says.
+    Process {
+        /// Which programs; `*` is any.
+        programs: Cow<'static, [Text]>,
+    },
+    /// Do something for other features. Every declared service asks for it by itself. In a policy, `*` is any service.
+    ProvideService {
+        /// The service's name.
+        key: Text,
+    },
+    /// Use what another feature provides. Every requirement asks for it by itself. In a policy, `*` is any service.
+    UseService {
+        /// The service's name.
+        key: Text,
+    },
+    /// Use the store of work items, through the feature that provides it. Every requirement of a side of it asks for
+    /// that side by itself.
+    WorkItemStore {
+        /// Look at them.
+        read: bool,
+        /// Create and change them.
+        write: bool,
+    },
+    /// Use the store of notes, the same way.
+    MemoryStore {
+        /// Look at them.
+        read: bool,
+        /// Write and forget them.
+        write: bool,
+    },
+    /// Connect to hosts of the public internet. Enforced by `authority::Net` at each connection. A request for more than
+    /// is granted comes down to what is.
+    Network {
+        /// What for, in a word or two. In a policy, `*` is any purpose.
+        purpose: Text,
+        /// Which hosts, as `docs.example.org`, `*.example.org` or `*`.
+        hosts: Cow<'static, [Text]>,
+    },
+    /// Hold a secret that the host knows under this name.
+    SecretRef {
+        /// Its name; in a policy, `*` is any.
+        id: Text,
+    },
+    /// Keep state of one's own in this scope. Every declared state asks for it by itself.
+    StateStore {
+        /// How long it lives, and who shares it.
+        scope: StateScope,
+    },
+    /// Tell the model something at its next step.
+    EmitModelNotification {
+        /// Bytes of one notification.
+        max_bytes: u32,
+        /// Notifications in one turn.
+        per_turn: u32,
+    },
+    /// Show short words to whoever watches.
+    EmitUserAlert,
+}
+
+impl HostCapability {
+    /// The root that holds the project, the working directory and the directories added by flag.
+    pub const WORKSPACE: &'static str = "workspace";
+
+    /// Reading the workspace.
+    pub const READ_WORKSPACE: Self =
+        Self::ScopedFs { root: Cow::Borrowed(Self::WORKSPACE), read: true, write: false, execute: false };
+
+    /// Reading and changing the workspace.
+    pub const WRITE_WORKSPACE: Self =
+        Self::ScopedFs { root: Cow::Borrowed(Self::WORKSPACE), read: true, write: true, execute: false };
+
+    /// Starting any program.
+    pub const ANY_PROGRAM: Self = Self::Process { programs: Cow::Borrowed(&[Cow::Borrowed("*")]) };
+
+    /// Putting a tool of this name before the model.
+    #[must_use]
+    pub const fn tool(name: &'static str) -> Self {
+        Self::ContributeTool { name: Cow::Borrowed(name) }
+    }
+
+    /// Standing at this point.
+    #[must_use]
+    pub const fn hook<P: crate::hook::Point>() -> Self {
+        Self::ContributeHook { point: P::POINT, class: P::CLASS }
+    }
+
+    /// Doing something for other features under this name.
+    #[must_use]
+    pub const fn provide(service: &'static str) -> Self {
+        Self::ProvideService { key: Cow::Borrowed(service) }
+    }
+
+    /// Using what another feature provides under this name.
+    #[must_use]
+    pub const fn using(service: &'static str) -> Self {
+        Self::UseService { key: Cow::Borrowed(service) }
+    }
+
+    /// Connecting to whichever hosts are granted, at whichever ports.
+    #[must_use]
+    pub const fn network(purpose: &'static str) -> Self {
+        Self::Network { purpose: Cow::Borrowed(purpose), hosts: Cow::Borrowed(&[Cow::Borrowed("*:*")]) }
+    }
+
+    /// Holding the secret of this name.
+    #[must_use]
+    pub const fn secret(id: &'static str) -> Self {
+        Self::SecretRef { id: Cow::Borrowed(id) }
+    }
+
+    /// Keeping state in the session.
+    pub const SESSION_STATE: Self = Self::StateStore { scope: StateScope::Session };
+
+    /// Replacing what any tool answers.
+    pub const ANY_RESULT: Self = Self::TransformResults { tools: Cow::Borrowed(&[Cow::Borrowed("*")]) };
+
+    /// Replacing the arguments of any tool.
+    pub const ANY_ARGUMENTS: Self = Self::RewriteArguments { tools: Cow::Borrowed(&[Cow::Borrowed("*")]) };
+
+    /// Whether a handle comes with it, which passes a door.
+    pub(crate) fn is_held(&self) -> bool {
+        match self {
+            Self::ContributeTool { .. }
+            | Self::ContributeHook { .. }
+            | Self::TransformResults { .. }
+            | Self::RewriteArguments { .. } => false,
+            Self::ScopedFs { .. }
+            | Self::Process { .. }
+            | Self::ProvideService { .. }
+            | Self::UseService { .. }
+            | Self::WorkItemStore { .. }
+            | Self::MemoryStore { .. }
+            | Self::Network { .. }
+            | Self::SecretRef { .. }
+            | Self::StateStore { .. }
+            | Self::EmitModelNotification { .. }
+            | Self::EmitUserAlert => true,
+        }
+    }
+
+    /// Standing at this point, as what hooks there are.
+    pub(crate) fn at(point: HookPoint) -> Self {
+        Self::ContributeHook { point, class: hook_class(point) }
+    }
+
+    /// What is wrong with a row of a policy, if anything; unlike a request, it may mean any name.
+    pub(crate) fn row_problem(&self) -> Option<String> {
+        let any = match self {
+            Self::ProvideService { key } | Self::UseService { key } => key == "*",
+            Self::ContributeTool { .. }
+            | Self::ContributeHook { .. }
+            | Self::TransformResults { .. }
+            | Self::RewriteArguments { .. }
+            | Self::ScopedFs { .. }
+            | Self::Process { .. }
+            | Self::WorkItemStore { .. }
+            | Self::MemoryStore { .. }
+            | Self::Network { .. }
+            | Self::SecretRef { .. }
+            | Self::StateStore { .. }
+            | Self::EmitModelNotification { .. }
+            | Self::EmitUserAlert => false,
+        };
+        if any { None } else { self.problem() }
+    }
+
+    /// What is wrong with a request for this, if anything.
+    pub(crate) fn problem(&self) -> Option<String> {
+        match self {
+            Self::ContributeTool { name } => {
+                text::check("the tool of a ContributeTool request", name, 64, Lines::One).err()
+            }
+            Self::ProvideService { key } | Self::UseService { key } => super::service::name_problem(key),
+            Self::WorkItemStore { read: false, write: false } | Self::MemoryStore { read: false, write: false } => {
+                Some(format!("{self} asks for nothing"))
+            }
+            Self::WorkItemStore { .. } | Self::MemoryStore { .. } => None,
+            Self::Network { hosts, .. } if hosts.is_empty() || hosts.len() > MAX_HOSTS => {
+                Some(format!("a Network request names 1 to {MAX_HOSTS} hosts"))
+            }
+            Self::Network { purpose, hosts } => {
+                let host = |host: &Text| host.parse::<HostPattern>().err().map(|error| error.to_string());
+                let purpose = text::check("the purpose of a Network request", purpose, 64, Lines::One).err();
+                purpose.or_else(|| hosts.iter().find_map(host))
+            }
+            Self::SecretRef { id } => text::check("the name of a secret", id, 64, Lines::One).err(),
+            Self::ContributeHook { point, class } if hook_class(*point) != *class => {
+                Some(format!("a hook at {point} is a {}, not a {class}", hook_class(*point)))
+            }
+            Self::ContributeHook { .. } | Self::StateStore { .. } | Self::EmitUserAlert => None,
+            Self::EmitModelNotification { max_bytes, per_turn } => {
+                let fits = (1..=MAX_NOTIFICATION).contains(max_bytes) && (1..=MAX_PER_TURN).contains(per_turn);
+                let bounds = format!("1 to {MAX_NOTIFICATION} bytes and 1 to {MAX_PER_TURN} times");
+                (!fits).then(|| format!("{self} is out of bounds: {bounds}"))
+            }
+            Self::TransformResults { tools } | Self::RewriteArguments { tools } => {
+                if tools.is_empty() || tools.len() > MAX_NAMED_TOOLS {
+                    return Some(format!("{self} names {} tools, not 1 to {MAX_NAMED_TOOLS}", tools.len()));
+                }
+                tools.iter().find_map(|tool| text::check("a tool of a transform request", tool, 64, Lines::One).err())
+            }
+            Self::ScopedFs { read: false, .. } => Some("a ScopedFs request without `read` asks for nothing".into()),
+            Self::ScopedFs { root, .. } => text::check("the root of a ScopedFs request", root, 64, Lines::One).err(),
+            Self::Process { programs } if programs.is_empty() || programs.len() > MAX_PROGRAMS => {
+                Some(format!("a Process request names 1 to {MAX_PROGRAMS} programs"))
+            }
+            Self::Process { programs } => {
+                programs.iter().find_map(|p| text::check("a program of a Process request", p, 256, Lines::One).err())
+            }
+        }
+    }
+}
+
+fn hook_class(point: HookPoint) -> HookClass {
+    match point {
+        HookPoint::PromptSubmit | HookPoint::PreRequest | HookPoint::PreToolCall | HookPoint::TurnEnd => {
+            HookClass::Gate
+        }
+        HookPoint::ToolArguments | HookPoint::ToolOutcome => HookClass::Transform,
+        HookPoint::Event => HookClass::Observe,
+    }
+}
+
+/// Most tools in one request to replace their results or arguments.
+pub(crate) const MAX_NAMED_TOOLS: usize = 64;
+
+/// Most bytes of one notification.
+pub(crate) const MAX_NOTIFICATION: u32 = 16 * 1024;
+
+/// Most notifications of one feature in one turn.
+pub(crate) const MAX_PER_TURN: u32 = 32;
+
+/// Most hosts in one request.
+const MAX_HOSTS: usize = 64;
+
+/// Most programs in one request.
+const MAX_PROGRAMS: usize = 64;
+
+impl fmt::Display for HostCapability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let flag = |on: bool, letter: &'static str| if on { letter } else { "" };
+        match self {
+            Self::ProvideService { key } => write!(f, "ProvideService({key})"),
+            Self::UseService { key } => write!(f, "UseService({key})"),
+            Self::WorkItemStore { read, write } => {
+                write!(f, "WorkItemStore({}{})", flag(*read, "r"), flag(*write, "w"))
+            }
+            Self::MemoryStore { read, write } => write!(f, "MemoryStore({}{})", flag(*read, "r"), flag(*write, "w")),
+            Self::ContributeTool { name } => write!(f, "ContributeTool({name})"),
+            Self::ContributeHook { point, class } => write!(f, "ContributeHook({point}:{class})"),
+            Self::TransformResults { tools } => write!(f, "TransformResults({})", tools.join(",")),
+            Self::RewriteArguments { tools } => write!(f, "RewriteArguments({})", tools.join(",")),
+            Self::ScopedFs { root, read, write, execute } => {
+                write!(f, "ScopedFs({root}:{}{}{})", flag(*read, "r"), flag(*write, "w"), flag(*execute, "x"))
+            }
+            Self::Process { programs } => write!(f, "Process({})", programs.join(",")),
+            Self::Network { purpose, hosts } => write!(f, "Network({purpose}: {})", hosts.join(",")),
+            Self::SecretRef { id } => write!(f, "SecretRef({id})"),
+            Self::StateStore { scope } => write!(f, "StateStore({scope})"),
+            Self::EmitModelNotification { max_bytes, per_turn } => {
+                write!(f, "EmitModelNotification({max_bytes} bytes, {per_turn} a turn)")
+            }
+            Self::EmitUserAlert => f.write_str("EmitUserAlert"),
+        }
+    }
+}
+
+/// Whether a feature can do without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Need {
+    /// Denied: the feature is skipped.
+    Required,
+    /// Denied: what needs it is left out and the feature is degraded.
+    Optional,
+}
+
+/// A wish, with the reason shown to whoever decides.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct CapabilityRequest {
+    /// What is asked for.
+    #[serde(flatten)]
+    pub capability: HostCapability,
+    /// Whether the feature can do without.
+    pub need: Need,
+    /// Why, in at most 512 bytes.
+    pub reason: String,
+}
+
+impl CapabilityRequest {
+    /// Without this the feature is skipped.
+    #[must_use]
+    pub fn required(capability: HostCapability, reason: impl Into<String>) -> Self {
+        Self { capability, need: Need::Required, reason: reason.into() }
+    }
+
+    /// Without this, contributions that need it are left out.
+    #[must_use]
+    pub fn optional(capability: HostCapability, reason: impl Into<String>) -> Self {
+        Self { capability, need: Need::Optional, reason: reason.into() }
+    }
+}
+
+/// What the policy gave one feature: a view for reports. It cannot be built or read back outside the host.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct CapabilityGrantSet {
+    granted: Vec<HostCapability>,
+    denied: Vec<DeniedCapability>,
+}
+
+/// A request that was refused.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct DeniedCapability {
+    /// What was asked for.
+    #[serde(flatten)]
+    pub capability: HostCapability,
+    /// Why not, and which setting decides.
+    pub reason: String,
+}
+
+impl CapabilityGrantSet {
+    pub(crate) fn new(granted: Vec<HostCapability>, denied: Vec<DeniedCapability>) -> Self {
+        Self { granted, denied }
+    }
+
+    /// What was granted, in the order asked.
+    #[must_use]
+    pub fn granted(&self) -> &[HostCapability] {
+        &self.granted
+    }
+
+    /// What was refused, in the order asked.
+    #[must_use]
+    pub fn denied(&self) -> &[DeniedCapability] {
+        &self.denied
+    }
+
+    /// Whether some grant includes all of `asked`.
+    #[must_use]
+    pub fn allows(&self, asked: &HostCapability) -> bool {
+        self.granted.iter().any(|g| g.covers(asked))
+    }
+}

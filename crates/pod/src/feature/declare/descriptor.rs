@@ -1,0 +1,360 @@
+//! What a feature says of itself: pure, bounded data without secrets, safe to show anywhere.
+
+use super::capability::{CapabilityRequest, HostCapability};
+use super::hook::{HookDeclaration, HookKey};
+use super::id::FeatureId;
+use super::text::{self, Lines};
+use super::tool::{DEFAULT_DEADLINE, MAX_DEADLINE, ToolKey};
+use crate::feature::declare::service::{ServiceDeclaration, ServiceId, ServiceRequirement, parsed};
+use crate::feature::declare::state::{StateDeclaration, StateKey};
+use crate::hook::{Gate, Observe, Transform};
+use llm_worker::{ToolDefinition, ToolEffect};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Longest name of anything, in bytes.
+pub(crate) const MAX_NAME: usize = 64;
+/// Longest description, instruction or tool text, in bytes.
+const MAX_TEXT: usize = 8 * 1024;
+/// Longest schema, in bytes.
+const MAX_SCHEMA: usize = 64 * 1024;
+/// Longest reason of a request, in bytes.
+const MAX_REASON: usize = 512;
+/// Most tools, requests, hooks, instructions, states, provided and required services of one feature.
+const MAX_TOOLS: usize = 64;
+const MAX_REQUESTS: usize = 64;
+const MAX_HOOKS: usize = 16;
+const MAX_INSTRUCTIONS: usize = 16;
+const MAX_STATES: usize = 16;
+const MAX_PROVIDED: usize = 16;
+const MAX_REQUIRED: usize = 16;
+
+/// How a feature's code runs. All but `Builtin` are refused in plans until their adapter exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum FeatureRuntimeKind {
+    /// Compiled in.
+    Builtin,
+    /// A child process.
+    ExternalProcess,
+    /// An MCP server.
+    McpBridge,
+    /// A WebAssembly component.
+    WasmPlaceholder,
+    /// Data without code.
+    DeclarativePlaceholder,
+}
+
+/// A feature's identity and everything it would contribute.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct FeatureDescriptor {
+    /// Who.
+    pub id: FeatureId,
+    /// For people; at most 64 bytes.
+    pub display_name: String,
+    /// `MAJOR.MINOR.PATCH`.
+    pub version: String,
+    /// How its code runs.
+    pub runtime: FeatureRuntimeKind,
+    /// What it wants to hold; at most 64.
+    pub requests: Vec<CapabilityRequest>,
+    /// Its tools; at most 64.
+    pub tools: Vec<ToolDeclaration>,
+    /// Its hooks; at most 16.
+    #[serde(default)]
+    pub hooks: Vec<HookDeclaration>,
+    /// What the model is told while the feature is there; at most 16.
+    pub instructions: Vec<InstructionDeclaration>,
+    /// What it remembers; at most 16.
+    #[serde(default)]
+    pub states: Vec<StateDeclaration>,
+    /// What it does for other features; at most 16.
+    #[serde(default)]
+    pub provides: Vec<ServiceDeclaration>,
+    /// What other features must do for it; at most 16.
+    #[serde(default)]
+    pub requires: Vec<ServiceRequirement>,
+}
+
+/// A tool as declared.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ToolDeclaration {
+    /// 1 to 64 bytes of `[A-Za-z0-9_-]`.
+    pub name: String,
+    /// What the model reads; at most 8 KiB.
+    pub about: String,
+    /// What repeating a call does.
+    pub effect: ToolEffect,
+    /// Canonical JSON Schema of the arguments object; at most 64 KiB.
+    pub schema: Arc<str>,
+    /// How long the host waits for one call.
+    pub deadline_ms: u64,
+    /// Requests of this feature without which this tool is left out.
+    #[serde(default)]
+    pub needs: Vec<HostCapability>,
+}
+
+/// A text for the system prompt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct InstructionDeclaration {
+    /// Unique within the feature; at most 64 bytes.
+    pub name: String,
+    /// What the model reads; at most 8 KiB.
+    pub text: String,
+}
+
+impl ToolDeclaration {
+    /// A tool with a foreign schema, with the default deadline and no needs.
+    #[must_use]
+    pub fn of(definition: ToolDefinition) -> Self {
+        let ToolDefinition { name, description, schema, effect } = definition;
+        Self { name, about: description, effect, schema, deadline_ms: millis(DEFAULT_DEADLINE), needs: Vec::new() }
+    }
+
+    /// What the model is told.
+    #[must_use]
+    pub fn definition(&self) -> ToolDefinition {
+        ToolDefinition {
+            name: self.name.clone(),
+            description: self.about.clone(),
+            schema: Arc::clone(&self.schema),
+            effect: self.effect,
+        }
+    }
+
+    /// What this tool costs in every request, in bytes of text.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.name.len() + self.about.len() + self.schema.len()
+    }
+
+    fn problem(&self, requested: &[HostCapability]) -> Option<String> {
+        let Self { name, about, schema, deadline_ms, needs, effect: _ } = self;
+        if name.is_empty()
+            || name.len() > MAX_NAME
+            || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b))
+        {
+            return Some(format!(
+                "tool name `{}` is not 1 to 64 bytes of [A-Za-z0-9_-]",
+                text::escape_line(name, MAX_NAME)
+            ));
+        }
+        if let Err(problem) = text::check(&format!("the description of tool `{name}`"), about, MAX_TEXT, Lines::Many) {
+            return Some(problem);
+        }
+        if schema.len() > MAX_SCHEMA {
+            return Some(format!(
+                "the schema of tool `{name}` has {} bytes; at most {MAX_SCHEMA} are allowed",
+                schema.len()
+            ));
+        }
+        let object = serde_json::from_str::<serde_json::Value>(schema)
+            .is_ok_and(|s| s.get("type").is_some_and(|t| t == "object"));
+        if !object {
+            return Some(format!(
+                "the schema of tool `{name}` is not a JSON Schema of an object (`\"type\":\"object\"`)"
+            ));
+        }
+        if *deadline_ms == 0 || *deadline_ms > millis(MAX_DEADLINE) {
+            return Some(format!(
+                "the deadline of tool `{name}` is {deadline_ms} ms; expected 1 to {}",
+                millis(MAX_DEADLINE)
+            ));
+        }
+        let unrequested = needs.iter().find(|need| !requested.contains(need));
+        unrequested.map(|need| format!("tool `{name}` needs {need}, which the feature does not request"))
+    }
+}
+
+pub(crate) fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+impl FeatureDescriptor {
+    /// Starts a descriptor; `display_name` is the id's name, `version` 0.0.0 and `runtime` `Builtin` until said.
+    pub fn builder(id: FeatureId) -> FeatureDescriptorBuilder {
+        FeatureDescriptorBuilder(Self {
+            display_name: id.name().to_owned(),
+            id,
+            version: "0.0.0".into(),
+            runtime: FeatureRuntimeKind::Builtin,
+            requests: Vec::new(),
+            tools: Vec::new(),
+            hooks: Vec::new(),
+            instructions: Vec::new(),
+            states: Vec::new(),
+            provides: Vec::new(),
+            requires: Vec::new(),
+        })
+    }
+
+    /// What tools and hooks may need: what is requested, and what admits to a required service.
+    fn requested(&self) -> Vec<HostCapability> {
+        let services = self.requires.iter().map(|asked| asked.service.admission());
+        self.requests.iter().map(|request| request.capability.clone()).chain(services).collect()
+    }
+
+    /// Everything that is out of bounds, at most one problem per part. Planning refuses a descriptor with any.
+    #[must_use]
+    pub fn problems(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        found.extend(text::check("display_name", &self.display_name, MAX_NAME, Lines::One).err());
+        if parsed::<semver::Version>(&self.version).is_none() {
+            found.push(format!("version `{}` is not MAJOR.MINOR.PATCH", text::escape_line(&self.version, MAX_NAME)));
+        }
+        let counts = [
+            ("tools", self.tools.len(), MAX_TOOLS),
+            ("requests", self.requests.len(), MAX_REQUESTS),
+            ("hooks", self.hooks.len(), MAX_HOOKS),
+            ("instructions", self.instructions.len(), MAX_INSTRUCTIONS),
+            ("states", self.states.len(), MAX_STATES),
+            ("provided services", self.provides.len(), MAX_PROVIDED),
+            ("required services", self.requires.len(), MAX_REQUIRED),
+        ];
+        found.extend(
+            counts
+                .iter()
+                .filter(|(_, n, max)| n > max)
+                .map(|(what, n, max)| format!("{n} {what}; at most {max} are allowed")),
+        );
+        if !found.is_empty() {
+            return found;
+        }
+        for request in &self.requests {
+            let reason = || {
+                text::check(&format!("the reason of {}", request.capability), &request.reason, MAX_REASON, Lines::One)
+            };
+            found.extend(request.capability.problem().or_else(|| reason().err()));
+        }
+        found.extend(self.provides.iter().filter_map(ServiceDeclaration::problem));
+        found.extend(self.requires.iter().filter_map(ServiceRequirement::problem));
+        let requested = self.requested();
+        found.extend(self.tools.iter().filter_map(|t| t.problem(&requested)));
+        found.extend(self.hooks.iter().filter_map(|h| h.problem(&requested)));
+        for InstructionDeclaration { name, text } in &self.instructions {
+            let problem = text::check("an instruction's name", name, MAX_NAME, Lines::One)
+                .and_then(|()| instruction_text(name, text));
+            found.extend(problem.err());
+        }
+        found.extend(self.states.iter().filter_map(StateDeclaration::problem));
+        found.extend(twice("state", self.states.iter().map(|s| s.name.as_str())));
+        let (provided, required) = (self.provides.iter().map(|s| &s.service), self.requires.iter().map(|s| &s.service));
+        let named = |services: Vec<&ServiceId>| services.into_iter().map(ServiceId::to_string).collect::<Vec<_>>();
+        found.extend(twice("service", named(provided.collect()).iter().map(String::as_str)));
+        found.extend(twice("requirement", named(required.collect()).iter().map(String::as_str)));
+        found.extend(twice("tool", self.tools.iter().map(|t| t.name.as_str())));
+        found.extend(twice("hook", self.hooks.iter().map(|h| h.name.as_str())));
+        found.extend(twice("instruction", self.instructions.iter().map(|i| i.name.as_str())));
+        found
+    }
+}
+
+/// The bounds of an instruction, declared or set at install.
+pub(crate) fn instruction_text(name: &str, text: &str) -> Result<(), String> {
+    text::check(&format!("instruction `{name}`"), text, MAX_TEXT, Lines::Many)
+}
+
+fn twice<'a>(kind: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {
+    let mut seen = std::collections::BTreeSet::new();
+    let mut names = names;
+    names.find(|n| !seen.insert(n.to_ascii_lowercase())).map(|n| format!("{kind} `{n}` is declared twice (case aside)"))
+}
+
+/// Collects a descriptor; nothing is checked before planning, so a descriptor always comes to be.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct FeatureDescriptorBuilder(FeatureDescriptor);
+
+impl FeatureDescriptorBuilder {
+    /// For people; at most 64 bytes.
+    pub fn display_name(mut self, name: impl Into<String>) -> Self {
+        self.0.display_name = name.into();
+        self
+    }
+
+    /// `MAJOR.MINOR.PATCH`.
+    pub fn version(mut self, version: impl Into<String>) -> Self {
+        self.0.version = version.into();
+        self
+    }
+
+    /// How its code runs.
+    pub fn runtime(mut self, runtime: FeatureRuntimeKind) -> Self {
+        self.0.runtime = runtime;
+        self
+    }
+
+    /// Asks for a capability.
+    pub fn request(mut self, request: CapabilityRequest) -> Self {
+        self.0.requests.push(request);
+        self
+    }
+
+    /// Declares a typed tool by the key that will also stage it.
+    pub fn tool<A: JsonSchema>(mut self, key: &ToolKey<A>) -> Self {
+        self.0.tools.push(key.declaration());
+        self
+    }
+
+    /// Declares a tool with a foreign schema.
+    pub fn foreign_tool(mut self, tool: ToolDeclaration) -> Self {
+        self.0.tools.push(tool);
+        self
+    }
+
+    /// Declares a gate by the key that will also stage it.
+    pub fn gate<P: Gate>(mut self, key: &HookKey<P>) -> Self {
+        self.0.hooks.push(key.declaration());
+        self
+    }
+
+    /// Declares a transform by the key that will also stage it.
+    pub fn transform<P: Transform>(mut self, key: &HookKey<P>) -> Self {
+        self.0.hooks.push(key.declaration());
+        self
+    }
+
+    /// Declares an observer by the key that will also stage it.
+    pub fn observe<P: Observe>(mut self, key: &HookKey<P>) -> Self {
+        self.0.hooks.push(key.declaration());
+        self
+    }
+
+    /// Declares a text for the system prompt.
+    pub fn instruction(mut self, name: impl Into<String>, text: impl Into<Cow<'static, str>>) -> Self {
+        self.0.instructions.push(InstructionDeclaration { name: name.into(), text: text.into().into_owned() });
+        self
+    }
+
+    /// Declares a state by the key that will also take it up.
+    pub fn state<T>(mut self, key: &StateKey<T>) -> Self {
+        self.0.states.push(key.declaration());
+        self
+    }
+
+    /// Declares a service that this feature provides.
+    pub fn provides(mut self, service: ServiceDeclaration) -> Self {
+        self.0.provides.push(service);
+        self
+    }
+
+    /// Asks for a service of another feature.
+    pub fn requires(mut self, service: ServiceRequirement) -> Self {
+        self.0.requires.push(service);
+        self
+    }
+
+    /// The descriptor.
+    #[must_use]
+    pub fn build(self) -> FeatureDescriptor {
+        self.0
+    }
+}

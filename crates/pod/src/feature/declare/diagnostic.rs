@@ -1,0 +1,181 @@
+//! What can go wrong between a descriptor and a live feature: one code per cause, both sides named.
+
+use super::id::FeatureId;
+use authority::Redactor;
+use llm_worker::ErrorKind;
+use serde::{Deserialize, Serialize};
+
+/// Most notes one feature may leave while it installs.
+pub const MAX_NOTES: usize = 32;
+/// Longest message of a diagnostic, in bytes.
+pub(crate) const MAX_MESSAGE: usize = 512;
+
+/// The cause of a diagnostic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DiagnosticCode {
+    /// `descriptor()` panicked.
+    DescriptorPanicked,
+    /// `descriptor()` did not return in time.
+    DescriptorTimedOut,
+    /// The descriptor is out of bounds or contradicts itself.
+    InvalidDescriptor,
+    /// Two modules claim one id; both are skipped.
+    DuplicateId,
+    /// No adapter for the runtime kind in this build.
+    NoAdapter,
+    /// A tool name that another feature has.
+    ToolNameTaken,
+    /// A tool name that belongs to a built-in, installed or not.
+    ToolNameReserved,
+    /// A capability the feature cannot do without was refused.
+    RequiredCapabilityDenied,
+    /// A capability the feature can do without was refused.
+    OptionalCapabilityDenied,
+    /// A service the feature cannot do without is not there; `cause` may say because of whom.
+    RequiredServiceMissing,
+    /// A service the feature can do without is not there.
+    OptionalServiceMissing,
+    /// A service the feature cannot do without is there, in a version that will not do.
+    ServiceVersionUnmet,
+    /// Features need each other's services in a circle; none of them is installed.
+    ServiceCycle,
+    /// Another feature provides this service.
+    ServiceTaken,
+    /// More features than a pod takes.
+    TooManyFeatures,
+    /// Configuration requires a feature that will not be there.
+    RequiredFeatureUnmet,
+    /// `install()` answered with an error, or a registrar refused a call.
+    InstallFailed,
+    /// `install()` panicked.
+    InstallPanicked,
+    /// `install()` did not return in time; its thread is written off.
+    InstallTimedOut,
+    /// A planned contribution was not staged.
+    PlannedNotStaged,
+    /// Too many earlier callbacks hang; this one was not called.
+    TooManyStuck,
+    /// The feature's own words.
+    Note,
+}
+
+/// One thing to know about a plan or an installation.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct FeatureDiagnostic {
+    /// The cause.
+    pub code: DiagnosticCode,
+    /// Which feature, when its id is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub feature_id: Option<FeatureId>,
+    /// The feature that this one is kept out by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<FeatureId>,
+    /// What failed, with both sides named; at most 512 bytes.
+    pub message: String,
+}
+
+impl FeatureDiagnostic {
+    pub(crate) fn new(code: DiagnosticCode, feature: &FeatureId, message: impl AsRef<str>) -> Self {
+        let message = crate::feature::escape_line(message.as_ref(), MAX_MESSAGE);
+        Self { code, feature_id: Some(feature.clone()), cause: None, message }
+    }
+
+    /// One that repeats words of a feature.
+    pub(crate) fn quoting(code: DiagnosticCode, feature: &FeatureId, message: &str, redactor: &Redactor) -> Self {
+        Self::new(code, feature, redactor.text(crate::feature::clamp(message)))
+    }
+
+    pub(crate) fn general(code: DiagnosticCode, message: impl AsRef<str>) -> Self {
+        Self {
+            code,
+            feature_id: None,
+            cause: None,
+            message: crate::feature::escape_line(message.as_ref(), MAX_MESSAGE),
+        }
+    }
+
+    pub(crate) fn caused_by(mut self, cause: Option<FeatureId>) -> Self {
+        self.cause = cause;
+        self
+    }
+}
+
+/// Why an install went wrong. A registrar's refusal stands even where the feature ignores it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FeatureInstallError {
+    /// Staged something the descriptor does not declare.
+    #[error("{kind} `{name}` was staged by {feature} but is not declared; add it to the descriptor")]
+    NotDeclared {
+        /// `tool`, `hook` or `instruction`.
+        kind: &'static str,
+        /// Its name.
+        name: String,
+        /// Who staged it.
+        feature: FeatureId,
+    },
+    /// Staged one contribution twice.
+    #[error("{kind} `{name}` was staged twice by {feature}")]
+    StagedTwice {
+        /// `tool`, `hook` or `instruction`.
+        kind: &'static str,
+        /// Its name.
+        name: String,
+        /// Who staged it.
+        feature: FeatureId,
+    },
+    /// Staged something else than was declared under this name.
+    #[error("{kind} `{name}` of {feature} differs from its declaration in {what}")]
+    Differs {
+        /// `tool`, `hook` or `instruction`.
+        kind: &'static str,
+        /// Its name.
+        name: String,
+        /// Who staged it.
+        feature: FeatureId,
+        /// The first difference.
+        what: &'static str,
+    },
+    /// Asked for more than was granted.
+    #[error("{feature} was not granted {asked}")]
+    Denied {
+        /// Who asked.
+        feature: FeatureId,
+        /// For what.
+        asked: String,
+    },
+    /// Granted, but this host has nothing of the kind.
+    #[error("{feature} was granted {asked}, but {why}")]
+    Unavailable {
+        /// Who asked.
+        feature: FeatureId,
+        /// For what.
+        asked: String,
+        /// Why it is not there, as the host says it.
+        why: String,
+    },
+    /// A bound was passed.
+    #[error("{0}")]
+    Exhausted(String),
+    /// The feature's own reason.
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl FeatureInstallError {
+    /// The feature's own reason.
+    pub fn failed(reason: impl Into<String>) -> Self {
+        Self::Failed(reason.into())
+    }
+
+    /// What the caller does next.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::NotDeclared { .. } | Self::StagedTwice { .. } | Self::Differs { .. } => ErrorKind::Bug,
+            Self::Denied { .. } => ErrorKind::Denied,
+            Self::Unavailable { .. } | Self::Failed(_) => ErrorKind::Unavailable,
+            Self::Exhausted(_) => ErrorKind::Exhausted,
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! What services are called, what is declared of them, and what a plan says of them.
+
+use super::capability::{HostCapability, Need};
+use super::id::FeatureId;
+use super::text;
+use schemars::JsonSchema;
+use semver::{Version, VersionReq};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+
+/// Longest name of a service, in bytes.
+const MAX_SERVICE_NAME: usize = 64;
+/// Longest version or range of versions, in bytes.
+const MAX_VERSION: usize = 64;
+
+/// Which side of a service a key stands for, and so which capability admits a consumer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Facade {
+    /// All of it; `UseService` admits.
+    #[default]
+    Whole,
+    /// What reads work items; `WorkItemStore { read }` admits.
+    WorkItemRead,
+    /// What changes work items; `WorkItemStore { write }` admits.
+    WorkItemWrite,
+    /// What reads notes; `MemoryStore { read }` admits.
+    MemoryRead,
+    /// What changes notes; `MemoryStore { write }` admits.
+    MemoryWrite,
+}
+
+/// A service's name, side and trait, as a `const` in the crate of the contract.
+///
+/// ```
+/// use pod::feature::ServiceKey;
+/// trait Clock: Send + Sync {
+///     fn now(&self) -> u64;
+/// }
+/// const CLOCK: ServiceKey<dyn Clock> = ServiceKey::new("example.clock.v1");
+/// assert_eq!(CLOCK.name(), "example.clock.v1");
+/// ```
+pub struct ServiceKey<T: ?Sized> {
+    name: &'static str,
+    facade: Facade,
+    contract: PhantomData<fn(&T)>,
+}
+
+impl<T: ?Sized> ServiceKey<T> {
+    /// A whole service. Meant for a `const`, where a bad name does not compile.
+    ///
+    /// # Panics
+    /// On a name that is not two or more parts of `[a-z0-9-]` and then the major version, like `yoi.memory.v1`, in at
+    /// most 64 bytes.
+    #[must_use]
+    pub const fn new(name: &'static str) -> Self {
+        assert!(name_fits(name), "a service is called like yoi.memory.v1, in at most 64 bytes");
+        Self { name, facade: Facade::Whole, contract: PhantomData }
+    }
+
+    /// One side of a service: another trait under the same name, with a capability of its own.
+    #[must_use]
+    pub const fn facade(mut self, facade: Facade) -> Self {
+        self.facade = facade;
+        self
+    }
+
+    /// The service's name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        self.name
+    }
+
+    /// What a consumer must be granted; for the `needs` of tools and hooks that are nothing without the service.
+    #[must_use]
+    pub const fn admission(self) -> HostCapability {
+        self.facade.admits(self.name)
+    }
+
+    pub(crate) fn id(self) -> ServiceId {
+        ServiceId { name: self.name.to_owned(), facade: self.facade }
+    }
+}
+
+impl<T: ?Sized> Clone for ServiceKey<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: ?Sized> Copy for ServiceKey<T> {}
+
+impl Facade {
+    /// What admits a consumer of the service `name`.
+    const fn admits(self, name: &'static str) -> HostCapability {
+        match self {
+            Self::Whole => HostCapability::UseService { key: Cow::Borrowed(name) },
+            Self::WorkItemRead => HostCapability::WorkItemStore { read: true, write: false },
+            Self::WorkItemWrite => HostCapability::WorkItemStore { read: false, write: true },
+            Self::MemoryRead => HostCapability::MemoryStore { read: true, write: false },
+            Self::MemoryWrite => HostCapability::MemoryStore { read: false, write: true },
+        }
+    }
+
+    const fn side(self) -> &'static str {
+        match self {
+            Self::Whole => "",
+            Self::WorkItemRead | Self::MemoryRead => " (read)",
+            Self::WorkItemWrite | Self::MemoryWrite => " (write)",
+        }
+    }
+}
+
+/// `part.part.vN` in lower case.
+const fn name_fits(name: &str) -> bool {
+    let (mut rest, mut parts, mut part) = (name.as_bytes(), 0_usize, 0_usize);
+    let (mut versioned, mut numbered) = (false, true);
+    while let [byte, tail @ ..] = rest {
+        rest = tail;
+        if *byte == b'.' {
+            if part == 0 {
+                return false;
+            }
+            (parts, part) = (parts + 1, 0);
+            (versioned, numbered) = (false, true);
+            continue;
+        }
+        if !(byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'-') {
+            return false;
+        }
+        if part == 0 {
+            versioned = *byte == b'v';
+        } else {
+            numbered = numbered && byte.is_ascii_digit() && !(part == 1 && *byte == b'0');
+        }
+        part += 1;
+    }
+    parts >= 2 && part >= 2 && versioned && numbered && name.len() <= MAX_SERVICE_NAME
+}
+
+/// What is wrong with a service's name, if anything.
+pub(crate) fn name_problem(name: &str) -> Option<String> {
+    let shown = || text::escape_line(name, MAX_SERVICE_NAME);
+    (!name_fits(name)).then(|| format!("service `{}` is not called like yoi.memory.v1, in at most 64 bytes", shown()))
+}
+
+/// A service, or one side of it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+pub struct ServiceId {
+    /// Its name.
+    pub name: String,
+    /// Its side.
+    #[serde(default)]
+    pub facade: Facade,
+}
+
+impl ServiceId {
+    /// What admits a consumer.
+    #[must_use]
+    pub fn admission(&self) -> HostCapability {
+        if self.facade == Facade::Whole {
+            return HostCapability::UseService { key: self.name.clone().into() };
+        }
+        self.facade.admits("")
+    }
+}
+
+impl fmt::Display for ServiceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.name, self.facade.side())
+    }
+}
+
+/// A service as its provider declares it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ServiceDeclaration {
+    /// Which.
+    pub service: ServiceId,
+    /// `MAJOR.MINOR.PATCH`.
+    pub version: String,
+}
+
+impl ServiceDeclaration {
+    /// Declares the service of a key.
+    #[must_use]
+    pub fn of<T: ?Sized>(key: ServiceKey<T>, version: impl Into<String>) -> Self {
+        Self { service: key.id(), version: version.into() }
+    }
+
+    pub(crate) fn problem(&self) -> Option<String> {
+        let Self { service, version } = self;
+        let problem = || format!("version `{}` of {service} is not MAJOR.MINOR.PATCH", shown(version));
+        name_problem(&service.name).or_else(|| parsed::<Version>(version).is_none().then(problem))
+    }
+}
+
+/// A service as a consumer asks for it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ServiceRequirement {
+    /// Which.
+    pub service: ServiceId,
+    /// The versions that will do, such as `^1`.
+    pub version: String,
+    /// Whether the feature can do without.
+    pub need: Need,
+}
+
+impl ServiceRequirement {
+    /// Without this service the feature is skipped.
+    #[must_use]
+    pub fn required<T: ?Sized>(key: ServiceKey<T>, version: impl Into<String>) -> Self {
+        Self { service: key.id(), version: version.into(), need: Need::Required }
+    }
+
+    /// Without this service, contributions that need it are left out.
+    #[must_use]
+    pub fn optional<T: ?Sized>(key: ServiceKey<T>, version: impl Into<String>) -> Self {
+        Self { service: key.id(), version: version.into(), need: Need::Optional }
+    }
+
+    pub(crate) fn problem(&self) -> Option<String> {
+        let Self { service, version, need: _ } = self;
+        let problem =
+            || format!("`{}` is not a range of versions of {service}; expected something like ^1", shown(version));
+        name_problem(&service.name).or_else(|| parsed::<VersionReq>(version).is_none().then(problem))
+    }
+
+    /// Whether this version will do.
+    pub(crate) fn takes(&self, version: &str) -> bool {
+        let range = parsed::<VersionReq>(&self.version);
+        range.zip(parsed::<Version>(version)).is_some_and(|(range, version)| range.matches(&version))
+    }
+}
+
+fn shown(version: &str) -> String {
+    text::escape_line(version, MAX_VERSION)
+}
+
+/// A version, or a range of them, of bounded length.
+pub(crate) fn parsed<T: std::str::FromStr>(version: &str) -> Option<T> {
+    (version.len() <= MAX_VERSION).then(|| version.parse().ok()).flatten()
+}
+
+/// A feature's services, given and taken.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FeatureServices {
+    /// What it does for others.
+    pub provided: Vec<ServiceDeclaration>,
+    /// What others do for it.
+    pub resolved: Vec<ResolvedService>,
+    /// What it asked for in vain.
+    pub missing: Vec<MissingService>,
+}
+
+/// A requirement that is met.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ResolvedService {
+    /// Which.
+    pub service: ServiceId,
+    /// Its version.
+    pub version: String,
+    /// Whose.
+    pub provider: FeatureId,
+}
+
+/// A requirement that is not met.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MissingService {
+    /// Which.
+    pub service: ServiceId,
+    /// The versions that would have done.
+    pub version: String,
+    /// Why it is not there.
+    pub reason: String,
+}

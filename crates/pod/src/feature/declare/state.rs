@@ -1,0 +1,134 @@
+//! A state's name and shape: one `const` key both declares it and takes it up.
+
+use super::descriptor::MAX_NAME;
+use crate::session::record::FeatureState;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::fmt;
+use std::marker::PhantomData;
+
+/// How long a state lives, and who shares it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StateScope {
+    /// In the session's journal: restore, fork and rewind are right by construction.
+    Session,
+    /// A file of the pod: sessions come and go, it stays.
+    Pod,
+    /// A file of the person: all their pods share it.
+    User,
+}
+
+impl fmt::Display for StateScope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Session => "session",
+            Self::Pod => "pod",
+            Self::User => "user",
+        })
+    }
+}
+
+/// Reads a value of an older version.
+pub(crate) type Migration<T> = fn(version: u16, value: &Value) -> Result<T, String>;
+
+/// A state's name, version and scope, as a `const`.
+///
+/// ```
+/// use pod::feature::StateKey;
+/// const SEEN: StateKey<Vec<String>> = StateKey::new("seen", 1);
+/// assert_eq!(SEEN.name(), "seen");
+/// ```
+pub struct StateKey<T> {
+    pub(crate) name: &'static str,
+    pub(crate) version: u16,
+    pub(crate) scope: StateScope,
+    pub(crate) migrate: Migration<T>,
+    value: PhantomData<fn() -> T>,
+}
+
+impl<T: DeserializeOwned> StateKey<T> {
+    /// A state in session scope; values of older versions do not read.
+    #[must_use]
+    pub const fn new(name: &'static str, version: u16) -> Self {
+        let migrate: Migration<T> = |version, _| Err(format!("version {version} has no migration"));
+        Self { name, version, scope: StateScope::Session, migrate, value: PhantomData }
+    }
+
+    /// Where it lives.
+    #[must_use]
+    pub const fn scope(mut self, scope: StateScope) -> Self {
+        self.scope = scope;
+        self
+    }
+
+    /// Reads values that were written under older versions; pure.
+    #[must_use]
+    pub const fn migrating(mut self, migrate: Migration<T>) -> Self {
+        self.migrate = migrate;
+        self
+    }
+
+    /// The state's name.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The value of a stored version.
+    pub(crate) fn read(&self, version: u16, value: &Value) -> Result<T, String> {
+        match version.cmp(&self.version) {
+            std::cmp::Ordering::Equal => T::deserialize(value).map_err(|e| e.to_string()),
+            std::cmp::Ordering::Less => (self.migrate)(version, value),
+            std::cmp::Ordering::Greater => {
+                let Self { name, version: own, .. } = self;
+                Err(format!("`{name}` was written as version {version}, this build reads up to {own}; use a newer one"))
+            }
+        }
+    }
+}
+
+impl<T: DeserializeOwned + Default> StateKey<T> {
+    /// The value that was left, or the default where there was none.
+    pub(crate) fn left(&self, left: Option<&FeatureState>) -> Result<T, String> {
+        left.map_or_else(|| Ok(T::default()), |left| self.read(left.version, &left.value))
+    }
+}
+
+impl<T> StateKey<T> {
+    /// The same key.
+    pub(crate) const fn copy(&self) -> Self {
+        let Self { name, version, scope, migrate, value: _ } = *self;
+        Self { name, version, scope, migrate, value: PhantomData }
+    }
+
+    pub(crate) fn declaration(&self) -> StateDeclaration {
+        StateDeclaration { name: self.name.to_owned(), version: self.version, scope: self.scope }
+    }
+}
+
+/// A state as declared.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StateDeclaration {
+    /// Unique within the feature: 1 to 64 bytes of `[a-z0-9-]`.
+    pub name: String,
+    /// The version of its shape, from 1.
+    pub version: u16,
+    /// Where it lives.
+    pub scope: StateScope,
+}
+
+impl StateDeclaration {
+    pub(crate) fn problem(&self) -> Option<String> {
+        let Self { name, version, scope: _ } = self;
+        let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        if name.is_empty() || name.len() > MAX_NAME || !name.bytes().all(fits) {
+            let shown = crate::feature::escape_line(name, MAX_NAME);
+            return Some(format!("state name `{shown}` is not 1 to {MAX_NAME} bytes of [a-z0-9-]"));
+        }
+        (*version == 0).then(|| format!("state `{name}` has version 0; versions start at 1"))
+    }
+}

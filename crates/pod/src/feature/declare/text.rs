@@ -1,0 +1,64 @@
+//! What text of a feature may reach a screen, a report or a model.
+
+use authority::Redactor;
+pub(crate) use authority::text::Lines;
+use authority::text::{escape_within, find};
+use serde_json::Value;
+
+/// Refuses empty, oversized and misleading text, which can make a screen show something else than what is there. The
+/// problem names `what`.
+pub(crate) fn check(what: &str, text: &str, max: usize, lines: Lines) -> Result<(), String> {
+    if text.trim().is_empty() {
+        return Err(format!("{what} is empty"));
+    }
+    if text.len() > max {
+        return Err(format!("{what} has {} bytes; at most {max} are allowed", text.len()));
+    }
+    match find(text, lines) {
+        Some(c) => Err(format!("{what} contains {}, a control, direction or invisible character", c.escape_unicode())),
+        None => Ok(()),
+    }
+}
+
+/// Text cut to at most `max` bytes at a character, with what [`check`] refuses escaped: for words that must be shown
+/// whatever is in them. Words of a feature need [`sanitize`].
+pub(crate) fn escape_line(text: &str, max: usize) -> String {
+    escape_within(text, Lines::One, max)
+}
+
+/// A feature's words on their way are cut here: far beyond all that is ever shown of them, so that half a secret on
+/// this edge is not shown either.
+const MAX_RAW: usize = 64 * 1024;
+
+/// Words of a feature before they were redacted, bounded; the holder of the redactor calls [`sanitize`].
+pub(crate) fn clamp(text: &str) -> &str {
+    text.get(..text.floor_char_boundary(MAX_RAW)).unwrap_or(text)
+}
+
+/// Words of a feature, as they may be written and shown: without secrets, which are looked for before anything is
+/// escaped or cut, and then as [`escape_line`].
+pub(crate) fn sanitize(text: &str, max: usize, redactor: &Redactor) -> String {
+    escape_line(&redactor.text(clamp(text)), max)
+}
+
+/// The same of words that may have lines.
+pub(crate) fn sanitize_lines(text: &str, max: usize, redactor: &Redactor) -> String {
+    escape_within(&redactor.text(clamp(text)), Lines::Many, max)
+}
+
+/// The name of a secret whose words stand in some string, name or number of a value.
+pub(crate) fn secret<'a>(value: &Value, redactor: &'a Redactor) -> Option<&'a str> {
+    if redactor.is_idle() {
+        return None;
+    }
+    match value {
+        Value::String(text) => redactor.finds(text.as_bytes()),
+        Value::Number(number) => redactor.finds(number.to_string().as_bytes()),
+        Value::Array(values) => values.iter().find_map(|value| secret(value, redactor)),
+        Value::Object(fields) => {
+            let named = |(name, value)| redactor.finds(String::as_bytes(name)).or_else(|| secret(value, redactor));
+            fields.iter().find_map(named)
+        }
+        Value::Null | Value::Bool(_) => None,
+    }
+}

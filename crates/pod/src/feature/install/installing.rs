@@ -1,0 +1,222 @@
+//! From a plan to a registry: installs run in the order of the plan, and each feature is merged whole or not at all.
+
+use super::context::{FeatureInstallContext, HostServices, RegistrarProbe};
+use super::stage::{Complete, Stage};
+use crate::feature::FeatureModule;
+use crate::feature::decide::plan::{self, PlannedFeature};
+use crate::feature::decide::policy::CapabilityPolicy;
+use crate::feature::decide::report::{FeatureInstallReport, HostReport, Outcome, Totals};
+use crate::feature::declare::capability::HostCapability;
+use crate::feature::declare::descriptor::FeatureDescriptor;
+use crate::feature::declare::diagnostic::{DiagnosticCode, FeatureDiagnostic, FeatureInstallError};
+use crate::feature::declare::id::FeatureId;
+use crate::feature::declare::service::MissingService;
+use crate::feature::live::grant::Holdings;
+use crate::feature::live::registry::{FeatureRegistry, Instruction, RegisteredTool};
+use crate::feature::live::service::Services;
+use crate::foreign::installs::{Ended, Job, Runner};
+use crate::hook::HookRegistryBuilder;
+use authority::Redactor;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A registry that comes to be.
+pub(crate) struct Installing {
+    runner: Runner,
+    probe: Option<RegistrarProbe>,
+    host: HostServices,
+    registry: FeatureRegistry,
+    hooks: HookRegistryBuilder,
+    services: Services,
+    reports: BTreeMap<usize, FeatureInstallReport>,
+    /// What may run in one go: nobody in here needs a service of another in here.
+    batch: Vec<Waiting>,
+    batched: BTreeSet<FeatureId>,
+    room: plan::Room,
+}
+
+/// A feature whose turn has come.
+struct Waiting {
+    at: usize,
+    planned: PlannedFeature,
+    holdings: Holdings,
+    job: Job<Staged>,
+}
+
+type Staged = (Result<(), FeatureInstallError>, Stage);
+
+impl Installing {
+    pub(crate) fn new(runner: Runner, probe: Option<RegistrarProbe>, host: HostServices) -> Self {
+        let (registry, hooks) = (FeatureRegistry::empty(), HookRegistryBuilder::new());
+        let (services, reports) = (Services::new(), BTreeMap::new());
+        let (batch, batched) = (Vec::new(), BTreeSet::new());
+        Self { runner, probe, host, registry, hooks, services, reports, batch, batched, room: plan::Room::new() }
+    }
+
+    /// The next feature in install order; `at` is its place in the report.
+    pub(crate) fn feature(
+        &mut self,
+        at: usize,
+        mut planned: PlannedFeature,
+        descriptor: FeatureDescriptor,
+        module: Arc<dyn FeatureModule>,
+    ) {
+        if planned.services.resolved.iter().any(|found| self.batched.contains(&found.provider)) {
+            self.run();
+        }
+        self.lose_services(&descriptor, &mut planned);
+        if !planned.outcome.is_live() {
+            return self.left_out(at, &planned);
+        }
+        let holdings = Holdings::default();
+        let (host, probe) = (self.host.clone(), self.probe.clone());
+        let redactor = host.redactor().clone();
+        let mut stage = Stage::new(&descriptor, &planned, &self.services, holdings.clone(), redactor, probe);
+        let job = Box::new(move || {
+            let result = module.install(&mut FeatureInstallContext::new(&mut stage, &host));
+            (result, stage)
+        });
+        self.batched.insert(planned.feature_id.clone());
+        self.batch.push(Waiting { at, planned, holdings, job });
+    }
+
+    /// A feature that the plan leaves out.
+    pub(crate) fn left_out(&mut self, at: usize, planned: &PlannedFeature) {
+        self.reports.insert(at, FeatureInstallReport::planned(planned));
+    }
+
+    /// Services that were planned and whose provider did not make it.
+    fn lose_services(&self, descriptor: &FeatureDescriptor, planned: &mut PlannedFeature) {
+        let resolved = std::mem::take(&mut planned.services.resolved);
+        let (found, lost): (Vec<_>, Vec<_>) =
+            resolved.into_iter().partition(|found| self.services.contains_key(&found.service));
+        planned.services.resolved = found;
+        if lost.is_empty() {
+            return;
+        }
+        let mut fatal = false;
+        for lost in lost {
+            let asked = descriptor.requires.iter().find(|asked| asked.service == lost.service);
+            let version = asked.map(|asked| asked.version.clone()).unwrap_or_default();
+            let required = asked.is_some_and(|asked| asked.need == crate::feature::Need::Required);
+            let reason = format!("{}, which provides it, failed to install", lost.provider);
+            let missing = MissingService { service: lost.service, version, reason };
+            let code =
+                if required { DiagnosticCode::RequiredServiceMissing } else { DiagnosticCode::OptionalServiceMissing };
+            planned.diagnostics.push(plan::lacks(code, &planned.feature_id, &missing, Some(lost.provider)));
+            planned.services.missing.push(missing);
+            fatal |= required;
+        }
+        plan::contribute(descriptor, planned);
+        if fatal {
+            plan::skip(planned);
+        }
+    }
+
+    /// Runs what waits, and merges it.
+    fn run(&mut self) {
+        let (mut jobs, mut waiting) = (Vec::new(), Vec::new());
+        self.batched.clear();
+        for Waiting { at, planned, holdings, job } in std::mem::take(&mut self.batch) {
+            jobs.push(job);
+            waiting.push((at, planned, holdings));
+        }
+        let ended = self.runner.run_all(jobs);
+        for ((at, planned, holdings), ended) in waiting.into_iter().zip(ended) {
+            let mut report = FeatureInstallReport::planned(&planned);
+            let outcome = self.outcome(&planned.feature_id, ended);
+            match outcome.and_then(|complete| self.roomy(complete)) {
+                Ok(complete) => self.merge(complete, &holdings, &mut report),
+                Err(why) => {
+                    holdings.give_up();
+                    report.outcome = Outcome::Skipped;
+                    report.services.provided.clear();
+                    report.diagnostics.extend(why);
+                }
+            }
+            self.reports.insert(at, report);
+        }
+    }
+
+    fn outcome(&mut self, id: &FeatureId, ended: Ended<Staged>) -> Result<Complete, Vec<FeatureDiagnostic>> {
+        let (code, what) = match ended {
+            Ended::Done { value: (Ok(()), stage), took } => {
+                self.registry.timings.push((id.clone(), took));
+                return stage.complete();
+            }
+            Ended::Done { value: (Err(error), _), .. } => (DiagnosticCode::InstallFailed, format!("failed: {error}")),
+            Ended::Panicked { message } => (DiagnosticCode::InstallPanicked, format!("panicked: {message}")),
+            Ended::TimedOut => {
+                (DiagnosticCode::InstallTimedOut, "did not return in time; its thread is written off".into())
+            }
+            Ended::NotCalled => (DiagnosticCode::TooManyStuck, "was not called: too many others hang".into()),
+        };
+        let what = format!("install() of {id} {what}");
+        Err(vec![FeatureDiagnostic::quoting(code, id, &what, self.host.redactor())])
+    }
+
+    /// The plan counted what was declared; instructions may have been worded anew.
+    fn roomy(&mut self, complete: Complete) -> Result<Complete, Vec<FeatureDiagnostic>> {
+        let mut wanted = plan::Wanted::default();
+        for (tool, _) in &complete.tools {
+            wanted.tool(&tool.definition.name, &tool.definition.description, &tool.definition.schema);
+        }
+        complete.instructions.iter().for_each(|instruction| wanted.instruction(&instruction.text));
+        match self.room.take(&complete.feature, wanted) {
+            Ok(()) => Ok(complete),
+            Err(full) => Err(vec![*full]),
+        }
+    }
+
+    /// Infallible: the plan made names unique and the stage equals the plan.
+    fn merge(&mut self, complete: Complete, holdings: &Holdings, report: &mut FeatureInstallReport) {
+        let Complete { feature, tools, hooks, instructions, states, notes, services } = complete;
+        let (hooks, planned): (Vec<_>, Vec<_>) = hooks.into_iter().unzip();
+        report.describe(&tools, &planned, &instructions);
+        report.states = states;
+        report.diagnostics.extend(notes);
+        self.registry.grants.extend(&feature, holdings);
+        self.services.extend(services.into_iter().map(|service| (service.id.clone(), service)));
+        self.registry.report.order.push(feature.clone());
+        for (tool, deadline_ms) in tools {
+            let deadline = Duration::from_millis(deadline_ms);
+            let capability = HostCapability::ContributeTool { name: tool.definition.name.clone().into() };
+            let door = self.registry.grants.contributes(&feature, capability);
+            let (definition, tool) = (tool.definition, tool.tool);
+            let tool = RegisteredTool { feature: feature.clone(), definition, tool, deadline, door };
+            self.registry.tools.by_name.insert(tool.definition.name.clone(), tool);
+        }
+        for hook in hooks {
+            let doors =
+                hook.implied.iter().map(|capability| self.registry.grants.contributes(&feature, capability.clone()));
+            let doors = doors.collect();
+            hook.merge(doors, &mut self.hooks);
+        }
+        let texts =
+            instructions.into_iter().map(|i| Instruction { feature: feature.clone(), name: i.name, text: i.text });
+        self.registry.instructions.extend(texts);
+    }
+
+    /// The registry, with its report.
+    pub(crate) fn finish(
+        mut self,
+        host: HostReport,
+        policy: &CapabilityPolicy,
+        lost: Vec<FeatureDiagnostic>,
+        redactor: &Redactor,
+    ) -> FeatureRegistry {
+        self.run();
+        let Self { mut registry, hooks, reports, .. } = self;
+        registry.hooks = hooks.redact(redactor.clone()).build();
+        registry.report.features = reports.into_values().collect();
+        registry.report.diagnostics = lost;
+        registry.redact(redactor.clone());
+        let report = &mut registry.report;
+        report.host = host;
+        report.unmet =
+            plan::unmet(policy, report.features.iter().map(|f| (&f.feature_id, f.outcome, f.diagnostics.as_slice())));
+        report.totals = Totals::of(&report.features);
+        registry
+    }
+}

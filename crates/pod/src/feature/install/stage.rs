@@ -1,0 +1,337 @@
+//! What one feature has put together so far, privately: compared with its plan, then handed over whole or dropped.
+
+use super::context::{RegistrarCall, RegistrarProbe, Staging};
+use crate::feature::decide::plan::{PlannedFeature, PlannedHook};
+use crate::feature::decide::report::ContributionKind;
+use crate::feature::declare::capability::{CapabilityGrantSet, HostCapability};
+use crate::feature::declare::descriptor::{FeatureDescriptor, InstructionDeclaration, ToolDeclaration};
+use crate::feature::declare::diagnostic::{DiagnosticCode, FeatureDiagnostic, FeatureInstallError, MAX_NOTES};
+use crate::feature::declare::hook::HookContribution;
+use crate::feature::declare::id::FeatureId;
+use crate::feature::declare::service::{ServiceDeclaration, ServiceId, ServiceKey};
+use crate::feature::declare::state::StateDeclaration;
+use crate::feature::declare::tool::ToolContribution;
+use crate::feature::live::grant::{About, Held, Holdings};
+use crate::feature::live::presence::Presence;
+use crate::feature::live::service::{Service, ServiceHandle, Services};
+use authority::{Door, Redactor};
+use llm_worker::ToolDefinition;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Most calls of one install into the host.
+const MAX_CALLS: usize = 1_024;
+
+/// A feature's private stage. It knows the plan and refuses what is not in it.
+pub(crate) struct Stage {
+    pub(crate) feature: FeatureId,
+    pub(crate) grants: CapabilityGrantSet,
+    planned: BTreeMap<String, ToolDeclaration>,
+    planned_hooks: Vec<PlannedHook>,
+    skipped: Vec<(ContributionKind, String)>,
+    instructions: Vec<InstructionDeclaration>,
+    tools: BTreeMap<String, ToolContribution>,
+    hooks: BTreeMap<String, HookContribution>,
+    planned_states: Vec<StateDeclaration>,
+    states: BTreeSet<String>,
+    planned_services: Vec<ServiceDeclaration>,
+    services: Services,
+    /// What each requirement came to; without a service, why.
+    wanted: BTreeMap<ServiceId, Result<Arc<Service>, String>>,
+    holdings: Holdings,
+    redactor: Redactor,
+    notes: Vec<FeatureDiagnostic>,
+    refusal: Option<FeatureInstallError>,
+    probe: Option<RegistrarProbe>,
+    calls: usize,
+}
+
+/// A stage that equals its plan: merging it cannot fail.
+pub(crate) struct Complete {
+    pub(crate) feature: FeatureId,
+    pub(crate) tools: Vec<(ToolContribution, u64)>,
+    pub(crate) hooks: Vec<(HookContribution, PlannedHook)>,
+    pub(crate) instructions: Vec<InstructionDeclaration>,
+    pub(crate) states: Vec<StateDeclaration>,
+    pub(crate) notes: Vec<FeatureDiagnostic>,
+    pub(crate) services: Vec<Arc<Service>>,
+}
+
+impl Stage {
+    pub(crate) fn new(
+        descriptor: &FeatureDescriptor,
+        planned: &PlannedFeature,
+        services: &Services,
+        holdings: Holdings,
+        redactor: Redactor,
+        probe: Option<RegistrarProbe>,
+    ) -> Self {
+        let missing = planned.services.missing.iter().map(|m| (m.service.clone(), Err(m.reason.clone())));
+        let found = planned.services.resolved.iter().filter_map(|r| services.get(&r.service));
+        let wanted = found.map(|s| (s.id.clone(), Ok(Arc::clone(s)))).chain(missing).collect();
+        let expected = |t: &&ToolDeclaration| planned.tools.iter().any(|p| p.name == t.name);
+        Self {
+            feature: descriptor.id.clone(),
+            grants: planned.grants.clone(),
+            planned: descriptor.tools.iter().filter(expected).map(|t| (t.name.clone(), t.clone())).collect(),
+            planned_hooks: planned.hooks.clone(),
+            skipped: planned.skipped_contributions.iter().map(|s| (s.kind, s.name.clone())).collect(),
+            instructions: descriptor.instructions.clone(),
+            tools: BTreeMap::new(),
+            hooks: BTreeMap::new(),
+            planned_states: planned.states.clone(),
+            states: BTreeSet::new(),
+            planned_services: planned.services.provided.clone(),
+            services: Services::new(),
+            wanted,
+            holdings,
+            redactor,
+            notes: Vec::new(),
+            refusal: None,
+            probe,
+            calls: 0,
+        }
+    }
+
+    /// One call into the host. A refusal is remembered, so that a feature which ignores it is not installed all
+    /// the same; only a handle may be refused without that, since a feature can do without.
+    pub(crate) fn call<T>(
+        &mut self,
+        registrar: &'static str,
+        name: &str,
+        act: impl FnOnce(&mut Self) -> Result<T, FeatureInstallError>,
+    ) -> Result<T, FeatureInstallError> {
+        self.calls += 1;
+        let call = RegistrarCall { feature: &self.feature, number: self.calls, registrar, name };
+        let probed = self.probe.as_ref().map_or(Ok(()), |probe| probe(call));
+        let result = probed.and_then(|()| self.room()).and_then(|()| act(self));
+        if let (Err(error), None) = (&result, &self.refusal) {
+            let survivable =
+                matches!(error, FeatureInstallError::Denied { .. } | FeatureInstallError::Unavailable { .. });
+            self.refusal = (!survivable).then(|| error.clone());
+        }
+        result
+    }
+
+    /// Bounds what a stage holds: nothing is staged and no handle is had without a call.
+    fn room(&self) -> Result<(), FeatureInstallError> {
+        let many = || format!("install() of {} made more than {MAX_CALLS} calls", self.feature);
+        if self.calls > MAX_CALLS { Err(FeatureInstallError::Exhausted(many())) } else { Ok(()) }
+    }
+
+    /// The grant that includes `asked`.
+    pub(crate) fn granted(&self, asked: &HostCapability) -> Result<HostCapability, FeatureInstallError> {
+        let grant = self.grants.granted().iter().find(|grant| grant.covers(asked)).cloned();
+        grant.ok_or_else(|| FeatureInstallError::Denied { feature: self.feature.clone(), asked: asked.to_string() })
+    }
+
+    /// The one door of the grant that includes `asked`.
+    pub(crate) fn grant(&mut self, asked: &HostCapability) -> Result<Arc<Door>, FeatureInstallError> {
+        let grant = self.granted(asked)?;
+        Ok(self.holdings.find(&grant).unwrap_or_else(|| self.hold(grant, Door::new())))
+    }
+
+    /// Enters a door in the books of the grant.
+    pub(crate) fn hold(&self, capability: HostCapability, door: Arc<Door>) -> Arc<Door> {
+        self.holdings.hold(Held { capability, door: Arc::clone(&door), about: About::Operations });
+        door
+    }
+
+    /// Whether the feature is there, for what it holds.
+    pub(crate) fn presence(&self) -> Arc<Presence> {
+        Arc::clone(self.holdings.presence())
+    }
+
+    /// Takes a service that was declared.
+    pub(crate) fn provide<T: ?Sized + Send + Sync + 'static>(
+        &mut self,
+        key: ServiceKey<T>,
+        target: Arc<T>,
+    ) -> Result<Staging, FeatureInstallError> {
+        let (kind, id, feature) = ("service", key.id(), self.feature.clone());
+        if self.leaves_out(ContributionKind::Service, &id.to_string()) {
+            return Ok(Staging::Skipped);
+        }
+        if !self.planned_services.iter().any(|planned| planned.service == id) {
+            return Err(FeatureInstallError::NotDeclared { kind, name: id.to_string(), feature });
+        }
+        if self.services.contains_key(&id) {
+            return Err(FeatureInstallError::StagedTwice { kind, name: id.to_string(), feature });
+        }
+        let capability = self.granted(&HostCapability::ProvideService { key: id.name.clone().into() })?;
+        let service = Arc::new(Service::new(key, feature, target));
+        let (door, about) = (Arc::clone(&service.door), About::Provided(Arc::clone(&service)));
+        self.holdings.hold(Held { capability, door, about });
+        self.services.insert(id, service);
+        Ok(Staging::Staged)
+    }
+
+    /// Hands out a service that was required.
+    pub(crate) fn require<T: ?Sized + Send + Sync + 'static>(
+        &mut self,
+        key: ServiceKey<T>,
+    ) -> Result<ServiceHandle<T>, FeatureInstallError> {
+        let (kind, id, feature) = ("service", key.id(), self.feature.clone());
+        let Some(wanted) = self.wanted.get(&id) else {
+            return Err(FeatureInstallError::NotDeclared { kind, name: id.to_string(), feature });
+        };
+        let capability = self.granted(&id.admission())?;
+        let asked = format!("service {id}");
+        let service =
+            wanted.as_ref().map_err(|why| FeatureInstallError::Unavailable { feature, asked, why: why.clone() })?;
+        let door = self.holdings.service(service).unwrap_or_else(|| {
+            let (door, about) = (service.door.derive(), About::Used(Arc::clone(service)));
+            self.holdings.hold(Held { capability, door: Arc::clone(&door), about });
+            door
+        });
+        let feature = self.feature.clone();
+        let differs = FeatureInstallError::Differs { kind, name: id.to_string(), feature, what: "its trait" };
+        service.handle(door, self.redactor.clone()).ok_or(differs)
+    }
+
+    /// Takes up a state that equals its declaration.
+    pub(crate) fn state<T>(
+        &mut self,
+        declared: &StateDeclaration,
+        load: impl FnOnce(&FeatureId, Arc<Door>, Arc<Presence>) -> Result<T, FeatureInstallError>,
+    ) -> Result<T, FeatureInstallError> {
+        let (kind, name, feature) = ("state", declared.name.clone(), self.feature.clone());
+        let door = self.grant(&HostCapability::StateStore { scope: declared.scope })?;
+        let Some(planned) = self.planned_states.iter().find(|planned| planned.name == name) else {
+            return Err(FeatureInstallError::NotDeclared { kind, name, feature });
+        };
+        if planned != declared {
+            return Err(FeatureInstallError::Differs { kind, name, feature, what: "its version or scope" });
+        }
+        if !self.states.insert(name.clone()) {
+            return Err(FeatureInstallError::StagedTwice { kind, name, feature });
+        }
+        load(&feature, door, self.presence())
+    }
+
+    /// Takes a tool that equals its declaration. `contribution` is not called when the plan left it out.
+    pub(crate) fn tool(
+        &mut self,
+        definition: &ToolDefinition,
+        contribution: impl FnOnce() -> ToolContribution,
+    ) -> Result<Staging, FeatureInstallError> {
+        let (kind, name, feature) = ("tool", definition.name.clone(), self.feature.clone());
+        if self.leaves_out(ContributionKind::Tool, &name) {
+            return Ok(Staging::Skipped);
+        }
+        let Some(declared) = self.planned.get(&name) else {
+            return Err(FeatureInstallError::NotDeclared { kind, name, feature });
+        };
+        if self.tools.contains_key(&name) {
+            return Err(FeatureInstallError::StagedTwice { kind, name, feature });
+        }
+        if let Some(what) = difference(declared, definition) {
+            return Err(FeatureInstallError::Differs { kind, name, feature, what });
+        }
+        let contribution = contribution();
+        if contribution.feature_id != feature {
+            return Err(FeatureInstallError::Differs { kind, name, feature, what: "its feature id" });
+        }
+        if contribution.required_capabilities != declared.needs {
+            return Err(FeatureInstallError::Differs { kind, name, feature, what: "its required capabilities" });
+        }
+        self.tools.insert(name, contribution);
+        Ok(Staging::Staged)
+    }
+
+    /// Takes a hook that equals its declaration.
+    pub(crate) fn hook(&mut self, hook: HookContribution) -> Result<Staging, FeatureInstallError> {
+        let (kind, name, feature) = ("hook", hook.name.clone(), self.feature.clone());
+        if self.leaves_out(ContributionKind::Hook, &name) {
+            return Ok(Staging::Skipped);
+        }
+        let Some(planned) = self.planned_hooks.iter().find(|planned| planned.name == name) else {
+            return Err(FeatureInstallError::NotDeclared { kind, name, feature });
+        };
+        if self.hooks.contains_key(&name) {
+            return Err(FeatureInstallError::StagedTwice { kind, name, feature });
+        }
+        if let Some(what) = hook.differs(planned) {
+            return Err(FeatureInstallError::Differs { kind, name, feature, what });
+        }
+        if hook.feature_id != feature {
+            return Err(FeatureInstallError::Differs { kind, name, feature, what: "its feature id" });
+        }
+        self.hooks.insert(name, hook);
+        Ok(Staging::Staged)
+    }
+
+    fn leaves_out(&self, kind: ContributionKind, name: &str) -> bool {
+        self.skipped.iter().any(|(skipped, other)| *skipped == kind && other == name)
+    }
+
+    /// Replaces the text of a declared instruction.
+    pub(crate) fn instruction(&mut self, name: &str, text: String) -> Result<(), FeatureInstallError> {
+        let Some(declared) = self.instructions.iter_mut().find(|i| i.name == name) else {
+            let (name, feature) = (name.to_owned(), self.feature.clone());
+            return Err(FeatureInstallError::NotDeclared { kind: "instruction", name, feature });
+        };
+        crate::feature::declare::descriptor::instruction_text(name, &text).map_err(FeatureInstallError::Exhausted)?;
+        declared.text = text;
+        Ok(())
+    }
+
+    pub(crate) fn note(&mut self, text: &str) -> Result<(), FeatureInstallError> {
+        if self.notes.len() >= MAX_NOTES {
+            return Err(FeatureInstallError::Exhausted(format!("{} left {MAX_NOTES} notes already", self.feature)));
+        }
+        self.notes.push(FeatureDiagnostic::quoting(DiagnosticCode::Note, &self.feature, text, &self.redactor));
+        Ok(())
+    }
+
+    /// The whole feature, or everything that keeps it from being whole.
+    pub(crate) fn complete(self) -> Result<Complete, Vec<FeatureDiagnostic>> {
+        let Self { feature, planned, planned_hooks, instructions, mut tools, mut hooks, notes, refusal, .. } = self;
+        let Self { planned_states, states, planned_services, services, redactor, .. } = self;
+        if let Some(refusal) = refusal {
+            let (code, why) = (DiagnosticCode::InstallFailed, refusal.to_string());
+            return Err(vec![FeatureDiagnostic::quoting(code, &feature, &why, &redactor)]);
+        }
+        let (mut staged, mut missing) = (Vec::new(), Vec::new());
+        for (name, declared) in planned {
+            match tools.remove(&name) {
+                Some(tool) => staged.push((tool, declared.deadline_ms)),
+                None => {
+                    let message = format!("tool `{name}` of {feature} is declared but was not staged");
+                    missing.push(FeatureDiagnostic::new(DiagnosticCode::PlannedNotStaged, &feature, message));
+                }
+            }
+        }
+        let mut staged_hooks = Vec::new();
+        for planned in planned_hooks {
+            match hooks.remove(&planned.name) {
+                Some(hook) => staged_hooks.push((hook, planned)),
+                None => {
+                    let message = format!("hook `{}` of {feature} is declared but was not staged", planned.name);
+                    missing.push(FeatureDiagnostic::new(DiagnosticCode::PlannedNotStaged, &feature, message));
+                }
+            }
+        }
+        for StateDeclaration { name, .. } in planned_states.iter().filter(|planned| !states.contains(&planned.name)) {
+            let message = format!("state `{name}` of {feature} is declared but was not taken up");
+            missing.push(FeatureDiagnostic::new(DiagnosticCode::PlannedNotStaged, &feature, message));
+        }
+        for ServiceDeclaration { service, .. } in planned_services.iter().filter(|p| !services.contains_key(&p.service))
+        {
+            let message = format!("service {service} of {feature} is declared but was not provided");
+            missing.push(FeatureDiagnostic::new(DiagnosticCode::PlannedNotStaged, &feature, message));
+        }
+        let (states, services) = (planned_states, services.into_values().collect());
+        let complete = Complete { feature, tools: staged, hooks: staged_hooks, instructions, states, notes, services };
+        if missing.is_empty() { Ok(complete) } else { Err(missing) }
+    }
+}
+
+fn difference(declared: &ToolDeclaration, staged: &ToolDefinition) -> Option<&'static str> {
+    let pairs = [
+        ("its description", declared.about == staged.description),
+        ("its schema", declared.schema == staged.schema),
+        ("its effect", declared.effect == staged.effect),
+    ];
+    pairs.into_iter().find_map(|(what, same)| (!same).then_some(what))
+}

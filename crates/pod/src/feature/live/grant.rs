@@ -1,0 +1,304 @@
+//! The doors of grants: who holds what, how often it was used, and taking it back.
+
+use super::presence::Presence;
+use super::service::Service;
+use crate::feature::declare::capability::HostCapability;
+use crate::feature::declare::id::FeatureId;
+use authority::{Door, Shut, Use};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::time::Instant;
+
+/// One door under a grant.
+#[derive(Clone)]
+pub(crate) struct Held {
+    pub(crate) capability: HostCapability,
+    pub(crate) door: Arc<Door>,
+    /// What the grant is about, where that is not the door alone.
+    pub(crate) about: About,
+}
+
+/// What stands behind a held door.
+#[derive(Clone)]
+pub(crate) enum About {
+    /// An operation at a time.
+    Operations,
+    /// Another feature's service.
+    Used(Arc<Service>),
+    /// A service for others.
+    Provided(Arc<Service>),
+}
+
+impl Held {
+    /// Refuses at once what is new; the future resolves when nothing runs under it any more.
+    fn shut(&self, how: Revoke) -> Closing {
+        if let About::Provided(service) = &self.about {
+            service.leave();
+        }
+        match how {
+            Revoke::Now => Box::pin(self.door.shut()),
+            Revoke::Drain(time) => Box::pin(self.door.drain(Instant::now() + time)),
+        }
+    }
+}
+
+type Closing = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// How a grant ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Revoke {
+    /// At once: what waits inside is cancelled, its result is void.
+    Now,
+    /// New uses are refused at once; those under way may finish within this time.
+    Drain(Duration),
+}
+
+/// The doors of one feature while it installs. The host shares it with the install, so that a feature which is given up
+/// holds nothing, even while its thread goes on.
+#[derive(Clone, Default)]
+pub(crate) struct Holdings(Arc<Mutex<Holding>>, Arc<Presence>);
+
+#[derive(Default)]
+struct Holding {
+    given_up: bool,
+    held: Vec<Held>,
+}
+
+impl Holdings {
+    /// Whether the feature is there.
+    pub(crate) fn presence(&self) -> &Arc<Presence> {
+        &self.1
+    }
+
+    /// Enters a door in the books; shut at once when the feature was given up.
+    pub(crate) fn hold(&self, held: Held) {
+        let mut holding = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if holding.given_up {
+            drop(held.shut(Revoke::Now));
+        }
+        holding.held.push(held);
+    }
+
+    /// The door that is held under this grant already.
+    pub(crate) fn find(&self, capability: &HostCapability) -> Option<Arc<Door>> {
+        let holding = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        holding.held.iter().find(|held| held.capability == *capability).map(|held| Arc::clone(&held.door))
+    }
+
+    /// The door under which this service is held already.
+    pub(crate) fn service(&self, wanted: &Arc<Service>) -> Option<Arc<Door>> {
+        let holding = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        holding.held.iter().find_map(|held| match &held.about {
+            About::Used(service) if Arc::ptr_eq(service, wanted) => Some(Arc::clone(&held.door)),
+            About::Used(_) | About::Operations | About::Provided(_) => None,
+        })
+    }
+
+    /// Shuts all of them, and every one that comes.
+    pub(crate) fn give_up(&self) {
+        self.1.leave();
+        let mut holding = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        holding.given_up = true;
+        for held in &holding.held {
+            // Nobody waits for who is still inside.
+            drop(held.shut(Revoke::Now));
+        }
+    }
+
+    /// The feature is installed: hands them over, open.
+    pub(crate) fn take(&self) -> Vec<Held> {
+        self.1.come();
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner).held)
+    }
+}
+
+/// One grant and what came of it: a view. A use is an entry through one of its doors; an asynchronous call of a service
+/// enters each time it goes on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct GrantUse {
+    /// Whose.
+    pub feature_id: FeatureId,
+    /// What was granted.
+    #[serde(flatten)]
+    pub capability: HostCapability,
+    /// Whether a handle was taken up under it.
+    pub held: bool,
+    /// How often it was used.
+    pub uses: u64,
+    /// How often a use was refused, because it was revoked.
+    pub refused: u64,
+    /// When it was last used, in milliseconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_use_ms: Option<u64>,
+    /// Whether new uses are refused.
+    pub revoked: bool,
+}
+
+impl GrantUse {
+    fn of(feature: &FeatureId, capability: &HostCapability, doors: &[&Held]) -> Self {
+        let doors = || doors.iter().map(|held| &held.door);
+        Self {
+            feature_id: feature.clone(),
+            capability: capability.clone(),
+            held: doors().next().is_some(),
+            uses: doors().map(|door| door.uses()).sum(),
+            refused: doors().map(|door| door.refused()).sum(),
+            last_use_ms: doors().filter_map(|door| door.last_use().map(millis)).max(),
+            revoked: doors().next().is_some() && doors().all(|door| door.is_shut()),
+        }
+    }
+}
+
+/// Every door of a generation, by feature in install order.
+#[derive(Default)]
+pub(crate) struct Ledger {
+    handles: Vec<(FeatureId, Held)>,
+    /// Those of tools and hooks: a call of one passes it, nobody holds it.
+    contributions: Vec<(FeatureId, Held)>,
+    presence: BTreeMap<FeatureId, Arc<Presence>>,
+}
+
+impl Ledger {
+    /// A feature is there, and all it holds.
+    pub(crate) fn extend(&mut self, feature: &FeatureId, holdings: &Holdings) {
+        self.handles.extend(holdings.take().into_iter().map(|held| (feature.clone(), held)));
+        self.presence.insert(feature.clone(), Arc::clone(holdings.presence()));
+    }
+
+    /// The door of a tool or hook; one for all that stand under the same grant.
+    pub(crate) fn contributes(&mut self, feature: &FeatureId, capability: HostCapability) -> Arc<Door> {
+        let mut known = self.contributions.iter().rev().take_while(|(id, _)| id == feature);
+        if let Some((_, held)) = known.find(|(_, held)| held.capability == capability) {
+            return Arc::clone(&held.door);
+        }
+        let door = Door::new();
+        let held = Held { capability, door: Arc::clone(&door), about: About::Operations };
+        self.contributions.push((feature.clone(), held));
+        door
+    }
+
+    /// What came of these grants.
+    pub(crate) fn uses<'a>(
+        &'a self,
+        granted: impl Iterator<Item = (&'a FeatureId, &'a HostCapability)>,
+    ) -> Vec<GrantUse> {
+        let mut doors: BTreeMap<(&FeatureId, &HostCapability), Vec<&Held>> = BTreeMap::new();
+        for (feature, held) in &self.handles {
+            doors.entry((feature, &held.capability)).or_default().push(held);
+        }
+        let row = |(feature, capability)| {
+            let held = doors.get(&(feature, capability)).map_or(&[][..], Vec::as_slice);
+            GrantUse::of(feature, capability, held)
+        };
+        granted.map(row).collect()
+    }
+
+    /// Ends every grant of `feature` that has any part of `capability`.
+    pub(crate) fn revoke(
+        &self,
+        feature: &FeatureId,
+        capability: &HostCapability,
+        how: Revoke,
+    ) -> impl Future<Output = usize> + Send + use<> {
+        let contributed = self.contributions.iter().filter(|(id, _)| id == feature).map(|(_, held)| held);
+        let all = self.of(feature).chain(contributed).filter(|held| capability.overlaps(&held.capability));
+        shut(all.map(|held| held.shut(how)).collect())
+    }
+
+    /// Ends every grant of `feature`, and whatever else it says.
+    pub(crate) fn leave(&self, feature: &FeatureId) -> impl Future<Output = usize> + Send + use<> {
+        if let Some(presence) = self.presence.get(feature) {
+            presence.leave();
+        }
+        shut(self.of(feature).map(|held| held.shut(Revoke::Now)).collect())
+    }
+
+    fn of(&self, feature: &FeatureId) -> impl Iterator<Item = &Held> {
+        self.handles.iter().filter(move |(id, _)| id == feature).map(|(_, held)| held)
+    }
+}
+
+/// Lets work go on under a door, which is entered for each step: it ends where it waits when that shuts, and its result
+/// is void. While the door drains it may finish.
+pub(crate) async fn under<T>(door: &Arc<Door>, work: impl Future<Output = T>) -> Result<T, Shut> {
+    let under_way = door.begin()?;
+    let mut work = pin!(work);
+    stepping(&under_way, |cx| work.as_mut().poll(cx)).await
+}
+
+/// The same for what has begun, by its steps.
+pub(crate) async fn stepping<T>(under_way: &Use, mut step: impl FnMut(&mut Context<'_>) -> Poll<T>) -> Result<T, Shut> {
+    let mut closed = pin!(under_way.door().closed());
+    poll_fn(|cx| {
+        if closed.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(Err(Shut));
+        }
+        match under_way.enter() {
+            Ok(_inside) => step(cx).map(Ok),
+            Err(Shut) => Poll::Ready(Err(Shut)),
+        }
+    })
+    .await
+}
+
+/// Waits until nobody is inside any of them.
+async fn shut(closing: Vec<Closing>) -> usize {
+    let count = closing.len();
+    // At once, not one after the other: each drains in the same time.
+    let mut closing = JoinAll(closing);
+    poll_fn(|cx| closing.poll(cx)).await;
+    count
+}
+
+/// Futures that are waited for together.
+struct JoinAll(Vec<Closing>);
+
+impl JoinAll {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.0.retain_mut(|closing| closing.as_mut().poll(cx).is_pending());
+        if self.0.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+    }
+}
+
+fn millis(at: SystemTime) -> u64 {
+    let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // A call of a tool that is taken back ends where it waits; one that drains may come to its end, and no other begins.
+    #[test]
+    fn work_under_a_door_ends_with_it() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+        runtime.block_on(async {
+            let second = Duration::from_secs(1);
+            for (how, ended) in [(Revoke::Now, Err(Shut)), (Revoke::Drain(5 * second), Ok(7))] {
+                let door = Door::new();
+                let held = Arc::new(());
+                let (inside, holds) = (Arc::clone(&door), Arc::clone(&held));
+                let work = tokio::spawn(async move {
+                    let slow = async move {
+                        tokio::time::sleep(second).await;
+                        drop(holds);
+                        7
+                    };
+                    under(&inside, slow).await
+                });
+                tokio::task::yield_now().await;
+                let about = About::Operations;
+                Held { capability: HostCapability::EmitUserAlert, door: Arc::clone(&door), about }.shut(how).await;
+                assert_eq!((work.await.unwrap(), Arc::strong_count(&held)), (ended, 1), "{how:?}");
+                assert_eq!(under(&door, async { 7 }).await, Err(Shut), "{how:?}");
+            }
+        });
+    }
+}

@@ -1,0 +1,8 @@
+//! What stands after an install: tools, grants, services, states and sinks. It knows no module and no plan.
+
+pub(super) mod grant;
+pub(super) mod presence;
+pub(super) mod registry;
+pub(super) mod service;
+pub(super) mod sink;
+pub(super) mod state;

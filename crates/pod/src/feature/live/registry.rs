@@ -1,0 +1,317 @@
+//! What is live: built once per generation, whole features only, and then only read.
+
+use super::grant::{GrantUse, Ledger, Revoke};
+use crate::feature::decide::plan::{self, Declared, InstallPlan};
+use crate::feature::decide::policy::CapabilityPolicy;
+use crate::feature::decide::report::{HostReport, RegistryReport, Totals};
+use crate::feature::declare::capability::HostCapability;
+use crate::feature::declare::descriptor;
+use crate::feature::declare::diagnostic::{DiagnosticCode, FeatureDiagnostic};
+use crate::feature::declare::id::FeatureId;
+use crate::feature::install::context::{HostServices, RegistrarProbe};
+use crate::feature::install::installing::Installing;
+use crate::feature::install::module::FeatureModule;
+use crate::foreign::installs::{Ended, Job, Runner};
+use crate::hook::HookRegistry;
+use authority::{Door, Redactor};
+use llm_worker::{Tool, ToolDefinition};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long one `descriptor()` or `install()` may take.
+pub const CALLBACK_LIMIT: Duration = Duration::from_secs(5);
+
+/// Collects modules, plans, installs. Callbacks run on threads of their own; [`FeatureRegistryBuilder::plan`] and
+/// [`FeatureRegistryBuilder::install`] wait for them, so they belong before the control thread starts its work.
+#[must_use]
+pub struct FeatureRegistryBuilder {
+    policy: CapabilityPolicy,
+    modules: Vec<Arc<dyn FeatureModule>>,
+    host: HostReport,
+    limit: Duration,
+    probe: Option<RegistrarProbe>,
+    declared: Option<Declarations>,
+}
+
+/// The modules whose descriptors could be had, in plan order, and what is known of the others.
+struct Declarations {
+    features: Vec<(Declared, Arc<dyn FeatureModule>)>,
+    lost: Vec<FeatureDiagnostic>,
+}
+
+impl FeatureRegistryBuilder {
+    /// Starts without modules.
+    pub fn new(policy: CapabilityPolicy) -> Self {
+        let host = HostReport::default();
+        Self { policy, modules: Vec::new(), host, limit: CALLBACK_LIMIT, probe: None, declared: None }
+    }
+
+    /// Adds a module. The order of adding means nothing.
+    pub fn with(mut self, module: Arc<dyn FeatureModule>) -> Self {
+        self.modules.push(module);
+        self.declared = None;
+        self
+    }
+
+    /// Adds modules.
+    pub fn with_all(self, modules: impl IntoIterator<Item = Arc<dyn FeatureModule>>) -> Self {
+        modules.into_iter().fold(self, Self::with)
+    }
+
+    /// Says what the host itself enforces, for the report.
+    pub fn host(mut self, host: HostReport) -> Self {
+        self.host = host;
+        self
+    }
+
+    /// Waits less, or more, than [`CALLBACK_LIMIT`] for each callback.
+    pub fn callback_limit(mut self, limit: Duration) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// Lets a test fail any call an install makes.
+    pub fn probe(mut self, probe: RegistrarProbe) -> Self {
+        self.probe = Some(probe);
+        self
+    }
+
+    /// What would be installed. Calls every `descriptor()` once, the first time.
+    pub fn plan(&mut self) -> InstallPlan {
+        let declared = match self.declared.take() {
+            Some(declared) => declared,
+            None => declare(&self.modules, self.limit),
+        };
+        let features: Vec<_> = declared.features.iter().map(|(d, _)| d).collect();
+        let plan = plan::plan(&features, &self.policy, self.host.clone(), declared.lost.clone());
+        self.declared = Some(declared);
+        plan
+    }
+
+    /// Installs generation 1. A feature that fails is left out whole; this itself cannot fail, but
+    /// [`RegistryReport::unmet`] may forbid to go on.
+    pub fn install(mut self, services: &HostServices) -> FeatureRegistry {
+        let plan = self.plan();
+        let declared = self.declared.map_or_else(Vec::new, |d| d.features);
+        let mut places: BTreeMap<_, _> = plan.features.into_iter().zip(declared).enumerate().collect();
+        let mut at: BTreeMap<_, _> =
+            places.iter().map(|(at, (planned, _))| (planned.feature_id.clone(), *at)).collect();
+        let mut installing = Installing::new(Runner::new(self.limit), self.probe, services.clone());
+        for id in &plan.order {
+            if let Some((at, (planned, (declared, module)))) = at.remove(id).and_then(|at| places.remove_entry(&at)) {
+                installing.feature(at, planned, declared.descriptor, module);
+            }
+        }
+        for (at, (planned, _)) in places {
+            installing.left_out(at, &planned);
+        }
+        installing.finish(self.host, &self.policy, plan.diagnostics, services.redactor())
+    }
+}
+
+fn declare(modules: &[Arc<dyn FeatureModule>], limit: Duration) -> Declarations {
+    let job = |module: &Arc<dyn FeatureModule>| -> Job<descriptor::FeatureDescriptor> {
+        let module = Arc::clone(module);
+        Box::new(move || module.descriptor())
+    };
+    let ended = Runner::new(limit).run_all(modules.iter().map(job).collect());
+    let (mut features, mut lost) = (Vec::new(), Vec::new());
+    for (module, ended) in modules.iter().zip(ended) {
+        let source = module.source();
+        let (code, what) = match ended {
+            Ended::Done { value: descriptor, .. } => {
+                features.push((Declared { source, descriptor }, Arc::clone(module)));
+                continue;
+            }
+            Ended::Panicked { message } => (DiagnosticCode::DescriptorPanicked, format!("panicked: {message}")),
+            Ended::TimedOut => (DiagnosticCode::DescriptorTimedOut, format!("did not return within {limit:?}")),
+            Ended::NotCalled => (DiagnosticCode::TooManyStuck, "was not called: too many others hang".to_owned()),
+        };
+        lost.push(FeatureDiagnostic::general(code, format!("descriptor() of {source} {what}")));
+    }
+    features.sort_by_cached_key(|(declared, _)| plan::sort_key(declared));
+    lost.sort();
+    Declarations { features, lost }
+}
+
+/// One generation of live features.
+pub struct FeatureRegistry {
+    pub(crate) tools: ToolRegistry,
+    pub(crate) hooks: HookRegistry,
+    pub(crate) instructions: Vec<Instruction>,
+    pub(crate) report: RegistryReport,
+    pub(crate) timings: Vec<(FeatureId, Duration)>,
+    pub(crate) grants: Ledger,
+    redactor: Redactor,
+}
+
+/// A text for the system prompt, with who wants it there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Instruction {
+    /// Whose.
+    pub feature: FeatureId,
+    /// Unique within the feature.
+    pub name: String,
+    /// What the model reads.
+    pub text: String,
+}
+
+impl FeatureRegistry {
+    pub(crate) fn empty() -> Self {
+        let report = RegistryReport {
+            generation: 1,
+            order: Vec::new(),
+            host: HostReport::default(),
+            features: Vec::new(),
+            totals: Totals::default(),
+            unmet: Vec::new(),
+            diagnostics: Vec::new(),
+        };
+        let tools = ToolRegistry { by_name: BTreeMap::new() };
+        let (instructions, timings, grants) = (Vec::new(), Vec::new(), Ledger::default());
+        let redactor = Redactor::default();
+        Self { tools, hooks: HookRegistry::default(), instructions, report, timings, grants, redactor }
+    }
+
+    /// Keeps secrets out of what was said so far, and from here on.
+    pub(crate) fn redact(&mut self, redactor: Redactor) {
+        let texts = self.instructions.iter_mut().map(|instruction| &mut instruction.text);
+        let notes = self.report.features.iter_mut().flat_map(|feature| &mut feature.diagnostics);
+        let notes = notes.chain(&mut self.report.diagnostics);
+        for text in texts.chain(notes.map(|note| &mut note.message)) {
+            if redactor.finds(text.as_bytes()).is_some() {
+                *text = redactor.text(text).into_owned();
+            }
+        }
+        self.redactor = redactor;
+    }
+
+    /// What keeps secrets out of texts.
+    #[must_use]
+    pub fn redactor(&self) -> &Redactor {
+        &self.redactor
+    }
+
+    /// The version of the tool surface.
+    #[must_use]
+    pub fn generation(&self) -> u64 {
+        self.report.generation
+    }
+
+    /// The tools.
+    #[must_use]
+    pub fn tools(&self) -> &ToolRegistry {
+        &self.tools
+    }
+
+    /// The hooks.
+    #[must_use]
+    pub fn hooks(&self) -> &HookRegistry {
+        &self.hooks
+    }
+
+    /// The instructions, in install order.
+    #[must_use]
+    pub fn instructions(&self) -> &[Instruction] {
+        &self.instructions
+    }
+
+    /// What was installed and what was not.
+    #[must_use]
+    pub fn report(&self) -> &RegistryReport {
+        &self.report
+    }
+
+    /// What was granted to live features as handles, in install order, and what came of it. Tools and hooks, which are
+    /// no handles, have no row.
+    #[must_use]
+    pub fn grants(&self) -> Vec<GrantUse> {
+        let reports: BTreeMap<_, _> = self.report.features.iter().map(|report| (&report.feature_id, report)).collect();
+        let live = self.report.order.iter().filter_map(|id| reports.get(id).copied());
+        let granted = live.flat_map(|f| f.granted.iter().map(move |capability| (&f.feature_id, capability)));
+        self.grants.uses(granted.filter(|(_, capability)| capability.is_held()))
+    }
+
+    /// Takes back every grant of a feature that has any part of `capability`, whole; also what others derived from it,
+    /// such as handles on its services. Reading and writing includes a handle that only reads. A tool whose grant is taken
+    /// back is called no more, and a call of it ends where it waits; a transform or an observer is passed over; a gate,
+    /// which nothing makes fail open, refuses from then on. New uses are refused at once. When the future resolves,
+    /// nothing runs under these grants any more; it tells how many doors that were. Dropping it gives nothing back, and
+    /// ends a drain early.
+    #[must_use = "new uses are refused at once, but those under way end only when this resolves"]
+    pub fn revoke(
+        &self,
+        feature: &FeatureId,
+        capability: &HostCapability,
+        how: Revoke,
+    ) -> impl Future<Output = usize> + Send + use<> {
+        self.grants.revoke(feature, capability, how)
+    }
+
+    /// Takes back every handle of a feature; its tools and hooks are for who calls them to leave. Whoever uses its services is told that it left.
+    #[must_use = "the doors are shut at once, but uses under way end only when this resolves"]
+    pub fn leave(&self, feature: &FeatureId) -> impl Future<Output = usize> + Send + use<> {
+        self.grants.leave(feature)
+    }
+
+    /// How long each `install()` took; apart from the report, whose bytes are stable.
+    #[must_use]
+    pub fn timings(&self) -> &[(FeatureId, Duration)] {
+        &self.timings
+    }
+}
+
+impl fmt::Debug for FeatureRegistry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FeatureRegistry").field("report", &self.report).finish_non_exhaustive()
+    }
+}
+
+/// The tools of one generation, by name.
+#[derive(Clone, Debug)]
+pub struct ToolRegistry {
+    pub(crate) by_name: BTreeMap<String, RegisteredTool>,
+}
+
+/// A tool, who contributed it, and how long the host waits for it.
+#[derive(Clone)]
+pub struct RegisteredTool {
+    /// Whose.
+    pub feature: FeatureId,
+    /// What the model is told, as it was staged.
+    pub definition: ToolDefinition,
+    /// What runs.
+    pub tool: Arc<dyn Tool>,
+    /// How long the host waits for one call.
+    pub deadline: Duration,
+    /// What each call passes: shut when the grant of this tool is taken back.
+    pub door: Arc<Door>,
+}
+
+impl fmt::Debug for RegisteredTool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { feature, definition, deadline, tool: _, door: _ } = self;
+        write!(f, "{} of {feature}, {deadline:?}", definition.name)
+    }
+}
+
+impl ToolRegistry {
+    /// The tool of this exact name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&RegisteredTool> {
+        self.by_name.get(name)
+    }
+
+    /// All tools, by name.
+    pub fn iter(&self) -> impl Iterator<Item = &RegisteredTool> {
+        self.by_name.values()
+    }
+
+    /// What the model is told, by name: the same tools, the same bytes.
+    #[must_use]
+    pub fn definitions(&self) -> Vec<ToolDefinition> {
+        self.iter().map(|t| t.definition.clone()).collect()
+    }
+}

@@ -1,0 +1,146 @@
+//! A consumer's handle on a service.
+
+use super::offer::Service;
+use crate::feature::live::grant::stepping;
+use crate::feature::sanitize;
+use crate::foreign::attribution;
+use crate::foreign::words;
+use authority::{Door, Redactor, Shut};
+use llm_worker::ErrorKind;
+use std::fmt;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+/// What an asynchronous method of a contract returns; what `#[async_trait]` makes of an `async fn`.
+pub type ServiceFuture<'a, R> = Pin<Box<dyn Future<Output = R> + Send + 'a>>;
+
+/// A service that was granted. Clones share the door of the grant.
+///
+/// Methods of a contract take owned arguments: the host drops a call when the grant is revoked, whatever its caller
+/// still has.
+pub struct ServiceHandle<T: ?Sized> {
+    pub(super) target: Arc<T>,
+    pub(super) service: Arc<Service>,
+    pub(super) door: Arc<Door>,
+    pub(super) redactor: Redactor,
+}
+
+/// Why a service was not had.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ServiceError {
+    /// The grant was revoked.
+    #[error("the grant of service {service} was revoked")]
+    Revoked {
+        /// Which service.
+        service: String,
+    },
+    /// The provider is not there any more.
+    #[error("service {service} is not there any more: {provider} left")]
+    Unavailable {
+        /// Which service.
+        service: String,
+        /// Whose.
+        provider: String,
+    },
+    /// The provider panicked in this call; its state may be half changed.
+    #[error("service {service} of {provider} panicked: {message}")]
+    Panicked {
+        /// Which service.
+        service: String,
+        /// Whose.
+        provider: String,
+        /// Its last words, cut at 512 bytes.
+        message: String,
+    },
+}
+
+/// Most bytes of a panic's words.
+const MAX_WORDS: usize = 512;
+
+impl ServiceError {
+    /// What the caller does next.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Revoked { .. } => ErrorKind::Denied,
+            Self::Unavailable { .. } => ErrorKind::Unavailable,
+            Self::Panicked { .. } => ErrorKind::Bug,
+        }
+    }
+}
+
+impl<T: ?Sized + Send + Sync + 'static> ServiceHandle<T> {
+    /// Uses the service at once, in the caller's thread. Whoever revokes waits for `f`; so `f` revoking its own grant
+    /// and waiting for that never ends.
+    ///
+    /// # Errors
+    /// `Revoked`; `Unavailable` after the provider left; `Panicked`.
+    pub fn with<R>(&self, f: impl FnOnce(&T) -> R) -> Result<R, ServiceError> {
+        let _inside = self.door.enter().map_err(|Shut| self.shut())?;
+        let _running = attribution::inside(&self.service.provider);
+        catch_unwind(AssertUnwindSafe(|| f(&self.target))).map_err(|panic| self.panicked(&*panic))
+    }
+
+    /// Uses the service as long as it takes. The door is entered each time the call goes on and nothing is held while
+    /// it waits; so it ends, wherever it waits, when the grant is revoked.
+    ///
+    /// # Errors
+    /// `Revoked`; `Unavailable` after the provider left; `Panicked`.
+    pub async fn call<R>(&self, f: impl for<'a> FnOnce(&'a T) -> ServiceFuture<'a, R>) -> Result<R, ServiceError> {
+        // Waited for by a drain only: revoking at once lets nobody finish.
+        let under_way = self.door.begin().map_err(|Shut| self.shut())?;
+        let target = Arc::clone(&self.target);
+        let _waiting = attribution::waiting(&self.service.provider);
+        let mut running = {
+            let _inside = under_way.enter().map_err(|Shut| self.shut())?;
+            let _running = attribution::inside(&self.service.provider);
+            catch_unwind(AssertUnwindSafe(|| f(&target))).map_err(|panic| self.panicked(&*panic))?
+        };
+        let ended =
+            stepping(&under_way, |cx| self.go_on(&mut running, cx)).await.unwrap_or_else(|Shut| Err(self.shut()));
+        let dropped = catch_unwind(AssertUnwindSafe(move || drop(running)));
+        ended.and_then(|value| dropped.map(|()| value).map_err(|panic| self.panicked(&*panic)))
+    }
+
+    fn go_on<R>(&self, running: &mut ServiceFuture<'_, R>, cx: &mut Context<'_>) -> Poll<Result<R, ServiceError>> {
+        let _running = attribution::inside(&self.service.provider);
+        match catch_unwind(AssertUnwindSafe(|| running.as_mut().poll(cx))) {
+            Ok(polled) => polled.map(Ok),
+            Err(panic) => Poll::Ready(Err(self.panicked(&*panic))),
+        }
+    }
+
+    fn shut(&self) -> ServiceError {
+        let (service, provider) = self.names();
+        if self.service.has_left() {
+            ServiceError::Unavailable { service, provider }
+        } else {
+            ServiceError::Revoked { service }
+        }
+    }
+
+    fn panicked(&self, panic: &(dyn std::any::Any + Send)) -> ServiceError {
+        let (service, provider) = self.names();
+        ServiceError::Panicked { service, provider, message: sanitize(&words(panic), MAX_WORDS, &self.redactor) }
+    }
+
+    fn names(&self) -> (String, String) {
+        (self.service.id.to_string(), self.service.provider.to_string())
+    }
+}
+
+impl<T: ?Sized> Clone for ServiceHandle<T> {
+    fn clone(&self) -> Self {
+        let (target, service) = (Arc::clone(&self.target), Arc::clone(&self.service));
+        Self { target, service, door: Arc::clone(&self.door), redactor: self.redactor.clone() }
+    }
+}
+
+impl<T: ?Sized> fmt::Debug for ServiceHandle<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "service {} of {}", self.service.id, self.service.provider)
+    }
+}

@@ -1,0 +1,15 @@
+//! Services: what one feature does for others, typed, versioned and mediated.
+//!
+//! ```text
+//! provider: provides(declaration) ──▶ provide(KEY, Arc) ──committed with the whole feature──▶ service
+//! consumer: requires(requirement) ──▶ require(KEY) ──▶ handle ──▶ call / with, through the door of its grant
+//! ```
+//!
+//! A consumer sees a trait, never the type behind it, and holds nothing across a wait: its door is entered at each
+//! use and each time a call goes on. When the provider leaves, the doors of its consumers shut with that reason.
+
+mod handle;
+mod offer;
+
+pub use handle::{ServiceError, ServiceFuture, ServiceHandle};
+pub(crate) use offer::{Service, Services};

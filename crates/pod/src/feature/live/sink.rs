@@ -1,0 +1,189 @@
+//! Sinks: the only ways in which a feature speaks up by itself. Each says whether the thing was done.
+
+use super::presence::{Absent, Presence};
+use crate::control::AlertLevel;
+use crate::feature::declare::id::FeatureId;
+use crate::mailbox::requests::{Declined, Line, Method, NotTaken, Words};
+use authority::Door;
+use llm_worker::ErrorKind;
+use std::fmt;
+use std::sync::Arc;
+use tokio::sync::oneshot;
+
+/// Tells the model something at its next step; see [`crate::feature::FeatureInstallContext::notifications`].
+#[derive(Clone)]
+pub struct FeatureNotifySink {
+    pub(crate) feature: FeatureId,
+    pub(crate) max_bytes: u32,
+    pub(crate) per_turn: u32,
+    pub(crate) door: Arc<Door>,
+    pub(crate) presence: Arc<Presence>,
+    pub(crate) line: Line,
+}
+
+/// A notification is durable, and the model's next step brings it, once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Receipt {
+    /// Its number in the session.
+    pub number: u64,
+}
+
+/// Why something was not said.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SinkError {
+    /// Empty, or with control characters.
+    #[error("{0}")]
+    Malformed(String),
+    /// More bytes, or more often, than granted.
+    #[error("{0}")]
+    Exhausted(String),
+    /// The log refused it.
+    #[error("it was not written: {0}")]
+    Refused(String),
+    /// The grant was revoked, or the feature is not there any more.
+    #[error("the grant was revoked")]
+    Revoked,
+    /// The feature installs: what it said could not be taken back if it failed.
+    #[error("the feature is not installed yet; say it from a tool or a hook")]
+    Early,
+    /// Too much waits already.
+    #[error("too much waits already; try again")]
+    Busy,
+    /// The pod has let go.
+    #[error("the pod has let go")]
+    Closed,
+}
+
+impl SinkError {
+    /// What the caller does next.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Malformed(_) => ErrorKind::FixInput,
+            Self::Exhausted(_) => ErrorKind::Exhausted,
+            Self::Refused(_) | Self::Closed => ErrorKind::Unavailable,
+            Self::Revoked => ErrorKind::Denied,
+            Self::Busy => ErrorKind::Retry,
+            Self::Early => ErrorKind::Bug,
+        }
+    }
+}
+
+impl From<NotTaken> for SinkError {
+    fn from(not: NotTaken) -> Self {
+        match not {
+            NotTaken::Full => Self::Busy,
+            NotTaken::Closed => Self::Closed,
+        }
+    }
+}
+
+impl From<Absent> for SinkError {
+    fn from(absent: Absent) -> Self {
+        match absent {
+            Absent::Early => Self::Early,
+            Absent::Gone => Self::Revoked,
+        }
+    }
+}
+
+impl FeatureNotifySink {
+    /// Resolves when the words are durable. The model's next step brings them, attributed to this feature, also when
+    /// the host was killed in between. Dropping the future loses the answer, not the notification.
+    ///
+    /// # Errors
+    /// `Early` in an install; `Malformed`; `Exhausted` beyond the grant's bytes or number per turn, or while too many wait; `Refused` by the
+    /// log; `Revoked`; `Closed`.
+    pub async fn notify_model(&self, body: impl Into<String>) -> Result<Receipt, SinkError> {
+        self.presence.check()?;
+        let (text, limit) = (body.into(), self.max_bytes as usize);
+        if text.len() > limit {
+            let have = text.len();
+            return Err(SinkError::Exhausted(format!("a notification of {have} bytes; {limit} are granted")));
+        }
+        crate::feature::declare::text::check(
+            "a notification",
+            &text,
+            limit,
+            crate::feature::declare::text::Lines::Many,
+        )
+        .map_err(SinkError::Malformed)?;
+        let (reply, answer) = oneshot::channel();
+        {
+            let _pass = self.door.enter().map_err(|_shut| SinkError::Revoked)?;
+            let words = Words { feature: self.feature.clone(), text, per_turn: self.per_turn };
+            self.line.hand_in(Method::Notify { words, reply })?;
+        }
+        match answer.await {
+            Ok(Ok(number)) => Ok(Receipt { number }),
+            Ok(Err(Declined::TooMany(why))) => Err(SinkError::Exhausted(why)),
+            Ok(Err(Declined::Refused(why))) => Err(SinkError::Refused(why)),
+            Err(_gone) => Err(SinkError::Closed),
+        }
+    }
+}
+
+impl fmt::Debug for FeatureNotifySink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "notifications of {}", self.feature)
+    }
+}
+
+/// Tells people something, now and briefly; see [`crate::feature::FeatureInstallContext::alerts`].
+#[derive(Clone)]
+pub struct FeatureAlertSink {
+    pub(crate) feature: FeatureId,
+    pub(crate) door: Arc<Door>,
+    pub(crate) presence: Arc<Presence>,
+    pub(crate) line: Line,
+}
+
+impl FeatureAlertSink {
+    /// Shows at most 512 bytes to whoever watches. It is in no log and no context; beyond 8 in a turn they are dropped,
+    /// and the watcher is told so.
+    ///
+    /// # Errors
+    /// `Early` in an install; `Malformed` when empty; `Revoked`; `Busy`; `Closed`.
+    pub fn alert(&self, level: AlertLevel, text: &str) -> Result<(), SinkError> {
+        self.presence.check()?;
+        let _pass = self.door.enter().map_err(|_shut| SinkError::Revoked)?;
+        if text.trim().is_empty() {
+            return Err(SinkError::Malformed("an alert is empty".to_owned()));
+        }
+        let (feature, text) = (self.feature.clone(), crate::feature::clamp(text).to_owned());
+        Ok(self.line.hand_in(Method::Alert { feature, level, text })?)
+    }
+}
+
+impl fmt::Debug for FeatureAlertSink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "alerts of {}", self.feature)
+    }
+}
+
+/// Notes for whoever inspects the pod, while it runs; see [`crate::feature::FeatureDiagnosticSink::later`].
+#[derive(Clone)]
+pub struct RunningNotes {
+    pub(crate) feature: FeatureId,
+    pub(crate) presence: Arc<Presence>,
+    pub(crate) line: Line,
+}
+
+impl RunningNotes {
+    /// Journals a note of at most 512 bytes with the next commit; `yoi features NAME` shows it. Beyond
+    /// [`crate::feature::MAX_NOTES`] in one start they are dropped, and the last one says so.
+    ///
+    /// # Errors
+    /// `Early` in an install; `Revoked` once the feature is not there any more; `Busy`; `Closed`.
+    pub fn note(&self, text: &str) -> Result<(), SinkError> {
+        self.presence.check()?;
+        let (feature, text) = (self.feature.clone(), crate::feature::clamp(text).to_owned());
+        Ok(self.line.hand_in(Method::Note { feature, text })?)
+    }
+}
+
+impl fmt::Debug for RunningNotes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "notes of {}", self.feature)
+    }
+}

@@ -1,0 +1,43 @@
+//! What features need of the pod they are installed into: a line to its driver, and the state they left behind.
+
+use super::files::Keeper;
+use crate::feature::FeatureId;
+use crate::feature::declare::state::StateScope;
+use crate::mailbox::requests::Line;
+use crate::session::record::FeatureState;
+use authority::Workspace;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The way from features to one pod; [`crate::host::Opening::link`] gives it. Holding it is holding the state of every
+/// feature: only the composition root does.
+#[derive(Clone)]
+pub struct PodLink {
+    pub(crate) line: Line,
+    pub(super) keeper: Keeper,
+    left: Arc<BTreeMap<(String, String), FeatureState>>,
+    dirs: BTreeMap<StateScope, Workspace>,
+}
+
+impl PodLink {
+    pub(crate) fn new(line: Line, keeper: Keeper, left: &BTreeMap<(String, String), FeatureState>) -> Self {
+        Self { line, keeper, left: Arc::new(left.clone()), dirs: BTreeMap::new() }
+    }
+
+    /// Keeps state of this scope in files below a directory.
+    #[must_use]
+    pub fn files(mut self, scope: StateScope, dir: Workspace) -> Self {
+        self.dirs.insert(scope, dir);
+        self
+    }
+
+    /// Where state of a scope other than the session's is kept.
+    pub(super) fn dir(&self, scope: StateScope) -> Option<&Workspace> {
+        self.dirs.get(&scope)
+    }
+
+    /// What a feature left in session scope.
+    pub(super) fn left(&self, feature: &FeatureId, name: &str) -> Option<&FeatureState> {
+        self.left.get(&(feature.to_string(), name.to_owned()))
+    }
+}

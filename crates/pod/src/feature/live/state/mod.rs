@@ -1,0 +1,24 @@
+//! A feature's durable state: a value that is there again after a restart.
+//!
+//! ```text
+//! update(f) ── f on a copy of the newest value, now ──▶ newest ── record durable and folded ──▶ read()
+//!                                                          └──── refused ──▶ newest = what read() shows
+//! ```
+//!
+//! [`DurableState::update`] runs its closure at once and hands the record in; program order is journal order, whatever
+//! is awaited first. An update that nobody waits for rides with the next commit. What is handed in was read back from
+//! its JSON: a value that would not read at the next start is refused now.
+
+mod files;
+mod link;
+mod slot;
+
+pub(crate) use files::Keeper;
+pub use link::PodLink;
+pub use slot::{DurableState, StateError, Update};
+
+/// The longest value, as JSON, in bytes.
+pub const MAX_STATE: usize = 64 * 1024;
+
+/// How deep arrays and objects may stand in each other: well below what any reader of the log takes.
+const MAX_NESTING: usize = 64;

@@ -1,0 +1,400 @@
+//! One state's value in memory, and its way to the log.
+
+use super::files::{Found, Keeper, NotQueued, NotWritten, StateFile};
+use super::link::PodLink;
+use super::{MAX_NESTING, MAX_STATE};
+use crate::feature::FeatureId;
+use crate::feature::declare::diagnostic::MAX_MESSAGE;
+use crate::feature::declare::state::{StateKey, StateScope};
+use crate::feature::declare::text::{sanitize, secret};
+use crate::feature::live::presence::{Absent, Presence};
+use crate::foreign::words;
+use crate::mailbox::requests::{Line, Method, NotTaken, Ticket};
+use crate::session::record::FeatureState;
+use authority::{Door, Redactor};
+use llm_worker::ErrorKind;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use tokio::sync::oneshot;
+
+/// A value that survives restarts; see [`crate::feature::FeatureInstallContext::state`]. Clones share it.
+pub struct DurableState<T> {
+    slot: Arc<Slot<T>>,
+}
+
+impl<T> Clone for DurableState<T> {
+    fn clone(&self) -> Self {
+        Self { slot: Arc::clone(&self.slot) }
+    }
+}
+
+impl<T> fmt::Debug for DurableState<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "state `{}` of {}", self.slot.key.name, self.slot.feature)
+    }
+}
+
+/// Why an update is not durable. The value is then what it was.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StateError {
+    /// The log refused it.
+    #[error("the update was not written: {0}")]
+    Refused(String),
+    /// An update it was built on was refused.
+    #[error("the update was built on one that was refused; read the state and update it again")]
+    Superseded,
+    /// The value grew over [`MAX_STATE`]; this many bytes of JSON.
+    #[error("the state would have {0} bytes of JSON, at most {MAX_STATE} are allowed; keep less in it")]
+    TooLarge(usize),
+    /// Too much waits to be written.
+    #[error("too much waits to be written; try again")]
+    Busy,
+    /// The closure panicked; nothing was changed.
+    #[error("the update panicked: {0}")]
+    Panicked(String),
+    /// The pod has let go, the grant was revoked, or the feature is not there any more.
+    #[error("the state is closed")]
+    Closed,
+    /// The feature installs: what it wrote could not be taken back if it failed.
+    #[error("the feature is not installed yet; update the state from a tool or a hook")]
+    Early,
+    /// The value does not encode as JSON, or what it encodes to does not read again.
+    #[error("the state does not go through JSON: {0}")]
+    Json(String),
+    /// Somebody else wrote what this does not read. It is left alone, and nothing is written until the next start.
+    #[error("somebody else wrote the state, and it does not read: {0}")]
+    Unreadable(String),
+}
+
+impl StateError {
+    /// What the caller does next.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Refused(_) | Self::Closed | Self::Unreadable(_) => ErrorKind::Unavailable,
+            Self::Superseded | Self::Busy => ErrorKind::Retry,
+            Self::TooLarge(_) => ErrorKind::Exhausted,
+            Self::Panicked(_) | Self::Json(_) | Self::Early => ErrorKind::Bug,
+        }
+    }
+}
+
+/// The answer to an update. Dropping it loses the answer, not the update.
+#[must_use = "an update is durable only when this says so; drop it on purpose where that does not matter"]
+pub struct Update<R> {
+    begun: Result<Begun<R>, Option<StateError>>,
+}
+
+struct Begun<R> {
+    value: Option<R>,
+    done: oneshot::Receiver<Result<(), StateError>>,
+    /// Whom to tell that somebody waits.
+    line: Option<Line>,
+}
+
+impl<R> Update<R> {
+    /// Why it was not even handed in, if it was not: for whoever does not wait for the answer and still must not go on
+    /// without.
+    #[must_use]
+    pub fn refused(&self) -> Option<&StateError> {
+        self.begun.as_ref().err().and_then(Option::as_ref)
+    }
+}
+
+impl<R: Unpin> Future for Update<R> {
+    type Output = Result<R, StateError>;
+
+    /// Must not be polled again after it was ready; it is then `Closed`.
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match &mut self.begun {
+            Err(error) => Poll::Ready(Err(error.take().unwrap_or(StateError::Closed))),
+            Ok(begun) => {
+                if let Some(line) = begun.line.take() {
+                    line.want();
+                }
+                let done = std::task::ready!(Pin::new(&mut begun.done).poll(cx));
+                let value = begun.value.take().ok_or(StateError::Closed);
+                Poll::Ready(done.unwrap_or(Err(StateError::Closed)).and(value))
+            }
+        }
+    }
+}
+
+struct Slot<T> {
+    feature: FeatureId,
+    key: StateKey<T>,
+    way: Way,
+    door: Arc<Door>,
+    presence: Arc<Presence>,
+    redactor: Redactor,
+    /// Held while a closure runs, so that the driver, which takes only `cells`, never waits for a feature.
+    turn: Mutex<()>,
+    cells: Mutex<Cells<T>>,
+}
+
+/// How a value becomes durable.
+enum Way {
+    Journal(Line),
+    File(Keeper, Arc<StateFile>),
+}
+
+struct Cells<T> {
+    durable: Arc<T>,
+    newest: Arc<T>,
+    /// Raised when updates were refused: those built on them are void.
+    epoch: u64,
+    /// What somebody else wrote and nobody here has read yet: reading it is the feature's code, on its own thread.
+    found: Option<Found>,
+    /// Why that did not read. It is not known what is there, so nothing is written over it.
+    unreadable: Option<String>,
+}
+
+impl<T: Serialize + DeserializeOwned + Clone + Default + Send + Sync + 'static> DurableState<T> {
+    /// The state a feature left, or its default.
+    pub(crate) fn load(
+        key: &StateKey<T>,
+        feature: &FeatureId,
+        link: &PodLink,
+        (door, presence): (Arc<Door>, Arc<Presence>),
+        redactor: Redactor,
+    ) -> Result<Self, String> {
+        let (left, way) = match key.scope {
+            StateScope::Session => (link.left(feature, key.name).cloned(), Way::Journal(link.line.clone())),
+            StateScope::Pod | StateScope::User => {
+                let dir = link.dir(key.scope).ok_or_else(|| format!("this host keeps no {} state", key.scope))?;
+                let file = StateFile::new(dir.derive(), feature, key.name);
+                let (left, stamp) = file.read()?;
+                file.adopt(stamp);
+                (left, Way::File(link.keeper.clone(), Arc::new(file)))
+            }
+        };
+        let durable = Arc::new(key.left(left.as_ref())?);
+        let newest = Arc::clone(&durable);
+        let cells = Mutex::new(Cells { newest, durable, epoch: 0, found: None, unreadable: None });
+        let (feature, turn) = (feature.clone(), Mutex::default());
+        let slot = Slot { feature, key: key.copy(), way, door, presence, redactor, turn, cells };
+        Ok(Self { slot: Arc::new(slot) })
+    }
+
+    /// The committed value. Cheap; for hooks too.
+    #[must_use]
+    pub fn read(&self) -> Arc<T> {
+        self.slot.catch_up();
+        Arc::clone(&self.slot.cells().durable)
+    }
+
+    /// The newest value, committed or not: what the next update starts from. For finding out whether there is anything
+    /// to update; what is shown or promised to anybody comes from [`DurableState::read`].
+    #[must_use]
+    pub fn newest(&self) -> Arc<T> {
+        self.slot.catch_up();
+        Arc::clone(&self.slot.cells().newest)
+    }
+
+    /// Runs `change` now, on a copy of the newest value, committed or not, and hands the result in, as it reads back
+    /// from its JSON. Must not be called from within another update of the same state: that never returns.
+    pub fn update<R>(&self, change: impl FnOnce(&mut T) -> R) -> Update<R> {
+        Update { begun: self.begin(change).map_err(Some) }
+    }
+
+    fn begin<R>(&self, change: impl FnOnce(&mut T) -> R) -> Result<Begun<R>, StateError> {
+        let slot = &self.slot;
+        slot.presence.check().map_err(|absent| match absent {
+            Absent::Early => StateError::Early,
+            Absent::Gone => StateError::Closed,
+        })?;
+        let _pass = slot.door.enter().map_err(|_shut| StateError::Closed)?;
+        let _turn = slot.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        slot.catch_up();
+        let (before, epoch) = {
+            let cells = slot.cells();
+            if let Some(why) = &cells.unreadable {
+                return Err(StateError::Unreadable(why.clone()));
+            }
+            (Arc::clone(&cells.newest), cells.epoch)
+        };
+        let (answer, value, json, bytes) =
+            slot.contained(|| slot.next(&before, change)).map_err(StateError::Panicked)??;
+        let value = Arc::new(value);
+        let (reply, done) = oneshot::channel();
+        let ticket = Pending { slot: Arc::clone(slot), epoch, value: Arc::clone(&value), reply };
+        let (feature, name) = (slot.feature.to_string(), slot.key.name.to_owned());
+        let state = FeatureState { feature, name, version: slot.key.version, value: Arc::new(json) };
+        {
+            let mut cells = slot.cells();
+            if cells.epoch != epoch {
+                return Err(StateError::Superseded);
+            }
+            slot.hand_in(state, bytes, ticket)?;
+            cells.newest = value;
+        }
+        let line = match &slot.way {
+            Way::Journal(line) => Some(line.clone()),
+            Way::File(..) => None,
+        };
+        Ok(Begun { value: Some(answer), done, line })
+    }
+}
+
+impl<T: Serialize + DeserializeOwned + Clone + Default> Slot<T> {
+    /// The next value as whoever reads it later will find it: changed, written as JSON and read again, so that what
+    /// is in memory is what is in the log, and what does not read never gets there.
+    fn next<R>(&self, before: &T, change: impl FnOnce(&mut T) -> R) -> Result<(R, T, Value, usize), StateError> {
+        let mut value = before.clone();
+        let answer = change(&mut value);
+        let unfit =
+            |error: serde_json::Error| StateError::Json(sanitize(&error.to_string(), MAX_MESSAGE, &self.redactor));
+        let text = serde_json::to_string(&value).map_err(unfit)?;
+        if text.len() > MAX_STATE {
+            return Err(StateError::TooLarge(text.len()));
+        }
+        let json: Value = serde_json::from_str(&text).map_err(unfit)?;
+        let levels = nesting(&json);
+        if levels > MAX_NESTING {
+            return Err(StateError::Json(format!("it is nested {levels} deep, at most {MAX_NESTING} are allowed")));
+        }
+        if let Some(secret) = secret(&json, &self.redactor) {
+            return Err(StateError::Refused(format!("the state holds {secret}; keep the handle, not its words")));
+        }
+        let again = |why: String| format!("what was written does not read again: {why}");
+        let read = self.key.read(self.key.version, &json);
+        let value = read.map_err(|why| StateError::Json(sanitize(&again(why), MAX_MESSAGE, &self.redactor)))?;
+        Ok((answer, value, json, text.len()))
+    }
+
+    /// Starts over from what somebody else wrote, if there is such a thing.
+    fn catch_up(&self) {
+        let Some((left, stamp)) = self.cells().found.take() else { return };
+        let read = self.contained(|| self.key.left(left.as_ref())).and_then(|read| read);
+        let mut cells = self.cells();
+        match (read, &self.way) {
+            (Ok(value), Way::File(_, file)) => {
+                cells.durable = Arc::new(value);
+                file.adopt(stamp);
+            }
+            (Err(why), Way::File(..)) => cells.unreadable = Some(sanitize(&why, MAX_MESSAGE, &self.redactor)),
+            (_, Way::Journal(_)) => {}
+        }
+        cells.start_over();
+    }
+}
+
+/// How deep arrays and objects stand in each other. A value that was parsed has a bound on it.
+fn nesting(value: &Value) -> usize {
+    match value {
+        Value::Array(values) => 1 + values.iter().map(nesting).max().unwrap_or(0),
+        Value::Object(fields) => 1 + fields.values().map(nesting).max().unwrap_or(0),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
+    }
+}
+
+impl<T: Send + Sync + 'static> Slot<T> {
+    fn hand_in(&self, state: FeatureState, bytes: usize, ticket: Pending<T>) -> Result<(), StateError> {
+        match &self.way {
+            Way::Journal(line) => {
+                let method = Method::UpdateState { state, bytes, ticket: Box::new(ticket) };
+                line.hand_in(method).map_err(|not| match not {
+                    NotTaken::Full => StateError::Busy,
+                    NotTaken::Closed => StateError::Closed,
+                })
+            }
+            Way::File(keeper, file) => {
+                let file = Arc::clone(file);
+                let queued = keeper.queue(Box::new(move || save(&file, &state, Box::new(ticket))));
+                queued.map_err(|not| match not {
+                    NotQueued::Full => StateError::Busy,
+                    NotQueued::Closed => StateError::Closed,
+                })
+            }
+        }
+    }
+}
+
+/// Writes one value to its file, on the keeper's thread. No code of a feature runs there: one that hangs would hold up
+/// the states of all.
+fn save<T: Send + Sync + 'static>(file: &StateFile, state: &FeatureState, ticket: Box<Pending<T>>) {
+    if !ticket.stands() {
+        return ticket.settle(Err("what it was built on was refused"));
+    }
+    match file.write(state) {
+        Ok(()) => ticket.settle(Ok(())),
+        Err(NotWritten::Refused(why)) => ticket.settle(Err(&why)),
+        Err(NotWritten::Changed) => {
+            let found = file.read();
+            let why = found.as_ref().err().cloned();
+            {
+                let mut cells = ticket.slot.cells();
+                cells.found = found.ok();
+                cells.start_over();
+            }
+            match why {
+                None => ticket.settle(Err("somebody else wrote it meanwhile")),
+                Some(why) => ticket.answer(Err(StateError::Unreadable(why))),
+            }
+        }
+    }
+}
+
+impl<T> Cells<T> {
+    /// Takes back what is not durable.
+    fn start_over(&mut self) {
+        self.newest = Arc::clone(&self.durable);
+        self.epoch += 1;
+    }
+}
+
+impl<T> Slot<T> {
+    /// Runs code of the feature; the words of a panic are the error.
+    fn contained<R>(&self, work: impl FnOnce() -> R) -> Result<R, String> {
+        let words = |panic: Box<dyn std::any::Any + Send>| sanitize(&words(&*panic), MAX_MESSAGE, &self.redactor);
+        catch_unwind(AssertUnwindSafe(work)).map_err(words)
+    }
+
+    fn cells(&self) -> MutexGuard<'_, Cells<T>> {
+        self.cells.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An update on its way to the log.
+struct Pending<T> {
+    slot: Arc<Slot<T>>,
+    epoch: u64,
+    value: Arc<T>,
+    reply: oneshot::Sender<Result<(), StateError>>,
+}
+
+impl<T: Send + Sync> Ticket for Pending<T> {
+    fn stands(&self) -> bool {
+        self.slot.cells().epoch == self.epoch
+    }
+
+    fn settle(self: Box<Self>, done: Result<(), &str>) {
+        let mut cells = self.slot.cells();
+        let told = match done {
+            Ok(()) => {
+                cells.durable = Arc::clone(&self.value);
+                Ok(())
+            }
+            Err(_) if cells.epoch != self.epoch => Err(StateError::Superseded),
+            Err(why) => {
+                cells.start_over();
+                Err(StateError::Refused(why.to_owned()))
+            }
+        };
+        drop(cells);
+        self.answer(told);
+    }
+}
+
+impl<T> Pending<T> {
+    fn answer(self, told: Result<(), StateError>) {
+        // Whoever asked may not wait for the answer.
+        drop(self.reply.send(told));
+    }
+}

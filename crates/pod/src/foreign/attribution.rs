@@ -1,0 +1,123 @@
+//! Whose code a callback thread is in: when it never comes back, that is who is written off.
+//!
+//! A thread works for its owner. Within that it may be in code of somebody else (a tool that parses arguments, a
+//! service), or wait for it; so the one who holds the thread is looked for first, then the one who is waited for.
+
+use crate::feature::FeatureId;
+use std::cell::RefCell;
+use std::future::Future;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+thread_local! {
+    /// The attribution of the callback that has this thread.
+    static HERE: RefCell<Option<Arc<Attribution>>> = const { RefCell::new(None) };
+}
+
+/// One callback's.
+#[derive(Debug, Default)]
+pub(crate) struct Attribution(Mutex<Inside>);
+
+#[derive(Debug, Default)]
+struct Inside {
+    owner: Option<FeatureId>,
+    /// Whose code runs within the owner's, innermost last.
+    running: Vec<FeatureId>,
+    /// Whose answers are waited for, newest last, each with the number of the wait.
+    waiting: Vec<(u64, FeatureId)>,
+    waits: u64,
+    /// Whether the whole callback waits, so that nobody's code runs.
+    parked: bool,
+}
+
+/// While it is held, the thread is in somebody's code, or waits for it.
+#[must_use]
+pub(crate) struct Within(Option<(Arc<Attribution>, Entered)>);
+
+enum Entered {
+    Running,
+    Waiting(u64),
+}
+
+impl Attribution {
+    fn lock(&self) -> MutexGuard<'_, Inside> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs a callback on this thread, which is all its own.
+    pub(crate) fn watch<T>(self: Arc<Self>, work: impl FnOnce() -> T) -> T {
+        struct Leaving;
+        impl Drop for Leaving {
+            fn drop(&mut self) {
+                HERE.set(None);
+            }
+        }
+        HERE.set(Some(self));
+        let _leaving = Leaving;
+        work()
+    }
+
+    /// The work of a callback, seen when it waits.
+    pub(crate) async fn parking<T>(self: Arc<Self>, work: impl Future<Output = T>) -> T {
+        let mut work = pin!(work);
+        std::future::poll_fn(|cx| {
+            self.lock().parked = false;
+            let polled = work.as_mut().poll(cx);
+            self.lock().parked = polled.is_pending();
+            polled
+        })
+        .await
+    }
+
+    /// Who keeps the thread, nobody when it is the host itself; and whether they only wait.
+    pub(crate) fn who(&self) -> (Option<FeatureId>, bool) {
+        let Inside { owner, running, waiting, waits: _, parked } = &*self.lock();
+        let within = if *parked { waiting.last().map(|(_, feature)| feature) } else { running.last() };
+        (within.or(owner.as_ref()).cloned(), *parked)
+    }
+}
+
+/// The callback that has this thread works for this feature from here on.
+pub(crate) fn own(feature: &FeatureId) {
+    HERE.with_borrow(|here| {
+        if let Some(attribution) = here {
+            attribution.lock().owner = Some(feature.clone());
+        }
+    });
+}
+
+/// Until it is dropped, code of this feature runs on this thread.
+pub(crate) fn inside(feature: &FeatureId) -> Within {
+    enter(|inside| {
+        inside.running.push(feature.clone());
+        Entered::Running
+    })
+}
+
+/// Until it is dropped, the callback that has this thread may wait for this feature.
+pub(crate) fn waiting(feature: &FeatureId) -> Within {
+    enter(|inside| {
+        inside.waits += 1;
+        inside.waiting.push((inside.waits, feature.clone()));
+        Entered::Waiting(inside.waits)
+    })
+}
+
+fn enter(how: impl FnOnce(&mut Inside) -> Entered) -> Within {
+    let attribution = HERE.with_borrow(Clone::clone);
+    Within(attribution.map(|attribution| {
+        let entered = how(&mut attribution.lock());
+        (attribution, entered)
+    }))
+}
+
+impl Drop for Within {
+    fn drop(&mut self) {
+        let Some((attribution, entered)) = &self.0 else { return };
+        let mut inside = attribution.lock();
+        match entered {
+            Entered::Running => drop(inside.running.pop()),
+            Entered::Waiting(number) => inside.waiting.retain(|(other, _)| other != number),
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! Threads for code that is not the host's: tools, hooks, feature installs.
+//!
+//! A callback is a future that is *blocked on* in its own thread, so one that panics is an error value, one
+//! that spins or sleeps cannot hold the control thread, and one that never returns costs a thread and is
+//! written off.
+
+use super::attribution::Attribution;
+use crate::feature::{FeatureId, FeatureRegistry, clamp};
+use crate::mailbox::requests::{Line, Method};
+use std::any::Any;
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::Future;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::runtime::Handle;
+use tokio_util::sync::CancellationToken;
+
+/// How many callback threads there may be; give the runtime as many blocking threads.
+pub const MAX_THREADS: usize = 64;
+
+/// How long a callback may go on after its cancellation before it is written off.
+pub const GRACE: Duration = Duration::from_secs(5);
+
+/// With this many threads written off, half of them, the pod ends: it would run out of them. Calls of one feature do not
+/// cost so many, since what is written off is not called again and no more run at once than leave one over; calls of as
+/// many features do, since one call may always run.
+pub const MAX_STUCK: usize = MAX_THREADS / 2;
+
+/// Starts callbacks and counts the ones that never came back.
+#[derive(Clone, Debug)]
+pub struct Callbacks {
+    runtime: Handle,
+    grace: Duration,
+    stuck: Arc<AtomicUsize>,
+    off: Arc<Mutex<BTreeSet<String>>>,
+    /// How many threads of each feature are held past their time just now.
+    late: Arc<Mutex<BTreeMap<FeatureId, usize>>>,
+    pod: Option<(Line, Arc<FeatureRegistry>)>,
+}
+
+/// Why a callback brought no value.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Lost {
+    /// It panicked.
+    #[error("it panicked: {0}")]
+    Panicked(String),
+    /// It did not end within this grace after its cancellation. Where it only waited, its thread was taken back; else
+    /// that is written off.
+    #[error("it did not stop within {0:?} of being cancelled and was abandoned")]
+    Stuck(Duration),
+}
+
+impl Callbacks {
+    /// Callbacks on this runtime's blocking threads, with [`GRACE`].
+    #[must_use]
+    pub fn new(runtime: Handle) -> Self {
+        Self::with_grace(runtime, GRACE)
+    }
+
+    /// The same, with another grace.
+    #[must_use]
+    pub fn with_grace(runtime: Handle, grace: Duration) -> Self {
+        Self { runtime, grace, stuck: Arc::default(), off: Arc::default(), late: Arc::default(), pod: None }
+    }
+
+    /// The same, in a pod: it takes notes of what came too late, and what is given up on loses what it holds.
+    pub(crate) fn serving(self, line: Line, registry: Arc<FeatureRegistry>) -> Self {
+        Self { pod: Some((line, registry)), ..self }
+    }
+
+    /// Leaves a note with the pod, if there is one and it takes it.
+    pub(crate) fn note(&self, feature: FeatureId, text: String) {
+        if let Some((line, _)) = &self.pod {
+            // A pod that has let go, or is flooded, does without.
+            line.hand_in(Method::Note { feature, text }).unwrap_or_default();
+        }
+    }
+
+    /// The runtime whose threads these are.
+    #[must_use]
+    pub fn runtime(&self) -> &Handle {
+        &self.runtime
+    }
+
+    /// Threads written off and not come back since.
+    #[must_use]
+    pub fn stuck(&self) -> usize {
+        self.stuck.load(Ordering::Relaxed)
+    }
+
+    /// Gives up on a feature: nothing of it is called again by whoever asks first, and it holds nothing any more. The
+    /// pod is told.
+    pub fn write_off(&self, feature: &FeatureId) {
+        if !self.off.lock().unwrap_or_else(PoisonError::into_inner).insert(feature.to_string()) {
+            return;
+        }
+        if let Some((line, registry)) = self.pod.clone() {
+            // Its doors are shut now; whoever is inside one is not waited for.
+            drop(registry.leave(feature));
+            let feature = feature.clone();
+            drop(self.runtime.spawn(async move { line.send(Method::Off { feature }).await }));
+        }
+    }
+
+    /// A thread of this feature is held past its time.
+    pub(crate) fn is_late(&self, feature: &FeatureId) -> bool {
+        self.late.lock().unwrap_or_else(PoisonError::into_inner).get(feature).is_some_and(|threads| *threads > 0)
+    }
+
+    /// Counts a thread that is held past its time.
+    pub(crate) fn late(&self, feature: &FeatureId) {
+        *self.late.lock().unwrap_or_else(PoisonError::into_inner).entry(feature.clone()).or_default() += 1;
+    }
+
+    /// Such a thread came back.
+    pub(crate) fn back(&self, feature: &FeatureId) {
+        if let Some(threads) = self.late.lock().unwrap_or_else(PoisonError::into_inner).get_mut(feature) {
+            *threads = threads.saturating_sub(1);
+        }
+    }
+
+    /// Whether a feature was given up on.
+    #[must_use]
+    pub fn is_off(&self, feature: &str) -> bool {
+        self.off.lock().unwrap_or_else(PoisonError::into_inner).contains(feature)
+    }
+
+    /// Runs `work` on a thread of its own. At `deadline`, or when `cancel` fires before, the token is
+    /// cancelled; the grace later work that waits is dropped, the thread of one that does not is written off, and with
+    /// either the feature whose code it is. The work itself starts on this call.
+    pub fn run<F, T>(
+        &self,
+        deadline: Duration,
+        cancel: CancellationToken,
+        work: F,
+    ) -> impl Future<Output = Result<T, Lost>> + Send + 'static
+    where
+        F: Future<Output = T> + Send + 'static,
+        T: Send + 'static,
+    {
+        let (handle, attribution) = (self.runtime.clone(), Arc::new(Attribution::default()));
+        let (here, parking) = (Arc::clone(&attribution), Arc::clone(&attribution));
+        let over = CancellationToken::new();
+        let work = over.clone().run_until_cancelled_owned(work);
+        let mut thread = self.runtime.spawn_blocking(move || here.watch(|| handle.block_on(parking.parking(work))));
+        let (callbacks, stuck, grace) = (self.clone(), self.stuck.clone(), self.grace);
+        async move {
+            tokio::select! {
+                biased;
+                done = &mut thread => return ended(done, grace),
+                () = cancel.cancelled() => {}
+                () = tokio::time::sleep(deadline) => cancel.cancel(),
+            }
+            if let Ok(done) = tokio::time::timeout(grace, &mut thread).await {
+                return ended(done, grace);
+            }
+            let (who, parked) = attribution.who();
+            over.cancel();
+            // Who waits lets go of its thread where it stands; who holds it cannot be made to.
+            let back = if parked { tokio::time::timeout(grace, &mut thread).await.ok() } else { None };
+            let came_back = back.is_some();
+            if let Some(Ok(Some(done))) = back {
+                return Ok(done);
+            }
+            if let Some(feature) = who {
+                callbacks.write_off(&feature);
+            }
+            if !came_back {
+                stuck.fetch_add(1, Ordering::Relaxed);
+                // It may come back after all; then its thread counts again.
+                tokio::spawn(async move {
+                    drop(thread.await);
+                    stuck.fetch_sub(1, Ordering::Relaxed);
+                });
+            }
+            Err(Lost::Stuck(grace))
+        }
+    }
+}
+
+/// What a thread brought, if it was not told to let go.
+fn ended<T>(done: Result<Option<T>, tokio::task::JoinError>, grace: Duration) -> Result<T, Lost> {
+    done.map_err(lost)?.ok_or(Lost::Stuck(grace))
+}
+
+fn lost(error: tokio::task::JoinError) -> Lost {
+    let Ok(panic) = error.try_into_panic() else { return Lost::Panicked("its runtime is going down".to_owned()) };
+    Lost::Panicked(words(&*panic))
+}
+
+/// The words of a panic, as they were said.
+pub(crate) fn words(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().copied().or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    clamp(text.unwrap_or("no message")).to_owned()
+}
