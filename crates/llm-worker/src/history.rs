@@ -4,8 +4,8 @@
 //! machine, on an acknowledgement, and [`History::restore`], with items read back from the journal.
 
 use crate::effect::Fact;
+use crate::error::ErrorKind;
 use crate::item::{CallId, Item};
-use crate::model::ErrorKind;
 use crate::projection::{Body, Dialect, Projection, Surface};
 use std::borrow::Borrow;
 use std::collections::BTreeSet;

@@ -7,6 +7,7 @@
 #![warn(missing_docs)]
 
 pub mod effect;
+mod error;
 pub mod history;
 pub mod item;
 pub mod model;
@@ -15,9 +16,10 @@ pub mod tool;
 pub mod turn;
 
 pub use effect::{CallView, Delta, Effect, Fact, Gated, Input, Outcome, RequestFact, Stop, ToolRun, Verdict};
+pub use error::ErrorKind;
 pub use history::{Counters, History, HistoryError};
 pub use item::{CallId, Item, ResultStatus, Seal, ToolOutcome, Wax};
-pub use model::{Cost, ErrorKind, Model, ModelError, ModelEvent, Price, Shortfall, StopReason, Usage};
+pub use model::{Cost, Model, ModelError, ModelEvent, Price, Shortfall, StopReason, Usage};
 pub use projection::{Body, Dialect, ModelRequest, Neutral, Projection, Surface};
 pub use tool::{Tool, ToolContext, ToolDefinition, ToolEffect, ToolError, ToolOutput, ToolResult};
 pub use turn::{Acknowledged, CommitRequest, Illegal, Limits, Turn};

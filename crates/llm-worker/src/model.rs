@@ -1,5 +1,6 @@
 //! What a model is to the host: a dialect to encode requests in, and a stream of events back.
 
+pub use crate::error::ErrorKind;
 use crate::item::Wax;
 use crate::projection::{Dialect, ModelRequest};
 use async_trait::async_trait;
@@ -8,28 +9,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
-
-/// What the caller of something that failed does next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ErrorKind {
-    /// Try again later, unchanged.
-    Retry,
-    /// Change the input.
-    FixInput,
-    /// Not allowed; ask for authority.
-    Denied,
-    /// Something needed is not there.
-    Unavailable,
-    /// Stored data is damaged.
-    Corrupt,
-    /// A limit was reached.
-    Exhausted,
-    /// It was cancelled.
-    Cancelled,
-    /// A fault in this program.
-    Bug,
-}
 
 /// Where a model's events go; bounded, so a slow host slows the stream.
 pub type EventSink = mpsc::Sender<ModelEvent>;

@@ -12,6 +12,7 @@
 
 mod blob;
 mod checkpoint;
+mod damage;
 mod disk;
 mod error;
 mod frame;
@@ -24,11 +25,12 @@ pub use blob::{
     BLOB_BYTES, BlobError, BlobRef, BlobView, Blobs, Digest, Gap, Lines, NotADigest, Spool, SpoolEnd, Window,
 };
 pub use checkpoint::{Checkpoint, MAX_CHECKPOINT_BYTES};
+pub use damage::{Class, Damage, ReadError};
 pub use disk::{Disk, DiskFile, Op, RealDisk};
 pub use error::{DiskFault, ErrorKind};
 pub use frame::{Bad, EncodeError, Frames, MAX_BATCH_BYTES, MAX_BATCH_RECORDS, MAX_LINE, OwnedFrame};
 pub use journal::{Commit, Committed, Journal, MAX_QUEUE, Records, Refusal, Refused};
-pub use reader::{Damage, Following, FrameIter, ReadError, Reader, Tail};
+pub use reader::{Following, FrameIter, Reader, Tail};
 pub use session::{
-    Class, Clock, Held, OpenError, Opened, Options, Owner, Past, PastFrames, Probe, Recovered, Salvaged, Seal, Session,
+    Clock, Held, OpenError, Opened, Options, Owner, Past, PastFrames, Probe, Recovered, Salvaged, Seal, Session,
 };

@@ -1,24 +1,23 @@
 //! Reading a log back, beside its writer and without its lock.
 
 mod follow;
+mod frames;
 
 pub use follow::Following;
+pub use frames::FrameIter;
 
-use std::fmt;
-use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use crate::blob::BlobView;
 use crate::checkpoint::Checkpoint;
-use crate::error::{DiskFault, ErrorKind};
-use crate::frame::{Bad, Chain, OwnedFrame};
+use crate::damage::{Class, Damage, ReadError};
+use crate::frame::Chain;
 use crate::ops::Ops;
 use crate::session::head::Head;
+use crate::session::lock;
 use crate::session::scan::{Piece, scan};
 use crate::session::segment::{self, Segment};
 use crate::session::survey::{Survey, Verdict, survey};
-use crate::session::walk::{Step, Walk};
-use crate::session::{Class, lock};
 
 /// A look at a session's log. Takes no lock and shows what was durable when it was opened.
 #[derive(Debug)]
@@ -26,55 +25,6 @@ pub struct Reader {
     dir: PathBuf,
     segments: Vec<Segment>,
     durable: u64,
-}
-
-/// The frames of a log in order, each checked; ends after the first error.
-pub struct FrameIter {
-    walk: Walk,
-    upto: u64,
-    done: bool,
-}
-
-/// The first bad record of a log, among those that had been durable.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("record {seq} at byte {offset} of {}: {bad}; lost: {} to {}", segment.display(), lost.start(), lost.end())]
-pub struct Damage {
-    /// The seq that stood there.
-    pub seq: u64,
-    /// The file.
-    pub segment: PathBuf,
-    /// Where in it.
-    pub offset: u64,
-    /// What is wrong.
-    pub bad: Bad,
-    /// Known to have been durable and not readable in sequence any more.
-    pub lost: RangeInclusive<u64>,
-}
-
-/// Why reading stopped.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ReadError {
-    /// A durable record is damaged.
-    #[error("{0}")]
-    Damaged(Box<Damage>),
-    /// There is no session in this directory.
-    #[error("there is no session in {}", .0.display())]
-    NoSuch(PathBuf),
-    /// The disk refused.
-    #[error("{0}")]
-    Disk(#[from] DiskFault),
-}
-
-impl ReadError {
-    /// What the caller does next.
-    #[must_use]
-    pub fn kind(&self) -> ErrorKind {
-        match self {
-            Self::Damaged(_) => ErrorKind::Corrupt,
-            Self::NoSuch(_) => ErrorKind::FixInput,
-            Self::Disk(fault) => fault.kind(),
-        }
-    }
 }
 
 /// What stands behind the last durable record.
@@ -187,45 +137,5 @@ impl Reader {
     #[must_use]
     pub fn blobs(&self) -> BlobView {
         BlobView::new(&self.dir)
-    }
-}
-
-impl FrameIter {
-    /// The records of `segments` up to `upto`; the first of them continues `from`.
-    pub(crate) fn behind(segments: Vec<Segment>, from: Chain, upto: u64) -> Self {
-        Self { walk: Walk::behind(&Ops::real(), segments, from), upto, done: false }
-    }
-}
-
-impl Iterator for FrameIter {
-    type Item = Result<OwnedFrame, ReadError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.done || self.walk.chain.seq >= self.upto {
-            return None;
-        }
-        let bad = match self.walk.step() {
-            Ok(Step::Frame(frame)) => return Some(Ok(frame.to_owned())),
-            Ok(Step::Bad(bad)) => bad,
-            Ok(Step::End) => Bad::Missing,
-            Err(fault) => {
-                self.done = true;
-                return Some(Err(fault.into()));
-            }
-        };
-        self.done = true;
-        let seq = self.walk.chain.seq + 1;
-        let segment = self.walk.segment.as_ref().map(|s| s.path.clone()).unwrap_or_default();
-        let damage = Damage { seq, segment, offset: self.walk.offset(), bad, lost: seq..=self.upto };
-        Some(Err(ReadError::Damaged(Box::new(damage))))
-    }
-}
-
-impl fmt::Debug for FrameIter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FrameIter")
-            .field("after", &self.walk.chain.seq)
-            .field("upto", &self.upto)
-            .finish_non_exhaustive()
     }
 }

@@ -14,7 +14,7 @@ const CIRCLES: &[(&str, usize)] = &[
     ("llm-worker", 9),
     ("pod", 33),
     ("provider", 1),
-    ("session-store", 16),
+    ("session-store", 4),
     ("shell", 14),
     ("tools", 2),
     ("yoi", 18),

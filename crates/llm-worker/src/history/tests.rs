@@ -1,8 +1,8 @@
 //! What is a history and what is not.
 
 use super::{Counters, History, HistoryError};
+use crate::error::ErrorKind;
 use crate::item::{CallId, Item, ResultStatus, ToolOutcome};
-use crate::model::ErrorKind;
 use crate::projection::{Neutral, Surface, neutral};
 use std::sync::Arc;
 

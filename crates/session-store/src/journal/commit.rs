@@ -11,7 +11,6 @@ use std::task::{Context, Poll};
 
 use tokio::sync::oneshot;
 
-use super::writer::unstorable;
 use crate::error::{DiskFault, ErrorKind};
 use crate::frame::{EncodeError, Encoder, Frames};
 use crate::session::segment::Seal;
@@ -112,6 +111,11 @@ impl Refusal {
             Self::Closed => ErrorKind::Unavailable,
             Self::TooLarge(error) | Self::Encode(error) => error.kind(),
         }
+    }
+
+    /// The batch's own fault: it says nothing about the disk or about the batches around it.
+    pub(super) fn unstorable(&self) -> bool {
+        matches!(self, Self::TooLarge(_) | Self::Encode(_))
     }
 }
 
@@ -239,7 +243,7 @@ impl<T: Records> Settle for Pending<T> {
     }
 
     fn refuse(mut self: Box<Self>, why: Refusal) {
-        if !unstorable(&why) {
+        if !why.unstorable() {
             self.doom();
         }
         let Self { batch, answer, doomed, .. } = *self;

@@ -1,14 +1,15 @@
 //! Appending: batches in, proofs of durability out.
 //!
-//! [`Journal`] is the handle, [`writer`] the thread behind it, [`commit`] what passes between them, [`log`] the end of
+//! [`Journal`] is the handle, [`writer`] the thread behind it, [`shared`] what both look at, [`commit`] what passes between them, [`log`] the end of
 //! the log that the thread writes to.
 
 mod commit;
 mod log;
+mod shared;
 mod writer;
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -16,6 +17,7 @@ use std::thread::{self, JoinHandle};
 pub use commit::{Commit, Committed, Records, Refusal, Refused};
 
 pub(crate) use log::Place;
+pub(crate) use shared::Shared;
 pub(crate) use writer::{Start, Writer};
 
 use crate::checkpoint::{Checkpoint, MAX_CHECKPOINT_BYTES};
@@ -23,6 +25,7 @@ use crate::disk::Op;
 use crate::error::DiskFault;
 use crate::session::segment::Seal;
 use commit::{Entry, Pending, Unseen};
+use shared::Message;
 
 /// Batches that may wait for the writer; one more is [`Refusal::Busy`].
 pub const MAX_QUEUE: usize = 1024;
@@ -31,39 +34,6 @@ pub const MAX_QUEUE: usize = 1024;
 #[derive(Clone)]
 pub struct Journal {
     inner: Arc<Inner>,
-}
-
-/// What the handle and the thread both look at.
-pub(crate) struct Shared {
-    pub(crate) durable: AtomicU64,
-    pub(crate) suspended: AtomicBool,
-    pub(crate) closed: Arc<AtomicBool>,
-    pub(crate) flushes: Arc<AtomicU64>,
-    /// Refusals whose caller has not looked yet. While there is one, nothing may overtake the batch refused.
-    pub(crate) unseen: Arc<AtomicUsize>,
-    /// Refusals so far: a batch queued before the last one may have been built on what was refused.
-    pub(crate) generation: AtomicU64,
-    pub(crate) epoch: u32,
-}
-
-impl Shared {
-    pub(crate) fn new(epoch: u32, durable: u64, flushes: Arc<AtomicU64>) -> Self {
-        Self {
-            durable: AtomicU64::new(durable),
-            suspended: AtomicBool::new(false),
-            closed: Arc::default(),
-            flushes,
-            unseen: Arc::default(),
-            generation: AtomicU64::new(0),
-            epoch,
-        }
-    }
-}
-
-enum Message {
-    Append(Entry),
-    Checkpoint(Checkpoint),
-    Close,
 }
 
 struct Inner {

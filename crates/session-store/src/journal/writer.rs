@@ -11,7 +11,7 @@ use std::ops::RangeInclusive;
 
 use super::commit::{Entry, Refusal, Settle};
 use super::log::{Log, Place};
-use super::{Message, Shared};
+use super::shared::{Message, Shared};
 use crate::checkpoint::Checkpoint;
 use crate::disk::DiskFile;
 use crate::error::DiskFault;
@@ -134,7 +134,7 @@ impl Writer {
         }
         match tried {
             Ok((seqs, time)) => batch.commit(seqs, time, None),
-            Err(why) if unstorable(&why) => batch.refuse(why),
+            Err(why) if why.unstorable() => batch.refuse(why),
             Err(why) => self.refuse(vec![batch], &why),
         }
     }
@@ -236,9 +236,4 @@ fn encoding(error: EncodeError) -> Refusal {
         | EncodeError::Column(_)
         | EncodeError::Own(_) => Refusal::Encode(error),
     }
-}
-
-/// The batch's own fault: it says nothing about the disk or about the batches around it.
-pub(super) fn unstorable(why: &Refusal) -> bool {
-    matches!(why, Refusal::TooLarge(_) | Refusal::Encode(_))
 }

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use super::{FrameIter, ReadError, Reader};
+use super::{FrameIter, Reader};
+use crate::damage::ReadError;
 use crate::frame::OwnedFrame;
 use crate::ops::Ops;
 use crate::session::head::Head;

@@ -5,9 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use serde::{Deserialize, Serialize};
-
-use super::{OpenError, Owner};
+use super::error::{OpenError, Owner};
 use crate::disk::{DiskFile, Op};
 use crate::error::DiskFault;
 use crate::ops::Ops;
@@ -23,12 +21,6 @@ const DIAGNOSTIC: usize = 64;
 #[derive(Debug)]
 pub(crate) struct Lock {
     _file: DiskFile,
-}
-
-#[derive(Serialize, Deserialize)]
-struct Diagnostic {
-    pid: u32,
-    since: u64,
 }
 
 pub(crate) fn path(dir: &Path) -> PathBuf {
@@ -50,7 +42,7 @@ pub(crate) fn acquire(ops: &Ops, dir: &Path, now: u64) -> Result<Lock, OpenError
         }
         // Whoever removed or replaced the file between opening and locking left us a lock on nothing.
         if same_file(&file, &path) {
-            let text = serde_json::to_string(&Diagnostic { pid: std::process::id(), since: now }).unwrap_or_default();
+            let text = serde_json::to_string(&Owner { pid: std::process::id(), since: now }).unwrap_or_default();
             let line = format!("{text:<width$}\n", width = DIAGNOSTIC - 1);
             // Diagnostic only: a full disk must not keep a session from being opened and read.
             drop(ops.write_at(&file, line.as_bytes(), 0));
@@ -94,6 +86,5 @@ fn read(ops: &Ops, path: &Path) -> Option<Owner> {
     let file = ops.open(path, false).ok()??;
     let mut text = [0; DIAGNOSTIC];
     let length = ops.read_at(&file, &mut text, 0).ok()?;
-    let found: Diagnostic = serde_json::from_slice(text.get(..length)?).ok()?;
-    Some(Owner { pid: found.pid, since: found.since })
+    serde_json::from_slice(text.get(..length)?).ok()
 }

@@ -5,9 +5,10 @@ use std::path::Path;
 
 use super::survey::Survey;
 use crate::checkpoint::Checkpoint;
+use crate::damage::ReadError;
 use crate::frame::{Chain, Kept, KeptRecords, OwnedFrame};
 use crate::ops::Ops;
-use crate::reader::{FrameIter, ReadError};
+use crate::reader::FrameIter;
 use crate::session::segment::{Seal, Segment};
 
 /// The past of a session that was just opened. The records of the newest segment were read when it was opened, and

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::OpenError;
+use super::error::OpenError;
 use crate::ops::Ops;
 
 /// Their flush or their lock may be a promise of somebody else's machine, or of any program at all.

@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use super::options::{Options, Probe};
+use super::reserve;
 use super::survey::Survey;
 use super::walk::{Step, Walk};
-use super::{Class, Options, Probe, reserve};
+use crate::damage::Class;
 use crate::disk::{DiskFile, Op};
 use crate::error::DiskFault;
 use crate::frame::{Bad, Chain};
@@ -162,16 +164,4 @@ fn blocks(
         at += read as u64;
     }
     Ok(())
-}
-
-impl Class {
-    /// As it is written into a quarantine's description.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::TornTail => "torn tail",
-            Self::ZeroTail => "zero tail",
-            Self::BadTail => "bad tail",
-        }
-    }
 }

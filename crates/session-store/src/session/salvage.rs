@@ -9,15 +9,17 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::error::OpenError;
+use super::options::Options;
 use super::scan::{Piece, scan};
 use super::segment::{self, End};
-use super::{OpenError, Options, lock, open, place};
+use super::{lock, open, place};
 use crate::blob::{BlobError, Blobs, Digest};
+use crate::damage::Damage;
 use crate::disk::DiskFile;
 use crate::error::DiskFault;
 use crate::frame::{Chain, Encoder, OwnedFrame, rechained};
 use crate::ops::Ops;
-use crate::reader::Damage;
 
 /// What takes the place of a record that is lost.
 const GAP: &str = "gap";

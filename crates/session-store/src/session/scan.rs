@@ -8,10 +8,10 @@ use std::path::Path;
 use super::head::Head;
 use super::segment::{self, Segment};
 use super::walk::Feed;
+use crate::damage::Damage;
 use crate::error::DiskFault;
 use crate::frame::{self, Bad, Chain, Frame, OwnedFrame};
 use crate::ops::Ops;
-use crate::reader::Damage;
 
 /// The next thing that is known, in the order of seqs.
 pub(crate) enum Piece {

@@ -2,14 +2,13 @@
 
 use std::path::Path;
 
-use super::Class;
 use super::head::Head;
 use super::segment::{self, Segment};
 use super::walk::{Feed, Step, Walk};
+use crate::damage::{Class, Damage};
 use crate::error::DiskFault;
 use crate::frame::{self, Bad, Chain, Kept};
 use crate::ops::Ops;
-use crate::reader::Damage;
 
 pub(crate) struct Survey {
     pub(crate) segments: Vec<Segment>,

@@ -1,0 +1,72 @@
+//! What can be wrong with a log, and why reading it stopped. Knows no way to read one.
+
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+
+use crate::error::{DiskFault, ErrorKind};
+use crate::frame::Bad;
+
+/// The first bad record of a log, among those that had been durable.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("record {seq} at byte {offset} of {}: {bad}; lost: {} to {}", segment.display(), lost.start(), lost.end())]
+pub struct Damage {
+    /// The seq that stood there.
+    pub seq: u64,
+    /// The file.
+    pub segment: PathBuf,
+    /// Where in it.
+    pub offset: u64,
+    /// What is wrong.
+    pub bad: Bad,
+    /// Known to have been durable and not readable in sequence any more.
+    pub lost: RangeInclusive<u64>,
+}
+
+/// Why reading stopped.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReadError {
+    /// A durable record is damaged.
+    #[error("{0}")]
+    Damaged(Box<Damage>),
+    /// There is no session in this directory.
+    #[error("there is no session in {}", .0.display())]
+    NoSuch(PathBuf),
+    /// The disk refused.
+    #[error("{0}")]
+    Disk(#[from] DiskFault),
+}
+
+impl ReadError {
+    /// What the caller does next.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Damaged(_) => ErrorKind::Corrupt,
+            Self::NoSuch(_) => ErrorKind::FixInput,
+            Self::Disk(fault) => fault.kind(),
+        }
+    }
+}
+
+/// What can be wrong with the end of a log without any durable record being lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// The file ends inside a line or a batch.
+    TornTail,
+    /// Nothing but zeros behind the last record.
+    ZeroTail,
+    /// Bytes that are no continuation of the log.
+    BadTail,
+}
+
+impl Class {
+    /// As it is written into a quarantine's description.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::TornTail => "torn tail",
+            Self::ZeroTail => "zero tail",
+            Self::BadTail => "bad tail",
+        }
+    }
+}

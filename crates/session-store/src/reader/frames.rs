@@ -1,0 +1,56 @@
+//! The frames of a log in order. Knows no directory of a session.
+
+use std::fmt;
+
+use crate::damage::{Damage, ReadError};
+use crate::frame::{Bad, Chain, OwnedFrame};
+use crate::ops::Ops;
+use crate::session::segment::Segment;
+use crate::session::walk::{Step, Walk};
+
+/// The frames of a log in order, each checked; ends after the first error.
+pub struct FrameIter {
+    pub(super) walk: Walk,
+    pub(super) upto: u64,
+    pub(super) done: bool,
+}
+
+impl FrameIter {
+    /// The records of `segments` up to `upto`; the first of them continues `from`.
+    pub(crate) fn behind(segments: Vec<Segment>, from: Chain, upto: u64) -> Self {
+        Self { walk: Walk::behind(&Ops::real(), segments, from), upto, done: false }
+    }
+}
+
+impl Iterator for FrameIter {
+    type Item = Result<OwnedFrame, ReadError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.done || self.walk.chain.seq >= self.upto {
+            return None;
+        }
+        let bad = match self.walk.step() {
+            Ok(Step::Frame(frame)) => return Some(Ok(frame.to_owned())),
+            Ok(Step::Bad(bad)) => bad,
+            Ok(Step::End) => Bad::Missing,
+            Err(fault) => {
+                self.done = true;
+                return Some(Err(fault.into()));
+            }
+        };
+        self.done = true;
+        let seq = self.walk.chain.seq + 1;
+        let segment = self.walk.segment.as_ref().map(|s| s.path.clone()).unwrap_or_default();
+        let damage = Damage { seq, segment, offset: self.walk.offset(), bad, lost: seq..=self.upto };
+        Some(Err(ReadError::Damaged(Box::new(damage))))
+    }
+}
+
+impl fmt::Debug for FrameIter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FrameIter")
+            .field("after", &self.walk.chain.seq)
+            .field("upto", &self.upto)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,91 @@
+//! Why a session was not made or opened. Knows no way to open one.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::damage::Damage;
+use crate::error::{DiskFault, ErrorKind};
+
+/// Who holds a session, as its lock file says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Owner {
+    /// The process.
+    pub pid: u32,
+    /// Since when, microseconds.
+    pub since: u64,
+}
+
+/// Why a session was not made or opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Another process (or another handle of this one) holds the lock. `None` where the lock file is unreadable.
+    #[error("{} is in use{}", dir.display(), match owner { Some(o) => format!(" by process {}", o.pid), None => String::new() })]
+    Busy {
+        /// The session.
+        dir: PathBuf,
+        /// The holder.
+        owner: Option<Owner>,
+    },
+    /// Records that had been durable are missing or changed. Nothing was written; read it with `Reader`.
+    #[error("{} has lost durable records: {damage}", dir.display())]
+    Damaged {
+        /// The session.
+        dir: PathBuf,
+        /// The first bad record and what is lost.
+        damage: Box<Damage>,
+    },
+    /// There is no session in this directory.
+    #[error("there is no session in {}", .0.display())]
+    NoSuch(PathBuf),
+    /// There is a session in this directory already.
+    #[error("{} exists already", .0.display())]
+    Exists(PathBuf),
+    /// The file system or its permissions do not let this process write here.
+    #[error("this session cannot be written here: {0}")]
+    ReadOnly(DiskFault),
+    /// A network or FUSE file system, which may lose what it says it has flushed.
+    #[error("{} is on {file_system}, which journals are not kept on; choose a local directory or allow it", dir.display())]
+    Place {
+        /// The session.
+        dir: PathBuf,
+        /// Its file system.
+        file_system: &'static str,
+    },
+    /// The session id has a character outside `A-Z a-z 0-9 . _ -`, or is empty or longer than 64.
+    #[error("`{0}` is not a session id")]
+    Id(String),
+    /// The log is of a format this build does not know.
+    #[error("{} has journal format {found}, this build reads 1", dir.display())]
+    Format {
+        /// The session.
+        dir: PathBuf,
+        /// In its first record.
+        found: u64,
+    },
+    /// The disk refused.
+    #[error("{0}")]
+    Disk(DiskFault),
+}
+
+impl OpenError {
+    /// What the caller does next.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Busy { .. } => ErrorKind::Unavailable,
+            Self::Damaged { .. } => ErrorKind::Corrupt,
+            Self::NoSuch(_) | Self::Exists(_) | Self::Id(_) | Self::Place { .. } | Self::Format { .. } => {
+                ErrorKind::FixInput
+            }
+            Self::ReadOnly(_) => ErrorKind::Denied,
+            Self::Disk(fault) => fault.kind(),
+        }
+    }
+}
+
+impl From<DiskFault> for OpenError {
+    fn from(fault: DiskFault) -> Self {
+        if fault.kind() == ErrorKind::Denied { Self::ReadOnly(fault) } else { Self::Disk(fault) }
+    }
+}

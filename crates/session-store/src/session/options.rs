@@ -1,0 +1,47 @@
+//! What a session is given from outside. Knows no file of it.
+
+use std::sync::Arc;
+
+use super::segment::SEGMENT_BYTES;
+use crate::blob::BLOB_BYTES;
+use crate::disk::{Disk, RealDisk};
+
+/// Microseconds since 1970.
+pub type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
+/// Called with the name of each point a test may wait or die at.
+pub type Probe = Arc<dyn Fn(&'static str) + Send + Sync>;
+
+/// What a session is given from outside.
+#[derive(Clone)]
+pub struct Options {
+    /// The session's id, 1 to 64 of `A-Z a-z 0-9 . _ -`: written into the first record. When opening, used only if
+    /// the log is still empty.
+    pub session: String,
+    /// For the records' times.
+    pub clock: Clock,
+    /// [`RealDisk`], or one that fails.
+    pub disk: Arc<dyn Disk>,
+    /// A no-op outside tests.
+    pub probe: Probe,
+    /// Accept network and FUSE file systems, whose promises about flushes and locks are their own affair.
+    pub any_file_system: bool,
+    /// A segment that has grown to this is sealed. A group of batches is never parted, so it may get longer by one.
+    pub segment_bytes: u64,
+    /// The most bytes of blobs; see [`Blobs::refer`].
+    pub blob_bytes: u64,
+}
+
+impl Options {
+    /// The real disk, no probe, local file systems only, segments of 16 MiB, 1 GiB of blobs.
+    pub fn new(session: impl Into<String>, clock: Clock) -> Self {
+        Self {
+            session: session.into(),
+            clock,
+            disk: Arc::new(RealDisk),
+            probe: Arc::new(|_| {}),
+            any_file_system: false,
+            segment_bytes: SEGMENT_BYTES,
+            blob_bytes: BLOB_BYTES,
+        }
+    }
+}
