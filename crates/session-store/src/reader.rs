@@ -2,6 +2,7 @@
 
 mod follow;
 mod frames;
+pub(crate) mod seek;
 
 pub use follow::Following;
 pub use frames::FrameIter;

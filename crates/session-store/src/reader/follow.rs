@@ -1,9 +1,11 @@
 //! Reading on as a log grows.
 
+use std::collections::VecDeque;
 use std::path::PathBuf;
 
-use super::{FrameIter, Reader};
+use super::{FrameIter, Reader, seek};
 use crate::damage::ReadError;
+use crate::error::DiskFault;
 use crate::frame::OwnedFrame;
 use crate::ops::Ops;
 use crate::session::head::Head;
@@ -24,6 +26,39 @@ impl Reader {
     pub fn follow(&self) -> Following {
         Following { dir: self.dir.clone(), frames: self.frames() }
     }
+
+    /// Every record from `seq` on, also those that become durable later. Reads about twenty times 4 KiB to find the
+    /// first one; the chain is checked from a record before it on, so damage further in front is not met.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn from(&self, seq: u64) -> Result<Following, ReadError> {
+        Ok(Following { dir: self.dir.clone(), frames: self.between(seq, self.durable)? })
+    }
+
+    /// The last records before `before`, oldest first: at most `records`, and one at least but no more than fit into
+    /// `bytes` of lines.
+    ///
+    /// # Errors
+    /// One of them is damaged, or the disk refuses.
+    pub fn page(&self, before: u64, records: usize, bytes: usize) -> Result<Vec<OwnedFrame>, ReadError> {
+        let last = before.saturating_sub(1).min(self.durable);
+        let (mut page, mut held) = (VecDeque::new(), 0);
+        for frame in self.between(last.saturating_sub(records as u64) + 1, last)? {
+            let frame = frame?;
+            held += frame.line.len();
+            page.push_back(frame);
+            while held > bytes && page.len() > 1 {
+                held -= page.pop_front().map_or(0, |frame| frame.line.len());
+            }
+        }
+        Ok(page.into())
+    }
+
+    fn between(&self, first: u64, last: u64) -> Result<FrameIter, DiskFault> {
+        let walk = seek::before(&Ops::real(), &self.segments, first.min(self.durable + 1))?;
+        Ok(FrameIter::new(walk, first, last))
+    }
 }
 
 impl Following {
@@ -33,25 +68,38 @@ impl Following {
     /// # Errors
     /// The disk refuses, or the session is not there any more.
     pub fn look(&mut self) -> Result<bool, ReadError> {
-        let ops = Ops::real();
-        let head = Head::read(&ops, &self.dir)?.filter(|head| head.durable > self.frames.upto && !self.frames.done);
-        if let Some(head) = head {
-            // What was read ahead was not durable then and may have changed since.
-            let segments = self.ahead(&ops, head)?;
-            let walk = &self.frames.walk;
-            self.frames.walk = Walk::within(&ops, segments, walk.chain, walk.offset())?;
-            self.frames.upto = head.durable;
+        match Head::read(&Ops::real(), &self.dir)? {
+            Some(head) => self.advance(head.durable, Some(head.segment)),
+            None => Ok(self.frames.waits()),
         }
-        Ok(!self.frames.done && self.frames.walk.chain.seq < self.frames.upto)
+    }
+
+    /// [`look`](Self::look) for the process that writes, which knows what is durable without HEAD.
+    ///
+    /// # Errors
+    /// As [`look`](Self::look).
+    pub fn upto(&mut self, seq: u64) -> Result<bool, ReadError> {
+        self.advance(seq, None)
+    }
+
+    fn advance(&mut self, durable: u64, newest: Option<u64>) -> Result<bool, ReadError> {
+        if durable > self.frames.upto && !self.frames.done {
+            // What was read ahead was not durable then and may have changed since.
+            let (ops, walk) = (Ops::real(), &self.frames.walk);
+            let segments = self.ahead(&ops, newest)?;
+            self.frames.walk = Walk::within(&ops, segments, walk.chain, walk.offset())?;
+            self.frames.upto = durable;
+        }
+        Ok(self.frames.waits())
     }
 
     /// The segment under foot and those behind it.
-    fn ahead(&self, ops: &Ops, head: Head) -> Result<Vec<Segment>, ReadError> {
+    fn ahead(&self, ops: &Ops, newest: Option<u64>) -> Result<Vec<Segment>, ReadError> {
         let here = self.frames.walk.segment.as_ref();
-        if let Some(newest) = here.filter(|here| here.first == head.segment) {
+        if let Some(newest) = here.filter(|here| Some(here.first) == newest) {
             return Ok(vec![newest.clone()]);
         }
-        // HEAD was read before: whatever it vouches for is in these.
+        // What is durable was asked before: whatever that vouches for is in these.
         let mut segments = segment::list(ops, &self.dir)?;
         segments.retain(|segment| here.is_none_or(|here| segment.first >= here.first));
         if segments.is_empty() { Err(ReadError::NoSuch(self.dir.clone())) } else { Ok(segments) }

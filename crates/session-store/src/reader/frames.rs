@@ -11,14 +11,25 @@ use crate::session::walk::{Step, Walk};
 /// The frames of a log in order, each checked; ends after the first error.
 pub struct FrameIter {
     pub(super) walk: Walk,
+    /// The first record to hand out; those before it are checked and passed over.
+    pub(super) from: u64,
     pub(super) upto: u64,
     pub(super) done: bool,
 }
 
 impl FrameIter {
+    pub(crate) fn new(walk: Walk, from: u64, upto: u64) -> Self {
+        Self { walk, from, upto, done: false }
+    }
+
+    /// There is a record to hand out, or damage to tell of.
+    pub(super) fn waits(&self) -> bool {
+        !self.done && self.walk.chain.seq.max(self.from.saturating_sub(1)) < self.upto
+    }
+
     /// The records of `segments` up to `upto`; the first of them continues `from`.
     pub(crate) fn behind(segments: Vec<Segment>, from: Chain, upto: u64) -> Self {
-        Self { walk: Walk::behind(&Ops::real(), segments, from), upto, done: false }
+        Self::new(Walk::behind(&Ops::real(), segments, from), 0, upto)
     }
 }
 
@@ -26,16 +37,19 @@ impl Iterator for FrameIter {
     type Item = Result<OwnedFrame, ReadError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.done || self.walk.chain.seq >= self.upto {
+        if !self.waits() {
             return None;
         }
-        let bad = match self.walk.step() {
-            Ok(Step::Frame(frame)) => return Some(Ok(frame.to_owned())),
-            Ok(Step::Bad(bad)) => bad,
-            Ok(Step::End) => Bad::Missing,
-            Err(fault) => {
-                self.done = true;
-                return Some(Err(fault.into()));
+        let bad = loop {
+            match self.walk.step() {
+                Ok(Step::Frame(frame)) if frame.seq < self.from => {}
+                Ok(Step::Frame(frame)) => return Some(Ok(frame.to_owned())),
+                Ok(Step::Bad(bad)) => break bad,
+                Ok(Step::End) => break Bad::Missing,
+                Err(fault) => {
+                    self.done = true;
+                    return Some(Err(fault.into()));
+                }
             }
         };
         self.done = true;

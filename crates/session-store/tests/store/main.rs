@@ -22,4 +22,5 @@ mod opening;
 mod random;
 mod refusals;
 mod salvage;
+mod seeking;
 mod segments;

@@ -1,0 +1,87 @@
+//! Finding a record by the fixed columns of lines, without an index. Knows no body of a record.
+//!
+//! Lines hold no line break, and each can be checked alone: a jump to any byte finds the next newline, and behind it a
+//! seq that halves what is left. Whatever does not check only narrows less, so that the walk from there meets it.
+
+use crate::disk::DiskFile;
+use crate::error::DiskFault;
+use crate::frame::{self, Chain, HEADER, MAX_LINE};
+use crate::ops::Ops;
+use crate::session::segment::Segment;
+use crate::session::walk::Walk;
+
+/// Read at a time; a longer line takes a second read, the longest a third. No less is halved again.
+const LOOKS: [usize; 3] = [4 << 10, 64 << 10, 2 * MAX_LINE];
+
+/// A walk that has some record before `seq` behind it, a near one if the log is whole there.
+pub(crate) fn before(ops: &Ops, segments: &[Segment], seq: u64) -> Result<Walk, DiskFault> {
+    // What a segment continues is known from its own first record; if that is bad, from the walk through the one before.
+    let known = |segment: &Segment| segment.first <= seq && (segment.first == 1 || segment.previous.is_some());
+    let segments = segments.get(segments.iter().rposition(known).unwrap_or(0)..).unwrap_or_default();
+    let Some(segment) = segments.first() else { return Ok(Walk::new(ops, Vec::new())) };
+    let mut chain = segment.previous.map_or(Chain::START, |end| end.chain());
+    let Some(file) = ops.open(&segment.path, false)? else { return Ok(Walk::behind(ops, segments.to_vec(), chain)) };
+    let (mut low, mut high) = (0, segment.end.map_or(ops.length(&file)?, |end| end.offset));
+    while high.saturating_sub(low) > LOOKS[0] as u64 {
+        let middle = low + (high - low) / 2;
+        match line_behind(ops, &file, middle)? {
+            Some((end, after)) if chain.seq < after.seq && after.seq < seq => (low, chain) = (end, after),
+            Some(_) | None => high = middle,
+        }
+    }
+    Walk::within(ops, segments.to_vec(), chain, low)
+}
+
+/// Where the first line that starts behind `offset` ends, and what the next has to continue; none where it is not whole.
+fn line_behind(ops: &Ops, file: &DiskFile, offset: u64) -> Result<Option<(u64, Chain)>, DiskFault> {
+    for look in LOOKS {
+        let mut bytes = vec![0; look];
+        let read = ops.read_at(file, &mut bytes, offset)?;
+        let there = bytes.get(..read).unwrap_or_default();
+        let start = memchr::memchr(b'\n', there).map_or(read, |newline| newline + 1);
+        let rest = there.get(start..).unwrap_or_default();
+        let length = frame::line_length(rest);
+        if let Some(line) = length.and_then(|length| rest.get(..length)) {
+            let end = offset + (start + line.len()) as u64;
+            return Ok(frame::standalone(line).ok().map(|frame| (end, Chain::after(&frame))));
+        }
+        if read < look || (length.is_none() && rest.len() >= HEADER) {
+            break;
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+    use crate::{EncodeError, Frames, Options, Records, Session};
+    use std::sync::Arc;
+
+    struct Numbers;
+
+    impl Records for Numbers {
+        fn encode(&self, frames: &mut Frames<'_>) -> Result<(), EncodeError> {
+            (0..1000).try_for_each(|n| {
+                frames.record("note", 1, &std::collections::BTreeMap::from([("number", n)])).map(drop)
+            })
+        }
+    }
+
+    /// What is left to walk fits into one read, wherever the record stands.
+    #[test]
+    fn the_search_ends_near_the_record() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = root.path().join("one");
+        let opened = Session::create(&dir, Options::new("s", Arc::new(|| 0))).unwrap();
+        let done: Vec<_> = (0..4).map(|_| opened.journal.append(Numbers).wait().unwrap()).collect();
+        assert_eq!(*done.last().unwrap().seqs().end(), 4001);
+        opened.journal.close();
+        let segments = crate::session::segment::list(&Ops::real(), &dir).unwrap();
+        for seq in (1..4002).step_by(7) {
+            let found = before(&Ops::real(), &segments, seq).unwrap().chain.seq;
+            assert!(found < seq && (seq - found) as usize <= LOOKS[0] / HEADER + 1, "{found} for {seq}");
+        }
+    }
+}
