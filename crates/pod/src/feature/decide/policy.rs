@@ -82,7 +82,8 @@ impl CapabilityPolicy {
     /// writing, reading is left.
     pub(crate) fn decide(&self, feature: &FeatureId, asked: &HostCapability, need: Need) -> GrantDecision {
         let rows = self.rows.get(feature).map_or(&[][..], Vec::as_slice);
-        if let Some(refusal) = rows.iter().find(|row| row.rule == Rule::Refuse && row.capability.touches(asked)) {
+        if let Some(refusal) = rows.iter().find(|row| row.rule == Rule::Refuse && row.capability.conflicts_with(asked))
+        {
             return GrantDecision { granted: None, denied: Some(format!("refused by {}", refusal.source)) };
         }
         let grants = || rows.iter().filter(|row| row.rule == Rule::Grant);

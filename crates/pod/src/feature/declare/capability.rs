@@ -173,48 +173,23 @@ impl HostCapability {
 
     /// Whether a handle comes with it, which passes a door.
     pub(crate) fn is_held(&self) -> bool {
-        match self {
+        !matches!(
+            self,
             Self::ContributeTool { .. }
-            | Self::ContributeHook { .. }
-            | Self::TransformResults { .. }
-            | Self::RewriteArguments { .. } => false,
-            Self::ScopedFs { .. }
-            | Self::Process { .. }
-            | Self::ProvideService { .. }
-            | Self::UseService { .. }
-            | Self::WorkItemStore { .. }
-            | Self::MemoryStore { .. }
-            | Self::Network { .. }
-            | Self::SecretRef { .. }
-            | Self::StateStore { .. }
-            | Self::EmitModelNotification { .. }
-            | Self::EmitUserAlert => true,
-        }
+                | Self::ContributeHook { .. }
+                | Self::TransformResults { .. }
+                | Self::RewriteArguments { .. }
+        )
     }
 
     /// Standing at this point, as what hooks there are.
     pub(crate) fn at(point: HookPoint) -> Self {
-        Self::ContributeHook { point, class: hook_class(point) }
+        Self::ContributeHook { point, class: point.class() }
     }
 
     /// What is wrong with a row of a policy, if anything; unlike a request, it may mean any name.
     pub(crate) fn row_problem(&self) -> Option<String> {
-        let any = match self {
-            Self::ProvideService { key } | Self::UseService { key } => key == "*",
-            Self::ContributeTool { .. }
-            | Self::ContributeHook { .. }
-            | Self::TransformResults { .. }
-            | Self::RewriteArguments { .. }
-            | Self::ScopedFs { .. }
-            | Self::Process { .. }
-            | Self::WorkItemStore { .. }
-            | Self::MemoryStore { .. }
-            | Self::Network { .. }
-            | Self::SecretRef { .. }
-            | Self::StateStore { .. }
-            | Self::EmitModelNotification { .. }
-            | Self::EmitUserAlert => false,
-        };
+        let any = matches!(self, Self::ProvideService { key } | Self::UseService { key } if key == "*");
         if any { None } else { self.problem() }
     }
 
@@ -238,8 +213,8 @@ impl HostCapability {
                 purpose.or_else(|| hosts.iter().find_map(host))
             }
             Self::SecretRef { id } => text::check("the name of a secret", id, 64, Lines::One).err(),
-            Self::ContributeHook { point, class } if hook_class(*point) != *class => {
-                Some(format!("a hook at {point} is a {}, not a {class}", hook_class(*point)))
+            Self::ContributeHook { point, class } if point.class() != *class => {
+                Some(format!("a hook at {point} is a {}, not a {class}", point.class()))
             }
             Self::ContributeHook { .. } | Self::StateStore { .. } | Self::EmitUserAlert => None,
             Self::EmitModelNotification { max_bytes, per_turn } => {
@@ -262,16 +237,6 @@ impl HostCapability {
                 programs.iter().find_map(|p| text::check("a program of a Process request", p, 256, Lines::One).err())
             }
         }
-    }
-}
-
-fn hook_class(point: HookPoint) -> HookClass {
-    match point {
-        HookPoint::PromptSubmit | HookPoint::PreRequest | HookPoint::PreToolCall | HookPoint::TurnEnd => {
-            HookClass::Gate
-        }
-        HookPoint::ToolArguments | HookPoint::ToolOutcome => HookClass::Transform,
-        HookPoint::Event => HookClass::Observe,
     }
 }
 

@@ -207,7 +207,7 @@ impl Ledger {
         how: Revoke,
     ) -> impl Future<Output = usize> + Send + use<> {
         let contributed = self.contributions.iter().filter(|(id, _)| id == feature).map(|(_, held)| held);
-        let all = self.of(feature).chain(contributed).filter(|held| capability.overlaps(&held.capability));
+        let all = self.of(feature).chain(contributed).filter(|held| capability.meet(&held.capability).is_some());
         shut(all.map(|held| held.shut(how)).collect())
     }
 

@@ -23,7 +23,7 @@ impl CapabilityPolicy {
     #[must_use]
     pub fn admission(&self, feature: &FeatureId, asked: &HostCapability) -> Admission {
         let rows = self.rows.get(feature).map_or(&[][..], Vec::as_slice);
-        let refuses = rows.iter().find(|row| row.rule == Rule::Refuse && row.capability.touches(asked));
+        let refuses = rows.iter().find(|row| row.rule == Rule::Refuse && row.capability.conflicts_with(asked));
         let grants = || rows.iter().rev().find(|row| row.rule == Rule::Grant && row.capability.covers(asked));
         let row = refuses.or_else(grants);
         Admission {

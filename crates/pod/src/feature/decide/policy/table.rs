@@ -105,6 +105,9 @@ pub struct BadGrant {
     pub problem: String,
 }
 
+/// Words of a capability.
+type Text = Cow<'static, str>;
+
 /// One key: what its grants are about, and the grants.
 struct Decided {
     about: HostCapability,
@@ -113,73 +116,60 @@ struct Decided {
 
 impl GrantTable {
     fn decided(&self) -> Result<Vec<Decided>, BadGrant> {
-        let mut all = Vec::new();
-        let mut take = |key, about, granted| checked(key, about, granted).map(|decided| all.push(decided));
-        let any = || "*".to_owned();
-        type Make = fn(String) -> HostCapability;
-        let lists: [(&'static str, &Option<Vec<String>>, Make); 4] = [
-            ("tools", &self.tools, |name| HostCapability::ContributeTool { name: name.into() }),
-            ("secrets", &self.secrets, |id| HostCapability::SecretRef { id: id.into() }),
-            ("services", &self.services, |key| HostCapability::UseService { key: key.into() }),
-            ("provides", &self.provides, |key| HostCapability::ProvideService { key: key.into() }),
-        ];
-        for (key, names, make) in lists {
-            if let Some(names) = names {
-                take(key, make(any()), names.iter().cloned().map(make).collect())?;
-            }
+        use HostCapability as Can;
+        type Granted = Option<Vec<HostCapability>>;
+        fn each<T: Clone>(of: &Option<Vec<T>>, make: impl Fn(T) -> Can) -> Granted {
+            Some(of.as_ref()?.iter().cloned().map(make).collect())
         }
-        type Together = fn(Vec<String>) -> HostCapability;
-        let sets: [(&'static str, &Option<Vec<String>>, Together); 2] = [
-            ("process", &self.process, |names| HostCapability::Process { programs: texts(names) }),
-            ("network", &self.network, |names| HostCapability::Network { purpose: "*".into(), hosts: texts(names) }),
-        ];
-        for (key, names, make) in sets {
-            if let Some(names) = names {
-                let granted = (!names.is_empty()).then(|| make(names.clone()));
-                take(key, make(vec![any()]), granted.into_iter().collect())?;
-            }
+        fn all(of: &Option<Vec<String>>, make: impl Fn(Cow<'static, [Text]>) -> Can) -> Granted {
+            let names: Vec<Text> = of.as_ref()?.iter().cloned().map(Cow::Owned).collect();
+            Some(if names.is_empty() { Vec::new() } else { vec![make(names.into())] })
         }
-        for (root, access) in self.fs.iter().flatten() {
-            let fs = |write| HostCapability::ScopedFs { root: root.clone().into(), read: true, write, execute: false };
+        let store = |access: StoreAccess, make: fn(bool, bool) -> Can| match access {
+            StoreAccess::None => Vec::new(),
+            StoreAccess::Read => vec![make(true, false)],
+            StoreAccess::Write => vec![make(true, true)],
+        };
+        let name = |name: String| Text::from(name);
+        let fs = self.fs.iter().flatten().map(|(root, access)| {
+            let fs = |write| Can::ScopedFs { root: root.clone().into(), read: true, write, execute: false };
             let granted = match access {
                 FsAccess::None => Vec::new(),
                 FsAccess::Read => vec![fs(false)],
                 FsAccess::Write => vec![fs(true)],
             };
-            take("fs", fs(false), granted)?;
-        }
-        if let Some(points) = &self.hooks {
-            let example = HostCapability::at(HookPoint::PreToolCall);
-            take("hooks", example, points.iter().copied().map(HostCapability::at).collect())?;
-        }
-        if let Some(NotificationBounds { max_bytes, per_turn }) = self.notifications {
-            let bounds = HostCapability::EmitModelNotification { max_bytes, per_turn };
-            let granted = (max_bytes > 0 && per_turn > 0).then(|| bounds.clone());
-            take("notifications", bounds, granted.into_iter().collect())?;
-        }
-        if let Some(alerts) = self.alerts {
-            let granted = alerts.then_some(HostCapability::EmitUserAlert);
-            take("alerts", HostCapability::EmitUserAlert, granted.into_iter().collect())?;
-        }
-        type Store = fn(bool, bool) -> HostCapability;
-        let stores: [(&'static str, Option<StoreAccess>, Store); 2] = [
-            ("work_items", self.work_items, |read, write| HostCapability::WorkItemStore { read, write }),
-            ("memory", self.memory, |read, write| HostCapability::MemoryStore { read, write }),
+            ("fs", fs(false), Some(granted))
+        });
+        let notify = |NotificationBounds { max_bytes, per_turn }| Can::EmitModelNotification { max_bytes, per_turn };
+        let (work_items, memory): (fn(_, _) -> _, fn(_, _) -> _) =
+            (|read, write| Can::WorkItemStore { read, write }, |read, write| Can::MemoryStore { read, write });
+        let lists = [
+            ("tools", Can::tool("*"), each(&self.tools, |of| Can::ContributeTool { name: name(of) })),
+            ("secrets", Can::secret("*"), each(&self.secrets, |of| Can::SecretRef { id: name(of) })),
+            ("services", Can::using("*"), each(&self.services, |of| Can::UseService { key: name(of) })),
+            ("provides", Can::provide("*"), each(&self.provides, |of| Can::ProvideService { key: name(of) })),
+            ("process", Can::ANY_PROGRAM, all(&self.process, |programs| Can::Process { programs })),
+            ("network", Can::network("*"), all(&self.network, |hosts| Can::Network { purpose: "*".into(), hosts })),
         ];
-        for (key, access, store) in stores {
-            let granted = match access {
-                None => continue,
-                Some(StoreAccess::None) => Vec::new(),
-                Some(StoreAccess::Read) => vec![store(true, false)],
-                Some(StoreAccess::Write) => vec![store(true, true)],
-            };
-            take(key, store(true, true), granted)?;
-        }
-        if let Some(scopes) = &self.state {
-            let granted = scopes.iter().map(|scope| HostCapability::StateStore { scope: *scope }).collect();
-            take("state", HostCapability::SESSION_STATE, granted)?;
-        }
-        Ok(all)
+        let others = [
+            ("hooks", Can::at(HookPoint::PreToolCall), each(&self.hooks, Can::at)),
+            (
+                "notifications",
+                notify(NotificationBounds { max_bytes: 1, per_turn: 1 }),
+                self.notifications
+                    .map(|b| if b.max_bytes > 0 && b.per_turn > 0 { vec![notify(b)] } else { Vec::new() }),
+            ),
+            (
+                "alerts",
+                Can::EmitUserAlert,
+                self.alerts.map(|on| if on { vec![Can::EmitUserAlert] } else { Vec::new() }),
+            ),
+            ("work_items", work_items(true, true), self.work_items.map(|access| store(access, work_items))),
+            ("memory", memory(true, true), self.memory.map(|access| store(access, memory))),
+            ("state", Can::SESSION_STATE, each(&self.state, |scope| Can::StateStore { scope })),
+        ];
+        let rows = lists.into_iter().chain(fs).chain(others);
+        rows.filter_map(|(key, about, granted)| Some(checked(key, about, granted?))).collect()
     }
 }
 
@@ -193,10 +183,6 @@ fn checked(key: &'static str, about: HostCapability, granted: Vec<HostCapability
         Some(problem) => Err(BadGrant { key, problem }),
         None => Ok(Decided { about, granted }),
     }
-}
-
-fn texts(names: Vec<String>) -> Cow<'static, [Cow<'static, str>]> {
-    names.into_iter().map(Cow::Owned).collect::<Vec<_>>().into()
 }
 
 impl CapabilityPolicy {
