@@ -13,7 +13,7 @@ use pod::feature::{
     CapabilityPolicy, FeatureId, FeatureRegistry, FeatureRegistryBuilder, HostCapability, HostServices, PodLink,
 };
 use pod::host::{Aftermath, Host, Opening, Parts, Start};
-use pod::permission::{Circumstances, Policy};
+use pod::permission::{Circumstances, Policy, Terms};
 use pod::session::record::HostStarted;
 use provider::openai_chat::{Chat, Flavour};
 use session_store::{Clock, Opened, Options, Past, Session};
@@ -183,7 +183,8 @@ pub fn registry(workspace: Workspace, link: PodLink) -> FeatureRegistry {
 
 fn permission(workspace: Workspace) -> Permission {
     let now = Circumstances { mode: SandboxMode::WorkspaceWrite, enforced: true };
-    Permission { policy: Policy::new(Vec::new()), workspace, now }
+    let terms = Terms { read: "Read", remedy: |remedy| format!("{remedy:?}") };
+    Permission { policy: Policy::new(terms, Vec::new()), workspace, now }
 }
 
 fn about(project: &Path) -> HostStarted {

@@ -8,7 +8,7 @@ use authority::{Access, Ambient, SandboxMode, Workspace};
 use llm_worker::ToolEffect;
 use llm_worker::tool::Touch;
 use pod::feature::FeatureId;
-use pod::permission::{CallFacts, Circumstances, Decision, Layer, Policy, Rule, RuleDecision, Verdict};
+use pod::permission::{CallFacts, Circumstances, Decision, Layer, Policy, Rule, RuleDecision, Terms, Verdict};
 use shell::parse;
 use std::path::PathBuf;
 
@@ -94,7 +94,8 @@ impl Case {
             let own = rules.iter().filter(|(layer, _)| *layer == number).map(|(_, rule)| rule.clone()).collect();
             Layer::new(number.to_string(), own).expect("rules that were read one by one")
         };
-        let policy = Policy::new((0..LAYERS).map(layer).collect());
+        let terms = Terms { read: "Read", remedy: |remedy| format!("{remedy:?}") };
+        let policy = Policy::new(terms, (0..LAYERS).map(layer).collect());
         let feature = FeatureId::builtin("fuzz");
         let touches = std::slice::from_ref(touch);
         let call = CallFacts { tool: self.tool, effect: self.effect, touches, feature: &feature };

@@ -28,5 +28,5 @@ pub use llm_worker::ResultStatus;
 pub use model::{Answer, Script};
 pub use pod::hook::Ruling;
 pub use points::Points;
-pub use rig::{How, PodUnderTest, Ran, read};
+pub use rig::{How, PodUnderTest, Ran, TERMS, read};
 pub use tool::FnTool;

@@ -14,7 +14,7 @@ use pod::feature::{
 };
 use pod::foreign::{GRACE, MAX_THREADS};
 use pod::host::{Aftermath, Found, Host, HostError, Opening, Parts, Start};
-use pod::permission::{Circumstances, Layer, Policy, Rule, RuleDecision};
+use pod::permission::{Circumstances, Layer, Policy, Rule, RuleDecision, Terms};
 use pod::session::fold::State;
 use pod::session::record::{HostStarted, Record};
 use pod::session::restore::{Restored, decode};
@@ -116,6 +116,9 @@ impl Ran {
     }
 }
 
+/// What a host without flags calls things: its remedies are words for a test to look for.
+pub const TERMS: Terms = Terms { read: "Read", remedy: |remedy| format!("{remedy:?}") };
+
 impl PodUnderTest {
     /// A pod with this script and these tools, in a directory in memory where there is one.
     #[must_use]
@@ -125,7 +128,7 @@ impl PodUnderTest {
         std::fs::create_dir(&project).expect("a project");
         let workspace = Workspace::open(ambient, &project, &project, Access::ReadWrite).expect("a workspace");
         let rule = Rule::new("*", RuleDecision::Allow);
-        let policy = Policy::new(vec![Layer::new("testkit", vec![rule]).expect("a rule")]);
+        let policy = Policy::new(TERMS, vec![Layer::new("testkit", vec![rule]).expect("a rule")]);
         let now = Circumstances { mode: SandboxMode::Off, enforced: false };
         let disk = FailingDisk::default();
         Self {
@@ -152,7 +155,7 @@ impl PodUnderTest {
 
     /// Judges calls by these rules alone, instead of allowing everything.
     pub fn judge_by(&mut self, rules: Vec<Rule>) {
-        let policy = Policy::new(vec![Layer::new("testkit", rules).expect("rules")]);
+        let policy = Policy::new(TERMS, vec![Layer::new("testkit", rules).expect("rules")]);
         let Permission { workspace, now, .. } = (*self.permission).clone();
         self.permission = Arc::new(Permission { policy, workspace, now });
     }

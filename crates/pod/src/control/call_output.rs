@@ -2,6 +2,7 @@
 
 use crate::feature::sanitize;
 use crate::mailbox::requests::{Line, Method};
+use crate::permission::{Remedy, Terms};
 use crate::session::changes::staged;
 use crate::session::commit::Ended;
 use crate::session::kind_of_store;
@@ -41,6 +42,7 @@ pub(crate) struct Custody {
     outputs: Arc<VecDeque<Output>>,
     line: Line,
     redactor: Redactor,
+    terms: Terms,
     sink: Mutex<(RedactedStream, Sink)>,
     warnings: Mutex<Vec<String>>,
 }
@@ -65,9 +67,10 @@ impl Custody {
         outputs: Arc<VecDeque<Output>>,
         line: Line,
         redactor: Redactor,
+        terms: Terms,
     ) -> Self {
         let sink = Mutex::new((RedactedStream::new(redactor.clone()), Sink::Small(Vec::new())));
-        Self { session, call, blobs, outputs, line, redactor, sink, warnings: Mutex::default() }
+        Self { session, call, blobs, outputs, line, redactor, terms, sink, warnings: Mutex::default() }
     }
 
     /// Bounds what the tool answered. From here on its output is closed. Syncs a blob when there is one.
@@ -110,7 +113,8 @@ impl Custody {
                 let end = spool.finish().map_err(|e| refused(&e))?;
                 let output =
                     Output::from(Stored { gap: end.gap, whole: end.gap.map(|_| end.whole), ..end.blob.into() });
-                Ok((excerpt(&head, &tail, end.total, &output.handle), Some(output)))
+                let page = (self.terms.remedy)(&Remedy::PageOutput(output.handle.clone()));
+                Ok((excerpt(&head, &tail, end.total, &page), Some(output)))
             }
             Sink::Broken(error) => Err(error),
             Sink::Closed => Ok((String::new(), None)),
@@ -269,7 +273,7 @@ fn lossy(bytes: &[u8]) -> String {
 }
 
 /// Head, a line that says what is missing and how to get it, tail; both cut at line ends where there are any.
-fn excerpt(head: &[u8], tail: &[u8], total: u64, handle: &str) -> String {
+fn excerpt(head: &[u8], tail: &[u8], total: u64, page: &str) -> String {
     let lines = memchr::memchr_iter(b'\n', head).take(HEAD_LINES).last();
     let head = lines.and_then(|end| head.get(..=end)).unwrap_or_else(|| whole_end(head));
     let tail = tail.get(tail.len().saturating_sub(TAIL_BYTES)..).unwrap_or(tail);
@@ -277,11 +281,7 @@ fn excerpt(head: &[u8], tail: &[u8], total: u64, handle: &str) -> String {
     let tail = lines_from.unwrap_or_else(|| whole_start(tail));
     let missing = total.saturating_sub((head.len() + tail.len()) as u64);
     let newline = if head.ends_with(b"\n") { "" } else { "\n" };
-    format!(
-        "{}{newline}[… {missing} of {total} bytes left out; ReadOutput {{\"handle\":\"{handle}\"}} pages the whole]\n{}",
-        lossy(head),
-        lossy(tail)
-    )
+    format!("{}{newline}[… {missing} of {total} bytes left out; {page}]\n{}", lossy(head), lossy(tail))
 }
 
 /// Without the beginning of a character that was cut in the middle.

@@ -98,6 +98,7 @@ impl Calls {
             outputs,
             core.desk.line(),
             redactor,
+            core.permission.policy.terms,
         );
         let custody = Arc::new(custody);
         let told = Arc::clone(&custody);

@@ -21,6 +21,7 @@ use crate::hook::{HookPoint, Passed, PreRequest, RequestView};
 use crate::mailbox::events::Event;
 use crate::mailbox::pending::{MAX_RIDE, MAX_RIDERS, Riders, settle};
 use crate::mailbox::requests::{Mail, Ticket};
+use crate::permission::Remedy;
 use crate::session::commit::{Batch, Judgement, Ledger, Turn, counted};
 use crate::session::record::{NotificationQueued, Resumed, Suspended, SystemItem};
 use llm_worker::effect::{CallView, Effect, Fact, Gated, Input, Outcome, Stop};
@@ -225,7 +226,7 @@ impl Running {
                 if again && self.beyond_budget() {
                     self.stream = None;
                     let message = "the cost limit was reached by attempts that brought no answer".to_owned();
-                    let help = Some("raise --max-cost, or choose another model with -m".to_owned());
+                    let help = Some((self.core.permission.policy.terms.remedy)(&Remedy::RaiseCost));
                     let error = ModelError { kind: ErrorKind::Exhausted, message, help };
                     self.turn.handle(Input::ModelFailed(error))?;
                 }

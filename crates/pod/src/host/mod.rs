@@ -10,6 +10,7 @@ pub use staged::sweep;
 use crate::control::{self, Callbacks, Core, Fatal, Limits, Outbox, Permission, Pod, TurnEnd};
 use crate::feature::{DiagnosticCode, FeatureDiagnostic, FeatureRegistry, RegistryReport};
 use crate::hook::{HookPoint, PromptSubmit, PromptView};
+use crate::permission::Remedy;
 use crate::session::Lost;
 use crate::session::kind_of_store;
 use crate::session::record::{
@@ -260,8 +261,8 @@ impl Host {
         let head = text.get(..text.floor_char_boundary(INPUT_ENDS)).unwrap_or_default();
         let tail = text.get(text.ceil_char_boundary(text.len() - INPUT_ENDS)..).unwrap_or_default();
         let missing = text.len() - head.len() - tail.len();
-        let (total, handle) = (text.len(), &whole.handle);
-        let hint = format!("ReadOutput {{\"handle\":\"{handle}\"}} pages the whole");
+        let total = text.len();
+        let hint = (self.pod.core.permission.policy.terms.remedy)(&Remedy::PageOutput(whole.handle.clone()));
         let text = format!("{head}\n[… {missing} of {total} bytes left out; {hint}]\n{tail}");
         Ok(InputQueued { input, text, whole: Some(whole) })
     }

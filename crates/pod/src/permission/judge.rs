@@ -2,7 +2,8 @@
 
 use super::place::{self, Target};
 use super::program;
-use super::rule::{self, Layer, Placed, RuleDecision};
+use super::remedy::{Beside, Remedy, Terms};
+use super::rule::{Layer, Placed, RuleDecision};
 use super::table::{self, Row, Unlock};
 use crate::feature::{FeatureId, HostReport, HostRule};
 use authority::text::escape_line;
@@ -18,6 +19,8 @@ pub(super) const BUILT_IN: &str = "default";
 #[derive(Clone, Debug)]
 pub struct Policy {
     pub(super) layers: Vec<Layer>,
+    /// What the host calls things.
+    pub terms: Terms,
 }
 
 /// What is judged.
@@ -75,8 +78,8 @@ pub struct RuleRef {
 impl Policy {
     /// The built-in table, then `layers` from the outermost (the machine's file) to the innermost (flags).
     #[must_use]
-    pub fn new(layers: Vec<Layer>) -> Self {
-        Self { layers }
+    pub fn new(terms: Terms, layers: Vec<Layer>) -> Self {
+        Self { layers, terms }
     }
 
     /// Judges a call. It is as free as the least free thing it names.
@@ -87,7 +90,7 @@ impl Policy {
         let targets = place::targets(call.effect, call.touches, workspace, parts);
         let answers = targets.iter().map(|target| self.answer(call, target, now));
         let strictest = answers.reduce(|a, b| if b.decision > a.decision { b } else { a });
-        strictest.map_or_else(|| Answer::none().decide(call, now), |answer| answer.decide(call, now))
+        strictest.unwrap_or_else(Answer::none).decide(call, now, self.terms)
     }
 
     /// Whether a person's own rule allows this call: not the built-in table alone.
@@ -105,7 +108,7 @@ impl Policy {
             if answer.decision == RuleDecision::Deny {
                 break;
             }
-            if let Some(Placed { rule, source, .. }) = layer.speaks(call.tool, target) {
+            if let Some(Placed { rule, source, .. }) = layer.speaks(call.tool, self.terms.read, target) {
                 let origin = Origin::Rule { source, text: rule.to_string() };
                 answer = Answer { decision: rule.decision, origin, target: Some(target) };
             }
@@ -164,32 +167,40 @@ impl Answer<'_> {
         Self { decision: RuleDecision::Deny, origin: Origin::Nobody, target: None }
     }
 
-    fn decide(self, call: &CallFacts<'_>, now: Circumstances) -> Decision {
+    fn decide(self, call: &CallFacts<'_>, now: Circumstances, terms: Terms) -> Decision {
         let what = self.what(call);
-        let (source, text, unlock) = match self.origin {
-            Origin::Row(row) => (BUILT_IN.to_owned(), format!("{}: {}", row.text, word(self.decision)), row.unlock),
-            Origin::Rule { source, text } => (source.to_owned(), text, Unlock::Rule),
-            Origin::Nobody => (BUILT_IN.to_owned(), "what no rule answers: deny".to_owned(), Unlock::Rule),
+        let (source, text) = match &self.origin {
+            Origin::Row(row) => (BUILT_IN.to_owned(), format!("{}: {}", row.text, word(self.decision))),
+            Origin::Rule { source, text } => ((*source).to_owned(), text.clone()),
+            Origin::Nobody => (BUILT_IN.to_owned(), "what no rule answers: deny".to_owned()),
         };
+        let help = || (terms.remedy)(&self.remedy(call.tool, now, terms));
         let (verdict, reason) = match self.decision {
             RuleDecision::Allow => (Verdict::Allow, format!("{what}: allowed by `{text}` ({source})")),
             RuleDecision::Ask => {
-                let rule = allowing(call.tool, self.target);
-                let help = help(unlock, &rule, now, source == BUILT_IN);
-                let reason = format!(
-                    "{what} needs a person's consent (`{text}`, {source}), and nobody can be asked here. {help}"
-                );
-                (Verdict::Deny, reason)
+                let why = format!("needs a person's consent (`{text}`, {source}), and nobody can be asked here");
+                (Verdict::Deny, format!("{what} {why}. {}", help()))
             }
-            RuleDecision::Deny => {
-                let help = match source == BUILT_IN {
-                    true => help(unlock, &allowing(call.tool, self.target), now, true),
-                    false => "To allow it, change that rule: no rule inside of it can.".to_owned(),
-                };
-                (Verdict::Deny, format!("{what} is refused (`{text}`, {source}). {help}"))
-            }
+            RuleDecision::Deny => (Verdict::Deny, format!("{what} is refused (`{text}`, {source}). {}", help())),
         };
         Decision { verdict, rule: RuleRef { source, text }, reason }
+    }
+
+    /// What would allow it.
+    fn remedy(&self, tool: &str, now: Circumstances, terms: Terms) -> Remedy {
+        let beside = match &self.origin {
+            Origin::Row(Row { unlock: Unlock::By(remedy), .. }) => return remedy.clone(),
+            Origin::Rule { .. } if self.decision == RuleDecision::Deny => return Remedy::ChangeRule,
+            Origin::Row(Row { unlock: Unlock::Secret, .. }) => Beside::Secret,
+            Origin::Rule { .. } => Beside::AskingRule,
+            Origin::Row(Row { unlock: Unlock::Rule, .. }) | Origin::Nobody => match now.mode {
+                SandboxMode::Off => Beside::Sandbox,
+                SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite if !now.enforced => Beside::Kernel,
+                SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite => Beside::Nothing,
+            },
+        };
+        let tool = if matches!(self.target, Some(Target::Path { command: true, .. })) { terms.read } else { tool };
+        Remedy::Rule { tool: tool.to_owned(), about: self.target.and_then(allowing), beside }
     }
 
     fn what(&self, call: &CallFacts<'_>) -> String {
@@ -209,49 +220,13 @@ impl Answer<'_> {
     }
 }
 
-/// The narrowest rule that would allow it, as `--allow` takes it, quoted for a shell.
-fn allowing(tool: &str, target: Option<&Target>) -> String {
-    let tool = if matches!(target, Some(Target::Path { command: true, .. })) { rule::READ } else { tool };
+/// The narrowest thing that a rule names to allow it. What a glob or a shell would read in its own way is not offered.
+fn allowing(target: &Target) -> Option<String> {
     let about = match target {
-        Some(Target::Part(part, _)) => program::allowing(part),
-        Some(Target::Path { resolved, .. }) => resolved.first().and_then(|path| path.to_str()).map(str::to_owned),
-        Some(Target::Host(host)) => Some(host.clone()),
-        Some(Target::Lost { .. } | Target::Command | Target::Session | Target::Nothing) | None => None,
+        Target::Part(part, _) => program::allowing(part),
+        Target::Path { resolved, .. } => resolved.first().and_then(|path| path.to_str()).map(str::to_owned),
+        Target::Host(host) => Some(host.clone()),
+        Target::Lost { .. } | Target::Command | Target::Session | Target::Nothing => None,
     };
-    // What a glob or a shell would read in its own way is not offered.
-    let plain =
-        |text: &String| text.chars().all(|c| c.is_alphanumeric() || "/._-+, @:".contains(c)) && !text.contains(' ');
-    let plain_command = |text: &String| text.split(' ').all(|word| plain(&word.to_owned()));
-    match about.filter(plain_command) {
-        Some(about) => format!("--allow '{tool} {about}'"),
-        None => format!("--allow {tool}"),
-    }
-}
-
-/// The next step.
-fn help(unlock: Unlock, rule: &str, now: Circumstances, built_in: bool) -> String {
-    match unlock {
-        Unlock::AddDir => "To allow it, start with --add-dir DIR.".into(),
-        Unlock::AddWriteDir => "To allow it, start with --add-write-dir DIR.".into(),
-        Unlock::Writable => {
-            "To allow it, start without --read-only, in a project directory, with --sandbox workspace-write.".into()
-        }
-        Unlock::Secret => format!(
-            "To allow it, start with {rule}, or write that as [[permissions.rules]] in your configuration. \
-             (No lock: a command that does not name such a file can still read it.)"
-        ),
-        Unlock::Path => "Name a path that exists or can be created.".into(),
-        Unlock::Rule if !built_in => format!("To allow it, start with {rule}, or change that rule."),
-        Unlock::Rule => match now.mode {
-            SandboxMode::Off => {
-                format!("To allow it, use the sandbox (--sandbox workspace-write), or start with {rule}.")
-            }
-            SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite if !now.enforced => {
-                format!("This kernel cannot confine it (see yoi doctor). To allow it, start with {rule}.")
-            }
-            SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite => {
-                format!("To allow it, start with {rule}, or write that as [[permissions.rules]] in your configuration.")
-            }
-        },
-    }
+    about.filter(|text| text.chars().all(|c| c.is_alphanumeric() || "/._-+, @:".contains(c)))
 }

@@ -2,7 +2,7 @@
 //!
 //! Layers go from the outermost (the built-in table) inwards (files, then flags). Inside a layer the last rule that
 //! matches speaks for it. A refusal by any layer stands; otherwise the innermost layer that spoke decides. What
-//! nothing answers is refused. `ask` needs a person: without one it is a refusal that says which setting allows it.
+//! nothing answers is refused. `ask` needs a person: without one it is a refusal with the remedy that allows it.
 //!
 //! A rule sees what a call *names*. `Grep` over a directory names the directory, not the files below. A shell command is
 //! taken apart (crate `shell`) and each part is judged like a call of its own: a call is as free as the least free part.
@@ -16,12 +16,14 @@ mod glob;
 mod judge;
 mod place;
 mod program;
+mod remedy;
 mod rule;
 mod secret;
 mod table;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use explain::{Expectation, Matter, Said};
 pub use judge::{CallFacts, Circumstances, Decision, Policy, RuleRef, Verdict};
+pub use remedy::{Beside, Remedy, Terms};
 pub use rule::{Layer, Rule, RuleDecision, RuleError};

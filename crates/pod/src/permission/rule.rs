@@ -7,9 +7,6 @@ use authority::HostPattern;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The tool whose rules also say which files a command may name.
-pub(super) const READ: &str = "Read";
-
 /// Most rules in one layer.
 const MAX_RULES: usize = 1_024;
 
@@ -163,11 +160,11 @@ impl Layer {
         self.rules.iter().any(|placed| placed.rule.is_about_tool(tool) && placed.rule.program.is_some())
     }
 
-    /// The last rule that matches.
-    pub(super) fn speaks(&self, tool: &str, target: &Target) -> Option<&Placed> {
-        // What may be read may be named in a command, and what may not may not.
-        let read = matches!(target, Target::Path { command: true, .. });
-        let about = |rule: &Rule| rule.is_about_tool(tool) || (read && rule.is_about_tool(READ));
+    /// The last rule that matches. What may be read, by the rules about `read`, may be named in a command, and what may
+    /// not may not.
+    pub(super) fn speaks(&self, tool: &str, read: &str, target: &Target) -> Option<&Placed> {
+        let command = matches!(target, Target::Path { command: true, .. });
+        let about = |rule: &Rule| rule.is_about_tool(tool) || (command && rule.is_about_tool(read));
         let matches = |Placed { rule, scope, .. }: &&Placed| about(rule) && scope.hits(rule.decision, target);
         self.rules.iter().rev().find(matches)
     }
@@ -188,7 +185,7 @@ impl Rule {
         self.path.is_none() && self.host.is_none() && self.program.is_none()
     }
 
-    /// Which commands it is about, as `--allow` takes it: `git status,diff`.
+    /// Which commands it is about, in the short form: `git status,diff`.
     pub(super) fn command(&self) -> Option<String> {
         let subcommands = self.subcommand.as_ref().map(|listed| format!(" {}", listed.join(","))).unwrap_or_default();
         self.program.as_ref().map(|program| format!("{program}{subcommands}"))

@@ -2,6 +2,7 @@
 
 use super::explain::Matter;
 use super::place::{Side, Target, Way};
+use super::remedy::Remedy;
 use super::rule::RuleDecision::{self, Allow, Ask, Deny};
 use llm_worker::ToolEffect;
 
@@ -17,27 +18,19 @@ pub(super) struct Row {
     pub(super) unlock: Unlock,
 }
 
-/// How a person allows what a row refuses.
-#[derive(Clone, Copy)]
+/// What allows what a row refuses.
 pub(super) enum Unlock {
-    /// Add the directory.
-    AddDir,
-    /// Add it for writing.
-    AddWriteDir,
-    /// Write an allow rule for this tool.
+    /// An allow rule for this tool.
     Rule,
-    /// Write an allow rule for reading that file.
+    /// An allow rule for reading that file.
     Secret,
-    /// Leave read-only mode.
-    Writable,
-    /// Repair the path.
-    Path,
+    By(Remedy),
 }
 
 const READ_INSIDE: Row =
     Row { text: "reading inside the project", confined: Allow, otherwise: Allow, unlock: Unlock::Rule };
 const READ_OUTSIDE: Row =
-    Row { text: "reading outside the project", confined: Ask, otherwise: Ask, unlock: Unlock::AddDir };
+    Row { text: "reading outside the project", confined: Ask, otherwise: Ask, unlock: Unlock::By(Remedy::AddDir) };
 const WRITE_INSIDE: Row =
     Row { text: "writing inside the project", confined: Allow, otherwise: Ask, unlock: Unlock::Rule };
 const READ_SECRET: Row =
@@ -52,12 +45,20 @@ const WRITE_READ_ONLY: Row = Row {
     text: "writing to a directory added for reading",
     confined: Deny,
     otherwise: Deny,
-    unlock: Unlock::AddWriteDir,
+    unlock: Unlock::By(Remedy::AddWriteDir),
 };
-const WRITE_OUTSIDE: Row =
-    Row { text: "writing outside the project", confined: Deny, otherwise: Deny, unlock: Unlock::AddWriteDir };
-const WRITE_IN_READ_ONLY_MODE: Row =
-    Row { text: "writing in read-only mode", confined: Deny, otherwise: Deny, unlock: Unlock::Writable };
+const WRITE_OUTSIDE: Row = Row {
+    text: "writing outside the project",
+    confined: Deny,
+    otherwise: Deny,
+    unlock: Unlock::By(Remedy::AddWriteDir),
+};
+const WRITE_IN_READ_ONLY_MODE: Row = Row {
+    text: "writing in read-only mode",
+    confined: Deny,
+    otherwise: Deny,
+    unlock: Unlock::By(Remedy::LeaveReadOnly),
+};
 const COMMAND: Row = Row {
     text: "running commands, and effects a tool does not name",
     confined: Allow,
@@ -78,7 +79,12 @@ const NOTHING: Row = Row {
     otherwise: Allow,
     unlock: Unlock::Rule,
 };
-const LOST: Row = Row { text: "a path that cannot be resolved", confined: Deny, otherwise: Deny, unlock: Unlock::Path };
+const LOST: Row = Row {
+    text: "a path that cannot be resolved",
+    confined: Deny,
+    otherwise: Deny,
+    unlock: Unlock::By(Remedy::FixPath),
+};
 
 /// Every row, in the order a report shows them.
 pub(super) const ROWS: [&Row; 13] = [

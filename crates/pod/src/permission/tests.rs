@@ -11,6 +11,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
+pub(crate) const TERMS: Terms = Terms { read: "Read", remedy: |remedy| format!("{remedy:?}") };
+
 const FEATURE: FeatureId = FeatureId::builtin("files");
 const CONFINED: Circumstances = Circumstances { mode: SandboxMode::WorkspaceWrite, enforced: true };
 const UNENFORCED: Circumstances = Circumstances { mode: SandboxMode::WorkspaceWrite, enforced: false };
@@ -75,7 +77,7 @@ impl World {
 }
 
 fn table() -> Policy {
-    Policy::new(Vec::new())
+    Policy::new(TERMS, Vec::new())
 }
 
 fn rule(tool: &str, path: Option<&str>, decision: RuleDecision) -> Rule {
@@ -261,49 +263,49 @@ fn the_last_match_of_a_layer_speaks_and_outer_refusals_stand() {
     ];
     for (layers, path, allowed, decided_by) in cases {
         let layers = layers.iter().enumerate().map(|(i, rules)| layer(&format!("layer {i}"), rules)).collect();
-        let decision = world.write(&Policy::new(layers), path, CONFINED);
+        let decision = world.write(&Policy::new(TERMS, layers), path, CONFINED);
         assert_eq!(decision.verdict == Verdict::Allow, *allowed, "{path}: {decision:?}");
         assert_eq!(decision.rule.source, *decided_by, "{path}: {decision:?}");
     }
     let absolute = world.path("@added/**");
     let by_absolute = layer("file", &[("Write", absolute.to_str(), Deny)]);
-    assert_eq!(world.write(&Policy::new(vec![by_absolute]), "../added/f", CONFINED).verdict, Verdict::Deny);
+    assert_eq!(world.write(&Policy::new(TERMS, vec![by_absolute]), "../added/f", CONFINED).verdict, Verdict::Deny);
 }
 
 #[test]
 fn a_rule_about_paths_says_nothing_about_calls_without_one() {
     let world = World::new();
     let shell = [Touch::Shell("cat a.rs".into())];
-    let policy = Policy::new(vec![layer("file", &[("*", Some("**"), Deny)])]);
+    let policy = Policy::new(TERMS, vec![layer("file", &[("*", Some("**"), Deny)])]);
     assert_eq!(world.judge(&policy, "Bash", Effectful, &shell, CONFINED).verdict, Verdict::Allow);
-    let policy = Policy::new(vec![layer("file", &[("Bash", None, Deny)])]);
+    let policy = Policy::new(TERMS, vec![layer("file", &[("Bash", None, Deny)])]);
     assert_eq!(world.judge(&policy, "Bash", Effectful, &shell, CONFINED).verdict, Verdict::Deny);
 }
 
 #[test]
 fn read_only_mode_cannot_be_ruled_away() {
     let world = World::new();
-    let policy = Policy::new(vec![layer("file", &[("*", None, Allow)])]);
+    let policy = Policy::new(TERMS, vec![layer("file", &[("*", None, Allow)])]);
     let decision = world.write(&policy, "a.rs", LOCKED);
     assert_eq!(decision.verdict, Verdict::Deny);
-    assert!(decision.reason.contains("--read-only"), "{decision:?}");
+    assert!(decision.reason.contains("LeaveReadOnly"), "{decision:?}");
 }
 
 #[test]
 fn reasons_name_the_path_and_the_next_step() {
     let world = World::new();
-    let file = Policy::new(vec![layer("/etc/yoi/config.toml", &[("Write", None, Deny)])]);
+    let file = Policy::new(TERMS, vec![layer("/etc/yoi/config.toml", &[("Write", None, Deny)])]);
     let cases = [
-        (world.read(&table(), "@outside/f", CONFINED), vec!["outside/f", "--add-dir"]),
+        (world.read(&table(), "@outside/f", CONFINED), vec!["outside/f", "AddDir"]),
         (world.read(&table(), "out/f", CONFINED), vec!["out/f", "which is", "outside/f"]),
         (
             world.write(&table(), ".env", CONFINED),
-            vec![".env", "nobody can be asked", "[[permissions.rules]]", "--allow 'Write .env'"],
+            vec![".env", "nobody can be asked", r#"Rule { tool: "Write", about: Some(".env"), beside: Nothing }"#],
         ),
-        (world.write(&table(), "a.rs", OFF), vec!["--sandbox workspace-write"]),
-        (world.write(&table(), "a.rs", UNENFORCED), vec!["yoi doctor"]),
-        (world.write(&file, "a.rs", CONFINED), vec!["/etc/yoi/config.toml", "deny Write"]),
-        (world.write(&table(), "a\nb\u{202e}.rs/../out/f", CONFINED), vec!["cannot be resolved"]),
+        (world.write(&table(), "a.rs", OFF), vec!["beside: Sandbox"]),
+        (world.write(&table(), "a.rs", UNENFORCED), vec!["beside: Kernel"]),
+        (world.write(&file, "a.rs", CONFINED), vec!["/etc/yoi/config.toml", "deny Write", "ChangeRule"]),
+        (world.write(&table(), "a\nb\u{202e}.rs/../out/f", CONFINED), vec!["cannot be resolved", "FixPath"]),
     ];
     for (decision, words) in cases {
         for word in words {
@@ -337,7 +339,7 @@ fn rules_that_cannot_work_are_refused_where_they_stand() {
 
 #[test]
 fn a_report_can_list_every_row_and_rule() {
-    let policy = Policy::new(vec![layer("user.toml", &[("Write", Some("docs/**"), Allow)])]);
+    let policy = Policy::new(TERMS, vec![layer("user.toml", &[("Write", Some("docs/**"), Allow)])]);
     let lines: Vec<_> = policy.describe(OFF).rules.into_iter().map(|r| format!("{} | {}", r.source, r.text)).collect();
     assert!(lines.contains(&"default | writing inside the project: ask".to_owned()), "{lines:#?}");
     assert_eq!(lines.last().map(String::as_str), Some("user.toml | allow Write on docs/**"));
@@ -351,7 +353,7 @@ fn hosts_are_judged_by_their_names() {
         let touches = [Touch::Host(host.into())];
         world.judge(policy, "Fetch", ReadOnly, &touches, now).verdict
     };
-    let none = Policy::new(Vec::new());
+    let none = Policy::new(TERMS, Vec::new());
     for now in [CONFINED, UNENFORCED, OFF, LOCKED] {
         assert_eq!(fetch(&none, "example.org", now), Verdict::Allow, "whoever granted the host meant it");
     }
@@ -361,7 +363,7 @@ fn hosts_are_judged_by_their_names() {
         about("secret.example.org", Deny),
         rule("Fetch", Some("**"), Deny),
     ];
-    let policy = Policy::new(vec![Layer::new("test", rules).unwrap()]);
+    let policy = Policy::new(TERMS, vec![Layer::new("test", rules).unwrap()]);
     let table = [
         ("docs.example.org", Verdict::Allow),
         ("DOCS.Example.ORG.", Verdict::Allow),

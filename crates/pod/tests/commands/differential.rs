@@ -7,6 +7,7 @@ use pod::permission::{Policy, RuleDecision::Allow};
 use shell::{Part, RedirectKind, Script};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use testkit::TERMS;
 
 /// Set: how many texts are compared. Otherwise [`FEW`].
 const VARIABLE: &str = "YOI_TEST_COMMANDS";
@@ -51,7 +52,7 @@ impl Rules {
             (1..=6).flat_map(|n| [format!("p{n}"), format!("q{n}")]).chain(["git", "cargo", "cat"].map(str::to_owned));
         let allowed: BTreeSet<String> = names.collect();
         let rules = allowed.iter().map(|name| about(name, Allow)).collect();
-        Self { world: World::new(), policy: Policy::new(vec![layer("--allow", rules)]), allowed }
+        Self { world: World::new(), policy: Policy::new(TERMS, vec![layer("--allow", rules)]), allowed }
     }
 }
 

@@ -3,31 +3,37 @@
 use super::{CONFINED, OFF, World, about, layer};
 use pod::permission::Policy;
 use pod::permission::RuleDecision::{Allow, Ask, Deny};
+use testkit::TERMS;
 
 #[test]
-fn refusals_name_the_part_the_rule_and_the_flag() {
+fn refusals_name_the_part_the_rule_and_the_remedy() {
     let world = World::new();
-    let file = |rules| Policy::new(vec![layer("/etc/yoi/config.toml", rules)]);
-    let none = Policy::new(Vec::new());
+    let file = |rules| Policy::new(TERMS, vec![layer("/etc/yoi/config.toml", rules)]);
+    let none = Policy::new(TERMS, Vec::new());
     let cases = [
-        (&none, OFF, "git status", vec!["Bash `git status`", "--allow 'Bash git status'", "--sandbox workspace-write"]),
-        (&none, OFF, "git -C d status", vec!["--allow 'Bash git'."]),
-        (&none, OFF, "/usr/bin/ls -l", vec!["--allow 'Bash ls'."]),
-        (&none, OFF, "./run x.y", vec!["--allow 'Bash ./run'."]),
-        (&none, OFF, "ls > f", vec!["--allow Bash."]),
-        (&none, OFF, "eval x", vec!["(opaque: eval runs code that it is given)", "--allow Bash."]),
-        (&file(vec![about("ls", Allow)]), OFF, "ls; git diff", vec!["`git diff` in `ls; git diff`", "'Bash git diff'"]),
+        (&none, OFF, "git status", vec!["Bash `git status`", r#"about: Some("git status")"#, "beside: Sandbox"]),
+        (&none, OFF, "git -C d status", vec![r#"about: Some("git")"#]),
+        (&none, OFF, "/usr/bin/ls -l", vec![r#"about: Some("ls")"#]),
+        (&none, OFF, "./run x.y", vec![r#"about: Some("./run")"#]),
+        (&none, OFF, "ls > f", vec!["about: None"]),
+        (&none, OFF, "eval x", vec!["(opaque: eval runs code that it is given)", "about: None"]),
+        (
+            &file(vec![about("ls", Allow)]),
+            OFF,
+            "ls; git diff",
+            vec!["`git diff` in `ls; git diff`", r#"about: Some("git diff")"#],
+        ),
         (
             &file(vec![about("rm", Deny)]),
             CONFINED,
             "git status; rm -rf x",
-            vec!["`rm -rf x` in `git status; rm -rf x`", "`deny Bash rm`", "/etc/yoi/config.toml", "no rule inside"],
+            vec!["`rm -rf x` in `git status; rm -rf x`", "`deny Bash rm`", "/etc/yoi/config.toml", "ChangeRule"],
         ),
         (
             &file(vec![about("rm", Ask)]),
             CONFINED,
             "rm x",
-            vec!["`ask Bash rm`", "--allow 'Bash rm x'", "change that rule"],
+            vec!["`ask Bash rm`", r#"about: Some("rm x")"#, "beside: AskingRule"],
         ),
         (&file(vec![about("git push,pull", Deny)]), CONFINED, "git pull", vec!["`deny Bash git push,pull`"]),
         (&file(vec![about("rm", Deny)]), CONFINED, "if", vec!["(opaque: it cannot be parsed"]),
@@ -46,11 +52,11 @@ fn refusals_name_the_part_the_rule_and_the_flag() {
 #[test]
 fn the_offered_rule_allows_the_part() {
     let world = World::new();
-    let none = Policy::new(Vec::new());
+    let none = Policy::new(TERMS, Vec::new());
     for text in ["git status", "git -C d log", "ls -l", "/usr/bin/ls", "./run x.y", "timeout 5 cargo test", "git"] {
         let reason = world.judge(&none, text, OFF).reason;
-        let offered = reason.split("--allow 'Bash ").nth(1).and_then(|rest| rest.split('\'').next()).unwrap();
-        let policy = Policy::new(vec![layer("--allow", vec![about(offered, Allow)])]);
+        let offered = reason.split("about: Some(\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+        let policy = Policy::new(TERMS, vec![layer("--allow", vec![about(offered, Allow)])]);
         assert!(world.runs(&policy, text, OFF), "{text}: {offered}");
     }
 }
@@ -59,7 +65,7 @@ fn the_offered_rule_allows_the_part() {
 fn long_commands_are_cut_in_what_is_said() {
     let world = World::new();
     let text = format!("ls; rm {}", "x ".repeat(10_000));
-    let policy = Policy::new(vec![layer("user.toml", vec![about("rm", Deny)])]);
+    let policy = Policy::new(TERMS, vec![layer("user.toml", vec![about("rm", Deny)])]);
     let reason = world.judge(&policy, &text, CONFINED).reason;
     assert!(reason.contains("`rm x x") && reason.len() < 1_000, "{reason}");
 }

@@ -3,15 +3,16 @@
 use super::{CONFINED, OFF, World, about, layer, rows};
 use pod::permission::RuleDecision::{Allow, Ask, Deny};
 use pod::permission::{Layer, Policy, Rule};
+use testkit::TERMS;
 
 fn allowing() -> Policy {
     let commands = ["git status,diff,log", "cargo test", "ls", "echo", "cat", "grep", "find", "xargs", "./run"];
-    Policy::new(vec![layer("user.toml", commands.map(|command| about(command, Allow)).to_vec())])
+    Policy::new(TERMS, vec![layer("user.toml", commands.map(|command| about(command, Allow)).to_vec())])
 }
 
 fn denying() -> Policy {
     let denied = ["rm", "git push", "curl"].map(|command| about(command, Deny));
-    Policy::new(vec![layer("user.toml", denied.into_iter().chain([about("sudo", Ask)]).collect())])
+    Policy::new(TERMS, vec![layer("user.toml", denied.into_iter().chain([about("sudo", Ask)]).collect())])
 }
 
 #[test]
@@ -35,9 +36,9 @@ fn no_row_is_answered_wrongly() {
 #[test]
 fn without_rules_about_programs_nothing_changes() {
     let world = World::new();
-    let none = Policy::new(Vec::new());
-    let all = Policy::new(vec![layer("user.toml", vec![Rule::new("Bash", Allow)])]);
-    let nothing = Policy::new(vec![layer("user.toml", vec![Rule::new("Bash", Deny)])]);
+    let none = Policy::new(TERMS, Vec::new());
+    let all = Policy::new(TERMS, vec![layer("user.toml", vec![Rule::new("Bash", Allow)])]);
+    let nothing = Policy::new(TERMS, vec![layer("user.toml", vec![Rule::new("Bash", Deny)])]);
     for row in rows() {
         assert!(world.runs(&none, &row.text, CONFINED), "{}", row.text);
         assert!(!world.runs(&none, &row.text, OFF), "{}", row.text);
@@ -85,7 +86,7 @@ fn layers_go_together_part_by_part() {
     ];
     for (layers, text, runs) in cases {
         let name = |(i, rules)| layer(&format!("layer {i}"), rules);
-        let policy = Policy::new(layers.into_iter().enumerate().map(name).collect());
+        let policy = Policy::new(TERMS, layers.into_iter().enumerate().map(name).collect());
         assert_eq!(world.runs(&policy, text, OFF), runs, "{text}: {:?}", world.judge(&policy, text, OFF));
     }
 }

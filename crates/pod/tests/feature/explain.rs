@@ -5,6 +5,7 @@ use authority::SandboxMode;
 use llm_worker::ToolEffect;
 use pod::feature::{CapabilityPolicy, HostCapability};
 use pod::permission::{Circumstances, Layer, Matter, Policy, Rule, RuleDecision};
+use testkit::TERMS;
 
 #[test]
 fn a_row_admits_or_refuses_and_says_where_it_is_written() {
@@ -40,7 +41,8 @@ fn what_rules_will_say_is_what_they_say_when_they_judge() {
     let off = Circumstances { mode: SandboxMode::Off, enforced: true };
     let locked = Circumstances { mode: SandboxMode::ReadOnly, enforced: true };
     let decided = |layers: Vec<Layer>, tool: &str, effect, now, matter: Matter| {
-        let met = Policy::new(layers).expect(tool, effect, now).into_iter().find(|met| met.matter == matter).unwrap();
+        let met =
+            Policy::new(TERMS, layers).expect(tool, effect, now).into_iter().find(|met| met.matter == matter).unwrap();
         let deciding: Vec<_> = met.said.iter().filter(|said| said.decides).map(|said| said.source.clone()).collect();
         (met.decision, deciding.concat(), met.said.iter().filter(|said| said.path.is_some()).count())
     };

@@ -3,6 +3,7 @@
 use super::Permission;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
+use crate::show::remedy::allow;
 use authority::{Access, Ambient, GitGuard};
 use llm_worker::ToolEffect;
 use llm_worker::tool::Touch;
@@ -39,7 +40,7 @@ pub(crate) fn guard(ambient: &Ambient, env: &Env, permission: &Permission) -> Re
         let glob = hooks.map_or_else(|| below.to_owned(), |hooks| hooks.join("**"));
         let plain = |c: char| c.is_alphanumeric() || "/._-*".contains(c);
         let glob = glob.to_str().filter(|text| text.chars().all(plain)).unwrap_or(".git/**").to_owned();
-        format!("to let commands change it, start with --allow '{WRITE} {glob}'")
+        format!("to let commands change it, start with {}", allow(WRITE, Some(&glob)))
     };
     let guard = GitGuard::new(ambient, &roots, quarantine, allows, help);
     guard.map(|guard| Some(Arc::new(guard))).map_err(|error| Failure::new(Exit::Unavailable, error.to_string()))

@@ -15,6 +15,7 @@ use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::instructions::Instructions;
 use crate::project::Project;
+use crate::show::remedy::TERMS;
 use authority::{
     Access, Ambient, Confinement, EnvPolicy, ErrorKind, GitGuard, HostPattern, Net, Redactor, SandboxMode, Secret,
     Spawner, Workspace,
@@ -88,7 +89,7 @@ pub(crate) fn compose(ambient: &Ambient, config: &Config, env: &Env, added: Adde
     let inherited = inherited(env)?;
     let (workspace, added) = roots::add(ambient, env, &inherited, workspace, added)?;
     let now = Circumstances { mode, enforced: authority::support().in_force(mode) };
-    let policy = Policy::new(config.layers()?);
+    let policy = Policy::new(TERMS, config.layers()?);
     let host = host(config, &policy, now, project.too_wide);
     let Switched { policy: capabilities, modules, on } = switched(config)?;
     let builder = FeatureRegistryBuilder::new(capabilities.clone()).with_all(modules).host(host);

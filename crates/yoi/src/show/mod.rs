@@ -2,3 +2,4 @@
 
 pub(crate) mod escape;
 pub(crate) mod progress;
+pub(crate) mod remedy;

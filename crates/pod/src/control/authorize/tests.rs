@@ -85,7 +85,11 @@ fn court(runtime: &tokio::runtime::Runtime, gate: &Gate, gated: bool, rewritten:
     let now = Circumstances { mode: SandboxMode::ReadOnly, enforced: true };
     Court {
         registry: Arc::new(registry),
-        permission: Arc::new(Permission { policy: Policy::new(Vec::new()), workspace, now }),
+        permission: Arc::new(Permission {
+            policy: Policy::new(crate::permission::tests::TERMS, Vec::new()),
+            workspace,
+            now,
+        }),
         about: About { generation: 1, key: "s/1".into() },
         callbacks: Callbacks::with_grace(runtime.handle().clone(), GRACE),
         places: Arc::new(Semaphore::new(PLACES)),

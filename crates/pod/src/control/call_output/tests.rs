@@ -2,6 +2,7 @@
 
 use super::{Custody, HEAD_BYTES, HEAD_LINES, INLINE, TAIL_BYTES};
 use crate::mailbox::requests::{Inbox, Line, Mail, Method, inbox};
+use crate::permission::tests::TERMS;
 use crate::session::record::{FileChanged, Output, Record};
 use authority::Redactor;
 use llm_worker::tool::{CallHost, FileChange, Window};
@@ -33,6 +34,7 @@ impl Scene {
             Arc::new(VecDeque::from(outputs)),
             self.line.clone(),
             Redactor::default(),
+            TERMS,
         )
     }
 
@@ -52,7 +54,7 @@ impl Scene {
 /// What is left of a cut text: its head, the number in the mark, its tail.
 fn parts(text: &str) -> (String, u64, String) {
     let (head, rest) = text.split_once("[… ").unwrap();
-    let (mark, tail) = rest.split_once("pages the whole]\n").unwrap();
+    let (mark, tail) = rest.split_once("\")]\n").unwrap();
     (head.to_owned(), mark.split(' ').next().unwrap().parse().unwrap(), tail.to_owned())
 }
 

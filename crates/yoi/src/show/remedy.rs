@@ -1,0 +1,92 @@
+//! Remedies in words: the flags, the files and the tools that they mean.
+
+use pod::permission::{Beside, Remedy, Terms};
+
+/// What this program calls things.
+pub(crate) const TERMS: Terms = Terms { read: "Read", remedy: words };
+
+/// The flag that allows what a rule allows, quoted for a shell.
+pub(crate) fn allow(tool: &str, about: Option<&str>) -> String {
+    match about {
+        Some(about) => format!("--allow '{tool} {about}'"),
+        None => format!("--allow {tool}"),
+    }
+}
+
+fn words(remedy: &Remedy) -> String {
+    let (tool, about, beside) = match remedy {
+        Remedy::AddDir => return "To allow it, start with --add-dir DIR.".to_owned(),
+        Remedy::AddWriteDir => return "To allow it, start with --add-write-dir DIR.".to_owned(),
+        Remedy::LeaveReadOnly => {
+            return "To allow it, start without --read-only, in a project directory, with --sandbox workspace-write."
+                .to_owned();
+        }
+        Remedy::FixPath => return "Name a path that exists or can be created.".to_owned(),
+        Remedy::ChangeRule => return "To allow it, change that rule: no rule inside of it can.".to_owned(),
+        Remedy::RaiseCost => return "raise --max-cost, or choose another model with -m".to_owned(),
+        Remedy::PageOutput(handle) => {
+            return format!("ReadOutput {{\"handle\":\"{handle}\"}} pages the whole");
+        }
+        Remedy::Rule { tool, about, beside } => (tool, about.as_deref(), beside),
+    };
+    let rule = allow(tool, about);
+    let written = "write that as [[permissions.rules]] in your configuration.";
+    match beside {
+        Beside::Nothing => format!("To allow it, start with {rule}, or {written}"),
+        Beside::Secret => format!(
+            "To allow it, start with {rule}, or {written} (No lock: a command that does not name such a file can still \
+             read it.)"
+        ),
+        Beside::AskingRule => format!("To allow it, start with {rule}, or change that rule."),
+        Beside::Sandbox => format!("To allow it, use the sandbox (--sandbox workspace-write), or start with {rule}."),
+        Beside::Kernel => {
+            format!("This kernel cannot confine it (see yoi doctor). To allow it, start with {rule}.")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_remedy_names_its_flag() {
+        let rule = |about: Option<&str>, beside| {
+            words(&Remedy::Rule { tool: "Bash".to_owned(), about: about.map(str::to_owned), beside })
+        };
+        let cases = [
+            (words(&Remedy::AddDir), "To allow it, start with --add-dir DIR."),
+            (words(&Remedy::AddWriteDir), "To allow it, start with --add-write-dir DIR."),
+            (
+                words(&Remedy::LeaveReadOnly),
+                "To allow it, start without --read-only, in a project directory, with --sandbox workspace-write.",
+            ),
+            (words(&Remedy::FixPath), "Name a path that exists or can be created."),
+            (words(&Remedy::ChangeRule), "To allow it, change that rule: no rule inside of it can."),
+            (words(&Remedy::RaiseCost), "raise --max-cost, or choose another model with -m"),
+            (words(&Remedy::PageOutput("o-1".to_owned())), "ReadOutput {\"handle\":\"o-1\"} pages the whole"),
+            (
+                rule(Some("git status"), Beside::Nothing),
+                "To allow it, start with --allow 'Bash git status', or write that as [[permissions.rules]] in your \
+                 configuration.",
+            ),
+            (
+                rule(None, Beside::Secret),
+                "To allow it, start with --allow Bash, or write that as [[permissions.rules]] in your configuration. \
+                 (No lock: a command that does not name such a file can still read it.)",
+            ),
+            (rule(None, Beside::AskingRule), "To allow it, start with --allow Bash, or change that rule."),
+            (
+                rule(None, Beside::Sandbox),
+                "To allow it, use the sandbox (--sandbox workspace-write), or start with --allow Bash.",
+            ),
+            (
+                rule(None, Beside::Kernel),
+                "This kernel cannot confine it (see yoi doctor). To allow it, start with --allow Bash.",
+            ),
+        ];
+        for (said, expected) in cases {
+            assert_eq!(said, expected);
+        }
+    }
+}
