@@ -177,6 +177,7 @@ impl Slot {
             }
         };
         let mut sweep = Sweep { main: Some(main), ..Sweep::default() };
+        let mut counted_out = false;
         if SUBREAPER.load(Ordering::SeqCst) {
             sweep.rounds(|sweep| {
                 let mut guard = jobs();
@@ -184,22 +185,27 @@ impl Slot {
                 // Without another call there is nobody else whose it could be.
                 let alone = jobs.calls == 1;
                 let whose = |pid| if alone { Whose::Ours } else { whose(pid) };
-                sweep.round(&jobs.pids, whose).then(|| jobs.calls -= 1)
+                sweep.round(&jobs.pids, whose).then(|| {
+                    jobs.calls -= 1;
+                    counted_out = true;
+                })
             });
         } else {
             let swept = survivors::end(|Process { pid, .. }| *pid != main && matches!(whose(*pid), Whose::Ours));
-            (sweep.ended, sweep.strangers) = (swept.ended, u32::from(swept.unsure));
+            (sweep.ended, sweep.clean) = (swept.ended, !swept.unsure);
         }
         let mut guard = jobs();
         let jobs = guard.get_or_insert_default();
-        if !sweep.clean {
+        if !counted_out {
             jobs.calls = jobs.calls.saturating_sub(1);
         }
         self.over = true;
         jobs.pids.remove(&main);
         let status = waited.and_then(|_| wait(main, WaitIdOptions::EXITED));
         let left = u32::try_from(sweep.left.len()).unwrap_or(u32::MAX);
-        (Leftovers { ended: sweep.ended, remaining: left.saturating_add(sweep.strangers) }, status)
+        // What the last round found was reaped in it, and may have started another.
+        let remaining = left.saturating_add(sweep.strangers).max(u32::from(!sweep.clean));
+        (Leftovers { ended: sweep.ended, remaining }, status)
     }
 }
 

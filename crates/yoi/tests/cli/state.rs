@@ -181,12 +181,20 @@ fn verify_holds_no_transcript_in_memory() {
     let text = "word ".repeat((ANSWER << 10) / 5);
     let call = json!({ "name": "List", "arguments": {} });
     let answer = json!({ "text": text, "calls": [call] });
-    let answers = std::iter::repeat_n(answer, size * 1024 / ANSWER).chain([json!({ "text": "done" })]);
-    let model = scene.script("long.jsonl", &answers.collect::<Vec<_>>());
-    scene.yoi(&["run", "--pod", "p", "--max-steps", "1000", "-m", &model, "x"]).ends(0);
+    let done = json!({ "text": "done" });
+    let mut played = Vec::new();
+    // A script has a bound, too, so there are several runs, each with a script that begins with what was answered.
+    for _ in 0..size.div_ceil(TRANSCRIPT) {
+        let before = played.len();
+        played.resize(before + TRANSCRIPT * 1024 / ANSWER, answer.clone());
+        played.push(done.clone());
+        let model = scene.script("long.jsonl", &played);
+        scene.yoi(&["run", "--pod", "p", "--max-steps", "1000", "-m", &model, "x"]).ends(0);
+        played.fill(done.clone());
+    }
     // Another surface, for which all that came before is read again.
-    let played = std::iter::repeat_n(json!({ "text": "done" }), size * 1024 / ANSWER + 2);
-    let other = scene.script("other.jsonl", &played.collect::<Vec<_>>());
+    played.push(done);
+    let other = scene.script("other.jsonl", &played);
     scene.yoi(&["run", "--pod", "p", "-m", &other, "again"]).ends(0);
     let words = format!("ulimit -d {VERIFY_MEMORY}; exec \"$@\"");
     around(&scene, &words, &["verify", "p"]).ends(0).prints(&["rebuilt byte for byte"]);
