@@ -37,8 +37,7 @@ fn paragraph<'a>(lines: impl Iterator<Item = &'a str>) -> Option<String> {
     (!words.is_empty()).then(|| words.join(" "))
 }
 
-/// The first paragraph of Markdown that is prose: no heading, list, table, quote, code, badge, HTML or front
-/// matter.
+/// The first paragraph of Markdown that is prose: no heading, list, table, quote, code, badge or HTML.
 fn prose(lines: &[&str]) -> Option<String> {
     let mut fenced = false;
     let unfenced = lines.iter().map(|line| {

@@ -3,7 +3,7 @@
 use crate::intent::Misread;
 use crate::lang::{LANGS, Lang};
 use crate::lex::{extension, is_word};
-use crate::results::Halt;
+use crate::results::{Got, failed};
 use llm_worker::{ResultStatus, ToolOutcome};
 use std::cmp::Reverse;
 use std::fmt::Display;
@@ -127,10 +127,9 @@ pub(crate) fn notes(content: &str) -> impl Iterator<Item = String> + '_ {
 pub(crate) const ONCE: &str = " A line counts once, however often it matches.";
 
 /// What of the piped text is asked for. Only what reached the planner is counted.
-pub(crate) fn piped(text: &str, texts: Option<&[String]>, count: bool) -> Result<String, Halt> {
+pub(crate) fn piped(text: &str, texts: Option<&[String]>, count: bool) -> Got<String> {
     if text.contains("ReadOutput {\"handle\":") && text.contains(" bytes left out; ") {
-        let why = "The piped text is too long: only a part of it gets here. Save it to a file and name that.";
-        return Err(Halt::Failed(why.to_owned()));
+        return failed("The piped text is too long: only a part of it gets here. Save it to a file and name that.");
     }
     let Some(texts) = texts else {
         return Ok(format!("{} in the piped text.", plural(text.split('\n').count() as u64, "line")));
@@ -143,30 +142,12 @@ pub(crate) fn piped(text: &str, texts: Option<&[String]>, count: bool) -> Result
 }
 
 /// What can be asked; `FILE`, `DIR` and `ENDING` stand for names from the working directory.
-const EXAMPLES: &[&str] = &[
-    "list the files in DIR",
-    "list the largest files",
-    "find files named config",
-    "find ENDING files",
-    "search for \"timeout\" in ENDING",
-    "where is `main` defined",
-    "where is `main` used",
-    "which files import json",
-    "find all TODOs",
-    "how many lines are in DIR",
-    "how many files are there",
-    "how many functions are in FILE",
-    "list the tests",
-    "show FILE",
-    "show lines 1-20 of FILE",
-    "what is the version of this project",
-    "summarise FILE",
-    "what does this project do",
-    "replace `old_name` with `new_name` in ENDING, then run the tests",
-    "create notes.txt with \"hello\"",
-    "run the tests",
-    "run `git status`",
-];
+const EXAMPLES: &str = "list the files in DIR; list the largest files; find files named config; find ENDING files; \
+    search for \"timeout\" in ENDING; where is `main` defined; where is `main` used; which files import json; find all TODOs; \
+    how many lines are in DIR; how many files are there; how many functions are in FILE; list the tests; show FILE; \
+    show lines 1-20 of FILE; what is the version of this project; summarise FILE; what does this project do; \
+    replace `old_name` with `new_name` in ENDING, then run the tests; create notes.txt with \"hello\"; run the tests; \
+    run `git status`";
 
 /// [`EXAMPLES`] with the largest file in a known language that needs no quotes, its directory and its ending; from
 /// `List` with totals.
@@ -176,8 +157,8 @@ pub(crate) fn examples(content: &str) -> Vec<String> {
     let file = paths.find(|path| extension(path).is_some_and(|ext| Lang::of(ext).is_some())).unwrap_or("src/lib.rs");
     let dir = file.rsplit_once('/').map_or(".", |(dir, _)| dir);
     let ending = format!("*.{}", extension(file).unwrap_or("rs"));
-    let fill = |text: &&str| text.replace("FILE", file).replace("DIR", dir).replace("ENDING", &ending);
-    EXAMPLES.iter().map(fill).collect()
+    let fill = |text: &str| text.replace("FILE", file).replace("DIR", dir).replace("ENDING", &ending);
+    EXAMPLES.split("; ").map(fill).collect()
 }
 
 const MODEL: &str = "For a language model: set OPENAI_API_KEY, or run `yoi run -m PROVIDER/NAME \"…\"`; `yoi models` lists what can be used.";

@@ -1,7 +1,7 @@
 //! Patterns over the tokens of a clause. A clause is understood when a pattern takes every token of it that is no filler.
 //!
 //! A pattern is a row of elements: words with `|` between alternatives, `@set` for a list of [`SETS`], `{slot}` for what
-//! is asked about, `<part>` for a row of [`PARTS`]; with `?` an element may be missing. The farthest token that fits no
+//! is asked about, `<part>` for the patterns of one of [`PARTS`]; with `?` an element may be missing. The farthest token that fits no
 //! pattern is where a clause is not understood.
 
 use crate::lang::{Lang, noun};
@@ -18,7 +18,6 @@ const SETS: &[(&str, &str)] = &[
     ("what", "what|which"),
     ("is", "is|are"),
     ("in", "in|inside|within|under|below|across|throughout|of|from"),
-    ("into", "to|into|in"),
     ("place", "project|repo|repository|codebase|code|workspace|crate|package|program|app|application|library|source|sources"),
     ("dirword", "directory|folder|dir"),
     ("file", "file|files"),
@@ -41,50 +40,24 @@ const SETS: &[(&str, &str)] = &[
     ("lit", "text|string|phrase"),
 ];
 
-/// Rows that stand in other patterns.
+/// Patterns that stand in others, `;` between them.
 #[rustfmt::skip]
-const PARTS: &[(&str, &[&str])] = &[
-    (
-        "in",
-        &[
-            "@in current|whole|entire? @place|@dirword|tree",
-            "@in {lang} files|code|sources?",
-            "@in {glob} files?",
-            "@in @file|@dirword? {dir} @dirword|file|module|files?",
-            "here|everywhere|anywhere",
-        ],
-    ),
-    ("todo", &["{todo} comments|notes|items?", "{todo} and|or|and/or {todo} comments|notes?"]),
-    ("seek", &["@find|@what", "@is there", "where|what @is", "search|grep|look for?"]),
-    ("howmany", &["how many", "count|number", "what|what's is? number of", "total? number of"]),
-    (
-        "are",
-        &[
-            "@is there",
-            "@is defined|found?",
-            "exist",
-            "do|does we|it|@place|@dirword have|contain",
-            "do|does {path} define|have|contain",
-            "do|does {dir} @dirword? define|have|contain",
-        ],
-    ),
-    ("of", &["@in @place", "@in {path}"]),
-    ("occurrences", &["@times of"]),
-    ("part", &["line|lines {range}", "line|lines {num} to|through|and|- {num}", "line {num}", "first|top|last {num} lines"]),
-    ("in it", &["@in? input|text|diff|stdin|output|log|it|this|here"]),
-    (
-        "polite",
-        &[
-            "can|could|would|will you|i",
-            "i|we want|need you? to",
-            "i|i'd would? like to",
-            "let's|lets|just|tell|hey|hi|hello|yoi|ok|okay|thanks",
-            "do you know",
-            "thank you",
-        ],
-    ),
-    ("after", &["for me", "thanks|now|altogether|exactly", "thank you", "right now", "in total|all"]),
-    ("lead", &["print|show|give|display|read|cat|view|see|get|output|open", "what @is|'s", "what's"]),
+const PARTS: &[(&str, &str)] = &[
+    ("in", "@in current|whole|entire? @place|@dirword|tree; @in {lang} files|code|sources?; @in {glob} files?; \
+        @in @file|@dirword? {dir} @dirword|file|module|files?; here|everywhere|anywhere"),
+    ("in it", "@in? input|text|diff|stdin|output|log|it|this|here"),
+    ("todo", "{todo} comments|notes|items?; {todo} and|or|and/or {todo} comments|notes?"),
+    ("seek", "@find|@what; @is there; where|what @is; search|grep|look for?"),
+    ("howmany", "how many; count|number; what|what's is? number of; total? number of"),
+    ("are", "@is there; @is defined|found?; exist; do|does we|it|@place|@dirword have|contain; \
+        do|does {path} define|have|contain; do|does {dir} @dirword? define|have|contain"),
+    ("of", "@in @place; @in {path}"),
+    ("occurrences", "@times of"),
+    ("part", "line|lines {range}; line|lines {num} to|through|and|- {num}; line {num}; first|top|last {num} lines"),
+    ("polite", "can|could|would|will you|i; i|we want|need you? to; i|i'd would? like to; \
+        let's|lets|just|tell|hey|hi|hello|yoi|ok|okay|thanks; do you know; thank you"),
+    ("after", "for me; thanks|now|altogether|exactly; thank you; right now; in total|all"),
+    ("lead", "print|show|give|display|read|cat|view|see|get|output|open; what @is|'s; what's"),
 ];
 
 /// A way through a pattern: where it has come to, and the slots it filled with the tokens that fill them.
@@ -149,7 +122,7 @@ impl Matcher<'_> {
             let mut next = if optional { states.clone() } else { Vec::new() };
             if let Some(part) = element.strip_prefix('<').and_then(|part| part.strip_suffix('>')) {
                 let part = if part == "in" && self.subject == Subject::Piped { "in it" } else { part };
-                let rows = PARTS.iter().filter(|(name, _)| *name == part).flat_map(|(_, rows)| rows.iter());
+                let rows = PARTS.iter().filter(|(name, _)| *name == part).flat_map(|(_, rows)| rows.split("; "));
                 next.extend(rows.flat_map(|part| self.row(part, states.clone())));
             } else {
                 next.extend(states.iter().flat_map(|state| self.step(state, element)));

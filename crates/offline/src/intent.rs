@@ -24,7 +24,6 @@ pub(crate) struct Clause {
 }
 
 /// Why a prompt is not understood.
-#[derive(Clone, Debug)]
 pub(crate) struct Misread {
     /// The words that fit nothing, as written.
     pub(crate) part: String,
@@ -142,10 +141,11 @@ impl<'a> Reader<'a> {
         let starts = self.matcher.starts(from);
         let mut all = Vec::new();
         let files = self.matcher.subject != Subject::Piped;
-        for (ask, pattern) in RULES.iter().filter(|(ask, _)| files || ask.of_text()) {
+        let rules = RULES.iter().filter(|(ask, _)| files || ask.of_text());
+        for (ask, pattern) in rules.flat_map(|(ask, patterns)| patterns.split("; ").map(|pattern| (*ask, pattern))) {
             for found in self.matcher.matches(pattern, starts.clone()) {
                 if ends_clause(self.matcher.tokens, found.at) {
-                    all.push((*ask, found));
+                    all.push((ask, found));
                 } else {
                     self.matcher.farthest = self.matcher.farthest.max(found.at);
                 }

@@ -1,7 +1,6 @@
 //! A prompt as tokens with their places in it.
 
 /// One word or quoted string of a prompt.
-#[derive(Clone, Debug)]
 pub(crate) struct Token<'a> {
     /// As written, without quotes and the punctuation around it.
     pub(crate) text: &'a str,
@@ -27,11 +26,8 @@ pub(crate) const ENDS: &str = ",.;:!?\n";
 
 /// The words of a prompt and the text that was piped in with it.
 pub(crate) fn attached(prompt: &str) -> (&str, Option<&str>) {
-    let parts = prompt.split_once("\n\n<stdin>\n");
-    match parts.and_then(|(head, rest)| Some((head, rest.strip_suffix("\n</stdin>")?))) {
-        Some((head, text)) => (head, Some(text)),
-        None => (prompt, None),
-    }
+    let parts = prompt.strip_suffix("\n</stdin>").and_then(|prompt| prompt.split_once("\n\n<stdin>\n"));
+    parts.map_or((prompt, None), |(head, text)| (head, Some(text)))
 }
 
 /// Everything of a prompt, or where a quote begins that is not closed.
@@ -66,13 +62,14 @@ pub(crate) fn tokens(prompt: &str) -> Result<Vec<Token<'_>>, usize> {
 
 /// Where a quoted text begins, the text, and what it takes in all; the inner `None` when it is not closed.
 fn quoted(rest: &str, open: char) -> Option<Option<(usize, &str, usize)>> {
-    let (start, close) = match open {
-        '\'' | '"' | '`' => (1, rest.get(..1)?),
-        '“' => (open.len_utf8(), "”"),
-        '‘' => (open.len_utf8(), "’"),
-        '«' => (open.len_utf8(), "»"),
+    let close = match open {
+        '\'' | '"' | '`' => open,
+        '“' => '”',
+        '‘' => '’',
+        '«' => '»',
         _other => return None,
     };
+    let start = open.len_utf8();
     let body = rest.get(start..)?;
     // A `'` inside of a word does not close.
     let closes = |(at, _): &(usize, &str)| {
@@ -80,7 +77,7 @@ fn quoted(rest: &str, open: char) -> Option<Option<(usize, &str, usize)>> {
     };
     Some(body.match_indices(close).find(closes).and_then(|(length, _)| {
         let text = body.get(..length)?;
-        Some((start, text, start + length + close.len()))
+        Some((start, text, start + length + close.len_utf8()))
     }))
 }
 

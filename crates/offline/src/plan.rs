@@ -32,10 +32,10 @@ pub fn next(items: &[Item], tools: &[ToolDefinition]) -> Vec<ModelEvent> {
     events
 }
 
-/// The answer, and whether it falls short of what was asked for.
-type Told = (String, Option<Shortfall>);
+/// The answer, and whether it falls short of what was asked for; else the next calls.
+type Told = Result<(String, Option<Shortfall>), Vec<Call>>;
 
-fn answer(prompt: &str, turn: &[Item], tools: &[ToolDefinition]) -> Result<Told, Vec<Call>> {
+fn answer(prompt: &str, turn: &[Item], tools: &[ToolDefinition]) -> Told {
     let (head, piped) = attached(prompt);
     let mut results = Results::new(turn, tools, piped.unwrap_or_default());
     let clauses = match parse(prompt) {
@@ -67,7 +67,7 @@ fn answer(prompt: &str, turn: &[Item], tools: &[ToolDefinition]) -> Result<Told,
     Ok((texts.join("\n\n"), shortfall))
 }
 
-fn misunderstood(misread: &Misread, prompt: &str, results: &mut Results<'_>) -> Result<Told, Vec<Call>> {
+fn misunderstood(misread: &Misread, prompt: &str, results: &mut Results<'_>) -> Told {
     let mut examples = acts::examples(results)?;
     examples.retain(|example| parse(example).is_ok());
     Ok((answer::not_understood(misread, prompt, examples), Some(Shortfall::NotUnderstood)))

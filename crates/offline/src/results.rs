@@ -85,11 +85,8 @@ impl<'a> Results<'a> {
 
     /// As many steps as it takes.
     pub(crate) fn batches(&mut self, calls: &[Call]) -> Got<Vec<&'a ToolOutcome>> {
-        let mut all = Vec::new();
-        for batch in calls.chunks(BATCH) {
-            all.extend(self.ask(batch.to_vec())?);
-        }
-        Ok(all)
+        let batches: Got<Vec<_>> = calls.chunks(BATCH).map(|batch| self.ask(batch.to_vec())).collect();
+        Ok(batches?.concat())
     }
 
     /// What these calls found; the first that failed ends the intent.

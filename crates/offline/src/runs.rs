@@ -8,15 +8,10 @@ const MISSING: &[(&str, &str, &str)] = &[
     ("command not found|: not found", "a program is not installed", "install it, then ask again"),
     ("missing script", "the project has no such script", "add it to package.json, or say: run `the command`"),
     ("no test specified", "the project has no tests yet", "write some, and set the script `test` in package.json"),
-    ("no module named", "a Python module is missing", "install it in a terminal: commands here have no network"),
-    ("cannot find module", "a dependency is missing", "run npm install in a terminal: commands here have no network"),
-    (
-        "no matching package|failed to get `|to download",
-        "a dependency is missing",
-        "run cargo fetch in a terminal: commands here have no network",
-    ),
-    ("missing go.sum", "a dependency is missing", "run go mod download in a terminal: commands here have no network"),
-    ("cannot find package", "a dependency is missing", "install it in a terminal: commands here have no network"),
+    ("cannot find module", "a dependency is missing", "run npm install in a terminal"),
+    ("no matching package|failed to get `|to download", "a dependency is missing", "run cargo fetch in a terminal"),
+    ("missing go.sum", "a dependency is missing", "run go mod download in a terminal"),
+    ("no module named|cannot find package", "a dependency is missing", "install it in a terminal"),
 ];
 
 /// How a command ended, for the answer; an error is not done.
@@ -50,7 +45,8 @@ pub(crate) fn report(command: &str, ended: &ToolOutcome, tests: bool) -> Result<
         out.push_str(&format!("{passed} passed, {failed} failed.\n"));
     }
     if let Some((_, what, next)) = absent.filter(|_| !done) {
-        out.push_str(&format!("Probably {what}; {next}.\n"));
+        let why = if next.ends_with("terminal") { ": commands here have no network" } else { "" };
+        out.push_str(&format!("Probably {what}; {next}{why}.\n"));
     } else if none {
         out.push_str("Nothing was tested: the project has no tests where this command looks for them.\n");
     }
