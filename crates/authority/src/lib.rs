@@ -10,6 +10,7 @@
 #![deny(missing_docs)]
 
 mod ambient;
+mod clock;
 mod door;
 mod error;
 mod fs;
@@ -23,7 +24,8 @@ pub mod text;
 mod withheld;
 
 pub use ambient::Ambient;
-pub use door::{Door, FIRST_LOOK, OwnedPass, Pass, Shut, Use, dated, wall_clock};
+pub use clock::dated;
+pub use door::{Door, OwnedPass, Pass, Shut, Use};
 pub use error::{Error, ErrorKind, explain};
 pub use fs::{
     Access, FileKind, Held, Located, MAX_DIR_ENTRIES, MAX_IGNORE_FILE, MAX_LINKS, MAX_PATH, MAX_WALK_DEPTH, Meta,

@@ -17,7 +17,6 @@ async fn no_use_starts_after_the_shut_was_waited_for() {
         let inside = Arc::new(AtomicUsize::new(0));
         let over = Arc::new(AtomicBool::new(false));
         let late = Arc::new(AtomicUsize::new(0));
-        // More than there are seats.
         let users: Vec<_> = (0..7)
             .map(|n| {
                 let door = if n % 2 == 0 { door.clone() } else { door.derive() };
@@ -174,10 +173,9 @@ fn uses_are_counted() {
     drop(door.enter_owned().unwrap());
     assert_eq!((door.uses(), door.refused()), (2, 0));
     assert!(door.last_use().unwrap().elapsed().unwrap() < Duration::from_secs(60));
-    let read = authority::wall_clock();
+    let read = std::time::SystemTime::now();
     drop(door.enter().unwrap());
-    let used = door.last_use().unwrap();
-    assert!(used.elapsed().unwrap() < Duration::from_secs(60) && used + Duration::from_secs(1) > read);
+    assert!(door.last_use().unwrap() + Duration::from_millis(1) > read);
     drop(door.shut());
     assert_eq!(door.enter().unwrap_err(), Shut);
     assert_eq!((door.uses(), door.refused()), (3, 1));

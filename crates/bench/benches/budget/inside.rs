@@ -143,7 +143,7 @@ pub(crate) fn door(amount: Amount, table: &mut Table) {
     }
     let load = median(&load);
     table.ratio("capability check: is it shut, floor an atomic load", (median(&check), load), "ns", Some(10.0));
-    table.ratio("  a whole use: entered, counted, dated, left", (median(&enter), load), "ns", Some(10.0));
+    table.figure("  a whole use: entered, counted, dated, left", median(&enter), "ns", Some(100.0));
 }
 
 /// A gate point where nobody stands.

@@ -13,7 +13,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use uuid::{NoContext, Timestamp, Uuid};
 
 /// How often, and how long each time, a session is waited for whose owner has ended: a child of its that was being started
@@ -243,13 +243,13 @@ fn beside(env: &Env, roots: &[&Path]) -> Result<PathBuf, Failure> {
 
 /// A session's id; a clock before 1970 counts as 1970, and the rest of it is chance.
 fn fresh_id() -> Uuid {
-    let since = authority::wall_clock().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Uuid::new_v7(Timestamp::from_unix(NoContext, since.as_secs(), since.subsec_nanos()))
 }
 
 /// Microseconds since 1970.
 pub(crate) fn now() -> u64 {
-    authority::wall_clock().duration_since(UNIX_EPOCH).map_or(0, |d| u64::try_from(d.as_micros()).unwrap_or(u64::MAX))
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| u64::try_from(d.as_micros()).unwrap_or(u64::MAX))
 }
 
 /// A session that does not open, as an exit code and a next step. `now` is in microseconds; a pod that is not kept

@@ -5,7 +5,7 @@
 //! takes are bounded; beyond that it is ended with all it started.
 
 use crate::env::Env;
-use authority::{Ambient, end_survivors, wall_clock};
+use authority::{Ambient, end_survivors};
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
-use std::time::{Duration, Instant, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// The most it may print, in bytes. The key is the first line.
 const MAX_PRINTED: u64 = 64 * 1024;
@@ -45,7 +45,7 @@ fn within(words: &[String], env: &Env, limit: Duration) -> Result<String, String
         None => format!(
             "key-{}-{}",
             std::process::id(),
-            wall_clock().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos()
+            SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos()
         ),
     };
     let mut command = Command::new(found(program, env)?);

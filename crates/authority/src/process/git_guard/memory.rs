@@ -5,15 +5,15 @@
 //! directory above is unchanged: its times change with each of its names.
 
 use super::config::{self, Entry, Unreadable};
+use crate::Located;
 use crate::fs::{FileKind, Meta, Name, Stamp, Workspace, glance, looked_at, names, settle, target};
-use crate::{Located, wall_clock};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsString;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
-use std::time::UNIX_EPOCH;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// How much of one file is read and kept.
 pub(super) const MAX_FILE: u64 = 4 << 20;
@@ -306,6 +306,6 @@ fn stands(at: &Located) -> Result<Option<Meta>, Errno> {
 
 /// Nanoseconds since 1970.
 pub(super) fn now() -> i128 {
-    let since = wall_clock().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i128::try_from(since.as_nanos()).unwrap_or(i128::MAX)
 }

@@ -7,34 +7,17 @@
 //!               here and behind every derived door
 //! ```
 //!
-//! Entering takes a seat *first* and looks whether the door is open *afterwards*, both in the one order that all
-//! threads agree on; shutting marks the door first and looks at the seats afterwards. So one of the two sees the
-//! other, and no use slips between the check and the count.
-//!
-//! Leaving is cheap in exchange: whoever leaves at the moment of shutting may do so without noticing it. So who waits
-//! for the last one looks again by itself, at first after [`FIRST_LOOK`].
+//! Entering counts *first* and looks whether the door is open *afterwards*; shutting marks the door first and looks at
+//! the count afterwards, all in the one order that threads agree on. So one of the two sees the other, and no use slips
+//! between the check and the count. Leaving is the same the other way round, so who waits is always told.
 
-mod clock;
-mod seats;
-
-pub use clock::{dated, wall_clock};
-
-use seats::{Seat, Seats};
 use std::future::Future;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::Notify;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
-
-/// How soon who waits for a door to be empty looks again without being told; doubled each time.
-pub const FIRST_LOOK: Duration = Duration::from_millis(1);
-/// The longest wait between two looks.
-const LAST_LOOK: Duration = Duration::from_secs(1);
-
-/// After so many uses of a seat the real clock is read, also when no host reads it.
-const READ_CLOCK: u64 = 256;
 
 const OPEN: u8 = 0;
 const DRAINING: u8 = 1;
@@ -44,8 +27,9 @@ const SHUT: u8 = 2;
 #[derive(Debug)]
 pub struct Door {
     state: AtomicU8,
-    seats: Seats,
-    /// As [`clock::shown`] at the last entry.
+    inside: AtomicU64,
+    uses: AtomicU64,
+    /// Milliseconds since 1970; 0 before the first use.
     last_use: AtomicU64,
     /// Uses with waits in them.
     under_way: AtomicU64,
@@ -64,11 +48,11 @@ pub struct Shut;
 
 /// Being inside; held while host code runs under the grant, never across a wait that a caller controls.
 #[derive(Debug)]
-pub struct Pass<'a>(&'a Door, Seat);
+pub struct Pass<'a>(&'a Door);
 
 /// A pass that can be moved into another thread or a future.
 #[derive(Debug)]
-pub struct OwnedPass(Arc<Door>, Seat);
+pub struct OwnedPass(Arc<Door>);
 
 /// A use with waits in it: goes in for each step, and is waited for by [`Door::drain`], not by [`Door::shut`].
 #[derive(Debug)]
@@ -84,7 +68,8 @@ impl Door {
     fn with_parent(parent: Option<Arc<Self>>) -> Arc<Self> {
         Arc::new(Self {
             state: AtomicU8::new(OPEN),
-            seats: Seats::default(),
+            inside: AtomicU64::new(0),
+            uses: AtomicU64::new(0),
             last_use: AtomicU64::new(0),
             under_way: AtomicU64::new(0),
             refused: AtomicU64::new(0),
@@ -115,7 +100,8 @@ impl Door {
     /// [`Shut`].
     #[inline]
     pub fn enter(&self) -> Result<Pass<'_>, Shut> {
-        Ok(Pass(self, self.step_in(OPEN)?))
+        self.step_in(OPEN)?;
+        Ok(Pass(self))
     }
 
     /// [`Door::enter`] with a pass that owns its door.
@@ -123,7 +109,8 @@ impl Door {
     /// # Errors
     /// [`Shut`].
     pub fn enter_owned(self: &Arc<Self>) -> Result<OwnedPass, Shut> {
-        Ok(OwnedPass(self.clone(), self.step_in(OPEN)?))
+        self.step_in(OPEN)?;
+        Ok(OwnedPass(self.clone()))
     }
 
     /// Begins a use that waits in between: it enters for each of its steps, and a drain lets it finish.
@@ -185,7 +172,7 @@ impl Door {
 
     /// How often it was entered.
     pub fn uses(&self) -> u64 {
-        self.seats.total()
+        self.uses.load(Ordering::Relaxed)
     }
 
     /// How often entry was refused.
@@ -193,38 +180,30 @@ impl Door {
         self.refused.load(Ordering::Relaxed)
     }
 
-    /// When it was last entered, by the [`wall_clock`] as somebody last read it: never too late a time, and too early
-    /// by at most what lies between two readings. Under a pod each record is one, also that of a call's start.
+    /// When it was last entered, by the system's wall clock.
     pub fn last_use(&self) -> Option<SystemTime> {
-        clock::date(self.last_use.load(Ordering::Relaxed))
+        let millis = self.last_use.load(Ordering::Relaxed);
+        (millis != 0).then(|| UNIX_EPOCH + Duration::from_millis(millis))
     }
 
     /// Goes in if the door is at most in `state`.
     #[inline]
-    fn step_in(&self, state: u8) -> Result<Seat, Shut> {
-        let seat = self.seats.take();
+    fn step_in(&self, state: u8) -> Result<(), Shut> {
+        self.inside.fetch_add(1, Ordering::SeqCst);
         if self.state.load(Ordering::SeqCst) > state {
-            self.seats.undo(seat);
-            self.tell();
+            self.step_out();
             return Err(self.refuse());
         }
-        if seat.earlier().is_multiple_of(READ_CLOCK) {
-            wall_clock();
-        }
-        let now = clock::shown();
-        // A store that changes nothing would make the next entry wait for it.
-        if self.last_use.load(Ordering::Relaxed) != now {
-            self.last_use.store(now, Ordering::Relaxed);
-        }
-        Ok(seat)
+        self.uses.fetch_add(1, Ordering::Relaxed);
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        self.last_use.store(u64::try_from(now).unwrap_or(u64::MAX), Ordering::Relaxed);
+        Ok(())
     }
 
     #[inline]
-    fn step_out(&self, seat: Seat) {
-        self.seats.leave(seat);
-        if self.state.load(Ordering::SeqCst) != OPEN {
-            self.tell();
-        }
+    fn step_out(&self) {
+        self.inside.fetch_sub(1, Ordering::SeqCst);
+        self.tell();
     }
 
     #[cold]
@@ -233,11 +212,11 @@ impl Door {
         Shut
     }
 
-    /// Wakes who waits. The fence: they either see what changed before, or are already among those woken.
-    #[cold]
+    /// Wakes who waits: nobody does while the door is open.
     fn tell(&self) {
-        fence(Ordering::SeqCst);
-        self.changed.notify_waiters();
+        if self.is_shut() {
+            self.changed.notify_waiters();
+        }
     }
 
     fn refuse_new(&self) {
@@ -263,20 +242,17 @@ impl Door {
     }
 
     fn is_empty(&self) -> bool {
-        self.seats.are_empty()
+        self.inside.load(Ordering::SeqCst) == 0
     }
 
     async fn waited(&self, until: impl Fn(&Self) -> bool) {
-        let mut look = FIRST_LOOK;
         loop {
             let mut changed = std::pin::pin!(self.changed.notified());
             changed.as_mut().enable();
             if until(self) {
                 return;
             }
-            if timeout(look, changed).await.is_err() {
-                look = (look * 2).min(LAST_LOOK);
-            }
+            changed.await;
         }
     }
 }
@@ -297,7 +273,8 @@ impl Use {
     /// [`Shut`], not yet while the door drains.
     #[inline]
     pub fn enter(&self) -> Result<Pass<'_>, Shut> {
-        Ok(Pass(&self.0, self.0.step_in(DRAINING)?))
+        self.0.step_in(DRAINING)?;
+        Ok(Pass(&self.0))
     }
 
     /// The door it passes.
@@ -309,38 +286,19 @@ impl Use {
 impl Drop for Use {
     fn drop(&mut self) {
         self.0.under_way.fetch_sub(1, Ordering::SeqCst);
-        if self.0.is_shut() {
-            self.0.tell();
-        }
+        self.0.tell();
     }
 }
 
 impl Drop for Pass<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.0.step_out(self.1);
+        self.0.step_out();
     }
 }
 
 impl Drop for OwnedPass {
     fn drop(&mut self) {
-        self.0.step_out(self.1);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The race in which nobody is told: the one who left saw the door open, the one who waits saw it inside.
-    #[tokio::test(start_paused = true)]
-    async fn whoever_leaves_unseen_is_found() {
-        let door = Door::new();
-        let seat = door.step_in(OPEN).unwrap();
-        let shut = tokio::spawn(door.shut());
-        tokio::task::yield_now().await;
-        assert!(!shut.is_finished());
-        door.seats.leave(seat);
-        shut.await.unwrap();
+        self.0.step_out();
     }
 }
