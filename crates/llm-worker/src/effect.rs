@@ -3,17 +3,19 @@
 use crate::item::{CallId, Item, ToolOutcome};
 use crate::model::{ErrorKind, ModelError, ModelEvent, Shortfall, StopReason, Usage};
 use crate::projection::ModelRequest;
-use crate::turn::CommitRequest;
+use crate::turn::{CommitRequest, Payload};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// What must be durable. Facts of one [`CommitRequest`] are one atomic batch, in this order in the journal;
-/// [`Fact::Item`] and [`Fact::Finished`] are what the model sees, in the order it sees them.
+/// [`Fact::Note`], [`Fact::Item`] and [`Fact::Finished`] are what the model sees, in the order it sees them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fact {
-    /// A turn begins; the first fact of its first commit.
+pub enum Fact<P: Payload> {
+    /// A turn begins; of the turn's facts the first.
     TurnStarted,
-    /// One more item: user, system, reasoning, assistant or tool call. Never a result.
+    /// One more item, which the host added: user or system.
+    Note(P::Note),
+    /// One more item, of the model's answer or the turn's own: reasoning, assistant, tool call or system. Never a result.
     Item(Item),
     /// The answer is whole.
     Response {
@@ -24,17 +26,15 @@ pub enum Fact {
         /// Why it is not what was asked for, from a model that knows.
         shortfall: Option<Shortfall>,
     },
-    /// A call was judged. A call without this was not, because the turn ended first.
-    Judged {
-        /// Which call.
-        call: CallId,
-        /// What was decided, and why.
-        verdict: Verdict,
-    },
+    /// A call was judged, or gates spoke before a request. A call without this was not judged, because the turn ended
+    /// first.
+    Judged(P::Judgement),
     /// An allowed call is about to run.
     Started {
         /// Which call.
         call: CallId,
+        /// What it runs with.
+        start: P::Start,
     },
     /// A call has its result: exactly one per call.
     Finished {
@@ -42,6 +42,8 @@ pub enum Fact {
         call: CallId,
         /// The result as the model sees it.
         outcome: ToolOutcome,
+        /// What the host says of it besides; of a call that started.
+        ending: Option<P::Ending>,
     },
     /// A request is about to be sent; its items are all those before this fact.
     Request(RequestFact),
@@ -71,11 +73,10 @@ pub struct RequestFact {
 }
 
 /// What is decided of a call before it runs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "verdict", rename_all = "snake_case")]
-pub enum Verdict {
-    /// It runs.
-    Allow,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict<P: Payload> {
+    /// It runs, with this.
+    Allow(P::Start),
     /// Permission or a gate says no; the model reads why.
     Refuse {
         /// For the model and for people.
@@ -147,11 +148,11 @@ pub(crate) fn short(mut words: String) -> String {
 /// What the host is to do. Each but `Delta`, `CancelModel`, `CancelTool` and `Finished` is a debt, answered by
 /// exactly one [`Input`], also when its performer died.
 #[derive(Debug)]
-pub enum Effect {
+pub enum Effect<P: Payload> {
     /// Run the gates before a request. Answered by [`Input::Gated`].
     Gate,
     /// Make these facts durable. Answered by [`Input::Committed`] or [`Input::Refused`].
-    Commit(CommitRequest),
+    Commit(CommitRequest<P>),
     /// Send this. Answered by [`Input::Model`] events up to a stop, or [`Input::ModelFailed`].
     Send(ModelRequest),
     /// For the screen; not durable.
@@ -159,7 +160,7 @@ pub enum Effect {
     /// Decide on this call. Answered by [`Input::Judged`].
     Judge(CallView),
     /// Run this call. Answered by [`Input::ToolDone`].
-    Run(ToolRun),
+    Run(ToolRun<P>),
     /// Drop the stream; what still comes of it is ignored until the next [`Effect::Send`], and must not come after it.
     CancelModel,
     /// End this call; its `Run` is still to be answered, within the host's grace.
@@ -207,14 +208,15 @@ pub struct CallView {
 
 /// Leave to run one call, whose start is durable. Made by the turn machine alone.
 #[derive(Debug)]
-pub struct ToolRun {
+pub struct ToolRun<P: Payload> {
     id: CallId,
+    start: P::Start,
 }
 
-impl ToolRun {
+impl<P: Payload> ToolRun<P> {
     /// Called by `turn` alone, once per acknowledged [`Fact::Started`].
-    pub(crate) fn new(id: CallId) -> Self {
-        Self { id }
+    pub(crate) fn new(id: CallId, start: P::Start) -> Self {
+        Self { id, start }
     }
 
     /// Which call.
@@ -222,30 +224,45 @@ impl ToolRun {
     pub fn id(&self) -> CallId {
         self.id
     }
+
+    /// What it runs with.
+    #[must_use]
+    pub fn into_start(self) -> P::Start {
+        self.start
+    }
 }
 
-/// What the host tells a turn. `A` is the host's proof that a commit is durable.
+/// What the host tells a turn.
 #[derive(Debug)]
-pub enum Input<A> {
+pub enum Input<P: Payload> {
     /// The gates have run.
-    Gated(Gated),
+    Gated(Gated<P>),
     /// The model said something.
     Model(ModelEvent),
     /// No whole answer will come.
     ModelFailed(ModelError),
     /// A call was judged.
-    Judged(CallId, Verdict),
+    Judged {
+        /// Which call.
+        id: CallId,
+        /// What was decided, and why.
+        verdict: Verdict<P>,
+        /// What is recorded of it.
+        judgement: P::Judgement,
+    },
     /// A call ended, one way or another.
     ToolDone {
         /// Which call.
         id: CallId,
         /// Its result, bounded by the host.
         outcome: ToolOutcome,
+        /// What is recorded of it besides.
+        ending: P::Ending,
     },
     /// The commit in flight is durable.
-    Committed(A),
+    Committed(P::Proof),
     /// The commit in flight is not durable and will not become so.
-    Refused(CommitRequest),
+    Refused(CommitRequest<P>),
     /// The disk may work again: try the refused commit once more.
     Resume,
     /// Stop. Legal at any time, any number of times.
@@ -253,12 +270,20 @@ pub enum Input<A> {
 }
 
 /// What the gates before a request decided.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Gated {
-    /// What the request carries besides; user and system items only.
-    pub add: Vec<Item>,
-    /// End the turn instead of sending; what was added is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gated<P: Payload> {
+    /// What is recorded of their verdicts, in front of everything.
+    pub judgement: Option<P::Judgement>,
+    /// What the request carries besides.
+    pub notes: Vec<P::Note>,
+    /// End the turn instead of sending; the notes are kept.
     pub stop: Option<Stop>,
+}
+
+impl<P: Payload> Default for Gated<P> {
+    fn default() -> Self {
+        Self { judgement: None, notes: Vec::new(), stop: None }
+    }
 }
 
 /// Why no further request is sent.

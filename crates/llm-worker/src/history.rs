@@ -7,6 +7,7 @@ use crate::effect::Fact;
 use crate::error::ErrorKind;
 use crate::item::{CallId, Item};
 use crate::projection::{Body, Dialect, Projection, Surface};
+use crate::turn::Payload;
 use std::borrow::Borrow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -126,7 +127,7 @@ impl History {
     }
 
     /// What this history will be once `facts` are durable.
-    pub(crate) fn stage(&self, facts: &[Fact]) -> Box<Staged> {
+    pub(crate) fn stage<P: Payload>(&self, facts: &[Fact<P>]) -> Box<Staged> {
         let mut staged = Box::new(Staged { projection: self.projection.clone(), counters: self.counters });
         facts.iter().for_each(|fact| staged.see(fact));
         staged
@@ -146,21 +147,22 @@ pub(crate) struct Staged {
 }
 
 impl Staged {
-    pub(crate) fn see(&mut self, fact: &Fact) {
+    pub(crate) fn see<P: Payload>(&mut self, fact: &Fact<P>) {
         match fact {
+            Fact::Note(note) => self.projection.push(&P::item(note)),
             Fact::Item(item) => {
                 if let Item::ToolCall { id, .. } = item {
                     self.counters.calls = id.number();
                 }
                 self.projection.push(item);
             }
-            Fact::Finished { call, outcome } => {
+            Fact::Finished { call, outcome, .. } => {
                 self.projection.push(&Item::ToolResult { id: *call, outcome: outcome.clone() });
             }
             Fact::Request(request) => self.counters.requests = request.number,
             Fact::TurnStarted
             | Fact::Response { .. }
-            | Fact::Judged { .. }
+            | Fact::Judged(_)
             | Fact::Started { .. }
             | Fact::TurnFinished(_) => {}
         }

@@ -22,4 +22,4 @@ pub use item::{CallId, Item, ResultStatus, Seal, ToolOutcome, Wax};
 pub use model::{Cost, Model, ModelError, ModelEvent, Price, Shortfall, StopReason, Usage};
 pub use projection::{Body, Dialect, ModelRequest, Neutral, Projection, Surface};
 pub use tool::{Tool, ToolContext, ToolDefinition, ToolEffect, ToolError, ToolOutput, ToolResult};
-pub use turn::{Acknowledged, CommitRequest, Illegal, Limits, Turn};
+pub use turn::{Acknowledged, CommitRequest, Illegal, Limits, Payload, Turn};

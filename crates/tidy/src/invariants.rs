@@ -75,6 +75,7 @@ pub fn one_acknowledged(root: &Path) -> Vec<Finding> {
         let code = file.shipped_code();
         for at in source::words(&code, "Acknowledged") {
             let after = code.get(at + "Acknowledged".len()..).unwrap_or_default();
+            let after = after.strip_prefix('<').and_then(|of| Some(of.split_once('>')?.1)).unwrap_or(after);
             if after.trim_start().starts_with("for ") {
                 found.push((file.path.clone(), source::line_of(&code, at)));
             }

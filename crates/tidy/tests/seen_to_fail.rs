@@ -134,7 +134,7 @@ fn invariant_pairs() {
 
 #[test]
 fn one_acknowledged() {
-    let proof = ("crates/pod/src/commit.rs", "//! x\nimpl llm_worker::Acknowledged for Ack {}\n");
+    let proof = ("crates/pod/src/commit.rs", "//! x\nimpl llm_worker::Acknowledged<Host> for Ack {}\n");
     let in_tests = "//! x\n#[cfg(test)]\nmod tests {\n    impl Acknowledged for Fake {}\n}\n";
     seen(
         invariants::one_acknowledged,
@@ -143,7 +143,10 @@ fn one_acknowledged() {
             ("crates/a/src/lib.rs", in_tests),
             ("crates/a/src/turn/tests.rs", "impl Acknowledged for Fake {}"),
             ("crates/a/tests/t.rs", "impl Acknowledged for Fake {}"),
-            ("crates/a/src/b.rs", "pub trait Acknowledged: Sized {}\nimpl<A: Acknowledged> Turn<A> {}\n"),
+            (
+                "crates/a/src/b.rs",
+                "pub trait Acknowledged: Sized {}\nimpl<P: Payload> Turn<P> where P::Proof: Acknowledged<P> {}\n",
+            ),
         ],
         &[
             (

@@ -1,7 +1,7 @@
 //! An answer while it comes: bounded, and worth nothing before its stop.
 
-use super::Limits;
 use super::phase::{Judging, Proposed, Standing};
+use super::{Limits, Payload};
 use crate::effect::{Delta, Fact, Outcome, short};
 use crate::item::{CallId, Item, Seal, Wax};
 use crate::model::{ErrorKind, ModelError, ModelEvent, Shortfall, StopReason, Usage};
@@ -149,7 +149,9 @@ impl Answer {
             return Err(too_long(index, limits));
         }
         self.make_room_for_calls(fragment.len(), limits)?;
-        self.calls.get_mut(index).into_iter().for_each(|call| call.arguments.push_str(fragment));
+        if let Some(call) = self.calls.get_mut(index) {
+            call.arguments.push_str(fragment);
+        }
         Ok(())
     }
 
@@ -181,7 +183,7 @@ impl Answer {
 
     /// The whole answer to a request of this surface, its calls numbered from behind `last`. `None` when a session has
     /// no numbers left.
-    pub(super) fn into_judging(self, stop: StopReason, last: u64, surface: &Surface) -> Option<Judging> {
+    pub(super) fn into_judging<P: Payload>(self, stop: StopReason, last: u64, surface: &Surface) -> Option<Judging<P>> {
         let usage = self.spent();
         let parts = if self.sealed { self.parts } else { gathered(self.parts) };
         let mut answer = Vec::with_capacity(parts.len() + 1);
@@ -206,7 +208,7 @@ impl Answer {
     }
 }
 
-fn proposed(item: &Item) -> Option<Proposed> {
+fn proposed<P: Payload>(item: &Item) -> Option<Proposed<P>> {
     let Item::ToolCall { id, name, arguments } = item else { return None };
     let (name, arguments) = (name.clone(), arguments.clone());
     Some(Proposed { id: *id, name, arguments, standing: Standing::Proposed })

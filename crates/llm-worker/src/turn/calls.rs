@@ -1,19 +1,18 @@
 //! What becomes of an answer's calls: judged, cut off, or stopped with the turn.
 
 use super::answer::Answer;
-use super::phase::{Judging, Phase, Standing};
-use super::{Acknowledged, Turn};
+use super::phase::{Judging, Phase, Proposed, Standing};
+use super::{Payload, Turn};
 use crate::effect::{Fact, Outcome, Verdict};
 use crate::item::{CallId, ResultStatus, ToolOutcome};
 use crate::model::{ErrorKind, StopReason};
-use std::collections::VecDeque;
 
 const CUT: &str =
     "not run: the answer was cut by the output limit, so no call of it was run; call again with less at once";
 const DECLINED: &str = "not run: the answer it belongs to is a refusal";
 pub(super) const CANCELLED: &str = "not run: the turn was cancelled";
 
-impl<A: Acknowledged> Turn<A> {
+impl<P: Payload> Turn<P> {
     /// A whole answer. With calls they are judged, unless the answer was cut or refused.
     pub(super) fn answered(&mut self, answer: Answer, stop: StopReason) {
         let outcome = answer.outcome(&stop);
@@ -33,7 +32,7 @@ impl<A: Acknowledged> Turn<A> {
         if !has_calls && goes_on {
             // The same as behind calls that have their results, but there are none.
             self.write(judging.answer);
-            self.phase = Phase::Starting(VecDeque::new());
+            self.phase = Phase::Starting;
             return;
         }
         if !has_calls {
@@ -49,68 +48,66 @@ impl<A: Acknowledged> Turn<A> {
             self.end(facts, outcome);
         } else {
             self.write(facts);
-            self.phase = Phase::Starting(VecDeque::new());
+            self.phase = Phase::Starting;
         }
     }
 
     /// Every call is judged: the answer, the verdicts, the starts and the results of what does not run, as one
     /// commit. When one verdict aborts the turn, nothing starts and this is the last commit.
-    pub(super) fn start_calls(&mut self, judging: Judging) {
+    pub(super) fn start_calls(&mut self, judging: Judging<P>) {
         let abort = judging.calls.iter().find_map(|call| match &call.standing {
-            Standing::Judged(Verdict::Abort { reason }) => Some(reason.clone()),
-            Standing::Judged(Verdict::Allow | Verdict::Refuse { .. } | Verdict::Invalid { .. })
+            Standing::Judged(Verdict::Abort { reason }, _) => Some(reason.clone()),
+            Standing::Judged(Verdict::Allow(_) | Verdict::Refuse { .. } | Verdict::Invalid { .. }, _)
             | Standing::Proposed
             | Standing::Asked => None,
         });
         let aborted = abort.as_ref().map(|reason| format!("not run: the turn was ended: {reason}"));
-        let (facts, allowed) = rule(judging, aborted.as_deref());
+        let facts = rule(judging, aborted.as_deref());
         match abort {
             Some(reason) => self.end(facts, Outcome::Aborted { reason }),
             None => {
                 self.write(facts);
-                self.phase = Phase::Starting(allowed);
+                self.phase = Phase::Starting;
             }
         }
     }
 }
 
-/// The facts of an answer, and the calls that may start. With `halt` none does: allowed and unjudged calls get a
-/// cancelled result saying so.
-pub(super) fn rule(judging: Judging, halt: Option<&str>) -> (Vec<Fact>, VecDeque<CallId>) {
-    let (mut verdicts, mut starts, mut results) = (Vec::new(), Vec::new(), Vec::new());
-    let mut allowed = VecDeque::new();
-    for call in judging.calls {
-        let id = call.id;
-        let verdict = match call.standing {
-            Standing::Judged(verdict) => Some(verdict),
-            Standing::Proposed | Standing::Asked => None,
+/// The facts of an answer. With `halt` none of its calls starts: allowed and unjudged ones get a cancelled result saying
+/// so.
+pub(super) fn rule<P: Payload>(judging: Judging<P>, halt: Option<&str>) -> Vec<Fact<P>> {
+    let (mut facts, mut starts, mut results) = (judging.answer, Vec::new(), Vec::new());
+    for Proposed { id, standing, .. } in judging.calls {
+        let Standing::Judged(verdict, judgement) = standing else {
+            results.push(halted(id, halt));
+            continue;
         };
-        match (&verdict, halt) {
-            (Some(Verdict::Refuse { reason } | Verdict::Abort { reason }), _) => {
-                results.push(finished(id, ResultStatus::Refused, reason));
+        facts.push(Fact::Judged(judgement));
+        match verdict {
+            Verdict::Allow(start) if halt.is_none() => starts.push(Fact::Started { call: id, start }),
+            Verdict::Allow(_) => results.push(halted(id, halt)),
+            Verdict::Refuse { reason } | Verdict::Abort { reason } => {
+                results.push(finished(id, ResultStatus::Refused, &reason));
             }
-            (Some(Verdict::Invalid { problem }), _) => results.push(finished(id, ResultStatus::Error, problem)),
-            (Some(Verdict::Allow) | None, Some(why)) => results.push(finished(id, ResultStatus::Cancelled, why)),
-            (Some(Verdict::Allow), None) => {
-                starts.push(Fact::Started { call: id });
-                allowed.push_back(id);
-            }
-            (None, None) => results.push(cancelled(id)),
+            Verdict::Invalid { problem } => results.push(finished(id, ResultStatus::Error, &problem)),
         }
-        verdicts.extend(verdict.map(|verdict| Fact::Judged { call: id, verdict }));
     }
-    let mut facts = judging.answer;
-    facts.append(&mut verdicts);
     facts.append(&mut starts);
     facts.append(&mut results);
-    (facts, allowed)
+    facts
 }
 
-/// The result of a call that a cancel kept from running.
-pub(super) fn cancelled(id: CallId) -> Fact {
-    finished(id, ResultStatus::Cancelled, CANCELLED)
+/// The result of a call that never started, because the turn ended first.
+fn halted<P: Payload>(id: CallId, halt: Option<&str>) -> Fact<P> {
+    finished(id, ResultStatus::Cancelled, halt.unwrap_or(CANCELLED))
 }
 
-fn finished(call: CallId, status: ResultStatus, words: &str) -> Fact {
-    Fact::Finished { call, outcome: ToolOutcome::of(status, words) }
+/// The result of a call whose start is durable, and that a cancel kept from running.
+pub(super) fn cancelled<P: Payload>((call, start): (CallId, P::Start)) -> Fact<P> {
+    let outcome = ToolOutcome::of(ResultStatus::Cancelled, CANCELLED);
+    Fact::Finished { call, outcome, ending: Some(start.into()) }
+}
+
+fn finished<P: Payload>(call: CallId, status: ResultStatus, words: &str) -> Fact<P> {
+    Fact::Finished { call, outcome: ToolOutcome::of(status, words), ending: None }
 }

@@ -16,7 +16,7 @@
 
 use super::calls::{CANCELLED, cancelled, rule};
 use super::phase::{Phase, Running, Standing};
-use super::{Acknowledged, Turn};
+use super::{Payload, Turn};
 use crate::effect::{Effect, Outcome};
 use crate::item::CallId;
 use std::collections::BTreeSet;
@@ -30,7 +30,7 @@ pub(super) struct Withdrawn {
     pub(super) verdicts: BTreeSet<CallId>,
 }
 
-impl<A: Acknowledged> Turn<A> {
+impl<P: Payload> Turn<P> {
     pub(super) fn cancel(&mut self) {
         match &mut self.phase {
             Phase::Ungated(carry) => {
@@ -42,7 +42,8 @@ impl<A: Acknowledged> Turn<A> {
                 self.withdrawn.gate = true;
                 self.end(facts, Outcome::Cancelled);
             }
-            Phase::Sending => self.phase = Phase::Draining(Running::default()),
+            // A start that is being committed gets its cancelled result on the acknowledgement.
+            Phase::Sending | Phase::Starting => self.phase = Phase::Draining(Running::default()),
             Phase::Cleared => self.end(Vec::new(), Outcome::Cancelled),
             Phase::Streaming(_) => {
                 self.withdraw_model();
@@ -52,12 +53,8 @@ impl<A: Acknowledged> Turn<A> {
                 let judging = mem::take(judging);
                 let asked = judging.calls.iter().filter(|call| matches!(call.standing, Standing::Asked));
                 self.withdrawn.verdicts.extend(asked.map(|call| call.id));
-                let (facts, _) = rule(judging, Some(CANCELLED));
+                let facts = rule(judging, Some(CANCELLED));
                 self.end(facts, Outcome::Cancelled);
-            }
-            Phase::Starting(allowed) => {
-                let done = allowed.iter().copied().map(cancelled).collect();
-                self.phase = Phase::Draining(Running { done, ..Running::default() });
             }
             Phase::Running(running) => {
                 let mut running = mem::take(running);

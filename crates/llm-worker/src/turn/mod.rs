@@ -57,7 +57,7 @@ mod steps;
 #[cfg(test)]
 mod tests;
 
-pub use commit::{Acknowledged, CommitRequest};
+pub use commit::{Acknowledged, CommitRequest, Payload};
 pub use route::Illegal;
 
 use crate::effect::{CallView, Effect, Fact, Outcome, ToolRun};
@@ -70,7 +70,6 @@ use cancel::Withdrawn;
 use commit::Pen;
 use phase::{Phase, Standing};
 use std::collections::VecDeque;
-use std::marker::PhantomData;
 use std::mem;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -120,9 +119,9 @@ impl Limits {
 /// So many answers in a row over a limit end the turn: a model that was told twice does not find a smaller way.
 pub const MAX_OVERFLOWS: u32 = 3;
 
-/// A running turn. `A` is the host's proof that a commit is durable.
+/// A running turn.
 #[must_use]
-pub struct Turn<A: Acknowledged> {
+pub struct Turn<P: Payload> {
     history: History,
     limits: Limits,
     steps: u32,
@@ -130,22 +129,21 @@ pub struct Turn<A: Acknowledged> {
     overflows: u32,
     /// What they cost.
     voided: Usage,
-    phase: Phase,
-    pen: Pen,
-    notices: VecDeque<Effect>,
+    phase: Phase<P>,
+    pen: Pen<P>,
+    notices: VecDeque<Effect<P>>,
     withdrawn: Withdrawn,
     id: u64,
     commits: u64,
-    proof: PhantomData<fn(A)>,
 }
 
 /// Tells turns of one process apart, so that one cannot take another's acknowledgement.
 static TURNS: AtomicU64 = AtomicU64::new(0);
 
-impl<A: Acknowledged> Turn<A> {
+impl<P: Payload> Turn<P> {
     /// Begins a turn over this history with these user and system items. They and the first request are one commit.
     /// An item of another kind ends the turn at once with [`Outcome::Aborted`], and none is kept.
-    pub fn start(history: History, inputs: Vec<Item>, limits: Limits) -> Self {
+    pub fn start(history: History, notes: Vec<P::Note>, limits: Limits) -> Self {
         let mut turn = Self {
             history,
             limits,
@@ -158,11 +156,10 @@ impl<A: Acknowledged> Turn<A> {
             withdrawn: Withdrawn::default(),
             id: TURNS.fetch_add(1, Ordering::Relaxed),
             commits: 0,
-            proof: PhantomData,
         };
         let mut facts = vec![Fact::TurnStarted];
-        if inputs.iter().all(is_said) {
-            facts.extend(inputs.into_iter().map(Fact::Item));
+        if notes.iter().all(|note| is_said(&P::item(note))) {
+            facts.extend(notes.into_iter().map(Fact::Note));
             turn.step(facts);
         } else {
             let reason = "a turn can begin with user and system items only".to_owned();
@@ -172,7 +169,7 @@ impl<A: Acknowledged> Turn<A> {
     }
 
     /// The next thing to do; `None` until something is handled.
-    pub fn poll(&mut self) -> Option<Effect> {
+    pub fn poll(&mut self) -> Option<Effect<P>> {
         if let Some(notice) = self.notices.pop_front() {
             return Some(notice);
         }
@@ -190,7 +187,7 @@ impl<A: Acknowledged> Turn<A> {
     }
 
     /// What this phase has to give out now, if anything.
-    fn perform(&mut self) -> Option<Effect> {
+    fn perform(&mut self) -> Option<Effect<P>> {
         match &mut self.phase {
             Phase::Ungated(carry) => {
                 self.phase = Phase::Gating(mem::take(carry));
@@ -209,14 +206,14 @@ impl<A: Acknowledged> Turn<A> {
                 Some(Effect::Judge(CallView { id, name, arguments }))
             }
             Phase::Running(running) => {
-                let id = running.waiting.pop_front()?;
+                let (id, start) = running.waiting.pop_front()?;
                 running.open.insert(id);
-                Some(Effect::Run(ToolRun::new(id)))
+                Some(Effect::Run(ToolRun::new(id, start)))
             }
             Phase::Gating(_)
             | Phase::Sending
             | Phase::Streaming(_)
-            | Phase::Starting(_)
+            | Phase::Starting
             | Phase::Draining(_)
             | Phase::Ending(_)
             | Phase::Ended => None,

@@ -1,15 +1,16 @@
 //! Where a turn stands. Each phase holds exactly what is there while it lasts.
 
+use super::Payload;
 use super::answer::Answer;
 use crate::effect::{Fact, Outcome, Verdict};
 use crate::item::CallId;
 use std::collections::{BTreeSet, VecDeque};
 
-pub(super) enum Phase {
+pub(super) enum Phase<P: Payload> {
     /// These facts ride with the next request; the gates were not asked yet.
-    Ungated(Vec<Fact>),
+    Ungated(Vec<Fact<P>>),
     /// The same, and the gates are running.
-    Gating(Vec<Fact>),
+    Gating(Vec<Fact<P>>),
     /// The commit of a request is under way.
     Sending,
     /// The request is durable and not sent yet.
@@ -17,20 +18,20 @@ pub(super) enum Phase {
     /// The request was sent.
     Streaming(Answer),
     /// The answer is whole; its calls are being judged.
-    Judging(Judging),
-    /// The commit of an answer with calls is under way; these may run behind it.
-    Starting(VecDeque<CallId>),
+    Judging(Judging<P>),
+    /// The commit of an answer with calls is under way; those it starts run behind it.
+    Starting,
     /// Calls run.
-    Running(Running),
+    Running(Running<P>),
     /// Cancelled; calls that run are ending. Nothing waits to run here.
-    Draining(Running),
+    Draining(Running<P>),
     /// The commit of the end is under way.
     Ending(Outcome),
     /// The end is durable.
     Ended,
 }
 
-impl Phase {
+impl<P: Payload> Phase<P> {
     /// Its name in error messages.
     pub(super) fn name(&self) -> &'static str {
         match self {
@@ -40,7 +41,7 @@ impl Phase {
             Self::Cleared => "cleared",
             Self::Streaming(_) => "streaming",
             Self::Judging(_) => "judging",
-            Self::Starting(_) => "starting",
+            Self::Starting => "starting",
             Self::Running(_) => "running",
             Self::Draining(_) => "draining",
             Self::Ending(_) => "ending",
@@ -50,39 +51,49 @@ impl Phase {
 }
 
 /// A whole answer whose calls are being judged.
-#[derive(Default)]
-pub(super) struct Judging {
+pub(super) struct Judging<P: Payload> {
     /// The answer's items and its response.
-    pub(super) answer: Vec<Fact>,
+    pub(super) answer: Vec<Fact<P>>,
     /// In the answer's order.
-    pub(super) calls: Vec<Proposed>,
+    pub(super) calls: Vec<Proposed<P>>,
 }
 
-pub(super) struct Proposed {
+pub(super) struct Proposed<P: Payload> {
     pub(super) id: CallId,
     pub(super) name: String,
     pub(super) arguments: String,
-    pub(super) standing: Standing,
+    pub(super) standing: Standing<P>,
 }
 
-pub(super) enum Standing {
+pub(super) enum Standing<P: Payload> {
     Proposed,
     Asked,
-    Judged(Verdict),
+    Judged(Verdict<P>, P::Judgement),
+}
+
+impl<P: Payload> Default for Judging<P> {
+    fn default() -> Self {
+        Self { answer: Vec::new(), calls: Vec::new() }
+    }
 }
 
 /// Calls whose start is durable.
-#[derive(Default)]
-pub(super) struct Running {
+pub(super) struct Running<P: Payload> {
     /// Not handed out yet.
-    pub(super) waiting: VecDeque<CallId>,
+    pub(super) waiting: VecDeque<(CallId, P::Start)>,
     /// Handed out, no result yet.
     pub(super) open: BTreeSet<CallId>,
     /// Results that are not durable yet.
-    pub(super) done: Vec<Fact>,
+    pub(super) done: Vec<Fact<P>>,
 }
 
-impl Running {
+impl<P: Payload> Default for Running<P> {
+    fn default() -> Self {
+        Self { waiting: VecDeque::new(), open: BTreeSet::new(), done: Vec::new() }
+    }
+}
+
+impl<P: Payload> Running<P> {
     pub(super) fn idle(&self) -> bool {
         self.waiting.is_empty() && self.open.is_empty()
     }

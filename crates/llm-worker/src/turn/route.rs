@@ -2,7 +2,7 @@
 
 use super::answer::{Taken, dropped};
 use super::phase::{Phase, Standing};
-use super::{Acknowledged, MAX_OVERFLOWS, Turn, is_said};
+use super::{Acknowledged, MAX_OVERFLOWS, Payload, Turn, is_said};
 use crate::effect::{Delta, Effect, Fact, Gated, Input, Verdict};
 use crate::item::{CallId, ToolOutcome};
 use crate::model::{ErrorKind, ModelError, ModelEvent, Usage};
@@ -39,20 +39,20 @@ impl Illegal {
     }
 }
 
-impl<A: Acknowledged> Turn<A> {
+impl<P: Payload> Turn<P> {
     /// Takes one input. Poll afterwards until `None`.
     ///
     /// # Errors
     /// The input answers nothing that was asked for. Answers to what a cancel or an overflow withdrew are not
     /// errors: they are ignored.
-    pub fn handle(&mut self, input: Input<A>) -> Result<(), Illegal> {
+    pub fn handle(&mut self, input: Input<P>) -> Result<(), Illegal> {
         match input {
             Input::Gated(gated) => self.gated(gated),
             Input::Model(event) => self.model(event),
             Input::ModelFailed(error) => self.model_failed(error),
-            Input::Judged(id, verdict) => self.judged(id, verdict),
-            Input::ToolDone { id, outcome } => self.tool_done(id, outcome),
-            Input::Committed(proof) => self.committed(&proof.into_request()),
+            Input::Judged { id, verdict, judgement } => self.judged(id, verdict, judgement),
+            Input::ToolDone { id, outcome, ending } => self.tool_done(id, outcome, ending),
+            Input::Committed(proof) => self.committed(proof.into_request()),
             Input::Refused(request) => self.refused(request),
             Input::Resume => self.resume(),
             Input::Cancel => {
@@ -66,15 +66,16 @@ impl<A: Acknowledged> Turn<A> {
         Illegal::Input { input, phase: self.phase.name() }
     }
 
-    fn gated(&mut self, gated: Gated) -> Result<(), Illegal> {
+    fn gated(&mut self, gated: Gated<P>) -> Result<(), Illegal> {
         let Phase::Gating(carry) = &mut self.phase else {
             return if mem::take(&mut self.withdrawn.gate) { Ok(()) } else { Err(self.illegal("Gated")) };
         };
-        if let Some(index) = gated.add.iter().position(|item| !is_said(item)) {
+        if let Some(index) = gated.notes.iter().position(|note| !is_said(&P::item(note))) {
             return Err(Illegal::Item(index));
         }
-        let mut facts = mem::take(carry);
-        facts.extend(gated.add.into_iter().map(Fact::Item));
+        let mut facts: Vec<_> = gated.judgement.into_iter().map(Fact::Judged).collect();
+        facts.append(carry);
+        facts.extend(gated.notes.into_iter().map(Fact::Note));
         match gated.stop {
             Some(stop) => self.end(facts, stop.into()),
             None => self.request(facts),
@@ -127,7 +128,7 @@ impl<A: Acknowledged> Turn<A> {
         self.step(vec![Fact::Item(dropped(&error.message))]);
     }
 
-    fn judged(&mut self, id: CallId, verdict: Verdict) -> Result<(), Illegal> {
+    fn judged(&mut self, id: CallId, verdict: Verdict<P>, judgement: P::Judgement) -> Result<(), Illegal> {
         let Phase::Judging(judging) = &mut self.phase else {
             return if self.withdrawn.verdicts.remove(&id) { Ok(()) } else { Err(Illegal::Call(id)) };
         };
@@ -135,22 +136,22 @@ impl<A: Acknowledged> Turn<A> {
         if !matches!(call.standing, Standing::Asked) {
             return Err(Illegal::Call(id));
         }
-        call.standing = Standing::Judged(verdict);
-        if judging.calls.iter().all(|call| matches!(call.standing, Standing::Judged(_))) {
+        call.standing = Standing::Judged(verdict, judgement);
+        if judging.calls.iter().all(|call| matches!(call.standing, Standing::Judged(..))) {
             let judging = mem::take(judging);
             self.start_calls(judging);
         }
         Ok(())
     }
 
-    fn tool_done(&mut self, id: CallId, outcome: ToolOutcome) -> Result<(), Illegal> {
+    fn tool_done(&mut self, id: CallId, outcome: ToolOutcome, ending: P::Ending) -> Result<(), Illegal> {
         let (Phase::Running(running) | Phase::Draining(running)) = &mut self.phase else {
             return Err(Illegal::Call(id));
         };
         if !running.open.remove(&id) {
             return Err(Illegal::Call(id));
         }
-        running.done.push(Fact::Finished { call: id, outcome });
+        running.done.push(Fact::Finished { call: id, outcome, ending: Some(ending) });
         self.settle();
         Ok(())
     }

@@ -1,14 +1,16 @@
 //! From one commit to the next: what each makes durable, and where the turn stands behind it.
 
+use super::calls::cancelled;
 use super::commit::Pen;
 use super::phase::{Phase, Running};
-use super::{Acknowledged, Turn};
+use super::{Payload, Turn};
 use crate::effect::{Effect, Fact, Outcome, RequestFact};
+use crate::item::CallId;
 use std::mem;
 
-impl<A: Acknowledged> Turn<A> {
+impl<P: Payload> Turn<P> {
     /// Goes on to the next request, or ends when no more are left. The pen is idle.
-    pub(super) fn step(&mut self, carry: Vec<Fact>) {
+    pub(super) fn step(&mut self, carry: Vec<Fact<P>>) {
         if self.steps < self.limits.steps {
             self.phase = Phase::Ungated(carry);
         } else {
@@ -17,7 +19,7 @@ impl<A: Acknowledged> Turn<A> {
     }
 
     /// Records the request these facts lead to; it is made on the acknowledgement. The pen is idle.
-    pub(super) fn request(&mut self, mut facts: Vec<Fact>) {
+    pub(super) fn request(&mut self, mut facts: Vec<Fact<P>>) {
         let mut staged = self.history.stage(&facts);
         let body = staged.projection.body();
         let dialect = staged.projection.dialect();
@@ -38,7 +40,7 @@ impl<A: Acknowledged> Turn<A> {
     }
 
     /// Records the end. The pen is idle.
-    pub(super) fn end(&mut self, mut facts: Vec<Fact>, outcome: Outcome) {
+    pub(super) fn end(&mut self, mut facts: Vec<Fact<P>>, outcome: Outcome) {
         facts.push(Fact::TurnFinished(outcome.clone()));
         self.write(facts);
         self.phase = Phase::Ending(outcome);
@@ -67,24 +69,29 @@ impl<A: Acknowledged> Turn<A> {
             | Phase::Cleared
             | Phase::Streaming(_)
             | Phase::Judging(_)
-            | Phase::Starting(_)
+            | Phase::Starting
             | Phase::Ending(_)
             | Phase::Ended => {}
         }
     }
 
-    /// Goes on after an acknowledgement.
-    pub(super) fn advance(&mut self) {
+    /// Goes on after the acknowledgement of these facts.
+    pub(super) fn advance(&mut self, facts: Vec<Fact<P>>) {
+        let started = facts.into_iter().filter_map(started);
         match &mut self.phase {
             Phase::Sending => {
                 self.steps += 1;
                 self.phase = Phase::Cleared;
             }
-            Phase::Starting(allowed) => {
-                self.phase = Phase::Running(Running { waiting: mem::take(allowed), ..Running::default() });
+            Phase::Starting => {
+                self.phase = Phase::Running(Running { waiting: started.collect(), ..Running::default() });
                 self.settle();
             }
-            Phase::Running(_) | Phase::Draining(_) => self.settle(),
+            Phase::Draining(running) => {
+                running.done.extend(started.map(cancelled));
+                self.settle();
+            }
+            Phase::Running(_) => self.settle(),
             Phase::Ending(outcome) => {
                 self.notices.push_back(Effect::Finished(outcome.clone()));
                 self.phase = Phase::Ended;
@@ -96,5 +103,19 @@ impl<A: Acknowledged> Turn<A> {
             | Phase::Judging(_)
             | Phase::Ended => {}
         }
+    }
+}
+
+fn started<P: Payload>(fact: Fact<P>) -> Option<(CallId, P::Start)> {
+    match fact {
+        Fact::Started { call, start } => Some((call, start)),
+        Fact::TurnStarted
+        | Fact::Note(_)
+        | Fact::Item(_)
+        | Fact::Response { .. }
+        | Fact::Judged(_)
+        | Fact::Finished { .. }
+        | Fact::Request(_)
+        | Fact::TurnFinished(_) => None,
     }
 }

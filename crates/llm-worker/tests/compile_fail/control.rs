@@ -1,20 +1,36 @@
 // compiles: the same names used as they are meant to be
-use llm_worker::{Acknowledged, CommitRequest, Effect, Fact, History, Input, Item, Limits, Turn};
+use llm_worker::{Acknowledged, CommitRequest, Effect, Fact, History, Input, Item, Limits, Payload, Turn};
 
-struct Ack(CommitRequest);
+#[derive(Debug)]
+struct Host;
 
-impl Acknowledged for Ack {
-    fn into_request(self) -> CommitRequest {
+#[derive(Debug)]
+struct Ack(CommitRequest<Host>);
+
+impl Acknowledged<Host> for Ack {
+    fn into_request(self) -> CommitRequest<Host> {
         self.0
     }
 }
 
+impl Payload for Host {
+    type Proof = Ack;
+    type Note = String;
+    type Judgement = ();
+    type Start = ();
+    type Ending = ();
+
+    fn item(note: &String) -> Item {
+        Item::User { text: note.clone() }
+    }
+}
+
 fn host(history: History) -> Option<History> {
-    let mut turn: Turn<Ack> = Turn::start(history, vec![Item::User { text: "go".into() }], Limits::steps(1));
+    let mut turn: Turn<Host> = Turn::start(history, vec!["go".into()], Limits::steps(1));
     while let Some(effect) = turn.poll() {
         match effect {
             Effect::Commit(request) => {
-                let _facts: &[Fact] = request.facts();
+                let _facts: &[Fact<Host>] = request.facts();
                 turn.handle(Input::Committed(Ack(request))).ok()?;
             }
             Effect::Send(request) => drop((request.body().to_vec(), request.number(), request.generation())),

@@ -1,5 +1,7 @@
 // E0599: a commit is acknowledged once
-fn twice(request: llm_worker::CommitRequest) -> (llm_worker::CommitRequest, llm_worker::CommitRequest) {
+use llm_worker::{CommitRequest, Payload};
+
+fn twice<P: Payload>(request: CommitRequest<P>) -> (CommitRequest<P>, CommitRequest<P>) {
     (request.clone(), request)
 }
 

@@ -2,17 +2,19 @@
 //! parse is what runs later.
 
 use super::calls::{given_up_on, taken_back};
+use super::commit::Journaled;
+use super::core::Core;
 use super::gates;
-use super::turn::MAX_ARGUMENTS;
+use super::turn::{MAX_ARGUMENTS, MAX_CALLS};
 use crate::feature::{FeatureRegistry, RegisteredTool, sanitize_lines};
 use crate::foreign::Callbacks;
 use crate::foreign::attribution;
 use crate::hook::{HookPoint, PreToolCall, Ruling, ToolArguments, ToolCallView};
 use crate::permission::{CallFacts, Circumstances, Policy, RuleRef, Verdict as Allowed};
-use crate::session::commit::Judgement;
-use crate::session::record::{ToolStarted, TransformNote};
+use crate::record::{Decision, GateNote, ToolStarted, TransformNote, VerdictGiven};
 use authority::{Door, Redactor, Shut, Workspace};
-use llm_worker::effect::{CallView, Verdict};
+use llm_worker::CallId;
+use llm_worker::effect::{CallView, Input, Verdict};
 use llm_worker::tool::Prepared;
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,22 +39,30 @@ mod tests;
 pub(super) const DEADLINE: Duration = Duration::from_secs(10);
 
 /// Calls that are judged at once; far fewer than there are threads.
-pub(super) const PLACES: usize = 8;
+const SLOTS: usize = 8;
 
 /// Most bytes of why a call does not run; foreign tools word some of that themselves.
 const MAX_PROBLEM: usize = 4 * 1024;
 
-/// A judged call; `ready` holds what runs if it is allowed.
+/// How a call was judged, and what its record says of that.
 #[derive(Debug)]
-pub(crate) struct Judged {
-    pub(crate) verdict: Verdict,
-    pub(crate) judgement: Judgement,
-    pub(crate) ready: Option<Ready>,
+pub(crate) struct Authorization {
+    pub(crate) verdict: Verdict<Journaled>,
+    /// The rule or check that decided.
+    rule: String,
+    /// The gate that decided, when one did.
+    gate: GateNote,
+    /// What the gates said that allowed it.
+    allowed: Vec<VerdictGiven>,
+    /// What became of its arguments.
+    transforms: Vec<TransformNote>,
 }
 
 /// An allowed call: the parse that was judged, what hooks see of it, and the tool's own deadline.
 #[derive(Debug)]
-pub(crate) struct Ready {
+pub(crate) struct Authorized {
+    /// Written before it runs.
+    pub(crate) record: ToolStarted,
     pub(crate) view: Arc<ToolCallView>,
     pub(crate) prepared: Prepared,
     pub(crate) deadline: Duration,
@@ -60,53 +70,97 @@ pub(crate) struct Ready {
     pub(crate) door: Arc<Door>,
 }
 
-impl Judged {
+impl Authorization {
+    fn by(rule: impl Into<String>, verdict: Verdict<Journaled>) -> Self {
+        let (rule, gate, allowed, transforms) = (rule.into(), GateNote::default(), Vec::new(), Vec::new());
+        Self { verdict, rule, gate, allowed, transforms }
+    }
+
     /// A call that cannot run as it stands; `rule` names the check that found out.
-    pub(crate) fn invalid(rule: &str, problem: &str, redactor: &Redactor) -> Self {
-        Self::not_run(rule, Verdict::Invalid { problem: sanitize_lines(problem, MAX_PROBLEM, redactor) })
+    fn invalid(rule: &str, problem: &str, redactor: &Redactor) -> Self {
+        Self::by(rule, Verdict::Invalid { problem: sanitize_lines(problem, MAX_PROBLEM, redactor) })
     }
 
     fn revoked(tool: &RegisteredTool) -> Self {
-        Self::not_run("host:revoked", Verdict::Refuse { reason: taken_back(&tool.definition.name, &tool.feature) })
+        Self::by("host:revoked", Verdict::Refuse { reason: taken_back(&tool.definition.name, &tool.feature) })
     }
 
-    fn not_run(rule: &str, verdict: Verdict) -> Self {
-        Self { verdict, judgement: Judgement { rule: rule.to_owned(), ..Judgement::default() }, ready: None }
+    /// The same, unless it runs with too many arguments for one answer: a tool may word few at length.
+    pub(crate) fn within(self, bytes: &mut usize, redactor: &Redactor) -> Self {
+        let Verdict::Allow(call) = &self.verdict else { return self };
+        *bytes += call.record.arguments.len();
+        if *bytes <= MAX_CALLS {
+            return self;
+        }
+        *bytes -= call.record.arguments.len();
+        let problem = format!(
+            "the calls of this answer have over {MAX_CALLS} bytes of arguments together, defaults included; make this \
+             one again by itself"
+        );
+        let Self { verdict, rule, .. } = Self::invalid("host:arguments", &problem, redactor);
+        Self { verdict, rule, ..self }
+    }
+
+    /// What the turn is told.
+    pub(crate) fn into_input(self, id: CallId) -> Input<Journaled> {
+        let Self { verdict, rule, gate, allowed: mut judgement, transforms } = self;
+        let (decision, reason) = match &verdict {
+            Verdict::Allow(_) => (Decision::Allow, String::new()),
+            Verdict::Refuse { reason } => (Decision::Refuse, reason.clone()),
+            Verdict::Invalid { problem } => (Decision::Invalid, problem.clone()),
+            Verdict::Abort { reason } => (Decision::Abort, reason.clone()),
+        };
+        judgement.push(VerdictGiven { call: Some(id), decision, rule, reason, gate, transforms });
+        Input::Judged { id, verdict, judgement }
     }
 }
 
 /// Everything that judges calls of one generation.
 #[derive(Clone)]
-pub(crate) struct Court {
-    pub(crate) registry: Arc<FeatureRegistry>,
-    pub(crate) permission: Arc<Permission>,
-    pub(crate) about: About,
-    pub(crate) callbacks: Callbacks,
+pub(crate) struct Authorizer {
+    registry: Arc<FeatureRegistry>,
+    permission: Arc<Permission>,
+    callbacks: Callbacks,
+    generation: u64,
+    /// `<session>/<epoch>`, the front of every idempotency key.
+    key: Arc<str>,
     /// One for each call that is being judged: tools parse there, and may hang.
-    pub(crate) places: Arc<Semaphore>,
+    slots: Arc<Semaphore>,
     /// Calls that hooks have a say in are judged one after another, in their order: a gate may count them.
-    pub(crate) turnstile: Arc<Mutex<()>>,
+    in_order: Arc<Mutex<()>>,
 }
 
-impl Court {
+impl Authorizer {
+    pub(crate) fn new(core: &Core, generation: u64) -> Self {
+        Self {
+            registry: core.registry.clone(),
+            permission: core.permission.clone(),
+            callbacks: core.callbacks.clone(),
+            generation,
+            key: core.store.key.clone(),
+            slots: Arc::new(Semaphore::new(SLOTS)),
+            in_order: Arc::default(),
+        }
+    }
+
     /// Transforms, then the host's own permission, then gates: each sees what the one before left, and a gate
     /// never sees a call that the host refuses.
-    pub(crate) async fn judge(self, call: CallView) -> Judged {
+    pub(crate) async fn judge(self, call: CallView) -> Authorization {
         // Nobody closes it.
-        let _place = self.places.acquire().await.ok();
+        let _slot = self.slots.acquire().await.ok();
         let hooks = self.registry.hooks();
         let (rewritten, gated) = (hooks.any::<ToolArguments>(&call.name), hooks.any::<PreToolCall>(""));
         if !rewritten && !gated {
             return self.permit(call).await;
         }
-        let order = self.turnstile.lock().await;
+        let order = self.in_order.lock().await;
         // While it waited, a call before it may have lost the feature its thread.
         if let Some(barred) = self.barred(&call) {
             return barred;
         }
         let (call, transforms) = if rewritten { self.rewrite(call).await } else { (call, Vec::new()) };
         let mut judged = self.permit(call).await;
-        judged.judgement.transforms = transforms;
+        judged.transforms = transforms;
         let judged = if gated { self.ask(judged).await } else { judged };
         drop(order);
         judged
@@ -114,26 +168,25 @@ impl Court {
 
     /// What becomes of a call of a tool that is not there any more. Asked before each time that its code would run: it
     /// would only lose one more thread.
-    fn barred(&self, call: &CallView) -> Option<Judged> {
+    fn barred(&self, call: &CallView) -> Option<Authorization> {
         let tool = self.registry.tools().get(&call.name)?;
         if self.callbacks.is_off(&tool.feature.to_string()) {
             let problem = given_up_on(&call.name, &tool.feature);
-            return Some(Judged::invalid("host:stuck-feature", &problem, self.registry.redactor()));
+            return Some(Authorization::invalid("host:stuck-feature", &problem, self.registry.redactor()));
         }
-        tool.door.is_shut().then(|| Judged::revoked(tool))
+        tool.door.is_shut().then(|| Authorization::revoked(tool))
     }
 
     /// The host's own judgement, on a callback thread.
-    async fn permit(&self, call: CallView) -> Judged {
+    async fn permit(&self, call: CallView) -> Authorization {
         if let Some(barred) = self.barred(&call) {
             return barred;
         }
-        let (registry, permission, about) = (self.registry.clone(), self.permission.clone(), self.about.clone());
-        let work = async move { judge(&call, &registry, &permission, &about) };
-        let judged = self.callbacks.run(DEADLINE, CancellationToken::new(), work);
-        judged.await.unwrap_or_else(|lost| {
+        let judge = self.clone();
+        let work = async move { judge.by_the_host(&call) };
+        self.callbacks.run(DEADLINE, CancellationToken::new(), work).await.unwrap_or_else(|lost| {
             let problem = format!("its arguments could not be judged: {lost}");
-            Judged::invalid("host:judge", &problem, self.registry.redactor())
+            Authorization::invalid("host:judge", &problem, self.registry.redactor())
         })
     }
 
@@ -157,24 +210,18 @@ impl Court {
     }
 
     /// Asks the gates about a call that the host permits.
-    async fn ask(&self, judged: Judged) -> Judged {
-        let Some(view) = judged.ready.as_ref().map(|ready| ready.view.clone()) else { return judged };
-        let (id, hooks) = (view.call, self.registry.hooks());
-        let passed = hooks.decide::<PreToolCall>(&self.callbacks, || (*view).clone()).await;
-        let mut said = gates::verdicts(HookPoint::PreToolCall, Some(id), &passed);
+    async fn ask(&self, judged: Authorization) -> Authorization {
+        let Verdict::Allow(call) = &judged.verdict else { return judged };
+        let view = call.view.clone();
+        let passed = self.registry.hooks().decide::<PreToolCall>(&self.callbacks, || (*view).clone()).await;
+        let mut said = gates::verdicts(HookPoint::PreToolCall, Some(view.call), &passed);
         let verdict = match passed.ruling {
-            Ruling::Allow => {
-                let judgement = Judgement { allowed: said, ..judged.judgement };
-                return Judged { judgement, ..judged };
-            }
+            Ruling::Allow => return Authorization { allowed: said, ..judged },
             Ruling::Deny { reason } => Verdict::Refuse { reason },
             Ruling::Abort { reason } | Ruling::Pause { reason } => Verdict::Abort { reason },
         };
-        let last = said.pop();
-        let (rule, gate) = last.map(|last| (last.rule, last.gate)).unwrap_or_default();
-        let transforms = judged.judgement.transforms;
-        let judgement = Judgement { rule, gate, allowed: said, transforms, start: None };
-        Judged { verdict, judgement, ready: None }
+        let (rule, gate) = said.pop().map(|last| (last.rule, last.gate)).unwrap_or_default();
+        Authorization { verdict, rule, gate, allowed: said, transforms: judged.transforms }
     }
 }
 
@@ -224,71 +271,48 @@ fn view(call: &CallView, registered: &RegisteredTool, prepared: &Prepared) -> To
     }
 }
 
-/// Judges one call. Reads directory entries to resolve paths, so it runs on a callback thread.
-fn judge(call: &CallView, registry: &FeatureRegistry, permission: &Permission, about: &About) -> Judged {
-    let (tools, redactor) = (registry.tools(), registry.redactor());
-    let Some(registered) = tools.get(&call.name) else {
-        let names: Vec<&str> = tools.iter().map(|known| known.definition.name.as_str()).collect();
-        let problem = format!("there is no tool called `{}`; there are: {}", call.name, names.join(", "));
-        return Judged::invalid("host:known-tool", &problem, redactor);
-    };
-    let prepared = match prepare(registered, &call.arguments) {
-        Ok(prepared) => prepared,
-        Err(Unfit::Revoked) => return Judged::revoked(registered),
-        Err(Unfit::Problem(problem)) => return Judged::invalid("host:arguments", &problem, redactor),
-    };
-    let facts = CallFacts {
-        tool: &call.name,
-        effect: registered.definition.effect,
-        touches: &prepared.touches,
-        feature: &registered.feature,
-    };
-    let decision = permission.policy.judge(&facts, &permission.workspace, permission.now);
-    let rule = rule_text(&decision.rule);
-    match decision.verdict {
-        Allowed::Allow => Judged {
-            verdict: Verdict::Allow,
-            judgement: Judgement {
-                rule,
-                start: Some(start_record(call, registered, &prepared, about)),
-                ..Judgement::default()
-            },
-            ready: Some(Ready {
-                view: Arc::new(view(call, registered, &prepared)),
-                deadline: registered.deadline,
-                door: registered.door.clone(),
-                prepared,
-            }),
-        },
-        Allowed::Deny => {
-            let reason = sanitize_lines(&decision.reason, MAX_PROBLEM, redactor);
-            Judged::not_run(&rule, Verdict::Refuse { reason })
-        }
+impl Authorizer {
+    /// Judges one call by table and rules. Reads directory entries to resolve paths, so it runs on a callback thread.
+    fn by_the_host(&self, call: &CallView) -> Authorization {
+        let (tools, redactor) = (self.registry.tools(), self.registry.redactor());
+        let Some(registered) = tools.get(&call.name) else {
+            let names: Vec<&str> = tools.iter().map(|known| known.definition.name.as_str()).collect();
+            let problem = format!("there is no tool called `{}`; there are: {}", call.name, names.join(", "));
+            return Authorization::invalid("host:known-tool", &problem, redactor);
+        };
+        let prepared = match prepare(registered, &call.arguments) {
+            Ok(prepared) => prepared,
+            Err(Unfit::Revoked) => return Authorization::revoked(registered),
+            Err(Unfit::Problem(problem)) => return Authorization::invalid("host:arguments", &problem, redactor),
+        };
+        let facts = CallFacts {
+            tool: &call.name,
+            effect: registered.definition.effect,
+            touches: &prepared.touches,
+            feature: &registered.feature,
+        };
+        let Permission { policy, workspace, now } = &*self.permission;
+        let decision = policy.judge(&facts, workspace, *now);
+        let RuleRef { text, source, .. } = &decision.rule;
+        let verdict = match decision.verdict {
+            Allowed::Allow => Verdict::Allow(Box::new(self.allowed(call, registered, prepared))),
+            Allowed::Deny => Verdict::Refuse { reason: sanitize_lines(&decision.reason, MAX_PROBLEM, redactor) },
+        };
+        Authorization::by(format!("{text} ({source})"), verdict)
     }
-}
 
-fn rule_text(rule: &RuleRef) -> String {
-    format!("{} ({})", rule.text, rule.source)
-}
-
-/// What a start record says besides the call itself.
-#[derive(Clone, Debug)]
-pub(crate) struct About {
-    /// The generation in force.
-    pub(crate) generation: u64,
-    /// `<session>/<epoch>`, the front of every idempotency key.
-    pub(crate) key: Arc<str>,
-}
-
-fn start_record(call: &CallView, registered: &RegisteredTool, prepared: &Prepared, about: &About) -> ToolStarted {
-    ToolStarted {
-        call: call.id,
-        name: call.name.clone(),
-        feature: registered.feature.to_string(),
-        generation: about.generation,
-        arguments_digest: blake3::hash(prepared.canonical.as_bytes()).to_hex().to_string(),
-        arguments: prepared.canonical.clone(),
-        effect: registered.definition.effect,
-        idempotency_key: format!("{}/{}", about.key, call.id),
+    fn allowed(&self, call: &CallView, tool: &RegisteredTool, prepared: Prepared) -> Authorized {
+        let record = ToolStarted {
+            call: call.id,
+            name: call.name.clone(),
+            feature: tool.feature.to_string(),
+            generation: self.generation,
+            arguments_digest: blake3::hash(prepared.canonical.as_bytes()).to_hex().to_string(),
+            arguments: prepared.canonical.clone(),
+            effect: tool.definition.effect,
+            idempotency_key: format!("{}/{}", self.key, call.id),
+        };
+        let view = Arc::new(view(call, tool, &prepared));
+        Authorized { record, view, prepared, deadline: tool.deadline, door: tool.door.clone() }
     }
 }

@@ -1,10 +1,10 @@
 //! One running call, as the host sees it: its output, its file changes, and the bounded result that comes of it.
 
+use super::commit::Ended;
 use crate::feature::sanitize;
 use crate::mailbox::requests::{Line, Method};
 use crate::permission::{Remedy, Terms};
 use crate::session::changes::staged;
-use crate::session::commit::Ended;
 use crate::session::kind_of_store;
 use crate::session::record::{DirectoryMoved, FileChanged, Output, Record, Stored};
 use async_trait::async_trait;
@@ -35,7 +35,7 @@ const MAX_WARNINGS: usize = 16;
 const MAX_WARNING: usize = 1024;
 
 /// The host's side of one call.
-pub(crate) struct Custody {
+pub(crate) struct CallOutput {
     session: Arc<str>,
     call: CallId,
     blobs: Blobs,
@@ -60,9 +60,10 @@ enum Sink {
     Closed,
 }
 
-impl Custody {
+impl CallOutput {
     pub(crate) fn new(
-        (session, call): (Arc<str>, CallId),
+        session: Arc<str>,
+        call: CallId,
         blobs: Blobs,
         outputs: Arc<VecDeque<Output>>,
         line: Line,
@@ -157,7 +158,7 @@ impl Sink {
 }
 
 #[async_trait]
-impl CallHost for Custody {
+impl CallHost for CallOutput {
     fn write_output(&self, bytes: &[u8]) -> Result<(), ToolError> {
         let (stream, sink) = &mut *self.lock();
         let written = sink.write(&stream.push(bytes), &self.blobs);
@@ -217,7 +218,7 @@ impl CallHost for Custody {
     }
 }
 
-impl Custody {
+impl CallOutput {
     /// Waits until the record of a change is durable.
     async fn changing(&self, record: Record) -> Result<(), ToolError> {
         let (reply, answer) = oneshot::channel();

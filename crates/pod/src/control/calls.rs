@@ -1,14 +1,14 @@
 //! Calls that were allowed: those that wait for a place under the cap, and those that run.
 
-use super::authorize::Ready;
-use super::call_output::Custody;
+use super::authorize::Authorized;
+use super::call_output::CallOutput;
+use super::commit::Ended;
 use super::core::Core;
 use super::gates;
 use crate::feature::{FeatureId, sanitize_lines, under};
 use crate::foreign::attribution;
 use crate::foreign::{Lost, MAX_STUCK};
 use crate::hook::ToolCallView;
-use crate::session::commit::Ended;
 use crate::session::restore::cut_off;
 use authority::{Redactor, Shut};
 use llm_worker::{CallId, ErrorKind, ResultStatus, ToolContext, ToolError, ToolOutcome};
@@ -23,8 +23,7 @@ const MAX_LAST_WORDS: usize = 2 * 1024;
 
 /// The calls of one turn.
 pub(super) struct Calls {
-    ready: HashMap<CallId, Ready>,
-    waiting: VecDeque<CallId>,
+    waiting: VecDeque<(CallId, Box<Authorized>)>,
     running: HashMap<CallId, CancellationToken>,
     tasks: JoinSet<Done>,
 }
@@ -45,18 +44,12 @@ pub(super) enum Came {
 
 impl Calls {
     pub(super) fn new() -> Self {
-        let (ready, waiting, running) = (HashMap::new(), VecDeque::new(), HashMap::new());
-        Self { ready, waiting, running, tasks: JoinSet::new() }
-    }
-
-    /// Keeps what a call was judged on until it may run.
-    pub(super) fn keep(&mut self, id: CallId, ready: Ready) {
-        self.ready.insert(id, ready);
+        Self { waiting: VecDeque::new(), running: HashMap::new(), tasks: JoinSet::new() }
     }
 
     /// The start of this call is durable.
-    pub(super) fn wait(&mut self, id: CallId) {
-        self.waiting.push_back(id);
+    pub(super) fn wait(&mut self, id: CallId, call: Box<Authorized>) {
+        self.waiting.push_back((id, call));
     }
 
     /// Whether this call runs and may still ask for things.
@@ -65,44 +58,36 @@ impl Calls {
     }
 
     /// Starts waiting calls while there is room under the cap, and as long as the pod could do without the threads of
-    /// all that run. One whose feature was given up on meanwhile, or that was never judged, which cannot come about, is
-    /// answered instead.
+    /// all that run. One whose feature was given up on meanwhile is answered instead.
     pub(super) fn fill(&mut self, core: &Core) {
         let spare = (MAX_STUCK - 1).saturating_sub(core.callbacks.stuck());
         while self.running.len() < core.limits.tool_concurrency.min(spare).max(1) {
-            let Some(id) = self.waiting.pop_front() else { return };
-            match self.ready.remove(&id) {
-                Some(ready) if core.callbacks.is_off(&ready.view.feature.to_string()) => {
-                    self.answer(id, &format!("not run: {}", given_up_on(&ready.view.tool, &ready.view.feature)));
-                }
-                Some(ready) => self.start(id, ready, core),
-                None => self.answer(id, "the host lost the call before it started"),
+            let Some((id, call)) = self.waiting.pop_front() else { return };
+            if core.callbacks.is_off(&call.record.feature) {
+                let words = format!("not run: {}", given_up_on(&call.view.tool, &call.view.feature));
+                let done = unrun(id, call, ResultStatus::Error, &words);
+                self.tasks.spawn(async move { done });
+            } else {
+                self.start(id, *call, core);
             }
         }
     }
 
-    /// The result of a call that does not run.
-    fn answer(&mut self, id: CallId, words: &str) {
-        let outcome = ToolOutcome::of(ResultStatus::Error, words);
-        self.tasks.spawn(async move { Done { id, outcome, ended: Ended::default() } });
-    }
-
-    fn start(&mut self, id: CallId, Ready { view, prepared, deadline, door }: Ready, core: &Core) {
+    fn start(&mut self, id: CallId, call: Authorized, core: &Core) {
+        let Authorized { record, view, prepared, deadline, door } = call;
         let cancel = CancellationToken::new();
         self.running.insert(id, cancel.clone());
-        let outputs = core.state.outputs.clone();
-        let redactor = core.registry.redactor().clone();
-        let custody = Custody::new(
-            (core.store.session.clone(), id),
+        let output = Arc::new(CallOutput::new(
+            core.store.session.clone(),
+            id,
             core.store.blobs.clone(),
-            outputs,
+            core.state.outputs.clone(),
             core.desk.line(),
-            redactor,
+            core.registry.redactor().clone(),
             core.permission.policy.terms,
-        );
-        let custody = Arc::new(custody);
-        let told = Arc::clone(&custody);
-        let cx = ToolContext { call: id, cancel: cancel.clone(), deadline, host: custody.clone() };
+        ));
+        let told = Arc::clone(&output);
+        let cx = ToolContext { call: id, cancel: cancel.clone(), deadline, host: output.clone() };
         let began = Instant::now();
         let seen = view.clone();
         let work = async move {
@@ -111,7 +96,7 @@ impl Calls {
             // It may have waited for a thread longer than it was wanted.
             if stop.is_cancelled() {
                 let never = ToolError::new(ErrorKind::Cancelled, "cancelled before it started");
-                return custody.finish(Err(never), true);
+                return output.finish(Err(never), true);
             }
             let mut begun = false;
             let running = async {
@@ -119,12 +104,12 @@ impl Calls {
                 prepared.run(cx).await
             };
             match under(&door, running).await {
-                Ok(result) => custody.finish(result, stop.is_cancelled()),
+                Ok(result) => output.finish(result, stop.is_cancelled()),
                 Err(Shut) => {
                     // What it left to others ends as well.
                     stop.cancel();
                     let (status, words) = revoked(&seen, begun);
-                    let (outcome, ended) = custody.finish(Err(ToolError::new(ErrorKind::Denied, words)), true);
+                    let (outcome, ended) = output.finish(Err(ToolError::new(ErrorKind::Denied, words)), true);
                     (ToolOutcome { status, ..outcome }, ended)
                 }
             }
@@ -137,6 +122,7 @@ impl Calls {
                 Ok(done) => done,
                 Err(lost) => (given_up(&lost, registry.redactor()), Ended::default()),
             };
+            ended.feature = Some(record.feature);
             ended.warnings = told.warnings();
             ended.ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
             let (outcome, transforms) = gates::outcome(&registry, &callbacks, view, outcome).await;
@@ -158,14 +144,14 @@ impl Calls {
     }
 
     /// Tells a running call to end; one that still waits never starts, and its outcome is given back.
-    pub(super) fn cancel(&mut self, id: CallId) -> Option<ToolOutcome> {
+    pub(super) fn cancel(&mut self, id: CallId) -> Option<Done> {
         if let Some(cancel) = self.running.get(&id) {
             cancel.cancel();
             return None;
         }
-        let at = self.waiting.iter().position(|waiting| *waiting == id)?;
-        self.waiting.remove(at);
-        Some(ToolOutcome::of(ResultStatus::Cancelled, "cancelled before it started"))
+        let at = self.waiting.iter().position(|(waiting, _)| *waiting == id)?;
+        let (id, call) = self.waiting.remove(at)?;
+        Some(unrun(id, call, ResultStatus::Cancelled, "cancelled before it started"))
     }
 
     /// Tells every call to end; none that waits will start.
@@ -180,6 +166,11 @@ impl Calls {
             drop(done);
         }
     }
+}
+
+/// The result of a call that does not run, though its start is durable.
+fn unrun(id: CallId, call: Box<Authorized>, status: ResultStatus, words: &str) -> Done {
+    Done { id, outcome: ToolOutcome::of(status, words), ended: call.into() }
 }
 
 /// Why a tool is not there any more.

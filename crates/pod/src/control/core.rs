@@ -1,6 +1,7 @@
 //! A pod between turns, and everything a turn works with.
 
 use super::authorize::Permission;
+use super::commit::{Ack, Batch};
 use super::gates;
 use super::turn::Running;
 use crate::feature::FeatureRegistry;
@@ -10,7 +11,6 @@ use crate::mailbox::events::{Event, Outbox};
 use crate::mailbox::pending::{Desk, Riders, settle};
 use crate::mailbox::requests::Mail;
 use crate::session::checkpoint::{Draft, VERSION};
-use crate::session::commit::{Ack, Batch};
 use crate::session::fold::{Illegal, State};
 use crate::session::record::{Record, SystemItem};
 use llm_worker::effect::Outcome;

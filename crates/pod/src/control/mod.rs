@@ -2,8 +2,10 @@
 
 mod authorize;
 mod bounds;
+mod budget;
 mod call_output;
 mod calls;
+mod commit;
 pub mod core;
 mod gates;
 mod stream;
@@ -14,5 +16,6 @@ pub use crate::mailbox::events::{Alert, Event, Outbox};
 pub use crate::mailbox::requests::AlertLevel;
 pub use authorize::Permission;
 pub use bounds::{gates, limits};
+pub use commit::Batch;
 pub use core::{Core, Fatal, Limits, Pod, Store, TurnEnd};
 pub(crate) use gates::{refusal, verdicts};

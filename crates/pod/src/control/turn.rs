@@ -10,8 +10,10 @@
 //! Only this task appends to the log, and it folds what was committed, in that order. It never runs feature,
 //! tool or model code: those answer through channels.
 
-use super::authorize::{About, Court, Judged, PLACES};
+use super::authorize::{Authorization, Authorizer};
+use super::budget::Budget;
 use super::calls::{Calls, Came, Done};
+use super::commit::{Batch, Journaled, Note, Turn, TurnInfo};
 use super::core::{Core, DISK_PAUSE, DISK_RETRIES, Fatal};
 use super::gates;
 use super::stream::{Heard, Stream};
@@ -22,16 +24,13 @@ use crate::mailbox::events::Event;
 use crate::mailbox::pending::{MAX_RIDE, MAX_RIDERS, Riders, settle};
 use crate::mailbox::requests::{Mail, Ticket};
 use crate::permission::Remedy;
-use crate::session::commit::{Batch, Judgement, Ledger, Turn, counted};
-use crate::session::record::{NotificationQueued, Resumed, Suspended, SystemItem};
-use llm_worker::effect::{CallView, Effect, Fact, Gated, Input, Outcome, Stop};
+use crate::record::{NotificationQueued, Resumed, Suspended, SystemItem, VerdictGiven};
+use llm_worker::effect::{CallView, Effect, Gated, Input, Outcome, Stop};
 use llm_worker::history::History;
 use llm_worker::turn::Limits as Answers;
-use llm_worker::{CallId, Cost, ErrorKind, Item, ModelError, ModelEvent, Usage};
+use llm_worker::{CallId, ErrorKind, ModelError, ModelEvent};
 use session_store::{Commit, Committed, MAX_BATCH_RECORDS, Refused};
 use std::collections::VecDeque;
-use std::sync::Arc;
-use tokio::sync::{Mutex, Semaphore};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -61,26 +60,19 @@ const MAX_AHEAD: usize = 2;
 pub(super) struct Running {
     pub(super) core: Core,
     pub(super) turn: Turn,
-    ledger: Ledger,
+    info: TurnInfo,
     commits: VecDeque<Flight>,
     /// Whether records wait for a commit of their own.
     owed: bool,
     stream: Option<Stream>,
     gates: JoinSet<Passed>,
-    judges: JoinSet<(CallId, Box<Judged>)>,
-    places: Arc<Semaphore>,
-    turnstile: Arc<Mutex<()>>,
+    judges: JoinSet<(CallId, Box<Authorization>)>,
+    authorizer: Authorizer,
     calls: Calls,
     /// Bytes of arguments of this answer's calls that may run.
     starting: usize,
     refusals: u32,
     retry_at: Option<Instant>,
-    /// What the session had cost before.
-    spent: Cost,
-    /// What the attempt under way has counted.
-    attempt: Usage,
-    /// An answer came for which nothing was counted, though its model has a price.
-    uncounted: bool,
 }
 
 /// A commit under way; they resolve in the order they were appended.
@@ -88,8 +80,6 @@ struct Flight {
     commit: Commit<Batch>,
     /// Whether it carries a part of the turn.
     of_turn: bool,
-    /// How many of the ledger's verdicts it carries.
-    verdicts: usize,
     /// Who is told what became of it.
     tickets: Vec<Box<dyn Ticket>>,
 }
@@ -99,7 +89,7 @@ enum Happened {
     Committed(Result<Committed<Batch>, Refused<Batch>>),
     Heard(Heard),
     Gated(Result<Passed, JoinError>),
-    Judged(Result<(CallId, Box<Judged>), JoinError>),
+    Judged(Result<(CallId, Box<Authorization>), JoinError>),
     Came(Came),
     Mail(Mail),
     Resume,
@@ -110,42 +100,36 @@ enum Happened {
 impl Running {
     pub(super) fn start(mut core: Core, history: History, notes: Vec<SystemItem>) -> Self {
         core.desk.turn_began();
-        let mut ledger = Ledger {
-            turn: core.state.turns + 1,
+        let info = TurnInfo {
+            number: core.state.turns + 1,
             generation: history.surface().generation,
-            price: core.model.price(),
-            inputs: core.state.queued.keys().copied().collect(),
-            ..Ledger::default()
+            budget: Budget::new(core.model.price(), core.state.cost.unwrap_or_default()),
         };
-        let mut items: Vec<Item> = notes.iter().map(SystemItem::item).collect();
-        ledger.said = notes;
-        items.extend(core.state.queued.values().map(|text| Item::User { text: text.clone() }));
+        let mut notes: Vec<Note> = notes.into_iter().map(Note::System).collect();
+        let inputs = core.state.queued.iter();
+        notes.extend(inputs.map(|(input, text)| Note::Input { input: *input, text: text.clone() }));
         let limits = Answers {
             argument_bytes: MAX_ARGUMENTS,
             all_argument_bytes: MAX_CALLS,
             text_bytes: MAX_ANSWER,
             ..Answers::steps(core.limits.max_steps)
         };
-        let spent = core.state.cost.unwrap_or_default();
-        let turn = Turn::start(history, items, limits);
+        let authorizer = Authorizer::new(&core, info.generation);
+        let turn = Turn::start(history, notes, limits);
         Self {
             core,
             turn,
-            ledger,
+            info,
             commits: VecDeque::new(),
             owed: false,
             stream: None,
             gates: JoinSet::new(),
             judges: JoinSet::new(),
-            places: Arc::new(Semaphore::new(PLACES)),
-            turnstile: Arc::default(),
+            authorizer,
             calls: Calls::new(),
             starting: 0,
             refusals: 0,
             retry_at: None,
-            spent,
-            attempt: Usage::default(),
-            uncounted: false,
         }
     }
 
@@ -195,18 +179,13 @@ impl Running {
             Happened::Heard(heard) => self.heard(heard)?,
             Happened::Gated(passed) => {
                 let passed = passed?;
-                self.ledger.verdicts.extend(gates::verdicts(HookPoint::PreRequest, None, &passed));
-                let stop = gates::refusal(&passed).map(|reason| Stop::Aborted { reason });
-                self.gated(stop)?;
+                let judgement = gates::verdicts(HookPoint::PreRequest, None, &passed);
+                self.gated(Some(judgement), gates::refusal(&passed).map(|reason| Stop::Aborted { reason }))?;
             }
             Happened::Judged(judged) => {
                 let (id, judged) = judged?;
-                let Judged { verdict, judgement, ready } = self.beside_others(*judged);
-                self.ledger.judged.insert(id, judgement);
-                if let Some(ready) = ready {
-                    self.calls.keep(id, ready);
-                }
-                self.turn.handle(Input::Judged(id, verdict))?;
+                let judged = judged.within(&mut self.starting, self.core.registry.redactor());
+                self.turn.handle(judged.into_input(id))?;
             }
             Happened::Came(Came::Done(done)) => self.done(*done)?,
             Happened::Came(Came::Broken(broken)) => return Err(broken.into()),
@@ -221,9 +200,9 @@ impl Running {
             Heard::Event(event) => {
                 (self.core.store.probe)("stream");
                 let again = matches!(event, ModelEvent::Retrying { .. });
-                self.count(&event);
+                self.info.budget.count(&event);
                 self.turn.handle(Input::Model(event))?;
-                if again && self.beyond_budget() {
+                if again && self.is_spent() {
                     self.stream = None;
                     let message = "the cost limit was reached by attempts that brought no answer".to_owned();
                     let help = Some((self.core.permission.policy.terms.remedy)(&Remedy::RaiseCost));
@@ -240,39 +219,14 @@ impl Running {
         Ok(())
     }
 
-    /// Keeps count of what no answer has paid for yet.
-    fn count(&mut self, event: &ModelEvent) {
-        match event {
-            ModelEvent::Usage(usage) => self.attempt = *usage,
-            ModelEvent::Retrying { .. } => {
-                self.ledger.unanswered = self.ledger.unanswered.plus(std::mem::take(&mut self.attempt));
-            }
-            ModelEvent::Stop(_) => {
-                // The answer's own record has it all.
-                let usage = std::mem::take(&mut self.ledger.unanswered).plus(std::mem::take(&mut self.attempt));
-                self.uncounted |= self.ledger.price.is_some_and(|price| !counted(price, &usage));
-            }
-            ModelEvent::Text(_)
-            | ModelEvent::Reasoning(_)
-            | ModelEvent::Sealed(_)
-            | ModelEvent::Shortfall(_)
-            | ModelEvent::CallStarted { .. }
-            | ModelEvent::CallArguments { .. } => {}
-        }
-    }
-
-    /// Whether this turn has cost as much as it may.
-    fn beyond_budget(&self) -> bool {
-        let unanswered = self.ledger.price.map_or_else(Cost::default, |price| price.of(&self.ledger.unanswered));
-        let cost = self.core.state.cost.unwrap_or_default().since(self.spent).plus(unanswered);
-        self.core.limits.max_cost.is_some_and(|most| cost >= most)
+    fn is_spent(&self) -> bool {
+        self.info.budget.is_spent(self.core.limits.max_cost, self.core.state.cost.unwrap_or_default())
     }
 
     /// A call ended.
     fn done(&mut self, Done { id, outcome, ended }: Done) -> Result<(), Fatal> {
-        self.ledger.ended.insert(id, ended);
         (self.core.store.probe)("tool:ended");
-        Ok(self.turn.handle(Input::ToolDone { id, outcome })?)
+        Ok(self.turn.handle(Input::ToolDone { id, outcome, ending: ended })?)
     }
 
     /// Takes what was handed in; if somebody waits for it, it is written at once.
@@ -295,7 +249,7 @@ impl Running {
             if !records.is_empty() {
                 self.core.announce(&records);
                 let commit = self.core.store.journal.append(Batch::of(records));
-                self.commits.push_back(Flight { commit, of_turn: false, verdicts: 0, tickets });
+                self.commits.push_back(Flight { commit, of_turn: false, tickets });
             }
         }
         self.owed = self.core.desk.waiting() > 0;
@@ -321,14 +275,12 @@ impl Running {
         if self.owed {
             self.write_out();
         }
-        let (tickets, verdicts) = flight.map_or((Vec::new(), 0), |flight| (flight.tickets, flight.verdicts));
+        let tickets = flight.map_or_else(Vec::new, |flight| flight.tickets);
         match done {
             Ok(done) => {
                 let ack = self.core.fold(done)?;
-                self.ledger.verdicts.drain(..verdicts.min(self.ledger.verdicts.len()));
                 settle(tickets, Ok(()));
                 if let Some(ack) = ack {
-                    self.said();
                     if std::mem::take(&mut self.refusals) > 0 {
                         self.resumed();
                     }
@@ -354,37 +306,24 @@ impl Running {
         }
     }
 
-    /// Forgets what the log says now.
-    fn said(&mut self) {
-        let notices = &self.core.state.notices;
-        self.ledger.said.retain(|said| match said {
-            SystemItem::Notification { number, .. } => notices.contains_key(number),
-            SystemItem::Environment { .. } | SystemItem::Recovery { .. } => false,
-        });
-    }
-
     /// Says in the log that it could not be written for a while.
     fn resumed(&mut self) {
         let commit = self.core.store.journal.append(Batch::of(vec![Resumed {}.into()]));
-        self.commits.push_back(Flight { commit, of_turn: false, verdicts: 0, tickets: Vec::new() });
+        self.commits.push_back(Flight { commit, of_turn: false, tickets: Vec::new() });
     }
 
     /// Performs one effect, or starts what will perform it.
-    fn perform(&mut self, effect: Effect) -> Result<Option<Outcome>, Fatal> {
+    fn perform(&mut self, effect: Effect<Journaled>) -> Result<Option<Outcome>, Fatal> {
         match effect {
             Effect::Gate => self.gate()?,
             Effect::Commit(request) => {
                 let calls = &self.calls;
                 self.core.collect(&|call| calls.runs(call));
-                if request.facts().iter().any(|fact| matches!(fact, Fact::TurnFinished(_))) {
-                    self.ledger.unanswered = self.ledger.unanswered.plus(std::mem::take(&mut self.attempt));
-                }
                 let Riders { records, tickets } = self.core.desk.riders();
-                let batch = Batch::of_turn(request, &self.ledger, records);
+                let batch = Batch::of_turn(request, &self.info, records);
                 self.core.announce(batch.records());
                 let commit = self.core.store.journal.append(batch);
-                let verdicts = self.ledger.verdicts.len();
-                self.commits.push_back(Flight { commit, of_turn: true, verdicts, tickets });
+                self.commits.push_back(Flight { commit, of_turn: true, tickets });
                 self.owed |= self.core.desk.waiting() > 0;
             }
             Effect::Send(request) => {
@@ -393,15 +332,14 @@ impl Running {
             }
             Effect::Delta(delta) => self.core.outbox.show(Event::Delta(delta)),
             Effect::Judge(call) => self.judge(call),
-            Effect::Run(run) => self.calls.wait(run.id()),
+            Effect::Run(run) => self.calls.wait(run.id(), run.into_start()),
             Effect::CancelModel => {
                 self.stream = None;
-                // No answer of its own says what it cost.
-                self.ledger.unanswered = self.ledger.unanswered.plus(std::mem::take(&mut self.attempt));
+                self.info.budget.attempt_failed();
             }
             Effect::CancelTool(id) => {
-                if let Some(outcome) = self.calls.cancel(id) {
-                    self.turn.handle(Input::ToolDone { id, outcome })?;
+                if let Some(Done { id, outcome, ended }) = self.calls.cancel(id) {
+                    self.turn.handle(Input::ToolDone { id, outcome, ending: ended })?;
                 }
             }
             Effect::Finished(outcome) => return Ok(Some(outcome)),
@@ -411,61 +349,38 @@ impl Running {
 
     /// Asks the gates before a request; without any, it is cleared at once. A budget that is used up comes first.
     fn gate(&mut self) -> Result<(), Fatal> {
-        if self.beyond_budget() {
-            return self.gated(Some(Stop::CostLimit));
+        if self.is_spent() {
+            return self.gated(None, Some(Stop::CostLimit));
         }
-        if self.uncounted && self.core.limits.max_cost.is_some() {
+        if self.info.budget.is_uncounted() && self.core.limits.max_cost.is_some() {
             let model = self.core.model.name();
             let reason = format!("{model} does not say how many tokens it used, so the cost limit cannot be kept");
-            return self.gated(Some(Stop::Aborted { reason }));
+            return self.gated(None, Some(Stop::Aborted { reason }));
         }
         let stuck = self.core.callbacks.stuck() >= MAX_STUCK;
         if stuck || !self.core.registry.hooks().any::<PreRequest>("") {
-            return self.gated(stuck.then(|| Stop::Aborted { reason: Fatal::Stuck.to_string() }));
+            return self.gated(None, stuck.then(|| Stop::Aborted { reason: Fatal::Stuck.to_string() }));
         }
         let (registry, callbacks) = (self.core.registry.clone(), self.core.callbacks.clone());
         let (number, items) = (self.core.state.requests + 1, self.core.state.items);
-        let view = RequestView { turn: self.ledger.turn, number, items };
+        let view = RequestView { turn: self.info.number, number, items };
         self.gates.spawn(async move { registry.hooks().decide::<PreRequest>(&callbacks, || view).await });
         Ok(())
     }
 
     /// Clears or stops the next request. Notifications that wait go with it.
-    fn gated(&mut self, stop: Option<Stop>) -> Result<(), Fatal> {
-        let mut add = Vec::new();
-        for notice in self.core.state.notices.values() {
+    fn gated(&mut self, judgement: Option<Vec<VerdictGiven>>, stop: Option<Stop>) -> Result<(), Fatal> {
+        let deliver = |notice: &NotificationQueued| {
             let NotificationQueued { number, feature, generation, text } = notice.clone();
-            let said = SystemItem::Notification { number, feature, generation, text };
-            add.push(said.item());
-            self.ledger.said.push(said);
-        }
-        Ok(self.turn.handle(Input::Gated(Gated { add, stop }))?)
+            Note::System(SystemItem::Notification { number, feature, generation, text })
+        };
+        let notes = self.core.state.notices.values().map(deliver).collect();
+        Ok(self.turn.handle(Input::Gated(Gated { judgement, notes, stop }))?)
     }
 
     fn judge(&mut self, call: CallView) {
-        let (registry, permission) = (self.core.registry.clone(), self.core.permission.clone());
-        let about = About { generation: self.ledger.generation, key: self.core.store.key.clone() };
-        let id = call.id;
-        let callbacks = self.core.callbacks.clone();
-        let (places, turnstile) = (self.places.clone(), self.turnstile.clone());
-        let court = Court { registry, permission, about, callbacks, places, turnstile };
-        self.judges.spawn(async move { (id, Box::new(court.judge(call).await)) });
-    }
-
-    /// The same, unless the calls of this answer have too many arguments together: a tool may word few at length.
-    fn beside_others(&mut self, judged: Judged) -> Judged {
-        let bytes = judged.judgement.start.as_ref().map_or(0, |start| start.arguments.len());
-        if self.starting + bytes <= MAX_CALLS {
-            self.starting += bytes;
-            return judged;
-        }
-        let problem = format!(
-            "the calls of this answer have over {MAX_CALLS} bytes of arguments together, defaults included; make this \
-             one again by itself"
-        );
-        let invalid = Judged::invalid("host:arguments", &problem, self.core.registry.redactor());
-        let judgement = Judgement { start: None, rule: invalid.judgement.rule, ..judged.judgement };
-        Judged { judgement, ..invalid }
+        let (id, authorizer) = (call.id, self.authorizer.clone());
+        self.judges.spawn(async move { (id, Box::new(authorizer.judge(call).await)) });
     }
 
     /// The pod cannot go on: nothing more starts, children end, and the reason is written if it still fits.

@@ -3,7 +3,6 @@
 
 pub mod changes;
 pub mod checkpoint;
-pub mod commit;
 pub mod fold;
 mod glance;
 mod lost;

@@ -4,7 +4,7 @@ use crate::legal::surface;
 use crate::scene::{echo, neutral, pod, printer, verified};
 use llm_worker::projection::{Dialect, Neutral, Open, Surface};
 use llm_worker::{Item, ToolEffect};
-use pod::session::commit::Batch;
+use pod::control::Batch;
 use pod::session::record::{Record, SystemItem};
 use pod::session::replay::{Verification, Wrong, verify};
 use session_store::{BLOB_BYTES, BlobView, Reader};

@@ -3,7 +3,7 @@
 use crate::legal;
 use crate::scene::{echo, pod, results, sound};
 use llm_worker::{CallId, Item, StopReason, ToolEffect, Usage};
-use pod::session::commit::Batch;
+use pod::control::Batch;
 use pod::session::record::{HostStarted, InputConsumed, Record, Response, SystemItem, TurnStarted};
 use testkit::{Answer, FnTool, How, PodUnderTest, Script};
 

@@ -147,7 +147,7 @@ fn left(version: u16, value: serde_json::Value) -> (FeatureInstallReport, Counte
     let (feature, name) = (ID.to_string(), COUNT.name().to_owned());
     let state = FeatureState { feature, name, version, value: Arc::new(value) };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let batch = pod::session::commit::Batch::of(vec![state.into()]);
+    let batch = pod::control::Batch::of(vec![state.into()]);
     runtime.block_on(async { opened.journal.append(batch).await.map(drop).unwrap() });
     opened.journal.close();
     let opening = pod.opening(pod.resume().unwrap()).unwrap();

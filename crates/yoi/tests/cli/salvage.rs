@@ -1,7 +1,7 @@
 //! A pod whose journal is damaged: what is lost is named, nothing is done on top of it, and a copy of the rest goes on.
 
 use crate::scene::Scene;
-use pod::session::commit::Batch;
+use pod::control::Batch;
 use pod::session::record::Record;
 use pod::session::restore::decode;
 use serde_json::{Value, json};

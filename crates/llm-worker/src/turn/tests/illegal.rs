@@ -1,21 +1,21 @@
 //! Inputs nobody asked for: a typed error, and nothing changes.
 
-use super::rig::{Ack, Grouped, Owed, Rig, Turn, call_id, surface, user};
-use crate::effect::{Effect, Gated, Input, Verdict};
+use super::rig::{Ack, Grouped, Host, Owed, Rig, Turn, allowed, call_id, done, surface, user};
+use crate::effect::{Effect, Gated, Input};
 use crate::history::History;
 use crate::item::{Item, ResultStatus, ToolOutcome};
 use crate::model::{ErrorKind, ModelError, ModelEvent};
 use crate::turn::{Illegal, Limits};
 use std::sync::Arc;
 
-fn intrusions() -> Vec<(&'static str, Input<Ack>)> {
+fn intrusions() -> Vec<(&'static str, Input<Host>)> {
     let failed = ModelError { kind: ErrorKind::Retry, message: "x".into(), help: None };
     vec![
         ("Gated", Input::Gated(Gated::default())),
         ("Model", Input::Model(ModelEvent::Text("x".into()))),
         ("ModelFailed", Input::ModelFailed(failed)),
-        ("Judged", Input::Judged(call_id(1), Verdict::Allow)),
-        ("ToolDone", Input::ToolDone { id: call_id(1), outcome: ToolOutcome::of(ResultStatus::Ok, "") }),
+        ("Judged", allowed(call_id(1))),
+        ("ToolDone", done(call_id(1), ToolOutcome::of(ResultStatus::Ok, ""))),
         ("Resume", Input::Resume),
     ]
 }
@@ -71,7 +71,7 @@ fn an_answer_is_taken_once() {
         rig.go(1);
         rig.drain();
     }
-    let judge = |rig: &mut Rig, n| rig.turn().handle(Input::Judged(call_id(n), Verdict::Allow));
+    let judge = |rig: &mut Rig, n| rig.turn().handle(allowed(call_id(n)));
     assert_eq!(judge(&mut rig, 1), Ok(()));
     assert_eq!(judge(&mut rig, 1), Err(Illegal::Call(call_id(1))));
     assert_eq!(judge(&mut rig, 3), Err(Illegal::Call(call_id(3))));
@@ -80,11 +80,9 @@ fn an_answer_is_taken_once() {
     rig.drain();
     rig.pay(0).unwrap();
     rig.drain();
-    let done = |rig: &mut Rig, n| {
-        rig.turn().handle(Input::ToolDone { id: call_id(n), outcome: ToolOutcome::of(ResultStatus::Ok, "") })
-    };
-    assert_eq!(done(&mut rig, 2), Ok(()));
-    assert_eq!(done(&mut rig, 2), Err(Illegal::Call(call_id(2))));
+    let finish = |rig: &mut Rig, n| rig.turn().handle(done(call_id(n), ToolOutcome::of(ResultStatus::Ok, "")));
+    assert_eq!(finish(&mut rig, 2), Ok(()));
+    assert_eq!(finish(&mut rig, 2), Err(Illegal::Call(call_id(2))));
 }
 
 #[test]
@@ -119,7 +117,7 @@ fn gates_add_user_and_system_items_only() {
     for item in forged {
         let mut rig = Rig::new(&[&["t:hello", "end"]]);
         rig.drain();
-        let gated = Gated { add: vec![user("fine"), item], stop: None };
+        let gated = Gated { notes: vec![user("fine"), item], ..Gated::default() };
         assert_eq!(rig.turn().handle(Input::Gated(gated)), Err(Illegal::Item(1)));
         assert_eq!(rig.run().transcript(), "turn user:go request1 | says:hello stop:EndTurn/0 end:Done");
     }

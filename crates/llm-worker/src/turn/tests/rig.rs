@@ -6,20 +6,70 @@ use crate::item::{CallId, Item, ResultStatus, ToolOutcome, Wax};
 use crate::model::{ErrorKind, ModelError, ModelEvent, StopReason, Usage};
 use crate::projection::{Dialect, Open, Projection, Surface};
 use crate::tool::parse_arguments;
-use crate::turn::{Acknowledged, CommitRequest, Illegal, Limits};
+use crate::turn::{Acknowledged, CommitRequest, Illegal, Limits, Payload};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-pub(super) struct Ack(pub(super) CommitRequest);
+#[derive(Debug)]
+pub(super) struct Ack(pub(super) CommitRequest<Host>);
 
-impl Acknowledged for Ack {
-    fn into_request(self) -> CommitRequest {
+impl Acknowledged<Host> for Ack {
+    fn into_request(self) -> CommitRequest<Host> {
         self.0
     }
 }
 
-pub(super) type Turn = crate::turn::Turn<Ack>;
+/// Every word it attaches names the call it is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Host;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Start(u64);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Ending {
+    pub(super) call: u64,
+    pub(super) ran: bool,
+}
+
+impl From<Start> for Ending {
+    fn from(Start(call): Start) -> Self {
+        Self { call, ran: false }
+    }
+}
+
+impl Payload for Host {
+    type Proof = Ack;
+    type Note = Item;
+    type Judgement = String;
+    type Start = Start;
+    type Ending = Ending;
+
+    fn item(note: &Item) -> Item {
+        note.clone()
+    }
+}
+
+pub(super) fn judged(id: CallId, verdict: Verdict<Host>) -> Input<Host> {
+    let word = match &verdict {
+        Verdict::Allow(_) => "allow",
+        Verdict::Refuse { .. } => "refuse",
+        Verdict::Invalid { .. } => "invalid",
+        Verdict::Abort { .. } => "abort",
+    };
+    Input::Judged { id, verdict, judgement: format!("judged{}:{word}", id.number()) }
+}
+
+pub(super) fn allowed(id: CallId) -> Input<Host> {
+    judged(id, Verdict::Allow(Start(id.number())))
+}
+
+pub(super) fn done(id: CallId, outcome: ToolOutcome) -> Input<Host> {
+    Input::ToolDone { id, outcome, ending: Ending { call: id.number(), ran: true } }
+}
+
+pub(super) type Turn = crate::turn::Turn<Host>;
 
 /// Groups neighbours of one role, so that what is open matters.
 pub(super) struct Grouped;
@@ -119,7 +169,7 @@ pub(super) fn answer(words: &[&str]) -> VecDeque<Reply> {
 /// A debt: an effect that was handed out and waits for its answer.
 pub(super) enum Owed {
     Gate,
-    Commit(CommitRequest),
+    Commit(CommitRequest<Host>),
     Stream(VecDeque<Reply>),
     Judge(CallView),
     Run(CallId),
@@ -128,11 +178,11 @@ pub(super) enum Owed {
 pub(super) struct Rig {
     pub(super) turn: Option<Turn>,
     pub(super) owed: Vec<Owed>,
-    pub(super) durable: Vec<Fact>,
+    pub(super) durable: Vec<Fact<Host>>,
     pub(super) commits: Vec<String>,
     pub(super) seen: Vec<String>,
     pub(super) outcome: Option<Outcome>,
-    pub(super) gates: VecDeque<Gated>,
+    pub(super) gates: VecDeque<Gated<Host>>,
     pub(super) cancelled: bool,
     pub(super) check_all: bool,
     answers: VecDeque<VecDeque<Reply>>,
@@ -233,7 +283,9 @@ impl Rig {
                 let id = run.id();
                 assert!(!self.cancelled, "run after cancel");
                 assert!(self.run.insert(id), "run twice");
-                assert!(self.durable.contains(&Fact::Started { call: id }), "run before its record");
+                let start = run.into_start();
+                assert_eq!(start, Start(id.number()), "another call's start");
+                assert!(self.durable.contains(&Fact::Started { call: id, start }), "run before its record");
                 assert!(!self.is_finished(id), "run although it has a result");
                 self.owe(&format!("run {}", id.number()), Owed::Run(id));
             }
@@ -276,8 +328,8 @@ impl Rig {
                     Reply::Fail(error) => Input::ModelFailed(error),
                 }
             }
-            Owed::Judge(call) => Input::Judged(call.id, verdict(&call)),
-            Owed::Run(id) => Input::ToolDone { id, outcome: self.result(id) },
+            Owed::Judge(call) => judged(call.id, verdict(&call)),
+            Owed::Run(id) => done(id, self.result(id)),
         };
         let before = (self.turn().history().items(), self.turn().history().counters());
         let handled = self.turn().handle(input);
@@ -286,7 +338,7 @@ impl Rig {
         handled
     }
 
-    fn commit(&mut self, request: CommitRequest) -> Result<(), Illegal> {
+    fn commit(&mut self, request: CommitRequest<Host>) -> Result<(), Illegal> {
         let facts = request.facts().to_vec();
         self.turn().handle(Input::Committed(Ack(request)))?;
         self.commits.push(facts.iter().map(brief).collect::<Vec<_>>().join(" "));
@@ -354,7 +406,7 @@ impl Rig {
     }
 
     /// What a request says of itself is what its items encode to from nothing, and no call in it is open.
-    fn check_requests(&self, request: &CommitRequest) {
+    fn check_requests(&self, request: &CommitRequest<Host>) {
         let mut items = self.items();
         for fact in request.facts() {
             items.extend(item(fact));
@@ -397,8 +449,14 @@ impl Rig {
         let calls: Vec<u64> = items[self.before.0.len()..].iter().filter_map(call_number).collect();
         let expected: Vec<u64> = (self.before.1.calls + 1..).take(calls.len()).collect();
         assert_eq!(calls, expected, "call numbers are dense");
-        let started = self.durable.iter().filter(|fact| matches!(fact, Fact::Started { .. })).count();
-        assert!(self.run.len() <= started);
+        let started: BTreeSet<CallId> = self.durable.iter().filter_map(started).collect();
+        assert!(self.run.is_subset(&started));
+        for fact in &self.durable {
+            if let Fact::Finished { call, ending, .. } = fact {
+                let ran = Ending { call: call.number(), ran: self.run.contains(call) };
+                assert_eq!(*ending, started.contains(call).then_some(ran), "another call's ending");
+            }
+        }
         let history = self.turn.take().unwrap().finish().ok().expect("over");
         assert_eq!(history.items(), items.len() as u64);
         assert_eq!(history.counters().calls, self.before.1.calls + calls.len() as u64);
@@ -411,10 +469,17 @@ fn fold(items: &[Item]) -> Projection {
     whole
 }
 
-fn item(fact: &Fact) -> Option<Item> {
+fn item(fact: &Fact<Host>) -> Option<Item> {
     match fact {
-        Fact::Item(item) => Some(item.clone()),
-        Fact::Finished { call, outcome } => Some(Item::ToolResult { id: *call, outcome: outcome.clone() }),
+        Fact::Item(item) | Fact::Note(item) => Some(item.clone()),
+        Fact::Finished { call, outcome, .. } => Some(Item::ToolResult { id: *call, outcome: outcome.clone() }),
+        _ => None,
+    }
+}
+
+fn started(fact: &Fact<Host>) -> Option<CallId> {
+    match fact {
+        Fact::Started { call, .. } => Some(*call),
         _ => None,
     }
 }
@@ -427,13 +492,13 @@ fn call_number(item: &Item) -> Option<u64> {
 }
 
 /// `ok…` runs with any object for arguments, `no` is refused, `halt` aborts, no other tool exists.
-fn verdict(call: &CallView) -> Verdict {
+fn verdict(call: &CallView) -> Verdict<Host> {
     match &*call.name {
         "no" => Verdict::Refuse { reason: "not here".into() },
         "halt" => Verdict::Abort { reason: "enough".into() },
         name if name.starts_with("ok") => {
             match parse_arguments::<BTreeMap<String, serde_json::Value>>(name, &call.arguments) {
-                Ok(_) => Verdict::Allow,
+                Ok(_) => Verdict::Allow(Start(call.id.number())),
                 Err(error) => Verdict::Invalid { problem: error.to_string() },
             }
         }
@@ -441,28 +506,21 @@ fn verdict(call: &CallView) -> Verdict {
     }
 }
 
-pub(super) fn brief(fact: &Fact) -> String {
+pub(super) fn brief(fact: &Fact<Host>) -> String {
     match fact {
         Fact::TurnStarted => "turn".into(),
-        Fact::Item(Item::User { text }) => format!("user:{text}"),
-        Fact::Item(Item::System { text, .. }) => format!("system:{text}"),
+        Fact::Note(Item::User { text }) => format!("user:{text}"),
+        Fact::Note(Item::System { text, .. }) | Fact::Item(Item::System { text, .. }) => format!("system:{text}"),
+        Fact::Note(_) | Fact::Item(Item::User { .. }) => "forged".into(),
         Fact::Item(Item::Assistant { text }) => format!("says:{text}"),
         Fact::Item(Item::Reasoning { text, seal: None }) => format!("thinks:{text}"),
         Fact::Item(Item::Reasoning { text, seal: Some(seal) }) => format!("thinks:{text}/{}", seal.wax.data),
         Fact::Item(Item::ToolCall { id, name, .. }) => format!("call{}:{name}", id.number()),
         Fact::Item(Item::ToolResult { .. }) => "a result as an item".into(),
         Fact::Response { stop, usage, .. } => format!("stop:{stop:?}/{}", usage.output),
-        Fact::Judged { call, verdict } => {
-            let word = match verdict {
-                Verdict::Allow => "allow",
-                Verdict::Refuse { .. } => "refuse",
-                Verdict::Invalid { .. } => "invalid",
-                Verdict::Abort { .. } => "abort",
-            };
-            format!("judged{}:{word}", call.number())
-        }
-        Fact::Started { call } => format!("start{}", call.number()),
-        Fact::Finished { call, outcome } => format!("result{}:{:?}", call.number(), outcome.status),
+        Fact::Judged(words) => words.clone(),
+        Fact::Started { call, .. } => format!("start{}", call.number()),
+        Fact::Finished { call, outcome, .. } => format!("result{}:{:?}", call.number(), outcome.status),
         Fact::Request(request) => format!("request{}", request.number),
         Fact::TurnFinished(Outcome::ModelFailed { kind, .. }) => format!("end:ModelFailed/{kind:?}"),
         Fact::TurnFinished(Outcome::Aborted { .. }) => "end:Aborted".into(),

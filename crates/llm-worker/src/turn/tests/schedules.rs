@@ -76,8 +76,9 @@ fn play(seed: u64, met: &mut Met) {
     rig.check_all = seed.is_multiple_of(5); // requests and the end are always compared with a full encoding
     rig.gates = (0..dice.below(4))
         .map(|_| {
-            let add = (0..dice.below(2)).map(|_| user("gate")).collect();
-            Gated { add, stop: dice.one_in(20).then(|| Stop::Aborted { reason: "gate".into() }) }
+            let notes = (0..dice.below(2)).map(|_| user("gate")).collect();
+            let stop = dice.one_in(20).then(|| Stop::Aborted { reason: "gate".into() });
+            Gated { notes, stop, ..Gated::default() }
         })
         .collect();
     let patience = if dice.one_in(3) { 12 } else { 400 };

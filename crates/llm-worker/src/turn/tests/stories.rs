@@ -197,7 +197,8 @@ fn parallel_calls_may_end_in_any_order() {
 fn what_gates_add_rides_with_the_request() {
     let note = |text: &str| Item::System { source: "host".into(), text: text.into() };
     let mut rig = Rig::new(&[&["c:ok", "tools"], &["t:fine", "end"]]);
-    rig.gates = [vec![note("one")], vec![note("two"), user("three")]].map(|add| Gated { add, stop: None }).into();
+    rig.gates =
+        [vec![note("one")], vec![note("two"), user("three")]].map(|notes| Gated { notes, ..Gated::default() }).into();
     let rig = rig.run();
     assert_eq!(
         rig.transcript(),
@@ -214,7 +215,8 @@ fn a_gate_can_end_the_turn() {
         (Stop::Aborted { reason: "no".into() }, "Aborted"),
     ] {
         let mut rig = Rig::new(&[&["c:ok", "tools"]]);
-        rig.gates = [Gated::default(), Gated { add: vec![user("late")], stop: Some(stop) }].into();
+        rig.gates =
+            [Gated::default(), Gated { notes: vec![user("late")], stop: Some(stop), ..Gated::default() }].into();
         let rig = rig.run();
         assert!(
             rig.transcript().ends_with(&format!("start1 | result1:Ok user:late end:{end}")),

@@ -69,7 +69,7 @@ impl FeatureModule for Guarded {
     }
 }
 
-fn court(runtime: &tokio::runtime::Runtime, gate: &Gate, gated: bool, rewritten: bool) -> Court {
+fn authorizer(runtime: &tokio::runtime::Runtime, gate: &Gate, gated: bool, rewritten: bool) -> Authorizer {
     let grants = [
         HostCapability::tool("*"),
         HostCapability::hook::<PreToolCall>(),
@@ -83,17 +83,18 @@ fn court(runtime: &tokio::runtime::Runtime, gate: &Gate, gated: bool, rewritten:
     let dir = tempfile::tempdir().unwrap();
     let workspace = Workspace::open(&Ambient::claim(), dir.path(), dir.path(), Access::Read).unwrap();
     let now = Circumstances { mode: SandboxMode::ReadOnly, enforced: true };
-    Court {
+    Authorizer {
         registry: Arc::new(registry),
         permission: Arc::new(Permission {
             policy: Policy::new(crate::permission::tests::TERMS, Vec::new()),
             workspace,
             now,
         }),
-        about: About { generation: 1, key: "s/1".into() },
         callbacks: Callbacks::with_grace(runtime.handle().clone(), GRACE),
-        places: Arc::new(Semaphore::new(PLACES)),
-        turnstile: Arc::default(),
+        generation: 1,
+        key: "s/1".into(),
+        slots: Arc::new(Semaphore::new(SLOTS)),
+        in_order: Arc::default(),
     }
 }
 
@@ -122,24 +123,24 @@ fn what_hangs_while_it_parses_costs_one_thread_whoever_has_a_say() {
     for (gated, rewritten) in [(true, false), (false, true), (true, true)] {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
         let gate = Gate::new("parsed");
-        let court = court(&runtime, &gate, gated, rewritten);
+        let authorizer = authorizer(&runtime, &gate, gated, rewritten);
         let rules = runtime.block_on(async {
-            let judged = (1..=CALLS).map(|number| tokio::spawn(court.clone().judge(call(number))));
+            let judged = (1..=CALLS).map(|number| tokio::spawn(authorizer.clone().judge(call(number))));
             let judged: Vec<_> = judged.collect();
             while !judged.iter().all(tokio::task::JoinHandle::is_finished) {
                 // The clock goes on only while somebody holds a thread.
-                if gate.came() > court.callbacks.stuck() {
+                if gate.came() > authorizer.callbacks.stuck() {
                     tokio::time::advance(DEADLINE).await;
                 }
                 tokio::task::yield_now().await;
             }
             let mut rules = Vec::new();
             for judged in judged {
-                rules.push(judged.await.unwrap().judgement.rule);
+                rules.push(judged.await.unwrap().rule);
             }
             rules
         });
-        assert_eq!((gate.came(), court.callbacks.stuck()), (1, 1), "{gated} {rewritten}: {rules:?}");
+        assert_eq!((gate.came(), authorizer.callbacks.stuck()), (1, 1), "{gated} {rewritten}: {rules:?}");
         assert!(rules.iter().skip(1).all(|rule| rule == "host:stuck-feature"), "{gated} {rewritten}: {rules:?}");
         gate.open();
     }
@@ -151,28 +152,28 @@ fn parsing_is_over_when_the_tool_is_taken_back() {
     for how in [Revoke::Now, Revoke::Drain(Duration::from_secs(60))] {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let gate = Gate::new("parsed");
-        let court = court(&runtime, &gate, false, false);
+        let authorizer = authorizer(&runtime, &gate, false, false);
         runtime.block_on(async {
-            let parsing = tokio::spawn(court.clone().judge(call(1)));
+            let parsing = tokio::spawn(authorizer.clone().judge(call(1)));
             while gate.came() == 0 {
                 tokio::task::yield_now().await;
             }
-            let mut revoking = pin!(court.registry.revoke(&ID, &HostCapability::tool("Parse"), how));
+            let mut revoking = pin!(authorizer.registry.revoke(&ID, &HostCapability::tool("Parse"), how));
             tokio::select! {
                 biased;
                 _doors = &mut revoking => panic!("{how:?}: it is still parsing"),
                 () = std::future::ready(()) => {}
             }
             // Both where the host looks first, and where it would parse.
-            let early = court.clone().judge(call(2)).await;
-            let late = judge(&call(3), &court.registry, &court.permission, &court.about);
+            let early = authorizer.clone().judge(call(2)).await;
+            let late = authorizer.by_the_host(&call(3));
             for refused in [early, late] {
                 let words = "Parse was revoked: user:parses may not offer it any more";
                 assert!(
                     matches!(&refused.verdict, Verdict::Refuse { reason } if reason == words),
                     "{how:?}: {refused:?}"
                 );
-                assert_eq!(refused.judgement.rule, "host:revoked", "{how:?}");
+                assert_eq!(refused.rule, "host:revoked", "{how:?}");
             }
             gate.open();
             assert_eq!((revoking.await, gate.came()), (1, 1), "{how:?}");

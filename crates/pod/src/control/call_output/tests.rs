@@ -1,6 +1,6 @@
 //! One call's output and file changes, at their bounds.
 
-use super::{Custody, HEAD_BYTES, HEAD_LINES, INLINE, TAIL_BYTES};
+use super::{CallOutput, HEAD_BYTES, HEAD_LINES, INLINE, TAIL_BYTES};
 use crate::mailbox::requests::{Inbox, Line, Mail, Method, inbox};
 use crate::permission::tests::TERMS;
 use crate::session::record::{FileChanged, Output, Record};
@@ -26,10 +26,11 @@ impl Scene {
         Self { opened, line, inbox, _root: root }
     }
 
-    fn custody(&self, outputs: Vec<Output>) -> Custody {
+    fn custody(&self, outputs: Vec<Output>) -> CallOutput {
         let call = CallId::new(1).unwrap();
-        Custody::new(
-            ("s-1".into(), call),
+        CallOutput::new(
+            "s-1".into(),
+            call,
             self.opened.blobs.clone(),
             Arc::new(VecDeque::from(outputs)),
             self.line.clone(),

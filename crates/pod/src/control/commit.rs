@@ -1,0 +1,178 @@
+//! The whole of the trust between the turn machine and the log. It performs nothing.
+//!
+//! A [`Batch`] is made from what the machine wants committed; each fact carries what its record says, so it becomes
+//! records here, in the machine's own order. The log gives it back as `Committed<Batch>` only once it is durable, and
+//! only that yields the [`Ack`] which the machine accepts. Nothing else makes an `Ack`.
+
+use super::authorize::Authorized;
+use super::budget::Budget;
+use crate::record::{
+    Encoder, InputConsumed, InputId, ItemAdded, Output, Record, Request, Response, SystemItem, ToolFinished,
+    TransformNote, TurnFinished, TurnStarted, VerdictGiven,
+};
+use llm_worker::Item;
+use llm_worker::effect::Fact;
+use llm_worker::projection::{Dialect, Neutral};
+use llm_worker::turn::{Acknowledged, CommitRequest, Payload};
+use session_store::{Committed, EncodeError, Frames, Records};
+
+/// What this pod attaches to a turn's facts.
+#[derive(Debug)]
+pub(crate) struct Journaled;
+
+impl Payload for Journaled {
+    type Proof = Ack;
+    type Note = Note;
+    type Judgement = Vec<VerdictGiven>;
+    type Start = Box<Authorized>;
+    type Ending = Ended;
+
+    fn item(note: &Note) -> Item {
+        match note {
+            Note::Input { text, .. } => Item::User { text: text.clone() },
+            Note::System(item) => item.item(),
+        }
+    }
+}
+
+/// The turn machine, as this pod runs it.
+pub(crate) type Turn = llm_worker::turn::Turn<Journaled>;
+
+/// An item that the host adds.
+#[derive(Clone, Debug)]
+pub(crate) enum Note {
+    /// A queued input; the turn consumes it.
+    Input {
+        input: InputId,
+        text: String,
+    },
+    System(SystemItem),
+}
+
+/// How a call that started ended, beyond what the model sees.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ended {
+    pub(crate) feature: Option<String>,
+    /// The full output, where it did not fit.
+    pub(crate) output: Option<Output>,
+    pub(crate) ms: u64,
+    /// What became of its result.
+    pub(crate) transforms: Vec<TransformNote>,
+    /// What the person must know of it.
+    pub(crate) warnings: Vec<String>,
+}
+
+impl From<Box<Authorized>> for Ended {
+    fn from(call: Box<Authorized>) -> Self {
+        Self { feature: Some(call.record.feature), ..Self::default() }
+    }
+}
+
+/// What the records of a turn say of it.
+#[derive(Debug)]
+pub(crate) struct TurnInfo {
+    pub(crate) number: u64,
+    /// The surface in force.
+    pub(crate) generation: u64,
+    pub(crate) budget: Budget,
+}
+
+/// One atomic batch: a turn's facts as records, and what else belongs to them.
+#[derive(Debug, Default)]
+pub struct Batch {
+    turn: Option<CommitRequest<Journaled>>,
+    records: Vec<Record>,
+}
+
+impl Batch {
+    /// A batch that says nothing of a turn.
+    #[must_use]
+    pub fn of(records: Vec<Record>) -> Self {
+        Self { turn: None, records }
+    }
+
+    /// What rides along, then the turn's facts in their order.
+    pub(crate) fn of_turn(request: CommitRequest<Journaled>, turn: &TurnInfo, mut records: Vec<Record>) -> Self {
+        request.facts().iter().for_each(|fact| add_record(&mut records, fact, turn));
+        Self { turn: Some(request), records }
+    }
+
+    /// What it will write.
+    pub(crate) fn records(&self) -> &[Record] {
+        &self.records
+    }
+
+    /// The turn's part, given back by a log that refused it.
+    pub(crate) fn into_turn(self) -> Option<CommitRequest<Journaled>> {
+        self.turn
+    }
+}
+
+impl Records for Batch {
+    fn encode(&self, frames: &mut Frames<'_>) -> Result<(), EncodeError> {
+        self.records.iter().try_for_each(|record| record.encode(frames))
+    }
+}
+
+/// Proof that a turn's commit is durable.
+#[derive(Debug)]
+pub(crate) struct Ack(CommitRequest<Journaled>);
+
+impl Ack {
+    /// Takes a durable batch apart: the proof for its turn, and its records to fold.
+    pub(crate) fn of(done: Committed<Batch>) -> (Option<Self>, Vec<Record>) {
+        let Batch { turn, records } = done.into_inner();
+        (turn.map(Self), records)
+    }
+}
+
+impl Acknowledged<Journaled> for Ack {
+    fn into_request(self) -> CommitRequest<Journaled> {
+        self.0
+    }
+}
+
+/// One fact, one record; a judgement has one for each verdict.
+fn add_record(records: &mut Vec<Record>, fact: &Fact<Journaled>, turn: &TurnInfo) {
+    records.push(match fact {
+        Fact::Judged(verdicts) => return records.extend(verdicts.iter().cloned().map(Record::from)),
+        Fact::TurnStarted => TurnStarted { turn: turn.number }.into(),
+        Fact::Note(Note::Input { input, .. }) => InputConsumed { input: *input }.into(),
+        Fact::Note(Note::System(item)) => item.clone().into(),
+        // The turn's own words, about an answer that it dropped.
+        Fact::Item(Item::System { text, .. }) => {
+            SystemItem::Recovery { generation: turn.generation, text: text.clone() }.into()
+        }
+        Fact::Item(
+            item @ (Item::User { .. }
+            | Item::Assistant { .. }
+            | Item::Reasoning { .. }
+            | Item::ToolCall { .. }
+            | Item::ToolResult { .. }),
+        ) => ItemAdded { item: item.clone() }.into(),
+        Fact::Response { stop, usage, shortfall } => {
+            let cost = turn.budget.cost(usage);
+            Response { stop: stop.clone(), usage: *usage, cost, shortfall: *shortfall }.into()
+        }
+        Fact::Started { start, .. } => start.record.clone().into(),
+        Fact::Finished { call, outcome, ending } => {
+            let Ended { feature, output, ms, transforms, warnings } = ending.clone().unwrap_or_default();
+            ToolFinished { call: *call, feature, outcome: outcome.clone(), output, ms, transforms, warnings }.into()
+        }
+        Fact::Request(r) => Request {
+            number: r.number,
+            generation: r.generation,
+            items: r.items,
+            projection: Neutral.version(),
+            neutral_digest: r.neutral_digest.clone(),
+            encoder: Encoder { id: r.dialect.clone(), version: r.dialect_version },
+            body_digest: r.body_digest.clone(),
+            bytes: r.body_len,
+        }
+        .into(),
+        Fact::TurnFinished(outcome) => {
+            let unanswered = turn.budget.unanswered();
+            TurnFinished { turn: turn.number, outcome: outcome.clone(), unanswered }.into()
+        }
+    });
+}
