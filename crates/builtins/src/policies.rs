@@ -23,7 +23,6 @@ pub type Settings = Map<String, Value>;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{feature}: {problem}")]
 pub struct BadSettings {
-    /// Whose.
     pub feature: FeatureId,
     /// The key, and what was expected.
     pub problem: String,

@@ -68,7 +68,6 @@ pub struct Client {
 /// What goes up.
 #[derive(Debug)]
 pub struct Request<'a> {
-    /// The method.
     pub method: Method,
     /// What follows the base URL's own path; begins with `/`.
     pub path: &'a str,
@@ -223,7 +222,6 @@ struct Unanswered {
 pub struct Answer<'a> {
     /// The status; any but 1xx.
     pub status: StatusCode,
-    /// The headers.
     pub headers: HeaderMap,
     client: &'a Client,
     line: Line,

@@ -24,9 +24,7 @@ pub struct Files {
 /// A file as it is before a change.
 #[derive(Debug)]
 pub struct Before {
-    /// Its content.
     pub bytes: Vec<u8>,
-    /// Its permission bits.
     pub mode: u32,
     /// Taken before the bytes were read.
     pub stamp: Stamp,

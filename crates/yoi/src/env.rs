@@ -12,11 +12,8 @@ pub(crate) struct Env {
     vars: BTreeMap<OsString, OsString>,
     /// The working directory, or what `-C` says.
     pub(crate) cwd: PathBuf,
-    /// Standard output is a terminal.
     pub(crate) stdout_terminal: bool,
-    /// Standard error is a terminal.
     pub(crate) stderr_terminal: bool,
-    /// Standard input is a terminal.
     pub(crate) stdin_terminal: bool,
 }
 

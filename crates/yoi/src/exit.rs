@@ -7,7 +7,6 @@ use std::process::ExitCode;
 /// How the program ends; the numbers stand in `--help`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// Done.
     Done,
     /// The run failed.
     Failed,
@@ -66,7 +65,6 @@ impl Exit {
 /// What failed and where, and the next step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Failure {
-    /// How the program ends.
     pub(crate) exit: Exit,
     /// One line.
     pub(crate) message: String,

@@ -45,7 +45,6 @@ struct Part {
 }
 
 impl Instructions {
-    /// Reads all there are.
     pub(crate) fn read(ambient: &Ambient, project: &Project, env: &Env) -> Result<Self, Failure> {
         let mut all = Self::default();
         let own = env.config_dir()?.join(OWN);

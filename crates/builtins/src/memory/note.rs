@@ -47,7 +47,6 @@ pub enum Kind {
 /// What is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// Its name.
     pub name: Name,
     /// When it is worth reading.
     pub description: Description,
@@ -59,7 +58,6 @@ pub struct Note {
     pub created: Day,
     /// The day it was last replaced.
     pub updated: Day,
-    /// What it says.
     pub text: String,
 }
 

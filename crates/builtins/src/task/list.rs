@@ -42,7 +42,6 @@ impl fmt::Display for Status {
 pub struct Task {
     /// One line.
     pub title: String,
-    /// How it stands.
     pub status: Status,
     /// Some lines, or none.
     #[serde(default, skip_serializing_if = "String::is_empty")]

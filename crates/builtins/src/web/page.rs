@@ -68,7 +68,6 @@ pub(super) enum Style {
 pub(super) struct Page {
     /// Its title, in one line.
     pub(super) title: String,
-    /// Its text.
     pub(super) text: String,
     /// Whether the text was cut at its bound.
     pub(super) cut: bool,

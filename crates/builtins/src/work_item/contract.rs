@@ -120,17 +120,12 @@ pub struct Listing {
 /// What stands in an item's front matter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Heading {
-    /// Which item.
     pub id: ItemId,
-    /// Its title.
     pub title: Title,
     /// By the folder it is in.
     pub status: Status,
-    /// Its kind.
     pub kind: Kind,
-    /// Its priority.
     pub priority: Priority,
-    /// Its labels.
     pub labels: Vec<Label>,
     /// When it was made.
     pub created_at: Time,
@@ -154,11 +149,9 @@ pub struct Item {
 /// One entry of a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// When.
     pub at: Time,
     /// `created open`, `comment`, `review approve`, `status open -> closed`.
     pub what: String,
-    /// Who.
     pub author: String,
     /// Its text; may be empty.
     pub text: String,
@@ -167,7 +160,6 @@ pub struct Event {
 /// What an update came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Updated {
-    /// Which item.
     pub id: ItemId,
     /// Where it is now.
     pub status: Status,

@@ -15,7 +15,6 @@ pub(super) struct ItemFile {
 }
 
 impl ItemFile {
-    /// A new one.
     pub(super) fn new(heading: Heading, body: &str) -> Self {
         let body = trimmed(body);
         let rest = if body.is_empty() { String::new() } else { format!("\n{body}\n") };
@@ -111,7 +110,6 @@ impl<'a> Front<'a> {
     }
 }
 
-/// A new thread with its first event.
 pub(super) fn new_thread(id: &ItemId, first: &Event) -> String {
     let mut text = format!("# Thread of {id}\n");
     add(&mut text, 1, first);

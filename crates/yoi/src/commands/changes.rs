@@ -153,7 +153,6 @@ pub(super) struct Now {
     pub(super) at: Located,
     /// What it contains; none when it is not there.
     pub(super) bytes: Option<Vec<u8>>,
-    /// Its permission bits.
     pub(super) mode: Option<u32>,
 }
 

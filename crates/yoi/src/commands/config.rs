@@ -65,7 +65,6 @@ const EXAMPLE: &str = r#"# yoi's configuration. Every key is optional; `yoi conf
 # any_file_system = false               # true: keep sessions on network and FUSE file systems too
 "#;
 
-/// Runs one of the actions.
 pub(crate) fn run(action: &ConfigAction, env: &Env) -> Result<Exit, Failure> {
     match action {
         ConfigAction::Show(args) => show(args, env),

@@ -42,17 +42,12 @@ End with a short answer: what you found or changed, and what is left.";
 
 /// A run's surroundings as handles, before a session is opened.
 pub(crate) struct Composed {
-    /// Where it works.
     pub(crate) project: Project,
-    /// Its directories.
     pub(crate) workspace: Workspace,
     /// Those of them that the command line added.
     pub(crate) added: AddedDirs,
-    /// How calls are judged.
     pub(crate) permission: Permission,
-    /// How the shell is confined.
     pub(crate) mode: SandboxMode,
-    /// Who may have what.
     pub(crate) capabilities: CapabilityPolicy,
     /// Those features that a person switched on.
     on: BTreeSet<FeatureId>,
@@ -63,9 +58,7 @@ pub(crate) struct Composed {
 
 /// What features came to.
 pub(crate) struct Installed {
-    /// What is live.
     pub(crate) registry: FeatureRegistry,
-    /// How calls are judged.
     pub(crate) permission: Permission,
     /// Why there is no shell, where there should be one.
     pub(crate) no_shell: Option<String>,

@@ -98,7 +98,6 @@ pub(crate) fn bare(name: &str) -> &str {
 
 /// A model, ready to be asked.
 pub(crate) struct Built {
-    /// It.
     pub(crate) model: Arc<dyn Model>,
     /// Where its answers are written down, if they are.
     pub(crate) recording: Option<PathBuf>,
@@ -109,17 +108,13 @@ pub(crate) struct Built {
 /// Everything known of an endpoint before a connection.
 #[derive(Clone)]
 pub(crate) struct Reach {
-    /// Where it is.
     pub(crate) url: BaseUrl,
-    /// How it is spoken to.
     pub(crate) api: catalog::Api,
     /// The key, if it has one here.
     pub(crate) key: Option<Secret>,
     /// Where a key is looked for.
     pub(crate) key_source: Option<String>,
-    /// How long each wait may last.
     pub(crate) timeouts: Timeouts,
-    /// How often a request is sent again.
     pub(crate) retry: RetryPolicy,
 }
 

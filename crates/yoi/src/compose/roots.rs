@@ -22,7 +22,6 @@ pub(crate) struct Added<'a> {
 /// The same as directories: resolved, and judged.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AddedDirs {
-    /// Read.
     pub(crate) read: Vec<PathBuf>,
     /// Read and written, as far as the project is.
     pub(crate) write: Vec<PathBuf>,

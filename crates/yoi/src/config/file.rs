@@ -276,9 +276,7 @@ impl Mode {
 pub(crate) struct Problem {
     /// From 1.
     pub(crate) line: usize,
-    /// What is wrong.
     pub(crate) what: String,
-    /// The next step.
     pub(crate) help: Option<String>,
 }
 

@@ -40,9 +40,7 @@ pub(crate) type Source = String;
 /// A value and its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Sourced<T> {
-    /// In force.
     pub(crate) value: T,
-    /// Because of this.
     pub(crate) source: Source,
 }
 
@@ -65,11 +63,8 @@ impl<T> Sourced<T> {
 /// `[providers.NAME]` of the innermost file that has it.
 #[derive(Clone, Debug)]
 pub(crate) struct Endpoint {
-    /// What it says.
     pub(crate) value: Provider,
-    /// Where it stands.
     pub(crate) source: Source,
-    /// Where its keys stand.
     pub(crate) keys: BTreeMap<&'static str, Source>,
 }
 
@@ -83,40 +78,29 @@ impl Endpoint {
 /// What the files say of one model.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Known {
-    /// What its tokens cost.
     pub(crate) price: Option<Sourced<Price>>,
-    /// The most tokens of one answer.
     pub(crate) max_output: Option<Sourced<u32>>,
 }
 
 /// Everything that can be set.
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
-    /// Where it is in force.
     pub(crate) project: Project,
-    /// The model, if one was chosen.
     pub(crate) model: Option<Sourced<String>>,
-    /// Endpoints by name.
     pub(crate) providers: BTreeMap<String, Endpoint>,
     /// What is known of models, by their whole names.
     pub(crate) models: BTreeMap<String, Known>,
-    /// Model requests in one run.
     pub(crate) max_steps: Sourced<u32>,
     /// Dollars in one run, if there is a limit.
     pub(crate) max_cost: Option<Sourced<f64>>,
-    /// Calls at once.
     pub(crate) tool_concurrency: Sourced<usize>,
     /// Rules, a layer for each file that has some, outermost first.
     pub(crate) rules: Vec<Rules>,
     /// Names of files that may hold secrets, besides the built-in ones; those of all files add up.
     pub(crate) secrets: Vec<Sourced<String>>,
-    /// Features by id.
     pub(crate) features: BTreeMap<String, Switches>,
-    /// How the shell is confined.
     pub(crate) sandbox: Sourced<Mode>,
-    /// Whether sessions may be on any file system.
     pub(crate) any_file_system: Sourced<bool>,
-    /// Whether files of instructions are read.
     pub(crate) instructions: Sourced<bool>,
     /// Files that were looked for, and whether they are there.
     pub(crate) files: Vec<(PathBuf, bool)>,

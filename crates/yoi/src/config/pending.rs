@@ -13,13 +13,11 @@ pub(crate) struct Pending {
     pub(crate) key: String,
     /// Its value, on one line.
     pub(crate) value: String,
-    /// The file.
     pub(crate) file: Source,
     /// The file and the line.
     pub(crate) source: Source,
     /// BLAKE3 of key and value, hex: what a grant is for.
     pub(crate) digest: String,
-    /// What granting it does.
     pub(crate) effect: String,
 }
 

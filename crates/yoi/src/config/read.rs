@@ -13,7 +13,6 @@ const MAX_FILE: u64 = 1024 * 1024;
 
 /// A file that was read, once: what is checked, digested and used is one text.
 pub(super) struct Text {
-    /// Its keys.
     pub(super) file: File,
     /// The same, as it is written.
     pub(super) table: toml::Table,

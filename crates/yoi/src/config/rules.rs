@@ -8,7 +8,6 @@ use pod::permission::{Layer, Rule, RuleError};
 /// The rules of one file.
 #[derive(Clone, Debug)]
 pub(crate) struct Rules {
-    /// The file.
     pub(crate) source: Source,
     /// Its rules, in order.
     pub(crate) rules: Vec<Written>,
@@ -17,11 +16,9 @@ pub(crate) struct Rules {
 /// A rule as it stands in a file.
 #[derive(Clone, Debug)]
 pub(crate) struct Written {
-    /// The rule.
     pub(crate) rule: Rule,
     /// Which it is in its file, from 0.
     pub(crate) index: usize,
-    /// Its line.
     pub(crate) source: Source,
 }
 
@@ -30,7 +27,6 @@ impl Written {
         Self { rule, index, source: place(&["permissions", "rules", &index.to_string()]) }
     }
 
-    /// Its key.
     pub(crate) fn key(&self) -> String {
         format!("permissions.rules[{}]", self.index)
     }

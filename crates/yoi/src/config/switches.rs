@@ -11,26 +11,20 @@ use std::collections::BTreeMap;
 pub(crate) struct Switches {
     /// Where the innermost file names it.
     pub(crate) at: Source,
-    /// Whether it is installed.
     pub(crate) enabled: Option<Sourced<bool>>,
-    /// Whether nothing starts without it.
     pub(crate) required: Option<Sourced<bool>>,
     /// The same by a project's file, which switches nothing on by that.
     pub(crate) expected: Option<Sourced<bool>>,
     /// What each file grants, outermost first.
     pub(crate) grants: Vec<Granted>,
-    /// The feature's own keys.
     pub(crate) settings: BTreeMap<String, Sourced<toml::Value>>,
 }
 
 /// What one file grants.
 #[derive(Clone, Debug)]
 pub(crate) struct Granted {
-    /// As it is written.
     pub(crate) table: GrantTable,
-    /// Where.
     pub(crate) at: Source,
-    /// Where each of its keys is.
     pub(crate) keys: BTreeMap<String, Source>,
 }
 

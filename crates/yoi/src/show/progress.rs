@@ -21,7 +21,6 @@ pub(crate) struct Look {
     pub(crate) quiet: bool,
     /// The answer appears as it is written.
     pub(crate) stream: bool,
-    /// Progress may be coloured.
     pub(crate) colour: bool,
 }
 

@@ -93,7 +93,6 @@ enum Mark {
 
 /// What is looked at.
 pub(super) struct Question<'a> {
-    /// The tool.
     pub(super) tool: &'a str,
     /// What is in force.
     pub(super) config: &'a Config,

@@ -16,9 +16,7 @@ use std::sync::Arc;
 
 /// A pod's reports. Starts are numbered from 1, in the order of their `features` records.
 pub(super) struct Starts {
-    /// The pod.
     pub(super) pod: String,
-    /// How many there are.
     pub(super) count: u64,
     /// Those that were asked for, and the newest, in order.
     pub(super) kept: Vec<Start>,
@@ -114,7 +112,6 @@ impl Starts {
         })
     }
 
-    /// The newest.
     pub(super) fn newest(&self) -> Result<&Start, Failure> {
         self.number(self.count)
     }

@@ -34,9 +34,7 @@ pub(super) enum Stop {
 /// What came of it so far.
 #[derive(Default)]
 pub(super) struct Tally {
-    /// How many were taken back.
     pub(super) undone: usize,
-    /// Paths that were left alone.
     pub(super) left: Vec<String>,
     /// What is gone again, and the topmost directory that was made for it.
     pub(super) gone: Vec<(String, String)>,
