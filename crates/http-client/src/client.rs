@@ -1,10 +1,10 @@
 //! One endpoint and the connection to it, kept between requests.
 
-use crate::base_url::BaseUrl;
 use crate::error::{Cause, Error};
 use crate::line::Line;
 use crate::tls::Tls;
 use crate::upload::Upload;
+use crate::url::BaseUrl;
 use authority::{ErrorKind, Net};
 use hyper::body::{Body as _, Bytes, Incoming};
 use hyper::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
@@ -68,6 +68,7 @@ pub struct Client {
 /// What goes up.
 #[derive(Debug)]
 pub struct Request<'a> {
+    /// The method.
     pub method: Method,
     /// What follows the base URL's own path; begins with `/`.
     pub path: &'a str,
@@ -163,7 +164,7 @@ impl Client {
         *http.method_mut() = request.method.clone();
         let target = format!("{}{}", self.base.path(), request.path);
         *http.uri_mut() = target.parse().map_err(|error| bug(&error))?;
-        let host = HeaderValue::from_str(&self.base.host_header()).map_err(|error| bug(&error))?;
+        let host = HeaderValue::from_str(self.base.host_header()).map_err(|error| bug(&error))?;
         let headers = http.headers_mut();
         headers.clone_from(&request.headers);
         headers.insert(header::HOST, host);
@@ -222,6 +223,7 @@ struct Unanswered {
 pub struct Answer<'a> {
     /// The status; any but 1xx.
     pub status: StatusCode,
+    /// The headers.
     pub headers: HeaderMap,
     client: &'a Client,
     line: Line,

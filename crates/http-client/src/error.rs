@@ -25,6 +25,7 @@ pub enum Cause {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Error {
+    /// What went wrong.
     pub cause: Cause,
     /// The same for people; names the URL.
     pub message: String,

@@ -9,7 +9,6 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 #![warn(missing_docs)]
 
-mod base_url;
 mod client;
 mod error;
 mod line;
@@ -17,11 +16,10 @@ mod tls;
 mod upload;
 mod url;
 
-pub use base_url::{BadUrl, BaseUrl};
+pub use self::url::{BadUrl, BaseUrl, MAX_URL, Url};
 pub use client::{Answer, Client, MAX_ERROR_BODY, MAX_RESPONSE, Request, Timeouts};
 pub use error::{Cause, Error};
 pub use hyper::body::Bytes;
 pub use hyper::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 pub use tls::Tls;
 pub use upload::Upload;
-pub use url::{MAX_URL, Url};
