@@ -1,7 +1,7 @@
 //! What the records up to a seal come to, kept beside the log so that opening need not read them again.
 //!
 //! Derived: the bytes are somebody else's, the log is the truth. A checkpoint that is missing, damaged, or of another
-//! log is one that is not there, so it is never flushed. One file, replaced at each seal.
+//! log is one that is not there, so it is never flushed. One file, replaced by the next.
 
 use std::path::{Path, PathBuf};
 
@@ -9,9 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::blob::Digest;
 use crate::error::DiskFault;
-use crate::frame::Chain;
+use crate::frame::Mark;
 use crate::ops::Ops;
-use crate::session::segment::{Seal, Segment};
 
 /// The longest checkpoint, in bytes: it is read into memory whole.
 pub const MAX_CHECKPOINT_BYTES: usize = 64 << 20;
@@ -22,10 +21,10 @@ const OPENING: &[u8] = b"{\"digest\":\"";
 const BEHIND: &[u8] = b"\",";
 const DIGITS: usize = 64;
 
-/// What somebody made of the records up to a seal.
+/// What somebody made of the records up to a committed one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checkpoint {
-    seal: Seal,
+    mark: Mark,
     version: u32,
     bytes: Vec<u8>,
 }
@@ -40,14 +39,14 @@ struct About {
 }
 
 impl Checkpoint {
-    pub(crate) fn new(seal: Seal, version: u32, bytes: Vec<u8>) -> Self {
-        Self { seal, version, bytes }
+    pub(crate) fn new(mark: Mark, version: u32, bytes: Vec<u8>) -> Self {
+        Self { mark, version, bytes }
     }
 
     /// The last record it covers.
     #[must_use]
     pub fn seq(&self) -> u64 {
-        self.seal.seq
+        self.mark.seq
     }
 
     /// The form of the bytes, as it was given.
@@ -62,9 +61,8 @@ impl Checkpoint {
         &self.bytes
     }
 
-    /// What the record behind it continues. Its epoch is any.
-    pub(crate) fn chain(&self) -> Chain {
-        Chain { seq: self.seal.seq, crc: self.seal.crc, epoch: 0, batch_left: 0 }
+    pub(crate) fn mark(&self) -> Mark {
+        self.mark
     }
 
     /// Puts it in the place of the one before.
@@ -80,7 +78,7 @@ impl Checkpoint {
     }
 
     fn encode(&self) -> Vec<u8> {
-        let Seal { seq, crc } = self.seal;
+        let Mark { seq, crc } = self.mark;
         let about = About { seq, crc, version: self.version, bytes: self.bytes.len() as u64 };
         let about = serde_json::to_string(&about).unwrap_or_default();
         let covered = [about.trim_start_matches('{').as_bytes(), b"\n", &self.bytes].concat();
@@ -98,12 +96,11 @@ impl Checkpoint {
         let about: About = serde_json::from_slice(&[b"{", head].concat()).ok()?;
         let bytes = bytes.get(1..)?.to_vec();
         let About { seq, crc, version, bytes: length } = about;
-        (length == bytes.len() as u64).then_some(Self { seal: Seal { seq, crc }, version, bytes })
+        (length == bytes.len() as u64).then_some(Self { mark: Mark { seq, crc }, version, bytes })
     }
 
-    /// The one that is kept, if it is whole and belongs to this log: one of the segments continues its seal, or the
-    /// log ends with it.
-    pub(crate) fn read(ops: &Ops, dir: &Path, segments: &[Segment], last: Option<Seal>) -> Option<Self> {
+    /// The one that is kept, if it is whole. Whether it belongs to the log is for the caller to find out.
+    pub(crate) fn read(ops: &Ops, dir: &Path) -> Option<Self> {
         // Whatever is wrong with it, the log has everything that is in it.
         let file = ops.open(&path(dir), false).ok()??;
         let length = usize::try_from(ops.length(&file).ok()?).ok()?;
@@ -112,9 +109,7 @@ impl Checkpoint {
         }
         let mut bytes = vec![0; length];
         let read = ops.read_at(&file, &mut bytes, 0).ok()?;
-        let found = Self::decode(bytes.get(..read)?)?;
-        let ends = segments.iter().filter_map(|segment| segment.previous).map(|e| Seal { seq: e.seq, crc: e.crc });
-        ends.chain(last).any(|seal| seal == found.seal).then_some(found)
+        Self::decode(bytes.get(..read)?)
     }
 }
 

@@ -28,9 +28,9 @@ pub use checkpoint::{Checkpoint, MAX_CHECKPOINT_BYTES};
 pub use damage::{Class, Damage, ReadError};
 pub use disk::{Disk, DiskFile, Op, RealDisk};
 pub use error::{DiskFault, ErrorKind};
-pub use frame::{Bad, EncodeError, Frames, MAX_BATCH_BYTES, MAX_BATCH_RECORDS, MAX_LINE, OwnedFrame};
+pub use frame::{Bad, EncodeError, Frames, MAX_BATCH_BYTES, MAX_BATCH_RECORDS, MAX_LINE, Mark, OwnedFrame};
 pub use journal::{Commit, Committed, Journal, MAX_QUEUE, Records, Refusal, Refused};
 pub use reader::{Following, FrameIter, Reader, Tail};
 pub use session::{
-    Clock, Held, OpenError, Opened, Options, Owner, Past, PastFrames, Probe, Recovered, Salvaged, Seal, Session,
+    Clock, Held, OpenError, Opened, Options, Owner, Past, PastFrames, Probe, Recovered, Salvaged, Session,
 };

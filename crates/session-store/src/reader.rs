@@ -83,17 +83,13 @@ impl Reader {
         FrameIter::behind(self.segments.clone(), Chain::START, self.durable)
     }
 
-    /// The newest checkpoint that is whole and belongs to this log. One of a segment without successor is left out.
+    /// The newest checkpoint that is whole and belongs to this log, and every record behind it up to
+    /// [`durable`](Self::durable).
     #[must_use]
-    pub fn checkpoint(&self) -> Option<Checkpoint> {
-        Checkpoint::read(&Ops::real(), &self.dir, &self.segments, None).filter(|found| found.seq() <= self.durable)
-    }
-
-    /// Every record behind a checkpoint of this log.
-    #[must_use]
-    pub fn frames_behind(&self, checkpoint: &Checkpoint) -> FrameIter {
-        let segments: Vec<_> = self.segments.iter().filter(|s| s.first > checkpoint.seq()).cloned().collect();
-        FrameIter::behind(segments, checkpoint.chain(), self.durable)
+    pub fn checkpoint(&self) -> Option<(Checkpoint, FrameIter)> {
+        let ops = Ops::real();
+        let found = Checkpoint::read(&ops, &self.dir).filter(|found| found.seq() <= self.durable)?;
+        seek::checkpoint(&ops, &self.segments, found, self.durable)
     }
 
     /// What stands behind the last durable record, now. Reads the newest segment.

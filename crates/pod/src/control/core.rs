@@ -253,18 +253,21 @@ impl Core {
 
     /// The other half of every commit: state, then watchers. Nothing else changes the state.
     pub(super) fn fold(&mut self, done: Committed<Batch>) -> Result<Option<Ack>, Fatal> {
-        let (first, time, seal) = (*done.seqs().start(), done.time(), done.seal());
+        let (first, time, mut checkpoint, last) = (*done.seqs().start(), done.time(), done.seal(), done.mark());
         let (ack, records) = Ack::of(done);
         for (seq, record) in (first..).zip(records) {
             let items = self.state.apply(&record)?;
             self.draft.take(&items, time, matches!(record, Record::ToolStarted(_)));
             (self.store.probe)(record.kind());
+            if matches!(record, Record::HostStopped(_)) && self.draft.due(last.seq()) {
+                checkpoint = checkpoint.or(Some(last));
+            }
             let record = Arc::new(record);
             HookRegistry::tell(&self.registry, &self.callbacks, seq, &record);
             self.outbox.show(Event::Record { seq, record });
         }
-        if let Some((seal, bytes)) = seal.and_then(|seal| Some((seal, self.draft.bytes(&self.state)?))) {
-            self.store.journal.checkpoint(seal, VERSION, bytes);
+        if let Some((mark, bytes)) = checkpoint.and_then(|mark| Some((mark, self.draft.bytes(&self.state)?))) {
+            self.store.journal.checkpoint(mark, VERSION, bytes);
         }
         Ok(ack)
     }

@@ -1,7 +1,7 @@
 //! A fold kept beside the log, so that going on with a session reads its newest records only.
 //!
-//! A checkpoint is made where a segment ends: one line of JSON with the state, then the items, each field behind its
-//! length. Like everything in `idx/` it is derived. Whatever does not read is made again from the log.
+//! A checkpoint is made where a segment ends, and where a host stops if enough came since the last one: one line of
+//! JSON with the state, then the items, each field behind its length. Like everything in `idx/` it is derived. Whatever does not read is made again from the log.
 
 use super::fold::State;
 use super::restore::Restored;
@@ -18,7 +18,13 @@ pub struct Draft {
     /// Encoded, oldest first; none once they are more than a checkpoint may hold.
     items: Option<Vec<u8>>,
     times: Times,
+    /// Records since the last checkpoint.
+    behind: u64,
 }
+
+/// A host that stops leaves a checkpoint if at least this part of the log came since the last one: all that are ever
+/// written of a session take no more than so many times its fold, and no listing reads more than that part.
+const DUE: u64 = 16;
 
 /// Clocks of records, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,13 +54,14 @@ impl Draft {
     #[must_use]
     pub fn of(restored: &Restored) -> Self {
         let times = Times { newest: restored.last_time, started: restored.started_at };
-        let mut draft = Self { items: Some(Vec::new()), times };
+        let mut draft = Self { items: Some(Vec::new()), times, behind: 0 };
         draft.add(&restored.items);
         draft
     }
 
     /// Takes the items that one more record added, and its clock. `started` says that the record began a call.
     pub fn take(&mut self, items: &[Item], time: u64, started: bool) {
+        self.behind += 1;
         self.times.newest = self.times.newest.max(time);
         if started {
             self.times.started = Some(time);
@@ -71,9 +78,16 @@ impl Draft {
         }
     }
 
-    /// The bytes of a checkpoint; none when there are too many items.
+    /// Whether a host that stops with this record should leave a checkpoint.
     #[must_use]
-    pub fn bytes(&self, state: &State) -> Option<Vec<u8>> {
+    pub fn due(&self, seq: u64) -> bool {
+        self.behind.saturating_mul(DUE) >= seq
+    }
+
+    /// The bytes of a checkpoint of now; none when there are too many items.
+    #[must_use]
+    pub fn bytes(&mut self, state: &State) -> Option<Vec<u8>> {
+        self.behind = 0;
         let items = self.items.as_ref()?;
         let mut bytes = serde_json::to_vec(&Head { times: self.times, state }).ok()?;
         bytes.push(b'\n');
@@ -84,22 +98,32 @@ impl Draft {
     /// A fold as its checkpoint has it; none when this is not one of this version.
     #[must_use]
     pub fn read(version: u32, bytes: &[u8]) -> Option<(Restored, Self)> {
-        if version != VERSION {
-            return None;
-        }
-        let (head, items) = bytes.split_at_checked(memchr::memchr(b'\n', bytes)?)?;
-        let HeadRead { times, state } = serde_json::from_slice(head).ok()?;
-        let encoded = items.get(1..)?;
+        let (HeadRead { times, state }, encoded) = read(version, bytes)?;
         let mut rest = encoded;
         let mut items = Vec::new();
         while !rest.is_empty() {
             items.push(get(&mut rest)?);
         }
-        let draft = Self { items: Some(encoded.to_vec()), times };
+        let draft = Self { items: Some(encoded.to_vec()), times, behind: 0 };
         let (last_time, started_at) = (times.newest, times.started);
         let whole = state.items == items.len() as u64;
         whole.then_some((Restored { state, items, last_time, started_at }, draft))
     }
+}
+
+/// The state that a checkpoint has, and the newest record's clock, for who wants no items.
+#[must_use]
+pub fn state(version: u32, bytes: &[u8]) -> Option<(State, u64)> {
+    read(version, bytes).map(|(head, _)| (head.state, head.times.newest))
+}
+
+/// The first line, and the items as they are.
+fn read(version: u32, bytes: &[u8]) -> Option<(HeadRead, &[u8])> {
+    if version != VERSION {
+        return None;
+    }
+    let (head, items) = bytes.split_at_checked(memchr::memchr(b'\n', bytes)?)?;
+    Some((serde_json::from_slice(head).ok()?, items.get(1..)?))
 }
 
 /// The first byte of an item.

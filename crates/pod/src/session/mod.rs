@@ -10,6 +10,7 @@ pub mod references;
 pub mod replay;
 pub mod restore;
 pub mod resume;
+pub mod summary;
 
 pub use crate::record;
 pub use lost::Lost;

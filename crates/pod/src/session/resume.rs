@@ -4,7 +4,7 @@ use super::checkpoint::{Draft, VERSION};
 use super::glance::glance;
 use super::restore::{RestoreError, Restored};
 use crate::record::Record;
-use session_store::{Journal, OwnedFrame, Past, ReadError, Seal};
+use session_store::{Journal, Mark, OwnedFrame, Past, ReadError};
 
 /// A session folded to its end, by its writer.
 #[derive(Debug)]
@@ -13,8 +13,8 @@ pub struct Resumed {
     pub restored: Restored,
     /// For the next checkpoint.
     pub draft: Draft,
-    /// The fold at the newest seal that was passed on the way, if no checkpoint of it was there.
-    checkpoint: Option<(Seal, Vec<u8>)>,
+    /// The fold at the newest seal that was passed on the way: no checkpoint of it was there.
+    checkpoint: Option<(Mark, Vec<u8>)>,
 }
 
 /// Folds what stands behind the newest checkpoint; everything where there is none of this version.
@@ -52,8 +52,8 @@ fn fold(
         restored.take(frame.seq, frame.time, &record)?;
         let added = restored.items.get(known..).unwrap_or_default();
         draft.take(added, frame.time, matches!(record, Record::ToolStarted(_)));
-        if let Some(seal) = Seal::of(&frame) {
-            checkpoint = draft.bytes(&restored.state).map(|bytes| (seal, bytes));
+        if frame.kind == "seal" {
+            checkpoint = draft.bytes(&restored.state).map(|bytes| (Mark::of(&frame), bytes));
         }
     }
     Ok(Resumed { restored, draft, checkpoint })
@@ -62,8 +62,8 @@ fn fold(
 impl Resumed {
     /// Keeps the checkpoint that was missing.
     pub fn keep(&mut self, journal: &Journal) {
-        if let Some((seal, bytes)) = self.checkpoint.take() {
-            journal.checkpoint(seal, VERSION, bytes);
+        if let Some((mark, bytes)) = self.checkpoint.take() {
+            journal.checkpoint(mark, VERSION, bytes);
         }
     }
 }

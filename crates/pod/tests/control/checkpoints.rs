@@ -7,7 +7,8 @@ use pod::session::checkpoint::{Draft, VERSION};
 use pod::session::record::{FeatureState, FileChanged, InputConsumed, Stored, TurnStarted};
 use pod::session::restore::Restored;
 use pod::session::resume::{Resumed, everything, resume};
-use session_store::{Digest, EncodeError, Frames, Past, Records, Seal};
+use pod::session::summary::Summary;
+use session_store::{Digest, EncodeError, Frames, Mark, Past, Reader, Records};
 use std::fs;
 use std::sync::Arc;
 use testkit::{Answer, PodUnderTest, Script};
@@ -58,9 +59,9 @@ fn only_what_is_behind_the_checkpoint_is_folded() {
     assert_eq!(resumed(&pod).restored.state.usage.input, pod.restored().state.usage.input + 7);
 }
 
-fn newest_seal(pod: &PodUnderTest) -> Seal {
+fn newest_seal(pod: &PodUnderTest) -> Mark {
     let frames: Vec<_> = past(pod).all().map(Result::unwrap).collect();
-    frames.iter().rev().find_map(Seal::of).unwrap()
+    frames.iter().rev().find(|frame| frame.kind == "seal").map(Mark::of).unwrap()
 }
 
 /// Only the version that the glance knows is read at a glance.
@@ -119,6 +120,49 @@ fn a_checkpoint_that_does_not_serve_is_left_aside() {
     }
 }
 
+/// Without any full segment: a host that stops leaves one, if enough came since the last.
+#[test]
+fn a_host_that_stops_leaves_one() {
+    let mut pod = pod(Vec::new(), vec![echo("Echo", ToolEffect::Effectful)]);
+    let mut lasts = Vec::new();
+    for run in 0..40 {
+        pod.script = Script::new(vec![Answer::calls(&[("Echo", "{\"a\":1}")]), Answer::text(&format!("answer {run}"))]);
+        pod.run(&format!("input {run}")).end();
+        let last = pod.records().len() as u64;
+        assert!(kept(&pod) * 16 >= last * 15, "{} of {last}", kept(&pod));
+        assert_eq!(resumed(&pod).restored, pod.restored());
+        lasts.push(kept(&pod) == last);
+    }
+    // Each of the first runs is a large part of the log, none of the last ones is.
+    assert!(lasts[..5].iter().all(|there| *there) && lasts.iter().any(|there| !*there), "{lasts:?}");
+    sound(&pod, "stopped");
+}
+
+/// What a listing folds is what the log comes to: from a checkpoint, from the log, and from the log when that contradicts.
+#[test]
+fn a_summary_is_the_state_without_the_items() {
+    let pod = sealed(3);
+    let whole = pod.restored();
+    let summary = || {
+        let mut folded = 0;
+        let summary = Summary::read(&Reader::open(&pod.dir).unwrap(), || folded += 1).unwrap();
+        assert_eq!((summary.state, summary.last_time), (whole.state.clone(), whole.last_time));
+        folded
+    };
+    assert_eq!(summary(), 0);
+    let mut wrong = whole.clone();
+    wrong.state.turns += 7;
+    let first = past(&pod).all().map(Result::unwrap).find(|frame| frame.kind == "surface").unwrap();
+    let (opened, _) = pod.resume().unwrap();
+    let bytes = Draft::of(&wrong).bytes(&wrong.state).unwrap();
+    opened.journal.checkpoint(Mark::of(&first), VERSION, bytes);
+    opened.journal.close();
+    // What follows does not fit a fold that says that there were more turns.
+    assert_eq!(summary() as usize, pod.records().len());
+    fs::remove_dir_all(pod.dir.join("idx")).unwrap();
+    assert_eq!(summary() as usize, pod.records().len());
+}
+
 #[test]
 fn what_a_fold_is_kept_in_is_pinned() {
     let id = CallId::new(1).unwrap();
@@ -161,7 +205,7 @@ fn what_a_fold_is_kept_in_is_pinned() {
     for (seq, record) in (1..).zip(records) {
         whole.take(seq, 1000 + seq, &record).unwrap();
     }
-    let draft = Draft::of(&whole);
+    let mut draft = Draft::of(&whole);
     let bytes = draft.bytes(&whole.state).unwrap();
     // Another digest is another version: what an older build kept does not read any more, or means another thing.
     let digest = blake3::hash(&bytes).to_hex();

@@ -92,6 +92,27 @@ pub struct OwnedFrame {
     pub line: String,
 }
 
+/// One committed record: its seq, and the checksum that tells it from any other that might have that seq.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    pub(crate) seq: u64,
+    pub(crate) crc: u32,
+}
+
+impl Mark {
+    /// Of a record that was read back.
+    #[must_use]
+    pub fn of(frame: &OwnedFrame) -> Self {
+        Self { seq: frame.seq, crc: frame.crc }
+    }
+
+    /// Its seq.
+    #[must_use]
+    pub fn seq(&self) -> u64 {
+        self.seq
+    }
+}
+
 /// What the next line has to continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Chain {
@@ -104,6 +125,11 @@ pub(crate) struct Chain {
 impl Chain {
     /// Before the first record.
     pub(crate) const START: Self = Self { seq: 0, crc: 0, epoch: 0, batch_left: 0 };
+
+    /// The record it stands behind.
+    pub(crate) fn mark(&self) -> Mark {
+        Mark { seq: self.seq, crc: self.crc }
+    }
 
     pub(crate) fn after(frame: &Frame<'_>) -> Self {
         Self { seq: frame.seq, crc: frame.crc, epoch: frame.epoch, batch_left: frame.batch_left }

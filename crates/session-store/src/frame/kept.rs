@@ -1,7 +1,7 @@
 //! Lines that were checked, kept one behind the other for whoever takes them as records.
 
 use super::HEADER;
-use super::check::{Frame, OwnedFrame};
+use super::check::{Frame, Mark, OwnedFrame};
 
 /// Checked lines in order, in one stretch of memory.
 #[derive(Debug, Default)]
@@ -42,6 +42,12 @@ impl Kept {
     /// Forgets what stands behind `seq`.
     pub(crate) fn end_at(&mut self, seq: u64) {
         while self.heads.pop_if(|head| head.seq > seq).is_some() {}
+    }
+
+    /// The record with this mark is among them.
+    pub(crate) fn holds(&self, mark: Mark) -> bool {
+        let found = self.heads.binary_search_by_key(&mark.seq, |head| head.seq).ok();
+        found.and_then(|at| self.heads.get(at)).is_some_and(|head| head.crc == mark.crc)
     }
 
     /// The records behind `seq`.

@@ -10,7 +10,7 @@ pub(crate) use columns::HEADER;
 pub(crate) use encode::Encoder;
 pub(crate) use kept::{Kept, Records as KeptRecords};
 
-pub use check::{Bad, OwnedFrame};
+pub use check::{Bad, Mark, OwnedFrame};
 pub use encode::{EncodeError, Frames};
 
 /// The longest line, newline included. Larger payloads are blobs.

@@ -12,8 +12,7 @@ use std::task::{Context, Poll};
 use tokio::sync::oneshot;
 
 use crate::error::{DiskFault, ErrorKind};
-use crate::frame::{EncodeError, Encoder, Frames};
-use crate::session::segment::Seal;
+use crate::frame::{EncodeError, Encoder, Frames, Mark};
 
 /// One atomic batch: either all of its records are in the log or none.
 pub trait Records: Send + 'static {
@@ -25,9 +24,18 @@ pub trait Records: Send + 'static {
 /// Proof that the batch is durable. Only the journal makes one; it cannot be cloned, mapped or deserialized.
 pub struct Committed<T> {
     batch: T,
-    seqs: RangeInclusive<u64>,
+    place: Written,
+}
+
+/// What a batch became.
+#[derive(Clone, Copy)]
+pub(crate) struct Written {
+    first: u64,
+    last: Mark,
+    /// The clock that it was encoded with.
     time: u64,
-    seal: Option<Seal>,
+    /// Of the segment that was sealed right behind it.
+    pub(crate) seal: Option<Mark>,
 }
 
 impl<T> Committed<T> {
@@ -43,24 +51,29 @@ impl<T> Committed<T> {
 
     /// The seqs its records have, in the order they were written.
     pub fn seqs(&self) -> RangeInclusive<u64> {
-        self.seqs.clone()
+        self.place.first..=self.place.last.seq
     }
 
     /// The wall clock its records have, in microseconds since 1970.
     pub fn time(&self) -> u64 {
-        self.time
+        self.place.time
     }
 
-    /// The segment was sealed right behind this batch: what all batches up to this one come to may be handed to
-    /// [`Journal::checkpoint`](crate::Journal::checkpoint).
-    pub fn seal(&self) -> Option<Seal> {
-        self.seal
+    /// Its last record, for [`Journal::checkpoint`](crate::Journal::checkpoint).
+    pub fn mark(&self) -> Mark {
+        self.place.last
+    }
+
+    /// The record that sealed the segment, if that stands right behind this batch: a checkpoint there leaves nothing of
+    /// the segment to be read again.
+    pub fn seal(&self) -> Option<Mark> {
+        self.place.seal
     }
 }
 
 impl<T> fmt::Debug for Committed<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Committed").field("seqs", &self.seqs).finish_non_exhaustive()
+        f.debug_struct("Committed").field("seqs", &self.seqs()).finish_non_exhaustive()
     }
 }
 
@@ -201,9 +214,8 @@ pub(crate) struct Entry {
 }
 
 pub(crate) trait Settle: Send {
-    fn encode(&self, encoder: &mut Encoder) -> Result<RangeInclusive<u64>, EncodeError>;
-    /// `time` is the clock that the batch was encoded with.
-    fn commit(self: Box<Self>, seqs: RangeInclusive<u64>, time: u64, seal: Option<Seal>);
+    fn encode(&self, encoder: &mut Encoder) -> Result<Written, EncodeError>;
+    fn commit(self: Box<Self>, place: Written);
     fn refuse(self: Box<Self>, why: Refusal);
     /// Makes the refusal that will follow count before anybody is answered.
     fn doom(&mut self);
@@ -228,18 +240,20 @@ impl<T: Records> Pending<T> {
 }
 
 impl<T: Records> Settle for Pending<T> {
-    fn encode(&self, encoder: &mut Encoder) -> Result<RangeInclusive<u64>, EncodeError> {
+    fn encode(&self, encoder: &mut Encoder) -> Result<Written, EncodeError> {
         let (bytes, seq) = (encoder.bytes.len(), encoder.seq);
         let done = catch_unwind(AssertUnwindSafe(|| encoder.batch(|frames| self.batch.encode(frames))));
-        done.unwrap_or_else(|_| {
+        let seqs = done.unwrap_or_else(|_| {
             encoder.forget(bytes, seq);
             Err(EncodeError::Own("the batch's encoder panicked".to_owned()))
-        })
+        })?;
+        let last = Mark { seq: *seqs.end(), crc: encoder.crc };
+        Ok(Written { first: *seqs.start(), last, time: encoder.time, seal: None })
     }
 
-    fn commit(self: Box<Self>, seqs: RangeInclusive<u64>, time: u64, seal: Option<Seal>) {
+    fn commit(self: Box<Self>, place: Written) {
         // An error means that the caller dropped its commit: the batch is durable all the same.
-        drop(self.answer.send(Ok(Committed { batch: self.batch, seqs, time, seal })));
+        drop(self.answer.send(Ok(Committed { batch: self.batch, place })));
     }
 
     fn refuse(mut self: Box<Self>, why: Refusal) {

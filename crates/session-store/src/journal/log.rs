@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 
 use crate::disk::DiskFile;
 use crate::error::DiskFault;
-use crate::frame::{Chain, EncodeError, Encoder};
+use crate::frame::{Chain, EncodeError, Encoder, Mark};
 use crate::ops::Ops;
-use crate::session::segment::{self, End, Seal};
+use crate::session::segment::{self, End};
 use crate::session::{Options, Probe};
 
 /// Where an opened log goes on.
@@ -85,7 +85,7 @@ impl Log {
     }
 
     /// Ends a group: with a seal, if the segment is full with it. The seal rides in the same write and flush.
-    pub(super) fn seal(&self, encoder: &mut Encoder) -> Option<Seal> {
+    pub(super) fn seal(&self, encoder: &mut Encoder) -> Option<Mark> {
         let (first, before) = match self.tail {
             Tail::Open(_) | Tail::Longer(_) => (self.first, self.offset),
             Tail::Over => (self.chain.seq + 1, 0),

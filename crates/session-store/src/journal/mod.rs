@@ -23,7 +23,7 @@ pub(crate) use writer::{Start, Writer};
 use crate::checkpoint::{Checkpoint, MAX_CHECKPOINT_BYTES};
 use crate::disk::Op;
 use crate::error::DiskFault;
-use crate::session::segment::Seal;
+use crate::frame::Mark;
 use commit::{Entry, Pending, Unseen};
 use shared::Message;
 
@@ -89,14 +89,14 @@ impl Journal {
         commit
     }
 
-    /// Hands over what the records up to a seal come to, in a form that this crate does not look into. `version` is
+    /// Hands over what the records up to a committed one come to, in a form that this crate does not look into. `version` is
     /// the form's; whoever opens the session gets both back, or nothing: a checkpoint is derived from the log, and a
     /// missing, damaged or older one only makes opening slower. Over 64 MiB, or with a full queue, it is not kept.
     /// Never waits.
-    pub fn checkpoint(&self, seal: Seal, version: u32, bytes: Vec<u8>) {
+    pub fn checkpoint(&self, mark: Mark, version: u32, bytes: Vec<u8>) {
         if bytes.len() <= MAX_CHECKPOINT_BYTES {
             // Nobody waits for it, so that nobody is told.
-            drop(self.inner.queue.try_send(Message::Checkpoint(Checkpoint::new(seal, version, bytes))));
+            drop(self.inner.queue.try_send(Message::Checkpoint(Checkpoint::new(mark, version, bytes))));
         }
     }
 

@@ -7,19 +7,16 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
 
-use std::ops::RangeInclusive;
-
-use super::commit::{Entry, Refusal, Settle};
+use super::commit::{Entry, Refusal, Settle, Written};
 use super::log::{Log, Place};
 use super::shared::{Message, Shared};
 use crate::checkpoint::Checkpoint;
 use crate::disk::DiskFile;
 use crate::error::DiskFault;
-use crate::frame::{Chain, EncodeError, Encoder, MAX_BATCH_BYTES};
+use crate::frame::{Chain, EncodeError, Encoder, MAX_BATCH_BYTES, Mark};
 use crate::ops::Ops;
 use crate::session::head::Head;
 use crate::session::lock::Lock;
-use crate::session::segment::Seal;
 use crate::session::{Clock, Options, Probe, reserve};
 
 /// A group takes no further batch above this: what one flush carries in well under a second.
@@ -50,7 +47,7 @@ pub(crate) struct Writer {
 /// What one flush makes durable.
 struct Group {
     encoder: Encoder,
-    batches: Vec<(Box<dyn Settle>, RangeInclusive<u64>)>,
+    batches: Vec<(Box<dyn Settle>, Written)>,
 }
 
 /// Tells everybody that the thread is gone, however it went.
@@ -133,17 +130,17 @@ impl Writer {
             tried = self.alone(&*batch);
         }
         match tried {
-            Ok((seqs, time)) => batch.commit(seqs, time, None),
+            Ok(place) => batch.commit(place),
             Err(why) if why.unstorable() => batch.refuse(why),
             Err(why) => self.refuse(vec![batch], &why),
         }
     }
 
-    fn alone(&mut self, batch: &dyn Settle) -> Result<(RangeInclusive<u64>, u64), Refusal> {
+    fn alone(&mut self, batch: &dyn Settle) -> Result<Written, Refusal> {
         let mut group = self.group()?;
-        let seqs = batch.encode(&mut group.encoder).map_err(encoding)?;
+        let place = batch.encode(&mut group.encoder).map_err(encoding)?;
         self.write(&group.encoder, false).map_err(refusal)?;
-        Ok((seqs, group.encoder.time))
+        Ok(place)
     }
 
     /// An empty group at the end of the log, with the record that opens the segment if it needs one.
@@ -160,7 +157,7 @@ impl Writer {
             return self.refuse(vec![entry.batch], &Refusal::Behind);
         }
         match entry.batch.encode(&mut group.encoder) {
-            Ok(seqs) => group.batches.push((entry.batch, seqs)),
+            Ok(place) => group.batches.push((entry.batch, place)),
             Err(error) => entry.batch.refuse(encoding(error)),
         }
     }
@@ -216,11 +213,9 @@ impl Drop for Ended {
     }
 }
 
-fn answer(group: Group, seal: Option<Seal>) {
-    let (last, time) = (group.batches.len(), group.encoder.time);
-    for (n, (batch, seqs)) in group.batches.into_iter().enumerate() {
-        batch.commit(seqs, time, seal.filter(|_| n + 1 == last));
-    }
+fn answer(mut group: Group, seal: Option<Mark>) {
+    group.batches.last_mut().into_iter().for_each(|(_, place)| place.seal = seal);
+    group.batches.into_iter().for_each(|(batch, place)| batch.commit(place));
 }
 
 fn refusal(fault: DiskFault) -> Refusal {

@@ -3,12 +3,14 @@
 //! Lines hold no line break, and each can be checked alone: a jump to any byte finds the next newline, and behind it a
 //! seq that halves what is left. Whatever does not check only narrows less, so that the walk from there meets it.
 
+use super::FrameIter;
+use crate::checkpoint::Checkpoint;
 use crate::disk::DiskFile;
 use crate::error::DiskFault;
 use crate::frame::{self, Chain, HEADER, MAX_LINE};
 use crate::ops::Ops;
 use crate::session::segment::Segment;
-use crate::session::walk::Walk;
+use crate::session::walk::{Step, Walk};
 
 /// Read at a time; a longer line takes a second read, the longest a third. No less is halved again.
 const LOOKS: [usize; 3] = [4 << 10, 64 << 10, 2 * MAX_LINE];
@@ -22,7 +24,7 @@ pub(crate) fn before(ops: &Ops, segments: &[Segment], seq: u64) -> Result<Walk, 
     let mut chain = segment.previous.map_or(Chain::START, |end| end.chain());
     let Some(file) = ops.open(&segment.path, false)? else { return Ok(Walk::behind(ops, segments.to_vec(), chain)) };
     let (mut low, mut high) = (0, segment.end.map_or(ops.length(&file)?, |end| end.offset));
-    while high.saturating_sub(low) > LOOKS[0] as u64 {
+    while chain.seq + 1 < seq && high.saturating_sub(low) > LOOKS[0] as u64 {
         let middle = low + (high - low) / 2;
         match line_behind(ops, &file, middle)? {
             Some((end, after)) if chain.seq < after.seq && after.seq < seq => (low, chain) = (end, after),
@@ -30,6 +32,21 @@ pub(crate) fn before(ops: &Ops, segments: &[Segment], seq: u64) -> Result<Walk, 
         }
     }
     Walk::within(ops, segments.to_vec(), chain, low)
+}
+
+/// The checkpoint that is kept, if its record stands in these segments, and the records behind it up to `upto`.
+pub(crate) fn checkpoint(
+    ops: &Ops,
+    segments: &[Segment],
+    found: Checkpoint,
+    upto: u64,
+) -> Option<(Checkpoint, FrameIter)> {
+    let mark = found.mark();
+    let mut walk = before(ops, segments, mark.seq() + 1).ok()?;
+    while walk.chain.seq < mark.seq() {
+        let Ok(Step::Frame(_)) = walk.step() else { return None };
+    }
+    (walk.chain.mark() == mark).then(|| (found, FrameIter::new(walk, 0, upto)))
 }
 
 /// Where the first line that starts behind `offset` ends, and what the next has to continue; none where it is not whole.

@@ -21,7 +21,6 @@ pub use error::{OpenError, Owner};
 pub use options::{Clock, Options, Probe};
 pub use past::{Past, PastFrames};
 pub use salvage::Salvaged;
-pub use segment::Seal;
 
 use crate::blob::Blobs;
 use crate::damage::Class;

@@ -8,13 +8,14 @@ use crate::checkpoint::Checkpoint;
 use crate::damage::ReadError;
 use crate::frame::{Chain, Kept, KeptRecords, OwnedFrame};
 use crate::ops::Ops;
-use crate::reader::FrameIter;
-use crate::session::segment::{Seal, Segment};
+use crate::reader::{FrameIter, seek};
+use crate::session::segment::Segment;
 
 /// The past of a session that was just opened. The records of the newest segment were read when it was opened, and
 /// are handed on; older ones are read when they are asked for. The default is that of a session without records.
 pub struct Past {
-    checkpoint: Option<Checkpoint>,
+    /// With the records behind it that stand in older segments.
+    checkpoint: Option<(Checkpoint, FrameIter)>,
     segments: Vec<Segment>,
     /// The last record before `newest`.
     before: Chain,
@@ -30,32 +31,30 @@ pub struct PastFrames {
 
 impl Past {
     pub(super) fn new(ops: &Ops, dir: &Path, found: &mut Survey) -> Self {
-        let Chain { seq, crc, epoch: _, batch_left: _ } = found.good;
-        let last = found.sealed.then_some(Seal { seq, crc });
-        Self {
-            checkpoint: Checkpoint::read(ops, dir, &found.segments, last),
-            segments: found.segments.clone(),
-            before: found.from,
-            newest: found.frames.take().unwrap_or_default(),
-        }
+        let (before, newest) = (found.from, found.frames.take().unwrap_or_default());
+        let checkpoint = Checkpoint::read(ops, dir).and_then(|kept| match kept.seq() {
+            _ if newest.holds(kept.mark()) => Some((kept, FrameIter::behind(Vec::new(), before, before.seq))),
+            seq if seq <= before.seq => seek::checkpoint(&Ops::real(), &found.segments, kept, before.seq),
+            _ => None,
+        });
+        Self { checkpoint, segments: found.segments.clone(), before, newest }
     }
 
     /// The newest one that is whole and belongs to this log.
     #[must_use]
     pub fn checkpoint(&self) -> Option<&Checkpoint> {
-        self.checkpoint.as_ref()
+        self.checkpoint.as_ref().map(|(checkpoint, _)| checkpoint)
     }
 
     /// Every record behind the checkpoint; all of them if there is none.
     #[must_use]
     pub fn behind_checkpoint(self) -> PastFrames {
-        let seq = self.checkpoint.as_ref().map_or(0, Checkpoint::seq);
-        let older: Vec<_> = self.segments.iter().filter(|segment| segment.first > seq).cloned().collect();
-        let from = self.checkpoint.as_ref().map_or(Chain::START, Checkpoint::chain);
-        PastFrames {
-            older: FrameIter::behind(older, from, self.before.seq),
-            failed: false,
-            newest: self.newest.behind(seq),
+        match self.checkpoint {
+            Some((kept, older)) => PastFrames { older, failed: false, newest: self.newest.behind(kept.seq()) },
+            None => {
+                let older = FrameIter::behind(self.segments, Chain::START, self.before.seq);
+                PastFrames { older, failed: false, newest: self.newest.behind(0) }
+            }
         }
     }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::disk::DiskFile;
 use crate::error::DiskFault;
-use crate::frame::{self, Chain, EncodeError, Encoder, OwnedFrame};
+use crate::frame::{self, Chain, EncodeError, Encoder, Mark};
 use crate::ops::Ops;
 
 /// The kind of a segment's first record.
@@ -36,27 +36,6 @@ pub(crate) struct End {
     pub(crate) offset: u64,
     pub(crate) seq: u64,
     pub(crate) crc: u32,
-}
-
-/// The end of a full segment: the record that sealed it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seal {
-    pub(crate) seq: u64,
-    pub(crate) crc: u32,
-}
-
-impl Seal {
-    /// The one that this record is, if it is one.
-    #[must_use]
-    pub fn of(frame: &OwnedFrame) -> Option<Self> {
-        (frame.kind == SEAL).then_some(Self { seq: frame.seq, crc: frame.crc })
-    }
-
-    /// The seq of the `seal` record.
-    #[must_use]
-    pub fn seq(&self) -> u64 {
-        self.seq
-    }
 }
 
 /// Body of a `seal` record: the segment it closes and the bytes before it.
@@ -93,9 +72,9 @@ pub(crate) fn open(encoder: &mut Encoder, session: &str, previous: Option<End>) 
 }
 
 /// Adds the record that closes a full segment, as a batch of its own.
-pub(crate) fn seal(encoder: &mut Encoder, first: u64, bytes: u64) -> Result<Seal, EncodeError> {
+pub(crate) fn seal(encoder: &mut Encoder, first: u64, bytes: u64) -> Result<Mark, EncodeError> {
     let seqs = encoder.batch(|frames| frames.record(SEAL, 1, &Closed { first, bytes }).map(drop))?;
-    Ok(Seal { seq: *seqs.end(), crc: encoder.crc })
+    Ok(Mark { seq: *seqs.end(), crc: encoder.crc })
 }
 
 /// The segments in order, each with the end its successor names.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use serde::Serialize;
 use session_store::{
-    EncodeError, Frames, Journal, OpenError, Opened, Options, OwnedFrame, Past, Reader, Records, Refusal, Seal, Session,
+    EncodeError, Frames, Journal, Mark, OpenError, Opened, Options, OwnedFrame, Past, Reader, Records, Refusal, Session,
 };
 
 use crate::dice::Dice;
@@ -308,9 +308,14 @@ impl World {
             .collect();
         drop(go);
         let (mut left, mut full) = (Vec::new(), false);
-        for (commit, batch) in commits.into_iter().zip(group) {
+        let count = commits.len();
+        for (n, (commit, batch)) in commits.into_iter().zip(group).enumerate() {
             match commit.wait() {
-                Ok(done) => self.acked(journal, batch, done.seal()),
+                Ok(done) => {
+                    // The last one only: what is appended behind a checkpoint is told after all of the group.
+                    let mark = if n + 1 == count && self.dice.chance(24) { Some(done.mark()) } else { None };
+                    self.acked(journal, batch, done.seal().or(mark), done.seal().is_some());
+                }
                 Err(refused) => {
                     self.sums.count("refused");
                     full |= matches!(refused.why, Refusal::Full(_));
@@ -325,12 +330,14 @@ impl World {
         left
     }
 
-    fn acked(&mut self, journal: &Journal, batch: Batch, seal: Option<Seal>) {
+    fn acked(&mut self, journal: &Journal, batch: Batch, mark: Option<Mark>, sealed: bool) {
         self.sums.count("acknowledged");
         self.told.acked(batch, journal.epoch());
-        if let Some(seal) = seal {
+        if sealed {
             self.sums.count("sealed");
-            journal.checkpoint(seal, 3, self.told.checkpoint(seal.seq()));
+        }
+        if let Some(mark) = mark {
+            journal.checkpoint(mark, 3, self.told.checkpoint(mark.seq()));
             // The checkpoint is written behind everybody's back: wait until it is.
             let batch = self.batch();
             drop(self.append(journal, vec![batch]));

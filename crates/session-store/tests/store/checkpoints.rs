@@ -69,8 +69,7 @@ fn a_checkpoint_and_what_is_behind_it_is_everything() {
         assert_eq!(fold(resume(&scene)), all, "{count}");
         assert_eq!(notes_of(resume(&scene).all()), all, "{count}");
         let reader = Reader::open(&scene.dir).unwrap();
-        let found = reader.checkpoint();
-        let tail = found.as_ref().map_or_else(|| reader.frames(), |found| reader.frames_behind(found));
+        let (found, tail) = reader.checkpoint().map_or((None, reader.frames()), |(found, tail)| (Some(found), tail));
         assert_eq!([unfold(found.as_ref()), notes_of(tail)].concat(), all, "{count}");
     }
 }
@@ -209,5 +208,55 @@ fn a_reader_is_not_ahead_of_head() {
     assert!(Reader::open(&scene.dir).unwrap().checkpoint().is_some());
     std::fs::write(scene.head(), head).unwrap();
     let reader = Reader::open(&scene.dir).unwrap();
-    assert_eq!((reader.checkpoint(), notes_of(reader.frames())), (None, all));
+    assert_eq!((reader.checkpoint().is_none(), notes_of(reader.frames())), (true, all));
+}
+
+/// At any record: in the newest segment, in one before it, at its last record, behind a reopening, and under a writer.
+#[test]
+fn one_of_any_record_serves() {
+    let scene = Scene::new();
+    let mut opened = Session::create(&scene.dir, small()).unwrap();
+    let (mut all, mut marks) = (Vec::new(), Vec::new());
+    for n in 0..25 {
+        all.push(format!("note number {n}"));
+        marks.push((append(&opened, &[all.last().unwrap()]).unwrap().mark(), all.join("\n").into_bytes()));
+        if n % 10 == 9 {
+            opened.journal.close();
+            opened = Session::open(&scene.dir, small()).unwrap();
+        }
+    }
+    assert!(files(&scene.dir.join("log")).len() > 3);
+    for (mark, bytes) in marks {
+        opened.journal.checkpoint(mark, 7, bytes);
+        opened.journal.close();
+        let past = resume(&scene);
+        assert_eq!(past.checkpoint().map(Checkpoint::seq), Some(mark.seq()));
+        let behind: Vec<_> = past.behind_checkpoint().map(|frame| frame.unwrap().seq).collect();
+        let last = Reader::open(&scene.dir).unwrap().durable();
+        assert_eq!(behind, (mark.seq() + 1..=last).collect::<Vec<_>>());
+        assert_eq!(fold(resume(&scene)), all, "{}", mark.seq());
+        let (found, tail) = Reader::open(&scene.dir).unwrap().checkpoint().unwrap();
+        assert_eq!([unfold(Some(&found)), notes_of(tail)].concat(), all, "{}", mark.seq());
+        opened = Session::open(&scene.dir, small()).unwrap();
+    }
+}
+
+/// The record that it names was committed in another log, or is behind the end of this one.
+#[test]
+fn one_whose_record_is_not_in_the_log_is_not_there() {
+    for at in [4, 20] {
+        let (scene, other) = (folded(25), Scene::new());
+        let opened = Session::create(&other.dir, Options { session: "s-2".to_owned(), ..small() }).unwrap();
+        let marks: Vec<_> = (0..30).map(|n| append(&opened, &[&format!("note number {n}")]).unwrap().mark()).collect();
+        opened.journal.close();
+        let end = Reader::open(&scene.dir).unwrap().durable();
+        let beyond = *marks.iter().find(|mark| mark.seq() > end).unwrap();
+        for mark in [marks[at], beyond] {
+            let opened = Session::open(&scene.dir, small()).unwrap();
+            opened.journal.checkpoint(mark, 7, b"of another".to_vec());
+            opened.journal.close();
+            assert!(resume(&scene).checkpoint().is_none() && place(&scene).exists(), "{}", mark.seq());
+            assert!(Reader::open(&scene.dir).unwrap().checkpoint().is_none(), "{}", mark.seq());
+        }
+    }
 }

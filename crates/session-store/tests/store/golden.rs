@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
-use session_store::{Disk, Opened, Options, Reader, RealDisk, Seal, Session, Tail};
+use session_store::{Disk, Mark, Opened, Options, Reader, RealDisk, Session, Tail};
 
 use crate::disks::Quick;
 use crate::scene::{Raw, Scene, clock, files, shown};
@@ -70,7 +70,7 @@ fn options() -> Options {
 /// Writes it all.
 fn write(dir: &Path) {
     let append =
-        |opened: &Opened, n: usize| -> Option<Seal> { opened.journal.append(Batch(RECORDS[n])).wait().unwrap().seal() };
+        |opened: &Opened, n: usize| -> Option<Mark> { opened.journal.append(Batch(RECORDS[n])).wait().unwrap().seal() };
     let opened = Session::create(dir, options()).unwrap();
     for n in 0..13 {
         if let Some(seal) = append(&opened, n) {
@@ -131,7 +131,7 @@ fn format_1_is_read_for_ever() {
     assert_eq!(told(&scene.dir), EXPECTED);
     let reader = Reader::open(&scene.dir).unwrap();
     assert_eq!((reader.tail().unwrap(), reader.losses().unwrap()), (Tail::Clean, vec![]));
-    let checkpoint = reader.checkpoint().unwrap();
+    let (checkpoint, _) = reader.checkpoint().unwrap();
     assert!(checkpoint.bytes().starts_with(b"up to batch ") && checkpoint.version() == 1);
     let digest = session_store::Digest::of(b"a blob\n");
     assert_eq!(reader.blobs().read(&digest, 100).unwrap(), b"a blob\n");

@@ -8,17 +8,22 @@ use crate::exit::{Exit, Failure};
 use crate::pods::Pods;
 use crate::show::escape::line;
 use llm_worker::Cost;
-use pod::session::restore::{Restored, duration};
+use pod::session::restore::duration;
+use pod::session::summary::Summary;
 use session_store::{ReadError, Reader, Session};
 use std::cmp::Reverse;
 use std::fs;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::io::{self, Write};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// How many unnamed runs are listed without `--all`.
 const RUNS: usize = 10;
 
 /// How much of a model's name is shown, in characters.
 const MODEL: usize = 40;
+
+/// How long it takes before it says why.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// One row.
 struct Row {
@@ -47,7 +52,16 @@ pub(crate) fn run(args: &LsArgs, env: &Env) -> Result<Exit, Failure> {
         args.all || !name.starts_with("run-") || runs <= RUNS
     });
     let mut left = LeftRunning::find(env);
-    let mut rows: Vec<Row> = names.iter().map(|(_, name)| row(&pods, name)).collect();
+    let (began, mut said) = (Instant::now(), false);
+    let mut patience = || {
+        if !said && began.elapsed() > PATIENCE {
+            said = true;
+            let why = "reading whole logs: pods without a checkpoint take longer, until their next run leaves one
+";
+            drop(io::stderr().write_all(why.as_bytes()));
+        }
+    };
+    let mut rows: Vec<Row> = names.iter().map(|(_, name)| row(&pods, name, &mut patience)).collect();
     for row in rows.iter_mut().filter(|row| row.state == "crashed") {
         row.left = left.iter().position(|left| left.is_of(&pods, &row.name)).map(|at| left.swap_remove(at));
     }
@@ -72,7 +86,7 @@ pub(crate) fn touched(pods: &Pods, name: &str) -> SystemTime {
     fs::metadata(pods.dir(name).join("HEAD")).and_then(|meta| meta.modified()).unwrap_or(UNIX_EPOCH)
 }
 
-fn row(pods: &Pods, name: &str) -> Row {
+fn row(pods: &Pods, name: &str, patience: &mut impl FnMut()) -> Row {
     let dir = pods.dir(name);
     let mut row = Row {
         name: name.to_owned(),
@@ -87,12 +101,12 @@ fn row(pods: &Pods, name: &str) -> Row {
     };
     let folded = match Reader::open(&dir) {
         // Ended before anything was recorded: nothing is lost.
-        Err(ReadError::NoSuch(_)) => Ok(Restored::default()),
+        Err(ReadError::NoSuch(_)) => Ok(Summary::default()),
         Err(error) => Err(error.to_string()),
-        Ok(reader) => Restored::from_frames(reader.frames()).map_err(|e| e.to_string()),
+        Ok(reader) => Summary::read(&reader, patience).map_err(|e| e.to_string()),
     };
     match folded {
-        Ok(Restored { state, last_time, .. }) => {
+        Ok(Summary { state, last_time }) => {
             let live = matches!(Session::owner(&dir), Ok(Some(_)));
             row.state = match (live, state.turn_open) {
                 (false, _) if last_time == 0 => "empty",

@@ -1,0 +1,45 @@
+//! How a session stands, for listings: the newest checkpoint's state and the records behind it. Holds no item.
+
+use super::checkpoint;
+use super::fold::State;
+use super::glance::glance;
+use super::restore::RestoreError;
+use session_store::{OwnedFrame, ReadError, Reader};
+
+/// A session folded to its end, without its items.
+#[derive(Debug, Default)]
+pub struct Summary {
+    pub state: State,
+    /// The newest record's clock, microseconds; 0 for an empty log.
+    pub last_time: u64,
+}
+
+impl Summary {
+    /// Folds what stands behind the newest checkpoint. Without one everything, and then `patience` is called for each
+    /// record.
+    ///
+    /// # Errors
+    /// Damage, a body that does not read, a record that cannot stand where it does.
+    pub fn read(reader: &Reader, mut patience: impl FnMut()) -> Result<Self, RestoreError> {
+        if let Some((kept, behind)) = reader.checkpoint()
+            && let Some((state, last_time)) = checkpoint::state(kept.version(), kept.bytes())
+        {
+            match (Self { state, last_time }).fold(behind) {
+                // The checkpoint may be at fault; the log has the last word.
+                Err(RestoreError::Body { .. } | RestoreError::Illegal { .. }) => {}
+                other => return other,
+            }
+        }
+        Self::default().fold(reader.frames().inspect(|_| patience()))
+    }
+
+    fn fold(mut self, frames: impl Iterator<Item = Result<OwnedFrame, ReadError>>) -> Result<Self, RestoreError> {
+        for frame in frames {
+            let frame = frame?;
+            let illegal = |source| RestoreError::Illegal { seq: frame.seq, source };
+            self.state.apply(&glance(&frame)?).map_err(illegal)?;
+            self.last_time = self.last_time.max(frame.time);
+        }
+        Ok(self)
+    }
+}
