@@ -6,7 +6,7 @@ use super::gates;
 use super::turn::Running;
 use crate::feature::FeatureRegistry;
 use crate::foreign::{Callbacks, MAX_STUCK};
-use crate::hook::{HookPoint, HookRegistry, TurnEndView};
+use crate::hook::{HookPoint, TurnEndView};
 use crate::mailbox::events::{Event, Outbox};
 use crate::mailbox::pending::{Desk, Riders, settle};
 use crate::mailbox::requests::Mail;
@@ -263,7 +263,7 @@ impl Core {
                 checkpoint = checkpoint.or(Some(last));
             }
             let record = Arc::new(record);
-            HookRegistry::tell(&self.registry, &self.callbacks, seq, &record);
+            self.registry.hooks().tell(&self.callbacks, seq, &record);
             self.outbox.show(Event::Record { seq, record });
         }
         if let Some((mark, bytes)) = checkpoint.and_then(|mark| Some((mark, self.draft.bytes(&self.state)?))) {

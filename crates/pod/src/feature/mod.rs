@@ -25,13 +25,14 @@ pub use decide::report::{
     ContributionKind, FeatureInstallReport, HostGate, HostLimit, HostReport, HostRule, HostSandbox, Outcome,
     RegistryReport, SkippedContribution, Totals,
 };
-pub use declare::capability::{CapabilityGrantSet, CapabilityRequest, DeniedCapability, HostCapability, Need};
+pub use declare::capability::HostCapability;
 pub(crate) use declare::capability::{MAX_NOTIFICATION, MAX_PER_TURN};
 pub use declare::descriptor::{
-    FeatureDescriptor, FeatureDescriptorBuilder, FeatureRuntimeKind, InstructionDeclaration, ToolDeclaration,
+    FeatureDescriptor, FeatureDescriptorBuilder, FeatureRuntimeKind, InstructionDeclaration,
 };
 pub use declare::diagnostic::{DiagnosticCode, FeatureDiagnostic, FeatureInstallError, MAX_NOTES};
-pub use declare::hook::{HookContribution, HookDeclaration, HookKey};
+pub use declare::grants::{CapabilityGrantSet, CapabilityRequest, DeniedCapability, GrantUse, Need};
+pub use declare::hook::{HookDeclaration, HookKey};
 pub use declare::id::{BadFeatureId, FeatureId, Tier};
 pub use declare::service::{
     Facade, FeatureServices, MissingService, ResolvedService, ServiceDeclaration, ServiceId, ServiceKey,
@@ -39,17 +40,16 @@ pub use declare::service::{
 };
 pub use declare::state::{StateDeclaration, StateKey, StateScope};
 pub(crate) use declare::text::{clamp, escape_line, sanitize, sanitize_lines, secret};
-pub use declare::tool::{DEFAULT_DEADLINE, MAX_DEADLINE, ToolContribution, ToolKey};
-pub use install::context::{
-    FeatureDiagnosticSink, FeatureInstallContext, FeatureServiceProvider, HostServices, InstructionRegistrar,
-    PublicHookRegistrar, RegistrarCall, RegistrarProbe, Staging, ToolRegistrar,
-};
+pub use declare::tool::{DEFAULT_DEADLINE, MAX_DEADLINE, ToolDeclaration, ToolKey};
+pub use install::builder::{CALLBACK_LIMIT, FeatureRegistryBuilder};
+pub use install::context::{FeatureDiagnosticSink, FeatureInstallContext};
+pub use install::contributions::{HookContribution, ToolContribution};
+pub use install::host_services::{FeatureServiceProvider, HostServices};
 pub use install::module::FeatureModule;
-pub(crate) use live::grant::under;
-pub use live::grant::{GrantUse, Revoke};
-pub use live::registry::{
-    CALLBACK_LIMIT, FeatureRegistry, FeatureRegistryBuilder, Instruction, RegisteredTool, ToolRegistry,
-};
+pub use install::probe::{RegistrarCall, RegistrarProbe, Staging};
+pub use install::registrars::{InstructionRegistrar, PublicHookRegistrar, ToolRegistrar};
+pub use live::grant::Revoke;
+pub use live::registry::{FeatureRegistry, Instruction, RegisteredTool, ToolRegistry};
 pub use live::service::{ServiceError, ServiceFuture, ServiceHandle};
 pub use live::sink::{FeatureAlertSink, FeatureNotifySink, Receipt, RunningNotes, SinkError};
 pub(crate) use live::state::Keeper;

@@ -5,7 +5,7 @@
 //! written off.
 
 use super::attribution::Attribution;
-use crate::feature::{FeatureId, FeatureRegistry, clamp};
+use crate::feature::{FeatureId, clamp};
 use crate::mailbox::requests::{Line, Method};
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,7 +28,7 @@ pub const GRACE: Duration = Duration::from_secs(5);
 pub const MAX_STUCK: usize = MAX_THREADS / 2;
 
 /// Starts callbacks and counts the ones that never came back.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Callbacks {
     runtime: Handle,
     grace: Duration,
@@ -36,8 +36,11 @@ pub struct Callbacks {
     off: Arc<Mutex<BTreeSet<String>>>,
     /// How many threads of each feature are held past their time just now.
     late: Arc<Mutex<BTreeMap<FeatureId, usize>>>,
-    pod: Option<(Line, Arc<FeatureRegistry>)>,
+    pod: Option<(Line, Leave)>,
 }
+
+/// Shuts what a feature holds.
+type Leave = Arc<dyn Fn(&FeatureId) + Send + Sync>;
 
 /// Why a callback brought no value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -64,9 +67,9 @@ impl Callbacks {
         Self { runtime, grace, stuck: Arc::default(), off: Arc::default(), late: Arc::default(), pod: None }
     }
 
-    /// The same, in a pod: it takes notes of what came too late, and what is given up on loses what it holds.
-    pub(crate) fn serving(self, line: Line, registry: Arc<FeatureRegistry>) -> Self {
-        Self { pod: Some((line, registry)), ..self }
+    /// The same, in a pod: it takes notes of what came too late, and `leave` shuts what a feature that is given up on holds.
+    pub(crate) fn serving(self, line: Line, leave: impl Fn(&FeatureId) + Send + Sync + 'static) -> Self {
+        Self { pod: Some((line, Arc::new(leave))), ..self }
     }
 
     /// Leaves a note with the pod, if there is one and it takes it.
@@ -95,9 +98,8 @@ impl Callbacks {
         if !self.off.lock().unwrap_or_else(PoisonError::into_inner).insert(feature.to_string()) {
             return;
         }
-        if let Some((line, registry)) = self.pod.clone() {
-            // Its doors are shut now; whoever is inside one is not waited for.
-            drop(registry.leave(feature));
+        if let Some((line, leave)) = self.pod.clone() {
+            leave(feature);
             let feature = feature.clone();
             drop(self.runtime.spawn(async move { line.send(Method::Off { feature }).await }));
         }

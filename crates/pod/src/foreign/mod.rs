@@ -2,7 +2,9 @@
 
 pub(crate) mod attribution;
 mod callbacks;
+mod door;
 pub(crate) mod installs;
 
 pub(crate) use callbacks::words;
 pub use callbacks::{Callbacks, GRACE, Lost, MAX_STUCK, MAX_THREADS};
+pub(crate) use door::{stepping, under};

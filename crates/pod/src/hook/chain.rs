@@ -1,12 +1,12 @@
 //! The hooks of one point, and what their answers come to.
 
+use super::limits::{DEFAULT_DEADLINE, MAX_STRIKES};
 use super::observe::Listeners;
 use super::pass::{self, Next};
-use super::point::{Chains, Gate, Observe, Point, Transform};
+use super::typed::{Chains, Gate, Observe, Point, Transform};
 use super::verdict::{Change, MAX_REASON, Ruling};
-use super::{DEFAULT_DEADLINE, MAX_STRIKES};
-use crate::control::Callbacks;
 use crate::feature::{FeatureId, clamp, escape_line, sanitize};
+use crate::foreign::Callbacks;
 use async_trait::async_trait;
 use authority::{Door, Redactor};
 use std::sync::Arc;
@@ -115,6 +115,12 @@ pub struct Chain<P: Point> {
 impl<P: Point> Default for Chain<P> {
     fn default() -> Self {
         Self { slots: Vec::new() }
+    }
+}
+
+impl<P: Point> Clone for Chain<P> {
+    fn clone(&self) -> Self {
+        Self { slots: self.slots.clone() }
     }
 }
 

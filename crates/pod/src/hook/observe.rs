@@ -1,9 +1,8 @@
-//! Telling observers: a bounded queue beside the path, never on it.
+//! Telling observers: a bounded queue beside the path, never on it. It knows no registry of features.
 
-use super::chain::HookRegistry;
-use super::point::{Event, EventView};
-use crate::control::Callbacks;
-use crate::feature::FeatureRegistry;
+use super::chain::{Chain, HookRegistry};
+use super::typed::{Event, EventView};
+use crate::foreign::Callbacks;
 use crate::session::record::Record;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -33,20 +32,19 @@ pub(super) struct Listeners {
 impl HookRegistry {
     /// Tells observers of a durable record, some time soon. Without observers nothing happens; when they do not
     /// keep up, the event is dropped and the next one they get says how many were.
-    pub(crate) fn tell(registry: &Arc<FeatureRegistry>, callbacks: &Callbacks, seq: u64, record: &Arc<Record>) {
-        let hooks = registry.hooks();
+    pub(crate) fn tell(&self, callbacks: &Callbacks, seq: u64, record: &Arc<Record>) {
         // A feature's state is its own affair.
-        if !hooks.any::<Event>("") || matches!(**record, Record::FeatureState(_)) {
+        if !self.any::<Event>("") || matches!(**record, Record::FeatureState(_)) {
             return;
         }
-        let queue = hooks.listeners.queue.get_or_init(|| {
+        let queue = self.listeners.queue.get_or_init(|| {
             let (sender, events) = mpsc::channel(QUEUE);
-            drop(tokio::spawn(listen(Arc::clone(registry), callbacks.clone(), events)));
+            drop(tokio::spawn(listen(self.chains.event.clone(), callbacks.clone(), events)));
             sender
         });
-        let missed = hooks.listeners.missed.swap(0, Ordering::Relaxed);
+        let missed = self.listeners.missed.swap(0, Ordering::Relaxed);
         if queue.try_send(Told::Event(EventView { seq, missed, record: Arc::clone(record) })).is_err() {
-            hooks.listeners.missed.fetch_add(missed + 1, Ordering::Relaxed);
+            self.listeners.missed.fetch_add(missed + 1, Ordering::Relaxed);
         }
     }
 
@@ -63,10 +61,10 @@ impl HookRegistry {
     }
 }
 
-async fn listen(registry: Arc<FeatureRegistry>, callbacks: Callbacks, mut events: mpsc::Receiver<Told>) {
+async fn listen(observers: Chain<Event>, callbacks: Callbacks, mut events: mpsc::Receiver<Told>) {
     while let Some(told) = events.recv().await {
         match told {
-            Told::Event(event) => registry.hooks().chains.event.tell(&callbacks, event).await,
+            Told::Event(event) => observers.tell(&callbacks, event).await,
             Told::Heard(heard) => drop(heard.send(())),
         }
     }

@@ -6,12 +6,10 @@
 //! loses the thread; those behind it go on in a new one.
 
 use super::chain::Slot;
-use super::point::Point;
-use super::{CHAIN_BUDGET, HookClass};
-use crate::control::Callbacks;
-use crate::feature::under;
-use crate::foreign::attribution;
-use crate::foreign::words;
+use super::limits::CHAIN_BUDGET;
+use super::point::HookClass;
+use super::typed::Point;
+use crate::foreign::{Callbacks, attribution, under, words};
 use authority::{Door, Shut};
 use std::collections::VecDeque;
 use std::future::Future;
@@ -276,7 +274,7 @@ async fn contained<T>(work: impl Future<Output = T>) -> Result<T, Broke> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::feature::{FeatureId, FeatureRegistry};
+    use crate::feature::FeatureId;
     use crate::hook::{HookRegistryBuilder, PreRequest, RequestView, Ruling, Verdict};
     use crate::mailbox::requests::{Mail, Method, inbox};
     use std::sync::mpsc;
@@ -288,7 +286,7 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let (mut mail, line) = inbox();
         let callbacks = Callbacks::with_grace(runtime.handle().clone(), Duration::from_millis(10));
-        let callbacks = callbacks.serving(line, Arc::new(FeatureRegistry::empty()));
+        let callbacks = callbacks.serving(line, |_| ());
         let (open, gate) = mpsc::channel::<()>();
         let gate = std::sync::Mutex::new(gate);
         let hook = move |_: &RequestView| {

@@ -1,126 +1,39 @@
-//! The points where hooks stand, what each sees, and what its class means.
+//! The points where hooks stand, and what the class of each means. It knows nothing else of the pod.
 
-use super::chain::{Chain, HookRegistry, HookRegistryBuilder};
-use super::verdict::{Change, Ruling, Verdict};
-use crate::feature::{FeatureId, secret};
-use crate::session::record::Record;
-use authority::Redactor;
-use llm_worker::effect::Outcome;
-use llm_worker::tool::Touch;
-use llm_worker::{CallId, ToolEffect, ToolOutput};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::sync::Arc;
 
-/// A place where the host asks or tells. Only the host has points.
-pub trait Point: sealed::Place + Send + Sync + Sized + 'static {
-    /// Which one.
-    const POINT: HookPoint;
-    /// What its hooks are.
-    const CLASS: HookClass;
-    /// What they see.
-    type Input: Send + Sync + 'static;
-    /// What they answer.
-    type Answer: Send + 'static;
-}
-
-/// A point whose hooks may refuse.
-pub trait Gate: Point<Answer = Verdict<Self>> {
-    /// What counts as said by a gate that failed.
-    fn refusal(reason: String) -> Ruling;
-}
-
-/// A point whose hooks may replace a value.
-pub trait Transform: Point<Answer = Change<Self::Value>> {
-    /// The value.
-    type Value: Send + Sync + 'static;
-    /// The input with another value in it.
-    fn with(input: &Self::Input, value: &Self::Value) -> Self::Input;
-    /// BLAKE3 of the value in an input, hex.
-    fn digest(input: &Self::Input) -> String;
-    /// The name of a secret that stands in an input.
-    fn secret<'a>(input: &Self::Input, redactor: &'a Redactor) -> Option<&'a str>;
-}
-
-/// A point whose hooks are told.
-pub trait Observe: Point<Answer = ()> {}
-
-pub(super) mod sealed {
-    use super::{Chain, HookRegistry, HookRegistryBuilder};
-
-    /// Where a point's hooks are kept.
-    pub trait Place: Sized {
-        fn chain(hooks: &HookRegistry) -> &Chain<Self>
-        where
-            Self: super::Point;
-        fn chain_mut(hooks: &mut HookRegistryBuilder) -> &mut Chain<Self>
-        where
-            Self: super::Point;
-    }
-}
-
-/// Declares every point once: a new one is a line here and the impl of its class.
-macro_rules! points {
-    ($($(#[$doc:meta])* $class:ident $point:ident($input:ty) -> $answer:ty, $field:ident;)*) => {
-        $($(#[$doc])* pub enum $point {}
-
-        impl Point for $point {
-            const POINT: HookPoint = HookPoint::$point;
-            const CLASS: HookClass = HookClass::$class;
-            type Input = $input;
-            type Answer = $answer;
-        }
-
-        impl sealed::Place for $point {
-            fn chain(hooks: &HookRegistry) -> &Chain<Self> {
-                &hooks.chains.$field
-            }
-            fn chain_mut(hooks: &mut HookRegistryBuilder) -> &mut Chain<Self> {
-                &mut hooks.chains.$field
-            }
-        })*
-
-        /// Where a hook stands.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-        #[serde(rename_all = "snake_case")]
-        pub enum HookPoint {
-            $($(#[$doc])* $point,)*
-        }
-
-        impl HookPoint {
-            /// What hooks may do there.
-            #[must_use]
-            pub const fn class(self) -> HookClass {
-                match self {
-                    $(Self::$point => HookClass::$class,)*
-                }
-            }
-        }
-
-        /// One chain for each point.
-        #[derive(Default)]
-        pub(super) struct Chains {
-            $(pub(super) $field: Chain<$point>,)*
-        }
-    };
-}
-
-points! {
+/// Where a hook stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum HookPoint {
     /// A person's words, before they are queued.
-    Gate PromptSubmit(PromptView) -> Verdict<Self>, prompt_submit;
+    PromptSubmit,
     /// A request to the model, before it is recorded.
-    Gate PreRequest(RequestView) -> Verdict<Self>, pre_request;
+    PreRequest,
     /// A call that the host permits, on its final arguments.
-    Gate PreToolCall(ToolCallView) -> Verdict<Self>, pre_tool_call;
+    PreToolCall,
     /// A turn that has ended.
-    Gate TurnEnd(TurnEndView) -> Verdict<Self>, turn_end;
+    TurnEnd,
     /// A call's arguments, before anything judges them. What replaces them is checked like the model's own.
-    Transform ToolArguments(ToolCallView) -> Change<serde_json::Value>, tool_arguments;
+    ToolArguments,
     /// A call's result, before it is recorded and shown.
-    Transform ToolOutcome(ToolOutcomeView) -> Change<ToolOutput>, tool_outcome;
+    ToolOutcome,
     /// A record that became durable.
-    Observe Event(EventView) -> (), event;
+    Event,
+}
+
+impl HookPoint {
+    /// What hooks may do there.
+    #[must_use]
+    pub const fn class(self) -> HookClass {
+        match self {
+            Self::PromptSubmit | Self::PreRequest | Self::PreToolCall | Self::TurnEnd => HookClass::Gate,
+            Self::ToolArguments | Self::ToolOutcome => HookClass::Transform,
+            Self::Event => HookClass::Observe,
+        }
+    }
 }
 
 impl fmt::Display for HookPoint {
@@ -173,136 +86,4 @@ impl HookClass {
             Self::Observe => FailureRule::Count,
         }
     }
-}
-
-impl Gate for PreToolCall {
-    fn refusal(reason: String) -> Ruling {
-        Ruling::Deny { reason }
-    }
-}
-
-impl Gate for PromptSubmit {
-    fn refusal(reason: String) -> Ruling {
-        Ruling::Abort { reason }
-    }
-}
-
-impl Gate for PreRequest {
-    fn refusal(reason: String) -> Ruling {
-        Ruling::Abort { reason }
-    }
-}
-
-impl Gate for TurnEnd {
-    fn refusal(reason: String) -> Ruling {
-        Ruling::Pause { reason }
-    }
-}
-
-impl Transform for ToolArguments {
-    type Value = serde_json::Value;
-
-    fn with(input: &ToolCallView, value: &serde_json::Value) -> ToolCallView {
-        ToolCallView { arguments: value.to_string().into(), ..input.clone() }
-    }
-
-    fn digest(input: &ToolCallView) -> String {
-        blake3::hash(input.arguments.as_bytes()).to_hex().to_string()
-    }
-
-    /// Arguments are looked through as values: their text writes quotes and line ends otherwise.
-    fn secret<'a>(input: &ToolCallView, redactor: &'a Redactor) -> Option<&'a str> {
-        let whole = || redactor.finds(input.arguments.as_bytes());
-        serde_json::from_str(&input.arguments).ok().and_then(|value| secret(&value, redactor)).or_else(whole)
-    }
-}
-
-impl Transform for ToolOutcome {
-    type Value = ToolOutput;
-
-    /// How the call ended stays: a transform words a result anew, it does not turn an error into a success.
-    fn with(input: &ToolOutcomeView, value: &ToolOutput) -> ToolOutcomeView {
-        let ToolOutput { summary, content } = value.clone();
-        let outcome = llm_worker::ToolOutcome { status: input.outcome.status, summary, content };
-        ToolOutcomeView { outcome, ..input.clone() }
-    }
-
-    fn digest(input: &ToolOutcomeView) -> String {
-        let mut hasher = blake3::Hasher::new();
-        hasher.update(input.outcome.summary.as_bytes()).update(b"\n").update(input.outcome.content.as_bytes());
-        hasher.finalize().to_hex().to_string()
-    }
-
-    fn secret<'a>(input: &ToolOutcomeView, redactor: &'a Redactor) -> Option<&'a str> {
-        let texts = [&input.outcome.summary, &input.outcome.content];
-        texts.into_iter().find_map(|text| redactor.finds(text.as_bytes()))
-    }
-}
-
-impl Observe for Event {}
-
-/// What [`PromptSubmit`] sees.
-#[derive(Clone, Debug)]
-pub struct PromptView {
-    /// The words.
-    pub text: String,
-}
-
-/// What [`PreRequest`] sees.
-#[derive(Clone, Debug)]
-pub struct RequestView {
-    /// The turn's number.
-    pub turn: u64,
-    /// The request's number in the session, from 1.
-    pub number: u64,
-    /// Items that are durable so far.
-    pub items: u64,
-}
-
-/// What hooks around a call see of it.
-#[derive(Clone, Debug)]
-pub struct ToolCallView {
-    /// Which call.
-    pub call: CallId,
-    /// The tool.
-    pub tool: String,
-    /// Whose tool it is.
-    pub feature: FeatureId,
-    /// What repeating it does.
-    pub effect: ToolEffect,
-    /// The arguments as they run: canonical JSON, defaults filled in.
-    pub arguments: Arc<str>,
-    /// What the arguments name.
-    pub touches: Vec<Touch>,
-}
-
-/// What [`ToolOutcome`] sees.
-#[derive(Clone, Debug)]
-pub struct ToolOutcomeView {
-    /// The call.
-    pub call: Arc<ToolCallView>,
-    /// What the model will see; already within the host's bounds.
-    pub outcome: llm_worker::ToolOutcome,
-}
-
-/// What [`TurnEnd`] sees.
-#[derive(Clone, Debug)]
-pub struct TurnEndView {
-    /// The turn's number.
-    pub turn: u64,
-    /// How it ended.
-    pub outcome: Outcome,
-    /// Requests it sent.
-    pub steps: u64,
-}
-
-/// What [`Event`] observers are told.
-#[derive(Clone, Debug)]
-pub struct EventView {
-    /// The record's place in the log.
-    pub seq: u64,
-    /// Events dropped since the one before, because observers did not keep up.
-    pub missed: u64,
-    /// The record.
-    pub record: Arc<Record>,
 }

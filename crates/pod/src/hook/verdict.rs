@@ -1,6 +1,6 @@
 //! What hooks answer. A verdict can be made only where its point allows it.
 
-use super::point::{Point, PreRequest, PreToolCall, PromptSubmit, TurnEnd};
+use super::typed::{Point, PreRequest, PreToolCall, PromptSubmit, TurnEnd};
 use std::marker::PhantomData;
 
 /// Longest reason of a verdict, in bytes; a longer one is cut.

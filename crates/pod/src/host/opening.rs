@@ -79,7 +79,9 @@ impl Opening {
         let Parts { registry, permission, model, callbacks, outbox, limits, probe } = parts;
         let session = rest.recovered.session.as_str().into();
         let store = Store { journal, blobs, session, key, probe };
-        let callbacks = callbacks.serving(desk.line(), registry.clone());
+        let holds = Arc::clone(&registry);
+        // Its doors are shut at once; whoever is inside one is not waited for.
+        let callbacks = callbacks.serving(desk.line(), move |feature| drop(holds.leave(feature)));
         (Core { store, state, draft, registry, permission, model, callbacks, outbox, limits, desk }, rest)
     }
 }

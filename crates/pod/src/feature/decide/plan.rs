@@ -6,13 +6,15 @@ mod wiring;
 
 use super::policy::CapabilityPolicy;
 use super::report::{ContributionKind, HostReport, Outcome, SkippedContribution};
-use crate::feature::declare::capability::{CapabilityGrantSet, DeniedCapability, HostCapability, Need};
-use crate::feature::declare::descriptor::{FeatureDescriptor, FeatureRuntimeKind, ToolDeclaration};
+use crate::feature::declare::capability::HostCapability;
+use crate::feature::declare::descriptor::{FeatureDescriptor, FeatureRuntimeKind};
 use crate::feature::declare::diagnostic::{DiagnosticCode, FeatureDiagnostic};
+use crate::feature::declare::grants::{CapabilityGrantSet, DeniedCapability, Need};
 use crate::feature::declare::hook::HookDeclaration;
 use crate::feature::declare::id::{FeatureId, Tier};
-use crate::feature::declare::service::{FeatureServices, MissingService, ServiceDeclaration};
+use crate::feature::declare::service::{FeatureServices, MissingService};
 use crate::feature::declare::state::StateDeclaration;
+use crate::feature::declare::tool::ToolDeclaration;
 use crate::hook::{FailureRule, HookClass, HookPoint};
 use llm_worker::ToolEffect;
 pub(crate) use room::{MAX_GATES, MAX_TRANSFORMS};
@@ -311,17 +313,24 @@ pub(crate) fn contribute(descriptor: &FeatureDescriptor, planned: &mut PlannedFe
     let missing = planned.services.missing.iter();
     let missing = missing.map(|m| DeniedCapability { capability: m.service.admission(), reason: m.reason.clone() });
     let lost: Vec<_> = planned.grants.denied().iter().cloned().chain(missing).collect();
-    let (tools, mut skipped) = tools(descriptor, &lost);
+    let mut skipped = Vec::new();
+    let tools = kept(&descriptor.tools, &lost, &mut skipped, |tool| {
+        let own = HostCapability::ContributeTool { name: tool.name.clone().into() };
+        (ContributionKind::Tool, tool.name.clone(), [&[own], &tool.needs[..]].concat())
+    });
     planned.tools = tools.into_iter().map(planned_tool).collect();
-    let (hooks, left_out) = hooks(descriptor, &lost);
-    planned.hooks = hooks;
-    skipped.extend(left_out);
-    let (states, left_out) = states(descriptor, &lost);
-    planned.states = states;
-    skipped.extend(left_out);
-    let (provided, left_out) = services(descriptor, &lost);
-    planned.services.provided = provided;
-    skipped.extend(left_out);
+    let hooks = kept(&descriptor.hooks, &lost, &mut skipped, |hook| {
+        (ContributionKind::Hook, hook.name.clone(), [hook.implied(), hook.needs.clone()].concat())
+    });
+    planned.hooks = hooks.into_iter().map(planned_hook).collect();
+    let states = kept(&descriptor.states, &lost, &mut skipped, |state| {
+        (ContributionKind::State, state.name.clone(), vec![HostCapability::StateStore { scope: state.scope }])
+    });
+    planned.states = states.into_iter().cloned().collect();
+    let provided = kept(&descriptor.provides, &lost, &mut skipped, |offer| {
+        (ContributionKind::Service, offer.service.to_string(), vec![wiring::provides(&offer.service.name)])
+    });
+    planned.services.provided = provided.into_iter().cloned().collect();
     planned.skipped_contributions = skipped;
     planned.instructions = descriptor.instructions.iter().map(|i| i.name.clone()).collect();
     planned.outcome = if lost.is_empty() { Outcome::Installed } else { Outcome::Degraded };
@@ -397,85 +406,29 @@ fn admissions(descriptor: &FeatureDescriptor) -> BTreeMap<HostCapability, Need> 
     needs
 }
 
-/// The declared tools, parted by whether what each needs is there.
-fn tools<'a>(
-    descriptor: &'a FeatureDescriptor,
+/// Of what is declared, what can be there; the rest is skipped. `of` says its kind and name, and what it takes.
+fn kept<'a, T>(
+    declared: &'a [T],
     lost: &[DeniedCapability],
-) -> (Vec<&'a ToolDeclaration>, Vec<SkippedContribution>) {
-    let (mut kept, mut skipped) = (Vec::new(), Vec::new());
-    for tool in &descriptor.tools {
-        let own = HostCapability::ContributeTool { name: tool.name.clone().into() };
-        let denied = lost.iter().find(|d| d.capability == own || tool.needs.contains(&d.capability));
-        match denied {
-            None => kept.push(tool),
-            Some(DeniedCapability { capability, reason }) => skipped.push(SkippedContribution {
-                kind: ContributionKind::Tool,
-                name: tool.name.clone(),
-                reason: format!("it needs {capability}: {reason}"),
-            }),
-        }
-    }
-    (kept, skipped)
+    skipped: &mut Vec<SkippedContribution>,
+    of: impl Fn(&T) -> (ContributionKind, String, Vec<HostCapability>),
+) -> Vec<&'a T> {
+    let mut kept = |one: &&T| {
+        let (kind, name, takes) = of(one);
+        let denied = lost.iter().find(|denied| takes.contains(&denied.capability));
+        skipped.extend(denied.map(|DeniedCapability { capability, reason }| SkippedContribution {
+            kind,
+            name,
+            reason: format!("it needs {capability}: {reason}"),
+        }));
+        denied.is_none()
+    };
+    declared.iter().filter(|one| lost.is_empty() || kept(one)).collect()
 }
 
-/// The declared hooks, parted the same way.
-fn hooks(descriptor: &FeatureDescriptor, lost: &[DeniedCapability]) -> (Vec<PlannedHook>, Vec<SkippedContribution>) {
-    let (mut kept, mut skipped) = (Vec::new(), Vec::new());
-    for hook in &descriptor.hooks {
-        let implied = hook.implied();
-        let needed = |denied: &&DeniedCapability| {
-            implied.contains(&denied.capability) || hook.needs.contains(&denied.capability)
-        };
-        match lost.iter().find(needed) {
-            None => kept.push(hook.planned()),
-            Some(DeniedCapability { capability, reason }) => skipped.push(SkippedContribution {
-                kind: ContributionKind::Hook,
-                name: hook.name.clone(),
-                reason: format!("it needs {capability}: {reason}"),
-            }),
-        }
-    }
-    (kept, skipped)
-}
-
-/// The declared states, parted the same way.
-fn states(
-    descriptor: &FeatureDescriptor,
-    lost: &[DeniedCapability],
-) -> (Vec<StateDeclaration>, Vec<SkippedContribution>) {
-    let (mut kept, mut skipped) = (Vec::new(), Vec::new());
-    for state in &descriptor.states {
-        let own = HostCapability::StateStore { scope: state.scope };
-        match lost.iter().find(|denied| denied.capability == own) {
-            None => kept.push(state.clone()),
-            Some(DeniedCapability { capability, reason }) => skipped.push(SkippedContribution {
-                kind: ContributionKind::State,
-                name: state.name.clone(),
-                reason: format!("it needs {capability}: {reason}"),
-            }),
-        }
-    }
-    (kept, skipped)
-}
-
-/// The declared services, parted the same way.
-fn services(
-    descriptor: &FeatureDescriptor,
-    lost: &[DeniedCapability],
-) -> (Vec<ServiceDeclaration>, Vec<SkippedContribution>) {
-    let (mut kept, mut skipped) = (Vec::new(), Vec::new());
-    for offer in &descriptor.provides {
-        let own = wiring::provides(&offer.service.name);
-        match lost.iter().find(|denied| denied.capability == own) {
-            None => kept.push(offer.clone()),
-            Some(DeniedCapability { capability, reason }) => skipped.push(SkippedContribution {
-                kind: ContributionKind::Service,
-                name: offer.service.to_string(),
-                reason: format!("it needs {capability}: {reason}"),
-            }),
-        }
-    }
-    (kept, skipped)
+fn planned_hook(hook: &HookDeclaration) -> PlannedHook {
+    let HookDeclaration { name, point, class, deadline_ms, tools, needs: _ } = hook.clone();
+    PlannedHook { name, point, class, deadline_ms, tools, on_failure: class.on_failure() }
 }
 
 fn planned_tool(tool: &ToolDeclaration) -> PlannedTool {

@@ -6,7 +6,8 @@ mod table;
 pub use explain::Admission;
 pub use table::{BadGrant, FsAccess, GrantTable, NotificationBounds, StoreAccess};
 
-use crate::feature::declare::capability::{HostCapability, Need};
+use crate::feature::declare::capability::HostCapability;
+use crate::feature::declare::grants::Need;
 use crate::feature::declare::id::FeatureId;
 use std::collections::BTreeMap;
 

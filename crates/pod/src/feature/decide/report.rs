@@ -1,13 +1,14 @@
 //! What was installed, what was not, and why: stable bytes for journals, scripts and diffs.
 
 use super::plan::{PlannedFeature, PlannedHook, Unmet};
-use crate::feature::declare::capability::{DeniedCapability, HostCapability};
+use crate::feature::declare::capability::HostCapability;
 use crate::feature::declare::descriptor::{FeatureRuntimeKind, InstructionDeclaration};
 use crate::feature::declare::diagnostic::FeatureDiagnostic;
+use crate::feature::declare::grants::DeniedCapability;
 use crate::feature::declare::id::FeatureId;
 use crate::feature::declare::service::{FeatureServices, ServiceDeclaration};
 use crate::feature::declare::state::StateDeclaration;
-use crate::feature::declare::tool::ToolContribution;
+use llm_worker::ToolDefinition;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -240,14 +241,14 @@ impl FeatureInstallReport {
     /// Adds what was staged.
     pub(crate) fn describe(
         &mut self,
-        tools: &[(ToolContribution, u64)],
+        tools: &[(&ToolDefinition, u64)],
         hooks: &[PlannedHook],
         instructions: &[InstructionDeclaration],
     ) {
         self.installed_tools = tools.iter().map(|(t, _)| t.name.clone()).collect();
         self.instructions = instructions.iter().map(|i| i.name.clone()).collect();
         let mut hasher = blake3::Hasher::new();
-        for (ToolContribution { definition: d, .. }, deadline_ms) in tools {
+        for (d, deadline_ms) in tools {
             let effect = format!("{:?} {deadline_ms}", d.effect);
             self.schema_bytes += digest(&mut hasher, &[&d.name, &d.description, &d.schema]);
             digest(&mut hasher, &[&effect]);

@@ -1,5 +1,4 @@
-//! What a feature may ask of its host, and what it was given, as data. The data grants nothing: authority is a
-//! handle, and handles come from [`crate::feature::FeatureServiceProvider`].
+//! What a feature may ask of its host, as data. It knows no policy and no handle.
 
 mod compare;
 
@@ -132,12 +131,6 @@ impl HostCapability {
         Self::ContributeTool { name: Cow::Borrowed(name) }
     }
 
-    /// Standing at this point.
-    #[must_use]
-    pub const fn hook<P: crate::hook::Point>() -> Self {
-        Self::ContributeHook { point: P::POINT, class: P::CLASS }
-    }
-
     /// Doing something for other features under this name.
     #[must_use]
     pub const fn provide(service: &'static str) -> Self {
@@ -199,7 +192,7 @@ impl HostCapability {
             Self::ContributeTool { name } => {
                 text::check("the tool of a ContributeTool request", name, 64, Lines::One).err()
             }
-            Self::ProvideService { key } | Self::UseService { key } => super::service::name_problem(key),
+            Self::ProvideService { key } | Self::UseService { key } => super::id::service_problem(key),
             Self::WorkItemStore { read: false, write: false } | Self::MemoryStore { read: false, write: false } => {
                 Some(format!("{self} asks for nothing"))
             }
@@ -281,82 +274,5 @@ impl fmt::Display for HostCapability {
             }
             Self::EmitUserAlert => f.write_str("EmitUserAlert"),
         }
-    }
-}
-
-/// Whether a feature can do without.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Need {
-    /// Denied: the feature is skipped.
-    Required,
-    /// Denied: what needs it is left out and the feature is degraded.
-    Optional,
-}
-
-/// A wish, with the reason shown to whoever decides.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct CapabilityRequest {
-    /// What is asked for.
-    #[serde(flatten)]
-    pub capability: HostCapability,
-    /// Whether the feature can do without.
-    pub need: Need,
-    /// Why, in at most 512 bytes.
-    pub reason: String,
-}
-
-impl CapabilityRequest {
-    /// Without this the feature is skipped.
-    #[must_use]
-    pub fn required(capability: HostCapability, reason: impl Into<String>) -> Self {
-        Self { capability, need: Need::Required, reason: reason.into() }
-    }
-
-    /// Without this, contributions that need it are left out.
-    #[must_use]
-    pub fn optional(capability: HostCapability, reason: impl Into<String>) -> Self {
-        Self { capability, need: Need::Optional, reason: reason.into() }
-    }
-}
-
-/// What the policy gave one feature: a view for reports. It cannot be built or read back outside the host.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
-pub struct CapabilityGrantSet {
-    granted: Vec<HostCapability>,
-    denied: Vec<DeniedCapability>,
-}
-
-/// A request that was refused.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
-pub struct DeniedCapability {
-    /// What was asked for.
-    #[serde(flatten)]
-    pub capability: HostCapability,
-    /// Why not, and which setting decides.
-    pub reason: String,
-}
-
-impl CapabilityGrantSet {
-    pub(crate) fn new(granted: Vec<HostCapability>, denied: Vec<DeniedCapability>) -> Self {
-        Self { granted, denied }
-    }
-
-    /// What was granted, in the order asked.
-    #[must_use]
-    pub fn granted(&self) -> &[HostCapability] {
-        &self.granted
-    }
-
-    /// What was refused, in the order asked.
-    #[must_use]
-    pub fn denied(&self) -> &[DeniedCapability] {
-        &self.denied
-    }
-
-    /// Whether some grant includes all of `asked`.
-    #[must_use]
-    pub fn allows(&self, asked: &HostCapability) -> bool {
-        self.granted.iter().any(|g| g.covers(asked))
     }
 }

@@ -1,26 +1,18 @@
-//! What a feature says of itself: pure, bounded data without secrets, safe to show anywhere.
+//! What a feature says of itself: pure, bounded data without secrets, safe to show anywhere. It knows no host.
 
-use super::capability::{CapabilityRequest, HostCapability};
+use super::capability::HostCapability;
+use super::grants::CapabilityRequest;
 use super::hook::{HookDeclaration, HookKey};
 use super::id::FeatureId;
-use super::text::{self, Lines};
-use super::tool::{DEFAULT_DEADLINE, MAX_DEADLINE, ToolKey};
-use crate::feature::declare::service::{ServiceDeclaration, ServiceId, ServiceRequirement, parsed};
-use crate::feature::declare::state::{StateDeclaration, StateKey};
+use super::service::{ServiceDeclaration, ServiceId, ServiceRequirement, parsed};
+use super::state::{StateDeclaration, StateKey};
+use super::text::{self, Lines, MAX_NAME, MAX_TEXT};
+use super::tool::{ToolDeclaration, ToolKey};
 use crate::hook::{Gate, Observe, Transform};
-use llm_worker::{ToolDefinition, ToolEffect};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use std::sync::Arc;
-use std::time::Duration;
 
-/// Longest name of anything, in bytes.
-pub(crate) const MAX_NAME: usize = 64;
-/// Longest description, instruction or tool text, in bytes.
-const MAX_TEXT: usize = 8 * 1024;
-/// Longest schema, in bytes.
-const MAX_SCHEMA: usize = 64 * 1024;
 /// Longest reason of a request, in bytes.
 const MAX_REASON: usize = 512;
 /// Most tools, requests, hooks, instructions, states, provided and required services of one feature.
@@ -82,25 +74,6 @@ pub struct FeatureDescriptor {
     pub requires: Vec<ServiceRequirement>,
 }
 
-/// A tool as declared.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ToolDeclaration {
-    /// 1 to 64 bytes of `[A-Za-z0-9_-]`.
-    pub name: String,
-    /// What the model reads; at most 8 KiB.
-    pub about: String,
-    /// What repeating a call does.
-    pub effect: ToolEffect,
-    /// Canonical JSON Schema of the arguments object; at most 64 KiB.
-    pub schema: Arc<str>,
-    /// How long the host waits for one call.
-    pub deadline_ms: u64,
-    /// Requests of this feature without which this tool is left out.
-    #[serde(default)]
-    pub needs: Vec<HostCapability>,
-}
-
 /// A text for the system prompt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -109,73 +82,6 @@ pub struct InstructionDeclaration {
     pub name: String,
     /// What the model reads; at most 8 KiB.
     pub text: String,
-}
-
-impl ToolDeclaration {
-    /// A tool with a foreign schema, with the default deadline and no needs.
-    #[must_use]
-    pub fn of(definition: ToolDefinition) -> Self {
-        let ToolDefinition { name, description, schema, effect } = definition;
-        Self { name, about: description, effect, schema, deadline_ms: millis(DEFAULT_DEADLINE), needs: Vec::new() }
-    }
-
-    /// What the model is told.
-    #[must_use]
-    pub fn definition(&self) -> ToolDefinition {
-        ToolDefinition {
-            name: self.name.clone(),
-            description: self.about.clone(),
-            schema: Arc::clone(&self.schema),
-            effect: self.effect,
-        }
-    }
-
-    /// What this tool costs in every request, in bytes of text.
-    #[must_use]
-    pub fn bytes(&self) -> usize {
-        self.name.len() + self.about.len() + self.schema.len()
-    }
-
-    fn problem(&self, requested: &[HostCapability]) -> Option<String> {
-        let Self { name, about, schema, deadline_ms, needs, effect: _ } = self;
-        if name.is_empty()
-            || name.len() > MAX_NAME
-            || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b))
-        {
-            return Some(format!(
-                "tool name `{}` is not 1 to 64 bytes of [A-Za-z0-9_-]",
-                text::escape_line(name, MAX_NAME)
-            ));
-        }
-        if let Err(problem) = text::check(&format!("the description of tool `{name}`"), about, MAX_TEXT, Lines::Many) {
-            return Some(problem);
-        }
-        if schema.len() > MAX_SCHEMA {
-            return Some(format!(
-                "the schema of tool `{name}` has {} bytes; at most {MAX_SCHEMA} are allowed",
-                schema.len()
-            ));
-        }
-        let object = serde_json::from_str::<serde_json::Value>(schema)
-            .is_ok_and(|s| s.get("type").is_some_and(|t| t == "object"));
-        if !object {
-            return Some(format!(
-                "the schema of tool `{name}` is not a JSON Schema of an object (`\"type\":\"object\"`)"
-            ));
-        }
-        if *deadline_ms == 0 || *deadline_ms > millis(MAX_DEADLINE) {
-            return Some(format!(
-                "the deadline of tool `{name}` is {deadline_ms} ms; expected 1 to {}",
-                millis(MAX_DEADLINE)
-            ));
-        }
-        let unrequested = needs.iter().find(|need| !requested.contains(need));
-        unrequested.map(|need| format!("tool `{name}` needs {need}, which the feature does not request"))
-    }
-}
-
-pub(crate) fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 impl FeatureDescriptor {

@@ -1,19 +1,12 @@
-//! Hooks as contributions: one `const` key both declares and stages, so the two cannot drift.
+//! Hooks as declared: one `const` key both declares and stages, so the two cannot drift. It knows no chain.
 
 use super::capability::{HostCapability, MAX_NAMED_TOOLS};
-use super::descriptor::{MAX_NAME, millis};
-use super::id::FeatureId;
-use super::text::{self, Lines};
-use crate::feature::decide::plan::PlannedHook;
-use crate::hook::{
-    DEFAULT_DEADLINE, Hook, HookClass, HookPoint, HookRegistryBuilder, MAX_DEADLINE, Point, Slot, Transform,
-};
-use authority::Door;
+use super::text::{self, Lines, MAX_NAME, millis};
+use crate::hook::{DEFAULT_DEADLINE, HookClass, HookPoint, MAX_DEADLINE, Point, Transform};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::marker::PhantomData;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// A hook's name and point, as a `const`.
@@ -26,7 +19,7 @@ use std::time::Duration;
 /// ```
 pub struct HookKey<P> {
     name: &'static str,
-    deadline: Duration,
+    pub(crate) deadline: Duration,
     tools: &'static [&'static str],
     needs: &'static [HostCapability],
     point: PhantomData<fn(P)>,
@@ -81,6 +74,14 @@ impl<P: Transform> HookKey<P> {
     }
 }
 
+impl HostCapability {
+    /// Standing at this point.
+    #[must_use]
+    pub const fn hook<P: Point>() -> Self {
+        Self::ContributeHook { point: P::POINT, class: P::CLASS }
+    }
+}
+
 /// A hook as declared.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -117,11 +118,6 @@ impl HookDeclaration {
         }
     }
 
-    pub(crate) fn planned(&self) -> PlannedHook {
-        let Self { name, point, class, deadline_ms, tools, needs: _ } = self.clone();
-        PlannedHook { name, point, class, deadline_ms, tools, on_failure: class.on_failure() }
-    }
-
     pub(crate) fn problem(&self, requested: &[HostCapability]) -> Option<String> {
         let Self { name, class, deadline_ms, tools, needs, .. } = self;
         if let Err(problem) = text::check("a hook's name", name, MAX_NAME, Lines::One) {
@@ -137,62 +133,5 @@ impl HookDeclaration {
         let implied = self.implied().iter().find_map(HostCapability::problem);
         let unrequested = needs.iter().find(|need| !requested.contains(need));
         implied.or_else(|| unrequested.map(|n| format!("hook `{name}` needs {n}, which the feature does not request")))
-    }
-}
-
-/// Adds a hook behind these doors.
-type Adding = dyn FnOnce(Vec<Arc<Door>>, &mut HookRegistryBuilder) + Send;
-
-/// A hook as staged.
-#[non_exhaustive]
-pub struct HookContribution {
-    /// Who contributes it.
-    pub feature_id: FeatureId,
-    /// Its name, as declared.
-    pub name: String,
-    /// Where it stands, as declared.
-    pub point: HookPoint,
-    /// What it may do, as declared.
-    pub class: HookClass,
-    /// Requests without which it is left out, as declared.
-    pub required_capabilities: Vec<HostCapability>,
-    deadline_ms: u64,
-    tools: Vec<String>,
-    /// What it takes to stand there.
-    pub(crate) implied: Vec<HostCapability>,
-    add: Box<Adding>,
-}
-
-impl HookContribution {
-    /// A hook under its key.
-    #[must_use]
-    pub fn new<P: Point>(feature_id: FeatureId, key: &HookKey<P>, hook: Arc<dyn Hook<P>>) -> Self {
-        let declaration = key.declaration();
-        let implied = declaration.implied();
-        let HookDeclaration { name, point, class, deadline_ms, tools, needs } = declaration;
-        let mut slot = Slot::new(feature_id.clone(), name.clone(), hook);
-        slot.deadline = key.deadline;
-        if P::CLASS == HookClass::Transform {
-            slot.tools.clone_from(&tools);
-        }
-        let add = Box::new(move |doors: Vec<Arc<Door>>, hooks: &mut HookRegistryBuilder| {
-            slot.doors = doors;
-            hooks.add(slot);
-        });
-        Self { feature_id, name, point, class, required_capabilities: needs, deadline_ms, tools, implied, add }
-    }
-
-    /// The first difference from what was planned.
-    pub(crate) fn differs(&self, planned: &PlannedHook) -> Option<&'static str> {
-        let pairs = [
-            ("its point", self.point == planned.point),
-            ("its deadline", self.deadline_ms == planned.deadline_ms),
-            ("its tools", self.tools == planned.tools),
-        ];
-        pairs.into_iter().find_map(|(what, same)| (!same).then_some(what))
-    }
-
-    pub(crate) fn merge(self, doors: Vec<Arc<Door>>, hooks: &mut HookRegistryBuilder) {
-        (self.add)(doors, hooks);
     }
 }

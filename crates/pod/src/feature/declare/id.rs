@@ -1,4 +1,4 @@
-//! A feature's name: `builtin:files`, `user:x`, `plugin:pkg/x`, `project:x`.
+//! What features and services are called. It knows nothing else of them.
 
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -125,4 +125,41 @@ impl From<FeatureId> for String {
     fn from(id: FeatureId) -> Self {
         id.to_string()
     }
+}
+
+/// Longest name of a service, in bytes.
+const MAX_SERVICE_NAME: usize = 64;
+
+/// `part.part.vN` in lower case.
+pub(crate) const fn service_name_fits(name: &str) -> bool {
+    let (mut rest, mut parts, mut part) = (name.as_bytes(), 0_usize, 0_usize);
+    let (mut versioned, mut numbered) = (false, true);
+    while let [byte, tail @ ..] = rest {
+        rest = tail;
+        if *byte == b'.' {
+            if part == 0 {
+                return false;
+            }
+            (parts, part) = (parts + 1, 0);
+            (versioned, numbered) = (false, true);
+            continue;
+        }
+        if !(byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'-') {
+            return false;
+        }
+        if part == 0 {
+            versioned = *byte == b'v';
+        } else {
+            numbered = numbered && byte.is_ascii_digit() && !(part == 1 && *byte == b'0');
+        }
+        part += 1;
+    }
+    parts >= 2 && part >= 2 && versioned && numbered && name.len() <= MAX_SERVICE_NAME
+}
+
+/// What is wrong with a service's name, if anything.
+pub(crate) fn service_problem(name: &str) -> Option<String> {
+    let shown = || super::text::escape_line(name, MAX_SERVICE_NAME);
+    (!service_name_fits(name))
+        .then(|| format!("service `{}` is not called like yoi.memory.v1, in at most 64 bytes", shown()))
 }

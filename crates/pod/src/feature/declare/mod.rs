@@ -3,6 +3,7 @@
 pub(super) mod capability;
 pub(super) mod descriptor;
 pub(super) mod diagnostic;
+pub(super) mod grants;
 pub(super) mod hook;
 pub(super) mod id;
 pub(super) mod service;

@@ -1,7 +1,8 @@
 //! What services are called, what is declared of them, and what a plan says of them.
 
-use super::capability::{HostCapability, Need};
-use super::id::FeatureId;
+use super::capability::HostCapability;
+use super::grants::Need;
+use super::id::{FeatureId, service_name_fits, service_problem};
 use super::text;
 use schemars::JsonSchema;
 use semver::{Version, VersionReq};
@@ -10,8 +11,6 @@ use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
-/// Longest name of a service, in bytes.
-const MAX_SERVICE_NAME: usize = 64;
 /// Longest version or range of versions, in bytes.
 const MAX_VERSION: usize = 64;
 
@@ -56,7 +55,7 @@ impl<T: ?Sized> ServiceKey<T> {
     /// most 64 bytes.
     #[must_use]
     pub const fn new(name: &'static str) -> Self {
-        assert!(name_fits(name), "a service is called like yoi.memory.v1, in at most 64 bytes");
+        assert!(service_name_fits(name), "a service is called like yoi.memory.v1, in at most 64 bytes");
         Self { name, facade: Facade::Whole, contract: PhantomData }
     }
 
@@ -113,39 +112,6 @@ impl Facade {
     }
 }
 
-/// `part.part.vN` in lower case.
-const fn name_fits(name: &str) -> bool {
-    let (mut rest, mut parts, mut part) = (name.as_bytes(), 0_usize, 0_usize);
-    let (mut versioned, mut numbered) = (false, true);
-    while let [byte, tail @ ..] = rest {
-        rest = tail;
-        if *byte == b'.' {
-            if part == 0 {
-                return false;
-            }
-            (parts, part) = (parts + 1, 0);
-            (versioned, numbered) = (false, true);
-            continue;
-        }
-        if !(byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'-') {
-            return false;
-        }
-        if part == 0 {
-            versioned = *byte == b'v';
-        } else {
-            numbered = numbered && byte.is_ascii_digit() && !(part == 1 && *byte == b'0');
-        }
-        part += 1;
-    }
-    parts >= 2 && part >= 2 && versioned && numbered && name.len() <= MAX_SERVICE_NAME
-}
-
-/// What is wrong with a service's name, if anything.
-pub(crate) fn name_problem(name: &str) -> Option<String> {
-    let shown = || text::escape_line(name, MAX_SERVICE_NAME);
-    (!name_fits(name)).then(|| format!("service `{}` is not called like yoi.memory.v1, in at most 64 bytes", shown()))
-}
-
 /// A service, or one side of it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct ServiceId {
@@ -192,7 +158,7 @@ impl ServiceDeclaration {
     pub(crate) fn problem(&self) -> Option<String> {
         let Self { service, version } = self;
         let problem = || format!("version `{}` of {service} is not MAJOR.MINOR.PATCH", shown(version));
-        name_problem(&service.name).or_else(|| parsed::<Version>(version).is_none().then(problem))
+        service_problem(&service.name).or_else(|| parsed::<Version>(version).is_none().then(problem))
     }
 }
 
@@ -224,7 +190,7 @@ impl ServiceRequirement {
         let Self { service, version, need: _ } = self;
         let problem =
             || format!("`{}` is not a range of versions of {service}; expected something like ^1", shown(version));
-        name_problem(&service.name).or_else(|| parsed::<VersionReq>(version).is_none().then(problem))
+        service_problem(&service.name).or_else(|| parsed::<VersionReq>(version).is_none().then(problem))
     }
 
     /// Whether this version will do.

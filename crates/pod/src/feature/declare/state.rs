@@ -1,6 +1,6 @@
 //! A state's name and shape: one `const` key both declares it and takes it up.
 
-use super::descriptor::MAX_NAME;
+use super::text::{MAX_NAME, escape_line};
 use crate::session::record::FeatureState;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -126,7 +126,7 @@ impl StateDeclaration {
         let Self { name, version, scope: _ } = self;
         let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
         if name.is_empty() || name.len() > MAX_NAME || !name.bytes().all(fits) {
-            let shown = crate::feature::escape_line(name, MAX_NAME);
+            let shown = escape_line(name, MAX_NAME);
             return Some(format!("state name `{shown}` is not 1 to {MAX_NAME} bytes of [a-z0-9-]"));
         }
         (*version == 0).then(|| format!("state `{name}` has version 0; versions start at 1"))

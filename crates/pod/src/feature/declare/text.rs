@@ -4,6 +4,17 @@ use authority::Redactor;
 pub(crate) use authority::text::Lines;
 use authority::text::{escape_within, find};
 use serde_json::Value;
+use std::time::Duration;
+
+/// Longest name of anything, in bytes.
+pub(crate) const MAX_NAME: usize = 64;
+/// Longest description, instruction or tool text, in bytes.
+pub(crate) const MAX_TEXT: usize = 8 * 1024;
+
+/// Whole milliseconds, as they are declared.
+pub(crate) fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
 
 /// Refuses empty, oversized and misleading text, which can make a screen show something else than what is there. The
 /// problem names `what`.

@@ -1,18 +1,18 @@
-//! Tools as contributions: one `const` key both declares and stages, so the two cannot drift.
+//! Tools as declared: one `const` key both declares and stages, so the two cannot drift. It knows no tool that runs.
 
 use super::capability::HostCapability;
-use super::descriptor::ToolDeclaration;
-use super::id::FeatureId;
-use llm_worker::tool::{ArgumentError, Prepared, Running, Touch, canonical_schema, parse_arguments};
-use llm_worker::{Tool, ToolContext, ToolDefinition, ToolEffect, ToolResult};
+use super::text::{Lines, MAX_NAME, MAX_TEXT, check, escape_line, millis};
+use llm_worker::tool::{Touch, canonical_schema};
+use llm_worker::{ToolDefinition, ToolEffect};
 use schemars::JsonSchema;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// How long the host waits for a call whose key says nothing.
 pub const DEFAULT_DEADLINE: Duration = Duration::from_secs(60);
+/// Longest schema, in bytes.
+const MAX_SCHEMA: usize = 64 * 1024;
 /// The longest wait a key may ask for: an hour of work and ten seconds to say how it ended.
 pub const MAX_DEADLINE: Duration = Duration::from_secs(3_610);
 
@@ -32,7 +32,7 @@ pub struct ToolKey<A> {
     name: &'static str,
     effect: ToolEffect,
     about: &'static str,
-    touches: fn(&A) -> Vec<Touch>,
+    pub(crate) touches: fn(&A) -> Vec<Touch>,
     deadline: Duration,
     needs: &'static [HostCapability],
 }
@@ -84,66 +84,87 @@ impl<A: JsonSchema> ToolKey<A> {
             about: self.about.to_owned(),
             effect: self.effect,
             schema: canonical_schema::<A>(),
-            deadline_ms: u64::try_from(self.deadline.as_millis()).unwrap_or(u64::MAX),
+            deadline_ms: millis(self.deadline),
             needs: self.needs.to_vec(),
         }
     }
 }
 
-/// A tool as staged.
-#[derive(Clone)]
-#[non_exhaustive]
-pub struct ToolContribution {
-    /// Who contributes it.
-    pub feature_id: FeatureId,
-    /// Its name, as declared.
+/// A tool as declared.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ToolDeclaration {
+    /// 1 to 64 bytes of `[A-Za-z0-9_-]`.
     pub name: String,
-    /// What the model is told, as declared.
-    pub definition: ToolDefinition,
-    /// Requests without which it is left out, as declared.
-    pub required_capabilities: Vec<HostCapability>,
-    /// What runs.
-    pub(crate) tool: Arc<dyn Tool>,
+    /// What the model reads; at most 8 KiB.
+    pub about: String,
+    /// What repeating a call does.
+    pub effect: ToolEffect,
+    /// Canonical JSON Schema of the arguments object; at most 64 KiB.
+    pub schema: Arc<str>,
+    /// How long the host waits for one call.
+    pub deadline_ms: u64,
+    /// Requests of this feature without which this tool is left out.
+    #[serde(default)]
+    pub needs: Vec<HostCapability>,
 }
 
-impl ToolContribution {
-    /// A tool with a foreign schema.
+impl ToolDeclaration {
+    /// A tool with a foreign schema, with the default deadline and no needs.
     #[must_use]
-    pub fn new(feature_id: FeatureId, tool: Arc<dyn Tool>, required_capabilities: Vec<HostCapability>) -> Self {
-        let definition = tool.definition().clone();
-        Self { feature_id, name: definition.name.clone(), definition, required_capabilities, tool }
-    }
-}
-
-/// A typed tool: a key, the feature's live part, and one of its methods.
-pub(crate) struct Keyed<S, A, F> {
-    definition: ToolDefinition,
-    touches: fn(&A) -> Vec<Touch>,
-    live: Arc<S>,
-    method: F,
-}
-
-impl<S, A: JsonSchema, F> Keyed<S, A, F> {
-    pub(crate) fn new(key: &ToolKey<A>, live: &Arc<S>, method: F) -> Self {
-        Self { definition: key.declaration().definition(), touches: key.touches, live: Arc::clone(live), method }
-    }
-}
-
-impl<S, A, F, R> Tool for Keyed<S, A, F>
-where
-    S: Send + Sync + 'static,
-    A: DeserializeOwned + Serialize + Send + 'static,
-    F: Fn(Arc<S>, A, ToolContext) -> R + Copy + Send + Sync + 'static,
-    R: Future<Output = ToolResult> + Send + 'static,
-{
-    fn definition(&self) -> &ToolDefinition {
-        &self.definition
+    pub fn of(definition: ToolDefinition) -> Self {
+        let ToolDefinition { name, description, schema, effect } = definition;
+        Self { name, about: description, effect, schema, deadline_ms: millis(DEFAULT_DEADLINE), needs: Vec::new() }
     }
 
-    fn prepare(&self, raw: &str) -> Result<Prepared, ArgumentError> {
-        let (args, canonical) = parse_arguments::<A>(&self.definition.name, raw)?;
-        let touches = (self.touches)(&args);
-        let (live, method) = (Arc::clone(&self.live), self.method);
-        Ok(Prepared::new(canonical, touches, move |cx| -> Running { Box::pin(method(live, args, cx)) }))
+    /// What the model is told.
+    #[must_use]
+    pub fn definition(&self) -> ToolDefinition {
+        ToolDefinition {
+            name: self.name.clone(),
+            description: self.about.clone(),
+            schema: Arc::clone(&self.schema),
+            effect: self.effect,
+        }
+    }
+
+    /// What this tool costs in every request, in bytes of text.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.name.len() + self.about.len() + self.schema.len()
+    }
+
+    pub(crate) fn problem(&self, requested: &[HostCapability]) -> Option<String> {
+        let Self { name, about, schema, deadline_ms, needs, effect: _ } = self;
+        if name.is_empty()
+            || name.len() > MAX_NAME
+            || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b))
+        {
+            return Some(format!("tool name `{}` is not 1 to 64 bytes of [A-Za-z0-9_-]", escape_line(name, MAX_NAME)));
+        }
+        if let Err(problem) = check(&format!("the description of tool `{name}`"), about, MAX_TEXT, Lines::Many) {
+            return Some(problem);
+        }
+        if schema.len() > MAX_SCHEMA {
+            return Some(format!(
+                "the schema of tool `{name}` has {} bytes; at most {MAX_SCHEMA} are allowed",
+                schema.len()
+            ));
+        }
+        let object = serde_json::from_str::<serde_json::Value>(schema)
+            .is_ok_and(|s| s.get("type").is_some_and(|t| t == "object"));
+        if !object {
+            return Some(format!(
+                "the schema of tool `{name}` is not a JSON Schema of an object (`\"type\":\"object\"`)"
+            ));
+        }
+        if *deadline_ms == 0 || *deadline_ms > millis(MAX_DEADLINE) {
+            return Some(format!(
+                "the deadline of tool `{name}` is {deadline_ms} ms; expected 1 to {}",
+                millis(MAX_DEADLINE)
+            ));
+        }
+        let unrequested = needs.iter().find(|need| !requested.contains(need));
+        unrequested.map(|need| format!("tool `{name}` needs {need}, which the feature does not request"))
     }
 }

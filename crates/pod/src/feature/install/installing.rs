@@ -1,6 +1,8 @@
 //! From a plan to a registry: installs run in the order of the plan, and each feature is merged whole or not at all.
 
-use super::context::{FeatureInstallContext, HostServices, RegistrarProbe};
+use super::context::FeatureInstallContext;
+use super::host_services::HostServices;
+use super::probe::RegistrarProbe;
 use super::stage::{Complete, Stage};
 use crate::feature::FeatureModule;
 use crate::feature::decide::plan::{self, PlannedFeature};
@@ -173,7 +175,8 @@ impl Installing {
     fn merge(&mut self, complete: Complete, holdings: &Holdings, report: &mut FeatureInstallReport) {
         let Complete { feature, tools, hooks, instructions, states, notes, services } = complete;
         let (hooks, planned): (Vec<_>, Vec<_>) = hooks.into_iter().unzip();
-        report.describe(&tools, &planned, &instructions);
+        let described: Vec<_> = tools.iter().map(|(tool, deadline_ms)| (&tool.definition, *deadline_ms)).collect();
+        report.describe(&described, &planned, &instructions);
         report.states = states;
         report.diagnostics.extend(notes);
         self.registry.grants.extend(&feature, holdings);

@@ -1,6 +1,11 @@
 //! From a plan to a registry: each feature stages what it declared, whole or not at all. It knows no turn and no model.
 
+pub(super) mod builder;
 pub(super) mod context;
+pub(super) mod contributions;
+pub(super) mod host_services;
 pub(super) mod installing;
 pub(super) mod module;
+pub(super) mod probe;
+pub(super) mod registrars;
 pub(super) mod stage;

@@ -1,16 +1,17 @@
 //! What one feature has put together so far, privately: compared with its plan, then handed over whole or dropped.
 
-use super::context::{RegistrarCall, RegistrarProbe, Staging};
+use super::contributions::{HookContribution, ToolContribution};
+use super::probe::{RegistrarCall, RegistrarProbe, Staging};
 use crate::feature::decide::plan::{PlannedFeature, PlannedHook};
 use crate::feature::decide::report::ContributionKind;
-use crate::feature::declare::capability::{CapabilityGrantSet, HostCapability};
-use crate::feature::declare::descriptor::{FeatureDescriptor, InstructionDeclaration, ToolDeclaration};
+use crate::feature::declare::capability::HostCapability;
+use crate::feature::declare::descriptor::{FeatureDescriptor, InstructionDeclaration};
 use crate::feature::declare::diagnostic::{DiagnosticCode, FeatureDiagnostic, FeatureInstallError, MAX_NOTES};
-use crate::feature::declare::hook::HookContribution;
+use crate::feature::declare::grants::CapabilityGrantSet;
 use crate::feature::declare::id::FeatureId;
 use crate::feature::declare::service::{ServiceDeclaration, ServiceId, ServiceKey};
 use crate::feature::declare::state::StateDeclaration;
-use crate::feature::declare::tool::ToolContribution;
+use crate::feature::declare::tool::ToolDeclaration;
 use crate::feature::live::grant::{About, Held, Holdings};
 use crate::feature::live::presence::Presence;
 use crate::feature::live::service::{Service, ServiceHandle, Services};

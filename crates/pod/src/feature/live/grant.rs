@@ -3,13 +3,12 @@
 use super::presence::Presence;
 use super::service::Service;
 use crate::feature::declare::capability::HostCapability;
+use crate::feature::declare::grants::GrantUse;
 use crate::feature::declare::id::FeatureId;
-use authority::{Door, Shut, Use};
-use schemars::JsonSchema;
-use serde::Serialize;
+use authority::Door;
 use std::collections::BTreeMap;
 use std::future::poll_fn;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -118,40 +117,16 @@ impl Holdings {
     }
 }
 
-/// One grant and what came of it: a view. A use is an entry through one of its doors; an asynchronous call of a service
-/// enters each time it goes on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct GrantUse {
-    /// Whose.
-    pub feature_id: FeatureId,
-    /// What was granted.
-    #[serde(flatten)]
-    pub capability: HostCapability,
-    /// Whether a handle was taken up under it.
-    pub held: bool,
-    /// How often it was used.
-    pub uses: u64,
-    /// How often a use was refused, because it was revoked.
-    pub refused: u64,
-    /// When it was last used, in milliseconds since 1970.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub last_use_ms: Option<u64>,
-    /// Whether new uses are refused.
-    pub revoked: bool,
-}
-
-impl GrantUse {
-    fn of(feature: &FeatureId, capability: &HostCapability, doors: &[&Held]) -> Self {
-        let doors = || doors.iter().map(|held| &held.door);
-        Self {
-            feature_id: feature.clone(),
-            capability: capability.clone(),
-            held: doors().next().is_some(),
-            uses: doors().map(|door| door.uses()).sum(),
-            refused: doors().map(|door| door.refused()).sum(),
-            last_use_ms: doors().filter_map(|door| door.last_use().map(millis)).max(),
-            revoked: doors().next().is_some() && doors().all(|door| door.is_shut()),
-        }
+fn row(feature: &FeatureId, capability: &HostCapability, doors: &[&Held]) -> GrantUse {
+    let doors = || doors.iter().map(|held| &held.door);
+    GrantUse {
+        feature_id: feature.clone(),
+        capability: capability.clone(),
+        held: doors().next().is_some(),
+        uses: doors().map(|door| door.uses()).sum(),
+        refused: doors().map(|door| door.refused()).sum(),
+        last_use_ms: doors().filter_map(|door| door.last_use().map(millis)).max(),
+        revoked: doors().next().is_some() && doors().all(|door| door.is_shut()),
     }
 }
 
@@ -192,11 +167,8 @@ impl Ledger {
         for (feature, held) in &self.handles {
             doors.entry((feature, &held.capability)).or_default().push(held);
         }
-        let row = |(feature, capability)| {
-            let held = doors.get(&(feature, capability)).map_or(&[][..], Vec::as_slice);
-            GrantUse::of(feature, capability, held)
-        };
-        granted.map(row).collect()
+        let held = |of| doors.get(&of).map_or(&[][..], Vec::as_slice);
+        granted.map(|(feature, capability)| row(feature, capability, held((feature, capability)))).collect()
     }
 
     /// Ends every grant of `feature` that has any part of `capability`.
@@ -224,29 +196,6 @@ impl Ledger {
     }
 }
 
-/// Lets work go on under a door, which is entered for each step: it ends where it waits when that shuts, and its result
-/// is void. While the door drains it may finish.
-pub(crate) async fn under<T>(door: &Arc<Door>, work: impl Future<Output = T>) -> Result<T, Shut> {
-    let under_way = door.begin()?;
-    let mut work = pin!(work);
-    stepping(&under_way, |cx| work.as_mut().poll(cx)).await
-}
-
-/// The same for what has begun, by its steps.
-pub(crate) async fn stepping<T>(under_way: &Use, mut step: impl FnMut(&mut Context<'_>) -> Poll<T>) -> Result<T, Shut> {
-    let mut closed = pin!(under_way.door().closed());
-    poll_fn(|cx| {
-        if closed.as_mut().poll(cx).is_ready() {
-            return Poll::Ready(Err(Shut));
-        }
-        match under_way.enter() {
-            Ok(_inside) => step(cx).map(Ok),
-            Err(Shut) => Poll::Ready(Err(Shut)),
-        }
-    })
-    .await
-}
-
 /// Waits until nobody is inside any of them.
 async fn shut(closing: Vec<Closing>) -> usize {
     let count = closing.len();
@@ -269,36 +218,4 @@ impl JoinAll {
 fn millis(at: SystemTime) -> u64 {
     let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    // A call of a tool that is taken back ends where it waits; one that drains may come to its end, and no other begins.
-    #[test]
-    fn work_under_a_door_ends_with_it() {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
-        runtime.block_on(async {
-            let second = Duration::from_secs(1);
-            for (how, ended) in [(Revoke::Now, Err(Shut)), (Revoke::Drain(5 * second), Ok(7))] {
-                let door = Door::new();
-                let held = Arc::new(());
-                let (inside, holds) = (Arc::clone(&door), Arc::clone(&held));
-                let work = tokio::spawn(async move {
-                    let slow = async move {
-                        tokio::time::sleep(second).await;
-                        drop(holds);
-                        7
-                    };
-                    under(&inside, slow).await
-                });
-                tokio::task::yield_now().await;
-                let about = About::Operations;
-                Held { capability: HostCapability::EmitUserAlert, door: Arc::clone(&door), about }.shut(how).await;
-                assert_eq!((work.await.unwrap(), Arc::strong_count(&held)), (ended, 1), "{how:?}");
-                assert_eq!(under(&door, async { 7 }).await, Err(Shut), "{how:?}");
-            }
-        });
-    }
 }

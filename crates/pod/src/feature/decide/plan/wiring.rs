@@ -3,8 +3,9 @@
 use super::order::{self, Needs, Order};
 use super::{Declared, PlannedFeature};
 use crate::feature::decide::report::Outcome;
-use crate::feature::declare::capability::{HostCapability, Need};
+use crate::feature::declare::capability::HostCapability;
 use crate::feature::declare::diagnostic::{DiagnosticCode, FeatureDiagnostic};
+use crate::feature::declare::grants::Need;
 use crate::feature::declare::id::FeatureId;
 use crate::feature::declare::service::{MissingService, ResolvedService, ServiceId, ServiceRequirement};
 use std::collections::BTreeMap;

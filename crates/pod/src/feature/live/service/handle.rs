@@ -1,10 +1,9 @@
 //! A consumer's handle on a service.
 
 use super::offer::Service;
-use crate::feature::live::grant::stepping;
 use crate::feature::sanitize;
 use crate::foreign::attribution;
-use crate::foreign::words;
+use crate::foreign::{stepping, words};
 use authority::{Door, Redactor, Shut};
 use llm_worker::ErrorKind;
 use std::fmt;

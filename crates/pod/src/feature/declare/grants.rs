@@ -1,0 +1,106 @@
+//! What a feature asked for and what it was given, as data. The data grants nothing: authority is a handle. It knows no
+//! policy and no door.
+
+use super::capability::HostCapability;
+use super::id::FeatureId;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Whether a feature can do without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Need {
+    /// Denied: the feature is skipped.
+    Required,
+    /// Denied: what needs it is left out and the feature is degraded.
+    Optional,
+}
+
+/// A wish, with the reason shown to whoever decides.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CapabilityRequest {
+    /// What is asked for.
+    #[serde(flatten)]
+    pub capability: HostCapability,
+    /// Whether the feature can do without.
+    pub need: Need,
+    /// Why, in at most 512 bytes.
+    pub reason: String,
+}
+
+impl CapabilityRequest {
+    /// Without this the feature is skipped.
+    #[must_use]
+    pub fn required(capability: HostCapability, reason: impl Into<String>) -> Self {
+        Self { capability, need: Need::Required, reason: reason.into() }
+    }
+
+    /// Without this, contributions that need it are left out.
+    #[must_use]
+    pub fn optional(capability: HostCapability, reason: impl Into<String>) -> Self {
+        Self { capability, need: Need::Optional, reason: reason.into() }
+    }
+}
+
+/// What the policy gave one feature: a view for reports. It cannot be built or read back outside the host.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct CapabilityGrantSet {
+    granted: Vec<HostCapability>,
+    denied: Vec<DeniedCapability>,
+}
+
+/// A request that was refused.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct DeniedCapability {
+    /// What was asked for.
+    #[serde(flatten)]
+    pub capability: HostCapability,
+    /// Why not, and which setting decides.
+    pub reason: String,
+}
+
+impl CapabilityGrantSet {
+    pub(crate) fn new(granted: Vec<HostCapability>, denied: Vec<DeniedCapability>) -> Self {
+        Self { granted, denied }
+    }
+
+    /// What was granted, in the order asked.
+    #[must_use]
+    pub fn granted(&self) -> &[HostCapability] {
+        &self.granted
+    }
+
+    /// What was refused, in the order asked.
+    #[must_use]
+    pub fn denied(&self) -> &[DeniedCapability] {
+        &self.denied
+    }
+
+    /// Whether some grant includes all of `asked`.
+    #[must_use]
+    pub fn allows(&self, asked: &HostCapability) -> bool {
+        self.granted.iter().any(|g| g.covers(asked))
+    }
+}
+
+/// One grant and what came of it: a view. A use is an entry through one of its doors; an asynchronous call of a service
+/// enters each time it goes on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct GrantUse {
+    /// Whose.
+    pub feature_id: FeatureId,
+    /// What was granted.
+    #[serde(flatten)]
+    pub capability: HostCapability,
+    /// Whether a handle was taken up under it.
+    pub held: bool,
+    /// How often it was used.
+    pub uses: u64,
+    /// How often a use was refused, because it was revoked.
+    pub refused: u64,
+    /// When it was last used, in milliseconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_use_ms: Option<u64>,
+    /// Whether new uses are refused.
+    pub revoked: bool,
+}

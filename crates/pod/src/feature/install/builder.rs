@@ -1,0 +1,132 @@
+//! Collects modules, plans and installs them. It knows no turn: a registry is ready before the first.
+
+use super::host_services::HostServices;
+use super::installing::Installing;
+use super::module::FeatureModule;
+use super::probe::RegistrarProbe;
+use crate::feature::decide::plan::{self, Declared, InstallPlan};
+use crate::feature::decide::policy::CapabilityPolicy;
+use crate::feature::decide::report::HostReport;
+use crate::feature::declare::descriptor::FeatureDescriptor;
+use crate::feature::declare::diagnostic::{DiagnosticCode, FeatureDiagnostic};
+use crate::feature::live::registry::FeatureRegistry;
+use crate::foreign::installs::{Ended, Job, Runner};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long one `descriptor()` or `install()` may take.
+pub const CALLBACK_LIMIT: Duration = Duration::from_secs(5);
+
+/// Collects modules, plans, installs. Callbacks run on threads of their own; [`FeatureRegistryBuilder::plan`] and
+/// [`FeatureRegistryBuilder::install`] wait for them, so they belong before the control thread starts its work.
+#[must_use]
+pub struct FeatureRegistryBuilder {
+    policy: CapabilityPolicy,
+    modules: Vec<Arc<dyn FeatureModule>>,
+    host: HostReport,
+    limit: Duration,
+    probe: Option<RegistrarProbe>,
+    declared: Option<Declarations>,
+}
+
+/// The modules whose descriptors could be had, in plan order, and what is known of the others.
+struct Declarations {
+    features: Vec<(Declared, Arc<dyn FeatureModule>)>,
+    lost: Vec<FeatureDiagnostic>,
+}
+
+impl FeatureRegistryBuilder {
+    /// Starts without modules.
+    pub fn new(policy: CapabilityPolicy) -> Self {
+        let host = HostReport::default();
+        Self { policy, modules: Vec::new(), host, limit: CALLBACK_LIMIT, probe: None, declared: None }
+    }
+
+    /// Adds a module. The order of adding means nothing.
+    pub fn with(mut self, module: Arc<dyn FeatureModule>) -> Self {
+        self.modules.push(module);
+        self.declared = None;
+        self
+    }
+
+    /// Adds modules.
+    pub fn with_all(self, modules: impl IntoIterator<Item = Arc<dyn FeatureModule>>) -> Self {
+        modules.into_iter().fold(self, Self::with)
+    }
+
+    /// Says what the host itself enforces, for the report.
+    pub fn host(mut self, host: HostReport) -> Self {
+        self.host = host;
+        self
+    }
+
+    /// Waits less, or more, than [`CALLBACK_LIMIT`] for each callback.
+    pub fn callback_limit(mut self, limit: Duration) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// Lets a test fail any call an install makes.
+    pub fn probe(mut self, probe: RegistrarProbe) -> Self {
+        self.probe = Some(probe);
+        self
+    }
+
+    /// What would be installed. Calls every `descriptor()` once, the first time.
+    pub fn plan(&mut self) -> InstallPlan {
+        let declared = match self.declared.take() {
+            Some(declared) => declared,
+            None => declare(&self.modules, self.limit),
+        };
+        let features: Vec<_> = declared.features.iter().map(|(d, _)| d).collect();
+        let plan = plan::plan(&features, &self.policy, self.host.clone(), declared.lost.clone());
+        self.declared = Some(declared);
+        plan
+    }
+
+    /// Installs generation 1. A feature that fails is left out whole; this itself cannot fail, but
+    /// [`RegistryReport::unmet`] may forbid to go on.
+    pub fn install(mut self, services: &HostServices) -> FeatureRegistry {
+        let plan = self.plan();
+        let declared = self.declared.map_or_else(Vec::new, |d| d.features);
+        let mut places: BTreeMap<_, _> = plan.features.into_iter().zip(declared).enumerate().collect();
+        let mut at: BTreeMap<_, _> =
+            places.iter().map(|(at, (planned, _))| (planned.feature_id.clone(), *at)).collect();
+        let mut installing = Installing::new(Runner::new(self.limit), self.probe, services.clone());
+        for id in &plan.order {
+            if let Some((at, (planned, (declared, module)))) = at.remove(id).and_then(|at| places.remove_entry(&at)) {
+                installing.feature(at, planned, declared.descriptor, module);
+            }
+        }
+        for (at, (planned, _)) in places {
+            installing.left_out(at, &planned);
+        }
+        installing.finish(self.host, &self.policy, plan.diagnostics, services.redactor())
+    }
+}
+
+fn declare(modules: &[Arc<dyn FeatureModule>], limit: Duration) -> Declarations {
+    let job = |module: &Arc<dyn FeatureModule>| -> Job<FeatureDescriptor> {
+        let module = Arc::clone(module);
+        Box::new(move || module.descriptor())
+    };
+    let ended = Runner::new(limit).run_all(modules.iter().map(job).collect());
+    let (mut features, mut lost) = (Vec::new(), Vec::new());
+    for (module, ended) in modules.iter().zip(ended) {
+        let source = module.source();
+        let (code, what) = match ended {
+            Ended::Done { value: descriptor, .. } => {
+                features.push((Declared { source, descriptor }, Arc::clone(module)));
+                continue;
+            }
+            Ended::Panicked { message } => (DiagnosticCode::DescriptorPanicked, format!("panicked: {message}")),
+            Ended::TimedOut => (DiagnosticCode::DescriptorTimedOut, format!("did not return within {limit:?}")),
+            Ended::NotCalled => (DiagnosticCode::TooManyStuck, "was not called: too many others hang".to_owned()),
+        };
+        lost.push(FeatureDiagnostic::general(code, format!("descriptor() of {source} {what}")));
+    }
+    features.sort_by_cached_key(|(declared, _)| plan::sort_key(declared));
+    lost.sort();
+    Declarations { features, lost }
+}

@@ -1,0 +1,130 @@
+//! Tools and hooks as staged: what was declared, and what runs. They know no plan but the row they are compared with.
+
+use crate::feature::decide::plan::PlannedHook;
+use crate::feature::declare::capability::HostCapability;
+use crate::feature::declare::hook::{HookDeclaration, HookKey};
+use crate::feature::declare::id::FeatureId;
+use crate::feature::declare::tool::ToolKey;
+use crate::hook::{Hook, HookClass, HookPoint, HookRegistryBuilder, Point, Slot};
+use authority::Door;
+use llm_worker::tool::{ArgumentError, Prepared, Running, Touch, parse_arguments};
+use llm_worker::{Tool, ToolContext, ToolDefinition, ToolResult};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::sync::Arc;
+
+/// A tool as staged.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct ToolContribution {
+    /// Who contributes it.
+    pub feature_id: FeatureId,
+    /// Its name, as declared.
+    pub name: String,
+    /// What the model is told, as declared.
+    pub definition: ToolDefinition,
+    /// Requests without which it is left out, as declared.
+    pub required_capabilities: Vec<HostCapability>,
+    /// What runs.
+    pub(crate) tool: Arc<dyn Tool>,
+}
+
+impl ToolContribution {
+    /// A tool with a foreign schema.
+    #[must_use]
+    pub fn new(feature_id: FeatureId, tool: Arc<dyn Tool>, required_capabilities: Vec<HostCapability>) -> Self {
+        let definition = tool.definition().clone();
+        Self { feature_id, name: definition.name.clone(), definition, required_capabilities, tool }
+    }
+}
+
+/// A typed tool: a key, the feature's live part, and one of its methods.
+pub(crate) struct Keyed<S, A, F> {
+    definition: ToolDefinition,
+    touches: fn(&A) -> Vec<Touch>,
+    live: Arc<S>,
+    method: F,
+}
+
+impl<S, A: JsonSchema, F> Keyed<S, A, F> {
+    pub(crate) fn new(key: &ToolKey<A>, live: &Arc<S>, method: F) -> Self {
+        Self { definition: key.declaration().definition(), touches: key.touches, live: Arc::clone(live), method }
+    }
+}
+
+impl<S, A, F, R> Tool for Keyed<S, A, F>
+where
+    S: Send + Sync + 'static,
+    A: DeserializeOwned + Serialize + Send + 'static,
+    F: Fn(Arc<S>, A, ToolContext) -> R + Copy + Send + Sync + 'static,
+    R: Future<Output = ToolResult> + Send + 'static,
+{
+    fn definition(&self) -> &ToolDefinition {
+        &self.definition
+    }
+
+    fn prepare(&self, raw: &str) -> Result<Prepared, ArgumentError> {
+        let (args, canonical) = parse_arguments::<A>(&self.definition.name, raw)?;
+        let touches = (self.touches)(&args);
+        let (live, method) = (Arc::clone(&self.live), self.method);
+        Ok(Prepared::new(canonical, touches, move |cx| -> Running { Box::pin(method(live, args, cx)) }))
+    }
+}
+
+/// Adds a hook behind these doors.
+type Adding = dyn FnOnce(Vec<Arc<Door>>, &mut HookRegistryBuilder) + Send;
+
+/// A hook as staged.
+#[non_exhaustive]
+pub struct HookContribution {
+    /// Who contributes it.
+    pub feature_id: FeatureId,
+    /// Its name, as declared.
+    pub name: String,
+    /// Where it stands, as declared.
+    pub point: HookPoint,
+    /// What it may do, as declared.
+    pub class: HookClass,
+    /// Requests without which it is left out, as declared.
+    pub required_capabilities: Vec<HostCapability>,
+    deadline_ms: u64,
+    tools: Vec<String>,
+    /// What it takes to stand there.
+    pub(crate) implied: Vec<HostCapability>,
+    add: Box<Adding>,
+}
+
+impl HookContribution {
+    /// A hook under its key.
+    #[must_use]
+    pub fn new<P: Point>(feature_id: FeatureId, key: &HookKey<P>, hook: Arc<dyn Hook<P>>) -> Self {
+        let declaration = key.declaration();
+        let implied = declaration.implied();
+        let HookDeclaration { name, point, class, deadline_ms, tools, needs } = declaration;
+        let mut slot = Slot::new(feature_id.clone(), name.clone(), hook);
+        slot.deadline = key.deadline;
+        if P::CLASS == HookClass::Transform {
+            slot.tools.clone_from(&tools);
+        }
+        let add = Box::new(move |doors: Vec<Arc<Door>>, hooks: &mut HookRegistryBuilder| {
+            slot.doors = doors;
+            hooks.add(slot);
+        });
+        Self { feature_id, name, point, class, required_capabilities: needs, deadline_ms, tools, implied, add }
+    }
+
+    /// The first difference from what was planned.
+    pub(crate) fn differs(&self, planned: &PlannedHook) -> Option<&'static str> {
+        let pairs = [
+            ("its point", self.point == planned.point),
+            ("its deadline", self.deadline_ms == planned.deadline_ms),
+            ("its tools", self.tools == planned.tools),
+        ];
+        pairs.into_iter().find_map(|(what, same)| (!same).then_some(what))
+    }
+
+    pub(crate) fn merge(self, doors: Vec<Arc<Door>>, hooks: &mut HookRegistryBuilder) {
+        (self.add)(doors, hooks);
+    }
+}

@@ -1,0 +1,220 @@
+//! The handles a host has, and how a feature gets those it was granted. They know no registrar.
+
+use super::probe::Staging;
+use super::stage::Stage;
+use crate::feature::declare::capability::HostCapability;
+use crate::feature::declare::diagnostic::FeatureInstallError;
+use crate::feature::declare::id::FeatureId;
+use crate::feature::declare::service::ServiceKey;
+use crate::feature::live::service::ServiceHandle;
+use crate::feature::live::state::PodLink;
+use crate::mailbox::requests::Line;
+use authority::{HostPattern, Net, Redactor, Secret, Spawner, Workspace};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Hands out what was granted; see [`FeatureInstallContext::services`].
+pub struct FeatureServiceProvider<'a> {
+    pub(super) stage: &'a mut Stage,
+    pub(super) services: &'a HostServices,
+}
+
+impl FeatureServiceProvider<'_> {
+    /// A directory handle, attenuated to the grant, under a door of its own.
+    ///
+    /// # Errors
+    /// `Denied` without a grant for reading `root`; `Unavailable` when the host has no such root.
+    pub fn fs(&mut self, root: &str) -> Result<Workspace, FeatureInstallError> {
+        let services = self.services;
+        self.stage.call("services.fs", root, |stage| {
+            let wish =
+                |write| HostCapability::ScopedFs { root: root.to_owned().into(), read: true, write, execute: false };
+            let (feature, asked) = (stage.feature.clone(), wish(false).to_string());
+            if !stage.grants.allows(&wish(false)) {
+                return Err(FeatureInstallError::Denied { feature, asked });
+            }
+            let why = NOT_OFFERED.to_owned();
+            let whole = services.roots.get(root).ok_or(FeatureInstallError::Unavailable { feature, asked, why })?;
+            let writes = stage.grants.allows(&wish(true));
+            let handle = if writes { whole.derive() } else { whole.read_only() };
+            stage.hold(stage.granted(&wish(writes))?, Arc::clone(handle.door()));
+            Ok(handle)
+        })
+    }
+
+    /// The host's way to start confined children: any program.
+    ///
+    /// # Errors
+    /// `Denied` without a grant for every program (a spawner cannot be narrowed to some in this build);
+    /// `Unavailable` when the host starts no children.
+    pub fn process(&mut self) -> Result<Spawner, FeatureInstallError> {
+        let services = self.services;
+        self.stage.call("services.process", "*", |stage| {
+            let (feature, asked) = (stage.feature.clone(), HostCapability::ANY_PROGRAM.to_string());
+            if !stage.grants.allows(&HostCapability::ANY_PROGRAM) {
+                return Err(FeatureInstallError::Denied { feature, asked });
+            }
+            let spawner = services.spawner.as_ref().map(Spawner::derive);
+            let unavailable = |why: &String| FeatureInstallError::Unavailable { feature, asked, why: why.clone() };
+            let spawner = spawner.map_err(unavailable)?;
+            stage.hold(stage.granted(&HostCapability::ANY_PROGRAM)?, Arc::clone(spawner.door()));
+            Ok(spawner)
+        })
+    }
+
+    /// The hosts that were granted, under one door. Which these are, the handle says.
+    ///
+    /// # Errors
+    /// `Denied` without a grant of `Network`; `Unavailable` when the host reaches none of them.
+    pub fn network(&mut self) -> Result<Net, FeatureInstallError> {
+        let services = self.services;
+        self.stage.call("services.network", "", |stage| {
+            let is_network = |grant: &&HostCapability| matches!(grant, HostCapability::Network { .. });
+            let grants: Vec<_> = stage.grants.granted().iter().filter(is_network).cloned().collect();
+            let mut hosts = Vec::new();
+            for grant in &grants {
+                if let HostCapability::Network { hosts: named, .. } = grant {
+                    hosts.extend(named.iter().filter_map(|host| host.parse::<HostPattern>().ok()));
+                }
+            }
+            let (feature, asked) = (stage.feature.clone(), "Network".to_owned());
+            if hosts.is_empty() {
+                return Err(FeatureInstallError::Denied { feature, asked });
+            }
+            let limited = match &services.net {
+                Some(net) => net.limited(&hosts).map_err(|error| error.to_string()),
+                None => Err(NOT_OFFERED.to_owned()),
+            };
+            let net = limited.map_err(|why| FeatureInstallError::Unavailable { feature, asked, why })?;
+            for grant in grants {
+                stage.hold(grant, Arc::clone(net.door()));
+            }
+            Ok(net)
+        })
+    }
+
+    /// A secret that was granted.
+    ///
+    /// # Errors
+    /// `Denied` without a grant of this `SecretRef`; `Unavailable` when the host knows no such secret.
+    pub fn secret(&mut self, id: &str) -> Result<Secret, FeatureInstallError> {
+        let services = self.services;
+        self.stage.call("services.secret", id, |stage| {
+            let wish = HostCapability::SecretRef { id: id.to_owned().into() };
+            let grant = stage.granted(&wish)?;
+            let (feature, asked, why) = (stage.feature.clone(), wish.to_string(), NOT_OFFERED.to_owned());
+            let known = services.secrets.get(id).ok_or(FeatureInstallError::Unavailable { feature, asked, why })?;
+            let secret = known.derive();
+            stage.hold(grant, Arc::clone(secret.door()));
+            Ok(secret)
+        })
+    }
+
+    /// Stages a declared service. Consumers reach it once this whole feature is installed.
+    ///
+    /// # Errors
+    /// Not declared, or staged twice.
+    pub fn provide<T: ?Sized + Send + Sync + 'static>(
+        &mut self,
+        key: ServiceKey<T>,
+        target: Arc<T>,
+    ) -> Result<Staging, FeatureInstallError> {
+        self.stage.call("services.provide", key.name(), |stage| stage.provide(key, target))
+    }
+
+    /// A handle on a required service, under a door that is derived from the provider's.
+    ///
+    /// # Errors
+    /// Not declared, or of another trait than it is provided with; `Denied`; `Unavailable` for an optional service
+    /// that is not there.
+    pub fn require<T: ?Sized + Send + Sync + 'static>(
+        &mut self,
+        key: ServiceKey<T>,
+    ) -> Result<ServiceHandle<T>, FeatureInstallError> {
+        self.stage.call("services.require", key.name(), |stage| stage.require(key))
+    }
+}
+
+/// The handles a host can give out. Holding one of these is holding all of them: only the composition root does.
+#[derive(Clone)]
+#[must_use]
+pub struct HostServices {
+    roots: BTreeMap<Cow<'static, str>, Workspace>,
+    spawner: Result<Spawner, String>,
+    net: Option<Net>,
+    secrets: BTreeMap<String, Secret>,
+    pub(super) link: Option<PodLink>,
+    pub(super) redactor: Redactor,
+}
+
+/// What is said of a handle that a host simply does not have.
+pub(super) const NOT_OFFERED: &str = "this host does not offer it";
+
+impl HostServices {
+    /// No handles.
+    pub fn none() -> Self {
+        Self {
+            roots: BTreeMap::new(),
+            spawner: Err(NOT_OFFERED.to_owned()),
+            net: None,
+            secrets: BTreeMap::new(),
+            link: None,
+            redactor: Redactor::default(),
+        }
+    }
+
+    /// Offers directories under a name that `ScopedFs` grants use.
+    pub fn root(mut self, name: impl Into<Cow<'static, str>>, workspace: Workspace) -> Self {
+        self.roots.insert(name.into(), workspace);
+        self
+    }
+
+    /// Keeps secrets out of whatever features write and show: reports, notifications, alerts, notes, state, results.
+    pub fn redact(mut self, redactor: Redactor) -> Self {
+        self.redactor = redactor;
+        self
+    }
+
+    pub(crate) fn redactor(&self) -> &Redactor {
+        &self.redactor
+    }
+
+    /// Offers state, notifications and alerts.
+    pub fn link(mut self, link: PodLink) -> Self {
+        self.link = Some(link);
+        self
+    }
+
+    pub(super) fn line(&self) -> impl FnOnce(&FeatureId, &str) -> Result<Line, FeatureInstallError> + use<> {
+        let line = self.link.as_ref().map(|link| link.line.clone());
+        |feature, asked| {
+            let (feature, asked, why) = (feature.clone(), asked.to_owned(), NOT_OFFERED.to_owned());
+            line.ok_or(FeatureInstallError::Unavailable { feature, asked, why })
+        }
+    }
+
+    /// Offers hosts to connect to. Each feature gets those that it is granted.
+    pub fn net(mut self, net: Net) -> Self {
+        self.net = Some(net);
+        self
+    }
+
+    /// Offers a secret under its own name. Give it to [`HostServices::redact`], too.
+    pub fn secret(mut self, secret: Secret) -> Self {
+        self.secrets.insert(secret.id().to_owned(), secret);
+        self
+    }
+
+    /// Offers to start children.
+    pub fn spawner(mut self, spawner: Spawner) -> Self {
+        self.spawner = Ok(spawner);
+        self
+    }
+
+    /// Starts no children, and says why to the feature that asks.
+    pub fn no_spawner(mut self, why: impl Into<String>) -> Self {
+        self.spawner = Err(why.into());
+        self
+    }
+}

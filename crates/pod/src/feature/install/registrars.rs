@@ -1,0 +1,150 @@
+//! Registrars: typed ways into a feature's private stage. They know no handle and no host.
+
+use super::contributions::{HookContribution, Keyed, ToolContribution};
+use super::probe::Staging;
+use super::stage::Stage;
+use crate::feature::declare::diagnostic::FeatureInstallError;
+use crate::feature::declare::hook::HookKey;
+use crate::feature::declare::tool::ToolKey;
+use crate::hook::{Gate, Observe, Point, Transform};
+use llm_worker::{Tool, ToolContext, ToolResult};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::sync::Arc;
+
+/// Stages tools; see [`FeatureInstallContext::tools`].
+pub struct ToolRegistrar<'a> {
+    pub(super) stage: &'a mut Stage,
+}
+
+impl ToolRegistrar<'_> {
+    /// Stages a typed tool: an async method of the feature's live part.
+    ///
+    /// # Errors
+    /// Not declared, staged twice, or not the key that was declared.
+    pub fn implement<S, A, F, R>(
+        &mut self,
+        key: &ToolKey<A>,
+        live: &Arc<S>,
+        method: F,
+    ) -> Result<Staging, FeatureInstallError>
+    where
+        S: Send + Sync + 'static,
+        A: DeserializeOwned + Serialize + JsonSchema + Send + 'static,
+        F: Fn(Arc<S>, A, ToolContext) -> R + Copy + Send + Sync + 'static,
+        R: Future<Output = ToolResult> + Send + 'static,
+    {
+        let tool = Keyed::new(key, live, method);
+        let definition = tool.definition().clone();
+        let needs = key.needed().to_vec();
+        let feature = self.stage.feature.clone();
+        self.stage.call("tools", key.name(), |stage| {
+            stage.tool(&definition, || ToolContribution::new(feature, Arc::new(tool), needs))
+        })
+    }
+
+    /// Stages a tool with a foreign schema.
+    ///
+    /// # Errors
+    /// Not declared, staged twice, or not what was declared.
+    pub fn register(&mut self, tool: ToolContribution) -> Result<Staging, FeatureInstallError> {
+        let (name, definition) = (tool.name.clone(), tool.definition.clone());
+        self.stage.call("tools", &name, |stage| stage.tool(&definition, || tool))
+    }
+}
+
+/// Stages hooks; see [`FeatureInstallContext::hooks`]. A hook is a method of the feature's live part that sees a view
+/// and answers; it runs on a callback thread, within the deadline of its key.
+pub struct PublicHookRegistrar<'a> {
+    pub(super) stage: &'a mut Stage,
+}
+
+impl PublicHookRegistrar<'_> {
+    /// Stages a gate. Its failure refuses.
+    ///
+    /// # Errors
+    /// Not declared, staged twice, or not the key that was declared.
+    pub fn gate<P, S, F>(&mut self, key: &HookKey<P>, live: &Arc<S>, method: F) -> Result<Staging, FeatureInstallError>
+    where
+        P: Gate,
+        S: Send + Sync + 'static,
+        F: Fn(&S, &P::Input) -> P::Answer + Send + Sync + 'static,
+    {
+        self.method(key, live, method)
+    }
+
+    /// Stages a transform. Its failure keeps the value as it was.
+    ///
+    /// # Errors
+    /// Not declared, staged twice, or not the key that was declared.
+    pub fn transform<P, S, F>(
+        &mut self,
+        key: &HookKey<P>,
+        live: &Arc<S>,
+        method: F,
+    ) -> Result<Staging, FeatureInstallError>
+    where
+        P: Transform,
+        S: Send + Sync + 'static,
+        F: Fn(&S, &P::Input) -> P::Answer + Send + Sync + 'static,
+    {
+        self.method(key, live, method)
+    }
+
+    /// Stages an observer. Its failure is counted.
+    ///
+    /// # Errors
+    /// Not declared, staged twice, or not the key that was declared.
+    pub fn observe<P, S, F>(
+        &mut self,
+        key: &HookKey<P>,
+        live: &Arc<S>,
+        method: F,
+    ) -> Result<Staging, FeatureInstallError>
+    where
+        P: Observe,
+        S: Send + Sync + 'static,
+        F: Fn(&S, &P::Input) -> P::Answer + Send + Sync + 'static,
+    {
+        self.method(key, live, method)
+    }
+
+    /// Stages a hook of a type of its own, or one that awaits something.
+    ///
+    /// # Errors
+    /// Not declared, staged twice, or not what was declared.
+    pub fn register(&mut self, hook: HookContribution) -> Result<Staging, FeatureInstallError> {
+        let name = hook.name.clone();
+        self.stage.call("hooks", &name, |stage| stage.hook(hook))
+    }
+
+    fn method<P, S, F>(&mut self, key: &HookKey<P>, live: &Arc<S>, method: F) -> Result<Staging, FeatureInstallError>
+    where
+        P: Point,
+        S: Send + Sync + 'static,
+        F: Fn(&S, &P::Input) -> P::Answer + Send + Sync + 'static,
+    {
+        let live = Arc::clone(live);
+        let hook = move |input: &P::Input| method(&live, input);
+        let feature = self.stage.feature.clone();
+        self.register(HookContribution::new(feature, key, Arc::new(hook)))
+    }
+}
+
+/// Words declared instructions anew; see [`FeatureInstallContext::instructions`].
+pub struct InstructionRegistrar<'a> {
+    pub(super) stage: &'a mut Stage,
+}
+
+impl InstructionRegistrar<'_> {
+    /// Replaces the text of a declared instruction, for words that depend on what was granted. An instruction
+    /// that is never set keeps its declared text.
+    ///
+    /// # Errors
+    /// Not declared, or out of the bounds of a declared text.
+    pub fn set(&mut self, name: &str, text: impl Into<String>) -> Result<(), FeatureInstallError> {
+        let text = text.into();
+        self.stage.call("instructions", name, |stage| stage.instruction(name, text))
+    }
+}
