@@ -3,6 +3,7 @@
 use super::authorize::Permission;
 use super::commit::{Ack, Batch};
 use super::gates;
+use super::pipeline::Pipeline;
 use super::turn::Running;
 use crate::feature::FeatureRegistry;
 use crate::foreign::{Callbacks, MAX_STUCK};
@@ -74,6 +75,7 @@ pub struct Core {
     pub limits: Limits,
     /// What tools and features hand in.
     pub(crate) desk: Desk,
+    pub(crate) pipeline: Pipeline,
 }
 
 /// A pod between turns.
@@ -279,13 +281,12 @@ impl Pod {
     /// # Errors
     /// The pod cannot go on; what was committed is on disk.
     pub async fn turn(self, notes: Vec<SystemItem>, cancel: &CancellationToken) -> Result<(Self, TurnEnd), Fatal> {
-        let Self { core, history } = self;
+        let Self { mut core, history } = self;
         let (steps, usage, spent) = (core.state.requests, core.state.usage, core.state.cost.unwrap_or_default());
-        let mut running = Running::start(core, history, notes);
-        match running.drive(cancel).await {
+        let mut running = Running::start(&mut core, history, notes);
+        match running.drive(&mut core, cancel).await {
             Ok(outcome) => {
-                let Running { mut core, turn, .. } = running;
-                let history = turn.finish().map_err(|_open| Fatal::Journal("the turn did not end".to_owned()))?;
+                let history = running.finish().ok_or_else(|| Fatal::Journal("the turn did not end".to_owned()))?;
                 let paused = core.turn_ended(&outcome, core.state.requests - steps).await?;
                 let end = TurnEnd {
                     paused,
@@ -300,7 +301,7 @@ impl Pod {
                 Ok((Self { core, history }, end))
             }
             Err(fatal) => {
-                running.abandon(&fatal).await;
+                running.abandon(&mut core, &fatal).await;
                 Err(fatal)
             }
         }

@@ -8,6 +8,7 @@ mod calls;
 mod commit;
 pub mod core;
 mod gates;
+mod pipeline;
 mod stream;
 mod turn;
 
@@ -19,3 +20,4 @@ pub use bounds::{gates, limits};
 pub use commit::Batch;
 pub use core::{Core, Fatal, Limits, Pod, Store, TurnEnd};
 pub(crate) use gates::{refusal, verdicts};
+pub(crate) use pipeline::Pipeline;

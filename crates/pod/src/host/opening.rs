@@ -2,7 +2,7 @@
 
 use super::staged;
 use super::{HostError, Parts};
-use crate::control::{Core, Store};
+use crate::control::{Core, Pipeline, Store};
 use crate::feature::PodLink;
 use crate::mailbox::pending::Desk;
 use crate::mailbox::requests::inbox;
@@ -82,7 +82,9 @@ impl Opening {
         let holds = Arc::clone(&registry);
         // Its doors are shut at once; whoever is inside one is not waited for.
         let callbacks = callbacks.serving(desk.line(), move |feature| drop(holds.leave(feature)));
-        (Core { store, state, draft, registry, permission, model, callbacks, outbox, limits, desk }, rest)
+        let pipeline = Pipeline::default();
+        let core = Core { store, state, draft, registry, permission, model, callbacks, outbox, limits, desk, pipeline };
+        (core, rest)
     }
 }
 
