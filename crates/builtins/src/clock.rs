@@ -3,12 +3,5 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// What a calendar says.
+/// What a calendar says: for dates, and for waits that outlive the process.
 pub type Now = Arc<dyn Fn() -> SystemTime + Send + Sync>;
-
-/// The clocks that features go by.
-#[derive(Clone)]
-pub struct Clocks {
-    /// For dates, and for waits that outlive the process.
-    pub now: Now,
-}

@@ -23,7 +23,7 @@ pub mod web;
 pub mod work_item;
 pub mod write_policy;
 
-pub use clock::{Clocks, Now};
+pub use clock::Now;
 pub use store_error::StoreError;
 
 use pod::feature::{FeatureDescriptor, FeatureModule};

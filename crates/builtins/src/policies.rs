@@ -1,7 +1,7 @@
 //! The features that are off until configured, each with settings of its own type.
 
 use crate::circuit_breaker::{self, CircuitBreaker};
-use crate::clock::Clocks;
+use crate::clock::Now;
 use crate::command_blocklist::{self, CommandBlocklist};
 use crate::loop_detect::{self, LoopDetect};
 use crate::memory::{self, Memory};
@@ -65,7 +65,7 @@ pub fn declared() -> Vec<FeatureDescriptor> {
 pub fn with_settings(
     settings: &BTreeMap<FeatureId, Settings>,
     enabled: impl Fn(&FeatureId) -> bool,
-    clocks: Clocks,
+    now: &Now,
 ) -> Result<Vec<Arc<dyn FeatureModule>>, BadSettings> {
     for (feature, keys) in settings {
         if let (false, Some(key)) = (OPT_IN.contains(feature), keys.keys().next()) {
@@ -76,12 +76,11 @@ pub fn with_settings(
     let of = |id: FeatureId| (enabled(&id), settings.get(&id).cloned().unwrap_or_default(), id);
     let mut modules: Vec<Arc<dyn FeatureModule>> = Vec::new();
     modules.extend(module(of(loop_detect::ID), LoopDetect::new)?);
-    modules.extend(module(of(circuit_breaker::ID), |settings| CircuitBreaker::new(settings, Arc::clone(&clocks.now)))?);
+    modules.extend(module(of(circuit_breaker::ID), |settings| CircuitBreaker::new(settings, Arc::clone(now)))?);
     modules.extend(module(of(write_policy::ID), WritePolicy::new)?);
     modules.extend(module(of(phase_recorder::ID), |phase_recorder::Settings {}| Ok(PhaseRecorder))?);
-    let now = Arc::clone(&clocks.now);
-    modules.extend(module(of(work_item::ID), |settings| WorkItems::new(settings, now))?);
-    modules.extend(module(of(memory::ID), |memory::Settings {}| Ok(Memory::new(clocks.now)))?);
+    modules.extend(module(of(work_item::ID), |settings| WorkItems::new(settings, Arc::clone(now)))?);
+    modules.extend(module(of(memory::ID), |memory::Settings {}| Ok(Memory::new(Arc::clone(now))))?);
     modules.extend(module(of(notes_router::ID), |notes_router::Settings {}| Ok(NotesRouter))?);
     modules.extend(module(of(web::ID), |web::Settings {}| Ok(Pages))?);
     modules.extend(module(of(command_blocklist::ID), CommandBlocklist::new)?);

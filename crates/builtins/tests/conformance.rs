@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a rig that fails is a failed test")]
 
 use builtins::policies::{self, OPT_IN, Settings};
-use builtins::{Clocks, all};
+use builtins::{Now, all};
 use pod::feature::{FeatureId, FeatureModule};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -42,9 +42,8 @@ fn instance(id: &FeatureId) -> Arc<dyn FeatureModule> {
         return found;
     }
     let began = SystemTime::UNIX_EPOCH + Duration::from_secs(1_790_000_000);
-    let clocks = Clocks { now: Arc::new(move || began) };
-    let mut found =
-        policies::with_settings(&BTreeMap::from([(id.clone(), settings(id))]), |i| i == id, clocks).unwrap();
+    let now: Now = Arc::new(move || began);
+    let mut found = policies::with_settings(&BTreeMap::from([(id.clone(), settings(id))]), |i| i == id, &now).unwrap();
     found.remove(0)
 }
 

@@ -12,7 +12,7 @@ mod unheard;
 mod writes;
 
 use builtins::policies::{self, OPT_IN};
-use rig::{BEGAN, clocks, settings};
+use rig::{BEGAN, clock, settings};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -39,12 +39,12 @@ fn settings_out_of_bounds_and_unknown_keys_are_errors() {
         (writes, json!({"scopes": ["../x"]}), "scopes"),
         (builtins::files::ID, json!({"speed": 3}), "speed"),
     ];
-    let clocks = clocks(&Arc::new(AtomicU64::new(BEGAN)));
+    let clock = clock(&Arc::new(AtomicU64::new(BEGAN)));
     for (id, keys, named) in cases {
         let all = BTreeMap::from([(id.clone(), settings(keys))]);
-        let bad = policies::with_settings(&all, |other| *other == id, clocks.clone()).err().unwrap();
+        let bad = policies::with_settings(&all, |other| *other == id, &clock).err().unwrap();
         assert!(bad.feature == id && bad.problem.contains(named), "{bad}");
     }
-    let none = policies::with_settings(&BTreeMap::new(), |_| false, clocks).unwrap();
+    let none = policies::with_settings(&BTreeMap::new(), |_| false, &clock).unwrap();
     assert!(none.is_empty());
 }

@@ -2,7 +2,7 @@
 
 use authority::Ambient;
 use builtins::policies::{self, Settings};
-use builtins::{Clocks, task};
+use builtins::{Now, task};
 use llm_worker::{ErrorKind, ResultStatus, ToolEffect, ToolError, ToolOutput};
 use pod::feature::{FeatureId, FeatureModule, HostCapability};
 use pod::hook::{PreRequest, PreToolCall, ToolOutcome};
@@ -27,17 +27,17 @@ pub(crate) fn settings(value: Value) -> Settings {
     value.as_object().unwrap().clone()
 }
 
-/// Clocks that show this.
-pub(crate) fn clocks(seconds: &Seconds) -> Clocks {
+/// A clock that shows this.
+pub(crate) fn clock(seconds: &Seconds) -> Now {
     let now = Arc::clone(seconds);
-    Clocks { now: Arc::new(move || UNIX_EPOCH + Duration::from_secs(now.load(Ordering::Relaxed))) }
+    Arc::new(move || UNIX_EPOCH + Duration::from_secs(now.load(Ordering::Relaxed)))
 }
 
 /// A pod with one feature that is off by itself.
 pub(crate) fn pod(id: &FeatureId, keys: Value, tools: Vec<FnTool>) -> (PodUnderTest, Seconds) {
     let seconds = Arc::new(AtomicU64::new(BEGAN));
     let all = BTreeMap::from([(id.clone(), settings(keys))]);
-    let module = policies::with_settings(&all, |other| other == id, clocks(&seconds)).unwrap().remove(0);
+    let module = policies::with_settings(&all, |other| other == id, &clock(&seconds)).unwrap().remove(0);
     (with(module, tools), seconds)
 }
 

@@ -1,6 +1,6 @@
 //! What these features do while nobody takes what they want to remember: a disk that stands still, an inbox that is full.
 
-use crate::rig::{BEGAN, Call, clocks, same, settings, turn, with};
+use crate::rig::{BEGAN, Call, clock, same, settings, turn, with};
 use authority::Ambient;
 use builtins::{policies, task};
 use llm_worker::{CallId, ToolEffect};
@@ -54,8 +54,8 @@ fn a_call_that_cannot_be_counted_is_refused() {
     const INBOX: u64 = 256;
     let id = builtins::loop_detect::ID;
     let all = BTreeMap::from([(id.clone(), settings(json!({"window": 3})))]);
-    let clocks = clocks(&Arc::new(AtomicU64::new(BEGAN)));
-    let module = policies::with_settings(&all, |other| *other == id, clocks).unwrap().remove(0);
+    let clock = clock(&Arc::new(AtomicU64::new(BEGAN)));
+    let module = policies::with_settings(&all, |other| *other == id, &clock).unwrap().remove(0);
     let Unheard { registry, runtime, callbacks, _pod } =
         unheard(module, PodUnderTest::new(&Ambient::claim(), Script::new([]), Vec::new()));
     let ask = |n: u64| {

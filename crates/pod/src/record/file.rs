@@ -36,7 +36,7 @@ impl From<BlobRef> for Stored {
 /// A full text and the handle that names it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Output {
-    /// What `ReadOutput` takes: `o-` and the first 12 digits of the digest.
+    /// What the tool that pages outputs takes: `o-` and the first 12 digits of the digest.
     pub handle: String,
     /// Where it is.
     pub stored: Stored,

@@ -61,13 +61,21 @@ pub struct Changes {
     newest: Option<(DirectoryMoved, Vec<Moved>)>,
     /// Directories that were made for moves of which nothing is left, each below the path it was made for.
     made: Vec<(String, String)>,
-    /// Commands that ran under `Bash`, which keeps no before-images; each with its seq.
+    /// The tool of commands.
+    shell: &'static str,
+    /// Commands that ran, which keep no before-images; each with its seq.
     pub commands: Vec<(u64, String)>,
     /// Stretches of lost records, first and last seq: what they changed is not known.
     pub lost: Vec<(u64, u64)>,
 }
 
 impl Changes {
+    /// None so far; calls of the tool `shell` are commands.
+    #[must_use]
+    pub fn beside(shell: &'static str) -> Self {
+        Self { shell, ..Self::default() }
+    }
+
     /// Takes one more record, oldest first. Records up to `after` are passed over.
     pub fn take(&mut self, seq: u64, after: u64, record: &Record) {
         if seq <= after {
@@ -85,7 +93,7 @@ impl Changes {
             self.moving(moved);
         }
         if let Record::ToolStarted(ToolStarted { name, arguments, .. }) = record
-            && name == "Bash"
+            && name == self.shell
         {
             self.commands.push((seq, arguments.to_string()));
         }
@@ -301,7 +309,7 @@ mod tests {
 
     #[test]
     fn files_go_with_their_directory() {
-        let mut changes = Changes::default();
+        let mut changes = Changes::beside("Bash");
         for path in ["/w/open/x/f", "/w/open/x/deep/g", "/w/open/xy/h"] {
             wrote(&mut changes, 1, path, "", "1");
         }
@@ -330,7 +338,7 @@ mod tests {
             (&["/w/closed/x", "/w/open/y"], "/w/closed/x/f", &[("/w/open/x", "/w/closed/x")]),
         ];
         for (disk, file, stand) in cases {
-            let mut changes = Changes::default();
+            let mut changes = Changes::beside("Bash");
             wrote(&mut changes, 1, "/w/open/x/f", "", "1");
             moved(&mut changes, "/w/open/x", "/w/pending/x", None);
             moved(&mut changes, "/w/pending/x", "/w/closed/x", None);
@@ -340,7 +348,7 @@ mod tests {
         }
         // What goes on from where it stood says so, too.
         for other in [false, true] {
-            let mut changes = Changes::default();
+            let mut changes = Changes::beside("Bash");
             wrote(&mut changes, 1, "/w/open/x/f", "", "1");
             moved(&mut changes, "/w/open/x", "/w/pending/x", Some("/w/pending"));
             match other {
@@ -357,7 +365,7 @@ mod tests {
     // A move that takes an earlier one back may itself be only meant.
     #[test]
     fn a_move_back_that_did_not_happen_leaves_the_first() {
-        let mut changes = Changes::default();
+        let mut changes = Changes::beside("Bash");
         wrote(&mut changes, 1, "/w/a/f", "", "1");
         moved(&mut changes, "/w/a", "/w/b", None);
         moved(&mut changes, "/w/b", "/w/a", None);
@@ -381,7 +389,7 @@ mod tests {
             (&[(1, "0", "1"), (5, "0", "2")], None, Between::Nothing),
         ];
         for (steps, ran, between) in cases {
-            let mut changes = Changes::default();
+            let mut changes = Changes::beside("Bash");
             for (seq, before, after) in steps {
                 ran.filter(|ran| ran < seq && changes.commands.is_empty()).inspect(|ran| command(&mut changes, *ran));
                 wrote(&mut changes, *seq, "/w/f", before, after);
@@ -394,7 +402,7 @@ mod tests {
     #[test]
     fn a_file_that_comes_to_a_place_it_had_been_to_is_one_file() {
         for (before, between) in [("1", Between::Nothing), ("mine", Between::Other(3))] {
-            let mut changes = Changes::default();
+            let mut changes = Changes::beside("Bash");
             wrote(&mut changes, 1, "/w/b/f", "", "1");
             wrote(&mut changes, 3, "/w/a/f", before, "2");
             moved(&mut changes, "/w/a", "/w/b", None);
@@ -414,12 +422,12 @@ mod tests {
             let (after, made) = (after.map(str::to_owned), made.map(str::to_owned));
             FileChanged { call: None, path: "/w/open/f".to_owned(), before, mode: None, after, made }
         };
-        let mut changes = Changes::default();
+        let mut changes = Changes::beside("Bash");
         changes.take(1, 0, &file(None, Some("1"), Some("/w/open")).into());
         moved(&mut changes, "/w/open", "/w/was", None);
         assert_eq!(made(&changes).as_deref(), Some("/w/was"));
         // A file that was gone and comes again comes into what is there.
-        let mut changes = Changes::default();
+        let mut changes = Changes::beside("Bash");
         for (after, made) in [(Some("1"), Some("/w/open")), (None, None), (Some("2"), None)] {
             changes.take(1, 0, &file(None, after, made).into());
         }

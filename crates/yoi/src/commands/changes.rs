@@ -90,7 +90,7 @@ pub(crate) fn diff(args: &DiffArgs, env: &Env) -> Result<Exit, Failure> {
 /// Every change after `after`, and where the before-images are.
 pub(super) fn read(pods: &Pods, name: &str, after: u64) -> Result<(Changes, BlobView), Failure> {
     let reader = Reader::open(&pods.dir(name)).map_err(|e| read_failure(name, &e))?;
-    let mut changes = Changes::default();
+    let mut changes = Changes::beside("Bash");
     for frame in reader.frames() {
         let frame = frame.map_err(|e| read_failure(name, &e))?;
         let record = decode(&frame).map_err(|e| Failure::new(Exit::Data, format!("{name}: {e}")))?;

@@ -42,7 +42,7 @@ pub(crate) fn run(args: &RunArgs, env: &Env, points: &Points) -> Result<Exit, Fa
     authority::seal_inherited(&Ambient::claim());
     let signals = Signals::watch(args.timeout, args.json)?;
     let swept = swept(args, env);
-    let done = prompted(args, env, points, (signals.clone(), swept));
+    let done = run_prompt(args, env, points, (signals.clone(), swept));
     // Waits while a signal is ending the program: what broke because of that is not told besides.
     signals.over();
     if let (true, Err(failure)) = (args.json, &done) {
@@ -67,7 +67,7 @@ fn swept(args: &RunArgs, env: &Env) -> Swept {
     ended
 }
 
-fn prompted(args: &RunArgs, env: &Env, points: &Points, (signals, swept): (Signals, Swept)) -> Result<Exit, Failure> {
+fn run_prompt(args: &RunArgs, env: &Env, points: &Points, (signals, swept): (Signals, Swept)) -> Result<Exit, Failure> {
     let began = Instant::now();
     let prompt = input::prompt(args, env)?;
     let schema = args.output_schema.as_deref().map(|file| OutputSchema::load(file, env)).transpose()?;
@@ -103,22 +103,23 @@ fn prompted(args: &RunArgs, env: &Env, points: &Points, (signals, swept): (Signa
     // An answer that has to be of a form is shown when it is.
     let stream = env.stdout_terminal && !args.json && schema.is_none();
     let look = Look { json: args.json, quiet: args.quiet, stream, colour: env.colour() };
-    let instructions = &instructions;
-    let git = OnceLock::new();
-    let whole = Whole {
+    let run = RunContext {
         args,
         env,
         config: &config,
         ambient: &ambient,
-        instructions,
+        instructions: &instructions,
         points,
         look,
         signals,
         schema,
         swept,
-        git,
+        model,
+        secrets,
+        prompt,
+        git: OnceLock::new(),
     };
-    let result = whole.run(&runtime, &mut place, Asked { composed, model, secrets, prompt });
+    let result = run.run(&runtime, &mut place, composed);
     // Written-off threads are not waited for; their process ends with this one.
     runtime.shutdown_background();
     if result.is_err() {
@@ -137,8 +138,8 @@ fn prompted(args: &RunArgs, env: &Env, points: &Points, (signals, swept): (Signa
     }
 }
 
-/// What a run is made from.
-struct Whole<'a> {
+/// What a run goes by.
+struct RunContext<'a> {
     args: &'a RunArgs,
     env: &'a Env,
     config: &'a Config,
@@ -149,32 +150,15 @@ struct Whole<'a> {
     signals: Signals,
     schema: Option<OutputSchema>,
     swept: Swept,
+    model: Arc<dyn Model>,
+    secrets: Vec<Secret>,
+    prompt: String,
     /// Watches what git would run, once commands can.
     git: OnceLock<Option<Arc<GitGuard>>>,
 }
 
-/// What is run, and by whom.
-struct Asked {
-    composed: Composed,
-    model: Arc<dyn Model>,
-    secrets: Vec<Secret>,
-    prompt: String,
-}
-
-/// What a pod is put together from.
-struct Ready {
-    opened: (Opened, Past),
-    composed: Composed,
-    model: Arc<dyn Model>,
-    secrets: Vec<Secret>,
-    callbacks: Callbacks,
-    outbox: Outbox,
-    clock: Clock,
-}
-
-impl Whole<'_> {
-    fn run(&self, runtime: &Runtime, place: &mut Place, asked: Asked) -> Result<Ended, Failure> {
-        let Asked { composed, model, secrets, prompt } = asked;
+impl RunContext<'_> {
+    fn run(&self, runtime: &Runtime, place: &mut Place, composed: Composed) -> Result<Ended, Failure> {
         let clock: Clock = Arc::new(now);
         authority::become_subreaper(self.ambient).map_err(|e| Failure::new(Exit::Unavailable, e.to_string()))?;
         self.signals.begin();
@@ -183,15 +167,14 @@ impl Whole<'_> {
         let (outbox, events) = Outbox::watched();
         let screen = self.screen(events)?;
         let callbacks = Callbacks::new(runtime.handle().clone());
-        let ready = Ready { opened, composed, model, secrets, callbacks: callbacks.clone(), outbox, clock };
         let done = runtime.block_on(async {
-            let (host, found) = self.open(place, ready).await?;
+            let (host, found) = self.open(place, opened, composed, callbacks.clone(), outbox).await?;
             self.tell(&found);
             let fail = |error: HostError| host_failure(&error, place.name());
             let cancel = &self.signals.cancel;
             let (host, end, output) = match &self.schema {
-                Some(schema) => schema.run(host, &prompt, cancel).await,
-                None => host.run(&prompt, cancel).await.map(|(host, end)| (host, end, Output::Free)),
+                Some(schema) => schema.run(host, &self.prompt, cancel).await,
+                None => host.run(&self.prompt, cancel).await.map(|(host, end)| (host, end, Output::Free)),
             }
             .map_err(fail)?;
             // The answer is committed: what fails from here on does not take it back.
@@ -239,8 +222,14 @@ impl Whole<'_> {
         })
     }
 
-    async fn open(&self, place: &Place, ready: Ready) -> Result<(Host, Found), Failure> {
-        let Ready { opened, composed, model, secrets, callbacks, outbox, clock } = ready;
+    async fn open(
+        &self,
+        place: &Place,
+        opened: (Opened, Past),
+        composed: Composed,
+        callbacks: Callbacks,
+        outbox: Outbox,
+    ) -> Result<(Host, Found), Failure> {
         let recovered = &opened.0.recovered;
         let (tag, known) = (format!("{}/{}", recovered.session, recovered.epoch), recovered.existed);
         self.signals.children(&tag);
@@ -267,10 +256,10 @@ impl Whole<'_> {
         let fail = |error: HostError| host_failure(&error, place.name());
         // Also what features had written outside of the project, and also in a run that may only read.
         let files = everything(&Ambient::claim())?;
-        let after = Aftermath { now: clock(), end_survivors: &end_survivors, files: Some(&files) };
+        let after = Aftermath { now: now(), end_survivors: &end_survivors, files: Some(&files) };
         let opening = Opening::of(&place.dir(), opened, &after).map_err(fail)?;
         let Installed { registry, permission, no_shell, git } =
-            composed.install((self.ambient, self.env), &tag, opening.link(), &secrets)?;
+            composed.install((self.ambient, self.env), &tag, opening.link(), &self.secrets)?;
         self.git.set(git).unwrap_or_default();
         let lacking = required(&registry.report().unmet, registry.report());
         if !known {
@@ -281,7 +270,7 @@ impl Whole<'_> {
         }
         let parts = Parts {
             permission: Arc::new(permission),
-            model,
+            model: self.model.clone(),
             callbacks,
             outbox,
             limits: limits(self.config),

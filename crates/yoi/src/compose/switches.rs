@@ -4,7 +4,7 @@ use super::grants;
 use crate::config::{Config, Granted, Switches};
 use crate::exit::{Exit, Failure};
 use crate::nearest::{did_you_mean, nearest};
-use builtins::Clocks;
+use builtins::Now;
 use builtins::policies::{BadSettings, OPT_IN, Settings};
 use pod::feature::{
     CapabilityPolicy, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule,
@@ -115,9 +115,9 @@ fn opted_in(config: &Config, on: &BTreeSet<FeatureId>) -> Result<Vec<Arc<dyn Fea
         }
         settings.insert(id, own);
     }
-    let clocks = Clocks { now: Arc::new(SystemTime::now) };
+    let now: Now = Arc::new(SystemTime::now);
     let made = |settings: &BTreeMap<FeatureId, Settings>| {
-        builtins::policies::with_settings(settings, |id| on.contains(id), clocks.clone())
+        builtins::policies::with_settings(settings, |id| on.contains(id), &now)
     };
     made(&settings).map_err(|bad| {
         let blamed = blamed(&settings, &bad, |without| made(without).err());
