@@ -12,6 +12,7 @@
 mod clock;
 mod conformance;
 mod disk;
+mod feature;
 mod feature_host;
 mod gate;
 mod model;
@@ -22,6 +23,7 @@ mod tool;
 pub use clock::ManualClock;
 pub use conformance::{Check, Conformance, Finding, Held, conformance};
 pub use disk::{EIO, ENOSPC, FailingDisk, Fault};
+pub use feature::feature;
 pub use feature_host::{FeatureHost, FeatureUnderTest, Notification, Shared, killed_anywhere, shell_call, tool_call};
 pub use gate::{Gate, PATIENCE, within};
 pub use llm_worker::ResultStatus;

@@ -9,31 +9,10 @@ use pod::session::record::Record;
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use testkit::{Answer, Gate, PodUnderTest, Ran, within};
+use testkit::{Answer, Gate, PodUnderTest, Ran, feature, within};
 
 const SHORT: Duration = Duration::from_millis(20);
 const OFF: &str = "never came back";
-
-type Install = dyn Fn(&mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> + Send + Sync;
-
-struct Made(FeatureDescriptor, Box<Install>);
-
-impl FeatureModule for Made {
-    fn descriptor(&self) -> FeatureDescriptor {
-        self.0.clone()
-    }
-
-    fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
-        (self.1)(ctx)
-    }
-}
-
-fn made(
-    descriptor: FeatureDescriptor,
-    install: impl Fn(&mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> + Send + Sync + 'static,
-) -> Arc<dyn FeatureModule> {
-    Arc::new(Made(descriptor, Box::new(install)))
-}
 
 fn declaring(id: &str) -> FeatureDescriptorBuilder {
     FeatureDescriptor::builder(id.parse().unwrap()).version("1.0.0")
@@ -121,12 +100,12 @@ fn a_service_that_hangs_is_off_and_not_the_feature_that_asked_it() {
     for (how, who) in [("holds", "builtin:oracle"), ("waits", "builtin:oracle"), ("alone", "builtin:asks")] {
         let gate = Gate::new(how);
         let held = gate.clone();
-        let oracle = made(declaring("builtin:oracle").provides(ServiceDeclaration::of(ORACLE, "1.0.0")).build(), {
+        let oracle = feature(declaring("builtin:oracle").provides(ServiceDeclaration::of(ORACLE, "1.0.0")).build(), {
             move |ctx| ctx.services().provide(ORACLE, Arc::new(Slow(held.clone()))).map(drop)
         });
         let alone = gate.clone();
         let descriptor = declaring("builtin:asks").requires(ServiceRequirement::required(ORACLE, "^1")).tool(&ASK);
-        let asks = made(descriptor.build(), move |ctx| {
+        let asks = feature(descriptor.build(), move |ctx| {
             let live = Arc::new(Asks(ctx.services().require(ORACLE)?, alone.clone()));
             ctx.tools().implement(&ASK, &live, Asks::ask).map(drop)
         });
@@ -180,7 +159,7 @@ impl Late {
 fn what_is_off_holds_nothing_any_more() {
     let (gate, tried) = (Gate::new("late"), Gate::new("tried"));
     let lives = Arc::new(Mutex::new(Vec::new()));
-    let late = made(
+    let late = feature(
         declaring("builtin:late")
             .request(CapabilityRequest::required(HostCapability::WRITE_WORKSPACE, "to write"))
             .request(CapabilityRequest::required(HostCapability::EmitUserAlert, "to alert"))
@@ -221,7 +200,7 @@ fn hanging_observers_of_one_feature_cost_one_thread() {
     let gate = Gate::new("observer");
     let held = gate.clone();
     let descriptor = WATCHES.iter().fold(declaring("builtin:watches"), |builder, key| builder.observe(key)).build();
-    let watches = made(descriptor, move |ctx| {
+    let watches = feature(descriptor, move |ctx| {
         for key in &WATCHES {
             let live = Arc::new(held.clone());
             ctx.hooks().observe(key, &live, |gate: &Gate, _: &EventView| gate.pass_blocking())?;

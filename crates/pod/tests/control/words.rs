@@ -8,7 +8,7 @@ use pod::hook::{Change, ToolArguments, ToolCallView, ToolOutcome, ToolOutcomeVie
 use pod::session::record::{Record, ToolFinished, TransformNote, VerdictGiven};
 use serde_json::json;
 use std::sync::Arc;
-use testkit::{Answer, FnTool, PodUnderTest};
+use testkit::{Answer, FnTool, PodUnderTest, feature};
 
 /// More than any record takes.
 const LONG: usize = 2 << 20;
@@ -46,24 +46,9 @@ impl Tool for Foreign {
     }
 }
 
-/// A feature with one foreign tool, or one transform.
-struct Odd(FeatureDescriptor, Box<Install>);
-
-type Install = dyn Fn(&mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> + Send + Sync;
-
-impl FeatureModule for Odd {
-    fn descriptor(&self) -> FeatureDescriptor {
-        self.0.clone()
-    }
-
-    fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
-        (self.1)(ctx)
-    }
-}
-
 const ID: FeatureId = FeatureId::builtin("odd");
 
-fn foreign(way: Way) -> Odd {
+fn foreign(way: Way) -> Arc<dyn FeatureModule> {
     let schema = r#"{"type":"object"}"#.into();
     let (name, description) = ("Foreign".to_owned(), "From afar.".to_owned());
     let definition = ToolDefinition { name, description, schema, effect: ToolEffect::ReadOnly };
@@ -73,24 +58,27 @@ fn foreign(way: Way) -> Odd {
         let tool = ToolContribution::new(ID, Arc::new(Foreign(definition.clone(), way)), Vec::new());
         ctx.tools().register(tool).map(drop)
     };
-    Odd(descriptor, Box::new(install))
+    feature(descriptor, install)
 }
 
 const ARGUMENTS: HookKey<ToolArguments> = HookKey::new("arguments");
 const OUTCOME: HookKey<ToolOutcome> = HookKey::new("outcome");
 
 /// Its transforms say what these do.
-fn transforms(arguments: fn() -> Change<serde_json::Value>, outcome: fn() -> Change<llm_worker::ToolOutput>) -> Odd {
+fn transforms(
+    arguments: fn() -> Change<serde_json::Value>,
+    outcome: fn() -> Change<llm_worker::ToolOutput>,
+) -> Arc<dyn FeatureModule> {
     let descriptor = FeatureDescriptor::builder(ID).version("1.0.0").transform(&ARGUMENTS).transform(&OUTCOME).build();
     let install = move |ctx: &mut FeatureInstallContext<'_>| {
         let live = Arc::new(());
         ctx.hooks().transform(&ARGUMENTS, &live, move |(): &(), _: &ToolCallView| arguments())?;
         ctx.hooks().transform(&OUTCOME, &live, move |(): &(), _: &ToolOutcomeView| outcome()).map(drop)
     };
-    Odd(descriptor, Box::new(install))
+    feature(descriptor, install)
 }
 
-fn run(odd: Option<Odd>, tools: Vec<FnTool>, call: &str) -> PodUnderTest {
+fn run(odd: Option<Arc<dyn FeatureModule>>, tools: Vec<FnTool>, call: &str) -> PodUnderTest {
     let mut pod = pod(vec![Answer::calls(&[(call, "{}")]), Answer::text("went on")], tools);
     let grants = vec![
         HostCapability::tool("*"),
@@ -99,7 +87,7 @@ fn run(odd: Option<Odd>, tools: Vec<FnTool>, call: &str) -> PodUnderTest {
         HostCapability::ANY_ARGUMENTS,
         HostCapability::ANY_RESULT,
     ];
-    pod.features = odd.into_iter().map(|odd| (Arc::new(odd) as Arc<dyn FeatureModule>, grants.clone())).collect();
+    pod.features = odd.into_iter().map(|odd| (odd, grants.clone())).collect();
     pod.paused = false;
     assert_eq!(pod.run("go").end().answer.as_deref(), Some("went on"), "{call}");
     sound(&pod, call);

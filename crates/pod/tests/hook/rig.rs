@@ -9,31 +9,11 @@ use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+pub(crate) use testkit::feature;
 use testkit::{Answer, PodUnderTest, Script};
 
 /// A feature and what it is granted.
 pub(crate) type Installed = (Arc<dyn FeatureModule>, Vec<HostCapability>);
-
-type Install = dyn Fn(&mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> + Send + Sync;
-
-struct Fake(FeatureDescriptor, Box<Install>);
-
-impl FeatureModule for Fake {
-    fn descriptor(&self) -> FeatureDescriptor {
-        self.0.clone()
-    }
-
-    fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
-        (self.1)(ctx)
-    }
-}
-
-pub(crate) fn feature(
-    descriptor: FeatureDescriptor,
-    install: impl Fn(&mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> + Send + Sync + 'static,
-) -> Arc<dyn FeatureModule> {
-    Arc::new(Fake(descriptor, Box::new(install)))
-}
 
 pub(crate) fn builder(id: &str) -> FeatureDescriptorBuilder {
     FeatureDescriptor::builder(id.parse().unwrap()).version("1.0.0")
