@@ -1,7 +1,7 @@
 //! Records of a tool call: how it was judged, its start and its result. They know no item.
 
 use super::Output;
-use llm_worker::{CallId, ToolEffect, ToolOutcome};
+use llm_worker::{CallId, ResultStatus, ToolEffect, ToolOutcome};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -117,4 +117,15 @@ pub struct ToolFinished {
     /// What the person was told of it, in lines.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+}
+
+impl ToolFinished {
+    /// It says something that only a call which was started can come to; denials and recovery write none of it.
+    #[must_use]
+    pub fn ran(&self) -> bool {
+        // Older programs named the feature of a call that was allowed, too, when it was withdrawn before its start.
+        let withdrawn = matches!(self.outcome.status, ResultStatus::Cancelled | ResultStatus::Refused);
+        let named = self.feature.is_some() && !withdrawn;
+        self.outcome.status == ResultStatus::Ok || named || self.output.is_some() || self.ms > 0
+    }
 }

@@ -202,12 +202,14 @@ impl State {
                 None => return illegal("there is no such open call"),
             },
             Record::ToolFinished(finished) => {
-                let Some(open) = self.open_calls.remove(&finished.call) else {
-                    return illegal("that call is not open");
-                };
+                let Some(open) = self.open_calls.get(&finished.call) else { return illegal("that call is not open") };
+                if open.started.is_none() && !open.parted && finished.ran() {
+                    return illegal("that call was never started, and this is the result of one that ran");
+                }
                 if finished.outcome.status == ResultStatus::Refused {
                     self.refused = Some(format!("{}: {}", open.name, finished.outcome.summary));
                 }
+                self.open_calls.remove(&finished.call);
                 self.settled(finished);
                 self.keep(finished.output.as_ref());
                 let item = Item::ToolResult { id: finished.call, outcome: finished.outcome.clone() };

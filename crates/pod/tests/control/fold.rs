@@ -4,12 +4,12 @@ use crate::legal::{self, WAYS, record};
 use crate::scene::{echo, pod, printer, sound};
 use llm_worker::history::{Counters, History};
 use llm_worker::projection::Neutral;
-use llm_worker::{CallId, Item, ToolEffect};
+use llm_worker::{CallId, Item, ResultStatus, ToolEffect};
 use pod::control::Batch;
 use pod::control::{Callbacks, Core, Event, Outbox, Pod};
 use pod::session::checkpoint::{Draft, VERSION};
 use pod::session::fold::State;
-use pod::session::record::{Record, SystemItem};
+use pod::session::record::{Record, SystemItem, ToolFinished};
 use pod::session::restore::{Circumstances, Restored, closing, decode};
 use pod::session::resume::{Resumed, everything};
 use proptest::prelude::*;
@@ -195,6 +195,16 @@ fn what_cannot_follow_is_refused() {
         records.iter().for_each(|record| drop(state.apply(record).unwrap()));
         state
     };
+    let of_feature = |status| {
+        move |finished: &mut ToolFinished| {
+            (finished.feature, finished.outcome.status) = (Some("builtin:f".to_owned()), status);
+        }
+    };
+    let unstarted = |change: &dyn Fn(&mut ToolFinished)| {
+        let Record::ToolFinished(mut finished) = legal::denied(id(1)) else { panic!("another kind") };
+        change(&mut finished);
+        Record::from(finished)
+    };
     let consumed = |input| Record::from(pod::session::record::InputConsumed { input });
     let turn = |turn| Record::from(pod::session::record::TurnStarted { turn });
     let cases: Vec<(bool, Record, &str)> = vec![
@@ -215,6 +225,10 @@ fn what_cannot_follow_is_refused() {
         (true, legal::request(1, 1, 1), "a call has no result"),
         (true, legal::started(id(2), ToolEffect::ReadOnly), "no such open call"),
         (true, legal::finished(id(2), None), "not open"),
+        (true, unstarted(&|finished| finished.outcome.status = ResultStatus::Ok), "never started"),
+        (true, unstarted(&of_feature(ResultStatus::Error)), "never started"),
+        (true, unstarted(&|finished| finished.output = legal::output(2)), "never started"),
+        (true, unstarted(&|finished| finished.ms = 1), "never started"),
         (true, legal::turn_finished(1), "a call has no result"),
         (true, legal::turn_finished(2), "not open"),
         (false, legal::turn_finished(1), "not open"),
@@ -223,6 +237,8 @@ fn what_cannot_follow_is_refused() {
         let refused = begin(open).apply(&record).unwrap_err();
         assert!(refused.why.contains(why) && refused.kind == record.kind(), "{record:?}: {refused}");
     }
+    // As older programs wrote of a call that was allowed and withdrawn.
+    begin(true).apply(&unstarted(&of_feature(ResultStatus::Cancelled))).unwrap();
     let mut settled = begin(true);
     settled.apply(&legal::started(id(1), ToolEffect::ReadOnly)).unwrap();
     assert!(settled.apply(&legal::started(id(1), ToolEffect::ReadOnly)).unwrap_err().why.contains("started before"));

@@ -22,7 +22,7 @@ fn encoder() -> Encoder {
     Encoder { id: "neutral".to_owned(), version: 1 }
 }
 
-fn output(number: u64) -> Option<Output> {
+pub(crate) fn output(number: u64) -> Option<Output> {
     let stored = Stored { digest: Digest::of(&number.to_le_bytes()), bytes: number, gap: None, whole: None };
     number.is_multiple_of(2).then(|| stored.into())
 }
@@ -67,6 +67,12 @@ pub(crate) fn started(call: CallId, effect: ToolEffect) -> Record {
 pub(crate) fn finished(call: CallId, output: Option<Output>) -> Record {
     let outcome = ToolOutcome { status: ResultStatus::Ok, summary: "ok".to_owned(), content: String::new() };
     ToolFinished { call, feature: None, outcome, output, ms: 1, transforms: Vec::new(), warnings: Vec::new() }.into()
+}
+
+pub(crate) fn denied(call: CallId) -> Record {
+    let outcome = ToolOutcome { status: ResultStatus::Refused, summary: "no".to_owned(), content: String::new() };
+    ToolFinished { call, feature: None, outcome, output: None, ms: 0, transforms: Vec::new(), warnings: Vec::new() }
+        .into()
 }
 
 pub(crate) fn turn_finished(turn: u64) -> Record {
@@ -157,6 +163,10 @@ pub(crate) fn record(way: u8, n: u64, state: Option<&State>) -> Record {
             .into()
         }
         11 => started(open, effect(n)),
+        // Of a call that was not started only what says that it did not run.
+        12 | 13 if state.is_some_and(|s| s.open_calls.get(&open).is_some_and(|call| call.started.is_none())) => {
+            denied(open)
+        }
         12 | 13 => finished(open, output(n)),
         14 => {
             let (decision, rule, reason) = (Decision::Refuse, "r".to_owned(), format!("{n}"));
