@@ -6,6 +6,9 @@ use super::glance::glance;
 use super::restore::RestoreError;
 use session_store::{OwnedFrame, ReadError, Reader};
 
+/// Records of a log that is checked whole for a listing, since that costs next to nothing.
+const SHORT: u64 = 200;
+
 /// A session folded to its end, without its items.
 #[derive(Debug, Default)]
 pub struct Summary {
@@ -15,8 +18,8 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Folds what stands behind the newest checkpoint. Without one everything, and then `patience` is called for each
-    /// record.
+    /// Folds what stands behind the newest checkpoint. What stands before it is checked only where the log is short.
+    /// Without a checkpoint everything is folded, and then `patience` is called for each record.
     ///
     /// # Errors
     /// Damage, a body that does not read, a record that cannot stand where it does.
@@ -24,6 +27,9 @@ impl Summary {
         if let Some((kept, behind)) = reader.checkpoint()
             && let Some((state, last_time)) = checkpoint::state(kept.version(), kept.bytes())
         {
+            if reader.durable() <= SHORT {
+                reader.frames().try_for_each(|frame| frame.map(drop))?;
+            }
             match (Self { state, last_time }).fold(behind) {
                 // The checkpoint may be at fault; the log has the last word.
                 Err(RestoreError::Body { .. } | RestoreError::Illegal { .. }) => {}
