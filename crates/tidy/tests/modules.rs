@@ -12,7 +12,7 @@ const CIRCLES: &[(&str, usize)] = &[
     ("builtins", 2),
     ("http-client", 1),
     ("llm-worker", 9),
-    ("pod", 8),
+    ("pod", 6),
     ("provider", 1),
     ("session-store", 4),
     ("shell", 14),

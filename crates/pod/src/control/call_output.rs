@@ -1,6 +1,5 @@
 //! One running call, as the host sees it: its output, its file changes, and the bounded result that comes of it.
 
-use super::commit::Ended;
 use crate::feature::sanitize;
 use crate::mailbox::requests::{Line, Method};
 use crate::permission::{Remedy, Terms};
@@ -74,8 +73,9 @@ impl CallOutput {
         Self { session, call, blobs, outputs, line, redactor, terms, sink, warnings: Mutex::default() }
     }
 
-    /// Bounds what the tool answered. From here on its output is closed. Syncs a blob when there is one.
-    pub(crate) fn finish(&self, result: ToolResult, cancelled: bool) -> (ToolOutcome, Ended) {
+    /// Bounds what the tool answered; the full output, where it does not fit. From here on its output is closed. Syncs
+    /// a blob when there is one.
+    pub(crate) fn finish(&self, result: ToolResult, cancelled: bool) -> (ToolOutcome, Option<Output>) {
         let (status, summary, content) = match result {
             Ok(output) => (ResultStatus::Ok, output.summary, output.content),
             Err(error) => {
@@ -88,10 +88,10 @@ impl CallOutput {
         let ToolOutcome { summary, content: overflow, .. } = ToolOutcome::of(status, &self.redactor.text(&summary));
         let content = if overflow.is_empty() { content } else { format!("{overflow}\n{content}") };
         match self.bounded(&content) {
-            Ok((content, output)) => (ToolOutcome { status, summary, content }, Ended { output, ..Ended::default() }),
+            Ok((content, output)) => (ToolOutcome { status, summary, content }, output),
             Err(error) => {
                 let summary = format!("{summary}; its output was lost: {error}");
-                (ToolOutcome { status: ResultStatus::Error, summary, content: String::new() }, Ended::default())
+                (ToolOutcome { status: ResultStatus::Error, summary, content: String::new() }, None)
             }
         }
     }

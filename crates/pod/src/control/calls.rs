@@ -109,8 +109,8 @@ impl Calls {
                     // What it left to others ends as well.
                     stop.cancel();
                     let (status, words) = revoked(&seen, begun);
-                    let (outcome, ended) = output.finish(Err(ToolError::new(ErrorKind::Denied, words)), true);
-                    (ToolOutcome { status, ..outcome }, ended)
+                    let (outcome, full) = output.finish(Err(ToolError::new(ErrorKind::Denied, words)), true);
+                    (ToolOutcome { status, ..outcome }, full)
                 }
             }
         };
@@ -118,16 +118,14 @@ impl Calls {
         let done = core.callbacks.run(deadline, cancel, work);
         let (registry, callbacks) = (core.registry.clone(), core.callbacks.clone());
         self.tasks.spawn(async move {
-            let (outcome, mut ended) = match done.await {
+            let (outcome, output) = match done.await {
                 Ok(done) => done,
-                Err(lost) => (given_up(&lost, registry.redactor()), Ended::default()),
+                Err(lost) => (given_up(&lost, registry.redactor()), None),
             };
-            ended.feature = Some(record.feature);
-            ended.warnings = told.warnings();
-            ended.ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+            let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
             let (outcome, transforms) = gates::outcome(&registry, &callbacks, view, outcome).await;
-            ended.transforms = transforms;
-            Done { id, outcome, ended }
+            let (feature, warnings) = (Some(record.feature), told.warnings());
+            Done { id, outcome, ended: Ended { feature, output, ms, transforms, warnings } }
         });
     }
 

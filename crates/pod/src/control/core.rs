@@ -9,14 +9,14 @@ use crate::feature::FeatureRegistry;
 use crate::foreign::{Callbacks, MAX_STUCK};
 use crate::hook::{HookPoint, TurnEndView};
 use crate::mailbox::events::{Event, Outbox};
-use crate::mailbox::pending::{Desk, Riders, settle};
-use crate::mailbox::requests::Mail;
+use crate::mailbox::pending::{Around, Desk, Riders, settle};
+use crate::mailbox::requests::{Mail, Method};
 use crate::session::checkpoint::{Draft, VERSION};
 use crate::session::fold::{Illegal, State};
 use crate::session::record::{Record, SystemItem};
 use llm_worker::effect::Outcome;
 use llm_worker::history::History;
-use llm_worker::{Cost, ErrorKind, Model, Shortfall, Usage};
+use llm_worker::{CallId, Cost, ErrorKind, Model, Shortfall, Usage};
 use session_store::{Blobs, Committed, Journal, Refusal, Refused};
 use std::sync::Arc;
 use std::time::Duration;
@@ -207,6 +207,22 @@ impl Core {
             }
             tokio::time::sleep(DISK_PAUSE).await;
         }
+    }
+
+    /// Takes everything handed in so far. Answers whether somebody waits for it. `runs` says which calls may still
+    /// change files.
+    pub(super) fn collect(&mut self, runs: &dyn Fn(CallId) -> bool) -> bool {
+        let mut urgent = false;
+        while let Some(method) = self.desk.now() {
+            urgent |= self.asked(method, runs);
+        }
+        urgent
+    }
+
+    /// Takes one request. Answers whether its record should be written without waiting for another commit.
+    pub(super) fn asked(&mut self, method: Method, runs: &dyn Fn(CallId) -> bool) -> bool {
+        let Self { desk, registry, state, outbox, .. } = self;
+        desk.take(method, &mut Around { registry, state, outbox }, runs)
     }
 
     /// Waits for `work` outside of a turn, and meanwhile commits what features wait for.

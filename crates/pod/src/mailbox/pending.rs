@@ -1,10 +1,10 @@
 //! What was handed in and is not in the log yet, and how much each feature may still hand in.
 
-use super::events::{Alert, Event};
+use super::events::{Alert, Event, Outbox};
 use super::requests::{AlertLevel, Declined, Inbox, Line, Mail, Method, Ticket, Words};
-use crate::control::core::Core;
-use crate::feature::{FeatureId, Keeper, MAX_NOTES, sanitize};
-use crate::session::record::{FeatureNote, NotificationQueued, Record};
+use crate::feature::{FeatureId, FeatureRegistry, Keeper, MAX_NOTES, sanitize};
+use crate::record::{FeatureNote, NotificationQueued, Record};
+use crate::session::fold::State;
 use llm_worker::CallId;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -66,6 +66,13 @@ struct Waiting {
 pub(crate) struct Riders {
     pub(crate) records: Vec<Record>,
     pub(crate) tickets: Vec<Box<dyn Ticket>>,
+}
+
+/// What a request is taken beside.
+pub(crate) struct Around<'a> {
+    pub(crate) registry: &'a FeatureRegistry,
+    pub(crate) state: &'a State,
+    pub(crate) outbox: &'a mut Outbox,
 }
 
 /// Tells everybody who waits.
@@ -156,65 +163,59 @@ impl Desk {
         used.alerts = used.alerts.saturating_add(1);
         used.alerts <= MAX_ALERTS
     }
-}
 
-impl Core {
-    /// Takes everything handed in so far. Answers whether somebody waits for it. `runs` says which calls may still
-    /// change files.
-    pub(crate) fn collect(&mut self, runs: &dyn Fn(CallId) -> bool) -> bool {
-        let mut urgent = false;
-        while let Some(method) = self.desk.inbox.now() {
-            urgent |= self.asked(method, runs);
-        }
-        urgent
+    /// What was handed in and not taken up, if anything.
+    pub(crate) fn now(&mut self) -> Option<Method> {
+        self.inbox.now()
     }
 
-    /// Takes one request. Answers whether its record should be written without waiting for another commit.
-    pub(crate) fn asked(&mut self, method: Method, runs: &dyn Fn(CallId) -> bool) -> bool {
+    /// Takes one request. Answers whether its record should be written without waiting for another commit. `runs` says
+    /// which calls may still change files.
+    pub(crate) fn take(&mut self, method: Method, pod: &mut Around<'_>, runs: &dyn Fn(CallId) -> bool) -> bool {
         match method {
             Method::Changing { call, change, reply } => {
                 if !runs(call) {
                     Box::new(reply).settle(Err("the call was given up; nothing was changed"));
                     return false;
                 }
-                self.desk.wait(*change, Some(Box::new(reply)));
+                self.wait(*change, Some(Box::new(reply)));
                 true
             }
             Method::UpdateState { state, bytes, ticket } => {
                 let waiting = Waiting { record: state.into(), bytes: bytes + SMALL, ticket: Some(ticket) };
-                self.desk.waiting.push_back(waiting);
-                self.desk.waiting.len() >= MAX_RIDERS
+                self.waiting.push_back(waiting);
+                self.waiting.len() >= MAX_RIDERS
             }
-            Method::Notify { words, reply } => self.notify(words, reply),
+            Method::Notify { words, reply } => self.notify(words, reply, pod),
             Method::Alert { feature, level, text } => {
-                self.alert(feature, level, &text);
+                self.alert(feature, level, &text, pod);
                 false
             }
             Method::Off { feature } => {
                 let text = "its code never came back; it is off until the next start, and holds nothing any more";
-                self.outbox.show(Event::warning(format!("{feature}: {text}")));
-                self.desk.wait(FeatureNote { feature: feature.to_string(), text: text.to_owned() }, None);
+                pod.outbox.show(Event::warning(format!("{feature}: {text}")));
+                self.wait(FeatureNote { feature: feature.to_string(), text: text.to_owned() }, None);
                 false
             }
             Method::Note { feature, text } => {
-                let taken = self.desk.notes.entry(feature.clone()).or_default();
+                let taken = self.notes.entry(feature.clone()).or_default();
                 *taken += 1;
                 if *taken <= MAX_NOTES {
                     let text = if *taken == MAX_NOTES { "further notes of this start are dropped" } else { &text };
-                    let text = sanitize(text, MAX_WORDS, self.registry.redactor());
+                    let text = sanitize(text, MAX_WORDS, pod.registry.redactor());
                     let note = FeatureNote { feature: feature.to_string(), text };
-                    self.desk.wait(note, None);
+                    self.wait(note, None);
                 }
                 false
             }
         }
     }
 
-    fn notify(&mut self, words: Words, reply: oneshot::Sender<Result<u64, Declined>>) -> bool {
+    fn notify(&mut self, words: Words, reply: oneshot::Sender<Result<u64, Declined>>, pod: &Around<'_>) -> bool {
         let Words { feature, text, per_turn } = words;
-        let on_the_way = Arc::strong_count(&self.desk.on_the_way) - 1;
-        let waiting = self.state.notices.len() + on_the_way;
-        let used = self.desk.used.entry(feature.clone()).or_default();
+        let on_the_way = Arc::strong_count(&self.on_the_way) - 1;
+        let waiting = pod.state.notices.len() + on_the_way;
+        let used = self.used.entry(feature.clone()).or_default();
         let declined = if used.notices >= per_turn {
             Some(format!("{feature} may notify {per_turn} times in a turn and did"))
         } else if waiting >= MAX_WAITING {
@@ -227,23 +228,23 @@ impl Core {
             return false;
         }
         used.notices += 1;
-        self.desk.numbered = self.desk.numbered.max(self.state.notified) + 1;
-        let number = self.desk.numbered;
-        let generation = self.registry.generation();
-        let text = self.registry.redactor().text(&text).into_owned();
-        let on_the_way = Arc::clone(&self.desk.on_the_way);
+        self.numbered = self.numbered.max(pod.state.notified) + 1;
+        let number = self.numbered;
+        let generation = pod.registry.generation();
+        let text = pod.registry.redactor().text(&text).into_owned();
+        let on_the_way = Arc::clone(&self.on_the_way);
         let queued = NotificationQueued { number, feature: feature.to_string(), generation, text };
-        self.desk.wait(queued, Some(Box::new(Numbered { number, reply, _on_the_way: on_the_way })));
+        self.wait(queued, Some(Box::new(Numbered { number, reply, _on_the_way: on_the_way })));
         true
     }
 
-    fn alert(&mut self, feature: FeatureId, level: AlertLevel, text: &str) {
-        if self.desk.allows_alert(&feature) {
-            let text = sanitize(text, MAX_WORDS, self.registry.redactor());
-            self.outbox.show(Event::Alert(Alert { level, from: Some(feature), text }));
-        } else if self.desk.used.get(&feature).is_some_and(|used| used.alerts == MAX_ALERTS + 1) {
+    fn alert(&mut self, feature: FeatureId, level: AlertLevel, text: &str, pod: &mut Around<'_>) {
+        if self.allows_alert(&feature) {
+            let text = sanitize(text, MAX_WORDS, pod.registry.redactor());
+            pod.outbox.show(Event::Alert(Alert { level, from: Some(feature), text }));
+        } else if self.used.get(&feature).is_some_and(|used| used.alerts == MAX_ALERTS + 1) {
             let text = "further alerts of this turn are dropped".to_owned();
-            self.outbox.show(Event::Alert(Alert { level: AlertLevel::Warning, from: Some(feature), text }));
+            pod.outbox.show(Event::Alert(Alert { level: AlertLevel::Warning, from: Some(feature), text }));
         }
     }
 }

@@ -43,8 +43,7 @@ impl Scene {
     fn wrote(&self, pieces: &[&[u8]]) -> (ToolOutcome, Option<Output>) {
         let custody = self.custody(Vec::new());
         pieces.iter().for_each(|piece| custody.write_output(piece).unwrap());
-        let (outcome, ended) = custody.finish(Ok(ToolOutput { summary: "ok".into(), ..Default::default() }), false);
-        (outcome, ended.output)
+        custody.finish(Ok(ToolOutput { summary: "ok".into(), ..Default::default() }), false)
     }
 
     fn whole(&self, output: &Output) -> Vec<u8> {
@@ -120,8 +119,8 @@ fn a_gigabyte_is_held_in_kilobytes() {
         };
         assert!(held < 4 << 20, "{held} bytes held after {written} MiB");
     }
-    let (outcome, ended) = custody.finish(Ok(ToolOutput::default()), false);
-    let output = ended.output.unwrap();
+    let (outcome, output) = custody.finish(Ok(ToolOutput::default()), false);
+    let output = output.unwrap();
     assert_eq!(output.stored.total(), 160 << 20);
     assert!(output.stored.gap.is_some() && output.stored.bytes == 64 << 20, "{:?}", output.stored);
     assert!(outcome.content.contains(&format!("of {} bytes", 160 << 20)), "{:.80}", outcome.content);
@@ -161,9 +160,9 @@ fn what_comes_behind_the_end_is_refused() {
     custody.write_output(&[b'x'; INLINE]).unwrap();
     scene.opened.journal.close();
     assert_eq!(custody.write_output(b"x").unwrap_err().kind, ErrorKind::Unavailable);
-    let (outcome, ended) = custody.finish(Ok(ToolOutput { summary: "ok".into(), content: "more".into() }), false);
+    let (outcome, output) = custody.finish(Ok(ToolOutput { summary: "ok".into(), content: "more".into() }), false);
     assert!(outcome.status == ResultStatus::Error && outcome.summary.contains("its output was lost"), "{outcome:?}");
-    assert_eq!((outcome.content.as_str(), ended.output), ("", None));
+    assert_eq!((outcome.content.as_str(), output), ("", None));
 }
 
 #[test]
