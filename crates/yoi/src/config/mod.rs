@@ -14,11 +14,13 @@ pub(crate) mod pending;
 pub(crate) mod project;
 mod read;
 pub(crate) mod rules;
+mod source;
 mod switches;
 mod variables;
 
 pub(crate) use pending::Pending;
 pub(crate) use rules::{Rules, Written};
+pub(crate) use source::{Source, Sourced};
 pub(crate) use switches::{Granted, Switches};
 pub(crate) use variables::INHERITED;
 
@@ -33,32 +35,6 @@ use std::path::PathBuf;
 
 /// The machine's file.
 const SYSTEM_FILE: &str = "/etc/yoi/config.toml";
-
-/// Where a value comes from: `built-in`, a file and line, a variable or a flag.
-pub(crate) type Source = String;
-
-/// A value and its source.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Sourced<T> {
-    pub(crate) value: T,
-    pub(crate) source: Source,
-}
-
-impl<T> Sourced<T> {
-    pub(crate) fn new(value: T, source: Source) -> Self {
-        Self { value, source }
-    }
-
-    fn built_in(value: T) -> Self {
-        Self::new(value, "built-in".to_owned())
-    }
-
-    pub(crate) fn set(&mut self, value: Option<T>, source: impl FnOnce() -> Source) {
-        if let Some(value) = value {
-            *self = Self::new(value, source());
-        }
-    }
-}
 
 /// `[providers.NAME]` of the innermost file that has it.
 #[derive(Clone, Debug)]
