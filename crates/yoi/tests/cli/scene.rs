@@ -216,8 +216,8 @@ pub(crate) fn finish(child: Child) -> Done {
     Done { status: output.status, out: text(output.stdout), err: text(output.stderr) }
 }
 
-/// A shell ignores SIGINT for what it puts in the background, `nohup` ignores SIGHUP, and the program leaves both so: a
-/// test that interrupts it would then wait for its command's end. What this process catches is not ignored in its children.
+/// A shell ignores SIGINT and SIGQUIT for what it puts in the background, `nohup` ignores SIGHUP, and the program leaves
+/// them so: a test that interrupts it would then wait for its command's end. What this process catches is not ignored in its children.
 fn heed_signals() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -226,7 +226,7 @@ fn heed_signals() {
         let ignored = u64::from_str_radix(mask.trim(), 16).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let _entered = runtime.enter();
-        for kind in [SignalKind::interrupt(), SignalKind::hangup(), SignalKind::terminate()] {
+        for kind in [SignalKind::interrupt(), SignalKind::quit(), SignalKind::hangup(), SignalKind::terminate()] {
             if ignored & (1 << (kind.as_raw_value() - 1)) != 0 {
                 drop(tokio::signal::unix::signal(kind).unwrap());
             }
