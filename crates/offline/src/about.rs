@@ -20,7 +20,7 @@ pub(crate) fn about(rows: &str, lang: Option<&Lang>) -> Option<String> {
     (text.contains(char::is_alphabetic) && !legal).then(|| text.chars().take(MAX_CHARS).collect())
 }
 
-/// The first paragraph of the comment at the head, by how comments begin and end; without an end it is lines that begin so.
+/// The first paragraph of the comment at the head, by its marks; a mark without an end is one of each line.
 fn comment(lines: &[&str], marks: &[(&str, &str)]) -> Option<String> {
     let before = |line: &&str| line.is_empty() || line.starts_with("#!") || line.contains("-*- coding");
     let text = lines.iter().copied().skip_while(before).collect::<Vec<_>>().join("\n");

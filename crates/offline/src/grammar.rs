@@ -1,8 +1,8 @@
 //! Patterns over the tokens of a clause. A clause is understood when a pattern takes every token of it that is no filler.
 //!
-//! A pattern is a row of elements: words with `|` between alternatives, `@set` for a list of [`SETS`], `{slot}` for what
-//! is asked about, `<part>` for the patterns of one of [`PARTS`]; with `?` an element may be missing. The farthest token that fits no
-//! pattern is where a clause is not understood.
+//! A pattern is a row of elements: words with `|` between alternatives, `@set` for a list of [`SETS`], `{slot}` for
+//! what is asked about, `<part>` for the patterns of one of [`PARTS`]; with `?` an element may be missing. The farthest
+//! token that fits no pattern is where a clause is not understood.
 
 use crate::lang::{Lang, noun};
 use crate::lex::{Token, extension, is, is_identifier, is_word};

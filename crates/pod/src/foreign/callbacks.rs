@@ -67,7 +67,8 @@ impl Callbacks {
         Self { runtime, grace, stuck: Arc::default(), off: Arc::default(), late: Arc::default(), pod: None }
     }
 
-    /// The same, in a pod: it takes notes of what came too late, and `leave` shuts what a feature that is given up on holds.
+    /// The same, in a pod: it takes notes of what came too late, and `leave` shuts what a feature that is given up on
+    /// holds.
     pub(crate) fn serving(self, line: Line, leave: impl Fn(&FeatureId) + Send + Sync + 'static) -> Self {
         Self { pod: Some((line, Arc::new(leave))), ..self }
     }

@@ -127,7 +127,8 @@ impl Layer {
     /// Reads a layer's rules. `source` is the file, `flags` or `environment`: what a refusal names.
     ///
     /// # Errors
-    /// An empty tool name, a glob that does not compile, a host or a program that is none, or more than 1,024 rules; the first one.
+    /// An empty tool name, a glob that does not compile, a host or a program that is none, or more than 1,024
+    /// rules; the first one.
     pub fn new(source: impl Into<String>, rules: Vec<Rule>) -> Result<Self, RuleError> {
         let source = source.into();
         let placed = rules.into_iter().map(|rule| (rule, source.clone())).collect();

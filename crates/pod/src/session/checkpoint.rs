@@ -1,7 +1,8 @@
 //! A fold kept beside the log, so that going on with a session reads its newest records only.
 //!
 //! A checkpoint is made where a segment ends, and where a host stops if enough came since the last one: one line of
-//! JSON with the state, then the items, each field behind its length. Like everything in `idx/` it is derived. Whatever does not read is made again from the log.
+//! JSON with the state, then the items, each field behind its length. Like everything in `idx/` it is derived. Whatever
+//! does not read is made again from the log.
 
 use super::fold::State;
 use super::restore::Restored;

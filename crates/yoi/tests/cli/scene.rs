@@ -216,8 +216,9 @@ pub(crate) fn finish(child: Child) -> Done {
     Done { status: output.status, out: text(output.stdout), err: text(output.stderr) }
 }
 
-/// A shell ignores SIGINT and SIGQUIT for what it puts in the background, `nohup` ignores SIGHUP, and the program leaves
-/// them so: a test that interrupts it would then wait for its command's end. What this process catches is not ignored in its children.
+/// A shell ignores SIGINT and SIGQUIT for what it puts in the background, `nohup` ignores SIGHUP, and the program
+/// leaves them so: a test that interrupts it would then wait for its command's end. What this process catches is not
+/// ignored in its children.
 fn heed_signals() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

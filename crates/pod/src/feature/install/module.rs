@@ -6,8 +6,9 @@ use crate::feature::declare::diagnostic::FeatureInstallError;
 
 /// Something that can be added to a pod.
 pub trait FeatureModule: Send + Sync + 'static {
-    /// What this feature is and wants. Pure and cheap: no I/O, the same answer every time. The only call made
-    /// when a plan is shown. Runs on its own thread; a panic or more than [`crate::feature::CALLBACK_LIMIT`] skips the feature.
+    /// What this feature is and wants. Pure and cheap: no I/O, the same answer every time. The only call made when a
+    /// plan is shown. Runs on its own thread; a panic or more than [`crate::feature::CALLBACK_LIMIT`] skips the
+    /// feature.
     fn descriptor(&self) -> FeatureDescriptor;
 
     /// Stages what the descriptor declared. Nothing is live until this returned `Ok` and the host committed the

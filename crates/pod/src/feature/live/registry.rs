@@ -127,7 +127,8 @@ impl FeatureRegistry {
         self.grants.revoke(feature, capability, how)
     }
 
-    /// Takes back every handle of a feature; its tools and hooks are for who calls them to leave. Whoever uses its services is told that it left.
+    /// Takes back every handle of a feature; its tools and hooks are for who calls them to leave. Whoever uses its
+    /// services is told that it left.
     #[must_use = "the doors are shut at once, but uses under way end only when this resolves"]
     pub fn leave(&self, feature: &FeatureId) -> impl Future<Output = usize> + Send + use<> {
         self.grants.leave(feature)

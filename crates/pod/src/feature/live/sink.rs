@@ -92,8 +92,8 @@ impl FeatureNotifySink {
     /// the host was killed in between. Dropping the future loses the answer, not the notification.
     ///
     /// # Errors
-    /// `Early` in an install; `Malformed`; `Exhausted` beyond the grant's bytes or number per turn, or while too many wait; `Refused` by the
-    /// log; `Revoked`; `Closed`.
+    /// `Early` in an install; `Malformed`; `Exhausted` beyond the grant's bytes or number per turn, or while
+    /// too many wait; `Refused` by the log; `Revoked`; `Closed`.
     pub async fn notify_model(&self, body: impl Into<String>) -> Result<Receipt, SinkError> {
         self.presence.check()?;
         let (text, limit) = (body.into(), self.max_bytes as usize);
