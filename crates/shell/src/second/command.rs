@@ -315,7 +315,10 @@ impl Reader<'_> {
                 _ => {
                     let literal = word.literal();
                     let reserved = |word: &str| CLOSING.contains(&word) || OPENING.contains(&word);
-                    if reading.words.is_empty() && word.continued && literal.as_deref().is_some_and(reserved) {
+                    // Bash writes a substitution and an exported function anew before it runs them, redirections last: what
+                    // stood behind one is a reserved word then.
+                    let moves = word.continued || !reading.redirections.is_empty();
+                    if reading.words.is_empty() && moves && literal.as_deref().is_some_and(reserved) {
                         return None;
                     }
                     reading.words.push(literal);
