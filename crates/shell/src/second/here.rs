@@ -86,7 +86,9 @@ impl Reader<'_> {
             self.at += (length + 1).min(self.text.len() - self.at);
             return Some(true);
         }
-        if !here.quoted && runs_or_joins(&line) {
+        // In a substitution bash ends it at any line that begins so and has a bracket in it, and runs the line.
+        let ends_early = text.starts_with(&here.delimiter) && text.contains(')');
+        if ends_early || !here.quoted && runs_or_joins(&line) {
             return None;
         }
         self.at += length + 1;
