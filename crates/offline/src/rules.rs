@@ -29,7 +29,7 @@ impl Ask {
 pub(crate) const RULES: &[(Ask, &str)] = &[
     (Ask::Help, "help; what can|do you|yoi|offline do here?; how do you|yoi work; who|what are you"),
     (Ask::Find, "~@list all|every @file; ~find @file"),
-    (Ask::Entries, "~@list|dir @contents?; ~@what @file <are>"),
+    (Ask::Entries, "~@list|dir @contents?; ~@what @file <are>; @what|what's|whats @is? @in current? @dirword|@place"),
     (Ask::Tree, "~@list|what? @is? @dirword|file|project? tree|structure|layout"),
     (Ask::Largest, "~@list|@what? @is? {num}? @largest @file; ~@what @file @is|has|have @largest; \
         ~@what @file has|have most lines"),

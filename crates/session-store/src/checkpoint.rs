@@ -21,7 +21,7 @@ const OPENING: &[u8] = b"{\"digest\":\"";
 const BEHIND: &[u8] = b"\",";
 const DIGITS: usize = 64;
 
-/// What somebody made of the records up to a committed one.
+/// What its writer folded the records up to a committed one into.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checkpoint {
     mark: Mark,

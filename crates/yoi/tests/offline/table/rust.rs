@@ -246,6 +246,9 @@ fn more(root: &Path) -> Vec<Row> {
             ],
         ),
         fixed("what's in src", &["lib.rs", "report.rs"]),
+        // `yoi ls` suggests the first of them.
+        fixed("what is in this directory?", &["Cargo.toml", "src"]),
+        fixed("what's in the current folder", &["Cargo.toml", "src"]),
         fixed("show src/parse", &["line.rs", "mod.rs"]),
         fixed("print line 2 of Cargo.toml", &["name = \"ledger\""]),
         not(fixed("show lines 1 to 2 of README.md", &["# Ledger"]), &["Ledger keeps"]),
