@@ -67,7 +67,8 @@ const ROOMS: &[(&str, &[Room])] = &[
         // flags; runs nothing
         Room { name: "yoi::cli", may: &["allow", "candidates", "config", "exit"] },
         Room { name: "yoi::overrides", may: &["allow", "cli", "config"] },
-        Room { name: "yoi::show", may: &["commands"] },
+        // what people see; knows no command
+        Room { name: "yoi::show", may: &["exit"] },
         Room { name: "yoi::commands", may: &["cli", "compose", "config", "env", "exit", "instructions", "nearest", "pods", "project", "show"] },
     ]),
     ("session-store", &[

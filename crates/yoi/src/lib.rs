@@ -60,7 +60,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>, points: &Points) -> ExitCo
         Err(failure) => return failure.report(),
     };
     match commands::dispatch(cli, &env, points) {
-        Ok(exit) => match commands::out::refused() {
+        Ok(exit) => match show::out::refused() {
             Some(failure) if exit == Exit::Done => failure.report(),
             Some(_) | None => exit.code(),
         },

@@ -3,7 +3,7 @@
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use authority::{Ambient, Scratch, remove_dir};
-use session_store::Digest;
+use session_store::{Digest, ErrorKind, ReadError};
 use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -188,6 +188,20 @@ pub(crate) fn disk(path: &Path, error: &io::Error) -> Failure {
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
             failure.help("set XDG_STATE_HOME to a directory that can be written, or use --ephemeral")
         }
+        _ => failure,
+    }
+}
+
+/// A pod that does not read.
+pub(crate) fn read_failure(name: &str, error: &ReadError) -> Failure {
+    if matches!(error, ReadError::NoSuch(_)) {
+        return Failure::new(Exit::Failed, format!("{name} is empty: it was ended before anything was recorded"))
+            .help(format!("`yoi run --pod {name}` begins it, `yoi rm {name}` removes it"));
+    }
+    let exit = if error.kind() == ErrorKind::Corrupt { Exit::Data } else { Exit::Journal };
+    let failure = Failure::new(exit, format!("{name}: {error}"));
+    match exit {
+        Exit::Data => failure.help(format!("`yoi verify {name}` says more; what is before it can be read")),
         _ => failure,
     }
 }

@@ -1,12 +1,12 @@
 //! `yoi diff`: what a pod changed in files.
 
 use crate::cli::DiffArgs;
-use crate::commands::out::{self, read_failure};
 use crate::commands::place::{ephemeral_left, now};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
-use crate::pods::Pods;
+use crate::pods::{Pods, read_failure};
 use crate::show::escape::line;
+use crate::show::out;
 use crate::show::progress::brief;
 use authority::{Access, Ambient, FileKind, Located, Workspace, escape};
 use pod::host::sweep;

@@ -1,7 +1,6 @@
 //! `yoi config`: what is in force, from where, and a file to begin with.
 
 use crate::cli::{ConfigAction, JsonArgs};
-use crate::commands::out;
 use crate::compose::model::{self, describe, patience};
 use crate::compose::switches::switched;
 use crate::config::file::{File, Waits};
@@ -10,6 +9,7 @@ use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::pods::{disk, make_private};
 use crate::project::Project;
+use crate::show::out;
 use schemars::schema_for;
 use serde_json::json;
 use std::fs::OpenOptions;

@@ -3,7 +3,7 @@
 use crate::cli::JsonArgs;
 use crate::commands::left_running::{HELP, LeftRunning};
 use crate::commands::ls::touched;
-use crate::commands::{models, out};
+use crate::commands::models;
 use crate::compose::compose;
 use crate::compose::model::{affordable, build, choose, in_the_clear};
 use crate::compose::roots::Added;
@@ -11,6 +11,7 @@ use crate::config::Config;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::pods::Pods;
+use crate::show::out;
 use authority::{Ambient, SandboxMode, support};
 use pod::feature::Outcome;
 use provider::catalog;

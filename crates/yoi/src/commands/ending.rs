@@ -1,11 +1,11 @@
 //! The last words of a run: its answer, its exit code, what failed and the next step.
 
-use crate::commands::out;
 use crate::commands::output_schema::{CORRECTIONS, Output};
 use crate::commands::place::Place;
 use crate::commands::signals::Ending;
 use crate::exit::{Exit, Failure, labelled};
 use crate::show::escape::json as harmless;
+use crate::show::out;
 use crate::show::progress::Look;
 use authority::text::escape_lines;
 use llm_worker::effect::Outcome;

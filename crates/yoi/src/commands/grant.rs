@@ -2,11 +2,11 @@
 //! is. A grant is for exactly one key with one value: a file that says something else asks again.
 
 use crate::cli::GrantArgs;
-use crate::commands::out;
 use crate::config::grants::{self, Grant, Grants};
 use crate::config::{Config, INHERITED, Pending};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
+use crate::show::out;
 use serde_json::{Value, json};
 use std::fs;
 

@@ -3,11 +3,11 @@
 mod follow;
 
 use crate::cli::LogArgs;
-use crate::commands::out::{self, read_failure};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
-use crate::pods::Pods;
+use crate::pods::{Pods, read_failure};
 use crate::show::escape::{json, line};
+use crate::show::out;
 use crate::show::progress::brief;
 use authority::text::{Escaper, Lines, escape_line};
 use llm_worker::{Item, ResultStatus};

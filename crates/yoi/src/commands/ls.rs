@@ -2,11 +2,11 @@
 
 use crate::cli::LsArgs;
 use crate::commands::left_running::{HELP, LeftRunning};
-use crate::commands::out;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::pods::Pods;
 use crate::show::escape::line;
+use crate::show::out;
 use llm_worker::Cost;
 use pod::session::restore::duration;
 use pod::session::summary::Summary;

@@ -13,7 +13,6 @@ mod left_running;
 mod log;
 mod ls;
 mod models;
-pub(crate) mod out;
 mod output_schema;
 mod place;
 mod rm;
@@ -26,6 +25,7 @@ use crate::Points;
 use crate::cli::{Cli, Command, FeatureAction};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
+use crate::show::out;
 use clap::CommandFactory;
 
 /// Runs what the command line says.

@@ -1,11 +1,11 @@
 //! `yoi models`: what can answer now, and the line to add for what was found.
 
 use crate::cli::JsonArgs;
-use crate::commands::out;
 use crate::compose::model::{OFFLINE, Reach, amounts, choose, in_the_clear, price, reach};
 use crate::config::Config;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
+use crate::show::out;
 use authority::text::escape_line;
 use authority::{Ambient, Net};
 use provider::Timeouts;

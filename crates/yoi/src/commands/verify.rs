@@ -1,13 +1,13 @@
 //! `yoi verify`: every record checked, every request rebuilt; what is left of a damaged pod copied.
 
 use crate::cli::VerifyArgs;
-use crate::commands::out::{self, read_failure};
 use crate::commands::place::{now, open_failure};
 use crate::compose::model::dialect;
 use crate::config::Config;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
-use crate::pods::{Pods, check_name};
+use crate::pods::{Pods, check_name, read_failure};
+use crate::show::out;
 use pod::session::replay::{Wrong, verify};
 use session_store::{BLOB_BYTES, Damage, Options, ReadError, Reader, Session, Tail};
 use std::ops::RangeInclusive;

@@ -1,5 +1,6 @@
-//! What people see of a run.
+//! What people see: of a run, and of results; knows no command.
 
 pub(crate) mod escape;
+pub(crate) mod out;
 pub(crate) mod progress;
 pub(crate) mod remedy;

@@ -2,7 +2,7 @@
 //! records as JSON Lines.
 
 use super::escape::{json, line};
-use crate::commands::out::noted;
+use super::out::noted;
 use authority::text::{Escaper, Lines, escape_line};
 use llm_worker::effect::Delta;
 use llm_worker::{Item, ResultStatus};

@@ -1,9 +1,8 @@
 //! What a pod's journal says of its features, start by start.
 
-use crate::commands::out::read_failure;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
-use crate::pods::Pods;
+use crate::pods::{Pods, read_failure};
 use pod::feature::RegistryReport;
 use pod::session::record::{Record, UsedGrant};
 use pod::session::restore::decode;

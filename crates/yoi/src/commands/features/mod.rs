@@ -10,12 +10,12 @@ mod unused;
 mod words;
 
 use crate::cli::FeaturesArgs;
-use crate::commands::out;
 use crate::compose::compose;
 use crate::compose::roots::Added;
 use crate::config::Config;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
+use crate::show::out;
 use authority::Ambient;
 use diff::Difference;
 use explain::{Question, Route};

@@ -1,6 +1,6 @@
 //! Lines of at most 80 columns, for either stream.
 
-use crate::commands::out;
+use crate::show::out;
 use authority::text::{escape_line, escape_lines};
 use std::io::Write;
 

@@ -4,9 +4,8 @@
 //! interrupted, when nobody reads what it prints, and when the pod is removed.
 
 use super::Printer;
-use crate::commands::out::read_failure;
 use crate::exit::{Exit, Failure};
-use crate::pods::disk;
+use crate::pods::{disk, read_failure};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use session_store::Reader;

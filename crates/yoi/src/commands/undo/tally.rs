@@ -1,7 +1,7 @@
 //! What became of what is taken back, told as it is done.
 
-use crate::commands::out;
 use crate::exit::{Exit, Failure};
+use crate::show::out;
 use authority::escape;
 use pod::session::changes::carried;
 use std::path::Path;

@@ -1,12 +1,10 @@
-//! Results on standard output, and the errors that reading a pod can give.
+//! Results on standard output; knows no command.
 
+use super::escape::json as harmless;
 use crate::exit::{Exit, Failure};
-use crate::show::escape::json as harmless;
 use authority::text::{escape_line, escape_lines};
-use session_store::{ErrorKind, ReadError};
 use std::io::{self, Write};
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::{Mutex, PoisonError};
 
 /// The first thing that standard output refused. A reader that closed its end has seen enough: that is no failure.
 static REFUSED: Mutex<Option<String>> = Mutex::new(None);
@@ -45,18 +43,4 @@ pub(crate) fn noted(written: io::Result<()>) -> bool {
 pub(crate) fn refused() -> Option<Failure> {
     let refused = REFUSED.lock().unwrap_or_else(PoisonError::into_inner).take();
     refused.map(|what| Failure::new(Exit::Journal, format!("standard output cannot be written: {what}")))
-}
-
-/// A pod that does not read.
-pub(crate) fn read_failure(name: &str, error: &ReadError) -> Failure {
-    if matches!(error, ReadError::NoSuch(_)) {
-        return Failure::new(Exit::Failed, format!("{name} is empty: it was ended before anything was recorded"))
-            .help(format!("`yoi run --pod {name}` begins it, `yoi rm {name}` removes it"));
-    }
-    let exit = if error.kind() == ErrorKind::Corrupt { Exit::Data } else { Exit::Journal };
-    let failure = Failure::new(exit, format!("{name}: {error}"));
-    match exit {
-        Exit::Data => failure.help(format!("`yoi verify {name}` says more; what is before it can be read")),
-        _ => failure,
-    }
 }
