@@ -49,6 +49,17 @@ impl Source {
         }
         String::from_utf8_lossy(&code).into_owned()
     }
+
+    /// The insides of the literals of that code, each where it stands.
+    pub fn shipped_literals(&self) -> String {
+        let tests = test_modules(&self.code);
+        let (code, comments) = (self.code.bytes(), self.comments.bytes());
+        let parted = self.text.bytes().zip(code.zip(comments)).enumerate().map(|(at, (byte, (code, comment)))| {
+            let elsewhere = code == byte || comment == byte || tests.iter().any(|t| (t.start..t.end).contains(&at));
+            if elsewhere && byte != b'\n' { b' ' } else { byte }
+        });
+        String::from_utf8_lossy(&parted.collect::<Vec<u8>>()).into_owned()
+    }
 }
 
 /// A stretch of code: byte range, first line (from 1), number of lines, and its name.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tidy::finding::{Exception, Finding, except};
-use tidy::{budget, dependencies, documents, invariants, layout, words};
+use tidy::{budget, dependencies, documents, ignorance, invariants, layout, words};
 
 /// Where a budget does not apply. A place is a path, with the function or module behind it: `crates/a/src/b.rs route`.
 const EXCEPTIONS: &[Exception] = &[Exception {
@@ -43,6 +43,11 @@ fn modules_have_names_that_mean_something() {
 #[test]
 fn invariants_and_tests_are_pairs() {
     none(invariants::pairs(&root()));
+}
+
+#[test]
+fn the_host_knows_no_flag_and_no_tool() {
+    none(ignorance::host(&root()));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use tidy::finding::{Exception, Finding, except};
 use tidy::source::{self, Source};
-use tidy::{budget, dependencies, documents, invariants, layout, words};
+use tidy::{budget, dependencies, documents, ignorance, invariants, layout, words};
 
 type Check = fn(&Path) -> Vec<Finding>;
 
@@ -154,6 +154,35 @@ fn one_acknowledged() {
                 "lib.rs:2: a second",
             ),
             (&[("crates/a/src/lib.rs", in_tests)], "nothing implements Acknowledged"),
+        ],
+    );
+}
+
+#[test]
+fn what_the_host_knows() {
+    let tool = ("crates/tools/src/bash.rs", "//! x\npub const NAME: &str = \"Bash\";\n");
+    let key = ("crates/builtins/src/t.rs", "//! x\nconst K: ToolKey = ToolKey::new(\n    \"TaskGet\", 1);\n");
+    let place = "crates/pod/src/a.rs";
+    let good = "//! --allow Bash\n/// `\"--allow Bash\"`\nconst A: &str = \"a--b -- Bashful --- builtin:NAME\"; // Bash\n\
+                struct Bash(MemoryStore, session_store::Restored);\n#[cfg(test)]\nmod tests {\n    const T: &str = \"Bash --allow\";\n}\n";
+    let bad = |line: &str| format!("//! x\n{line}\n");
+    let (flag, named, task, id, store) = (
+        bad("const A: &str = \"start with --add-dir DIR\";"),
+        bad("fn f(tool: &str) -> bool { tool == \"Bash\" }"),
+        bad("const A: &str = \"\\\n  ask TaskGet\";"),
+        bad("const A: &str = \"builtin:shell\";"),
+        bad("fn f(_: &PhaseStore) {}"),
+    );
+    seen(
+        ignorance::host,
+        &[tool, key, (place, good), ("crates/pod/src/a/tests.rs", "const T: &str = \"Bash\";")],
+        &[
+            (&[tool, (place, &flag)], "pod/src/a.rs:2: `--add-dir` is a flag"),
+            (&[tool, (place, &named)], "pod/src/a.rs:2: `Bash` is a tool"),
+            (&[key, (place, &task)], "pod/src/a.rs:3: `TaskGet` is a tool"),
+            (&[tool, (place, &id)], "`builtin:shell` is a feature"),
+            (&[tool, (place, &store)], "`PhaseStore` is a store"),
+            (&[(place, good)], "no tool was found"),
         ],
     );
 }
