@@ -37,7 +37,7 @@ pub use process::{
     Spawner, StaleHost, Support, become_subreaper, end_descendants, end_stale, end_survivors, is_running,
     label_descendants, seal_inherited, stale_hosts, support,
 };
-pub use redact::{MIN_REDACTED, RedactedStream, Redactor};
+pub use redact::{MAX_REDACTED, MIN_REDACTED, RedactedStream, Redactor};
 pub use remove::remove_dir;
 pub use scratch::Scratch;
 pub use secret::Secret;

@@ -1,101 +1,134 @@
-//! Keeping secrets out of what is written and shown.
+//! Keeping secrets out of what is written and shown. It knows no texts, files or screens: who writes or shows something
+//! passes it through a [`Redactor`] first.
 
-use crate::Secret;
-use memchr::memmem::Finder;
+use crate::{Error, ErrorKind, Secret};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, Match, MatchKind};
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 /// A shorter secret is not looked for: it would be found in ordinary words.
 pub const MIN_REDACTED: usize = 8;
 
-/// Finds the exact words of secrets, in whatever encoding of their own they were handed over, and puts their names in
-/// their place. It knows no other form of them: what a holder encodes, it does not recognise.
-#[derive(Clone, Default)]
-pub struct Redactor(Arc<Vec<Known>>);
+/// How many bytes of secrets are looked for in all: some keys of 4 KiB, and the memory for them stays below 16 MiB.
+pub const MAX_REDACTED: usize = 256 * 1024;
 
-struct Known {
-    finder: Finder<'static>,
-    name: String,
-}
+/// Finds the exact bytes of secrets and puts their names in their place. An encoding of a secret that its holder made is
+/// not recognised. Clones share the secrets: one that is added to any of them is looked for by all.
+#[derive(Clone, Default)]
+pub struct Redactor(Arc<RwLock<Arc<Known>>>);
 
 impl Redactor {
     /// Looks for these; of two that overlap, the one that begins first, and of two that begin together the longer.
-    pub fn new<'a>(secrets: impl IntoIterator<Item = &'a Secret>) -> Self {
-        let mut known: Vec<Known> = secrets
-            .into_iter()
-            .filter(|secret| secret.words().len() >= MIN_REDACTED)
-            .map(|secret| Known { finder: Finder::new(secret.words()).into_owned(), name: format!("{secret}") })
-            .collect();
-        known.sort_by_key(|known| std::cmp::Reverse(known.finder.needle().len()));
-        Self(Arc::new(known))
+    ///
+    /// # Errors
+    /// As [`Redactor::add`].
+    pub fn new<'a>(secrets: impl IntoIterator<Item = &'a Secret>) -> Result<Self, Error> {
+        let known = Known::default().with(secrets)?;
+        Ok(Self(Arc::new(RwLock::new(Arc::new(known)))))
+    }
+
+    /// Looks for one more, here and in every clone. A secret is never taken out again: what it opened may still be on its
+    /// way to a text. What was let through before stays as it was.
+    ///
+    /// # Errors
+    /// `Exhausted` when there would be more than [`MAX_REDACTED`] bytes of secrets. Then nothing changes, and the caller
+    /// does not use the secret, for it would not be kept out of anything.
+    pub fn add(&self, secret: &Secret) -> Result<(), Error> {
+        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        *known = Arc::new(known.with([secret])?);
+        Ok(())
     }
 
     /// Whether there is nothing to look for.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        self.0.is_empty()
+        self.known().secrets.is_empty()
     }
 
-    /// The name of a secret whose words stand in these bytes.
+    /// The name of a secret that stands in these bytes.
     #[must_use]
-    pub fn finds(&self, bytes: &[u8]) -> Option<&str> {
-        self.0.iter().find(|known| known.finder.find(bytes).is_some()).map(|known| known.name.as_str())
+    pub fn finds(&self, bytes: &[u8]) -> Option<String> {
+        let known = self.known();
+        let found = known.find(bytes).next()?;
+        Some(known.name(found))
     }
 
     /// The text with names in the place of secrets.
     #[must_use]
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        match self.finds(text.as_bytes()) {
-            None => Cow::Borrowed(text),
-            // Whole secrets were cut out between characters, so what is left is still UTF-8.
-            Some(_) => Cow::Owned(String::from_utf8_lossy(&self.bytes(text.as_bytes().to_vec())).into_owned()),
+        let known = self.known();
+        if known.find(text.as_bytes()).next().is_none() {
+            return Cow::Borrowed(text);
         }
+        // Whole secrets were cut out between characters, so what is left is still UTF-8.
+        Cow::Owned(String::from_utf8_lossy(&known.pass(text.as_bytes(), text.len()).0).into_owned())
     }
 
-    /// The bytes with names in the place of secrets.
-    #[must_use]
-    pub fn bytes(&self, bytes: Vec<u8>) -> Vec<u8> {
-        if self.finds(&bytes).is_none() {
-            return bytes;
-        }
-        let end = bytes.len();
-        self.pass(&bytes, end).0
-    }
-
-    /// What stands before `until`, with names for the secrets that begin there, and how much of the bytes that was.
-    fn pass(&self, bytes: &[u8], until: usize) -> (Vec<u8>, usize) {
-        let (mut clean, mut at) = (Vec::with_capacity(bytes.len()), 0);
-        let next = |known: &Known, from: usize| known.finder.find(bytes.get(from..)?).map(|found| from + found);
-        let mut places: Vec<Option<usize>> = self.0.iter().map(|known| next(known, 0)).collect();
-        loop {
-            for (place, known) in places.iter_mut().zip(self.0.iter()) {
-                if place.is_some_and(|place| place < at) {
-                    *place = next(known, at);
-                }
-            }
-            // They are sorted: of those that begin together the longest comes first.
-            let begins = places.iter().zip(self.0.iter()).filter_map(|(place, known)| Some(((*place)?, known)));
-            let Some((begin, known)) = begins.min_by_key(|(place, _)| *place).filter(|(begin, _)| *begin < until)
-            else {
-                let end = until.max(at);
-                clean.extend_from_slice(bytes.get(at..end).unwrap_or_default());
-                return (clean, end);
-            };
-            clean.extend_from_slice(bytes.get(at..begin).unwrap_or_default());
-            clean.extend_from_slice(known.name.as_bytes());
-            at = begin + known.finder.needle().len();
-        }
-    }
-
-    /// How many bytes at the end of a piece may be the beginning of a secret.
-    fn overlap(&self) -> usize {
-        self.0.first().map_or(0, |longest| longest.finder.needle().len().saturating_sub(1))
+    fn known(&self) -> Arc<Known> {
+        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl std::fmt::Debug for Redactor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_list().entries(self.0.iter().map(|known| &known.name)).finish()
+        f.debug_list().entries(&self.known().secrets).finish()
+    }
+}
+
+/// The secrets of one moment. Readers share it; an added secret makes another one.
+#[derive(Default)]
+struct Known {
+    /// In the order of the automaton's patterns.
+    secrets: Vec<Secret>,
+    automaton: Option<AhoCorasick>,
+}
+
+impl Known {
+    fn with<'a>(&self, more: impl IntoIterator<Item = &'a Secret>) -> Result<Self, Error> {
+        let mut secrets = self.secrets.clone();
+        for secret in more.into_iter().filter(|secret| secret.words().len() >= MIN_REDACTED) {
+            if secrets.iter().all(|known| known.words() != secret.words()) {
+                secrets.push(secret.clone());
+            }
+        }
+        let full = |why: &str| Error::new(ErrorKind::Exhausted, format!("keep secrets out of texts: {why}"));
+        let bytes: usize = secrets.iter().map(|secret| secret.words().len()).sum();
+        if bytes > MAX_REDACTED {
+            return Err(full(&format!("they have {bytes} bytes; at most {MAX_REDACTED} are looked for")));
+        }
+        // A table of all transitions would be faster, but of a thousand times the secrets' size.
+        let automaton = AhoCorasick::builder()
+            .match_kind(MatchKind::LeftmostLongest)
+            .kind(Some(AhoCorasickKind::ContiguousNFA))
+            .build(secrets.iter().map(Secret::words))
+            .map_err(|error| full(&error.to_string()))?;
+        Ok(Self { secrets, automaton: Some(automaton) })
+    }
+
+    fn find<'a>(&'a self, bytes: &'a [u8]) -> impl Iterator<Item = Match> + 'a {
+        self.automaton.iter().flat_map(move |automaton| automaton.find_iter(bytes))
+    }
+
+    fn name(&self, found: Match) -> String {
+        self.secrets.get(found.pattern().as_usize()).map(Secret::to_string).unwrap_or_default()
+    }
+
+    /// What stands before `until`, with names for the secrets that begin there, and how much of the bytes that was.
+    fn pass(&self, bytes: &[u8], until: usize) -> (Vec<u8>, usize) {
+        let (mut clean, mut at) = (Vec::with_capacity(bytes.len()), 0);
+        for found in self.find(bytes).take_while(|found| found.start() < until) {
+            clean.extend_from_slice(bytes.get(at..found.start()).unwrap_or_default());
+            clean.extend_from_slice(self.name(found).as_bytes());
+            at = found.end();
+        }
+        let end = until.max(at);
+        clean.extend_from_slice(bytes.get(at..end).unwrap_or_default());
+        (clean, end)
+    }
+
+    /// How many bytes at the end of a piece may be the beginning of a secret.
+    fn overlap(&self) -> usize {
+        self.automaton.as_ref().map_or(0, |automaton| automaton.max_pattern_len().saturating_sub(1))
     }
 }
 
@@ -116,13 +149,14 @@ impl RedactedStream {
     /// Takes a piece; answers what may go on. The rest may be the beginning of a secret.
     #[must_use]
     pub fn push<'a>(&mut self, piece: &'a [u8]) -> Cow<'a, [u8]> {
-        if self.redactor.is_idle() {
+        let known = self.redactor.known();
+        if known.secrets.is_empty() {
             return Cow::Borrowed(piece);
         }
         self.held.extend_from_slice(piece);
         // Each secret that begins before this stands there to its end, so the longest is known.
-        let until = self.held.len().saturating_sub(self.redactor.overlap());
-        let (clean, used) = self.redactor.pass(&self.held, until);
+        let until = self.held.len().saturating_sub(known.overlap());
+        let (clean, used) = known.pass(&self.held, until);
         self.held.drain(..used);
         Cow::Owned(clean)
     }
@@ -130,7 +164,8 @@ impl RedactedStream {
     /// What was held back.
     #[must_use]
     pub fn finish(&mut self) -> Vec<u8> {
-        self.redactor.bytes(std::mem::take(&mut self.held))
+        let held = std::mem::take(&mut self.held);
+        self.redactor.known().pass(&held, held.len()).0
     }
 }
 
@@ -139,14 +174,17 @@ mod tests {
     use super::*;
     use crate::Ambient;
 
+    fn secret(id: &str, words: &str) -> Secret {
+        Secret::new(&Ambient::claim(), id, words.to_owned())
+    }
+
     /// One secret that begins, ends, holds or follows another: whatever the pieces, the stream says what the whole says,
     /// and no beginning of a longer one is named for a shorter.
     #[test]
     fn every_cut_of_a_stream_gives_the_same_words() {
-        let secret = |id: &str, words: &str| Secret::new(&Ambient::claim(), id, words.to_owned());
         let secrets =
             [secret("A", "abcdefghijkl"), secret("B", "abcdefgh"), secret("C", "ijklmnop"), secret("D", "xxxxxxxx")];
-        let redactor = Redactor::new(&secrets);
+        let redactor = Redactor::new(&secrets).unwrap();
         let table = [
             ("abcdefghijkl", "\u{2039}secret A\u{203a}"),
             ("-abcdefgh-", "-\u{2039}secret B\u{203a}-"),
@@ -170,5 +208,38 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// A key that arrives in the third week of a pod is redacted by everyone who got a redactor in the first.
+    #[test]
+    fn a_clone_made_before_a_secret_was_added_redacts_it() {
+        let first = Redactor::default();
+        let (clone, mut stream) = (first.clone(), RedactedStream::new(first.clone()));
+        assert!(clone.is_idle());
+        assert_eq!(stream.push(b"late-secret "), b"late-secret ".as_slice());
+        first.add(&secret("A", "late-secret")).unwrap();
+        assert_eq!(clone.text("a late-secret b"), "a \u{2039}secret A\u{203a} b");
+        assert_eq!(clone.finds(b"late-secret"), Some("\u{2039}secret A\u{203a}".to_owned()));
+        let out = [stream.push(b"late-s").into_owned(), stream.push(b"ecret").into_owned(), stream.finish()].concat();
+        assert_eq!(String::from_utf8(out).unwrap(), "\u{2039}secret A\u{203a}");
+        // One that is longer than those before, while its beginning is already held back.
+        assert_eq!(stream.push(b"a longer "), b"".as_slice());
+        clone.add(&secret("B", "a longer late-secret")).unwrap();
+        let out = [stream.push(b"late-secret").into_owned(), stream.finish()].concat();
+        assert_eq!(String::from_utf8(out).unwrap(), "\u{2039}secret B\u{203a}");
+    }
+
+    #[test]
+    fn a_secret_beyond_the_bound_is_refused_and_the_others_stay() {
+        let redactor = Redactor::new(&[secret("A", "first-secret")]).unwrap();
+        let rest = "x".repeat(MAX_REDACTED - "first-secret".len());
+        let error = redactor.add(&secret("B", &format!("{rest}x"))).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Exhausted);
+        assert_eq!(redactor.text("first-secret"), "\u{2039}secret A\u{203a}");
+        redactor.add(&secret("C", &rest)).unwrap();
+        // What is known needs no room, and what is too short is not looked for.
+        redactor.add(&secret("D", "first-secret")).unwrap();
+        redactor.add(&secret("E", "short")).unwrap();
+        assert_eq!(redactor.text(&format!("first-secret{rest}")), "\u{2039}secret A\u{203a}\u{2039}secret C\u{203a}");
     }
 }

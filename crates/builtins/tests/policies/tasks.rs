@@ -221,7 +221,7 @@ fn what_was_not_kept_is_not_said_to_be() {
     ];
     for (list, call) in lists {
         let mut pod = with(list, Vec::new());
-        pod.redactor = Redactor::new([&Secret::new(&Ambient::claim(), "bird", "canary-7c1f".to_owned())]);
+        pod.redactor = Redactor::new([&Secret::new(&Ambient::claim(), "bird", "canary-7c1f".to_owned())]).unwrap();
         let ended = turn(&pod, &[call]);
         assert!(ended[0].0 == ResultStatus::Error && ended[0].1.contains("bird"), "{ended:?}");
         assert!(pod.state().features.is_empty());

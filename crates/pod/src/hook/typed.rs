@@ -38,7 +38,7 @@ pub trait Transform: Point<Answer = Change<Self::Value>> {
     /// BLAKE3 of the value in an input, hex.
     fn digest(input: &Self::Input) -> String;
     /// The name of a secret that stands in an input.
-    fn secret<'a>(input: &Self::Input, redactor: &'a Redactor) -> Option<&'a str>;
+    fn secret(input: &Self::Input, redactor: &Redactor) -> Option<String>;
 }
 
 /// A point whose hooks are told.
@@ -140,7 +140,7 @@ impl Transform for ToolArguments {
     }
 
     /// Arguments are looked through as values: their text writes quotes and line ends otherwise.
-    fn secret<'a>(input: &ToolCallView, redactor: &'a Redactor) -> Option<&'a str> {
+    fn secret(input: &ToolCallView, redactor: &Redactor) -> Option<String> {
         let whole = || redactor.finds(input.arguments.as_bytes());
         serde_json::from_str(&input.arguments).ok().and_then(|value| secret(&value, redactor)).or_else(whole)
     }
@@ -162,7 +162,7 @@ impl Transform for ToolOutcome {
         hasher.finalize().to_hex().to_string()
     }
 
-    fn secret<'a>(input: &ToolOutcomeView, redactor: &'a Redactor) -> Option<&'a str> {
+    fn secret(input: &ToolOutcomeView, redactor: &Redactor) -> Option<String> {
         let texts = [&input.outcome.summary, &input.outcome.content];
         texts.into_iter().find_map(|text| redactor.finds(text.as_bytes()))
     }

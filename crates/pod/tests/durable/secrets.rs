@@ -190,7 +190,7 @@ fn a_secret_is_in_no_record_no_blob_no_request_and_on_no_screen() {
     ];
     pod.features = vec![(Arc::new(Leaks), grants)];
     pod.paused = false;
-    pod.redactor = Redactor::new([&Secret::new(&ambient, "bird", CANARY.to_owned())]);
+    pod.redactor = Redactor::new([&Secret::new(&ambient, "bird", CANARY.to_owned())]).unwrap();
     let ran = pod.run("go");
     ran.end();
     let shown = format!("{:?}", ran.events);

@@ -35,7 +35,7 @@ where
     let rig = PodUnderTest::new(&ambient, Script::new([]), Vec::new());
     let opening = rig.opening(rig.resume().unwrap()).unwrap();
     let files = Workspace::open(&ambient, dir, dir, Access::ReadWrite).unwrap();
-    let redactor = Redactor::new([&Secret::new(&ambient, "bird", secret.to_owned())]);
+    let redactor = Redactor::new([&Secret::new(&ambient, "bird", secret.to_owned())]).unwrap();
     let services = HostServices::none().link(opening.link().files(StateScope::User, files)).redact(redactor);
     let policy = CapabilityPolicy::nothing().grant(ID, HostCapability::StateStore { scope }, "test");
     let slot = Arc::new(Mutex::new(None));

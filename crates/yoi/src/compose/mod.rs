@@ -138,7 +138,8 @@ impl Composed {
         });
         let internet = Net::public(ambient, [HostPattern::any()]);
         let services = HostServices::none().root(HostCapability::WORKSPACE, self.workspace).net(internet).link(link);
-        let services = services.redact(Redactor::new(secrets));
+        let redactor = Redactor::new(secrets).map_err(|why| Failure::new(Exit::Config, why.to_string()))?;
+        let services = services.redact(redactor);
         let services = stores::offer(services, &self.on, (ambient, env), &self.project, self.access)?;
         let (services, no_shell) = match spawner {
             Ok(spawner) => (services.spawner(spawner), None),

@@ -58,7 +58,7 @@ pub(crate) fn sanitize_lines(text: &str, max: usize, redactor: &Redactor) -> Str
 }
 
 /// The name of a secret whose words stand in some string, name or number of a value.
-pub(crate) fn secret<'a>(value: &Value, redactor: &'a Redactor) -> Option<&'a str> {
+pub(crate) fn secret(value: &Value, redactor: &Redactor) -> Option<String> {
     if redactor.is_idle() {
         return None;
     }
