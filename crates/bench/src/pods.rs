@@ -178,7 +178,7 @@ pub fn registry(workspace: Workspace, link: PodLink) -> FeatureRegistry {
         policy.grant(id.clone(), HostCapability::tool("*"), "bench").grant(id, files, "bench")
     });
     let services = HostServices::none().root(HostCapability::WORKSPACE, workspace).link(link);
-    FeatureRegistryBuilder::new(policy).with_all(builtins::all()).install(&services)
+    FeatureRegistryBuilder::new(policy).with_all(builtins::all(|remedy| format!("{remedy:?}"))).install(&services)
 }
 
 fn permission(workspace: Workspace) -> Permission {

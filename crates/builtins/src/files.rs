@@ -25,7 +25,7 @@ const EDIT: ToolKey<edit::Args> =
 
 /// Reading and changing files of the workspace.
 #[derive(Debug)]
-pub struct Files;
+pub struct Files(pub tools::Remedies);
 
 impl FeatureModule for Files {
     fn descriptor(&self) -> FeatureDescriptor {
@@ -44,8 +44,8 @@ impl FeatureModule for Files {
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
         let workspace = ctx.services().fs(HostCapability::WORKSPACE)?;
-        let search = tools::Search::new(workspace.read_only());
-        let live = Arc::new(Live { files: tools::Files::new(workspace), search });
+        let search = tools::Search::new(workspace.read_only()).with_remedies(self.0);
+        let live = Arc::new(Live { files: tools::Files::new(workspace).with_remedies(self.0), search });
         ctx.tools().implement(&READ, &live, Live::read)?;
         ctx.tools().implement(&LIST, &live, Live::list)?;
         ctx.tools().implement(&WRITE, &live, Live::write)?;

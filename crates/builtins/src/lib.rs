@@ -26,17 +26,26 @@ pub mod write_policy;
 pub use clock::Now;
 pub use store_error::StoreError;
 
+pub use tools::{Remedies, Remedy};
+
 use pod::feature::{FeatureDescriptor, FeatureModule};
 use std::sync::Arc;
 
-/// Every built-in that is on by itself; [`policies`] has the others.
+/// Every built-in that is on by itself; [`policies`] has the others. `words` says what would allow a path that is
+/// refused.
 #[must_use]
-pub fn all() -> Vec<Arc<dyn FeatureModule>> {
-    vec![Arc::new(files::Files), Arc::new(search::Search), Arc::new(shell::Shell), Arc::new(task::TaskList)]
+pub fn all(words: Remedies) -> Vec<Arc<dyn FeatureModule>> {
+    vec![
+        Arc::new(files::Files(words)),
+        Arc::new(search::Search(words)),
+        Arc::new(shell::Shell),
+        Arc::new(task::TaskList),
+    ]
 }
 
 /// What every built-in declares, whether it is on or not.
 #[must_use]
 pub fn declared() -> Vec<FeatureDescriptor> {
-    all().iter().map(|module| module.descriptor()).chain(policies::declared()).collect()
+    let unworded = |_: Remedy<'_>| String::new();
+    all(unworded).iter().map(|module| module.descriptor()).chain(policies::declared()).collect()
 }

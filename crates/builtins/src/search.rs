@@ -22,7 +22,7 @@ const GREP: ToolKey<grep::Args> =
 
 /// Finding files and text in the workspace.
 #[derive(Debug)]
-pub struct Search;
+pub struct Search(pub tools::Remedies);
 
 impl FeatureModule for Search {
     fn descriptor(&self) -> FeatureDescriptor {
@@ -36,7 +36,8 @@ impl FeatureModule for Search {
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
-        let live = Arc::new(Live { search: tools::Search::new(ctx.services().fs(HostCapability::WORKSPACE)?) });
+        let search = tools::Search::new(ctx.services().fs(HostCapability::WORKSPACE)?).with_remedies(self.0);
+        let live = Arc::new(Live { search });
         ctx.tools().implement(&GLOB, &live, Live::glob)?;
         ctx.tools().implement(&GREP, &live, Live::grep)?;
         Ok(())

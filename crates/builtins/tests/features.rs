@@ -51,8 +51,12 @@ fn services(dir: &Path) -> HostServices {
     HostServices::none().root(HostCapability::WORKSPACE, workspace).spawner(spawner).link(link)
 }
 
+fn words(remedy: builtins::Remedy<'_>) -> String {
+    format!("{remedy:?}")
+}
+
 fn install(policy: CapabilityPolicy, dir: &Path) -> FeatureRegistry {
-    FeatureRegistryBuilder::new(policy).with_all(builtins::all()).install(&services(dir))
+    FeatureRegistryBuilder::new(policy).with_all(builtins::all(words)).install(&services(dir))
 }
 
 fn names(registry: &FeatureRegistry) -> Vec<String> {
@@ -182,7 +186,8 @@ fn a_failure_at_any_call_of_any_built_in_leaves_the_others_alone() {
     let dir = tempfile::tempdir().unwrap();
     let all = names(&install(defaults(), dir.path()));
     for victim in [builtins::files::ID, builtins::search::ID, builtins::shell::ID, builtins::task::ID] {
-        let alone = FeatureRegistryBuilder::new(defaults().disable(victim.clone(), "test")).with_all(builtins::all());
+        let alone =
+            FeatureRegistryBuilder::new(defaults().disable(victim.clone(), "test")).with_all(builtins::all(words));
         let without = names(&alone.install(&services(dir.path())));
         for fail_at in 1.. {
             let failing = victim.clone();
@@ -190,7 +195,7 @@ fn a_failure_at_any_call_of_any_built_in_leaves_the_others_alone() {
                 let hit = *call.feature == failing && call.number == fail_at;
                 if hit { Err(FeatureInstallError::failed("injected")) } else { Ok(()) }
             };
-            let builder = FeatureRegistryBuilder::new(defaults()).with_all(builtins::all()).probe(Arc::new(probe));
+            let builder = FeatureRegistryBuilder::new(defaults()).with_all(builtins::all(words)).probe(Arc::new(probe));
             let registry = builder.install(&services(dir.path()));
             let report = registry.report().feature(&victim).unwrap();
             if report.outcome == Outcome::Installed {
@@ -206,7 +211,7 @@ fn a_failure_at_any_call_of_any_built_in_leaves_the_others_alone() {
 
 #[test]
 fn descriptors_are_pure_and_fit() {
-    for module in builtins::all() {
+    for module in builtins::all(words) {
         let descriptor = module.descriptor();
         assert_eq!(descriptor, module.descriptor());
         assert_eq!(descriptor.problems(), Vec::<String>::new());

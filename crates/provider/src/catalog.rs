@@ -39,7 +39,7 @@ pub enum KeyRule {
 }
 
 impl Provider {
-    /// Runs on this machine: what `yoi doctor` and `yoi models` may probe.
+    /// Runs on this machine, so that it may be asked without being named.
     #[must_use]
     pub fn is_local(&self) -> bool {
         self.key == KeyRule::None

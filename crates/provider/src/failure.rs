@@ -34,7 +34,7 @@ pub(crate) enum Cause {
     Denied,
     /// Nobody listens to the events any more.
     Unheard,
-    /// A mistake in yoi.
+    /// A fault in this program.
     Bug,
 }
 
@@ -109,7 +109,7 @@ impl Failure {
         }
     }
 
-    fn kind(&self) -> ErrorKind {
+    pub(crate) fn kind(&self) -> ErrorKind {
         match &self.cause {
             Cause::Connect | Cause::Tls | Cause::Timeout | Cause::Cut | Cause::Malformed => ErrorKind::Unavailable,
             Cause::TooLarge => ErrorKind::Exhausted,
@@ -130,7 +130,7 @@ impl Failure {
     }
 
     fn help(&self, place: &Place<'_>) -> Option<String> {
-        let Place { url, model, key } = place;
+        let Place { url, model, key, terms: Terms { other_model, model_list } } = place;
         let text = match &self.cause {
             Cause::Connect => format!("is the server running, and is {url} its address? Check the base URL and the network"),
             Cause::Timeout => format!("{url} accepted the request and went silent: try again, or a smaller model or context"),
@@ -141,7 +141,7 @@ impl Failure {
             Cause::Denied => "the host is not among the model hosts of this run; check the provider's base URL".to_owned(),
             Cause::Unheard | Cause::Bug => return None,
             Cause::Refused(refused) => match (refused.why, refused.status) {
-                (Why::Quota, _) => "add credit or raise the limit with the vendor, or choose another model with -m".to_owned(),
+                (Why::Quota, _) => format!("add credit or raise the limit with the vendor, or {other_model}"),
                 (Why::TooLong, _) | (Why::Status, Some(413)) => {
                     "the conversation is too long for this model: begin a new one, or choose a model with a larger context".to_owned()
                 }
@@ -150,12 +150,12 @@ impl Failure {
                     Key::Missing(name) => format!("no key was sent; set {name}"),
                     Key::None => "no key was sent; give the provider a key in the configuration".to_owned(),
                 },
-                (Why::Status, Some(404)) => format!("does the endpoint serve `{model}`? `yoi models` lists what it has"),
-                (Why::Status, Some(429)) => "the vendor's rate limit: wait a little, or choose another model with -m".to_owned(),
+                (Why::Status, Some(404)) => format!("does the endpoint serve `{model}`? `{model_list}` lists what it has"),
+                (Why::Status, Some(429)) => format!("the vendor's rate limit: wait a little, or {other_model}"),
                 (Why::Status, Some(400..500)) | (Why::Invalid, _) => {
                     format!("the endpoint calls the request invalid: does `{model}` support tools and streaming?")
                 }
-                (Why::Status, _) => "the vendor has trouble: try again later, or choose another model with -m".to_owned(),
+                (Why::Status, _) => format!("the vendor has trouble: try again later, or {other_model}"),
             },
         };
         Some(text)
@@ -184,11 +184,21 @@ impl From<http_client::Error> for Failure {
     }
 }
 
+/// What the host calls its own ways out of a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Terms {
+    /// How a person asks another model, as in `choose another model with --model`.
+    pub other_model: &'static str,
+    /// The command that lists an endpoint's models.
+    pub model_list: &'static str,
+}
+
 /// Where the request went, for help.
 pub(crate) struct Place<'a> {
     pub(crate) url: &'a str,
     pub(crate) model: &'a str,
     pub(crate) key: Key<'a>,
+    pub(crate) terms: Terms,
 }
 
 /// The printable name of the key, and whether there was one.

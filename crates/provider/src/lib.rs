@@ -27,4 +27,5 @@ mod test_server;
 mod tests;
 mod vendor_error;
 
+pub use failure::Terms;
 pub use http_client::{BadUrl, BaseUrl, Timeouts};

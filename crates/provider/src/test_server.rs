@@ -1,8 +1,12 @@
 //! A server on loopback that answers each request with the next of its replies.
 
+use crate::failure::Terms;
 use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+
+/// As a host calls its ways out.
+pub(crate) const TERMS: Terms = Terms { other_model: "choose another model with -m", model_list: "yoi models" };
 
 pub(crate) enum Reply {
     /// These bytes; the connection stays open for the next request.

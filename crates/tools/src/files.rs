@@ -2,7 +2,7 @@
 
 use crate::answer::{fail, fix, go_on, refused, unreadable};
 use crate::lines::CHECK_EVERY;
-use crate::scope;
+use crate::scope::{self, Remedies};
 use crate::seen::{Known, Seen};
 use authority::{FileKind, Located, Stamp, Workspace};
 use llm_worker::{ErrorKind, ToolContext, ToolError};
@@ -18,6 +18,7 @@ pub const MAX_FILE: u64 = 10 * 1024 * 1024;
 pub struct Files {
     pub(crate) workspace: Workspace,
     pub(crate) seen: Seen,
+    pub(crate) remedies: Option<Remedies>,
     changing: Mutex<()>,
 }
 
@@ -34,7 +35,13 @@ impl Files {
     /// Over the directories of `workspace`; nothing is seen yet.
     #[must_use]
     pub fn new(workspace: Workspace) -> Self {
-        Self { workspace, seen: Seen::default(), changing: Mutex::new(()) }
+        Self { workspace, seen: Seen::default(), remedies: None, changing: Mutex::new(()) }
+    }
+
+    /// The same with the host's words of what would allow a path that is refused.
+    #[must_use]
+    pub fn with_remedies(self, words: Remedies) -> Self {
+        Self { remedies: Some(words), ..self }
     }
 
     /// Waits for the right to change a file. Calls of one answer run together: without it, the second of two edits of

@@ -65,7 +65,7 @@ pub async fn run(live: &Files, args: Args, cx: ToolContext) -> ToolResult {
     if args.offset == 0 || args.limit == 0 {
         return Err(fix("offset and limit start at 1"));
     }
-    let at = scope::inside(&live.workspace, &args.path)?;
+    let at = scope::inside(&live.workspace, live.remedies, &args.path)?;
     let shown = live.workspace.show(at.path());
     let len = live.existing_file(&at)?;
     let mut file = live.workspace.open_file(&at).map_err(|error| refused(&error))?;

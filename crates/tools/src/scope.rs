@@ -1,46 +1,62 @@
-//! From a path as the model wrote it to a place under the workspace's roots.
+//! From a path as the model wrote it to a place under the workspace's roots. Knows no flag: what would allow a refused
+//! path is handed to the host as data.
 
 use crate::answer::{fail, refused};
 use authority::{Access, FileKind, Located, Meta, Place, Workspace, escape};
 use llm_worker::{ErrorKind, ToolError};
 use std::path::Path;
 
-/// The place a path means, if the workspace holds it.
-pub(crate) fn inside(workspace: &Workspace, path: &str) -> Result<Located, ToolError> {
-    within(workspace, path, "--add-dir")
+/// What would allow a path that was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Remedy<'a> {
+    /// Add this directory, as it is shown, for reading.
+    AddDir(&'a str),
+    /// Add this directory, as it is shown, for writing.
+    AddWriteDir(&'a str),
+    /// Leave read-only mode, or add the file's directory for writing.
+    LeaveReadOnly,
 }
 
-/// As [`inside`]; `flag` is the one that adds a directory for this use.
-fn within(workspace: &Workspace, path: &str, flag: &str) -> Result<Located, ToolError> {
+/// The host's words of a remedy: a clause that ends an error's message.
+pub type Remedies = fn(Remedy<'_>) -> String;
+
+/// The place a path means, if the workspace holds it.
+pub(crate) fn inside(workspace: &Workspace, words: Option<Remedies>, path: &str) -> Result<Located, ToolError> {
+    within(workspace, words, path, Access::Read)
+}
+
+/// As [`inside`], for this use.
+fn within(workspace: &Workspace, words: Option<Remedies>, path: &str, wanted: Access) -> Result<Located, ToolError> {
     let settled = match workspace.locate(Path::new(path)).map_err(|error| refused(&error))? {
         Place::Inside(at) => return Ok(at),
         Place::Outside(settled) => settled,
     };
-    let dir = settled.parent().unwrap_or(&settled);
+    let dir = escape(settled.parent().unwrap_or(&settled));
     let roots: Vec<_> = workspace.roots().map(|(root, _)| escape(root)).collect();
-    Err(fail(
-        ErrorKind::Denied,
-        &format!(
-            "{} is outside of what this run may use ({}); the flag `{flag} {}` would allow it",
-            escape(&settled),
-            roots.join(", "),
-            escape(dir)
-        ),
-    ))
+    let what = format!("{} is outside of what this run may use ({})", escape(&settled), roots.join(", "));
+    let remedy = match wanted {
+        Access::Read => Remedy::AddDir(&dir),
+        Access::ReadWrite => Remedy::AddWriteDir(&dir),
+    };
+    Err(denied(what, words, remedy))
+}
+
+fn denied(mut what: String, words: Option<Remedies>, remedy: Remedy<'_>) -> ToolError {
+    if let Some(words) = words {
+        what = format!("{what}; {}", words(remedy));
+    }
+    fail(ErrorKind::Denied, &what)
 }
 
 /// As [`inside`], for a place that may be changed.
-pub(crate) fn writable(workspace: &Workspace, path: &str) -> Result<Located, ToolError> {
-    let at = within(workspace, path, "--add-write-dir")?;
+pub(crate) fn writable(workspace: &Workspace, words: Option<Remedies>, path: &str) -> Result<Located, ToolError> {
+    let at = within(workspace, words, path, Access::ReadWrite)?;
     match at.access() {
         Access::ReadWrite => Ok(at),
-        Access::Read => Err(fail(
-            ErrorKind::Denied,
-            &format!(
-                "{} may only be read in this run; running without `--read-only`, or with `--add-write-dir DIR`, would allow it",
-                workspace.show(at.path())
-            ),
-        )),
+        Access::Read => {
+            let what = format!("{} may only be read in this run", workspace.show(at.path()));
+            Err(denied(what, words, Remedy::LeaveReadOnly))
+        }
     }
 }
 

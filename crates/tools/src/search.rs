@@ -1,7 +1,7 @@
 //! The live handle of Glob, Grep and List, and the walk they share.
 
 use crate::answer::{counted, go_on};
-use crate::scope;
+use crate::scope::{self, Remedies};
 use authority::{FileKind, Located, WalkEntry, WalkOptions, Workspace};
 use llm_worker::{ToolContext, ToolError};
 use std::path::Path;
@@ -13,18 +13,25 @@ pub const MAX_ENTRIES: usize = 200_000;
 #[derive(Debug)]
 pub struct Search {
     pub(crate) workspace: Workspace,
+    remedies: Option<Remedies>,
 }
 
 impl Search {
     /// Over the directories of `workspace`.
     #[must_use]
     pub fn new(workspace: Workspace) -> Self {
-        Self { workspace }
+        Self { workspace, remedies: None }
+    }
+
+    /// The same with the host's words of what would allow a path that is refused.
+    #[must_use]
+    pub fn with_remedies(self, words: Remedies) -> Self {
+        Self { remedies: Some(words), ..self }
     }
 
     /// The existing place a search starts at.
     pub(crate) fn start(&self, path: &str) -> Result<Located, ToolError> {
-        let at = scope::inside(&self.workspace, path)?;
+        let at = scope::inside(&self.workspace, self.remedies, path)?;
         scope::existing(&self.workspace, &at)?;
         Ok(at)
     }

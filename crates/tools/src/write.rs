@@ -39,7 +39,7 @@ pub fn touches(args: &Args) -> Vec<Touch> {
 /// outside of the workspace or where it may only be read; what the host said when it could not record the change.
 pub async fn run(live: &Files, args: Args, cx: ToolContext) -> ToolResult {
     let workspace = &live.workspace;
-    let at = scope::writable(workspace, &args.path)?;
+    let at = scope::writable(workspace, live.remedies, &args.path)?;
     let shown = workspace.show(at.path());
     let after = args.content.as_bytes();
     if after.len() as u64 > MAX_FILE {

@@ -1,9 +1,9 @@
-//! What an endpoint serves: for `yoi models` and `yoi doctor`, never for a run.
+//! What an endpoint serves: for a person who asks, never for a run.
 
-use super::{Wire, exposed, headers, key_of, refusal};
+use super::{Wire, exposed, headers, refusal};
 use crate::anthropic;
 use crate::catalog::Api;
-use crate::failure::{Cause, Failure, Place};
+use crate::failure::{Cause, Failure};
 use crate::openai_chat;
 use authority::{Net, Secret};
 use http_client::{BaseUrl, Client, Method, Request, Timeouts};
@@ -28,7 +28,7 @@ struct Entry {
 /// The model names of an endpoint, sorted, at most [`MAX_MODELS`]. One attempt.
 ///
 /// # Errors
-/// No connection, a refusal, or an answer that is no list of models.
+/// No connection, a refusal, or an answer that is no list of models; without help, as no model was asked.
 pub async fn list_models(
     api: Api,
     base_url: &BaseUrl,
@@ -48,12 +48,11 @@ async fn list<W: Wire>(
     key: Option<&Secret>,
     timeouts: Timeouts,
 ) -> Result<Vec<String>, ModelError> {
-    let base_url = super::base::<W>(base_url.clone());
-    let url = base_url.to_string();
-    let client = Client::new(base_url, net.clone(), timeouts);
-    let place = || Place { url: &url, model: "models", key: key_of(key, None) };
-    let clean = |failure: Failure| failure.without(exposed(key).unwrap_or_default());
-    listed::<W>(&client, key).await.map_err(|failure| clean(failure).into_error(1, &place()))
+    let client = Client::new(super::base::<W>(base_url.clone()), net.clone(), timeouts);
+    listed::<W>(&client, key).await.map_err(|failure| {
+        let failure = failure.without(exposed(key).unwrap_or_default());
+        ModelError { kind: failure.kind(), message: failure.message, help: None }
+    })
 }
 
 async fn listed<W: Wire>(client: &Client, key: Option<&Secret>) -> Result<Vec<String>, Failure> {

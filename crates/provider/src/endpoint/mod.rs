@@ -6,7 +6,7 @@ mod list;
 pub use list::{MAX_MODELS, list_models};
 
 use crate::decode::{Decode, DecodeError};
-use crate::failure::{Cause, Failure, Key, Place};
+use crate::failure::{Cause, Failure, Key, Place, Terms};
 use crate::retry::{Next, Pacing, RetryPolicy, retry_after};
 use crate::vendor_error::VendorError;
 use authority::{Net, Secret};
@@ -38,6 +38,8 @@ pub struct Config {
     pub max_output: Option<u32>,
     /// What its tokens cost.
     pub price: Option<Price>,
+    /// For the help of errors.
+    pub terms: Terms,
 }
 
 /// What a wire format does its own way.
@@ -77,17 +79,18 @@ pub(crate) struct Endpoint<W> {
     key_source: Option<String>,
     retry: RetryPolicy,
     pacing: Pacing,
+    terms: Terms,
     wire: PhantomData<fn() -> W>,
 }
 
 impl<W: Wire> Endpoint<W> {
     /// Nothing is connected before the first request.
     pub(crate) fn new(config: Config) -> Self {
-        let Config { name, base_url, net, key, key_source, timeouts, retry, pacing, max_output, price } = config;
+        let Config { name, base_url, net, key, key_source, timeouts, retry, pacing, max_output, price, terms } = config;
         let base_url = base::<W>(base_url);
         let url = base_url.to_string();
         let client = Client::new(base_url, net, timeouts);
-        Self { name, client, max_output, price, url, key, key_source, retry, pacing, wire: PhantomData }
+        Self { name, client, max_output, price, url, key, key_source, retry, pacing, terms, wire: PhantomData }
     }
 
     /// Sends until an answer is whole, the retries are used up, or the grant is revoked.
@@ -112,7 +115,7 @@ impl<W: Wire> Endpoint<W> {
             let delay = match self.retry.after(attempt, &failure, (self.pacing.jitter)()) {
                 Next::Again(delay) => delay,
                 Next::GiveUp => return Err(failure.into_error(attempt, &self.place())),
-                Next::TooLong(asked) => return Err(too_long_a_wait(&failure, asked)),
+                Next::TooLong(asked) => return Err(self.too_long_a_wait(&failure, asked)),
             };
             let sent = events.send(ModelEvent::Retrying { attempt, delay, why: failure.message }).await;
             sent.map_err(|_| unheard().into_error(attempt, &self.place()))?;
@@ -172,7 +175,23 @@ impl<W: Wire> Endpoint<W> {
 
     fn place(&self) -> Place<'_> {
         let model = crate::json_text::vendor_model(&self.name);
-        Place { url: &self.url, model, key: key_of(self.key.as_ref(), self.key_source.as_deref()) }
+        let key = match (&self.key, &self.key_source) {
+            (Some(key), _) => Key::Sent(key.id()),
+            (None, Some(source)) => Key::Missing(source),
+            (None, None) => Key::None,
+        };
+        Place { url: &self.url, model, key, terms: self.terms }
+    }
+
+    /// The endpoint asks for more patience than the policy has: the person decides.
+    fn too_long_a_wait(&self, failure: &Failure, asked: Duration) -> ModelError {
+        let seconds = asked.as_secs() + u64::from(asked.subsec_nanos() > 0);
+        let when = if seconds < 180 { format!("{seconds} s") } else { format!("{} min", seconds.div_ceil(60)) };
+        ModelError {
+            kind: ErrorKind::Unavailable,
+            message: format!("{}; it asks to wait {seconds} s before the next try", failure.message),
+            help: Some(format!("try again in {when}, or {}", self.terms.other_model)),
+        }
     }
 }
 
@@ -199,10 +218,6 @@ fn headers<W: Wire>(base: &BaseUrl, key: Option<&str>) -> Result<HeaderMap, Fail
     Ok(headers)
 }
 
-fn key_of<'a>(key: Option<&'a Secret>, source: Option<&'a str>) -> Key<'a> {
-    key.map_or_else(|| source.map_or(Key::None, Key::Missing), |key| Key::Sent(key.id()))
-}
-
 /// What a status other than 2xx means, with the vendor's own words.
 async fn refusal(client: &Client, mut answer: Answer<'_>, now: SystemTime) -> Failure {
     let status = answer.status;
@@ -218,15 +233,4 @@ async fn refusal(client: &Client, mut answer: Answer<'_>, now: SystemTime) -> Fa
     let said = &error.message;
     let message = format!("{}: HTTP {status}{}{said}", client.base(), if said.is_empty() { "" } else { ": " });
     Failure::refused(Some(status.as_u16()), wait, &error, message)
-}
-
-/// The endpoint asks for more patience than the policy has: the person decides.
-fn too_long_a_wait(failure: &Failure, asked: Duration) -> ModelError {
-    let seconds = asked.as_secs() + u64::from(asked.subsec_nanos() > 0);
-    let when = if seconds < 180 { format!("{seconds} s") } else { format!("{} min", seconds.div_ceil(60)) };
-    ModelError {
-        kind: ErrorKind::Unavailable,
-        message: format!("{}; it asks to wait {seconds} s before the next try", failure.message),
-        help: Some(format!("try again in {when}, or choose another model with -m")),
-    }
 }

@@ -61,7 +61,7 @@ pub fn touches(args: &Args) -> Vec<Touch> {
 /// help; `Denied` outside of the workspace or where it may only be read; what the host said when it could not record
 /// the change.
 pub async fn run(live: &Files, args: Args, cx: ToolContext) -> ToolResult {
-    let at = scope::writable(&live.workspace, &args.path)?;
+    let at = scope::writable(&live.workspace, live.remedies, &args.path)?;
     let shown = live.workspace.show(at.path());
     if args.edits.is_empty() || args.edits.len() > MAX_EDITS {
         return Err(fix(format!("edits: {} given; 1 to {MAX_EDITS} fit in one call", args.edits.len())));

@@ -1,6 +1,6 @@
 //! Write and Edit.
 
-use crate::host::{FakeHost, Project, args, block_on, cancelled, context, failed, ok};
+use crate::host::{FakeHost, Project, args, block_on, cancelled, context, failed, ok, words};
 use authority::Access;
 use llm_worker::tool::DirectoryMove;
 use llm_worker::{ErrorKind, ToolOutput, ToolResult};
@@ -23,7 +23,7 @@ impl Session {
 
     fn with(files: &[(&str, &[u8])], host: FakeHost, access: Access) -> Self {
         let project = Project::new(files);
-        let live = Files::new(project.workspace(access));
+        let live = Files::new(project.workspace(access)).with_remedies(words);
         Self { project, host: Arc::new(host), live }
     }
 
@@ -153,7 +153,7 @@ fn what_cannot_be_written_is_refused() {
         ("dir/x/y", "x", FIX, "not a directory"),
         ("big", "x", FIX, "too large"),
         ("new", &huge, FIX, "more than"),
-        ("../f", "x", ErrorKind::Denied, "--add-write-dir"),
+        ("../f", "x", ErrorKind::Denied, "; try AddWriteDir("),
         ("out", "x", ErrorKind::Denied, "/nonexistent-for-tests/x is outside"),
     ];
     for (path, content, kind, says) in table {
@@ -164,8 +164,8 @@ fn what_cannot_be_written_is_refused() {
     assert_eq!(names, ["big", "dir", "out", "x"]);
 
     let s = Session::with(&[("f", b"x")], FakeHost::default(), Access::Read);
-    assert!(failed(s.write("f", "y"), ErrorKind::Denied).contains("--read-only"));
-    assert!(failed(s.replace("f", "x", "y"), ErrorKind::Denied).contains("--read-only"));
+    assert!(failed(s.write("f", "y"), ErrorKind::Denied).ends_with("in this run; try LeaveReadOnly"));
+    assert!(failed(s.replace("f", "x", "y"), ErrorKind::Denied).ends_with("in this run; try LeaveReadOnly"));
 }
 
 // The journal refuses: nothing changes, nothing is left behind, and the file may be tried again.

@@ -1,6 +1,6 @@
 //! Grep and Glob.
 
-use crate::host::{Project, args, block_on, cancelled, context, failed, ok};
+use crate::host::{Project, args, block_on, cancelled, context, failed, ok, words};
 use authority::Access;
 use llm_worker::{ErrorKind, ToolResult};
 use proptest::prelude::*;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tools::{Search, glob, grep};
 
 fn run(project: &Project, call: Value) -> ToolResult {
-    let live = Search::new(project.workspace(Access::Read));
+    let live = Search::new(project.workspace(Access::Read)).with_remedies(words);
     block_on(grep::run(&live, args(call), context(&Arc::default())))
 }
 
@@ -84,7 +84,7 @@ fn a_bad_search_is_explained() {
         (json!({"pattern": "x", "context": 21}), fix, "context"),
         (json!({"pattern": "x", "glob": "[a"}), fix, "glob"),
         (json!({"pattern": "x", "path": "gone"}), fix, "does not exist"),
-        (json!({"pattern": "x", "path": "/etc"}), ErrorKind::Denied, "--add-dir"),
+        (json!({"pattern": "x", "path": "/etc"}), ErrorKind::Denied, "; try AddDir("),
         (json!({"pattern": "((a{1000}){1000}){1000}"}), fix, "expression"),
     ];
     for (call, kind, says) in table {

@@ -10,6 +10,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
+use tools::Remedy;
+
+/// A host's words of a remedy.
+pub(crate) fn words(remedy: Remedy<'_>) -> String {
+    format!("try {remedy:?}")
+}
 
 /// A file's change as the host was told, and what the file held at that moment.
 pub(crate) struct Told {

@@ -1,6 +1,6 @@
 //! Read.
 
-use crate::host::{Project, args, block_on, cancelled, context, failed, ok};
+use crate::host::{Project, args, block_on, cancelled, context, failed, ok, words};
 use authority::Access;
 use llm_worker::{ErrorKind, ToolOutput, ToolResult};
 use serde_json::json;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tools::{Files, read};
 
 fn run(project: &Project, json: serde_json::Value) -> ToolResult {
-    let live = Files::new(project.workspace(Access::Read));
+    let live = Files::new(project.workspace(Access::Read)).with_remedies(words);
     block_on(read::run(&live, args(json), context(&Arc::default())))
 }
 
@@ -87,8 +87,8 @@ fn what_cannot_be_shown_is_refused_with_the_next_step() {
         (json!({"path": "a.md"}), fix, "did you mean a.txt?"),
         (json!({"path": "gone/zzz"}), fix, "does not exist"),
         (json!({"path": "a.txt/x"}), fix, "not a directory"),
-        (json!({"path": "/etc/hostname"}), ErrorKind::Denied, "`--add-dir /etc`"),
-        (json!({"path": "../x"}), ErrorKind::Denied, "--add-dir"),
+        (json!({"path": "/etc/hostname"}), ErrorKind::Denied, "); try AddDir(\"/etc\")"),
+        (json!({"path": "../x"}), ErrorKind::Denied, "; try AddDir("),
         (json!({"path": "out"}), ErrorKind::Denied, "/etc/hostname is outside"),
     ];
     for (call, kind, says) in table {

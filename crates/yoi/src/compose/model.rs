@@ -6,6 +6,7 @@ use crate::config::file::{Api, Key, Provider};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::nearest::did_you_mean;
+use crate::show::remedy;
 use authority::{Ambient, Net, Secret};
 use llm_worker::projection::{Dialect, Neutral, Surface};
 use llm_worker::{Model, Price};
@@ -155,6 +156,7 @@ fn plain(ambient: &Ambient, name: &str, config: &Config, env: &Env) -> Result<Ke
         pacing: Pacing::system(),
         max_output: config.models.get(name).and_then(|known| Some(known.max_output.as_ref()?.value)),
         price: price(name, config),
+        terms: remedy::MODEL_TERMS,
     };
     let model: Arc<dyn Model> = match api {
         catalog::Api::OpenAiChat(flavour) => Arc::new(OpenAiChat::new(endpoint, flavour)),

@@ -4,6 +4,7 @@ use super::grants;
 use crate::config::{Config, Granted, Switches};
 use crate::exit::{Exit, Failure};
 use crate::nearest::{did_you_mean, nearest};
+use crate::show::remedy;
 use builtins::Now;
 use builtins::policies::{BadSettings, OPT_IN, Settings};
 use pod::feature::{
@@ -32,7 +33,7 @@ pub(crate) fn switched(config: &Config) -> Result<Switched, Failure> {
     names(config, &declared)?;
     let on: BTreeSet<FeatureId> =
         config.features.iter().filter(|(_, switches)| switches.on()).filter_map(|(id, _)| id.parse().ok()).collect();
-    let mut modules = builtins::all();
+    let mut modules = builtins::all(remedy::in_tools);
     modules.extend(opted_in(config, &on)?);
     let off = declared.into_iter().filter(|feature| OPT_IN.contains(&feature.id) && !on.contains(&feature.id));
     let mut policy = grants::defaults();

@@ -1,15 +1,31 @@
 //! Remedies in words: the flags, the files and the tools that they mean.
 
+use builtins::Remedy as Refused;
 use pod::permission::{Beside, Remedy, Terms};
 
 /// What this program calls things.
 pub(crate) const TERMS: Terms = Terms { read: "Read", remedy: words };
+
+/// What it calls the ways out of a failed request to a model.
+pub(crate) const MODEL_TERMS: provider::Terms =
+    provider::Terms { other_model: "choose another model with -m", model_list: "yoi models" };
 
 /// The flag that allows what a rule allows, quoted for a shell.
 pub(crate) fn allow(tool: &str, about: Option<&str>) -> String {
     match about {
         Some(about) => format!("--allow '{tool} {about}'"),
         None => format!("--allow {tool}"),
+    }
+}
+
+/// What would allow a path that a tool refused: a clause of its error.
+pub(crate) fn in_tools(remedy: Refused<'_>) -> String {
+    match remedy {
+        Refused::AddDir(dir) => format!("the flag `--add-dir {dir}` would allow it"),
+        Refused::AddWriteDir(dir) => format!("the flag `--add-write-dir {dir}` would allow it"),
+        Refused::LeaveReadOnly => {
+            "running without `--read-only`, or with `--add-write-dir DIR`, would allow it".to_owned()
+        }
     }
 }
 
@@ -85,6 +101,14 @@ mod tests {
                 "This kernel cannot confine it (see yoi doctor). To allow it, start with --allow Bash.",
             ),
         ];
+        let in_tools = [
+            (Refused::AddDir("/x y"), "the flag `--add-dir /x y` would allow it"),
+            (Refused::AddWriteDir("/x"), "the flag `--add-write-dir /x` would allow it"),
+            (Refused::LeaveReadOnly, "running without `--read-only`, or with `--add-write-dir DIR`, would allow it"),
+        ];
+        for (remedy, expected) in in_tools {
+            assert_eq!(super::in_tools(remedy), expected);
+        }
         for (said, expected) in cases {
             assert_eq!(said, expected);
         }

@@ -5,7 +5,7 @@ use crate::anthropic::{Anthropic, Messages};
 use crate::catalog::Api;
 use crate::endpoint::{Config, list_models};
 use crate::retry::{Pacing, RetryPolicy};
-use crate::test_server::{Reply, Server, begun, status, streamed};
+use crate::test_server::{Reply, Server, TERMS, begun, status, streamed};
 use authority::{Ambient, Net, Secret};
 use http_client::{BaseUrl, Timeouts};
 use llm_worker::{Body, ErrorKind, Item, Model, ModelError, ModelEvent, Projection, StopReason, Surface};
@@ -47,6 +47,7 @@ fn config(port: u16) -> (Config, Arc<Mutex<Vec<Duration>>>) {
         pacing,
         max_output: None,
         price: None,
+        terms: TERMS,
     };
     (config, waits)
 }

@@ -1,7 +1,8 @@
 //! What a person is told when an endpoint refuses.
 
 use super::loopback::Rig;
-use crate::test_server::{Reply, Server, status};
+use crate::failure::{Failure, Key, Place};
+use crate::test_server::{Reply, Server, TERMS, status};
 use crate::vendor_error::{VendorError, one_line};
 use llm_worker::ErrorKind;
 
@@ -84,7 +85,14 @@ async fn refusals_are_told_apart_and_say_what_to_do() {
             "base URL",
         ),
         ("200 OK", "content-type: text/html\r\n", "<html>hi</html>", ErrorKind::FixInput, "HTML", "/v1"),
-        ("429 Too Many Requests", "retry-after: 600\r\n", "", ErrorKind::Unavailable, "600 s", "10 min"),
+        (
+            "429 Too Many Requests",
+            "retry-after: 600\r\n",
+            "",
+            ErrorKind::Unavailable,
+            "600 s",
+            "try again in 10 min, or choose another model with -m",
+        ),
         (
             "429 Too Many Requests",
             "",
@@ -103,6 +111,21 @@ async fn refusals_are_told_apart_and_say_what_to_do() {
         assert!(error.help.as_ref().is_some_and(|text| text.contains(help)), "{line}: {:?}", error.help);
         assert!(!format!("{error:?}").contains("secret-123"), "{error:?}");
         assert_eq!(server.seen().len(), 1, "{line} is not retried");
+    }
+}
+
+#[test]
+fn help_names_the_ways_out_in_the_hosts_words() {
+    let table = [
+        (402, "add credit or raise the limit with the vendor, or choose another model with -m"),
+        (404, "does the endpoint serve `m`? `yoi models` lists what it has"),
+        (429, "the vendor's rate limit: wait a little, or choose another model with -m"),
+        (500, "the vendor has trouble: try again later, or choose another model with -m"),
+    ];
+    for (status, help) in table {
+        let failure = Failure::refused(Some(status), None, &VendorError::saying("no"), "no".to_owned());
+        let place = Place { url: "http://x", model: "m", key: Key::None, terms: TERMS };
+        assert_eq!(failure.into_error(1, &place).help.as_deref(), Some(help), "{status}");
     }
 }
 

@@ -4,7 +4,7 @@ use crate::catalog::Api;
 use crate::endpoint::{Config, list_models};
 use crate::openai_chat::{Chat, Flavour, OpenAiChat};
 use crate::retry::{Pacing, RetryPolicy};
-use crate::test_server::{Reply, Server, begun, status, streamed};
+use crate::test_server::{Reply, Server, TERMS, begun, status, streamed};
 use authority::{Ambient, HostPort, Net, Secret};
 use http_client::{BaseUrl, Client, Timeouts};
 use llm_worker::{Body, ErrorKind, Item, ModelError, ModelEvent, Projection, StopReason, Surface};
@@ -56,6 +56,7 @@ impl Rig {
             pacing,
             max_output: None,
             price: None,
+            terms: TERMS,
         };
         Self { model: OpenAiChat::new(config, Flavour::Compatible), net, waits }
     }
