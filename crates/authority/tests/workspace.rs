@@ -481,3 +481,39 @@ fn an_empty_directory_can_be_removed_and_no_other() {
     }
     assert!(tree.root.join("src/file").exists());
 }
+
+/// A project that was deleted and cloned again is another directory: what is written by the old handle is lost.
+#[test]
+fn a_root_that_was_replaced_is_named() {
+    let tree = tree();
+    let ambient = Ambient::claim();
+    let added = tree.outside.clone();
+    let workspace = tree.workspace.clone().with_dir(&ambient, &added, Access::Read).unwrap();
+    assert!(workspace.replaced().is_empty() && workspace.check_roots().is_ok());
+    // What happens below a root is no matter, nor is its mode.
+    fs::write(added.join("more"), "").unwrap();
+    fs::set_permissions(&added, fs::Permissions::from_mode(0o700)).unwrap();
+    assert!(workspace.replaced().is_empty());
+
+    fs::remove_dir_all(&tree.root).unwrap();
+    assert_eq!(workspace.replaced(), [tree.root.as_path()], "vanished");
+    fs::create_dir_all(tree.root.join("src")).unwrap();
+    let at = workspace.inside(Path::new("lost")).unwrap();
+    assert!(workspace.stage(&at, 1, b"x").is_err());
+    for workspace in [&workspace, &workspace.derive(), &workspace.read_only()] {
+        assert_eq!(workspace.replaced(), [tree.root.as_path()], "cloned again");
+        let error = workspace.check_roots().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unavailable);
+        assert!(error.to_string().starts_with(&format!("{}: moved, deleted or", tree.root.display())), "{error}");
+    }
+    let moved = tree.dir.path().join("moved");
+    fs::rename(&added, &moved).unwrap();
+    symlink(&moved, &added).unwrap();
+    assert_eq!(workspace.replaced(), [tree.root.as_path(), added.as_path()], "a link is not the directory");
+    fs::remove_file(&added).unwrap();
+    fs::rename(&moved, &added).unwrap();
+    assert_eq!(workspace.replaced(), [tree.root.as_path()], "moved back");
+
+    let again = Workspace::open(&ambient, &tree.root, &tree.root, Access::ReadWrite).unwrap();
+    assert!(again.replaced().is_empty(), "opened anew");
+}

@@ -1,6 +1,6 @@
 //! Directories as a whole: moving one, and holding one as a lock.
 
-use super::locate::Located;
+use super::locate::{Located, which};
 use super::open::{parent, stat_at, step, synced, top, trouble};
 use super::workspace::{Access, Workspace};
 use crate::{Error, ErrorKind};
@@ -31,7 +31,7 @@ impl Workspace {
         let (dir, leaf) = parent(at)?;
         match rustix::fs::mkdirat(&dir, leaf, Mode::from_raw_mode(0o777)) {
             Ok(()) => {
-                let (name, made) = (leaf.to_owned(), which(&dir, leaf));
+                let (name, made) = (leaf.to_owned(), which_at(&dir, leaf));
                 Ok(Some(Held { dir, name, made }))
             }
             Err(Errno::EXIST) => Ok(None),
@@ -105,7 +105,7 @@ impl Above {
             match rustix::fs::mkdirat(&dir, name, Mode::from_raw_mode(0o777)) {
                 Ok(()) => {
                     let copy = dir.try_clone().map_err(|error| Error::io("create directory", at.path(), error))?;
-                    made.0.push(Held { dir: copy, name: name.to_owned(), made: which(&dir, name) });
+                    made.0.push(Held { dir: copy, name: name.to_owned(), made: which_at(&dir, name) });
                 }
                 Err(Errno::EXIST) => {}
                 Err(error) => return Err(failed(error)),
@@ -129,14 +129,13 @@ impl Drop for Above {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        if self.made.is_some() && which(&self.dir, &self.name) == self.made {
+        if self.made.is_some() && which_at(&self.dir, &self.name) == self.made {
             // Somebody may have removed it, and nobody is left to tell.
             rustix::fs::unlinkat(&self.dir, &self.name, AtFlags::REMOVEDIR).unwrap_or_default();
         }
     }
 }
 
-fn which(dir: &OwnedFd, name: &OsStr) -> Option<(u64, u64)> {
-    let stat = stat_at(dir.as_fd(), name).ok()?;
-    Some((stat.st_dev, stat.st_ino))
+fn which_at(dir: &OwnedFd, name: &OsStr) -> Option<(u64, u64)> {
+    stat_at(dir.as_fd(), name).ok().map(|stat| which(&stat))
 }

@@ -2,6 +2,7 @@
 
 use super::workspace::Access;
 use crate::{Error, ErrorKind};
+use rustix::fs::{Mode, OFlags, Stat};
 use rustix::io::Errno;
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -69,20 +70,37 @@ pub(super) struct Root {
     pub(super) path: PathBuf,
     pub(super) access: Access,
     dir: Arc<OwnedFd>,
+    /// Device and inode of `dir`. While the handle is open, no other directory gets the same.
+    which: (u64, u64),
 }
 
 impl Root {
-    pub(super) fn new(path: PathBuf, dir: OwnedFd, access: Access) -> Self {
-        Self { path, access, dir: Arc::new(dir) }
+    pub(super) fn open(path: &Path, access: Access) -> Result<Self, Error> {
+        let path = path.canonicalize().map_err(|error| Error::io("open directory", path, error))?;
+        let failed = |error| Error::io("open directory", &path, error);
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let dir = rustix::fs::open(&path, flags, Mode::empty()).map_err(failed)?;
+        let which = which(&rustix::fs::fstat(&dir).map_err(failed)?);
+        Ok(Self { path, access, dir: Arc::new(dir), which })
     }
 
     pub(super) fn read_only(&self) -> Self {
-        Self { path: self.path.clone(), access: Access::Read, dir: self.dir.clone() }
+        Self { path: self.path.clone(), access: Access::Read, dir: self.dir.clone(), which: self.which }
+    }
+
+    /// Whether its path leads to another directory than was opened, or to none.
+    pub(super) fn is_replaced(&self) -> bool {
+        rustix::fs::lstat(&self.path).map(|stat| which(&stat)) != Ok(self.which)
     }
 
     pub(super) fn dir(&self) -> BorrowedFd<'_> {
         self.dir.as_fd()
     }
+}
+
+/// What tells one file or directory from every other that exists at the same time: device and inode.
+pub(super) fn which(stat: &Stat) -> (u64, u64) {
+    (stat.st_dev, stat.st_ino)
 }
 
 /// The absolute path that `path` means, without links or dots; its end need not exist.

@@ -4,7 +4,6 @@ use super::locate::{Located, Place, Root};
 use super::secrets::SecretNames;
 use super::{locate, show};
 use crate::{Ambient, Door, Error, ErrorKind, Pass};
-use rustix::fs::{Mode, OFlags};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -33,7 +32,7 @@ impl Workspace {
     /// # Errors
     /// `FixInput` when one does not exist, is no directory, or `cwd` is not inside `project`; `Denied` by the system.
     pub fn open(_: &Ambient, project: &Path, cwd: &Path, access: Access) -> Result<Self, Error> {
-        let root = open_root(project, access)?;
+        let root = Root::open(project, access)?;
         let cwd = cwd.canonicalize().map_err(|error| Error::io("open working directory", cwd, error))?;
         if !cwd.starts_with(&root.path) {
             let (cwd, project) = (super::escape(&cwd), super::escape(&root.path));
@@ -50,7 +49,7 @@ impl Workspace {
     /// # Errors
     /// As [`Workspace::open`].
     pub fn with_dir(mut self, _: &Ambient, dir: &Path, access: Access) -> Result<Self, Error> {
-        let root = open_root(dir, access)?;
+        let root = Root::open(dir, access)?;
         self.roots.retain(|old| old.path != root.path || old.path == self.project);
         match self.roots.iter_mut().find(|old| old.path == root.path) {
             // Adding the project again changes what may be done there.
@@ -102,6 +101,30 @@ impl Workspace {
     /// The roots, the project first.
     pub fn roots(&self) -> impl Iterator<Item = (&Path, Access)> {
         self.roots.iter().map(|root| (root.path.as_path(), root.access))
+    }
+
+    /// The roots that were moved, deleted, or replaced by another directory since they were opened: what is written there
+    /// goes to a directory that no path names, and the rules of children allow the old one only. Costs one `lstat` for
+    /// each root; a path that cannot be looked at counts.
+    pub fn replaced(&self) -> Vec<&Path> {
+        self.roots.iter().filter(|root| root.is_replaced()).map(|root| root.path.as_path()).collect()
+    }
+
+    /// Fails when roots were [`Workspace::replaced`].
+    ///
+    /// # Errors
+    /// `Unavailable`; the text names the roots and what to do. No later call succeeds unless the old directories are
+    /// moved back.
+    pub fn check_roots(&self) -> Result<(), Error> {
+        let replaced: Vec<_> = self.replaced().into_iter().map(super::escape).collect();
+        if replaced.is_empty() {
+            return Ok(());
+        }
+        let text = format!(
+            "{}: moved, deleted or replaced after it was opened; move the old directory back, or start again to use the new one",
+            replaced.join(", ")
+        );
+        Err(Error::new(ErrorKind::Unavailable, text))
     }
 
     /// Settles a path, relative to the working directory or absolute: `..`, symbolic links in it, and links to things
@@ -168,12 +191,4 @@ impl Workspace {
         let containing = self.roots.iter().filter(|root| settled.starts_with(&root.path));
         containing.max_by_key(|root| root.path.components().count())
     }
-}
-
-fn open_root(path: &Path, access: Access) -> Result<Root, Error> {
-    let path = path.canonicalize().map_err(|error| Error::io("open directory", path, error))?;
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    let dir =
-        rustix::fs::open(&path, flags, Mode::empty()).map_err(|error| Error::io("open directory", &path, error))?;
-    Ok(Root::new(path, dir, access))
 }
