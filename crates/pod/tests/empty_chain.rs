@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a rig that fails is a failed test")]
 
 use pod::control::Callbacks;
-use pod::hook::{HookRegistryBuilder, PreRequest, RequestView, Slot, Verdict};
+use pod::hook::{HookRegistryBuilder, InstalledHook, PreRequest, RequestView, Verdict};
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ fn a_gate_point_without_hooks_allocates_nothing() {
     // Where somebody stands it does allocate: the counter counts.
     let mut builder = HookRegistryBuilder::new();
     let hook = Arc::new(|_: &RequestView| Verdict::<PreRequest>::allow());
-    builder.add(Slot::<PreRequest>::new(pod::feature::FeatureId::builtin("one"), "one", hook));
+    builder.add(InstalledHook::<PreRequest>::new(pod::feature::FeatureId::builtin("one"), "one", hook));
     let full = builder.build();
     let some = allocation_counter::measure(|| done = ask(&full));
     assert!(some.count_total > 0, "{some:?}");

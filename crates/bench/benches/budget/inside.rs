@@ -8,7 +8,7 @@ use bench::pods::PodPlace;
 use bench::ratio::{median, ms};
 use pod::control::Callbacks;
 use pod::feature::{FeatureId, HostServices};
-use pod::hook::{HookRegistryBuilder, PreRequest, RequestView, Slot, Verdict};
+use pod::hook::{HookRegistryBuilder, InstalledHook, PreRequest, RequestView, Verdict};
 use std::future::Future;
 use std::hint::black_box;
 use std::sync::Arc;
@@ -66,7 +66,7 @@ pub(crate) fn latency(amount: Amount, table: &mut Table) {
         Verdict::<PreRequest>::allow()
     });
     let mut builder = HookRegistryBuilder::new();
-    let mut slot = Slot::<PreRequest>::new(FeatureId::builtin("spin"), "spin", spin);
+    let mut slot = InstalledHook::<PreRequest>::new(FeatureId::builtin("spin"), "spin", spin);
     slot.deadline = SPIN / 2;
     builder.add(slot);
     let hooks = builder.build();

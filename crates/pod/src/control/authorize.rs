@@ -170,7 +170,7 @@ impl Authorizer {
     /// would only lose one more thread.
     fn barred(&self, call: &CallView) -> Option<Authorization> {
         let tool = self.registry.tools().get(&call.name)?;
-        if self.callbacks.is_off(&tool.feature.to_string()) {
+        if self.callbacks.is_off(&tool.feature) {
             let problem = given_up_on(&call.name, &tool.feature);
             return Some(Authorization::invalid("host:stuck-feature", &problem, self.registry.redactor()));
         }

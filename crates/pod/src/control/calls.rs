@@ -6,11 +6,10 @@ use super::commit::Ended;
 use super::core::Core;
 use super::gates;
 use crate::feature::{FeatureId, sanitize_lines};
-use crate::foreign::attribution;
-use crate::foreign::{Lost, MAX_STUCK, under};
+use crate::foreign::{Broke, Lost, MAX_STUCK, contained};
 use crate::hook::ToolCallView;
 use crate::session::restore::cut_off;
-use authority::{Redactor, Shut};
+use authority::Redactor;
 use llm_worker::{CallId, ErrorKind, ResultStatus, ToolContext, ToolError, ToolOutcome};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -63,7 +62,7 @@ impl Calls {
         let spare = (MAX_STUCK - 1).saturating_sub(core.callbacks.stuck());
         while self.running.len() < core.limits.tool_concurrency.min(spare).max(1) {
             let Some((id, call)) = self.waiting.pop_front() else { return };
-            if core.callbacks.is_off(&call.record.feature) {
+            if core.callbacks.is_off(&call.view.feature) {
                 let words = format!("not run: {}", given_up_on(&call.view.tool, &call.view.feature));
                 let done = unrun(id, call, ResultStatus::Error, &words);
                 self.tasks.spawn(async move { done });
@@ -91,26 +90,26 @@ impl Calls {
         let began = Instant::now();
         let seen = view.clone();
         let work = async move {
-            attribution::own(&seen.feature);
             let stop = cx.cancel.clone();
             // It may have waited for a thread longer than it was wanted.
             if stop.is_cancelled() {
                 let never = ToolError::new(ErrorKind::Cancelled, "cancelled before it started");
-                return output.finish(Err(never), true);
+                return Ok(output.finish(Err(never), true));
             }
             let mut begun = false;
             let running = async {
                 begun = true;
                 prepared.run(cx).await
             };
-            match under(&door, running).await {
-                Ok(result) => output.finish(result, stop.is_cancelled()),
-                Err(Shut) => {
+            match contained(&seen.feature, std::slice::from_ref(&door), running).await {
+                Ok(result) => Ok(output.finish(result, stop.is_cancelled())),
+                Err(Broke::Panicked(words)) => Err(Lost::Panicked(words)),
+                Err(Broke::Revoked) => {
                     // What it left to others ends as well.
                     stop.cancel();
                     let (status, words) = revoked(&seen, begun);
                     let (outcome, full) = output.finish(Err(ToolError::new(ErrorKind::Denied, words)), true);
-                    (ToolOutcome { status, ..outcome }, full)
+                    Ok((ToolOutcome { status, ..outcome }, full))
                 }
             }
         };
@@ -118,7 +117,7 @@ impl Calls {
         let done = core.callbacks.run(deadline, cancel, work);
         let (registry, callbacks) = (core.registry.clone(), core.callbacks.clone());
         self.tasks.spawn(async move {
-            let (outcome, output) = match done.await {
+            let (outcome, output) = match done.await.flatten() {
                 Ok(done) => done,
                 Err(lost) => (given_up(&lost, registry.redactor()), None),
             };

@@ -3,13 +3,13 @@
 use super::call_output::INLINE;
 use crate::feature::FeatureRegistry;
 use crate::foreign::Callbacks;
-use crate::hook::{GateRun, HookPoint, Passed, Ruling, ToolCallView, ToolOutcomeView, Transformed};
+use crate::hook::{GateOutcome, GateRun, HookPoint, Ruling, ToolCallView, ToolOutcomeView, Transformed};
 use crate::session::record::{Decision, GateNote, TransformNote, VerdictGiven};
 use llm_worker::{CallId, ToolOutcome};
 use std::sync::Arc;
 
 /// What every gate of a pass said, as records.
-pub(crate) fn verdicts(point: HookPoint, call: Option<CallId>, passed: &Passed) -> Vec<VerdictGiven> {
+pub(crate) fn verdicts(point: HookPoint, call: Option<CallId>, passed: &GateOutcome) -> Vec<VerdictGiven> {
     passed.ran.iter().map(|run| verdict(point, call, run)).collect()
 }
 
@@ -27,7 +27,7 @@ fn verdict(point: HookPoint, call: Option<CallId>, run: &GateRun) -> VerdictGive
 }
 
 /// The reason of a refusal, whatever it would end.
-pub(crate) fn refusal(passed: &Passed) -> Option<String> {
+pub(crate) fn refusal(passed: &GateOutcome) -> Option<String> {
     match &passed.ruling {
         Ruling::Allow => None,
         Ruling::Deny { reason } | Ruling::Abort { reason } | Ruling::Pause { reason } => Some(reason.clone()),

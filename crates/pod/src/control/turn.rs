@@ -20,7 +20,7 @@ use super::pipeline::Landed;
 use super::stream::{Heard, Stream};
 use crate::feature::MAX_GATES;
 use crate::foreign::MAX_STUCK;
-use crate::hook::{HookPoint, Passed, PreRequest, RequestView};
+use crate::hook::{GateOutcome, HookPoint, PreRequest, RequestView};
 use crate::mailbox::events::Event;
 use crate::mailbox::pending::MAX_RIDE;
 use crate::mailbox::requests::Mail;
@@ -57,7 +57,7 @@ pub(super) struct Running {
     turn: Turn,
     info: TurnInfo,
     stream: Option<Stream>,
-    gates: JoinSet<Passed>,
+    gates: JoinSet<GateOutcome>,
     judges: JoinSet<(CallId, Box<Authorization>)>,
     authorizer: Authorizer,
     calls: Calls,
@@ -69,7 +69,7 @@ pub(super) struct Running {
 enum Happened {
     Committed(Result<Committed<Batch>, Refused<Batch>>),
     Heard(Heard),
-    Gated(Result<Passed, JoinError>),
+    Gated(Result<GateOutcome, JoinError>),
     Judged(Result<(CallId, Box<Authorization>), JoinError>),
     Came(Came),
     Mail(Mail),

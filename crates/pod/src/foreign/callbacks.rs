@@ -8,10 +8,10 @@ use super::attribution::Attribution;
 use crate::feature::{FeatureId, clamp};
 use crate::mailbox::requests::{Line, Method};
 use std::any::Any;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
@@ -33,10 +33,17 @@ pub struct Callbacks {
     runtime: Handle,
     grace: Duration,
     stuck: Arc<AtomicUsize>,
-    off: Arc<Mutex<BTreeSet<String>>>,
-    /// How many threads of each feature are held past their time just now.
-    late: Arc<Mutex<BTreeMap<FeatureId, usize>>>,
+    /// Of this generation's features; the threads above are counted whichever generation they are of.
+    features: Arc<Mutex<BTreeMap<FeatureId, Trouble>>>,
     pod: Option<(Line, Leave)>,
+}
+
+/// What became of a feature that kept a thread too long.
+#[derive(Default)]
+struct Trouble {
+    off: bool,
+    /// Threads of it that are held past their time just now.
+    late: usize,
 }
 
 /// Shuts what a feature holds.
@@ -64,13 +71,13 @@ impl Callbacks {
     /// The same, with another grace.
     #[must_use]
     pub fn with_grace(runtime: Handle, grace: Duration) -> Self {
-        Self { runtime, grace, stuck: Arc::default(), off: Arc::default(), late: Arc::default(), pod: None }
+        Self { runtime, grace, stuck: Arc::default(), features: Arc::default(), pod: None }
     }
 
-    /// The same, in a pod: it takes notes of what came too late, and `leave` shuts what a feature that is given up on
-    /// holds.
+    /// The same threads for one generation of a pod's features: nobody is given up on yet. The pod takes notes of what
+    /// came too late, and `leave` shuts what a feature that is given up on holds.
     pub(crate) fn serving(self, line: Line, leave: impl Fn(&FeatureId) + Send + Sync + 'static) -> Self {
-        Self { pod: Some((line, Arc::new(leave))), ..self }
+        Self { features: Arc::default(), pod: Some((line, Arc::new(leave))), ..self }
     }
 
     /// Leaves a note with the pod, if there is one and it takes it.
@@ -93,10 +100,14 @@ impl Callbacks {
         self.stuck.load(Ordering::Relaxed)
     }
 
+    fn features(&self) -> MutexGuard<'_, BTreeMap<FeatureId, Trouble>> {
+        self.features.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Gives up on a feature: nothing of it is called again by whoever asks first, and it holds nothing any more. The
     /// pod is told.
     pub fn write_off(&self, feature: &FeatureId) {
-        if !self.off.lock().unwrap_or_else(PoisonError::into_inner).insert(feature.to_string()) {
+        if std::mem::replace(&mut self.features().entry(feature.clone()).or_default().off, true) {
             return;
         }
         if let Some((line, leave)) = self.pod.clone() {
@@ -106,27 +117,27 @@ impl Callbacks {
         }
     }
 
+    /// Whether a feature was given up on.
+    #[must_use]
+    pub fn is_off(&self, feature: &FeatureId) -> bool {
+        self.features().get(feature).is_some_and(|trouble| trouble.off)
+    }
+
     /// A thread of this feature is held past its time.
     pub(crate) fn is_late(&self, feature: &FeatureId) -> bool {
-        self.late.lock().unwrap_or_else(PoisonError::into_inner).get(feature).is_some_and(|threads| *threads > 0)
+        self.features().get(feature).is_some_and(|trouble| trouble.late > 0)
     }
 
     /// Counts a thread that is held past its time.
     pub(crate) fn late(&self, feature: &FeatureId) {
-        *self.late.lock().unwrap_or_else(PoisonError::into_inner).entry(feature.clone()).or_default() += 1;
+        self.features().entry(feature.clone()).or_default().late += 1;
     }
 
     /// Such a thread came back.
     pub(crate) fn back(&self, feature: &FeatureId) {
-        if let Some(threads) = self.late.lock().unwrap_or_else(PoisonError::into_inner).get_mut(feature) {
-            *threads = threads.saturating_sub(1);
+        if let Some(trouble) = self.features().get_mut(feature) {
+            trouble.late = trouble.late.saturating_sub(1);
         }
-    }
-
-    /// Whether a feature was given up on.
-    #[must_use]
-    pub fn is_off(&self, feature: &str) -> bool {
-        self.off.lock().unwrap_or_else(PoisonError::into_inner).contains(feature)
     }
 
     /// Runs `work` on a thread of its own. At `deadline`, or when `cancel` fires before, the token is
@@ -193,7 +204,41 @@ fn lost(error: tokio::task::JoinError) -> Lost {
 }
 
 /// The words of a panic, as they were said.
-pub(crate) fn words(payload: &(dyn Any + Send)) -> String {
+pub(super) fn words(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().copied().or_else(|| payload.downcast_ref::<String>().map(String::as_str));
     clamp(text.unwrap_or("no message")).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mailbox::requests::inbox;
+
+    // Given up on in one generation, a feature may be called again in the next; a thread it still holds stays counted.
+    #[test]
+    fn a_new_generation_gives_up_on_nobody_and_keeps_its_threads_counted() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let (_mail, line) = inbox();
+        let callbacks = Callbacks::with_grace(runtime.handle().clone(), Duration::from_millis(10));
+        let callbacks = callbacks.serving(line.clone(), |_| ());
+        let feature = FeatureId::builtin("sleeper");
+        let (open, gate) = std::sync::mpsc::channel::<()>();
+        let owner = feature.clone();
+        let holds = async move {
+            super::super::attribution::own(&owner);
+            gate.recv().unwrap_err();
+        };
+        let lost =
+            runtime.block_on(async { callbacks.run(Duration::from_millis(10), CancellationToken::new(), holds).await });
+        let next = callbacks.clone().serving(line, |_| ());
+        assert!(matches!(lost, Err(Lost::Stuck(_))));
+        assert_eq!((callbacks.is_off(&feature), next.is_off(&feature)), (true, false));
+        assert_eq!((callbacks.stuck(), next.stuck()), (1, 1));
+        drop(open);
+        runtime.block_on(async {
+            while next.stuck() > 0 {
+                tokio::task::yield_now().await;
+            }
+        });
+    }
 }

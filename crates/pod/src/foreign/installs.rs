@@ -1,20 +1,20 @@
-//! Runs feature callbacks so that one that panics or hangs loses only itself.
+//! `descriptor()` and `install()` of features: code that returns at once or blocks, for a caller without a runtime. It
+//! knows no plan.
 //!
-//! Callbacks run one after another on a thread of their own. One that does not answer in time is written off with
-//! its thread, and the rest go on in a new thread; what it answers later reaches nobody.
+//! Callbacks run one after another on one thread, since a start has many and each change of thread costs. One that does
+//! not answer in time is written off with its thread, and the rest go on in a new thread; what it answers later reaches
+//! nobody. It is no thread of [`super::Callbacks`], where a feature could not block on a runtime of its own.
 
-use super::words;
+use super::contained::caught;
 use std::collections::VecDeque;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// Threads that may be written off before nothing more is called.
 const MAX_STUCK: usize = 8;
 
-/// A callback.
 pub(crate) type Job<T> = Box<dyn FnOnce() -> T + Send>;
 
 /// How a callback ended.
@@ -28,16 +28,16 @@ pub(crate) enum Ended<T> {
 /// What one worker thread has left to do; empty once it is written off.
 type Queue<T> = Arc<Mutex<VecDeque<Job<T>>>>;
 
-/// Runs callbacks; what is written off is counted over all of them.
+/// Runs callbacks; threads that were written off are counted over all of them.
 pub(crate) struct Runner {
     limit: Duration,
-    stuck: usize,
+    stuck: Vec<JoinHandle<()>>,
 }
 
 impl Runner {
     /// Each callback may take `limit`.
     pub(crate) const fn new(limit: Duration) -> Self {
-        Self { limit, stuck: 0 }
+        Self { limit, stuck: Vec::new() }
     }
 
     /// Runs all jobs; the answers stand in the jobs' order.
@@ -45,17 +45,20 @@ impl Runner {
         let total = jobs.len();
         let mut ended = Vec::with_capacity(total);
         let mut left = VecDeque::from(jobs);
-        while !left.is_empty() && self.stuck < MAX_STUCK {
+        while !left.is_empty() {
+            self.stuck.retain(|thread| !thread.is_finished());
+            if self.stuck.len() >= MAX_STUCK {
+                break;
+            }
             let queue = Arc::new(Mutex::new(left));
             let (answers, inbox) = channel();
             let worker = Arc::clone(&queue);
-            if thread::Builder::new().name("feature-install".into()).spawn(move || work(&worker, &answers)).is_err() {
-                break;
-            }
+            let thread = thread::Builder::new().name("feature-install".into()).spawn(move || work(&worker, &answers));
+            let Ok(thread) = thread else { break };
             left = match listen(&queue, &inbox, self.limit, &mut ended) {
-                Verdict::Finished => VecDeque::new(),
-                Verdict::Stuck { unstarted } => {
-                    self.stuck += 1;
+                None => break,
+                Some(unstarted) => {
+                    self.stuck.push(thread);
                     ended.push(Ended::TimedOut);
                     unstarted
                 }
@@ -66,24 +69,24 @@ impl Runner {
     }
 }
 
-enum Verdict<T> {
-    Finished,
-    Stuck { unstarted: VecDeque<Job<T>> },
-}
-
-/// Collects a worker's answers until it is done or one is late.
-fn listen<T>(queue: &Queue<T>, inbox: &Receiver<Ended<T>>, limit: Duration, ended: &mut Vec<Ended<T>>) -> Verdict<T> {
+/// Collects a worker's answers until it is done, or one is late: then what was not begun is given back.
+fn listen<T>(
+    queue: &Queue<T>,
+    inbox: &Receiver<Ended<T>>,
+    limit: Duration,
+    ended: &mut Vec<Ended<T>>,
+) -> Option<VecDeque<Job<T>>> {
     loop {
         match inbox.recv_timeout(limit) {
             Ok(answer) => ended.push(answer),
-            Err(RecvTimeoutError::Disconnected) => return Verdict::Finished,
+            Err(RecvTimeoutError::Disconnected) => return None,
             Err(RecvTimeoutError::Timeout) => {
                 // A worker answers before it takes the next job. So with the queue held, an answer that is not
                 // there belongs to the job in hand, and the jobs in the queue were not begun.
                 let mut jobs = queue.lock().unwrap_or_else(PoisonError::into_inner);
                 match inbox.try_recv() {
                     Ok(answer) => ended.push(answer),
-                    Err(_) => return Verdict::Stuck { unstarted: std::mem::take(&mut jobs) },
+                    Err(_) => return Some(std::mem::take(&mut jobs)),
                 }
             }
         }
@@ -95,9 +98,9 @@ fn work<T>(queue: &Queue<T>, answers: &Sender<Ended<T>>) {
         let next = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         let Some(job) = next else { return };
         let began = Instant::now();
-        let answer = match catch_unwind(AssertUnwindSafe(job)) {
+        let answer = match caught(job) {
             Ok(value) => Ended::Done { value, took: began.elapsed() },
-            Err(payload) => Ended::Panicked { message: words(&*payload) },
+            Err(message) => Ended::Panicked { message },
         };
         if answers.send(answer).is_err() {
             return;

@@ -2,7 +2,7 @@
 
 use super::limits::{DEFAULT_DEADLINE, MAX_STRIKES};
 use super::observe::Listeners;
-use super::pass::{self, Next};
+use super::run::{HookRun, Next, run};
 use super::typed::{Chains, Gate, Observe, Point, Transform};
 use super::verdict::{Change, MAX_REASON, Ruling};
 use crate::feature::{FeatureId, clamp, escape_line, sanitize};
@@ -35,7 +35,7 @@ const LAST_STRAW: &str = "; after 3 failures in a row it is not asked again";
 const _: () = assert!(MAX_STRIKES == 3, "the words above say it");
 
 /// One installed hook.
-pub struct Slot<P: Point> {
+pub struct InstalledHook<P: Point> {
     /// Whose.
     pub feature: FeatureId,
     /// Its name.
@@ -45,24 +45,24 @@ pub struct Slot<P: Point> {
     /// The tools it is asked about; `*` is any. Means nothing where no tool is at hand.
     pub tools: Vec<String>,
     /// What is asked.
-    pub hook: Arc<dyn Hook<P>>,
-    /// What it passes to be asked: shut when a grant that it stands under is taken back.
+    pub code: Arc<dyn Hook<P>>,
+    /// Revocation guards: shut when a grant that it depends on is revoked.
     pub(crate) doors: Vec<Arc<Door>>,
     strikes: AtomicU32,
     lost: AtomicUsize,
 }
 
-impl<P: Point> Slot<P> {
+impl<P: Point> InstalledHook<P> {
     /// A hook about every tool, with [`DEFAULT_DEADLINE`].
     #[must_use]
-    pub fn new(feature: FeatureId, name: impl Into<String>, hook: Arc<dyn Hook<P>>) -> Self {
+    pub fn new(feature: FeatureId, name: impl Into<String>, code: Arc<dyn Hook<P>>) -> Self {
         let (strikes, lost) = (AtomicU32::new(0), AtomicUsize::new(0));
         Self {
             feature,
             name: name.into(),
             deadline: DEFAULT_DEADLINE,
             tools: vec!["*".to_owned()],
-            hook,
+            code,
             doors: Vec::new(),
             strikes,
             lost,
@@ -109,25 +109,25 @@ impl<P: Point> Slot<P> {
 
 /// The hooks of one point, in install order.
 pub struct Chain<P: Point> {
-    slots: Vec<Arc<Slot<P>>>,
+    hooks: Vec<Arc<InstalledHook<P>>>,
 }
 
 impl<P: Point> Default for Chain<P> {
     fn default() -> Self {
-        Self { slots: Vec::new() }
+        Self { hooks: Vec::new() }
     }
 }
 
 impl<P: Point> Clone for Chain<P> {
     fn clone(&self) -> Self {
-        Self { slots: self.slots.clone() }
+        Self { hooks: self.hooks.clone() }
     }
 }
 
 /// What a chain of gates came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
-pub struct Passed {
+pub struct GateOutcome {
     /// The first refusal, or that there was none.
     pub ruling: Ruling,
     /// Every gate that was asked, in order; the last one made the ruling when it is a refusal.
@@ -165,29 +165,29 @@ pub struct Transformed {
 }
 
 impl<P: Point> Chain<P> {
-    pub(super) fn push(&mut self, slot: Slot<P>) {
-        self.slots.push(Arc::new(slot));
+    pub(super) fn push(&mut self, hook: InstalledHook<P>) {
+        self.hooks.push(Arc::new(hook));
     }
 
     /// Whether somebody is asked about this tool.
     fn any(&self, tool: &str) -> bool {
-        self.slots.iter().any(|slot| slot.asked(tool))
+        self.hooks.iter().any(|hook| hook.asked(tool))
     }
 
-    fn asked(&self, tool: &str) -> Vec<Arc<Slot<P>>> {
-        self.slots.iter().filter(|slot| slot.asked(tool)).cloned().collect()
+    fn asked(&self, tool: &str) -> Vec<Arc<InstalledHook<P>>> {
+        self.hooks.iter().filter(|hook| hook.asked(tool)).cloned().collect()
     }
 }
 
 impl<P: Gate> Chain<P> {
-    async fn decide(&self, callbacks: &Callbacks, input: P::Input, redactor: &Redactor) -> Passed {
+    async fn decide(&self, callbacks: &Callbacks, input: P::Input, redactor: &Redactor) -> GateOutcome {
         let rule = |_: &P::Input, verdict: &P::Answer| if verdict.allows() { Next::Same } else { Next::Stop };
-        let (done, _) = pass::pass(callbacks, self.asked(""), Arc::new(input), Arc::new(rule)).await;
-        let mut passed = Passed { ruling: Ruling::Allow, ran: Vec::new() };
-        for pass::Ran { slot, took, came, asked: _, replaced: _ } in done {
-            let (feature, hook) = (slot.feature.clone(), slot.name.clone());
-            let failed = came.is_err();
-            let ruling = match came {
+        let (done, _) = run(callbacks, self.asked(""), Arc::new(input), Arc::new(rule)).await;
+        let mut passed = GateOutcome { ruling: Ruling::Allow, ran: Vec::new() };
+        for HookRun { hook, took, answer, asked: _, replaced: _ } in done {
+            let (feature, hook) = (hook.feature.clone(), hook.name.clone());
+            let failed = answer.is_err();
+            let ruling = match answer {
                 Ok(verdict) => signed(verdict.ruling(), &feature, &hook, redactor),
                 Err(problem) => signed(P::refusal(problem), &feature, &hook, redactor),
             };
@@ -234,11 +234,11 @@ impl<P: Transform> Chain<P> {
                 Err(problem) => Next::Reject(format!("it answered a value that does not fit: {problem}")),
             },
         };
-        let (done, last) = pass::pass(callbacks, self.asked(tool), Arc::new(input), Arc::new(rule)).await;
+        let (done, last) = run(callbacks, self.asked(tool), Arc::new(input), Arc::new(rule)).await;
         let mut notes = Vec::new();
-        for pass::Ran { slot, took, came, asked, replaced } in done {
-            let straw = asked && slot.strike(came.is_err());
-            let after = match (came, replaced) {
+        for HookRun { hook, took, answer, asked, replaced } in done {
+            let straw = asked && hook.strike(answer.is_err());
+            let after = match (answer, replaced) {
                 (Ok(_), None) => continue,
                 (Ok(_), Some(input)) => Ok(P::digest(&input)),
                 (Err(problem), _) => {
@@ -251,7 +251,7 @@ impl<P: Transform> Chain<P> {
             if let Ok(after) = &after {
                 at.clone_from(after);
             }
-            let (feature, hook) = (slot.feature.clone(), slot.name.clone());
+            let (feature, hook) = (hook.feature.clone(), hook.name.clone());
             notes.push(Transformed { feature, hook, ms: millis(took), before, after });
         }
         (last, notes)
@@ -261,10 +261,10 @@ impl<P: Transform> Chain<P> {
 impl<P: Observe> Chain<P> {
     pub(super) async fn tell(&self, callbacks: &Callbacks, input: P::Input) {
         let rule = |_: &P::Input, (): &()| Next::Same;
-        let (done, _) = pass::pass(callbacks, self.asked(""), Arc::new(input), Arc::new(rule)).await;
+        let (done, _) = run(callbacks, self.asked(""), Arc::new(input), Arc::new(rule)).await;
         for ran in done {
             // Whoever was not asked did not fail.
-            let _last_straw = ran.asked && ran.slot.strike(ran.came.is_err());
+            let _last_straw = ran.asked && ran.hook.strike(ran.answer.is_err());
         }
     }
 }
@@ -292,8 +292,8 @@ impl HookRegistryBuilder {
     }
 
     /// Adds a hook behind those of its point.
-    pub fn add<P: Point>(&mut self, slot: Slot<P>) {
-        P::chain_mut(self).push(slot);
+    pub fn add<P: Point>(&mut self, hook: InstalledHook<P>) {
+        P::chain_mut(self).push(hook);
     }
 
     /// Keeps secrets out of what hooks say.
@@ -317,10 +317,10 @@ impl HookRegistry {
 
     /// Asks the gates of a point, in install order, until one refuses. Without gates nothing is allocated and
     /// `input` is not called.
-    pub async fn decide<P: Gate>(&self, callbacks: &Callbacks, input: impl FnOnce() -> P::Input) -> Passed {
+    pub async fn decide<P: Gate>(&self, callbacks: &Callbacks, input: impl FnOnce() -> P::Input) -> GateOutcome {
         let chain = P::chain(self);
-        if chain.slots.is_empty() {
-            return Passed { ruling: Ruling::Allow, ran: Vec::new() };
+        if chain.hooks.is_empty() {
+            return GateOutcome { ruling: Ruling::Allow, ran: Vec::new() };
         }
         chain.decide(callbacks, input(), &self.redactor).await
     }

@@ -10,17 +10,17 @@
 //! ```
 //!
 //! Hooks see read-only views and answer values; they hold nothing through which they could write. They run on
-//! callback threads, one hop for each pass over a chain, so one that hangs loses its answer and nothing else.
+//! callback threads, so one that hangs loses its answer and nothing else.
 
 mod chain;
 mod limits;
 mod observe;
-mod pass;
 mod point;
+mod run;
 mod typed;
 mod verdict;
 
-pub use chain::{Chain, GateRun, Hook, HookRegistry, HookRegistryBuilder, Passed, Slot, Transformed};
+pub use chain::{Chain, GateOutcome, GateRun, Hook, HookRegistry, HookRegistryBuilder, InstalledHook, Transformed};
 pub use limits::{CHAIN_BUDGET, DEFAULT_DEADLINE, MAX_DEADLINE, MAX_STRIKES};
 pub use point::{FailureRule, HookClass, HookPoint};
 pub use typed::{

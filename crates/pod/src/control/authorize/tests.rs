@@ -113,7 +113,7 @@ fn a_tool_that_never_has_parsed_its_arguments_is_written_off() {
     let registered = RegisteredTool { feature: ID, definition, tool, deadline, door };
     let work = async move { prepare(&registered, "{}").map(drop) };
     let lost = runtime.block_on(async { callbacks.run(GRACE, CancellationToken::new(), work).await.is_err() });
-    assert!(lost && callbacks.is_off(&ID.to_string()));
+    assert!(lost && callbacks.is_off(&ID));
     gate.open();
 }
 

@@ -5,7 +5,7 @@ use crate::feature::declare::capability::HostCapability;
 use crate::feature::declare::hook::{HookDeclaration, HookKey};
 use crate::feature::declare::id::FeatureId;
 use crate::feature::declare::tool::ToolKey;
-use crate::hook::{Hook, HookClass, HookPoint, HookRegistryBuilder, Point, Slot};
+use crate::hook::{Hook, HookClass, HookPoint, HookRegistryBuilder, InstalledHook, Point};
 use authority::Door;
 use llm_worker::tool::{ArgumentError, Prepared, Running, Touch, parse_arguments};
 use llm_worker::{Tool, ToolContext, ToolDefinition, ToolResult};
@@ -102,7 +102,7 @@ impl HookContribution {
         let declaration = key.declaration();
         let implied = declaration.implied();
         let HookDeclaration { name, point, class, deadline_ms, tools, needs } = declaration;
-        let mut slot = Slot::new(feature_id.clone(), name.clone(), hook);
+        let mut slot = InstalledHook::new(feature_id.clone(), name.clone(), hook);
         slot.deadline = key.deadline;
         if P::CLASS == HookClass::Transform {
             slot.tools.clone_from(&tools);

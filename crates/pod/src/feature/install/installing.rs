@@ -23,7 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A registry that comes to be.
+/// A registry under construction.
 pub(crate) struct Installing {
     runner: Runner,
     probe: Option<RegistrarProbe>,

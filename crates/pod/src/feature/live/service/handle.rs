@@ -3,12 +3,11 @@
 use super::offer::Service;
 use crate::feature::sanitize;
 use crate::foreign::attribution;
-use crate::foreign::{stepping, words};
+use crate::foreign::{caught, stepping};
 use authority::{Door, Redactor, Shut};
 use llm_worker::ErrorKind;
 use std::fmt;
 use std::future::Future;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -80,7 +79,7 @@ impl<T: ?Sized + Send + Sync + 'static> ServiceHandle<T> {
     pub fn with<R>(&self, f: impl FnOnce(&T) -> R) -> Result<R, ServiceError> {
         let _inside = self.door.enter().map_err(|Shut| self.shut())?;
         let _running = attribution::inside(&self.service.provider);
-        catch_unwind(AssertUnwindSafe(|| f(&self.target))).map_err(|panic| self.panicked(&*panic))
+        caught(|| f(&self.target)).map_err(|words| self.panicked(&words))
     }
 
     /// Uses the service as long as it takes. The door is entered each time the call goes on and nothing is held while
@@ -96,19 +95,19 @@ impl<T: ?Sized + Send + Sync + 'static> ServiceHandle<T> {
         let mut running = {
             let _inside = under_way.enter().map_err(|Shut| self.shut())?;
             let _running = attribution::inside(&self.service.provider);
-            catch_unwind(AssertUnwindSafe(|| f(&target))).map_err(|panic| self.panicked(&*panic))?
+            caught(|| f(&target)).map_err(|words| self.panicked(&words))?
         };
         let ended =
             stepping(&under_way, |cx| self.go_on(&mut running, cx)).await.unwrap_or_else(|Shut| Err(self.shut()));
-        let dropped = catch_unwind(AssertUnwindSafe(move || drop(running)));
-        ended.and_then(|value| dropped.map(|()| value).map_err(|panic| self.panicked(&*panic)))
+        let dropped = caught(move || drop(running)).map_err(|words| self.panicked(&words));
+        ended.and_then(|value| dropped.map(|()| value))
     }
 
     fn go_on<R>(&self, running: &mut ServiceFuture<'_, R>, cx: &mut Context<'_>) -> Poll<Result<R, ServiceError>> {
         let _running = attribution::inside(&self.service.provider);
-        match catch_unwind(AssertUnwindSafe(|| running.as_mut().poll(cx))) {
+        match caught(|| running.as_mut().poll(cx)) {
             Ok(polled) => polled.map(Ok),
-            Err(panic) => Poll::Ready(Err(self.panicked(&*panic))),
+            Err(words) => Poll::Ready(Err(self.panicked(&words))),
         }
     }
 
@@ -121,9 +120,9 @@ impl<T: ?Sized + Send + Sync + 'static> ServiceHandle<T> {
         }
     }
 
-    fn panicked(&self, panic: &(dyn std::any::Any + Send)) -> ServiceError {
+    fn panicked(&self, words: &str) -> ServiceError {
         let (service, provider) = self.names();
-        ServiceError::Panicked { service, provider, message: sanitize(&words(panic), MAX_WORDS, &self.redactor) }
+        ServiceError::Panicked { service, provider, message: sanitize(words, MAX_WORDS, &self.redactor) }
     }
 
     fn names(&self) -> (String, String) {

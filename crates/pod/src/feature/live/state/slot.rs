@@ -8,7 +8,7 @@ use crate::feature::declare::diagnostic::MAX_MESSAGE;
 use crate::feature::declare::state::{StateKey, StateScope};
 use crate::feature::declare::text::{sanitize, secret};
 use crate::feature::live::presence::{Absent, Presence};
-use crate::foreign::words;
+use crate::foreign::caught;
 use crate::mailbox::requests::{Line, Method, NotTaken, Ticket};
 use crate::session::record::FeatureState;
 use authority::{Door, Redactor};
@@ -17,7 +17,6 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
@@ -352,8 +351,7 @@ impl<T> Cells<T> {
 impl<T> Slot<T> {
     /// Runs code of the feature; the words of a panic are the error.
     fn contained<R>(&self, work: impl FnOnce() -> R) -> Result<R, String> {
-        let words = |panic: Box<dyn std::any::Any + Send>| sanitize(&words(&*panic), MAX_MESSAGE, &self.redactor);
-        catch_unwind(AssertUnwindSafe(work)).map_err(words)
+        caught(work).map_err(|words| sanitize(&words, MAX_MESSAGE, &self.redactor))
     }
 
     fn cells(&self) -> MutexGuard<'_, Cells<T>> {

@@ -1,20 +1,60 @@
-//! Work of others under a door: it goes on as long as that is open. It knows no grant.
+//! Code of a feature, contained: attributed to it, under its doors, and with its panic as a value. It knows no thread and
+//! no grant.
 
+use super::attribution;
+use super::callbacks::words;
+use crate::feature::FeatureId;
 use authority::{Door, Shut, Use};
 use std::future::poll_fn;
-use std::pin::pin;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// Lets work go on under a door, which is entered for each step: it ends where it waits when that shuts, and its result
-/// is void. While the door drains it may finish.
-pub(crate) async fn under<T>(door: &Arc<Door>, work: impl Future<Output = T>) -> Result<T, Shut> {
+/// Why contained work has no answer.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Broke {
+    Panicked(String),
+    /// A door was shut.
+    Revoked,
+}
+
+/// Runs work of a feature on the callback thread that asks for it, which counts as the feature's from here on. The work
+/// ends where it waits when one of these doors shuts; while a door drains it may finish.
+pub(crate) async fn contained<'a, T: Send + 'a>(
+    feature: &FeatureId,
+    doors: &'a [Arc<Door>],
+    work: impl Future<Output = T> + Send + 'a,
+) -> Result<T, Broke> {
+    attribution::own(feature);
+    let work: Pin<Box<dyn Future<Output = _> + Send + 'a>> = Box::pin(async move {
+        let mut work = pin!(work);
+        poll_fn(|cx| match caught(|| work.as_mut().poll(cx)) {
+            Ok(polled) => polled.map(Ok),
+            Err(words) => Poll::Ready(Err(Broke::Panicked(words))),
+        })
+        .await
+    });
+    // There are few: for a hook one for its point, and where tools are named one for them.
+    let behind = |work, door: &'a Arc<Door>| -> Pin<Box<dyn Future<Output = _> + Send + 'a>> {
+        Box::pin(async move { under(door, work).await.unwrap_or(Err(Broke::Revoked)) })
+    };
+    doors.iter().fold(work, behind).await
+}
+
+/// Runs code of a feature here and now; the words of a panic are the error.
+pub(crate) fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| words(&*panic))
+}
+
+/// Lets work go on under a door, which is entered for each step.
+async fn under<T>(door: &Arc<Door>, work: impl Future<Output = T>) -> Result<T, Shut> {
     let under_way = door.begin()?;
     let mut work = pin!(work);
     stepping(&under_way, |cx| work.as_mut().poll(cx)).await
 }
 
-/// The same for what has begun, by its steps.
+/// Takes the steps of work that has begun under a door: it ends where it waits when that shuts, and its result is void.
 pub(crate) async fn stepping<T>(under_way: &Use, mut step: impl FnMut(&mut Context<'_>) -> Poll<T>) -> Result<T, Shut> {
     let mut closed = pin!(under_way.door().closed());
     poll_fn(|cx| {
