@@ -10,7 +10,6 @@ use clap_complete::CompletionCandidate;
 use provider::catalog;
 use std::collections::BTreeSet;
 
-/// Every pod.
 pub(crate) fn pods() -> Vec<CompletionCandidate> {
     let pods = env().and_then(|env| Pods::of(&env).ok());
     pods.and_then(|pods| pods.names().ok()).unwrap_or_default().into_iter().map(CompletionCandidate::new).collect()

@@ -71,12 +71,13 @@ pub(crate) enum Command {
     /// Show what features install and what they may do
     Features(FeaturesArgs),
     /// Begin a feature of one's own
-    Feature(FeatureArgs),
+    #[command(subcommand)]
+    Feature(FeatureAction),
     /// Check environment, configuration, models, sandbox and journals
     Doctor(JsonArgs),
     /// Show, check or create the configuration
-    #[command(after_help = VARIABLES)]
-    Config(ConfigArgs),
+    #[command(subcommand, after_help = VARIABLES)]
+    Config(ConfigAction),
     /// List what the project's yoi.toml asks for beyond narrowing, or grant it
     Grant(GrantArgs),
     /// List what was granted to the project's yoi.toml, or take it back
@@ -265,12 +266,6 @@ impl FromStr for Span {
     }
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct FeatureArgs {
-    #[command(subcommand)]
-    pub(crate) action: FeatureAction,
-}
-
 #[derive(Debug, Subcommand)]
 pub(crate) enum FeatureAction {
     /// Write a working crate with its test: one tool, one gate, state
@@ -321,12 +316,6 @@ pub(crate) enum Shell {
     Elvish,
     Fish,
     Zsh,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ConfigArgs {
-    #[command(subcommand)]
-    pub(crate) action: ConfigAction,
 }
 
 #[derive(Debug, Subcommand)]

@@ -6,7 +6,6 @@ use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
-/// The process's surroundings.
 #[derive(Clone, Debug)]
 pub(crate) struct Env {
     vars: BTreeMap<OsString, OsString>,
@@ -50,12 +49,10 @@ impl Env {
         self.var(name).and_then(OsStr::to_str)
     }
 
-    /// Every variable.
     pub(crate) fn vars(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
         self.vars.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()))
     }
 
-    /// The home directory.
     pub(crate) fn home(&self) -> Result<PathBuf, Failure> {
         self.var("HOME").map(PathBuf::from).filter(|home| home.is_absolute()).ok_or_else(|| {
             Failure::new(Exit::Config, "HOME is not set to an absolute path")
@@ -63,7 +60,6 @@ impl Env {
         })
     }
 
-    /// Where temporary files of commands go.
     pub(crate) fn temp_dir(&self) -> PathBuf {
         let named = self.var("TMPDIR").map(PathBuf::from).filter(|dir| dir.is_absolute());
         named.unwrap_or_else(|| PathBuf::from("/tmp"))

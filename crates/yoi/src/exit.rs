@@ -8,7 +8,6 @@ use std::process::ExitCode;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     Done,
-    /// The run failed.
     Failed,
     /// The command line is wrong.
     Usage,
@@ -28,9 +27,7 @@ pub enum Exit {
     Journal,
     /// Somebody else holds it.
     Busy,
-    /// The configuration is wrong.
     Config,
-    /// Ended by this signal.
     Signal(u8),
 }
 
@@ -78,7 +75,6 @@ impl Failure {
         Self { exit, message: message.into(), help: None }
     }
 
-    /// With the next step.
     #[must_use]
     pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());

@@ -24,7 +24,6 @@ const MAX_FILE: usize = 32 * 1024;
 /// The most bytes of all of them together.
 const MAX_ALL: usize = 96 * 1024;
 
-/// The most files.
 const MAX_FILES: usize = 32;
 
 /// What was read, and what was left out.

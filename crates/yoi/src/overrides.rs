@@ -3,18 +3,14 @@
 use crate::allow;
 use crate::cli::RunArgs;
 use crate::config::file::Mode;
-use crate::config::{Config, Rules, Sourced, Written};
+use crate::config::{Config, Rules, Written, set};
 
 impl RunArgs {
     /// A configuration with the flags over it. Rules of the command line stand inside of all others.
     pub(crate) fn over(&self, mut config: Config) -> Config {
-        if let Some(model) = &self.model {
-            config.model = Some(Sourced::new(model.clone(), "-m".to_owned()));
-        }
+        set(&mut config.model, self.model.clone(), || "-m".to_owned());
         config.max_steps.set(self.max_steps, || "--max-steps".to_owned());
-        if let Some(dollars) = self.max_cost {
-            config.max_cost = Some(Sourced::new(dollars, "--max-cost".to_owned()));
-        }
+        set(&mut config.max_cost, self.max_cost, || "--max-cost".to_owned());
         config.sandbox.set(self.sandbox, || "--sandbox".to_owned());
         config.sandbox.set(self.read_only.then_some(Mode::ReadOnly), || "--read-only".to_owned());
         let place = |_: &[&str]| allow::SOURCE.to_owned();

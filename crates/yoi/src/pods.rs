@@ -41,17 +41,14 @@ impl Pods {
         Self { state }
     }
 
-    /// Where pods are.
     pub(crate) fn root(&self) -> PathBuf {
         self.state.join("pods")
     }
 
-    /// Where removed pods go.
     pub(crate) fn trash(&self) -> PathBuf {
         self.state.join("trash")
     }
 
-    /// Where the pod of this name is or would be.
     pub(crate) fn dir(&self, name: &str) -> PathBuf {
         self.root().join(name)
     }
@@ -192,7 +189,6 @@ pub(crate) fn disk(path: &Path, error: &io::Error) -> Failure {
     }
 }
 
-/// A pod that does not read.
 pub(crate) fn read_failure(name: &str, error: &ReadError) -> Failure {
     if matches!(error, ReadError::NoSuch(_)) {
         return Failure::new(Exit::Failed, format!("{name} is empty: it was ended before anything was recorded"))

@@ -5,13 +5,11 @@ use crate::plain_file::{self, Links};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// The file of a project.
 const FILE: &str = "yoi.toml";
 
 /// The most bytes of a `HEAD`.
 const MAX_HEAD: u64 = 4096;
 
-/// The project around a working directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Project {
     /// Nearest ancestor with `.git` or `yoi.toml`, else the working directory.

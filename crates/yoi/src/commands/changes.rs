@@ -147,7 +147,6 @@ pub(super) fn before(changed: &Changed, blobs: &BlobView) -> Result<Option<Vec<u
     changed.before.as_ref().map(read).transpose().map_err(|e| format!("{}: {e}", changed.path))
 }
 
-/// A file as it is now.
 pub(super) struct Now {
     /// The file itself, not a link to it.
     pub(super) at: Located,
@@ -189,7 +188,6 @@ pub(super) fn itself(files: &Workspace, path: &str) -> Result<Located, String> {
     Err(format!("{path}: is now reached through a link, to {}", escape(at.path())))
 }
 
-/// Whether something is there.
 pub(super) fn there(files: &Workspace, at: &Located) -> bool {
     files.metadata(at).is_ok()
 }

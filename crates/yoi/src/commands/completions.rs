@@ -14,7 +14,6 @@ const ASKS: &str = "YOI_COMPLETE";
 /// What is completed, and what is asked: `yoi`, wherever it is on the path.
 const NAME: &str = "yoi";
 
-/// Prints the script.
 pub(crate) fn run(args: &CompletionsArgs) -> Result<Exit, Failure> {
     let mut script = Vec::new();
     let written = completer(args.shell).write_registration(ASKS, NAME, NAME, NAME, &mut script);

@@ -8,13 +8,15 @@ use crate::compose::compose;
 use crate::compose::model::{affordable, build, choose, in_the_clear};
 use crate::compose::roots::Added;
 use crate::config::Config;
+use crate::config::file::Mode;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::pods::Pods;
 use crate::show::out;
-use authority::{Ambient, SandboxMode, support};
+use authority::{Ambient, support};
 use pod::feature::Outcome;
 use provider::catalog;
+use serde_json::json;
 use session_store::{ReadError, Reader, Session, Tail};
 use std::cmp::Reverse;
 use std::fs;
@@ -22,7 +24,6 @@ use std::fs;
 /// How many of the newest sessions are looked at.
 const SESSIONS: usize = 50;
 
-/// How a check came out.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Works,
@@ -30,12 +31,17 @@ enum State {
     Broken,
 }
 
-/// One check.
 struct Check {
     about: &'static str,
     state: State,
     text: String,
     help: Option<String>,
+}
+
+impl Check {
+    fn help(self, help: impl Into<String>) -> Self {
+        Self { help: Some(help.into()), ..self }
+    }
 }
 
 /// Checks everything and leaves with 1 if something is broken.
@@ -45,37 +51,28 @@ pub(crate) fn run(args: &JsonArgs, env: &Env) -> Result<Exit, Failure> {
     match Config::load(env) {
         Ok(config) => {
             checks.push(works("configuration", files(&config)));
-            checks.extend(config.warning().map(|text| Check {
-                about: "variables",
-                state: State::Note,
-                text,
-                help: None,
-            }));
+            checks.extend(config.warning().map(|text| note("variables", text)));
             checks.extend(project(&config));
             let found = models::find(&config, env).unwrap_or_default();
             checks.push(model(&config, env, &found));
             let exposed = config.providers.keys().filter_map(|name| in_the_clear(name, &config));
-            checks.extend(exposed.map(|text| note("key", text, "write https:// in its base_url")));
+            checks.extend(exposed.map(|text| note("key", text).help("write https:// in its base_url")));
             checks.extend(endpoints(found));
             checks.extend(features(&config, env));
             checks.push(secrets(&config));
         }
-        Err(failure) => checks.push(broken("configuration", &failure)),
+        Err(failure) => checks.push(failed("configuration", failure)),
     }
     checks.extend(journals(env));
-    checks.extend(
-        LeftRunning::find(env).iter().map(|left| note("processes", format!("of a killed run, {}", left.text()), HELP)),
-    );
+    let left = LeftRunning::find(env).into_iter();
+    checks.extend(left.map(|left| note("processes", format!("of a killed run, {}", left.text())).help(HELP)));
     let broken = checks.iter().any(|check| check.state == State::Broken);
     if args.json {
-        let rows: Vec<_> = checks
-            .iter()
-            .map(|c| serde_json::json!({ "about": c.about, "state": word(c.state), "text": c.text, "help": c.help }))
-            .collect();
-        out::json(&serde_json::Value::Array(rows));
+        let row = |c: Check| json!({ "about": c.about, "state": shown(c.state).1, "text": c.text, "help": c.help });
+        out::json(&checks.into_iter().map(row).collect());
     } else {
         for check in &checks {
-            out::line(&format!("{} {:14} {}", mark(check.state), check.about, check.text));
+            out::line(&format!("{} {:14} {}", shown(check.state).0, check.about, check.text));
             if let Some(help) = &check.help {
                 out::line(&format!("  help: {help}"));
             }
@@ -84,50 +81,45 @@ pub(crate) fn run(args: &JsonArgs, env: &Env) -> Result<Exit, Failure> {
     Ok(if broken { Exit::Failed } else { Exit::Done })
 }
 
-fn mark(state: State) -> &'static str {
+/// The mark for people, and the word for programs.
+fn shown(state: State) -> (&'static str, &'static str) {
     match state {
-        State::Works => "✓",
-        State::Note => "-",
-        State::Broken => "✗",
+        State::Works => ("✓", "works"),
+        State::Note => ("-", "note"),
+        State::Broken => ("✗", "broken"),
     }
 }
 
-fn word(state: State) -> &'static str {
-    match state {
-        State::Works => "works",
-        State::Note => "note",
-        State::Broken => "broken",
-    }
+fn works(about: &'static str, text: impl Into<String>) -> Check {
+    Check { about, state: State::Works, text: text.into(), help: None }
 }
 
-fn works(about: &'static str, text: String) -> Check {
-    Check { about, state: State::Works, text, help: None }
+fn note(about: &'static str, text: impl Into<String>) -> Check {
+    Check { state: State::Note, ..works(about, text) }
 }
 
-fn broken(about: &'static str, failure: &Failure) -> Check {
-    Check { about, state: State::Broken, text: failure.message.clone(), help: failure.help.clone() }
+fn broken(about: &'static str, text: impl Into<String>) -> Check {
+    Check { state: State::Broken, ..works(about, text) }
+}
+
+fn failed(about: &'static str, failure: Failure) -> Check {
+    Check { help: failure.help, ..broken(about, failure.message) }
 }
 
 fn sandbox() -> Check {
     let support = support();
-    let help = "commands run only with --sandbox off here; a kernel of 5.13 or later with both enabled has them";
     let confined = format!(
         "Landlock ABI {} and seccomp: commands write the project, what --add-write-dir gives, directories of their own for temporary files and caches, and /dev/shm; with read-only, only the directories of their own",
         support.landlock_abi
     );
     match support.missing() {
         None if support.landlock_abi >= 6 => works("sandbox", confined),
-        None => note(
-            "sandbox",
-            format!("{confined}; they can signal your other processes"),
-            "Linux 6.12 or later closes that",
-        ),
-        Some(missing) => Check {
-            about: "sandbox",
-            state: State::Broken,
-            text: format!("this kernel has no {missing}: commands cannot be confined, so Bash is left out"),
-            help: Some(help.to_owned()),
-        },
+        None => note("sandbox", format!("{confined}; they can signal your other processes"))
+            .help("Linux 6.12 or later closes that"),
+        Some(missing) => {
+            broken("sandbox", format!("this kernel has no {missing}: commands cannot be confined, so Bash is left out"))
+                .help("commands run only with --sandbox off here; a kernel of 5.13 or later with both enabled has them")
+        }
     }
 }
 
@@ -139,10 +131,10 @@ fn state(env: &Env) -> Check {
         written.map_err(|e| crate::pods::disk(&probe, &e))?;
         Ok(pods.root())
     });
-    match tried {
-        Ok(root) => works("state", format!("{} can be written", root.display())),
-        Err(failure) => broken("state", &failure),
-    }
+    tried.map_or_else(
+        |failure| failed("state", failure),
+        |root| works("state", format!("{} can be written", root.display())),
+    )
 }
 
 fn files(config: &Config) -> String {
@@ -156,9 +148,9 @@ fn project(config: &Config) -> Vec<Check> {
     let asks = |text: String| {
         let keys: Vec<String> =
             config.pending.iter().map(|asked| format!("{} ({})", asked.key, asked.source)).collect();
-        note("project", text, &format!("yoi grant shows and accepts them: {}", keys.join(", ")))
+        note("project", text).help(format!("yoi grant shows and accepts them: {}", keys.join(", ")))
     };
-    let unread = config.grants_unread.iter().map(|failure| broken("grants", failure));
+    let unread = config.grants_unread.clone().map(|failure| failed("grants", failure));
     config.asks().into_iter().map(asks).chain(unread).collect()
 }
 
@@ -169,13 +161,13 @@ fn model(config: &Config, env: &Env, found: &[models::Found]) -> Check {
     let silent = found.iter().find(|endpoint| !endpoint.ready && Some(endpoint.provider.as_str()) == provider);
     if let Some((url, endpoint)) = silent.and_then(|endpoint| Some((endpoint.asked.as_ref()?, endpoint))) {
         let text = format!("{} ({}) does not answer at {url}: {}", choice.name, choice.why, endpoint.state);
-        let help = "start that server, correct its base_url, or choose another model (yoi models)";
-        return broken("model", &Failure::new(Exit::Model, text).help(help));
+        return broken("model", text)
+            .help("start that server, correct its base_url, or choose another model (yoi models)");
     }
     let built = build(&Ambient::claim(), &choice.name, config, env);
     match built.and_then(|built| affordable(&*built.model, config, env)) {
         Ok(()) => works("model", format!("{} ({})", choice.name, choice.why)),
-        Err(failure) => broken("model", &failure),
+        Err(failure) => failed("model", failure),
     }
 }
 
@@ -185,7 +177,7 @@ fn endpoints(found: Vec<models::Found>) -> Vec<Check> {
     let check = |endpoint: models::Found| {
         let line = endpoint.models.first().map(|model| format!("model = \"{model}\" in the configuration uses it"));
         let text = format!("{}: {}, {} models", endpoint.provider, endpoint.state, endpoint.models.len());
-        Check { about: "endpoint", state: State::Works, text, help: line }
+        Check { help: line, ..works("endpoint", text) }
     };
     ready.map(check).collect()
 }
@@ -194,7 +186,7 @@ fn endpoints(found: Vec<models::Found>) -> Vec<Check> {
 fn features(config: &Config, env: &Env) -> Vec<Check> {
     let ambient = Ambient::claim();
     let mut composed = match compose(&ambient, config, env, Added::default()) {
-        Err(failure) => return vec![broken("features", &failure)],
+        Err(failure) => return vec![failed("features", failure)],
         Ok(composed) => composed,
     };
     let plan = composed.plan();
@@ -203,19 +195,20 @@ fn features(config: &Config, env: &Env) -> Vec<Check> {
     let text = format!("{live} of {} install, {off} switched off", plan.features.len());
     let whole = plan.features.iter().all(|f| matches!(f.outcome, Outcome::Installed | Outcome::Disabled));
     let mut checks = vec![match plan.unmet.first() {
-        Some(unmet) => {
-            let what = format!("{} is required: {}", unmet.feature_id, unmet.reason);
-            broken("features", &Failure::new(Exit::Config, what))
-        }
+        Some(unmet) => broken("features", format!("{} is required: {}", unmet.feature_id, unmet.reason)),
         None if whole => works("features", text),
-        None => note("features", text, "yoi features says why"),
+        None => note("features", text).help("yoi features says why"),
     }];
     checks.extend(match composed.spawner(&ambient, env, "doctor") {
-        Err(failure) => Some(broken("commands", &failure)),
-        Ok(Err(why)) => Some(note("commands", format!("cannot run here, so Bash is left out: {why}"), NO_SHELL)),
-        Ok(Ok(_)) if composed.mode == SandboxMode::Off => {
-            Some(note("commands", "the sandbox is off: they can do whatever you can do".to_owned(), SANDBOXED))
-        }
+        Err(failure) => Some(failed("commands", failure)),
+        Ok(Err(why)) => Some(
+            note("commands", format!("cannot run here, so Bash is left out: {why}"))
+                .help("the other tools work; start in a project directory, or see the sandbox above"),
+        ),
+        Ok(Ok(_)) if composed.mode == Mode::Off => Some(
+            note("commands", "the sandbox is off: they can do whatever you can do")
+                .help("mode = \"workspace-write\" under [sandbox] confines them"),
+        ),
         Ok(Ok(_)) => None,
     });
     checks
@@ -231,17 +224,7 @@ fn secrets(config: &Config) -> Check {
     let text = format!(
         "reading .env*, *.pem and the like{added} needs a rule, and searches skip them; a command that does not name such a file can still read it"
     );
-    note("secrets", text, "keep secrets outside of the project; `secrets` under [permissions] adds names")
-}
-
-/// What helps where commands cannot be confined.
-const NO_SHELL: &str = "the other tools work; start in a project directory, or see the sandbox above";
-
-/// What helps where they are not.
-const SANDBOXED: &str = "mode = \"workspace-write\" under [sandbox] confines them";
-
-fn note(about: &'static str, text: String, help: &str) -> Check {
-    Check { about, state: State::Note, text, help: Some(help.to_owned()) }
+    note("secrets", text).help("keep secrets outside of the project; `secrets` under [permissions] adds names")
 }
 
 /// The newest sessions: those that do not read, and those a crash left open.
@@ -253,25 +236,18 @@ fn journals(env: &Env) -> Vec<Check> {
     for name in names.iter().take(SESSIONS) {
         let dir = pods.dir(name);
         match Reader::open(&dir).and_then(|reader| reader.tail()) {
-            Ok(Tail::Cut(_, bytes)) if !matches!(Session::owner(&dir), Ok(Some(_))) => checks.push(Check {
-                about: "journal",
-                state: State::Note,
-                text: format!("{name}: {bytes} unfinished bytes at the end, from a crash"),
-                help: Some(format!("the next yoi run --pod {name} cuts and keeps them apart")),
-            }),
+            Ok(Tail::Cut(_, bytes)) if !matches!(Session::owner(&dir), Ok(Some(_))) => checks.push(
+                note("journal", format!("{name}: {bytes} unfinished bytes at the end, from a crash"))
+                    .help(format!("the next yoi run --pod {name} cuts and keeps them apart")),
+            ),
             Ok(_) => good += 1,
-            Err(ReadError::NoSuch(_)) => checks.push(Check {
-                about: "journal",
-                state: State::Note,
-                text: format!("{name} is empty: it was ended before anything was recorded"),
-                help: Some(format!("yoi run --pod {name} begins it, yoi rm {name} removes it")),
-            }),
-            Err(error) => checks.push(Check {
-                about: "journal",
-                state: State::Broken,
-                text: format!("{name}: {error}"),
-                help: Some(format!("yoi verify {name}")),
-            }),
+            Err(ReadError::NoSuch(_)) => checks.push(
+                note("journal", format!("{name} is empty: it was ended before anything was recorded"))
+                    .help(format!("yoi run --pod {name} begins it, yoi rm {name} removes it")),
+            ),
+            Err(error) => {
+                checks.push(broken("journal", format!("{name}: {error}")).help(format!("yoi verify {name}")));
+            }
         }
     }
     checks.insert(0, works("journals", format!("{good} good")));

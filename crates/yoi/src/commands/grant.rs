@@ -7,7 +7,8 @@ use crate::config::{Config, INHERITED, Pending};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::show::out;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 use std::fs;
 
 /// The fewest digits of a digest that name an entry.
@@ -17,24 +18,15 @@ const DIGITS: usize = 8;
 const ANCESTORS: usize = 64;
 
 /// Something in one of the two lists.
-trait Entry {
-    fn key(&self) -> &str;
-    fn digest(&self) -> &str;
-    fn document(&self) -> Value;
+trait Entry: Serialize {
+    /// Its key and its digest.
+    fn names(&self) -> (&str, &str);
     fn lines(&self) -> Vec<String>;
 }
 
 impl Entry for Pending {
-    fn key(&self) -> &str {
-        &self.key
-    }
-
-    fn digest(&self) -> &str {
-        &self.digest
-    }
-
-    fn document(&self) -> Value {
-        serde_json::to_value(self).unwrap_or_default()
+    fn names(&self) -> (&str, &str) {
+        (&self.key, &self.digest)
     }
 
     fn lines(&self) -> Vec<String> {
@@ -47,16 +39,8 @@ impl Entry for Pending {
 }
 
 impl Entry for Grant {
-    fn key(&self) -> &str {
-        &self.key
-    }
-
-    fn digest(&self) -> &str {
-        &self.digest
-    }
-
-    fn document(&self) -> Value {
-        serde_json::to_value(self).unwrap_or_default()
+    fn names(&self) -> (&str, &str) {
+        (&self.key, &self.digest)
     }
 
     fn lines(&self) -> Vec<String> {
@@ -144,8 +128,9 @@ fn chosen<'a, E: Entry>(args: &GrantArgs, all: &'a [E], what: &str, list: &str) 
     let mut picked = vec![args.all; all.len()];
     for name in &args.entries {
         let fits = |(index, entry): &(usize, &E)| {
-            let digits = name.len() >= DIGITS && entry.digest().starts_with(name.as_str());
-            name.parse() == Ok(index + 1) || name == entry.key() || digits
+            let (key, digest) = entry.names();
+            let digits = name.len() >= DIGITS && digest.starts_with(name.as_str());
+            name.parse() == Ok(index + 1) || name == key || digits
         };
         let mut found = all.iter().enumerate().filter(fits).map(|(index, _)| index).peekable();
         if found.peek().is_none() {
@@ -159,13 +144,10 @@ fn chosen<'a, E: Entry>(args: &GrantArgs, all: &'a [E], what: &str, list: &str) 
 
 fn show<E: Entry>(args: &GrantArgs, what: &str, all: &[E], nothing: &str) {
     if args.json {
-        out::json(&json!({ what: all.iter().map(Entry::document).collect::<Vec<_>>() }));
-        return;
+        return out::json(&json!({ what: all }));
     }
     for (index, entry) in all.iter().enumerate() {
-        let mut lines = entry.lines().into_iter();
-        out::line(&format!("{}  {}", index + 1, lines.next().unwrap_or_default()));
-        lines.for_each(|line| out::line(&line));
+        print(&format!("{}  ", index + 1), entry);
     }
     out::line(&match (all.len(), what) {
         (0, _) => nothing.to_owned(),
@@ -176,17 +158,18 @@ fn show<E: Entry>(args: &GrantArgs, what: &str, all: &[E], nothing: &str) {
 
 fn done<E: Entry>(args: &GrantArgs, what: &str, entries: &[&E]) {
     if args.json {
-        out::json(&json!({ what: entries.iter().map(|entry| entry.document()).collect::<Vec<_>>() }));
-        return;
+        return out::json(&json!({ what: entries }));
     }
-    for entry in entries {
-        let mut lines = entry.lines().into_iter();
-        out::line(&format!("{what}: {}", lines.next().unwrap_or_default()));
-        lines.for_each(|line| out::line(&line));
-    }
+    entries.iter().for_each(|entry| print(&format!("{what}: "), *entry));
     if entries.is_empty() {
         out::line(&format!("{what}: nothing"));
     }
+}
+
+fn print(before: &str, entry: &impl Entry) {
+    let mut lines = entry.lines().into_iter();
+    out::line(&format!("{before}{}", lines.next().unwrap_or_default()));
+    lines.for_each(|line| out::line(&line));
 }
 
 fn short(digest: &str) -> &str {

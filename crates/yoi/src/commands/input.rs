@@ -15,7 +15,6 @@ const MAX_INPUT: u64 = 64 * 1024 * 1024;
 /// How long standard input may stay open before it is said that it is waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The whole prompt.
 pub(crate) fn prompt(args: &RunArgs, env: &Env) -> Result<String, Failure> {
     let given = match args.prompt.as_ref() {
         None => None,

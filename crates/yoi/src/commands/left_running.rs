@@ -5,10 +5,8 @@ use crate::env::Env;
 use crate::pods::Pods;
 use authority::Ambient;
 
-/// What ends them.
 pub(crate) const HELP: &str = "the next `yoi run` ends them";
 
-/// The processes that a killed run left.
 pub(crate) struct LeftRunning {
     session: String,
     pub(crate) pids: Vec<u32>,

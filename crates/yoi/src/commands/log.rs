@@ -40,7 +40,6 @@ pub(crate) fn run(args: &LogArgs, env: &Env) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Prints records, one after another.
 struct Printer<'a> {
     name: &'a str,
     /// Those before this one are only remembered.

@@ -25,7 +25,6 @@ const MODEL: usize = 40;
 /// How long it takes before it says why.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// One row.
 struct Row {
     name: String,
     state: &'static str,
@@ -36,7 +35,6 @@ struct Row {
     /// Microseconds since 1970 of the newest record.
     last: u64,
     problem: Option<String>,
-    /// What a killed run left running.
     left: Option<LeftRunning>,
 }
 

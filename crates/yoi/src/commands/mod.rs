@@ -28,7 +28,6 @@ use crate::exit::{Exit, Failure};
 use crate::show::out;
 use clap::CommandFactory;
 
-/// Runs what the command line says.
 pub(crate) fn dispatch(cli: Cli, env: &Env, points: &Points) -> Result<Exit, Failure> {
     let Some(command) = cli.command else {
         out::raw(&Cli::command().render_help().to_string());
@@ -43,11 +42,9 @@ pub(crate) fn dispatch(cli: Cli, env: &Env, points: &Points) -> Result<Exit, Fai
         Command::Undo(args) => undo::run(&args, env, points),
         Command::Rm(args) => rm::run(&args, env, points),
         Command::Features(args) => features::run(&args, env),
-        Command::Feature(args) => match &args.action {
-            FeatureAction::New(args) => feature_new::run(args, env),
-        },
+        Command::Feature(FeatureAction::New(args)) => feature_new::run(&args, env),
         Command::Doctor(args) => doctor::run(&args, env),
-        Command::Config(args) => config::run(&args.action, env),
+        Command::Config(args) => config::run(&args, env),
         Command::Grant(args) => grant::grant(&args, env),
         Command::Revoke(args) => grant::revoke(&args, env),
         Command::Models(args) => models::run(&args, env),

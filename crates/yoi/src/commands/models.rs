@@ -21,13 +21,11 @@ const SHOWN: usize = 20;
 
 /// An endpoint and what it said.
 pub(crate) struct Found {
-    /// `provider`.
     pub(crate) provider: String,
     /// Where it is, or why it is not asked.
     pub(crate) state: String,
     /// Its models, as `-m` takes them.
     pub(crate) models: Vec<String>,
-    /// It can be used now.
     pub(crate) ready: bool,
     /// Where it is, if it was asked.
     pub(crate) asked: Option<String>,

@@ -240,7 +240,7 @@ impl RunContext<'_> {
             pid: std::process::id(),
             project: composed.project.root.display().to_string(),
             cwd: self.env.cwd.display().to_string(),
-            sandbox: Mode::of(composed.mode).text().to_owned(),
+            sandbox: composed.mode.text().to_owned(),
             config_digest: self.config.digest(),
             add_dirs: shown(&composed.added.read),
             add_write_dirs: shown(&composed.added.write),
@@ -362,7 +362,7 @@ fn greet(args: &RunArgs, config: &Config, choice: &Choice, composed: &Composed) 
             ),
         );
     }
-    if composed.mode == authority::SandboxMode::Off {
+    if composed.mode == Mode::Off {
         // Said even to those who want no progress.
         warn("warning: the sandbox is off; commands can do whatever you can do");
     }

@@ -87,7 +87,6 @@ struct Both {
     was: Option<Vec<u8>>,
 }
 
-/// Everything that taking back needs.
 struct Undo<'a> {
     files: Workspace,
     session: String,
@@ -194,7 +193,6 @@ impl<'a> Undo<'a> {
         Err(Stop::File(format!("{}: {why}", escape(to.path()))))
     }
 
-    /// Whether a directory is there.
     fn stands(&self, at: &Located) -> bool {
         self.files.metadata(at).is_ok_and(|meta| meta.kind == FileKind::Dir)
     }

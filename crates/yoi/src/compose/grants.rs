@@ -30,7 +30,6 @@ const WRITE_ITEMS: HostCapability = HostCapability::WorkItemStore { read: false,
 /// Keeping notes through whoever provides memory.
 const WRITE_NOTES: HostCapability = HostCapability::MemoryStore { read: false, write: true };
 
-/// Refusing calls.
 const GATE_CALLS: HostCapability = HostCapability::hook::<PreToolCall>();
 
 /// Seeing that the model is asked, which is the same as standing where it could be refused.
@@ -41,7 +40,6 @@ const HOOK_RESULTS: HostCapability = HostCapability::hook::<ToolOutcome>();
 
 const ANY_TOOL: HostCapability = HostCapability::tool("*");
 
-/// The table as a policy.
 pub(crate) fn defaults() -> CapabilityPolicy {
     let rows = GRANTS.iter().flat_map(|(name, held)| held.iter().map(move |capability| (name, capability)));
     rows.fold(CapabilityPolicy::nothing(), |policy, (name, capability)| {

@@ -27,13 +27,11 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 /// How often it is looked at.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// Where it runs.
 const PLACE: &str = "/";
 
 /// The variable by which [`end_survivors`] knows what a process belongs to.
 const MARK: &str = "YOI_CALL";
 
-/// What the command prints.
 pub(super) fn printed(words: &[String], env: &Env) -> Result<String, String> {
     within(words, env, LIMIT)
 }

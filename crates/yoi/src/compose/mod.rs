@@ -17,8 +17,8 @@ use crate::instructions::Instructions;
 use crate::project::Project;
 use crate::show::remedy::TERMS;
 use authority::{
-    Access, Ambient, Confinement, EnvPolicy, ErrorKind, GitGuard, HostPattern, Net, Redactor, SandboxMode, Secret,
-    Spawner, Workspace,
+    Access, Ambient, Confinement, EnvPolicy, ErrorKind, GitGuard, HostPattern, Net, Redactor, Secret, Spawner,
+    Workspace,
 };
 use llm_worker::Cost;
 use pod::control::{self, Limits, Permission};
@@ -47,7 +47,7 @@ pub(crate) struct Composed {
     /// Those of them that the command line added.
     pub(crate) added: AddedDirs,
     pub(crate) permission: Permission,
-    pub(crate) mode: SandboxMode,
+    pub(crate) mode: Mode,
     pub(crate) capabilities: CapabilityPolicy,
     /// Those features that a person switched on.
     on: BTreeSet<FeatureId>,
@@ -56,7 +56,6 @@ pub(crate) struct Composed {
     confinement: Confinement,
 }
 
-/// What features came to.
 pub(crate) struct Installed {
     pub(crate) registry: FeatureRegistry,
     pub(crate) permission: Permission,
@@ -69,25 +68,20 @@ pub(crate) struct Installed {
 /// Builds the handles and the plan. Nothing runs and nothing is written.
 pub(crate) fn compose(ambient: &Ambient, config: &Config, env: &Env, added: Added<'_>) -> Result<Composed, Failure> {
     let project = config.project.clone();
-    let mode = match config.sandbox.value {
-        _ if project.too_wide => SandboxMode::ReadOnly,
-        Mode::ReadOnly => SandboxMode::ReadOnly,
-        Mode::WorkspaceWrite => SandboxMode::WorkspaceWrite,
-        Mode::Off => SandboxMode::Off,
-    };
-    let access = if mode == SandboxMode::ReadOnly { Access::Read } else { Access::ReadWrite };
+    let mode = if project.too_wide { Mode::ReadOnly } else { config.sandbox.value };
+    let access = if mode == Mode::ReadOnly { Access::Read } else { Access::ReadWrite };
     let refused = |error: authority::Error| Failure::new(Exit::Unavailable, error.to_string());
     let workspace = Workspace::open(ambient, &project.root, &env.cwd, access).map_err(refused)?;
     let workspace = workspace.with_secrets(config.secret_names()?);
     let inherited = inherited(env)?;
     let (workspace, added) = roots::add(ambient, env, &inherited, workspace, added)?;
-    let now = Circumstances { mode, enforced: authority::support().in_force(mode) };
+    let now = Circumstances { mode: mode.into(), enforced: authority::support().in_force(mode.into()) };
     let policy = Policy::new(TERMS, config.layers()?);
-    let host = host(config, &policy, now, project.too_wide);
+    let host = host(config, &policy, mode, now);
     let Switched { policy: capabilities, modules, on } = switched(config)?;
     let builder = FeatureRegistryBuilder::new(capabilities.clone()).with_all(modules).host(host);
     let written = std::iter::once(workspace.project().to_path_buf()).chain(added.write.iter().cloned());
-    let confinement = Confinement { mode, read: added.read.clone(), write: written.collect() };
+    let confinement = Confinement { mode: mode.into(), read: added.read.clone(), write: written.collect() };
     let permission = Permission { policy, workspace: workspace.clone(), now };
     Ok(Composed { project, workspace, added, permission, mode, capabilities, on, access, builder, confinement })
 }
@@ -102,22 +96,20 @@ pub(crate) fn limits(config: &Config) -> Limits {
 }
 
 /// What the host itself asks and bounds.
-fn host(config: &Config, policy: &Policy, now: Circumstances, too_wide: bool) -> HostReport {
+fn host(config: &Config, policy: &Policy, mode: Mode, now: Circumstances) -> HostReport {
     let (steps, calls, cost) = (&config.max_steps.source, &config.tool_concurrency.source, config.max_cost.as_ref());
     let cost = cost.map_or("", |cost| &cost.source);
-    let (limits, sandbox) = (limits(config), &config.sandbox);
-    let source = if too_wide { "built-in: the project is too wide to write in" } else { &sandbox.source };
-    let mode = Mode::of(now.mode).text().to_owned();
+    let wide = config.project.too_wide;
+    let source = if wide { "built-in: the project is too wide to write in" } else { &config.sandbox.source };
     HostReport {
         gates: control::gates(),
-        sandbox: Some(HostSandbox { mode, enforced: now.enforced, source: source.to_owned() }),
-        limits: control::limits(&limits, steps, calls, cost),
+        sandbox: Some(HostSandbox { mode: mode.text().to_owned(), enforced: now.enforced, source: source.to_owned() }),
+        limits: control::limits(&limits(config), steps, calls, cost),
         ..policy.describe(now)
     }
 }
 
 impl Composed {
-    /// What would be installed.
     pub(crate) fn plan(&mut self) -> InstallPlan {
         self.builder.plan()
     }

@@ -28,7 +28,6 @@ use std::time::Duration;
 /// The largest script that is read, in bytes.
 const MAX_SCRIPT: u64 = 64 * 1024 * 1024;
 
-/// The name of the embedded model.
 pub(crate) const OFFLINE: &str = "offline";
 
 /// What stands before the file of a script.
@@ -45,7 +44,6 @@ const PLANNER: &str = "it is a rule-based planner, not a language model";
 pub(crate) struct Choice {
     /// As `-m` takes it.
     pub(crate) name: String,
-    /// For people.
     pub(crate) why: String,
 }
 
@@ -97,7 +95,6 @@ pub(crate) fn bare(name: &str) -> &str {
     name.strip_prefix(RECORD).unwrap_or(name)
 }
 
-/// A model, ready to be asked.
 pub(crate) struct Built {
     pub(crate) model: Arc<dyn Model>,
     /// Where its answers are written down, if they are.

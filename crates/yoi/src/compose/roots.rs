@@ -5,9 +5,7 @@ use crate::exit::{Exit, Failure};
 use authority::{Access, Ambient, Conflict, EnvPolicy, Why, Withheld, Workspace};
 use std::path::{Path, PathBuf};
 
-/// For reading.
 pub(crate) const ADD_DIR: &str = "--add-dir";
-/// For reading and writing.
 pub(crate) const ADD_WRITE_DIR: &str = "--add-write-dir";
 
 /// What the command line adds to the project, as it is written there.

@@ -237,7 +237,8 @@ pub(crate) struct State {
 }
 
 /// As written in files and on the command line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, ValueEnum)]
+// From what lets commands do least to what lets them do most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Mode {
     /// Nothing is written.
@@ -251,16 +252,17 @@ pub(crate) enum Mode {
     Off,
 }
 
-impl Mode {
-    /// What is in force, as written.
-    pub(crate) fn of(mode: SandboxMode) -> Self {
+impl From<Mode> for SandboxMode {
+    fn from(mode: Mode) -> Self {
         match mode {
-            SandboxMode::ReadOnly => Self::ReadOnly,
-            SandboxMode::WorkspaceWrite => Self::WorkspaceWrite,
-            SandboxMode::Off => Self::Off,
+            Mode::ReadOnly => Self::ReadOnly,
+            Mode::WorkspaceWrite => Self::WorkspaceWrite,
+            Mode::Off => Self::Off,
         }
     }
+}
 
+impl Mode {
     /// As written.
     pub(crate) fn text(self) -> &'static str {
         match self {

@@ -25,7 +25,6 @@ const MAX_GRANTS: usize = 1024;
 /// The version of the file's form.
 const FORMAT: u32 = 1;
 
-/// The grants of one project.
 #[derive(Debug)]
 pub(crate) struct Grants {
     path: PathBuf,
@@ -44,7 +43,6 @@ struct Kept {
     grants: Vec<Grant>,
 }
 
-/// One thing that was granted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Grant {
@@ -57,12 +55,10 @@ pub(crate) struct Grant {
 }
 
 impl Grants {
-    /// Nothing was granted.
     pub(crate) fn none() -> Self {
         Self::empty(PathBuf::new(), Path::new(""))
     }
 
-    /// What was granted the project at this root.
     pub(crate) fn load(env: &Env, root: &Path) -> Result<Self, Failure> {
         let dir = env.state_dir()?.join("grants");
         let digest = Digest::of(root.as_os_str().as_bytes()).to_string();
@@ -107,7 +103,6 @@ impl Grants {
         Ok(())
     }
 
-    /// Takes one back.
     pub(crate) fn remove(&mut self, digest: &str) {
         self.kept.grants.retain(|grant| grant.digest != digest);
     }

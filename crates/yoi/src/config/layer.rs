@@ -1,15 +1,13 @@
 //! What one file says, on top of what those before it said.
 
 use super::file::{File, Limits, Model};
-use super::{Config, Endpoint, Rules, Source, Sourced, Switches, Written};
+use super::{Config, Endpoint, Rules, Source, Switches, Written, set};
 
 impl Config {
     /// Takes a file's keys; `place` tells where each stands.
     pub(super) fn layer(&mut self, file: File, place: &dyn Fn(&[&str]) -> Source) {
         let File { model, providers, models, limits, permissions, features, sandbox, state, instructions } = file;
-        if let Some(model) = model {
-            self.model = Some(Sourced::new(model, place(&["model"])));
-        }
+        set(&mut self.model, model, || place(&["model"]));
         for (name, provider) in providers {
             let keys = ["base_url", "timeouts", "attempts"];
             let keys = keys.into_iter().map(|key| (key, place(&["providers", &name, key]))).collect();
@@ -19,16 +17,14 @@ impl Config {
         for (name, Model { price, max_output }) in models {
             let at = |key: &str| place(&["models", &name, key]);
             let known = self.models.entry(name.clone()).or_default();
-            known.price = price.map(|price| Sourced::new(price, at("price"))).or(known.price.take());
-            known.max_output = max_output.map(|most| Sourced::new(most, at("max_output"))).or(known.max_output.take());
+            set(&mut known.price, price, || at("price"));
+            set(&mut known.max_output, max_output, || at("max_output"));
         }
         let Limits { max_steps, tool_concurrency, max_cost_usd } = limits;
         let at = |key: &str| place(&["limits", key]);
         self.max_steps.set(max_steps, || at("max_steps"));
         self.tool_concurrency.set(tool_concurrency, || at("tool_concurrency"));
-        if let Some(dollars) = max_cost_usd {
-            self.max_cost = Some(Sourced::new(dollars, at("max_cost_usd")));
-        }
+        set(&mut self.max_cost, max_cost_usd, || at("max_cost_usd"));
         self.add_secrets(permissions.secrets, place);
         let rules = permissions.rules.into_iter().enumerate();
         self.rules.extend(Rules::of(place(&[]), rules.map(|(index, rule)| Written::new(rule, index, place))));

@@ -20,7 +20,7 @@ mod variables;
 
 pub(crate) use pending::Pending;
 pub(crate) use rules::{Rules, Written};
-pub(crate) use source::{Source, Sourced};
+pub(crate) use source::{Source, Sourced, set};
 pub(crate) use switches::{Granted, Switches};
 pub(crate) use variables::INHERITED;
 
@@ -33,7 +33,6 @@ use grants::Grants;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// The machine's file.
 const SYSTEM_FILE: &str = "/etc/yoi/config.toml";
 
 /// `[providers.NAME]` of the innermost file that has it.
@@ -58,7 +57,6 @@ pub(crate) struct Known {
     pub(crate) max_output: Option<Sourced<u32>>,
 }
 
-/// Everything that can be set.
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
     pub(crate) project: Project,

@@ -5,11 +5,11 @@
 //! them on; a stricter sandbox. All other keys are inert until the user grants exactly what they say. A rule that is
 //! granted and allows stands below the rules of the user's own files, so it overrules none of them.
 
-use super::file::{Feature, File, Limits, Mode, Model};
+use super::file::{Feature, File, Limits, Model};
 use super::grants::Grants;
 use super::pending::Pending;
 use super::read::Text;
-use super::{Config, Rules, Source, Sourced, Switches, Written};
+use super::{Config, Rules, Source, Sourced, Switches, Written, set};
 use crate::compose::model;
 use builtins::policies::OPT_IN;
 use pod::permission::{Rule, RuleDecision};
@@ -63,11 +63,9 @@ impl Config {
             }
         }
         if let Some(mode) = sandbox.mode {
-            let stricter = freedom(mode) < freedom(self.sandbox.value);
-            let as_it_is = mode == self.sandbox.value;
-            if stricter {
+            if mode < self.sandbox.value {
                 self.sandbox = Sourced::new(mode, text.place(&["sandbox", "mode"]));
-            } else if !as_it_is && asking.granted(&["sandbox", "mode"]) {
+            } else if mode > self.sandbox.value && asking.granted(&["sandbox", "mode"]) {
                 accepted.sandbox.mode = Some(mode);
             }
         }
@@ -107,13 +105,10 @@ impl Config {
         self.max_steps.set(max_steps.filter(|steps| *steps < self.max_steps.value), || at("max_steps"));
         let calls = tool_concurrency.filter(|calls| *calls < self.tool_concurrency.value);
         self.tool_concurrency.set(calls, || at("tool_concurrency"));
-        if let Some(dollars) = max_cost_usd {
-            // What is no amount is taken, too, and then refused where everything in force is checked.
-            let higher = self.max_cost.as_ref().is_some_and(|cost| dollars >= cost.value);
-            if !higher {
-                self.max_cost = Some(Sourced::new(dollars, at("max_cost_usd")));
-            }
-        }
+        // What is no amount is taken, too, and then refused where everything in force is checked.
+        let higher = |dollars: &f64| self.max_cost.as_ref().is_some_and(|cost| *dollars >= cost.value);
+        let dollars = max_cost_usd.filter(|dollars| !higher(dollars));
+        set(&mut self.max_cost, dollars, || at("max_cost_usd"));
     }
 
     fn narrow_rules(&mut self, rules: Vec<Rule>, asking: &mut Asking<'_>) {
@@ -151,13 +146,9 @@ impl Config {
         let switched_on = enabled == Some(true) && !on && granted("enabled");
         // What a person switched on may be a gate: only they switch it off.
         let chosen = opt_in && on;
-        if enabled == Some(false) && !chosen {
-            switches.enabled = Some(Sourced::new(false, place("enabled")));
-        }
+        set(&mut switches.enabled, enabled.filter(|enabled| !enabled && !chosen), || place("enabled"));
         let switched_off = enabled == Some(false) && chosen && granted("enabled");
-        if required == Some(true) {
-            switches.expected = Some(Sourced::new(true, place("required")));
-        }
+        set(&mut switches.expected, required.filter(|required| *required), || place("required"));
         let grant = grant.filter(|_| granted("grant"));
         let settings: toml::Table = settings.into_iter().filter(|(key, _)| granted(key)).collect();
         let switched = (switched_on || switched_off).then_some(switched_on);
@@ -169,15 +160,6 @@ impl Config {
 /// The place of something that acts because it was granted.
 fn granted_at(text: &Text, key: &[&str]) -> Source {
     format!("{}, granted", text.place(key))
-}
-
-/// How much a mode lets commands do.
-pub(super) fn freedom(mode: Mode) -> u8 {
-    match mode {
-        Mode::ReadOnly => 0,
-        Mode::WorkspaceWrite => 1,
-        Mode::Off => 2,
-    }
 }
 
 impl Config {

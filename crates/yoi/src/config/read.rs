@@ -50,7 +50,6 @@ impl Text {
         self.lines.at(key).map_or_else(|| self.shown.clone(), |line| format!("{}:{line}", self.shown))
     }
 
-    /// The file, for people.
     pub(super) fn shown(&self) -> &str {
         &self.shown
     }

@@ -9,7 +9,6 @@ use pod::permission::{Layer, Rule, RuleError};
 #[derive(Clone, Debug)]
 pub(crate) struct Rules {
     pub(crate) source: Source,
-    /// Its rules, in order.
     pub(crate) rules: Vec<Written>,
 }
 
@@ -47,7 +46,6 @@ impl Config {
         self.secrets.extend(globs.into_iter().enumerate().map(|(index, glob)| Sourced::new(glob, at(index))));
     }
 
-    /// The names of files that may hold secrets.
     pub(crate) fn secret_names(&self) -> Result<SecretNames, Failure> {
         let all: Vec<String> = self.secrets.iter().map(|glob| glob.value.clone()).collect();
         SecretNames::with(&all).map_err(|error| {

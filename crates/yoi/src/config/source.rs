@@ -3,7 +3,6 @@
 /// Where a value comes from: `built-in`, a file and line, a variable or a flag.
 pub(crate) type Source = String;
 
-/// A value and its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Sourced<T> {
     pub(crate) value: T,
@@ -23,5 +22,12 @@ impl<T> Sourced<T> {
         if let Some(value) = value {
             *self = Self::new(value, source());
         }
+    }
+}
+
+/// The same for what need not be set.
+pub(crate) fn set<T>(slot: &mut Option<Sourced<T>>, value: Option<T>, source: impl FnOnce() -> Source) {
+    if let Some(value) = value {
+        *slot = Some(Sourced::new(value, source()));
     }
 }

@@ -2,7 +2,7 @@
 //! outer one's.
 
 use super::file::Feature;
-use super::{Source, Sourced};
+use super::{Source, Sourced, set};
 use pod::feature::GrantTable;
 use std::collections::BTreeMap;
 
@@ -45,12 +45,8 @@ impl Switches {
     pub(crate) fn layer(&mut self, feature: Feature, place: impl Fn(&[&str]) -> Source) {
         let own = |key: &str| place(&[key]);
         self.at = place(&[]);
-        if let Some(enabled) = feature.enabled {
-            self.enabled = Some(Sourced::new(enabled, own("enabled")));
-        }
-        if let Some(required) = feature.required {
-            self.required = Some(Sourced::new(required, own("required")));
-        }
+        set(&mut self.enabled, feature.enabled, || own("enabled"));
+        set(&mut self.required, feature.required, || own("required"));
         if let Some(table) = feature.grant {
             let written = serde_json::to_value(&table).unwrap_or_default();
             let keys = written.as_object().into_iter().flat_map(|keys| keys.keys());

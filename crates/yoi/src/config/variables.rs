@@ -1,9 +1,10 @@
 //! The environment's part.
 
 use super::file::{Key, Mode};
-use super::{Config, Endpoint, Sourced};
+use super::{Config, Endpoint, set};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
+use clap::ValueEnum;
 use std::ffi::OsStr;
 use std::str::FromStr;
 
@@ -24,23 +25,15 @@ impl Config {
                 self.unknown.push(name.into_owned());
             }
         }
-        if let Some(model) = env.text("YOI_MODEL") {
-            self.model = Some(Sourced::new(model.to_owned(), "YOI_MODEL".to_owned()));
-        }
+        set(&mut self.model, env.text("YOI_MODEL").map(str::to_owned), || "YOI_MODEL".to_owned());
         self.max_steps.set(number(env, "YOI_MAX_STEPS", "a number from 1")?, || "YOI_MAX_STEPS".to_owned());
-        if let Some(dollars) = number(env, "YOI_MAX_COST", "dollars, as in 0.50")? {
-            self.max_cost = Some(Sourced::new(dollars, "YOI_MAX_COST".to_owned()));
-        }
+        set(&mut self.max_cost, number(env, "YOI_MAX_COST", "dollars, as in 0.50")?, || "YOI_MAX_COST".to_owned());
         let calls = number(env, "YOI_TOOL_CONCURRENCY", "a number from 1")?;
         self.tool_concurrency.set(calls, || "YOI_TOOL_CONCURRENCY".to_owned());
-        if let Some(mode) = env.text("YOI_SANDBOX") {
-            let known = [Mode::ReadOnly, Mode::WorkspaceWrite, Mode::Off];
-            let mode = known
-                .into_iter()
-                .find(|known| known.text() == mode)
-                .ok_or_else(|| bad_variable("YOI_SANDBOX", mode, "read-only, workspace-write or off"))?;
-            self.sandbox = Sourced::new(mode, "YOI_SANDBOX".to_owned());
-        }
+        let known = |text| Mode::from_str(text, false);
+        let bad = |text| bad_variable("YOI_SANDBOX", text, "read-only, workspace-write or off");
+        let mode = env.text("YOI_SANDBOX").map(|text| known(text).map_err(|_| bad(text))).transpose()?;
+        self.sandbox.set(mode, || "YOI_SANDBOX".to_owned());
         Ok(())
     }
 

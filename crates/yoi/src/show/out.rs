@@ -19,7 +19,6 @@ pub(crate) fn lines(text: &str) {
     raw(&format!("{}\n", escape_lines(text)));
 }
 
-/// A JSON document, a line.
 pub(crate) fn json(document: &serde_json::Value) {
     raw(&format!("{}\n", harmless(&document.to_string())));
 }

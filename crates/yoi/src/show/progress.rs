@@ -12,12 +12,10 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
-/// How a run is shown.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Look {
     /// Records as JSON Lines on standard output, and nothing else there.
     pub(crate) json: bool,
-    /// No progress.
     pub(crate) quiet: bool,
     /// The answer appears as it is written.
     pub(crate) stream: bool,

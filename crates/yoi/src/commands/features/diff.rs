@@ -74,7 +74,6 @@ impl Difference {
         Ok(Self { pod: starts.pod.clone(), from: Point::of(from), to: Point::of(to), changes })
     }
 
-    /// For people.
     pub(super) fn render(&self) -> Page {
         let mut page = Page::default();
         page.wrapped("", &format!("{}: {} → {}", self.pod, self.from.words(), self.to.words()));

@@ -136,7 +136,6 @@ impl Route {
         })
     }
 
-    /// For people.
     pub(super) fn render(&self) -> Page {
         let mut page = Page::default();
         let effect = match self.effect {

@@ -103,7 +103,6 @@ impl Starts {
         }
     }
 
-    /// The start of this number.
     pub(super) fn number(&self, number: u64) -> Result<&Start, Failure> {
         self.kept.iter().find(|start| start.start == number).ok_or_else(|| {
             let what = format!("{} has no start {number}; it has {}, numbered from 1", self.pod, self.count);

@@ -4,7 +4,6 @@ use crate::show::out;
 use authority::text::{escape_line, escape_lines};
 use std::io::Write;
 
-/// The widest line.
 const WIDTH: usize = 80;
 
 /// Lines on their way to a person.
@@ -41,12 +40,10 @@ impl Page {
         self.lines.push(line);
     }
 
-    /// Another page below this one.
     pub(super) fn append(&mut self, other: Self) {
         self.lines.extend(other.lines);
     }
 
-    /// Onto standard output.
     pub(super) fn print(&self) {
         self.lines.iter().for_each(|line| out::line(line));
     }

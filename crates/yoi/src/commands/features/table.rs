@@ -90,7 +90,6 @@ fn tools(feature: &Value) -> String {
     names(feature).collect::<Vec<_>>().join(" ")
 }
 
-/// Each hook with what it is and where it stands.
 fn hooks(feature: &Value) -> String {
     let hooks = list(feature, "hooks").iter().chain(list(feature, "installed_hooks"));
     let shown =
@@ -113,7 +112,6 @@ fn may(feature: &Value) -> String {
     said.filter_map(means).collect::<Vec<_>>().join(", ")
 }
 
-/// Gates, sandbox, rules and bounds.
 fn host(page: &mut Page, document: &Value) {
     let Some(host) = document.get("host") else { return };
     if let Some(sandbox) = host.get("sandbox") {

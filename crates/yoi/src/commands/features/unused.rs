@@ -36,7 +36,6 @@ struct Idle {
 }
 
 impl Unused {
-    /// Of a pod's newest start.
     pub(super) fn of(starts: &Starts) -> Result<Self, Failure> {
         let newest = starts.newest()?;
         let Some(used) = &newest.used else {
@@ -69,7 +68,6 @@ impl Unused {
         Ok(Self { pod: starts.pod.clone(), start: newest.start, unused, uncounted })
     }
 
-    /// For people.
     pub(super) fn render(&self) -> Page {
         let mut page = Page::default();
         page.line(format!("{}: start {}, granted and never used:", self.pod, self.start));

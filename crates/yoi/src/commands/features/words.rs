@@ -42,7 +42,6 @@ pub(super) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// What is done with a store.
 fn store(read: bool, write: bool) -> &'static str {
     match (read, write) {
         (true, true) => "read and change",

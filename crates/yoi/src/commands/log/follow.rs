@@ -18,7 +18,6 @@ use std::path::{Path, PathBuf};
 /// How often it looks when the kernel tells nothing: some network file systems cannot, and watches are limited.
 const LOOK_AGAIN: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
-/// Follows the pod in `dir`.
 pub(super) fn run(dir: &Path, printer: &mut Printer<'_>) -> Result<Exit, Failure> {
     let site = Site::of(dir)?;
     let watch = site.watch();

@@ -9,16 +9,12 @@ use std::path::Path;
 /// What helps when the journal cannot be written.
 const UNWRITTEN: &str = "files named above are taken back, no other was changed; mend the disk and run it again";
 
-/// What became of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Done {
     /// It stands as it was before.
     Nothing,
-    /// It has its content again.
     Restored,
-    /// It is gone again.
     Removed,
-    /// A directory has its old name again.
     MovedBack,
 }
 
@@ -31,7 +27,6 @@ pub(super) enum Stop {
     Journal(String),
 }
 
-/// What came of it so far.
 #[derive(Default)]
 pub(super) struct Tally {
     pub(super) undone: usize,
