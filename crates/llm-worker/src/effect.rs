@@ -1,7 +1,8 @@
 //! What passes between a turn and its host, as data.
 
+use crate::error::ErrorKind;
 use crate::item::{CallId, Item, ToolOutcome};
-use crate::model::{ErrorKind, ModelError, ModelEvent, Shortfall, StopReason, Usage};
+use crate::model::{ModelError, ModelEvent, Shortfall, StopReason, Usage};
 use crate::projection::ModelRequest;
 use crate::turn::{CommitRequest, Payload};
 use serde::{Deserialize, Serialize};

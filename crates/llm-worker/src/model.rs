@@ -1,6 +1,6 @@
 //! What a model is to the host: a dialect to encode requests in, and a stream of events back.
 
-pub use crate::error::ErrorKind;
+use crate::error::ErrorKind;
 use crate::item::Wax;
 use crate::projection::{Dialect, ModelRequest};
 use async_trait::async_trait;

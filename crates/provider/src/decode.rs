@@ -1,5 +1,6 @@
 //! What every vendor's decoder is: bytes in, events out, whatever the fragmentation.
 
+use crate::sse::{Event, MAX_EVENT, TooLong};
 use crate::vendor_error::VendorError;
 use llm_worker::ModelEvent;
 
@@ -17,6 +18,29 @@ pub(crate) trait Decode: Default + Send {
     /// The body came to its proper end, or the vendor said that nothing follows: yields the stop event, or says why
     /// there is none.
     fn finish(self, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError>;
+
+    /// Takes one event of a stream.
+    fn event(&mut self, event: Event, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError>;
+
+    /// Takes events up to the one behind which nothing follows.
+    fn events(&mut self, events: Vec<Event>, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
+        for event in events {
+            if self.done() {
+                return Ok(());
+            }
+            self.event(event, out)?;
+        }
+        Ok(())
+    }
+
+    /// As [`Self::events`], of a stream that is over. An event without its blank line may be half of one: not JSON then
+    /// means cut, not malformed.
+    fn last_events(&mut self, events: Vec<Event>, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
+        self.events(events, out).map_err(|error| match error {
+            DecodeError::Malformed(_) => DecodeError::Cut,
+            other => other,
+        })
+    }
 }
 
 /// Why bytes did not make an answer.
@@ -28,4 +52,15 @@ pub(crate) enum DecodeError {
     Malformed(String),
     /// The stream ended before the answer did.
     Cut,
+}
+
+impl From<TooLong> for DecodeError {
+    fn from(_: TooLong) -> Self {
+        Self::Malformed(format!("a line or event over {} MiB", MAX_EVENT >> 20))
+    }
+}
+
+/// An event of these words, if there are any.
+pub(crate) fn say(words: String, event: fn(String) -> ModelEvent, out: &mut Vec<ModelEvent>) {
+    out.extend(Some(words).filter(|words| !words.is_empty()).map(event));
 }

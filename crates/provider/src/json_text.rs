@@ -7,6 +7,14 @@ pub(crate) fn put(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(text.as_bytes());
 }
 
+/// What stands before a value, then a whole JSON string.
+pub(crate) fn put_string(out: &mut Vec<u8>, before: &str, text: &str) {
+    put(out, before);
+    put(out, "\"");
+    put_escaped(out, text);
+    put(out, "\"");
+}
+
 /// The inside of a JSON string: what follows can be appended to it, which a serializer's closed string does not allow.
 pub(crate) fn put_escaped(out: &mut Vec<u8>, text: &str) {
     let mut rest = text;

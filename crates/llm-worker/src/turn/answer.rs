@@ -3,8 +3,9 @@
 use super::phase::{Judging, Proposed, Standing};
 use super::{Limits, Payload};
 use crate::effect::{Delta, Fact, Outcome, short};
+use crate::error::ErrorKind;
 use crate::item::{CallId, Item, Seal, Wax};
-use crate::model::{ErrorKind, ModelError, ModelEvent, Shortfall, StopReason, Usage};
+use crate::model::{ModelError, ModelEvent, Shortfall, StopReason, Usage};
 use crate::projection::Surface;
 
 #[derive(Default)]

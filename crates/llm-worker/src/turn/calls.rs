@@ -4,8 +4,9 @@ use super::answer::Answer;
 use super::phase::{Judging, Phase, Proposed, Standing};
 use super::{Payload, Turn};
 use crate::effect::{Fact, Outcome, Verdict};
+use crate::error::ErrorKind;
 use crate::item::{CallId, ResultStatus, ToolOutcome};
-use crate::model::{ErrorKind, StopReason};
+use crate::model::StopReason;
 
 const CUT: &str =
     "not run: the answer was cut by the output limit, so no call of it was run; call again with less at once";

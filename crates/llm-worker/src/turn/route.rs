@@ -4,8 +4,9 @@ use super::answer::{Taken, dropped};
 use super::phase::{Phase, Standing};
 use super::{Acknowledged, MAX_OVERFLOWS, Payload, Turn, is_said};
 use crate::effect::{Delta, Effect, Fact, Gated, Input, Verdict};
+use crate::error::ErrorKind;
 use crate::item::{CallId, ToolOutcome};
-use crate::model::{ErrorKind, ModelError, ModelEvent, Usage};
+use crate::model::{ModelError, ModelEvent, Usage};
 use std::mem;
 use std::time::Duration;
 

@@ -8,8 +8,8 @@
 
 use super::dialect::{REDACTED, SIGNATURE};
 use super::event::{Block, Event, Piece, Tokens};
-use crate::decode::{Decode, DecodeError};
-use crate::sse::{self, MAX_EVENT, Sse};
+use crate::decode::{Decode, DecodeError, say};
+use crate::sse::{self, Sse};
 use crate::vendor_error::{VendorError, one_line};
 use llm_worker::{ModelEvent, StopReason, Usage, Wax};
 use serde_json::Value;
@@ -42,7 +42,7 @@ impl Decode for Decoder {
         let mut events = Vec::new();
         let read = self.sse.push(bytes, &mut events);
         self.events(events, out)?;
-        read.map_err(|_| too_long())
+        Ok(read?)
     }
 
     fn done(&self) -> bool {
@@ -55,12 +55,8 @@ impl Decode for Decoder {
 
     fn finish(mut self, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
         let mut events = Vec::new();
-        std::mem::take(&mut self.sse).finish(&mut events).map_err(|_| too_long())?;
-        match self.events(events, out) {
-            // An event without its blank line may be half of one: not JSON then means cut, not malformed.
-            Err(DecodeError::Malformed(_)) => return Err(DecodeError::Cut),
-            other => other?,
-        }
+        std::mem::take(&mut self.sse).finish(&mut events)?;
+        self.last_events(events, out)?;
         let Some(word) = self.stop.take().filter(|_| self.done) else { return Err(DecodeError::Cut) };
         self.seal(out);
         let stop = reason(word);
@@ -72,27 +68,12 @@ impl Decode for Decoder {
         out.push(ModelEvent::Stop(stop));
         Ok(())
     }
-}
 
-impl Decoder {
-    fn events(&mut self, events: Vec<sse::Event>, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
-        for event in events {
-            if self.done {
-                return Ok(());
-            }
-            if event.is_error {
-                return Err(failed(VendorError::read_bytes(&event.data)));
-            }
-            match serde_json::from_slice(&event.data) {
-                Ok(event) => self.event(event, out)?,
-                Err(why) => return Err(not_an_event(&event.data, &why)),
-            }
+    fn event(&mut self, event: sse::Event, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
+        if event.is_error {
+            return Err(failed(VendorError::read_bytes(&event.data)));
         }
-        Ok(())
-    }
-
-    fn event(&mut self, event: Event, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
-        match event {
+        match serde_json::from_slice(&event.data).map_err(|why| not_an_event(&event.data, &why))? {
             Event::MessageStart { message } => self.count(message.and_then(|message| message.usage), out),
             Event::ContentBlockStart { index, content_block } => self.begin(index, content_block, out)?,
             Event::ContentBlockDelta { index, delta } => self.more(index, delta, out),
@@ -110,7 +91,9 @@ impl Decoder {
         }
         Ok(())
     }
+}
 
+impl Decoder {
     fn begin(&mut self, index: u64, block: Block, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
         self.seal(out);
         match block {
@@ -189,10 +172,6 @@ impl Decoder {
     }
 }
 
-fn say(text: String, event: fn(String) -> ModelEvent, out: &mut Vec<ModelEvent>) {
-    out.extend(Some(text).filter(|text| !text.is_empty()).map(event));
-}
-
 /// The vendor counts what its cache had and what went into it apart from the rest of the input.
 fn usage(tokens: &Tokens) -> Usage {
     let cached = tokens.cache_read_input_tokens.unwrap_or(0);
@@ -235,8 +214,4 @@ fn not_an_event(json: &[u8], why: &serde_json::Error) -> DecodeError {
     let value: Option<Value> = serde_json::from_slice(json).ok();
     let error = value.as_ref().and_then(|value| VendorError::read(value.get("error")?));
     error.map_or_else(|| DecodeError::Malformed(format!("an event that is not one of the Messages API: {why}")), failed)
-}
-
-fn too_long() -> DecodeError {
-    DecodeError::Malformed(format!("a line or event over {} MiB", MAX_EVENT >> 20))
 }

@@ -1,6 +1,6 @@
 //! The request body of Messages, as a left fold with `messages` last.
 
-use crate::json_text::{host_note, object, put, put_escaped, vendor_model};
+use crate::json_text::{host_note, object, put, put_string, vendor_model};
 use llm_worker::projection::{Dialect, Open, Surface};
 use llm_worker::{Item, ResultStatus, Seal, Wax};
 
@@ -50,15 +50,12 @@ impl Dialect for Messages {
     }
 
     fn head(&self, surface: &Surface, out: &mut Vec<u8>) {
-        put(out, r#"{"model":""#);
-        put_escaped(out, vendor_model(&surface.model));
-        put(out, &format!(r#"","max_tokens":{},"stream":true"#, surface.max_output.unwrap_or(FALLBACK)));
+        put_string(out, r#"{"model":"#, vendor_model(&surface.model));
+        put(out, &format!(r#","max_tokens":{},"stream":true"#, surface.max_output.unwrap_or(FALLBACK)));
         for (at, tool) in surface.tools.iter().enumerate() {
-            put(out, if at == 0 { r#","tools":[{"name":""# } else { r#"},{"name":""# });
-            put_escaped(out, &tool.name);
-            put(out, r#"","description":""#);
-            put_escaped(out, &tool.description);
-            put(out, r#"","input_schema":"#);
+            put_string(out, if at == 0 { r#","tools":[{"name":"# } else { r#"},{"name":"# }, &tool.name);
+            put_string(out, r#","description":"#, &tool.description);
+            put(out, r#","input_schema":"#);
             put(out, &tool.schema);
         }
         if !surface.tools.is_empty() {
@@ -67,9 +64,7 @@ impl Dialect for Messages {
         }
         // An empty block is refused.
         if !surface.system.trim().is_empty() {
-            put(out, r#","system":[{"type":"text","text":""#);
-            put_escaped(out, &surface.system);
-            put(out, "\"");
+            put_string(out, r#","system":[{"type":"text","text":"#, &surface.system);
             put(out, ANCHOR);
             put(out, "}]");
         }
@@ -96,9 +91,7 @@ impl Dialect for Messages {
                 put(out, if outcome.status == ResultStatus::Ok { "" } else { r#","is_error":true"# });
                 let text = outcome.text();
                 if !text.trim().is_empty() {
-                    put(out, r#","content":""#);
-                    put_escaped(out, &text);
-                    put(out, "\"");
+                    put_string(out, r#","content":"#, &text);
                 }
                 USER
             }
@@ -117,10 +110,8 @@ impl Dialect for Messages {
 
 fn said(open: Open, role: Open, text: &str, out: &mut Vec<u8>) -> Open {
     block(open, role, "text", out);
-    put(out, r#","text":""#);
     // A block of white space is refused, and a person may have said nothing else.
-    put_escaped(out, if text.trim().is_empty() { "(nothing)" } else { text });
-    put(out, "\"");
+    put_string(out, r#","text":"#, if text.trim().is_empty() { "(nothing)" } else { text });
     role
 }
 
@@ -128,18 +119,15 @@ fn thought(open: Open, text: &str, wax: &Wax, out: &mut Vec<u8>) -> Open {
     match wax.kind.as_str() {
         SIGNATURE => {
             block(open, THINKING, "thinking", out);
-            put(out, r#","thinking":""#);
-            put_escaped(out, text);
-            put(out, r#"","signature":""#);
+            put_string(out, r#","thinking":"#, text);
+            put_string(out, r#","signature":"#, &wax.data);
         }
         REDACTED => {
             block(open, THINKING, REDACTED, out);
-            put(out, r#","data":""#);
+            put_string(out, r#","data":"#, &wax.data);
         }
         _of_another_vendor => return open,
     }
-    put_escaped(out, &wax.data);
-    put(out, "\"");
     THINKING
 }
 

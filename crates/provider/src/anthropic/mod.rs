@@ -11,17 +11,21 @@ pub use dialect::Messages;
 
 use crate::endpoint::{Config, Endpoint, Wire, hidden};
 use crate::json_text::vendor_model;
-use async_trait::async_trait;
 use http_client::{HeaderMap, HeaderValue};
-use llm_worker::model::EventSink;
+use llm_worker::Model;
 use llm_worker::projection::Dialect;
-use llm_worker::{Model, ModelError, ModelRequest, Price};
 use std::sync::Arc;
 
-/// A model behind a Messages endpoint.
-pub struct Anthropic {
-    endpoint: Endpoint<MessagesWire>,
-    max_output: u32,
+/// A model behind a Messages endpoint; nothing is connected before the first request. The API wants a limit for every
+/// answer: without one in the configuration it is [`max_output`]'s.
+#[must_use]
+pub fn model(config: Config) -> Arc<dyn Model> {
+    Arc::new(endpoint(config))
+}
+
+fn endpoint(mut config: Config) -> Endpoint<MessagesWire> {
+    config.max_output.get_or_insert_with(|| max_output(vendor_model(&config.name)));
+    Endpoint::new(config, MessagesWire)
 }
 
 /// The key has a header of its own, and the version of the API, too.
@@ -42,15 +46,9 @@ impl Wire for MessagesWire {
         }
         Some(headers)
     }
-}
 
-impl Anthropic {
-    /// A model; nothing is connected before the first request. The API wants a limit for every answer: without one in
-    /// the configuration it is [`max_output`]'s.
-    #[must_use]
-    pub fn new(config: Config) -> Self {
-        let max_output = config.max_output.unwrap_or_else(|| max_output(vendor_model(&config.name)));
-        Self { endpoint: Endpoint::new(config), max_output }
+    fn dialect(&self) -> Arc<dyn Dialect> {
+        Arc::new(Messages)
     }
 }
 
@@ -61,29 +59,6 @@ pub fn max_output(model: &str) -> u32 {
     const LIMITS: [(&str, u32); 5] =
         [("claude-3-7", 32_000), ("claude-3-5", 8_192), ("claude-3-", 4_096), ("claude-2", 4_096), ("claude-", 32_000)];
     LIMITS.iter().find(|(begin, _)| model.starts_with(begin)).map_or(dialect::FALLBACK, |(_, limit)| *limit)
-}
-
-#[async_trait]
-impl Model for Anthropic {
-    fn name(&self) -> &str {
-        &self.endpoint.name
-    }
-
-    fn dialect(&self) -> Arc<dyn Dialect> {
-        Arc::new(Messages)
-    }
-
-    fn max_output(&self) -> Option<u32> {
-        Some(self.max_output)
-    }
-
-    fn price(&self) -> Option<Price> {
-        self.endpoint.price
-    }
-
-    async fn stream(&self, request: ModelRequest, events: EventSink) -> Result<(), ModelError> {
-        self.endpoint.answer(request.body(), &events).await
-    }
 }
 
 #[cfg(test)]

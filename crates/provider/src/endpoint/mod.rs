@@ -9,11 +9,13 @@ use crate::decode::{Decode, DecodeError};
 use crate::failure::{Cause, Failure, Key, Place, Terms};
 use crate::retry::{Next, Pacing, RetryPolicy, retry_after};
 use crate::vendor_error::VendorError;
+use async_trait::async_trait;
 use authority::{Net, Secret};
 use http_client::{Answer, BaseUrl, Bytes, Client, HeaderMap, HeaderValue, Method, Request, Timeouts, Upload, header};
 use llm_worker::model::EventSink;
-use llm_worker::{Body, ErrorKind, ModelError, ModelEvent, Price};
-use std::marker::PhantomData;
+use llm_worker::projection::Dialect;
+use llm_worker::{Body, ErrorKind, Model, ModelError, ModelEvent, ModelRequest, Price};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 /// Everything one model needs.
@@ -43,7 +45,7 @@ pub struct Config {
 }
 
 /// What a wire format does its own way.
-pub(crate) trait Wire {
+pub(crate) trait Wire: Send + Sync + 'static {
     /// Where answers are, below the base URL.
     const PATH: &'static str;
     /// Where models are listed, below it.
@@ -54,6 +56,8 @@ pub(crate) trait Wire {
     type Decoder: Decode;
     /// What every request carries besides; `None` when the key cannot stand in a header.
     fn headers(key: Option<&str>) -> Option<HeaderMap>;
+    /// How requests are encoded.
+    fn dialect(&self) -> Arc<dyn Dialect>;
 }
 
 /// A base URL as people write it: the path of answers, which they paste, and the version are dropped.
@@ -70,27 +74,50 @@ pub(crate) fn hidden(text: &str) -> Option<HeaderValue> {
 
 /// A model's endpoint and the connection to it.
 pub(crate) struct Endpoint<W> {
-    pub(crate) name: String,
+    name: String,
     pub(crate) client: Client,
-    pub(crate) max_output: Option<u32>,
-    pub(crate) price: Option<Price>,
+    max_output: Option<u32>,
+    price: Option<Price>,
     url: String,
     key: Option<Secret>,
     key_source: Option<String>,
     retry: RetryPolicy,
     pacing: Pacing,
     terms: Terms,
-    wire: PhantomData<fn() -> W>,
+    wire: W,
+}
+
+#[async_trait]
+impl<W: Wire> Model for Endpoint<W> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn dialect(&self) -> Arc<dyn Dialect> {
+        self.wire.dialect()
+    }
+
+    fn max_output(&self) -> Option<u32> {
+        self.max_output
+    }
+
+    fn price(&self) -> Option<Price> {
+        self.price
+    }
+
+    async fn stream(&self, request: ModelRequest, events: EventSink) -> Result<(), ModelError> {
+        self.answer(request.body(), &events).await
+    }
 }
 
 impl<W: Wire> Endpoint<W> {
     /// Nothing is connected before the first request.
-    pub(crate) fn new(config: Config) -> Self {
+    pub(crate) fn new(config: Config, wire: W) -> Self {
         let Config { name, base_url, net, key, key_source, timeouts, retry, pacing, max_output, price, terms } = config;
         let base_url = base::<W>(base_url);
         let url = base_url.to_string();
         let client = Client::new(base_url, net, timeouts);
-        Self { name, client, max_output, price, url, key, key_source, retry, pacing, terms, wire: PhantomData }
+        Self { name, client, max_output, price, url, key, key_source, retry, pacing, terms, wire }
     }
 
     /// Sends until an answer is whole, the retries are used up, or the grant is revoked.

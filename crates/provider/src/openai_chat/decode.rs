@@ -10,8 +10,8 @@
 
 use super::calls::Calls;
 use super::chunk::{Chunk, Message, Tokens};
-use crate::decode::{Decode, DecodeError};
-use crate::sse::{BOM, Event, MAX_EVENT, Sse};
+use crate::decode::{Decode, DecodeError, say};
+use crate::sse::{BOM, Event, Sse};
 use crate::vendor_error::{VendorError, one_line};
 use llm_worker::{ModelEvent, StopReason, Usage};
 use serde_json::Value;
@@ -61,7 +61,7 @@ impl Decode for Decoder {
                 let mut events = Vec::new();
                 let read = sse.push(bytes, &mut events);
                 self.events(events, out)?;
-                read.map_err(|_| too_long())
+                Ok(read?)
             }
             Mode::Whole(held) if held.len() + bytes.len() > MAX_WHOLE => {
                 Err(DecodeError::Malformed(format!("an answer over {} MiB in one piece", MAX_WHOLE >> 20)))
@@ -86,7 +86,7 @@ impl Decode for Decoder {
             Mode::Unknown(_) => {}
             Mode::Stream(sse) => {
                 let mut events = Vec::new();
-                sse.finish(&mut events).map_err(|_| too_long())?;
+                sse.finish(&mut events)?;
                 self.last_events(events, out)?;
             }
             Mode::Whole(held) => self.document(&held, out)?,
@@ -96,38 +96,22 @@ impl Decode for Decoder {
         out.push(ModelEvent::Stop(self.stop(&finish)));
         Ok(())
     }
+
+    fn event(&mut self, event: Event, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
+        if event.data == b"[DONE]" {
+            self.done = true;
+            Ok(())
+        } else if event.is_error {
+            Err(DecodeError::Vendor(VendorError::read_bytes(&event.data)))
+        } else {
+            self.document(&event.data, out)
+        }
+    }
 }
 
 impl Decoder {
-    fn events(&mut self, events: Vec<Event>, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
-        for event in events {
-            if self.done {
-                return Ok(());
-            }
-            if event.data == b"[DONE]" {
-                self.done = true;
-            } else if event.is_error {
-                return Err(DecodeError::Vendor(VendorError::read_bytes(&event.data)));
-            } else {
-                self.document(&event.data, out)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// An event without its blank line may be half of one: not JSON then means cut, not malformed.
-    fn last_events(&mut self, events: Vec<Event>, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
-        match self.events(events, out) {
-            Err(DecodeError::Malformed(_)) => Err(DecodeError::Cut),
-            other => other,
-        }
-    }
-
     fn document(&mut self, json: &[u8], out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
-        let chunk: Chunk = match serde_json::from_slice(json) {
-            Ok(chunk) => chunk,
-            Err(why) => return Err(not_a_chunk(json, &why)),
-        };
+        let chunk: Chunk = serde_json::from_slice(json).map_err(|why| not_a_chunk(json, &why))?;
         if let Some(error) = chunk.error.as_ref().and_then(VendorError::read) {
             return Err(DecodeError::Vendor(error));
         }
@@ -156,10 +140,9 @@ impl Decoder {
     fn message(&mut self, message: Message, out: &mut Vec<ModelEvent>) {
         let (reasoning, text, refusal) = (message.reasoning(), message.text(), message.refusal());
         self.refused |= !refusal.is_empty();
-        if !reasoning.is_empty() {
-            out.push(ModelEvent::Reasoning(reasoning));
-        }
-        out.extend([text, refusal].into_iter().filter(|words| !words.is_empty()).map(ModelEvent::Text));
+        say(reasoning, ModelEvent::Reasoning, out);
+        say(text, ModelEvent::Text, out);
+        say(refusal, ModelEvent::Text, out);
         for part in message.tool_calls.into_iter().flatten() {
             self.calls.feed(part, out);
         }
@@ -173,13 +156,13 @@ impl Decoder {
         match finish.to_ascii_lowercase().as_str() {
             "content_filter" | "refusal" | "safety" => StopReason::Refusal,
             "length" | "max_tokens" => StopReason::MaxTokens,
-            "stop" | "eos" | "end_turn" | "tool_calls" | "tool_use" | "function_call" if self.calls.any() => {
-                StopReason::ToolUse
+            "stop" | "eos" | "end_turn" | "tool_calls" | "tool_use" | "function_call" => {
+                match (self.calls.any(), self.refused) {
+                    (true, _) => StopReason::ToolUse,
+                    (false, true) => StopReason::Refusal,
+                    (false, false) => StopReason::EndTurn,
+                }
             }
-            "stop" | "eos" | "end_turn" | "tool_calls" | "tool_use" | "function_call" if self.refused => {
-                StopReason::Refusal
-            }
-            "stop" | "eos" | "end_turn" | "tool_calls" | "tool_use" | "function_call" => StopReason::EndTurn,
             _other => StopReason::Other(one_line(finish)),
         }
     }
@@ -203,8 +186,4 @@ fn not_a_chunk(json: &[u8], why: &serde_json::Error) -> DecodeError {
         || DecodeError::Malformed(format!("a chunk that is not chat-completion JSON: {why}")),
         DecodeError::Vendor,
     )
-}
-
-fn too_long() -> DecodeError {
-    DecodeError::Malformed(format!("a line or event over {} MiB", MAX_EVENT >> 20))
 }

@@ -5,7 +5,7 @@
 //! by a blank line, because some servers refuse two user messages in a row; text and the calls after it are one
 //! assistant message. Reasoning is not sent back. An assistant text that is empty is left out.
 
-use crate::json_text::{host_note, object, put, put_escaped, vendor_model};
+use crate::json_text::{host_note, object, put, put_escaped, put_string, vendor_model};
 use llm_worker::projection::{Dialect, Open, Surface};
 use llm_worker::{CallId, Item};
 use std::sync::Arc;
@@ -65,9 +65,8 @@ impl Dialect for Chat {
     }
 
     fn head(&self, surface: &Surface, out: &mut Vec<u8>) {
-        put(out, r#"{"model":""#);
-        put_escaped(out, vendor_model(&surface.model));
-        put(out, r#"","stream":true,"stream_options":{"include_usage":true}"#);
+        put_string(out, r#"{"model":"#, vendor_model(&surface.model));
+        put(out, r#","stream":true,"stream_options":{"include_usage":true}"#);
         if let Some(most) = surface.max_output {
             let key = match self.0 {
                 Flavour::OpenAi => "max_completion_tokens",
@@ -77,18 +76,15 @@ impl Dialect for Chat {
         }
         for (at, tool) in surface.tools.iter().enumerate() {
             put(out, if at == 0 { r#","tools":["# } else { "," });
-            put(out, r#"{"type":"function","function":{"name":""#);
-            put_escaped(out, &tool.name);
-            put(out, r#"","description":""#);
-            put_escaped(out, &tool.description);
-            put(out, r#"","parameters":"#);
+            put_string(out, r#"{"type":"function","function":{"name":"#, &tool.name);
+            put_string(out, r#","description":"#, &tool.description);
+            put(out, r#","parameters":"#);
             put(out, &tool.schema);
             put(out, "}}");
         }
         put(out, if surface.tools.is_empty() { "" } else { "]" });
-        put(out, r#","messages":[{"role":"system","content":""#);
-        put_escaped(out, &surface.system);
-        put(out, r#""}"#);
+        put_string(out, r#","messages":[{"role":"system","content":"#, &surface.system);
+        put(out, "}");
     }
 
     fn append(&self, open: Open, _first: bool, item: &Item, out: &mut Vec<u8>) -> Open {
@@ -101,9 +97,8 @@ impl Dialect for Chat {
             Item::ToolCall { id, name, arguments } => self.call(open, *id, name, arguments, out),
             Item::ToolResult { id, outcome } => {
                 end(open, out);
-                put(out, &format!(r#",{{"role":"tool","tool_call_id":"{id}","content":""#));
-                put_escaped(out, &outcome.text());
-                put(out, r#""}"#);
+                put_string(out, &format!(r#",{{"role":"tool","tool_call_id":"{id}","content":"#), &outcome.text());
+                put(out, "}");
                 CLOSED
             }
         }
@@ -124,31 +119,24 @@ impl Chat {
             put(out, r#"","tool_calls":["#);
         } else {
             end(open, out);
-            put(
-                out,
-                match self.0 {
-                    Flavour::OpenAi => r#",{"role":"assistant","content":null,"tool_calls":["#,
-                    Flavour::Compatible | Flavour::Gemini => r#",{"role":"assistant","content":"","tool_calls":["#,
-                },
-            );
+            let content = match self.0 {
+                Flavour::OpenAi => "null",
+                Flavour::Compatible | Flavour::Gemini => r#""""#,
+            };
+            put(out, &format!(r#",{{"role":"assistant","content":{content},"tool_calls":["#));
         }
-        put(out, &format!(r#"{{"id":"{id}","type":"function","function":{{"name":""#));
-        put_escaped(out, name);
-        put(out, r#"","arguments":""#);
-        put_escaped(out, &self.arguments(arguments));
-        put(out, r#""}"#);
+        put_string(out, &format!(r#"{{"id":"{id}","type":"function","function":{{"name":"#), name);
+        let arguments = match self.0 {
+            Flavour::OpenAi => arguments,
+            Flavour::Compatible | Flavour::Gemini => &object(arguments),
+        };
+        put_string(out, r#","arguments":"#, arguments);
+        put(out, "}");
         if first && self.0 == Flavour::Gemini {
             put(out, r#","extra_content":{"google":{"thought_signature":"skip_thought_signature_validator"}}"#);
         }
         put(out, "}");
         CALLS
-    }
-
-    fn arguments(self, raw: &str) -> String {
-        match self.0 {
-            Flavour::OpenAi => raw.to_owned(),
-            Flavour::Compatible | Flavour::Gemini => object(raw),
-        }
     }
 }
 

@@ -8,21 +8,20 @@ mod dialect;
 pub use dialect::{Chat, Flavour};
 
 use crate::endpoint::{Config, Endpoint, Wire, hidden};
-use async_trait::async_trait;
 use http_client::{HeaderMap, header};
-use llm_worker::model::EventSink;
+use llm_worker::Model;
 use llm_worker::projection::Dialect;
-use llm_worker::{Model, ModelError, ModelRequest, Price};
 use std::sync::Arc;
 
-/// A model behind a chat-completions endpoint.
-pub struct OpenAiChat {
-    endpoint: Endpoint<ChatWire>,
-    flavour: Flavour,
+/// A model behind a chat-completions endpoint; nothing is connected before the first request. `flavour` is what the
+/// endpoint wants differently.
+#[must_use]
+pub fn model(config: Config, flavour: Flavour) -> Arc<dyn Model> {
+    Arc::new(Endpoint::new(config, ChatWire(flavour)))
 }
 
 /// The key is a bearer token.
-pub(crate) struct ChatWire;
+pub(crate) struct ChatWire(Flavour);
 
 impl Wire for ChatWire {
     const PATH: &'static str = "/chat/completions";
@@ -37,36 +36,9 @@ impl Wire for ChatWire {
         }
         Some(headers)
     }
-}
-
-impl OpenAiChat {
-    /// A model; nothing is connected before the first request. `flavour` is what the endpoint wants differently.
-    #[must_use]
-    pub fn new(config: Config, flavour: Flavour) -> Self {
-        Self { endpoint: Endpoint::new(config), flavour }
-    }
-}
-
-#[async_trait]
-impl Model for OpenAiChat {
-    fn name(&self) -> &str {
-        &self.endpoint.name
-    }
 
     fn dialect(&self) -> Arc<dyn Dialect> {
-        Arc::new(Chat(self.flavour))
-    }
-
-    fn max_output(&self) -> Option<u32> {
-        self.endpoint.max_output
-    }
-
-    fn price(&self) -> Option<Price> {
-        self.endpoint.price
-    }
-
-    async fn stream(&self, request: ModelRequest, events: EventSink) -> Result<(), ModelError> {
-        self.endpoint.answer(request.body(), &events).await
+        Arc::new(Chat(self.0))
     }
 }
 

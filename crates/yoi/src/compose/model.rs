@@ -11,10 +11,10 @@ use authority::{Ambient, Net, Secret};
 use llm_worker::projection::{Dialect, Neutral, Surface};
 use llm_worker::{Model, Price};
 use offline::Offline;
-use provider::anthropic::{Anthropic, Messages};
+use provider::anthropic::{self, Messages};
 use provider::catalog::{self, KeyRule};
 use provider::endpoint::Config as Endpoint;
-use provider::openai_chat::{Chat, Flavour, OpenAiChat};
+use provider::openai_chat::{self, Chat, Flavour};
 use provider::prices;
 use provider::recording::Recording;
 use provider::retry::{Pacing, RetryPolicy};
@@ -155,9 +155,9 @@ fn plain(ambient: &Ambient, name: &str, config: &Config, env: &Env) -> Result<Ke
         price: price(name, config),
         terms: remedy::MODEL_TERMS,
     };
-    let model: Arc<dyn Model> = match api {
-        catalog::Api::OpenAiChat(flavour) => Arc::new(OpenAiChat::new(endpoint, flavour)),
-        catalog::Api::Anthropic => Arc::new(Anthropic::new(endpoint)),
+    let model = match api {
+        catalog::Api::OpenAiChat(flavour) => openai_chat::model(endpoint, flavour),
+        catalog::Api::Anthropic => anthropic::model(endpoint),
     };
     Ok((model, key))
 }

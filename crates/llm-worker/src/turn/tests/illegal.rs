@@ -2,9 +2,10 @@
 
 use super::rig::{Ack, Grouped, Host, Owed, Rig, Turn, allowed, call_id, done, surface, user};
 use crate::effect::{Effect, Gated, Input};
+use crate::error::ErrorKind;
 use crate::history::History;
 use crate::item::{Item, ResultStatus, ToolOutcome};
-use crate::model::{ErrorKind, ModelError, ModelEvent};
+use crate::model::{ModelError, ModelEvent};
 use crate::turn::{Illegal, Limits};
 use std::sync::Arc;
 

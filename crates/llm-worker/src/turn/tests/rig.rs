@@ -1,9 +1,10 @@
 //! A host in memory: performs each effect when told to, and fails at the first broken promise.
 
 use crate::effect::{CallView, Effect, Fact, Gated, Input, Outcome, Verdict};
+use crate::error::ErrorKind;
 use crate::history::{Counters, History};
 use crate::item::{CallId, Item, ResultStatus, ToolOutcome, Wax};
-use crate::model::{ErrorKind, ModelError, ModelEvent, StopReason, Usage};
+use crate::model::{ModelError, ModelEvent, StopReason, Usage};
 use crate::projection::{Dialect, Open, Projection, Surface};
 use crate::tool::parse_arguments;
 use crate::turn::{Acknowledged, CommitRequest, Illegal, Limits, Payload};

@@ -1,9 +1,9 @@
 //! The whole model against a server: what it sends, what it makes of refusals, and when it tries again. Connections
 //! and waits are the endpoint's, and tried with chat completions.
 
-use crate::anthropic::{Anthropic, Messages};
+use crate::anthropic::{Messages, MessagesWire, endpoint};
 use crate::catalog::Api;
-use crate::endpoint::{Config, list_models};
+use crate::endpoint::{Config, Endpoint, list_models};
 use crate::retry::{Pacing, RetryPolicy};
 use crate::test_server::{Reply, Server, TERMS, begun, status, streamed};
 use authority::{Ambient, Net, Secret};
@@ -18,7 +18,7 @@ const OVERLOADED: &str = include_str!("../../../tests/fixtures/anthropic_overloa
 const KEY: &str = "sk-ant-very-secret-123";
 
 struct Rig {
-    model: Anthropic,
+    model: Endpoint<MessagesWire>,
     waits: Arc<Mutex<Vec<Duration>>>,
 }
 
@@ -55,7 +55,7 @@ fn config(port: u16) -> (Config, Arc<Mutex<Vec<Duration>>>) {
 impl Rig {
     fn at(port: u16) -> Self {
         let (config, waits) = config(port);
-        Self { model: Anthropic::new(config), waits }
+        Self { model: endpoint(config), waits }
     }
 
     async fn ask(&self) -> (Result<(), ModelError>, Vec<ModelEvent>) {
@@ -70,7 +70,7 @@ impl Rig {
         let body = self.body();
         let answer = async {
             let sender = sender;
-            self.model.endpoint.answer(&body, &sender).await
+            self.model.answer(&body, &sender).await
         };
         tokio::join!(answer, drain)
     }
@@ -224,7 +224,7 @@ async fn models_are_listed_with_the_same_headers() {
 #[test]
 fn a_limit_in_the_configuration_is_the_limit() {
     let (usual, _) = config(1);
-    assert_eq!(Anthropic::new(usual).max_output(), Some(32_000));
+    assert_eq!(endpoint(usual).max_output(), Some(32_000));
     let (small, _) = config(1);
-    assert_eq!(Anthropic::new(Config { max_output: Some(100), ..small }).max_output(), Some(100));
+    assert_eq!(endpoint(Config { max_output: Some(100), ..small }).max_output(), Some(100));
 }

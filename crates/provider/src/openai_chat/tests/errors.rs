@@ -85,21 +85,14 @@ async fn refusals_are_told_apart_and_say_what_to_do() {
             "base URL",
         ),
         ("200 OK", "content-type: text/html\r\n", "<html>hi</html>", ErrorKind::FixInput, "HTML", "/v1"),
-        (
-            "429 Too Many Requests",
-            "retry-after: 600\r\n",
-            "",
-            ErrorKind::Unavailable,
-            "600 s",
-            "try again in 10 min, or choose another model with -m",
-        ),
+        ("429 Too Many Requests", "retry-after: 600\r\n", "", ErrorKind::Unavailable, "600 s", "10 min"),
         (
             "429 Too Many Requests",
             "",
             r#"[{"error":{"code":429,"message":"slow","status":"RESOURCE_EXHAUSTED","details":[{"@type":"x"},{"retryDelay":"240.5s"}]}}]"#,
             ErrorKind::Unavailable,
             "slow",
-            "5 min",
+            "try again in 5 min, or choose another model with -m",
         ),
     ];
     for (line, headers, body, kind, message, help) in table {

@@ -1,8 +1,8 @@
 //! The whole model against a server: connections, waits, retries, cuts.
 
 use crate::catalog::Api;
-use crate::endpoint::{Config, list_models};
-use crate::openai_chat::{Chat, Flavour, OpenAiChat};
+use crate::endpoint::{Config, Endpoint, list_models};
+use crate::openai_chat::{Chat, ChatWire, Flavour};
 use crate::retry::{Pacing, RetryPolicy};
 use crate::test_server::{Reply, Server, TERMS, begun, status, streamed};
 use authority::{Ambient, HostPort, Net, Secret};
@@ -21,7 +21,7 @@ const HALF: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"He
 const KEY: &str = "sk-very-secret-123";
 
 pub(super) struct Rig {
-    pub(super) model: OpenAiChat,
+    pub(super) model: Endpoint<ChatWire>,
     pub(super) net: Net,
     waits: Arc<Mutex<Vec<Duration>>>,
 }
@@ -58,7 +58,7 @@ impl Rig {
             price: None,
             terms: TERMS,
         };
-        Self { model: OpenAiChat::new(config, Flavour::Compatible), net, waits }
+        Self { model: Endpoint::new(config, ChatWire(Flavour::Compatible)), net, waits }
     }
 
     fn impatient(port: u16) -> Self {
@@ -66,8 +66,8 @@ impl Rig {
         let long = Duration::from_secs(20);
         let timeouts = Timeouts { connect: long, first_byte: short, between_bytes: short };
         let mut rig = Self::at(port);
-        let base = rig.model.endpoint.client.base().clone();
-        rig.model.endpoint.client = Client::new(base, rig.net.clone(), timeouts);
+        let base = rig.model.client.base().clone();
+        rig.model.client = Client::new(base, rig.net.clone(), timeouts);
         rig
     }
 
@@ -86,7 +86,7 @@ impl Rig {
         };
         let answer = async {
             let sender = sender;
-            self.model.endpoint.answer(body, &sender).await
+            self.model.answer(body, &sender).await
         };
         tokio::join!(answer, drain)
     }
@@ -182,8 +182,8 @@ async fn a_connection_unused_for_too_long_is_not_trusted() {
     let mut rig = Rig::at(server.port);
     let long = Duration::from_secs(20);
     let timeouts = Timeouts { connect: long, first_byte: long, between_bytes: long };
-    let base = rig.model.endpoint.client.base().clone();
-    rig.model.endpoint.client = Client::new(base, rig.net.clone(), timeouts).trusting(Duration::ZERO);
+    let base = rig.model.client.base().clone();
+    rig.model.client = Client::new(base, rig.net.clone(), timeouts).trusting(Duration::ZERO);
     assert_hello(rig.ask().await, 0, "first");
     assert_hello(rig.ask().await, 0, "second");
     assert_eq!(server.connections(), [1, 2]);
@@ -329,11 +329,11 @@ async fn dropping_the_request_ends_it_and_nobody_listening_cancels_it() {
     let (sender, mut receiver) = mpsc::channel(8);
     let body = body(1);
     tokio::select! {
-        _ended = rig.model.endpoint.answer(&body, &sender) => panic!("the server hangs"),
+        _ended = rig.model.answer(&body, &sender) => panic!("the server hangs"),
         event = receiver.recv() => assert_eq!(event, Some(ModelEvent::Text("Hel".to_owned()))),
     }
     drop(receiver);
-    let result = rig.model.endpoint.answer(&body, &sender).await;
+    let result = rig.model.answer(&body, &sender).await;
     assert_eq!(result.map_err(|error| error.kind), Err(ErrorKind::Cancelled));
     assert_hello(rig.ask().await, 0, "the next request is not disturbed");
     assert_eq!(server.connections(), [1, 2, 3]);
@@ -349,7 +349,7 @@ async fn a_shut_door_ends_a_request_under_way() {
         receiver.recv().await.unwrap();
         rig.net.door().shut().await;
     };
-    let (result, ()) = tokio::join!(rig.model.endpoint.answer(&body, &sender), revoke);
+    let (result, ()) = tokio::join!(rig.model.answer(&body, &sender), revoke);
     assert_eq!(result.map_err(|error| error.kind), Err(ErrorKind::Denied));
     assert!(receiver.try_recv().is_err(), "ended at once, not by a time-out and a retry");
     let (again, _) = rig.ask().await;
@@ -459,9 +459,9 @@ async fn an_exchange_is_bounded_as_a_whole() {
         let mut rig = Rig::at(port);
         let long = Duration::from_secs(600);
         let timeouts = Timeouts { connect: long, first_byte: long, between_bytes: long };
-        let base = rig.model.endpoint.client.base().clone();
+        let base = rig.model.client.base().clone();
         let (whole, error_body) = if head.starts_with('2') { (short, long) } else { (long, short) };
-        rig.model.endpoint.client = Client::new(base, rig.net.clone(), timeouts).lasting(whole, error_body);
+        rig.model.client = Client::new(base, rig.net.clone(), timeouts).lasting(whole, error_body);
         let drip = async {
             use tokio::io::AsyncWriteExt;
             let (mut stream, _) = listener.accept().await.unwrap();
@@ -475,7 +475,7 @@ async fn an_exchange_is_bounded_as_a_whole() {
         let body = body(1);
         let (sender, mut receiver) = mpsc::channel(8);
         tokio::select! {
-            _ended = rig.model.endpoint.answer(&body, &sender) => panic!("it is retried"),
+            _ended = rig.model.answer(&body, &sender) => panic!("it is retried"),
             () = drip => panic!("it drips"),
             () = tokio::time::sleep(Duration::from_secs(15)) => panic!("{head}: nothing ends it"),
             event = receiver.recv() => {
