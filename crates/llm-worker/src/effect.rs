@@ -20,28 +20,19 @@ pub enum Fact<P: Payload> {
     Item(Item),
     /// The answer is whole.
     Response {
-        /// Why the model stopped.
         stop: StopReason,
         /// What it cost, with the attempts before it that brought none.
         usage: Usage,
-        /// Why it is not what was asked for, from a model that knows.
         shortfall: Option<Shortfall>,
     },
     /// A call was judged, or gates spoke before a request. A call without this was not judged, because the turn ended
     /// first.
     Judged(P::Judgement),
     /// An allowed call is about to run.
-    Started {
-        /// Which call.
-        call: CallId,
-        /// What it runs with.
-        start: P::Start,
-    },
+    Started { call: CallId, start: P::Start },
     /// A call has its result: exactly one per call.
     Finished {
-        /// Which call.
         call: CallId,
-        /// The result as the model sees it.
         outcome: ToolOutcome,
         /// What the host says of it besides; of a call that started.
         ending: Option<P::Ending>,
@@ -63,13 +54,10 @@ pub struct RequestFact {
     pub items: u64,
     /// BLAKE3 of the request in our own terms, lower-case hex.
     pub neutral_digest: String,
-    /// The encoder's name.
     pub dialect: String,
-    /// The encoder's version.
     pub dialect_version: u16,
     /// BLAKE3 of the bytes sent, lower-case hex.
     pub body_digest: String,
-    /// How many bytes are sent.
     pub body_len: u64,
 }
 
@@ -78,21 +66,12 @@ pub struct RequestFact {
 pub enum Verdict<P: Payload> {
     /// It runs, with this.
     Allow(P::Start),
-    /// Permission or a gate says no; the model reads why.
-    Refuse {
-        /// For the model and for people.
-        reason: String,
-    },
-    /// There is no such tool, or its arguments do not fit; the model reads what to change.
-    Invalid {
-        /// For the model and for people.
-        problem: String,
-    },
-    /// It does not run and the turn ends.
-    Abort {
-        /// For people.
-        reason: String,
-    },
+    /// Permission or a gate says no; the model and people read why.
+    Refuse { reason: String },
+    /// There is no such tool, or its arguments do not fit; the model and people read what to change.
+    Invalid { problem: String },
+    /// It does not run and the turn ends; the reason is for people.
+    Abort { reason: String },
 }
 
 /// How a turn ended.
@@ -111,9 +90,7 @@ pub enum Outcome {
     ModelFailed {
         /// What to do next; `Exhausted` also when answers overflowed [`crate::Limits`] time and again.
         kind: ErrorKind,
-        /// What failed and where.
         message: String,
-        /// The next step, if there is one to name.
         help: Option<String>,
     },
     /// Somebody stopped it.
@@ -122,11 +99,8 @@ pub enum Outcome {
     StepLimit,
     /// It cost as much as it may, or more: what an answer costs is known when it is there.
     CostLimit,
-    /// A gate, or the host, ended it.
-    Aborted {
-        /// For people.
-        reason: String,
-    },
+    /// A gate, or the host, ended it; the reason is for people.
+    Aborted { reason: String },
     /// The host stopped in the middle; only recovery says this.
     Interrupted,
 }
@@ -189,9 +163,7 @@ pub enum Delta {
     Retrying {
         /// Which attempt failed, from 1.
         attempt: u32,
-        /// How long until the next.
         delay: Duration,
-        /// What failed, for people.
         why: String,
     },
 }
@@ -199,7 +171,6 @@ pub enum Delta {
 /// A proposed call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallView {
-    /// The call.
     pub id: CallId,
     /// The tool's name as the model wrote it; need not exist.
     pub name: String,
@@ -220,13 +191,11 @@ impl<P: Payload> ToolRun<P> {
         Self { id, start }
     }
 
-    /// Which call.
     #[must_use]
     pub fn id(&self) -> CallId {
         self.id
     }
 
-    /// What it runs with.
     #[must_use]
     pub fn into_start(self) -> P::Start {
         self.start
@@ -243,21 +212,12 @@ pub enum Input<P: Payload> {
     /// No whole answer will come.
     ModelFailed(ModelError),
     /// A call was judged.
-    Judged {
-        /// Which call.
-        id: CallId,
-        /// What was decided, and why.
-        verdict: Verdict<P>,
-        /// What is recorded of it.
-        judgement: P::Judgement,
-    },
+    Judged { id: CallId, verdict: Verdict<P>, judgement: P::Judgement },
     /// A call ended, one way or another.
     ToolDone {
-        /// Which call.
         id: CallId,
         /// Its result, bounded by the host.
         outcome: ToolOutcome,
-        /// What is recorded of it besides.
         ending: P::Ending,
     },
     /// The commit in flight is durable.
@@ -294,11 +254,8 @@ pub enum Stop {
     StepLimit,
     /// The host's budget is used up.
     CostLimit,
-    /// A gate ended the turn.
-    Aborted {
-        /// For people.
-        reason: String,
-    },
+    /// A gate ended the turn; the reason is for people.
+    Aborted { reason: String },
 }
 
 impl From<Stop> for Outcome {

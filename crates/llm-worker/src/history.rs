@@ -219,20 +219,10 @@ pub enum HistoryError {
     Numbered(CallId),
     /// A new surface must have a higher generation.
     #[error("surface generation {given} does not follow {have}")]
-    Generation {
-        /// The current one.
-        have: u64,
-        /// The one asked for.
-        given: u64,
-    },
+    Generation { have: u64, given: u64 },
     /// A new surface came with other items.
     #[error("{given} items were given for a new surface, which are not the {have} committed ones")]
-    OtherItems {
-        /// Items committed.
-        have: u64,
-        /// Items given.
-        given: u64,
-    },
+    OtherItems { have: u64, given: u64 },
 }
 
 impl HistoryError {

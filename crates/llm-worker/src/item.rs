@@ -67,44 +67,28 @@ impl From<CallId> for String {
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Item {
     /// What a person (or a script in their place) asked.
-    User {
-        /// Their words.
-        text: String,
-    },
+    User { text: String },
     /// What the host or a feature tells the model. `source` is `host` or a feature id.
-    System {
-        /// Who speaks.
-        source: String,
-        /// The exact model-visible words.
-        text: String,
-    },
+    System { source: String, text: String },
     /// The model's answer text.
-    Assistant {
-        /// Its words.
-        text: String,
-    },
+    Assistant { text: String },
     /// The model's reasoning, where a vendor shows it.
     Reasoning {
         /// Its words; may be empty when there is a seal.
         text: String,
-        /// What its vendor wants back with it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         seal: Option<Seal>,
     },
     /// The model asks for a tool. `arguments` is the model's raw text, which need not be JSON.
     ToolCall {
-        /// The call.
         id: CallId,
         /// The tool's name as the model wrote it; need not exist.
         name: String,
-        /// Raw argument text.
         arguments: String,
     },
     /// What came of a call: exactly one per `ToolCall`.
     ToolResult {
-        /// The call answered.
         id: CallId,
-        /// What came of it.
         #[serde(flatten)]
         outcome: ToolOutcome,
     },
@@ -119,7 +103,6 @@ pub struct Seal {
     pub model: String,
     /// The generation of the surface it was made on.
     pub generation: u64,
-    /// What the vendor sent.
     #[serde(flatten)]
     pub wax: Wax,
 }
@@ -129,14 +112,12 @@ pub struct Seal {
 pub struct Wax {
     /// The vendor's word for it, as in `signature`.
     pub kind: String,
-    /// As it came.
     pub data: String,
 }
 
 /// The bounded result of one call, as the model sees it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolOutcome {
-    /// How it ended.
     pub status: ResultStatus,
     /// One line that always stays in the context.
     pub summary: String,

@@ -4,7 +4,6 @@
 //! It knows nothing about files, processes, sockets, clocks, pods, features or vendors. What must be durable
 //! it hands out as a [`turn::CommitRequest`] and goes on only when the acknowledgement comes back.
 #![deny(clippy::wildcard_enum_match_arm)]
-#![warn(missing_docs)]
 
 pub mod effect;
 mod error;

@@ -55,19 +55,9 @@ pub enum ModelEvent {
     /// not shown.
     Sealed(Wax),
     /// A tool call begins; sent once per index.
-    CallStarted {
-        /// Its place in this answer.
-        index: usize,
-        /// The tool's name.
-        name: String,
-    },
+    CallStarted { index: usize, name: String },
     /// More of a call's raw argument text.
-    CallArguments {
-        /// Its place in this answer.
-        index: usize,
-        /// The fragment.
-        fragment: String,
-    },
+    CallArguments { index: usize, fragment: String },
     /// Tokens counted so far; the last one counts.
     Usage(Usage),
     /// The answer says that what was asked for is not done. Only a model that knows this for certain sends it, before
@@ -77,9 +67,7 @@ pub enum ModelEvent {
     Retrying {
         /// Which attempt failed, from 1.
         attempt: u32,
-        /// How long until the next.
         delay: Duration,
-        /// What failed, for people.
         why: String,
     },
     /// The answer is whole.
@@ -119,7 +107,6 @@ pub enum Shortfall {
 pub struct Usage {
     /// Tokens read, cached ones included.
     pub input: u64,
-    /// Tokens written.
     pub output: u64,
     /// Tokens of `input` that came from the vendor's cache.
     pub cached: u64,
@@ -220,11 +207,8 @@ impl fmt::Display for Cost {
 pub struct Price {
     /// Read, neither from nor into the vendor's cache.
     pub input: Cost,
-    /// Written.
     pub output: Cost,
-    /// Read from the cache.
     pub cached_input: Cost,
-    /// Read and put into the cache.
     pub cache_write: Cost,
 }
 
@@ -254,9 +238,7 @@ pub struct ModelError {
     /// `Unavailable` (retries used up, cannot connect), `Denied` (key refused), `FixInput` (the endpoint calls
     /// the request invalid), `Exhausted` (quota, context length), `Cancelled`, `Bug`.
     pub kind: ErrorKind,
-    /// What failed and where.
     pub message: String,
-    /// The next step, if there is one to name.
     pub help: Option<String>,
 }
 

@@ -1,7 +1,6 @@
 //! What a tool is to the host: a definition, a parse that happens once, and a run.
 
 mod arguments;
-mod canonical;
 mod schema;
 
 #[cfg(test)]
@@ -41,7 +40,6 @@ pub struct ToolDefinition {
     pub description: String,
     /// Canonical JSON Schema of the arguments object, at most 64 KiB.
     pub schema: Arc<str>,
-    /// What repeating a call does.
     pub effect: ToolEffect,
 }
 
@@ -64,19 +62,13 @@ impl Touch {
     /// The command, if it runs one.
     #[must_use]
     pub fn command(&self) -> Option<&str> {
-        match self {
-            Self::Shell(command) => Some(command),
-            Self::Read(_) | Self::Write(_) | Self::Host(_) | Self::Session => None,
-        }
+        if let Self::Shell(command) = self { Some(command) } else { None }
     }
 
     /// The file, if it writes one.
     #[must_use]
     pub fn written(&self) -> Option<&std::path::Path> {
-        match self {
-            Self::Write(path) => Some(path),
-            Self::Read(_) | Self::Shell(_) | Self::Host(_) | Self::Session => None,
-        }
+        if let Self::Write(path) = self { Some(path) } else { None }
     }
 }
 
@@ -129,7 +121,6 @@ impl std::fmt::Debug for Prepared {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("arguments do not fit {tool}: {}", problems.join("; "))]
 pub struct ArgumentError {
-    /// The tool's name.
     pub tool: String,
     /// Each a JSON pointer and what was expected there.
     pub problems: Vec<String>,
@@ -149,7 +140,6 @@ impl ArgumentError {
 /// What one running call is given.
 #[derive(Clone)]
 pub struct ToolContext {
-    /// Which call this is.
     pub call: CallId,
     /// Fires when the call must end: cancelled, revoked or past its deadline.
     pub cancel: CancellationToken,
@@ -203,17 +193,9 @@ pub trait CallHost: Send + Sync {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Window {
     /// `lines` lines from line `from` (1-based).
-    From {
-        /// First line, 1-based.
-        from: u64,
-        /// How many.
-        lines: u64,
-    },
+    From { from: u64, lines: u64 },
     /// The last `lines` lines.
-    Tail {
-        /// How many.
-        lines: u64,
-    },
+    Tail { lines: u64 },
 }
 
 /// What a [`Window`] showed.
@@ -223,7 +205,6 @@ pub struct Excerpt {
     pub text: String,
     /// First line shown, 1-based.
     pub first: u64,
-    /// Last line shown.
     pub last: u64,
     /// Lines in the whole output.
     pub total: u64,
@@ -271,7 +252,6 @@ pub struct ToolOutput {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ToolError {
-    /// What the caller does next.
     pub kind: crate::ErrorKind,
     /// What failed and where, and the next step.
     pub message: String,

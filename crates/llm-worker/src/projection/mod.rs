@@ -116,17 +116,8 @@ impl Projection {
     }
 
     fn is_foreign(&self, item: &Item) -> bool {
-        match item {
-            Item::Reasoning { seal: Some(Seal { model, generation, .. }), .. } => {
-                **model != *self.model || *generation != self.generation
-            }
-            Item::Reasoning { seal: None, .. }
-            | Item::User { .. }
-            | Item::System { .. }
-            | Item::Assistant { .. }
-            | Item::ToolCall { .. }
-            | Item::ToolResult { .. } => false,
-        }
+        let Item::Reasoning { seal: Some(Seal { model, generation, .. }), .. } = item else { return false };
+        **model != *self.model || *generation != self.generation
     }
 
     /// The request as it stands.
@@ -177,14 +168,11 @@ impl Projection {
 }
 
 fn unsealed(item: &Item) -> Item {
-    match item {
-        Item::Reasoning { text, .. } => Item::Reasoning { text: text.clone(), seal: None },
-        Item::User { .. }
-        | Item::System { .. }
-        | Item::Assistant { .. }
-        | Item::ToolCall { .. }
-        | Item::ToolResult { .. } => item.clone(),
+    let mut item = item.clone();
+    if let Item::Reasoning { seal, .. } = &mut item {
+        *seal = None;
     }
+    item
 }
 
 impl std::fmt::Debug for Projection {

@@ -64,18 +64,12 @@ fn json(value: &impl Serialize, out: &mut Vec<u8>) {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NeutralRequest {
-    /// The generation of the tool surface.
     pub generation: u64,
-    /// `provider/name` of the model.
     pub model: String,
-    /// The system prompt.
     pub system: String,
-    /// What the model may call.
     pub tools: Vec<ToolDefinition>,
-    /// The most tokens one answer may have.
     #[serde(default)]
     pub max_output: Option<u32>,
-    /// The history.
     pub items: Vec<Item>,
 }
 

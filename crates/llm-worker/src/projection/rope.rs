@@ -52,11 +52,9 @@ impl Rope {
 /// The bytes of one request. Cloning shares them.
 #[derive(Clone, Debug)]
 pub struct Body {
-    /// Bytes in all.
     pub len: u64,
     /// BLAKE3 of them, lower-case hex.
     pub digest: String,
-    /// Items encoded in them.
     pub items: u64,
     chunks: Vec<Arc<[u8]>>,
 }

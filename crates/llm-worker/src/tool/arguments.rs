@@ -1,6 +1,6 @@
 //! A model's raw argument text, parsed once and never guessed at.
 
-use super::{ArgumentError, canonical};
+use super::ArgumentError;
 use serde::de::{self, DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Serialize, forward_to_deserialize_any};
 use serde_json::Value;
@@ -37,10 +37,12 @@ pub fn parse_arguments<A: DeserializeOwned + Serialize>(tool: &str, raw: &str) -
             return Err(problems.of(tool));
         }
     };
-    let mut text = String::with_capacity(raw.len());
+    let mut text = String::new();
     match serde_json::to_value(&arguments) {
-        Ok(value) => {
-            canonical::write(&value, &mut text);
+        Ok(mut value) => {
+            // Whatever map type `serde_json` was built with.
+            value.sort_all_objects();
+            text = value.to_string();
             check_objects(&serde_json::from_str(raw).unwrap_or_default(), &value, &mut String::new(), &mut problems);
         }
         Err(error) => problems.add("", &format!("cannot be written back: {error}")),
@@ -56,23 +58,16 @@ fn check_objects(given: &Value, read: &Value, pointer: &mut String, problems: &m
         check_objects(given, read, pointer, problems);
         pointer.truncate(here);
     };
-    match (given, read) {
-        (Value::Array(_), Value::Object(_)) => problems.add(pointer, "expected an object, found an array"),
-        (Value::Array(given), Value::Array(read)) => {
-            given
-                .iter()
-                .zip(read)
-                .enumerate()
-                .for_each(|(index, (given, read))| inside(&index.to_string(), given, read));
+    if let (Value::Array(given), Value::Array(read)) = (given, read) {
+        for (index, (given, read)) in given.iter().zip(read).enumerate() {
+            inside(&index.to_string(), given, read);
         }
-        (Value::Object(given), Value::Object(read)) => {
-            let both = given.iter().filter_map(|(key, value)| Some((key, value, read.get(key)?)));
-            both.for_each(|(key, given, read)| inside(key, given, read));
+    } else if let (Value::Object(given), Value::Object(read)) = (given, read) {
+        for (key, given) in given {
+            read.get(key).into_iter().for_each(|read| inside(key, given, read));
         }
-        (
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) | Value::Object(_),
-            _,
-        ) => {}
+    } else if given.is_array() && read.is_object() {
+        problems.add(pointer, "expected an object, found an array");
     }
 }
 
@@ -214,18 +209,15 @@ fn tracked_pointer(path: &serde_path_to_error::Path) -> String {
 
 fn ignored_pointer(path: &serde_ignored::Path<'_>) -> String {
     use serde_ignored::Path;
+    let below = |parent: &Path<'_>, key: &str| {
+        let mut pointer = ignored_pointer(parent);
+        push_pointer(&mut pointer, key);
+        pointer
+    };
     match path {
         Path::Root => String::new(),
-        Path::Seq { parent, index } => {
-            let mut pointer = ignored_pointer(parent);
-            push_pointer(&mut pointer, &index.to_string());
-            pointer
-        }
-        Path::Map { parent, key } => {
-            let mut pointer = ignored_pointer(parent);
-            push_pointer(&mut pointer, key);
-            pointer
-        }
+        Path::Seq { parent, index } => below(parent, &index.to_string()),
+        Path::Map { parent, key } => below(parent, key),
         Path::Some { parent } | Path::NewtypeStruct { parent } | Path::NewtypeVariant { parent } => {
             ignored_pointer(parent)
         }

@@ -1,6 +1,5 @@
 //! A tool's schema, from its argument type: small, canonical, the same bytes in every build.
 
-use super::canonical;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
@@ -16,9 +15,9 @@ pub fn canonical_schema<A: JsonSchema>() -> Arc<str> {
     });
     let mut schema = settings.into_generator().into_root_schema_for::<A>().to_value();
     slim(&mut schema);
-    let mut text = String::new();
-    canonical::write(&schema, &mut text);
-    text.into()
+    // Whatever map type `serde_json` was built with.
+    schema.sort_all_objects();
+    schema.to_string().into()
 }
 
 /// Rust's names for the sizes of numbers; a format such as `date-time` stays.

@@ -56,11 +56,9 @@ impl<P: Payload> Turn<P> {
     /// Every call is judged: the answer, the verdicts, the starts and the results of what does not run, as one
     /// commit. When one verdict aborts the turn, nothing starts and this is the last commit.
     pub(super) fn start_calls(&mut self, judging: Judging<P>) {
-        let abort = judging.calls.iter().find_map(|call| match &call.standing {
-            Standing::Judged(Verdict::Abort { reason }, _) => Some(reason.clone()),
-            Standing::Judged(Verdict::Allow(_) | Verdict::Refuse { .. } | Verdict::Invalid { .. }, _)
-            | Standing::Proposed
-            | Standing::Asked => None,
+        let abort = judging.calls.iter().find_map(|call| {
+            let Standing::Judged(Verdict::Abort { reason }, _) = &call.standing else { return None };
+            Some(reason.clone())
         });
         let aborted = abort.as_ref().map(|reason| format!("not run: the turn was ended: {reason}"));
         let facts = rule(judging, aborted.as_deref());

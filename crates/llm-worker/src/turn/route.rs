@@ -15,12 +15,7 @@ use std::time::Duration;
 pub enum Illegal {
     /// Nothing that was asked for is answered by it.
     #[error("a turn that is {phase} has no use for {input}")]
-    Input {
-        /// The input's name.
-        input: &'static str,
-        /// The phase's name.
-        phase: &'static str,
-    },
+    Input { input: &'static str, phase: &'static str },
     /// No answer is awaited for this call, or it was given before.
     #[error("no answer is awaited for call {0}")]
     Call(CallId),

@@ -52,26 +52,12 @@ impl<P: Payload> Turn<P> {
         if !matches!(self.pen, Pen::Idle) {
             return;
         }
-        match &mut self.phase {
-            Phase::Running(running) if running.idle() => {
-                let carry = mem::take(&mut running.done);
-                self.step(carry);
-            }
-            Phase::Draining(running) if running.idle() => {
-                let carry = mem::take(&mut running.done);
-                self.end(carry, Outcome::Cancelled);
-            }
-            Phase::Running(_)
-            | Phase::Draining(_)
-            | Phase::Ungated(_)
-            | Phase::Gating(_)
-            | Phase::Sending
-            | Phase::Cleared
-            | Phase::Streaming(_)
-            | Phase::Judging(_)
-            | Phase::Starting
-            | Phase::Ending(_)
-            | Phase::Ended => {}
+        let cancelled = matches!(self.phase, Phase::Draining(_));
+        if let Phase::Running(running) | Phase::Draining(running) = &mut self.phase
+            && running.idle()
+        {
+            let carry = mem::take(&mut running.done);
+            if cancelled { self.end(carry, Outcome::Cancelled) } else { self.step(carry) }
         }
     }
 
@@ -107,15 +93,5 @@ impl<P: Payload> Turn<P> {
 }
 
 fn started<P: Payload>(fact: Fact<P>) -> Option<(CallId, P::Start)> {
-    match fact {
-        Fact::Started { call, start } => Some((call, start)),
-        Fact::TurnStarted
-        | Fact::Note(_)
-        | Fact::Item(_)
-        | Fact::Response { .. }
-        | Fact::Judged(_)
-        | Fact::Finished { .. }
-        | Fact::Request(_)
-        | Fact::TurnFinished(_) => None,
-    }
+    if let Fact::Started { call, start } = fact { Some((call, start)) } else { None }
 }
