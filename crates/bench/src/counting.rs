@@ -24,18 +24,6 @@ pub struct Traffic {
 pub struct CountingDisk(pub Arc<Traffic>);
 
 impl Disk for CountingDisk {
-    fn create_dir(&self, path: &Path) -> io::Result<()> {
-        RealDisk.create_dir(path)
-    }
-
-    fn create(&self, path: &Path) -> io::Result<DiskFile> {
-        RealDisk.create(path)
-    }
-
-    fn open(&self, path: &Path, write: bool) -> io::Result<DiskFile> {
-        RealDisk.open(path, write)
-    }
-
     fn read_at(&self, file: &DiskFile, buf: &mut [u8], at: u64) -> io::Result<usize> {
         let read = RealDisk.read_at(file, buf, at)?;
         self.0.read.fetch_add(read as u64, Ordering::Relaxed);
@@ -55,26 +43,6 @@ impl Disk for CountingDisk {
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
         self.0.flushes.fetch_add(1, Ordering::Relaxed);
         RealDisk.sync_dir(path)
-    }
-
-    fn truncate(&self, file: &DiskFile, len: u64) -> io::Result<()> {
-        RealDisk.truncate(file, len)
-    }
-
-    fn allocate(&self, file: &DiskFile, len: u64) -> io::Result<()> {
-        RealDisk.allocate(file, len)
-    }
-
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        RealDisk.rename(from, to)
-    }
-
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        RealDisk.remove(path)
-    }
-
-    fn fs_magic(&self, path: &Path) -> io::Result<u64> {
-        RealDisk.fs_magic(path)
     }
 }
 

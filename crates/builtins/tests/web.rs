@@ -112,7 +112,7 @@ fn moved(to: &str) -> Reply {
 }
 
 fn waits(each: Duration, total: Duration) -> Waits {
-    Waits { each: Timeouts { connect: each, first_byte: each, between_bytes: each }, total }
+    Waits { each: Timeouts { connect: each, first_byte: each, between_bytes: each, ..Timeouts::USUAL }, total }
 }
 
 #[derive(Default)]

@@ -1,7 +1,7 @@
 //! A log of any bytes: read, repaired, read again, salvaged.
 
 use pod::session::restore::{Restored, decode};
-use session_store::{Disk, DiskFile, MAX_LINE, Options, Reader, RealDisk, Session};
+use session_store::{Disk, DiskFile, MAX_LINE, Options, Reader, Session};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -108,41 +108,16 @@ fn shared_memory() -> &'static Path {
 struct Unsynced;
 
 impl Disk for Unsynced {
-    fn create_dir(&self, path: &Path) -> io::Result<()> {
-        RealDisk.create_dir(path)
-    }
-    fn create(&self, path: &Path) -> io::Result<DiskFile> {
-        RealDisk.create(path)
-    }
-    fn open(&self, path: &Path, write: bool) -> io::Result<DiskFile> {
-        RealDisk.open(path, write)
-    }
-    fn read_at(&self, file: &DiskFile, buf: &mut [u8], at: u64) -> io::Result<usize> {
-        RealDisk.read_at(file, buf, at)
-    }
-    fn write_at(&self, file: &DiskFile, bytes: &[u8], at: u64) -> io::Result<usize> {
-        RealDisk.write_at(file, bytes, at)
-    }
     fn sync(&self, _: &DiskFile) -> io::Result<()> {
         Ok(())
     }
+
     fn sync_dir(&self, _: &Path) -> io::Result<()> {
         Ok(())
     }
-    fn truncate(&self, file: &DiskFile, len: u64) -> io::Result<()> {
-        RealDisk.truncate(file, len)
-    }
+
     fn allocate(&self, _: &DiskFile, _: u64) -> io::Result<()> {
         Ok(())
-    }
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        RealDisk.rename(from, to)
-    }
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        RealDisk.remove(path)
-    }
-    fn fs_magic(&self, path: &Path) -> io::Result<u64> {
-        RealDisk.fs_magic(path)
     }
 }
 

@@ -21,16 +21,6 @@ pub const MAX_ERROR_BODY: usize = 64 << 10;
 /// How long the end of a body that is already answered is waited for, before the connection is given up instead.
 const DRAIN: Duration = Duration::from_millis(250);
 
-/// How long an unused connection is trusted: what lies between may forget it without a word, and a request on it
-/// would then wait for the whole of [`Timeouts::first_byte`].
-const IDLE: Duration = Duration::from_secs(60);
-
-/// How long an answer may take in all, while pieces of it come: several times what the longest one takes.
-const WHOLE: Duration = Duration::from_secs(3600);
-
-/// How long an error's body is waited for in all.
-const ERROR_BODY: Duration = Duration::from_secs(10);
-
 const USER_AGENT: &str = concat!("yoi/", env!("CARGO_PKG_VERSION"));
 
 /// How long each wait may last.
@@ -42,6 +32,13 @@ pub struct Timeouts {
     pub first_byte: Duration,
     /// Between two pieces of the answer.
     pub between_bytes: Duration,
+    /// The answer in all, while pieces of it come.
+    pub whole: Duration,
+    /// An error's body in all.
+    pub error_body: Duration,
+    /// How long an unused connection is trusted: what lies between may forget it without a word, and a request on it
+    /// would then wait for the whole of `first_byte`.
+    pub idle: Duration,
 }
 
 impl Timeouts {
@@ -50,6 +47,10 @@ impl Timeouts {
         connect: Duration::from_secs(10),
         first_byte: Duration::from_secs(120),
         between_bytes: Duration::from_secs(60),
+        // Several times what the longest answer takes.
+        whole: Duration::from_secs(3600),
+        error_body: Duration::from_secs(10),
+        idle: Duration::from_secs(60),
     };
 }
 
@@ -58,9 +59,6 @@ pub struct Client {
     base: BaseUrl,
     net: Net,
     timeouts: Timeouts,
-    idle: Duration,
-    whole: Duration,
-    error_body: Duration,
     tls: Tls,
     kept: Mutex<Option<(Line, Instant)>>,
 }
@@ -82,20 +80,7 @@ impl Client {
     /// A client; nothing is connected before the first request. `net` must reach [`BaseUrl::host_port`].
     #[must_use]
     pub fn new(base: BaseUrl, net: Net, timeouts: Timeouts) -> Self {
-        let (whole, error_body) = (WHOLE, ERROR_BODY);
-        Self { base, net, timeouts, idle: IDLE, whole, error_body, tls: Tls::default(), kept: Mutex::new(None) }
-    }
-
-    /// Waits only for so long for a whole answer, by default an hour, and for an error's body, by default 10 s.
-    #[must_use]
-    pub fn lasting(self, whole: Duration, error_body: Duration) -> Self {
-        Self { whole, error_body, ..self }
-    }
-
-    /// Trusts an unused connection only for so long; by default a minute.
-    #[must_use]
-    pub fn trusting(self, idle: Duration) -> Self {
-        Self { idle, ..self }
+        Self { base, net, timeouts, tls: Tls::default(), kept: Mutex::new(None) }
     }
 
     /// Uses these root certificates, which other clients may have read.
@@ -124,7 +109,7 @@ impl Client {
     pub async fn send(&self, request: &Request<'_>) -> Result<Answer<'_>, Error> {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some((line, since)) = kept
-            && since.elapsed() < self.idle
+            && since.elapsed() < self.timeouts.idle
         {
             // Connecting asks the door by itself.
             let revoked = |_| Error::new(Cause::Denied, format!("{}: the network grant was revoked", self.base));
@@ -145,7 +130,7 @@ impl Client {
         let before = line.heard();
         let sent = timeout_at(until, line.send(self.http(request)?)).await;
         Ok(match sent.map_err(|_| self.late("no answer", self.timeouts.first_byte))? {
-            Ok(head) => Ok(self.answer(line, head, until, now + self.whole)),
+            Ok(head) => Ok(self.answer(line, head, until, now + self.timeouts.whole)),
             // Cancelled, it was never sent.
             Err(error) => Err(Unanswered { unheard: error.is_canceled() || line.heard() == before, error }),
         })
@@ -258,7 +243,7 @@ impl Answer<'_> {
         let until = if self.begun { Instant::now() + waits.between_bytes } else { self.until };
         let piece = timeout_at(until.min(self.over), self.line.next(&mut self.body)).await;
         let piece = piece.map_err(|_| match self.begun {
-            _ if self.over <= until => self.client.late("the answer is not whole", self.client.whole),
+            _ if self.over <= until => self.client.late("the answer is not whole", waits.whole),
             true => self.client.late("the answer stopped: no further byte", waits.between_bytes),
             false => self.client.late("no first byte", waits.first_byte),
         })?;
@@ -274,10 +259,10 @@ impl Answer<'_> {
         Ok(Some(piece))
     }
 
-    /// The beginning of the body, up to [`MAX_ERROR_BODY`] and as far as it arrives in 10 s.
+    /// The beginning of the body, up to [`MAX_ERROR_BODY`] and as far as it arrives in [`Timeouts::error_body`].
     pub async fn error_body(&mut self) -> Vec<u8> {
         let mut body = Vec::new();
-        self.over = self.over.min(Instant::now() + self.client.error_body);
+        self.over = self.over.min(Instant::now() + self.client.timeouts.error_body);
         while body.len() < MAX_ERROR_BODY
             && let Ok(Some(piece)) = self.next().await
         {

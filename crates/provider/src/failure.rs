@@ -1,7 +1,7 @@
 //! One failed attempt: what it was, whether trying again can help, and what the person does about it.
 
 use crate::vendor_error::{VendorError, one_line};
-use http_client::BaseUrl;
+use http_client::{BaseUrl, Cause as Http};
 use llm_worker::{ErrorKind, ModelError};
 use std::time::Duration;
 
@@ -14,28 +14,20 @@ pub(crate) struct Failure {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
-    /// No connection, or the name does not resolve.
-    Connect,
-    /// A connection, but no trust, no TLS or no root certificates.
-    Tls,
-    /// Nothing came for too long.
-    Timeout,
-    /// The stream ended or broke before the answer was whole.
-    Cut,
-    /// The bytes are no answer.
-    Malformed,
-    /// The answer is over a bound.
-    TooLarge,
+    /// No whole answer.
+    Http(Http),
     /// The address leads to something that is not this API, or to another address.
     WrongPlace,
     /// The endpoint reported an error.
     Refused(Refused),
-    /// The grant does not reach the host, or was revoked.
-    Denied,
     /// Nobody listens to the events any more.
     Unheard,
-    /// A fault in this program.
-    Bug,
+}
+
+impl From<Http> for Cause {
+    fn from(cause: Http) -> Self {
+        Self::Http(cause)
+    }
 }
 
 /// An error the endpoint reported, by status or in mid-stream.
@@ -64,12 +56,12 @@ pub(crate) enum Why {
 const PASSING: [u16; 9] = [408, 409, 425, 429, 500, 502, 503, 504, 529];
 
 impl Failure {
-    pub(crate) fn new(cause: Cause, message: impl Into<String>) -> Self {
-        Self { cause, message: message.into() }
+    pub(crate) fn new(cause: impl Into<Cause>, message: impl Into<String>) -> Self {
+        Self { cause: cause.into(), message: message.into() }
     }
 
     /// What happened at an endpoint.
-    pub(crate) fn at(base: &BaseUrl, cause: Cause, what: &str) -> Self {
+    pub(crate) fn at(base: &BaseUrl, cause: impl Into<Cause>, what: &str) -> Self {
         Self::new(cause, format!("{base}: {what}"))
     }
 
@@ -91,12 +83,14 @@ impl Failure {
     /// Whether to send the same request again.
     pub(crate) fn passing(&self) -> bool {
         match &self.cause {
-            Cause::Connect | Cause::Timeout | Cause::Cut | Cause::Malformed => true,
+            Cause::Http(Http::Connect | Http::Timeout | Http::Cut | Http::Malformed) => true,
             Cause::Refused(Refused { why: Why::Status, status, .. }) => {
                 status.is_none_or(|status| PASSING.contains(&status))
             }
             Cause::Refused(Refused { why: Why::Quota | Why::TooLong | Why::Invalid, .. }) => false,
-            Cause::Tls | Cause::TooLarge | Cause::WrongPlace | Cause::Denied | Cause::Unheard | Cause::Bug => false,
+            Cause::Http(Http::Tls | Http::TooLarge | Http::Denied | Http::Bug) | Cause::WrongPlace | Cause::Unheard => {
+                false
+            }
         }
     }
 
@@ -104,19 +98,20 @@ impl Failure {
     pub(crate) fn wait(&self) -> Option<Duration> {
         match &self.cause {
             Cause::Refused(refused) => refused.wait,
-            Cause::Connect | Cause::Tls | Cause::Timeout | Cause::Cut | Cause::Malformed | Cause::TooLarge => None,
-            Cause::WrongPlace | Cause::Denied | Cause::Unheard | Cause::Bug => None,
+            Cause::Http(_) | Cause::WrongPlace | Cause::Unheard => None,
         }
     }
 
     pub(crate) fn kind(&self) -> ErrorKind {
         match &self.cause {
-            Cause::Connect | Cause::Tls | Cause::Timeout | Cause::Cut | Cause::Malformed => ErrorKind::Unavailable,
-            Cause::TooLarge => ErrorKind::Exhausted,
+            Cause::Http(cause) => match cause {
+                Http::Connect | Http::Tls | Http::Timeout | Http::Cut | Http::Malformed => ErrorKind::Unavailable,
+                Http::TooLarge => ErrorKind::Exhausted,
+                Http::Denied => ErrorKind::Denied,
+                Http::Bug => ErrorKind::Bug,
+            },
             Cause::WrongPlace => ErrorKind::FixInput,
-            Cause::Denied => ErrorKind::Denied,
             Cause::Unheard => ErrorKind::Cancelled,
-            Cause::Bug => ErrorKind::Bug,
             Cause::Refused(refused) => match (refused.why, refused.status) {
                 (Why::Quota | Why::TooLong, _) => ErrorKind::Exhausted,
                 (Why::Invalid, _) => ErrorKind::FixInput,
@@ -132,14 +127,14 @@ impl Failure {
     fn help(&self, place: &Place<'_>) -> Option<String> {
         let Place { url, model, key, terms: Terms { other_model, model_list } } = place;
         let text = match &self.cause {
-            Cause::Connect => format!("is the server running, and is {url} its address? Check the base URL and the network"),
-            Cause::Timeout => format!("{url} accepted the request and went silent: try again, or a smaller model or context"),
-            Cause::Cut | Cause::Malformed => "try again; if it stays, the server or a proxy before it breaks streams".to_owned(),
-            Cause::Tls => format!("check {url} and the system's certificates; a local server usually wants http://, not https://"),
-            Cause::TooLarge => "ask for a shorter answer, or set a limit on its tokens".to_owned(),
+            Cause::Http(Http::Connect) => format!("is the server running, and is {url} its address? Check the base URL and the network"),
+            Cause::Http(Http::Timeout) => format!("{url} accepted the request and went silent: try again, or a smaller model or context"),
+            Cause::Http(Http::Cut | Http::Malformed) => "try again; if it stays, the server or a proxy before it breaks streams".to_owned(),
+            Cause::Http(Http::Tls) => format!("check {url} and the system's certificates; a local server usually wants http://, not https://"),
+            Cause::Http(Http::TooLarge) => "ask for a shorter answer, or set a limit on its tokens".to_owned(),
             Cause::WrongPlace => format!("check the base URL {url}: most servers want it to end in /v1"),
-            Cause::Denied => "the host is not among the model hosts of this run; check the provider's base URL".to_owned(),
-            Cause::Unheard | Cause::Bug => return None,
+            Cause::Http(Http::Denied) => "the host is not among the model hosts of this run; check the provider's base URL".to_owned(),
+            Cause::Http(Http::Bug) | Cause::Unheard => return None,
             Cause::Refused(refused) => match (refused.why, refused.status) {
                 (Why::Quota, _) => format!("add credit or raise the limit with the vendor, or {other_model}"),
                 (Why::TooLong, _) | (Why::Status, Some(413)) => {
@@ -170,17 +165,7 @@ impl Failure {
 
 impl From<http_client::Error> for Failure {
     fn from(error: http_client::Error) -> Self {
-        let cause = match error.cause {
-            http_client::Cause::Connect => Cause::Connect,
-            http_client::Cause::Tls => Cause::Tls,
-            http_client::Cause::Timeout => Cause::Timeout,
-            http_client::Cause::Cut => Cause::Cut,
-            http_client::Cause::Malformed => Cause::Malformed,
-            http_client::Cause::TooLarge => Cause::TooLarge,
-            http_client::Cause::Denied => Cause::Denied,
-            http_client::Cause::Bug => Cause::Bug,
-        };
-        Self::new(cause, error.message)
+        Self::new(error.cause, error.message)
     }
 }
 

@@ -114,8 +114,8 @@ fn http_date(text: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::failure::Cause;
     use crate::vendor_error::VendorError;
+    use http_client::Cause;
 
     fn status(status: u16, wait: Option<u64>, label: &str) -> Failure {
         let error = VendorError { labels: vec![label.to_owned()], ..VendorError::saying("no") };

@@ -6,39 +6,96 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Everything the store does to a disk. [`RealDisk`] is the one for production; a test wraps it and refuses,
+/// Everything the store does to a disk. Each method does it to the file system; a test overrides those that it refuses,
 /// shortens or counts. Methods are called from the journal thread and from the threads that write blobs.
 pub trait Disk: Send + Sync + 'static {
     /// Makes one directory, mode 0700. `AlreadyExists` when it is there.
-    fn create_dir(&self, path: &Path) -> io::Result<()>;
+    fn create_dir(&self, path: &Path) -> io::Result<()> {
+        fs::DirBuilder::new().mode(0o700).create(path)
+    }
+
     /// Makes a new file, mode 0600, for reading and writing. `AlreadyExists` when it is there.
-    fn create(&self, path: &Path) -> io::Result<DiskFile>;
+    fn create(&self, path: &Path) -> io::Result<DiskFile> {
+        let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)?;
+        Ok(DiskFile { file, path: path.to_path_buf() })
+    }
+
     /// Opens an existing file, for writing too if `write`.
-    fn open(&self, path: &Path, write: bool) -> io::Result<DiskFile>;
+    fn open(&self, path: &Path, write: bool) -> io::Result<DiskFile> {
+        let file = OpenOptions::new().read(true).write(write).open(path)?;
+        Ok(DiskFile { file, path: path.to_path_buf() })
+    }
+
     /// One positioned read; fewer bytes than asked for are no error, 0 is the end.
-    fn read_at(&self, file: &DiskFile, buf: &mut [u8], at: u64) -> io::Result<usize>;
+    fn read_at(&self, file: &DiskFile, buf: &mut [u8], at: u64) -> io::Result<usize> {
+        file.file.read_at(buf, at)
+    }
+
     /// One positioned write; the number of bytes written may be smaller than asked for.
-    fn write_at(&self, file: &DiskFile, bytes: &[u8], at: u64) -> io::Result<usize>;
+    fn write_at(&self, file: &DiskFile, bytes: &[u8], at: u64) -> io::Result<usize> {
+        file.file.write_at(bytes, at)
+    }
+
     /// `fdatasync`.
-    fn sync(&self, file: &DiskFile) -> io::Result<()>;
+    fn sync(&self, file: &DiskFile) -> io::Result<()> {
+        file.file.sync_data()
+    }
+
     /// `fsync` of a directory, which makes the names in it durable.
-    fn sync_dir(&self, path: &Path) -> io::Result<()>;
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        File::open(path)?.sync_all()
+    }
+
     /// Sets the length; used to shorten.
-    fn truncate(&self, file: &DiskFile, len: u64) -> io::Result<()>;
+    fn truncate(&self, file: &DiskFile, len: u64) -> io::Result<()> {
+        file.file.set_len(len)
+    }
+
     /// Gives the file real blocks up to `len`.
-    fn allocate(&self, file: &DiskFile, len: u64) -> io::Result<()>;
+    fn allocate(&self, file: &DiskFile, len: u64) -> io::Result<()> {
+        #[cfg(target_os = "linux")]
+        match rustix::fs::fallocate(&file.file, rustix::fs::FallocateFlags::empty(), 0, len) {
+            Err(rustix::io::Errno::OPNOTSUPP) => {}
+            other => return Ok(other?),
+        }
+        zeros(file, len)
+    }
+
     /// Renames, replacing what stands there.
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+
     /// Removes a file.
-    fn remove(&self, path: &Path) -> io::Result<()>;
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
+    }
+
     /// Takes away the right to write to a file that is complete. A help against slips of the hand: nothing relies on
     /// it, and its failure is nobody's.
     fn protect(&self, path: &Path) -> io::Result<()> {
         fs::set_permissions(path, fs::Permissions::from_mode(0o400))
     }
+
     /// The `f_type` of the file system that holds `path`; 0 where the platform has none.
-    fn fs_magic(&self, path: &Path) -> io::Result<u64>;
+    #[cfg(target_os = "linux")]
+    fn fs_magic(&self, path: &Path) -> io::Result<u64> {
+        // The field's type differs between targets; the magic numbers all fit in 32 bits.
+        Ok(rustix::fs::statfs(path)?.f_type as u64 & 0xFFFF_FFFF)
+    }
+
+    /// The `f_type` of the file system that holds `path`; 0 where the platform has none.
+    #[cfg(not(target_os = "linux"))]
+    fn fs_magic(&self, _: &Path) -> io::Result<u64> {
+        Ok(0)
+    }
 }
+
+/// The file system itself.
+#[derive(Clone, Copy, Debug)]
+pub struct RealDisk;
+
+impl Disk for RealDisk {}
 
 /// An open file and the path it was opened by.
 #[derive(Debug)]
@@ -68,79 +125,6 @@ pub enum Op {
     List,
     Lock,
     Stat,
-}
-
-/// The file system itself.
-#[derive(Clone, Copy, Debug)]
-pub struct RealDisk;
-
-impl Disk for RealDisk {
-    fn create_dir(&self, path: &Path) -> io::Result<()> {
-        fs::DirBuilder::new().mode(0o700).create(path)
-    }
-
-    fn create(&self, path: &Path) -> io::Result<DiskFile> {
-        let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)?;
-        Ok(DiskFile { file, path: path.to_path_buf() })
-    }
-
-    fn open(&self, path: &Path, write: bool) -> io::Result<DiskFile> {
-        let file = OpenOptions::new().read(true).write(write).open(path)?;
-        Ok(DiskFile { file, path: path.to_path_buf() })
-    }
-
-    fn read_at(&self, file: &DiskFile, buf: &mut [u8], at: u64) -> io::Result<usize> {
-        file.file.read_at(buf, at)
-    }
-
-    fn write_at(&self, file: &DiskFile, bytes: &[u8], at: u64) -> io::Result<usize> {
-        file.file.write_at(bytes, at)
-    }
-
-    fn sync(&self, file: &DiskFile) -> io::Result<()> {
-        file.file.sync_data()
-    }
-
-    fn sync_dir(&self, path: &Path) -> io::Result<()> {
-        File::open(path)?.sync_all()
-    }
-
-    fn truncate(&self, file: &DiskFile, len: u64) -> io::Result<()> {
-        file.file.set_len(len)
-    }
-
-    #[cfg(target_os = "linux")]
-    fn allocate(&self, file: &DiskFile, len: u64) -> io::Result<()> {
-        let real = rustix::fs::fallocate(&file.file, rustix::fs::FallocateFlags::empty(), 0, len);
-        match real {
-            Err(rustix::io::Errno::OPNOTSUPP) => zeros(file, len),
-            other => Ok(other?),
-        }
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    fn allocate(&self, file: &DiskFile, len: u64) -> io::Result<()> {
-        zeros(file, len)
-    }
-
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        fs::rename(from, to)
-    }
-
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        fs::remove_file(path)
-    }
-
-    #[cfg(target_os = "linux")]
-    fn fs_magic(&self, path: &Path) -> io::Result<u64> {
-        // The field's type differs between targets; the magic numbers all fit in 32 bits.
-        Ok(rustix::fs::statfs(path)?.f_type as u64 & 0xFFFF_FFFF)
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    fn fs_magic(&self, _: &Path) -> io::Result<u64> {
-        Ok(0)
-    }
 }
 
 /// Real blocks where the file system cannot hand them out unwritten.

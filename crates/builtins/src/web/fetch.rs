@@ -80,6 +80,7 @@ impl Waits {
             connect: Duration::from_secs(10),
             first_byte: Duration::from_secs(30),
             between_bytes: Duration::from_secs(15),
+            ..Timeouts::USUAL
         },
         total: Duration::from_secs(60),
     };

@@ -11,7 +11,9 @@ use crate::retry::{Next, Pacing, RetryPolicy, retry_after};
 use crate::vendor_error::VendorError;
 use async_trait::async_trait;
 use authority::{Net, Secret};
-use http_client::{Answer, BaseUrl, Bytes, Client, HeaderMap, HeaderValue, Method, Request, Timeouts, Upload, header};
+use http_client::{
+    Answer, BaseUrl, Bytes, Cause as Http, Client, HeaderMap, HeaderValue, Method, Request, Timeouts, Upload, header,
+};
 use llm_worker::model::EventSink;
 use llm_worker::projection::Dialect;
 use llm_worker::{Body, ErrorKind, Model, ModelError, ModelEvent, ModelRequest, Price};
@@ -126,7 +128,7 @@ impl<W: Wire> Endpoint<W> {
             biased;
             () = self.client.net().door().closed() => {
                 let why = format!("{}: the network grant was revoked", self.url);
-                Err(Failure::new(Cause::Denied, why).into_error(1, &self.place()))
+                Err(Failure::new(Http::Denied, why).into_error(1, &self.place()))
             }
             done = self.attempts(body, events) => done,
         }
@@ -172,7 +174,7 @@ impl<W: Wire> Endpoint<W> {
                 None if answer.shows_its_end() || decoder.one_document() => break,
                 None => {
                     let what = "the connection ended, and nothing says that the answer had: it may be cut";
-                    return Err(Failure::at(self.client.base(), Cause::Cut, what));
+                    return Err(Failure::at(self.client.base(), Http::Cut, what));
                 }
             };
             let mut out = Vec::new();
@@ -191,8 +193,8 @@ impl<W: Wire> Endpoint<W> {
     fn undecoded(&self, error: DecodeError) -> Failure {
         let base = self.client.base();
         match error {
-            DecodeError::Cut => Failure::at(base, Cause::Cut, "the answer ended before its end was said: it was cut"),
-            DecodeError::Malformed(what) => Failure::at(base, Cause::Malformed, &format!("the answer holds {what}")),
+            DecodeError::Cut => Failure::at(base, Http::Cut, "the answer ended before its end was said: it was cut"),
+            DecodeError::Malformed(what) => Failure::at(base, Http::Malformed, &format!("the answer holds {what}")),
             DecodeError::Vendor(error) => {
                 let message = format!("{}: the endpoint failed in mid-answer: {}", self.url, error.message);
                 Failure::refused(error.status, None, &error, message)
@@ -234,12 +236,12 @@ fn unheard() -> Failure {
 }
 
 fn exposed(key: Option<&Secret>) -> Result<Option<&str>, Failure> {
-    key.map(Secret::expose).transpose().map_err(|error| Failure::new(Cause::Denied, error.to_string()))
+    key.map(Secret::expose).transpose().map_err(|error| Failure::new(Http::Denied, error.to_string()))
 }
 
 /// What every request carries.
 fn headers<W: Wire>(base: &BaseUrl, key: Option<&str>) -> Result<HeaderMap, Failure> {
-    let unfit = || Failure::at(base, Cause::Denied, "the key holds characters that no header can carry");
+    let unfit = || Failure::at(base, Http::Denied, "the key holds characters that no header can carry");
     let mut headers = W::headers(key).ok_or_else(unfit)?;
     headers.insert(header::ACCEPT, HeaderValue::from_static("text/event-stream, application/json"));
     Ok(headers)

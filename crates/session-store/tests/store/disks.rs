@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use session_store::{Disk, DiskFile, Op, RealDisk};
+use session_store::{Disk, DiskFile, Op};
 
 /// The real one without the wait for flushes, for tests that open a session thousands of times.
 pub(crate) struct Quick;
@@ -70,41 +70,12 @@ impl<J: Judge> Disk for Judged<J> {
 }
 
 impl Disk for Quick {
-    fn create_dir(&self, path: &Path) -> io::Result<()> {
-        RealDisk.create_dir(path)
-    }
-    fn create(&self, path: &Path) -> io::Result<DiskFile> {
-        RealDisk.create(path)
-    }
-    fn open(&self, path: &Path, write: bool) -> io::Result<DiskFile> {
-        RealDisk.open(path, write)
-    }
-    fn read_at(&self, file: &DiskFile, buf: &mut [u8], at: u64) -> io::Result<usize> {
-        RealDisk.read_at(file, buf, at)
-    }
-    fn write_at(&self, file: &DiskFile, bytes: &[u8], at: u64) -> io::Result<usize> {
-        RealDisk.write_at(file, bytes, at)
-    }
     fn sync(&self, _: &DiskFile) -> io::Result<()> {
         Ok(())
     }
+
     fn sync_dir(&self, _: &Path) -> io::Result<()> {
         Ok(())
-    }
-    fn truncate(&self, file: &DiskFile, len: u64) -> io::Result<()> {
-        RealDisk.truncate(file, len)
-    }
-    fn allocate(&self, file: &DiskFile, len: u64) -> io::Result<()> {
-        RealDisk.allocate(file, len)
-    }
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        RealDisk.rename(from, to)
-    }
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        RealDisk.remove(path)
-    }
-    fn fs_magic(&self, path: &Path) -> io::Result<u64> {
-        RealDisk.fs_magic(path)
     }
 }
 

@@ -118,6 +118,6 @@ fn one(ambient: &Ambient, runtime: &tokio::runtime::Runtime, name: &str, config:
 
 fn probe(ambient: &Ambient, runtime: &tokio::runtime::Runtime, reach: &Reach) -> Result<Vec<String>, String> {
     let net = Net::to(ambient, [reach.url.host_port()]);
-    let timeouts = Timeouts { connect: PROBE, first_byte: PROBE, between_bytes: PROBE };
+    let timeouts = Timeouts { connect: PROBE, first_byte: PROBE, between_bytes: PROBE, ..Timeouts::USUAL };
     runtime.block_on(list_models(reach.api, &reach.url, &net, reach.key.as_ref(), timeouts)).map_err(|e| e.message)
 }

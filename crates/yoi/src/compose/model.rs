@@ -258,6 +258,7 @@ pub(crate) fn patience(provider: &Provider) -> (Timeouts, RetryPolicy) {
         connect: wait(provider.timeouts.connect_s, usual.connect),
         first_byte: wait(provider.timeouts.first_byte_s, usual.first_byte),
         between_bytes: wait(provider.timeouts.between_bytes_s, usual.between_bytes),
+        ..usual
     };
     let attempts = provider.attempts.unwrap_or(RetryPolicy::USUAL.attempts);
     (timeouts, RetryPolicy { attempts, ..RetryPolicy::USUAL })

@@ -42,7 +42,7 @@ fn config(port: u16) -> (Config, Arc<Mutex<Vec<Duration>>>) {
         base_url,
         key: Some(Secret::new(&Ambient::claim(), "TEST_API_KEY", KEY.to_owned())),
         key_source: None,
-        timeouts: Timeouts { connect: long, first_byte: long, between_bytes: long },
+        timeouts: Timeouts { connect: long, first_byte: long, between_bytes: long, ..Timeouts::USUAL },
         retry: RetryPolicy::USUAL,
         pacing,
         max_output: None,

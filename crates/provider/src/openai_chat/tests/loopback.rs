@@ -51,7 +51,7 @@ impl Rig {
             net: net.clone(),
             key: Some(Secret::new(&Ambient::claim(), "TEST_API_KEY", KEY.to_owned())),
             key_source: None,
-            timeouts: Timeouts { connect: long, first_byte: long, between_bytes: long },
+            timeouts: Timeouts { connect: long, first_byte: long, between_bytes: long, ..Timeouts::USUAL },
             retry: RetryPolicy::USUAL,
             pacing,
             max_output: None,
@@ -64,7 +64,7 @@ impl Rig {
     fn impatient(port: u16) -> Self {
         let short = Duration::from_millis(60);
         let long = Duration::from_secs(20);
-        let timeouts = Timeouts { connect: long, first_byte: short, between_bytes: short };
+        let timeouts = Timeouts { connect: long, first_byte: short, between_bytes: short, ..Timeouts::USUAL };
         let mut rig = Self::at(port);
         let base = rig.model.client.base().clone();
         rig.model.client = Client::new(base, rig.net.clone(), timeouts);
@@ -181,9 +181,10 @@ async fn a_connection_unused_for_too_long_is_not_trusted() {
     let server = Server::start([good(), good()]).await;
     let mut rig = Rig::at(server.port);
     let long = Duration::from_secs(20);
-    let timeouts = Timeouts { connect: long, first_byte: long, between_bytes: long };
+    let (connect, first_byte, between_bytes) = (long, long, long);
+    let timeouts = Timeouts { connect, first_byte, between_bytes, idle: Duration::ZERO, ..Timeouts::USUAL };
     let base = rig.model.client.base().clone();
-    rig.model.client = Client::new(base, rig.net.clone(), timeouts).trusting(Duration::ZERO);
+    rig.model.client = Client::new(base, rig.net.clone(), timeouts);
     assert_hello(rig.ask().await, 0, "first");
     assert_hello(rig.ask().await, 0, "second");
     assert_eq!(server.connections(), [1, 2]);
@@ -458,10 +459,11 @@ async fn an_exchange_is_bounded_as_a_whole() {
         let (port, listener) = dripping().await;
         let mut rig = Rig::at(port);
         let long = Duration::from_secs(600);
-        let timeouts = Timeouts { connect: long, first_byte: long, between_bytes: long };
-        let base = rig.model.client.base().clone();
+        let (connect, first_byte, between_bytes) = (long, long, long);
         let (whole, error_body) = if head.starts_with('2') { (short, long) } else { (long, short) };
-        rig.model.client = Client::new(base, rig.net.clone(), timeouts).lasting(whole, error_body);
+        let timeouts = Timeouts { connect, first_byte, between_bytes, whole, error_body, ..Timeouts::USUAL };
+        let base = rig.model.client.base().clone();
+        rig.model.client = Client::new(base, rig.net.clone(), timeouts);
         let drip = async {
             use tokio::io::AsyncWriteExt;
             let (mut stream, _) = listener.accept().await.unwrap();
