@@ -14,7 +14,7 @@ use pod::feature::{
 };
 use pod::host::{Aftermath, Host, Opening, Parts, Start};
 use pod::permission::{Circumstances, Policy, Terms};
-use pod::session::record::HostStarted;
+use pod::record::HostStarted;
 use provider::openai_chat::{Chat, Flavour};
 use session_store::{Clock, Opened, Options, Past, Session};
 use std::path::{Path, PathBuf};

@@ -8,7 +8,7 @@ use authority::{Access, Ambient, SandboxMode, Workspace};
 use llm_worker::ToolEffect;
 use llm_worker::tool::Touch;
 use pod::feature::FeatureId;
-use pod::permission::{CallFacts, Circumstances, Decision, Layer, Policy, Rule, RuleDecision, Terms, Verdict};
+use pod::permission::{CallFacts, Circumstances, Judged, Layer, Policy, Rule, RuleDecision, Terms};
 use shell::parse;
 use std::path::PathBuf;
 
@@ -89,7 +89,7 @@ impl Case {
         Self { now, rules, tool, effect, touch }
     }
 
-    fn decide(&self, rules: &[(usize, Rule)], touch: &Touch, workspace: &Workspace) -> Decision {
+    fn decide(&self, rules: &[(usize, Rule)], touch: &Touch, workspace: &Workspace) -> Judged {
         let layer = |number: usize| {
             let own = rules.iter().filter(|(layer, _)| *layer == number).map(|(_, rule)| rule.clone()).collect();
             Layer::new(number.to_string(), own).expect("rules that were read one by one")
@@ -123,7 +123,7 @@ impl Case {
         }
     }
 
-    fn outer_denials_stand(&self, all: &Decision, workspace: &Workspace) {
+    fn outer_denials_stand(&self, all: &Judged, workspace: &Workspace) {
         for depth in 0..LAYERS {
             let outer: Vec<_> = self.rules.iter().filter(|(layer, _)| *layer < depth).cloned().collect();
             let decided = self.decide(&outer, &self.touch, workspace);
@@ -189,12 +189,12 @@ impl Case {
     }
 }
 
-fn runs(decision: &Decision) -> bool {
-    decision.verdict == Verdict::Allow
+fn runs(decision: &Judged) -> bool {
+    decision.decision.allows()
 }
 
 /// Refused for good: not for want of a person who says yes.
-fn denies(decision: &Decision) -> bool {
+fn denies(decision: &Judged) -> bool {
     let rule = &decision.rule;
     !runs(decision)
         && if rule.source == "default" { rule.text.ends_with(": deny") } else { rule.text.starts_with("deny ") }

@@ -3,7 +3,7 @@
 
 use authority::Ambient;
 use llm_worker::{ToolEffect, ToolOutput};
-use pod::session::record::Record;
+use pod::record::Record;
 use testkit::{Answer, FnTool, PodUnderTest, Script};
 
 /// What it pours out, in pieces.

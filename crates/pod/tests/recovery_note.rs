@@ -1,7 +1,7 @@
 //! The note that tells a model what recovery found.
 #![allow(clippy::unwrap_used, reason = "a log that does not fold is a failed test")]
 
-use pod::session::record::{Record, TurnStarted};
+use pod::record::{Record, TurnStarted};
 use pod::session::restore::{Circumstances, Restored, closing};
 
 #[test]

@@ -15,8 +15,8 @@ use pod::feature::{
 use pod::foreign::{GRACE, MAX_THREADS};
 use pod::host::{Aftermath, Found, Host, HostError, Opening, Parts, Start};
 use pod::permission::{Circumstances, Layer, Policy, Rule, RuleDecision, Terms};
+use pod::record::{HostStarted, Record};
 use pod::session::fold::State;
-use pod::session::record::{HostStarted, Record};
 use pod::session::restore::{Restored, decode};
 use session_store::{BLOB_BYTES, Journal, OpenError, Opened, Options, Past, Reader, Session};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

@@ -5,7 +5,7 @@ use llm_worker::ResultStatus;
 use pod::feature::author::*;
 use pod::feature::{DiagnosticCode, Outcome, Revoke};
 use pod::permission::{Rule, RuleDecision};
-use pod::session::record::Record;
+use pod::record::Record;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

@@ -25,11 +25,11 @@ const CIRCLES: &[(&str, usize)] = &[
 const ROOMS: &[(&str, &[Room])] = &[
     ("pod", &[
         // bodies of records; knows no one who writes them
-        Room { name: "pod::record", may: &["feature::declare"] },
+        Room { name: "pod::record", may: &[] },
         // what records mean; knows no feature, no driver
         Room { name: "pod::session", may: &["record"] },
         // what may run; knows no driver, no flag
-        Room { name: "pod::permission", may: &["feature::decide", "feature::declare"] },
+        Room { name: "pod::permission", may: &["feature::decide", "feature::declare", "record"] },
         // where others are asked; knows no driver
         Room { name: "pod::hook", may: &["feature::declare", "foreign", "record"] },
         // threads for code of others; knows no registry

@@ -6,7 +6,7 @@ use llm_worker::tool::Touch;
 use llm_worker::{ResultStatus, ToolEffect, ToolOutput};
 use pod::control::Event;
 use pod::feature::HostCapability;
-use pod::session::record::Record;
+use pod::record::Record;
 use serde_json::{Value, json};
 use testkit::{FnTool, PodUnderTest};
 

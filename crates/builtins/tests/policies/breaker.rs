@@ -7,7 +7,7 @@ use pod::feature::{
     FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule, HookKey, HostCapability,
 };
 use pod::hook::{Change, ToolOutcome, ToolOutcomeView};
-use pod::session::record::Record;
+use pod::record::Record;
 use serde_json::json;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};

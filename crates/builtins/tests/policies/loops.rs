@@ -3,7 +3,7 @@
 use crate::rig::{Call, counting, play, pod, points, refused, same, state, steps_of, turn, with};
 use builtins::loop_detect::ID;
 use pod::permission::{Rule, RuleDecision};
-use pod::session::record::Record;
+use pod::record::Record;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use testkit::{FnTool, PodUnderTest};

@@ -2,7 +2,7 @@
 
 use builtins::phase_recorder::{MAX_DETAIL, MAX_PHASES, PHASES, Phase, PhaseRecorder, Phases, Status};
 use llm_worker::ResultStatus;
-use pod::session::record::Record;
+use pod::record::Record;
 use serde_json::json;
 use testkit::{FeatureHost, FeatureUnderTest, killed_anywhere};
 

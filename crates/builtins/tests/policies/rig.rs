@@ -6,7 +6,7 @@ use builtins::{Now, task};
 use llm_worker::{ErrorKind, ResultStatus, ToolEffect, ToolError, ToolOutput};
 use pod::feature::{FeatureId, FeatureModule, HostCapability};
 use pod::hook::{PreRequest, PreToolCall, ToolOutcome};
-use pod::session::record::Record;
+use pod::record::Record;
 use serde_json::Value;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

@@ -6,7 +6,7 @@ use builtins::phase_recorder::PhaseRecorder;
 use builtins::task::{AGAIN, ID, MAX_DETAIL, MAX_TASKS, MAX_TITLE, NOTIFY, QUIET, TASKS, TaskList};
 use llm_worker::ResultStatus;
 use pod::feature::FeatureModule;
-use pod::session::record::{Record, SystemItem};
+use pod::record::{Record, SystemItem};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use testkit::{FeatureHost, FeatureUnderTest, PodUnderTest, killed_anywhere};

@@ -10,7 +10,7 @@ use crate::feature::{FeatureRegistry, RegisteredTool, sanitize_lines};
 use crate::foreign::Callbacks;
 use crate::foreign::attribution;
 use crate::hook::{HookPoint, PreToolCall, Ruling, ToolArguments, ToolCallView};
-use crate::permission::{CallFacts, Circumstances, Policy, RuleRef, Verdict as Allowed};
+use crate::permission::{CallFacts, Circumstances, Policy, RuleRef};
 use crate::record::{Decision, GateNote, ToolStarted, TransformNote, VerdictGiven};
 use authority::{Door, Redactor, Shut, Workspace};
 use llm_worker::CallId;
@@ -104,13 +104,13 @@ impl Authorization {
     /// What the turn is told.
     pub(crate) fn into_input(self, id: CallId) -> Input<Journaled> {
         let Self { verdict, rule, gate, allowed: mut judgement, transforms } = self;
-        let (decision, reason) = match &verdict {
-            Verdict::Allow(_) => (Decision::Allow, String::new()),
-            Verdict::Refuse { reason } => (Decision::Refuse, reason.clone()),
-            Verdict::Invalid { problem } => (Decision::Invalid, problem.clone()),
-            Verdict::Abort { reason } => (Decision::Abort, reason.clone()),
+        let decision = match &verdict {
+            Verdict::Allow(_) => Decision::Allow,
+            Verdict::Refuse { reason } => Decision::Refuse { reason: reason.clone() },
+            Verdict::Invalid { problem } => Decision::Invalid { reason: problem.clone() },
+            Verdict::Abort { reason } => Decision::Abort { reason: reason.clone() },
         };
-        judgement.push(VerdictGiven { call: Some(id), decision, rule, reason, gate, transforms });
+        judgement.push(VerdictGiven { call: Some(id), decision, rule, gate, transforms });
         Input::Judged { id, verdict, judgement }
     }
 }
@@ -292,11 +292,12 @@ impl Authorizer {
             feature: &registered.feature,
         };
         let Permission { policy, workspace, now } = &*self.permission;
-        let decision = policy.judge(&facts, workspace, *now);
-        let RuleRef { text, source, .. } = &decision.rule;
-        let verdict = match decision.verdict {
-            Allowed::Allow => Verdict::Allow(Box::new(self.allowed(call, registered, prepared))),
-            Allowed::Deny => Verdict::Refuse { reason: sanitize_lines(&decision.reason, MAX_PROBLEM, redactor) },
+        let judged = policy.judge(&facts, workspace, *now);
+        let RuleRef { text, source, .. } = &judged.rule;
+        let verdict = if judged.decision.allows() {
+            Verdict::Allow(Box::new(self.allowed(call, registered, prepared)))
+        } else {
+            Verdict::Refuse { reason: sanitize_lines(judged.decision.reason(), MAX_PROBLEM, redactor) }
         };
         Authorization::by(format!("{text} ({source})"), verdict)
     }

@@ -3,9 +3,9 @@
 use crate::feature::sanitize;
 use crate::mailbox::requests::{Line, Method};
 use crate::permission::{Remedy, Terms};
+use crate::record::{DirectoryMoved, FileChanged, Output, Record, Stored};
 use crate::session::changes::staged;
 use crate::session::kind_of_store;
-use crate::session::record::{DirectoryMoved, FileChanged, Output, Record, Stored};
 use async_trait::async_trait;
 use authority::{RedactedStream, Redactor};
 use llm_worker::tool::{CallHost, DirectoryMove, Excerpt, FileChange, Window};

@@ -3,8 +3,8 @@
 use super::call_output::INLINE;
 use crate::feature::FeatureRegistry;
 use crate::foreign::Callbacks;
-use crate::hook::{GateOutcome, GateRun, HookPoint, Ruling, ToolCallView, ToolOutcomeView, Transformed};
-use crate::session::record::{Decision, GateNote, TransformNote, VerdictGiven};
+use crate::hook::{GateOutcome, GateRun, HookPoint, ToolCallView, ToolOutcomeView, Transformed};
+use crate::record::{Decision, GateNote, TransformNote, VerdictGiven};
 use llm_worker::{CallId, ToolOutcome};
 use std::sync::Arc;
 
@@ -15,23 +15,15 @@ pub(crate) fn verdicts(point: HookPoint, call: Option<CallId>, passed: &GateOutc
 
 fn verdict(point: HookPoint, call: Option<CallId>, run: &GateRun) -> VerdictGiven {
     let GateRun { feature, hook, ms, ruling, failed: _ } = run;
-    let (decision, reason) = match ruling {
-        Ruling::Allow => (Decision::Allow, String::new()),
-        Ruling::Deny { reason } => (Decision::Refuse, reason.clone()),
-        Ruling::Abort { reason } => (Decision::Abort, reason.clone()),
-        Ruling::Pause { reason } => (Decision::Pause, reason.clone()),
-    };
     let gate = GateNote { hook: Some(hook.clone()), feature: Some(feature.to_string()), ms: Some(*ms) };
     let rule = format!("{point} gate `{hook}` ({feature})");
-    VerdictGiven { call, decision, rule, reason, gate, transforms: Vec::new() }
+    VerdictGiven { call, decision: ruling.clone().into(), rule, gate, transforms: Vec::new() }
 }
 
 /// The reason of a refusal, whatever it would end.
 pub(crate) fn refusal(passed: &GateOutcome) -> Option<String> {
-    match &passed.ruling {
-        Ruling::Allow => None,
-        Ruling::Deny { reason } | Ruling::Abort { reason } | Ruling::Pause { reason } => Some(reason.clone()),
-    }
+    let decision = Decision::from(passed.ruling.clone());
+    (!decision.allows()).then(|| decision.reason().to_owned())
 }
 
 /// What transforms did, as it is journaled.

@@ -3,7 +3,7 @@
 use super::chain::{Chain, HookRegistry};
 use super::typed::{Event, EventView};
 use crate::foreign::Callbacks;
-use crate::session::record::Record;
+use crate::record::Record;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;

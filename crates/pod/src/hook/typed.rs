@@ -4,7 +4,7 @@ use super::chain::{Chain, HookRegistry, HookRegistryBuilder};
 use super::point::{HookClass, HookPoint};
 use super::verdict::{Change, Ruling, Verdict};
 use crate::feature::{FeatureId, secret};
-use crate::session::record::Record;
+use crate::record::Record;
 use authority::Redactor;
 use llm_worker::effect::Outcome;
 use llm_worker::tool::Touch;

@@ -1,6 +1,7 @@
 //! What hooks answer. A verdict can be made only where its point allows it.
 
 use super::typed::{Point, PreRequest, PreToolCall, PromptSubmit, TurnEnd};
+use crate::record::Decision;
 use std::marker::PhantomData;
 
 /// Longest reason of a verdict, in bytes; a longer one is cut.
@@ -33,6 +34,17 @@ pub enum Ruling {
         /// For people.
         reason: String,
     },
+}
+
+impl From<Ruling> for Decision {
+    fn from(ruling: Ruling) -> Self {
+        match ruling {
+            Ruling::Allow => Self::Allow,
+            Ruling::Deny { reason } => Self::Refuse { reason },
+            Ruling::Abort { reason } => Self::Abort { reason },
+            Ruling::Pause { reason } => Self::Pause { reason },
+        }
+    }
 }
 
 impl<P> Verdict<P> {

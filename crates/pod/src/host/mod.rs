@@ -11,12 +11,11 @@ use crate::control::{self, Callbacks, Core, Fatal, Limits, Outbox, Permission, P
 use crate::feature::{DiagnosticCode, FeatureDiagnostic, FeatureRegistry, RegistryReport};
 use crate::hook::{HookPoint, PromptSubmit, PromptView};
 use crate::permission::Remedy;
+use crate::record::{
+    Encoder, Features, HostStarted, HostStopped, InputId, InputQueued, Output, Record, Stored, SurfaceSet, SystemItem,
+};
 use crate::session::Lost;
 use crate::session::kind_of_store;
-use crate::session::record::{
-    Encoder, Features, GrantsUsed, HostStarted, HostStopped, InputId, InputQueued, Output, Record, Stored, SurfaceSet,
-    SystemItem,
-};
 use crate::session::restore::{RestoreError, Restored, loss, still_running};
 use llm_worker::history::{Counters, History, HistoryError};
 use llm_worker::projection::Surface;
@@ -239,7 +238,7 @@ impl Host {
         // What observers make of the last turn rides with the last record.
         let registry = self.pod.core.registry.clone();
         let heard = self.pod.core.attend(registry.hooks().farewell()).await;
-        let used = GrantsUsed::of(&registry.grants());
+        let used = registry.grants_used();
         let last = HostStopped { reason: reason.to_owned() };
         let done = match heard {
             Ok(()) => self.pod.core.commit(vec![used.into(), last.into()]).await,

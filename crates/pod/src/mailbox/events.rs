@@ -3,7 +3,7 @@
 
 use super::requests::AlertLevel;
 use crate::feature::FeatureId;
-use crate::session::record::Record;
+use crate::record::Record;
 use llm_worker::effect::Delta;
 use std::collections::VecDeque;
 use std::sync::Arc;

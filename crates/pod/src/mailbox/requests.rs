@@ -4,7 +4,7 @@
 //! What nobody waits for rides with the next commit; the first who does wait has it written at once.
 
 use crate::feature::FeatureId;
-use crate::session::record::{FeatureState, Record};
+use crate::record::{FeatureState, Record};
 use llm_worker::CallId;
 use std::sync::Arc;
 use tokio::sync::{Notify, mpsc, oneshot};

@@ -71,47 +71,41 @@ impl Policy {
         table::expected(effect, read_only).into_iter().map(|(matter, row)| self.meet(tool, matter, row, now)).collect()
     }
 
-    /// The same order as when a call is judged: the row, then the last rule of each layer, until somebody denies.
     fn meet(&self, tool: &str, matter: Matter, row: &'static Row, now: Circumstances) -> Expectation {
-        let mut decision = row.decision(now.confined());
-        let text = row.text.to_owned();
-        let mut said = vec![Said {
-            source: BUILT_IN.to_owned(),
-            text,
-            decision,
-            path: None,
-            host: None,
-            program: None,
-            decides: false,
-        }];
-        let mut deciding = 0;
-        for layer in &self.layers {
-            if decision == RuleDecision::Deny {
-                break;
-            }
+        let by_row = row.decision(now.confined());
+        let (source, text) = (BUILT_IN.to_owned(), row.text.to_owned());
+        let by_row_said =
+            Said { source, text, decision: by_row, path: None, host: None, program: None, decides: false };
+        let (mut said, mut deciding) = (vec![by_row_said], 0);
+        let decision = self.in_order(by_row, |layer| {
             let meets = |placed: &&Placed| placed.rule.is_about_tool(tool) && matter.is_met_by(&placed.rule);
             let rules: Vec<_> = layer.rules.iter().filter(meets).collect();
             // The last that matches speaks: what stands before one about everything never does.
             let last = rules.iter().rposition(|placed| placed.rule.is_about_everything());
-            for Placed { rule, source, .. } in rules.into_iter().skip(last.unwrap_or(0)) {
-                said.push(Said {
-                    source: source.clone(),
-                    text: rule.to_string(),
-                    decision: rule.decision,
-                    path: rule.path.clone(),
-                    host: rule.host.clone(),
-                    program: rule.command(),
-                    decides: false,
-                });
-                if rule.is_about_everything() {
-                    (decision, deciding) = (rule.decision, said.len() - 1);
-                }
+            if last.is_some() {
+                deciding = said.len();
             }
-        }
+            said.extend(rules.iter().skip(last.unwrap_or(0)).map(|placed| Said::by(placed)));
+            last.and_then(|last| rules.get(last)).map(|placed| placed.rule.decision)
+        });
         if let Some(deciding) = said.get_mut(deciding) {
             deciding.decides = true;
         }
         Expectation { matter, what: row.text, said, decision }
+    }
+}
+
+impl Said {
+    fn by(Placed { rule, source, .. }: &Placed) -> Self {
+        Self {
+            source: source.clone(),
+            text: rule.to_string(),
+            decision: rule.decision,
+            path: rule.path.clone(),
+            host: rule.host.clone(),
+            program: rule.command(),
+            decides: false,
+        }
     }
 }
 

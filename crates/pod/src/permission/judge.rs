@@ -6,11 +6,11 @@ use super::remedy::{Beside, Remedy, Terms};
 use super::rule::{Layer, Placed, RuleDecision};
 use super::table::{self, Row, Unlock};
 use crate::feature::{FeatureId, HostReport, HostRule};
+use crate::record::Decision;
 use authority::text::escape_line;
 use authority::{SandboxMode, Workspace};
 use llm_worker::ToolEffect;
 use llm_worker::tool::Touch;
-use serde::{Deserialize, Serialize};
 
 /// Where the built-in table is named in decisions.
 pub(super) const BUILT_IN: &str = "default";
@@ -45,29 +45,17 @@ pub struct Circumstances {
     pub enforced: bool,
 }
 
-/// Whether a call runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Verdict {
-    /// It runs.
-    Allow,
-    /// It does not.
-    Deny,
-}
-
-/// A verdict, who made it and why.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Decision {
-    /// Whether the call runs.
-    pub verdict: Verdict,
+/// A decision about a call, and who made it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Judged {
+    /// Allowed, or refused with what was refused, why, and what would allow it.
+    pub decision: Decision,
     /// The row or rule that decided.
     pub rule: RuleRef,
-    /// For model and person: what was refused, why, and what would allow it.
-    pub reason: String,
 }
 
 /// A rule and where it is written.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleRef {
     /// `default`, or where the rule stands: a file and its line, a flag.
     pub source: String,
@@ -84,7 +72,7 @@ impl Policy {
 
     /// Judges a call. It is as free as the least free thing it names.
     #[must_use]
-    pub fn judge(&self, call: &CallFacts<'_>, workspace: &Workspace, now: Circumstances) -> Decision {
+    pub fn judge(&self, call: &CallFacts<'_>, workspace: &Workspace, now: Circumstances) -> Judged {
         let ruled = self.layers.iter().any(|layer| layer.names_programs(call.tool));
         let parts = ruled || table::command(now.confined()) != RuleDecision::Allow;
         let targets = place::targets(call.effect, call.touches, workspace, parts);
@@ -96,24 +84,35 @@ impl Policy {
     /// Whether a person's own rule allows this call: not the built-in table alone.
     #[must_use]
     pub fn allows_by_rule(&self, call: &CallFacts<'_>, workspace: &Workspace, now: Circumstances) -> bool {
-        let decision = self.judge(call, workspace, now);
-        decision.verdict == Verdict::Allow && decision.rule.source != BUILT_IN
+        let judged = self.judge(call, workspace, now);
+        judged.decision.allows() && judged.rule.source != BUILT_IN
     }
 
     fn answer<'a>(&'a self, call: &CallFacts<'_>, target: &'a Target, now: Circumstances) -> Answer<'a> {
         let row = table::row(target, now.mode == SandboxMode::ReadOnly);
-        let mut answer =
-            Answer { decision: row.decision(now.confined()), origin: Origin::Row(row), target: Some(target) };
+        let mut origin = Origin::Row(row);
+        let decision = self.in_order(row.decision(now.confined()), |layer| {
+            let Placed { rule, source, .. } = layer.speaks(call.tool, self.terms.read, target)?;
+            origin = Origin::Rule { source, text: rule.to_string() };
+            Some(rule.decision)
+        });
+        Answer { decision, origin, target: Some(target) }
+    }
+
+    /// Lets the layers speak after the row, from the outermost inwards, until somebody denies; the last that spoke decides.
+    pub(super) fn in_order<'a>(
+        &'a self,
+        row: RuleDecision,
+        mut speaks: impl FnMut(&'a Layer) -> Option<RuleDecision>,
+    ) -> RuleDecision {
+        let mut decision = row;
         for layer in &self.layers {
-            if answer.decision == RuleDecision::Deny {
+            if decision == RuleDecision::Deny {
                 break;
             }
-            if let Some(Placed { rule, source, .. }) = layer.speaks(call.tool, self.terms.read, target) {
-                let origin = Origin::Rule { source, text: rule.to_string() };
-                answer = Answer { decision: rule.decision, origin, target: Some(target) };
-            }
+            decision = speaks(layer).unwrap_or(decision);
         }
-        answer
+        decision
     }
 
     /// Every row and rule in the order they apply, for reports.
@@ -167,23 +166,25 @@ impl Answer<'_> {
         Self { decision: RuleDecision::Deny, origin: Origin::Nobody, target: None }
     }
 
-    fn decide(self, call: &CallFacts<'_>, now: Circumstances, terms: Terms) -> Decision {
-        let what = self.what(call);
+    fn decide(self, call: &CallFacts<'_>, now: Circumstances, terms: Terms) -> Judged {
         let (source, text) = match &self.origin {
             Origin::Row(row) => (BUILT_IN.to_owned(), format!("{}: {}", row.text, word(self.decision))),
             Origin::Rule { source, text } => ((*source).to_owned(), text.clone()),
             Origin::Nobody => (BUILT_IN.to_owned(), "what no rule answers: deny".to_owned()),
         };
         let help = || (terms.remedy)(&self.remedy(call.tool, now, terms));
-        let (verdict, reason) = match self.decision {
-            RuleDecision::Allow => (Verdict::Allow, format!("{what}: allowed by `{text}` ({source})")),
+        let decision = match self.decision {
+            RuleDecision::Allow => Decision::Allow,
             RuleDecision::Ask => {
                 let why = format!("needs a person's consent (`{text}`, {source}), and nobody can be asked here");
-                (Verdict::Deny, format!("{what} {why}. {}", help()))
+                Decision::Refuse { reason: format!("{} {why}. {}", self.what(call), help()) }
             }
-            RuleDecision::Deny => (Verdict::Deny, format!("{what} is refused (`{text}`, {source}). {}", help())),
+            RuleDecision::Deny => {
+                let reason = format!("{} is refused (`{text}`, {source}). {}", self.what(call), help());
+                Decision::Refuse { reason }
+            }
         };
-        Decision { verdict, rule: RuleRef { source, text }, reason }
+        Judged { decision, rule: RuleRef { source, text } }
     }
 
     /// What would allow it.

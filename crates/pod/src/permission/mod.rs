@@ -24,6 +24,6 @@ mod table;
 pub(crate) mod tests;
 
 pub use explain::{Expectation, Matter, Said};
-pub use judge::{CallFacts, Circumstances, Decision, Policy, RuleRef, Verdict};
+pub use judge::{CallFacts, Circumstances, Judged, Policy, RuleRef};
 pub use remedy::{Beside, Remedy, Terms};
 pub use rule::{Layer, Rule, RuleDecision, RuleError};

@@ -1,29 +1,56 @@
 //! Records of a tool call: how it was judged, its start and its result. They know no item.
 
-use super::Output;
+use super::{Decision, Output};
 use llm_worker::{CallId, ResultStatus, ToolEffect, ToolOutcome};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Body of `verdict`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "VerdictLine", into = "VerdictLine")]
 pub struct VerdictGiven {
-    /// Which call; none when the gate stands elsewhere.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// None when the gate stands elsewhere.
     pub call: Option<CallId>,
-    /// What was decided.
     pub decision: Decision,
     /// The rule or check that decided.
     pub rule: String,
-    /// Why, for model and person; empty for a plain allow.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub reason: String,
     /// The gate that decided, when one did.
-    #[serde(flatten)]
     pub gate: GateNote,
     /// What became of the call's arguments before it was judged.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub transforms: Vec<TransformNote>,
+}
+
+/// The same as it stands in the log.
+#[derive(Serialize, Deserialize)]
+struct VerdictLine {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    call: Option<CallId>,
+    decision: Cow<'static, str>,
+    rule: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    reason: String,
+    #[serde(flatten)]
+    gate: GateNote,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    transforms: Vec<TransformNote>,
+}
+
+impl From<VerdictGiven> for VerdictLine {
+    fn from(given: VerdictGiven) -> Self {
+        let VerdictGiven { call, decision, rule, gate, transforms } = given;
+        let reason = decision.reason().to_owned();
+        Self { call, decision: decision.word().into(), rule, reason, gate, transforms }
+    }
+}
+
+impl TryFrom<VerdictLine> for VerdictGiven {
+    type Error = String;
+
+    fn try_from(line: VerdictLine) -> Result<Self, String> {
+        let VerdictLine { call, decision, rule, reason, gate, transforms } = line;
+        Ok(Self { call, decision: Decision::read(&decision, reason)?, rule, gate, transforms })
+    }
 }
 
 /// Which gate of which feature decided, and how long it took. All there or none.
@@ -57,22 +84,6 @@ pub struct TransformNote {
     /// Why it was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
-}
-
-/// What a judgement came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Decision {
-    /// It may run.
-    Allow,
-    /// Permission or a gate refused it.
-    Refuse,
-    /// There is no such tool, or its arguments do not fit.
-    Invalid,
-    /// It ends the turn.
-    Abort,
-    /// A person should look before anything goes on.
-    Pause,
 }
 
 /// Body of `tool_started`.

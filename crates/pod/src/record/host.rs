@@ -1,6 +1,5 @@
 //! Records of the process that holds the session: start, stop, recovery, the disk. They know no turn.
 
-use crate::feature::{GrantUse, escape_line};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -97,12 +96,6 @@ pub struct Suspended {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resumed {}
 
-/// Most grants of one ledger that are written down.
-const MAX_USES: usize = 4096;
-
-/// Longest grant in words, in bytes.
-const MAX_GRANT: usize = 128;
-
 /// Body of `grants_used`: the ledger of a start, written when its host lets go.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GrantsUsed {
@@ -124,19 +117,4 @@ pub struct UsedGrant {
     /// When it was last used, in milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_use_ms: Option<u64>,
-}
-
-impl GrantsUsed {
-    /// Of a registry's ledger.
-    #[must_use]
-    pub fn of(ledger: &[GrantUse]) -> Self {
-        let row = |used: &GrantUse| UsedGrant {
-            feature: used.feature_id.to_string(),
-            grant: escape_line(&used.capability.to_string(), MAX_GRANT),
-            uses: used.uses,
-            refused: used.refused,
-            last_use_ms: used.last_use_ms,
-        };
-        Self { grants: ledger.iter().filter(|used| used.held).take(MAX_USES).map(row).collect() }
-    }
 }

@@ -2,12 +2,14 @@
 //! languages, in `docs/JOURNAL.md`. One-letter keys belong to the frame header and are not used in bodies.
 
 mod call;
+mod decision;
 mod file;
 mod host;
 mod state;
 mod turn;
 
-pub use call::{Decision, GateNote, ToolFinished, ToolStarted, TransformNote, VerdictGiven};
+pub use call::{GateNote, ToolFinished, ToolStarted, TransformNote, VerdictGiven};
+pub use decision::Decision;
 pub use file::{DirectoryMoved, FileChanged, Output, Stored};
 pub use host::{Features, Gap, GrantsUsed, HostStarted, HostStopped, Recovery, Resumed, Suspended, UsedGrant};
 pub use state::{FeatureNote, FeatureState, NotificationQueued};

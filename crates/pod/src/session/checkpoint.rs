@@ -234,7 +234,7 @@ fn status(letter: u8) -> Option<ResultStatus> {
 
 /// Features' states as a list: JSON has no keys of two parts.
 pub(super) mod values {
-    use crate::session::record::FeatureState;
+    use crate::record::FeatureState;
     use serde::{Deserialize, Deserializer, Serializer};
     use std::collections::BTreeMap;
 

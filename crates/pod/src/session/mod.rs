@@ -12,7 +12,6 @@ pub mod restore;
 pub mod resume;
 pub mod summary;
 
-pub use crate::record;
 pub use lost::Lost;
 
 use llm_worker::ErrorKind;

@@ -42,9 +42,9 @@ fn refusals_name_the_part_the_rule_and_the_remedy() {
     for (policy, now, text, words) in cases {
         let decision = world.judge(policy, text, now);
         for word in words {
-            assert!(decision.reason.contains(word), "{text}: {word}: {}", decision.reason);
+            assert!(decision.decision.reason().contains(word), "{text}: {word}: {}", decision.decision.reason());
         }
-        assert!(!decision.reason.contains(['\n', '\u{1b}']), "{decision:?}");
+        assert!(!decision.decision.reason().contains(['\n', '\u{1b}']), "{decision:?}");
     }
 }
 
@@ -54,7 +54,8 @@ fn the_offered_rule_allows_the_part() {
     let world = World::new();
     let none = Policy::new(TERMS, Vec::new());
     for text in ["git status", "git -C d log", "ls -l", "/usr/bin/ls", "./run x.y", "timeout 5 cargo test", "git"] {
-        let reason = world.judge(&none, text, OFF).reason;
+        let judged = world.judge(&none, text, OFF);
+        let reason = judged.decision.reason();
         let offered = reason.split("about: Some(\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
         let policy = Policy::new(TERMS, vec![layer("--allow", vec![about(offered, Allow)])]);
         assert!(world.runs(&policy, text, OFF), "{text}: {offered}");
@@ -66,6 +67,7 @@ fn long_commands_are_cut_in_what_is_said() {
     let world = World::new();
     let text = format!("ls; rm {}", "x ".repeat(10_000));
     let policy = Policy::new(TERMS, vec![layer("user.toml", vec![about("rm", Deny)])]);
-    let reason = world.judge(&policy, &text, CONFINED).reason;
+    let judged = world.judge(&policy, &text, CONFINED);
+    let reason = judged.decision.reason();
     assert!(reason.contains("`rm x x") && reason.len() < 1_000, "{reason}");
 }

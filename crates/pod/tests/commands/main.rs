@@ -17,7 +17,7 @@ use authority::{Access, Ambient, SandboxMode, Workspace};
 use llm_worker::ToolEffect;
 use llm_worker::tool::Touch;
 use pod::feature::FeatureId;
-use pod::permission::{CallFacts, Circumstances, Decision, Layer, Policy, Rule, RuleDecision, Verdict};
+use pod::permission::{CallFacts, Circumstances, Judged, Layer, Policy, Rule, RuleDecision};
 
 const CONFINED: Circumstances = Circumstances { mode: SandboxMode::WorkspaceWrite, enforced: true };
 const OFF: Circumstances = Circumstances { mode: SandboxMode::Off, enforced: true };
@@ -51,7 +51,7 @@ impl World {
         Self { _dir: dir, workspace }
     }
 
-    fn judge(&self, policy: &Policy, text: &str, now: Circumstances) -> Decision {
+    fn judge(&self, policy: &Policy, text: &str, now: Circumstances) -> Judged {
         let feature = FeatureId::builtin("shell");
         let touches = [Touch::Shell(text.to_owned())];
         let call = CallFacts { tool: "Bash", effect: ToolEffect::Effectful, touches: &touches, feature: &feature };
@@ -59,7 +59,7 @@ impl World {
     }
 
     fn runs(&self, policy: &Policy, text: &str, now: Circumstances) -> bool {
-        self.judge(policy, text, now).verdict == Verdict::Allow
+        self.judge(policy, text, now).decision.allows()
     }
 }
 

@@ -5,7 +5,7 @@ use authority::{Access, Ambient, SecretNames, Workspace};
 use llm_worker::ToolEffect;
 use llm_worker::tool::Touch;
 use pod::feature::FeatureId;
-use pod::permission::{CallFacts, Circumstances, Decision, Layer, Policy, Rule, RuleDecision, Verdict};
+use pod::permission::{CallFacts, Circumstances, Judged, Layer, Policy, Rule, RuleDecision};
 use std::fs;
 use std::os::unix::fs::symlink;
 use testkit::TERMS;
@@ -36,7 +36,7 @@ impl World {
         Self { dir, workspace }
     }
 
-    fn judge(&self, rules: &[Rule], text: &str, now: Circumstances) -> Decision {
+    fn judge(&self, rules: &[Rule], text: &str, now: Circumstances) -> Judged {
         let feature = FeatureId::builtin("shell");
         let touches = [Touch::Shell(text.to_owned())];
         let call = CallFacts { tool: "Bash", effect: ToolEffect::Effectful, touches: &touches, feature: &feature };
@@ -46,11 +46,8 @@ impl World {
 
     fn asks(&self, text: &str) -> bool {
         let decision = self.judge(&[], text, CONFINED);
-        assert!(
-            decision.verdict == Verdict::Allow || decision.rule.text.contains("hold secrets"),
-            "{text}: {decision:?}"
-        );
-        decision.verdict == Verdict::Deny
+        assert!(decision.decision.allows() || decision.rule.text.contains("hold secrets"), "{text}: {decision:?}");
+        !decision.decision.allows()
     }
 }
 
@@ -235,9 +232,10 @@ fn what_may_be_read_may_be_named() {
     ];
     for (rules, off, text, runs) in cases {
         let decision = world.judge(&rules, text, if off { OFF } else { CONFINED });
-        assert_eq!(decision.verdict == Verdict::Allow, runs, "{rules:?} {text}: {decision:?}");
+        assert_eq!(decision.decision.allows(), runs, "{rules:?} {text}: {decision:?}");
     }
-    let reason = world.judge(&[], "cat sub/.env.local", CONFINED).reason;
+    let judged = world.judge(&[], "cat sub/.env.local", CONFINED);
+    let reason = judged.decision.reason();
     for words in ["Bash on sub/.env.local", r#"tool: "Read", about: Some("sub/.env.local"), beside: Secret"#] {
         assert!(reason.contains(words), "{words}: {reason}");
     }

@@ -24,9 +24,9 @@ fn no_row_is_answered_wrongly() {
     for row in &rows {
         for (policy, now, expected) in [(&allowing, OFF, row.allowed), (&denying, CONFINED, row.denied)] {
             let decision = world.judge(policy, &row.text, now);
-            let runs = decision.verdict == pod::permission::Verdict::Allow;
+            let runs = decision.decision.allows();
             if runs != (expected == "+") {
-                wrong.push(format!("{:?} expected {expected}: {}", row.text, decision.reason));
+                wrong.push(format!("{:?} expected {expected}: {}", row.text, decision.decision.reason()));
             }
         }
     }

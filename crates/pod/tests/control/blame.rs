@@ -5,7 +5,7 @@ use llm_worker::{ResultStatus, ToolContext, ToolEffect, ToolResult};
 use pod::control::{AlertLevel, Event};
 use pod::feature::*;
 use pod::hook::EventView;
-use pod::session::record::Record;
+use pod::record::Record;
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -5,7 +5,7 @@ use llm_worker::effect::Outcome;
 use llm_worker::tool::Window;
 use llm_worker::{ErrorKind, Item, ResultStatus, ToolEffect};
 use pod::host::MAX_INLINE_INPUT;
-use pod::session::record::Record;
+use pod::record::Record;
 use session_store::OpenError;
 use testkit::{Answer, FnTool, PodUnderTest, Script};
 

@@ -7,7 +7,7 @@ use pod::control::{Callbacks, Fatal, Lost};
 use pod::feature::HostCapability;
 use pod::foreign::MAX_STUCK;
 use pod::host::HostError;
-use pod::session::record::Record;
+use pod::record::Record;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;

@@ -3,7 +3,7 @@
 use crate::scene::{Changed, changer, echo, pod, printer, ran_once, sound, told_what_is_durable};
 use llm_worker::effect::Outcome;
 use llm_worker::{ResultStatus, ToolEffect};
-use pod::session::record::Record;
+use pod::record::Record;
 use std::sync::{Arc, Barrier};
 use testkit::{Answer, FnTool, PodUnderTest, within};
 use tokio_util::sync::CancellationToken;

@@ -3,8 +3,8 @@
 use crate::legal;
 use crate::scene::{echo, pod, printer, sound};
 use llm_worker::{CallId, Item, ToolEffect, Wax};
+use pod::record::{FeatureState, FileChanged, InputConsumed, Stored, TurnStarted};
 use pod::session::checkpoint::{Draft, VERSION};
-use pod::session::record::{FeatureState, FileChanged, InputConsumed, Stored, TurnStarted};
 use pod::session::restore::Restored;
 use pod::session::resume::{Resumed, everything, resume};
 use pod::session::summary::Summary;

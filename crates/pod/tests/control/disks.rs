@@ -5,7 +5,7 @@ use llm_worker::ToolEffect;
 use llm_worker::tool::FileChange;
 use pod::control::{Event, Fatal};
 use pod::host::HostError;
-use pod::session::record::Record;
+use pod::record::Record;
 use std::sync::Arc;
 use testkit::{Answer, EIO, ENOSPC, FailingDisk, Fault, FnTool, How, PodUnderTest, Ran, Script, within};
 

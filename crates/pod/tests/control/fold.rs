@@ -7,9 +7,9 @@ use llm_worker::projection::Neutral;
 use llm_worker::{CallId, Item, ResultStatus, ToolEffect};
 use pod::control::Batch;
 use pod::control::{Callbacks, Core, Event, Outbox, Pod};
+use pod::record::{Record, SystemItem, ToolFinished};
 use pod::session::checkpoint::{Draft, VERSION};
 use pod::session::fold::State;
-use pod::session::record::{Record, SystemItem, ToolFinished};
 use pod::session::restore::{Circumstances, Restored, closing, decode};
 use pod::session::resume::{Resumed, everything};
 use proptest::prelude::*;
@@ -188,7 +188,7 @@ fn what_cannot_follow_is_refused() {
     let begin = |open: bool| {
         let mut records = vec![legal::surface(1).into(), legal::queued(1, None)];
         if open {
-            records.push(pod::session::record::TurnStarted { turn: 1 }.into());
+            records.push(pod::record::TurnStarted { turn: 1 }.into());
             records.push(legal::asked(id(1)));
         }
         let mut state = State::default();
@@ -205,8 +205,8 @@ fn what_cannot_follow_is_refused() {
         change(&mut finished);
         Record::from(finished)
     };
-    let consumed = |input| Record::from(pod::session::record::InputConsumed { input });
-    let turn = |turn| Record::from(pod::session::record::TurnStarted { turn });
+    let consumed = |input| Record::from(pod::record::InputConsumed { input });
+    let turn = |turn| Record::from(pod::record::TurnStarted { turn });
     let cases: Vec<(bool, Record, &str)> = vec![
         (false, legal::surface(1).into(), "generation"),
         (false, legal::surface(3).into(), "generation"),

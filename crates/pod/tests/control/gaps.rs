@@ -3,10 +3,10 @@
 use crate::legal;
 use crate::scene::{Changed, changer, echo, pod, printer, results, verified};
 use llm_worker::{CallId, Item, ToolEffect};
+use pod::record::{Gap, Record, Stored, SystemItem, TurnStarted};
 use pod::session::Lost;
 use pod::session::changes::Changes;
 use pod::session::fold::State;
-use pod::session::record::{Gap, Record, Stored, SystemItem, TurnStarted};
 use pod::session::restore::decode;
 use session_store::{Digest, Options, Reader, Session};
 use std::fs;

@@ -2,7 +2,7 @@
 
 use crate::scene::{Changed, changer, echo, pod, printer, ran_once, sound, told_what_is_durable};
 use llm_worker::{Item, ToolEffect};
-use pod::session::record::Record;
+use pod::record::Record;
 use testkit::{Answer, FnTool, How, PodUnderTest, Script};
 
 fn scene(segment_bytes: u64) -> (PodUnderTest, Vec<FnTool>, Changed) {

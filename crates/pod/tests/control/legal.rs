@@ -3,12 +3,12 @@
 use llm_worker::effect::Outcome;
 use llm_worker::projection::Surface;
 use llm_worker::{CallId, Cost, Item, ResultStatus, Seal, Shortfall, StopReason, ToolEffect, ToolOutcome, Usage, Wax};
-use pod::session::fold::State;
-use pod::session::record::{
+use pod::record::{
     Decision, DirectoryMoved, Encoder, FeatureState, FileChanged, Gap, GateNote, GrantsUsed, HostStopped,
     InputConsumed, InputQueued, ItemAdded, NotificationQueued, Output, Record, Recovery, Request, Response, Resumed,
     Stored, SurfaceSet, Suspended, SystemItem, ToolFinished, ToolStarted, TurnFinished, TurnStarted, VerdictGiven,
 };
+use pod::session::fold::State;
 use session_store::Digest;
 
 /// How many ways there are to make a record.
@@ -169,9 +169,8 @@ pub(crate) fn record(way: u8, n: u64, state: Option<&State>) -> Record {
         }
         12 | 13 => finished(open, output(n)),
         14 => {
-            let (decision, rule, reason) = (Decision::Refuse, "r".to_owned(), format!("{n}"));
-            VerdictGiven { call: Some(open), decision, rule, reason, gate: GateNote::default(), transforms: Vec::new() }
-                .into()
+            let (decision, rule) = (Decision::Refuse { reason: format!("{n}") }, "r".to_owned());
+            VerdictGiven { call: Some(open), decision, rule, gate: GateNote::default(), transforms: Vec::new() }.into()
         }
         15 => turn_finished(state.map_or(n, |s| s.turns + over)),
         16 => {

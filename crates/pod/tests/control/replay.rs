@@ -5,7 +5,7 @@ use crate::scene::{echo, neutral, pod, printer, verified};
 use llm_worker::projection::{Dialect, Neutral, Open, Surface};
 use llm_worker::{Item, ToolEffect};
 use pod::control::Batch;
-use pod::session::record::{Record, SystemItem};
+use pod::record::{Record, SystemItem};
 use pod::session::replay::{Verification, Wrong, verify};
 use session_store::{BLOB_BYTES, BlobView, Reader};
 use std::path::Path;
@@ -174,7 +174,7 @@ fn a_request_without_a_surface_and_a_damaged_blob_are_named() {
     let pod = told(Arc::new(Neutral));
     let (at, wrong) = forged(&pod, &|record| match record {
         Record::SurfaceSet(set) => {
-            *record = Record::HostStopped(pod::session::record::HostStopped { reason: set.surface.model.clone() });
+            *record = Record::HostStopped(pod::record::HostStopped { reason: set.surface.model.clone() });
             true
         }
         _ => false,

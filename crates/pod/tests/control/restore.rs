@@ -4,7 +4,7 @@ use crate::legal;
 use crate::scene::{echo, pod, results, sound};
 use llm_worker::{CallId, Item, StopReason, ToolEffect, Usage};
 use pod::control::Batch;
-use pod::session::record::{HostStarted, InputConsumed, Record, Response, SystemItem, TurnStarted};
+use pod::record::{HostStarted, InputConsumed, Record, Response, SystemItem, TurnStarted};
 use testkit::{Answer, FnTool, How, PodUnderTest, Script};
 
 fn id(number: u64) -> CallId {

@@ -4,7 +4,7 @@ use authority::Ambient;
 use llm_worker::projection::{Dialect, Neutral, Surface};
 use llm_worker::tool::FileChange;
 use llm_worker::{CallId, Item, ToolEffect, ToolOutput, ToolResult};
-use pod::session::record::Record;
+use pod::record::Record;
 use pod::session::replay::{Verification, verify};
 use pod::session::resume::resume;
 use session_store::{Digest, Reader};

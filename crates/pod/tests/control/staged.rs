@@ -4,7 +4,7 @@ use crate::scene::{echo, pod, said, sound};
 use authority::{Ambient, Workspace};
 use llm_worker::tool::FileChange;
 use llm_worker::{ErrorKind, ToolEffect, ToolError};
-use pod::session::record::Record;
+use pod::record::Record;
 use std::fs;
 use std::path::Path;
 use testkit::{Answer, FnTool, How, PodUnderTest, Script};

@@ -8,7 +8,7 @@ use llm_worker::{ResultStatus, Tool, ToolDefinition, ToolEffect};
 use pod::feature::*;
 use pod::foreign::MAX_STUCK;
 use pod::hook::{PreToolCall, Verdict};
-use pod::session::record::Record;
+use pod::record::Record;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;

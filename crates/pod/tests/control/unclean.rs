@@ -5,7 +5,7 @@ use crate::scene::{echo, pod, said, sound};
 use llm_worker::{ErrorKind, ToolEffect};
 use pod::control::Fatal;
 use pod::host::HostError;
-use pod::session::record::{Decision, Record, SystemItem};
+use pod::record::{Record, SystemItem};
 use std::fs;
 use std::time::Duration;
 use testkit::{Answer, EIO, Fault, FnTool, Gate, How, within};
@@ -35,15 +35,15 @@ fn a_feature_whose_thread_never_came_back_is_off_until_the_next_start() {
         pod
     });
     gate.open();
-    let verdicts: Vec<(Decision, String)> = pod
+    let verdicts: Vec<(&str, String)> = pod
         .records()
         .into_iter()
         .filter_map(|(_, record)| match record {
-            Record::VerdictGiven(verdict) => Some((verdict.decision, verdict.rule)),
+            Record::VerdictGiven(verdict) => Some((verdict.decision.word(), verdict.rule)),
             _ => None,
         })
         .collect();
-    assert_eq!(verdicts.iter().map(|v| v.0).collect::<Vec<_>>(), [Decision::Allow, Decision::Invalid, Decision::Allow]);
+    assert_eq!(verdicts.iter().map(|v| v.0).collect::<Vec<_>>(), ["allow", "invalid", "allow"]);
     assert_eq!(verdicts[1].1, "host:stuck-feature");
     sound(&pod, "stuck feature");
 }

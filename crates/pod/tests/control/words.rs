@@ -5,7 +5,7 @@ use llm_worker::tool::{ArgumentError, Prepared};
 use llm_worker::{ResultStatus, Tool, ToolDefinition, ToolEffect};
 use pod::feature::*;
 use pod::hook::{Change, ToolArguments, ToolCallView, ToolOutcome, ToolOutcomeView};
-use pod::session::record::{Record, ToolFinished, TransformNote, VerdictGiven};
+use pod::record::{Record, ToolFinished, TransformNote, VerdictGiven};
 use serde_json::json;
 use std::sync::Arc;
 use testkit::{Answer, FnTool, PodUnderTest, feature};
@@ -124,7 +124,8 @@ fn what_a_tool_makes_of_its_arguments_is_bounded() {
     for (way, rule, words) in cases {
         let verdict = verdict(&run(Some(foreign(way)), Vec::new(), "Foreign"));
         assert_eq!(verdict.rule, rule, "{way:?}");
-        assert!(verdict.reason.contains(words) && verdict.reason.len() < 5000, "{way:?}: {:.200}", verdict.reason);
+        let reason = verdict.decision.reason();
+        assert!(reason.contains(words) && reason.len() < 5000, "{way:?}: {reason:.200}");
     }
 }
 

@@ -6,7 +6,7 @@ use authority::Ambient;
 use llm_worker::effect::Outcome;
 use pod::feature::*;
 use pod::hook::{Hook, PreRequest, PromptSubmit, PromptView, RequestView, Verdict};
-use pod::session::record::{Record, SystemItem};
+use pod::record::{Record, SystemItem};
 use std::sync::Arc;
 use testkit::{Answer, PodUnderTest, Script};
 

@@ -1,7 +1,7 @@
 //! The pod is killed at every point it comes by: the state is the fold, and a notification is delivered exactly once.
 
 use crate::rig::{calls, pod};
-use pod::session::record::{Record, SystemItem};
+use pod::record::{Record, SystemItem};
 use std::collections::BTreeMap;
 use testkit::{Answer, How};
 

@@ -4,7 +4,7 @@ use crate::rig::{ID, calls, pod};
 use llm_worker::Item;
 use pod::control::{Callbacks, Outbox};
 use pod::host::Host;
-use pod::session::record::{NotificationQueued, Record, SystemItem};
+use pod::record::{NotificationQueued, Record, SystemItem};
 use testkit::Answer;
 use tokio_util::sync::CancellationToken;
 

@@ -211,7 +211,7 @@ fn a_secret_is_in_no_record_no_blob_no_request_and_on_no_screen() {
         .records()
         .iter()
         .filter_map(|(_, record)| match record {
-            pod::session::record::Record::ToolFinished(finished) => Some(finished.outcome.text()),
+            pod::record::Record::ToolFinished(finished) => Some(finished.outcome.text()),
             _ => None,
         })
         .collect();

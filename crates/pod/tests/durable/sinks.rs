@@ -2,7 +2,7 @@
 
 use crate::rig::{ID, pod};
 use pod::control::Event;
-use pod::session::record::Record;
+use pod::record::Record;
 
 #[test]
 fn alerts_reach_the_watcher_and_nothing_else_and_stop_at_their_bound() {

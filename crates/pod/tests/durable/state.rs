@@ -3,7 +3,7 @@
 use crate::rig::{COUNT, Count, Counter, ID, calls, grants, pod};
 use pod::feature::*;
 use pod::hook::{Event, EventView, HookPoint, Point};
-use pod::session::record::{FeatureState, Record};
+use pod::record::{FeatureState, Record};
 use std::sync::{Arc, Mutex};
 use testkit::{Answer, ENOSPC, Fault, How};
 

@@ -7,7 +7,6 @@ use llm_worker::effect::Outcome;
 use pod::feature::HookKey;
 use pod::hook::{Change, Gate, Hook, PreToolCall, PublicPreToolCallDecision, ToolArguments, ToolCallView, Verdict};
 use pod::permission::{Rule, RuleDecision};
-use pod::session::record::Decision;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -37,15 +36,11 @@ fn denied(what: &str, bad: Installed, expected: &str) {
     assert!(began.elapsed() < Duration::from_secs(2), "{what}: {:?}", began.elapsed());
     assert!(said.words().is_empty(), "{what}: it ran");
     let [verdict] = &verdicts(&pod)[..] else { panic!("{what}: {:?}", verdicts(&pod)) };
-    assert_eq!(verdict.decision, Decision::Refuse, "{what}");
-    let gate = &verdict.gate;
+    assert_eq!(verdict.decision.word(), "refuse", "{what}");
+    let (gate, reason) = (&verdict.gate, verdict.decision.reason());
     assert_eq!((gate.hook.as_deref(), gate.feature.as_deref()), (Some("bad"), Some("builtin:guard")), "{what}");
     assert!(gate.ms.is_some(), "{what}");
-    assert!(
-        verdict.reason.contains("builtin:guard") && verdict.reason.contains(expected),
-        "{what}: {}",
-        verdict.reason
-    );
+    assert!(reason.contains("builtin:guard") && reason.contains(expected), "{what}: {}", reason);
     let results = results(&pod);
     assert_eq!((results.len(), results[0].outcome.status), (1, ResultStatus::Refused), "{what}");
     assert!(results[0].outcome.summary.contains("builtin:guard"), "{what}: {}", results[0].outcome.summary);
@@ -90,7 +85,7 @@ fn a_gate_that_never_came_back_denies_at_once_and_loses_one_thread() {
     let (pod, said) = pod(&words, vec![gate("builtin:guard", key(), spin)]);
     assert_eq!(pod.run("go").end().outcome, Outcome::Done);
     assert_eq!((asked.load(Ordering::Relaxed), said.words().len()), (1, 0));
-    assert_eq!(decisions(&pod), [Decision::Refuse; 12]);
+    assert_eq!(decisions(&pod), ["refuse"; 12]);
     stop.store(true, Ordering::Relaxed);
 }
 
@@ -101,7 +96,7 @@ fn a_gate_is_never_suspended() {
         vec![gate("builtin:guard", HookKey::<PreToolCall>::new("bad"), |_| panic!("again"))],
     );
     assert_eq!(pod.run("go").end().outcome, Outcome::Done);
-    assert_eq!((decisions(&pod), said.words().len()), (vec![Decision::Refuse; 5], 0));
+    assert_eq!((decisions(&pod), said.words().len()), (vec!["refuse"; 5], 0));
 }
 
 #[test]
@@ -119,9 +114,9 @@ fn the_first_refusal_ends_the_chain_and_every_verdict_is_journaled() {
     assert_eq!(pod.run("go").end().outcome, Outcome::Done);
     assert_eq!((asked.lock().unwrap().clone(), said.words().len()), (vec!["a", "b"], 0));
     let verdicts = verdicts(&pod);
-    let told: Vec<_> = verdicts.iter().map(|v| (v.decision, v.gate.hook.as_deref().unwrap())).collect();
-    assert_eq!(told, [(Decision::Allow, "a"), (Decision::Refuse, "b")]);
-    assert_eq!(verdicts[1].reason, "builtin:b (gate `b`): not today");
+    let told: Vec<_> = verdicts.iter().map(|v| (v.decision.word(), v.gate.hook.as_deref().unwrap())).collect();
+    assert_eq!(told, [("allow", "a"), ("refuse", "b")]);
+    assert_eq!(verdicts[1].decision.reason(), "builtin:b (gate `b`): not today");
 }
 
 #[test]
@@ -160,7 +155,7 @@ fn a_feature_neither_sees_nor_approves_what_the_host_denies() {
     pod.judge_by(vec![Rule::new("*", RuleDecision::Deny)]);
     assert_eq!(pod.run("go").end().outcome, Outcome::Done);
     assert_eq!((seen.load(Ordering::Relaxed), said.words().len()), (0, 0));
-    assert_eq!(decisions(&pod), [Decision::Refuse]);
+    assert_eq!(decisions(&pod), ["refuse"]);
 }
 
 #[test]
@@ -169,7 +164,7 @@ fn an_abort_ends_the_turn() {
     let (pod, said) = pod(&["a", "b"], vec![stop]);
     let outcome = pod.run("go").end().outcome.clone();
     assert_eq!(outcome, Outcome::Aborted { reason: "builtin:stop (gate `stop`): enough".to_owned() });
-    assert_eq!((decisions(&pod), said.words().len()), (vec![Decision::Abort], 0));
+    assert_eq!((decisions(&pod), said.words().len()), (vec!["abort"], 0));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use llm_worker::effect::Outcome;
 use pod::control::Event as Shown;
 use pod::feature::HookKey;
 use pod::hook::{Event, EventView, PreRequest, PromptSubmit, PromptView, RequestView, TurnEnd, TurnEndView, Verdict};
-use pod::session::record::{Decision, Record};
+use pod::record::Record;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -26,7 +26,7 @@ fn a_refused_prompt_is_not_queued_and_its_refusal_is_journaled() {
     assert!(aborted(&ran.end().outcome).contains("it names a secret"));
     assert!(said.words().is_empty());
     assert!(!pod.records().iter().any(|(_, r)| matches!(r, Record::InputQueued(_) | Record::TurnStarted(_))));
-    assert_eq!(decisions(&pod), [Decision::Abort]);
+    assert_eq!(decisions(&pod), ["abort"]);
     assert_eq!(pod.run("go on").end().outcome, Outcome::Done);
     assert_eq!(said.words(), ["a"]);
 }
@@ -41,8 +41,8 @@ fn a_request_gate_ends_the_turn_before_anything_is_sent() {
     let ran = pod.run("go");
     assert!(aborted(&ran.end().outcome).contains("one is enough"));
     assert_eq!((said.words().len(), pod.script.requests().len()), (1, 1));
-    let own: Vec<_> = verdicts(&pod).into_iter().filter(|v| v.call.is_none()).map(|v| v.decision).collect();
-    assert_eq!(own, [Decision::Allow, Decision::Abort]);
+    let own: Vec<_> = verdicts(&pod).into_iter().filter(|v| v.call.is_none()).map(|v| v.decision.word()).collect();
+    assert_eq!(own, ["allow", "abort"]);
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn a_pause_is_told_and_journaled_and_the_turn_stays_ended() {
     assert_eq!(ran.end().outcome, Outcome::Done);
     assert!(ran.end().paused.as_deref().is_some_and(|reason| reason.contains("look at it")));
     assert!(ran.events.iter().any(|event| matches!(event, Shown::Alert(alert) if alert.text.contains("look at it"))));
-    assert_eq!(decisions(&pod).last(), Some(&Decision::Pause));
+    assert_eq!(decisions(&pod).last(), Some(&"pause"));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use authority::Ambient;
 use llm_worker::{ToolContext, ToolEffect, ToolOutput, ToolResult};
 use pod::feature::*;
 use pod::hook::*;
-use pod::session::record::{Decision, Record, ToolFinished, VerdictGiven};
+use pod::record::{Record, ToolFinished, VerdictGiven};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -111,6 +111,6 @@ pub(crate) fn results(pod: &PodUnderTest) -> Vec<ToolFinished> {
     pod.records().into_iter().filter_map(result).collect()
 }
 
-pub(crate) fn decisions(pod: &PodUnderTest) -> Vec<Decision> {
-    verdicts(pod).into_iter().map(|verdict| verdict.decision).collect()
+pub(crate) fn decisions(pod: &PodUnderTest) -> Vec<&'static str> {
+    verdicts(pod).into_iter().map(|verdict| verdict.decision.word()).collect()
 }

@@ -5,7 +5,7 @@ use llm_worker::ToolOutput;
 use llm_worker::effect::Outcome;
 use pod::feature::HookKey;
 use pod::hook::{Change, ToolArguments, ToolCallView, ToolOutcome, ToolOutcomeView};
-use pod::session::record::Record;
+use pod::record::Record;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

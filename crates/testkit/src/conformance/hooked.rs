@@ -10,7 +10,7 @@ use llm_worker::{ErrorKind, ToolEffect, ToolError, ToolOutput};
 use pod::hook::{
     HookPoint, PreRequest, PreToolCall, PromptSubmit, PromptView, RequestView, ToolCallView, TurnEnd, TurnEndView,
 };
-use pod::session::record::{Record, TransformNote};
+use pod::record::{Record, TransformNote};
 use serde_json::json;
 
 /// A tool that is called under the hooks.

@@ -15,8 +15,8 @@ use pod::feature::{
 use pod::foreign::MAX_THREADS;
 use pod::hook::{Gate, GateRun, Ruling};
 use pod::host::{Host, HostError};
+use pod::record::{FeatureState, Record};
 use pod::session::fold::State;
-use pod::session::record::{FeatureState, Record};
 use pod::session::restore::{Restored, decode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -11,7 +11,7 @@ use crate::show::out;
 use crate::show::progress::brief;
 use authority::text::{Escaper, Lines, escape_line};
 use llm_worker::{Item, ResultStatus};
-use pod::session::record::{Decision, DirectoryMoved, HostStarted, InputQueued, Record, Stored, ToolFinished};
+use pod::record::{DirectoryMoved, HostStarted, InputQueued, Record, Stored, ToolFinished};
 use pod::session::restore::{decode, duration, utc};
 use session_store::{BlobError, BlobView, OwnedFrame, Reader};
 use std::collections::BTreeMap;
@@ -183,9 +183,9 @@ impl Transcript {
             Record::SystemItem(said) => format!("({}) {}", said.source(), indent(said.text())),
             Record::FeatureNote(note) => format!("  note of {}: {}", note.feature, indent(&note.text)),
             Record::ItemAdded(added) => self.item(&added.item)?,
-            Record::VerdictGiven(verdict) if verdict.decision != Decision::Allow => {
+            Record::VerdictGiven(verdict) if !verdict.decision.allows() => {
                 let call = verdict.call.map_or_else(|| "-".to_owned(), |call| call.to_string());
-                format!("⊘ {call} {}: {}", verdict.rule, indent(&verdict.reason))
+                format!("⊘ {call} {}: {}", verdict.rule, indent(verdict.decision.reason()))
             }
             Record::ToolFinished(finished) => self.result(finished),
             Record::FileChanged(change) if change.call.is_none() => {

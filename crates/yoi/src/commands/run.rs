@@ -26,7 +26,7 @@ use llm_worker::{ErrorKind, Model};
 use pod::control::{Callbacks, Event, Outbox};
 use pod::feature::Unmet;
 use pod::host::{Aftermath, Found, Host, HostError, Opening, Parts, Start};
-use pod::session::record::HostStarted;
+use pod::record::HostStarted;
 use serde::Serialize;
 use session_store::{Clock, Opened, Past};
 use std::io::Write;

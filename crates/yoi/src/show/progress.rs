@@ -7,7 +7,7 @@ use authority::text::{Escaper, Lines, escape_line};
 use llm_worker::effect::Delta;
 use llm_worker::{Item, ResultStatus};
 use pod::control::Event;
-use pod::session::record::{Decision, Record};
+use pod::record::{Decision, Record, VerdictGiven};
 use std::io::{self, Write};
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -104,8 +104,8 @@ impl<Out: Write, Err: Write> Screen<Out, Err> {
                 let width = if done.outcome.status == ResultStatus::Refused { 400 } else { 100 };
                 self.tell(&format!("{mark}{}", line(&done.outcome.summary, width)));
             }
-            Record::VerdictGiven(verdict) if verdict.decision == Decision::Abort => {
-                self.tell(&format!("! {}", verdict.reason));
+            Record::VerdictGiven(VerdictGiven { decision: Decision::Abort { reason }, .. }) => {
+                self.tell(&format!("! {reason}"));
             }
             _ => {}
         }
@@ -196,7 +196,7 @@ pub(crate) fn brief(arguments: &str) -> String {
 mod tests {
     use super::*;
     use pod::control::{Alert, AlertLevel};
-    use pod::session::record::ItemAdded;
+    use pod::record::ItemAdded;
     use std::sync::Mutex;
     use std::time::Duration;
 

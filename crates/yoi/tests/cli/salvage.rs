@@ -2,7 +2,7 @@
 
 use crate::scene::Scene;
 use pod::control::Batch;
-use pod::session::record::Record;
+use pod::record::Record;
 use pod::session::restore::decode;
 use serde_json::{Value, json};
 use session_store::{Options, Reader, Session};

@@ -3,7 +3,7 @@
 use crate::place::{POD, Place};
 use crate::script;
 use llm_worker::{CallId, Item, ResultStatus};
-use pod::session::record::Record;
+use pod::record::Record;
 use pod::session::restore::decode;
 use serde_json::Value;
 use session_store::Reader;

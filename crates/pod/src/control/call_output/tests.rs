@@ -3,7 +3,7 @@
 use super::{CallOutput, HEAD_BYTES, HEAD_LINES, INLINE, TAIL_BYTES};
 use crate::mailbox::requests::{Inbox, Line, Mail, Method, inbox};
 use crate::permission::tests::TERMS;
-use crate::session::record::{FileChanged, Output, Record};
+use crate::record::{FileChanged, Output, Record};
 use authority::Redactor;
 use llm_worker::tool::{CallHost, FileChange, Window};
 use llm_worker::{CallId, ErrorKind, ResultStatus, ToolError, ToolOutcome, ToolOutput};

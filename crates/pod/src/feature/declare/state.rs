@@ -1,7 +1,7 @@
 //! A state's name and shape: one `const` key both declares it and takes it up.
 
 use super::text::{MAX_NAME, escape_line};
-use crate::session::record::FeatureState;
+use crate::record::FeatureState;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};

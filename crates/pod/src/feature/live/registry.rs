@@ -5,13 +5,21 @@ use crate::feature::decide::report::{HostReport, RegistryReport, Totals};
 use crate::feature::declare::capability::HostCapability;
 use crate::feature::declare::grants::GrantUse;
 use crate::feature::declare::id::FeatureId;
+use crate::feature::declare::text::escape_line;
 use crate::hook::HookRegistry;
+use crate::record::{GrantsUsed, UsedGrant};
 use authority::{Door, Redactor};
 use llm_worker::{Tool, ToolDefinition};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// Most grants of one ledger that are journaled.
+const MAX_USES: usize = 4096;
+
+/// Longest grant in words, in bytes.
+const MAX_GRANT: usize = 128;
 
 /// One generation of live features.
 pub struct FeatureRegistry {
@@ -109,6 +117,18 @@ impl FeatureRegistry {
         let live = self.report.order.iter().filter_map(|id| reports.get(id).copied());
         let granted = live.flat_map(|f| f.granted.iter().map(move |capability| (&f.feature_id, capability)));
         self.grants.uses(granted.filter(|(_, capability)| capability.is_held()))
+    }
+
+    /// The same as it is journaled: what was taken up, at most [`MAX_USES`] rows.
+    pub(crate) fn grants_used(&self) -> GrantsUsed {
+        let row = |used: &GrantUse| UsedGrant {
+            feature: used.feature_id.to_string(),
+            grant: escape_line(&used.capability.to_string(), MAX_GRANT),
+            uses: used.uses,
+            refused: used.refused,
+            last_use_ms: used.last_use_ms,
+        };
+        GrantsUsed { grants: self.grants().iter().filter(|used| used.held).take(MAX_USES).map(row).collect() }
     }
 
     /// Takes back every grant of a feature that has any part of `capability`, whole; also what others derived from it,

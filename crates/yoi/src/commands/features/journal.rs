@@ -4,7 +4,7 @@ use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::pods::{Pods, read_failure};
 use pod::feature::RegistryReport;
-use pod::session::record::{Record, UsedGrant};
+use pod::record::{Record, UsedGrant};
 use pod::session::restore::decode;
 use schemars::JsonSchema;
 use serde::Serialize;

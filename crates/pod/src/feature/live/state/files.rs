@@ -2,7 +2,7 @@
 
 use super::MAX_STATE;
 use crate::feature::FeatureId;
-use crate::session::record::FeatureState;
+use crate::record::FeatureState;
 use crate::session::stage_number;
 use authority::{ErrorKind, Stamp, Workspace};
 use std::io::Read;

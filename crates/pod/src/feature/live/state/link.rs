@@ -4,7 +4,7 @@ use super::files::Keeper;
 use crate::feature::FeatureId;
 use crate::feature::declare::state::StateScope;
 use crate::mailbox::requests::Line;
-use crate::session::record::FeatureState;
+use crate::record::FeatureState;
 use authority::Workspace;
 use std::collections::BTreeMap;
 use std::sync::Arc;

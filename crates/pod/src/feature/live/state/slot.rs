@@ -10,7 +10,7 @@ use crate::feature::declare::text::{sanitize, secret};
 use crate::feature::live::presence::{Absent, Presence};
 use crate::foreign::caught;
 use crate::mailbox::requests::{Line, Method, NotTaken, Ticket};
-use crate::session::record::FeatureState;
+use crate::record::FeatureState;
 use authority::{Door, Redactor};
 use llm_worker::ErrorKind;
 use serde::Serialize;
