@@ -93,9 +93,7 @@ pub enum Held {
 /// One check and what came of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// Which.
     pub check: Check,
-    /// What came of it.
     pub held: Held,
 }
 

@@ -25,6 +25,7 @@ use session_store::{Journal, OwnedFrame, Reader};
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
@@ -59,7 +60,6 @@ struct Open {
 /// Words for the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notification {
-    /// The words.
     pub text: String,
     /// Whether a request brought them.
     pub delivered: bool,
@@ -88,9 +88,7 @@ impl FeatureUnderTest {
         self.registry_report().feature(&self.id).unwrap_or_else(lost)
     }
 
-    /// What came of all features.
-    #[must_use]
-    pub fn registry_report(&self) -> &RegistryReport {
+    pub(crate) fn registry_report(&self) -> &RegistryReport {
         self.registry.report()
     }
 
@@ -154,41 +152,19 @@ impl FeatureUnderTest {
     /// # Panics
     /// The pod cannot go on, or it was killed outside of [`FeatureUnderTest::dies`].
     pub fn turn(&mut self, words: &str, answers: impl IntoIterator<Item = Answer>) -> TurnEnd {
-        self.turn_until(words, answers, &CancellationToken::new())
-    }
-
-    /// The same, with a token that cancels the turn.
-    ///
-    /// # Panics
-    /// As [`FeatureUnderTest::turn`].
-    pub fn turn_until(
-        &mut self,
-        words: &str,
-        answers: impl IntoIterator<Item = Answer>,
-        cancel: &CancellationToken,
-    ) -> TurnEnd {
         self.pod.script.clear();
         answers.into_iter().for_each(|answer| self.pod.script.add(answer));
         let Some(Open { host: slot, runtime, events, .. }) = &mut self.open else { self.dead() };
         let Some(host) = slot.take() else { self.dead() };
-        let (told, gone) = (&mut self.events, self.pod.points.gone());
-        let done = catch_unwind(AssertUnwindSafe(|| {
-            runtime.block_on(async {
-                let mut run = std::pin::pin!(host.run(words, cancel));
-                let done = loop {
-                    tokio::select! {
-                        biased;
-                        Some(event) = events.recv() => told.push(event),
-                        () = gone.cancelled() => return None,
-                        done = &mut run => break done,
-                    }
-                };
-                while let Ok(event) = events.try_recv() {
-                    told.push(event);
-                }
-                Some(done)
-            })
-        }));
+        let (told, gone, cancel) = (&mut self.events, self.pod.points.gone(), CancellationToken::new());
+        let run = async {
+            tokio::select! {
+                biased;
+                () = gone.cancelled() => None,
+                done = host.run(words, &cancel) => Some(done),
+            }
+        };
+        let done = catch_unwind(AssertUnwindSafe(|| runtime.block_on(watched(run, events, told))));
         match done {
             Ok(None) => self.dead(),
             Ok(Some(Ok((host, end)))) => {
@@ -364,17 +340,9 @@ impl FeatureUnderTest {
     /// Closes the pod in good order; answers how many tasks are still there.
     pub(crate) fn close(&mut self) -> usize {
         let Some(Open { host, runtime, callbacks: _, mut events, journal }) = self.open.take() else { self.dead() };
-        let told = &mut self.events;
         let closing = host.unwrap_or_else(|| panic!("the pod was killed")).close("done");
         let left = runtime.block_on(async {
-            let mut closing = std::pin::pin!(closing);
-            loop {
-                tokio::select! {
-                    biased;
-                    Some(event) = events.recv() => told.push(event),
-                    done = &mut closing => break done.expect("the last record"),
-                }
-            }
+            watched(closing, &mut events, &mut self.events).await.expect("the last record");
             let until = Instant::now() + AFTER;
             while runtime.metrics().num_alive_tasks() > 0 && Instant::now() < until {
                 tokio::task::yield_now().await;
@@ -420,6 +388,22 @@ impl Drop for FeatureUnderTest {
             journal.close();
         }
     }
+}
+
+/// Does it, and notes what is told meanwhile.
+async fn watched<T>(work: impl Future<Output = T>, events: &mut Receiver<Event>, told: &mut Vec<Event>) -> T {
+    let mut work = pin!(work);
+    let done = loop {
+        tokio::select! {
+            biased;
+            Some(event) = events.recv() => told.push(event),
+            done = &mut work => break done,
+        }
+    };
+    while let Ok(event) = events.try_recv() {
+        told.push(event);
+    }
+    done
 }
 
 /// Opens the pod as a new process would.

@@ -52,13 +52,14 @@ pub(crate) fn diff(args: &DiffArgs, env: &Env) -> Result<Exit, Failure> {
             }
         };
         let standing = changed.standing(now.as_deref());
+        let diff = compared(&changed.path, before.as_deref(), now.as_deref(), PATIENCE);
         if args.json {
             rows.push(serde_json::json!({
                 "path": changed.path, "existed": before.is_some(), "exists": now.is_some(),
-                "standing": word(standing), "diff": unified(&changed.path, before.as_deref(), now.as_deref()),
+                "standing": word(standing), "diff": diff,
             }));
         } else {
-            show(changed, standing, &unified(&changed.path, before.as_deref(), now.as_deref()), env.stdout_terminal);
+            show(changed, standing, &diff, env.stdout_terminal);
         }
     }
     let moved = changes.moved();
@@ -219,10 +220,6 @@ fn show(changed: &Changed, standing: Standing, diff: &str, terminal: bool) {
     }
     let diff = diff.trim_end_matches('\n');
     if terminal { out::lines(diff) } else { out::raw(&format!("{diff}\n")) }
-}
-
-fn unified(path: &str, before: Option<&[u8]>, now: Option<&[u8]>) -> String {
-    compared(path, before, now, PATIENCE)
 }
 
 /// A diff, the best that is found in this time; of very large files only their sizes.

@@ -3,8 +3,8 @@
 use crate::cli::{ConfigAction, JsonArgs};
 use crate::compose::model::{self, describe, patience};
 use crate::compose::switches::switched;
-use crate::config::file::{File, Waits};
-use crate::config::{Config, Known, Pending, Source};
+use crate::config::file::{File, Provider, Waits};
+use crate::config::{Config, Known, Pending, Source, Sourced};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::pods::{disk, make_private};
@@ -149,78 +149,63 @@ fn unread(config: &Config) {
     }
 }
 
-/// Rules, and names of files that may hold secrets.
-fn permissions(config: &Config) -> impl Iterator<Item = (String, String, Source)> {
-    let rules = config.rules.iter().flat_map(|layer| &layer.rules);
-    let rules = rules.map(|written| (written.key(), written.rule.to_string(), written.source.clone()));
-    let names = config.secrets.iter();
-    rules.chain(names.map(|name| ("permissions.secrets".to_owned(), name.value.clone(), name.source.clone())))
+/// Key, value, source.
+type Row = (String, String, Source);
+
+fn row<T: ToString>(key: impl Into<String>, set: &Sourced<T>) -> Row {
+    (key.into(), set.value.to_string(), set.source.clone())
 }
 
-/// Every value in force: key, value, source.
-fn rows(config: &Config) -> Vec<(String, String, Source)> {
-    let mut rows = vec![match &config.model {
-        Some(model) => ("model".to_owned(), model.value.clone(), model.source.clone()),
-        None => ("model".to_owned(), "chosen at each run".to_owned(), "built-in".to_owned()),
-    }];
-    for (name, provider) in &config.providers {
-        let key = provider
-            .value
-            .key
-            .as_ref()
-            .map_or_else(|| "no key".to_owned(), |key| format!("key from {}", describe(key)));
-        let value = format!("{} at {}, {key}", provider.value.api.text(), provider.value.base_url);
-        rows.push((format!("providers.{name}"), value, provider.source.clone()));
-        let (waits, retry) = patience(&provider.value);
-        let set = provider.value.timeouts != Waits::default();
+/// What need not be set, and what stands for it where it is not.
+fn optional<T: ToString>(key: &str, set: Option<&Sourced<T>>, without: &str) -> Row {
+    set.map_or_else(|| (key.to_owned(), without.to_owned(), "built-in".to_owned()), |set| row(key, set))
+}
+
+/// Every value in force.
+fn rows(config: &Config) -> Vec<Row> {
+    let mut rows = vec![optional("model", config.model.as_ref(), "chosen at each run")];
+    for (name, endpoint) in &config.providers {
+        let Provider { api, base_url, key, timeouts, attempts, .. } = &endpoint.value;
+        let key = key.as_ref().map_or_else(|| "no key".to_owned(), |key| format!("key from {}", describe(key)));
+        let value = format!("{} at {base_url}, {key}", api.text());
+        rows.push((format!("providers.{name}"), value, endpoint.source.clone()));
+        let (waits, retry) = patience(&endpoint.value);
         let value = format!(
             "connect_s = {}, first_byte_s = {}, between_bytes_s = {}",
             waits.connect.as_secs_f64(),
             waits.first_byte.as_secs_f64(),
             waits.between_bytes.as_secs_f64()
         );
-        let source = |key: &str, set: bool| if set { provider.place(key).clone() } else { "built-in".to_owned() };
+        let source = |key: &str, set: bool| if set { endpoint.place(key).clone() } else { "built-in".to_owned() };
+        let set = *timeouts != Waits::default();
         rows.push((format!("providers.{name}.timeouts"), value, source("timeouts", set)));
-        let attempts = retry.attempts.to_string();
-        rows.push((
-            format!("providers.{name}.attempts"),
-            attempts,
-            source("attempts", provider.value.attempts.is_some()),
-        ));
+        let source = source("attempts", attempts.is_some());
+        rows.push((format!("providers.{name}.attempts"), retry.attempts.to_string(), source));
     }
     for (name, Known { price, max_output }) in &config.models {
         let price = price.as_ref().and_then(|price| Some((model::amounts(price.value.counted()?), &price.source)));
         rows.extend(price.map(|(text, source)| (format!("models.\"{name}\".price"), text, source.clone())));
-        let limit = max_output.as_ref().map(|most| (most.value.to_string(), most.source.clone()));
-        rows.extend(limit.map(|(text, source)| (format!("models.\"{name}\".max_output"), text, source)));
+        rows.extend(max_output.as_ref().map(|most| row(format!("models.\"{name}\".max_output"), most)));
     }
-    rows.push(match &config.max_cost {
-        Some(cost) => ("limits.max_cost_usd".to_owned(), cost.value.to_string(), cost.source.clone()),
-        None => ("limits.max_cost_usd".to_owned(), "none".to_owned(), "built-in".to_owned()),
-    });
-    rows.push(("limits.max_steps".to_owned(), config.max_steps.value.to_string(), config.max_steps.source.clone()));
-    let calls = &config.tool_concurrency;
-    rows.push(("limits.tool_concurrency".to_owned(), calls.value.to_string(), calls.source.clone()));
-    rows.extend(permissions(config));
+    rows.push(optional("limits.max_cost_usd", config.max_cost.as_ref(), "none"));
+    rows.push(row("limits.max_steps", &config.max_steps));
+    rows.push(row("limits.tool_concurrency", &config.tool_concurrency));
+    let rules = config.rules.iter().flat_map(|layer| &layer.rules);
+    rows.extend(rules.map(|written| (written.key(), written.rule.to_string(), written.source.clone())));
+    rows.extend(config.secrets.iter().map(|name| row("permissions.secrets", name)));
     for (id, switches) in &config.features {
-        let required = if switches.expected.is_some() { &switches.expected } else { &switches.required };
-        let flags = [("enabled", &switches.enabled), ("required", required)];
-        let set = flags.into_iter().filter_map(|(key, flag)| flag.as_ref().map(|flag| (key, flag)));
-        for (key, flag) in set {
-            rows.push((format!("features.\"{id}\".{key}"), flag.value.to_string(), flag.source.clone()));
-        }
+        let required = switches.expected.as_ref().or(switches.required.as_ref());
+        rows.extend(switches.enabled.as_ref().map(|flag| row(format!("features.\"{id}\".enabled"), flag)));
+        rows.extend(required.map(|flag| row(format!("features.\"{id}\".required"), flag)));
         for granted in &switches.grants {
             let table = serde_json::to_string(&granted.table).unwrap_or_default();
             rows.push((format!("features.\"{id}\".grant"), table, granted.at.clone()));
         }
-        for (key, setting) in &switches.settings {
-            rows.push((format!("features.\"{id}\".{key}"), setting.value.to_string(), setting.source.clone()));
-        }
+        let settings = switches.settings.iter();
+        rows.extend(settings.map(|(key, setting)| row(format!("features.\"{id}\".{key}"), setting)));
     }
     rows.push(("sandbox.mode".to_owned(), config.sandbox.value.text().to_owned(), config.sandbox.source.clone()));
-    let any = &config.any_file_system;
-    rows.push(("state.any_file_system".to_owned(), any.value.to_string(), any.source.clone()));
-    let instructions = &config.instructions;
-    rows.push(("instructions".to_owned(), instructions.value.to_string(), instructions.source.clone()));
+    rows.push(row("state.any_file_system", &config.any_file_system));
+    rows.push(row("instructions", &config.instructions));
     rows
 }

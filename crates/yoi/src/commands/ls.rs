@@ -2,6 +2,7 @@
 
 use crate::cli::LsArgs;
 use crate::commands::left_running::{HELP, LeftRunning};
+use crate::commands::place::now;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::pods::Pods;
@@ -25,6 +26,7 @@ const MODEL: usize = 40;
 /// How long it takes before it says why.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+#[derive(Default)]
 struct Row {
     name: String,
     state: &'static str,
@@ -64,8 +66,7 @@ pub(crate) fn run(args: &LsArgs, env: &Env) -> Result<Exit, Failure> {
         row.left = left.iter().position(|left| left.is_of(&pods, &row.name)).map(|at| left.swap_remove(at));
     }
     if args.json {
-        let rows: Vec<_> = rows.iter().map(json).collect();
-        out::json(&serde_json::Value::Array(rows));
+        out::json(&rows.iter().map(json).collect());
     } else if rows.is_empty() {
         out::line("no pods yet; yoi run \"what is in this directory?\" makes one");
     } else {
@@ -86,17 +87,7 @@ pub(crate) fn touched(pods: &Pods, name: &str) -> SystemTime {
 
 fn row(pods: &Pods, name: &str, patience: &mut impl FnMut()) -> Row {
     let dir = pods.dir(name);
-    let mut row = Row {
-        name: name.to_owned(),
-        state: "damaged",
-        model: String::new(),
-        turns: 0,
-        tokens: 0,
-        cost: None,
-        last: 0,
-        problem: None,
-        left: None,
-    };
+    let mut row = Row { name: name.to_owned(), state: "damaged", ..Row::default() };
     let folded = match Reader::open(&dir) {
         // Ended before anything was recorded: nothing is lost.
         Err(ReadError::NoSuch(_)) => Ok(Summary::default()),
@@ -133,8 +124,7 @@ fn json(row: &Row) -> serde_json::Value {
 }
 
 fn print(rows: &[Row]) {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_micros());
-    let now = u64::try_from(now).unwrap_or(u64::MAX);
+    let now = now();
     let widest = |of: fn(&Row) -> &str| rows.iter().map(|row| of(row).chars().count()).max().unwrap_or(0);
     let (width, models) = (widest(|row| &row.name).max(4), widest(|row| &row.model).clamp(5, MODEL + 1));
     out::line(&format!(

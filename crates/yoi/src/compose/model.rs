@@ -129,9 +129,12 @@ pub(crate) fn build(ambient: &Ambient, name: &str, config: &Config, env: &Env) -
 }
 
 /// A model, and its key where it has one.
-type Keyed = (Arc<dyn Model>, Option<Secret>);
-
-fn plain(ambient: &Ambient, name: &str, config: &Config, env: &Env) -> Result<Keyed, Failure> {
+fn plain(
+    ambient: &Ambient,
+    name: &str,
+    config: &Config,
+    env: &Env,
+) -> Result<(Arc<dyn Model>, Option<Secret>), Failure> {
     if name == OFFLINE {
         return Ok((Arc::new(Offline), None));
     }

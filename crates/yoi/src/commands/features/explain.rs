@@ -4,7 +4,8 @@
 use super::page::Page;
 use super::table::why_off;
 use super::words::means;
-use crate::compose::Composed;
+use crate::compose::roots::Added;
+use crate::compose::{Composed, compose};
 use crate::config::Config;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
@@ -91,48 +92,35 @@ enum Mark {
     Note,
 }
 
-/// What is looked at.
-pub(super) struct Question<'a> {
-    pub(super) tool: &'a str,
-    /// What is in force.
-    pub(super) config: &'a Config,
-    /// What would start.
-    pub(super) composed: &'a mut Composed,
-    /// Why no command can be confined here, where that is so.
-    pub(super) no_shell: Option<String>,
-}
-
-/// Why the tool `yoi` would be started with has no confined children.
-pub(super) fn no_shell(composed: &Composed, ambient: &Ambient, env: &Env) -> Result<Option<String>, Failure> {
-    Ok(composed.spawner(ambient, env, "explain")?.err())
-}
-
 impl Route {
-    /// Of a tool of this build.
-    pub(super) fn of(question: Question<'_>) -> Result<Self, Failure> {
+    /// Of a tool of this build, with what would start.
+    pub(super) fn of(name: &str, config: &Config, env: &Env) -> Result<Self, Failure> {
+        let ambient = Ambient::claim();
+        let mut composed = compose(&ambient, config, env, Added::default())?;
+        let no_shell = composed.spawner(&ambient, env, "explain")?.err();
         let all = builtins::declared();
-        let found =
-            all.iter().find_map(|feature| Some((feature, feature.tools.iter().find(|t| t.name == question.tool)?)));
-        let (feature, tool) = found.ok_or_else(|| unknown(question.tool, &all))?;
-        let plan = question.composed.plan();
-        let mut steps = Steps(Vec::new());
-        let there = steps.surface(&question, feature, tool, &plan);
-        let expected = match plan.features.iter().find(|planned| planned.feature_id == feature.id) {
-            Some(planned) if there => steps.judgement(&question, tool, planned, &plan),
-            Some(_) | None => Vec::new(),
-        };
-        if there {
-            steps.run(&question, tool, &plan);
+        let found = all.iter().find_map(|feature| Some((feature, feature.tools.iter().find(|t| t.name == name)?)));
+        let (feature, tool) = found.ok_or_else(|| unknown(name, &all))?;
+        let plan = composed.plan();
+        let planned = plan.features.iter().find(|planned| planned.feature_id == feature.id);
+        let mut asking =
+            Asking { feature, tool, plan: &plan, config, composed: &composed, no_shell, steps: Vec::new() };
+        let shown = planned.filter(|planned| asking.surface(planned));
+        let expected = shown.map(|planned| asking.judgement(planned));
+        if shown.is_some() {
+            asking.run();
         }
-        let gated = hooks(&plan, HookPoint::PreToolCall, &tool.name).next().is_some();
-        let verdict = if there { judged(&expected, gated) } else { Verdict::Absent };
+        let gated = asking.hooks(HookPoint::PreToolCall).next().is_some();
+        let steps = asking.steps;
+        let verdict = expected.as_ref().map_or(Verdict::Absent, |expected| judged(expected, gated));
+        let expected = expected.unwrap_or_default();
         Ok(Self {
             tool: tool.name.clone(),
             feature: feature.id.to_string(),
             effect: tool.effect,
             verdict,
             conclusion: conclusion(&tool.name, verdict, &expected, gated),
-            steps: steps.0,
+            steps,
         })
     }
 
@@ -175,39 +163,50 @@ fn unknown(tool: &str, all: &[FeatureDescriptor]) -> Failure {
     Failure::new(Exit::Usage, what).help(format!("{meant}there are: {}", names.join(", ")))
 }
 
-struct Steps(Vec<Step>);
+/// A tool, everything that has a say, and what was said so far.
+struct Asking<'a> {
+    feature: &'a FeatureDescriptor,
+    tool: &'a ToolDeclaration,
+    plan: &'a InstallPlan,
+    config: &'a Config,
+    composed: &'a Composed,
+    /// Why no command can be confined here, where that is so.
+    no_shell: Option<String>,
+    steps: Vec<Step>,
+}
 
-impl Steps {
+impl<'a> Asking<'a> {
     fn say(&mut self, part: Part, mark: Mark, text: impl Into<String>, source: Option<String>) {
-        self.0.push(Step { part, mark, text: text.into(), source });
+        self.steps.push(Step { part, mark, text: text.into(), source });
+    }
+
+    /// The hooks that a call meets at a point, in the order of asking.
+    fn hooks(&self, point: HookPoint) -> impl Iterator<Item = (String, &'a PlannedHook)> + use<'a> {
+        let name = &self.tool.name;
+        let live = self.plan.features.iter().filter(|feature| feature.outcome.is_live());
+        let all = live.flat_map(|feature| feature.hooks.iter().map(|hook| (feature.feature_id.to_string(), hook)));
+        all.filter(move |(_, hook)| {
+            hook.point == point && (hook.tools.is_empty() || hook.tools.iter().any(|of| of == "*" || of == name))
+        })
     }
 
     /// Whether the model is shown the tool, and by whose leave.
-    fn surface(
-        &mut self,
-        question: &Question<'_>,
-        feature: &FeatureDescriptor,
-        tool: &ToolDeclaration,
-        plan: &InstallPlan,
-    ) -> bool {
-        let id = &feature.id;
-        let Some(planned) = plan.features.iter().find(|planned| planned.feature_id == *id) else { return false };
+    fn surface(&mut self, planned: &PlannedFeature) -> bool {
+        let (id, tool) = (&self.feature.id, self.tool);
         if planned.outcome == Outcome::Disabled {
             let planned = serde_json::to_value(planned).unwrap_or_default();
             self.say(Part::Surface, Mark::No, format!("{id} is {}", why_off(&planned)), None);
             return false;
         }
-        let switch = question.config.features.get(&id.to_string());
+        let switch = self.config.features.get(&id.to_string());
         let source = switch.and_then(|switches| switches.enabled.as_ref()).map(|enabled| enabled.source.clone());
         let source = source.or_else(|| switch.filter(|s| s.on()).map(|s| s.at.clone()));
         self.say(Part::Surface, Mark::Yes, format!("{id} is on"), Some(source.unwrap_or_else(|| "default".to_owned())));
         let own = HostCapability::ContributeTool { name: tool.name.clone().into() };
-        let needed = feature
-            .requests
-            .iter()
-            .filter(|request| request.need == Need::Required || tool.needs.contains(&request.capability));
+        let requests = self.feature.requests.iter();
+        let needed = requests.filter(|asked| asked.need == Need::Required || tool.needs.contains(&asked.capability));
         for capability in std::iter::once(&own).chain(needed.map(|request| &request.capability)) {
-            self.grant(capability, planned, &question.composed.capabilities.admission(id, capability));
+            self.grant(capability, planned, &self.composed.capabilities.admission(id, capability));
         }
         for diagnostic in planned.diagnostics.iter().filter(|_| !planned.outcome.is_live()) {
             self.say(Part::Surface, Mark::No, format!("{id} is skipped: {}", diagnostic.message), None);
@@ -215,8 +214,8 @@ impl Steps {
         for skipped in planned.skipped_contributions.iter().filter(|skipped| skipped.name == tool.name) {
             self.say(Part::Surface, Mark::No, format!("{} is left out: {}", tool.name, skipped.reason), None);
         }
-        let starts = feature.requests.iter().any(|r| matches!(r.capability, HostCapability::Process { .. }));
-        if let Some(why) = question.no_shell.as_ref().filter(|_| starts) {
+        let starts = self.feature.requests.iter().any(|r| matches!(r.capability, HostCapability::Process { .. }));
+        if let Some(why) = self.no_shell.take().filter(|_| starts) {
             self.say(Part::Surface, Mark::No, format!("commands cannot run here: {why}"), None);
             return false;
         }
@@ -246,21 +245,15 @@ impl Steps {
     }
 
     /// Whether a call may run: the host's gates in their order, with the hooks of features where they stand.
-    fn judgement(
-        &mut self,
-        question: &Question<'_>,
-        tool: &ToolDeclaration,
-        planned: &PlannedFeature,
-        plan: &InstallPlan,
-    ) -> Vec<Expectation> {
-        for (feature, hook) in hooks(plan, HookPoint::ToolArguments, &tool.name) {
+    fn judgement(&mut self, planned: &PlannedFeature) -> Vec<Expectation> {
+        for (feature, hook) in self.hooks(HookPoint::ToolArguments) {
             let text = format!("`{}` of {feature} may rewrite its arguments; {}", hook.name, failing(hook));
             self.say(Part::Judgement, Mark::Note, text, None);
         }
         let fit = "host:arguments: they must fit the tool; else the model is told what was expected";
         self.say(Part::Judgement, Mark::Depends, fit, None);
-        let permission = &question.composed.permission;
-        let all = permission.policy.expect(&tool.name, tool.effect, permission.now);
+        let permission = &self.composed.permission;
+        let all = permission.policy.expect(&self.tool.name, self.tool.effect, permission.now);
         let mut expected: Vec<Expectation> = all.into_iter().filter(|met| comes_up(met.matter, planned)).collect();
         if !expected.iter().any(|met| matches!(met.matter, Matter::Reads | Matter::Writes)) {
             expected.retain(|met| met.matter != Matter::Lost);
@@ -268,7 +261,7 @@ impl Steps {
         for met in &expected {
             self.permission(met);
         }
-        for (feature, hook) in hooks(plan, HookPoint::PreToolCall, &tool.name) {
+        for (feature, hook) in self.hooks(HookPoint::PreToolCall) {
             let text = format!("gate `{}` of {feature} is asked at each call; {}", hook.name, failing(hook));
             self.say(Part::Judgement, Mark::Depends, text, None);
         }
@@ -307,39 +300,28 @@ impl Steps {
         }
     }
 
-    fn run(&mut self, question: &Question<'_>, tool: &ToolDeclaration, plan: &InstallPlan) {
-        let note = |steps: &mut Self, text: String, source| steps.say(Part::Run, Mark::Note, text, source);
-        if let Some(sandbox) = &plan.host.sandbox {
+    fn run(&mut self) {
+        let mut notes = Vec::new();
+        if let Some(sandbox) = &self.plan.host.sandbox {
             let force = if sandbox.enforced { "in force" } else { "not enforced by this kernel" };
             let text = format!("sandbox of its children: {}, {force}", sandbox.mode);
-            note(self, text, Some(sandbox.source.clone()));
+            notes.push((text, Some(sandbox.source.clone())));
         }
-        let calls = &question.config.tool_concurrency;
-        note(self, format!("at most {} calls run at once", calls.value), Some(calls.source.clone()));
-        note(self, format!("its start is journaled first; it is given up after {}", time(tool.deadline_ms)), None);
-        for (feature, hook) in hooks(plan, HookPoint::ToolOutcome, &tool.name) {
-            let text = format!("`{}` of {feature} sees its result and may change it; {}", hook.name, failing(hook));
-            note(self, text, None);
-        }
-        let inline = plan.host.limits.iter().find(|limit| limit.name == "tool.result_inline");
-        if let Some(inline) = inline {
-            let text = format!("a result over {} bytes is cut, and ReadOutput pages the whole", inline.value);
-            note(self, text, None);
+        let calls = &self.config.tool_concurrency;
+        notes.push((format!("at most {} calls run at once", calls.value), Some(calls.source.clone())));
+        let limit = time(self.tool.deadline_ms);
+        notes.push((format!("its start is journaled first; it is given up after {limit}"), None));
+        notes.extend(self.hooks(HookPoint::ToolOutcome).map(|(feature, hook)| {
+            (format!("`{}` of {feature} sees its result and may change it; {}", hook.name, failing(hook)), None)
+        }));
+        let inline = self.plan.host.limits.iter().find(|limit| limit.name == "tool.result_inline");
+        notes.extend(inline.map(|inline| {
+            (format!("a result over {} bytes is cut, and ReadOutput pages the whole", inline.value), None)
+        }));
+        for (text, source) in notes {
+            self.say(Part::Run, Mark::Note, text, source);
         }
     }
-}
-
-/// The hooks that a call of a tool meets at a point, in the order of asking.
-fn hooks<'a>(
-    plan: &'a InstallPlan,
-    point: HookPoint,
-    tool: &'a str,
-) -> impl Iterator<Item = (String, &'a PlannedHook)> {
-    let live = plan.features.iter().filter(|feature| feature.outcome.is_live());
-    let all = live.flat_map(|feature| feature.hooks.iter().map(|hook| (feature.feature_id.to_string(), hook)));
-    all.filter(move |(_, hook)| {
-        hook.point == point && (hook.tools.is_empty() || hook.tools.iter().any(|name| name == "*" || name == tool))
-    })
 }
 
 fn failing(hook: &PlannedHook) -> String {

@@ -18,7 +18,7 @@ use crate::exit::{Exit, Failure};
 use crate::show::out;
 use authority::Ambient;
 use diff::Difference;
-use explain::{Question, Route};
+use explain::Route;
 use journal::Starts;
 use page::Page;
 use phases::Recorded;
@@ -72,10 +72,7 @@ fn planned(env: &Env) -> Result<(Value, Page), Failure> {
 }
 
 fn explained(tool: &str, env: &Env) -> Result<(Value, Page), Failure> {
-    let (config, ambient) = (Config::load(env)?, Ambient::claim());
-    let mut composed = compose(&ambient, &config, env, Added::default())?;
-    let no_shell = explain::no_shell(&composed, &ambient, env)?;
-    let route = Route::of(Question { tool, config: &config, composed: &mut composed, no_shell })?;
+    let route = Route::of(tool, &Config::load(env)?, env)?;
     Ok((json(&route)?, route.render()))
 }
 
