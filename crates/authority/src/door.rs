@@ -228,7 +228,6 @@ impl Door {
         self.closed.cancel();
     }
 
-    /// Does it to this door and all derived ones.
     fn with_derived(self: &Arc<Self>, act: fn(&Self)) -> Vec<Arc<Self>> {
         // The state before the lock: whoever derives at this moment either sees it or is in the list.
         act(self);
@@ -257,7 +256,6 @@ impl Door {
     }
 }
 
-/// Shuts a door when it is dropped.
 struct Closing(Arc<Door>);
 
 impl Drop for Closing {

@@ -17,9 +17,7 @@ pub enum ErrorKind {
     Unavailable,
     /// A bound was reached: disk space, open files, entries.
     Exhausted,
-    /// The caller cancelled it.
     Cancelled,
-    /// A mistake in yoi.
     Bug,
 }
 
@@ -64,7 +62,6 @@ impl Error {
         Self { kind: kind_of(&error), message: format!("{doing} {shown}: {}", explain(&error)), source: Some(error) }
     }
 
-    /// Wraps an I/O error that concerns no path.
     pub(crate) fn system(doing: &str, error: impl Into<io::Error>) -> Self {
         let error = error.into();
         Self { kind: kind_of(&error), message: format!("{doing}: {}", explain(&error)), source: Some(error) }
@@ -147,13 +144,11 @@ pub fn explain(error: &io::Error) -> String {
     next.map_or_else(|| error.to_string(), |(_, text)| (*text).to_owned())
 }
 
-/// A path that a chain of symbolic links never settles.
 pub(crate) fn too_many_links(path: &Path) -> Error {
     let shown = crate::fs::escape(path);
     Error::new(ErrorKind::FixInput, format!("{shown}: too many symbolic links; check for a loop"))
 }
 
-/// A path that a grant does not reach.
 pub(crate) fn outside(path: &Path, roots: &[PathBuf]) -> Error {
     let roots: Vec<_> = roots.iter().map(|root| crate::fs::escape(root)).collect();
     let shown = crate::fs::escape(path);

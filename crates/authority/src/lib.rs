@@ -7,7 +7,6 @@
 //! It knows nothing of pods, sessions, tools, models or permissions: who may hold which handle is decided elsewhere.
 //! It does not protect against other code in this process, which can call the operating system by itself.
 #![deny(clippy::wildcard_enum_match_arm)]
-#![deny(missing_docs)]
 
 mod ambient;
 mod clock;

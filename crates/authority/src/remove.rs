@@ -78,11 +78,9 @@ struct Removal {
     moved: u64,
     /// Whether this pass removed or moved anything.
     progress: bool,
-    /// The last thing that could not be removed.
     trouble: Option<Errno>,
 }
 
-/// A directory that is being emptied, and its name in the one above.
 struct Level {
     dir: Dir,
     name: CString,

@@ -29,7 +29,6 @@ pub struct Withheld {
     mounts: Vec<Mount>,
 }
 
-/// One place.
 #[derive(Debug)]
 struct Place {
     path: PathBuf,
@@ -56,9 +55,7 @@ pub enum Why {
 /// A directory that is withheld: the place it is in conflict with, and what that is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflict {
-    /// The place.
     pub place: PathBuf,
-    /// What it is.
     pub why: Why,
 }
 
@@ -163,7 +160,6 @@ fn links(dir: &Path) -> Vec<PathBuf> {
     linked.filter_map(|entry| fs::settle(Path::new("/"), &entry.path()).ok()).collect()
 }
 
-/// A line of the list of mounts.
 #[derive(Debug)]
 struct Mount {
     device: String,

@@ -66,7 +66,6 @@ pub struct Client {
 /// What goes up.
 #[derive(Debug)]
 pub struct Request<'a> {
-    /// The method.
     pub method: Method,
     /// What follows the base URL's own path; begins with `/`.
     pub path: &'a str,

@@ -17,7 +17,6 @@ pub enum Cause {
     TooLarge,
     /// The grant does not reach the host, or was revoked.
     Denied,
-    /// A mistake in yoi.
     Bug,
 }
 
@@ -25,7 +24,6 @@ pub enum Cause {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Error {
-    /// What went wrong.
     pub cause: Cause,
     /// The same for people; names the URL.
     pub message: String,

@@ -10,13 +10,9 @@ use crate::frame::Bad;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("record {seq} at byte {offset} of {}: {bad}; lost: {} to {}", segment.display(), lost.start(), lost.end())]
 pub struct Damage {
-    /// The seq that stood there.
     pub seq: u64,
-    /// The file.
     pub segment: PathBuf,
-    /// Where in it.
     pub offset: u64,
-    /// What is wrong.
     pub bad: Bad,
     /// Known to have been durable and not readable in sequence any more.
     pub lost: RangeInclusive<u64>,
@@ -25,13 +21,10 @@ pub struct Damage {
 /// Why reading stopped.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
-    /// A durable record is damaged.
     #[error("{0}")]
     Damaged(Box<Damage>),
-    /// There is no session in this directory.
     #[error("there is no session in {}", .0.display())]
     NoSuch(PathBuf),
-    /// The disk refused.
     #[error("{0}")]
     Disk(#[from] DiskFault),
 }

@@ -100,7 +100,6 @@ impl Disk for RealDisk {}
 /// An open file and the path it was opened by.
 #[derive(Debug)]
 pub struct DiskFile {
-    /// The descriptor.
     pub file: File,
     /// For messages and for tests that follow one file.
     pub path: PathBuf,
@@ -108,7 +107,6 @@ pub struct DiskFile {
 
 /// Names of the operations, for refusals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs, reason = "each name says what it is")]
 pub enum Op {
     CreateDir,
     Create,

@@ -29,13 +29,9 @@ pub enum ErrorKind {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{op} {}: {}", path.display(), words(*kind, *code))]
 pub struct DiskFault {
-    /// What was tried.
     pub op: Op,
-    /// On which file or directory.
     pub path: PathBuf,
-    /// The portable reason.
     pub kind: io::ErrorKind,
-    /// The number the kernel gave, where there was one.
     pub code: Option<i32>,
 }
 

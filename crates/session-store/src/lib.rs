@@ -8,7 +8,6 @@
 //! The way in is [`Session::create`] or [`Session::open`], the way to write is [`Journal::append`], the way to read
 //! is [`Reader`]. What was durable is proved by a [`Committed`] value, which nothing else can make.
 #![deny(clippy::wildcard_enum_match_arm)]
-#![warn(missing_docs)]
 
 mod blob;
 mod checkpoint;

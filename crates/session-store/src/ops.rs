@@ -59,6 +59,14 @@ impl Ops {
         }
     }
 
+    /// Opens a file for writing, too; makes it when it is missing.
+    pub(crate) fn open_or_create(&self, path: &Path) -> Result<DiskFile, DiskFault> {
+        match self.open(path, true)? {
+            Some(file) => Ok(file),
+            None => self.create(path),
+        }
+    }
+
     /// Fills `buf` as far as the file goes.
     pub(crate) fn read_at(&self, file: &DiskFile, buf: &mut [u8], at: u64) -> Result<usize, DiskFault> {
         let mut done = 0;

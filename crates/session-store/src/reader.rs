@@ -31,7 +31,6 @@ pub struct Reader {
 /// What stands behind the last durable record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tail {
-    /// Nothing.
     Clean,
     /// A writer holds the session: these bytes are being written.
     BeingWritten(u64),
@@ -121,9 +120,8 @@ impl Reader {
     pub fn losses(&self) -> Result<Vec<Damage>, ReadError> {
         let mut found = Vec::new();
         scan(&Ops::real(), &self.dir, &mut |piece| {
-            match piece {
-                Piece::Lost(damage) => found.push(damage),
-                Piece::Batch(_) => {}
+            if let Piece::Lost(damage) = piece {
+                found.push(damage);
             }
             Ok(())
         })?;

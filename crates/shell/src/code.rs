@@ -1,5 +1,6 @@
 //! Programs and builtins that run what their arguments or their input say.
 
+use crate::names::has;
 use crate::opaque::Why;
 use crate::word::Word;
 use crate::{git, known, scripts, variables, wrappers};
@@ -27,13 +28,12 @@ const ALWAYS: &str = "docker-compose gdbserver eval source . fc bind compgen com
     alternatives xdotool yelp zathura gimp wireshark tshark ispell aspell crash dmsetup dosbox mosquitto cobc";
 
 /// Builtins that set variables, by the names that they are given.
-const SETTERS: &[&str] =
-    &["export", "declare", "typeset", "local", "readonly", "read", "mapfile", "readarray", "getopts", "printf"];
+const SETTERS: &str = "export declare typeset local readonly read mapfile readarray getopts printf";
 
 /// What a program runs that its arguments do not show as programs. `bare`: its name stands first, and without quotes.
 pub(crate) fn runs(name: &str, bare: bool, arguments: &[Word]) -> Option<Why> {
     let code = || Why::Code(name.to_owned());
-    if ALWAYS.split_whitespace().any(|always| always == name) || name.starts_with("ld-linux") {
+    if has(ALWAYS, name) || name.starts_with("ld-linux") {
         return Some(code());
     }
     if let Some(recognised) = known::recognised(name, arguments) {
@@ -51,7 +51,7 @@ pub(crate) fn runs(name: &str, bare: bool, arguments: &[Word]) -> Option<Why> {
         "shopt" | "set" if options(name, arguments) => Some(Why::Redefines(name.to_owned())),
         "test" | "[" => tests(arguments).then_some(Why::Hidden("a subscript")),
         "unset" | "wait" => names(name, arguments),
-        setter if SETTERS.contains(&setter) => sets(name, bare, arguments),
+        setter if has(SETTERS, setter) => sets(name, bare, arguments),
         _ => None,
     }
 }
@@ -95,11 +95,8 @@ fn tests(arguments: &[Word]) -> bool {
         [first, words @ ..] if first.literal() == Some("!") => words,
         words => words,
     };
-    let operator = |word: &Word| {
-        word.literal().is_some_and(|text| {
-            ["=", "==", "!=", "<", ">", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef"].contains(&text)
-        })
-    };
+    let operator =
+        |word: &Word| word.literal().is_some_and(|text| has("= == != < > -eq -ne -lt -le -gt -ge -nt -ot -ef", text));
     let unary =
         |word: &Word| word.literal().is_some_and(|text| text.len() == 2 && text.starts_with('-') && !asks(word));
     let splits = words.iter().any(Word::splits);
@@ -121,27 +118,14 @@ fn trap(arguments: &[Word]) -> bool {
 
 /// Whether `set` or `shopt` changes how the rest is read.
 fn options(name: &str, arguments: &[Word]) -> bool {
-    const NAMES: [&str; 13] = [
-        "pipefail",
-        "errexit",
-        "nounset",
-        "xtrace",
-        "noglob",
-        "nullglob",
-        "globstar",
-        "dotglob",
-        "nocaseglob",
-        "failglob",
-        "inherit_errexit",
-        "noclobber",
-        "verbose",
-    ];
+    const NAMES: &str = "pipefail errexit nounset xtrace noglob nullglob globstar dotglob nocaseglob failglob inherit_errexit \
+        noclobber verbose";
     let known = |word: &Word| match word.literal() {
         Some(text) if name == "set" && text.starts_with(['-', '+']) => {
             text.chars().skip(1).all(|c| "-euxfCvo".contains(c))
         }
         Some(text) if text.starts_with('-') => matches!(text, "-s" | "-u" | "-q" | "-p"),
-        Some(text) => NAMES.contains(&text),
+        Some(text) => has(NAMES, text),
         None => false,
     };
     let positional = name == "set" && arguments.first().and_then(Word::literal) == Some("--");

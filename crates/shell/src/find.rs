@@ -1,5 +1,6 @@
 //! `find`: the commands that it starts.
 
+use crate::names::has;
 use crate::word::Word;
 
 /// Tests and actions without an argument.
@@ -13,7 +14,6 @@ const WITH_ONE: &str = "-name -iname -path -ipath -wholename -iwholename -regex 
 
 /// Whether a word that is known only when it runs, or one that is not known at all, may be the beginning of a command.
 pub(crate) fn unknown(arguments: &[Word]) -> bool {
-    let has = |list: &str, text: &str| list.split_whitespace().any(|listed| listed == text);
     let mut rest = arguments.iter();
     while let Some(word) = rest.next() {
         match word.literal() {

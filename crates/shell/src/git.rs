@@ -1,41 +1,20 @@
 //! `git`: options and settings by which it runs other programs.
 
 use crate::known;
+use crate::names::has;
 use crate::opaque::Why;
 use crate::word::Word;
 
 /// Settings that start nothing, by how they begin, in lower case.
-const HARMLESS: [&str; 13] = [
-    "user.",
-    "color.",
-    "advice.",
-    "column.",
-    "core.quotepath",
-    "core.autocrlf",
-    "core.eol",
-    "core.abbrev",
-    "commit.gpgsign=false",
-    "init.defaultbranch",
-    "push.default",
-    "pull.rebase",
-    "safe.directory",
-];
+const HARMLESS: &str = "user. color. advice. column. core.quotepath core.autocrlf core.eol core.abbrev commit.gpgsign=false \
+    init.defaultbranch push.default pull.rebase safe.directory";
 
 /// Options of it, before the subcommand, that take a value.
-const VALUES: [&str; 6] = ["-C", "--git-dir", "--work-tree", "--namespace", "--super-prefix", "--attr-source"];
+const VALUES: &str = "-C --git-dir --work-tree --namespace --super-prefix --attr-source";
 
 /// Options of it, before the subcommand, that change nothing but what is shown.
-const QUIET: [&str; 9] = [
-    "-P",
-    "-p",
-    "--no-pager",
-    "--paginate",
-    "--no-optional-locks",
-    "--literal-pathspecs",
-    "--no-replace-objects",
-    "--bare",
-    "--no-lazy-fetch",
-];
+const QUIET: &str = "-P -p --no-pager --paginate --no-optional-locks --literal-pathspecs --no-replace-objects --bare \
+    --no-lazy-fetch";
 
 /// Subcommands that start nothing, but for what [`CODE`] names. An alias cannot have one of these names.
 const PLAIN: &str = "status add commit checkout switch restore branch stash tag reset rm mv clean log show diff reflog blame annotate \
@@ -45,34 +24,12 @@ const PLAIN: &str = "status add commit checkout switch restore branch stash tag 
     sparse-checkout version mktag stripspace var";
 
 /// Subcommands that start something by themselves.
-const STARTERS: [&str; 12] = [
-    "citool",
-    "daemon",
-    "difftool",
-    "filter-branch",
-    "gui",
-    "help",
-    "instaweb",
-    "maintenance",
-    "mergetool",
-    "send-email",
-    "shell",
-    "web--browse",
-];
+const STARTERS: &str =
+    "citool daemon difftool filter-branch gui help instaweb maintenance mergetool send-email shell web--browse";
 
 /// Options of these whose value is a command, or that start one, written out or cut short.
-const CODE: [&str; 10] = [
-    "--exec",
-    "--upload-pack",
-    "--receive-pack",
-    "--extcmd",
-    "--open-files-in-pager",
-    "--ext-diff",
-    "--template",
-    "--config",
-    "--tool",
-    "--strategy",
-];
+const CODE: &str = "--exec --upload-pack --receive-pack --extcmd --open-files-in-pager --ext-diff --template --config --tool \
+    --strategy";
 
 /// Whether the call runs something of its own.
 pub(crate) fn runs(arguments: &[Word]) -> Option<Why> {
@@ -90,13 +47,12 @@ pub(crate) fn runs(arguments: &[Word]) -> Option<Why> {
             "--version" | "--help" | "-v" | "-h" | "--exec-path" | "--html-path" | "--man-path" | "--info-path" => {
                 return None;
             }
-            value if VALUES.contains(&value) => match arguments.get(at) {
+            value if has(VALUES, value) => match arguments.get(at) {
                 Some(value) if !value.splits() => at += 1,
                 Some(_) | None => return code(),
             },
-            option if VALUES.iter().any(|name| option.strip_prefix(name).is_some_and(|rest| rest.starts_with('='))) => {
-            }
-            option if QUIET.contains(&option) => {}
+            option if has(QUIET, option) => {}
+            option if option.split_once('=').is_some_and(|(name, _)| has(VALUES, name)) => {}
             option if option.starts_with('-') => return code(),
             subcommand => break subcommand,
         }
@@ -108,9 +64,7 @@ pub(crate) fn runs(arguments: &[Word]) -> Option<Why> {
     let plain = match known::recognised(&format!("git-{subcommand}"), rest) {
         Some(recognised) => recognised,
         // Another one is a program or an alias of that name: what its arguments mean is not known.
-        None if !PLAIN.split_whitespace().any(|plain| plain == subcommand) => {
-            rest.is_empty() && !STARTERS.contains(&subcommand)
-        }
+        None if !has(PLAIN, subcommand) => rest.is_empty() && !has(STARTERS, subcommand),
         None => !rest.iter().any(is_code),
     };
     (!plain).then(code).flatten()
@@ -119,34 +73,20 @@ pub(crate) fn runs(arguments: &[Word]) -> Option<Why> {
 fn is_code(word: &Word) -> bool {
     let name = word.bare().split('=').next().unwrap_or_default();
     word.bare().contains("::") && word.bare().starts_with("ext::")
-        || (name.starts_with("--") && name.len() > 2 && CODE.iter().any(|option| option.starts_with(name)))
+        || (name.starts_with("--") && name.len() > 2 && CODE.split_whitespace().any(|option| option.starts_with(name)))
 }
 
 fn harmless(setting: &str) -> bool {
     let setting = setting.to_ascii_lowercase();
-    HARMLESS.iter().any(|known| setting.starts_with(known))
+    HARMLESS.split_whitespace().any(|known| setting.starts_with(known))
         || matches!(setting.as_str(), "core.pager=cat" | "core.pager=")
 }
 
 /// Whether `git config` may write a setting that may start something, or where is not known.
 fn sets(rest: &[Word]) -> bool {
-    const READS: [&str; 7] = ["--get", "--get-all", "--get-regexp", "--list", "-l", "--unset", "--unset-all"];
-    const FLAGS: [&str; 14] = [
-        "--global",
-        "--local",
-        "--system",
-        "--worktree",
-        "--show-origin",
-        "--show-scope",
-        "--name-only",
-        "--bool",
-        "--int",
-        "--path",
-        "-z",
-        "--null",
-        "--add",
-        "--replace-all",
-    ];
+    const READS: &str = "--get --get-all --get-regexp --list -l --unset --unset-all";
+    const FLAGS: &str = "--global --local --system --worktree --show-origin --show-scope --name-only --bool --int --path -z --null \
+        --add --replace-all";
     let mut reads = false;
     let mut operands = Vec::new();
     for word in rest {
@@ -158,8 +98,8 @@ fn sets(rest: &[Word]) -> bool {
             continue;
         };
         match text {
-            option if READS.contains(&option) => reads |= operands.is_empty(),
-            option if FLAGS.contains(&option) => {}
+            option if has(READS, option) => reads |= operands.is_empty(),
+            option if has(FLAGS, option) => {}
             option if option.starts_with('-') => return true,
             operand => operands.push(operand),
         }

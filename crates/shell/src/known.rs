@@ -5,6 +5,7 @@
 
 mod rows;
 
+use crate::names::has;
 use crate::variables::decides;
 use crate::word::Word;
 use rows::ROWS;
@@ -31,7 +32,6 @@ struct Row {
 /// What words may be that are no options.
 #[derive(Clone, Copy)]
 enum Operands {
-    /// Anything.
     Any,
     /// Nothing: called otherwise than with these options, it is opaque.
     None,
@@ -41,7 +41,6 @@ enum Operands {
     Own,
     /// One of these first, then anything.
     First(&'static str),
-    /// Only these.
     Only(&'static str),
     /// What this allows.
     Allowed(fn(&str) -> bool),
@@ -63,10 +62,6 @@ const ROW: Row = Row {
 /// Modules that Python runs like programs; they are judged as these.
 const MODULES: &str = "pytest unittest pip venv build mypy black ruff flake8 pylint isort json.tool http.server compileall \
     py_compile zipfile tarfile ensurepip virtualenv coverage tox sphinx mkdocs";
-
-fn has(list: &str, word: &str) -> bool {
-    list.split_whitespace().any(|listed| listed == word)
-}
 
 /// The row of a program, with or without the version at its name's end.
 fn row(name: &str) -> Option<&'static Row> {
@@ -127,30 +122,13 @@ fn make_word(text: &str) -> bool {
 fn compiles(text: &str) -> bool {
     const PLAIN: &str = "-c -S -E -g -v -w -shared -static -pthread -pedantic -pipe -rdynamic -ansi -fPIC -fpic -fPIE -pie -fopenmp \
         -flto -ffast-math -fprofile-arcs -ftest-coverage -fomit-frame-pointer -MMD -MD -MP -MM -M -o -I -L -l -D -U -s";
-    const BEGINNINGS: [&str; 17] = [
-        "-O",
-        "-g",
-        "-std=",
-        "-I",
-        "-L",
-        "-l",
-        "-D",
-        "-U",
-        "-o",
-        "-march=",
-        "-mtune=",
-        "-m32",
-        "-m64",
-        "-fsanitize=",
-        "-fno-",
-        "-fstack-protector",
-        "-fvisibility=",
-    ];
+    const BEGINNINGS: &str =
+        "-O -g -std= -I -L -l -D -U -o -march= -mtune= -m32 -m64 -fsanitize= -fno- -fstack-protector -fvisibility=";
     match text.strip_prefix('-') {
         None => !text.starts_with('@'),
         Some(rest) => {
             has(PLAIN, text)
-                || BEGINNINGS.iter().any(|beginning| text.starts_with(beginning))
+                || BEGINNINGS.split_whitespace().any(|beginning| text.starts_with(beginning))
                 || (rest.starts_with('W') && !rest.contains(','))
         }
     }

@@ -6,7 +6,6 @@
 //! the text.
 //!
 //! A consumer that refuses must count what is opaque as anything; one that allows must count it as nothing.
-#![warn(missing_docs)]
 
 mod arithmetic;
 mod bounds;

@@ -3,6 +3,11 @@
 /// Directories whose programs are the system's.
 const SYSTEM: [&str; 6] = ["/bin/", "/usr/bin/", "/usr/local/bin/", "/sbin/", "/usr/sbin/", "/usr/local/sbin/"];
 
+/// Whether a word is one of a list, which is written with spaces between.
+pub(crate) fn has(list: &str, word: &str) -> bool {
+    list.split_whitespace().any(|listed| listed == word)
+}
+
 /// The last component of a path.
 #[must_use]
 pub fn base_name(path: &str) -> &str {

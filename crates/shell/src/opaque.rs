@@ -4,7 +4,6 @@
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{why}")]
 pub struct Opaque {
-    /// The reason.
     pub why: Why,
 }
 

@@ -21,7 +21,6 @@ pub struct Part {
     pub text: String,
     /// What is started. `None`: nothing is, variables are set or files opened.
     pub program: Option<Word>,
-    /// What follows it.
     pub arguments: Vec<Word>,
     /// Programs that only start this one (`nice`, `timeout`), outermost first, without their directories.
     pub wrappers: Vec<String>,
@@ -42,14 +41,12 @@ pub struct Part {
 pub struct Assignment {
     /// The variable, without a subscript.
     pub name: String,
-    /// What it is set to.
     pub value: Word,
 }
 
 /// `> file` and its kin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Redirection {
-    /// Which way.
     pub kind: RedirectKind,
     /// The file, or the text of a here-string.
     pub target: Word,
@@ -58,7 +55,6 @@ pub struct Redirection {
 /// Which way a redirection goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RedirectKind {
-    /// From a file.
     Read,
     /// To a file, or both ways.
     Write,
@@ -71,9 +67,7 @@ pub enum RedirectKind {
 /// `name() { … }`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
-    /// Its name.
     pub name: String,
-    /// Its parts.
     pub body: Range<usize>,
 }
 

@@ -100,12 +100,14 @@ const WRAPPERS: &[Wrapper] = &[
 
 /// What a wrapper's arguments say.
 pub(crate) enum Wrapped {
-    /// It is none.
     No,
-    /// It starts nothing.
     Nothing,
     /// It starts what begins at an argument.
-    From { at: usize, plain: bool, assignments: Vec<Assignment> },
+    From {
+        at: usize,
+        plain: bool,
+        assignments: Vec<Assignment>,
+    },
     /// Its arguments are not understood.
     Odd,
 }

@@ -18,9 +18,7 @@ pub const MAX_DIR_ENTRIES: usize = 50_000;
 /// What a name is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
-    /// A regular file.
     File,
-    /// A directory.
     Dir,
     /// A symbolic link, itself.
     Symlink,
@@ -31,9 +29,8 @@ pub enum FileKind {
 /// What is known of a file without opening it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Meta {
-    /// What it is.
     pub kind: FileKind,
-    /// Its length in bytes.
+    /// In bytes.
     pub len: u64,
     /// Its permission bits, `0o7777` at most.
     pub mode: u32,

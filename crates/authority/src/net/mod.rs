@@ -31,7 +31,6 @@ const MIN_SHARE: Duration = Duration::from_millis(250);
 pub struct HostPort {
     /// A DNS name or an IP address; compared without regard to ASCII case and to one trailing dot.
     pub host: String,
-    /// The TCP port.
     pub port: u16,
 }
 

@@ -91,8 +91,7 @@ pub fn end_survivors(_: &Ambient, tag: &str) -> Result<u32, Error> {
     }
     let swept = survivors::end(|process| survivors::tagged(process, tag));
     if swept.unsure {
-        let text = format!("processes of {tag} do not end, or not as fast as they begin; look for them with `ps`");
-        return Err(Error::new(ErrorKind::Unavailable, text));
+        return Err(survivors::remain(tag));
     }
     Ok(swept.ended)
 }
@@ -270,7 +269,6 @@ struct Sweep {
 }
 
 impl Sweep {
-    /// Round after round, until one is clean.
     fn rounds(&mut self, mut round: impl FnMut(&mut Self) -> Option<()>) {
         let until = Instant::now() + MAX_TIME;
         for _ in 0..MAX_ROUNDS {
@@ -346,16 +344,10 @@ impl Sweep {
             }
             let grown = found.len() < MAX_BELOW;
             let children = processes::children(pid).filter(|_| grown).unwrap_or_default();
-            found.extend(children.into_iter().filter(|child| kill_child(*child, pid)));
+            let is_child = |now: &Process| now.parent == pid.as_raw_nonzero().get();
+            found.extend(children.into_iter().filter(|child| processes::kill_if(*child, is_child)));
         }
     }
-}
-
-/// Kills a process if it is a child of this one; its number may be another's by now.
-fn kill_child(child: Pid, parent: Pid) -> bool {
-    let Ok(handle) = rustix::process::pidfd_open(child, PidfdFlags::empty()) else { return false };
-    processes::look(child).is_some_and(|now| now.parent == parent.as_raw_nonzero().get())
-        && rustix::process::pidfd_send_signal(&handle, Signal::KILL).is_ok()
 }
 
 fn wait_for(pid: Pid) {

@@ -146,7 +146,6 @@ const JUMP_GREATER_EQUAL: u16 = 0x35;
 const RETURN: u16 = 0x06;
 const RETURN_ERRNO: u32 = 0x0005_0000;
 
-/// The filter, compiled.
 pub(super) fn build() -> Result<BpfProgram, Error> {
     compile()
         .map_err(|why| Error::new(ErrorKind::Unavailable, format!("system call filter: {why}; use sandbox mode off")))

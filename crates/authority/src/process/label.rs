@@ -25,7 +25,6 @@ const LINE: &str = "Max file locks";
 
 static LABELLED: AtomicBool = AtomicBool::new(false);
 
-/// What a process carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Label {
     host: u64,

@@ -1,7 +1,7 @@
 //! Looking at processes through `/proc`.
 
 use crate::Ambient;
-use rustix::process::Pid;
+use rustix::process::{Pid, PidfdFlags, Signal};
 use std::collections::HashSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -52,6 +52,12 @@ fn parse(pid: Pid, stat: &str) -> Option<Process> {
 pub fn is_running(_: &Ambient, pid: u32) -> bool {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
     pid.and_then(look).is_some_and(|process| !process.zombie)
+}
+
+/// Kills a process if it is still the one that `fits` says; its number may be another's by now.
+pub(super) fn kill_if(pid: Pid, fits: impl Fn(&Process) -> bool) -> bool {
+    let Ok(handle) = rustix::process::pidfd_open(pid, PidfdFlags::empty()) else { return false };
+    look(pid).is_some_and(|now| fits(&now)) && rustix::process::pidfd_send_signal(&handle, Signal::KILL).is_ok()
 }
 
 /// The value of a variable in the environment a process was started with.

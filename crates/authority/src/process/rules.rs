@@ -168,7 +168,6 @@ pub(crate) const HOME_HIDDEN: &[&str] = &[
     ".config/chromium",
 ];
 
-/// Rules for reading and running.
 fn reading() -> BitFlags<AccessFs> {
     AccessFs::Execute | AccessFs::ReadFile | AccessFs::ReadDir
 }

@@ -24,7 +24,6 @@ pub const QUIET: Duration = Duration::from_millis(100);
 /// After the main process ended, its pipe is closed at the latest then, however much still comes.
 pub const DRAIN: Duration = Duration::from_secs(1);
 
-/// How much is read at once.
 const CHUNK: usize = 64 * 1024;
 
 /// How much is read at the very end, when nobody writes any more: a pipe holds less.
@@ -35,7 +34,6 @@ const LAST_READS: usize = 32;
 pub struct Job {
     /// A name to look up in the child's `PATH`, or a path.
     pub program: OsString,
-    /// Its arguments.
     pub args: Vec<OsString>,
     /// Its working directory, absolute.
     pub cwd: PathBuf,
@@ -48,20 +46,15 @@ pub struct Job {
 /// How a child ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
-    /// It exited with this status.
     Exit(i32),
-    /// This signal ended it.
     Signal(i32),
-    /// It was ended at its deadline.
     Deadline,
-    /// It was ended because the caller cancelled.
     Cancelled,
 }
 
 /// What became of a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// How it ended.
     pub how: How,
     /// From before its start until nothing of it was left.
     pub took: Duration,
@@ -70,11 +63,9 @@ pub struct Ended {
     /// How many more there were at least that may still run: they fork faster than they are killed, do not die, or may
     /// be those of another call. 0 says that none is left.
     pub remaining: u32,
-    /// The number the main process had.
     pub pid: u32,
 }
 
-/// Why a child is being ended.
 enum Why {
     Deadline,
     Cancelled,
@@ -176,7 +167,6 @@ async fn watch(
     }
 }
 
-/// The reading end of a child's pipe.
 struct Reader {
     pipe: Receiver,
     buffer: Vec<u8>,

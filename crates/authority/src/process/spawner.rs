@@ -24,7 +24,6 @@ use std::sync::Arc;
 use tokio::net::unix::pipe::Receiver;
 use tokio::sync::oneshot;
 
-/// The stack of the thread that confines itself and spawns.
 const STACK: usize = 256 * 1024;
 
 /// The longest tag and call, in bytes.
@@ -216,7 +215,6 @@ impl Cage {
     }
 }
 
-/// On the fresh thread.
 fn spawn(cage: Option<&Cage>, mut command: Command, held: Held, exited: oneshot::Receiver<()>) -> io::Result<Started> {
     if let Some(cage) = cage {
         cage.close()?;

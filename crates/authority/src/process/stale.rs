@@ -6,7 +6,7 @@ use super::processes::{self, Process};
 use super::survivors;
 use super::temp::PREFIX;
 use crate::scratch::unheld;
-use crate::{Ambient, Error, ErrorKind};
+use crate::{Ambient, Error};
 use rustix::process::Pid;
 use std::fs::{self, File};
 use std::io;
@@ -48,12 +48,7 @@ pub fn end_stale(_: &Ambient, parent: &Path) -> (Vec<(String, u32)>, Result<(), 
             unsure.push(host.session().to_owned());
         }
     }
-    if unsure.is_empty() {
-        return (ended, Ok(()));
-    }
-    let text =
-        format!("processes of {} do not end, or not as fast as they begin; look for them with `ps`", unsure.join(", "));
-    (ended, Err(Error::new(ErrorKind::Unavailable, text)))
+    (ended, if unsure.is_empty() { Ok(()) } else { Err(survivors::remain(&unsure.join(", "))) })
 }
 
 /// Those of which something still runs: their directories are what it is found by.

@@ -3,7 +3,8 @@
 use super::custody::{MARK, signal_group};
 use super::label;
 use super::processes::{self, Process};
-use rustix::process::{Pid, PidfdFlags, Signal};
+use crate::{Error, ErrorKind};
+use rustix::process::{Pid, Signal};
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
@@ -19,11 +20,9 @@ const MAX_TIME: Duration = Duration::from_secs(3);
 /// How long killed processes are waited for before the next look.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// What a search came to.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Swept {
     pub(super) ended: u32,
-    /// Whether some may still run.
     pub(super) unsure: bool,
 }
 
@@ -46,7 +45,8 @@ pub(super) fn end(whose: impl Fn(&Process) -> bool) -> Swept {
             slipped |= dead.insert(zombie) && !ended.contains(&zombie);
         }
         for process in &look.chosen {
-            match kill(process) {
+            let same = |now: &Process| now.started == process.started && !now.zombie;
+            match processes::kill_if(process.pid, same) {
                 true => drop(ended.insert(process.identity())),
                 false => slipped = true,
             }
@@ -67,7 +67,6 @@ pub(super) fn end(whose: impl Fn(&Process) -> bool) -> Swept {
     Swept { ended: u32::try_from(ended.len()).unwrap_or(u32::MAX), unsure: true }
 }
 
-/// One look at all processes.
 struct Look {
     chosen: Vec<Process>,
     /// Those of the wanted that had ended.
@@ -113,11 +112,10 @@ impl Look {
     }
 }
 
-/// Kills it if it is still the one that was looked at.
-fn kill(process: &Process) -> bool {
-    let Ok(handle) = rustix::process::pidfd_open(process.pid, PidfdFlags::empty()) else { return false };
-    processes::look(process.pid).is_some_and(|now| now.started == process.started && !now.zombie)
-        && rustix::process::pidfd_send_signal(&handle, Signal::KILL).is_ok()
+/// Some of `whose` may still run.
+pub(super) fn remain(whose: &str) -> Error {
+    let text = format!("processes of {whose} do not end, or not as fast as they begin; look for them with `ps`");
+    Error::new(ErrorKind::Unavailable, text)
 }
 
 /// Whether label or mark say that a process belongs to this tag (a session, or an epoch of it) and that its host is no

@@ -14,7 +14,6 @@ pub(super) const PREFIX: &str = "yoi-";
 /// What children get of it. The rest is the host's: who it is, and the lock that says that it lives.
 const CALLS: &str = "calls";
 
-/// The private directory.
 #[derive(Debug)]
 pub(super) struct TempBase {
     path: PathBuf,

@@ -32,14 +32,12 @@ pub(super) enum Named {
     ByVariable,
 }
 
-/// The end of a path that was followed.
 #[derive(Debug)]
 pub(super) struct End {
     /// A handle on it, of the kind rules are made for.
     pub(super) fd: OwnedFd,
     /// Where it is, without links.
     pub(super) path: PathBuf,
-    /// What it is.
     pub(super) kind: FileType,
 }
 

@@ -21,9 +21,7 @@ use crate::error::{DiskFault, ErrorKind};
 /// A blob as a record names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct BlobRef {
-    /// Of the stored bytes.
     pub digest: Digest,
-    /// Stored bytes.
     pub len: u64,
 }
 
@@ -32,7 +30,6 @@ pub struct BlobRef {
 pub struct Gap {
     /// Where in the stored bytes the kept head ends and the kept tail begins.
     pub at: u64,
-    /// Bytes left out there.
     pub dropped: u64,
 }
 
@@ -41,7 +38,6 @@ pub struct Gap {
 pub enum Window {
     /// From this line on, counted from 1.
     From(u64),
-    /// The last ones.
     Tail,
 }
 
@@ -52,7 +48,6 @@ pub struct Lines {
     pub first: u64,
     /// Raw bytes, each without its line break; cut at the caller's bound.
     pub lines: Vec<Vec<u8>>,
-    /// Lines in the whole blob.
     pub total: u64,
     /// The byte bound cut the last line shown (with `Tail`: the first) or left lines out.
     pub cut: bool,
@@ -61,13 +56,10 @@ pub struct Lines {
 /// Why a blob was not stored or read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BlobError {
-    /// The disk refused.
     #[error("{0}")]
     Disk(#[from] DiskFault),
-    /// The session was closed.
     #[error("the session is closed")]
     Closed,
-    /// There is no such blob.
     #[error("blob {0} is missing")]
     Missing(Digest),
     /// Its bytes are not those that were stored.
@@ -75,12 +67,7 @@ pub enum BlobError {
     Damaged(Digest),
     /// More than the caller wanted in memory.
     #[error("blob of {len} bytes is over the limit of {limit}; read a part of it")]
-    TooLarge {
-        /// Its length.
-        len: u64,
-        /// The caller's bound.
-        limit: u64,
-    },
+    TooLarge { len: u64, limit: u64 },
     /// The session's blobs have reached their bound, and records lead to all of them.
     #[error("the session's blobs take {bound} bytes, which is all they may; go on in a new session")]
     Full {

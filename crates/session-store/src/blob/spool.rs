@@ -17,7 +17,6 @@ const BLOCK: usize = 256 << 10;
 pub struct Spool {
     blobs: Blobs,
     head: Unnamed,
-    /// Of the bytes in `head`.
     stored: Hasher,
     length: u64,
     /// The end, written round and round, once the beginning is full.
@@ -29,13 +28,11 @@ pub struct Spool {
 /// What a spool has stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpoolEnd {
-    /// The stored bytes.
     pub blob: BlobRef,
     /// Bytes of the whole stream.
     pub total: u64,
     /// Digest of the whole stream; the blob's when nothing was left out.
     pub whole: Digest,
-    /// What was left out.
     pub gap: Option<Gap>,
 }
 

@@ -8,7 +8,6 @@ use super::columns::{self, B, C, COVERED, D, E, FIXED, HEADER, N, OPENING, P, Q,
 /// The first thing that is wrong with a line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Bad {
-    /// The file ends inside the line.
     #[error("the line is cut off after {0} bytes")]
     Short(u64),
     /// The bytes between the columns, or a column's digits.
@@ -17,33 +16,15 @@ pub enum Bad {
     /// The length is impossible, or no newline stands at its end.
     #[error("the length and the newline do not agree")]
     Length,
-    /// The checksum.
     #[error("the checksum is {found:08x}, the bytes give {computed:08x}")]
-    Checksum {
-        /// In the line.
-        found: u32,
-        /// From its bytes.
-        computed: u32,
-    },
-    /// It follows another record than the one before it.
+    Checksum { found: u32, computed: u32 },
     #[error("it does not follow the record before it")]
     Previous,
-    /// The sequence has a hole or a repetition.
     #[error("its seq is {found} instead of {want}")]
-    Seq {
-        /// Expected here.
-        want: u64,
-        /// In the line.
-        found: u64,
-    },
+    Seq { want: u64, found: u64 },
     /// Written by a writer that had been fenced off.
     #[error("its epoch {found} is older than {last}")]
-    Epoch {
-        /// Of the record before.
-        last: u32,
-        /// In the line.
-        found: u32,
-    },
+    Epoch { last: u32, found: u32 },
     /// It claims that itself or a later record was durable, or the countdown of its batch jumps.
     #[error("its batch countdown or watermark is impossible")]
     Batch,
@@ -71,9 +52,7 @@ pub(crate) struct Frame<'a> {
 /// A record as read back: the header's fields and the whole line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnedFrame {
-    /// The cursor.
     pub seq: u64,
-    /// Of the writer.
     pub epoch: u32,
     /// Checksum of the line; the next line names it.
     pub crc: u32,
@@ -85,7 +64,6 @@ pub struct OwnedFrame {
     pub batch_left: u32,
     /// What it is; unknown kinds are kept.
     pub kind: String,
-    /// Version of the kind's body.
     pub v: u16,
     /// The whole line without its newline: one JSON object, header keys included. Deserialize the body from it;
     /// body types may not deny unknown fields.
@@ -123,7 +101,6 @@ pub(crate) struct Chain {
 }
 
 impl Chain {
-    /// Before the first record.
     pub(crate) const START: Self = Self { seq: 0, crc: 0, epoch: 0, batch_left: 0 };
 
     /// The record it stands behind.

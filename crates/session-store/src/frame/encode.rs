@@ -20,23 +20,10 @@ const MAX_KIND: usize = 32;
 pub enum EncodeError {
     /// A line over 1 MiB: store the payload as a blob and its digest in the record.
     #[error("a `{kind}` record of {bytes} bytes is over the limit of {limit}; put the payload into a blob")]
-    TooLarge {
-        /// Which record.
-        kind: &'static str,
-        /// Its length so far.
-        bytes: usize,
-        /// The bound.
-        limit: usize,
-    },
+    TooLarge { kind: &'static str, bytes: usize, limit: usize },
     /// More than [`MAX_BATCH_RECORDS`] records or [`MAX_BATCH_BYTES`] bytes.
     #[error("a batch of {records} records and {bytes} bytes is over the limit; commit it in parts")]
-    TooMany {
-        /// Records so far.
-        records: usize,
-        /// Bytes so far.
-        bytes: usize,
-    },
-    /// The batch has no record.
+    TooMany { records: usize, bytes: usize },
     #[error("a batch without records")]
     Empty,
     /// A kind is 1 to 32 of `a-z`, `0-9` and `_`.
@@ -44,12 +31,7 @@ pub enum EncodeError {
     Kind(String),
     /// A body is a JSON object; one-letter keys belong to the header; no line break may stand in it.
     #[error("the body of a `{kind}` record cannot be stored: {reason}")]
-    Body {
-        /// Which record.
-        kind: &'static str,
-        /// In words.
-        reason: String,
-    },
+    Body { kind: &'static str, reason: String },
     /// A counter left its column; the session is at its end.
     #[error("the session is full: {0} no longer fits its column")]
     Column(&'static str),
@@ -96,13 +78,11 @@ impl Frames<'_> {
 /// The lines of one group of batches, and what the next line continues.
 pub(crate) struct Encoder {
     pub(crate) bytes: Vec<u8>,
-    /// Of the last record encoded.
     pub(crate) seq: u64,
     pub(crate) crc: u32,
     pub(crate) epoch: u32,
     pub(crate) durable: u64,
     pub(crate) time: u64,
-    /// Starts of the current batch's lines.
     starts: Vec<usize>,
     failed: Option<EncodeError>,
 }

@@ -10,7 +10,6 @@ pub(crate) struct Kept {
     heads: Vec<Head>,
 }
 
-/// What a line's header said.
 #[derive(Clone, Copy, Debug)]
 struct Head {
     seq: u64,
@@ -19,15 +18,12 @@ struct Head {
     crc: u32,
     epoch: u32,
     batch_left: u32,
-    /// Of the line.
     length: usize,
-    /// Of the kind.
     kind: usize,
     v: u16,
 }
 
 impl Kept {
-    /// With room for this many bytes.
     pub(crate) fn sized(bytes: u64) -> Self {
         Self { text: String::with_capacity(usize::try_from(bytes).unwrap_or(0)), heads: Vec::new() }
     }
@@ -58,7 +54,6 @@ impl Kept {
     }
 }
 
-/// Hands kept lines out.
 #[derive(Debug)]
 pub(crate) struct Records {
     kept: Kept,

@@ -32,7 +32,6 @@ pub struct Committed<T> {
 pub(crate) struct Written {
     first: u64,
     last: Mark,
-    /// The clock that it was encoded with.
     time: u64,
     /// Of the segment that was sealed right behind it.
     pub(crate) seal: Option<Mark>,
@@ -82,9 +81,7 @@ impl<T> fmt::Debug for Committed<T> {
 /// Should the process crash before the next successful commit, recovery may still find the batch, whole: bytes that
 /// reached the disk before the refusal cannot always be taken back.
 pub struct Refused<T> {
-    /// What was to be written.
     pub batch: Option<T>,
-    /// Why it was not.
     pub why: Refusal,
 }
 
@@ -103,13 +100,11 @@ pub enum Refusal {
     /// A batch before this one was refused and its caller has not taken the answer yet.
     #[error("an earlier batch was refused")]
     Behind,
-    /// The journal was closed, or its thread died.
     #[error("the journal is closed")]
     Closed,
     /// A line over 1 MiB or a batch over its bounds.
     #[error("{0}")]
     TooLarge(EncodeError),
-    /// The batch could not be encoded.
     #[error("{0}")]
     Encode(EncodeError),
 }

@@ -21,9 +21,7 @@ pub(crate) struct Place {
     /// The first seq of the newest segment, and its proven bytes.
     pub(crate) first: u64,
     pub(crate) offset: u64,
-    /// The last proven record.
     pub(crate) chain: Chain,
-    /// That record is a seal.
     pub(crate) sealed: bool,
 }
 
@@ -60,7 +58,6 @@ impl Log {
         &self.dir
     }
 
-    /// The last proven record.
     pub(super) fn chain(&self) -> Chain {
         self.chain
     }

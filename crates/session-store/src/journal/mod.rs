@@ -81,10 +81,8 @@ impl Journal {
             Ok(()) => {}
             Err(TrySendError::Full(Message::Append(entry))) => entry.batch.refuse(Refusal::Busy),
             Err(TrySendError::Disconnected(Message::Append(entry))) => entry.batch.refuse(Refusal::Closed),
-            Err(
-                TrySendError::Full(Message::Close | Message::Checkpoint(_))
-                | TrySendError::Disconnected(Message::Close | Message::Checkpoint(_)),
-            ) => {}
+            // It was an append.
+            Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {}
         }
         commit
     }

@@ -214,8 +214,12 @@ impl Drop for Ended {
 }
 
 fn answer(mut group: Group, seal: Option<Mark>) {
-    group.batches.last_mut().into_iter().for_each(|(_, place)| place.seal = seal);
-    group.batches.into_iter().for_each(|(batch, place)| batch.commit(place));
+    if let Some((_, last)) = group.batches.last_mut() {
+        last.seal = seal;
+    }
+    for (batch, place) in group.batches {
+        batch.commit(place);
+    }
 }
 
 fn refusal(fault: DiskFault) -> Refusal {

@@ -10,7 +10,6 @@ use crate::error::{DiskFault, ErrorKind};
 /// Who holds a session, as its lock file says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner {
-    /// The process.
     pub pid: u32,
     /// Since when, microseconds.
     pub since: u64,
@@ -21,24 +20,12 @@ pub struct Owner {
 pub enum OpenError {
     /// Another process (or another handle of this one) holds the lock. `None` where the lock file is unreadable.
     #[error("{} is in use{}", dir.display(), match owner { Some(o) => format!(" by process {}", o.pid), None => String::new() })]
-    Busy {
-        /// The session.
-        dir: PathBuf,
-        /// The holder.
-        owner: Option<Owner>,
-    },
+    Busy { dir: PathBuf, owner: Option<Owner> },
     /// Records that had been durable are missing or changed. Nothing was written; read it with `Reader`.
     #[error("{} has lost durable records: {damage}", dir.display())]
-    Damaged {
-        /// The session.
-        dir: PathBuf,
-        /// The first bad record and what is lost.
-        damage: Box<Damage>,
-    },
-    /// There is no session in this directory.
+    Damaged { dir: PathBuf, damage: Box<Damage> },
     #[error("there is no session in {}", .0.display())]
     NoSuch(PathBuf),
-    /// There is a session in this directory already.
     #[error("{} exists already", .0.display())]
     Exists(PathBuf),
     /// The file system or its permissions do not let this process write here.
@@ -46,24 +33,13 @@ pub enum OpenError {
     ReadOnly(DiskFault),
     /// A network or FUSE file system, which may lose what it says it has flushed.
     #[error("{} is on {file_system}, which journals are not kept on; choose a local directory or allow it", dir.display())]
-    Place {
-        /// The session.
-        dir: PathBuf,
-        /// Its file system.
-        file_system: &'static str,
-    },
+    Place { dir: PathBuf, file_system: &'static str },
     /// The session id has a character outside `A-Z a-z 0-9 . _ -`, or is empty or longer than 64.
     #[error("`{0}` is not a session id")]
     Id(String),
     /// The log is of a format this build does not know.
     #[error("{} has journal format {found}, this build reads 1", dir.display())]
-    Format {
-        /// The session.
-        dir: PathBuf,
-        /// In its first record.
-        found: u64,
-    },
-    /// The disk refused.
+    Format { dir: PathBuf, found: u64 },
     #[error("{0}")]
     Disk(DiskFault),
 }

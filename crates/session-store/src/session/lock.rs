@@ -65,10 +65,7 @@ pub(crate) fn owner(ops: &Ops, dir: &Path) -> Result<Option<Owner>, DiskFault> {
 
 /// `None` when it appeared in between, so that the next try opens it.
 fn open_or_create(ops: &Ops, path: &Path) -> Result<Option<DiskFile>, DiskFault> {
-    if let Some(file) = ops.open(path, true)? {
-        return Ok(Some(file));
-    }
-    match ops.create(path) {
+    match ops.open_or_create(path) {
         Ok(file) => Ok(Some(file)),
         Err(fault) if fault.kind == std::io::ErrorKind::AlreadyExists => Ok(None),
         Err(fault) => Err(fault),
@@ -76,10 +73,8 @@ fn open_or_create(ops: &Ops, path: &Path) -> Result<Option<DiskFile>, DiskFault>
 }
 
 fn same_file(file: &DiskFile, path: &Path) -> bool {
-    match (file.file.metadata(), std::fs::metadata(path)) {
-        (Ok(held), Ok(named)) => held.ino() == named.ino() && held.dev() == named.dev(),
-        (Ok(_) | Err(_), Ok(_) | Err(_)) => false,
-    }
+    let (Ok(held), Ok(named)) = (file.file.metadata(), std::fs::metadata(path)) else { return false };
+    (held.dev(), held.ino()) == (named.dev(), named.ino())
 }
 
 fn read(ops: &Ops, path: &Path) -> Option<Owner> {

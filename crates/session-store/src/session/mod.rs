@@ -34,9 +34,7 @@ pub struct Session;
 /// A session with its lock held by this process, until [`Journal::close`] or the last journal handle goes.
 #[derive(Debug)]
 pub struct Opened {
-    /// Where to append.
     pub journal: Journal,
-    /// Larger payloads.
     pub blobs: Blobs,
     /// What was found. Read the records back with [`Reader::open`](crate::Reader::open); all of them are durable.
     pub recovered: Recovered,
@@ -45,7 +43,6 @@ pub struct Opened {
 /// What opening found and did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recovered {
-    /// The log holds at least one record.
     pub existed: bool,
     /// The session's id, as the log has it; of the options while the log is empty.
     pub session: String,
@@ -53,13 +50,11 @@ pub struct Recovered {
     pub last: u64,
     /// Wall clock of that record, microseconds.
     pub last_time: Option<u64>,
-    /// This writer's epoch.
     pub epoch: u32,
     /// What was wrong with the tail, if anything.
     pub class: Option<Class>,
     /// Bytes cut off and copied to `quarantine`.
     pub cut: u64,
-    /// The copy.
     pub quarantine: Option<PathBuf>,
 }
 

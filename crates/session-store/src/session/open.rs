@@ -84,7 +84,7 @@ fn enter(ops: &Ops, dir: &Path, options: &Options, way: Way) -> Result<(Opened, 
     let (file, first) = log(ops, dir, &found)?;
     segment::protect(ops, &found.segments);
     segment::sweep(ops, dir);
-    let head = hint(ops, dir)?;
+    let head = ops.open_or_create(&head::path(dir))?;
     // The reserve is a help in need, and a disk without room for it has that need already.
     drop(reserve::ensure(ops, dir));
     if found.good.seq == 0 {
@@ -109,18 +109,7 @@ fn start_writer(ops: &Ops, options: &Options, start: Start, recovered: Recovered
 fn log(ops: &Ops, dir: &Path, found: &Survey) -> Result<(DiskFile, u64), DiskFault> {
     ops.create_dir(&segment::log(dir))?;
     let (path, first) = found.segments.last().map_or_else(|| (segment::path(dir, 1), 1), |s| (s.path.clone(), s.first));
-    match ops.open(&path, true)? {
-        Some(file) => Ok((file, first)),
-        None => Ok((ops.create(&path)?, first)),
-    }
-}
-
-fn hint(ops: &Ops, dir: &Path) -> Result<DiskFile, DiskFault> {
-    let path = head::path(dir);
-    match ops.open(&path, true)? {
-        Some(file) => Ok(file),
-        None => ops.create(&path),
-    }
+    Ok((ops.open_or_create(&path)?, first))
 }
 
 /// Makes the way to the log durable, before anything in it can be.

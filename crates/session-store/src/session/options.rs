@@ -17,7 +17,6 @@ pub struct Options {
     /// The session's id, 1 to 64 of `A-Z a-z 0-9 . _ -`: written into the first record. When opening, used only if
     /// the log is still empty.
     pub session: String,
-    /// For the records' times.
     pub clock: Clock,
     /// [`RealDisk`], or one that fails.
     pub disk: Arc<dyn Disk>,

@@ -29,7 +29,6 @@ struct Reason<'a> {
     bytes: u64,
     /// The first seq that is not in the log any more.
     seq: u64,
-    /// Of the writer that cut.
     epoch: u32,
     time: u64,
 }

@@ -14,11 +14,7 @@ fn path(dir: &Path) -> PathBuf {
 
 /// Sets the blocks aside unless they are. Not flushed: lost, they are made again.
 pub(crate) fn ensure(ops: &Ops, dir: &Path) -> Result<(), DiskFault> {
-    let path = path(dir);
-    let file = match ops.open(&path, true)? {
-        Some(file) => file,
-        None => ops.create(&path)?,
-    };
+    let file = ops.open_or_create(&path(dir))?;
     if ops.length(&file)? < RESERVE { ops.allocate(&file, RESERVE) } else { Ok(()) }
 }
 

@@ -31,11 +31,9 @@ const CHUNK: usize = 1 << 20;
 /// What a salvage has copied, and what not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Salvaged {
-    /// Records copied.
     pub kept: u64,
     /// Each stretch of records that is lost, and what is wrong where it begins.
     pub lost: Vec<Damage>,
-    /// Blobs copied.
     pub blobs: u64,
     /// Blobs whose bytes are not what was stored; left out.
     pub damaged_blobs: Vec<Digest>,

@@ -15,7 +15,6 @@ use crate::ops::Ops;
 
 /// The next thing that is known, in the order of seqs.
 pub(crate) enum Piece {
-    /// One whole batch.
     Batch(Vec<OwnedFrame>),
     Lost(Damage),
 }

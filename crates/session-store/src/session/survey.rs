@@ -18,9 +18,7 @@ pub(crate) struct Survey {
     pub(crate) good: Chain,
     /// The end of that record in the newest segment.
     pub(crate) offset: u64,
-    /// Bytes behind it.
     pub(crate) behind: u64,
-    /// From the first record.
     pub(crate) session: Option<String>,
     pub(crate) format: u64,
     pub(crate) last_time: Option<u64>,

@@ -5,15 +5,12 @@
 
 use std::ops::Range;
 
-/// How many entries one file may have.
 const MAX_ENTRIES: usize = 65_536;
 
-/// One `key = value`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     /// The section and the subsection, as git prints them: the section in lower case, the subsection as it is.
     pub(super) section: Vec<u8>,
-    /// The name in lower case.
     pub(super) name: Vec<u8>,
     /// The value with quotes and escapes taken away; none where only the name stands.
     pub(super) value: Option<Vec<u8>>,
@@ -25,7 +22,6 @@ pub(super) struct Entry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Unreadable;
 
-/// The entries of a file, in order.
 pub(super) fn parse(bytes: &[u8]) -> Result<Vec<Entry>, Unreadable> {
     // git works with C strings: what follows such a byte would be seen here and not there.
     if bytes.contains(&0) {

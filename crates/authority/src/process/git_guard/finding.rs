@@ -3,15 +3,12 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-/// How many keys are named.
 const NAMED_KEYS: usize = 8;
 
 /// One change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// The file, absolute.
     pub path: PathBuf,
-    /// What was done about it.
     pub what: Handled,
     /// The keys of a configuration that it is about, as git prints them.
     pub keys: Vec<String>,

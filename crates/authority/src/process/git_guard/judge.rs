@@ -25,12 +25,10 @@ pub(super) struct Rules<'a> {
     pub(super) help: &'a (dyn Fn(&Path) -> String + Send + Sync),
 }
 
-/// One comparison.
 pub(super) struct Judge<'a> {
     pub(super) roots: &'a Workspace,
     pub(super) rules: Rules<'a>,
     pub(super) before: &'a Snapshot,
-    /// When the look before was taken.
     pub(super) since: i128,
     pub(super) memory: &'a mut Memory,
     pub(super) quarantine: Quarantine<'a>,
@@ -60,7 +58,6 @@ impl Judge<'_> {
         self.findings.iter().skip(count).any(|finding| matches!(finding.what, Handled::PutBack | Handled::Removed))
     }
 
-    /// Everything else.
     pub(super) fn rest(&mut self, after: &Snapshot) {
         for (path, now) in self.changed(after) {
             let was = self.before.found.get(&path).cloned();
@@ -319,7 +316,6 @@ fn is_told(findings: &[Finding], path: &Path) -> bool {
     findings.iter().any(|finding| finding.path == path)
 }
 
-/// The path below its root.
 fn below(roots: &Workspace, path: &Path) -> PathBuf {
     roots.literal(path).map_or_else(|| path.to_owned(), |at| at.relative().to_owned())
 }

@@ -31,19 +31,16 @@ const MAX_LED: usize = 128;
 /// take theirs from a clock that ticks.
 const TICK: i128 = 100_000_000;
 
-/// What stands at a name.
 #[derive(Clone, Debug)]
 pub(super) enum State {
     Missing,
     File(Arc<Content>),
-    /// A link and where it points.
     Link(OsString),
     Dir,
     /// A FIFO, socket or device; or something that could not be read.
     Other(String),
 }
 
-/// A file.
 #[derive(Debug)]
 pub(super) struct Content {
     pub(super) stamp: Stamp,
@@ -304,7 +301,6 @@ fn stands(at: &Located) -> Result<Option<Meta>, Errno> {
     }
 }
 
-/// Nanoseconds since 1970.
 pub(super) fn now() -> i128 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i128::try_from(since.as_nanos()).unwrap_or(i128::MAX)

@@ -56,7 +56,6 @@ pub struct GitGuard {
 #[derive(Default)]
 struct Shared {
     memory: Memory,
-    /// How many calls run.
     running: usize,
     before: Arc<Snapshot>,
     since: i128,

@@ -7,7 +7,6 @@ use std::ffi::OsStr;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::Path;
 
-/// What a name is to hold.
 pub(super) enum Wanted<'a> {
     Nothing,
     /// A file, with these permission bits; those that it has where there are none.

@@ -19,7 +19,6 @@ const MAX_DEPTH: usize = 12;
 /// How deep a directory of hooks is looked at: hook managers keep parts of a hook in a directory of its name.
 const HOOK_DEPTH: usize = 2;
 
-/// Configuration of a repository.
 const CONFIGS: &[&str] = &["config", "config.worktree"];
 
 /// Files of a repository that decide what runs, or whose objects are used, but run nothing themselves.
@@ -66,7 +65,6 @@ pub(super) enum Role {
     Place,
     /// A file that names another directory: `.git`, `commondir`.
     Pointer,
-    /// A list with commands.
     Todo,
     /// Told when it changes.
     Reported,
@@ -74,7 +72,6 @@ pub(super) enum Role {
     Kept,
 }
 
-/// One name that is watched.
 #[derive(Clone, Debug)]
 pub(super) struct Watched {
     pub(super) role: Role,
@@ -83,11 +80,9 @@ pub(super) struct Watched {
     pub(super) leads: Option<PathBuf>,
 }
 
-/// Everything that is watched, at one moment.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Snapshot {
     pub(super) found: BTreeMap<PathBuf, Watched>,
-    /// The directories of repositories.
     pub(super) repositories: BTreeSet<PathBuf>,
     /// Not everything was looked at.
     pub(super) bounded: bool,
