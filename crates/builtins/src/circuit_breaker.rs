@@ -24,7 +24,6 @@ use pod::feature::{
 use pod::hook::{Change, PreRequest, PreToolCall, RequestView, ToolCallView, ToolOutcome, ToolOutcomeView, Verdict};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
@@ -62,12 +61,6 @@ impl Default for Settings {
 pub struct CircuitBreaker {
     settings: Settings,
     now: Now,
-}
-
-impl fmt::Debug for CircuitBreaker {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CircuitBreaker").field("settings", &self.settings).finish_non_exhaustive()
-    }
 }
 
 impl CircuitBreaker {

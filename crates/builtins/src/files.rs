@@ -1,6 +1,5 @@
 //! `builtin:files`: Read, List, Write and Edit. Without the grant to write, the last two are left out.
 
-use llm_worker::{ToolContext, ToolResult};
 use pod::feature::{
     CapabilityRequest, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule,
     HostCapability, ToolKey,
@@ -44,35 +43,12 @@ impl FeatureModule for Files {
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
         let workspace = ctx.services().fs(HostCapability::WORKSPACE)?;
-        let search = tools::Search::new(workspace.read_only()).with_remedies(self.0);
-        let live = Arc::new(Live { files: tools::Files::new(workspace).with_remedies(self.0), search });
-        ctx.tools().implement(&READ, &live, Live::read)?;
-        ctx.tools().implement(&LIST, &live, Live::list)?;
-        ctx.tools().implement(&WRITE, &live, Live::write)?;
-        ctx.tools().implement(&EDIT, &live, Live::edit)?;
+        let search = Arc::new(tools::Search::new(workspace.read_only()).with_remedies(self.0));
+        let files = Arc::new(tools::Files::new(workspace).with_remedies(self.0));
+        ctx.tools().implement(&READ, &files, read::run)?;
+        ctx.tools().implement(&LIST, &search, list::run)?;
+        ctx.tools().implement(&WRITE, &files, write::run)?;
+        ctx.tools().implement(&EDIT, &files, edit::run)?;
         Ok(())
-    }
-}
-
-struct Live {
-    files: tools::Files,
-    search: tools::Search,
-}
-
-impl Live {
-    async fn read(self: Arc<Self>, args: read::Args, cx: ToolContext) -> ToolResult {
-        read::run(&self.files, args, cx).await
-    }
-
-    async fn list(self: Arc<Self>, args: list::Args, cx: ToolContext) -> ToolResult {
-        list::run(&self.search, args, cx).await
-    }
-
-    async fn write(self: Arc<Self>, args: write::Args, cx: ToolContext) -> ToolResult {
-        write::run(&self.files, args, cx).await
-    }
-
-    async fn edit(self: Arc<Self>, args: edit::Args, cx: ToolContext) -> ToolResult {
-        edit::run(&self.files, args, cx).await
     }
 }

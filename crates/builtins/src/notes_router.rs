@@ -36,41 +36,14 @@ const ROUTE: ToolKey<Args> = ToolKey::new(
 const MARKS: [&str; 5] = ["TODO", "FIXME", "BUG", "- [ ]", "* [ ]"];
 
 /// First words of a title that ask for work.
-const VERBS: [&str; 22] = [
-    "add",
-    "change",
-    "check",
-    "clean",
-    "document",
-    "fix",
-    "implement",
-    "improve",
-    "investigate",
-    "make",
-    "mend",
-    "migrate",
-    "move",
-    "refactor",
-    "remove",
-    "rename",
-    "replace",
-    "support",
-    "test",
-    "update",
-    "upgrade",
-    "write",
-];
+const VERBS: &str = "add change check clean document fix implement improve investigate make mend migrate move refactor \
+                     remove rename replace support test update upgrade write";
 
 /// Words in a title that ask for work.
 const WISHES: [&str; 6] = ["should", "must", "needs to", "has to", "is broken", "is missing"];
 
 /// The longest name that a title becomes, in bytes.
 const MAX_NAME: usize = 60;
-
-/// `[features."builtin:notes-router"]`: nothing to set.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Settings {}
 
 /// Filing notes.
 #[derive(Debug)]
@@ -171,7 +144,7 @@ impl Live {
 fn asks(title: &str, text: &str) -> Option<String> {
     let lower = title.to_lowercase();
     let first = lower.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
-    if VERBS.contains(&first) {
+    if VERBS.split(' ').any(|verb| verb == first) {
         return Some(format!("its title begins with `{first}`"));
     }
     let padded = format!(" {lower} ");

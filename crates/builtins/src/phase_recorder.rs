@@ -10,7 +10,6 @@ use pod::feature::{
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::fmt;
 use std::sync::Arc;
 use tools::{answer, counted, fail};
 
@@ -34,11 +33,6 @@ pub const MAX_NAME: usize = 64;
 /// Most bytes of its detail. All of them, escaped as JSON, stay within what a state may have.
 pub const MAX_DETAIL: usize = 300;
 
-/// `[features."builtin:phase-recorder"]`: nothing to set.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Settings {}
-
 /// How a phase stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -53,16 +47,7 @@ pub enum Status {
     Skipped,
 }
 
-impl fmt::Display for Status {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Started => "started",
-            Self::Done => "done",
-            Self::Failed => "failed",
-            Self::Skipped => "skipped",
-        })
-    }
-}
+plain::names!(Status);
 
 /// A phase.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -1,6 +1,8 @@
 //! Text that stands in files which people read: no control characters, nothing invisible, nothing that reorders.
 
 use authority::text::{Lines, find};
+use serde::de::value::{Error, StrDeserializer};
+use serde::de::{DeserializeOwned, IntoDeserializer};
 
 /// One line: not empty, at most `max` bytes, no space at its ends. The problem names `what`.
 pub(crate) fn line(what: &str, value: &str, max: usize) -> Result<(), String> {
@@ -59,6 +61,52 @@ pub(crate) fn is_slug(value: &str, max: usize) -> bool {
         && !value.ends_with('-')
         && !value.contains("--")
 }
+
+/// Whether `text` is of a form, byte by byte: `d` is a digit, a digit stands for those up to it, the rest for itself.
+pub(crate) fn has_form(text: &str, form: &[u8]) -> bool {
+    let fits = |(byte, form): (u8, &u8)| match form {
+        b'd' => byte.is_ascii_digit(),
+        most @ b'0'..=b'9' => (b'0'..=*most).contains(&byte),
+        exact => byte == *exact,
+    };
+    text.len() == form.len() && text.bytes().zip(form).all(fits)
+}
+
+/// The value of an enum whose serialized name this is.
+pub(crate) fn named<T: DeserializeOwned>(name: &str) -> Option<T> {
+    let name: StrDeserializer<'_, Error> = name.into_deserializer();
+    T::deserialize(name).ok()
+}
+
+/// Enums that are shown by their serialized names.
+macro_rules! names {
+    ($($name:ident),*) => {$(
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                serde::Serialize::serialize(self, f)
+            }
+        }
+    )*};
+}
+
+/// Types that hold one text.
+macro_rules! texts {
+    ($($name:ident),*) => {$(
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(value: $name) -> Self {
+                value.0
+            }
+        }
+    )*};
+}
+
+pub(crate) use {names, texts};
 
 /// `"…"` with quotes and backslashes escaped.
 pub(crate) fn quoted(value: &str) -> String {

@@ -11,6 +11,7 @@ use crate::web::{self, Pages};
 use crate::work_item::{self, WorkItems};
 use crate::write_policy::{self, WritePolicy};
 use pod::feature::{FeatureDescriptor, FeatureId, FeatureModule};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -78,14 +79,19 @@ pub fn with_settings(
     modules.extend(module(of(loop_detect::ID), LoopDetect::new)?);
     modules.extend(module(of(circuit_breaker::ID), |settings| CircuitBreaker::new(settings, Arc::clone(now)))?);
     modules.extend(module(of(write_policy::ID), WritePolicy::new)?);
-    modules.extend(module(of(phase_recorder::ID), |phase_recorder::Settings {}| Ok(PhaseRecorder))?);
+    modules.extend(module(of(phase_recorder::ID), |Nothing {}| Ok(PhaseRecorder))?);
     modules.extend(module(of(work_item::ID), |settings| WorkItems::new(settings, Arc::clone(now)))?);
-    modules.extend(module(of(memory::ID), |memory::Settings {}| Ok(Memory::new(Arc::clone(now))))?);
-    modules.extend(module(of(notes_router::ID), |notes_router::Settings {}| Ok(NotesRouter))?);
-    modules.extend(module(of(web::ID), |web::Settings {}| Ok(Pages))?);
+    modules.extend(module(of(memory::ID), |Nothing {}| Ok(Memory::new(Arc::clone(now))))?);
+    modules.extend(module(of(notes_router::ID), |Nothing {}| Ok(NotesRouter))?);
+    modules.extend(module(of(web::ID), |Nothing {}| Ok(Pages))?);
     modules.extend(module(of(command_blocklist::ID), CommandBlocklist::new)?);
     Ok(modules)
 }
+
+/// Nothing to set, beside a grant.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
 
 fn module<S: DeserializeOwned, M: FeatureModule>(
     (enabled, keys, feature): (bool, Settings, FeatureId),

@@ -1,6 +1,5 @@
 //! `builtin:search`: Glob and Grep.
 
-use llm_worker::{ToolContext, ToolResult};
 use pod::feature::{
     CapabilityRequest, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule,
     HostCapability, ToolKey,
@@ -36,24 +35,10 @@ impl FeatureModule for Search {
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
-        let search = tools::Search::new(ctx.services().fs(HostCapability::WORKSPACE)?).with_remedies(self.0);
-        let live = Arc::new(Live { search });
-        ctx.tools().implement(&GLOB, &live, Live::glob)?;
-        ctx.tools().implement(&GREP, &live, Live::grep)?;
+        let workspace = ctx.services().fs(HostCapability::WORKSPACE)?;
+        let search = Arc::new(tools::Search::new(workspace).with_remedies(self.0));
+        ctx.tools().implement(&GLOB, &search, glob::run)?;
+        ctx.tools().implement(&GREP, &search, grep::run)?;
         Ok(())
-    }
-}
-
-struct Live {
-    search: tools::Search,
-}
-
-impl Live {
-    async fn glob(self: Arc<Self>, args: glob::Args, cx: ToolContext) -> ToolResult {
-        glob::run(&self.search, args, cx).await
-    }
-
-    async fn grep(self: Arc<Self>, args: grep::Args, cx: ToolContext) -> ToolResult {
-        grep::run(&self.search, args, cx).await
     }
 }

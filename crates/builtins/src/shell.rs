@@ -1,6 +1,5 @@
 //! `builtin:shell`: Bash, and ReadOutput for what its answers leave out.
 
-use llm_worker::{ToolContext, ToolResult};
 use pod::feature::{
     CapabilityRequest, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule,
     HostCapability, MAX_DEADLINE, ToolKey,
@@ -40,23 +39,9 @@ impl FeatureModule for Shell {
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
         let workspace = ctx.services().fs(HostCapability::WORKSPACE)?;
         let spawner = ctx.services().process()?;
-        let live = Arc::new(Live { shell: tools::Shell::new(workspace, spawner, PROGRAM) });
-        ctx.tools().implement(&BASH, &live, Live::bash)?;
-        ctx.tools().implement(&READ_OUTPUT, &live, Live::read_output)?;
+        let shell = Arc::new(tools::Shell::new(workspace, spawner, PROGRAM));
+        ctx.tools().implement(&BASH, &shell, bash::run)?;
+        ctx.tools().implement(&READ_OUTPUT, &shell, |_, args, cx| read_output::run(args, cx))?;
         Ok(())
-    }
-}
-
-struct Live {
-    shell: tools::Shell,
-}
-
-impl Live {
-    async fn bash(self: Arc<Self>, args: bash::Args, cx: ToolContext) -> ToolResult {
-        bash::run(&self.shell, args, cx).await
-    }
-
-    async fn read_output(self: Arc<Self>, args: read_output::Args, cx: ToolContext) -> ToolResult {
-        read_output::run(args, cx).await
     }
 }

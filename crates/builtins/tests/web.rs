@@ -56,8 +56,8 @@ impl Server {
         Net::to(&Ambient::claim(), [HostPort::new("127.0.0.1", self.port)])
     }
 
-    fn web(&self) -> Web {
-        Web::new(self.net(), waits(LONG, LONG))
+    fn web(&self) -> Arc<Web> {
+        Arc::new(Web::new(self.net(), waits(LONG, LONG)))
     }
 
     async fn get(&self, path: &str) -> Result<ToolOutput, ToolError> {
@@ -142,8 +142,8 @@ fn context(cancel: CancellationToken) -> ToolContext {
     ToolContext { call: CallId::new(1).unwrap(), cancel, deadline: LONG, host: Arc::<Host>::default() }
 }
 
-async fn get(web: &Web, url: &str, format: Format) -> Result<ToolOutput, ToolError> {
-    fetch::run(web, Args { url: url.to_owned(), format }, context(CancellationToken::new())).await
+async fn get(web: &Arc<Web>, url: &str, format: Format) -> Result<ToolOutput, ToolError> {
+    fetch::run(Arc::clone(web), Args { url: url.to_owned(), format }, context(CancellationToken::new())).await
 }
 
 #[track_caller]
@@ -193,7 +193,7 @@ async fn a_long_text_is_handed_to_the_host() {
     let server = Server::start(move |_, _| page("content-type: text/plain\r\n", line.repeat(100_000))).await;
     let host = Arc::<Host>::default();
     let cx = ToolContext { host: host.clone(), ..context(CancellationToken::new()) };
-    let got = fetch::run(&server.web(), Args { url: server.url("/"), format: Format::Markdown }, cx).await.unwrap();
+    let got = fetch::run(server.web(), Args { url: server.url("/"), format: Format::Markdown }, cx).await.unwrap();
     let whole = String::from_utf8(host.0.lock().unwrap().clone()).unwrap();
     assert_eq!((got.content.as_str(), whole.matches(line).count()), ("", 100_000));
     assert!(whole.starts_with('[') && whole.ends_with(": end]"));
@@ -312,7 +312,7 @@ async fn redirects() {
 async fn a_public_grant_does_not_lead_inside() {
     let server = Server::start(|_, _| page("", "secret")).await;
     let any: HostPattern = format!("*:{}", server.port).parse().unwrap();
-    let web = Web::new(Net::public(&Ambient::claim(), [any]), waits(LONG, LONG));
+    let web = Arc::new(Web::new(Net::public(&Ambient::claim(), [any]), waits(LONG, LONG)));
     for host in ["127.0.0.1", "localhost", "2130706433", "[::ffff:127.0.0.1]", "[::1]"] {
         let url = format!("http://{host}:{}/", server.port);
         refused(get(&web, &url, Format::Raw).await, ErrorKind::Denied, &["only the public internet"], host);
@@ -344,7 +344,7 @@ async fn what_is_slow_ends() {
         _drips => Reply::Forever(head(), b"x".to_vec(), SHORT / 8),
     })
     .await;
-    let web = Web::new(server.net(), waits(SHORT, SHORT * 4));
+    let web = Arc::new(Web::new(server.net(), waits(SHORT, SHORT * 4)));
     let began = Instant::now();
     for (path, word) in
         [("/silent", "no answer"), ("/head", "no answer"), ("/stops", "stopped"), ("/drips", "not whole")]
@@ -382,17 +382,17 @@ async fn cancelling_and_revoking_end_a_call_at_once() {
         }
         cancel.cancel();
     };
-    let (got, ()) = tokio::join!(fetch::run(&web, args(), context(cancel.clone())), stop);
+    let (got, ()) = tokio::join!(fetch::run(Arc::clone(&web), args(), context(cancel.clone())), stop);
     refused(got, ErrorKind::Cancelled, &[], "cancelled");
     let net = server.net();
-    let web = Web::new(net.clone(), waits(LONG, LONG));
+    let web = Arc::new(Web::new(net.clone(), waits(LONG, LONG)));
     let revoke = async {
         while server.asked() < 2 {
             tokio::task::yield_now().await;
         }
         net.door().shut().await;
     };
-    let (got, ()) = tokio::join!(fetch::run(&web, args(), context(CancellationToken::new())), revoke);
+    let (got, ()) = tokio::join!(fetch::run(Arc::clone(&web), args(), context(CancellationToken::new())), revoke);
     refused(got, ErrorKind::Denied, &["revoked"], "revoked");
 }
 

@@ -8,6 +8,7 @@ use llm_worker::{ErrorKind, ToolContext, ToolEffect, ToolError, ToolResult};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The tool's name.
@@ -61,7 +62,7 @@ pub fn touches(args: &Args) -> Vec<Touch> {
 /// # Errors
 /// A command that ran and did not exit with 0 is an error too, so that nobody takes it for done: `FixInput` for its
 /// exit status or a signal, `Exhausted` at the deadline, `Cancelled`. Otherwise what the spawner or the host said.
-pub async fn run(live: &Shell, args: Args, cx: ToolContext) -> ToolResult {
+pub async fn run(live: Arc<Shell>, args: Args, cx: ToolContext) -> ToolResult {
     let deadline = judge(&args, cx.deadline)?;
     let mark = live.spawner.git_mark();
     let job = Job {

@@ -8,6 +8,7 @@ use llm_worker::tool::Touch;
 use llm_worker::{ToolContext, ToolEffect, ToolResult};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// The tool's name.
 pub const NAME: &str = "Glob";
@@ -43,7 +44,7 @@ pub fn touches(args: &Args) -> Vec<Touch> {
 ///
 /// # Errors
 /// `FixInput` for a bad pattern or no directory; `Denied` outside of the workspace; `Cancelled`.
-pub async fn run(live: &Search, args: Args, cx: ToolContext) -> ToolResult {
+pub async fn run(live: Arc<Search>, args: Args, cx: ToolContext) -> ToolResult {
     let pattern = Pattern::parse(&args.pattern)?;
     let at = live.start(&args.path)?;
     scope::directory(&live.workspace, &at)?;

@@ -13,6 +13,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::path::Path;
+use std::sync::Arc;
 
 /// The tool's name.
 pub const NAME: &str = "List";
@@ -74,13 +75,13 @@ pub fn touches(args: &Args) -> Vec<Touch> {
 ///
 /// # Errors
 /// `FixInput` for what is no directory; `Denied` outside of the workspace; `Cancelled`.
-pub async fn run(live: &Search, args: Args, cx: ToolContext) -> ToolResult {
+pub async fn run(live: Arc<Search>, args: Args, cx: ToolContext) -> ToolResult {
     if args.depth == 0 || args.depth > MAX_DEPTH {
         return Err(fix(format!("depth is 1 to {MAX_DEPTH}")));
     }
     let at = live.start(&args.path)?;
     scope::directory(&live.workspace, &at)?;
-    if args.totals { totals(live, &at, &cx) } else { tree(live, &at, args.depth, &cx) }
+    if args.totals { totals(&live, &at, &cx) } else { tree(&live, &at, args.depth, &cx) }
 }
 
 fn tree(live: &Search, at: &Located, depth: usize, cx: &ToolContext) -> ToolResult {

@@ -11,6 +11,7 @@ use llm_worker::{ToolContext, ToolEffect, ToolError, ToolResult};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Read};
+use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 /// The tool's name.
@@ -61,7 +62,7 @@ pub fn touches(args: &Args) -> Vec<Touch> {
 ///
 /// # Errors
 /// `FixInput` for what is absent, no text file, or past its end; `Denied` outside of the workspace; `Cancelled`.
-pub async fn run(live: &Files, args: Args, cx: ToolContext) -> ToolResult {
+pub async fn run(live: Arc<Files>, args: Args, cx: ToolContext) -> ToolResult {
     if args.offset == 0 || args.limit == 0 {
         return Err(fix("offset and limit start at 1"));
     }

@@ -8,6 +8,7 @@ use llm_worker::tool::Touch;
 use llm_worker::{ToolContext, ToolEffect, ToolResult};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// The tool's name.
 pub const NAME: &str = "Write";
@@ -37,7 +38,7 @@ pub fn touches(args: &Args) -> Vec<Touch> {
 /// # Errors
 /// `FixInput` for an existing file that was not read or has changed since, a directory, too much content; `Denied`
 /// outside of the workspace or where it may only be read; what the host said when it could not record the change.
-pub async fn run(live: &Files, args: Args, cx: ToolContext) -> ToolResult {
+pub async fn run(live: Arc<Files>, args: Args, cx: ToolContext) -> ToolResult {
     let workspace = &live.workspace;
     let at = scope::writable(workspace, live.remedies, &args.path)?;
     let shown = workspace.show(at.path());
@@ -58,7 +59,7 @@ pub async fn run(live: &Files, args: Args, cx: ToolContext) -> ToolResult {
         }
         None => "created",
     };
-    publish(live, &at, before, after, &cx).await?;
+    publish(&live, &at, before, after, &cx).await?;
     let lines = counted(line_count(after), "line", "lines");
     Ok(answer(&format!("{shown}: {did}, {lines}"), String::new()))
 }

@@ -25,7 +25,6 @@ use pod::feature::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use std::fmt;
 use std::sync::Arc;
 use store::Store;
 use tools::{answer, counted};
@@ -64,20 +63,9 @@ const FORGET: ToolKey<Named> =
     ToolKey::new("MemoryForget", ToolEffect::Effectful, "Delete a note that is no longer true; answers what it said.")
         .needs(WRITES);
 
-/// `[features."builtin:memory"]`: nothing to set.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Settings {}
-
 /// Keeping notes.
 pub struct Memory {
     now: Now,
-}
-
-impl fmt::Debug for Memory {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Memory").finish_non_exhaustive()
-    }
 }
 
 impl Memory {
@@ -120,59 +108,52 @@ impl FeatureModule for Memory {
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
         let files = tools::Files::new(ctx.services().fs(ROOT)?);
         let store = Arc::new(Store { files, now: Arc::clone(&self.now) });
-        let live = Arc::new(Live { store: Arc::clone(&store) });
-        ctx.tools().implement(&SEARCH, &live, Live::search)?;
-        ctx.tools().implement(&READ_NOTE, &live, Live::read)?;
-        ctx.tools().implement(&KEEP, &live, Live::keep)?;
-        ctx.tools().implement(&FORGET, &live, Live::forget)?;
+        ctx.tools().implement(&SEARCH, &store, search)?;
+        ctx.tools().implement(&READ_NOTE, &store, read)?;
+        ctx.tools().implement(&KEEP, &store, keep)?;
+        ctx.tools().implement(&FORGET, &store, forget)?;
         ctx.services().provide(LOOKUP, Arc::clone(&store) as Arc<dyn MemoryLookup>)?;
         ctx.services().provide(KEEPER, store as Arc<dyn MemoryKeeper>)?;
         Ok(())
     }
 }
 
-struct Live {
-    store: Arc<Store>,
+async fn search(store: Arc<Store>, query: Search, _: ToolContext) -> ToolResult {
+    let Hits { notes, found, unreadable } = store.search(query).await?;
+    let mut summary = counted(found as u64, "note", "notes");
+    if notes.len() < found {
+        summary.push_str(&format!(", the best {} shown", notes.len()));
+    }
+    if let Some(first) = unreadable.first() {
+        summary.push_str(&format!("; {} not readable: {first}", unreadable.len()));
+    }
+    let line = |note: &Note| {
+        let Note { name, description, kind, updated, .. } = note;
+        format!("{name} ({kind}, {updated}): {description}")
+    };
+    Ok(answer(&summary, notes.iter().map(line).collect::<Vec<_>>().join("\n")))
 }
 
-impl Live {
-    async fn search(self: Arc<Self>, query: Search, _: ToolContext) -> ToolResult {
-        let Hits { notes, found, unreadable } = self.store.search(query).await?;
-        let mut summary = counted(found as u64, "note", "notes");
-        if notes.len() < found {
-            summary.push_str(&format!(", the best {} shown", notes.len()));
-        }
-        if let Some(first) = unreadable.first() {
-            summary.push_str(&format!("; {} not readable: {first}", unreadable.len()));
-        }
-        let line = |note: &Note| {
-            let Note { name, description, kind, updated, .. } = note;
-            format!("{name} ({}, {updated}): {description}", kind.name())
-        };
-        Ok(answer(&summary, notes.iter().map(line).collect::<Vec<_>>().join("\n")))
-    }
+async fn read(store: Arc<Store>, args: Named, _: ToolContext) -> ToolResult {
+    Ok(shown("", &store.read(args.name).await?))
+}
 
-    async fn read(self: Arc<Self>, args: Named, _: ToolContext) -> ToolResult {
-        Ok(shown("", &self.store.read(args.name).await?))
-    }
+async fn keep(store: Arc<Store>, note: NewNote, cx: ToolContext) -> ToolResult {
+    let name = note.name.clone();
+    let kept = match store.write(note, cx).await? {
+        Kept::Created => "kept",
+        Kept::Replaced => "replaced",
+    };
+    Ok(answer(&format!("{name}: {kept}"), String::new()))
+}
 
-    async fn keep(self: Arc<Self>, note: NewNote, cx: ToolContext) -> ToolResult {
-        let name = note.name.clone();
-        let kept = match self.store.write(note, cx).await? {
-            Kept::Created => "kept",
-            Kept::Replaced => "replaced",
-        };
-        Ok(answer(&format!("{name}: {kept}"), String::new()))
-    }
-
-    async fn forget(self: Arc<Self>, args: Named, cx: ToolContext) -> ToolResult {
-        Ok(shown("forgotten; it said: ", &self.store.forget(args.name, cx).await?))
-    }
+async fn forget(store: Arc<Store>, args: Named, cx: ToolContext) -> ToolResult {
+    Ok(shown("forgotten; it said: ", &store.forget(args.name, cx).await?))
 }
 
 fn shown(did: &str, note: &Note) -> ToolOutput {
     let Note { name, description, kind, tags, created, updated, text } = note;
     let tags: String = tags.iter().map(|tag| format!(" #{tag}")).collect();
-    let head = format!("{} of {created}, updated {updated}{tags}", kind.name());
+    let head = format!("{kind} of {created}, updated {updated}{tags}");
     answer(&format!("{name}: {did}{description}"), format!("{head}\n\n{text}"))
 }

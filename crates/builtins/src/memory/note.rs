@@ -3,7 +3,6 @@
 use crate::plain;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::fmt;
 use std::time::SystemTime;
 
 /// A name or a tag, in bytes.
@@ -36,7 +35,6 @@ pub struct Day(String);
 /// What sort of knowledge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-#[allow(missing_docs, reason = "the names say it")]
 pub enum Kind {
     Fact,
     Decision,
@@ -50,30 +48,12 @@ pub struct Note {
     pub name: Name,
     /// When it is worth reading.
     pub description: Description,
-    /// What sort it is.
     pub kind: Kind,
     /// Words to find it by.
     pub tags: Vec<Tag>,
-    /// The day it was first kept.
     pub created: Day,
-    /// The day it was last replaced.
     pub updated: Day,
     pub text: String,
-}
-
-impl Kind {
-    const ALL: [Self; 4] = [Self::Fact, Self::Decision, Self::Preference, Self::Procedure];
-
-    /// As it is written.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Fact => "fact",
-            Self::Decision => "decision",
-            Self::Preference => "preference",
-            Self::Procedure => "procedure",
-        }
-    }
 }
 
 impl Day {
@@ -85,12 +65,7 @@ impl Day {
 
     fn parse(text: &str) -> Option<Self> {
         const FORM: &[u8] = b"dddd-1d-3d";
-        let fits = |(byte, form): (u8, &u8)| match form {
-            b'd' => byte.is_ascii_digit(),
-            b'-' => byte == b'-',
-            most => (b'0'..=*most).contains(&byte),
-        };
-        (text.len() == FORM.len() && text.bytes().zip(FORM).all(fits)).then(|| Self(text.to_owned()))
+        plain::has_form(text, FORM).then(|| Self(text.to_owned()))
     }
 }
 
@@ -100,9 +75,8 @@ impl Note {
         let Self { name, description, kind, tags, created, updated, text } = self;
         let tags: Vec<String> = tags.iter().map(ToString::to_string).collect();
         format!(
-            "---\nname: {name}\ndescription: {}\nkind: {}\ntags: [{}]\ncreated: {created}\nupdated: {updated}\n---\n\n{text}\n",
+            "---\nname: {name}\ndescription: {}\nkind: {kind}\ntags: [{}]\ncreated: {created}\nupdated: {updated}\n---\n\n{text}\n",
             plain::quoted(&description.to_string()),
-            kind.name(),
             tags.join(", ")
         )
     }
@@ -130,7 +104,7 @@ impl Note {
         Ok(Self {
             name: name.clone(),
             description: Description::try_from(description)?,
-            kind: Kind::ALL.into_iter().find(|known| known.name() == kind).ok_or_else(|| wrong("kind"))?,
+            kind: plain::named(kind).ok_or_else(|| wrong("kind"))?,
             tags: list(tags).ok_or_else(|| wrong("tags"))?,
             created: Day::parse(value("created")?).ok_or_else(|| wrong("created"))?,
             updated: Day::parse(value("updated")?).ok_or_else(|| wrong("updated"))?,
@@ -176,23 +150,8 @@ impl TryFrom<String> for Description {
     }
 }
 
-macro_rules! text {
-    ($($name:ident),*) => {$(
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
-            }
-        }
-
-        impl From<$name> for String {
-            fn from(value: $name) -> Self {
-                value.0
-            }
-        }
-    )*};
-}
-
-text!(Name, Tag, Description, Day);
+plain::texts!(Name, Tag, Description, Day);
+plain::names!(Kind);
 
 #[cfg(test)]
 mod tests {

@@ -5,7 +5,6 @@ use llm_worker::{ErrorKind, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fmt;
 use tools::fail;
 
 /// Most tasks that are kept; finished ones make room, the oldest first.
@@ -26,16 +25,7 @@ pub enum Status {
     Dropped,
 }
 
-impl fmt::Display for Status {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Open => "open",
-            Self::Active => "active",
-            Self::Done => "done",
-            Self::Dropped => "dropped",
-        })
-    }
-}
+plain::names!(Status);
 
 /// One thing to do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

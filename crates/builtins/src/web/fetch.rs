@@ -15,6 +15,7 @@ use llm_worker::tool::Touch;
 use llm_worker::{ErrorKind, ToolContext, ToolEffect, ToolError, ToolOutput, ToolResult};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 use std::time::Duration;
 use tools::{CONTENT_MAX, answer, fail};
 
@@ -106,7 +107,7 @@ impl Web {
 /// # Errors
 /// `FixInput` for an address that is none, a page that is not there, a body that is not text; `Denied` for a host that
 /// was not granted or is not of the public internet; `Unavailable` and `Exhausted` for what the server does or the body is.
-pub async fn run(web: &Web, args: Args, cx: ToolContext) -> ToolResult {
+pub async fn run(web: Arc<Web>, args: Args, cx: ToolContext) -> ToolResult {
     let url = Url::parse(&args.url).map_err(|bad| unfit(&bad))?;
     let output = tokio::select! {
         biased;

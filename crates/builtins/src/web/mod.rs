@@ -11,12 +11,10 @@ pub mod fetch;
 mod page;
 
 use fetch::{Args, Waits};
-use llm_worker::{ToolContext, ToolResult};
 use pod::feature::{
     CapabilityRequest, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule,
     HostCapability, ToolKey,
 };
-use serde::Deserialize;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,11 +28,6 @@ const DEADLINE: Duration = Waits::USUAL.total.saturating_add(Duration::from_secs
 
 const FETCH: ToolKey<Args> =
     ToolKey::new(fetch::NAME, fetch::EFFECT, fetch::ABOUT).touching(fetch::touches).deadline(DEADLINE);
-
-/// `[features."builtin:web"]`: nothing to set but the grant.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Settings {}
 
 /// Reading pages.
 #[derive(Debug)]
@@ -57,18 +50,7 @@ impl FeatureModule for Pages {
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
-        let live = Arc::new(Live { web: fetch::Web::new(ctx.services().network()?, Waits::USUAL) });
-        ctx.tools().implement(&FETCH, &live, Live::fetch)?;
-        Ok(())
-    }
-}
-
-struct Live {
-    web: fetch::Web,
-}
-
-impl Live {
-    async fn fetch(self: Arc<Self>, args: Args, cx: ToolContext) -> ToolResult {
-        fetch::run(&self.web, args, cx).await
+        let web = Arc::new(fetch::Web::new(ctx.services().network()?, Waits::USUAL));
+        ctx.tools().implement(&FETCH, &web, fetch::run).map(drop)
     }
 }

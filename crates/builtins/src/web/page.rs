@@ -19,28 +19,8 @@ const AROUND: &[&str] = &["nav", "aside", "footer", "dialog", "menu"];
 const VOID: &[&str] =
     &["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr"];
 /// Elements that stand apart from what surrounds them.
-const APART: &[&str] = &[
-    "p",
-    "div",
-    "section",
-    "article",
-    "main",
-    "header",
-    "figure",
-    "figcaption",
-    "dl",
-    "fieldset",
-    "form",
-    "details",
-    "summary",
-    "address",
-    "hgroup",
-    "nav",
-    "aside",
-    "footer",
-    "dialog",
-    "body",
-];
+const APART: &str = "p div section article main header figure figcaption dl fieldset form details summary address \
+                     hgroup nav aside footer dialog body";
 
 /// A main part with less text is not believed to be one.
 const LITTLE: usize = 200;
@@ -295,7 +275,7 @@ impl<'a> Reader<'a> {
                 self.row.cells += 1;
                 self.words(if marks || self.row.cells > 1 { " | " } else { " " });
             }
-            _ if APART.contains(&name) => self.blocks.block(),
+            _ if APART.split(' ').any(|apart| apart == name) => self.blocks.block(),
             _ => {}
         }
     }
@@ -323,7 +303,7 @@ impl<'a> Reader<'a> {
             "a" => self.end_link(),
             "tr" => self.end_row(),
             "table" => self.blocks.block(),
-            _ if APART.contains(&name) => self.blocks.block(),
+            _ if APART.split(' ').any(|apart| apart == name) => self.blocks.block(),
             _ => {}
         }
     }

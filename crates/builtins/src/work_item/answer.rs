@@ -31,14 +31,14 @@ pub(super) fn listing(listing: &Listing) -> ToolOutput {
 
 fn line(heading: &Heading) -> String {
     let Heading { id, title, status, kind, priority, .. } = heading;
-    format!("{:<7} {:<7} {:<6} {id}  {title}", status.name(), kind.name(), priority.name())
+    format!("{status:<7} {kind:<7} {priority:<6} {id}  {title}")
 }
 
 /// Front matter, body, and as much of the thread's end as fits.
 pub(super) fn item(item: &Item) -> ToolOutput {
     let Heading { id, title, status, kind, priority, labels, created_at, updated_at, assignee } = &item.heading;
     let labels: Vec<String> = labels.iter().map(ToString::to_string).collect();
-    let mut text = format!("# {title}\nkind: {}  priority: {}", kind.name(), priority.name());
+    let mut text = format!("# {title}\nkind: {kind}  priority: {priority}");
     for (name, value) in [("labels", labels.join(", ")), ("assignee", assignee.to_string())] {
         if !value.is_empty() {
             text.push_str(&format!("  {name}: {value}"));
@@ -49,16 +49,16 @@ pub(super) fn item(item: &Item) -> ToolOutput {
     text.push_str(shown);
     if shown.len() < item.body.len() {
         let rest = item.body.len() - shown.len();
-        text.push_str(&format!("\n[{rest} more bytes in work-items/{}/{id}/item.md]", status.name()));
+        text.push_str(&format!("\n[{rest} more bytes in work-items/{status}/{id}/item.md]"));
     }
     let (skipped, thread) = newest(&item.events);
     text.push_str("\n\n## Thread\n");
     if skipped > 0 {
-        text.push_str(&format!("[{skipped} older events in work-items/{}/{id}/thread.md]\n", status.name()));
+        text.push_str(&format!("[{skipped} older events in work-items/{status}/{id}/thread.md]\n"));
     }
     text.push_str(&thread);
     let events = counted(item.events.len() as u64, "event", "events");
-    answer(&format!("{id}: {}, {events}", status.name()), text.trim_end().to_owned())
+    answer(&format!("{id}: {status}, {events}"), text.trim_end().to_owned())
 }
 
 /// The newest events that fit, and how many older ones there are; of the newest at least a part.

@@ -127,20 +127,15 @@ pub struct Heading {
     pub kind: Kind,
     pub priority: Priority,
     pub labels: Vec<Label>,
-    /// When it was made.
     pub created_at: Time,
-    /// When it last changed.
     pub updated_at: Time,
-    /// Who does it; may be nobody.
     pub assignee: Assignee,
 }
 
 /// One item whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
-    /// Its front matter.
     pub heading: Heading,
-    /// What stands behind it.
     pub body: String,
     /// Its thread, oldest first.
     pub events: Vec<Event>,
@@ -161,7 +156,6 @@ pub struct Event {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Updated {
     pub id: ItemId,
-    /// Where it is now.
     pub status: Status,
     /// What was done, for people.
     pub done: Vec<String>,

@@ -1,8 +1,8 @@
 //! The two files of an item as text: `item.md` and `thread.md`, byte for byte as `tickets.sh` writes them.
 
 use super::contract::{Event, Heading};
-use super::id::{Assignee, ItemId, Kind, Label, Priority, Status, Time, Title};
-use crate::plain::{quoted, trimmed, unquoted};
+use super::id::{Assignee, ItemId, Label, Time, Title};
+use crate::plain::{self, quoted, trimmed, unquoted};
 use std::fmt::Write as _;
 
 /// `item.md`: ten lines of front matter in a fixed order between two rules, then the body.
@@ -34,9 +34,9 @@ impl ItemFile {
         }
         front.value("slug")?;
         let title = front.parsed("title", |value| Title::try_from(unquoted(value)?).ok())?;
-        let status = front.parsed("status", |value| Status::ALL.into_iter().find(|status| status.name() == value))?;
-        let kind = front.parsed("kind", Kind::parse)?;
-        let priority = front.parsed("priority", Priority::parse)?;
+        let status = front.parsed("status", plain::named)?;
+        let kind = front.parsed("kind", plain::named)?;
+        let priority = front.parsed("priority", plain::named)?;
         let labels = front.parsed("labels", labels)?;
         let created_at = front.parsed("created_at", Time::parse)?;
         let updated_at = front.parsed("updated_at", Time::parse)?;
@@ -53,13 +53,10 @@ impl ItemFile {
         let Heading { id, title, status, kind, priority, labels, created_at, updated_at, assignee } = &self.heading;
         let labels: Vec<String> = labels.iter().map(ToString::to_string).collect();
         format!(
-            "---\nid: {id}\nslug: {}\ntitle: {}\nstatus: {}\nkind: {}\npriority: {}\nlabels: [{}]\n\
+            "---\nid: {id}\nslug: {}\ntitle: {}\nstatus: {status}\nkind: {kind}\npriority: {priority}\nlabels: [{}]\n\
              created_at: {created_at}\nupdated_at: {updated_at}\nassignee: {}\n---\n{}",
             id.slug(),
             quoted(&title.to_string()),
-            status.name(),
-            kind.name(),
-            priority.name(),
             labels.join(", "),
             quoted(&assignee.to_string()),
             self.rest

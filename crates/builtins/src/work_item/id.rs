@@ -3,7 +3,6 @@
 use crate::plain;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::fmt;
 use std::time::SystemTime;
 
 /// One line of a listing, in bytes.
@@ -54,7 +53,6 @@ pub struct Time(String);
 /// The folder an item is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-#[allow(missing_docs, reason = "the names say it")]
 pub enum Status {
     Open,
     Pending,
@@ -64,7 +62,6 @@ pub enum Status {
 /// What sort of work it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-#[allow(missing_docs, reason = "the names say it")]
 pub enum Kind {
     Bug,
     Chore,
@@ -77,7 +74,6 @@ pub enum Kind {
 /// How soon it is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-#[allow(missing_docs, reason = "the names say it")]
 pub enum Priority {
     Low,
     Normal,
@@ -90,56 +86,6 @@ impl Status {
     pub const ALL: [Self; 3] = [Self::Open, Self::Pending, Self::Closed];
     /// What is looked for when nothing is said.
     pub(super) const LIVE: [Self; 2] = [Self::Open, Self::Pending];
-
-    /// Its folder's name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Open => "open",
-            Self::Pending => "pending",
-            Self::Closed => "closed",
-        }
-    }
-}
-
-impl Kind {
-    const ALL: [Self; 6] = [Self::Bug, Self::Chore, Self::Design, Self::Docs, Self::Feature, Self::Task];
-
-    /// As it is written.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Bug => "bug",
-            Self::Chore => "chore",
-            Self::Design => "design",
-            Self::Docs => "docs",
-            Self::Feature => "feature",
-            Self::Task => "task",
-        }
-    }
-
-    pub(super) fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
-    }
-}
-
-impl Priority {
-    const ALL: [Self; 4] = [Self::Low, Self::Normal, Self::High, Self::Urgent];
-
-    /// As it is written.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Low => "low",
-            Self::Normal => "normal",
-            Self::High => "high",
-            Self::Urgent => "urgent",
-        }
-    }
-
-    pub(super) fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|priority| priority.name() == name)
-    }
 }
 
 impl ItemId {
@@ -148,13 +94,7 @@ impl ItemId {
     pub fn parse(name: &str) -> Option<Self> {
         const FORM: &[u8] = b"dddd1d3d-2d5d6d-";
         let (stamp, slug) = (name.get(..STAMP)?, name.get(STAMP..)?);
-        let fits = |(byte, form): (u8, &u8)| match form {
-            b'd' => byte.is_ascii_digit(),
-            b'-' => byte == b'-',
-            most => (b'0'..=*most).contains(&byte),
-        };
-        let timed = stamp.bytes().zip(FORM).all(fits);
-        (timed && plain::is_slug(slug, MAX_ID - STAMP)).then(|| Self(name.to_owned()))
+        (plain::has_form(stamp, FORM) && plain::is_slug(slug, MAX_ID - STAMP)).then(|| Self(name.to_owned()))
     }
 
     pub(super) fn new(at: &Time, slug: &str) -> Option<Self> {
@@ -195,12 +135,7 @@ impl Time {
 
     pub(super) fn parse(text: &str) -> Option<Self> {
         const FORM: &[u8] = b"dddd-1d-3dT2d:5d:6dZ";
-        let fits = |(byte, form): (u8, &u8)| match form {
-            b'd' => byte.is_ascii_digit(),
-            most @ b'1'..=b'6' => (b'0'..=*most).contains(&byte),
-            exact => byte == *exact,
-        };
-        (text.len() == FORM.len() && text.bytes().zip(FORM).all(fits)).then(|| Self(text.to_owned()))
+        plain::has_form(text, FORM).then(|| Self(text.to_owned()))
     }
 
     /// `20260131-120000`, as it stands in an id.
@@ -249,22 +184,6 @@ impl TryFrom<String> for Assignee {
     }
 }
 
-macro_rules! text {
-    ($($name:ident),*) => {$(
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
-            }
-        }
-
-        impl From<$name> for String {
-            fn from(value: $name) -> Self {
-                value.0
-            }
-        }
-    )*};
-}
-
 impl Assignee {
     /// Nobody does it yet.
     pub(super) fn nobody() -> Self {
@@ -272,7 +191,8 @@ impl Assignee {
     }
 }
 
-text!(ItemId, ItemRef, Title, Label, Assignee, Time);
+plain::texts!(ItemId, ItemRef, Title, Label, Assignee, Time);
+plain::names!(Status, Kind, Priority);
 
 #[cfg(test)]
 mod tests {

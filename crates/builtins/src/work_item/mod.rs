@@ -34,7 +34,6 @@ use pod::feature::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use std::fmt;
 use std::sync::Arc;
 use store::Store;
 
@@ -92,12 +91,6 @@ pub struct WorkItems {
     now: Now,
 }
 
-impl fmt::Debug for WorkItems {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WorkItems").field("author", &self.author).finish_non_exhaustive()
-    }
-}
-
 impl WorkItems {
     /// With these settings and this clock.
     ///
@@ -144,13 +137,12 @@ impl FeatureModule for WorkItems {
         let directory = workspace.project().to_owned();
         let (author, now) = (Arc::clone(&self.author), Arc::clone(&self.now));
         let store = Arc::new(Store { files: tools::Files::new(workspace), author, now });
-        let live = Arc::new(Live { store: Arc::clone(&store) });
         let (read, write) = (Touch::Read(directory.clone()), Touch::Write(directory));
         let own = declared();
-        placed::implement(ctx, &own, &LIST, always(&read), (&live, Live::list))?;
-        placed::implement(ctx, &own, &SHOW, always(&read), (&live, Live::show))?;
-        placed::implement(ctx, &own, &CREATE, always(&write), (&live, Live::create))?;
-        placed::implement(ctx, &own, &UPDATE, always(&write), (&live, Live::update))?;
+        placed::implement(ctx, &own, &LIST, always(&read), (&store, list))?;
+        placed::implement(ctx, &own, &SHOW, always(&read), (&store, show))?;
+        placed::implement(ctx, &own, &CREATE, always(&write), (&store, create))?;
+        placed::implement(ctx, &own, &UPDATE, always(&write), (&store, update))?;
         ctx.services().provide(READER, Arc::clone(&store) as Arc<dyn WorkItemReader>)?;
         ctx.services().provide(WRITER, store as Arc<dyn WorkItemWriter>)?;
         Ok(())
@@ -173,26 +165,20 @@ fn absent(error: FeatureInstallError) -> FeatureInstallError {
     }
 }
 
-struct Live {
-    store: Arc<Store>,
+async fn list(store: Arc<Store>, query: Query, _: ToolContext) -> ToolResult {
+    Ok(answer::listing(&store.list(query).await?))
 }
 
-impl Live {
-    async fn list(self: Arc<Self>, query: Query, _: ToolContext) -> ToolResult {
-        Ok(answer::listing(&self.store.list(query).await?))
-    }
+async fn show(store: Arc<Store>, args: Show, _: ToolContext) -> ToolResult {
+    Ok(answer::item(&store.show(args.id).await?))
+}
 
-    async fn show(self: Arc<Self>, args: Show, _: ToolContext) -> ToolResult {
-        Ok(answer::item(&self.store.show(args.id).await?))
-    }
+async fn create(store: Arc<Store>, item: NewItem, cx: ToolContext) -> ToolResult {
+    let id = store.create(item, cx).await?;
+    Ok(tools::answer(&format!("{id}: created, open"), String::new()))
+}
 
-    async fn create(self: Arc<Self>, item: NewItem, cx: ToolContext) -> ToolResult {
-        let id = self.store.create(item, cx).await?;
-        Ok(tools::answer(&format!("{id}: created, open"), String::new()))
-    }
-
-    async fn update(self: Arc<Self>, change: Change, cx: ToolContext) -> ToolResult {
-        let Updated { id, status, done } = self.store.update(change, cx).await?;
-        Ok(tools::answer(&format!("{id}: {}; it is {}", done.join(", "), status.name()), String::new()))
-    }
+async fn update(store: Arc<Store>, change: Change, cx: ToolContext) -> ToolResult {
+    let Updated { id, status, done } = store.update(change, cx).await?;
+    Ok(tools::answer(&format!("{id}: {}; it is {status}", done.join(", ")), String::new()))
 }

@@ -110,7 +110,7 @@ impl WorkItemWriter for Store {
             Event { at: now, what: "created open".to_owned(), author: self.author.to_string(), text: String::new() };
         let found = Found { id, folder: status };
         let thread = self.at(&found.path("thread.md"))?;
-        let above = self.is_missing(Status::Open.name())?;
+        let above = self.is_missing(&Status::Open.to_string())?;
         let text = new_thread(&found.id, &first);
         tools::publish(&self.files, &thread, None, text.as_bytes(), &cx).await?;
         // An item is there from its item.md on; a thread alone is none.
@@ -136,12 +136,12 @@ impl WorkItemWriter for Store {
             return Err(StoreError::fix(format!("say in `comment` how {} was settled", found.id)));
         }
         let what = match (written != to, comment.is_empty()) {
-            (true, _) => Some(format!("status {} -> {}", written.name(), to.name())),
+            (true, _) => Some(format!("status {written} -> {to}")),
             (false, false) => Some("comment".to_owned()),
             (false, true) => None,
         };
         if found.folder != to {
-            done.push(format!("moved from {} to {}", found.folder.name(), to.name()));
+            done.push(format!("moved from {} to {to}", found.folder));
         }
         if !comment.is_empty() {
             done.push("comment added".to_owned());
@@ -178,7 +178,7 @@ impl Store {
     fn all(&self, folders: &[Status]) -> Result<Vec<Found>, StoreError> {
         let mut all = Vec::new();
         for &folder in folders {
-            let entries = match self.files.workspace().read_dir(&self.at(folder.name())?) {
+            let entries = match self.files.workspace().read_dir(&self.at(&folder.to_string())?) {
                 Ok(entries) => entries,
                 Err(error) if error.is_not_found() => continue,
                 Err(error) => return Err(error.into()),
@@ -186,7 +186,7 @@ impl Store {
             let ids = entries.iter().filter(|(_, meta)| meta.kind == FileKind::Dir);
             let ids: Vec<ItemId> = ids.filter_map(|(name, _)| ItemId::parse(name.to_str()?)).collect();
             if ids.len() > MAX_ITEMS {
-                let text = format!("{} has {} items; at most {MAX_ITEMS} are read", folder.name(), ids.len());
+                let text = format!("{folder} has {} items; at most {MAX_ITEMS} are read", ids.len());
                 return Err(StoreError::new(ErrorKind::Exhausted, text));
             }
             all.extend(ids.into_iter().map(|id| Found { id, folder }));
@@ -275,7 +275,7 @@ impl Store {
         let slugs = (1..=MAX_SAME).map(|n| if n == 1 { slug.to_owned() } else { format!("{slug}-{n}") });
         let ids = slugs.filter_map(|slug| ItemId::new(now, &slug));
         for id in ids.filter(|id| !taken.iter().any(|found| found.id == *id)) {
-            if self.is_missing(&format!("{}/{id}", Status::Open.name()))? {
+            if self.is_missing(&format!("{}/{id}", Status::Open))? {
                 return Ok(id);
             }
         }
@@ -302,7 +302,7 @@ impl Store {
         if found.folder == to {
             return Ok(());
         }
-        let place = |folder: Status| self.at(&format!("{}/{}", folder.name(), found.id));
+        let place = |folder: Status| self.at(&format!("{folder}/{}", found.id));
         tools::move_dir(&self.files, &place(found.folder)?, &place(to)?, cx).await?;
         found.folder = to;
         Ok(())
@@ -311,7 +311,7 @@ impl Store {
 
 impl Found {
     fn path(&self, name: &str) -> String {
-        format!("{}/{}/{name}", self.folder.name(), self.id)
+        format!("{}/{}/{name}", self.folder, self.id)
     }
 
     fn corrupt(&self, name: &str, why: &str) -> StoreError {

@@ -12,6 +12,7 @@ use llm_worker::tool::Touch;
 use llm_worker::{ToolContext, ToolEffect, ToolResult};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 pub use diff::MAX_DIFF;
 
@@ -60,7 +61,7 @@ pub fn touches(args: &Args) -> Vec<Touch> {
 /// `FixInput` when the file was not read or has changed since, or an edit does not fit, with the line numbers that
 /// help; `Denied` outside of the workspace or where it may only be read; what the host said when it could not record
 /// the change.
-pub async fn run(live: &Files, args: Args, cx: ToolContext) -> ToolResult {
+pub async fn run(live: Arc<Files>, args: Args, cx: ToolContext) -> ToolResult {
     let at = scope::writable(&live.workspace, live.remedies, &args.path)?;
     let shown = live.workspace.show(at.path());
     if args.edits.is_empty() || args.edits.len() > MAX_EDITS {
@@ -77,7 +78,7 @@ pub async fn run(live: &Files, args: Args, cx: ToolContext) -> ToolResult {
         cancelled.unwrap_or_else(|| fix(format!("{shown}: {problem}; nothing was changed")))
     })?;
     let diff = diff::diff(&before.bytes, &applied.bytes);
-    publish(live, &at, Some(before), &applied.bytes, &cx).await?;
+    publish(&live, &at, Some(before), &applied.bytes, &cx).await?;
     let did = counted(applied.replaced, "replacement", "replacements");
     Ok(answer(&format!("{shown}: {did}"), diff))
 }

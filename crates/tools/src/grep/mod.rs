@@ -13,6 +13,7 @@ use llm_worker::tool::Touch;
 use llm_worker::{ToolContext, ToolEffect, ToolError, ToolResult};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// The tool's name.
 pub const NAME: &str = "Grep";
@@ -95,7 +96,7 @@ pub fn touches(args: &Args) -> Vec<Touch> {
 /// # Errors
 /// `FixInput` for a bad expression or glob (its content points at the place) or nothing at `path`; `Denied` outside of
 /// the workspace; `Cancelled`.
-pub async fn run(live: &Search, args: Args, cx: ToolContext) -> ToolResult {
+pub async fn run(live: Arc<Search>, args: Args, cx: ToolContext) -> ToolResult {
     if args.limit == 0 || args.context > MAX_CONTEXT {
         return Err(fix(format!("limit starts at 1, and context ends at {MAX_CONTEXT}")));
     }
@@ -125,7 +126,7 @@ pub async fn run(live: &Search, args: Args, cx: ToolContext) -> ToolResult {
             found.at_least = true;
             return Ok(false);
         }
-        if let Err(error) = found.search(live, entry, &mut searcher, &cx.cancel) {
+        if let Err(error) = found.search(&live, entry, &mut searcher, &cx.cancel) {
             go_on(&cx.cancel)?;
             unread.add(&format!("{}: {error}", live.workspace.show(&entry.path)));
         }

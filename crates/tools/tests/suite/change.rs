@@ -13,7 +13,7 @@ use tools::{Files, edit, read, write};
 struct Session {
     project: Project,
     host: Arc<FakeHost>,
-    live: Files,
+    live: Arc<Files>,
 }
 
 impl Session {
@@ -23,20 +23,20 @@ impl Session {
 
     fn with(files: &[(&str, &[u8])], host: FakeHost, access: Access) -> Self {
         let project = Project::new(files);
-        let live = Files::new(project.workspace(access)).with_remedies(words);
+        let live = Arc::new(Files::new(project.workspace(access)).with_remedies(words));
         Self { project, host: Arc::new(host), live }
     }
 
     fn read(&self, path: &str) {
-        ok(block_on(read::run(&self.live, args(json!({"path": path})), context(&self.host))));
+        ok(block_on(read::run(self.live.clone(), args(json!({"path": path})), context(&self.host))));
     }
 
     fn write(&self, path: &str, content: &str) -> ToolResult {
-        block_on(write::run(&self.live, args(json!({"path": path, "content": content})), context(&self.host)))
+        block_on(write::run(self.live.clone(), args(json!({"path": path, "content": content})), context(&self.host)))
     }
 
     fn edit(&self, path: &str, edits: Value) -> ToolResult {
-        block_on(edit::run(&self.live, args(json!({"path": path, "edits": edits})), context(&self.host)))
+        block_on(edit::run(self.live.clone(), args(json!({"path": path, "edits": edits})), context(&self.host)))
     }
 
     fn replace(&self, path: &str, old: &str, new: &str) -> ToolResult {
@@ -251,9 +251,13 @@ fn a_file_is_removed_as_it_was_read() {
 fn a_cancelled_change_does_not_happen() {
     let s = Session::new(&[("f", b"old\n")]);
     s.read("f");
-    let edit = edit::run(&s.live, args(json!({"path": "f", "edits": [{"old": "old", "new": "new"}]})), cancelled());
+    let edit =
+        edit::run(s.live.clone(), args(json!({"path": "f", "edits": [{"old": "old", "new": "new"}]})), cancelled());
     failed(block_on(edit), ErrorKind::Cancelled);
-    failed(block_on(write::run(&s.live, args(json!({"path": "g", "content": ""})), cancelled())), ErrorKind::Cancelled);
+    failed(
+        block_on(write::run(s.live.clone(), args(json!({"path": "g", "content": ""})), cancelled())),
+        ErrorKind::Cancelled,
+    );
     assert_eq!(s.project.names(), ["f"]);
 }
 
@@ -309,7 +313,7 @@ fn two_edits_of_one_file_at_once_both_hold() {
     block_on(async {
         let edit = |old: &str| {
             let call = args(json!({"path": "f", "edits": [{"old": old, "new": old.to_uppercase()}]}));
-            edit::run(&s.live, call, context(&s.host))
+            edit::run(s.live.clone(), call, context(&s.host))
         };
         let (one, two) = tokio::join!(edit("a"), edit("b"));
         ok(one);

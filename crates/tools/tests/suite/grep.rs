@@ -9,13 +9,13 @@ use std::sync::Arc;
 use tools::{Search, glob, grep};
 
 fn run(project: &Project, call: Value) -> ToolResult {
-    let live = Search::new(project.workspace(Access::Read)).with_remedies(words);
-    block_on(grep::run(&live, args(call), context(&Arc::default())))
+    let live = Arc::new(Search::new(project.workspace(Access::Read)).with_remedies(words));
+    block_on(grep::run(live.clone(), args(call), context(&Arc::default())))
 }
 
 fn paths(project: &Project, call: Value) -> ToolResult {
-    let live = Search::new(project.workspace(Access::Read));
-    block_on(glob::run(&live, args(call), context(&Arc::default())))
+    let live = Arc::new(Search::new(project.workspace(Access::Read)));
+    block_on(glob::run(live.clone(), args(call), context(&Arc::default())))
 }
 
 fn project() -> Project {
@@ -93,9 +93,9 @@ fn a_bad_search_is_explained() {
     }
     let error = run(&p, json!({"pattern": "foo("})).unwrap_err();
     assert!(error.content.contains("unclosed group"), "{}", error.content);
-    let live = Search::new(p.workspace(Access::Read));
-    failed(block_on(grep::run(&live, args(json!({"pattern": "x"})), cancelled())), ErrorKind::Cancelled);
-    failed(block_on(glob::run(&live, args(json!({"pattern": "x"})), cancelled())), ErrorKind::Cancelled);
+    let live = Arc::new(Search::new(p.workspace(Access::Read)));
+    failed(block_on(grep::run(live.clone(), args(json!({"pattern": "x"})), cancelled())), ErrorKind::Cancelled);
+    failed(block_on(glob::run(live.clone(), args(json!({"pattern": "x"})), cancelled())), ErrorKind::Cancelled);
 }
 
 // The match stands far inside of a line of a megabyte; the text around it is not ASCII.
@@ -193,8 +193,8 @@ fn what_lies_too_deep_is_said() {
     std::fs::create_dir_all(&deep).unwrap();
     std::fs::write(deep.join("f"), "needle\n").unwrap();
     let list = || {
-        let live = Search::new(p.workspace(Access::Read));
-        block_on(tools::list::run(&live, args(json!({"totals": true})), context(&Arc::default())))
+        let live = Arc::new(Search::new(p.workspace(Access::Read)));
+        block_on(tools::list::run(live.clone(), args(json!({"totals": true})), context(&Arc::default())))
     };
     for found in [run(&p, json!({"pattern": "needle"})), paths(&p, json!({"pattern": "**/f"})), list()] {
         let found = ok(found);
@@ -215,8 +215,8 @@ fn odd_names_links_and_closed_directories() {
     std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o000)).unwrap();
     let opens = std::fs::read_dir(&closed).is_ok();
     let list = || {
-        let live = Search::new(p.workspace(Access::Read));
-        block_on(tools::list::run(&live, args(json!({"totals": true})), context(&Arc::default())))
+        let live = Arc::new(Search::new(p.workspace(Access::Read)));
+        block_on(tools::list::run(live.clone(), args(json!({"totals": true})), context(&Arc::default())))
     };
     let found = [run(&p, json!({"pattern": "needle"})), paths(&p, json!({"pattern": "**/*"})), list()].map(ok);
     std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o700)).unwrap();

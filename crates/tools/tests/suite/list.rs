@@ -8,8 +8,8 @@ use std::sync::Arc;
 use tools::{Search, list};
 
 fn run(project: &Project, call: Value) -> ToolResult {
-    let live = Search::new(project.workspace(Access::Read));
-    block_on(list::run(&live, args(call), context(&Arc::default())))
+    let live = Arc::new(Search::new(project.workspace(Access::Read)));
+    block_on(list::run(live.clone(), args(call), context(&Arc::default())))
 }
 
 fn project() -> Project {
@@ -46,8 +46,8 @@ fn a_tree_is_shown_to_its_depth() {
     failed(run(&p, json!({"depth": 33})), ErrorKind::FixInput);
     failed(run(&p, json!({"path": "Cargo.toml"})), ErrorKind::FixInput);
     failed(run(&p, json!({"path": "up"})), ErrorKind::Denied);
-    let live = Search::new(p.workspace(Access::Read));
-    failed(block_on(list::run(&live, args(json!({"totals": true})), cancelled())), ErrorKind::Cancelled);
+    let live = Arc::new(Search::new(p.workspace(Access::Read)));
+    failed(block_on(list::run(live.clone(), args(json!({"totals": true})), cancelled())), ErrorKind::Cancelled);
 }
 
 #[test]

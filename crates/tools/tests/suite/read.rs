@@ -8,8 +8,8 @@ use std::sync::Arc;
 use tools::{Files, read};
 
 fn run(project: &Project, json: serde_json::Value) -> ToolResult {
-    let live = Files::new(project.workspace(Access::Read)).with_remedies(words);
-    block_on(read::run(&live, args(json), context(&Arc::default())))
+    let live = Arc::new(Files::new(project.workspace(Access::Read)).with_remedies(words));
+    block_on(read::run(live.clone(), args(json), context(&Arc::default())))
 }
 
 fn shown(project: &Project, json: serde_json::Value) -> ToolOutput {
@@ -140,6 +140,6 @@ fn a_huge_file_is_read_only_as_far_as_needed() {
 #[test]
 fn a_cancelled_read_ends() {
     let project = Project::new(&[("f", b"x\n")]);
-    let live = Files::new(project.workspace(Access::Read));
-    failed(block_on(read::run(&live, args(json!({"path": "f"})), cancelled())), ErrorKind::Cancelled);
+    let live = Arc::new(Files::new(project.workspace(Access::Read)));
+    failed(block_on(read::run(live.clone(), args(json!({"path": "f"})), cancelled())), ErrorKind::Cancelled);
 }

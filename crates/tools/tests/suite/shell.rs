@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use tools::{Shell, bash};
 
-fn shell(project: &Project, mode: SandboxMode) -> Option<Shell> {
+fn shell(project: &Project, mode: SandboxMode) -> Option<Arc<Shell>> {
     let confinement = Confinement { mode, read: Vec::new(), write: vec![project.root()] };
     let env = EnvPolicy::inherit(&ambient(), &[]).unwrap();
     // What is left of a call is found by its tag: tests that run together must not share one.
@@ -18,7 +18,7 @@ fn shell(project: &Project, mode: SandboxMode) -> Option<Shell> {
         Ok(spawner) => {
             let guard = GitGuard::new(&ambient(), &[project.root()], None, |_| false, |_| "a flag".to_owned()).unwrap();
             let spawner = spawner.with_git_guard(Arc::new(guard));
-            Some(Shell::new(project.workspace(Access::ReadWrite), spawner, "sh"))
+            Some(Arc::new(Shell::new(project.workspace(Access::ReadWrite), spawner, "sh")))
         }
         Err(error) => {
             assert!(!support().in_force(mode) && error.kind() == authority::ErrorKind::Unavailable, "{error}");
@@ -30,7 +30,7 @@ fn shell(project: &Project, mode: SandboxMode) -> Option<Shell> {
 fn run(project: &Project, mode: SandboxMode, call: Value) -> Option<(ToolResult, String)> {
     let host = Arc::new(FakeHost::default());
     let live = shell(project, mode)?;
-    let result = block_on(bash::run(&live, args(call), context(&host)));
+    let result = block_on(bash::run(live.clone(), args(call), context(&host)));
     Some((result, host.text()))
 }
 
@@ -72,14 +72,14 @@ fn a_host_that_cannot_keep_the_output_ends_the_call() {
     let p = Project::new(&[]);
     let host = Arc::new(FakeHost { refuses_output: true, ..FakeHost::default() });
     let live = shell(&p, SandboxMode::Off).unwrap();
-    let result = block_on(bash::run(&live, args(json!({"command": "echo x; sleep 60"})), context(&host)));
+    let result = block_on(bash::run(live.clone(), args(json!({"command": "echo x; sleep 60"})), context(&host)));
     assert_eq!(failed(result, ErrorKind::Unavailable), "the disk is full");
 
     // Its changes are told nevertheless.
     let p = Project::new(&[(".git/config", b"[core]\n")]);
     let live = shell(&p, SandboxMode::Off).unwrap();
     let command = json!({"command": "echo pager=x >> .git/config; echo x; sleep 60"});
-    let result = block_on(bash::run(&live, args(command), context(&host)));
+    let result = block_on(bash::run(live.clone(), args(command), context(&host)));
     let message = failed(result, ErrorKind::Unavailable);
     assert!(message.starts_with("the disk is full; put back core.pager in .git/config"), "{message}");
     assert_eq!((host.warnings().len(), p.get(".git/config").as_str()), (1, "[core]\\n"));
@@ -98,7 +98,7 @@ fn a_cancelled_command_ends() {
         std::fs::read(fifo).unwrap();
         cancel.cancel();
     });
-    let result = block_on(bash::run(&live, args(json!({"command": "echo > ready; sleep 60"})), cx));
+    let result = block_on(bash::run(live.clone(), args(json!({"command": "echo > ready; sleep 60"})), cx));
     assert!(failed(result, ErrorKind::Cancelled).starts_with("killed: cancelled"));
     waiter.join().unwrap();
 }
@@ -111,8 +111,9 @@ fn two_calls_overlap() {
     for name in ["one", "two"] {
         assert!(std::process::Command::new("mkfifo").arg(p.root().join(name)).status().unwrap().success());
     }
-    let call =
-        |command: &str| bash::run(&live, args(json!({"command": command, "timeout_s": 20})), context(&Arc::default()));
+    let call = |command: &str| {
+        bash::run(live.clone(), args(json!({"command": command, "timeout_s": 20})), context(&Arc::default()))
+    };
     block_on(async {
         let (one, two) = tokio::join!(call("echo > one; cat two"), call("cat one; echo > two"));
         ok(one);
@@ -140,7 +141,7 @@ fn the_sandbox_is_explained_where_it_stops_something() {
     let hooks = "echo 'pager = x' >> .git/config; echo y > .git/hooks/new; rm .git/hooks/old; echo z > .git/HEAD";
     let host = Arc::new(FakeHost::default());
     let live = shell(&p, mode).unwrap();
-    ok(block_on(bash::run(&live, args(json!({"command": hooks})), context(&host))));
+    ok(block_on(bash::run(live.clone(), args(json!({"command": hooks})), context(&host))));
     let want = [
         "put back core.pager in .git/config, which a command changed: git would run it outside of the sandbox; no copy was kept: there is no place to keep it; help: a flag",
         "removed .git/hooks/new, which a command created: git would run it outside of the sandbox; no copy was kept: there is no place to keep it; help: a flag",
