@@ -3,8 +3,8 @@
 use crate::error::ErrorKind;
 use crate::item::{CallId, Item, ToolOutcome};
 use crate::model::{ModelError, ModelEvent, Shortfall, StopReason, Usage};
+use crate::payload::{CommitRequest, Payload};
 use crate::projection::ModelRequest;
-use crate::turn::{CommitRequest, Payload};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 

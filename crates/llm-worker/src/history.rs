@@ -6,8 +6,8 @@
 use crate::effect::Fact;
 use crate::error::ErrorKind;
 use crate::item::{CallId, Item};
+use crate::payload::Payload;
 use crate::projection::{Body, Dialect, Projection, Surface};
-use crate::turn::Payload;
 use std::borrow::Borrow;
 use std::collections::BTreeSet;
 use std::sync::Arc;

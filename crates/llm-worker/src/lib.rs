@@ -10,6 +10,7 @@ mod error;
 pub mod history;
 pub mod item;
 pub mod model;
+mod payload;
 pub mod projection;
 pub mod tool;
 pub mod turn;

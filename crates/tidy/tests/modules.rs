@@ -11,7 +11,7 @@ const CIRCLES: &[(&str, usize)] = &[
     ("authority", 3),
     ("builtins", 2),
     ("http-client", 1),
-    ("llm-worker", 9),
+    ("llm-worker", 2),
     ("pod", 6),
     ("provider", 1),
     ("session-store", 3),
@@ -92,10 +92,12 @@ const ROOMS: &[(&str, &[Room])] = &[
         // history to request; knows no turn
         Room { name: "llm-worker::projection", may: &["error", "item", "tool"] },
         Room { name: "llm-worker::model", may: &["error", "item", "projection"] },
-        Room { name: "llm-worker::effect", may: &["error", "item", "model", "projection", "turn"] },
-        Room { name: "llm-worker::history", may: &["effect", "error", "item", "projection", "turn"] },
+        Room { name: "llm-worker::effect", may: &["error", "item", "model", "payload", "projection"] },
+        // what hosts attach and make durable; knows no turn
+        Room { name: "llm-worker::payload", may: &["effect", "item"] },
+        Room { name: "llm-worker::history", may: &["effect", "error", "item", "payload", "projection"] },
         // the machine; knows no host
-        Room { name: "llm-worker::turn", may: &["effect", "error", "history", "item", "model", "projection"] },
+        Room { name: "llm-worker::turn", may: &["effect", "error", "history", "item", "model", "payload", "projection"] },
     ]),
 ];
 

@@ -1,6 +1,6 @@
 //! An answer while it comes: bounded, and worth nothing before its stop.
 
-use super::phase::{Judging, Proposed, Standing};
+use super::phase::{CallState, Judging, Proposed};
 use super::{Limits, Payload};
 use crate::effect::{Delta, Fact, Outcome, short};
 use crate::error::ErrorKind;
@@ -212,7 +212,7 @@ impl Answer {
 fn proposed<P: Payload>(item: &Item) -> Option<Proposed<P>> {
     let Item::ToolCall { id, name, arguments } = item else { return None };
     let (name, arguments) = (name.clone(), arguments.clone());
-    Some(Proposed { id: *id, name, arguments, standing: Standing::Proposed })
+    Some(Proposed { id: *id, name, arguments, state: CallState::Proposed })
 }
 
 /// Reasoning, text and calls one after the other, each in one piece: servers that send no seals mix their fragments as

@@ -1,7 +1,7 @@
 //! What becomes of an answer's calls: judged, cut off, or stopped with the turn.
 
 use super::answer::Answer;
-use super::phase::{Judging, Phase, Proposed, Standing};
+use super::phase::{CallState, Judging, Phase, Proposed};
 use super::{Payload, Turn};
 use crate::effect::{Fact, Outcome, Verdict};
 use crate::error::ErrorKind;
@@ -57,7 +57,7 @@ impl<P: Payload> Turn<P> {
     /// commit. When one verdict aborts the turn, nothing starts and this is the last commit.
     pub(super) fn start_calls(&mut self, judging: Judging<P>) {
         let abort = judging.calls.iter().find_map(|call| {
-            let Standing::Judged(Verdict::Abort { reason }, _) = &call.standing else { return None };
+            let CallState::Judged(Verdict::Abort { reason }, _) = &call.state else { return None };
             Some(reason.clone())
         });
         let aborted = abort.as_ref().map(|reason| format!("not run: the turn was ended: {reason}"));
@@ -76,8 +76,8 @@ impl<P: Payload> Turn<P> {
 /// so.
 pub(super) fn rule<P: Payload>(judging: Judging<P>, halt: Option<&str>) -> Vec<Fact<P>> {
     let (mut facts, mut starts, mut results) = (judging.answer, Vec::new(), Vec::new());
-    for Proposed { id, standing, .. } in judging.calls {
-        let Standing::Judged(verdict, judgement) = standing else {
+    for Proposed { id, state, .. } in judging.calls {
+        let CallState::Judged(verdict, judgement) = state else {
             results.push(halted(id, halt));
             continue;
         };

@@ -3,7 +3,7 @@
 //!
 //! | phase | what happens |
 //! |---|---|
-//! | Ungated, Gating | what was to ride with the request is committed with the end; a gate's answer is ignored |
+//! | BeforeGate, Gating | what was to ride with the request is committed with the end; a gate's answer is ignored |
 //! | Sending | the commit under way is awaited, then the end; the request stays recorded and is never sent |
 //! | Cleared | the end |
 //! | Streaming | `CancelModel`; nothing of the answer is kept; later events are ignored |
@@ -15,30 +15,20 @@
 //! A suspended machine stays suspended: after `Resume` the refused commit is made first, then the above.
 
 use super::calls::{CANCELLED, cancelled, rule};
-use super::phase::{Phase, Running, Standing};
+use super::phase::{CallState, Phase, Running};
 use super::{Payload, Turn};
 use crate::effect::{Effect, Outcome};
-use crate::item::CallId;
-use std::collections::BTreeSet;
 use std::mem;
-
-/// Debts that were called off: their answers are ignored when they come.
-#[derive(Default)]
-pub(super) struct Withdrawn {
-    pub(super) gate: bool,
-    pub(super) model: bool,
-    pub(super) verdicts: BTreeSet<CallId>,
-}
 
 impl<P: Payload> Turn<P> {
     pub(super) fn cancel(&mut self) {
         match &mut self.phase {
-            Phase::Ungated(carry) => {
-                let facts = mem::take(carry);
+            Phase::BeforeGate(pending_facts) => {
+                let facts = mem::take(pending_facts);
                 self.end(facts, Outcome::Cancelled);
             }
-            Phase::Gating(carry) => {
-                let facts = mem::take(carry);
+            Phase::Gating(pending_facts) => {
+                let facts = mem::take(pending_facts);
                 self.withdrawn.gate = true;
                 self.end(facts, Outcome::Cancelled);
             }
@@ -51,7 +41,7 @@ impl<P: Payload> Turn<P> {
             }
             Phase::Judging(judging) => {
                 let judging = mem::take(judging);
-                let asked = judging.calls.iter().filter(|call| matches!(call.standing, Standing::Asked));
+                let asked = judging.calls.iter().filter(|call| matches!(call.state, CallState::Asked));
                 self.withdrawn.verdicts.extend(asked.map(|call| call.id));
                 let facts = rule(judging, Some(CANCELLED));
                 self.end(facts, Outcome::Cancelled);

@@ -6,11 +6,11 @@
 //! ```text
 //!  start
 //!    ▼
-//!  Ungated <──────────────────────────────────┐
+//!  BeforeGate <───────────────────────────────┐
 //!    │ Gate                                   │
 //!  Gating                                     │
 //!    │ Gated                                  │ every call has its result;
-//!  Sending ══ carry, added items, Request     │ those not yet durable are the carry
+//!  Sending ══ pending, added items, Request   │ those not yet durable are pending
 //!    ║                                        │
 //!  Cleared                                    │
 //!    │ Send                                   │
@@ -24,7 +24,7 @@
 //!  Running ─ Run, ToolDone ──────────────┼────┘
 //!    │ ══ Finished, while others run     │
 //!    │ Cancel                            ▼
-//!  Draining ─ open calls end ────────> Ending ══ carry, TurnFinished ══> Ended ─ Finished
+//!  Draining ─ open calls end ────────> Ending ══ pending, TurnFinished ══> Ended ─ Finished
 //! ```
 //!
 //! `══` is a commit and the only way across: what lies behind it is made on the acknowledgement. Refused, the machine is
@@ -50,6 +50,8 @@ mod answer;
 mod calls;
 mod cancel;
 mod commit;
+mod illegal;
+mod limits;
 mod phase;
 mod route;
 mod steps;
@@ -57,8 +59,9 @@ mod steps;
 #[cfg(test)]
 mod tests;
 
-pub use commit::{Acknowledged, CommitRequest, Payload};
-pub use route::Illegal;
+pub use crate::payload::{Acknowledged, CommitRequest, Payload};
+pub use illegal::Illegal;
+pub use limits::{Limits, MAX_OVERFLOWS};
 
 use crate::effect::{CallView, Effect, Fact, Outcome, ToolRun};
 use crate::history::History;
@@ -66,58 +69,11 @@ use crate::item::Item;
 use crate::model::Usage;
 use crate::projection::ModelRequest;
 use answer::Answer;
-use cancel::Withdrawn;
-use commit::Pen;
-use phase::{Phase, Standing};
+use commit::CommitSlot;
+use phase::{CallState, Phase, Withdrawn};
 use std::collections::VecDeque;
 use std::mem;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-/// What one turn may use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Requests in this turn.
-    pub steps: u32,
-    /// Calls in one answer.
-    pub calls: usize,
-    /// Bytes of a call's name and raw arguments.
-    pub argument_bytes: usize,
-    /// Bytes of the names and raw arguments of all calls of one answer.
-    pub all_argument_bytes: usize,
-    /// Bytes of an answer's text and reasoning together.
-    pub text_bytes: usize,
-    /// Parts of an answer that keeps their order; each is an item of its own.
-    pub parts: usize,
-}
-
-impl Limits {
-    /// Calls in one answer: far above what a model does on purpose.
-    pub const CALLS: usize = 64;
-    /// Bytes of one call: a whole source file fits, a runaway stream does not.
-    pub const ARGUMENT_BYTES: usize = 1 << 20;
-    /// Bytes of all calls of an answer: above every vendor's longest output.
-    pub const ALL_ARGUMENT_BYTES: usize = 8 << 20;
-    /// Bytes of text and reasoning: above every vendor's longest output.
-    pub const TEXT_BYTES: usize = 8 << 20;
-    /// Parts of an answer: above what a model does on purpose, which thinks or talks between its calls at most.
-    pub const PARTS: usize = 512;
-
-    /// This many requests, and the limits above for each answer.
-    #[must_use]
-    pub const fn steps(steps: u32) -> Self {
-        Self {
-            steps,
-            calls: Self::CALLS,
-            argument_bytes: Self::ARGUMENT_BYTES,
-            all_argument_bytes: Self::ALL_ARGUMENT_BYTES,
-            text_bytes: Self::TEXT_BYTES,
-            parts: Self::PARTS,
-        }
-    }
-}
-
-/// So many answers in a row over a limit end the turn: a model that was told twice does not find a smaller way.
-pub const MAX_OVERFLOWS: u32 = 3;
 
 /// A running turn.
 #[must_use]
@@ -130,7 +86,7 @@ pub struct Turn<P: Payload> {
     /// What they cost.
     voided: Usage,
     phase: Phase<P>,
-    pen: Pen<P>,
+    slot: CommitSlot<P>,
     notices: VecDeque<Effect<P>>,
     withdrawn: Withdrawn,
     id: u64,
@@ -150,8 +106,8 @@ impl<P: Payload> Turn<P> {
             steps: 0,
             overflows: 0,
             voided: Usage::default(),
-            phase: Phase::Ungated(Vec::new()),
-            pen: Pen::Idle,
+            phase: Phase::BeforeGate(Vec::new()),
+            slot: CommitSlot::Idle,
             notices: VecDeque::new(),
             withdrawn: Withdrawn::default(),
             id: TURNS.fetch_add(1, Ordering::Relaxed),
@@ -177,20 +133,20 @@ impl<P: Payload> Turn<P> {
             return Some(effect);
         }
         if let Phase::Running(running) | Phase::Draining(running) = &mut self.phase
-            && matches!(self.pen, Pen::Idle)
+            && matches!(self.slot, CommitSlot::Idle)
             && !running.done.is_empty()
         {
             let facts = mem::take(&mut running.done);
             self.write(facts);
         }
-        self.pen.hand_out().map(Effect::Commit)
+        self.slot.hand_out().map(Effect::Commit)
     }
 
     /// What this phase has to give out now, if anything.
     fn perform(&mut self) -> Option<Effect<P>> {
         match &mut self.phase {
-            Phase::Ungated(carry) => {
-                self.phase = Phase::Gating(mem::take(carry));
+            Phase::BeforeGate(pending_facts) => {
+                self.phase = Phase::Gating(mem::take(pending_facts));
                 Some(Effect::Gate)
             }
             Phase::Cleared => {
@@ -200,8 +156,8 @@ impl<P: Payload> Turn<P> {
                 Some(Effect::Send(ModelRequest::new(self.history.body(), number, self.history.surface().generation)))
             }
             Phase::Judging(judging) => {
-                let call = judging.calls.iter_mut().find(|call| matches!(call.standing, Standing::Proposed))?;
-                call.standing = Standing::Asked;
+                let call = judging.calls.iter_mut().find(|call| matches!(call.state, CallState::Proposed))?;
+                call.state = CallState::Asked;
                 let (id, name, arguments) = (call.id, call.name.clone(), call.arguments.clone());
                 Some(Effect::Judge(CallView { id, name, arguments }))
             }
@@ -229,7 +185,7 @@ impl<P: Payload> Turn<P> {
     /// Whether a commit was refused and nothing goes on before [`crate::Input::Resume`]. Running calls may still end.
     #[must_use]
     pub fn suspended(&self) -> bool {
-        matches!(self.pen, Pen::Suspended { .. })
+        matches!(self.slot, CommitSlot::Suspended { .. })
     }
 
     /// Gives the history back once the turn's end is durable.

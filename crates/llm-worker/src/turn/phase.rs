@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 pub(super) enum Phase<P: Payload> {
     /// These facts ride with the next request; the gates were not asked yet.
-    Ungated(Vec<Fact<P>>),
+    BeforeGate(Vec<Fact<P>>),
     /// The same, and the gates are running.
     Gating(Vec<Fact<P>>),
     /// The commit of a request is under way.
@@ -35,7 +35,7 @@ impl<P: Payload> Phase<P> {
     /// Its name in error messages.
     pub(super) fn name(&self) -> &'static str {
         match self {
-            Self::Ungated(_) => "ungated",
+            Self::BeforeGate(_) => "ungated",
             Self::Gating(_) => "gating",
             Self::Sending => "sending",
             Self::Cleared => "cleared",
@@ -62,10 +62,10 @@ pub(super) struct Proposed<P: Payload> {
     pub(super) id: CallId,
     pub(super) name: String,
     pub(super) arguments: String,
-    pub(super) standing: Standing<P>,
+    pub(super) state: CallState<P>,
 }
 
-pub(super) enum Standing<P: Payload> {
+pub(super) enum CallState<P: Payload> {
     Proposed,
     Asked,
     Judged(Verdict<P>, P::Judgement),
@@ -97,4 +97,12 @@ impl<P: Payload> Running<P> {
     pub(super) fn idle(&self) -> bool {
         self.waiting.is_empty() && self.open.is_empty()
     }
+}
+
+/// Debts that were called off: their answers are ignored when they come.
+#[derive(Default)]
+pub(super) struct Withdrawn {
+    pub(super) gate: bool,
+    pub(super) model: bool,
+    pub(super) verdicts: BTreeSet<CallId>,
 }

@@ -1,39 +1,14 @@
 //! Which input goes where. An input that fits no debt changes nothing and is a typed error.
 
 use super::answer::{Taken, dropped};
-use super::phase::{Phase, Standing};
-use super::{Acknowledged, MAX_OVERFLOWS, Payload, Turn, is_said};
+use super::phase::{CallState, Phase};
+use super::{Acknowledged, Illegal, MAX_OVERFLOWS, Payload, Turn, is_said};
 use crate::effect::{Delta, Effect, Fact, Gated, Input, Verdict};
 use crate::error::ErrorKind;
 use crate::item::{CallId, ToolOutcome};
 use crate::model::{ModelError, ModelEvent, Usage};
 use std::mem;
 use std::time::Duration;
-
-/// An input the turn has no use for now: a fault in the host. Nothing changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Illegal {
-    /// Nothing that was asked for is answered by it.
-    #[error("a turn that is {phase} has no use for {input}")]
-    Input { input: &'static str, phase: &'static str },
-    /// No answer is awaited for this call, or it was given before.
-    #[error("no answer is awaited for call {0}")]
-    Call(CallId),
-    /// The acknowledged or refused commit is not the one in flight.
-    #[error("this commit is not the one in flight")]
-    ForeignAck,
-    /// The gates may add user and system items only.
-    #[error("item {0} added by the gates is neither a user nor a system item")]
-    Item(usize),
-}
-
-impl Illegal {
-    /// What the caller does next: always a bug report.
-    #[must_use]
-    pub fn kind(self) -> ErrorKind {
-        ErrorKind::Bug
-    }
-}
 
 impl<P: Payload> Turn<P> {
     /// Takes one input. Poll afterwards until `None`.
@@ -63,14 +38,14 @@ impl<P: Payload> Turn<P> {
     }
 
     fn gated(&mut self, gated: Gated<P>) -> Result<(), Illegal> {
-        let Phase::Gating(carry) = &mut self.phase else {
+        let Phase::Gating(pending_facts) = &mut self.phase else {
             return if mem::take(&mut self.withdrawn.gate) { Ok(()) } else { Err(self.illegal("Gated")) };
         };
         if let Some(index) = gated.notes.iter().position(|note| !is_said(&P::item(note))) {
             return Err(Illegal::Item(index));
         }
         let mut facts: Vec<_> = gated.judgement.into_iter().map(Fact::Judged).collect();
-        facts.append(carry);
+        facts.append(pending_facts);
         facts.extend(gated.notes.into_iter().map(Fact::Note));
         match gated.stop {
             Some(stop) => self.end(facts, stop.into()),
@@ -129,11 +104,11 @@ impl<P: Payload> Turn<P> {
             return if self.withdrawn.verdicts.remove(&id) { Ok(()) } else { Err(Illegal::Call(id)) };
         };
         let call = judging.calls.iter_mut().find(|call| call.id == id).ok_or(Illegal::Call(id))?;
-        if !matches!(call.standing, Standing::Asked) {
+        if !matches!(call.state, CallState::Asked) {
             return Err(Illegal::Call(id));
         }
-        call.standing = Standing::Judged(verdict, judgement);
-        if judging.calls.iter().all(|call| matches!(call.standing, Standing::Judged(..))) {
+        call.state = CallState::Judged(verdict, judgement);
+        if judging.calls.iter().all(|call| matches!(call.state, CallState::Judged(..))) {
             let judging = mem::take(judging);
             self.start_calls(judging);
         }

@@ -1,7 +1,7 @@
 //! From one commit to the next: what each makes durable, and where the turn stands behind it.
 
 use super::calls::cancelled;
-use super::commit::Pen;
+use super::commit::CommitSlot;
 use super::phase::{Phase, Running};
 use super::{Payload, Turn};
 use crate::effect::{Effect, Fact, Outcome, RequestFact};
@@ -9,16 +9,16 @@ use crate::item::CallId;
 use std::mem;
 
 impl<P: Payload> Turn<P> {
-    /// Goes on to the next request, or ends when no more are left. The pen is idle.
-    pub(super) fn step(&mut self, carry: Vec<Fact<P>>) {
+    /// Goes on to the next request, or ends when no more are left. The slot is free.
+    pub(super) fn step(&mut self, pending_facts: Vec<Fact<P>>) {
         if self.steps < self.limits.steps {
-            self.phase = Phase::Ungated(carry);
+            self.phase = Phase::BeforeGate(pending_facts);
         } else {
-            self.end(carry, Outcome::StepLimit);
+            self.end(pending_facts, Outcome::StepLimit);
         }
     }
 
-    /// Records the request these facts lead to; it is made on the acknowledgement. The pen is idle.
+    /// Records the request these facts lead to; it is made on the acknowledgement. The slot is free.
     pub(super) fn request(&mut self, mut facts: Vec<Fact<P>>) {
         let mut staged = self.history.stage(&facts);
         let body = staged.projection.body();
@@ -39,25 +39,25 @@ impl<P: Payload> Turn<P> {
         self.phase = Phase::Sending;
     }
 
-    /// Records the end. The pen is idle.
+    /// Records the end. The slot is free.
     pub(super) fn end(&mut self, mut facts: Vec<Fact<P>>, outcome: Outcome) {
         facts.push(Fact::TurnFinished(outcome.clone()));
         self.write(facts);
         self.phase = Phase::Ending(outcome);
     }
 
-    /// Goes on when no call is open: to the next request, or to the end of a cancelled turn. Waits for the pen,
+    /// Goes on when no call is open: to the next request, or to the end of a cancelled turn. Waits for the slot,
     /// so that results that came meanwhile ride along.
     pub(super) fn settle(&mut self) {
-        if !matches!(self.pen, Pen::Idle) {
+        if !matches!(self.slot, CommitSlot::Idle) {
             return;
         }
         let cancelled = matches!(self.phase, Phase::Draining(_));
         if let Phase::Running(running) | Phase::Draining(running) = &mut self.phase
             && running.idle()
         {
-            let carry = mem::take(&mut running.done);
-            if cancelled { self.end(carry, Outcome::Cancelled) } else { self.step(carry) }
+            let pending_facts = mem::take(&mut running.done);
+            if cancelled { self.end(pending_facts, Outcome::Cancelled) } else { self.step(pending_facts) }
         }
     }
 
@@ -82,7 +82,7 @@ impl<P: Payload> Turn<P> {
                 self.notices.push_back(Effect::Finished(outcome.clone()));
                 self.phase = Phase::Ended;
             }
-            Phase::Ungated(_)
+            Phase::BeforeGate(_)
             | Phase::Gating(_)
             | Phase::Cleared
             | Phase::Streaming(_)
