@@ -9,11 +9,9 @@ pub struct Provider {
     pub name: &'static str,
     /// For lists and messages.
     pub about: &'static str,
-    /// How to speak to it.
     pub api: Api,
     /// Where it is; a local one at the port it takes by itself.
     pub base_url: &'static str,
-    /// How it is paid or unlocked.
     pub key: KeyRule,
     /// A model to use when none is named: present at the vendor, able to call tools. Local servers have none: ask
     /// [`crate::endpoint::list_models`].

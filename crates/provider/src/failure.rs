@@ -14,12 +14,18 @@ pub(crate) struct Failure {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
-    /// No whole answer.
+    /// There was no exchange, or its bytes are no answer of this API.
     Http(Http),
     /// The address leads to something that is not this API, or to another address.
     WrongPlace,
-    /// The endpoint reported an error.
-    Refused(Refused),
+    /// The endpoint reported an error, by status or in mid-stream.
+    Refused {
+        /// An HTTP status; `None` for an error in mid-stream that names none.
+        status: Option<u16>,
+        /// How long it asks to wait.
+        wait: Option<Duration>,
+        why: Why,
+    },
     /// Nobody listens to the events any more.
     Unheard,
 }
@@ -28,16 +34,6 @@ impl From<Http> for Cause {
     fn from(cause: Http) -> Self {
         Self::Http(cause)
     }
-}
-
-/// An error the endpoint reported, by status or in mid-stream.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Refused {
-    /// An HTTP status; `None` for an error in mid-stream that names none.
-    pub(crate) status: Option<u16>,
-    /// How long it asks to wait.
-    pub(crate) wait: Option<Duration>,
-    pub(crate) why: Why,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +63,7 @@ impl Failure {
 
     pub(crate) fn refused(status: Option<u16>, wait: Option<Duration>, error: &VendorError, message: String) -> Self {
         let wait = wait.or(error.wait);
-        Self::new(Cause::Refused(Refused { status, wait, why: why(status, error) }), message)
+        Self::new(Cause::Refused { status, wait, why: why(status, error) }, message)
     }
 
     /// Fit to be shown: vendors repeat the key they refuse, as long and in as many lines as they like. The key goes
@@ -84,10 +80,8 @@ impl Failure {
     pub(crate) fn passing(&self) -> bool {
         match &self.cause {
             Cause::Http(Http::Connect | Http::Timeout | Http::Cut | Http::Malformed) => true,
-            Cause::Refused(Refused { why: Why::Status, status, .. }) => {
-                status.is_none_or(|status| PASSING.contains(&status))
-            }
-            Cause::Refused(Refused { why: Why::Quota | Why::TooLong | Why::Invalid, .. }) => false,
+            Cause::Refused { why: Why::Status, status, .. } => status.is_none_or(|status| PASSING.contains(&status)),
+            Cause::Refused { why: Why::Quota | Why::TooLong | Why::Invalid, .. } => false,
             Cause::Http(Http::Tls | Http::TooLarge | Http::Denied | Http::Bug) | Cause::WrongPlace | Cause::Unheard => {
                 false
             }
@@ -96,23 +90,20 @@ impl Failure {
 
     /// How long the endpoint asked to wait.
     pub(crate) fn wait(&self) -> Option<Duration> {
-        match &self.cause {
-            Cause::Refused(refused) => refused.wait,
-            Cause::Http(_) | Cause::WrongPlace | Cause::Unheard => None,
-        }
+        if let Cause::Refused { wait, .. } = self.cause { wait } else { None }
     }
 
     pub(crate) fn kind(&self) -> ErrorKind {
-        match &self.cause {
-            Cause::Http(cause) => match cause {
-                Http::Connect | Http::Tls | Http::Timeout | Http::Cut | Http::Malformed => ErrorKind::Unavailable,
-                Http::TooLarge => ErrorKind::Exhausted,
-                Http::Denied => ErrorKind::Denied,
-                Http::Bug => ErrorKind::Bug,
-            },
+        match self.cause {
+            Cause::Http(Http::Connect | Http::Tls | Http::Timeout | Http::Cut | Http::Malformed) => {
+                ErrorKind::Unavailable
+            }
+            Cause::Http(Http::TooLarge) => ErrorKind::Exhausted,
             Cause::WrongPlace => ErrorKind::FixInput,
+            Cause::Http(Http::Denied) => ErrorKind::Denied,
             Cause::Unheard => ErrorKind::Cancelled,
-            Cause::Refused(refused) => match (refused.why, refused.status) {
+            Cause::Http(Http::Bug) => ErrorKind::Bug,
+            Cause::Refused { why, status, .. } => match (why, status) {
                 (Why::Quota | Why::TooLong, _) => ErrorKind::Exhausted,
                 (Why::Invalid, _) => ErrorKind::FixInput,
                 (Why::Status, Some(401 | 403)) => ErrorKind::Denied,
@@ -126,7 +117,7 @@ impl Failure {
 
     fn help(&self, place: &Place<'_>) -> Option<String> {
         let Place { url, model, key, terms: Terms { other_model, model_list } } = place;
-        let text = match &self.cause {
+        let text = match self.cause {
             Cause::Http(Http::Connect) => format!("is the server running, and is {url} its address? Check the base URL and the network"),
             Cause::Http(Http::Timeout) => format!("{url} accepted the request and went silent: try again, or a smaller model or context"),
             Cause::Http(Http::Cut | Http::Malformed) => "try again; if it stays, the server or a proxy before it breaks streams".to_owned(),
@@ -135,7 +126,7 @@ impl Failure {
             Cause::WrongPlace => format!("check the base URL {url}: most servers want it to end in /v1"),
             Cause::Http(Http::Denied) => "the host is not among the model hosts of this run; check the provider's base URL".to_owned(),
             Cause::Http(Http::Bug) | Cause::Unheard => return None,
-            Cause::Refused(refused) => match (refused.why, refused.status) {
+            Cause::Refused { why, status, .. } => match (why, status) {
                 (Why::Quota, _) => format!("add credit or raise the limit with the vendor, or {other_model}"),
                 (Why::TooLong, _) | (Why::Status, Some(413)) => {
                     "the conversation is too long for this model: begin a new one, or choose a model with a larger context".to_owned()

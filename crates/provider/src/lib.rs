@@ -4,7 +4,6 @@
 //! [`http_client`] through an [`authority::Net`] it was given, time and chance only through [`retry::Pacing`].
 //! It knows nothing of history policy, of what a tool means, of files (a script is handed in as text), of
 //! configuration or of where keys are kept.
-#![warn(missing_docs)]
 
 pub mod anthropic;
 pub mod catalog;

@@ -63,7 +63,6 @@ pub type Waiting = Pin<Box<dyn Future<Output = ()> + Send>>;
 /// Time and chance.
 #[derive(Clone)]
 pub struct Pacing {
-    /// Waits.
     pub sleep: Arc<dyn Fn(Duration) -> Waiting + Send + Sync>,
     /// A number in 0..1, different each time.
     pub jitter: Arc<dyn Fn() -> f64 + Send + Sync>,

@@ -45,11 +45,9 @@ pub struct Scripted {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{script}, line {line}: {problem}")]
 pub struct ScriptError {
-    /// The script's name, as it was handed in.
     pub script: String,
     /// From 1.
     pub line: usize,
-    /// What is wrong there.
     pub problem: String,
 }
 

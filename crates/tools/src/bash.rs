@@ -84,11 +84,8 @@ pub async fn run(live: Arc<Shell>, args: Args, cx: ToolContext) -> ToolResult {
         (Some(error), _) => return Err(with_changes(error, &changed)),
         (None, Err(error)) => return Err(with_changes(refused(&error), &changed)),
     };
-    let confined = match live.spawner.mode() {
-        SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite => true,
-        SandboxMode::Off => false,
-    };
-    let notes = notes(&ended, confined && no_network(&String::from_utf8_lossy(&tail)), &changed);
+    let notes =
+        notes(&ended, live.spawner.mode() != SandboxMode::Off && no_network(&String::from_utf8_lossy(&tail)), &changed);
     if !notes.is_empty() {
         let apart = if tail.last().is_none_or(|last| *last == b'\n') { "" } else { "\n" };
         cx.host.write_output(format!("{apart}{}\n", notes.join("\n")).as_bytes())?;

@@ -3,7 +3,7 @@
 use crate::answer::{Body, answer, counted, fix, go_on};
 use crate::scope;
 use crate::search::{Gaps, Search};
-use crate::sniff::{HEAD, Looks, looks};
+use crate::sniff::{HEAD, binary};
 use authority::{FileKind, Located, WalkEntry, escape};
 use llm_worker::tool::Touch;
 use llm_worker::{ToolContext, ToolEffect, ToolError, ToolResult};
@@ -224,7 +224,7 @@ fn lines_of(live: &Search, entry: &WalkEntry, cx: &ToolContext) -> Result<io::Re
             Ok(_) => {}
             Err(error) => return Ok(Err(error)),
         }
-        if first && looks(chunk.get(..HEAD).unwrap_or(&chunk)) != Looks::Text {
+        if first && binary(chunk.get(..HEAD).unwrap_or(&chunk)).is_some() {
             return Ok(Ok(0));
         }
         first = false;

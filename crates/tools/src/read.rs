@@ -5,7 +5,7 @@ use crate::change::line_count;
 use crate::files::{Files, MAX_FILE};
 use crate::lines::{CHECK_EVERY, Lines};
 use crate::scope;
-use crate::sniff::{HEAD, Looks, looks};
+use crate::sniff::{HEAD, binary};
 use llm_worker::tool::Touch;
 use llm_worker::{ToolContext, ToolEffect, ToolError, ToolResult};
 use schemars::JsonSchema;
@@ -74,7 +74,7 @@ pub async fn run(live: Arc<Files>, args: Args, cx: ToolContext) -> ToolResult {
 
     let mut bytes = Vec::new();
     file.by_ref().take(HEAD as u64).read_to_end(&mut bytes).map_err(|error| broken(&error))?;
-    if let Looks::Binary(what) = looks(&bytes) {
+    if let Some(what) = binary(&bytes) {
         return Err(fix(format!("{shown} is {what}, {len} bytes; Read shows text only")));
     }
     if len <= MAX_FILE {

@@ -7,15 +7,6 @@ pub(crate) const HEAD: usize = 8 * 1024;
 /// below it, Shift-JIS or compressed data far above.
 const INVALID_SHARE: usize = 4;
 
-/// What the beginning of a file looks like.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Looks {
-    /// UTF-8, or near enough.
-    Text,
-    /// Something else, by name.
-    Binary(&'static str),
-}
-
 const MAGIC: &[(&[u8], &str)] = &[
     (b"\x89PNG\r\n\x1a\n", "a PNG image"),
     (b"\xff\xd8\xff", "a JPEG image"),
@@ -36,27 +27,27 @@ const MAGIC: &[(&[u8], &str)] = &[
     (b"\xfe\xff", "UTF-16 text (Bash: iconv -f UTF-16)"),
 ];
 
-/// Judges a file by its first [`HEAD`] bytes (fewer for a shorter file).
-pub(crate) fn looks(head: &[u8]) -> Looks {
+/// What a file is that is neither UTF-8 nor near enough, by its first [`HEAD`] bytes (fewer for a shorter file).
+pub(crate) fn binary(head: &[u8]) -> Option<&'static str> {
     if head.starts_with(b"RIFF") && head.get(8..12) == Some(b"WEBP") {
-        return Looks::Binary("a WebP image");
+        return Some("a WebP image");
     }
     for (magic, what) in MAGIC {
         // Short marks occur in text too.
         let sure = magic.len() > 3 || !head.is_ascii();
         if sure && head.starts_with(magic) {
-            return Looks::Binary(what);
+            return Some(what);
         }
     }
     if head.contains(&0) {
-        return Looks::Binary("binary data");
+        return Some("binary data");
     }
     let invalid: usize = head.utf8_chunks().map(|chunk| chunk.invalid().len()).sum();
     // A character that the head cuts in two is three bytes at most.
     if invalid > 3 && invalid * INVALID_SHARE > head.len() {
-        return Looks::Binary("binary data, or text in another encoding (Bash: file, iconv)");
+        return Some("binary data, or text in another encoding (Bash: file, iconv)");
     }
-    Looks::Text
+    None
 }
 
 #[cfg(test)]
@@ -84,7 +75,7 @@ mod tests {
             ("shift-jis", b"\x93\xfa\x96\x7b\x8c\xea\x82\xcc\x95\xb6\x8f\xcd", false),
         ];
         for (name, bytes, text) in table {
-            assert_eq!(looks(bytes) == Looks::Text, *text, "{name}");
+            assert_eq!(binary(bytes).is_none(), *text, "{name}");
         }
     }
 }

@@ -92,8 +92,6 @@ pub struct Hits {
 /// What became of a note.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
-    /// It is new.
     Created,
-    /// It stands in the place of an older one.
     Replaced,
 }

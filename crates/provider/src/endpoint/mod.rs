@@ -32,17 +32,11 @@ pub struct Config {
     pub key: Option<Secret>,
     /// Where a key would come from (a variable's name), for the error when the endpoint wants one and there is none.
     pub key_source: Option<String>,
-    /// How long each wait may last.
     pub timeouts: Timeouts,
-    /// How often a failed request is sent again.
     pub retry: RetryPolicy,
-    /// Time and chance.
     pub pacing: Pacing,
-    /// The most tokens of one answer.
     pub max_output: Option<u32>,
-    /// What its tokens cost.
     pub price: Option<Price>,
-    /// For the help of errors.
     pub terms: Terms,
 }
 

@@ -3,7 +3,7 @@
 use super::{Args, MAX_LINE, Mode, RESERVE};
 use crate::answer::{Body, answer, counted, cut};
 use crate::search::{Gaps, Search};
-use crate::sniff::{HEAD, Looks, looks};
+use crate::sniff::{HEAD, binary};
 use authority::WalkEntry;
 use grep_matcher::Matcher;
 use grep_regex::RegexMatcher;
@@ -55,7 +55,7 @@ impl<'a> Found<'a> {
         let mut file = Watched { from: opened.map_err(io::Error::other)?, cancel };
         let mut head = Vec::new();
         file.by_ref().take(HEAD as u64).read_to_end(&mut head)?;
-        if looks(&head) != Looks::Text {
+        if binary(&head).is_some() {
             return Ok(());
         }
         self.searched += 1;
