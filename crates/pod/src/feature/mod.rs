@@ -8,7 +8,6 @@
 //!
 //! In this build a feature contributes tools, hooks, instructions and services, keeps durable state, uses services of
 //! others, and speaks up through sinks.
-#![warn(missing_docs)]
 
 pub mod author;
 mod decide;

@@ -1,4 +1,4 @@
-//! Threads for code that is not the host's: tools, hooks, feature installs.
+//! Threads for code that is not the host's: tools and hooks. They know no registry.
 //!
 //! A callback is a future that is *blocked on* in its own thread, so one that panics is an error value, one
 //! that spins or sleeps cannot hold the control thread, and one that never returns costs a thread and is
@@ -52,7 +52,6 @@ type Leave = Arc<dyn Fn(&FeatureId) + Send + Sync>;
 /// Why a callback brought no value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Lost {
-    /// It panicked.
     #[error("it panicked: {0}")]
     Panicked(String),
     /// It did not end within this grace after its cancellation. Where it only waited, its thread was taken back; else

@@ -1,4 +1,4 @@
-//! The hooks of one point, and what their answers come to.
+//! The hooks of one point, and what their answers come to. It knows no registry of features and no driver.
 
 use super::limits::{DEFAULT_DEADLINE, MAX_STRIKES};
 use super::observe::Listeners;
@@ -36,15 +36,12 @@ const _: () = assert!(MAX_STRIKES == 3, "the words above say it");
 
 /// One installed hook.
 pub struct InstalledHook<P: Point> {
-    /// Whose.
     pub feature: FeatureId,
-    /// Its name.
     pub name: String,
     /// How long one answer may take.
     pub deadline: Duration,
     /// The tools it is asked about; `*` is any. Means nothing where no tool is at hand.
     pub tools: Vec<String>,
-    /// What is asked.
     pub code: Arc<dyn Hook<P>>,
     /// Revocation guards: shut when a grant that it depends on is revoked.
     pub(crate) doors: Vec<Arc<Door>>,
@@ -86,7 +83,6 @@ impl<P: Point> InstalledHook<P> {
         self.lost.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |lost| lost.checked_sub(1)).unwrap_or_default();
     }
 
-    /// Whether a grant that it stands under was taken back.
     pub(super) fn is_revoked(&self) -> bool {
         self.doors.iter().any(|door| door.is_shut())
     }
@@ -137,9 +133,7 @@ pub struct GateOutcome {
 /// What one gate said.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GateRun {
-    /// Whose gate.
     pub feature: FeatureId,
-    /// Its name.
     pub hook: String,
     /// Milliseconds until it answered or was given up.
     pub ms: u64,
@@ -152,9 +146,7 @@ pub struct GateRun {
 /// What one transform did, or failed to do. One that left the value alone is not mentioned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transformed {
-    /// Whose transform.
     pub feature: FeatureId,
-    /// Its name.
     pub hook: String,
     /// Milliseconds until it answered or was given up.
     pub ms: u64,

@@ -13,7 +13,6 @@ use std::sync::Arc;
 
 /// A place where the host asks or tells. Only the host has points.
 pub trait Point: sealed::Place + Send + Sync + Sized + 'static {
-    /// Which one.
     const POINT: HookPoint;
     /// What its hooks are.
     const CLASS: HookClass;
@@ -31,7 +30,6 @@ pub trait Gate: Point<Answer = Verdict<Self>> {
 
 /// A point whose hooks may replace a value.
 pub trait Transform: Point<Answer = Change<Self::Value>> {
-    /// The value.
     type Value: Send + Sync + 'static;
     /// The input with another value in it.
     fn with(input: &Self::Input, value: &Self::Value) -> Self::Input;
@@ -173,14 +171,12 @@ impl Observe for Event {}
 /// What [`PromptSubmit`] sees.
 #[derive(Clone, Debug)]
 pub struct PromptView {
-    /// The words.
     pub text: String,
 }
 
 /// What [`PreRequest`] sees.
 #[derive(Clone, Debug)]
 pub struct RequestView {
-    /// The turn's number.
     pub turn: u64,
     /// The request's number in the session, from 1.
     pub number: u64,
@@ -191,11 +187,8 @@ pub struct RequestView {
 /// What hooks around a call see of it.
 #[derive(Clone, Debug)]
 pub struct ToolCallView {
-    /// Which call.
     pub call: CallId,
-    /// The tool.
     pub tool: String,
-    /// Whose tool it is.
     pub feature: FeatureId,
     /// What repeating it does.
     pub effect: ToolEffect,
@@ -208,7 +201,6 @@ pub struct ToolCallView {
 /// What [`ToolOutcome`] sees.
 #[derive(Clone, Debug)]
 pub struct ToolOutcomeView {
-    /// The call.
     pub call: Arc<ToolCallView>,
     /// What the model will see; already within the host's bounds.
     pub outcome: llm_worker::ToolOutcome,
@@ -217,9 +209,7 @@ pub struct ToolOutcomeView {
 /// What [`TurnEnd`] sees.
 #[derive(Clone, Debug)]
 pub struct TurnEndView {
-    /// The turn's number.
     pub turn: u64,
-    /// How it ended.
     pub outcome: Outcome,
     /// Requests it sent.
     pub steps: u64,
@@ -232,6 +222,5 @@ pub struct EventView {
     pub seq: u64,
     /// Events dropped since the one before, because observers did not keep up.
     pub missed: u64,
-    /// The record.
     pub record: Arc<Record>,
 }

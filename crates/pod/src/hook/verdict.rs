@@ -1,4 +1,4 @@
-//! What hooks answer. A verdict can be made only where its point allows it.
+//! What hooks answer. A verdict can be made only where its point allows it. It knows no chain.
 
 use super::typed::{Point, PreRequest, PreToolCall, PromptSubmit, TurnEnd};
 use crate::record::Decision;
@@ -17,14 +17,12 @@ pub struct Verdict<P> {
 /// What a verdict says, for the host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ruling {
-    /// Go on.
     Allow,
     /// This call does not run.
     Deny {
         /// For the model and for people.
         reason: String,
     },
-    /// The turn ends.
     Abort {
         /// For people.
         reason: String,
@@ -116,7 +114,6 @@ impl MayPause for TurnEnd {}
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Change<V> {
-    /// The value stays.
     Unchanged,
     /// Use this instead. The host checks it as it checks any such value, and journals that it was replaced.
     Replaced(V),

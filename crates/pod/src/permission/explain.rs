@@ -1,4 +1,4 @@
-//! What the table and the rules will say to calls of a tool, before there is a call.
+//! What the table and the rules will say to calls of a tool, before there is a call. It knows no path.
 
 use super::judge::{BUILT_IN, Circumstances, Policy};
 use super::rule::{Placed, Rule, RuleDecision};
@@ -11,11 +11,8 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Matter {
-    /// Reads files.
     Reads,
-    /// Changes files.
     Writes,
-    /// Reads from hosts.
     Hosts,
     /// Runs a command, or does what it does not name.
     Runs,
@@ -30,9 +27,7 @@ pub enum Matter {
 /// What is said of calls that do one kind of thing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Expectation {
-    /// What they do.
     pub matter: Matter,
-    /// The row's words.
     pub what: &'static str,
     /// Who says what, outermost first. The last that is about everything decides; the others decide about what they name.
     pub said: Vec<Said>,
@@ -45,9 +40,7 @@ pub struct Expectation {
 pub struct Said {
     /// `default`, or where the rule stands: a file and its line, a flag.
     pub source: String,
-    /// What it says.
     pub text: String,
-    /// The same in a word.
     pub decision: RuleDecision,
     /// Only about paths that match this.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -110,7 +103,6 @@ impl Said {
 }
 
 impl Matter {
-    /// Whether a rule can match.
     fn is_met_by(self, rule: &Rule) -> bool {
         match self {
             Self::Reads | Self::Writes => rule.host.is_none() && rule.program.is_none(),

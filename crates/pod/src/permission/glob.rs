@@ -1,5 +1,5 @@
 //! Path globs of rules. A refusal must not be dodged by another way to write a path, and an allowance must not be
-//! won by one: so they match differently.
+//! won by one: so they match differently. They know no tool.
 
 use super::place::Target;
 use super::rule::RuleDecision;

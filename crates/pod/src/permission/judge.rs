@@ -1,4 +1,4 @@
-//! One call, one decision, with the rule that made it.
+//! One call, one decision, with the rule that made it. It knows no flag and no driver.
 
 use super::place::{self, Target};
 use super::program;
@@ -26,7 +26,6 @@ pub struct Policy {
 /// What is judged.
 #[derive(Clone, Copy, Debug)]
 pub struct CallFacts<'a> {
-    /// The tool's name.
     pub tool: &'a str,
     /// What repeating it does.
     pub effect: ToolEffect,
@@ -39,7 +38,6 @@ pub struct CallFacts<'a> {
 /// What is in force while it is judged. In this build nobody can be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Circumstances {
-    /// The sandbox mode.
     pub mode: SandboxMode,
     /// Whether this kernel enforces that mode.
     pub enforced: bool,
@@ -59,7 +57,6 @@ pub struct Judged {
 pub struct RuleRef {
     /// `default`, or where the rule stands: a file and its line, a flag.
     pub source: String,
-    /// What it says.
     pub text: String,
 }
 
@@ -187,7 +184,6 @@ impl Answer<'_> {
         Judged { decision, rule: RuleRef { source, text } }
     }
 
-    /// What would allow it.
     fn remedy(&self, tool: &str, now: Circumstances, terms: Terms) -> Remedy {
         let beside = match &self.origin {
             Origin::Row(Row { unlock: Unlock::By(remedy), .. }) => return remedy.clone(),

@@ -1,4 +1,5 @@
 //! Whether a call may run: judged each time, on where its paths lead, by a table and by rules on top of it.
+//! It knows no tool by name.
 //!
 //! Layers go from the outermost (the built-in table) inwards (files, then flags). Inside a layer the last rule that
 //! matches speaks for it. A refusal by any layer stands; otherwise the innermost layer that spoke decides. What

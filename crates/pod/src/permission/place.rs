@@ -1,4 +1,4 @@
-//! What a call names, after resolution: the thing that is judged.
+//! What a call names, after resolution: the thing that is judged. It knows no rule.
 
 use super::secret::{self, Named};
 use authority::{Access, Place, Workspace};

@@ -4,11 +4,8 @@
 /// What a person, or the model, does next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Remedy {
-    /// Add a directory for reading.
     AddDir,
-    /// Add a directory for writing.
     AddWriteDir,
-    /// Leave read-only mode.
     LeaveReadOnly,
     /// Name a path that exists or can be created.
     FixPath,
@@ -30,13 +27,11 @@ pub enum Remedy {
 /// What else allows a call that a rule would allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beside {
-    /// Nothing.
     Nothing,
     /// Nothing; and a command that does not name the file can read it all the same.
     Secret,
     /// Changing the rule that asks.
     AskingRule,
-    /// Using the sandbox.
     Sandbox,
     /// A kernel that can confine it.
     Kernel,

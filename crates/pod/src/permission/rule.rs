@@ -1,4 +1,4 @@
-//! Rules as a person writes them, checked when they are read.
+//! Rules as a person writes them, checked when they are read. They know no file that they stand in but its name.
 
 use super::glob::PathGlob;
 use super::place::Target;
@@ -52,7 +52,6 @@ pub enum RuleDecision {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{source_name}: permissions.rules[{index}]: {problem}")]
 pub struct RuleError {
-    /// The layer.
     pub source_name: String,
     /// Which rule, from 0.
     pub index: usize,

@@ -1,5 +1,6 @@
 //! Files that may hold secrets and that a shell command names, as far as its text shows. A command that does not name one
 //! can still read it; that is the sandbox's matter, and this only keeps an honest command from doing it unasked.
+//! It knows no rule.
 
 use authority::{ErrorKind, FileKind, Place, Workspace};
 use shell::{Part, Script, Word};

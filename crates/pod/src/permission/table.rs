@@ -1,4 +1,4 @@
-//! The default policy, as data.
+//! The default policy, as data. It knows no tool.
 
 use super::explain::Matter;
 use super::place::{Side, Target, Way};

@@ -56,10 +56,8 @@ impl TryFrom<VerdictLine> for VerdictGiven {
 /// Which gate of which feature decided, and how long it took. All there or none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GateNote {
-    /// Its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hook: Option<String>,
-    /// Whose it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feature: Option<String>,
     /// Milliseconds until it answered or was given up.
@@ -70,9 +68,7 @@ pub struct GateNote {
 /// A value that a transform replaced, or failed to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TransformNote {
-    /// The transform's name.
     pub hook: String,
-    /// Whose it is.
     pub feature: String,
     /// Milliseconds until it answered or was given up.
     pub ms: u64,
@@ -89,11 +85,8 @@ pub struct TransformNote {
 /// Body of `tool_started`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolStarted {
-    /// Which call.
     pub call: CallId,
-    /// The tool.
     pub name: String,
-    /// The feature it belongs to.
     pub feature: String,
     /// The generation it was judged under.
     pub generation: u64,
@@ -110,7 +103,6 @@ pub struct ToolStarted {
 /// Body of `tool_finished`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolFinished {
-    /// Which call.
     pub call: CallId,
     /// The feature whose tool ran; none for a call that did not start, or that recovery closed.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -3,16 +3,22 @@
 /// A decision with its reason, which is for the model and for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// It goes on.
     Allow,
     /// Permission or a gate refused it.
-    Refuse { reason: String },
+    Refuse {
+        reason: String,
+    },
     /// There is no such tool, or its arguments do not fit.
-    Invalid { reason: String },
-    /// It ends the turn.
-    Abort { reason: String },
+    Invalid {
+        reason: String,
+    },
+    Abort {
+        reason: String,
+    },
     /// A person should look before anything goes on.
-    Pause { reason: String },
+    Pause {
+        reason: String,
+    },
 }
 
 impl Decision {

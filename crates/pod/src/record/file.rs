@@ -9,7 +9,6 @@ use session_store::{BlobRef, Digest};
 pub struct Stored {
     /// BLAKE3 of the stored bytes: the blob's name.
     pub digest: Digest,
-    /// Stored bytes.
     pub bytes: u64,
     /// Where the middle of a very long stream was not kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 /// Body of `host_started`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostStarted {
-    /// The program's version.
     pub version: String,
     /// Its process id; diagnostic.
     pub pid: u32,
@@ -14,7 +13,6 @@ pub struct HostStarted {
     pub project: String,
     /// The working directory, absolute.
     pub cwd: String,
-    /// The sandbox mode in force.
     pub sandbox: String,
     /// BLAKE3 of the effective configuration, hex; secrets stand in it by name.
     pub config_digest: String,
@@ -69,7 +67,6 @@ fn none(count: &u64) -> bool {
 /// Body of `features`: the registry's report, as `yoi features --json` prints it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Features {
-    /// The report.
     pub report: serde_json::Value,
 }
 

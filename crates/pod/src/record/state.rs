@@ -8,7 +8,6 @@ use std::sync::Arc;
 pub struct NotificationQueued {
     /// Its number, rising within a session.
     pub number: u64,
-    /// Whose it is.
     pub feature: String,
     /// The generation it was accepted under.
     pub generation: u64,
@@ -19,20 +18,16 @@ pub struct NotificationQueued {
 /// Body of `feature_state`: the whole value, for its owner alone; never model-visible.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FeatureState {
-    /// Whose it is.
     pub feature: String,
-    /// Its name within the feature.
     pub name: String,
     /// The version of its shape.
     pub version: u16,
-    /// The value.
     pub value: Arc<serde_json::Value>,
 }
 
 /// Body of `feature_note`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FeatureNote {
-    /// Who says it.
     pub feature: String,
     /// What; bounded, without control characters.
     pub text: String,

@@ -12,9 +12,7 @@ pub type InputId = u64;
 /// Body of `surface`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SurfaceSet {
-    /// The exact system prompt, tools and parameters.
     pub surface: Surface,
-    /// The request encoder.
     pub encoder: Encoder,
 }
 
@@ -30,7 +28,6 @@ pub struct Encoder {
 /// Body of `input_queued`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputQueued {
-    /// Its number.
     pub input: InputId,
     /// The exact model-visible text.
     pub text: String,
@@ -42,7 +39,6 @@ pub struct InputQueued {
 /// Body of `input_consumed`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputConsumed {
-    /// Which input.
     pub input: InputId,
 }
 
@@ -73,9 +69,7 @@ pub enum SystemItem {
     },
     /// A queued notification, delivered.
     Notification {
-        /// Which one.
         number: u64,
-        /// Whose it is.
         feature: String,
         /// The generation it was accepted under.
         generation: u64,
@@ -112,7 +106,6 @@ impl SystemItem {
 /// Body of `item`: assistant text, reasoning or a tool call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ItemAdded {
-    /// The item.
     pub item: Item,
 }
 
@@ -129,18 +122,15 @@ pub struct Request {
     pub projection: u16,
     /// Digest of the request in this project's own terms, hex.
     pub neutral_digest: String,
-    /// The encoder of the body.
     pub encoder: Encoder,
     /// Digest of the body's bytes, hex.
     pub body_digest: String,
-    /// The body's length.
     pub bytes: u64,
 }
 
 /// Body of `response`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Response {
-    /// Why the model stopped.
     pub stop: StopReason,
     /// Tokens counted by the vendor.
     pub usage: Usage,
@@ -156,9 +146,7 @@ pub struct Response {
 /// Body of `turn_finished`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnFinished {
-    /// Its number.
     pub turn: u64,
-    /// How it ended.
     pub outcome: Outcome,
     /// What attempts cost that brought no answer before it ended: cut, cancelled or overlong. Not in any `response`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

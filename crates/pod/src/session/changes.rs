@@ -1,4 +1,5 @@
 //! What a pod changed in files, from its journal: for `yoi diff`, and to take it back.
+//! It knows no tool but the one of commands.
 
 use super::stage_number;
 use crate::record::{DirectoryMoved, FileChanged, Gap, Record, Stored, ToolStarted};

@@ -1,4 +1,5 @@
-//! A fold kept beside the log, so that going on with a session reads its newest records only.
+//! A fold kept beside the log, so that going on with a session reads its newest records only. It knows no
+//! record, only what they come to.
 //!
 //! A checkpoint is made where a segment ends, and where a host stops if enough came since the last one: one line of
 //! JSON with the state, then the items, each field behind its length. Like everything in `idx/` it is derived. Whatever

@@ -36,17 +36,12 @@ pub struct State {
     pub inputs: u64,
     /// The highest turn number given.
     pub turns: u64,
-    /// Whether that turn is still open.
     pub turn_open: bool,
-    /// Calls without a result.
     pub open_calls: BTreeMap<CallId, OpenCall>,
-    /// Items in the history.
     pub items: u64,
     /// The highest call number given.
     pub calls: u64,
-    /// Requests sent.
     pub requests: u64,
-    /// Tokens counted so far.
     pub usage: Usage,
     /// What they cost, as far as prices were known; none when none was.
     pub cost: Option<Cost>,
@@ -60,11 +55,9 @@ pub struct State {
     pub refused: Option<String>,
     /// Why the newest answer of the newest turn is not what was asked for.
     pub shortfall: Option<Shortfall>,
-    /// The newest environment note.
     pub environment: Option<String>,
     /// Full outputs, newest last.
     pub outputs: Arc<VecDeque<Output>>,
-    /// Files changed so far, counted.
     pub file_changes: u64,
     /// Changes that may have left something on the disk, newest last.
     pub changing: VecDeque<Changing>,
@@ -89,7 +82,6 @@ pub struct State {
 pub struct OpenCall {
     /// The tool, as the model named it.
     pub name: String,
-    /// Its raw arguments.
     pub arguments: String,
     /// What running it twice would do, once it was started.
     pub started: Option<ToolEffect>,
@@ -113,9 +105,7 @@ pub struct Changing {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a `{kind}` record cannot stand here: {why}")]
 pub struct Illegal {
-    /// The record's kind.
     pub kind: String,
-    /// What is wrong with it.
     pub why: String,
 }
 

@@ -1,4 +1,5 @@
 //! Decoding a record as far as a fold needs it, for whoever folds many at once: most of opening a session is this.
+//! It knows no state.
 //!
 //! What comes out folds to the same as the whole record does; `yoi verify` reads everything of each.
 

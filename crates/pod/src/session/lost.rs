@@ -1,4 +1,4 @@
-//! What a fold makes of lost records: a copy of a damaged log has a `gap` record for each.
+//! What a fold makes of lost records: a copy of a damaged log has a `gap` record for each. It knows no file.
 //!
 //! Behind a gap nobody knows what stood in it: a turn may have begun or ended, a call may have its result there, numbers
 //! have gone on. So until a recovery has spoken of the loss, a record that does not fit the state is not wrong: the state
@@ -15,11 +15,8 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lost {
-    /// The first of them.
     pub first: u64,
-    /// The last of them.
     pub last: u64,
-    /// How many.
     pub records: u64,
     /// The highest input accepted before: those that wait may have been taken in what is lost.
     pub inputs: u64,

@@ -1,4 +1,4 @@
-//! Which blobs a session still leads to: the others may go when there is no room for a new one.
+//! Which blobs a session still leads to: the others may go when there is no room for a new one. It knows no store.
 
 use super::fold::State;
 use session_store::Digest;

@@ -1,5 +1,5 @@
 //! The proof that a log says all a model ever saw: every request is rebuilt from the records before it and
-//! compared with what was sent.
+//! compared with what was sent. It knows no model.
 
 use super::fold::State;
 use super::references;
@@ -17,9 +17,7 @@ pub type Dialects<'a> = &'a dyn Fn(&str, &Surface) -> Option<Arc<dyn Dialect>>;
 /// What a check of a whole session found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verification {
-    /// Records read and folded.
     pub records: u64,
-    /// Requests rebuilt.
     pub requests: u64,
     /// Of those, the ones whose exact bytes were rebuilt too.
     pub bodies: u64,
@@ -38,9 +36,7 @@ pub struct Verification {
 /// The first difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wrong {
-    /// At which record.
     pub seq: u64,
-    /// What differs.
     pub what: String,
 }
 

@@ -30,22 +30,10 @@ pub enum RestoreError {
     Read(#[from] ReadError),
     /// A frame's body does not fit its kind.
     #[error("record {seq}: a `{kind}` body does not read: {source}")]
-    Body {
-        /// Which record.
-        seq: u64,
-        /// Its kind.
-        kind: String,
-        /// What the parser said.
-        source: serde_json::Error,
-    },
+    Body { seq: u64, kind: String, source: serde_json::Error },
     /// A record cannot follow those before it.
     #[error("record {seq}: {source}")]
-    Illegal {
-        /// Which record.
-        seq: u64,
-        /// Why not.
-        source: Illegal,
-    },
+    Illegal { seq: u64, source: Illegal },
 }
 
 /// Decodes one frame.
@@ -95,7 +83,6 @@ impl Restored {
 pub struct Circumstances {
     /// What the end of the log looked like.
     pub class: String,
-    /// Bytes cut from it.
     pub cut_bytes: u64,
     /// Where they are.
     pub quarantine: Option<String>,

@@ -1,4 +1,4 @@
-//! Folding a session that was just opened: its newest checkpoint, and only the records behind that.
+//! Folding a session that was just opened: its newest checkpoint, and only the records behind that. It knows no lock.
 
 use super::checkpoint::{Draft, VERSION};
 use super::glance::glance;

@@ -1,4 +1,5 @@
 //! From descriptors and a policy to what will be installed: a pure function, the same for every registration order.
+//! It knows no module.
 
 mod order;
 mod room;

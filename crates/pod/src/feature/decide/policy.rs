@@ -1,4 +1,4 @@
-//! Who may have what: the host's decision, as data. What no row grants is refused.
+//! Who may have what: the host's decision, as data. What no row grants is refused. It knows no handle.
 
 mod explain;
 mod table;

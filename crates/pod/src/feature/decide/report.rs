@@ -1,4 +1,4 @@
-//! What was installed, what was not, and why: stable bytes for journals, scripts and diffs.
+//! What was installed, what was not, and why: stable bytes for journals, scripts and diffs. It knows no door.
 
 use super::plan::{PlannedFeature, PlannedHook, Unmet};
 use crate::feature::declare::capability::HostCapability;
@@ -238,7 +238,6 @@ impl FeatureInstallReport {
         }
     }
 
-    /// Adds what was staged.
     pub(crate) fn describe(
         &mut self,
         tools: &[(&ToolDefinition, u64)],

@@ -1,4 +1,5 @@
 //! What can go wrong between a descriptor and a live feature: one code per cause, both sides named.
+//! It knows no plan and no stage.
 
 use super::id::FeatureId;
 use authority::Redactor;
@@ -109,19 +110,14 @@ pub enum FeatureInstallError {
     NotDeclared {
         /// `tool`, `hook` or `instruction`.
         kind: &'static str,
-        /// Its name.
         name: String,
-        /// Who staged it.
         feature: FeatureId,
     },
-    /// Staged one contribution twice.
     #[error("{kind} `{name}` was staged twice by {feature}")]
     StagedTwice {
         /// `tool`, `hook` or `instruction`.
         kind: &'static str,
-        /// Its name.
         name: String,
-        /// Who staged it.
         feature: FeatureId,
     },
     /// Staged something else than was declared under this name.
@@ -129,35 +125,22 @@ pub enum FeatureInstallError {
     Differs {
         /// `tool`, `hook` or `instruction`.
         kind: &'static str,
-        /// Its name.
         name: String,
-        /// Who staged it.
         feature: FeatureId,
-        /// The first difference.
         what: &'static str,
     },
-    /// Asked for more than was granted.
     #[error("{feature} was not granted {asked}")]
-    Denied {
-        /// Who asked.
-        feature: FeatureId,
-        /// For what.
-        asked: String,
-    },
+    Denied { feature: FeatureId, asked: String },
     /// Granted, but this host has nothing of the kind.
     #[error("{feature} was granted {asked}, but {why}")]
     Unavailable {
-        /// Who asked.
         feature: FeatureId,
-        /// For what.
         asked: String,
         /// Why it is not there, as the host says it.
         why: String,
     },
-    /// A bound was passed.
     #[error("{0}")]
     Exhausted(String),
-    /// The feature's own reason.
     #[error("{0}")]
     Failed(String),
 }

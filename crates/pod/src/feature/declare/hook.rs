@@ -103,7 +103,6 @@ pub struct HookDeclaration {
 }
 
 impl HookDeclaration {
-    /// What it asks for by being declared.
     pub(crate) fn implied(&self) -> Vec<HostCapability> {
         let stands = HostCapability::ContributeHook { point: self.point, class: self.class };
         let tools = || self.tools.iter().map(|tool| Cow::Owned(tool.clone())).collect::<Vec<_>>().into();

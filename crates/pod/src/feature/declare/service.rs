@@ -1,4 +1,4 @@
-//! What services are called, what is declared of them, and what a plan says of them.
+//! What services are called, what is declared of them, and what a plan says of them. It knows no handle.
 
 use super::capability::HostCapability;
 use super::grants::Need;
@@ -193,7 +193,6 @@ impl ServiceRequirement {
         service_problem(&service.name).or_else(|| parsed::<VersionReq>(version).is_none().then(problem))
     }
 
-    /// Whether this version will do.
     pub(crate) fn takes(&self, version: &str) -> bool {
         let range = parsed::<VersionReq>(&self.version);
         range.zip(parsed::<Version>(version)).is_some_and(|(range, version)| range.matches(&version))

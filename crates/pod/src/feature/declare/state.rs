@@ -1,4 +1,4 @@
-//! A state's name and shape: one `const` key both declares it and takes it up.
+//! A state's name and shape: one `const` key both declares it and takes it up. It knows no journal and no file.
 
 use super::text::{MAX_NAME, escape_line};
 use crate::record::FeatureState;
@@ -98,7 +98,6 @@ impl<T: DeserializeOwned + Default> StateKey<T> {
 }
 
 impl<T> StateKey<T> {
-    /// The same key.
     pub(crate) const fn copy(&self) -> Self {
         let Self { name, version, scope, migrate, value: _ } = *self;
         Self { name, version, scope, migrate, value: PhantomData }

@@ -18,7 +18,6 @@ use std::sync::Arc;
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct ToolContribution {
-    /// Who contributes it.
     pub feature_id: FeatureId,
     /// Its name, as declared.
     pub name: String,
@@ -26,7 +25,6 @@ pub struct ToolContribution {
     pub definition: ToolDefinition,
     /// Requests without which it is left out, as declared.
     pub required_capabilities: Vec<HostCapability>,
-    /// What runs.
     pub(crate) tool: Arc<dyn Tool>,
 }
 
@@ -78,7 +76,6 @@ type Adding = dyn FnOnce(Vec<Arc<Door>>, &mut HookRegistryBuilder) + Send;
 /// A hook as staged.
 #[non_exhaustive]
 pub struct HookContribution {
-    /// Who contributes it.
     pub feature_id: FeatureId,
     /// Its name, as declared.
     pub name: String,

@@ -1,4 +1,5 @@
 //! From a plan to a registry: installs run in the order of the plan, and each feature is merged whole or not at all.
+//! It knows no turn.
 
 use super::context::FeatureInstallContext;
 use super::host_services::HostServices;
@@ -116,7 +117,6 @@ impl Installing {
         }
     }
 
-    /// Runs what waits, and merges it.
     fn run(&mut self) {
         let (mut jobs, mut waiting) = (Vec::new(), Vec::new());
         self.batched.clear();
@@ -201,7 +201,6 @@ impl Installing {
         self.registry.instructions.extend(texts);
     }
 
-    /// The registry, with its report.
     pub(crate) fn finish(
         mut self,
         host: HostReport,

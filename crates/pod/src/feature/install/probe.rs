@@ -16,11 +16,9 @@ pub enum Staging {
 /// One call into the host during an install, as a [`RegistrarProbe`] sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct RegistrarCall<'a> {
-    /// Whose install.
     pub feature: &'a FeatureId,
     /// Its number in this install, from 1.
     pub number: usize,
-    /// Which registrar.
     pub registrar: &'static str,
     /// What it is about: a tool, an instruction, a root.
     pub name: &'a str,

@@ -1,4 +1,5 @@
 //! What one feature has put together so far, privately: compared with its plan, then handed over whole or dropped.
+//! It knows no other feature but by its services.
 
 use super::contributions::{HookContribution, ToolContribution};
 use super::probe::{RegistrarCall, RegistrarProbe, Staging};
@@ -120,7 +121,6 @@ impl Stage {
         if self.calls > MAX_CALLS { Err(FeatureInstallError::Exhausted(many())) } else { Ok(()) }
     }
 
-    /// The grant that includes `asked`.
     pub(crate) fn granted(&self, asked: &HostCapability) -> Result<HostCapability, FeatureInstallError> {
         let grant = self.grants.granted().iter().find(|grant| grant.covers(asked)).cloned();
         grant.ok_or_else(|| FeatureInstallError::Denied { feature: self.feature.clone(), asked: asked.to_string() })
@@ -138,12 +138,10 @@ impl Stage {
         door
     }
 
-    /// Whether the feature is there, for what it holds.
     pub(crate) fn presence(&self) -> Arc<Presence> {
         Arc::clone(self.holdings.presence())
     }
 
-    /// Takes a service that was declared.
     pub(crate) fn provide<T: ?Sized + Send + Sync + 'static>(
         &mut self,
         key: ServiceKey<T>,
@@ -167,7 +165,6 @@ impl Stage {
         Ok(Staging::Staged)
     }
 
-    /// Hands out a service that was required.
     pub(crate) fn require<T: ?Sized + Send + Sync + 'static>(
         &mut self,
         key: ServiceKey<T>,
@@ -266,7 +263,6 @@ impl Stage {
         self.skipped.iter().any(|(skipped, other)| *skipped == kind && other == name)
     }
 
-    /// Replaces the text of a declared instruction.
     pub(crate) fn instruction(&mut self, name: &str, text: String) -> Result<(), FeatureInstallError> {
         let Some(declared) = self.instructions.iter_mut().find(|i| i.name == name) else {
             let (name, feature) = (name.to_owned(), self.feature.clone());

@@ -1,4 +1,4 @@
-//! The doors of grants: who holds what, how often it was used, and taking it back.
+//! The doors of grants: who holds what, how often it was used, and taking it back. It knows no policy.
 
 use super::presence::Presence;
 use super::service::Service;
@@ -70,7 +70,6 @@ struct Holding {
 }
 
 impl Holdings {
-    /// Whether the feature is there.
     pub(crate) fn presence(&self) -> &Arc<Presence> {
         &self.1
     }
@@ -158,7 +157,6 @@ impl Ledger {
         door
     }
 
-    /// What came of these grants.
     pub(crate) fn uses<'a>(
         &'a self,
         granted: impl Iterator<Item = (&'a FeatureId, &'a HostCapability)>,

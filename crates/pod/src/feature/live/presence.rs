@@ -1,4 +1,4 @@
-//! Whether a feature is there: nothing it says before it is, or after it left, has any effect.
+//! Whether a feature is there: nothing it says before it is, or after it left, has any effect. It knows no grant.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 

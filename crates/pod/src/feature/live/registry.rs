@@ -35,7 +35,6 @@ pub struct FeatureRegistry {
 /// A text for the system prompt, with who wants it there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Instruction {
-    /// Whose.
     pub feature: FeatureId,
     /// Unique within the feature.
     pub name: String,
@@ -176,11 +175,9 @@ pub struct ToolRegistry {
 /// A tool, who contributed it, and how long the host waits for it.
 #[derive(Clone)]
 pub struct RegisteredTool {
-    /// Whose.
     pub feature: FeatureId,
     /// What the model is told, as it was staged.
     pub definition: ToolDefinition,
-    /// What runs.
     pub tool: Arc<dyn Tool>,
     /// How long the host waits for one call.
     pub deadline: Duration,

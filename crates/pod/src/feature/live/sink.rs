@@ -1,4 +1,5 @@
 //! Sinks: the only ways in which a feature speaks up by itself. Each says whether the thing was done.
+//! They know no journal.
 
 use super::presence::{Absent, Presence};
 use crate::control::AlertLevel;
@@ -37,7 +38,6 @@ pub enum SinkError {
     /// More bytes, or more often, than granted.
     #[error("{0}")]
     Exhausted(String),
-    /// The log refused it.
     #[error("it was not written: {0}")]
     Refused(String),
     /// The grant was revoked, or the feature is not there any more.
@@ -46,10 +46,8 @@ pub enum SinkError {
     /// The feature installs: what it said could not be taken back if it failed.
     #[error("the feature is not installed yet; say it from a tool or a hook")]
     Early,
-    /// Too much waits already.
     #[error("too much waits already; try again")]
     Busy,
-    /// The pod has let go.
     #[error("the pod has let go")]
     Closed,
 }

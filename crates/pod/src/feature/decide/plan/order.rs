@@ -1,4 +1,5 @@
 //! An order in which everybody comes after those they need, and what cannot be ordered.
+//! It knows no feature: numbers and needs.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Which row of the policy answers a request, for people who ask why.
+//! Which row of the policy answers a request, for people who ask why. It knows no plan.
 
 use super::{CapabilityPolicy, Rule};
 use crate::feature::{FeatureId, HostCapability};
@@ -7,7 +7,6 @@ use serde::Serialize;
 /// What the policy says to one request, and the row that says it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Admission {
-    /// Whether it is granted.
     pub granted: bool,
     /// The row's capability, which includes or overlaps what was asked; none when no row speaks.
     pub row: Option<String>,

@@ -1,4 +1,5 @@
 //! What a person grants one feature, as it is written in a configuration: `[features."ID"] grant = { … }`.
+//! It knows no file.
 //!
 //! A key that is there replaces what the defaults grant of its kind; an empty list or `false` leaves nothing of it. A key
 //! that is not there leaves the defaults alone.

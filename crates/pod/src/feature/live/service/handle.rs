@@ -1,4 +1,4 @@
-//! A consumer's handle on a service.
+//! A consumer's handle on a service. It knows no plan.
 
 use super::offer::Service;
 use crate::feature::sanitize;
@@ -29,26 +29,14 @@ pub struct ServiceHandle<T: ?Sized> {
 /// Why a service was not had.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ServiceError {
-    /// The grant was revoked.
     #[error("the grant of service {service} was revoked")]
-    Revoked {
-        /// Which service.
-        service: String,
-    },
-    /// The provider is not there any more.
+    Revoked { service: String },
     #[error("service {service} is not there any more: {provider} left")]
-    Unavailable {
-        /// Which service.
-        service: String,
-        /// Whose.
-        provider: String,
-    },
+    Unavailable { service: String, provider: String },
     /// The provider panicked in this call; its state may be half changed.
     #[error("service {service} of {provider} panicked: {message}")]
     Panicked {
-        /// Which service.
         service: String,
-        /// Whose.
         provider: String,
         /// Its last words, cut at 512 bytes.
         message: String,

@@ -1,4 +1,4 @@
-//! Services: what one feature does for others, typed, versioned and mediated.
+//! Services: what one feature does for others, typed, versioned and mediated. They know no policy.
 //!
 //! ```text
 //! provider: provides(declaration) ──▶ provide(KEY, Arc) ──committed with the whole feature──▶ service

@@ -1,4 +1,5 @@
 //! State that outlives its session: one file each, replaced in one step, on a thread of its own.
+//! It knows no value, only its JSON.
 
 use super::MAX_STATE;
 use crate::feature::FeatureId;
@@ -50,7 +51,6 @@ pub(super) enum NotQueued {
 }
 
 impl Keeper {
-    /// Queues a job behind those before it.
     pub(super) fn queue(&self, job: Job) -> Result<(), NotQueued> {
         let mut jobs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if matches!(*jobs, Jobs::Idle) {

@@ -1,4 +1,5 @@
 //! What features need of the pod they are installed into: a line to its driver, and the state they left behind.
+//! It knows no registry.
 
 use super::files::Keeper;
 use crate::feature::FeatureId;
@@ -36,7 +37,6 @@ impl PodLink {
         self.dirs.get(&scope)
     }
 
-    /// What a feature left in session scope.
     pub(super) fn left(&self, feature: &FeatureId, name: &str) -> Option<&FeatureState> {
         self.left.get(&(feature.to_string(), name.to_owned()))
     }

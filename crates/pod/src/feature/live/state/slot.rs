@@ -1,4 +1,4 @@
-//! One state's value in memory, and its way to the log.
+//! One state's value in memory, and its way to the log. It knows no driver, only the line to it.
 
 use super::files::{Found, Keeper, NotQueued, NotWritten, StateFile};
 use super::link::PodLink;
@@ -42,7 +42,6 @@ impl<T> fmt::Debug for DurableState<T> {
 /// Why an update is not durable. The value is then what it was.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StateError {
-    /// The log refused it.
     #[error("the update was not written: {0}")]
     Refused(String),
     /// An update it was built on was refused.
@@ -51,7 +50,6 @@ pub enum StateError {
     /// The value grew over [`MAX_STATE`]; this many bytes of JSON.
     #[error("the state would have {0} bytes of JSON, at most {MAX_STATE} are allowed; keep less in it")]
     TooLarge(usize),
-    /// Too much waits to be written.
     #[error("too much waits to be written; try again")]
     Busy,
     /// The closure panicked; nothing was changed.
