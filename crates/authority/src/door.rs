@@ -1,4 +1,4 @@
-//! Doors: every grant has one, every use passes it, and shutting it is final.
+//! Doors: every grant has one, every use passes it, and shutting it is final. They do not know what is behind them.
 //!
 //! ```text
 //! open ──enter──▶ inside (counted) ──drop──▶ open

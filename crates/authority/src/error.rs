@@ -71,10 +71,6 @@ impl Error {
     pub(crate) fn unavailable(self) -> Self {
         Self { kind: ErrorKind::Unavailable, ..self }
     }
-
-    pub(crate) fn not_found(doing: &str, path: &Path) -> Self {
-        Self::io(doing, path, io::Error::from(io::ErrorKind::NotFound))
-    }
 }
 
 /// What the caller asked for cannot be.

@@ -1,4 +1,5 @@
-//! Secrets: values that are handed over by exposing them, and never printed by accident.
+//! Secrets: values that are handed over by exposing them, and never printed by accident. Where they come from is not
+//! known.
 
 use crate::{Ambient, Door, Error};
 use std::fmt;

@@ -1,4 +1,4 @@
-//! One endpoint and the connection to it, kept between requests.
+//! One endpoint and the connection to it, kept between requests. What is asked and answered is not known here.
 
 use crate::error::{Cause, Error};
 use crate::line::Line;

@@ -1,4 +1,4 @@
-//! One connection, polled only while somebody waits on it.
+//! One connection, polled only while somebody waits on it. It knows no address and no bound of time.
 
 use crate::upload::Upload;
 use hyper::body::{Body as _, Bytes, Incoming};

@@ -1,4 +1,4 @@
-//! The only door to the file system, so that a test can fail, cut or kill at every operation.
+//! The only door to the file system, so that a test can fail, cut or kill at every operation. Knows no log.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};

@@ -1,4 +1,4 @@
-//! The disk with its refusals named and its flushes counted.
+//! The disk with its refusals named and its flushes counted. Knows no file by name.
 
 use std::io;
 use std::path::{Path, PathBuf};

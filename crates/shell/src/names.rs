@@ -1,4 +1,4 @@
-//! Names of programs.
+//! Names of programs, and lists of words. No file is looked at.
 
 /// Directories whose programs are the system's.
 const SYSTEM: [&str; 6] = ["/bin/", "/usr/bin/", "/usr/local/bin/", "/sbin/", "/usr/sbin/", "/usr/local/sbin/"];

@@ -1,4 +1,4 @@
-//! From the parser's tree to parts, in the order in which they stand.
+//! From the parser's tree to parts, in the order in which they stand. What programs do is not known here.
 
 use crate::arithmetic;
 use crate::bounds::shown;

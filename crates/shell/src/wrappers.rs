@@ -1,5 +1,6 @@
 //! Programs that start another one, and how their own arguments end.
 
+use crate::names::has;
 use crate::script::Assignment;
 use crate::word::Word;
 
@@ -16,8 +17,8 @@ struct Wrapper {
     attached: &'static str,
     /// Letters after which nothing is started.
     asks: &'static str,
-    long_flags: &'static [&'static str],
-    long_values: &'static [&'static str],
+    long_flags: &'static str,
+    long_values: &'static str,
     /// Words of its own before the program.
     operands: usize,
     /// Whether `NAME=value` may stand before the program.
@@ -31,71 +32,36 @@ const NONE: Wrapper = Wrapper {
     values: "",
     attached: "",
     asks: "",
-    long_flags: &[],
-    long_values: &[],
+    long_flags: "",
+    long_values: "",
     operands: 0,
     assigns: false,
 };
 
+#[rustfmt::skip]
 const WRAPPERS: &[Wrapper] = &[
     Wrapper { name: "builtin", ..NONE },
     Wrapper { name: "command", flags: "p", asks: "vV", ..NONE },
     Wrapper { name: "exec", flags: "cl", values: "a", ..NONE },
-    Wrapper {
-        name: "env",
-        flags: "i0v",
-        values: "u",
-        long_flags: &["--ignore-environment", "--null", "--debug"],
-        long_values: &["--unset"],
-        assigns: true,
-        ..NONE
-    },
-    Wrapper {
-        name: "timeout",
-        flags: "v",
-        values: "ks",
-        long_flags: &["--foreground", "--preserve-status", "--verbose"],
-        long_values: &["--kill-after", "--signal"],
-        operands: 1,
-        ..NONE
-    },
-    Wrapper { name: "nice", flags: "0123456789", values: "n", long_values: &["--adjustment"], ..NONE },
+    Wrapper { name: "env", flags: "i0v", values: "u", long_flags: "--ignore-environment --null --debug", long_values: "--unset",
+        assigns: true, ..NONE },
+    Wrapper { name: "timeout", flags: "v", values: "ks", long_flags: "--foreground --preserve-status --verbose",
+        long_values: "--kill-after --signal", operands: 1, ..NONE },
+    Wrapper { name: "nice", flags: "0123456789", values: "n", long_values: "--adjustment", ..NONE },
     Wrapper { name: "nohup", ..NONE },
-    Wrapper { name: "setsid", flags: "cfw", long_flags: &["--ctty", "--fork", "--wait"], ..NONE },
-    Wrapper { name: "stdbuf", values: "ioe", long_values: &["--input", "--output", "--error"], ..NONE },
-    Wrapper {
-        name: "ionice",
-        flags: "t",
-        values: "cn",
-        long_flags: &["--ignore"],
-        long_values: &["--class", "--classdata"],
-        ..NONE
-    },
+    Wrapper { name: "setsid", flags: "cfw", long_flags: "--ctty --fork --wait", ..NONE },
+    Wrapper { name: "stdbuf", values: "ioe", long_values: "--input --output --error", ..NONE },
+    Wrapper { name: "ionice", flags: "t", values: "cn", long_flags: "--ignore", long_values: "--class --classdata", ..NONE },
     Wrapper { name: "time", flags: "pv", ..NONE },
     Wrapper { name: "busybox", plain: false, ..NONE },
     Wrapper { name: "toybox", plain: false, ..NONE },
-    Wrapper {
-        name: "sudo",
-        plain: false,
-        flags: "AbBEHkKnPS",
-        values: "aCcDghpRrtTuU",
-        asks: "vlV",
-        long_flags: &["--preserve-env", "--non-interactive", "--stdin", "--background", "--set-home"],
-        long_values: &["--user", "--group", "--host", "--prompt", "--chdir", "--preserve-env"],
-        assigns: true,
-        ..NONE
-    },
+    Wrapper { name: "sudo", plain: false, flags: "AbBEHkKnPS", values: "aCcDghpRrtTuU", asks: "vlV",
+        long_flags: "--preserve-env --non-interactive --stdin --background --set-home",
+        long_values: "--user --group --host --prompt --chdir --preserve-env", assigns: true, ..NONE },
     Wrapper { name: "doas", plain: false, flags: "n", values: "Cua", ..NONE },
-    Wrapper {
-        name: "xargs",
-        plain: false,
-        flags: "0rtpxo",
-        values: "nPLdEsaI",
-        attached: "ile",
-        long_flags: &["--null", "--no-run-if-empty", "--verbose", "--interactive", "--exit", "--open-tty", "--replace"],
-        long_values: &["--max-args", "--max-procs", "--delimiter", "--arg-file", "--max-chars"],
-        ..NONE
-    },
+    Wrapper { name: "xargs", plain: false, flags: "0rtpxo", values: "nPLdEsaI", attached: "ile",
+        long_flags: "--null --no-run-if-empty --verbose --interactive --exit --open-tty --replace",
+        long_values: "--max-args --max-procs --delimiter --arg-file --max-chars", ..NONE },
 ];
 
 /// What a wrapper's arguments say.
@@ -228,9 +194,9 @@ impl Wrapper {
     /// How many arguments follow as values.
     fn long(&self, text: &str) -> Result<usize, Unknown> {
         match text.split_once('=') {
-            Some((name, _)) if self.long_values.contains(&name) => Ok(0),
-            None if self.long_flags.contains(&text) => Ok(0),
-            None if self.long_values.contains(&text) => Ok(1),
+            Some((name, _)) if has(self.long_values, name) => Ok(0),
+            None if has(self.long_flags, text) => Ok(0),
+            None if has(self.long_values, text) => Ok(1),
             Some(_) | None => Err(Unknown),
         }
     }

@@ -1,4 +1,4 @@
-//! Directories as a whole: moving one, and holding one as a lock.
+//! Directories as a whole: moving one, and holding one as a lock. What is in them is not looked at.
 
 use super::locate::{Located, which};
 use super::open::{parent, stat_at, step, synced, top, trouble};

@@ -117,7 +117,7 @@ pub(crate) fn settle(cwd: &Path, path: &Path) -> Result<PathBuf, Error> {
             Step::Up => {
                 // `missing/..` is an error to the kernel; here it would quietly name something else than it says.
                 if !exists {
-                    return Err(Error::not_found("resolve", &settled));
+                    return Err(Error::io("resolve", &settled, Errno::NOENT));
                 }
                 settled.pop();
             }

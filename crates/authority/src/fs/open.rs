@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -92,7 +92,7 @@ impl Workspace {
         let _pass = self.enter_at(at, Access::Read)?;
         let dir = open_dir(at)?;
         let mut entries = Vec::new();
-        for (name, _hint) in list(&dir, at.path())? {
+        for name in list(&dir, at.path())? {
             match stat_at(dir.as_fd(), &name) {
                 Ok(stat) => entries.push((name, meta(&stat))),
                 Err(Errno::NOENT) => {}
@@ -135,16 +135,7 @@ pub(crate) fn names(at: &Located, max: usize) -> Result<(Meta, Vec<Name>), Error
     let dir = open_dir(at)?;
     let failed = |error: Errno| Error::io("list", at.path(), error);
     let state = looked_at(&dir).map_err(failed)?;
-    let mut names = Vec::new();
-    for entry in Dir::read_from(&dir).map_err(failed)?.take(max.saturating_add(2)) {
-        let entry = entry.map_err(failed)?;
-        let name = entry.file_name().to_bytes();
-        if name != b"." && name != b".." {
-            let known = (entry.file_type() != FileType::Unknown).then(|| kind(entry.file_type()));
-            names.push((OsString::from_vec(name.to_vec()), known));
-        }
-    }
-    Ok((state, names))
+    Ok((state, entries(&dir, max).map_err(failed)?))
 }
 
 /// Where a link points.
@@ -186,23 +177,33 @@ pub(super) fn open_dir_at(dir: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, 
     rustix::fs::openat(dir, name, flags, Mode::empty())
 }
 
-/// The names in a directory with the kernel's hint of what they are, sorted.
-pub(super) fn list(dir: &OwnedFd, path: &Path) -> Result<Vec<(OsString, FileType)>, Error> {
+/// The names in a directory, sorted.
+pub(super) fn list(dir: &OwnedFd, path: &Path) -> Result<Vec<OsString>, Error> {
+    let names = entries(dir, MAX_DIR_ENTRIES + 1).map_err(|error| Error::io("list", path, error))?;
+    if names.len() > MAX_DIR_ENTRIES {
+        let text = format!("list {}: more than {MAX_DIR_ENTRIES} entries; use a shell command", super::escape(path));
+        return Err(Error::new(ErrorKind::Exhausted, text));
+    }
+    let mut names: Vec<_> = names.into_iter().map(|(name, _)| name).collect();
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// At most `max` names, as the directory has them.
+fn entries(dir: &OwnedFd, max: usize) -> Result<Vec<Name>, Errno> {
     let mut names = Vec::new();
-    for entry in Dir::read_from(dir).map_err(|error| Error::io("list", path, error))? {
-        let entry = entry.map_err(|error| Error::io("list", path, error))?;
+    for entry in Dir::read_from(dir)? {
+        let entry = entry?;
         let name = entry.file_name().to_bytes();
         if name == b"." || name == b".." {
             continue;
         }
-        if names.len() == MAX_DIR_ENTRIES {
-            let text =
-                format!("list {}: more than {MAX_DIR_ENTRIES} entries; use a shell command", super::escape(path));
-            return Err(Error::new(ErrorKind::Exhausted, text));
+        if names.len() == max {
+            break;
         }
-        names.push((OsString::from_vec(name.to_vec()), entry.file_type()));
+        let known = (entry.file_type() != FileType::Unknown).then(|| kind(entry.file_type()));
+        names.push((OsString::from_vec(name.to_vec()), known));
     }
-    names.sort_unstable_by(|(a, _), (b, _)| a.as_bytes().cmp(b.as_bytes()));
     Ok(names)
 }
 

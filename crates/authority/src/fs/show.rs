@@ -1,4 +1,4 @@
-//! Paths as people and models read them.
+//! Paths as people and models read them. No file system is asked.
 
 use crate::text::{Escaper, Lines};
 use std::fmt::Write as _;

@@ -1,7 +1,7 @@
 //! Replacing a file in one step: written beside it, made durable, renamed over it. Directories that are missing above it
 //! are staged with it, and take their place with it.
 
-use super::locate::Located;
+use super::locate::{Located, which};
 use super::open::{Stamp, meta, open_dir_at, regular, stamp, stat_at, step, synced, top, trouble};
 use super::workspace::{Access, Workspace};
 use crate::{Door, Error, ErrorKind};
@@ -130,20 +130,13 @@ impl Staged {
 
     /// Makes it visible, durably. A file that was new must still be absent, and one that is replaced as it was. That is
     /// looked at right before the rename: only what somebody saves between those two calls is lost. A directory that
-    /// somebody made meanwhile is used.
+    /// somebody made meanwhile is used. Answers the stamp of just this file: one that somebody put in its place meanwhile
+    /// has another.
     ///
     /// # Errors
     /// `FixInput` when somebody created, changed or removed the file meanwhile; `Denied` by the system; `Revoked`.
     /// Except when only the last sync failed (`Unavailable`), nothing was changed.
-    pub fn publish(self) -> Result<(), Error> {
-        self.publish_stamped().map(drop)
-    }
-
-    /// [`Self::publish`], with the stamp of just this file: one that somebody put in its place meanwhile has another.
-    ///
-    /// # Errors
-    /// As for [`Self::publish`].
-    pub fn publish_stamped(self) -> Result<Stamp, Error> {
+    pub fn publish(self) -> Result<Stamp, Error> {
         let door = self.door.clone();
         let _pass = door.enter().map_err(|_| Error::revoked(&super::escape(self.at.path())))?;
         let replaces = self.was.is_some();
@@ -311,9 +304,8 @@ fn abandoned(dir: BorrowedFd<'_>, temp: &OsStr) -> Option<File> {
 
 /// Whether an open file is the one of this name.
 fn same(file: &File, dir: BorrowedFd<'_>, name: &OsStr) -> bool {
-    let id = |stat: Stat| (stat.st_dev, stat.st_ino);
     let (held, named) = (rustix::fs::fstat(file), stat_at(dir, name));
-    matches!((held, named), (Ok(held), Ok(named)) if id(held) == id(named))
+    matches!((held, named), (Ok(held), Ok(named)) if which(&held) == which(&named))
 }
 
 /// Removes a staged file, or the staged directories on the way to the file that `inner` ends with; what somebody else put

@@ -182,7 +182,7 @@ impl Walk {
     }
 
     fn level(&self, dir: OwnedFd, path: PathBuf) -> Result<Level, Error> {
-        let names: Vec<_> = list(&dir, &path)?.into_iter().map(|(name, _)| name).collect();
+        let names = list(&dir, &path)?;
         let ignore = if self.options.gitignore { rules(dir.as_fd(), &path, path == self.root.path) } else { None };
         Ok(Level { dir, path, names: names.into_iter(), ignore })
     }

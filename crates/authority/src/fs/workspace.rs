@@ -1,4 +1,4 @@
-//! The set of directories a holder may use.
+//! The set of directories a holder may use. Who holds it, and what for, is not known here.
 
 use super::locate::{Located, Place, Root};
 use super::secrets::SecretNames;

@@ -1,4 +1,4 @@
-//! Connections to the hosts a grant names, and to no other.
+//! Connections to the hosts a grant names, and to no other. What is sent over them is not known here.
 //!
 //! A grant is one of two kinds. [`Net::to`] names hosts and ports exactly and asks nothing about their addresses: for
 //! endpoints that a person configured, which may well be on this machine. [`Net::public`] is for hosts that a model or a

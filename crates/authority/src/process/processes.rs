@@ -1,4 +1,4 @@
-//! Looking at processes through `/proc`.
+//! Looking at processes through `/proc`. Whose they are is not known here.
 
 use crate::Ambient;
 use rustix::process::{Pid, PidfdFlags, Signal};

@@ -1,4 +1,4 @@
-//! The right to start children, confined one way.
+//! The right to start children, confined one way. How long they run and what they print is not known here.
 
 use super::confinement::{Confinement, SandboxMode, support};
 use super::custody::{MARK, Slot};

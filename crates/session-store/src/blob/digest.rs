@@ -1,4 +1,4 @@
-//! The name of a blob.
+//! The name of a blob: the digest of its bytes. Knows no file.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! How much the blobs of a session take, and which of them may go.
+//! How much the blobs of a session take, and which of them may go. Touches no file.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 

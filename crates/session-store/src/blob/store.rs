@@ -1,4 +1,4 @@
-//! Writing blobs.
+//! Writing blobs: durable first, then named. Which of them records lead to, it is told.
 
 use std::collections::HashSet;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! From lines to frames, without a JSON parser.
+//! From lines to frames, without a JSON parser. Knows no file and no body of a record.
 //!
 //! [`standalone`] is all that a line says about itself; [`check`] adds what its place in the log demands.
 

@@ -1,4 +1,4 @@
-//! The fixed columns of a header, and the numbers in them.
+//! The fixed columns of a header, and the numbers in them. What they mean is known by the two who use them.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! From values to lines.
+//! From values to lines, each with its place and checksum. Knows no file.
 //!
 //! A batch's lines are laid down one behind the other; when its last record is known, `b`, `p` and `c` are filled
 //! in from the front, because each checksum covers the countdown and the checksum before it.

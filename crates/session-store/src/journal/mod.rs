@@ -1,4 +1,4 @@
-//! Appending: batches in, proofs of durability out.
+//! Appending: batches in, proofs of durability out. Knows no record.
 //!
 //! [`Journal`] is the handle, [`writer`] the thread behind it, [`shared`] what both look at, [`commit`] what passes between them, [`log`] the end of
 //! the log that the thread writes to.

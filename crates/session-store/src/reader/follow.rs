@@ -1,4 +1,4 @@
-//! Reading on as a log grows.
+//! Reading on as a log grows. Waits for nothing: the caller says when to look.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;

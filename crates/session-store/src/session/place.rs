@@ -1,4 +1,4 @@
-//! Which file systems keep a journal.
+//! Which file systems keep a journal. Told by their number alone.
 
 use std::path::Path;
 

@@ -26,19 +26,12 @@ pub(crate) struct Scan<'a> {
     /// The last record handed on.
     good: Chain,
     batch: Vec<OwnedFrame>,
-    place: Walked,
+    /// What the next line continues; none behind a bad place.
+    place: Option<Chain>,
     /// The first bad place since `good`.
     bad: Option<Damage>,
     /// The highest seq known to have been durable.
     proven: u64,
-}
-
-/// What the next line may be measured by.
-enum Walked {
-    /// The line before was good.
-    Chain(Chain),
-    /// Nothing is known.
-    Adrift,
 }
 
 /// Hands on all that verifies in the log of `dir`, and each loss.
@@ -49,7 +42,7 @@ pub(crate) fn scan(
 ) -> Result<(), DiskFault> {
     let proven = Head::read(ops, dir)?.map_or(0, |head| head.durable);
     let segments = segment::list(ops, dir)?;
-    let place = Walked::Chain(Chain::START);
+    let place = Some(Chain::START);
     let mut scan = Scan { ops, segments, each, good: Chain::START, batch: Vec::new(), place, bad: None, proven };
     for n in 0..scan.segments.len() {
         scan.segment(n)?;
@@ -62,7 +55,7 @@ impl Scan<'_> {
         let Some(segment) = self.segments.get(n).cloned() else { return Ok(()) };
         let next = self.segments.get(n + 1).map_or(u64::MAX, |segment| segment.first);
         // A batch does not go on in another segment.
-        if !matches!(self.place, Walked::Chain(chain) if chain.seq + 1 == segment.first && chain.batch_left == 0) {
+        if !self.place.is_some_and(|chain| chain.seq + 1 == segment.first && chain.batch_left == 0) {
             self.stray(&segment, 0, Bad::Missing);
         }
         let Some(mut feed) = Feed::open(self.ops, &segment)? else { return Ok(()) };
@@ -96,8 +89,8 @@ impl Scan<'_> {
     /// A line that fits what is known of its place.
     fn fit<'l>(&self, line: &'l [u8], next: u64) -> Result<Frame<'l>, Bad> {
         let frame = match &self.place {
-            Walked::Chain(chain) => frame::check(line, chain)?,
-            Walked::Adrift => frame::standalone(line)?,
+            Some(chain) => frame::check(line, chain)?,
+            None => frame::standalone(line)?,
         };
         let fits = frame.seq > self.good.seq && frame.seq < next && frame.epoch >= self.good.epoch;
         if fits { Ok(frame) } else { Err(Bad::Previous) }
@@ -105,31 +98,22 @@ impl Scan<'_> {
 
     /// From here on nothing is known.
     fn stray(&mut self, segment: &Segment, offset: u64, bad: Bad) {
-        let seq = match self.place {
-            Walked::Chain(chain) => chain.seq + 1,
-            Walked::Adrift => self.good.seq + 1,
-        };
+        let seq = self.place.map_or(self.good.seq, |chain| chain.seq) + 1;
         let damage = Damage { seq, segment: segment.path.clone(), offset, bad, lost: seq..=seq };
         self.bad.get_or_insert(damage);
-        self.place = Walked::Adrift;
+        self.place = None;
         self.batch.clear();
     }
 
     fn take(&mut self, frame: OwnedFrame) -> Result<(), DiskFault> {
         self.proven = self.proven.max(frame.durable);
-        let known = match self.place {
-            Walked::Chain(_) => true,
-            // The first line behind a bad place may be in the middle of a batch.
-            Walked::Adrift => frame.kind == segment::KIND,
-        };
         let (left, chain) = (frame.batch_left, Chain::of(&frame));
-        if !known {
-            if left == 0 {
-                self.place = Walked::Chain(chain);
-            }
+        // The first line behind a bad place may be in the middle of a batch.
+        if self.place.is_none() && frame.kind != segment::KIND {
+            self.place = (left == 0).then_some(chain);
             return Ok(());
         }
-        self.place = Walked::Chain(chain);
+        self.place = Some(chain);
         self.batch.push(frame);
         if left > 0 {
             return Ok(());

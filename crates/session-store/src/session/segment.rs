@@ -1,4 +1,4 @@
-//! The files a log consists of, and the first record of each.
+//! The files a log consists of, and the first and last record of each. Knows no other record.
 
 use std::path::{Path, PathBuf};
 

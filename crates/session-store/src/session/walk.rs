@@ -1,4 +1,5 @@
-//! Walking the records of a log, file by file, each checked against the one before.
+//! Walking the records of a log, file by file, each checked against the one before. What is wrong behind a bad one is
+//! not asked.
 
 use crate::disk::DiskFile;
 use crate::error::DiskFault;

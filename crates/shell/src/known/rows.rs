@@ -1,4 +1,4 @@
-//! The rows.
+//! The rows: how each program is called when it runs nothing else. How they are read, [`super`] knows.
 
 use super::Operands::{Allowed, Any, Every, First, None, Only, Own, Script};
 use super::{ROW, Row, compiles, make_word, plain_remote};

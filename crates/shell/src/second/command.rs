@@ -1,4 +1,4 @@
-//! Lists, pipelines and commands.
+//! Lists, pipelines and commands of the second reading. Programs are not known.
 
 use super::{DESCRIPTOR, Reader, Reading, is_name};
 

@@ -1,4 +1,4 @@
-//! Redirections and here-documents.
+//! Redirections and here-documents of the second reading. No file is opened.
 
 use super::{Reader, Reading, ends_word};
 

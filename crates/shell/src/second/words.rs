@@ -1,4 +1,4 @@
-//! Words.
+//! Words of the second reading: what is literal in them. Nothing is expanded.
 
 use super::{Reader, ends_word, is_name};
 

@@ -162,7 +162,7 @@ impl<'a> Undo<'a> {
         };
         self.unchanged(&now, changed, "undo.staged")?;
         match staged {
-            Some(staged) => staged.publish().map(|()| Done::Restored).map_err(refused),
+            Some(staged) => staged.publish().map(|_| Done::Restored).map_err(refused),
             None => self.files.remove(&now.at).map(|()| Done::Removed).map_err(refused),
         }
     }

@@ -1,4 +1,4 @@
-//! Which keys of git's configuration make it run something, or read what does.
+//! Which keys of git's configuration make it run something, or read what does. No file is read here.
 //!
 //! Known keys stand in a table; beside it, names that say so themselves count, so that keys of later versions of git and
 //! of programs beside it do. A key too many is put back and told; a key too few runs.

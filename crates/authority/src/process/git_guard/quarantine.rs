@@ -1,4 +1,4 @@
-//! Where what was put back goes: nothing that a command wrote is destroyed.
+//! Where what was put back goes: nothing that a command wrote is destroyed. Why it goes is not known here.
 
 use super::memory::now;
 use std::fs::{self, DirBuilder, OpenOptions};

@@ -28,7 +28,7 @@ impl Restore<'_> {
             (State::File(content), Wanted::Content(bytes, mode)) => {
                 let staged = self.roots.stage_over(&at, Some(content.stamp), number(), bytes).map_err(text)?;
                 let staged = staged.with_mode(mode.unwrap_or(content.mode)).map_err(text)?;
-                staged.publish().map_err(text)
+                staged.publish().map(drop).map_err(text)
             }
             (_, wanted) => {
                 self.clear(&at, now)?;
@@ -41,7 +41,7 @@ impl Restore<'_> {
                             Some(mode) => staged.with_mode(mode).map_err(text)?,
                             None => staged,
                         };
-                        staged.publish().map_err(text)
+                        staged.publish().map(drop).map_err(text)
                     }
                 }
             }

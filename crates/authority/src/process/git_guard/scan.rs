@@ -1,4 +1,4 @@
-//! Finding what git would run or read later: one look at every repository below the roots.
+//! Finding what git would run or read later: one look at every repository below the roots. Nothing is judged here.
 //!
 //! Repositories are the project's own, those in its directories (nested, bare, submodules, worktrees), and those that a
 //! `.git` file, a `commondir` or a link leads to. Of each, its configuration with what that includes, its hooks where

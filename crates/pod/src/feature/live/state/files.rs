@@ -153,7 +153,7 @@ impl StateFile {
         bytes.push(b'\n');
         let mut stamp = self.stamp();
         let at = self.dir.inside(&self.path).map_err(|e| refused(&e))?;
-        match self.dir.stage_over(&at, *stamp, self.number, &bytes).and_then(|staged| staged.publish_stamped()) {
+        match self.dir.stage_over(&at, *stamp, self.number, &bytes).and_then(|staged| staged.publish()) {
             Ok(ours) => {
                 *stamp = Some(ours);
                 Ok(())
