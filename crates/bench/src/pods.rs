@@ -12,7 +12,7 @@ use pod::control::{Callbacks, Limits, Outbox, Permission};
 use pod::feature::{
     CapabilityPolicy, FeatureId, FeatureRegistry, FeatureRegistryBuilder, HostCapability, HostServices, PodLink,
 };
-use pod::host::{Aftermath, Host, Opening, Parts, Start};
+use pod::host::{self, Aftermath, Opening, Parts, Start};
 use pod::permission::{Circumstances, Policy, Terms};
 use pod::record::HostStarted;
 use provider::openai_chat::{Chat, Flavour};
@@ -153,13 +153,18 @@ impl PodPlace {
         let start = Start {
             about: about(&project),
             system: "You are measured.".to_owned(),
-            environment: "Somewhere, some day.".to_owned(),
+            environment: Box::new(|| "Somewhere, some day.".to_owned()),
             parts,
         };
         let outcome = runtime.block_on(async {
-            let (host, _) = Host::open(opening, start).await.unwrap();
-            let (host, end) = host.run("Go.", &CancellationToken::new()).await.unwrap();
-            host.close("done").await.unwrap();
+            let (actor, client, _) = host::open(opening, start).await.unwrap();
+            let asks = async move {
+                let end = client.submit("Go.").await.unwrap();
+                client.close("done").await;
+                end
+            };
+            let (end, over) = tokio::join!(asks, actor.run(CancellationToken::new()));
+            over.result.unwrap();
             end.outcome
         });
         assert_eq!(outcome, Outcome::Done);

@@ -13,7 +13,7 @@ use pod::feature::{
     FeatureRegistry, FeatureRegistryBuilder, HostCapability, HostServices, Outcome, ToolContribution, ToolDeclaration,
 };
 use pod::foreign::{GRACE, MAX_THREADS};
-use pod::host::{Aftermath, Found, Host, HostError, Opening, Parts, Start};
+use pod::host::{self, Aftermath, Found, HostError, Opening, Parts, Start};
 use pod::permission::{Circumstances, Layer, Policy, Rule, RuleDecision, Terms};
 use pod::record::{HostStarted, Record};
 use pod::session::fold::State;
@@ -232,11 +232,16 @@ impl PodUnderTest {
             runtime.block_on(async {
                 let opening = self.opening(opened)?;
                 let start = self.start(&opening, outbox, callbacks);
-                let (host, found) = Host::open(opening, start).await?;
+                let (actor, client, found) = host::open(opening, start).await?;
                 ran.found = Some(found);
-                let (host, end) = host.run(text, cancel).await?;
-                host.close("done").await?;
-                Ok(end)
+                let asks = async move {
+                    let end = client.submit(text).await;
+                    client.close("done").await;
+                    end
+                };
+                let (end, over) = tokio::join!(asks, actor.run(cancel.clone()));
+                over.result?;
+                Ok(end?)
             })
         }));
         match &done {
@@ -296,7 +301,10 @@ impl PodUnderTest {
                 add_write_dirs: Vec::new(),
             },
             system: "You are under test.".to_owned(),
-            environment: self.environment.clone(),
+            environment: Box::new({
+                let environment = self.environment.clone();
+                move || environment.clone()
+            }),
             parts: Parts {
                 registry: Arc::new(self.registry(opening)),
                 permission: Arc::clone(&self.permission),

@@ -48,7 +48,7 @@ const ROOMS: &[(&str, &[Room])] = &[
         // the driver; knows no host
         Room { name: "pod::control", may: &["feature::decide", "feature::declare", "feature::install", "feature::live", "foreign", "hook", "mailbox", "permission", "record", "session"] },
         // opens, runs and closes a pod
-        Room { name: "pod::host", may: &["control", "feature::decide", "feature::declare", "feature::live", "foreign", "hook", "mailbox", "permission", "record", "session"] },
+        Room { name: "pod::host", may: &["control", "feature::decide", "feature::declare", "feature::live", "foreign", "mailbox", "record", "session"] },
     ]),
     ("yoi", &[
         Room { name: "yoi::exit", may: &[] },

@@ -2,7 +2,7 @@
 
 use super::authorize;
 use super::call_output::INLINE;
-use super::core::Limits;
+use super::limits::Limits;
 use super::turn::{MAX_ANSWER, MAX_ARGUMENTS, MAX_CALLS};
 use crate::feature::{
     CALLBACK_LIMIT, DEFAULT_DEADLINE, HostGate, HostLimit, MAX_DEADLINE, MAX_FEATURES, MAX_GATES, MAX_NOTES,

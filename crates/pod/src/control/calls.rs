@@ -58,9 +58,9 @@ impl Calls {
 
     /// Starts waiting calls while there is room under the cap, and as long as the pod could do without the threads of
     /// all that run. One whose feature was given up on meanwhile is answered instead.
-    pub(super) fn fill(&mut self, core: &Core) {
+    pub(super) fn fill(&mut self, core: &Core, most: usize) {
         let spare = (MAX_STUCK - 1).saturating_sub(core.callbacks.stuck());
-        while self.running.len() < core.limits.tool_concurrency.min(spare).max(1) {
+        while self.running.len() < most.min(spare).max(1) {
             let Some((id, call)) = self.waiting.pop_front() else { return };
             if core.callbacks.is_off(&call.view.feature) {
                 let words = format!("not run: {}", given_up_on(&call.view.tool, &call.view.feature));

@@ -1,5 +1,5 @@
-//! Commits under way, in a turn and behind it, and the disk's retry. It knows no turn beyond the part that a commit
-//! carries.
+//! Commits under way, of a turn, of the actor and of what features handed in, and the disk's retry. It knows no turn
+//! beyond the part that a commit carries.
 
 use super::commit::{Ack, Batch, Journaled};
 use super::core::{Core, DISK_PAUSE, DISK_RETRIES, Fatal};
@@ -8,12 +8,12 @@ use crate::mailbox::pending::{MAX_RIDERS, Riders, settle};
 use crate::mailbox::requests::Ticket;
 use crate::record::{Record, Resumed};
 use llm_worker::turn::CommitRequest;
-use session_store::{Commit, Committed, Refused};
+use session_store::{Commit, Committed, Refusal, Refused};
 use std::collections::VecDeque;
 use tokio::time::Instant;
 
-/// Commits without a part of the turn that may be on their way at once. While there are so many, features wait: what
-/// they hand in must not keep the turn's own commits from the journal.
+/// Commits that only carry what features handed in and may be on their way at once. While there are so many, features
+/// wait: they must not keep the turn's own commits from the journal.
 const MAX_AHEAD: usize = 2;
 
 /// Commits resolve in the order they were appended.
@@ -22,29 +22,59 @@ pub(crate) struct Pipeline {
     flights: VecDeque<Flight>,
     /// Whether records wait for a commit of their own.
     owed: bool,
-    /// Refusals in a row of the turn's commit.
+    /// Refusals in a row of the turn's commit, and of the actor's.
     refusals: u32,
+    own_refusals: u32,
+    /// The actor's commits that the disk refused; they are appended again at `retry_at`.
+    held: Vec<Held>,
     retry_at: Option<Instant>,
 }
 
 struct Flight {
     commit: Commit<Batch>,
-    /// Whether it carries a part of the turn.
-    of_turn: bool,
+    part: Part,
     /// Who is told what became of it.
     tickets: Vec<Box<dyn Ticket>>,
 }
 
-/// What became of the turn's part of a commit.
+struct Held {
+    batch: Batch,
+    own: Own,
+    tickets: Vec<Box<dyn Ticket>>,
+}
+
+/// What a commit carries besides what features handed in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Nothing,
+    Turn,
+    Own(Own),
+}
+
+/// What the actor commits by itself, beside a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Own {
+    /// What closes a log that was left open.
+    Repair,
+    /// An input, accepted or refused.
+    Input,
+    /// What gates said at the end of a turn.
+    TurnEnd,
+    /// The last record.
+    Stop,
+}
+
+/// What became of a commit that somebody goes on from.
 pub(super) enum Landed {
     Durable(Ack),
-    /// It is to be tried again.
+    /// The turn's part is to be tried again.
     Refused(CommitRequest<Journaled>),
+    Own(Own),
 }
 
 impl Pipeline {
     pub(super) fn is_empty(&self) -> bool {
-        self.flights.is_empty()
+        self.flights.is_empty() && self.held.is_empty()
     }
 
     /// The oldest commit's end; pending while there is none. Cancel-safe.
@@ -55,13 +85,13 @@ impl Pipeline {
         }
     }
 
-    /// When the refused commit is tried again.
-    pub(super) fn retry_at(&self) -> Option<Instant> {
-        self.retry_at
+    /// When a refused commit is tried again; none while none is held here or by the turn (`suspended`).
+    pub(super) fn retry_at(&self, suspended: bool) -> Option<Instant> {
+        self.retry_at.filter(|_| suspended || !self.held.is_empty())
     }
 
     fn ahead(&self) -> usize {
-        self.flights.iter().filter(|flight| !flight.of_turn).count()
+        self.flights.iter().filter(|flight| flight.part == Part::Nothing).count()
     }
 }
 
@@ -74,14 +104,50 @@ impl Core {
     /// Appends the turn's commit, with what waits as far as it has room for it.
     pub(super) fn append_of_turn(&mut self, of: impl FnOnce(Vec<Record>) -> Batch) {
         let Riders { records, tickets } = self.desk.riders();
-        self.append(of(records), true, tickets);
+        self.append(of(records), Part::Turn, tickets);
         self.pipeline.owed |= self.desk.waiting() > 0;
     }
 
-    fn append(&mut self, batch: Batch, of_turn: bool, tickets: Vec<Box<dyn Ticket>>) {
+    /// Appends records of the actor's own, behind everything that waits.
+    pub(super) fn append_own(&mut self, own: Own, mut records: Vec<Record>) {
+        loop {
+            let Riders { records: mut all, tickets } = self.desk.riders();
+            if self.desk.waiting() == 0 {
+                all.append(&mut records);
+                return self.append(Batch::of(all), Part::Own(own), tickets);
+            }
+            self.append(Batch::of(all), Part::Nothing, tickets);
+        }
+    }
+
+    /// Commits records before anybody else can ask for anything.
+    ///
+    /// # Errors
+    /// The journal refused, or they do not fold.
+    pub(crate) async fn repair(&mut self, records: Vec<Record>) -> Result<(), Fatal> {
+        self.append_own(Own::Repair, records);
+        while !self.pipeline.is_empty() {
+            if self.pipeline.flights.is_empty() {
+                tokio::time::sleep(DISK_PAUSE).await;
+                self.append_held();
+            }
+            let done = self.pipeline.front().await;
+            self.landed(done)?;
+        }
+        Ok(())
+    }
+
+    fn append(&mut self, batch: Batch, part: Part, tickets: Vec<Box<dyn Ticket>>) {
         self.announce(batch.records());
         let commit = self.store.journal.append(batch);
-        self.pipeline.flights.push_back(Flight { commit, of_turn, tickets });
+        self.pipeline.flights.push_back(Flight { commit, part, tickets });
+    }
+
+    /// Appends again what the disk refused of the actor's own.
+    pub(super) fn append_held(&mut self) {
+        for Held { batch, own, tickets } in std::mem::take(&mut self.pipeline.held) {
+            self.append(batch, Part::Own(own), tickets);
+        }
     }
 
     /// Gives what waits commits of its own; as far as there may be more of them.
@@ -89,15 +155,15 @@ impl Core {
         while self.desk.waiting() > 0 && self.pipeline.ahead() < MAX_AHEAD {
             let Riders { records, tickets } = self.desk.riders();
             if !records.is_empty() {
-                self.append(Batch::of(records), false, tickets);
+                self.append(Batch::of(records), Part::Nothing, tickets);
             }
         }
         self.pipeline.owed = self.desk.waiting() > 0;
     }
 
-    /// Takes the end of the oldest commit. Answers what became of the turn's part, if it carried one.
+    /// Takes the end of the oldest commit. Answers what became of it, if somebody goes on from there.
     pub(super) fn landed(&mut self, done: Result<Committed<Batch>, Refused<Batch>>) -> Result<Option<Landed>, Fatal> {
-        let tickets = self.pipeline.flights.pop_front().map_or_else(Vec::new, |flight| flight.tickets);
+        let Some(Flight { part, tickets, commit: _ }) = self.pipeline.flights.pop_front() else { return Ok(None) };
         if self.pipeline.owed {
             self.write_out();
         }
@@ -107,46 +173,73 @@ impl Core {
                 settle(tickets, Ok(()));
                 if ack.is_some() && std::mem::take(&mut self.pipeline.refusals) > 0 {
                     // The log says that it could not be written for a while.
-                    self.append(Batch::of(vec![Resumed {}.into()]), false, Vec::new());
+                    self.append(Batch::of(vec![Resumed {}.into()]), Part::Nothing, Vec::new());
                 }
-                Ok(ack.map(Landed::Durable))
+                Ok(match part {
+                    Part::Own(own) => {
+                        self.pipeline.own_refusals = 0;
+                        Some(Landed::Own(own))
+                    }
+                    Part::Turn | Part::Nothing => ack.map(Landed::Durable),
+                })
             }
-            Err(Refused { batch, why }) => {
-                let reason = why.to_string();
-                settle(tickets, Err(&reason));
-                // Without its batch the turn's commit can neither be tried again nor given back.
-                let Some(batch) = batch else { return Err(Fatal::Journal(reason)) };
-                let Some(request) = batch.into_turn() else { return Ok(None) };
-                if let Some(unstorable) = Fatal::unstorable(&why) {
-                    return Err(unstorable);
-                }
-                self.pipeline.refusals += 1;
-                self.pipeline.retry_at = Some(Instant::now() + DISK_PAUSE);
-                self.outbox.show(Event::Suspended { reason: reason.clone() });
-                match self.pipeline.refusals > DISK_RETRIES {
-                    true => Err(Fatal::Journal(reason)),
-                    false => Ok(Some(Landed::Refused(request))),
-                }
-            }
+            Err(Refused { batch, why }) => self.refused(batch, &why, part, tickets),
         }
     }
 
-    /// The turn's end is durable; what was appended behind it is still folded and shown, and no call asks for more.
-    pub(super) async fn settle(&mut self) -> Result<(), Fatal> {
-        self.collect(&|_| false);
-        self.write_out();
-        while !self.pipeline.is_empty() {
-            let done = self.pipeline.front().await;
-            // Nothing here carries a part of a turn.
-            self.landed(done)?;
+    fn refused(
+        &mut self,
+        batch: Option<Batch>,
+        why: &Refusal,
+        part: Part,
+        tickets: Vec<Box<dyn Ticket>>,
+    ) -> Result<Option<Landed>, Fatal> {
+        let reason = why.to_string();
+        let own = match part {
+            Part::Nothing | Part::Turn => {
+                settle(tickets, Err(&reason));
+                // Without its batch a commit can neither be tried again nor given back.
+                let Some(batch) = batch else { return Err(Fatal::Journal(reason)) };
+                let Some(request) = batch.into_turn() else { return Ok(None) };
+                let refusals = self.pipeline.refusals.saturating_add(1);
+                self.pipeline.refusals = refusals;
+                return self.suspend(why, refusals).map(|()| Some(Landed::Refused(request)));
+            }
+            Part::Own(own) => own,
+        };
+        // One that is refused because another was does not count.
+        let refusals = self.pipeline.own_refusals.saturating_add(u32::from(!matches!(why, Refusal::Behind)));
+        self.pipeline.own_refusals = refusals;
+        let held = match (self.suspend(why, refusals), batch) {
+            (Ok(()), Some(batch)) => Ok(batch),
+            (Ok(()), None) => Err(Fatal::Journal(reason.clone())),
+            (Err(fatal), _) => Err(fatal),
+        };
+        match held {
+            Ok(batch) => self.pipeline.held.push(Held { batch, own, tickets }),
+            Err(fatal) => {
+                settle(tickets, Err(&reason));
+                return Err(fatal);
+            }
         }
-        Ok(())
+        Ok(None)
+    }
+
+    /// The disk refused: says so, and when it is tried again, unless it was tried often enough.
+    fn suspend(&mut self, why: &Refusal, refusals: u32) -> Result<(), Fatal> {
+        if let Some(unstorable) = Fatal::unstorable(why) {
+            return Err(unstorable);
+        }
+        let reason = why.to_string();
+        self.pipeline.retry_at = Some(Instant::now() + DISK_PAUSE);
+        self.outbox.show(Event::Suspended { reason: reason.clone() });
+        if refusals > DISK_RETRIES { Err(Fatal::Journal(reason)) } else { Ok(()) }
     }
 
     /// The pod cannot go on: what was appended is awaited, and if it became durable, watchers are told and its caller may
     /// go on.
     pub(super) async fn drain(&mut self) {
-        while !self.pipeline.is_empty() {
+        while !self.pipeline.flights.is_empty() {
             let done = self.pipeline.front().await;
             let tickets = self.pipeline.flights.pop_front().map_or_else(Vec::new, |flight| flight.tickets);
             let told = match done {

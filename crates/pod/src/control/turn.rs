@@ -1,5 +1,4 @@
-//! The one task that owns a pod's state: it performs what the turn machine asks for, and tells it what came of
-//! it.
+//! One turn under way: it performs what the turn machine asks for, and tells it what came of it. It knows no client.
 //!
 //! ```text
 //!   Turn::poll ──> effects ──> journal · model task · callback threads
@@ -7,7 +6,7 @@
 //!        └── Turn::handle <── one of: committed, refused, model event, judged, call ended
 //! ```
 //!
-//! It borrows the [`Core`], which alone appends to the log and folds what was committed, in that order. It never runs
+//! It borrows the [`Core`] from the actor, which alone appends to the log and folds what was committed, in that order. It never runs
 //! feature, tool or model code: those answer through channels.
 
 use super::authorize::{Authorization, Authorizer};
@@ -16,24 +15,24 @@ use super::calls::{Calls, Came, Done};
 use super::commit::{Batch, Journaled, Note, Turn, TurnInfo};
 use super::core::{Core, Fatal};
 use super::gates;
-use super::pipeline::Landed;
+use super::limits::Limits;
+use super::pipeline::{Landed, Own};
 use super::stream::{Heard, Stream};
+use super::turn_end::TurnEnd;
 use crate::feature::MAX_GATES;
 use crate::foreign::MAX_STUCK;
-use crate::hook::{GateOutcome, HookPoint, PreRequest, RequestView};
+use crate::hook::{GateOutcome, HookPoint, PreRequest, RequestView, TurnEnd as TurnEndPoint, TurnEndView};
 use crate::mailbox::events::Event;
 use crate::mailbox::pending::MAX_RIDE;
 use crate::mailbox::requests::Mail;
 use crate::permission::Remedy;
-use crate::record::{NotificationQueued, Suspended, SystemItem, VerdictGiven};
+use crate::record::{NotificationQueued, Record, Suspended, SystemItem, VerdictGiven};
 use llm_worker::effect::{CallView, Effect, Gated, Input, Outcome, Stop};
 use llm_worker::history::History;
 use llm_worker::turn::Limits as Answers;
-use llm_worker::{CallId, ErrorKind, ModelError, ModelEvent};
-use session_store::{Committed, MAX_BATCH_RECORDS, Refused};
+use llm_worker::{CallId, Cost, ErrorKind, ModelError, ModelEvent, Usage};
+use session_store::MAX_BATCH_RECORDS;
 use tokio::task::{JoinError, JoinSet};
-use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
 /// Bytes of one call's raw arguments. A record is at most 1 MiB, and JSON may need six bytes for one.
 pub(super) const MAX_ARGUMENTS: usize = 160 * 1024;
@@ -56,129 +55,198 @@ const _: () = {
 pub(super) struct Running {
     turn: Turn,
     info: TurnInfo,
+    limits: Limits,
+    stage: Stage,
     stream: Option<Stream>,
-    gates: JoinSet<GateOutcome>,
-    judges: JoinSet<(CallId, Box<Authorization>)>,
+    work: Work,
     authorizer: Authorizer,
-    calls: Calls,
     /// Bytes of arguments of this answer's calls that may run.
     starting: usize,
+    /// Of the session, when it began.
+    before: Before,
 }
 
-/// What the driver waits for.
-enum Happened {
-    Committed(Result<Committed<Batch>, Refused<Batch>>),
-    Heard(Heard),
+/// How far a turn is.
+enum Stage {
+    /// The machine goes on.
+    Machine,
+    /// It is over; what was appended behind it is still folded and shown, and no call asks for more.
+    Settling(Outcome),
+    /// Gates are asked about its end.
+    Asking(Outcome),
+    /// What they said is on its way to the log; with the reason to pause.
+    Noting(Outcome, Option<String>),
+    Over(Outcome, Option<String>),
+}
+
+/// What the session had used before this turn.
+struct Before {
+    requests: u64,
+    usage: Usage,
+    cost: Cost,
+}
+
+/// What others do for a turn.
+pub(super) struct Work {
+    gates: JoinSet<GateOutcome>,
+    judges: JoinSet<(CallId, Box<Authorization>)>,
+    calls: Calls,
+}
+
+/// What they brought.
+pub(super) enum Worked {
     Gated(Result<GateOutcome, JoinError>),
     Judged(Result<(CallId, Box<Authorization>), JoinError>),
     Came(Came),
-    Mail(Mail),
-    Resume,
-    Cancelled,
-    Shown,
+}
+
+impl Work {
+    /// What comes first; pending while nothing is under way. Cancel-safe.
+    pub(super) async fn next(&mut self) -> Worked {
+        tokio::select! {
+            biased;
+            Some(passed) = self.gates.join_next() => Worked::Gated(passed),
+            Some(judged) = self.judges.join_next() => Worked::Judged(judged),
+            came = self.calls.next() => Worked::Came(came),
+        }
+    }
 }
 
 impl Running {
-    pub(super) fn start(core: &mut Core, history: History, notes: Vec<SystemItem>) -> Self {
+    pub(super) fn start(core: &mut Core, history: History, notes: Vec<SystemItem>, limits: Limits) -> Self {
         core.desk.turn_began();
+        let before = Before {
+            requests: core.state.requests,
+            usage: core.state.usage,
+            cost: core.state.cost.unwrap_or_default(),
+        };
         let info = TurnInfo {
             number: core.state.turns + 1,
             generation: history.surface().generation,
-            budget: Budget::new(core.model.price(), core.state.cost.unwrap_or_default()),
+            budget: Budget::new(core.model.price(), before.cost),
         };
         let mut notes: Vec<Note> = notes.into_iter().map(Note::System).collect();
         let inputs = core.state.queued.iter();
         notes.extend(inputs.map(|(input, text)| Note::Input { input: *input, text: text.clone() }));
-        let limits = Answers {
+        let answers = Answers {
             argument_bytes: MAX_ARGUMENTS,
             all_argument_bytes: MAX_CALLS,
             text_bytes: MAX_ANSWER,
-            ..Answers::steps(core.limits.max_steps)
+            ..Answers::steps(limits.max_steps)
         };
         let authorizer = Authorizer::new(core, info.generation);
-        let turn = Turn::start(history, notes, limits);
-        Self {
-            turn,
-            info,
-            stream: None,
-            gates: JoinSet::new(),
-            judges: JoinSet::new(),
-            authorizer,
-            calls: Calls::new(),
-            starting: 0,
+        let turn = Turn::start(history, notes, answers);
+        let work = Work { gates: JoinSet::new(), judges: JoinSet::new(), calls: Calls::new() };
+        Self { turn, info, limits, stage: Stage::Machine, stream: None, work, authorizer, starting: 0, before }
+    }
+
+    /// Goes on as far as it can without waiting. Answers whether the turn is over, with everything behind it.
+    pub(super) fn advance(&mut self, core: &mut Core) -> Result<bool, Fatal> {
+        while matches!(self.stage, Stage::Machine) {
+            let Some(effect) = self.turn.poll() else {
+                self.work.calls.fill(core, self.limits.tool_concurrency);
+                return if core.callbacks.stuck() >= MAX_STUCK { Err(Fatal::Stuck) } else { Ok(false) };
+            };
+            if let Some(outcome) = self.perform(core, effect)? {
+                core.collect(&|_| false);
+                self.stage = Stage::Settling(outcome);
+            }
+        }
+        if let Stage::Settling(outcome) = &self.stage {
+            core.write_out();
+            if core.pipeline.is_empty() {
+                let outcome = outcome.clone();
+                self.stage = self.ask(core, outcome);
+            }
+        }
+        Ok(matches!(self.stage, Stage::Over(..)))
+    }
+
+    /// Asks the gates at the end of the turn, if there are any.
+    fn ask(&mut self, core: &Core, outcome: Outcome) -> Stage {
+        if !core.registry.hooks().any::<TurnEndPoint>("") {
+            return Stage::Over(outcome, None);
+        }
+        let (registry, callbacks) = (core.registry.clone(), core.callbacks.clone());
+        let steps = core.state.requests - self.before.requests;
+        let view = TurnEndView { turn: core.state.turns, outcome: outcome.clone(), steps };
+        self.work.gates.spawn(async move { registry.hooks().decide::<TurnEndPoint>(&callbacks, || view).await });
+        Stage::Asking(outcome)
+    }
+
+    /// What it waits for: others' work, and the model's answer.
+    pub(super) fn parts(&mut self) -> (Option<&mut Work>, Option<&mut Stream>) {
+        (Some(&mut self.work), self.stream.as_mut())
+    }
+
+    /// Whether features may hand in more.
+    pub(super) fn heeds(&self) -> bool {
+        !matches!(self.stage, Stage::Settling(_))
+    }
+
+    /// Whether the disk refused a commit of the turn.
+    pub(super) fn suspended(&self) -> bool {
+        self.turn.suspended()
+    }
+
+    /// The disk may take the turn's commit now.
+    pub(super) fn resume(&mut self) -> Result<(), Fatal> {
+        if self.turn.suspended() { Ok(self.turn.handle(Input::Resume)?) } else { Ok(()) }
+    }
+
+    /// Ends the turn in good order, unless it is over.
+    pub(super) fn cancel(&mut self) -> Result<(), Fatal> {
+        match self.stage {
+            Stage::Machine => Ok(self.turn.handle(Input::Cancel)?),
+            Stage::Settling(_) | Stage::Asking(_) | Stage::Noting(..) | Stage::Over(..) => Ok(()),
         }
     }
 
-    pub(super) async fn drive(&mut self, core: &mut Core, cancel: &CancellationToken) -> Result<Outcome, Fatal> {
-        let mut cancelled = false;
-        loop {
-            while let Some(effect) = self.turn.poll() {
-                if let Some(outcome) = self.perform(core, effect)? {
-                    core.settle().await?;
-                    return Ok(outcome);
+    /// A commit of the turn's own is durable, or is to be tried again.
+    pub(super) fn landed(&mut self, core: &mut Core, landed: Landed) -> Result<(), Fatal> {
+        match landed {
+            Landed::Durable(ack) => self.turn.handle(Input::Committed(ack))?,
+            Landed::Refused(request) => self.turn.handle(Input::Refused(request))?,
+            Landed::Own(_) => {
+                if let Stage::Noting(outcome, paused) = &self.stage {
+                    paused.iter().for_each(|reason| core.outbox.show(Event::warning(reason.clone())));
+                    self.stage = Stage::Over(outcome.clone(), paused.clone());
                 }
             }
-            self.calls.fill(core);
-            if core.callbacks.stuck() >= MAX_STUCK {
-                return Err(Fatal::Stuck);
-            }
-            let happened = self.next(core, cancel, cancelled).await;
-            cancelled |= matches!(happened, Happened::Cancelled);
-            self.take(core, happened)?;
-        }
-    }
-
-    /// Waits for whatever comes first. Every branch is cancel-safe.
-    async fn next(&mut self, core: &mut Core, cancel: &CancellationToken, cancelled: bool) -> Happened {
-        let room = !core.outbox.is_full();
-        let behind = !core.outbox.is_empty();
-        let (heeds, retry_at) = (core.heeds(), core.pipeline.retry_at());
-        tokio::select! {
-            biased;
-            () = cancel.cancelled(), if !cancelled => Happened::Cancelled,
-            done = core.pipeline.front() => Happened::Committed(done),
-            Some(passed) = self.gates.join_next() => Happened::Gated(passed),
-            Some(judged) = self.judges.join_next() => Happened::Judged(judged),
-            came = self.calls.next() => Happened::Came(came),
-            mail = core.desk.next(), if heeds => Happened::Mail(mail),
-            heard = listen(&mut self.stream), if self.stream.is_some() && room => Happened::Heard(heard),
-            () = core.outbox.progress(), if behind => Happened::Shown,
-            () = sleep_until(retry_at), if self.turn.suspended() => Happened::Resume,
-        }
-    }
-
-    fn take(&mut self, core: &mut Core, happened: Happened) -> Result<(), Fatal> {
-        match happened {
-            Happened::Shown => {}
-            Happened::Cancelled => self.turn.handle(Input::Cancel)?,
-            Happened::Resume => self.turn.handle(Input::Resume)?,
-            Happened::Heard(heard) => self.heard(core, heard)?,
-            Happened::Gated(passed) => {
-                let passed = passed?;
-                let judgement = gates::verdicts(HookPoint::PreRequest, None, &passed);
-                self.gated(core, Some(judgement), gates::refusal(&passed).map(|reason| Stop::Aborted { reason }))?;
-            }
-            Happened::Judged(judged) => {
-                let (id, judged) = judged?;
-                let judged = judged.within(&mut self.starting, core.registry.redactor());
-                self.turn.handle(judged.into_input(id))?;
-            }
-            Happened::Came(Came::Done(done)) => {
-                (core.store.probe)("tool:ended");
-                self.done(*done)?;
-            }
-            Happened::Came(Came::Broken(broken)) => return Err(broken.into()),
-            Happened::Mail(mail) => self.mail(core, mail),
-            Happened::Committed(done) => match core.landed(done)? {
-                Some(Landed::Durable(ack)) => self.turn.handle(Input::Committed(ack))?,
-                Some(Landed::Refused(request)) => self.turn.handle(Input::Refused(request))?,
-                None => {}
-            },
         }
         Ok(())
     }
 
-    fn heard(&mut self, core: &Core, heard: Heard) -> Result<(), Fatal> {
+    pub(super) fn worked(&mut self, core: &mut Core, worked: Worked) -> Result<(), Fatal> {
+        match worked {
+            Worked::Gated(passed) => self.passed(core, &passed?)?,
+            Worked::Judged(judged) => {
+                let (id, judged) = judged?;
+                let judged = judged.within(&mut self.starting, core.registry.redactor());
+                self.turn.handle(judged.into_input(id))?;
+            }
+            Worked::Came(Came::Done(done)) => {
+                (core.store.probe)("tool:ended");
+                self.done(*done)?;
+            }
+            Worked::Came(Came::Broken(broken)) => return Err(broken.into()),
+        }
+        Ok(())
+    }
+
+    /// The gates before a request, or those at the end of the turn, have said what they say.
+    fn passed(&mut self, core: &mut Core, passed: &GateOutcome) -> Result<(), Fatal> {
+        let Stage::Asking(outcome) = &self.stage else {
+            let judgement = gates::verdicts(HookPoint::PreRequest, None, passed);
+            return self.gated(core, Some(judgement), gates::refusal(passed).map(|reason| Stop::Aborted { reason }));
+        };
+        self.stage = Stage::Noting(outcome.clone(), gates::refusal(passed));
+        let verdicts = gates::verdicts(HookPoint::TurnEnd, None, passed);
+        core.append_own(Own::TurnEnd, verdicts.into_iter().map(Record::from).collect());
+        Ok(())
+    }
+
+    pub(super) fn heard(&mut self, core: &Core, heard: Heard) -> Result<(), Fatal> {
         match heard {
             Heard::Event(event) => {
                 (core.store.probe)("stream");
@@ -203,24 +271,16 @@ impl Running {
     }
 
     fn is_spent(&self, core: &Core) -> bool {
-        self.info.budget.is_spent(core.limits.max_cost, core.state.cost.unwrap_or_default())
+        self.info.budget.is_spent(self.limits.max_cost, core.state.cost.unwrap_or_default())
     }
 
     fn done(&mut self, Done { id, outcome, ended }: Done) -> Result<(), Fatal> {
         Ok(self.turn.handle(Input::ToolDone { id, outcome, ending: ended })?)
     }
 
-    /// Takes what was handed in; if somebody waits for it, it is written at once.
-    fn mail(&mut self, core: &mut Core, mail: Mail) {
-        let calls = &self.calls;
-        let runs = |call| calls.runs(call);
-        let urgent = match mail {
-            Mail::Asked(method) => core.asked(method, &runs),
-            Mail::Wanted => true,
-        };
-        if core.collect(&runs) || urgent {
-            core.write_out();
-        }
+    /// Takes what was handed in.
+    pub(super) fn mail(&self, core: &mut Core, mail: Mail) {
+        core.mail(mail, &|call| self.work.calls.runs(call));
     }
 
     /// Performs one effect, or starts what will perform it.
@@ -228,7 +288,7 @@ impl Running {
         match effect {
             Effect::Gate => self.gate(core)?,
             Effect::Commit(request) => {
-                let calls = &self.calls;
+                let calls = &self.work.calls;
                 core.collect(&|call| calls.runs(call));
                 core.append_of_turn(|riders| Batch::of_turn(request, &self.info, riders));
             }
@@ -238,13 +298,13 @@ impl Running {
             }
             Effect::Delta(delta) => core.outbox.show(Event::Delta(delta)),
             Effect::Judge(call) => self.judge(call),
-            Effect::Run(run) => self.calls.wait(run.id(), run.into_start()),
+            Effect::Run(run) => self.work.calls.wait(run.id(), run.into_start()),
             Effect::CancelModel => {
                 self.stream = None;
                 self.info.budget.attempt_failed();
             }
             Effect::CancelTool(id) => {
-                if let Some(done) = self.calls.cancel(id) {
+                if let Some(done) = self.work.calls.cancel(id) {
                     self.done(done)?;
                 }
             }
@@ -258,7 +318,7 @@ impl Running {
         if self.is_spent(core) {
             return self.gated(core, None, Some(Stop::CostLimit));
         }
-        if self.info.budget.is_uncounted() && core.limits.max_cost.is_some() {
+        if self.info.budget.is_uncounted() && self.limits.max_cost.is_some() {
             let model = core.model.name();
             let reason = format!("{model} does not say how many tokens it used, so the cost limit cannot be kept");
             return self.gated(core, None, Some(Stop::Aborted { reason }));
@@ -270,7 +330,7 @@ impl Running {
         let (registry, callbacks) = (core.registry.clone(), core.callbacks.clone());
         let (number, items) = (core.state.requests + 1, core.state.items);
         let view = RequestView { turn: self.info.number, number, items };
-        self.gates.spawn(async move { registry.hooks().decide::<PreRequest>(&callbacks, || view).await });
+        self.work.gates.spawn(async move { registry.hooks().decide::<PreRequest>(&callbacks, || view).await });
         Ok(())
     }
 
@@ -286,21 +346,35 @@ impl Running {
 
     fn judge(&mut self, call: CallView) {
         let (id, authorizer) = (call.id, self.authorizer.clone());
-        self.judges.spawn(async move { (id, Box::new(authorizer.judge(call).await)) });
+        self.work.judges.spawn(async move { (id, Box::new(authorizer.judge(call).await)) });
     }
 
-    /// The history again, once the turn's end is durable.
-    pub(super) fn finish(self) -> Option<History> {
-        self.turn.finish().ok()
+    /// The history again, and how the turn ended, once it is over.
+    pub(super) fn finish(self, core: &Core) -> Result<(History, TurnEnd), Fatal> {
+        let (state, before) = (&core.state, self.before);
+        let (Stage::Over(outcome, paused), Ok(history)) = (self.stage, self.turn.finish()) else {
+            return Err(Fatal::Journal("the turn did not end".to_owned()));
+        };
+        let end = TurnEnd {
+            outcome,
+            paused,
+            answer: state.last_answer.clone(),
+            refused: state.refused.clone(),
+            shortfall: state.shortfall,
+            steps: state.requests - before.requests,
+            usage: state.usage.since(before.usage),
+            cost: state.cost.map(|cost| cost.since(before.cost)),
+        };
+        Ok((history, end))
     }
 
     /// The pod cannot go on: nothing more starts, children end, and the reason is written if it still fits.
     pub(super) async fn abandon(mut self, core: &mut Core, fatal: &Fatal) {
         self.stream = None;
-        self.calls.end();
+        self.work.calls.end();
         core.drain().await;
         core.desk.shut();
-        self.calls.ended().await;
+        self.work.calls.ended().await;
         core.desk.close();
         let records = vec![Suspended { reason: fatal.to_string() }.into()];
         let last = core.store.journal.append_reserved(Batch::of(records)).await;
@@ -311,19 +385,5 @@ impl Running {
         if let Some(why) = lost {
             core.outbox.show(Event::warning(format!("the reason could not be journaled: {why}")));
         }
-    }
-}
-
-async fn sleep_until(at: Option<Instant>) {
-    match at {
-        Some(at) => tokio::time::sleep_until(at).await,
-        None => std::future::pending().await,
-    }
-}
-
-async fn listen(stream: &mut Option<Stream>) -> Heard {
-    match stream {
-        Some(stream) => stream.next().await,
-        None => std::future::pending().await,
     }
 }

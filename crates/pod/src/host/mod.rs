@@ -1,35 +1,23 @@
 //! Opening a pod and putting its parts together: the same for a headless run and for a pod that stays.
 
-mod again;
 mod opening;
 mod staged;
 
 pub use opening::{Aftermath, Opening, Rest};
 pub use staged::sweep;
 
-use crate::control::{self, Callbacks, Core, Fatal, Limits, Outbox, Permission, Pod, TurnEnd};
+use crate::control::{Actor, Callbacks, Client, Core, Fatal, Limits, Outbox, Permission, Preamble, SubmitError};
 use crate::feature::{DiagnosticCode, FeatureDiagnostic, FeatureRegistry, RegistryReport};
-use crate::hook::{HookPoint, PromptSubmit, PromptView};
-use crate::permission::Remedy;
-use crate::record::{
-    Encoder, Features, HostStarted, HostStopped, InputId, InputQueued, Output, Record, Stored, SurfaceSet, SystemItem,
-};
+use crate::record::{Encoder, Features, HostStarted, Record, SurfaceSet, SystemItem};
 use crate::session::Lost;
 use crate::session::kind_of_store;
-use crate::session::restore::{RestoreError, Restored, loss, still_running};
+use crate::session::restore::{RestoreError, Restored, still_running};
 use llm_worker::history::{Counters, History, HistoryError};
 use llm_worker::projection::Surface;
 use llm_worker::{ErrorKind, Model};
 use session_store::{BlobError, ReadError};
 use std::path::PathBuf;
 use std::sync::Arc;
-use tokio_util::sync::CancellationToken;
-
-/// An input up to this many bytes, encoded as JSON, stands in the history whole.
-pub const MAX_INLINE_INPUT: usize = 256 * 1024;
-
-/// Of a longer one, this much of its beginning and of its end.
-const INPUT_ENDS: usize = 16 * 1024;
 
 /// Most bytes of an install report in the log; a record has at most 1 MiB.
 const MAX_REPORT: usize = 896 * 1024;
@@ -43,8 +31,8 @@ pub struct Start {
     pub about: HostStarted,
     /// The system prompt, instructions of features included.
     pub system: String,
-    /// Where and when: shown to the model when it changed.
-    pub environment: String,
+    /// Where and when, asked as each turn begins: shown to the model when it changed.
+    pub environment: Box<dyn Fn() -> String + Send>,
     /// What the pod works with.
     pub parts: Parts,
 }
@@ -79,9 +67,12 @@ pub enum HostError {
     /// Its items are no history.
     #[error(transparent)]
     History(#[from] HistoryError),
-    /// A large input could not be stored.
+    /// Its blobs are not to be had.
     #[error(transparent)]
-    Input(#[from] BlobError),
+    Blob(#[from] BlobError),
+    /// An input was not taken.
+    #[error(transparent)]
+    Submit(#[from] SubmitError),
     /// The pod could not go on.
     #[error(transparent)]
     Fatal(#[from] Fatal),
@@ -93,7 +84,8 @@ impl HostError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Read(error) => kind_of_store(error.kind()),
-            Self::Input(error) => kind_of_store(error.kind()),
+            Self::Blob(error) => kind_of_store(error.kind()),
+            Self::Submit(error) => error.kind(),
             Self::Restore(RestoreError::Read(error)) => kind_of_store(error.kind()),
             Self::Restore(RestoreError::Body { .. } | RestoreError::Illegal { .. }) | Self::History(_) => {
                 ErrorKind::Corrupt
@@ -101,14 +93,6 @@ impl HostError {
             Self::Fatal(fatal) => fatal.kind(),
         }
     }
-}
-
-/// A pod that was opened, and what it has still to say: the records of this start go into the log with the first
-/// input, in one flush.
-pub struct Host {
-    pod: Pod,
-    prelude: Vec<Record>,
-    notes: Vec<SystemItem>,
 }
 
 /// What opening found, for the person.
@@ -136,135 +120,58 @@ pub struct Found {
     pub old_system: bool,
 }
 
-impl Host {
-    /// Closes what a crash left open, and puts the pod together. Executes nothing.
-    ///
-    /// # Errors
-    /// The items are no history, or the disk refuses.
-    pub async fn open(opening: Opening, start: Start) -> Result<(Self, Found), HostError> {
-        let Start { about, system, environment, parts } = start;
-        let (mut core, Rest { recovered, mut items, closing, survivors }) = opening.core(parts);
-        let (interrupted, crashed) = (core.state.open_calls.len() as u64, core.state.turn_open);
-        let lost = core.state.lost;
-        if !closing.is_empty() {
-            // The same fold that `commit` does, for the items alone: they are needed to build the history.
-            let mut ahead = Restored { state: core.state.clone(), ..Restored::default() };
-            for record in &closing {
-                ahead.take(0, 0, record)?;
-            }
-            items.append(&mut ahead.items);
-            core.commit(closing).await?;
+/// Closes what a crash left open, and puts the pod together. Executes nothing.
+///
+/// # Errors
+/// The items are no history, or the disk refuses.
+pub async fn open(opening: Opening, start: Start) -> Result<(Actor, Client, Found), HostError> {
+    let Start { about, system, environment, parts } = start;
+    let limits = parts.limits;
+    let (mut core, Rest { recovered, mut items, closing, survivors }) = opening.core(parts);
+    core.outbox.folded(recovered.last);
+    let (interrupted, crashed) = (core.state.open_calls.len() as u64, core.state.turn_open);
+    let lost = core.state.lost;
+    if !closing.is_empty() {
+        // The same fold that `commit` does, for the items alone: they are needed to build the history.
+        let mut ahead = Restored { state: core.state.clone(), ..Restored::default() };
+        for record in &closing {
+            ahead.take(0, 0, record)?;
         }
-        let waiting = core.state.queued.len() as u64;
-
-        let (surface, encoder, new_surface) = surface(&core, &system);
-        let old_system = surface.system != system;
-        let counters = Counters { calls: core.state.calls, requests: core.state.requests };
-        let history = History::restore(surface.clone(), core.model.dialect(), items, counters)?;
-        let report = Features { report: reported(core.registry.report()) };
-        let mut prelude: Vec<Record> = vec![about.into(), report.into()];
-        let generation = surface.generation;
-        if new_surface {
-            prelude.push(SurfaceSet { surface, encoder }.into());
-        }
-        let untold = core.state.untold.as_ref().map(loss);
-        let mut notes: Vec<_> = untold.map(|text| SystemItem::Recovery { generation, text }).into_iter().collect();
-        if core.state.environment.as_deref() != Some(environment.as_str()) {
-            notes.push(SystemItem::Environment { generation, text: environment });
-        }
-        if let Some(why) = survivors.as_deref().filter(|_| !crashed) {
-            // After a crash the recovery's own note says it.
-            notes.push(SystemItem::Recovery { generation, text: still_running(why) });
-        }
-        let found = Found {
-            existed: recovered.existed,
-            crashed,
-            cut: recovered.cut,
-            quarantine: recovered.quarantine,
-            interrupted,
-            lost,
-            survivors,
-            waiting,
-            new_surface,
-            old_system,
-        };
-        Ok((Self { pod: Pod { core, history }, prelude, notes }, found))
+        items.append(&mut ahead.items);
+        core.repair(closing).await?;
     }
+    let waiting = core.state.queued.len() as u64;
 
-    /// Accepts one input, unless a gate refuses it, and takes everything queued through one turn.
-    ///
-    /// # Errors
-    /// The pod cannot go on; what was committed is on disk.
-    pub async fn run(mut self, text: &str, cancel: &CancellationToken) -> Result<(Self, TurnEnd), HostError> {
-        let (registry, callbacks) = (self.pod.core.registry.clone(), self.pod.core.callbacks.clone());
-        let view = || PromptView { text: text.to_owned() };
-        let passed = self.pod.core.attend(registry.hooks().decide::<PromptSubmit>(&callbacks, view)).await?;
-        let verdicts = control::verdicts(HookPoint::PromptSubmit, None, &passed).into_iter().map(Record::from);
-        if let Some(reason) = control::refusal(&passed) {
-            let records = std::mem::take(&mut self.prelude).into_iter().chain(verdicts).collect();
-            self.pod.core.commit(records).await?;
-            return Ok((self, TurnEnd::refused(reason)));
-        }
-        let input = self.pod.core.state.inputs + 1;
-        let queued = self.input(input, text)?;
-        let mut records = std::mem::take(&mut self.prelude);
-        records.extend(verdicts);
-        // Somebody who was told that it failed says it again: it is the same input.
-        if self.pod.core.state.queued.last_key_value().is_none_or(|(_, waiting)| *waiting != queued.text) {
-            records.push(queued.into());
-        }
-        self.pod.core.commit(records).await?;
-        let notes = std::mem::take(&mut self.notes);
-        let (pod, end) = self.pod.turn(notes, cancel).await?;
-        Ok((Self { pod, ..self }, end))
+    let (surface, encoder, new_surface) = surface(&core, &system);
+    let old_system = surface.system != system;
+    let counters = Counters { calls: core.state.calls, requests: core.state.requests };
+    let history = History::restore(surface.clone(), core.model.dialect(), items, counters)?;
+    let report = Features { report: reported(core.registry.report()) };
+    let mut prelude: Vec<Record> = vec![about.into(), report.into()];
+    let generation = surface.generation;
+    if new_surface {
+        prelude.push(SurfaceSet { surface, encoder }.into());
     }
-
-    /// Takes nothing: writes the report of this start down, with the reason, and lets go. The surface on record stays.
-    ///
-    /// # Errors
-    /// The disk refuses.
-    pub async fn refuse(mut self, reason: &str) -> Result<(), HostError> {
-        let mut records = std::mem::take(&mut self.prelude);
-        records.retain(|record| !matches!(record, Record::SurfaceSet(_)));
-        self.pod.core.commit(records).await?;
-        self.close(reason).await
+    let mut notes = Vec::new();
+    if let Some(why) = survivors.as_deref().filter(|_| !crashed) {
+        // After a crash the recovery's own note says it.
+        notes.push(SystemItem::Recovery { generation, text: still_running(why) });
     }
-
-    /// Lets go of the session in good order.
-    ///
-    /// # Errors
-    /// The journal refused the last record.
-    pub async fn close(mut self, reason: &str) -> Result<(), HostError> {
-        // What observers make of the last turn rides with the last record.
-        let registry = self.pod.core.registry.clone();
-        let heard = self.pod.core.attend(registry.hooks().farewell()).await;
-        let used = registry.grants_used();
-        let last = HostStopped { reason: reason.to_owned() };
-        let done = match heard {
-            Ok(()) => self.pod.core.commit(vec![used.into(), last.into()]).await,
-            Err(fatal) => Err(fatal),
-        };
-        self.pod.core.desk.close();
-        // The lock goes first: a slow watcher keeps nobody else out.
-        self.pod.core.store.journal.close();
-        self.pod.core.outbox.drain().await;
-        self.pod.core.registry.hooks().farewell().await;
-        Ok(done?)
-    }
-
-    fn input(&self, input: InputId, text: &str) -> Result<InputQueued, HostError> {
-        if encoded_len(text) <= MAX_INLINE_INPUT {
-            return Ok(InputQueued { input, text: text.to_owned(), whole: None });
-        }
-        let whole = Output::from(Stored::from(self.pod.core.store.blobs.put(text.as_bytes())?));
-        let head = text.get(..text.floor_char_boundary(INPUT_ENDS)).unwrap_or_default();
-        let tail = text.get(text.ceil_char_boundary(text.len() - INPUT_ENDS)..).unwrap_or_default();
-        let missing = text.len() - head.len() - tail.len();
-        let total = text.len();
-        let hint = (self.pod.core.permission.policy.terms.remedy)(&Remedy::PageOutput(whole.handle.clone()));
-        let text = format!("{head}\n[… {missing} of {total} bytes left out; {hint}]\n{tail}");
-        Ok(InputQueued { input, text, whole: Some(whole) })
-    }
+    let found = Found {
+        existed: recovered.existed,
+        crashed,
+        cut: recovered.cut,
+        quarantine: recovered.quarantine,
+        interrupted,
+        lost,
+        survivors,
+        waiting,
+        new_surface,
+        old_system,
+    };
+    let preamble = Preamble { records: prelude, notes, environment };
+    let (actor, client) = Actor::new(core, history, preamble, limits);
+    Ok((actor, client, found))
 }
 
 /// The report as the log takes it: whole, or without the features it has no room for, and then it says so.
@@ -287,11 +194,6 @@ fn reported(report: &RegistryReport) -> serde_json::Value {
     let words = format!("of {all} features, only the reports of the first {kept} have room in the log");
     cut.diagnostics.push(FeatureDiagnostic::general(DiagnosticCode::TooManyFeatures, words));
     serde_json::to_value(cut).unwrap_or_default()
-}
-
-/// Bytes of the text as a JSON string: at least its own, at most six times as many.
-fn encoded_len(text: &str) -> usize {
-    text.bytes().map(|byte| if byte < 0x20 { 6 } else { 1 + usize::from(matches!(byte, b'"' | b'\\')) }).sum()
 }
 
 /// The fixed part of this start's requests: the recorded one while it still stands, else the next generation.

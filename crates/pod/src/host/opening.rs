@@ -76,14 +76,14 @@ impl Opening {
     pub fn core(self, parts: Parts) -> (Core, Rest) {
         let Self { journal, blobs, state, draft, desk, link: _, rest } = self;
         let key: Arc<str> = format!("{}/{}", rest.recovered.session, rest.recovered.epoch).into();
-        let Parts { registry, permission, model, callbacks, outbox, limits, probe } = parts;
+        let Parts { registry, permission, model, callbacks, outbox, limits: _, probe } = parts;
         let session = rest.recovered.session.as_str().into();
         let store = Store { journal, blobs, session, key, probe };
         let holds = Arc::clone(&registry);
         // Its doors are shut at once; whoever is inside one is not waited for.
         let callbacks = callbacks.serving(desk.line(), move |feature| drop(holds.leave(feature)));
         let pipeline = Pipeline::default();
-        let core = Core { store, state, draft, registry, permission, model, callbacks, outbox, limits, desk, pipeline };
+        let core = Core { store, state, draft, registry, permission, model, callbacks, outbox, desk, pipeline };
         (core, rest)
     }
 }

@@ -7,7 +7,7 @@ use crate::record::Record;
 use llm_worker::effect::Delta;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 /// How many events may wait in the channel.
 pub const CHANNEL: usize = 256;
@@ -63,20 +63,22 @@ impl Event {
 pub struct Outbox {
     watcher: Option<mpsc::Sender<Event>>,
     backlog: VecDeque<Event>,
+    /// The newest record that the state stands for: who reads the files needs no more.
+    folded: watch::Sender<u64>,
 }
 
 impl Outbox {
     /// An outbox nobody watches.
     #[must_use]
     pub fn unwatched() -> Self {
-        Self { watcher: None, backlog: VecDeque::new() }
+        Self { watcher: None, backlog: VecDeque::new(), folded: watch::Sender::default() }
     }
 
     /// An outbox and the end to watch it from.
     #[must_use]
     pub fn watched() -> (Self, mpsc::Receiver<Event>) {
         let (sender, receiver) = mpsc::channel(CHANNEL);
-        (Self { watcher: Some(sender), backlog: VecDeque::new() }, receiver)
+        (Self { watcher: Some(sender), ..Self::unwatched() }, receiver)
     }
 
     /// Shows one event, now or as soon as there is room.
@@ -85,6 +87,16 @@ impl Outbox {
             self.backlog.push_back(event);
             self.flush();
         }
+    }
+
+    /// The state stands for this record and all before it.
+    pub(crate) fn folded(&self, seq: u64) {
+        self.folded.send_replace(seq);
+    }
+
+    /// Says up to where a reader of the files may go.
+    pub(crate) fn following(&self) -> watch::Receiver<u64> {
+        self.folded.subscribe()
     }
 
     /// Whether the watcher is so far behind that the model's stream should wait.

@@ -154,6 +154,11 @@ impl Desk {
         self.keeper.finish();
     }
 
+    /// Adds a record of the host's own to those that ride with the next commit.
+    pub(crate) fn add(&mut self, record: impl Into<Record>) {
+        self.wait(record, None);
+    }
+
     fn wait(&mut self, record: impl Into<Record>, ticket: Option<Box<dyn Ticket>>) {
         self.waiting.push_back(Waiting { record: record.into(), bytes: SMALL, ticket });
     }

@@ -4,7 +4,7 @@ use crate::scene::{echo, pod, said, sound};
 use llm_worker::effect::Outcome;
 use llm_worker::tool::Window;
 use llm_worker::{ErrorKind, Item, ResultStatus, ToolEffect};
-use pod::host::MAX_INLINE_INPUT;
+use pod::control::MAX_INLINE_INPUT;
 use pod::record::Record;
 use session_store::OpenError;
 use testkit::{Answer, FnTool, PodUnderTest, Script};

@@ -2,12 +2,13 @@
 
 use crate::legal::{self, WAYS, record};
 use crate::scene::{echo, pod, printer, sound};
+use llm_worker::effect::Outcome;
 use llm_worker::history::{Counters, History};
 use llm_worker::projection::Neutral;
 use llm_worker::{CallId, Item, ResultStatus, ToolEffect};
-use pod::control::Batch;
-use pod::control::{Callbacks, Core, Event, Outbox, Pod};
-use pod::record::{Record, SystemItem, ToolFinished};
+use pod::control::{Batch, Callbacks, Event, Outbox};
+use pod::host;
+use pod::record::{Record, ToolFinished};
 use pod::session::checkpoint::{Draft, VERSION};
 use pod::session::fold::State;
 use pod::session::restore::{Circumstances, Restored, closing, decode};
@@ -16,7 +17,8 @@ use proptest::prelude::*;
 use session_store::{Options, Reader, Session};
 use std::path::Path;
 use std::sync::Arc;
-use testkit::{Answer, ManualClock, PodUnderTest};
+use std::sync::atomic::{AtomicU32, Ordering};
+use testkit::{Answer, ManualClock};
 use tokio_util::sync::CancellationToken;
 
 /// The state behind each record of the log that is not the store's own.
@@ -34,13 +36,6 @@ fn prefixes(dir: &Path) -> Vec<State> {
     states
 }
 
-/// A pod's parts with nobody between them and the test.
-fn core(pod: &PodUnderTest, outbox: Outbox, runtime: &tokio::runtime::Handle) -> Core {
-    let opening = pod.opening(pod.resume().unwrap()).unwrap();
-    let start = pod.start(&opening, outbox, Callbacks::new(runtime.clone()));
-    opening.core(start.parts).0
-}
-
 // covers: INV-03
 #[test]
 fn live_state_is_the_fold_of_the_log_at_every_record_of_a_run() {
@@ -50,20 +45,26 @@ fn live_state_is_the_fold_of_the_log_at_every_record_of_a_run() {
     let pod = pod(answers, tools);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let (outbox, mut events) = Outbox::watched();
-    let live = runtime.block_on(async {
-        let mut core = core(&pod, outbox, runtime.handle());
-        let set = legal::surface(1);
-        let surface = set.surface.clone();
-        core.commit(vec![set.into(), legal::queued(1, None)]).await.unwrap();
-        let history = History::begin(surface, core.model.dialect());
-        let mut pod = Pod { core, history };
-        for input in 2..4 {
-            let notes = vec![SystemItem::Environment { generation: 1, text: format!("note {input}") }];
-            pod = pod.turn(notes, &CancellationToken::new()).await.unwrap().0;
-            pod.core.commit(vec![legal::queued(input, None)]).await.unwrap();
-        }
-        pod.core.store.journal.close();
-        pod.core.state
+    let (pod, live) = runtime.block_on(async {
+        let opening = pod.opening(pod.resume().unwrap()).unwrap();
+        let mut start = pod.start(&opening, outbox, Callbacks::new(runtime.handle().clone()));
+        let days = AtomicU32::new(0);
+        start.environment = Box::new(move || format!("day {}", days.fetch_add(1, Ordering::Relaxed)));
+        let (actor, client, _) = host::open(opening, start).await.unwrap();
+        let asks = async move {
+            let mut folded = client.folded();
+            for input in ["one", "two"] {
+                assert_eq!(client.submit(input).await.unwrap().outcome, Outcome::Done);
+                // What the watch says can be read, and is what the state stands for.
+                let seq = *folded.borrow_and_update();
+                assert_eq!(prefixes(&pod.dir).len() as u64, seq - 1, "{input}");
+            }
+            client.close("done").await;
+            pod
+        };
+        let (pod, over) = tokio::join!(asks, actor.run(CancellationToken::new()));
+        over.result.unwrap();
+        (pod, over.state)
     });
     let mut told = State::default();
     let mut states = Vec::new();

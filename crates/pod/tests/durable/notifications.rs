@@ -3,7 +3,7 @@
 use crate::rig::{ID, calls, pod};
 use llm_worker::Item;
 use pod::control::{Callbacks, Outbox};
-use pod::host::Host;
+use pod::host;
 use pod::record::{NotificationQueued, Record, SystemItem};
 use testkit::Answer;
 use tokio_util::sync::CancellationToken;
@@ -92,11 +92,15 @@ fn every_turn_of_one_start_has_its_own_allowance() {
     runtime.block_on(async {
         let opening = pod.opening(pod.resume().unwrap()).unwrap();
         let start = pod.start(&opening, Outbox::unwatched(), Callbacks::new(runtime.handle().clone()));
-        let mut host = Host::open(opening, start).await.unwrap().0;
-        for prompt in ["go", "again"] {
-            host = host.run(prompt, &CancellationToken::new()).await.unwrap().0;
-        }
-        host.close("done").await.unwrap();
+        let (actor, client, _) = host::open(opening, start).await.unwrap();
+        let asks = async move {
+            for prompt in ["go", "again"] {
+                client.submit(prompt).await.unwrap();
+            }
+            client.close("done").await;
+        };
+        let ((), over) = tokio::join!(asks, actor.run(CancellationToken::new()));
+        over.result.unwrap();
     });
     assert_eq!(counter.heard(), ["tell one: 1", "tell two: 2", "tell three: Exhausted", "tell four: 3"]);
 }

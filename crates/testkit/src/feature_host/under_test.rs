@@ -7,14 +7,14 @@ use crate::points::Killed;
 use crate::rig::PodUnderTest;
 use llm_worker::ToolOutcome;
 use llm_worker::projection::neutral::NeutralRequest;
-use pod::control::{Alert, Callbacks, Event, Outbox, TurnEnd};
+use pod::control::{ActorEnd, Alert, Callbacks, Client, Event, Outbox, TurnEnd};
 use pod::feature::{
     DiagnosticCode, FeatureId, FeatureInstallReport, FeatureModule, FeatureRegistry, RegistryReport, StateKey,
     StateScope,
 };
 use pod::foreign::MAX_THREADS;
 use pod::hook::{Gate, GateRun, Ruling};
-use pod::host::{Host, HostError};
+use pod::host::{self, HostError};
 use pod::record::{FeatureState, Record};
 use pod::session::fold::State;
 use pod::session::restore::{Restored, decode};
@@ -25,7 +25,7 @@ use session_store::{Journal, OwnedFrame, Reader};
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
@@ -50,7 +50,8 @@ pub struct FeatureUnderTest {
 
 /// What a process of the pod has.
 struct Open {
-    host: Option<Host>,
+    actor: Option<Pin<Box<dyn Future<Output = ActorEnd> + Send>>>,
+    client: Client,
     runtime: Runtime,
     callbacks: Callbacks,
     events: Receiver<Event>,
@@ -154,21 +155,22 @@ impl FeatureUnderTest {
     pub fn turn(&mut self, words: &str, answers: impl IntoIterator<Item = Answer>) -> TurnEnd {
         self.pod.script.clear();
         answers.into_iter().for_each(|answer| self.pod.script.add(answer));
-        let Some(Open { host: slot, runtime, events, .. }) = &mut self.open else { self.dead() };
-        let Some(host) = slot.take() else { self.dead() };
-        let (told, gone, cancel) = (&mut self.events, self.pod.points.gone(), CancellationToken::new());
+        let Some(Open { actor: slot, client, runtime, events, .. }) = &mut self.open else { self.dead() };
+        let Some(mut actor) = slot.take() else { self.dead() };
+        let (told, gone) = (&mut self.events, self.pod.points.gone());
         let run = async {
             tokio::select! {
                 biased;
                 () = gone.cancelled() => None,
-                done = host.run(words, &cancel) => Some(done),
+                done = client.submit(words) => Some(done.map_err(HostError::from)),
+                end = &mut actor => Some(Err(end.result.expect_err("a pod that nobody closed").into())),
             }
         };
         let done = catch_unwind(AssertUnwindSafe(|| runtime.block_on(watched(run, events, told))));
         match done {
             Ok(None) => self.dead(),
-            Ok(Some(Ok((host, end)))) => {
-                *slot = Some(host);
+            Ok(Some(Ok(end))) => {
+                *slot = Some(actor);
                 end
             }
             Ok(Some(Err(error))) => panic!("the pod cannot go on: {error}"),
@@ -339,10 +341,13 @@ impl FeatureUnderTest {
 
     /// Closes the pod in good order; answers how many tasks are still there.
     pub(crate) fn close(&mut self) -> usize {
-        let Some(Open { host, runtime, callbacks: _, mut events, journal }) = self.open.take() else { self.dead() };
-        let closing = host.unwrap_or_else(|| panic!("the pod was killed")).close("done");
+        let Some(Open { actor, client, runtime, callbacks: _, mut events, journal }) = self.open.take() else {
+            self.dead()
+        };
+        let actor = actor.unwrap_or_else(|| panic!("the pod was killed"));
         let left = runtime.block_on(async {
-            watched(closing, &mut events, &mut self.events).await.expect("the last record");
+            client.close("done").await;
+            watched(actor, &mut events, &mut self.events).await.result.expect("the last record");
             let until = Instant::now() + AFTER;
             while runtime.metrics().num_alive_tasks() > 0 && Instant::now() < until {
                 tokio::task::yield_now().await;
@@ -361,8 +366,8 @@ impl FeatureUnderTest {
 
     /// Opens the pod again, however it ended.
     pub(crate) fn reopen(&mut self) {
-        if let Some(Open { runtime, journal, host, .. }) = self.open.take() {
-            drop(host);
+        if let Some(Open { runtime, journal, actor, .. }) = self.open.take() {
+            drop(actor);
             // A killed process takes its threads along.
             runtime.shutdown_timeout(PATIENCE);
             journal.close();
@@ -382,8 +387,8 @@ impl FeatureUnderTest {
 
 impl Drop for FeatureUnderTest {
     fn drop(&mut self) {
-        if let Some(Open { runtime, journal, host, .. }) = self.open.take() {
-            drop(host);
+        if let Some(Open { runtime, journal, actor, .. }) = self.open.take() {
+            drop(actor);
             runtime.shutdown_background();
             journal.close();
         }
@@ -425,7 +430,7 @@ fn start(pod: &PodUnderTest, setting: &Setting, feature: &Arc<dyn FeatureModule>
         start.system.push_str(&instruction.text);
     }
     start.parts.registry = Arc::clone(&registry);
-    let host: Result<_, HostError> = runtime.block_on(Host::open(opening, start));
-    let (host, _) = host.expect("the pod opens");
-    (Open { host: Some(host), runtime, callbacks, events, journal }, registry)
+    let (actor, client, _) = runtime.block_on(host::open(opening, start)).expect("the pod opens");
+    let actor: Pin<Box<dyn Future<Output = ActorEnd> + Send>> = Box::pin(actor.run(CancellationToken::new()));
+    (Open { actor: Some(actor), client, runtime, callbacks, events, journal }, registry)
 }

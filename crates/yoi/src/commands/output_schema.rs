@@ -8,14 +8,12 @@ use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use boon::{CompileError, Compiler, SchemaIndex, Schemas, UrlLoader, ValidationError};
 use llm_worker::effect::Outcome;
-use pod::control::TurnEnd;
-use pod::host::{Host, HostError};
+use pod::control::{Client, SubmitError, TurnEnd};
 use serde_json::Value;
 use std::error::Error;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
-use tokio_util::sync::CancellationToken;
 
 /// How often a model is told what is wrong with its answer. One that did not understand by then does not.
 pub(crate) const CORRECTIONS: usize = 3;
@@ -78,23 +76,22 @@ impl OutputSchema {
     }
 
     /// Takes a prompt through as many turns as it needs.
-    pub(crate) async fn run(
-        &self,
-        host: Host,
-        prompt: &str,
-        cancel: &CancellationToken,
-    ) -> Result<(Host, TurnEnd, Output), HostError> {
-        let (mut host, mut end) = host.run(&self.asking(prompt), cancel).await?;
+    pub(crate) async fn run(&self, client: &Client, prompt: &str) -> Result<(TurnEnd, Output), SubmitError> {
+        let mut end = client.submit(&self.asking(prompt)).await?;
         for _ in 0..CORRECTIONS {
             let Output::Misfit(problems) = self.judge(&end) else { break };
             // Somebody should look before anything goes on.
             if end.paused.is_some() {
                 break;
             }
-            (host, end) = host.again(&correcting(&problems), end, cancel).await?;
+            // What was used counts against the limits of the next turn, too.
+            match client.limits().left(&end) {
+                Ok(left) => end = end.and(client.submit_within(&correcting(&problems), left).await?),
+                Err(outcome) => end.outcome = outcome,
+            }
         }
         let output = self.judge(&end);
-        Ok((host, end, output))
+        Ok((end, output))
     }
 
     fn judge(&self, end: &TurnEnd) -> Output {

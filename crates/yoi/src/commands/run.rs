@@ -23,9 +23,9 @@ use crate::project::environment;
 use crate::show::progress::{Look, show};
 use authority::{Ambient, GitGuard, Secret};
 use llm_worker::{ErrorKind, Model};
-use pod::control::{Callbacks, Event, Outbox};
+use pod::control::{Actor, Callbacks, Client, Event, Outbox};
 use pod::feature::Unmet;
-use pod::host::{Aftermath, Found, Host, HostError, Opening, Parts, Start};
+use pod::host::{self, Aftermath, Found, HostError, Opening, Parts, Start};
 use pod::record::HostStarted;
 use serde::Serialize;
 use session_store::{Clock, Opened, Past};
@@ -36,6 +36,7 @@ use std::thread;
 use std::time::{Instant, SystemTime};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 /// Runs a prompt to its end. Under `--json` a failure too is a result line.
 pub(crate) fn run(args: &RunArgs, env: &Env, points: &Points) -> Result<Exit, Failure> {
@@ -168,17 +169,24 @@ impl RunContext<'_> {
         let screen = self.screen(events)?;
         let callbacks = Callbacks::new(runtime.handle().clone());
         let done = runtime.block_on(async {
-            let (host, found) = self.open(place, opened, composed, callbacks.clone(), outbox).await?;
+            let (actor, client, found) = self.open(place, opened, composed, callbacks.clone(), outbox).await?;
             self.tell(&found);
+            let asks = async move {
+                let done = match &self.schema {
+                    Some(schema) => schema.run(&client, &self.prompt).await,
+                    None => client.submit(&self.prompt).await.map(|end| (end, Output::Free)),
+                };
+                client.close("done").await;
+                done
+            };
+            let (done, over) = tokio::join!(asks, actor.run(self.signals.cancel.clone()));
             let fail = |error: HostError| host_failure(&error, place.name());
-            let cancel = &self.signals.cancel;
-            let (host, end, output) = match &self.schema {
-                Some(schema) => schema.run(host, &self.prompt, cancel).await,
-                None => host.run(&self.prompt, cancel).await.map(|(host, end)| (host, end, Output::Free)),
+            match (done, over.result) {
+                // The answer is committed: what failed after it does not take it back.
+                (Ok((end, output)), over) => Ok((end, output, over.err().map(|fatal| fail(fatal.into())))),
+                (Err(_), Err(fatal)) => Err(fail(fatal.into())),
+                (Err(error), Ok(())) => Err(fail(error.into())),
             }
-            .map_err(fail)?;
-            // The answer is committed: what fails from here on does not take it back.
-            Ok((end, output, host.close("done").await.map_err(fail).err()))
         });
         let ending = self.signals.over();
         // The pod let go of its end, so the screen thread ends once everything is shown.
@@ -229,7 +237,7 @@ impl RunContext<'_> {
         composed: Composed,
         callbacks: Callbacks,
         outbox: Outbox,
-    ) -> Result<(Host, Found), Failure> {
+    ) -> Result<(Actor, Client, Found), Failure> {
         let recovered = &opened.0.recovered;
         let (tag, known) = (format!("{}/{}", recovered.session, recovered.epoch), recovered.existed);
         self.signals.children(&tag);
@@ -245,7 +253,8 @@ impl RunContext<'_> {
             add_dirs: shown(&composed.added.read),
             add_write_dirs: shown(&composed.added.write),
         };
-        let environment = environment(&composed.project, &self.env.cwd, SystemTime::now());
+        let (project, cwd) = (composed.project.clone(), self.env.cwd.clone());
+        let environment = Box::new(move || environment(&project, &cwd, SystemTime::now()));
         let survivors = Ambient::claim();
         let before =
             |session: &str| self.swept.iter().filter(|(of, _)| of == session).map(|(_, count)| *count).sum::<u32>();
@@ -278,10 +287,12 @@ impl RunContext<'_> {
             registry: Arc::new(registry),
         };
         let system = system_prompt(&parts.registry, self.instructions);
-        let (host, found) = Host::open(opening, Start { about, system, environment, parts }).await.map_err(fail)?;
-        let Err(failure) = lacking else { return Ok((host, found)) };
+        let start = Start { about, system, environment, parts };
+        let (actor, client, found) = host::open(opening, start).await.map_err(fail)?;
+        let Err(failure) = lacking else { return Ok((actor, client, found)) };
         self.tell(&found);
-        if let Err(error) = host.refuse(&failure.message).await {
+        client.close(&failure.message).await;
+        if let Err(error) = actor.run(CancellationToken::new()).await.result {
             warn(&format!("warning: the report is not in the journal of this pod: {error}"));
         }
         Err(failure)

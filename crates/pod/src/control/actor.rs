@@ -1,0 +1,306 @@
+//! The one task that owns a pod: it reads what clients and features ask for, takes inputs through turns one after the
+//! other, and lets go in the end. Between turns and in them it waits at one place.
+//!
+//! ```text
+//!   clients ───> commands ─┐                              ┌─> journal ─> fold ─> watchers
+//!   features ──> mailbox ──┼─> Actor: At::Idle ⇄ At::Turn ┤
+//!   gates, calls, stream ──┘                              └─> callback threads, model
+//! ```
+//!
+//! It never runs feature, tool or model code: those answer through channels. It knows no socket and no screen.
+
+use super::client::{Client, Command, client};
+use super::commit::Batch;
+use super::core::{Core, Fatal};
+use super::limits::Limits;
+use super::pipeline::{Landed, Own};
+use super::stream::{Heard, Stream};
+use super::submission::{Prepared, Submissions};
+use super::turn::{Running, Work, Worked};
+use crate::mailbox::requests::Mail;
+use crate::record::{HostStopped, Record, SystemItem};
+use crate::session::fold::State;
+use crate::session::references;
+use crate::session::restore::loss;
+use llm_worker::history::History;
+use session_store::{Committed, Refused};
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::task::{JoinError, JoinSet};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// How often a pod writes down what its grants were used for, besides at its end.
+const GRANTS_EVERY: Duration = Duration::from_secs(60 * 60);
+
+/// A pod that is open: it works as long as [`run`](Self::run) does.
+pub struct Actor {
+    core: Core,
+    at: At,
+    commands: mpsc::Receiver<Command>,
+    preamble: Preamble,
+    submissions: Submissions,
+    closing: Closing,
+    /// Observers hear the last event.
+    farewell: JoinSet<()>,
+    grants_written: Instant,
+}
+
+/// What a start has to say: its records go into the log with the first input, in one flush, its notes to the model with
+/// the first turn.
+pub(crate) struct Preamble {
+    pub(crate) records: Vec<Record>,
+    pub(crate) notes: Vec<SystemItem>,
+    /// Where and when, asked as each turn begins: the model is told when it changed.
+    pub(crate) environment: Box<dyn Fn() -> String + Send>,
+}
+
+/// How a pod ended.
+pub struct ActorEnd {
+    /// What its log comes to.
+    pub state: State,
+    /// Why it could not go on; otherwise it let go in good order. What was committed is on disk.
+    pub result: Result<(), Fatal>,
+}
+
+enum At {
+    Idle(Box<History>),
+    Turn(Box<Running>),
+    /// On the way from one to the other; never while the actor waits.
+    Between,
+}
+
+enum Closing {
+    Open,
+    /// With the reason; once nothing is under way.
+    Asked(String),
+    Farewell(String),
+    /// The last record is on its way.
+    Stopping,
+    Stopped,
+}
+
+/// What the actor waits for.
+enum Happened {
+    Cancelled,
+    Committed(Result<Committed<Batch>, Refused<Batch>>),
+    Asked(Option<Command>),
+    Prepared(Result<Prepared, JoinError>),
+    Worked(Worked),
+    Mail(Mail),
+    Heard(Heard),
+    Farewell(Result<(), JoinError>),
+    Retry,
+    Shown,
+}
+
+impl Actor {
+    pub(crate) fn new(core: Core, history: History, preamble: Preamble, limits: Limits) -> (Self, Client) {
+        let (client, commands) = client(core.outbox.following(), limits);
+        let actor = Self {
+            core,
+            at: At::Idle(Box::new(history)),
+            commands,
+            preamble,
+            submissions: Submissions::default(),
+            closing: Closing::Open,
+            farewell: JoinSet::new(),
+            grants_written: Instant::now(),
+        };
+        (actor, client)
+    }
+
+    /// Works until a client asks it to let go, or no client is left. `cancel` ends turns in good order.
+    pub async fn run(mut self, cancel: CancellationToken) -> ActorEnd {
+        let result = self.work(&cancel).await;
+        let Self { mut core, at, .. } = self;
+        match (&result, at) {
+            (Ok(()), _) => {
+                core.desk.close();
+                // The lock goes first: a slow watcher keeps nobody else out.
+                core.store.journal.close();
+                core.outbox.drain().await;
+                core.registry.hooks().farewell().await;
+            }
+            (Err(fatal), At::Turn(turn)) => turn.abandon(&mut core, fatal).await,
+            (Err(_), At::Idle(_) | At::Between) => core.desk.close(),
+        }
+        ActorEnd { state: core.state, result }
+    }
+
+    async fn work(&mut self, cancel: &CancellationToken) -> Result<(), Fatal> {
+        let mut cancelled = false;
+        loop {
+            self.advance()?;
+            if matches!(self.closing, Closing::Stopped) {
+                return Ok(());
+            }
+            let in_turn = matches!(self.at, At::Turn(_));
+            cancelled &= in_turn;
+            let happened = self.next(cancel, in_turn && !cancelled).await;
+            cancelled |= matches!(happened, Happened::Cancelled);
+            self.take(happened)?;
+        }
+    }
+
+    /// Goes on as far as it can without waiting.
+    fn advance(&mut self) -> Result<(), Fatal> {
+        self.submissions.advance(&mut self.core, &mut self.preamble.records);
+        loop {
+            match &mut self.at {
+                At::Turn(turn) => match turn.advance(&mut self.core)? {
+                    true => self.end_turn()?,
+                    false => break,
+                },
+                At::Idle(_) => match self.submissions.begin_turn() {
+                    Some(limits) => self.begin_turn(limits),
+                    None => break,
+                },
+                At::Between => break,
+            }
+        }
+        self.close();
+        Ok(())
+    }
+
+    /// Waits for whatever comes first. Every branch is cancel-safe.
+    async fn next(&mut self, cancel: &CancellationToken, cancellable: bool) -> Happened {
+        let Self { core, at, commands, submissions, closing, farewell, .. } = self;
+        let (room, behind) = (!core.outbox.is_full(), !core.outbox.is_empty());
+        let (mut heeds, mut suspended) = (core.heeds(), false);
+        let (mut work, mut stream) = (None, None);
+        match at {
+            At::Turn(turn) => {
+                heeds &= turn.heeds();
+                suspended = turn.suspended();
+                (work, stream) = turn.parts();
+            }
+            // Nothing is behind the last record.
+            At::Idle(_) | At::Between => heeds &= !matches!(closing, Closing::Stopping),
+        }
+        let retry_at = core.pipeline.retry_at(suspended);
+        let Core { pipeline, desk, outbox, .. } = core;
+        tokio::select! {
+            biased;
+            () = cancel.cancelled(), if cancellable => Happened::Cancelled,
+            done = pipeline.front() => Happened::Committed(done),
+            command = commands.recv(), if matches!(closing, Closing::Open) => Happened::Asked(command),
+            prepared = submissions.next() => Happened::Prepared(prepared),
+            worked = worked(work) => Happened::Worked(worked),
+            mail = desk.next(), if heeds => Happened::Mail(mail),
+            heard = heard(stream), if room => Happened::Heard(heard),
+            Some(heard) = farewell.join_next() => Happened::Farewell(heard),
+            () = outbox.progress(), if behind => Happened::Shown,
+            () = sleep_until(retry_at) => Happened::Retry,
+        }
+    }
+
+    fn take(&mut self, happened: Happened) -> Result<(), Fatal> {
+        let Self { core, at, submissions, preamble, .. } = self;
+        match (happened, at) {
+            (Happened::Committed(done), at) => match (core.landed(done)?, at) {
+                (Some(Landed::Own(Own::Input)), _) => submissions.landed(),
+                (Some(Landed::Own(Own::Stop)), _) => self.closing = Closing::Stopped,
+                (Some(landed), At::Turn(turn)) => turn.landed(core, landed)?,
+                (Some(_) | None, _) => {}
+            },
+            (Happened::Asked(Some(Command::Submit(submission))), _) => submissions.take(submission),
+            (Happened::Cancelled | Happened::Asked(Some(Command::Cancel)), At::Turn(turn)) => turn.cancel()?,
+            (Happened::Asked(Some(Command::Close { reason })), _) => self.closing = Closing::Asked(reason),
+            (Happened::Asked(None), _) => self.closing = Closing::Asked("no client is left".to_owned()),
+            (Happened::Prepared(prepared), _) => submissions.prepared(core, &mut preamble.records, prepared?),
+            (Happened::Farewell(heard), _) => self.stop(heard?),
+            (Happened::Mail(mail), At::Turn(turn)) => turn.mail(core, mail),
+            (Happened::Mail(mail), _) => core.mail(mail, &|_| false),
+            (Happened::Retry, at) => {
+                core.append_held();
+                if let At::Turn(turn) = at {
+                    turn.resume()?;
+                }
+            }
+            (Happened::Worked(worked), At::Turn(turn)) => turn.worked(core, worked)?,
+            (Happened::Heard(heard), At::Turn(turn)) => turn.heard(core, heard)?,
+            (Happened::Cancelled | Happened::Asked(Some(Command::Cancel)) | Happened::Shown, _)
+            | (Happened::Worked(_) | Happened::Heard(_), At::Idle(_) | At::Between) => {}
+        }
+        Ok(())
+    }
+
+    /// Takes every queued input through a turn.
+    fn begin_turn(&mut self, limits: Limits) {
+        let At::Idle(history) = std::mem::replace(&mut self.at, At::Between) else { return };
+        let Core { store, state, registry, desk, .. } = &mut self.core;
+        if self.submissions.is_idle() {
+            // Blobs that only older outputs need may make room. If this fails, the next blob fails for the same reason
+            // and says so.
+            drop(store.blobs.refer(references::of(state, store.blobs.bound())));
+        }
+        if self.grants_written.elapsed() >= GRANTS_EVERY {
+            self.grants_written = Instant::now();
+            desk.add(registry.grants_used());
+        }
+        let generation = history.surface().generation;
+        let untold = state.untold.as_ref().map(loss);
+        let mut notes: Vec<_> = untold.map(|text| SystemItem::Recovery { generation, text }).into_iter().collect();
+        let text = (self.preamble.environment)();
+        if state.environment.as_deref() != Some(text.as_str()) {
+            notes.push(SystemItem::Environment { generation, text });
+        }
+        notes.append(&mut self.preamble.notes);
+        self.at = At::Turn(Box::new(Running::start(&mut self.core, *history, notes, limits)));
+    }
+
+    fn end_turn(&mut self) -> Result<(), Fatal> {
+        if let At::Turn(turn) = std::mem::replace(&mut self.at, At::Between) {
+            let (history, end) = turn.finish(&self.core)?;
+            self.at = At::Idle(Box::new(history));
+            self.submissions.turn_ended(&end);
+        }
+        Ok(())
+    }
+
+    /// Lets go, if that was asked for and nothing is under way: observers hear the last event first, and what they make
+    /// of it rides with the last record.
+    fn close(&mut self) {
+        if !matches!(self.at, At::Idle(_)) || !self.submissions.is_idle() {
+            return;
+        }
+        if let Closing::Asked(reason) = &mut self.closing {
+            let registry = self.core.registry.clone();
+            self.farewell.spawn(async move { registry.hooks().farewell().await });
+            self.closing = Closing::Farewell(std::mem::take(reason));
+        }
+    }
+
+    fn stop(&mut self, (): ()) {
+        let Closing::Farewell(reason) = std::mem::replace(&mut self.closing, Closing::Stopping) else { return };
+        self.core.collect(&|_| false);
+        let mut records = std::mem::take(&mut self.preamble.records);
+        // No input came: the surface on record stays.
+        records.retain(|record| !matches!(record, Record::SurfaceSet(_)));
+        records.push(self.core.registry.grants_used().into());
+        records.push(HostStopped { reason }.into());
+        self.core.append_own(Own::Stop, records);
+    }
+}
+
+async fn heard(stream: Option<&mut Stream>) -> Heard {
+    match stream {
+        Some(stream) => stream.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn worked(work: Option<&mut Work>) -> Worked {
+    match work {
+        Some(work) => work.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn sleep_until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,119 @@
+//! A client's end of a pod: what people and scripts ask of the actor. It knows no record and no journal.
+
+use super::limits::Limits;
+use super::turn_end::TurnEnd;
+use llm_worker::ErrorKind;
+use session_store::BlobError;
+use tokio::sync::{mpsc, oneshot, watch};
+
+/// Commands that may wait for the actor.
+const MAX_COMMANDS: usize = 64;
+
+/// Inputs that may wait to be accepted.
+pub(super) const MAX_SUBMISSIONS: usize = 64;
+
+/// What a client asks for. Commands are always read, whatever features hand in.
+pub(super) enum Command {
+    /// Take this input through a turn.
+    Submit(Submission),
+    /// End the turn under way in good order.
+    Cancel,
+    /// Let go of the session once nothing is under way.
+    Close { reason: String },
+}
+
+/// An input on its way.
+pub(super) struct Submission {
+    pub(super) text: String,
+    /// Of the turn that takes it.
+    pub(super) limits: Limits,
+    pub(super) reply: Reply,
+}
+
+pub(super) type Reply = oneshot::Sender<Result<TurnEnd, SubmitError>>;
+
+/// Why an input was not taken through a turn.
+#[derive(Debug, thiserror::Error)]
+pub enum SubmitError {
+    /// It is large and could not be stored.
+    #[error(transparent)]
+    Blob(#[from] BlobError),
+    /// Too many wait.
+    #[error("{MAX_SUBMISSIONS} inputs wait to be accepted already")]
+    Busy,
+    /// The pod let go of its session; what was committed is on disk.
+    #[error("the pod has let go of its session")]
+    Closed,
+}
+
+impl SubmitError {
+    /// What the caller does next.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Blob(error) => crate::session::kind_of_store(error.kind()),
+            Self::Busy => ErrorKind::Retry,
+            Self::Closed => ErrorKind::Unavailable,
+        }
+    }
+}
+
+/// A client's end; clones share the actor.
+#[derive(Clone, Debug)]
+pub struct Client {
+    commands: mpsc::Sender<Command>,
+    folded: watch::Receiver<u64>,
+    limits: Limits,
+}
+
+/// A client, and where the actor reads its commands.
+pub(super) fn client(folded: watch::Receiver<u64>, limits: Limits) -> (Client, mpsc::Receiver<Command>) {
+    let (commands, receiver) = mpsc::channel(MAX_COMMANDS);
+    (Client { commands, folded, limits }, receiver)
+}
+
+impl Client {
+    /// Hands in one input and waits for the end of the turn that takes it; that turn takes every input that was
+    /// accepted before. An input that a gate refuses ends as an aborted turn.
+    ///
+    /// # Errors
+    /// The input could not be stored, or the pod has let go.
+    pub async fn submit(&self, text: &str) -> Result<TurnEnd, SubmitError> {
+        self.submit_within(text, self.limits).await
+    }
+
+    /// The same, with limits of its own for that turn.
+    ///
+    /// # Errors
+    /// As [`Self::submit`].
+    pub async fn submit_within(&self, text: &str, limits: Limits) -> Result<TurnEnd, SubmitError> {
+        let (reply, end) = oneshot::channel();
+        let submission = Submission { text: text.to_owned(), limits, reply };
+        self.commands.send(Command::Submit(submission)).await.map_err(|_closed| SubmitError::Closed)?;
+        end.await.unwrap_or(Err(SubmitError::Closed))
+    }
+
+    /// Ends the turn under way in good order; the others go on.
+    pub async fn cancel(&self) {
+        // A pod that is gone has no turn.
+        drop(self.commands.send(Command::Cancel).await);
+    }
+
+    /// Asks the pod to let go of its session once no turn is under way; its last record says why.
+    pub async fn close(&self, reason: &str) {
+        // A pod that is gone has let go.
+        drop(self.commands.send(Command::Close { reason: reason.to_owned() }).await);
+    }
+
+    /// The seq of the newest record that the pod's state stands for: everything up to it can be read from the files.
+    #[must_use]
+    pub fn folded(&self) -> watch::Receiver<u64> {
+        self.folded.clone()
+    }
+
+    /// What a turn may use unless it is submitted with limits of its own.
+    #[must_use]
+    pub fn limits(&self) -> Limits {
+        self.limits
+    }
+}

@@ -1,0 +1,33 @@
+//! What a turn may use, and what is left of it for the next one. It knows no log.
+
+use super::turn_end::TurnEnd;
+use llm_worker::Cost;
+use llm_worker::effect::Outcome;
+
+/// What one turn may use, from configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Requests in one turn.
+    pub max_steps: u32,
+    /// Calls that run at once; the others wait their turn.
+    pub tool_concurrency: usize,
+    /// What one turn may cost: once that much is spent, no further request is sent.
+    pub max_cost: Option<Cost>,
+}
+
+impl Limits {
+    /// What one more turn of a run may use that has used this; how the run ends if that is nothing.
+    ///
+    /// # Errors
+    /// Nothing is left.
+    pub fn left(self, used: &TurnEnd) -> Result<Self, Outcome> {
+        let steps = u32::try_from(used.steps).unwrap_or(u32::MAX);
+        let max_steps = self.max_steps.saturating_sub(steps);
+        let max_cost = self.max_cost.map(|most| most.since(used.cost.unwrap_or_default()));
+        match (max_steps, max_cost) {
+            (0, _) => Err(Outcome::StepLimit),
+            (_, Some(cost)) if cost == Cost::default() => Err(Outcome::CostLimit),
+            (_, _) => Ok(Self { max_steps, max_cost, ..self }),
+        }
+    }
+}

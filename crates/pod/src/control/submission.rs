@@ -1,0 +1,187 @@
+//! Inputs on their way into the log, one after the other, in the order of their arrival: gates are asked, what is too
+//! large for a record is stored, and the commit is awaited. They know no turn but its end.
+
+use super::client::{MAX_SUBMISSIONS, Reply, Submission, SubmitError};
+use super::core::Core;
+use super::gates;
+use super::limits::Limits;
+use super::pipeline::Own;
+use super::turn_end::TurnEnd;
+use crate::hook::{GateOutcome, HookPoint, PromptSubmit, PromptView, Ruling};
+use crate::permission::Remedy;
+use crate::record::{InputQueued, Output, Record, Stored};
+use session_store::{BlobError, BlobRef};
+use std::collections::VecDeque;
+use std::panic::resume_unwind;
+use tokio::task::{JoinError, JoinSet};
+
+/// An input up to this many bytes, encoded as JSON, stands in the history whole.
+pub const MAX_INLINE_INPUT: usize = 256 * 1024;
+
+/// Of a longer one, this much of its beginning and of its end.
+const INPUT_ENDS: usize = 16 * 1024;
+
+/// Every input that no turn has taken yet.
+#[derive(Default)]
+pub(super) struct Submissions {
+    waiting: VecDeque<Submission>,
+    step: Step,
+    task: JoinSet<Prepared>,
+    /// What the next turn may use; none while no input waits for it.
+    accepted: Option<Limits>,
+    /// Who hears of the end of the next turn, and of the one under way.
+    next: Vec<Reply>,
+    current: Vec<Reply>,
+}
+
+/// How far the oldest one is.
+#[derive(Default)]
+enum Step {
+    #[default]
+    Waiting,
+    Preparing(Submission),
+    /// On its way to the log; with the reason if a gate refused it.
+    Committing(Submission, Option<String>),
+}
+
+/// What gates said of an input, and where it is stored if it is large.
+pub(super) struct Prepared {
+    passed: GateOutcome,
+    whole: Option<Result<BlobRef, BlobError>>,
+}
+
+impl Submissions {
+    pub(super) fn take(&mut self, submission: Submission) {
+        if self.waiting.len() < MAX_SUBMISSIONS {
+            self.waiting.push_back(submission);
+        } else {
+            // A client that is gone hears nothing.
+            drop(submission.reply.send(Err(SubmitError::Busy)));
+        }
+    }
+
+    /// Whether none is on its way to the log.
+    pub(super) fn is_idle(&self) -> bool {
+        self.waiting.is_empty() && matches!(self.step, Step::Waiting)
+    }
+
+    /// A turn begins with every accepted input, if there is a new one: what it may use.
+    pub(super) fn begin_turn(&mut self) -> Option<Limits> {
+        let limits = self.accepted.take()?;
+        self.current.append(&mut self.next);
+        Some(limits)
+    }
+
+    /// The turn is over.
+    pub(super) fn turn_ended(&mut self, end: &TurnEnd) {
+        for reply in self.current.drain(..) {
+            drop(reply.send(Ok(end.clone())));
+        }
+    }
+
+    /// Begins with the next one, unless one is on its way. `preamble` goes into the log in front of it.
+    pub(super) fn advance(&mut self, core: &mut Core, preamble: &mut Vec<Record>) {
+        if !matches!(self.step, Step::Waiting) {
+            return;
+        }
+        let Some(submission) = self.waiting.pop_front() else { return };
+        let is_large = encoded_len(&submission.text) > MAX_INLINE_INPUT;
+        if !is_large && !core.registry.hooks().any::<PromptSubmit>("") {
+            return self.commit(
+                core,
+                preamble,
+                submission,
+                &GateOutcome { ruling: Ruling::Allow, ran: Vec::new() },
+                None,
+            );
+        }
+        let (registry, callbacks, blobs) = (core.registry.clone(), core.callbacks.clone(), core.store.blobs.clone());
+        let text = submission.text.clone();
+        self.step = Step::Preparing(submission);
+        self.task.spawn(async move {
+            let view = || PromptView { text: text.clone() };
+            let passed = registry.hooks().decide::<PromptSubmit>(&callbacks, view).await;
+            if !is_large || gates::refusal(&passed).is_some() {
+                return Prepared { passed, whole: None };
+            }
+            match callbacks.runtime().spawn_blocking(move || blobs.put(text.as_bytes())).await {
+                Ok(stored) => Prepared { passed, whole: Some(stored) },
+                Err(panic) => resume_unwind(panic.into_panic()),
+            }
+        });
+    }
+
+    /// What came of preparing one; pending while none is prepared. Cancel-safe.
+    pub(super) async fn next(&mut self) -> Result<Prepared, JoinError> {
+        match self.task.join_next().await {
+            Some(prepared) => prepared,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// One is prepared: it goes into the log, or back to who submitted it.
+    pub(super) fn prepared(&mut self, core: &mut Core, preamble: &mut Vec<Record>, prepared: Prepared) {
+        let Step::Preparing(submission) = std::mem::take(&mut self.step) else { return };
+        match prepared.whole.transpose() {
+            Ok(stored) => {
+                let whole = stored.map(|stored| Output::from(Stored::from(stored)));
+                self.commit(core, preamble, submission, &prepared.passed, whole);
+            }
+            Err(error) => drop(submission.reply.send(Err(error.into()))),
+        }
+    }
+
+    fn commit(
+        &mut self,
+        core: &mut Core,
+        preamble: &mut Vec<Record>,
+        submission: Submission,
+        passed: &GateOutcome,
+        whole: Option<Output>,
+    ) {
+        let mut records = std::mem::take(preamble);
+        records.extend(gates::verdicts(HookPoint::PromptSubmit, None, passed).into_iter().map(Record::from));
+        let refused = gates::refusal(passed);
+        if refused.is_none() {
+            let input = core.state.inputs + 1;
+            let text = match &whole {
+                Some(whole) => shortened(core, &submission.text, whole),
+                None => submission.text.clone(),
+            };
+            // Somebody who was told that it failed says it again: it is the same input.
+            if core.state.queued.last_key_value().is_none_or(|(_, waiting)| *waiting != text) {
+                records.push(InputQueued { input, text, whole }.into());
+            }
+        }
+        self.step = Step::Committing(submission, refused);
+        core.append_own(Own::Input, records);
+    }
+
+    /// It is in the log.
+    pub(super) fn landed(&mut self) {
+        let Step::Committing(Submission { reply, limits, .. }, refused) = std::mem::take(&mut self.step) else {
+            return;
+        };
+        match refused {
+            Some(reason) => drop(reply.send(Ok(TurnEnd::refused(reason)))),
+            None => {
+                self.accepted = Some(limits);
+                self.next.push(reply);
+            }
+        }
+    }
+}
+
+/// Both ends of a text, and where the whole of it is.
+fn shortened(core: &Core, text: &str, whole: &Output) -> String {
+    let head = text.get(..text.floor_char_boundary(INPUT_ENDS)).unwrap_or_default();
+    let tail = text.get(text.ceil_char_boundary(text.len() - INPUT_ENDS)..).unwrap_or_default();
+    let missing = text.len() - head.len() - tail.len();
+    let hint = (core.permission.policy.terms.remedy)(&Remedy::PageOutput(whole.handle.clone()));
+    format!("{head}\n[… {missing} of {} bytes left out; {hint}]\n{tail}", text.len())
+}
+
+/// Bytes of the text as a JSON string: at least its own, at most six times as many.
+fn encoded_len(text: &str) -> usize {
+    text.bytes().map(|byte| if byte < 0x20 { 6 } else { 1 + usize::from(matches!(byte, b'"' | b'\\')) }).sum()
+}

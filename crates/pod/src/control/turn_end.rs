@@ -1,0 +1,53 @@
+//! How a turn ended. It knows no log.
+
+use llm_worker::effect::Outcome;
+use llm_worker::{Cost, Shortfall, Usage};
+use std::sync::Arc;
+
+/// How a turn ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TurnEnd {
+    /// As journaled.
+    pub outcome: Outcome,
+    /// The last answer text.
+    pub answer: Option<Arc<str>>,
+    /// What was refused among the calls of its last answer with calls, and why: the model did not work round it.
+    pub refused: Option<String>,
+    /// Why its answer is not what was asked for, from a model that knows.
+    pub shortfall: Option<Shortfall>,
+    /// Requests it sent.
+    pub steps: u64,
+    /// Tokens it used.
+    pub usage: Usage,
+    /// What they cost, as far as a price was known.
+    pub cost: Option<Cost>,
+    /// Why a person should look before anything goes on, when a gate at its end says so.
+    pub paused: Option<String>,
+}
+
+impl TurnEnd {
+    /// The end of a turn that never began: a gate refused its input.
+    pub(super) fn refused(reason: String) -> Self {
+        let (outcome, usage) = (Outcome::Aborted { reason }, Usage::default());
+        Self { outcome, answer: None, refused: None, shortfall: None, steps: 0, usage, cost: None, paused: None }
+    }
+
+    /// This turn and the next one of a run as one.
+    #[must_use]
+    pub fn and(self, next: Self) -> Self {
+        Self {
+            answer: next.answer.or(self.answer),
+            // One step made no calls, so it worked round nothing.
+            refused: next.refused.or(self.refused.filter(|_| next.steps <= 1)),
+            shortfall: next.shortfall,
+            steps: self.steps.saturating_add(next.steps),
+            usage: self.usage.plus(next.usage),
+            cost: match (self.cost, next.cost) {
+                (Some(before), Some(after)) => Some(before.plus(after)),
+                (before, after) => before.or(after),
+            },
+            outcome: next.outcome,
+            paused: next.paused,
+        }
+    }
+}
