@@ -8,10 +8,11 @@ use crate::hook::{HookClass, HookPoint};
 use authority::HostPattern;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use std::fmt;
 
 /// Words: borrowed in a `const`, owned when read.
 type Text = Cow<'static, str>;
+
+type Names = Cow<'static, [Text]>;
 
 /// Something a host can allow. A variant exists from the day something enforces it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
@@ -164,6 +165,33 @@ impl HostCapability {
     /// Replacing the arguments of any tool.
     pub const ANY_ARGUMENTS: Self = Self::RewriteArguments { tools: Cow::Borrowed(&[Cow::Borrowed("*")]) };
 
+    /// Its kind by name, and what of that kind it means: whatever compares or shows capabilities goes by this.
+    fn parts(&mut self) -> (&'static str, Part<'_>) {
+        match self {
+            Self::ContributeTool { name } => ("ContributeTool", Part::Name(name)),
+            Self::ContributeHook { point, class } => ("ContributeHook", Part::Whole(format!("{point}:{class}"))),
+            Self::TransformResults { tools } => ("TransformResults", Part::Names(tools)),
+            Self::RewriteArguments { tools } => ("RewriteArguments", Part::Names(tools)),
+            Self::ScopedFs { root, read, write, execute } => {
+                ("ScopedFs", Part::Modes(Some(root), vec![(read, 'r'), (write, 'w'), (execute, 'x')]))
+            }
+            Self::Process { programs } => ("Process", Part::Names(programs)),
+            Self::ProvideService { key } => ("ProvideService", Part::Name(key)),
+            Self::UseService { key } => ("UseService", Part::Name(key)),
+            Self::WorkItemStore { read, write } => {
+                ("WorkItemStore", Part::Modes(None, vec![(read, 'r'), (write, 'w')]))
+            }
+            Self::MemoryStore { read, write } => ("MemoryStore", Part::Modes(None, vec![(read, 'r'), (write, 'w')])),
+            Self::Network { purpose, hosts } => ("Network", Part::Hosts(purpose, hosts)),
+            Self::SecretRef { id } => ("SecretRef", Part::Name(id)),
+            Self::StateStore { scope } => ("StateStore", Part::Whole(scope.to_string())),
+            Self::EmitModelNotification { max_bytes, per_turn } => {
+                ("EmitModelNotification", Part::Bounds(max_bytes, per_turn))
+            }
+            Self::EmitUserAlert => ("EmitUserAlert", Part::Whole(String::new())),
+        }
+    }
+
     /// Whether a handle comes with it, which passes a door.
     pub(crate) fn is_held(&self) -> bool {
         !matches!(
@@ -233,6 +261,22 @@ impl HostCapability {
     }
 }
 
+/// What a capability means of its kind.
+enum Part<'a> {
+    /// One name; `*` is any.
+    Name(&'a mut Text),
+    /// Some names; `*` is any.
+    Names(&'a mut Names),
+    /// What for, and patterns of hosts.
+    Hosts(&'a mut Text, &'a mut Names),
+    /// Ways to use one thing, each with its letter.
+    Modes(Option<&'a mut Text>, Vec<(&'a mut bool, char)>),
+    /// At most so many bytes, so many times a turn.
+    Bounds(&'a mut u32, &'a mut u32),
+    /// This or nothing.
+    Whole(String),
+}
+
 /// Most tools in one request to replace their results or arguments.
 pub(crate) const MAX_NAMED_TOOLS: usize = 64;
 
@@ -247,32 +291,3 @@ const MAX_HOSTS: usize = 64;
 
 /// Most programs in one request.
 const MAX_PROGRAMS: usize = 64;
-
-impl fmt::Display for HostCapability {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let flag = |on: bool, letter: &'static str| if on { letter } else { "" };
-        match self {
-            Self::ProvideService { key } => write!(f, "ProvideService({key})"),
-            Self::UseService { key } => write!(f, "UseService({key})"),
-            Self::WorkItemStore { read, write } => {
-                write!(f, "WorkItemStore({}{})", flag(*read, "r"), flag(*write, "w"))
-            }
-            Self::MemoryStore { read, write } => write!(f, "MemoryStore({}{})", flag(*read, "r"), flag(*write, "w")),
-            Self::ContributeTool { name } => write!(f, "ContributeTool({name})"),
-            Self::ContributeHook { point, class } => write!(f, "ContributeHook({point}:{class})"),
-            Self::TransformResults { tools } => write!(f, "TransformResults({})", tools.join(",")),
-            Self::RewriteArguments { tools } => write!(f, "RewriteArguments({})", tools.join(",")),
-            Self::ScopedFs { root, read, write, execute } => {
-                write!(f, "ScopedFs({root}:{}{}{})", flag(*read, "r"), flag(*write, "w"), flag(*execute, "x"))
-            }
-            Self::Process { programs } => write!(f, "Process({})", programs.join(",")),
-            Self::Network { purpose, hosts } => write!(f, "Network({purpose}: {})", hosts.join(",")),
-            Self::SecretRef { id } => write!(f, "SecretRef({id})"),
-            Self::StateStore { scope } => write!(f, "StateStore({scope})"),
-            Self::EmitModelNotification { max_bytes, per_turn } => {
-                write!(f, "EmitModelNotification({max_bytes} bytes, {per_turn} a turn)")
-            }
-            Self::EmitUserAlert => f.write_str("EmitUserAlert"),
-        }
-    }
-}

@@ -290,13 +290,11 @@ impl Stage {
             return Err(vec![FeatureDiagnostic::quoting(code, &feature, &why, &redactor)]);
         }
         let (mut staged, mut missing) = (Vec::new(), Vec::new());
+        let lacks = |message| FeatureDiagnostic::new(DiagnosticCode::PlannedNotStaged, &feature, message);
         for (name, declared) in planned {
             match tools.remove(&name) {
                 Some(tool) => staged.push((tool, declared.deadline_ms)),
-                None => {
-                    let message = format!("tool `{name}` of {feature} is declared but was not staged");
-                    missing.push(FeatureDiagnostic::new(DiagnosticCode::PlannedNotStaged, &feature, message));
-                }
+                None => missing.push(lacks(format!("tool `{name}` of {feature} is declared but was not staged"))),
             }
         }
         let mut staged_hooks = Vec::new();
@@ -304,19 +302,16 @@ impl Stage {
             match hooks.remove(&planned.name) {
                 Some(hook) => staged_hooks.push((hook, planned)),
                 None => {
-                    let message = format!("hook `{}` of {feature} is declared but was not staged", planned.name);
-                    missing.push(FeatureDiagnostic::new(DiagnosticCode::PlannedNotStaged, &feature, message));
+                    missing.push(lacks(format!("hook `{}` of {feature} is declared but was not staged", planned.name)));
                 }
             }
         }
         for StateDeclaration { name, .. } in planned_states.iter().filter(|planned| !states.contains(&planned.name)) {
-            let message = format!("state `{name}` of {feature} is declared but was not taken up");
-            missing.push(FeatureDiagnostic::new(DiagnosticCode::PlannedNotStaged, &feature, message));
+            missing.push(lacks(format!("state `{name}` of {feature} is declared but was not taken up")));
         }
         for ServiceDeclaration { service, .. } in planned_services.iter().filter(|p| !services.contains_key(&p.service))
         {
-            let message = format!("service {service} of {feature} is declared but was not provided");
-            missing.push(FeatureDiagnostic::new(DiagnosticCode::PlannedNotStaged, &feature, message));
+            missing.push(lacks(format!("service {service} of {feature} is declared but was not provided")));
         }
         let (states, services) = (planned_states, services.into_values().collect());
         let complete = Complete { feature, tools: staged, hooks: staged_hooks, instructions, states, notes, services };

@@ -1,43 +1,31 @@
-//! What one capability means for another. It all follows from what two of them have in common. It knows no policy.
+//! What one capability means for another, and for people. It all follows from its parts: what two of them have in common
+//! decides. It knows no kind and no policy.
 
-use super::{HostCapability, Text};
+use super::{HostCapability, Names, Part, Text};
 use authority::HostPattern;
-use std::borrow::Cow;
+use std::fmt;
+use std::mem::discriminant;
 
 impl HostCapability {
     /// What `self` and `asked` have in common, if anything; `asked` itself, as it is written, where `self` includes it.
     #[must_use]
     pub fn meet(&self, asked: &Self) -> Option<Self> {
-        let mut both = asked.clone();
-        match (self, &mut both) {
-            (Self::ContributeTool { name: own }, Self::ContributeTool { name })
-            | (Self::ProvideService { key: own }, Self::ProvideService { key: name })
-            | (Self::UseService { key: own }, Self::UseService { key: name })
-            | (Self::SecretRef { id: own }, Self::SecretRef { id: name }) => *name = name_of_both(own, name)?,
-            (Self::Process { programs: own }, Self::Process { programs: names })
-            | (Self::TransformResults { tools: own }, Self::TransformResults { tools: names })
-            | (Self::RewriteArguments { tools: own }, Self::RewriteArguments { tools: names }) => {
-                *names = names_of_both(own, names)?;
-            }
-            (Self::Network { purpose: own, hosts: reached }, Self::Network { purpose, hosts }) => {
+        if discriminant(self) != discriminant(asked) {
+            return None;
+        }
+        let (mut own, mut both) = (self.clone(), asked.clone());
+        match (own.parts().1, both.parts().1) {
+            (Part::Name(own), Part::Name(name)) => *name = name_of_both(own, name)?,
+            (Part::Names(own), Part::Names(names)) => *names = names_of_both(own, names)?,
+            (Part::Hosts(own, reached), Part::Hosts(purpose, hosts)) => {
                 (*purpose, *hosts) = (name_of_both(own, purpose)?, hosts_of_both(reached, hosts)?);
             }
-            (
-                Self::ScopedFs { root: own, read: r, write: w, execute: x },
-                Self::ScopedFs { root, read, write, execute },
-            ) if own == root => modes_of_both([(r, read), (w, write), (x, execute)])?,
-            (Self::WorkItemStore { read: r, write: w }, Self::WorkItemStore { read, write })
-            | (Self::MemoryStore { read: r, write: w }, Self::MemoryStore { read, write }) => {
-                modes_of_both([(r, read), (w, write)])?;
-            }
-            (
-                Self::EmitModelNotification { max_bytes, per_turn },
-                Self::EmitModelNotification { max_bytes: bytes, per_turn: times },
-            ) => {
+            (Part::Modes(own, on), Part::Modes(of, modes)) if own == of => modes_of_both(&on, modes)?,
+            (Part::Bounds(max_bytes, per_turn), Part::Bounds(bytes, times)) => {
                 (*bytes, *times) = (*max_bytes.min(bytes), *per_turn.min(times));
                 (*bytes > 0 && *times > 0).then_some(())?;
             }
-            (Self::ContributeHook { .. } | Self::StateStore { .. } | Self::EmitUserAlert, asked) if self == asked => {}
+            (Part::Whole(own), Part::Whole(asked)) if own == asked => {}
             _ => return None,
         }
         Some(both)
@@ -93,13 +81,30 @@ impl HostCapability {
     pub(crate) fn is_about(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::ScopedFs { root, .. }, Self::ScopedFs { root: other, .. }) => root == other,
-            _ => std::mem::discriminant(self) == std::mem::discriminant(other),
+            _ => discriminant(self) == discriminant(other),
         }
     }
 }
 
-/// Some names; `*` is any.
-type Names = Cow<'static, [Text]>;
+impl fmt::Display for HostCapability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = self.clone();
+        let (kind, part) = shown.parts();
+        match part {
+            Part::Name(name) => write!(f, "{kind}({name})"),
+            Part::Names(names) => write!(f, "{kind}({})", names.join(",")),
+            Part::Hosts(purpose, hosts) => write!(f, "{kind}({purpose}: {})", hosts.join(",")),
+            Part::Modes(of, modes) => {
+                let on: String = modes.iter().filter(|(on, _)| **on).map(|(_, letter)| *letter).collect();
+                let of = of.map(|of| format!("{of}:")).unwrap_or_default();
+                write!(f, "{kind}({of}{on})")
+            }
+            Part::Bounds(max_bytes, per_turn) => write!(f, "{kind}({max_bytes} bytes, {per_turn} a turn)"),
+            Part::Whole(all) if all.is_empty() => f.write_str(kind),
+            Part::Whole(which) => write!(f, "{kind}({which})"),
+        }
+    }
+}
 
 fn name_of_both(own: &Text, asked: &Text) -> Option<Text> {
     if asked == "*" { Some(own) } else { (own == "*" || own == asked).then_some(asked) }.cloned()
@@ -139,12 +144,12 @@ fn sorted(mut names: Vec<Text>) -> Names {
 }
 
 /// Leaves the modes that are on in both, if any.
-fn modes_of_both<const N: usize>(both: [(&bool, &mut bool); N]) -> Option<()> {
-    let left = both.map(|(own, asked)| {
-        *asked &= *own;
+fn modes_of_both(own: &[(&mut bool, char)], asked: Vec<(&mut bool, char)>) -> Option<()> {
+    let left = own.iter().zip(asked).map(|((own, _), (asked, _))| {
+        *asked &= **own;
         *asked
     });
-    left.contains(&true).then_some(())
+    left.fold(false, |any, on| any | on).then_some(())
 }
 
 #[cfg(test)]
