@@ -84,7 +84,6 @@ impl Points {
         self.lock().gone.clone()
     }
 
-    /// Whether the pod was killed since the last start.
     pub(crate) fn killed(&self) -> bool {
         self.lock().killed
     }

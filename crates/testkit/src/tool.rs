@@ -1,4 +1,4 @@
-//! A tool made of a closure.
+//! A tool made of a closure. It knows no feature.
 
 use llm_worker::tool::{ArgumentError, Prepared, Touch};
 use llm_worker::{CallId, Tool, ToolContext, ToolDefinition, ToolEffect, ToolResult};

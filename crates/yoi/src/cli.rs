@@ -1,4 +1,4 @@
-//! The command line, as people type it.
+//! The command line: commands, flags and their help. Runs nothing and opens nothing.
 
 use crate::candidates::{models, pods};
 use crate::config::file::Mode;

@@ -87,7 +87,8 @@ impl Instructions {
     /// As the model gets them: a paragraph a file.
     pub(crate) fn texts(&self, redactor: &Redactor) -> Vec<String> {
         let text = |part: &Part| {
-            let mark = if part.cut { cut_mark(part) } else { String::new() };
+            let mark = format!("\n[… cut here: the file has {} bytes, this is its beginning]", part.size);
+            let mark = if part.cut { &mark } else { "" };
             let text = format!("{} ({}):\n{}{mark}", part.heading, part.shown, part.text.trim_end());
             redactor.text(&text).into_owned()
         };
@@ -152,10 +153,6 @@ fn text(file: File, most: usize) -> Result<(String, u64), String> {
     let text = String::from_utf8_lossy(&bytes);
     let whole = text.trim_end_matches(char::REPLACEMENT_CHARACTER);
     Ok((whole.to_owned(), size))
-}
-
-fn cut_mark(part: &Part) -> String {
-    format!("\n[… cut here: the file has {} bytes, this is its beginning]", part.size)
 }
 
 /// Thousands of bytes, as people read them.

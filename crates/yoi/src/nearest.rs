@@ -1,4 +1,4 @@
-//! The known name that was probably meant by an unknown one.
+//! The known name nearest to an unknown one. Has no list of its own.
 
 /// One of `known`, unless each of them is too far away.
 pub(crate) fn nearest<'a>(unknown: &str, known: &[&'a str]) -> Option<&'a str> {

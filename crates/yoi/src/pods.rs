@@ -1,4 +1,4 @@
-//! Where pods live on disk, and what they are called.
+//! Where pods live on disk, and what they are called. Reads no record.
 
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
@@ -18,12 +18,9 @@ pub(crate) struct Pods {
 
 /// A name of 1 to 64 of `a-z A-Z 0-9 . _ -`, beginning with a letter or digit.
 pub(crate) fn check_name(name: &str) -> Result<(), Failure> {
-    let ok = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-    if !name.is_empty()
-        && name.len() <= 64
-        && name.starts_with(|c: char| c.is_ascii_alphanumeric())
-        && name.chars().all(ok)
-    {
+    let first = |c: char| c.is_ascii_alphanumeric();
+    let ok = |c: char| first(c) || matches!(c, '.' | '_' | '-');
+    if name.len() <= 64 && name.starts_with(first) && name.chars().all(ok) {
         return Ok(());
     }
     Err(Failure::new(Exit::Usage, format!("`{name}` is not a pod name"))
@@ -76,18 +73,16 @@ impl Pods {
         if names.iter().any(|known| known == name) {
             return Ok(name.to_owned());
         }
-        let mut begun: Vec<String> = names.into_iter().filter(|known| known.starts_with(name)).collect();
-        match (begun.pop(), begun.len()) {
-            (Some(only), 0) if !name.is_empty() => Ok(only),
-            (Some(last), _) if !name.is_empty() => {
-                begun.push(last);
-                Err(Failure::new(Exit::Usage, format!("`{name}` begins {} pods: {}", begun.len(), begun.join(", ")))
-                    .help("give more of the name"))
-            }
-            (Some(_) | None, _) => {
+        let begins = |known: &String| !name.is_empty() && known.starts_with(name);
+        let begun: Vec<String> = names.into_iter().filter(begins).collect();
+        match begun.as_slice() {
+            [only] => Ok(only.clone()),
+            [] => {
                 Err(Failure::new(Exit::Usage, format!("there is no pod called `{name}`"))
                     .help("`yoi ls --all` lists them"))
             }
+            all => Err(Failure::new(Exit::Usage, format!("`{name}` begins {} pods: {}", all.len(), all.join(", ")))
+                .help("give more of the name")),
         }
     }
 

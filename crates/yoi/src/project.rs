@@ -1,4 +1,4 @@
-//! Where a run works, and what the model is told of it.
+//! The project around the working directory, and the note about it for the model. Reads no configuration.
 
 use crate::env::Env;
 use crate::plain_file::{self, Links};

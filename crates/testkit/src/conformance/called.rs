@@ -16,7 +16,6 @@ use std::sync::Arc;
 /// The most a tool answers in memory; `ToolContext::host` takes what is longer.
 const MAX_ANSWER: usize = 1024 * 1024;
 
-/// What came of calling every tool.
 pub(super) struct Called {
     pub(super) arguments: Held,
     pub(super) cancellation: Held,
@@ -26,7 +25,6 @@ pub(super) struct Called {
     pub(super) quick: Vec<Call>,
 }
 
-/// A tool and arguments for it.
 pub(super) type Call = (String, Value);
 
 /// What a tool is called with: the author's examples, or what fits its schema.

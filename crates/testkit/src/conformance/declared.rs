@@ -1,4 +1,4 @@
-//! What a feature says of itself.
+//! Checks of a descriptor: the same each time, within bounds, with schemas that can be followed. Installs nothing.
 
 use super::site::unless_it_panics;
 use super::{Conformance, Held, all, sample};

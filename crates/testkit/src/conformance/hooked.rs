@@ -22,7 +22,6 @@ const FAILS: &str = r#"{"fail":true}"#;
 /// Calls of a tool that no feature knows: one that succeeds, one that fails.
 pub(super) const STRANGE: [(&str, &str); 2] = [(TOOL, "{}"), (TOOL, FAILS)];
 
-/// That tool.
 pub(super) fn stranger() -> FnTool {
     FnTool::new(TOOL, ToolEffect::ReadOnly, |_, arguments| async move {
         match arguments == FAILS {

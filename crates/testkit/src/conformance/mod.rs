@@ -168,13 +168,9 @@ impl Conformance {
     #[must_use]
     pub fn findings(&self) -> Vec<Finding> {
         let mut made = Made::default();
-        for (check, held) in [
-            (Check::Descriptor, declared::pure(self)),
-            (Check::Bounds, declared::bounded(self)),
-            (Check::Schemas, declared::schemas(self)),
-        ] {
-            made.note(check, held);
-        }
+        made.note(Check::Descriptor, declared::pure(self));
+        made.note(Check::Bounds, declared::bounded(self));
+        made.note(Check::Schemas, declared::schemas(self));
         if made.broken(Check::Bounds) {
             return made.rest("its descriptor is out of bounds");
         }

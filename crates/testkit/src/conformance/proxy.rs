@@ -22,7 +22,6 @@ const LEAD: Duration = Duration::from_millis(20);
 /// The proxy's name; no author would choose it.
 const PROXY: &str = "testkit-proxy";
 
-/// How a call ended.
 pub(super) enum Ended {
     /// Its arguments do not fit, or the tool is not there.
     NotBegun,

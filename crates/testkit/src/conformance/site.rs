@@ -17,12 +17,10 @@ use std::sync::Arc;
 const MAX_FILES: usize = 100_000;
 
 impl Conformance {
-    /// A new instance.
     pub(super) fn instance(&self) -> Arc<dyn FeatureModule> {
         (self.feature)()
     }
 
-    /// What it says of itself.
     pub(super) fn descriptor(&self) -> FeatureDescriptor {
         crate::feature_host::declared(&self.instance())
     }
@@ -76,7 +74,6 @@ impl Site {
         }
     }
 
-    /// Every file and directory there is.
     pub(super) fn files(&self) -> BTreeSet<PathBuf> {
         let (mut found, mut todo) = (BTreeSet::new(), vec![self.root.clone()]);
         while let Some(dir) = todo.pop() {

@@ -21,7 +21,7 @@ const KIT: FeatureId = FeatureId::builtin("testkit");
 const SOURCE: &str = "testkit";
 
 /// Everything about an install but the feature.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(crate) struct Setting {
     pub(crate) granted: Vec<HostCapability>,
     pub(crate) denied: Vec<HostCapability>,
@@ -34,14 +34,7 @@ pub(crate) struct Setting {
 impl Setting {
     /// Nothing granted by name, nothing refused, nobody beside. Directories that are asked for are made below `root`.
     pub(crate) fn new(root: &Path) -> Self {
-        Self {
-            granted: Vec::new(),
-            denied: Vec::new(),
-            disabled: false,
-            tools: Vec::new(),
-            beside: Vec::new(),
-            dirs: root.join("roots"),
-        }
+        Self { dirs: root.join("roots"), ..Self::default() }
     }
 
     /// A builder with what stands beside, and the feature unless it is left out.

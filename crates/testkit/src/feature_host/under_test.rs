@@ -1,4 +1,4 @@
-//! A feature in an open pod.
+//! A feature in an open pod: turns, calls, gates, restarts and kills, and what is on disk after them.
 
 use super::setting::{Setting, declared};
 use crate::gate::PATIENCE;
@@ -48,7 +48,6 @@ pub struct FeatureUnderTest {
     dying: bool,
 }
 
-/// What a process of the pod has.
 struct Open {
     actor: Option<Pin<Box<dyn Future<Output = ActorEnd> + Send>>>,
     client: Client,
@@ -278,7 +277,6 @@ impl FeatureUnderTest {
         self.reader().frames().map(record).collect()
     }
 
-    /// What the log comes to.
     fn log(&self) -> State {
         Restored::from_frames(self.reader().frames()).expect("a log that folds").state
     }
@@ -364,7 +362,6 @@ impl FeatureUnderTest {
         self.setting.disabled = true;
     }
 
-    /// Opens the pod again, however it ended.
     pub(crate) fn reopen(&mut self) {
         if let Some(Open { runtime, journal, actor, .. }) = self.open.take() {
             drop(actor);

@@ -1,4 +1,4 @@
-//! What hooks are shown, made by hand.
+//! Views that hooks are asked about, made without a pod.
 
 use llm_worker::tool::Touch;
 use llm_worker::{CallId, ToolEffect};

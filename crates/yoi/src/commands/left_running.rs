@@ -1,4 +1,4 @@
-//! What still runs of runs that were killed: whose it is, and the words for it.
+//! Processes that killed runs left running: which, whose, and the words for it. Ends none.
 
 use crate::commands::changes::session;
 use crate::env::Env;

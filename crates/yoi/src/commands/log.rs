@@ -154,7 +154,9 @@ impl Transcript {
     /// What one record says to a person; most say nothing.
     fn text(&mut self, record: &Record, time: u64) -> Option<String> {
         Some(match record {
-            Record::HostStarted(started) => begun(started, time),
+            Record::HostStarted(HostStarted { cwd, version, sandbox, .. }) => {
+                format!("── {} in {} (yoi {version}, sandbox {sandbox})", utc(time), escape_line(cwd))
+            }
             Record::SurfaceSet(set) => {
                 format!("model {} with {} tools", escape_line(&set.surface.model), set.surface.tools.len())
             }
@@ -249,27 +251,19 @@ impl Transcript {
         }
         let shown = if self.full { usize::MAX } else { ABRIDGED };
         let mut lines = finished.outcome.content.lines();
-        for content in lines.by_ref().take(shown) {
-            text.push_str("\n          ");
-            text.push_str(content);
-        }
+        lines.by_ref().take(shown).for_each(|content| text.push_str(&format!("\n{MARGIN}{content}")));
         let left = lines.count();
         if left > 0 {
-            text.push_str(&format!("\n          … {left} more lines (--full)"));
+            text.push_str(&format!("\n{MARGIN}… {left} more lines (--full)"));
         }
         if let Some(output) = &finished.output {
-            text.push_str(&format!("\n          whole output: {} ({} bytes)", output.handle, output.stored.total()));
+            text.push_str(&format!("\n{MARGIN}whole output: {} ({} bytes)", output.handle, output.stored.total()));
         }
         text
     }
 }
 
-fn begun(started: &HostStarted, time: u64) -> String {
-    let HostStarted { cwd, version, sandbox, .. } = started;
-    format!("── {} in {} (yoi {version}, sandbox {sandbox})", utc(time), escape_line(cwd))
-}
-
 /// Later lines stand below the first.
 fn indent(text: &str) -> String {
-    text.trim_end().replace('\n', "\n          ")
+    text.trim_end().replace('\n', &format!("\n{MARGIN}"))
 }

@@ -1,4 +1,4 @@
-//! One file a command.
+//! The commands, a file each: they read, decide and print. Formats, policy and the turn live below them.
 
 mod changes;
 pub(crate) mod completions;

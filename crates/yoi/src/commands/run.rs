@@ -268,7 +268,7 @@ impl RunContext<'_> {
         let after = Aftermath { now: now(), end_survivors: &end_survivors, files: Some(&files) };
         let opening = Opening::of(&place.dir(), opened, &after).map_err(fail)?;
         let Installed { registry, permission, no_shell, git } =
-            composed.install((self.ambient, self.env), &tag, opening.link(), &self.secrets)?;
+            composed.install(self.ambient, self.env, &tag, opening.link(), &self.secrets)?;
         self.git.set(git).unwrap_or_default();
         let lacking = required(&registry.report().unmet, registry.report());
         if !known {

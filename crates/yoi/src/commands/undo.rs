@@ -80,12 +80,8 @@ pub(crate) fn run(args: &UndoArgs, env: &Env, points: &Points) -> Result<Exit, F
     Ok(Exit::Done)
 }
 
-/// A file that stands changed.
-struct Both {
-    now: Now,
-    /// What it contained; nothing where it was not there.
-    was: Option<Vec<u8>>,
-}
+/// A file that stands changed, and what it contained; nothing where it was not there.
+type Both = (Now, Option<Vec<u8>>);
 
 struct Undo<'a> {
     files: Workspace,
@@ -103,15 +99,8 @@ impl<'a> Undo<'a> {
         let runtime = Builder::new_current_thread().build();
         let runtime =
             runtime.map_err(|e| Failure::new(Exit::Unavailable, format!("no runtime: {}", authority::explain(&e))))?;
-        Ok(Self {
-            files: everything(&Ambient::claim())?,
-            session: recovered.session,
-            journal,
-            blobs,
-            view,
-            runtime,
-            points,
-        })
+        let (files, session) = (everything(&Ambient::claim())?, recovered.session);
+        Ok(Self { files, session, journal, blobs, view, runtime, points })
     }
 
     /// The file as it is and as it was, nothing where that is the same, or why it is left alone.
@@ -133,13 +122,12 @@ impl<'a> Undo<'a> {
                 format!("{path} was changed by somebody else in between; `--to {after}` takes back what came then");
             return Err(Stop::File(why));
         }
-        let was = before(changed, &self.view).map_err(Stop::File)?;
-        Ok(Some(Both { now, was }))
+        Ok(Some((now, before(changed, &self.view).map_err(Stop::File)?)))
     }
 
     /// The record first, then the file: after a crash in between, the file simply still stands as the pod left it.
     fn file(&self, changed: &Changed) -> Result<Done, Stop> {
-        let Some(Both { now, was }) = self.both(changed)? else { return Ok(Done::Nothing) };
+        let Some((now, was)) = self.both(changed)? else { return Ok(Done::Nothing) };
         let kept = now.bytes.as_ref().map(|bytes| self.blobs.put(bytes).map(Stored::from)).transpose();
         let record = FileChanged {
             call: None,
@@ -253,99 +241,4 @@ impl<'a> Undo<'a> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use session_store::Reader;
-    use std::fs;
-
-    /// A pod's journal with one change, `two` to `three`, or nothing to `three`, and the file as it was left.
-    fn scene(dir: &Path, existed: bool) -> (Opened, Changes, std::path::PathBuf) {
-        let dir = dir.canonicalize().unwrap();
-        let opened = Session::create(&dir.join("pod"), Options::new("s-1", Arc::new(|| 1))).unwrap();
-        let path = dir.join("file");
-        fs::write(&path, "three").unwrap();
-        let before = existed.then(|| Stored::from(opened.blobs.put(b"two").unwrap()));
-        let change = FileChanged {
-            call: None,
-            path: path.to_str().unwrap().to_owned(),
-            before,
-            mode: existed.then_some(0o640),
-            after: Some(Digest::of(b"three").to_string()),
-            made: None,
-        };
-        let mut changes = Changes::default();
-        changes.take(1, 0, &change.into());
-        (opened, changes, path)
-    }
-
-    fn undone(opened: Opened, changes: &Changes, dir: &Path, points: &Points) -> Result<Done, Stop> {
-        let view = Reader::open(&dir.join("pod")).unwrap().blobs();
-        Undo::new(opened, view, points).unwrap().file(changes.files().next().unwrap())
-    }
-
-    #[test]
-    fn an_edit_made_meanwhile_is_not_lost() {
-        for existed in [true, false] {
-            for at in ["undo.found", "undo.staged", "never"] {
-                let dir = tempfile::tempdir().unwrap();
-                let (opened, changes, path) = scene(dir.path(), existed);
-                let edited = path.clone();
-                let points = Points::new(move |point| {
-                    if point == at {
-                        fs::write(&edited, "mine").unwrap();
-                    }
-                });
-                let done = undone(opened, &changes, dir.path(), &points);
-                let now = fs::read_to_string(&path).ok();
-                match (at, existed) {
-                    ("never", true) => assert_eq!((done, now.as_deref()), (Ok(Done::Restored), Some("two"))),
-                    ("never", false) => assert_eq!((done, now), (Ok(Done::Removed), None)),
-                    _ => {
-                        assert!(matches!(&done, Err(Stop::File(why)) if why.contains("at this moment")), "{done:?}");
-                        assert_eq!(now.as_deref(), Some("mine"), "{at} {existed}");
-                    }
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn a_journal_that_refuses_stops_it_before_the_file() {
-        let dir = tempfile::tempdir().unwrap();
-        let (opened, changes, path) = scene(dir.path(), true);
-        opened.journal.close();
-        let done = undone(opened, &changes, dir.path(), &Points::none());
-        assert!(matches!(done, Err(Stop::Journal(_))), "{done:?}");
-        assert_eq!(fs::read_to_string(path).unwrap(), "three");
-    }
-    // Its record stands, the rename does not: what is taken back then is what was to be.
-    #[test]
-    fn a_move_that_only_was_recorded_is_taken_up_again() {
-        let dir = tempfile::tempdir().unwrap();
-        let root = dir.path().canonicalize().unwrap();
-        fs::create_dir(root.join("to")).unwrap();
-        fs::write(root.join("to/f"), "new").unwrap();
-        let opened = Session::create(&root.join("pod"), Options::new("s-1", Arc::new(|| 1))).unwrap();
-        let before = Some(Stored::from(opened.blobs.put(b"old").unwrap()));
-        let at = |name: &str| root.join(name).to_str().unwrap().to_owned();
-        let after = Some(Digest::of(b"new").to_string());
-        let wrote = FileChanged { call: None, path: at("from/f"), before, mode: Some(0o644), after, made: None };
-        let moved = |from: &str, to: &str| DirectoryMoved { call: None, from: at(from), to: at(to), made: None };
-        let records: [Record; 3] = [wrote.into(), moved("from", "to").into(), moved("to", "from").into()];
-        let mut changes = Changes::default();
-        records.iter().for_each(|record| changes.take(1, 0, record));
-        let view = Reader::open(&root.join("pod")).unwrap().blobs();
-        let points = Points::none();
-        let undo = Undo::new(opened, view, &points).unwrap();
-        settle(&mut changes, &undo.files);
-        let [moved] = changes.moved() else { panic!("it stands where it was moved to") };
-        assert_eq!(undo.whole(moved, &changes), Ok(()));
-        assert_eq!(undo.file(changes.files().next().unwrap()), Ok(Done::Restored));
-        assert_eq!(undo.directory(moved, &[]), Ok(Done::MovedBack));
-        assert_eq!(fs::read_to_string(root.join("from/f")).unwrap(), "old");
-        // Nothing more comes of it; where both are, neither is touched.
-        assert_eq!(undo.directory(moved, &[]), Ok(Done::Nothing));
-        fs::create_dir(root.join("to")).unwrap();
-        assert!(matches!(undo.whole(moved, &changes), Err(Stop::File(why)) if why.contains("something again")));
-    }
-}
+mod tests;

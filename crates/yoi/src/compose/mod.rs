@@ -1,4 +1,4 @@
-//! The composition root: the one place where ambient authority is claimed and turned into handles.
+//! The composition root: the one place where ambient authority is claimed and turned into handles. Knows no command.
 
 mod git;
 pub(crate) mod grants;
@@ -118,7 +118,8 @@ impl Composed {
     /// is left out, and the report says why. The words of `secrets` are kept out of all that features hand over.
     pub(crate) fn install(
         self,
-        (ambient, env): (&Ambient, &Env),
+        ambient: &Ambient,
+        env: &Env,
         tag: &str,
         link: PodLink,
         secrets: &[Secret],
@@ -132,7 +133,7 @@ impl Composed {
         let services = HostServices::none().root(HostCapability::WORKSPACE, self.workspace).net(internet).link(link);
         let redactor = Redactor::new(secrets).map_err(|why| Failure::new(Exit::Config, why.to_string()))?;
         let services = services.redact(redactor);
-        let services = stores::offer(services, &self.on, (ambient, env), &self.project, self.access)?;
+        let services = stores::offer(services, &self.on, ambient, env, &self.project, self.access)?;
         let (services, no_shell) = match spawner {
             Ok(spawner) => (services.spawner(spawner), None),
             Err(why) => (services.no_spawner(&why), Some(why)),

@@ -20,16 +20,16 @@ const DIGITS: usize = 16;
 
 /// Adds the roots of the features that are on.
 pub(crate) fn offer(
-    services: HostServices,
+    mut services: HostServices,
     on: &BTreeSet<FeatureId>,
-    (ambient, env): (&Ambient, &Env),
+    ambient: &Ambient,
+    env: &Env,
     project: &Project,
     access: Access,
 ) -> Result<HostServices, Failure> {
     let open = |dir: &Path| {
         Workspace::open(ambient, dir, dir, access).map_err(|e| Failure::new(Exit::Unavailable, e.to_string()))
     };
-    let mut services = services;
     let records = project.root.join(work_item::ROOT);
     // A link would lead the feature to where the project is not.
     if on.contains(&work_item::ID) && records.symlink_metadata().is_ok_and(|found| found.is_dir()) {

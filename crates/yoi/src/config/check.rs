@@ -1,4 +1,4 @@
-//! Whether what is in force can be meant.
+//! Bounds of configured values; an error names the place of the value. Changes none.
 
 use super::file::Waits;
 use super::{Config, Endpoint, Known, Sourced};

@@ -129,18 +129,14 @@ impl Grants {
     }
 }
 
-/// Keeps other changes of grants away until it is dropped.
-pub(crate) struct Lock {
-    _held: File,
-}
-
-/// Makes the directory of grants, for this user alone, and locks it.
-pub(crate) fn lock(env: &Env) -> Result<Lock, Failure> {
+/// Makes the directory of grants, for this user alone, and locks it: other changes of grants are kept away until what it
+/// gives is dropped.
+pub(crate) fn lock(env: &Env) -> Result<File, Failure> {
     let dir = env.state_dir()?.join("grants");
     make_private(&dir)?;
     let held = File::open(&dir).map_err(|e| disk(&dir, &e))?;
     match rustix::fs::flock(&held, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(Lock { _held: held }),
+        Ok(()) => Ok(held),
         Err(rustix::io::Errno::WOULDBLOCK) => {
             Err(Failure::new(Exit::Busy, "another process changes grants just now").help("try again"))
         }

@@ -1,7 +1,7 @@
-//! What one file says, on top of what those before it said.
+//! One file's values over those of the files before it. Trusts the file; `project` is for those that are not trusted.
 
 use super::file::{File, Limits, Model};
-use super::{Config, Endpoint, Rules, Source, Switches, Written, set};
+use super::{Config, Endpoint, Rules, Source, Written, set};
 
 impl Config {
     /// Takes a file's keys; `place` tells where each stands.
@@ -33,7 +33,7 @@ impl Config {
                 let path: Vec<&str> = ["features", &id].into_iter().chain(below.iter().copied()).collect();
                 place(&path)
             };
-            self.features.entry(id.clone()).or_insert_with(Switches::none).layer(feature, at);
+            self.features.entry(id.clone()).or_default().layer(feature, at);
         }
         self.sandbox.set(sandbox.mode, || place(&["sandbox", "mode"]));
         self.any_file_system.set(state.any_file_system, || place(&["state", "any_file_system"]));

@@ -1,4 +1,4 @@
-//! The configuration in force: built-in values, files, environment and flags, each value with where it comes from.
+//! The configuration in force: built-in values, files and environment, each value with its source. Knows no flag.
 //!
 //! Files go from the machine's over the user's to the project's. The project's can only narrow what the others give
 //! (`project`); the rest of it is pending until the user accepts it (`grants`).

@@ -9,7 +9,7 @@ use super::file::{Feature, File, Limits, Model};
 use super::grants::Grants;
 use super::pending::Pending;
 use super::read::Text;
-use super::{Config, Rules, Source, Sourced, Switches, Written, set};
+use super::{Config, Rules, Source, Sourced, Written, set};
 use crate::compose::model;
 use builtins::policies::OPT_IN;
 use pod::permission::{Rule, RuleDecision};
@@ -139,7 +139,7 @@ impl Config {
         let text = asking.text;
         let place = |key: &str| text.place(&["features", id, key]);
         let opt_in = OPT_IN.iter().any(|feature| feature.to_string() == id);
-        let switches = self.features.entry(id.to_owned()).or_insert_with(Switches::none);
+        let switches = self.features.entry(id.to_owned()).or_default();
         switches.at = text.place(&["features", id]);
         let on = if opt_in { switches.on() } else { switches.off().is_none() };
         let mut granted = |key: &str| asking.granted(&["features", id, key]);

@@ -1,4 +1,4 @@
-//! Permission rules with the place of each.
+//! Permission rules and names of secret files, each with its place. Judges no call.
 
 use super::{Config, Source, Sourced};
 use crate::exit::{Exit, Failure};

@@ -7,7 +7,7 @@ use pod::feature::GrantTable;
 use std::collections::BTreeMap;
 
 /// `[features."ID"]`, of all files together.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Switches {
     /// Where the innermost file names it.
     pub(crate) at: Source,
@@ -29,18 +29,6 @@ pub(crate) struct Granted {
 }
 
 impl Switches {
-    /// Of a feature that no file named so far.
-    pub(crate) fn none() -> Self {
-        Self {
-            at: Source::new(),
-            enabled: None,
-            required: None,
-            expected: None,
-            grants: Vec::new(),
-            settings: BTreeMap::new(),
-        }
-    }
-
     /// Takes what one more file says; `place` gives the source of a key below it.
     pub(crate) fn layer(&mut self, feature: Feature, place: impl Fn(&[&str]) -> Source) {
         let own = |key: &str| place(&[key]);

@@ -1,4 +1,4 @@
-//! The environment's part.
+//! Configuration from `YOI_` variables, over the files. Knows no flag.
 
 use super::file::{Key, Mode};
 use super::{Config, Endpoint, set};

@@ -1,4 +1,4 @@
-//! What a pod's journal says of its features, start by start.
+//! The install reports in a pod's journal, start by start. Prints nothing.
 
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
@@ -86,20 +86,15 @@ impl Starts {
             let (start, report) = (self.count, features.report);
             let (notes, calls, used) = (Vec::new(), BTreeMap::new(), None);
             self.kept.push(Start { start, seq, at_us, report, notes, calls, used });
-        } else if let Record::FeatureNote(note) = record {
-            if let Some(last) = self.kept.last_mut() {
-                last.notes.push(Note { seq, feature: note.feature, text: note.text });
-            }
-        } else if let Record::ToolStarted(started) = record {
-            if let Some(last) = self.kept.last_mut() {
-                *last.calls.entry(started.name).or_default() += 1;
-            }
-        } else if let Record::GrantsUsed(used) = record {
-            if let Some(last) = self.kept.last_mut() {
-                last.used = Some(used.grants);
-            }
         } else if let Record::FeatureState(state) = record {
             self.states.insert((state.feature, state.name), state.value);
+        } else if let Some(last) = self.kept.last_mut() {
+            match record {
+                Record::FeatureNote(note) => last.notes.push(Note { seq, feature: note.feature, text: note.text }),
+                Record::ToolStarted(started) => *last.calls.entry(started.name).or_default() += 1,
+                Record::GrantsUsed(used) => last.used = Some(used.grants),
+                _ => {}
+            }
         }
     }
 

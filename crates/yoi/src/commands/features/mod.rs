@@ -53,7 +53,10 @@ pub(crate) fn run(args: &FeaturesArgs, env: &Env) -> Result<Exit, Failure> {
             (json(&unused)?, unused.render())
         }
         (Some(name), None, _) => recorded(&Starts::read(name, env, &[])?)?,
-        (None, _, Some(tool)) => explained(tool, env)?,
+        (None, _, Some(tool)) => {
+            let route = Route::of(tool, &Config::load(env)?, env)?;
+            (json(&route)?, route.render())
+        }
         (None, _, None) => planned(env)?,
     };
     if args.json {
@@ -69,11 +72,6 @@ fn planned(env: &Env) -> Result<(Value, Page), Failure> {
     let plan = json(&compose(&Ambient::claim(), &config, env, Added::default())?.plan())?;
     let page = render(&plan);
     Ok((plan, page))
-}
-
-fn explained(tool: &str, env: &Env) -> Result<(Value, Page), Failure> {
-    let route = Route::of(tool, &Config::load(env)?, env)?;
-    Ok((json(&route)?, route.render()))
 }
 
 /// The newest start of a pod.

@@ -1,4 +1,4 @@
-//! Lines of at most 80 columns, for either stream.
+//! Lines of at most 80 columns, for either stream. Knows no feature.
 
 use crate::show::out;
 use authority::text::{escape_line, escape_lines};

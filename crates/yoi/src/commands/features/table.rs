@@ -42,8 +42,8 @@ fn row(page: &mut Page, feature: &Value, width: usize) {
     // Those that are off say so below, with the switch.
     let shown = if outcome == "disabled" { "" } else { outcome };
     page.line(format!("{mark} {id:width$}  {:8} {shown}", text(feature, "version")).trim_end());
-    for (what, words) in
-        [("tools", tools(feature)), ("hooks", hooks(feature)), ("keeps", keeps(feature)), ("may", may(feature))]
+    let tools = names(feature).collect::<Vec<_>>().join(" ");
+    for (what, words) in [("tools", tools), ("hooks", hooks(feature)), ("keeps", keeps(feature)), ("may", may(feature))]
     {
         if !words.is_empty() {
             page.wrapped(&format!("    {what:6} "), &words);
@@ -84,10 +84,6 @@ fn sum(document: &Value) -> String {
 fn names(feature: &Value) -> impl Iterator<Item = &str> {
     let planned = list(feature, "tools").iter().map(|tool| text(tool, "name"));
     planned.chain(list(feature, "installed_tools").iter().filter_map(Value::as_str))
-}
-
-fn tools(feature: &Value) -> String {
-    names(feature).collect::<Vec<_>>().join(" ")
 }
 
 fn hooks(feature: &Value) -> String {

@@ -1,4 +1,4 @@
-//! Capabilities in plain words, and reading documents by key.
+//! Capabilities in plain words, and values of JSON documents by key.
 
 use pod::feature::HostCapability;
 use serde_json::Value;

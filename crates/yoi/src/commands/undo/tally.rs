@@ -1,4 +1,4 @@
-//! What became of what is taken back, told as it is done.
+//! What `yoi undo` did with each path, told as it is done. Changes no file.
 
 use crate::exit::{Exit, Failure};
 use crate::show::out;

@@ -1,0 +1,96 @@
+//! Taking back beside somebody who edits, and with a journal that refuses.
+
+use super::*;
+use session_store::Reader;
+use std::fs;
+
+/// A pod's journal with one change, `two` to `three`, or nothing to `three`, and the file as it was left.
+fn scene(dir: &Path, existed: bool) -> (Opened, Changes, std::path::PathBuf) {
+    let dir = dir.canonicalize().unwrap();
+    let opened = Session::create(&dir.join("pod"), Options::new("s-1", Arc::new(|| 1))).unwrap();
+    let path = dir.join("file");
+    fs::write(&path, "three").unwrap();
+    let before = existed.then(|| Stored::from(opened.blobs.put(b"two").unwrap()));
+    let change = FileChanged {
+        call: None,
+        path: path.to_str().unwrap().to_owned(),
+        before,
+        mode: existed.then_some(0o640),
+        after: Some(Digest::of(b"three").to_string()),
+        made: None,
+    };
+    let mut changes = Changes::default();
+    changes.take(1, 0, &change.into());
+    (opened, changes, path)
+}
+
+fn undone(opened: Opened, changes: &Changes, dir: &Path, points: &Points) -> Result<Done, Stop> {
+    let view = Reader::open(&dir.join("pod")).unwrap().blobs();
+    Undo::new(opened, view, points).unwrap().file(changes.files().next().unwrap())
+}
+
+#[test]
+fn an_edit_made_meanwhile_is_not_lost() {
+    for existed in [true, false] {
+        for at in ["undo.found", "undo.staged", "never"] {
+            let dir = tempfile::tempdir().unwrap();
+            let (opened, changes, path) = scene(dir.path(), existed);
+            let edited = path.clone();
+            let points = Points::new(move |point| {
+                if point == at {
+                    fs::write(&edited, "mine").unwrap();
+                }
+            });
+            let done = undone(opened, &changes, dir.path(), &points);
+            let now = fs::read_to_string(&path).ok();
+            match (at, existed) {
+                ("never", true) => assert_eq!((done, now.as_deref()), (Ok(Done::Restored), Some("two"))),
+                ("never", false) => assert_eq!((done, now), (Ok(Done::Removed), None)),
+                _ => {
+                    assert!(matches!(&done, Err(Stop::File(why)) if why.contains("at this moment")), "{done:?}");
+                    assert_eq!(now.as_deref(), Some("mine"), "{at} {existed}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_journal_that_refuses_stops_it_before_the_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let (opened, changes, path) = scene(dir.path(), true);
+    opened.journal.close();
+    let done = undone(opened, &changes, dir.path(), &Points::none());
+    assert!(matches!(done, Err(Stop::Journal(_))), "{done:?}");
+    assert_eq!(fs::read_to_string(path).unwrap(), "three");
+}
+// Its record stands, the rename does not: what is taken back then is what was to be.
+#[test]
+fn a_move_that_only_was_recorded_is_taken_up_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().canonicalize().unwrap();
+    fs::create_dir(root.join("to")).unwrap();
+    fs::write(root.join("to/f"), "new").unwrap();
+    let opened = Session::create(&root.join("pod"), Options::new("s-1", Arc::new(|| 1))).unwrap();
+    let before = Some(Stored::from(opened.blobs.put(b"old").unwrap()));
+    let at = |name: &str| root.join(name).to_str().unwrap().to_owned();
+    let after = Some(Digest::of(b"new").to_string());
+    let wrote = FileChanged { call: None, path: at("from/f"), before, mode: Some(0o644), after, made: None };
+    let moved = |from: &str, to: &str| DirectoryMoved { call: None, from: at(from), to: at(to), made: None };
+    let records: [Record; 3] = [wrote.into(), moved("from", "to").into(), moved("to", "from").into()];
+    let mut changes = Changes::default();
+    records.iter().for_each(|record| changes.take(1, 0, record));
+    let view = Reader::open(&root.join("pod")).unwrap().blobs();
+    let points = Points::none();
+    let undo = Undo::new(opened, view, &points).unwrap();
+    settle(&mut changes, &undo.files);
+    let [moved] = changes.moved() else { panic!("it stands where it was moved to") };
+    assert_eq!(undo.whole(moved, &changes), Ok(()));
+    assert_eq!(undo.file(changes.files().next().unwrap()), Ok(Done::Restored));
+    assert_eq!(undo.directory(moved, &[]), Ok(Done::MovedBack));
+    assert_eq!(fs::read_to_string(root.join("from/f")).unwrap(), "old");
+    // Nothing more comes of it; where both are, neither is touched.
+    assert_eq!(undo.directory(moved, &[]), Ok(Done::Nothing));
+    fs::create_dir(root.join("to")).unwrap();
+    assert!(matches!(undo.whole(moved, &changes), Err(Stop::File(why)) if why.contains("something again")));
+}
