@@ -6,46 +6,10 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 /// What a child inherits when the host has it. Everything else is dropped.
-const INHERITED: &[&str] = &[
-    "PATH",
-    "HOME",
-    "USER",
-    "LOGNAME",
-    "SHELL",
-    "LANG",
-    "LANGUAGE",
-    "TERM",
-    "COLORTERM",
-    "TZ",
-    "CARGO_HOME",
-    "RUSTUP_HOME",
-    "RUSTUP_TOOLCHAIN",
-    "PYENV_ROOT",
-    "PYENV_VERSION",
-    "VIRTUAL_ENV",
-    "CONDA_PREFIX",
-    "NVM_DIR",
-    "NVM_BIN",
-    "VOLTA_HOME",
-    "FNM_DIR",
-    "GOPATH",
-    "GOROOT",
-    "GOMODCACHE",
-    "JAVA_HOME",
-    "RBENV_ROOT",
-    "ASDF_DIR",
-    "ASDF_DATA_DIR",
-    "SDKMAN_DIR",
-    "XDG_DATA_DIRS",
-    "XDG_CONFIG_DIRS",
-    "NIX_PATH",
-    "NIX_PROFILES",
-    "SSL_CERT_FILE",
-    "SSL_CERT_DIR",
-    "NIX_SSL_CERT_FILE",
-    "SOURCE_DATE_EPOCH",
-    "LOCALE_ARCHIVE",
-];
+const INHERITED: &str = "PATH HOME USER LOGNAME SHELL LANG LANGUAGE TERM COLORTERM TZ CARGO_HOME RUSTUP_HOME RUSTUP_TOOLCHAIN \
+    PYENV_ROOT PYENV_VERSION VIRTUAL_ENV CONDA_PREFIX NVM_DIR NVM_BIN VOLTA_HOME FNM_DIR GOPATH GOROOT \
+    GOMODCACHE JAVA_HOME RBENV_ROOT ASDF_DIR ASDF_DATA_DIR SDKMAN_DIR XDG_DATA_DIRS XDG_CONFIG_DIRS NIX_PATH \
+    NIX_PROFILES SSL_CERT_FILE SSL_CERT_DIR NIX_SSL_CERT_FILE SOURCE_DATE_EPOCH LOCALE_ARCHIVE";
 
 /// Names with this beginning are inherited too.
 const INHERITED_PREFIX: &str = "LC_";
@@ -120,7 +84,9 @@ impl EnvPolicy {
             .collect();
         let keep = |name: &OsStr| {
             let name = name.to_str().unwrap_or_default();
-            INHERITED.contains(&name) || name.starts_with(INHERITED_PREFIX) || pass.iter().any(|passed| passed == name)
+            INHERITED.split_whitespace().any(|known| known == name)
+                || name.starts_with(INHERITED_PREFIX)
+                || pass.iter().any(|passed| passed == name)
         };
         let inherited = vars.iter().filter(|(name, _)| keep(name)).map(|(n, v)| (n.clone(), v.clone())).collect();
         Ok(Self { inherited, places })

@@ -49,13 +49,11 @@ impl Past {
     /// Every record behind the checkpoint; all of them if there is none.
     #[must_use]
     pub fn behind_checkpoint(self) -> PastFrames {
-        match self.checkpoint {
-            Some((kept, older)) => PastFrames { older, failed: false, newest: self.newest.behind(kept.seq()) },
-            None => {
-                let older = FrameIter::behind(self.segments, Chain::START, self.before.seq);
-                PastFrames { older, failed: false, newest: self.newest.behind(0) }
-            }
-        }
+        let (seq, older) = match self.checkpoint {
+            Some((kept, older)) => (kept.seq(), older),
+            None => (0, FrameIter::behind(self.segments, Chain::START, self.before.seq)),
+        };
+        PastFrames { older, failed: false, newest: self.newest.behind(seq) }
     }
 
     /// Every record, for whoever has no use for the checkpoint.

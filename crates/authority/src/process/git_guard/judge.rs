@@ -7,7 +7,7 @@ use super::finding::{Finding, Handled};
 use super::keyed;
 use super::memory::{Content, Memory, State};
 use super::quarantine::Quarantine;
-use super::restore::{Restore, Wanted};
+use super::restore::{Wanted, restore};
 use super::scan::{Role, Snapshot, Watched};
 use crate::fs::{Workspace, settle};
 use std::ffi::OsStr;
@@ -250,7 +250,7 @@ impl Judge<'_> {
             };
             finding.kept = Some(copy.map_err(str::to_owned).and_then(|bytes| self.keep(path, &bytes)));
             let removes = matches!(wanted, Wanted::Nothing);
-            let done = Restore { roots: self.roots }.make(path, now, wanted);
+            let done = restore(self.roots, path, now, wanted);
             finding.what = match done {
                 Ok(()) if removes => Handled::Removed,
                 Ok(()) => Handled::PutBack,

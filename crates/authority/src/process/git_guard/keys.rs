@@ -5,125 +5,25 @@
 
 use super::config::Entry;
 
-/// What a value must look like to count.
-#[derive(Clone, Copy)]
-enum When {
-    Always,
-    /// Any but a truth value, which switches git's own on or off.
-    Command,
-}
+/// Section and name; `*` for every name. A subsection makes no difference.
+const KEYS: &str = "core.attributesfile core.editor core.gitproxy core.hookspath core.pager core.virtualfilesystem \
+    sequence.editor include.* includeif.* init.templatedir protocol.* filter.clean filter.smudge filter.process \
+    diff.external diff.textconv difftool.path mergetool.path browser.path man.path man.viewer web.browser \
+    help.browser instaweb.* interactive.difffilter remote.receivepack remote.uploadpack remote.vcs \
+    sendemail.smtpserver imap.tunnel hook.* svn.authorsprog svn-remote.authorsprog lfs.path lfs.clean \
+    lfs.smudge lfs.standalonetransferagent";
 
-/// Section, name, and when it counts; `*` for every name. A subsection makes no difference.
-const KEYS: &[(&str, &str, When)] = &[
-    ("core", "attributesfile", When::Always),
-    ("core", "editor", When::Always),
-    ("core", "fsmonitor", When::Command),
-    ("core", "gitproxy", When::Always),
-    ("core", "hookspath", When::Always),
-    ("core", "pager", When::Always),
-    ("core", "virtualfilesystem", When::Always),
-    ("sequence", "editor", When::Always),
-    ("pager", "*", When::Command),
-    ("include", "*", When::Always),
-    ("includeif", "*", When::Always),
-    ("init", "templatedir", When::Always),
-    ("protocol", "*", When::Always),
-    ("filter", "clean", When::Always),
-    ("filter", "smudge", When::Always),
-    ("filter", "process", When::Always),
-    ("diff", "external", When::Always),
-    ("diff", "textconv", When::Always),
-    ("difftool", "path", When::Always),
-    ("mergetool", "path", When::Always),
-    ("browser", "path", When::Always),
-    ("man", "path", When::Always),
-    ("man", "viewer", When::Always),
-    ("web", "browser", When::Always),
-    ("help", "browser", When::Always),
-    ("instaweb", "*", When::Always),
-    ("interactive", "difffilter", When::Always),
-    ("remote", "receivepack", When::Always),
-    ("remote", "uploadpack", When::Always),
-    ("remote", "vcs", When::Always),
-    ("sendemail", "smtpserver", When::Always),
-    ("imap", "tunnel", When::Always),
-    ("hook", "*", When::Always),
-    ("svn", "authorsprog", When::Always),
-    ("svn-remote", "authorsprog", When::Always),
-    ("lfs", "path", When::Always),
-    ("lfs", "clean", When::Always),
-    ("lfs", "smudge", When::Always),
-    ("lfs", "standalonetransferagent", When::Always),
-];
+/// Those that count unless the value is a truth value, which switches git's own on or off.
+const COMMANDS: &str = "core.fsmonitor pager.*";
 
 /// What stands in the name of a key whose value is a command.
-const TELLING: &[&str] =
-    &["askpass", "cmd", "command", "driver", "editor", "exec", "helper", "hook", "pager", "prog", "textconv"];
+const TELLING: &str = "askpass cmd command driver editor exec helper hook pager prog textconv";
 
 /// The commands that an alias may stand for, and the options that it may give them: these run nothing of the alias's.
-const ALIASED: &[&str] = &[
-    "add",
-    "blame",
-    "branch",
-    "checkout",
-    "cherry-pick",
-    "clean",
-    "commit",
-    "describe",
-    "diff",
-    "fetch",
-    "log",
-    "ls-files",
-    "merge",
-    "pull",
-    "push",
-    "reflog",
-    "remote",
-    "reset",
-    "restore",
-    "revert",
-    "rev-parse",
-    "rm",
-    "shortlog",
-    "show",
-    "stash",
-    "status",
-    "switch",
-    "tag",
-];
-const ALIAS_OPTIONS: &[&str] = &[
-    "--abbrev-commit",
-    "--all",
-    "--amend",
-    "--cached",
-    "--color",
-    "--decorate",
-    "--graph",
-    "--hard",
-    "--name-only",
-    "--no-edit",
-    "--oneline",
-    "--pretty=oneline",
-    "--prune",
-    "--rebase",
-    "--short",
-    "--soft",
-    "--staged",
-    "--stat",
-    "-1",
-    "-a",
-    "-am",
-    "-b",
-    "-d",
-    "-m",
-    "-p",
-    "-r",
-    "-s",
-    "-sb",
-    "-u",
-    "-v",
-    "-vv",
-];
+const ALIASED: &str = "add blame branch checkout cherry-pick clean commit describe diff fetch log ls-files merge pull push reflog \
+    remote reset restore revert rev-parse rm shortlog show stash status switch tag";
+const ALIAS_OPTIONS: &str = "--abbrev-commit --all --amend --cached --color --decorate --graph --hard --name-only --no-edit --oneline \
+    --pretty=oneline --prune --rebase --short --soft --staged --stat -1 -a -am -b -d -m -p -r -s -sb -u -v -vv";
 
 /// Where children may write beside the project, and nothing is watched.
 const SHARED: &[u8] = b"/dev/shm";
@@ -132,18 +32,16 @@ const SHARED: &[u8] = b"/dev/shm";
 pub(super) fn runs_code(entry: &Entry) -> bool {
     let (section, subsection) = entry.parts();
     let value = entry.value.as_deref().unwrap_or_default();
-    let listed = KEYS.iter().any(|(of, name, when)| {
-        let matches = section == of.as_bytes() && (*name == "*" || entry.name == name.as_bytes());
-        matches
-            && match when {
-                When::Always => true,
-                When::Command => !is_truth(entry.value.as_deref()),
-            }
-    });
+    let command = !is_truth(entry.value.as_deref());
+    let is_key = |key: &str| {
+        let (of, name) = key.split_once('.').unwrap_or((key, "*"));
+        section == of.as_bytes() && (name == "*" || entry.name == name.as_bytes())
+    };
+    let listed = KEYS.split_whitespace().any(is_key) || command && COMMANDS.split_whitespace().any(is_key);
     let name = String::from_utf8_lossy(&entry.name);
     let telling = !matches!(section, b"advice" | b"alias" | b"color")
-        && TELLING.iter().any(|word| name.contains(word))
-        && !is_truth(entry.value.as_deref());
+        && TELLING.split_whitespace().any(|word| name.contains(word))
+        && command;
     let alias = section == b"alias" && !harmless_alias(value);
     listed || telling || alias || says_command(value) || (section == b"url" && leads_away(subsection))
 }
@@ -173,6 +71,7 @@ fn harmless_alias(value: &[u8]) -> bool {
     };
     let Ok(value) = std::str::from_utf8(value) else { return false };
     let mut words = value.split(' ').filter(|word| !word.is_empty());
-    words.next().is_some_and(|command| ALIASED.contains(&command))
-        && words.all(|word| plain(word) || ALIAS_OPTIONS.contains(&word))
+    let has = |list: &str, word: &str| list.split_whitespace().any(|listed| listed == word);
+    words.next().is_some_and(|command| has(ALIASED, command))
+        && words.all(|word| plain(word) || has(ALIAS_OPTIONS, word))
 }
