@@ -77,7 +77,6 @@ impl CircuitBreaker {
     }
 }
 
-/// What it declares, whatever its settings.
 pub(crate) fn declared() -> FeatureDescriptor {
     FeatureDescriptor::builder(ID)
         .display_name("Circuit breaker")

@@ -63,7 +63,6 @@ impl LoopDetect {
     }
 }
 
-/// What it declares, whatever its settings.
 pub(crate) fn declared() -> FeatureDescriptor {
     FeatureDescriptor::builder(ID)
         .display_name("Loop detection")

@@ -58,7 +58,6 @@ struct Args {
     text: String,
 }
 
-/// What it declares.
 pub(crate) fn declared() -> FeatureDescriptor {
     FeatureDescriptor::builder(ID)
         .display_name("Notes router")

@@ -88,7 +88,6 @@ impl Phases {
 #[derive(Debug)]
 pub struct PhaseRecorder;
 
-/// What it declares.
 pub(crate) fn declared() -> FeatureDescriptor {
     FeatureDescriptor::builder(ID)
         .display_name("Phase recorder")

@@ -55,7 +55,6 @@ impl WritePolicy {
     }
 }
 
-/// What it declares, whatever its settings.
 pub(crate) fn declared() -> FeatureDescriptor {
     FeatureDescriptor::builder(ID)
         .display_name("Write policy")

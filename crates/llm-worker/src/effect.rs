@@ -1,4 +1,4 @@
-//! What passes between a turn and its host, as data.
+//! What passes between a turn and its host, as data. Knows no phase of a turn.
 
 use crate::error::ErrorKind;
 use crate::item::{CallId, Item, ToolOutcome};

@@ -96,12 +96,6 @@ impl History {
         &self.surface
     }
 
-    /// How requests are encoded.
-    #[must_use]
-    pub fn dialect(&self) -> &Arc<dyn Dialect> {
-        self.projection.dialect()
-    }
-
     /// How many items there are.
     #[must_use]
     pub fn items(&self) -> u64 {

@@ -1,4 +1,4 @@
-//! The pieces of model-visible history.
+//! The pieces of model-visible history. Knows no vendor and no order.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;

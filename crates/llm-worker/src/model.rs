@@ -1,4 +1,4 @@
-//! What a model is to the host: a dialect to encode requests in, and a stream of events back.
+//! What a model is to the host: a dialect to encode requests in, and a stream of events back. Knows no turn.
 
 use crate::error::ErrorKind;
 use crate::item::Wax;

@@ -1,4 +1,4 @@
-//! What a tool is to the host: a definition, a parse that happens once, and a run.
+//! What a tool is to the host: a definition, a parse that happens once, and a run. Knows no tool.
 
 mod arguments;
 mod schema;

@@ -1,4 +1,4 @@
-//! What every vendor's decoder is: bytes in, events out, whatever the fragmentation.
+//! What every vendor's decoder is: bytes in, events out, whatever the fragmentation. Knows no vendor.
 
 use crate::sse::{Event, MAX_EVENT, TooLong};
 use crate::vendor_error::VendorError;

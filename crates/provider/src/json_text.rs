@@ -1,4 +1,4 @@
-//! Pieces of request bodies that more than one dialect writes.
+//! Pieces of request bodies that more than one dialect writes. Knows no dialect.
 
 use serde::de::IgnoredAny;
 use std::collections::BTreeMap;

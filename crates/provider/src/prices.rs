@@ -7,26 +7,27 @@
 
 use llm_worker::{Cost, Price};
 
-/// A model, or the models whose names go on with a date.
-struct Row {
+/// A model, or the models whose names go on with a date, and its prices in thousandths of a dollar.
+const fn row(
     model: &'static str,
-    /// Thousandths of a dollar.
     input: u64,
     output: u64,
     cached_input: u64,
     cache_write: u64,
-}
-
-const fn row(model: &'static str, input: u64, output: u64, cached_input: u64, cache_write: u64) -> Row {
-    Row { model, input, output, cached_input, cache_write }
+) -> (&'static str, Price) {
+    const fn cost(thousandths: u64) -> Cost {
+        Cost::billionths(thousandths * 1_000_000)
+    }
+    let (input, output) = (cost(input), cost(output));
+    (model, Price { input, output, cached_input: cost(cached_input), cache_write: cost(cache_write) })
 }
 
 /// Without a price of its own, what goes into the cache costs what is read.
-const fn plain(model: &'static str, input: u64, output: u64, cached_input: u64) -> Row {
+const fn plain(model: &'static str, input: u64, output: u64, cached_input: u64) -> (&'static str, Price) {
     row(model, input, output, cached_input, input)
 }
 
-const ROWS: [Row; 30] = [
+const ROWS: [(&str, Price); 30] = [
     row("anthropic/claude-fable-5-1", 10_000, 50_000, 250, 12_500),
     row("anthropic/claude-fable-5", 10_000, 50_000, 1_000, 12_500),
     row("anthropic/claude-opus-5-5", 4_000, 20_000, 200, 5_000),
@@ -63,15 +64,9 @@ const ROWS: [Row; 30] = [
 /// The price of `provider/model`, a provider of the catalogue's.
 #[must_use]
 pub fn of(model: &str) -> Option<Price> {
-    let itself = ROWS.iter().find(|row| row.model == model);
-    let row = itself.or_else(|| ROWS.iter().find(|row| model.strip_prefix(row.model).is_some_and(is_date)))?;
-    let cost = |thousandths: u64| Cost::billionths(thousandths * 1_000_000);
-    Some(Price {
-        input: cost(row.input),
-        output: cost(row.output),
-        cached_input: cost(row.cached_input),
-        cache_write: cost(row.cache_write),
-    })
+    let itself = ROWS.iter().find(|(name, _)| *name == model);
+    let dated = || ROWS.iter().find(|(name, _)| model.strip_prefix(name).is_some_and(is_date));
+    itself.or_else(dated).map(|(_, price)| *price)
 }
 
 /// Nothing, or `-20250929` or `-2025-04-14`: another version would be another model.
@@ -111,11 +106,10 @@ mod tests {
 
     #[test]
     fn prices_are_plausible_and_their_providers_known() {
-        for row in &ROWS {
-            let price = of(row.model).unwrap();
-            assert!(price.cached_input <= price.input && price.input < price.output, "{}", row.model);
-            assert!(price.cache_write >= price.input, "{}", row.model);
-            assert!(catalog::split(row.model).is_some_and(|(provider, _)| catalog::find(provider).is_some()));
+        for (model, price) in &ROWS {
+            assert!(price.cached_input <= price.input && price.input < price.output, "{model}");
+            assert!(price.cache_write >= price.input, "{model}");
+            assert!(catalog::split(model).is_some_and(|(provider, _)| catalog::find(provider).is_some()));
         }
         // What is chosen by a key alone is paid by whoever set it.
         for provider in catalog::PROVIDERS.iter().filter(|provider| provider.name != "openrouter") {

@@ -1,5 +1,5 @@
 //! When a failed request is sent again: a bounded number of times, waiting longer each time, and as long as the
-//! endpoint asks up to a bound. Time and chance are handed in.
+//! endpoint asks up to a bound. Sends nothing; time and chance are handed in.
 
 use crate::failure::Failure;
 use std::future::Future;

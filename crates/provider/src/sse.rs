@@ -1,4 +1,4 @@
-//! Server-sent events, incrementally: any fragmentation of the same bytes gives the same events.
+//! Server-sent events, incrementally: any fragmentation of the same bytes gives the same events. Knows no vendor.
 //!
 //! Lines end in LF, CR or CRLF; a byte-order mark, comments and unknown fields are dropped; `data` lines of one
 //! event are joined by LF. A field called `error` is llama.cpp's way to fail in mid-stream: it counts as an event

@@ -1,9 +1,68 @@
-//! A server on loopback that answers each request with the next of its replies.
+//! A server on loopback that answers each request with the next of its replies, and an endpoint that asks it.
 
+use crate::endpoint::{Config, Endpoint, Wire};
 use crate::failure::Terms;
+use crate::retry::{Pacing, RetryPolicy};
+use authority::{Ambient, Net, Secret};
+use http_client::{BaseUrl, Timeouts};
+use llm_worker::{Body, ModelError, ModelEvent};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, UNIX_EPOCH};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
+
+/// The waits that an endpoint asked for; none of them takes time.
+pub(crate) type Waits = Arc<Mutex<Vec<Duration>>>;
+
+pub(crate) fn config(name: &str, base_url: &str, net: Net, key: &str) -> (Config, Waits) {
+    let waits = Waits::default();
+    let slept = waits.clone();
+    let pacing = Pacing {
+        sleep: Arc::new(move |wait| {
+            slept.lock().unwrap().push(wait);
+            Box::pin(std::future::ready(()))
+        }),
+        jitter: Arc::new(|| 0.0),
+        now: Arc::new(|| UNIX_EPOCH + Duration::from_secs(784_111_777)),
+    };
+    // Long enough for a busy machine, where nothing is meant to time out; the hang tests shorten them.
+    let long = Duration::from_secs(20);
+    let config = Config {
+        name: name.to_owned(),
+        base_url: BaseUrl::parse(base_url).unwrap(),
+        net,
+        key: Some(Secret::new(&Ambient::claim(), "TEST_API_KEY", key.to_owned())),
+        key_source: None,
+        timeouts: Timeouts { connect: long, first_byte: long, between_bytes: long, ..Timeouts::USUAL },
+        retry: RetryPolicy::USUAL,
+        pacing,
+        max_output: None,
+        price: None,
+        terms: TERMS,
+    };
+    (config, waits)
+}
+
+pub(crate) fn millis(waits: &Waits) -> Vec<u128> {
+    waits.lock().unwrap().iter().map(Duration::as_millis).collect()
+}
+
+pub(crate) async fn ask<W: Wire>(model: &Endpoint<W>, body: &Body) -> (Result<(), ModelError>, Vec<ModelEvent>) {
+    let (sender, mut receiver) = mpsc::channel(1);
+    let drain = async {
+        let mut events = Vec::new();
+        while let Some(event) = receiver.recv().await {
+            events.push(event);
+        }
+        events
+    };
+    let answer = async {
+        let sender = sender;
+        model.answer(body, &sender).await
+    };
+    tokio::join!(answer, drain)
+}
 
 /// As a host calls its ways out.
 pub(crate) const TERMS: Terms = Terms { other_model: "choose another model with -m", model_list: "yoi models" };

@@ -1,4 +1,4 @@
-//! What a vendor says went wrong, out of the shapes they say it in.
+//! What a vendor says went wrong, out of the shapes they say it in. Does not judge what to do about it.
 
 use authority::text::escape_line;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! What a tool says back, within its bounds.
+//! What a tool says back, within its bounds. Knows no tool.
 
 use authority::text::{Lines, escape_within};
 use llm_worker::{ErrorKind, ToolError, ToolOutput};
@@ -22,13 +22,13 @@ pub fn answer(summary: &str, content: String) -> ToolOutput {
 
 /// An error with its message made one bounded line.
 #[must_use]
-pub fn fail(kind: ErrorKind, message: &str) -> ToolError {
-    ToolError::new(kind, one_line(message))
+pub fn fail(kind: ErrorKind, message: impl AsRef<str>) -> ToolError {
+    ToolError::new(kind, one_line(message.as_ref()))
 }
 
 /// The caller must ask differently.
 pub(crate) fn fix(message: impl AsRef<str>) -> ToolError {
-    fail(ErrorKind::FixInput, message.as_ref())
+    fail(ErrorKind::FixInput, message)
 }
 
 /// What the handle said, in the tools' terms.
@@ -43,12 +43,12 @@ pub fn refused(error: &authority::Error) -> ToolError {
         Theirs::Cancelled => ErrorKind::Cancelled,
         Theirs::Bug => ErrorKind::Bug,
     };
-    fail(kind, &error.to_string())
+    fail(kind, error.to_string())
 }
 
 /// The system's word about a path, while reading it.
 pub(crate) fn unreadable(shown: &str, error: &std::io::Error) -> ToolError {
-    fail(ErrorKind::Unavailable, &format!("{shown}: reading failed: {error}"))
+    fail(ErrorKind::Unavailable, format!("{shown}: reading failed: {error}"))
 }
 
 /// Ends a call that was cancelled; asked per file or 64 KiB.

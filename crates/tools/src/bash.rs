@@ -115,12 +115,12 @@ fn summary(ended: &Ended, deadline: Duration) -> ToolResult {
     let took = ended.took.as_secs_f64();
     match ended.how {
         How::Exit(0) => Ok(answer(&format!("exit 0 in {took:.1} s"), String::new())),
-        How::Exit(status) => Err(fail(ErrorKind::FixInput, &format!("exit {status} in {took:.1} s"))),
-        How::Signal(signal) => Err(fail(ErrorKind::FixInput, &format!("killed: signal {signal} after {took:.1} s"))),
+        How::Exit(status) => Err(fail(ErrorKind::FixInput, format!("exit {status} in {took:.1} s"))),
+        How::Signal(signal) => Err(fail(ErrorKind::FixInput, format!("killed: signal {signal} after {took:.1} s"))),
         How::Deadline => {
-            Err(fail(ErrorKind::Exhausted, &format!("killed: deadline of {} s", deadline.as_secs_f64().round())))
+            Err(fail(ErrorKind::Exhausted, format!("killed: deadline of {} s", deadline.as_secs_f64().round())))
         }
-        How::Cancelled => Err(fail(ErrorKind::Cancelled, &format!("killed: cancelled after {took:.1} s"))),
+        How::Cancelled => Err(fail(ErrorKind::Cancelled, format!("killed: cancelled after {took:.1} s"))),
     }
 }
 

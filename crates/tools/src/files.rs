@@ -1,4 +1,4 @@
-//! The live handle of Read, Write and Edit.
+//! The live handle of Read, Write and Edit. Knows no arguments of theirs.
 
 use crate::answer::{fail, fix, go_on, refused, unreadable};
 use crate::lines::CHECK_EVERY;

@@ -1,4 +1,4 @@
-//! A file line by line, however long its lines are.
+//! Bytes line by line, however long a line is. Knows no file.
 
 use std::io::{self, BufRead};
 use tokio_util::sync::CancellationToken;

@@ -1,4 +1,4 @@
-//! Glob patterns over paths relative to where a search starts.
+//! Glob patterns over paths relative to where a search starts. Knows no file.
 
 use crate::answer::fix;
 use globset::{GlobBuilder, GlobMatcher};

@@ -45,7 +45,7 @@ fn denied(mut what: String, words: Option<Remedies>, remedy: Remedy<'_>) -> Tool
     if let Some(words) = words {
         what = format!("{what}; {}", words(remedy));
     }
-    fail(ErrorKind::Denied, &what)
+    fail(ErrorKind::Denied, what)
 }
 
 /// As [`inside`], for a place that may be changed.
@@ -74,7 +74,7 @@ pub(crate) fn existing(workspace: &Workspace, at: &Located) -> Result<Meta, Tool
         Some(other) => format!("did you mean {other}?"),
         None => "List or Glob shows what does".to_owned(),
     };
-    Err(fail(ErrorKind::FixInput, &format!("{shown} does not exist; {next}")))
+    Err(fail(ErrorKind::FixInput, format!("{shown} does not exist; {next}")))
 }
 
 /// As [`existing`], for a directory.
@@ -83,7 +83,7 @@ pub(crate) fn directory(workspace: &Workspace, at: &Located) -> Result<(), ToolE
         FileKind::Dir => Ok(()),
         FileKind::File | FileKind::Symlink | FileKind::Other => {
             let shown = workspace.show(at.path());
-            Err(fail(ErrorKind::FixInput, &format!("{shown} is not a directory; name one, or use Read for a file")))
+            Err(fail(ErrorKind::FixInput, format!("{shown} is not a directory; name one, or use Read for a file")))
         }
     }
 }

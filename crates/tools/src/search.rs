@@ -1,4 +1,4 @@
-//! The live handle of Glob, Grep and List, and the walk they share.
+//! The live handle of Glob, Grep and List, and the walk they share. Knows no pattern.
 
 use crate::answer::{counted, go_on};
 use crate::scope::{self, Remedies};

@@ -1,4 +1,4 @@
-//! Which content of which file the model has seen.
+//! Which content of which file the model has seen, by digest. Reads no file.
 
 use blake3::Hash;
 use std::collections::{BTreeMap, HashMap};

@@ -1,4 +1,4 @@
-//! The live handle of Bash.
+//! The live handle of Bash. Knows no command.
 
 use authority::{Spawner, Workspace};
 use std::ffi::OsString;

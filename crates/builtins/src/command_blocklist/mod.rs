@@ -73,7 +73,6 @@ impl CommandBlocklist {
     }
 }
 
-/// What it declares, whatever its settings.
 pub(crate) fn declared() -> FeatureDescriptor {
     FeatureDescriptor::builder(ID)
         .display_name("Command blocklist")

@@ -1,4 +1,4 @@
-//! What counts as destroying, part by part.
+//! Which commands destroy, part by part. Knows no settings but patterns.
 
 use shell::{Part, RedirectKind, Script, Why, Word, base_name};
 

@@ -1,4 +1,4 @@
-//! What a note must not hold: secrets, links to nothing, more than a note.
+//! What a note must not hold: secrets, links to nothing, more than a note. Knows no file.
 
 use super::note::Name;
 use crate::plain;

@@ -83,7 +83,6 @@ struct Named {
     name: Name,
 }
 
-/// What it declares.
 pub(crate) fn declared() -> FeatureDescriptor {
     FeatureDescriptor::builder(ID)
         .display_name("Memory")

@@ -1,4 +1,4 @@
-//! The list as a value: what can be done to it, and its bounds.
+//! The list as a value: what can be done to it, and its bounds. Knows no session.
 
 use crate::plain;
 use llm_worker::{ErrorKind, ToolError};
@@ -152,5 +152,5 @@ impl Tasks {
 }
 
 fn missing(id: u32) -> ToolError {
-    fail(ErrorKind::FixInput, &format!("there is no task {id}; TaskList names those there are"))
+    fail(ErrorKind::FixInput, format!("there is no task {id}; TaskList names those there are"))
 }

@@ -1,4 +1,4 @@
-//! Text in blocks: white space is collapsed, blocks are apart, quotes and lists are indented.
+//! Text in blocks: white space is collapsed, blocks are apart, quotes and lists are indented. Knows no HTML.
 
 /// The most bytes of text that are made of one page.
 pub(super) const MAX_TEXT: usize = 2 << 20;

@@ -1,4 +1,4 @@
-//! What an answer's body is, by its type and its first bytes, and its text.
+//! What an answer's body is, by its type and its first bytes, and its text. Knows no HTML beyond its encoding.
 
 use encoding_rs::{Encoding, UTF_8};
 

@@ -115,7 +115,7 @@ pub async fn run(web: Arc<Web>, args: Args, cx: ToolContext) -> ToolResult {
         () = web.net.door().closed() => Err(fail(ErrorKind::Denied, "the network grant was revoked")),
         done = tokio::time::timeout(web.waits.total, web.fetch(&url, args.format)) => done.unwrap_or_else(|_late| {
             let total = web.waits.total;
-            Err(fail(ErrorKind::Unavailable, &format!("{url}: not whole within {total:?}; try a smaller page")))
+            Err(fail(ErrorKind::Unavailable, format!("{url}: not whole within {total:?}; try a smaller page")))
         }),
     }?;
     if output.content.len() <= CONTENT_MAX {
@@ -137,10 +137,12 @@ impl Web {
             let Some(target) = redirect(&got) else { return read(&mut got, &url, format).await };
             url = next(&url, &target)?;
         }
-        let what = format!(
-            "{first}: more than {MAX_REDIRECTS} redirects, the last one to {url}; fetch that address if it is right"
-        );
-        Err(fail(ErrorKind::FixInput, &what))
+        Err(fail(
+            ErrorKind::FixInput,
+            format!(
+                "{first}: more than {MAX_REDIRECTS} redirects, the last one to {url}; fetch that address if it is right"
+            ),
+        ))
     }
 
     fn granted(&self, url: &Url) -> Result<(), ToolError> {
@@ -182,7 +184,7 @@ fn next(url: &Url, target: &str) -> Result<Url, ToolError> {
     } else {
         return Ok(to);
     };
-    Err(fail(ErrorKind::FixInput, &format!("{url}: sends to {to}, {why}; fetch that address if it is right")))
+    Err(fail(ErrorKind::FixInput, format!("{url}: sends to {to}, {why}; fetch that address if it is right")))
 }
 
 /// The answer of the last hop.
@@ -190,7 +192,7 @@ async fn read(got: &mut Answer<'_>, url: &Url, format: Format) -> ToolResult {
     let kind = ContentType::parse(got.header("content-type"));
     if let Some(encoding) = got.header("content-encoding").filter(|how| !how.eq_ignore_ascii_case("identity")) {
         let what = format!("{url}: answered in the encoding `{encoding}`, which was not asked for");
-        return Err(fail(ErrorKind::Unavailable, &what));
+        return Err(fail(ErrorKind::Unavailable, what));
     }
     if !got.status.is_success() {
         return Err(refusal(got, url, &kind).await);
@@ -261,17 +263,17 @@ async fn refusal(got: &mut Answer<'_>, url: &Url, kind: &ContentType) -> ToolErr
     let end = said.text.floor_char_boundary(MAX_REFUSAL);
     let said = Page { text: said.text.get(..end).unwrap_or_default().to_owned(), ..said };
     let content = if said.text.trim().is_empty() { String::new() } else { marked(url, &said) };
-    ToolError { content, ..fail(sort, &format!("{url}: HTTP {status}; {help}")) }
+    ToolError { content, ..fail(sort, format!("{url}: HTTP {status}; {help}")) }
 }
 
 fn no_text(url: &Url, essence: &str, size: Option<u64>) -> ToolError {
     let essence = if essence.is_empty() { "no type" } else { essence };
     let size = size.map_or_else(|| "of unknown size".to_owned(), |size| format!("{size} bytes"));
-    fail(ErrorKind::FixInput, &format!("{url}: {essence}, {size}: not text, and only text is read"))
+    fail(ErrorKind::FixInput, format!("{url}: {essence}, {size}: not text, and only text is read"))
 }
 
 fn unfit(bad: &BadUrl) -> ToolError {
-    fail(ErrorKind::FixInput, &bad.to_string())
+    fail(ErrorKind::FixInput, bad.to_string())
 }
 
 fn failed(error: Error) -> ToolError {

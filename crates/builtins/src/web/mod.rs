@@ -33,7 +33,6 @@ const FETCH: ToolKey<Args> =
 #[derive(Debug)]
 pub struct Pages;
 
-/// What it declares, whether it is on or not.
 pub(crate) fn declared() -> FeatureDescriptor {
     let why = "read pages of the hosts you name: grant = { network = [\"docs.example.org\"] }";
     FeatureDescriptor::builder(ID)

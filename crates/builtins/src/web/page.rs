@@ -1,4 +1,4 @@
-//! HTML to Markdown or plain text: the main part of a page as a person would read it.
+//! HTML to Markdown or plain text: the main part of a page as a person would read it. Knows no network.
 //!
 //! Works on tokens, without a tree: no depth to bound and no nesting to repair. Scripts, navigation and what is hidden
 //! are left out. When a page marks its main part, only that is read, unless there is next to nothing in it.
@@ -163,7 +163,7 @@ impl<'a> Reader<'a> {
             self.skipped = Some((name.to_owned(), 1));
             return;
         }
-        if !void && is_main(name, tag) {
+        if !void && matches!(name, "main" | "article") {
             self.inside += 1;
         }
         if self.listens() {
@@ -393,11 +393,6 @@ impl<'a> Reader<'a> {
         }
         self.blocks.block();
     }
-}
-
-fn is_main(name: &str, tag: &StartTag<()>) -> bool {
-    // Counted at its end by these names only.
-    matches!(name, "main" | "article") && !hidden(tag)
 }
 
 /// What a person does not see.

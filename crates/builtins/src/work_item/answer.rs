@@ -1,4 +1,4 @@
-//! Work items as the model reads them.
+//! Work items as the model reads them. Knows no file.
 
 use super::contract::{Event, Heading, Item, Listing};
 use llm_worker::ToolOutput;

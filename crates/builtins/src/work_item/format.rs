@@ -1,4 +1,5 @@
-//! The two files of an item as text: `item.md` and `thread.md`, byte for byte as `tickets.sh` writes them.
+//! The two files of an item as text: `item.md` and `thread.md`, byte for byte as `tickets.sh` writes them. Reads and
+//! writes none.
 
 use super::contract::{Event, Heading};
 use super::id::{Assignee, ItemId, Label, Time, Title};

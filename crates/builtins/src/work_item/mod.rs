@@ -110,7 +110,6 @@ struct Show {
     id: ItemRef,
 }
 
-/// What it declares, whatever its settings.
 pub(crate) fn declared() -> FeatureDescriptor {
     FeatureDescriptor::builder(ID)
         .display_name("Work items")

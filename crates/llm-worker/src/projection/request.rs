@@ -1,4 +1,4 @@
-//! What is handed to a model.
+//! What is handed to a model: exact bytes, whatever they mean.
 
 use super::Body;
 

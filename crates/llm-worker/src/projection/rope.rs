@@ -1,4 +1,4 @@
-//! Bytes that only grow: full chunks are shared, the tail is copied, the digest runs along.
+//! Bytes that only grow: full chunks are shared, the tail is copied, the digest runs along. Knows no item.
 
 use std::sync::Arc;
 

@@ -197,9 +197,10 @@ impl Answer {
                 Part::Reasoning(text, wax) => Item::Reasoning { text, seal: wax.map(|wax| sealed(wax, surface)) },
                 Part::Call => {
                     let (number, Draft { name, arguments }) = drafts.next()?;
-                    let item = Item::ToolCall { id: CallId::new(number)?, name, arguments };
-                    calls.extend(proposed(&item));
-                    item
+                    let id = CallId::new(number)?;
+                    let state = CallState::Proposed;
+                    calls.push(Proposed { id, name: name.clone(), arguments: arguments.clone(), state });
+                    Item::ToolCall { id, name, arguments }
                 }
             };
             answer.push(Fact::Item(item));
@@ -207,12 +208,6 @@ impl Answer {
         answer.push(Fact::Response { stop, usage, shortfall: self.shortfall });
         Some(Judging { answer, calls })
     }
-}
-
-fn proposed<P: Payload>(item: &Item) -> Option<Proposed<P>> {
-    let Item::ToolCall { id, name, arguments } = item else { return None };
-    let (name, arguments) = (name.clone(), arguments.clone());
-    Some(Proposed { id: *id, name, arguments, state: CallState::Proposed })
 }
 
 /// Reasoning, text and calls one after the other, each in one piece: servers that send no seals mix their fragments as
@@ -235,14 +230,7 @@ fn sealed(wax: Wax, surface: &Surface) -> Seal {
 
 /// A vendor's own word becomes a record, so it is as long as one is at most.
 fn bounded(stop: StopReason) -> StopReason {
-    match stop {
-        StopReason::Other(word) => StopReason::Other(short(word)),
-        stop @ (StopReason::EndTurn
-        | StopReason::ToolUse
-        | StopReason::MaxTokens
-        | StopReason::Refusal
-        | StopReason::Paused) => stop,
-    }
+    if let StopReason::Other(word) = stop { StopReason::Other(short(word)) } else { stop }
 }
 
 /// No vendor takes white space for content, and no reader misses it.

@@ -1,4 +1,4 @@
-//! What a host does wrong with a turn.
+//! What a host does wrong with a turn. Knows no turn.
 
 use crate::error::ErrorKind;
 use crate::item::CallId;

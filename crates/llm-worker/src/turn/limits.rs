@@ -1,4 +1,4 @@
-//! What one turn may use.
+//! What one turn may use. Knows no turn.
 
 /// What one turn may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -21,10 +21,6 @@ struct Slot {
     number: Option<usize>,
 }
 
-/// A call that never got a name.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Nameless;
-
 impl Calls {
     pub(super) fn any(&self) -> bool {
         !self.slots.is_empty()
@@ -44,8 +40,9 @@ impl Calls {
         }
     }
 
-    pub(super) fn finish(&self) -> Result<(), Nameless> {
-        if self.slots.iter().all(|slot| slot.number.is_some()) { Ok(()) } else { Err(Nameless) }
+    /// Whether some call never got a name.
+    pub(super) fn any_nameless(&self) -> bool {
+        self.slots.iter().any(|slot| slot.number.is_none())
     }
 
     /// The call this continues, or `None` for a new one.

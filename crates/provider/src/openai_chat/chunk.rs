@@ -23,33 +23,25 @@ pub(super) struct Choice {
 
 #[derive(Deserialize)]
 pub(super) struct Message {
-    content: Option<Value>,
+    pub(super) content: Option<Value>,
     reasoning_content: Option<Value>,
     reasoning: Option<Value>,
-    refusal: Option<Value>,
+    pub(super) refusal: Option<Value>,
     pub(super) tool_calls: Option<Vec<CallPart>>,
     /// The older form of a single call.
     pub(super) function_call: Option<FunctionPart>,
 }
 
 impl Message {
-    pub(super) fn text(&self) -> String {
-        text_of(self.content.as_ref())
-    }
-
     /// Servers that send both names send the same words twice.
     pub(super) fn reasoning(&self) -> String {
         let named = text_of(self.reasoning_content.as_ref());
         if named.is_empty() { text_of(self.reasoning.as_ref()) } else { named }
     }
-
-    pub(super) fn refusal(&self) -> String {
-        text_of(self.refusal.as_ref())
-    }
 }
 
 /// A string, or a list of parts with a `text` each; anything else says nothing.
-fn text_of(value: Option<&Value>) -> String {
+pub(super) fn text_of(value: Option<&Value>) -> String {
     if let Some(Value::Array(parts)) = value {
         return parts.iter().filter_map(|part| part.get("text")?.as_str()).collect();
     }

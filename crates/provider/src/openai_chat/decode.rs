@@ -9,7 +9,7 @@
 //! has cut the answer.
 
 use super::calls::Calls;
-use super::chunk::{Chunk, Message, Tokens};
+use super::chunk::{CallPart, Chunk, Message, Tokens, text_of};
 use crate::decode::{Decode, DecodeError, say};
 use crate::sse::{BOM, Event, Sse};
 use crate::vendor_error::{VendorError, one_line};
@@ -92,7 +92,9 @@ impl Decode for Decoder {
             Mode::Whole(held) => self.document(&held, out)?,
         }
         let Some(finish) = self.finish.take() else { return Err(DecodeError::Cut) };
-        self.calls.finish().map_err(|_| DecodeError::Malformed("a tool call without a name".to_owned()))?;
+        if self.calls.any_nameless() {
+            return Err(DecodeError::Malformed("a tool call without a name".to_owned()));
+        }
         out.push(ModelEvent::Stop(self.stop(&finish)));
         Ok(())
     }
@@ -138,16 +140,16 @@ impl Decoder {
     }
 
     fn message(&mut self, message: Message, out: &mut Vec<ModelEvent>) {
-        let (reasoning, text, refusal) = (message.reasoning(), message.text(), message.refusal());
+        let refusal = text_of(message.refusal.as_ref());
         self.refused |= !refusal.is_empty();
-        say(reasoning, ModelEvent::Reasoning, out);
-        say(text, ModelEvent::Text, out);
+        say(message.reasoning(), ModelEvent::Reasoning, out);
+        say(text_of(message.content.as_ref()), ModelEvent::Text, out);
         say(refusal, ModelEvent::Text, out);
         for part in message.tool_calls.into_iter().flatten() {
             self.calls.feed(part, out);
         }
         if let Some(function) = message.function_call {
-            self.calls.feed(super::chunk::CallPart { function: Some(function), ..Default::default() }, out);
+            self.calls.feed(CallPart { function: Some(function), ..Default::default() }, out);
         }
     }
 

@@ -1,4 +1,4 @@
-//! A small unified diff of what an edit did.
+//! A small unified diff of what an edit did. Knows no file.
 
 use crate::answer::cut;
 use similar::{Algorithm, DiffOp, capture_diff_slices, group_diff_ops};

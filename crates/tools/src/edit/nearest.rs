@@ -1,4 +1,4 @@
-//! What in a file is most like a text that does not occur in it.
+//! What in a text is most like one that does not occur in it. Knows no file.
 
 /// How many lines of the file are compared.
 const MAX_LINES: usize = 20_000;

@@ -4,14 +4,11 @@
 use crate::anthropic::{Messages, MessagesWire, endpoint};
 use crate::catalog::Api;
 use crate::endpoint::{Config, Endpoint, list_models};
-use crate::retry::{Pacing, RetryPolicy};
-use crate::test_server::{Reply, Server, TERMS, begun, status, streamed};
-use authority::{Ambient, Net, Secret};
+use crate::test_server::{self, Reply, Server, Waits, ask, begun, millis, status, streamed};
+use authority::{Ambient, HostPort, Net, Secret};
 use http_client::{BaseUrl, Timeouts};
 use llm_worker::{Body, ErrorKind, Item, Model, ModelError, ModelEvent, Projection, StopReason, Surface};
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, UNIX_EPOCH};
-use tokio::sync::mpsc;
+use std::sync::Arc;
 
 const ANSWER: &str = include_str!("../../../tests/fixtures/anthropic_text.sse");
 const OVERLOADED: &str = include_str!("../../../tests/fixtures/anthropic_overloaded.sse");
@@ -19,37 +16,12 @@ const KEY: &str = "sk-ant-very-secret-123";
 
 struct Rig {
     model: Endpoint<MessagesWire>,
-    waits: Arc<Mutex<Vec<Duration>>>,
+    waits: Waits,
 }
 
-fn config(port: u16) -> (Config, Arc<Mutex<Vec<Duration>>>) {
-    let waits = Arc::new(Mutex::new(Vec::new()));
-    let slept = waits.clone();
-    let pacing = Pacing {
-        sleep: Arc::new(move |wait| {
-            slept.lock().unwrap().push(wait);
-            Box::pin(std::future::ready(()))
-        }),
-        jitter: Arc::new(|| 0.0),
-        now: Arc::new(|| UNIX_EPOCH),
-    };
-    let base_url = BaseUrl::parse(&format!("http://127.0.0.1:{port}/v1/messages")).unwrap();
-    // Long enough for a busy machine: nothing is meant to time out.
-    let long = Duration::from_secs(20);
-    let config = Config {
-        name: "anthropic/claude-x".to_owned(),
-        net: Net::to(&Ambient::claim(), [base_url.host_port()]),
-        base_url,
-        key: Some(Secret::new(&Ambient::claim(), "TEST_API_KEY", KEY.to_owned())),
-        key_source: None,
-        timeouts: Timeouts { connect: long, first_byte: long, between_bytes: long, ..Timeouts::USUAL },
-        retry: RetryPolicy::USUAL,
-        pacing,
-        max_output: None,
-        price: None,
-        terms: TERMS,
-    };
-    (config, waits)
+fn config(port: u16) -> (Config, Waits) {
+    let net = Net::to(&Ambient::claim(), [HostPort::new("127.0.0.1", port)]);
+    test_server::config("anthropic/claude-x", &format!("http://127.0.0.1:{port}/v1/messages"), net, KEY)
 }
 
 impl Rig {
@@ -59,20 +31,7 @@ impl Rig {
     }
 
     async fn ask(&self) -> (Result<(), ModelError>, Vec<ModelEvent>) {
-        let (sender, mut receiver) = mpsc::channel(1);
-        let drain = async {
-            let mut events = Vec::new();
-            while let Some(event) = receiver.recv().await {
-                events.push(event);
-            }
-            events
-        };
-        let body = self.body();
-        let answer = async {
-            let sender = sender;
-            self.model.answer(&body, &sender).await
-        };
-        tokio::join!(answer, drain)
+        ask(&self.model, &self.body()).await
     }
 
     fn body(&self) -> Body {
@@ -89,7 +48,7 @@ impl Rig {
     }
 
     fn waits(&self) -> Vec<u128> {
-        self.waits.lock().unwrap().iter().map(Duration::as_millis).collect()
+        millis(&self.waits)
     }
 }
 

@@ -1,15 +1,14 @@
 //! The whole model against a server: connections, waits, retries, cuts.
 
 use crate::catalog::Api;
-use crate::endpoint::{Config, Endpoint, list_models};
+use crate::endpoint::{Endpoint, list_models};
 use crate::openai_chat::{Chat, ChatWire, Flavour};
-use crate::retry::{Pacing, RetryPolicy};
-use crate::test_server::{Reply, Server, TERMS, begun, status, streamed};
-use authority::{Ambient, HostPort, Net, Secret};
+use crate::test_server::{Reply, Server, Waits, ask, begun, config, millis, status, streamed};
+use authority::{Ambient, HostPort, Net};
 use http_client::{BaseUrl, Client, Timeouts};
 use llm_worker::{Body, ErrorKind, Item, ModelError, ModelEvent, Projection, StopReason, Surface};
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, UNIX_EPOCH};
+use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::mpsc;
 
 const ANSWER: &str = concat!(
@@ -23,7 +22,7 @@ const KEY: &str = "sk-very-secret-123";
 pub(super) struct Rig {
     pub(super) model: Endpoint<ChatWire>,
     pub(super) net: Net,
-    waits: Arc<Mutex<Vec<Duration>>>,
+    waits: Waits,
 }
 
 impl Rig {
@@ -32,32 +31,8 @@ impl Rig {
     }
 
     fn with(url: &str, reach: Option<u16>) -> Self {
-        let waits = Arc::new(Mutex::new(Vec::new()));
-        let slept = waits.clone();
-        let pacing = Pacing {
-            sleep: Arc::new(move |wait| {
-                slept.lock().unwrap().push(wait);
-                Box::pin(std::future::ready(()))
-            }),
-            jitter: Arc::new(|| 0.0),
-            now: Arc::new(|| UNIX_EPOCH + Duration::from_secs(784_111_777)),
-        };
         let net = Net::to(&Ambient::claim(), reach.map(|port| HostPort::new("127.0.0.1", port)));
-        // Long enough for a busy machine, where nothing is meant to time out; the hang tests shorten them.
-        let long = Duration::from_secs(20);
-        let config = Config {
-            name: "test/some-model".to_owned(),
-            base_url: BaseUrl::parse(url).unwrap(),
-            net: net.clone(),
-            key: Some(Secret::new(&Ambient::claim(), "TEST_API_KEY", KEY.to_owned())),
-            key_source: None,
-            timeouts: Timeouts { connect: long, first_byte: long, between_bytes: long, ..Timeouts::USUAL },
-            retry: RetryPolicy::USUAL,
-            pacing,
-            max_output: None,
-            price: None,
-            terms: TERMS,
-        };
+        let (config, waits) = config("test/some-model", url, net.clone(), KEY);
         Self { model: Endpoint::new(config, ChatWire(Flavour::Compatible)), net, waits }
     }
 
@@ -76,23 +51,11 @@ impl Rig {
     }
 
     async fn ask_with(&self, body: &Body) -> (Result<(), ModelError>, Vec<ModelEvent>) {
-        let (sender, mut receiver) = mpsc::channel(1);
-        let drain = async {
-            let mut events = Vec::new();
-            while let Some(event) = receiver.recv().await {
-                events.push(event);
-            }
-            events
-        };
-        let answer = async {
-            let sender = sender;
-            self.model.answer(body, &sender).await
-        };
-        tokio::join!(answer, drain)
+        ask(&self.model, body).await
     }
 
     fn waits(&self) -> Vec<u128> {
-        self.waits.lock().unwrap().iter().map(Duration::as_millis).collect()
+        millis(&self.waits)
     }
 }
 
