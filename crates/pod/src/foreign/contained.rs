@@ -15,7 +15,6 @@ use std::task::{Context, Poll};
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Broke {
     Panicked(String),
-    /// A door was shut.
     Revoked,
 }
 

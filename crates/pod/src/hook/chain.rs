@@ -38,7 +38,6 @@ const _: () = assert!(MAX_STRIKES == 3, "the words above say it");
 pub struct InstalledHook<P: Point> {
     pub feature: FeatureId,
     pub name: String,
-    /// How long one answer may take.
     pub deadline: Duration,
     /// The tools it is asked about; `*` is any. Means nothing where no tool is at hand.
     pub tools: Vec<String>,

@@ -23,11 +23,8 @@ const REVOKED: &str = "its grant was revoked";
 
 /// What an answer means for the rest of the pass.
 pub(super) enum Next<I> {
-    /// The next hook sees the same.
     Same,
-    /// The next hook sees this.
     With(Arc<I>),
-    /// Nobody else is asked.
     Stop,
     /// The answer will not do: it counts as a failure.
     Reject(String),

@@ -190,11 +190,9 @@ pub struct ToolCallView {
     pub call: CallId,
     pub tool: String,
     pub feature: FeatureId,
-    /// What repeating it does.
     pub effect: ToolEffect,
     /// The arguments as they run: canonical JSON, defaults filled in.
     pub arguments: Arc<str>,
-    /// What the arguments name.
     pub touches: Vec<Touch>,
 }
 

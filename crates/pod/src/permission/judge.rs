@@ -19,7 +19,6 @@ pub(super) const BUILT_IN: &str = "default";
 #[derive(Clone, Debug)]
 pub struct Policy {
     pub(super) layers: Vec<Layer>,
-    /// What the host calls things.
     pub terms: Terms,
 }
 
@@ -27,11 +26,8 @@ pub struct Policy {
 #[derive(Clone, Copy, Debug)]
 pub struct CallFacts<'a> {
     pub tool: &'a str,
-    /// What repeating it does.
     pub effect: ToolEffect,
-    /// What its arguments name.
     pub touches: &'a [Touch],
-    /// Who contributed the tool.
     pub feature: &'a FeatureId,
 }
 
@@ -48,7 +44,6 @@ pub struct Circumstances {
 pub struct Judged {
     /// Allowed, or refused with what was refused, why, and what would allow it.
     pub decision: Decision,
-    /// The row or rule that decided.
     pub rule: RuleRef,
 }
 
@@ -86,7 +81,7 @@ impl Policy {
     }
 
     fn answer<'a>(&'a self, call: &CallFacts<'_>, target: &'a Target, now: Circumstances) -> Answer<'a> {
-        let row = table::row(target, now.mode == SandboxMode::ReadOnly);
+        let row = table::answering(target, now.mode == SandboxMode::ReadOnly);
         let mut origin = Origin::Row(row);
         let decision = self.in_order(row.decision(now.confined()), |layer| {
             let Placed { rule, source, .. } = layer.speaks(call.tool, self.terms.read, target)?;
@@ -117,7 +112,7 @@ impl Policy {
     pub fn describe(&self, now: Circumstances) -> HostReport {
         let row = |row: &&Row| HostRule {
             source: BUILT_IN.into(),
-            text: format!("{}: {}", row.text, word(row.decision(now.confined()))),
+            text: format!("{}: {}", row.text, row.decision(now.confined()).word()),
         };
         let rules = table::ROWS.iter().map(row);
         let placed = self.layers.iter().flat_map(|layer| &layer.rules);
@@ -133,14 +128,6 @@ impl Circumstances {
             SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite => self.enforced,
             SandboxMode::Off => false,
         }
-    }
-}
-
-fn word(decision: RuleDecision) -> &'static str {
-    match decision {
-        RuleDecision::Allow => "allow",
-        RuleDecision::Ask => "ask",
-        RuleDecision::Deny => "deny",
     }
 }
 
@@ -165,7 +152,7 @@ impl Answer<'_> {
 
     fn decide(self, call: &CallFacts<'_>, now: Circumstances, terms: Terms) -> Judged {
         let (source, text) = match &self.origin {
-            Origin::Row(row) => (BUILT_IN.to_owned(), format!("{}: {}", row.text, word(self.decision))),
+            Origin::Row(row) => (BUILT_IN.to_owned(), format!("{}: {}", row.text, self.decision.word())),
             Origin::Rule { source, text } => ((*source).to_owned(), text.clone()),
             Origin::Nobody => (BUILT_IN.to_owned(), "what no rule answers: deny".to_owned()),
         };

@@ -9,7 +9,6 @@ use std::path::{Component, Path, PathBuf};
 
 /// One thing a call does.
 pub(super) enum Target {
-    /// Uses a path.
     Path {
         way: Way,
         side: Side,
@@ -25,8 +24,10 @@ pub(super) enum Target {
         shown: String,
     },
     /// Names a path whose place cannot be found out.
-    Lost { shown: String, why: String },
-    /// Reads from a host.
+    Lost {
+        shown: String,
+        why: String,
+    },
     Host(String),
     /// Runs a shell command that was not taken apart, or something that cannot be told from one.
     Command,
@@ -46,7 +47,6 @@ pub(super) enum Way {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
-    /// Below a directory of the workspace.
     Inside,
     /// Below a directory that was added for reading only, and it would be written.
     ReadOnly,

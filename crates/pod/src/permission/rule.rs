@@ -48,6 +48,16 @@ pub enum RuleDecision {
     Deny,
 }
 
+impl RuleDecision {
+    pub(super) const fn word(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Ask => "ask",
+            Self::Deny => "deny",
+        }
+    }
+}
+
 /// A rule that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{source_name}: permissions.rules[{index}]: {problem}")]
@@ -55,7 +65,6 @@ pub struct RuleError {
     pub source_name: String,
     /// Which rule, from 0.
     pub index: usize,
-    /// What is wrong and what was expected.
     pub problem: String,
 }
 
@@ -194,12 +203,7 @@ impl Rule {
 
 impl std::fmt::Display for Rule {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let decision = match self.decision {
-            RuleDecision::Allow => "allow",
-            RuleDecision::Ask => "ask",
-            RuleDecision::Deny => "deny",
-        };
-        write!(f, "{decision} {}", self.tool)?;
+        write!(f, "{} {}", self.decision.word(), self.tool)?;
         if let Some(command) = self.command() {
             return write!(f, " {command}");
         }

@@ -8,11 +8,9 @@ use llm_worker::ToolEffect;
 
 /// One line of the default policy.
 pub(super) struct Row {
-    /// What it is about.
     pub(super) text: &'static str,
     /// With the sandbox in force.
     pub(super) confined: RuleDecision,
-    /// Without.
     pub(super) otherwise: RuleDecision,
     /// What a person does to allow it.
     pub(super) unlock: Unlock,
@@ -27,67 +25,28 @@ pub(super) enum Unlock {
     By(Remedy),
 }
 
-const READ_INSIDE: Row =
-    Row { text: "reading inside the project", confined: Allow, otherwise: Allow, unlock: Unlock::Rule };
-const READ_OUTSIDE: Row =
-    Row { text: "reading outside the project", confined: Ask, otherwise: Ask, unlock: Unlock::By(Remedy::AddDir) };
-const WRITE_INSIDE: Row =
-    Row { text: "writing inside the project", confined: Allow, otherwise: Ask, unlock: Unlock::Rule };
-const READ_SECRET: Row =
-    Row { text: "reading a file that may hold secrets", confined: Ask, otherwise: Ask, unlock: Unlock::Secret };
-const WRITE_GUARDED: Row = Row {
-    text: "writing .git/**, .env*, yoi.toml or a file that may hold secrets",
-    confined: Ask,
-    otherwise: Ask,
-    unlock: Unlock::Rule,
-};
-const WRITE_READ_ONLY: Row = Row {
-    text: "writing to a directory added for reading",
-    confined: Deny,
-    otherwise: Deny,
-    unlock: Unlock::By(Remedy::AddWriteDir),
-};
-const WRITE_OUTSIDE: Row = Row {
-    text: "writing outside the project",
-    confined: Deny,
-    otherwise: Deny,
-    unlock: Unlock::By(Remedy::AddWriteDir),
-};
-const WRITE_IN_READ_ONLY_MODE: Row = Row {
-    text: "writing in read-only mode",
-    confined: Deny,
-    otherwise: Deny,
-    unlock: Unlock::By(Remedy::LeaveReadOnly),
-};
-const COMMAND: Row = Row {
-    text: "running commands, and effects a tool does not name",
-    confined: Allow,
-    otherwise: Ask,
-    unlock: Unlock::Rule,
-};
-const HOST: Row =
-    Row { text: "reading from a host that the user granted", confined: Allow, otherwise: Allow, unlock: Unlock::Rule };
-const SESSION: Row = Row {
-    text: "changing the session's own state, and nothing else",
-    confined: Allow,
-    otherwise: Allow,
-    unlock: Unlock::Rule,
-};
-const NOTHING: Row = Row {
-    text: "reading nothing but the session's own records",
-    confined: Allow,
-    otherwise: Allow,
-    unlock: Unlock::Rule,
-};
-const LOST: Row = Row {
-    text: "a path that cannot be resolved",
-    confined: Deny,
-    otherwise: Deny,
-    unlock: Unlock::By(Remedy::FixPath),
-};
+static READ_INSIDE: Row = row("reading inside the project", Allow, Allow, Unlock::Rule);
+static READ_OUTSIDE: Row = row("reading outside the project", Ask, Ask, Unlock::By(Remedy::AddDir));
+static WRITE_INSIDE: Row = row("writing inside the project", Allow, Ask, Unlock::Rule);
+static READ_SECRET: Row = row("reading a file that may hold secrets", Ask, Ask, Unlock::Secret);
+static WRITE_GUARDED: Row =
+    row("writing .git/**, .env*, yoi.toml or a file that may hold secrets", Ask, Ask, Unlock::Rule);
+static WRITE_READ_ONLY: Row =
+    row("writing to a directory added for reading", Deny, Deny, Unlock::By(Remedy::AddWriteDir));
+static WRITE_OUTSIDE: Row = row("writing outside the project", Deny, Deny, Unlock::By(Remedy::AddWriteDir));
+static WRITE_IN_READ_ONLY_MODE: Row = row("writing in read-only mode", Deny, Deny, Unlock::By(Remedy::LeaveReadOnly));
+static COMMAND: Row = row("running commands, and effects a tool does not name", Allow, Ask, Unlock::Rule);
+static HOST: Row = row("reading from a host that the user granted", Allow, Allow, Unlock::Rule);
+static SESSION: Row = row("changing the session's own state, and nothing else", Allow, Allow, Unlock::Rule);
+static NOTHING: Row = row("reading nothing but the session's own records", Allow, Allow, Unlock::Rule);
+static LOST: Row = row("a path that cannot be resolved", Deny, Deny, Unlock::By(Remedy::FixPath));
+
+const fn row(text: &'static str, confined: RuleDecision, otherwise: RuleDecision, unlock: Unlock) -> Row {
+    Row { text, confined, otherwise, unlock }
+}
 
 /// Every row, in the order a report shows them.
-pub(super) const ROWS: [&Row; 13] = [
+pub(super) static ROWS: [&Row; 13] = [
     &READ_INSIDE,
     &READ_SECRET,
     &READ_OUTSIDE,
@@ -104,7 +63,7 @@ pub(super) const ROWS: [&Row; 13] = [
 ];
 
 /// The row that answers for a target.
-pub(super) fn row(target: &Target, read_only: bool) -> &'static Row {
+pub(super) fn answering(target: &Target, read_only: bool) -> &'static Row {
     match target {
         Target::Path { way: Way::Read, side: Side::Inside | Side::ReadOnly, guarded: true, .. } => &READ_SECRET,
         Target::Path { way: Way::Read, side: Side::Inside | Side::ReadOnly, guarded: false, .. } => &READ_INSIDE,

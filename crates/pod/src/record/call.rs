@@ -13,7 +13,6 @@ pub struct VerdictGiven {
     /// None when the gate stands elsewhere.
     pub call: Option<CallId>,
     pub decision: Decision,
-    /// The rule or check that decided.
     pub rule: String,
     /// The gate that decided, when one did.
     pub gate: GateNote,
@@ -94,7 +93,6 @@ pub struct ToolStarted {
     pub arguments: Arc<str>,
     /// BLAKE3 of `arguments`, hex.
     pub arguments_digest: String,
-    /// What running it twice would do.
     pub effect: ToolEffect,
     /// The value of `YOI_CALL` in its children, and the key to pass where a service wants one.
     pub idempotency_key: String,

@@ -37,7 +37,6 @@ impl From<BlobRef> for Stored {
 pub struct Output {
     /// What the tool that pages outputs takes: `o-` and the first 12 digits of the digest.
     pub handle: String,
-    /// Where it is.
     pub stored: Stored,
 }
 

@@ -40,9 +40,7 @@ pub struct Recovery {
     pub cut_bytes: u64,
     /// The quarantine file's name, if bytes were cut.
     pub quarantine: Option<String>,
-    /// Calls that had no result.
     pub open_calls: u64,
-    /// Whether a turn was open.
     pub open_turn: bool,
     /// Left-over child processes that were ended.
     pub ended_processes: u32,
@@ -75,7 +73,6 @@ pub struct Features {
 pub struct Gap {
     /// The first record of the stretch that is lost.
     pub first: u64,
-    /// The last one.
     pub last: u64,
     /// In the first one of a stretch: what is wrong there.
     #[serde(default, skip_serializing_if = "Option::is_none")]

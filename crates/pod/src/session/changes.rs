@@ -33,7 +33,6 @@ pub struct Changed {
 /// What else changed a file between two changes of a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Between {
-    /// Nothing did.
     #[default]
     Nothing,
     /// Something did while commands of the session ran, perhaps one of them.
@@ -62,7 +61,6 @@ pub struct Changes {
     newest: Option<(DirectoryMoved, Vec<Moved>)>,
     /// Directories that were made for moves of which nothing is left, each below the path it was made for.
     made: Vec<(String, String)>,
-    /// The tool of commands.
     shell: &'static str,
     /// Commands that ran, which keep no before-images; each with its seq.
     pub commands: Vec<(u64, String)>,

@@ -23,7 +23,6 @@ pub struct Lost {
 }
 
 impl Lost {
-    /// One more lost record.
     fn and(before: Option<Self>, gap: &Gap, inputs: u64) -> Self {
         let Gap { first, last, reason: _ } = gap;
         before.map_or(Self { first: *first, last: *last, records: 1, inputs }, |before| Self {
@@ -62,7 +61,6 @@ pub(super) fn bridged(state: &mut State, record: &Record) -> Result<Vec<Item>, I
 }
 
 impl State {
-    /// A record stood here.
     pub(super) fn part(&mut self, gap: &Gap) {
         self.lost = Some(Lost::and(self.lost, gap, self.inputs));
         self.untold = Some(Lost::and(self.untold, gap, self.inputs));

@@ -78,8 +78,7 @@ pub struct FeatureDiagnostic {
 
 impl FeatureDiagnostic {
     pub(crate) fn new(code: DiagnosticCode, feature: &FeatureId, message: impl AsRef<str>) -> Self {
-        let message = crate::feature::escape_line(message.as_ref(), MAX_MESSAGE);
-        Self { code, feature_id: Some(feature.clone()), cause: None, message }
+        Self { feature_id: Some(feature.clone()), ..Self::general(code, message) }
     }
 
     /// One that repeats words of a feature.
@@ -88,12 +87,8 @@ impl FeatureDiagnostic {
     }
 
     pub(crate) fn general(code: DiagnosticCode, message: impl AsRef<str>) -> Self {
-        Self {
-            code,
-            feature_id: None,
-            cause: None,
-            message: crate::feature::escape_line(message.as_ref(), MAX_MESSAGE),
-        }
+        let message = crate::feature::escape_line(message.as_ref(), MAX_MESSAGE);
+        Self { code, feature_id: None, cause: None, message }
     }
 
     pub(crate) fn caused_by(mut self, cause: Option<FeatureId>) -> Self {
@@ -105,7 +100,6 @@ impl FeatureDiagnostic {
 /// Why an install went wrong. A registrar's refusal stands even where the feature ignores it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FeatureInstallError {
-    /// Staged something the descriptor does not declare.
     #[error("{kind} `{name}` was staged by {feature} but is not declared; add it to the descriptor")]
     NotDeclared {
         /// `tool`, `hook` or `instruction`.

@@ -19,7 +19,6 @@ use std::sync::Arc;
 #[non_exhaustive]
 pub struct ToolContribution {
     pub feature_id: FeatureId,
-    /// Its name, as declared.
     pub name: String,
     /// What the model is told, as declared.
     pub definition: ToolDefinition,
@@ -77,11 +76,8 @@ type Adding = dyn FnOnce(Vec<Arc<Door>>, &mut HookRegistryBuilder) + Send;
 #[non_exhaustive]
 pub struct HookContribution {
     pub feature_id: FeatureId,
-    /// Its name, as declared.
     pub name: String,
-    /// Where it stands, as declared.
     pub point: HookPoint,
-    /// What it may do, as declared.
     pub class: HookClass,
     /// Requests without which it is left out, as declared.
     pub required_capabilities: Vec<HostCapability>,

@@ -30,15 +30,14 @@ impl FeatureServiceProvider<'_> {
         self.stage.call("services.fs", root, |stage| {
             let wish =
                 |write| HostCapability::ScopedFs { root: root.to_owned().into(), read: true, write, execute: false };
-            let (feature, asked) = (stage.feature.clone(), wish(false).to_string());
-            if !stage.grants.allows(&wish(false)) {
-                return Err(FeatureInstallError::Denied { feature, asked });
-            }
-            let why = NOT_OFFERED.to_owned();
-            let whole = services.roots.get(root).ok_or(FeatureInstallError::Unavailable { feature, asked, why })?;
-            let writes = stage.grants.allows(&wish(true));
-            let handle = if writes { whole.derive() } else { whole.read_only() };
-            stage.hold(stage.granted(&wish(writes))?, Arc::clone(handle.door()));
+            let reads = stage.granted(&wish(false))?;
+            let unavailable = || stage.unavailable(wish(false).to_string(), NOT_OFFERED);
+            let whole = services.roots.get(root).ok_or_else(unavailable)?;
+            let (grant, handle) = match stage.granted(&wish(true)) {
+                Ok(writes) => (writes, whole.derive()),
+                Err(_denied) => (reads, whole.read_only()),
+            };
+            stage.hold(grant, Arc::clone(handle.door()));
             Ok(handle)
         })
     }
@@ -51,14 +50,10 @@ impl FeatureServiceProvider<'_> {
     pub fn process(&mut self) -> Result<Spawner, FeatureInstallError> {
         let services = self.services;
         self.stage.call("services.process", "*", |stage| {
-            let (feature, asked) = (stage.feature.clone(), HostCapability::ANY_PROGRAM.to_string());
-            if !stage.grants.allows(&HostCapability::ANY_PROGRAM) {
-                return Err(FeatureInstallError::Denied { feature, asked });
-            }
-            let spawner = services.spawner.as_ref().map(Spawner::derive);
-            let unavailable = |why: &String| FeatureInstallError::Unavailable { feature, asked, why: why.clone() };
-            let spawner = spawner.map_err(unavailable)?;
-            stage.hold(stage.granted(&HostCapability::ANY_PROGRAM)?, Arc::clone(spawner.door()));
+            let grant = stage.granted(&HostCapability::ANY_PROGRAM)?;
+            let unavailable = |why: &String| stage.unavailable(HostCapability::ANY_PROGRAM.to_string(), why);
+            let spawner = services.spawner.as_ref().map(Spawner::derive).map_err(unavailable)?;
+            stage.hold(grant, Arc::clone(spawner.door()));
             Ok(spawner)
         })
     }
@@ -103,9 +98,8 @@ impl FeatureServiceProvider<'_> {
         self.stage.call("services.secret", id, |stage| {
             let wish = HostCapability::SecretRef { id: id.to_owned().into() };
             let grant = stage.granted(&wish)?;
-            let (feature, asked, why) = (stage.feature.clone(), wish.to_string(), NOT_OFFERED.to_owned());
-            let known = services.secrets.get(id).ok_or(FeatureInstallError::Unavailable { feature, asked, why })?;
-            let secret = known.derive();
+            let unavailable = || stage.unavailable(wish.to_string(), NOT_OFFERED);
+            let secret = services.secrets.get(id).ok_or_else(unavailable)?.derive();
             stage.hold(grant, Arc::clone(secret.door()));
             Ok(secret)
         })

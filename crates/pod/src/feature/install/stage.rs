@@ -126,6 +126,11 @@ impl Stage {
         grant.ok_or_else(|| FeatureInstallError::Denied { feature: self.feature.clone(), asked: asked.to_string() })
     }
 
+    /// What is said of a grant for which the host has nothing.
+    pub(crate) fn unavailable(&self, asked: String, why: &str) -> FeatureInstallError {
+        FeatureInstallError::Unavailable { feature: self.feature.clone(), asked, why: why.to_owned() }
+    }
+
     /// The one door of the grant that includes `asked`.
     pub(crate) fn grant(&mut self, asked: &HostCapability) -> Result<Arc<Door>, FeatureInstallError> {
         let grant = self.granted(asked)?;

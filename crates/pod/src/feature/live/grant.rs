@@ -28,9 +28,7 @@ pub(crate) struct Held {
 pub(crate) enum About {
     /// An operation at a time.
     Operations,
-    /// Another feature's service.
     Used(Arc<Service>),
-    /// A service for others.
     Provided(Arc<Service>),
 }
 

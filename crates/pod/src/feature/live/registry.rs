@@ -38,7 +38,6 @@ pub struct Instruction {
     pub feature: FeatureId,
     /// Unique within the feature.
     pub name: String,
-    /// What the model reads.
     pub text: String,
 }
 
@@ -176,10 +175,8 @@ pub struct ToolRegistry {
 #[derive(Clone)]
 pub struct RegisteredTool {
     pub feature: FeatureId,
-    /// What the model is told, as it was staged.
     pub definition: ToolDefinition,
     pub tool: Arc<dyn Tool>,
-    /// How long the host waits for one call.
     pub deadline: Duration,
     /// What each call passes: shut when the grant of this tool is taken back.
     pub door: Arc<Door>,

@@ -100,9 +100,7 @@ pub struct NotificationBounds {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("grant.{key}: {problem}")]
 pub struct BadGrant {
-    /// The key of the table.
     pub key: &'static str,
-    /// What is wrong, and what is expected.
     pub problem: String,
 }
 
