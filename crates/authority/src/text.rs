@@ -9,8 +9,6 @@
 //! a Latin letter, a space or one another they are what they look like: nothing.
 
 use std::borrow::Cow;
-use std::iter::Peekable;
-use std::str::Chars;
 
 /// Whether a text may have several lines. Only then do line feeds and tabs pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,8 +129,12 @@ impl Scan {
     }
 
     /// Each character, and whether it misleads where it stands.
-    fn of<'a>(&'a mut self, text: &'a str) -> Marked<'a> {
-        Marked { scan: self, chars: text.chars().peekable() }
+    fn of(&mut self, text: &str) -> impl Iterator<Item = (char, bool)> {
+        let mut chars = text.chars().peekable();
+        std::iter::from_fn(move || {
+            let c = chars.next()?;
+            Some((c, self.misleads(c, chars.peek().copied())))
+        })
     }
 
     fn misleads(&mut self, c: char, next: Option<char>) -> bool {
@@ -152,21 +154,6 @@ impl Scan {
         };
         let line = self.lines == Lines::Many && matches!(c, '\n' | '\t');
         misleads(c) && !shaped && !line
-    }
-}
-
-struct Marked<'a> {
-    scan: &'a mut Scan,
-    chars: Peekable<Chars<'a>>,
-}
-
-impl Iterator for Marked<'_> {
-    type Item = (char, bool);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let c = self.chars.next()?;
-        let next = self.chars.peek().copied();
-        Some((c, self.scan.misleads(c, next)))
     }
 }
 

@@ -9,6 +9,9 @@ use std::time::SystemTime;
 use crate::disk::{Disk, DiskFile, Op, RealDisk};
 use crate::error::DiskFault;
 
+/// Copied at a time.
+const BLOCK: usize = 256 << 10;
+
 #[derive(Clone)]
 pub(crate) struct Ops {
     disk: Arc<dyn Disk>,
@@ -81,6 +84,29 @@ impl Ops {
         Ok(done)
     }
 
+    /// Hands on `from..to` of a file in blocks, each with its offset; an error where the file ends before.
+    pub(crate) fn blocks<E: From<DiskFault>>(
+        &self,
+        file: &DiskFile,
+        from: u64,
+        to: u64,
+        mut each: impl FnMut(&[u8], u64) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut buf = vec![0; usize::try_from(to.saturating_sub(from)).unwrap_or(BLOCK).min(BLOCK)];
+        let mut at = from;
+        while at < to {
+            let want = usize::try_from(to - at).unwrap_or(BLOCK).min(buf.len());
+            let read = self.read_at(file, buf.get_mut(..want).unwrap_or_default(), at)?;
+            if read == 0 {
+                let end = io::Error::from(io::ErrorKind::UnexpectedEof);
+                return Err(DiskFault::new(Op::Read, &file.path, &end).into());
+            }
+            each(buf.get(..read).unwrap_or_default(), at)?;
+            at += read as u64;
+        }
+        Ok(())
+    }
+
     /// Writes all of `bytes`, in several writes if the disk takes less at a time.
     pub(crate) fn write_at(&self, file: &DiskFile, bytes: &[u8], at: u64) -> Result<(), DiskFault> {
         let mut done = 0;
@@ -136,7 +162,6 @@ impl Ops {
         self.disk.fs_magic(path).map_err(|e| DiskFault::new(Op::Stat, path, &e))
     }
 
-    /// Length of an open file.
     pub(crate) fn length(&self, file: &DiskFile) -> Result<u64, DiskFault> {
         file.file.metadata().map(|m| m.len()).map_err(|e| DiskFault::new(Op::Stat, &file.path, &e))
     }

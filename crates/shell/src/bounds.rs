@@ -1,6 +1,6 @@
 //! What is looked at before anything is parsed, so that the parser neither runs long nor out of stack.
 
-use crate::opaque::{Opaque, Why};
+use crate::opaque::Why;
 use crate::script::{Part, Script};
 use crate::{MAX_BYTES, walk};
 
@@ -45,7 +45,7 @@ fn refuse(text: &str) -> Option<Why> {
 }
 
 fn opaque(text: &str, why: Why) -> Script {
-    let part = Part { text: shown(text), opaque: Some(Opaque::from(why)), ..Part::default() };
+    let part = Part { text: shown(text), opaque: Some(why), ..Part::default() };
     Script { parts: vec![part], functions: Vec::new() }
 }
 

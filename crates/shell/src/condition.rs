@@ -6,7 +6,6 @@ use crate::walk::{Found, MAX_DEPTH, Walk};
 use rable::{Node, NodeKind};
 
 impl Walk {
-    /// `[[ … ]]`
     pub(crate) fn condition(&mut self, node: &Node) {
         if self.depth >= MAX_DEPTH {
             self.odd("[[", Found { why: Some(Why::TooDeep) });

@@ -5,7 +5,6 @@ use crate::walk::Found;
 use crate::{arithmetic, variables};
 use rable::{Node, NodeKind};
 
-/// `${param op arg}`
 pub(crate) fn parameter(param: &str, op: Option<&str>, arg: Option<&str>, found: &mut Found) {
     let subscript = param.split_once('[').map(|(_, rest)| rest.trim_end_matches(']'));
     if subscript.is_some_and(|subscript| !matches!(subscript, "@" | "*") && arithmetic::may_run(subscript)) {

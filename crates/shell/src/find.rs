@@ -38,7 +38,6 @@ pub(crate) fn unknown(arguments: &[Word]) -> bool {
     false
 }
 
-/// Where a command of words ends.
 fn ending(words: &[Word]) -> usize {
     let ends = |i: usize, word: &Word| match word.literal() {
         Some(";") => true,
@@ -48,7 +47,6 @@ fn ending(words: &[Word]) -> usize {
     words.iter().enumerate().find(|(i, word)| ends(*i, word)).map_or(words.len(), |(i, _)| i)
 }
 
-/// The words of each command.
 pub(crate) fn commands(arguments: &[Word]) -> Vec<Vec<Word>> {
     let mut found = Vec::new();
     let mut rest = arguments;

@@ -27,7 +27,7 @@ mod word;
 mod wrappers;
 
 pub use names::{base_name, is_system_path};
-pub use opaque::{Opaque, Why};
+pub use opaque::Why;
 pub use script::{Assignment, Function, Part, RedirectKind, Redirection, Script, Subcommand};
 pub use word::Word;
 

@@ -1,13 +1,6 @@
 //! Why a text does not show what it runs.
 
-/// A place where something may run that the text does not show.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{why}")]
-pub struct Opaque {
-    pub why: Why,
-}
-
-/// The reasons.
+/// Why something may run here that the text does not show.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Why {
     /// Over the length that is read.
@@ -25,7 +18,6 @@ pub enum Why {
     /// Two readings of it do not find the same commands, or the second does not know how it is written.
     #[error("it is written in a way that can be read as other commands")]
     Ambiguous,
-    /// The program's name is known only when it runs.
     #[error("the program's name is known only when it runs")]
     Program,
     /// The program runs what its arguments or its input say.
@@ -43,10 +35,4 @@ pub enum Why {
     /// A program that starts another one, called in a way that is not known.
     #[error("how {0} is called here is not understood")]
     Wrapper(String),
-}
-
-impl From<Why> for Opaque {
-    fn from(why: Why) -> Self {
-        Self { why }
-    }
 }

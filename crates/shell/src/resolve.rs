@@ -1,7 +1,7 @@
 //! From the words of a simple command to what they start.
 
 use crate::names::{base_name, is_system_path};
-use crate::opaque::{Opaque, Why};
+use crate::opaque::Why;
 use crate::script::Assignment;
 use crate::word::Word;
 use crate::wrappers::{self, Wrapped};
@@ -10,14 +10,13 @@ use crate::{code, find, variables};
 /// Most programs that start one another in one command.
 const MAX_WRAPPERS: usize = 8;
 
-/// Something that is started.
 #[derive(Debug, Default)]
 pub(crate) struct Started {
     pub(crate) program: Option<Word>,
     pub(crate) arguments: Vec<Word>,
     pub(crate) wrappers: Vec<String>,
     pub(crate) assignments: Vec<Assignment>,
-    pub(crate) opaque: Option<Opaque>,
+    pub(crate) opaque: Option<Why>,
 }
 
 /// Everything that a command starts: the program, and what that starts in turn as far as it is literal.
@@ -32,20 +31,20 @@ fn start(words: &[Word], mut so_far: Started, depth: usize, found: &mut Vec<Star
     so_far.program = Some(program.clone());
     so_far.arguments = arguments.to_vec();
     let Some(path) = program.literal().filter(|path| !base_name(path).is_empty()) else {
-        so_far.opaque = Some(Why::Program.into());
+        so_far.opaque = Some(Why::Program);
         found.push(so_far);
         return;
     };
     let name = base_name(path);
     if depth == MAX_WRAPPERS {
-        so_far.opaque = Some(Why::TooDeep.into());
+        so_far.opaque = Some(Why::TooDeep);
         found.push(so_far);
         return;
     }
     match wrappers::unwrap(name, arguments) {
         Wrapped::Nothing => found.push(so_far),
         Wrapped::Odd => {
-            so_far.opaque = Some(Why::Wrapper(name.to_owned()).into());
+            so_far.opaque = Some(Why::Wrapper(name.to_owned()));
             found.push(so_far);
         }
         Wrapped::From { at, plain, assignments } => {
@@ -63,17 +62,17 @@ fn start(words: &[Word], mut so_far: Started, depth: usize, found: &mut Vec<Star
                 found.push(so_far);
             }
             if let Some(bad) = assignments.iter().find(|a| variables::dangerous(a)) {
-                next.opaque = Some(Why::Variable(bad.name.clone()).into());
+                next.opaque = Some(Why::Variable(bad.name.clone()));
             }
             next.assignments.extend(assignments);
             start(&inner, next, depth + 1, found);
         }
         Wrapped::No => {
             if name == "find" && find::unknown(arguments) {
-                so_far.opaque = so_far.opaque.or(Some(Why::Wrapper(name.to_owned()).into()));
+                so_far.opaque = so_far.opaque.or(Some(Why::Wrapper(name.to_owned())));
             }
             let bare = so_far.wrappers.is_empty() && program.raw() == name;
-            so_far.opaque = so_far.opaque.or_else(|| code::runs(name, bare, arguments).map(Opaque::from));
+            so_far.opaque = so_far.opaque.or_else(|| code::runs(name, bare, arguments));
             found.push(so_far);
             if name == "find" {
                 for inner in find::commands(arguments) {

@@ -1,7 +1,7 @@
 //! A command line, taken apart.
 
 use crate::names::base_name;
-use crate::opaque::Opaque;
+use crate::opaque::Why;
 use crate::word::Word;
 use std::ops::Range;
 
@@ -29,7 +29,7 @@ pub struct Part {
     /// Files it reads from and writes to.
     pub redirections: Vec<Redirection>,
     /// Why more may run here than the text shows.
-    pub opaque: Option<Opaque>,
+    pub opaque: Option<Why>,
     /// Indices of the parts whose output it is given: through a pipe, or inside one of its words.
     pub reads: Vec<Range<usize>>,
     /// Whether nobody waits for it.

@@ -3,7 +3,7 @@
 use crate::arithmetic;
 use crate::bounds::shown;
 use crate::expansion::{live, only_numbers, parameter};
-use crate::opaque::{Opaque, Why};
+use crate::opaque::Why;
 use crate::resolve;
 use crate::script::{Assignment, Function, Part, RedirectKind, Redirection, Script};
 use crate::second::{self, Reading};
@@ -24,8 +24,7 @@ pub(crate) fn script(text: &str) -> Result<Script, Why> {
     let mut script = walk.script;
     let plain = script.parts.iter().all(|part| part.opaque.is_none());
     if plain && !second::agrees(text, walk.readings) {
-        let opaque = Some(Opaque::from(Why::Ambiguous));
-        script.parts.push(Part { text: shown(text), opaque, ..Part::default() });
+        script.parts.push(Part { text: shown(text), opaque: Some(Why::Ambiguous), ..Part::default() });
     }
     Ok(script)
 }
@@ -68,9 +67,8 @@ impl Walk {
 
     /// A place that starts nothing by itself but where more may happen than is shown.
     pub(crate) fn odd(&mut self, text: &str, found: Found) {
-        if let Some(why) = found.why {
-            let opaque = Some(Opaque::from(why));
-            self.script.parts.push(Part { text: shown(text), opaque, ..Part::default() });
+        if found.why.is_some() {
+            self.script.parts.push(Part { text: shown(text), opaque: found.why, ..Part::default() });
         }
     }
 
@@ -188,7 +186,6 @@ impl Walk {
         }
     }
 
-    /// Words that are no command's.
     pub(crate) fn words_of<'a>(&mut self, construct: &str, words: impl IntoIterator<Item = &'a Node>) {
         let mut found = Found::default();
         for word in words {
@@ -206,8 +203,8 @@ impl Walk {
         }
         let text = words_text(redirections.iter().map(|redirection| redirection.target.raw()));
         if redirections.iter().any(Redirection::writes) || found.why.is_some() {
-            let opaque = found.why.map(Opaque::from);
-            self.script.parts.push(Part { text: format!("> {text}"), redirections, opaque, ..Part::default() });
+            let text = format!("> {text}");
+            self.script.parts.push(Part { text, redirections, opaque: found.why, ..Part::default() });
         }
     }
 
@@ -228,7 +225,7 @@ impl Walk {
             let writes = redirections.iter().any(Redirection::writes);
             if !assignments.is_empty() || writes || found.why.is_some() {
                 let text = text(&assignments, None, &redirections);
-                let opaque = found.why.map(Opaque::from);
+                let opaque = found.why;
                 self.script.parts.push(Part { text, assignments, redirections, opaque, reads, ..Part::default() });
             }
             return;
@@ -242,7 +239,7 @@ impl Walk {
             wrappers: first.wrappers,
             assignments,
             redirections,
-            opaque: found.why.map(Opaque::from).or(first.opaque),
+            opaque: found.why.or(first.opaque),
             reads: reads.clone(),
             background: false,
         });

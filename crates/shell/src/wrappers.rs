@@ -90,7 +90,6 @@ const RUNNERS: [(&str, &str, usize); 8] = [
     ("rustup", "run", 1),
 ];
 
-/// Reads the arguments of `name`.
 pub(crate) fn unwrap(name: &str, arguments: &[Word]) -> Wrapped {
     let first = arguments.first().and_then(Word::literal);
     if let Some((.., own)) = RUNNERS.iter().find(|(program, run, _)| *program == name && Some(*run) == first) {
@@ -136,7 +135,6 @@ pub(crate) fn assignment(word: &Word) -> Option<Assignment> {
     plain.then(|| Assignment { name: name.to_owned(), value: word.tail(name.len() + 1) })
 }
 
-/// An option that the table does not have.
 struct Unknown;
 
 impl Wrapper {

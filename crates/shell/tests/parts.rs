@@ -407,7 +407,7 @@ fn hostile_text_is_opaque_and_never_more() {
 
 #[test]
 fn what_is_over_a_bound_says_so() {
-    let why = |text: &str| parse(text).parts.into_iter().find_map(|part| part.opaque).map(|opaque| opaque.why);
+    let why = |text: &str| parse(text).parts.into_iter().find_map(|part| part.opaque);
     assert_eq!(why(&"a".repeat(MAX_BYTES)), None);
     assert_eq!(why(&"a".repeat(MAX_BYTES + 1)), Some(Why::TooLong));
     assert_eq!(why(&"$(a)".repeat(200)), Some(Why::TooDeep));

@@ -182,7 +182,7 @@ fn bomb(script: &Script) -> Option<&str> {
 
 /// An interpreter whose code is what a download brings: on its input, or inside a word.
 fn runs_download(script: &Script, part: &Part) -> bool {
-    let runs_code = part.opaque.as_ref().is_some_and(|opaque| matches!(opaque.why, Why::Code(_)));
+    let runs_code = matches!(part.opaque, Some(Why::Code(_)));
     let dynamic = part.arguments.iter().any(|argument| argument.literal().is_none());
     // `-c` and `-e` bring the code along; then what is piped in is only data.
     let brings = |argument: &Word| {

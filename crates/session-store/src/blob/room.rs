@@ -77,7 +77,6 @@ impl Room {
         self.loose.remove(digest);
     }
 
-    /// There is room for `len` more.
     pub(super) fn fits(&self, len: u64) -> bool {
         self.used.saturating_add(len) <= self.bound
     }

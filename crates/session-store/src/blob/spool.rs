@@ -9,8 +9,6 @@ use super::{BlobError, BlobRef, Blobs, Digest, Gap};
 
 /// Kept of a stream's beginning, and again of its end.
 const KEEP: u64 = 32 << 20;
-/// Copied at a time.
-const BLOCK: usize = 256 << 10;
 
 /// A stream on its way into a blob: the first and the last 32 MiB are kept. Dropped without
 /// [`finish`](Self::finish), it leaves nothing.
@@ -102,19 +100,8 @@ impl Spool {
     }
 
     fn copy(&mut self, ring: &Unnamed, from: u64, to: u64) -> Result<(), BlobError> {
-        let mut buf = vec![0; BLOCK];
-        let mut at = from;
-        while at < to {
-            let want = usize::try_from(to - at).unwrap_or(BLOCK).min(BLOCK);
-            let read = self.blobs.ops().read_at(&ring.file, buf.get_mut(..want).unwrap_or_default(), at)?;
-            if read == 0 {
-                let end = std::io::Error::from(std::io::ErrorKind::UnexpectedEof);
-                return Err(crate::DiskFault::new(crate::Op::Read, &ring.file.path, &end).into());
-            }
-            self.append(buf.get(..read).unwrap_or_default())?;
-            at += read as u64;
-        }
-        Ok(())
+        let ops = self.blobs.ops().clone();
+        ops.blocks(&ring.file, from, to, |block, _| self.append(block))
     }
 }
 

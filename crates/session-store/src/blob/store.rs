@@ -111,7 +111,6 @@ impl Blobs {
         if self.inner.closed.load(Ordering::Acquire) { Err(BlobError::Closed) } else { Ok(()) }
     }
 
-    /// A new file in `blobs`.
     pub(super) fn unnamed(&self) -> Result<Unnamed, BlobError> {
         self.alive()?;
         self.directory(self.inner.view.dir(), &self.inner.dir)?;
@@ -183,7 +182,6 @@ impl Blobs {
         Ok(found)
     }
 
-    /// The names of all blobs.
     pub(crate) fn names(&self) -> Result<Vec<Digest>, DiskFault> {
         let (ops, view) = (&self.inner.ops, &self.inner.view);
         let mut names = Vec::new();

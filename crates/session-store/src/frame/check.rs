@@ -91,7 +91,6 @@ impl Mark {
     }
 }
 
-/// What the next line has to continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Chain {
     pub(crate) seq: u64,
@@ -103,7 +102,6 @@ pub(crate) struct Chain {
 impl Chain {
     pub(crate) const START: Self = Self { seq: 0, crc: 0, epoch: 0, batch_left: 0 };
 
-    /// The record it stands behind.
     pub(crate) fn mark(&self) -> Mark {
         Mark { seq: self.seq, crc: self.crc }
     }

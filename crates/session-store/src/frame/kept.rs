@@ -46,7 +46,6 @@ impl Kept {
         found.and_then(|at| self.heads.get(at)).is_some_and(|head| head.crc == mark.crc)
     }
 
-    /// The records behind `seq`.
     pub(crate) fn behind(self, seq: u64) -> Records {
         let passed = self.heads.iter().take_while(|head| head.seq <= seq);
         let (next, at) = passed.fold((0, 0), |(next, at), head| (next + 1, at + head.length));

@@ -44,7 +44,6 @@ pub(crate) struct Writer {
     _lock: Lock,
 }
 
-/// What one flush makes durable.
 struct Group {
     encoder: Encoder,
     batches: Vec<(Box<dyn Settle>, Written)>,

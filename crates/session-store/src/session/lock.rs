@@ -27,7 +27,6 @@ pub(crate) fn path(dir: &Path) -> PathBuf {
     dir.join("LOCK")
 }
 
-/// Takes the lock, or says who has it.
 pub(crate) fn acquire(ops: &Ops, dir: &Path, now: u64) -> Result<Lock, OpenError> {
     let path = path(dir);
     for _ in 0..TRIES {

@@ -16,9 +16,6 @@ use crate::error::DiskFault;
 use crate::frame::{Bad, Chain};
 use crate::ops::Ops;
 
-/// Copied at a time.
-const CHUNK: usize = 256 << 10;
-
 /// Stands beside the bytes that were cut.
 #[derive(Serialize)]
 struct Reason<'a> {
@@ -80,7 +77,7 @@ fn quarantine(
     let unnamed = place.join("cut.tmp");
     let copy = ops.create_afresh(&unnamed)?;
     let mut hasher = blake3::Hasher::new();
-    blocks(ops, segment, found.offset, found.offset + found.behind, |block, at| {
+    ops.blocks(segment, found.offset, found.offset + found.behind, |block, at| {
         hasher.update(block);
         ops.write_at(&copy, block, at - found.offset)
     })?;
@@ -118,7 +115,7 @@ pub(super) fn prove(ops: &Ops, dir: &Path, found: &Survey, probe: &Probe) -> Res
     let Some(segment) = found.segments.last().filter(|_| found.proven < found.good.seq) else { return Ok(()) };
     let file = existing(ops, &segment.path)?;
     let from = offset_behind(ops, found, found.proven)?;
-    blocks(ops, &file, from, found.offset, |block, at| ops.write_at(&file, block, at))?;
+    ops.blocks(&file, from, found.offset, |block, at| ops.write_at(&file, block, at))?;
     ops.sync(&file)?;
     if found.segments.len() > 1 {
         ops.sync_dir(&super::segment::log(dir))?;
@@ -141,26 +138,4 @@ fn offset_behind(ops: &Ops, found: &Survey, seq: u64) -> Result<u64, DiskFault> 
         }
     }
     Ok(if walk.in_last() && walk.segment.is_some() { walk.offset() } else { 0 })
-}
-
-/// Reads `from..to` in blocks.
-fn blocks(
-    ops: &Ops,
-    file: &DiskFile,
-    from: u64,
-    to: u64,
-    mut each: impl FnMut(&[u8], u64) -> Result<(), DiskFault>,
-) -> Result<(), DiskFault> {
-    let mut buf = vec![0; usize::try_from(to.saturating_sub(from)).unwrap_or(CHUNK).min(CHUNK)];
-    let mut at = from;
-    while at < to {
-        let want = usize::try_from(to - at).unwrap_or(CHUNK).min(buf.len());
-        let read = ops.read_at(file, buf.get_mut(..want).unwrap_or_default(), at)?;
-        if read == 0 {
-            return Err(DiskFault::new(Op::Read, &file.path, &io::Error::from(io::ErrorKind::UnexpectedEof)));
-        }
-        each(buf.get(..read).unwrap_or_default(), at)?;
-        at += read as u64;
-    }
-    Ok(())
 }

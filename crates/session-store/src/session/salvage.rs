@@ -107,7 +107,6 @@ fn blobs(ops: &Ops, dir: &Path, into: &Path, options: &Options, salvaged: &mut S
     Ok(())
 }
 
-/// The log that is made.
 struct Copy<'a> {
     ops: &'a Ops,
     dir: PathBuf,

@@ -45,7 +45,6 @@ struct Closed {
     bytes: u64,
 }
 
-/// One file of the log.
 #[derive(Clone, Debug)]
 pub(crate) struct Segment {
     pub(crate) path: PathBuf,
@@ -148,7 +147,6 @@ pub(crate) fn sweep(ops: &Ops, dir: &Path) {
     }
 }
 
-/// The body of a `segment` record.
 pub(crate) fn body(frame: &frame::Frame<'_>) -> Option<Body> {
     if frame.kind == KIND { serde_json::from_str(frame.line).ok() } else { None }
 }

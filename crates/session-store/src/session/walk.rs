@@ -55,7 +55,6 @@ impl Walk {
         self.feed.as_ref().map_or(0, |feed| feed.at + self.taken as u64)
     }
 
-    /// This is the newest segment.
     pub(crate) fn in_last(&self) -> bool {
         self.segments.len() == 0
     }

@@ -122,7 +122,6 @@ impl Reader<'_> {
         self.redirections()
     }
 
-    /// Behind a compound command.
     fn redirections(&mut self) -> Option<()> {
         let mut reading = Reading::default();
         loop {

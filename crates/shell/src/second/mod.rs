@@ -93,7 +93,6 @@ impl Reader<'_> {
         self.take(with).then_some(())
     }
 
-    /// A reserved word.
     fn reserved(&mut self, word: &str) -> Option<()> {
         (self.raw_word() == word).then(|| self.at += word.len())
     }

@@ -168,16 +168,19 @@ impl Scan<'_> {
             State::File(content) => {
                 let named = content.bytes.as_deref().and_then(|bytes| bytes.strip_prefix(b"gitdir:")).map(trimmed);
                 let leads = named.and_then(|named| self.memory.leads(dir, &named));
-                self.insert(path, Role::Pointer, state.clone(), leads.clone());
-                self.follow(leads);
+                self.pointer(path, state, leads);
             }
             State::Link(target) => {
                 let leads = self.memory.leads(dir, Path::new(target));
-                self.insert(path, Role::Pointer, state.clone(), leads.clone());
-                self.follow(leads);
+                self.pointer(path, state, leads);
             }
             State::Missing | State::Other(_) => self.insert(path, Role::Place, state, None),
         }
+    }
+
+    fn pointer(&mut self, path: &Path, state: State, leads: Option<PathBuf>) {
+        self.insert(path, Role::Pointer, state, leads.clone());
+        self.follow(leads);
     }
 
     fn follow(&mut self, leads: Option<PathBuf>) {
@@ -266,8 +269,7 @@ impl Scan<'_> {
             State::Missing | State::Link(_) | State::Dir | State::Other(_) => None,
         };
         let leads = named.and_then(|named| self.memory.leads(git, &named));
-        self.insert(&path, Role::Pointer, state, leads.clone());
-        self.follow(leads);
+        self.pointer(&path, state, leads);
     }
 
     /// A file of configuration, what it includes, and the hooks that it names.
