@@ -7,7 +7,7 @@ use crate::model::Script;
 use crate::points::{Killed, Points};
 use crate::tool::FnTool;
 use authority::{Access, Ambient, Redactor, SandboxMode, Workspace};
-use pod::control::{Callbacks, Event, Limits, Outbox, Permission, TurnEnd};
+use pod::control::{ActorEnd, Callbacks, Client, Event, Limits, Outbox, Permission, TurnEnd};
 use pod::feature::{
     CapabilityPolicy, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule,
     FeatureRegistry, FeatureRegistryBuilder, HostCapability, HostServices, Outcome, ToolContribution, ToolDeclaration,
@@ -56,7 +56,7 @@ pub struct PodUnderTest {
     /// Time passes only when nothing else is left to do. A call that is running holds it.
     pub paused: bool,
     /// What the model is told of where it is.
-    pub environment: String,
+    pub environment: Arc<Mutex<String>>,
     /// How long a segment of the journal gets, in bytes.
     pub segment_bytes: u64,
     /// The most bytes of blobs.
@@ -144,7 +144,7 @@ impl PodUnderTest {
             limits: Limits { max_steps: 100, tool_concurrency: 8, max_cost: None },
             grace: GRACE,
             paused: true,
-            environment: "here and now".to_owned(),
+            environment: Arc::new(Mutex::new("here and now".to_owned())),
             segment_bytes: 16 << 20,
             blob_bytes: BLOB_BYTES,
             survivors: Arc::new(Mutex::new(Ok(0))),
@@ -262,6 +262,25 @@ impl PodUnderTest {
         ran
     }
 
+    /// Opens the pod and runs it for the clients of `work`, until one of them closes it or the last one is gone.
+    ///
+    /// # Panics
+    /// The pod does not open.
+    #[must_use]
+    pub fn serve<T>(&self, outbox: Outbox, work: impl AsyncFnOnce(Client) -> T) -> (T, ActorEnd) {
+        let mut builder = Builder::new_current_thread();
+        let runtime = builder.enable_all().max_blocking_threads(MAX_THREADS).start_paused(self.paused).build();
+        let runtime = runtime.expect("a runtime");
+        let done = runtime.block_on(async {
+            let opening = self.opening(self.resume().expect("a session")).expect("a log that folds");
+            let start = self.start(&opening, outbox, Callbacks::with_grace(runtime.handle().clone(), self.grace));
+            let (actor, client, _) = host::open(opening, start).await.expect("a pod that opens");
+            tokio::join!(work(client), actor.run(CancellationToken::new()))
+        });
+        runtime.shutdown_background();
+        done
+    }
+
     /// The store, or the run that a kill or a disk ended while it was being opened.
     fn begin(&self) -> Result<(Opened, Past), Box<Ran>> {
         let over = |how| Box::new(Ran { how, found: None, events: Vec::new(), durable: 0, flushes: 0 });
@@ -302,8 +321,8 @@ impl PodUnderTest {
             },
             system: "You are under test.".to_owned(),
             environment: Box::new({
-                let environment = self.environment.clone();
-                move || environment.clone()
+                let environment = Arc::clone(&self.environment);
+                move || environment.lock().unwrap_or_else(PoisonError::into_inner).clone()
             }),
             parts: Parts {
                 registry: Arc::new(self.registry(opening)),

@@ -74,7 +74,7 @@ pub fn limits(own: &Limits, steps: &str, calls: &str, cost: &str) -> Vec<HostLim
         sized("alert.size", MAX_WORDS, "bytes"),
         fixed("alert.per_turn", MAX_ALERTS.into(), "alerts"),
         sized("note.size", MAX_WORDS, "bytes"),
-        sized("note.per_start", MAX_NOTES, "notes"),
+        sized("note.per_day", MAX_NOTES, "notes"),
     ];
     budget.into_iter().chain(limits).collect()
 }

@@ -315,6 +315,10 @@ impl Running {
 
     /// Asks the gates before a request; without any, it is cleared at once. A budget that is used up comes first.
     fn gate(&mut self, core: &Core) -> Result<(), Fatal> {
+        let is_first = core.state.requests == self.before.requests;
+        if let Some(Err(replaced)) = is_first.then(|| core.permission.workspace.check_roots()) {
+            return self.gated(core, None, Some(Stop::Aborted { reason: replaced.to_string() }));
+        }
         if self.is_spent(core) {
             return self.gated(core, None, Some(Stop::CostLimit));
         }

@@ -8,13 +8,21 @@ use crate::session::fold::State;
 use llm_worker::CallId;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 
 /// Notifications that may wait for the model's next step.
 pub(crate) const MAX_WAITING: usize = 64;
 
 /// Alerts of one feature in one turn.
 pub(crate) const MAX_ALERTS: u32 = 8;
+
+/// How long what a feature used counts while no turn is open.
+const HOUR: Duration = Duration::from_secs(60 * 60);
+
+/// How long a note counts.
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Bytes of an alert or a note.
 pub(crate) const MAX_WORDS: usize = 512;
@@ -37,10 +45,12 @@ pub(crate) struct Desk {
     line: Line,
     keeper: Keeper,
     waiting: VecDeque<Waiting>,
-    /// What each feature used of this turn's allowance.
+    /// What each feature used of its allowance since the turn began, or in this hour while none is open.
     used: BTreeMap<FeatureId, Used>,
-    /// Notes of each feature since this start.
+    used_since: Instant,
+    /// Notes of each feature in this day.
     notes: BTreeMap<FeatureId, usize>,
+    notes_since: Instant,
     /// The highest notification number handed out; a refused one is not given again.
     numbered: u64,
     /// Held by each notification on its way to the log.
@@ -84,14 +94,16 @@ pub(crate) fn settle(tickets: Vec<Box<dyn Ticket>>, done: Result<(), &str>) {
 
 impl Desk {
     pub(crate) fn new((inbox, line): (Inbox, Line)) -> Self {
-        let (used, notes) = (BTreeMap::new(), BTreeMap::new());
+        let now = Instant::now();
         Self {
             inbox,
             line,
             keeper: Keeper::default(),
             waiting: VecDeque::new(),
-            used,
-            notes,
+            used: BTreeMap::new(),
+            used_since: now,
+            notes: BTreeMap::new(),
+            notes_since: now,
             numbered: 0,
             on_the_way: Arc::default(),
         }
@@ -115,6 +127,18 @@ impl Desk {
     /// A turn begins: allowances are whole again.
     pub(crate) fn turn_began(&mut self) {
         self.used.clear();
+        self.used_since = Instant::now();
+    }
+
+    /// Between turns an allowance lasts an hour, and that of notes always a day.
+    fn renew(&mut self, turn_open: bool) {
+        if !turn_open && self.used_since.elapsed() >= HOUR {
+            self.turn_began();
+        }
+        if self.notes_since.elapsed() >= DAY {
+            self.notes.clear();
+            self.notes_since = Instant::now();
+        }
     }
 
     /// Takes what waits, for a commit: as much of it as one takes, oldest first.
@@ -177,6 +201,7 @@ impl Desk {
     /// Takes one request. Answers whether its record should be written without waiting for another commit. `runs` says
     /// which calls may still change files.
     pub(crate) fn take(&mut self, method: Method, pod: &mut Around<'_>, runs: &dyn Fn(CallId) -> bool) -> bool {
+        self.renew(pod.state.turn_open);
         match method {
             Method::Changing { call, change, reply } => {
                 if !runs(call) {
@@ -206,7 +231,7 @@ impl Desk {
                 let taken = self.notes.entry(feature.clone()).or_default();
                 *taken += 1;
                 if *taken <= MAX_NOTES {
-                    let text = if *taken == MAX_NOTES { "further notes of this start are dropped" } else { &text };
+                    let text = if *taken == MAX_NOTES { "further notes of today are dropped" } else { &text };
                     let text = sanitize(text, MAX_WORDS, pod.registry.redactor());
                     let note = FeatureNote { feature: feature.to_string(), text };
                     self.wait(note, None);

@@ -90,7 +90,10 @@ fn without_its_index_a_session_is_the_same_and_gets_one_again() {
     assert_eq!(kept(&pod), 0);
     assert_eq!(resumed(&pod).restored, whole);
     // Opening the pod, not only folding it, keeps the fold at the newest seal.
-    drop(pod.opening(pod.resume().unwrap()).unwrap());
+    let opened = pod.resume().unwrap();
+    let journal = opened.0.journal.clone();
+    drop(pod.opening(opened).unwrap());
+    journal.close();
     assert_eq!(kept(&pod), before);
     assert_eq!(resumed(&pod).restored, whole);
 }

@@ -6,8 +6,7 @@ use llm_worker::effect::Outcome;
 use llm_worker::history::{Counters, History};
 use llm_worker::projection::Neutral;
 use llm_worker::{CallId, Item, ResultStatus, ToolEffect};
-use pod::control::{Batch, Callbacks, Event, Outbox};
-use pod::host;
+use pod::control::{Batch, Event, Outbox};
 use pod::record::{Record, ToolFinished};
 use pod::session::checkpoint::{Draft, VERSION};
 use pod::session::fold::State;
@@ -17,9 +16,7 @@ use proptest::prelude::*;
 use session_store::{Options, Reader, Session};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use testkit::{Answer, ManualClock};
-use tokio_util::sync::CancellationToken;
 
 /// The state behind each record of the log that is not the store's own.
 fn prefixes(dir: &Path) -> Vec<State> {
@@ -43,29 +40,18 @@ fn live_state_is_the_fold_of_the_log_at_every_record_of_a_run() {
     let answers = vec![Answer::calls(&calls), Answer::text("one"), Answer::calls(&calls[..2]), Answer::text("two")];
     let tools = vec![echo("Echo", ToolEffect::Effectful), printer("Print", 4000)];
     let pod = pod(answers, tools);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let (outbox, mut events) = Outbox::watched();
-    let (pod, live) = runtime.block_on(async {
-        let opening = pod.opening(pod.resume().unwrap()).unwrap();
-        let mut start = pod.start(&opening, outbox, Callbacks::new(runtime.handle().clone()));
-        let days = AtomicU32::new(0);
-        start.environment = Box::new(move || format!("day {}", days.fetch_add(1, Ordering::Relaxed)));
-        let (actor, client, _) = host::open(opening, start).await.unwrap();
-        let asks = async move {
-            let mut folded = client.folded();
-            for input in ["one", "two"] {
-                assert_eq!(client.submit(input).await.unwrap().outcome, Outcome::Done);
-                // What the watch says can be read, and is what the state stands for.
-                let seq = *folded.borrow_and_update();
-                assert_eq!(prefixes(&pod.dir).len() as u64, seq - 1, "{input}");
-            }
-            client.close("done").await;
-            pod
-        };
-        let (pod, over) = tokio::join!(asks, actor.run(CancellationToken::new()));
-        over.result.unwrap();
-        (pod, over.state)
+    let ((), end) = pod.serve(outbox, async |client| {
+        let folded = client.folded();
+        for input in ["one", "two"] {
+            assert_eq!(client.submit(input).await.unwrap().outcome, Outcome::Done);
+            // What the watch says can be read from the files.
+            let seq = *folded.borrow();
+            assert_eq!(Reader::open(&pod.dir).unwrap().upto(seq).frames().last().unwrap().unwrap().seq, seq);
+            assert!(seq > prefixes(&pod.dir).len() as u64, "{input}");
+        }
     });
+    let live = end.state;
     let mut told = State::default();
     let mut states = Vec::new();
     while let Ok(event) = events.try_recv() {

@@ -88,7 +88,9 @@ fn whichever_record_is_lost_the_pod_goes_on() {
     for n in 0..count {
         let (mut pod, tools) = told();
         let ran: Vec<_> = tools.iter().flat_map(FnTool::ran).collect();
-        let place = places(&pod.dir).remove(n);
+        // How long a call took stands in the log, so that a segment may end a record earlier or later.
+        let mut all = places(&pod.dir);
+        let place = all.remove(n.min(all.len() - 1));
         salvaged(&mut pod, &[&place]);
         went_on(&mut pod, &format!("without record {} ({})", n + 1, place.2));
         let after: Vec<_> = tools.iter().flat_map(FnTool::ran).collect();

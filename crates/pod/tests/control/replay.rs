@@ -22,7 +22,7 @@ fn told(dialect: Arc<dyn Dialect>) -> PodUnderTest {
     let answers = vec![Answer::calls(&calls), Answer::text("one"), Answer::text("two"), Answer::text("three")];
     pod.script = Script::in_dialect(dialect, answers);
     pod.run("first").end();
-    pod.environment = "elsewhere".to_owned();
+    *pod.environment.lock().unwrap() = "elsewhere".to_owned();
     pod.run("second").end();
     pod.tools = tools("Says it twice.");
     pod.run("third").end();

@@ -2,11 +2,10 @@
 
 use crate::rig::{ID, calls, pod};
 use llm_worker::Item;
-use pod::control::{Callbacks, Outbox};
-use pod::host;
+use pod::control::Outbox;
 use pod::record::{NotificationQueued, Record, SystemItem};
+use std::time::Duration;
 use testkit::Answer;
-use tokio_util::sync::CancellationToken;
 
 fn told(items: &[Item]) -> Vec<(String, String)> {
     let said = |item: &Item| match item {
@@ -88,19 +87,31 @@ fn every_turn_of_one_start_has_its_own_allowance() {
     let (pod, counter) = pod(&[&["tell one"], &["tell two"], &["tell three"]]);
     pod.script.add(calls(&["tell four"]));
     pod.script.add(Answer::text("done"));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async {
-        let opening = pod.opening(pod.resume().unwrap()).unwrap();
-        let start = pod.start(&opening, Outbox::unwatched(), Callbacks::new(runtime.handle().clone()));
-        let (actor, client, _) = host::open(opening, start).await.unwrap();
-        let asks = async move {
-            for prompt in ["go", "again"] {
-                client.submit(prompt).await.unwrap();
-            }
-            client.close("done").await;
-        };
-        let ((), over) = tokio::join!(asks, actor.run(CancellationToken::new()));
-        over.result.unwrap();
+    let ((), end) = pod.serve(Outbox::unwatched(), async |client| {
+        for prompt in ["go", "again"] {
+            client.submit(prompt).await.unwrap();
+        }
     });
+    end.result.unwrap();
     assert_eq!(counter.heard(), ["tell one: 1", "tell two: 2", "tell three: Exhausted", "tell four: 3"]);
+}
+
+/// Between turns an allowance lasts an hour, so that a pod of weeks is not silenced by a busy day.
+#[test]
+fn an_idle_pod_has_its_allowance_again_after_an_hour() {
+    let (pod, counter) = pod(&[]);
+    let (told, end) = pod.serve(Outbox::unwatched(), async |client| {
+        client.submit("go").await.unwrap();
+        let live = counter.live.lock().unwrap().clone().unwrap();
+        let mut told = Vec::new();
+        for text in ["one", "two", "three"] {
+            told.push(live.notify.notify_model(text).await.is_ok());
+        }
+        tokio::time::advance(Duration::from_secs(60 * 60)).await;
+        told.push(live.notify.notify_model("four").await.is_ok());
+        told
+    });
+    end.result.unwrap();
+    assert_eq!(told, [true, true, false, true]);
+    assert_eq!(end.state.notices.len(), 3);
 }

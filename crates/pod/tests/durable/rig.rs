@@ -32,9 +32,9 @@ const DO: ToolKey<DoArgs> = ToolKey::new("Do", ToolEffect::Effectful, "Do someth
 /// What the feature can do, and what it was answered.
 pub(crate) struct Live {
     pub(crate) state: DurableState<Count>,
-    notify: FeatureNotifySink,
+    pub(crate) notify: FeatureNotifySink,
     alerts: FeatureAlertSink,
-    notes: RunningNotes,
+    pub(crate) notes: RunningNotes,
     pub(crate) heard: Arc<Mutex<Vec<String>>>,
 }
 

@@ -1,8 +1,9 @@
 //! Alerts and notes: bounded, and told apart from the log and from the model.
 
 use crate::rig::{ID, pod};
-use pod::control::Event;
+use pod::control::{Event, Outbox};
 use pod::record::Record;
+use std::time::Duration;
 
 #[test]
 fn alerts_reach_the_watcher_and_nothing_else_and_stop_at_their_bound() {
@@ -35,7 +36,30 @@ fn notes_are_journaled_without_a_flush_and_stop_at_their_bound() {
         })
         .collect();
     assert_eq!((notes.len(), notes[0].as_str()), (pod::feature::MAX_NOTES, "note 0"));
-    assert_eq!(notes.last().unwrap(), "further notes of this start are dropped");
+    assert_eq!(notes.last().unwrap(), "further notes of today are dropped");
     let (plain, _) = crate::rig::pod(&[&["read"]]);
     assert_eq!(ran.flushes, plain.run("go").flushes);
+}
+
+#[test]
+fn a_day_later_notes_are_taken_again() {
+    let (pod, counter) = pod(&[]);
+    let ((), end) = pod.serve(Outbox::unwatched(), async |client| {
+        client.submit("go").await.unwrap();
+        let live = counter.live.lock().unwrap().clone().unwrap();
+        for day in ["first", "second"] {
+            for n in 0..40 {
+                live.notes.note(&format!("{day} {n}")).unwrap();
+            }
+            client.submit(day).await.unwrap();
+            tokio::time::advance(Duration::from_secs(24 * 60 * 60)).await;
+        }
+    });
+    end.result.unwrap();
+    let of = |day: &str| {
+        let is_of =
+            |record: &(u64, Record)| matches!(&record.1, Record::FeatureNote(note) if note.text.starts_with(day));
+        pod.records().iter().filter(|record| is_of(record)).count()
+    };
+    assert_eq!((of("first"), of("second"), of("further")), (31, 31, 2));
 }

@@ -169,7 +169,7 @@ pub struct RunningNotes {
 
 impl RunningNotes {
     /// Journals a note of at most 512 bytes with the next commit; `yoi features NAME` shows it. Beyond
-    /// [`crate::feature::MAX_NOTES`] in one start they are dropped, and the last one says so.
+    /// [`crate::feature::MAX_NOTES`] in one day they are dropped, and the last one says so.
     ///
     /// # Errors
     /// `Early` in an install; `Revoked` once the feature is not there any more; `Busy`; `Closed`.

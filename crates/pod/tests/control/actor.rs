@@ -1,0 +1,189 @@
+//! One task serves every client, between turns and in them.
+
+use crate::scene::{echo, pod, said, sound};
+use llm_worker::effect::Outcome;
+use llm_worker::{ErrorKind, ToolEffect, ToolError};
+use pod::control::{Outbox, SubmitError};
+use pod::record::Record;
+use std::fs;
+use std::sync::Arc;
+use std::time::Duration;
+use testkit::{Answer, FnTool, PodUnderTest};
+use tokio::sync::Notify;
+
+fn kinds(pod: &PodUnderTest) -> Vec<String> {
+    pod.records().iter().map(|(_, record)| record.kind().to_owned()).collect()
+}
+
+/// A tool that says when it runs, and ends when it is told to or cancelled.
+fn waits(runs: &Arc<Notify>, ends: &Arc<Notify>) -> FnTool {
+    let (runs, ends) = (Arc::clone(runs), Arc::clone(ends));
+    FnTool::new("Wait", ToolEffect::ReadOnly, move |cx, _| {
+        let (runs, ends) = (Arc::clone(&runs), Arc::clone(&ends));
+        async move {
+            runs.notify_one();
+            tokio::select! {
+                () = ends.notified() => said("waited"),
+                () = cx.cancel.cancelled() => Err(ToolError::new(ErrorKind::Cancelled, "stopped")),
+            }
+        }
+    })
+}
+
+#[test]
+fn inputs_of_a_running_turn_are_accepted_and_taken_by_the_next() {
+    let (runs, ends) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let answers = vec![Answer::calls(&[("Wait", "{}")]), Answer::text("one"), Answer::text("two and three")];
+    let pod = pod(answers, vec![waits(&runs, &ends)]);
+    let (ended, end) = pod.serve(Outbox::unwatched(), async |client| {
+        let (second, third) = (client.clone(), client.clone());
+        tokio::join!(client.submit("first"), async {
+            runs.notified().await;
+            // Both are in the log before the turn goes on.
+            let mut folded = second.folded();
+            let before = *folded.borrow_and_update();
+            tokio::join!(second.submit("second"), third.submit("third"), async {
+                folded.wait_for(|seq| *seq >= before + 2).await.unwrap();
+                ends.notify_one();
+            })
+        })
+    });
+    end.result.unwrap();
+    let (first, (second, third, ())) = ended;
+    let answer = |end: Result<pod::control::TurnEnd, SubmitError>| end.unwrap().answer.unwrap().to_string();
+    assert_eq!(answer(first), "one");
+    assert_eq!([answer(second), answer(third)], ["two and three", "two and three"]);
+    assert_eq!((end.state.inputs, end.state.turns, end.state.queued.len()), (3, 2, 0));
+    assert_eq!(kinds(&pod).last().unwrap(), "host_stopped");
+    sound(&pod, "three inputs");
+}
+
+#[test]
+fn a_client_cancels_one_turn_and_not_those_after_it() {
+    let (runs, ends) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let answers = vec![Answer::calls(&[("Wait", "{}")]), Answer::text("done")];
+    let pod = pod(answers, vec![waits(&runs, &ends)]);
+    let (outcomes, end) = pod.serve(Outbox::unwatched(), async |client| {
+        // Nothing is under way: nothing happens.
+        client.cancel().await;
+        let cancels = async {
+            runs.notified().await;
+            client.cancel().await;
+        };
+        let (first, ()) = tokio::join!(client.submit("first"), cancels);
+        [first.unwrap().outcome, client.submit("second").await.unwrap().outcome]
+    });
+    end.result.unwrap();
+    assert_eq!(outcomes, [Outcome::Cancelled, Outcome::Done]);
+    sound(&pod, "a cancelled turn");
+}
+
+/// A watcher that takes nothing holds the stream back, and features; never a client.
+#[test]
+fn a_client_is_heard_while_the_watcher_takes_nothing() {
+    let answer = (0..3000).fold(Answer::new(), |answer, n| answer.say(&format!("{n} ")));
+    let mut pod = pod(vec![answer], Vec::new());
+    pod.paused = false;
+    let (outbox, events) = Outbox::watched();
+    let (outcome, end) = pod.serve(outbox, async |client| {
+        let cancels = async {
+            while events.len() < events.max_capacity() {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            client.cancel().await;
+        };
+        let (first, ()) = tokio::join!(client.submit("first"), cancels);
+        drop(events);
+        first.unwrap().outcome
+    });
+    end.result.unwrap();
+    assert_eq!(outcome, Outcome::Cancelled);
+}
+
+#[test]
+fn a_pod_closes_behind_its_turn_and_takes_nothing_after_that() {
+    let (runs, ends) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let pod = pod(vec![Answer::calls(&[("Wait", "{}")]), Answer::text("done")], vec![waits(&runs, &ends)]);
+    let ((first, late), end) = pod.serve(Outbox::unwatched(), async |client| {
+        let closes = async {
+            runs.notified().await;
+            client.close("enough").await;
+            ends.notify_one();
+            client.submit("too late").await
+        };
+        tokio::join!(client.submit("first"), closes)
+    });
+    end.result.unwrap();
+    assert_eq!(first.unwrap().outcome, Outcome::Done);
+    assert!(matches!(late, Err(SubmitError::Closed)), "{late:?}");
+    let last = pod.records().pop().unwrap().1;
+    assert!(matches!(&last, Record::HostStopped(stopped) if stopped.reason == "enough"), "{last:?}");
+    assert_eq!(end.state.inputs, 1);
+}
+
+#[test]
+fn a_pod_that_nobody_asks_anything_writes_its_report_and_ends() {
+    let pod = pod(Vec::new(), Vec::new());
+    let ((), end) = pod.serve(Outbox::unwatched(), async |client| drop(client));
+    end.result.unwrap();
+    assert_eq!(kinds(&pod), ["segment", "host_started", "features", "grants_used", "host_stopped"]);
+}
+
+/// What was true when the pod began is not told a month later.
+#[test]
+fn each_turn_is_told_where_and_when_it_is() {
+    let pod = pod(["one", "two", "three"].map(Answer::text).to_vec(), Vec::new());
+    let (_, end) = pod.serve(Outbox::unwatched(), async |client| {
+        for day in ["monday", "monday", "tuesday"] {
+            *pod.environment.lock().unwrap() = day.to_owned();
+            client.submit("go").await.unwrap();
+        }
+    });
+    end.result.unwrap();
+    let told = |(_, record): (u64, Record)| match record {
+        Record::SystemItem(pod::record::SystemItem::Environment { text, .. }) => Some(text),
+        _ => None,
+    };
+    assert_eq!(pod.records().into_iter().filter_map(told).collect::<Vec<_>>(), ["monday", "tuesday"]);
+}
+
+/// After a kill the use of weeks would be gone.
+#[test]
+fn what_grants_were_used_for_is_written_every_hour() {
+    let pod = pod(["one", "two", "three"].map(Answer::text).to_vec(), Vec::new());
+    let ((), end) = pod.serve(Outbox::unwatched(), async |client| {
+        for minutes in [0, 30, 31] {
+            tokio::time::advance(Duration::from_secs(minutes * 60)).await;
+            client.submit("go").await.unwrap();
+        }
+    });
+    end.result.unwrap();
+    let written = kinds(&pod);
+    assert_eq!(written.iter().filter(|kind| *kind == "grants_used").count(), 2, "{written:?}");
+    sound(&pod, "an hour");
+}
+
+/// Its handles still lead to the old directory: nothing may be written there.
+#[test]
+fn a_project_that_was_replaced_stops_the_turn_until_it_is_back() {
+    let pod = pod(vec![Answer::text("one"), Answer::text("two")], vec![echo("Echo", ToolEffect::ReadOnly)]);
+    let aside = pod.root().join("aside");
+    let (outcomes, end) = pod.serve(Outbox::unwatched(), async |client| {
+        let mut outcomes = vec![client.submit("first").await.unwrap().outcome];
+        fs::rename(&pod.project, &aside).unwrap();
+        fs::create_dir(&pod.project).unwrap();
+        outcomes.push(client.submit("second").await.unwrap().outcome);
+        fs::remove_dir(&pod.project).unwrap();
+        fs::rename(&aside, &pod.project).unwrap();
+        outcomes.push(client.submit("third").await.unwrap().outcome);
+        outcomes
+    });
+    end.result.unwrap();
+    let [first, second, third] = &outcomes[..] else { panic!("{outcomes:?}") };
+    let Outcome::Aborted { reason } = second else { panic!("{second:?}") };
+    assert!(reason.contains("replaced after it was opened"), "{reason}");
+    assert_eq!([first, third], [&Outcome::Done, &Outcome::Done]);
+    // Neither input is lost: the last turn took both.
+    assert_eq!((end.state.inputs, end.state.queued.len(), pod.script.requests().len()), (3, 0, 2));
+    sound(&pod, "a replaced project");
+}
