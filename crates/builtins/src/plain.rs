@@ -108,6 +108,11 @@ macro_rules! texts {
 
 pub(crate) use {names, texts};
 
+/// Words with commas between them.
+pub(crate) fn joined<T: ToString>(words: &[T]) -> String {
+    words.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
 /// `"…"` with quotes and backslashes escaped.
 pub(crate) fn quoted(value: &str) -> String {
     format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\""))

@@ -77,7 +77,7 @@ pub enum Item {
         /// Its words; may be empty when there is a seal.
         text: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        seal: Option<Seal>,
+        seal: Option<SealedReasoning>,
     },
     /// The model asks for a tool. `arguments` is the model's raw text, which need not be JSON.
     ToolCall {
@@ -98,18 +98,18 @@ pub enum Item {
 /// It proves what stood before it, so it is worth something only to the model that made it and only on the surface it
 /// was made on: elsewhere a projection leaves it out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Seal {
+pub struct SealedReasoning {
     /// `provider/name` of the model that made it.
     pub model: String,
     /// The generation of the surface it was made on.
     pub generation: u64,
     #[serde(flatten)]
-    pub wax: Wax,
+    pub signature: ProviderSignature,
 }
 
-/// The vendor's part of a [`Seal`]; means nothing outside its dialect.
+/// The vendor's part of a [`SealedReasoning`]; means nothing outside its dialect.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Wax {
+pub struct ProviderSignature {
     /// The vendor's word for it, as in `signature`.
     pub kind: String,
     pub data: String,

@@ -18,7 +18,7 @@ pub mod turn;
 pub use effect::{CallView, Delta, Effect, Fact, Gated, Input, Outcome, RequestFact, Stop, ToolRun, Verdict};
 pub use error::ErrorKind;
 pub use history::{Counters, History, HistoryError};
-pub use item::{CallId, Item, ResultStatus, Seal, ToolOutcome, Wax};
+pub use item::{CallId, Item, ProviderSignature, ResultStatus, SealedReasoning, ToolOutcome};
 pub use model::{Cost, Model, ModelError, ModelEvent, Price, Shortfall, StopReason, Usage};
 pub use projection::{Body, Dialect, ModelRequest, Neutral, Projection, Surface};
 pub use tool::{Tool, ToolContext, ToolDefinition, ToolEffect, ToolError, ToolOutput, ToolResult};

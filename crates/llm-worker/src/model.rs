@@ -1,7 +1,7 @@
 //! What a model is to the host: a dialect to encode requests in, and a stream of events back. Knows no turn.
 
 use crate::error::ErrorKind;
-use crate::item::Wax;
+use crate::item::ProviderSignature;
 use crate::projection::{Dialect, ModelRequest};
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
@@ -53,7 +53,7 @@ pub enum ModelEvent {
     Reasoning(String),
     /// Ends the reasoning so far, with what the vendor wants back; without reasoning before it, what is sealed is
     /// not shown.
-    Sealed(Wax),
+    Sealed(ProviderSignature),
     /// A tool call begins; sent once per index.
     CallStarted { index: usize, name: String },
     /// More of a call's raw argument text.

@@ -172,7 +172,7 @@ fn word(stop: &StopReason) -> &str {
 mod tests {
     use super::*;
     use crate::scripted::Scripted;
-    use llm_worker::Wax;
+    use llm_worker::ProviderSignature;
 
     fn lines(events: &[ModelEvent]) -> Vec<String> {
         let mut draft = Draft::default();
@@ -183,7 +183,7 @@ mod tests {
     fn an_answer_is_a_line_that_a_script_reads() {
         let text = |text: &str| ModelEvent::Text(text.to_owned());
         let thought = |text: &str| ModelEvent::Reasoning(text.to_owned());
-        let seal = || ModelEvent::Sealed(Wax { kind: "signature".to_owned(), data: "s".to_owned() });
+        let seal = || ModelEvent::Sealed(ProviderSignature { kind: "signature".to_owned(), data: "s".to_owned() });
         let call = |index| ModelEvent::CallStarted { index, name: "Read".to_owned() };
         let more = |index, fragment: &str| ModelEvent::CallArguments { index, fragment: fragment.to_owned() };
         let retry = ModelEvent::Retrying { attempt: 1, delay: std::time::Duration::ZERO, why: "w".to_owned() };

@@ -72,12 +72,14 @@ fn ours(events: &[ModelEvent]) -> Map<String, Value> {
         match event {
             ModelEvent::Text(more) => join(&mut blocks, "text", more),
             ModelEvent::Reasoning(more) => join(&mut blocks, "thinking", more),
-            ModelEvent::Sealed(wax) if wax.kind == "redacted_thinking" => blocks.push(json!({"redacted": wax.data})),
-            ModelEvent::Sealed(wax) => {
+            ModelEvent::Sealed(signature) if signature.kind == "redacted_thinking" => {
+                blocks.push(json!({"redacted": signature.data}))
+            }
+            ModelEvent::Sealed(signature) => {
                 if blocks.last().is_none_or(|last| last.get("thinking").is_none() || last.get("signature").is_some()) {
                     blocks.push(json!({"thinking": ""}));
                 }
-                blocks.last_mut().unwrap()["signature"] = json!(wax.data);
+                blocks.last_mut().unwrap()["signature"] = json!(signature.data);
             }
             ModelEvent::CallStarted { index, name } => {
                 assert_eq!(*index, calls.len());

@@ -73,11 +73,10 @@ impl Note {
     /// The file.
     pub(super) fn render(&self) -> String {
         let Self { name, description, kind, tags, created, updated, text } = self;
-        let tags: Vec<String> = tags.iter().map(ToString::to_string).collect();
         format!(
             "---\nname: {name}\ndescription: {}\nkind: {kind}\ntags: [{}]\ncreated: {created}\nupdated: {updated}\n---\n\n{text}\n",
             plain::quoted(&description.to_string()),
-            tags.join(", ")
+            plain::joined(tags)
         )
     }
 

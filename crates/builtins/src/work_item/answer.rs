@@ -1,6 +1,7 @@
 //! Work items as the model reads them. Knows no file.
 
 use super::contract::{Event, Heading, Item, Listing};
+use crate::plain;
 use llm_worker::ToolOutput;
 use std::fmt::Write as _;
 use tools::{answer, counted};
@@ -37,9 +38,8 @@ fn line(heading: &Heading) -> String {
 /// Front matter, body, and as much of the thread's end as fits.
 pub(super) fn item(item: &Item) -> ToolOutput {
     let Heading { id, title, status, kind, priority, labels, created_at, updated_at, assignee } = &item.heading;
-    let labels: Vec<String> = labels.iter().map(ToString::to_string).collect();
     let mut text = format!("# {title}\nkind: {kind}  priority: {priority}");
-    for (name, value) in [("labels", labels.join(", ")), ("assignee", assignee.to_string())] {
+    for (name, value) in [("labels", plain::joined(labels)), ("assignee", assignee.to_string())] {
         if !value.is_empty() {
             text.push_str(&format!("  {name}: {value}"));
         }

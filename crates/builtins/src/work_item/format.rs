@@ -52,13 +52,12 @@ impl ItemFile {
     /// The file.
     pub(super) fn render(&self) -> String {
         let Heading { id, title, status, kind, priority, labels, created_at, updated_at, assignee } = &self.heading;
-        let labels: Vec<String> = labels.iter().map(ToString::to_string).collect();
         format!(
             "---\nid: {id}\nslug: {}\ntitle: {}\nstatus: {status}\nkind: {kind}\npriority: {priority}\nlabels: [{}]\n\
              created_at: {created_at}\nupdated_at: {updated_at}\nassignee: {}\n---\n{}",
             id.slug(),
             quoted(&title.to_string()),
-            labels.join(", "),
+            plain::joined(labels),
             quoted(&assignee.to_string()),
             self.rest
         )

@@ -1,6 +1,6 @@
 //! Ids and outcomes, as tables.
 
-use super::{CallId, Item, ResultStatus, Seal, ToolOutcome, Wax};
+use super::{CallId, Item, ProviderSignature, ResultStatus, SealedReasoning, ToolOutcome};
 
 #[test]
 fn a_call_id_has_one_spelling() {
@@ -41,8 +41,8 @@ fn words_become_a_bounded_summary_and_the_rest() {
 /// Sessions hold these words.
 #[test]
 fn reasoning_is_written_with_its_seal_or_without() {
-    let wax = Wax { kind: "signature".into(), data: "EqQB==".into() };
-    let seal = Some(Seal { model: "a/b".into(), generation: 2, wax });
+    let signature = ProviderSignature { kind: "signature".into(), data: "EqQB==".into() };
+    let seal = Some(SealedReasoning { model: "a/b".into(), generation: 2, signature });
     let table = [
         (None, r#"{"type":"reasoning","text":"hm"}"#),
         (

@@ -11,7 +11,7 @@ pub use neutral::{Neutral, NeutralRequest};
 pub use request::ModelRequest;
 pub use rope::Body;
 
-use crate::item::{Item, Seal};
+use crate::item::{Item, SealedReasoning};
 use crate::tool::ToolDefinition;
 use rope::Rope;
 use std::sync::Arc;
@@ -116,7 +116,7 @@ impl Projection {
     }
 
     fn is_foreign(&self, item: &Item) -> bool {
-        let Item::Reasoning { seal: Some(Seal { model, generation, .. }), .. } = item else { return false };
+        let Item::Reasoning { seal: Some(SealedReasoning { model, generation, .. }), .. } = item else { return false };
         **model != *self.model || *generation != self.generation
     }
 

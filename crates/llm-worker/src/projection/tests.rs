@@ -2,7 +2,7 @@
 
 use super::rope::CHUNK;
 use super::{Dialect, Neutral, Open, Projection, Surface, neutral};
-use crate::item::{CallId, Item, ResultStatus, Seal, ToolOutcome, Wax};
+use crate::item::{CallId, Item, ProviderSignature, ResultStatus, SealedReasoning, ToolOutcome};
 use crate::tool::{ToolDefinition, ToolEffect};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -139,8 +139,11 @@ fn a_neutral_body_reads_back_and_its_bytes_are_pinned() {
 #[test]
 fn a_seal_is_shown_only_where_it_was_made() {
     let sealed = |model: &str, generation| {
-        let wax = Wax { kind: "signature".into(), data: "abc".into() };
-        Item::Reasoning { text: "hm".into(), seal: Some(Seal { model: model.into(), generation, wax }) }
+        let signature = ProviderSignature { kind: "signature".into(), data: "abc".into() };
+        Item::Reasoning {
+            text: "hm".into(),
+            seal: Some(SealedReasoning { model: model.into(), generation, signature }),
+        }
     };
     let bare = Item::Reasoning { text: "hm".into(), seal: None };
     let body = |dialect: Arc<dyn Dialect>, item: &Item| {

@@ -4,7 +4,7 @@ use super::phase::{CallState, Judging, Proposed};
 use super::{Limits, Payload};
 use crate::effect::{Delta, Fact, Outcome, short};
 use crate::error::ErrorKind;
-use crate::item::{CallId, Item, Seal, Wax};
+use crate::item::{CallId, Item, ProviderSignature, SealedReasoning};
 use crate::model::{ModelError, ModelEvent, Shortfall, StopReason, Usage};
 use crate::projection::Surface;
 
@@ -26,7 +26,7 @@ pub(super) struct Answer {
 
 enum Part {
     Text(String),
-    Reasoning(String, Option<Wax>),
+    Reasoning(String, Option<ProviderSignature>),
     /// The next of the calls.
     Call,
 }
@@ -63,8 +63,8 @@ impl Answer {
                 }
                 Some(Delta::Reasoning(more))
             }
-            ModelEvent::Sealed(wax) => {
-                self.seal(wax, limits)?;
+            ModelEvent::Sealed(signature) => {
+                self.seal(signature, limits)?;
                 None
             }
             ModelEvent::CallStarted { index, name } => {
@@ -113,14 +113,14 @@ impl Answer {
         Ok(())
     }
 
-    fn seal(&mut self, wax: Wax, limits: &Limits) -> Result<(), ModelError> {
+    fn seal(&mut self, signature: ProviderSignature, limits: &Limits) -> Result<(), ModelError> {
         // One more than its bytes, so that empty ones are bounded as well.
-        self.make_room(wax.kind.len() + wax.data.len() + 1, limits)?;
+        self.make_room(signature.kind.len() + signature.data.len() + 1, limits)?;
         self.sealed = true;
         match self.parts.last_mut() {
-            Some(Part::Reasoning(_, seal @ None)) => *seal = Some(wax),
+            Some(Part::Reasoning(_, seal @ None)) => *seal = Some(signature),
             Some(Part::Reasoning(_, Some(_)) | Part::Text(_) | Part::Call) | None => {
-                self.parts.push(Part::Reasoning(String::new(), Some(wax)));
+                self.parts.push(Part::Reasoning(String::new(), Some(signature)));
             }
         }
         Ok(())
@@ -194,7 +194,9 @@ impl Answer {
             let item = match part {
                 Part::Text(text) | Part::Reasoning(text, None) if blank(&text) => continue,
                 Part::Text(text) => Item::Assistant { text },
-                Part::Reasoning(text, wax) => Item::Reasoning { text, seal: wax.map(|wax| sealed(wax, surface)) },
+                Part::Reasoning(text, signature) => {
+                    Item::Reasoning { text, seal: signature.map(|signature| sealed(signature, surface)) }
+                }
                 Part::Call => {
                     let (number, Draft { name, arguments }) = drafts.next()?;
                     let id = CallId::new(number)?;
@@ -224,8 +226,8 @@ fn gathered(parts: Vec<Part>) -> Vec<Part> {
     [Part::Reasoning(thought, None), Part::Text(said)].into_iter().chain(calls).collect()
 }
 
-fn sealed(wax: Wax, surface: &Surface) -> Seal {
-    Seal { model: surface.model.clone(), generation: surface.generation, wax }
+fn sealed(signature: ProviderSignature, surface: &Surface) -> SealedReasoning {
+    SealedReasoning { model: surface.model.clone(), generation: surface.generation, signature }
 }
 
 /// A vendor's own word becomes a record, so it is as long as one is at most.

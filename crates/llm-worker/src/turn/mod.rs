@@ -42,7 +42,7 @@
 //! - Text of white space alone is no item.
 //! - An answer that its vendor paused is committed like one with calls, and the next request carries it, so that the
 //!   vendor goes on; each such request is a step. Paused before its first word, it is [`Outcome::Empty`].
-//! - The parts of an answer keep their order where a seal proves it (see [`crate::Seal`]); otherwise reasoning, text
+//! - The parts of an answer keep their order where a seal proves it (see [`crate::SealedReasoning`]); otherwise reasoning, text
 //!   and calls are one after the other, each in one piece.
 //! - A stop reason nobody knows counts as an end: its calls are judged like any others.
 

@@ -7,7 +7,7 @@
 
 use super::fold::State;
 use super::restore::Restored;
-use llm_worker::{CallId, Item, ResultStatus, Seal, ToolOutcome, Wax};
+use llm_worker::{CallId, Item, ProviderSignature, ResultStatus, SealedReasoning, ToolOutcome};
 use serde::{Deserialize, Serialize};
 use session_store::MAX_CHECKPOINT_BYTES;
 
@@ -145,7 +145,10 @@ fn put(item: &Item, out: &mut Vec<u8>) {
         Item::System { source, text } => fields(out, tag::SYSTEM, &[source, text]),
         Item::Assistant { text } => fields(out, tag::ASSISTANT, &[text]),
         Item::Reasoning { text, seal: None } => fields(out, tag::REASONING, &[text]),
-        Item::Reasoning { text, seal: Some(Seal { model, generation, wax: Wax { kind, data } }) } => {
+        Item::Reasoning {
+            text,
+            seal: Some(SealedReasoning { model, generation, signature: ProviderSignature { kind, data } }),
+        } => {
             fields(out, tag::SEALED, &[text, model, kind, data]);
             out.extend_from_slice(&generation.to_le_bytes());
         }
@@ -187,7 +190,8 @@ fn get(rest: &mut &[u8]) -> Option<Item> {
         tag::REASONING => Item::Reasoning { text: text(rest)?, seal: None },
         tag::SEALED => {
             let (text, model, kind, data) = (text(rest)?, self::text(rest)?, self::text(rest)?, self::text(rest)?);
-            let seal = Some(Seal { model, generation: number(rest)?, wax: Wax { kind, data } });
+            let seal =
+                Some(SealedReasoning { model, generation: number(rest)?, signature: ProviderSignature { kind, data } });
             Item::Reasoning { text, seal }
         }
         tag::CALL => {

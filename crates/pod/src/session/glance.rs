@@ -5,7 +5,7 @@
 
 use super::restore::{RestoreError, decode};
 use crate::record::{ItemAdded, Record};
-use llm_worker::{CallId, Item, Seal};
+use llm_worker::{CallId, Item, SealedReasoning};
 use serde::Deserialize;
 use session_store::OwnedFrame;
 
@@ -41,7 +41,7 @@ struct Line<'a> {
 struct Fields<'a> {
     r#type: &'a str,
     text: Option<String>,
-    seal: Option<Seal>,
+    seal: Option<SealedReasoning>,
     id: Option<CallId>,
     name: Option<String>,
     arguments: Option<String>,

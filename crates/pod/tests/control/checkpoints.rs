@@ -2,7 +2,7 @@
 
 use crate::legal;
 use crate::scene::{echo, pod, printer, sound};
-use llm_worker::{CallId, Item, ToolEffect, Wax};
+use llm_worker::{CallId, Item, ProviderSignature, ToolEffect};
 use pod::record::{FeatureState, FileChanged, InputConsumed, Stored, TurnStarted};
 use pod::session::checkpoint::{Draft, VERSION};
 use pod::session::restore::Restored;
@@ -169,8 +169,8 @@ fn a_summary_is_the_state_without_the_items() {
 #[test]
 fn what_a_fold_is_kept_in_is_pinned() {
     let id = CallId::new(1).unwrap();
-    let wax = Wax { kind: "signature".to_owned(), data: "wax".to_owned() };
-    let seal = Some(llm_worker::Seal { model: "m".to_owned(), generation: 1, wax });
+    let signature = ProviderSignature { kind: "signature".to_owned(), data: "wax".to_owned() };
+    let seal = Some(llm_worker::SealedReasoning { model: "m".to_owned(), generation: 1, signature });
     let stored = Stored { digest: Digest::of(b"x"), bytes: 1, gap: None, whole: None };
     let change = FileChanged {
         call: Some(id),

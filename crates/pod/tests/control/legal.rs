@@ -2,7 +2,10 @@
 
 use llm_worker::effect::Outcome;
 use llm_worker::projection::Surface;
-use llm_worker::{CallId, Cost, Item, ResultStatus, Seal, Shortfall, StopReason, ToolEffect, ToolOutcome, Usage, Wax};
+use llm_worker::{
+    CallId, Cost, Item, ProviderSignature, ResultStatus, SealedReasoning, Shortfall, StopReason, ToolEffect,
+    ToolOutcome, Usage,
+};
 use pod::record::{
     Decision, DirectoryMoved, Encoder, FeatureState, FileChanged, Gap, GateNote, GrantsUsed, HostStopped,
     InputConsumed, InputQueued, ItemAdded, NotificationQueued, Output, Record, Recovery, Request, Response, Resumed,
@@ -145,8 +148,9 @@ pub(crate) fn record(way: u8, n: u64, state: Option<&State>) -> Record {
         4 => recovery(&format!("note {n}")),
         5 => item(Item::Assistant { text: format!("answer {n}\n\"é\"") }),
         6 => {
-            let wax = Wax { kind: "signature".to_owned(), data: format!("wax {n}") };
-            let seal = n.is_multiple_of(2).then(|| Seal { model: "m".to_owned(), generation: n % 3, wax });
+            let signature = ProviderSignature { kind: "signature".to_owned(), data: format!("wax {n}") };
+            let seal =
+                n.is_multiple_of(2).then(|| SealedReasoning { model: "m".to_owned(), generation: n % 3, signature });
             item(Item::Reasoning { text: format!("thought {n}"), seal })
         }
         7 | 8 => asked(state.map_or_else(|| call(n), |s| call(s.calls + over))),

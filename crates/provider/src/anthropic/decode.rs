@@ -11,7 +11,7 @@ use super::event::{Block, Event, Piece, Tokens};
 use crate::decode::{Decode, DecodeError, say};
 use crate::sse::{self, Sse};
 use crate::vendor_error::{VendorError, one_line};
-use llm_worker::{ModelEvent, StopReason, Usage, Wax};
+use llm_worker::{ModelEvent, ProviderSignature, StopReason, Usage};
 use serde_json::Value;
 
 #[derive(Default)]
@@ -103,7 +103,7 @@ impl Decoder {
                 self.signature = Some(signature);
             }
             Block::RedactedThinking { data } => {
-                out.push(ModelEvent::Sealed(Wax { kind: REDACTED.to_owned(), data }));
+                out.push(ModelEvent::Sealed(ProviderSignature { kind: REDACTED.to_owned(), data }));
             }
             Block::ToolUse { name, .. } if name.is_empty() => {
                 return Err(DecodeError::Malformed("a tool call without a name".to_owned()));
@@ -151,7 +151,7 @@ impl Decoder {
     /// Ends the thinking that is open; one without a signature has nothing that would be wanted back.
     fn seal(&mut self, out: &mut Vec<ModelEvent>) {
         if let Some(data) = self.signature.take().filter(|signature| !signature.is_empty()) {
-            out.push(ModelEvent::Sealed(Wax { kind: SIGNATURE.to_owned(), data }));
+            out.push(ModelEvent::Sealed(ProviderSignature { kind: SIGNATURE.to_owned(), data }));
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::json_text::{host_note, object, put, put_string, vendor_model};
 use llm_worker::projection::{Dialect, Open, Surface};
-use llm_worker::{Item, ResultStatus, Seal, Wax};
+use llm_worker::{Item, ProviderSignature, ResultStatus, SealedReasoning};
 
 /// The limit of an answer where the surface has none: what every model behind this API takes.
 pub(super) const FALLBACK: u32 = 8_192;
@@ -78,7 +78,9 @@ impl Dialect for Messages {
             Item::Assistant { text } if text.trim().is_empty() => open,
             Item::Assistant { text } => said(open, ASSISTANT, text, out),
             Item::Reasoning { seal: None, .. } => open,
-            Item::Reasoning { text, seal: Some(Seal { wax, .. }) } => thought(open, text, wax, out),
+            Item::Reasoning { text, seal: Some(SealedReasoning { signature, .. }) } => {
+                thought(open, text, signature, out)
+            }
             Item::ToolCall { id, name, arguments } => {
                 block(open, ASSISTANT, "tool_use", out);
                 put(out, &format!(r#","id":"{id}","name":"{}","input":"#, fitting(name)));
@@ -115,16 +117,16 @@ fn said(open: Open, role: Open, text: &str, out: &mut Vec<u8>) -> Open {
     role
 }
 
-fn thought(open: Open, text: &str, wax: &Wax, out: &mut Vec<u8>) -> Open {
-    match wax.kind.as_str() {
+fn thought(open: Open, text: &str, signature: &ProviderSignature, out: &mut Vec<u8>) -> Open {
+    match signature.kind.as_str() {
         SIGNATURE => {
             block(open, THINKING, "thinking", out);
             put_string(out, r#","thinking":"#, text);
-            put_string(out, r#","signature":"#, &wax.data);
+            put_string(out, r#","signature":"#, &signature.data);
         }
         REDACTED => {
             block(open, THINKING, REDACTED, out);
-            put_string(out, r#","data":"#, &wax.data);
+            put_string(out, r#","data":"#, &signature.data);
         }
         _of_another_vendor => return open,
     }

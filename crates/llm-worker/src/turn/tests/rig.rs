@@ -3,7 +3,7 @@
 use crate::effect::{CallView, Effect, Fact, Gated, Input, Outcome, Verdict};
 use crate::error::ErrorKind;
 use crate::history::{Counters, History};
-use crate::item::{CallId, Item, ResultStatus, ToolOutcome, Wax};
+use crate::item::{CallId, Item, ProviderSignature, ResultStatus, ToolOutcome};
 use crate::model::{ModelError, ModelEvent, StopReason, Usage};
 use crate::projection::{Dialect, Open, Projection, Surface};
 use crate::tool::parse_arguments;
@@ -152,7 +152,7 @@ pub(super) fn answer(words: &[&str]) -> VecDeque<Reply> {
             "end" => say(ModelEvent::Stop(StopReason::EndTurn)),
             "tools" => say(ModelEvent::Stop(StopReason::ToolUse)),
             "max" => say(ModelEvent::Stop(StopReason::MaxTokens)),
-            "s" => say(ModelEvent::Sealed(Wax { kind: "signature".into(), data: rest.into() })),
+            "s" => say(ModelEvent::Sealed(ProviderSignature { kind: "signature".into(), data: rest.into() })),
             "pause" => say(ModelEvent::Stop(StopReason::Paused)),
             "refusal" => say(ModelEvent::Stop(StopReason::Refusal)),
             "other" => say(ModelEvent::Stop(StopReason::Other("odd".into()))),
@@ -515,7 +515,7 @@ pub(super) fn brief(fact: &Fact<Host>) -> String {
         Fact::Note(_) | Fact::Item(Item::User { .. }) => "forged".into(),
         Fact::Item(Item::Assistant { text }) => format!("says:{text}"),
         Fact::Item(Item::Reasoning { text, seal: None }) => format!("thinks:{text}"),
-        Fact::Item(Item::Reasoning { text, seal: Some(seal) }) => format!("thinks:{text}/{}", seal.wax.data),
+        Fact::Item(Item::Reasoning { text, seal: Some(seal) }) => format!("thinks:{text}/{}", seal.signature.data),
         Fact::Item(Item::ToolCall { id, name, .. }) => format!("call{}:{name}", id.number()),
         Fact::Item(Item::ToolResult { .. }) => "a result as an item".into(),
         Fact::Response { stop, usage, .. } => format!("stop:{stop:?}/{}", usage.output),

@@ -2,7 +2,10 @@
 
 use crate::anthropic::{Messages, max_output};
 use llm_worker::projection::Dialect;
-use llm_worker::{CallId, Item, Projection, ResultStatus, Seal, Surface, ToolDefinition, ToolEffect, ToolOutcome, Wax};
+use llm_worker::{
+    CallId, Item, Projection, ProviderSignature, ResultStatus, SealedReasoning, Surface, ToolDefinition, ToolEffect,
+    ToolOutcome,
+};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -47,8 +50,8 @@ fn assistant(text: &str) -> Item {
 }
 
 fn thought(text: &str, kind: &str, data: &str) -> Item {
-    let wax = Wax { kind: kind.to_owned(), data: data.to_owned() };
-    let seal = Some(Seal { model: "anthropic/claude-x".to_owned(), generation: 1, wax });
+    let signature = ProviderSignature { kind: kind.to_owned(), data: data.to_owned() };
+    let seal = Some(SealedReasoning { model: "anthropic/claude-x".to_owned(), generation: 1, signature });
     Item::Reasoning { text: text.to_owned(), seal }
 }
 

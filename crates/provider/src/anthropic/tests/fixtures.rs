@@ -12,8 +12,8 @@ fn shown(events: &[ModelEvent]) -> Vec<String> {
         let (kind, words) = match event {
             ModelEvent::Text(more) => ("text ", more.as_str()),
             ModelEvent::Reasoning(more) => ("think ", more.as_str()),
-            ModelEvent::Sealed(wax) => {
-                lines.push(format!("seal {} {}", wax.kind, wax.data));
+            ModelEvent::Sealed(signature) => {
+                lines.push(format!("seal {} {}", signature.kind, signature.data));
                 continue;
             }
             ModelEvent::CallStarted { index, name } => {
