@@ -37,18 +37,12 @@ Where it goes:
 #[derive(Debug, Parser)]
 #[command(name = "yoi", version, after_help = EXIT_CODES)]
 pub(crate) struct Cli {
-    #[command(flatten)]
-    pub(crate) global: Global,
-    /// Without one, a short help.
-    #[command(subcommand)]
-    pub(crate) command: Option<Command>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Global {
     /// Work in DIR instead of the current directory
     #[arg(short = 'C', value_name = "DIR", global = true)]
     pub(crate) directory: Option<PathBuf>,
+    /// Without one, a short help.
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -245,7 +239,6 @@ pub(crate) struct FeaturesArgs {
 /// A start of a pod, or two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
-    /// From this one.
     pub(crate) from: u64,
     /// To this one; else to the newest.
     pub(crate) to: Option<u64>,

@@ -55,7 +55,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>, points: &Points) -> ExitCo
         Ok(cli) => cli,
         Err(error) => return cli::report(&error, &args),
     };
-    let env = match env::Env::of_process(cli.global.directory.as_deref()) {
+    let env = match env::Env::of_process(cli.directory.as_deref()) {
         Ok(env) => env,
         Err(failure) => return failure.report(),
     };

@@ -1,6 +1,7 @@
 //! Calls: what tools take, how they end, what they leave.
 
 use super::hooked::{STRANGE, stranger};
+use super::installed::words;
 use super::proxy::{Ended, PATIENT, proxied};
 use super::site::{Site, surface, unless_it_panics};
 use super::{Conformance, Held, all, sample};
@@ -202,8 +203,7 @@ pub(super) fn state(conformance: &Conformance, quick: &[Call]) -> Held {
         let left = host.values();
         let report = host.report();
         if !report.outcome.is_live() {
-            let words: Vec<_> = report.diagnostics.iter().map(|diagnostic| diagnostic.message.as_str()).collect();
-            return Err(format!("{place} it does not install: {}", words.join("; ")));
+            return Err(format!("{place} it does not install: {}", words(report)));
         }
         host.kill();
         let after = host.values();

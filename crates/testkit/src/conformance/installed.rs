@@ -38,7 +38,7 @@ fn report<'a>(registry: &'a FeatureRegistry, id: &FeatureId) -> Result<&'a Featu
     registry.report().feature(id).ok_or_else(|| format!("there is no report: {:?}", registry.report().diagnostics))
 }
 
-fn words(report: &FeatureInstallReport) -> String {
+pub(super) fn words(report: &FeatureInstallReport) -> String {
     let messages: Vec<_> = report.diagnostics.iter().map(|diagnostic| diagnostic.message.as_str()).collect();
     messages.join("; ")
 }

@@ -16,12 +16,8 @@ const MAX_INPUT: u64 = 64 * 1024 * 1024;
 const PATIENCE: Duration = Duration::from_secs(2);
 
 pub(crate) fn prompt(args: &RunArgs, env: &Env) -> Result<String, Failure> {
-    let given = match args.prompt.as_ref() {
-        None => None,
-        Some(prompt) => Some(prompt.to_str().ok_or_else(|| {
-            Failure::new(Exit::Usage, "the prompt is not UTF-8").help("convert it, for instance with iconv")
-        })?),
-    };
+    let unfit = || Failure::new(Exit::Usage, "the prompt is not UTF-8").help("convert it, for instance with iconv");
+    let given = args.prompt.as_ref().map(|prompt| prompt.to_str().ok_or_else(unfit)).transpose()?;
     let text = match given {
         Some("-") => read(env)?,
         Some(prompt) if piped(env) => match read(env)? {

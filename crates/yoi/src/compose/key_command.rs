@@ -2,8 +2,9 @@
 //!
 //! The command is the person's own, from their own file, and may ask them on the terminal, so it stays in the terminal's
 //! foreground group. It runs in `/`: nothing of a project is found by a relative name. What it prints and how long it
-//! takes are bounded; beyond that it is ended with all it started.
+//! takes are bounded; beyond that it is ended with all it started, known by the mark that children of a run carry.
 
+use crate::config::INHERITED;
 use crate::env::Env;
 use authority::{Ambient, end_survivors};
 use std::io::Read;
@@ -29,16 +30,13 @@ const LOOK: Duration = Duration::from_millis(5);
 
 const PLACE: &str = "/";
 
-/// The variable by which [`end_survivors`] knows what a process belongs to.
-const MARK: &str = "YOI_CALL";
-
 pub(super) fn printed(words: &[String], env: &Env) -> Result<String, String> {
     within(words, env, LIMIT)
 }
 
 fn within(words: &[String], env: &Env, limit: Duration) -> Result<String, String> {
     let (program, args) = words.split_first().ok_or("names no program")?;
-    let mark = match env.text(MARK) {
+    let mark = match env.text(INHERITED) {
         Some(outer) => format!("{outer}/key-{}", std::process::id()),
         None => format!(
             "key-{}-{}",
@@ -47,7 +45,7 @@ fn within(words: &[String], env: &Env, limit: Duration) -> Result<String, String
         ),
     };
     let mut command = Command::new(found(program, env)?);
-    command.arg0(program).args(args).current_dir(PLACE).env("PWD", PLACE).env_remove("OLDPWD").env(MARK, &mark);
+    command.arg0(program).args(args).current_dir(PLACE).env("PWD", PLACE).env_remove("OLDPWD").env(INHERITED, &mark);
     let started = command.stdin(Stdio::inherit()).stderr(Stdio::inherit()).stdout(Stdio::piped()).spawn();
     let mut child = started.map_err(|error| error.to_string())?;
     let (status, bytes) = match watch(&mut child, limit) {

@@ -14,7 +14,7 @@ const VARIABLES: [&str; 5] = ["YOI_MODEL", "YOI_MAX_STEPS", "YOI_MAX_COST", "YOI
 /// How far a name may be from one of them and still be taken for a slip of the hand.
 const TYPO: usize = 2;
 
-/// What the children of a run carry.
+/// What the children of a run carry, and by which `authority::end_survivors` knows them.
 pub(crate) const INHERITED: &str = "YOI_CALL";
 
 impl Config {

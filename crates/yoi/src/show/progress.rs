@@ -177,14 +177,8 @@ pub(crate) fn brief(arguments: &str) -> String {
     let mut fields: Vec<_> = fields.into_iter().collect();
     // What a call is about stands first, before a text that may be cut.
     fields.sort_by_key(|(name, _)| ABOUT.iter().position(|about| about == name).unwrap_or(ABOUT.len()));
-    let shown = fields.iter().map(|(name, value)| match value {
-        serde_json::Value::String(text) => text.clone(),
-        serde_json::Value::Bool(_)
-        | serde_json::Value::Number(_)
-        | serde_json::Value::Null
-        | serde_json::Value::Array(_)
-        | serde_json::Value::Object(_) => format!("{name}={value}"),
-    });
+    let shown =
+        fields.iter().map(|(name, value)| value.as_str().map_or_else(|| format!("{name}={value}"), str::to_owned));
     shown.collect::<Vec<_>>().join(" ")
 }
 

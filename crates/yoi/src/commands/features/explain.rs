@@ -270,32 +270,25 @@ impl<'a> Asking<'a> {
 
     /// One kind of thing a call may do: what decides, and what about paths or hosts decides otherwise.
     fn permission(&mut self, met: &Expectation) {
-        let mark = |decision| if decision == RuleDecision::Allow { Mark::Yes } else { Mark::No };
         let word = |decision| match decision {
             RuleDecision::Allow => "allow",
             RuleDecision::Ask => "ask, and nobody can be asked here: refused",
             RuleDecision::Deny => "deny",
         };
         for said in &met.said {
-            let what = if said.text == met.what { String::new() } else { format!(" by `{}`", said.text) };
             let place = said.path.as_ref().or(said.host.as_ref()).or(said.program.as_ref());
-            let (mark, text) = match (place, said.decides) {
-                (Some(place), _) => {
-                    let opaque = match said.program.is_some() && said.decision != RuleDecision::Allow {
-                        true => ", and where a command is opaque",
-                        false => "",
-                    };
-                    (
-                        Mark::Depends,
-                        format!("host:permission: {}, on {place}{opaque}: {}{what}", met.what, word(said.decision)),
-                    )
-                }
-                (None, true) => {
-                    (mark(said.decision), format!("host:permission: {}: {}{what}", met.what, word(said.decision)))
-                }
+            let mark = match (place, said.decision) {
                 // What a later layer overrules decides nothing.
-                (None, false) => continue,
+                (None, _) if !said.decides => continue,
+                (None, RuleDecision::Allow) => Mark::Yes,
+                (None, RuleDecision::Ask | RuleDecision::Deny) => Mark::No,
+                (Some(_), _) => Mark::Depends,
             };
+            let on = place.map(|place| format!(", on {place}")).unwrap_or_default();
+            let opaque = said.program.is_some() && said.decision != RuleDecision::Allow;
+            let opaque = if opaque { ", and where a command is opaque" } else { "" };
+            let by = if said.text == met.what { String::new() } else { format!(" by `{}`", said.text) };
+            let text = format!("host:permission: {}{on}{opaque}: {}{by}", met.what, word(said.decision));
             self.say(Part::Judgement, mark, text, Some(said.source.clone()));
         }
     }

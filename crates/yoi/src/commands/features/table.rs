@@ -1,7 +1,7 @@
 //! A plan or a report as a table: on, off, degraded, and why. Both have the same shape where it matters here.
 
 use super::page::Page;
-use super::words::{list, means, text};
+use super::words::{granted, list, means, text};
 use pod::feature::HostCapability;
 use serde_json::Value;
 
@@ -100,9 +100,7 @@ fn keeps(feature: &Value) -> String {
 
 /// What was granted beside its tools and hooks.
 fn may(feature: &Value) -> String {
-    let granted = feature.get("grants").unwrap_or(feature);
-    let granted = list(granted, "granted").iter().filter_map(|held| serde_json::from_value(held.clone()).ok());
-    let granted: Vec<HostCapability> = granted.collect();
+    let granted = granted(feature.get("grants").unwrap_or(feature));
     let writes = granted.contains(&HostCapability::WRITE_WORKSPACE);
     let said = granted.iter().filter(|held| !writes || **held != HostCapability::READ_WORKSPACE);
     said.filter_map(means).collect::<Vec<_>>().join(", ")

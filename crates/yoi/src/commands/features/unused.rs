@@ -2,7 +2,7 @@
 
 use super::journal::{Start, Starts};
 use super::page::Page;
-use super::words::{list, means, text};
+use super::words::{granted, list, means, text};
 use crate::exit::{Exit, Failure};
 use pod::feature::HostCapability;
 use schemars::JsonSchema;
@@ -46,9 +46,7 @@ impl Unused {
         let (mut unused, mut uncounted) = (Vec::new(), 0);
         for feature in list(&newest.report, "features") {
             let id = text(feature, "feature_id");
-            let granted = list(feature, "granted").iter();
-            let granted: Vec<HostCapability> =
-                granted.filter_map(|held| serde_json::from_value(held.clone()).ok()).collect();
+            let granted = granted(feature);
             for held in &granted {
                 let grant = held.to_string();
                 // What a wider grant is used for is done under that one's door.

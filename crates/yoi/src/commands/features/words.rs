@@ -32,6 +32,11 @@ pub(super) fn means(held: &HostCapability) -> Option<String> {
     }
 }
 
+/// What is granted in a part of a document, as far as this version knows it.
+pub(super) fn granted(value: &Value) -> Vec<HostCapability> {
+    list(value, "granted").iter().filter_map(|held| serde_json::from_value(held.clone()).ok()).collect()
+}
+
 /// The array under a key; empty without one.
 pub(super) fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
     value.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
