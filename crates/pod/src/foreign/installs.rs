@@ -50,12 +50,12 @@ impl Runner {
             if self.stuck.len() >= MAX_STUCK {
                 break;
             }
-            let queue = Arc::new(Mutex::new(left));
+            let (count, queue) = (left.len(), Arc::new(Mutex::new(left)));
             let (answers, inbox) = channel();
             let worker = Arc::clone(&queue);
             let thread = thread::Builder::new().name("feature-install".into()).spawn(move || work(&worker, &answers));
             let Ok(thread) = thread else { break };
-            left = match listen(&queue, &inbox, self.limit, &mut ended) {
+            left = match listen(count, &queue, &inbox, self.limit, &mut ended) {
                 None => break,
                 Some(unstarted) => {
                     self.stuck.push(thread);
@@ -69,24 +69,26 @@ impl Runner {
     }
 }
 
-/// Collects a worker's answers until it is done, or one is late: then what was not begun is given back.
+/// Collects a worker's answers to `count` jobs until it is done, or one is late: then what was not begun is given back.
 fn listen<T>(
+    count: usize,
     queue: &Queue<T>,
     inbox: &Receiver<Ended<T>>,
     limit: Duration,
     ended: &mut Vec<Ended<T>>,
 ) -> Option<VecDeque<Job<T>>> {
+    let all = ended.len() + count;
     loop {
         match inbox.recv_timeout(limit) {
             Ok(answer) => ended.push(answer),
             Err(RecvTimeoutError::Disconnected) => return None,
             Err(RecvTimeoutError::Timeout) => {
-                // A worker answers before it takes the next job. So with the queue held, an answer that is not
-                // there belongs to the job in hand, and the jobs in the queue were not begun.
+                // A worker answers before it takes the next job. So with the queue held every answer is there, and a job
+                // that is neither answered nor in the queue is in hand. Without one, the thread has yet to run.
                 let mut jobs = queue.lock().unwrap_or_else(PoisonError::into_inner);
-                match inbox.try_recv() {
-                    Ok(answer) => ended.push(answer),
-                    Err(_) => return Some(std::mem::take(&mut jobs)),
+                ended.extend(inbox.try_iter());
+                if ended.len() + jobs.len() < all {
+                    return Some(std::mem::take(&mut jobs));
                 }
             }
         }
