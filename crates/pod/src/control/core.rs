@@ -9,7 +9,7 @@ use crate::mailbox::events::{Event, Outbox};
 use crate::mailbox::pending::{Around, Desk};
 use crate::mailbox::requests::{Mail, Method};
 use crate::record::Record;
-use crate::session::checkpoint::{Draft, VERSION};
+use crate::session::checkpoint::{CheckpointBuilder, VERSION};
 use crate::session::fold::{Illegal, State};
 use llm_worker::{CallId, ErrorKind, Model};
 use session_store::{Blobs, Committed, Journal, Refusal};
@@ -43,7 +43,7 @@ pub struct Core {
     /// What the session comes to.
     pub state: State,
     /// What the next checkpoint needs besides.
-    pub(crate) draft: Draft,
+    pub(crate) draft: CheckpointBuilder,
     /// What features contributed.
     pub registry: Arc<FeatureRegistry>,
     /// What may run.

@@ -7,7 +7,7 @@ use crate::feature::PodLink;
 use crate::mailbox::pending::Desk;
 use crate::mailbox::requests::inbox;
 use crate::record::Record;
-use crate::session::checkpoint::Draft;
+use crate::session::checkpoint::CheckpointBuilder;
 use crate::session::fold::State;
 use crate::session::references;
 use crate::session::restore::{Circumstances, RestoreError, Restored, closing};
@@ -33,7 +33,7 @@ pub struct Opening {
     journal: Journal,
     blobs: Blobs,
     state: State,
-    draft: Draft,
+    draft: CheckpointBuilder,
     desk: Desk,
     link: PodLink,
     rest: Rest,

@@ -2,7 +2,7 @@
 
 use super::judge::{BUILT_IN, Circumstances, Policy};
 use super::rule::{Placed, Rule, RuleDecision};
-use super::table::{self, Row};
+use super::table::{self, DefaultRule};
 use authority::SandboxMode;
 use llm_worker::ToolEffect;
 use serde::Serialize;
@@ -10,7 +10,7 @@ use serde::Serialize;
 /// A kind of thing that a call may do, as rows part them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Matter {
+pub enum ActionKind {
     Reads,
     Writes,
     Hosts,
@@ -27,17 +27,17 @@ pub enum Matter {
 /// What is said of calls that do one kind of thing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Expectation {
-    pub matter: Matter,
+    pub matter: ActionKind,
     pub what: &'static str,
     /// Who says what, outermost first. The last that is about everything decides; the others decide about what they name.
-    pub said: Vec<Said>,
+    pub said: Vec<RuleStatement>,
     /// What is decided where no rule about less matches.
     pub decision: RuleDecision,
 }
 
 /// A row or rule that speaks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Said {
+pub struct RuleStatement {
     /// `default`, or where the rule stands: a file and its line, a flag.
     pub source: String,
     pub text: String,
@@ -64,11 +64,11 @@ impl Policy {
         table::expected(effect, read_only).into_iter().map(|(matter, row)| self.meet(tool, matter, row, now)).collect()
     }
 
-    fn meet(&self, tool: &str, matter: Matter, row: &'static Row, now: Circumstances) -> Expectation {
+    fn meet(&self, tool: &str, matter: ActionKind, row: &'static DefaultRule, now: Circumstances) -> Expectation {
         let by_row = row.decision(now.confined());
         let (source, text) = (BUILT_IN.to_owned(), row.text.to_owned());
         let by_row_said =
-            Said { source, text, decision: by_row, path: None, host: None, program: None, decides: false };
+            RuleStatement { source, text, decision: by_row, path: None, host: None, program: None, decides: false };
         let (mut said, mut deciding) = (vec![by_row_said], 0);
         let decision = self.in_order(by_row, |layer| {
             let meets = |placed: &&Placed| placed.rule.is_about_tool(tool) && matter.is_met_by(&placed.rule);
@@ -78,7 +78,7 @@ impl Policy {
             if last.is_some() {
                 deciding = said.len();
             }
-            said.extend(rules.iter().skip(last.unwrap_or(0)).map(|placed| Said::by(placed)));
+            said.extend(rules.iter().skip(last.unwrap_or(0)).map(|placed| RuleStatement::by(placed)));
             last.and_then(|last| rules.get(last)).map(|placed| placed.rule.decision)
         });
         if let Some(deciding) = said.get_mut(deciding) {
@@ -88,7 +88,7 @@ impl Policy {
     }
 }
 
-impl Said {
+impl RuleStatement {
     fn by(Placed { rule, source, .. }: &Placed) -> Self {
         Self {
             source: source.clone(),
@@ -102,7 +102,7 @@ impl Said {
     }
 }
 
-impl Matter {
+impl ActionKind {
     fn is_met_by(self, rule: &Rule) -> bool {
         match self {
             Self::Reads | Self::Writes => rule.host.is_none() && rule.program.is_none(),

@@ -4,7 +4,7 @@ use super::place::{self, Target};
 use super::program;
 use super::remedy::{Beside, Remedy, Terms};
 use super::rule::{Layer, Placed, RuleDecision};
-use super::table::{self, Row, Unlock};
+use super::table::{self, DefaultRule, Unlock};
 use crate::feature::{FeatureId, HostReport, HostRule};
 use crate::record::Decision;
 use authority::text::escape_line;
@@ -82,7 +82,7 @@ impl Policy {
 
     fn answer<'a>(&'a self, call: &CallFacts<'_>, target: &'a Target, now: Circumstances) -> Answer<'a> {
         let row = table::answering(target, now.mode == SandboxMode::ReadOnly);
-        let mut origin = Origin::Row(row);
+        let mut origin = Origin::DefaultRule(row);
         let decision = self.in_order(row.decision(now.confined()), |layer| {
             let Placed { rule, source, .. } = layer.speaks(call.tool, self.terms.read, target)?;
             origin = Origin::Rule { source, text: rule.to_string() };
@@ -110,7 +110,7 @@ impl Policy {
     /// Every row and rule in the order they apply, for reports.
     #[must_use]
     pub fn describe(&self, now: Circumstances) -> HostReport {
-        let row = |row: &&Row| HostRule {
+        let row = |row: &&DefaultRule| HostRule {
             source: BUILT_IN.into(),
             text: format!("{}: {}", row.text, row.decision(now.confined()).word()),
         };
@@ -139,7 +139,7 @@ struct Answer<'a> {
 }
 
 enum Origin<'a> {
-    Row(&'static Row),
+    DefaultRule(&'static DefaultRule),
     Rule { source: &'a str, text: String },
     Nobody,
 }
@@ -152,7 +152,7 @@ impl Answer<'_> {
 
     fn decide(self, call: &CallFacts<'_>, now: Circumstances, terms: Terms) -> Judged {
         let (source, text) = match &self.origin {
-            Origin::Row(row) => (BUILT_IN.to_owned(), format!("{}: {}", row.text, self.decision.word())),
+            Origin::DefaultRule(row) => (BUILT_IN.to_owned(), format!("{}: {}", row.text, self.decision.word())),
             Origin::Rule { source, text } => ((*source).to_owned(), text.clone()),
             Origin::Nobody => (BUILT_IN.to_owned(), "what no rule answers: deny".to_owned()),
         };
@@ -173,11 +173,11 @@ impl Answer<'_> {
 
     fn remedy(&self, tool: &str, now: Circumstances, terms: Terms) -> Remedy {
         let beside = match &self.origin {
-            Origin::Row(Row { unlock: Unlock::By(remedy), .. }) => return remedy.clone(),
+            Origin::DefaultRule(DefaultRule { unlock: Unlock::By(remedy), .. }) => return remedy.clone(),
             Origin::Rule { .. } if self.decision == RuleDecision::Deny => return Remedy::ChangeRule,
-            Origin::Row(Row { unlock: Unlock::Secret, .. }) => Beside::Secret,
+            Origin::DefaultRule(DefaultRule { unlock: Unlock::Secret, .. }) => Beside::Secret,
             Origin::Rule { .. } => Beside::AskingRule,
-            Origin::Row(Row { unlock: Unlock::Rule, .. }) | Origin::Nobody => match now.mode {
+            Origin::DefaultRule(DefaultRule { unlock: Unlock::Rule, .. }) | Origin::Nobody => match now.mode {
                 SandboxMode::Off => Beside::Sandbox,
                 SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite if !now.enforced => Beside::Kernel,
                 SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite => Beside::Nothing,

@@ -24,7 +24,7 @@ mod table;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub use explain::{Expectation, Matter, Said};
+pub use explain::{ActionKind, Expectation, RuleStatement};
 pub use judge::{CallFacts, Circumstances, Judged, Policy, RuleRef};
 pub use remedy::{Beside, Remedy, Terms};
 pub use rule::{Layer, Rule, RuleDecision, RuleError};

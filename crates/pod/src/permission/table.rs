@@ -1,13 +1,13 @@
 //! The default policy, as data. It knows no tool.
 
-use super::explain::Matter;
+use super::explain::ActionKind;
 use super::place::{Side, Target, Way};
 use super::remedy::Remedy;
 use super::rule::RuleDecision::{self, Allow, Ask, Deny};
 use llm_worker::ToolEffect;
 
 /// One line of the default policy.
-pub(super) struct Row {
+pub(super) struct DefaultRule {
     pub(super) text: &'static str,
     /// With the sandbox in force.
     pub(super) confined: RuleDecision,
@@ -25,28 +25,29 @@ pub(super) enum Unlock {
     By(Remedy),
 }
 
-static READ_INSIDE: Row = row("reading inside the project", Allow, Allow, Unlock::Rule);
-static READ_OUTSIDE: Row = row("reading outside the project", Ask, Ask, Unlock::By(Remedy::AddDir));
-static WRITE_INSIDE: Row = row("writing inside the project", Allow, Ask, Unlock::Rule);
-static READ_SECRET: Row = row("reading a file that may hold secrets", Ask, Ask, Unlock::Secret);
-static WRITE_GUARDED: Row =
+static READ_INSIDE: DefaultRule = row("reading inside the project", Allow, Allow, Unlock::Rule);
+static READ_OUTSIDE: DefaultRule = row("reading outside the project", Ask, Ask, Unlock::By(Remedy::AddDir));
+static WRITE_INSIDE: DefaultRule = row("writing inside the project", Allow, Ask, Unlock::Rule);
+static READ_SECRET: DefaultRule = row("reading a file that may hold secrets", Ask, Ask, Unlock::Secret);
+static WRITE_GUARDED: DefaultRule =
     row("writing .git/**, .env*, yoi.toml or a file that may hold secrets", Ask, Ask, Unlock::Rule);
-static WRITE_READ_ONLY: Row =
+static WRITE_READ_ONLY: DefaultRule =
     row("writing to a directory added for reading", Deny, Deny, Unlock::By(Remedy::AddWriteDir));
-static WRITE_OUTSIDE: Row = row("writing outside the project", Deny, Deny, Unlock::By(Remedy::AddWriteDir));
-static WRITE_IN_READ_ONLY_MODE: Row = row("writing in read-only mode", Deny, Deny, Unlock::By(Remedy::LeaveReadOnly));
-static COMMAND: Row = row("running commands, and effects a tool does not name", Allow, Ask, Unlock::Rule);
-static HOST: Row = row("reading from a host that the user granted", Allow, Allow, Unlock::Rule);
-static SESSION: Row = row("changing the session's own state, and nothing else", Allow, Allow, Unlock::Rule);
-static NOTHING: Row = row("reading nothing but the session's own records", Allow, Allow, Unlock::Rule);
-static LOST: Row = row("a path that cannot be resolved", Deny, Deny, Unlock::By(Remedy::FixPath));
+static WRITE_OUTSIDE: DefaultRule = row("writing outside the project", Deny, Deny, Unlock::By(Remedy::AddWriteDir));
+static WRITE_IN_READ_ONLY_MODE: DefaultRule =
+    row("writing in read-only mode", Deny, Deny, Unlock::By(Remedy::LeaveReadOnly));
+static COMMAND: DefaultRule = row("running commands, and effects a tool does not name", Allow, Ask, Unlock::Rule);
+static HOST: DefaultRule = row("reading from a host that the user granted", Allow, Allow, Unlock::Rule);
+static SESSION: DefaultRule = row("changing the session's own state, and nothing else", Allow, Allow, Unlock::Rule);
+static NOTHING: DefaultRule = row("reading nothing but the session's own records", Allow, Allow, Unlock::Rule);
+static LOST: DefaultRule = row("a path that cannot be resolved", Deny, Deny, Unlock::By(Remedy::FixPath));
 
-const fn row(text: &'static str, confined: RuleDecision, otherwise: RuleDecision, unlock: Unlock) -> Row {
-    Row { text, confined, otherwise, unlock }
+const fn row(text: &'static str, confined: RuleDecision, otherwise: RuleDecision, unlock: Unlock) -> DefaultRule {
+    DefaultRule { text, confined, otherwise, unlock }
 }
 
 /// Every row, in the order a report shows them.
-pub(super) static ROWS: [&Row; 13] = [
+pub(super) static ROWS: [&DefaultRule; 13] = [
     &READ_INSIDE,
     &READ_SECRET,
     &READ_OUTSIDE,
@@ -63,7 +64,7 @@ pub(super) static ROWS: [&Row; 13] = [
 ];
 
 /// The row that answers for a target.
-pub(super) fn answering(target: &Target, read_only: bool) -> &'static Row {
+pub(super) fn answering(target: &Target, read_only: bool) -> &'static DefaultRule {
     match target {
         Target::Path { way: Way::Read, side: Side::Inside | Side::ReadOnly, guarded: true, .. } => &READ_SECRET,
         Target::Path { way: Way::Read, side: Side::Inside | Side::ReadOnly, guarded: false, .. } => &READ_INSIDE,
@@ -87,38 +88,38 @@ pub(super) fn command(confined: bool) -> RuleDecision {
 }
 
 /// The rows that may answer for what calls of a tool do, when only its effect is known.
-pub(super) fn expected(effect: ToolEffect, read_only: bool) -> Vec<(Matter, &'static Row)> {
+pub(super) fn expected(effect: ToolEffect, read_only: bool) -> Vec<(ActionKind, &'static DefaultRule)> {
     match effect {
         ToolEffect::ReadOnly => vec![
-            (Matter::Reads, &READ_INSIDE),
-            (Matter::Reads, &READ_SECRET),
-            (Matter::Reads, &READ_OUTSIDE),
-            (Matter::Hosts, &HOST),
-            (Matter::Nothing, &NOTHING),
-            (Matter::Lost, &LOST),
+            (ActionKind::Reads, &READ_INSIDE),
+            (ActionKind::Reads, &READ_SECRET),
+            (ActionKind::Reads, &READ_OUTSIDE),
+            (ActionKind::Hosts, &HOST),
+            (ActionKind::Nothing, &NOTHING),
+            (ActionKind::Lost, &LOST),
         ],
         ToolEffect::Idempotent | ToolEffect::Effectful if read_only => vec![
-            (Matter::Writes, &WRITE_IN_READ_ONLY_MODE),
-            (Matter::Writes, &WRITE_OUTSIDE),
-            (Matter::Runs, &COMMAND),
-            (Matter::Reads, &READ_SECRET),
-            (Matter::Session, &SESSION),
-            (Matter::Lost, &LOST),
+            (ActionKind::Writes, &WRITE_IN_READ_ONLY_MODE),
+            (ActionKind::Writes, &WRITE_OUTSIDE),
+            (ActionKind::Runs, &COMMAND),
+            (ActionKind::Reads, &READ_SECRET),
+            (ActionKind::Session, &SESSION),
+            (ActionKind::Lost, &LOST),
         ],
         ToolEffect::Idempotent | ToolEffect::Effectful => vec![
-            (Matter::Writes, &WRITE_INSIDE),
-            (Matter::Writes, &WRITE_GUARDED),
-            (Matter::Writes, &WRITE_READ_ONLY),
-            (Matter::Writes, &WRITE_OUTSIDE),
-            (Matter::Runs, &COMMAND),
-            (Matter::Reads, &READ_SECRET),
-            (Matter::Session, &SESSION),
-            (Matter::Lost, &LOST),
+            (ActionKind::Writes, &WRITE_INSIDE),
+            (ActionKind::Writes, &WRITE_GUARDED),
+            (ActionKind::Writes, &WRITE_READ_ONLY),
+            (ActionKind::Writes, &WRITE_OUTSIDE),
+            (ActionKind::Runs, &COMMAND),
+            (ActionKind::Reads, &READ_SECRET),
+            (ActionKind::Session, &SESSION),
+            (ActionKind::Lost, &LOST),
         ],
     }
 }
 
-impl Row {
+impl DefaultRule {
     pub(super) fn decision(&self, confined: bool) -> RuleDecision {
         if confined { self.confined } else { self.otherwise }
     }

@@ -16,7 +16,7 @@ pub const VERSION: u32 = 3;
 
 /// What a checkpoint holds of a fold beyond its state, gathered while the fold goes on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Draft {
+pub struct CheckpointBuilder {
     /// Encoded, oldest first; none once they are more than a checkpoint may hold.
     items: Option<Vec<u8>>,
     times: Times,
@@ -36,22 +36,15 @@ struct Times {
     started: Option<u64>,
 }
 
-/// The first line.
-#[derive(Serialize)]
-struct Head<'a> {
-    times: Times,
-    state: &'a State,
-}
-
-/// The same, read back.
-#[derive(Deserialize)]
+/// The first line; `S` is a state, or borrows one to be written.
+#[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct HeadRead {
+struct Head<S> {
     times: Times,
-    state: State,
+    state: S,
 }
 
-impl Draft {
+impl CheckpointBuilder {
     /// Of a fold that has come this far.
     #[must_use]
     pub fn of(restored: &Restored) -> Self {
@@ -100,7 +93,7 @@ impl Draft {
     /// A fold as its checkpoint has it; none when this is not one of this version.
     #[must_use]
     pub fn read(version: u32, bytes: &[u8]) -> Option<(Restored, Self)> {
-        let (HeadRead { times, state }, encoded) = read(version, bytes)?;
+        let (Head { times, state }, encoded) = read(version, bytes)?;
         let mut rest = encoded;
         let mut items = Vec::new();
         while !rest.is_empty() {
@@ -120,7 +113,7 @@ pub fn state(version: u32, bytes: &[u8]) -> Option<(State, u64)> {
 }
 
 /// The first line, and the items as they are.
-fn read(version: u32, bytes: &[u8]) -> Option<(HeadRead, &[u8])> {
+fn read(version: u32, bytes: &[u8]) -> Option<(Head<State>, &[u8])> {
     if version != VERSION {
         return None;
     }

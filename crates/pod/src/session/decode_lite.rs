@@ -14,7 +14,7 @@ const VERSION: u16 = 1;
 
 /// # Errors
 /// As [`decode`], for what is read of it.
-pub(super) fn glance(frame: &OwnedFrame) -> Result<Record, RestoreError> {
+pub(super) fn decode_lite(frame: &OwnedFrame) -> Result<Record, RestoreError> {
     match (frame.kind.as_str(), frame.v) {
         // They change no state.
         ("verdict" | "features" | "feature_note" | "grants_used" | "suspended" | "resumed", VERSION) => {

@@ -3,8 +3,8 @@
 
 pub mod changes;
 pub mod checkpoint;
+mod decode_lite;
 pub mod fold;
-mod glance;
 mod lost;
 pub mod references;
 pub mod replay;

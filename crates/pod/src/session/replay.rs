@@ -56,14 +56,10 @@ pub fn verify<I: Iterator<Item = Result<OwnedFrame, ReadError>>>(
         let at = found.records + 1;
         let step =
             frame.map_err(RestoreError::from).and_then(|frame| replay.take(&frame, &frames, dialects, &mut found));
-        match step.map(|()| replay.blobs(blobs, &mut found)) {
-            Ok(Ok(())) => found.records += 1,
-            Ok(Err(what)) => {
+        match step.map_err(|error| error.to_string()).and_then(|()| replay.blobs(blobs, &mut found)) {
+            Ok(()) => found.records += 1,
+            Err(what) => {
                 found.wrong = Some(Wrong { seq: at, what });
-                return found;
-            }
-            Err(error) => {
-                found.wrong = Some(Wrong { seq: at, what: error.to_string() });
                 return found;
             }
         }

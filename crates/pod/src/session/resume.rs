@@ -1,7 +1,7 @@
 //! Folding a session that was just opened: its newest checkpoint, and only the records behind that. It knows no lock.
 
-use super::checkpoint::{Draft, VERSION};
-use super::glance::glance;
+use super::checkpoint::{CheckpointBuilder, VERSION};
+use super::decode_lite::decode_lite;
 use super::restore::{RestoreError, Restored};
 use crate::record::Record;
 use session_store::{Journal, Mark, OwnedFrame, Past, ReadError};
@@ -12,7 +12,7 @@ pub struct Resumed {
     /// What it comes to.
     pub restored: Restored,
     /// For the next checkpoint.
-    pub draft: Draft,
+    pub draft: CheckpointBuilder,
     /// The fold at the newest seal that was passed on the way: no checkpoint of it was there.
     checkpoint: Option<(Mark, Vec<u8>)>,
 }
@@ -22,7 +22,7 @@ pub struct Resumed {
 /// # Errors
 /// As [`Restored::from_frames`]. Behind a checkpoint a record that does not fit may also be the checkpoint's fault.
 pub fn resume(past: Past) -> Result<Resumed, RestoreError> {
-    let begun = past.checkpoint().and_then(|kept| Draft::read(kept.version(), kept.bytes()));
+    let begun = past.checkpoint().and_then(|kept| CheckpointBuilder::read(kept.version(), kept.bytes()));
     match begun {
         Some((restored, draft)) => fold(restored, draft, past.behind_checkpoint()),
         None => everything(past.all()),
@@ -35,19 +35,19 @@ pub fn resume(past: Past) -> Result<Resumed, RestoreError> {
 /// As [`Restored::from_frames`].
 pub fn everything(frames: impl Iterator<Item = Result<OwnedFrame, ReadError>>) -> Result<Resumed, RestoreError> {
     let restored = Restored::default();
-    let draft = Draft::of(&restored);
+    let draft = CheckpointBuilder::of(&restored);
     fold(restored, draft, frames)
 }
 
 fn fold(
     mut restored: Restored,
-    mut draft: Draft,
+    mut draft: CheckpointBuilder,
     frames: impl Iterator<Item = Result<OwnedFrame, ReadError>>,
 ) -> Result<Resumed, RestoreError> {
     let mut checkpoint = None;
     for frame in frames {
         let frame = frame?;
-        let record = glance(&frame)?;
+        let record = decode_lite(&frame)?;
         let known = restored.items.len();
         restored.take(frame.seq, frame.time, &record)?;
         let added = restored.items.get(known..).unwrap_or_default();

@@ -1,8 +1,8 @@
 //! How a session stands, for listings: the newest checkpoint's state and the records behind it. Holds no item.
 
 use super::checkpoint;
+use super::decode_lite::decode_lite;
 use super::fold::State;
-use super::glance::glance;
 use super::restore::RestoreError;
 use session_store::{OwnedFrame, ReadError, Reader};
 
@@ -43,7 +43,7 @@ impl Summary {
         for frame in frames {
             let frame = frame?;
             let illegal = |source| RestoreError::Illegal { seq: frame.seq, source };
-            self.state.apply(&glance(&frame)?).map_err(illegal)?;
+            self.state.apply(&decode_lite(&frame)?).map_err(illegal)?;
             self.last_time = self.last_time.max(frame.time);
         }
         Ok(self)

@@ -4,7 +4,7 @@ use crate::legal;
 use crate::scene::{echo, pod, printer, sound};
 use llm_worker::{CallId, Item, ProviderSignature, ToolEffect};
 use pod::record::{FeatureState, FileChanged, InputConsumed, Stored, TurnStarted};
-use pod::session::checkpoint::{Draft, VERSION};
+use pod::session::checkpoint::{CheckpointBuilder, VERSION};
 use pod::session::restore::Restored;
 use pod::session::resume::{Resumed, everything, resume};
 use pod::session::summary::Summary;
@@ -54,7 +54,7 @@ fn only_what_is_behind_the_checkpoint_is_folded() {
     let mut told = Restored::from_frames(before).unwrap();
     told.state.usage.input += 7;
     let (opened, _) = pod.resume().unwrap();
-    opened.journal.checkpoint(seal, VERSION, Draft::of(&told).bytes(&told.state).unwrap());
+    opened.journal.checkpoint(seal, VERSION, CheckpointBuilder::of(&told).bytes(&told.state).unwrap());
     opened.journal.close();
     assert_eq!(resumed(&pod).restored.state.usage.input, pod.restored().state.usage.input + 7);
 }
@@ -103,10 +103,10 @@ fn without_its_index_a_session_is_the_same_and_gets_one_again() {
 fn a_checkpoint_that_does_not_serve_is_left_aside() {
     let pod = sealed(3);
     let whole = pod.restored();
-    let good = Draft::of(&whole).bytes(&whole.state).unwrap();
+    let good = CheckpointBuilder::of(&whole).bytes(&whole.state).unwrap();
     let mut other = whole.state.clone();
     other.turns += 7;
-    let wrong = Draft::of(&whole).bytes(&other).unwrap();
+    let wrong = CheckpointBuilder::of(&whole).bytes(&other).unwrap();
     let mut cut = good.clone();
     cut.pop();
     let cases =
@@ -157,7 +157,7 @@ fn a_summary_is_the_state_without_the_items() {
     wrong.state.turns += 7;
     let first = past(&pod).all().map(Result::unwrap).find(|frame| frame.kind == "surface").unwrap();
     let (opened, _) = pod.resume().unwrap();
-    let bytes = Draft::of(&wrong).bytes(&wrong.state).unwrap();
+    let bytes = CheckpointBuilder::of(&wrong).bytes(&wrong.state).unwrap();
     opened.journal.checkpoint(Mark::of(&first), VERSION, bytes);
     opened.journal.close();
     // What follows does not fit a fold that says that there were more turns.
@@ -208,18 +208,18 @@ fn what_a_fold_is_kept_in_is_pinned() {
     for (seq, record) in (1..).zip(records) {
         whole.take(seq, 1000 + seq, &record).unwrap();
     }
-    let mut draft = Draft::of(&whole);
+    let mut draft = CheckpointBuilder::of(&whole);
     let bytes = draft.bytes(&whole.state).unwrap();
     // Another digest is another version: what an older build kept does not read any more, or means another thing.
     let digest = blake3::hash(&bytes).to_hex();
     assert_eq!((VERSION, digest.as_str()), (3, PINNED), "{}", String::from_utf8_lossy(&bytes));
     for cut in 0..bytes.len() {
-        assert!(Draft::read(VERSION, &bytes[..cut]).is_none(), "{cut}");
+        assert!(CheckpointBuilder::read(VERSION, &bytes[..cut]).is_none(), "{cut}");
     }
-    assert_eq!(Draft::read(VERSION + 1, &bytes), None);
-    assert_eq!(Draft::read(VERSION, &bytes), Some((whole, draft)));
+    assert_eq!(CheckpointBuilder::read(VERSION + 1, &bytes), None);
+    assert_eq!(CheckpointBuilder::read(VERSION, &bytes), Some((whole, draft)));
     let empty = Restored::default();
-    assert!(Draft::read(VERSION, &Draft::of(&empty).bytes(&empty.state).unwrap()).is_some());
+    assert!(CheckpointBuilder::read(VERSION, &CheckpointBuilder::of(&empty).bytes(&empty.state).unwrap()).is_some());
 }
 
 const PINNED: &str = "4ac027310279a4d6bc4d3fa9115ff07a58ae5a4f730a71d34524f8c26ff1bbd3";

@@ -8,7 +8,7 @@ use llm_worker::projection::Neutral;
 use llm_worker::{CallId, Item, ResultStatus, ToolEffect};
 use pod::control::{Batch, Event, Outbox};
 use pod::record::{Record, ToolFinished};
-use pod::session::checkpoint::{Draft, VERSION};
+use pod::session::checkpoint::{CheckpointBuilder, VERSION};
 use pod::session::fold::State;
 use pod::session::restore::{Circumstances, Restored, closing, decode};
 use pod::session::resume::{Resumed, everything};
@@ -89,7 +89,7 @@ proptest! {
     #[test]
     fn any_legal_log_reads_back_to_the_same(ways in any_records(120), sizes in prop::collection::vec(1..6_usize, 120)) {
         let (mut fold, mut states, mut records) = (Restored::default(), Vec::new(), Vec::new());
-        let mut draft = Draft::of(&fold);
+        let mut draft = CheckpointBuilder::of(&fold);
         for (way, n) in ways {
             let next = record(way, n, Some(&fold.state));
             if let Ok(items) = fold.state.clone().apply(&next) {
@@ -98,9 +98,9 @@ proptest! {
                 prop_assert!(fold.items.ends_with(&items));
                 draft.take(&items, time, matches!(next, Record::ToolStarted(_)));
                 // A checkpoint at any place is the fold at that place.
-                let kept = Draft::read(VERSION, &draft.bytes(&fold.state).unwrap());
+                let kept = CheckpointBuilder::read(VERSION, &draft.bytes(&fold.state).unwrap());
                 prop_assert_eq!(kept, Some((fold.clone(), draft.clone())));
-                prop_assert_eq!(&Draft::of(&fold), &draft);
+                prop_assert_eq!(&CheckpointBuilder::of(&fold), &draft);
                 states.push(fold.state.clone());
                 records.push(next);
             }
@@ -128,7 +128,7 @@ proptest! {
         prop_assert_eq!(&restored.items, &items);
         // What is read at a glance comes to the same, and to the same checkpoint.
         let Resumed { restored: glanced, mut draft, .. } = everything(Reader::open(&dir).unwrap().frames()).unwrap();
-        prop_assert_eq!(draft.bytes(&glanced.state), Draft::of(&glanced).bytes(&glanced.state));
+        prop_assert_eq!(draft.bytes(&glanced.state), CheckpointBuilder::of(&glanced).bytes(&glanced.state));
         prop_assert_eq!(glanced, restored);
     }
 

@@ -4,7 +4,7 @@ use crate::rig::id;
 use authority::SandboxMode;
 use llm_worker::ToolEffect;
 use pod::feature::{CapabilityPolicy, HostCapability};
-use pod::permission::{Circumstances, Layer, Matter, Policy, Rule, RuleDecision};
+use pod::permission::{ActionKind, Circumstances, Layer, Policy, Rule, RuleDecision};
 use testkit::TERMS;
 
 #[test]
@@ -40,13 +40,13 @@ fn what_rules_will_say_is_what_they_say_when_they_judge() {
     let confined = Circumstances { mode: SandboxMode::WorkspaceWrite, enforced: true };
     let off = Circumstances { mode: SandboxMode::Off, enforced: true };
     let locked = Circumstances { mode: SandboxMode::ReadOnly, enforced: true };
-    let decided = |layers: Vec<Layer>, tool: &str, effect, now, matter: Matter| {
+    let decided = |layers: Vec<Layer>, tool: &str, effect, now, matter: ActionKind| {
         let met =
             Policy::new(TERMS, layers).expect(tool, effect, now).into_iter().find(|met| met.matter == matter).unwrap();
         let deciding: Vec<_> = met.said.iter().filter(|said| said.decides).map(|said| said.source.clone()).collect();
         (met.decision, deciding.concat(), met.said.iter().filter(|said| said.path.is_some()).count())
     };
-    let run = |layers, now| decided(layers, "Bash", ToolEffect::Effectful, now, Matter::Runs);
+    let run = |layers, now| decided(layers, "Bash", ToolEffect::Effectful, now, ActionKind::Runs);
     assert_eq!(run(vec![], confined), (Allow, "default".to_owned(), 0));
     assert_eq!(run(vec![], off), (Ask, "default".to_owned(), 0));
     let other = || layer("a.toml", vec![rule("Write", None, Deny)]);
@@ -58,7 +58,7 @@ fn what_rules_will_say_is_what_they_say_when_they_judge() {
     assert_eq!(run(vec![allow(), deny()], off), (Deny, "b.toml".to_owned(), 0));
     // A refusal of an outer layer stands: nobody inside is asked.
     assert_eq!(run(vec![deny(), allow()], off), (Deny, "b.toml".to_owned(), 0));
-    let write = |layers, now| decided(layers, "Write", ToolEffect::Idempotent, now, Matter::Writes);
+    let write = |layers, now| decided(layers, "Write", ToolEffect::Idempotent, now, ActionKind::Writes);
     let locks = || layer("a.toml", vec![rule("Write", Some("**/*.lock"), Deny)]);
     assert_eq!(write(vec![locks()], confined), (Allow, "default".to_owned(), 1));
     assert_eq!(write(vec![locks()], locked), (Deny, "default".to_owned(), 0));

@@ -14,7 +14,7 @@ use crate::feature::declare::descriptor::FeatureDescriptor;
 use crate::feature::declare::diagnostic::{DiagnosticCode, FeatureDiagnostic, FeatureInstallError};
 use crate::feature::declare::id::FeatureId;
 use crate::feature::declare::service::MissingService;
-use crate::feature::live::grant::Holdings;
+use crate::feature::live::grant::FeatureGrants;
 use crate::feature::live::registry::{FeatureRegistry, Instruction, RegisteredTool};
 use crate::feature::live::service::Services;
 use crate::foreign::installs::{Ended, Job, Runner};
@@ -43,7 +43,7 @@ pub(crate) struct Installing {
 struct Waiting {
     at: usize,
     planned: PlannedFeature,
-    holdings: Holdings,
+    holdings: FeatureGrants,
     job: Job<Staged>,
 }
 
@@ -72,7 +72,7 @@ impl Installing {
         if !planned.outcome.is_live() {
             return self.left_out(at, &planned);
         }
-        let holdings = Holdings::default();
+        let holdings = FeatureGrants::default();
         let (host, probe) = (self.host.clone(), self.probe.clone());
         let redactor = host.redactor().clone();
         let mut stage = Stage::new(&descriptor, &planned, &self.services, holdings.clone(), redactor, probe);
@@ -172,7 +172,7 @@ impl Installing {
     }
 
     /// Infallible: the plan made names unique and the stage equals the plan.
-    fn merge(&mut self, complete: Complete, holdings: &Holdings, report: &mut FeatureInstallReport) {
+    fn merge(&mut self, complete: Complete, holdings: &FeatureGrants, report: &mut FeatureInstallReport) {
         let Complete { feature, tools, hooks, instructions, states, notes, services } = complete;
         let (hooks, planned): (Vec<_>, Vec<_>) = hooks.into_iter().unzip();
         let described: Vec<_> = tools.iter().map(|(tool, deadline_ms)| (&tool.definition, *deadline_ms)).collect();

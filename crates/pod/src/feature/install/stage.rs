@@ -13,7 +13,7 @@ use crate::feature::declare::id::FeatureId;
 use crate::feature::declare::service::{ServiceDeclaration, ServiceId, ServiceKey};
 use crate::feature::declare::state::StateDeclaration;
 use crate::feature::declare::tool::ToolDeclaration;
-use crate::feature::live::grant::{About, Held, Holdings};
+use crate::feature::live::grant::{About, FeatureGrants, GrantHandle};
 use crate::feature::live::presence::Presence;
 use crate::feature::live::service::{Service, ServiceHandle, Services};
 use authority::{Door, Redactor};
@@ -40,7 +40,7 @@ pub(crate) struct Stage {
     services: Services,
     /// What each requirement came to; without a service, why.
     wanted: BTreeMap<ServiceId, Result<Arc<Service>, String>>,
-    holdings: Holdings,
+    holdings: FeatureGrants,
     redactor: Redactor,
     notes: Vec<FeatureDiagnostic>,
     refusal: Option<FeatureInstallError>,
@@ -64,7 +64,7 @@ impl Stage {
         descriptor: &FeatureDescriptor,
         planned: &PlannedFeature,
         services: &Services,
-        holdings: Holdings,
+        holdings: FeatureGrants,
         redactor: Redactor,
         probe: Option<RegistrarProbe>,
     ) -> Self {
@@ -139,7 +139,7 @@ impl Stage {
 
     /// Enters a door in the books of the grant.
     pub(crate) fn hold(&self, capability: HostCapability, door: Arc<Door>) -> Arc<Door> {
-        self.holdings.hold(Held { capability, door: Arc::clone(&door), about: About::Operations });
+        self.holdings.hold(GrantHandle { capability, door: Arc::clone(&door), about: About::Operations });
         door
     }
 
@@ -165,7 +165,7 @@ impl Stage {
         let capability = self.granted(&HostCapability::ProvideService { key: id.name.clone().into() })?;
         let service = Arc::new(Service::new(key, feature, target));
         let (door, about) = (Arc::clone(&service.door), About::Provided(Arc::clone(&service)));
-        self.holdings.hold(Held { capability, door, about });
+        self.holdings.hold(GrantHandle { capability, door, about });
         self.services.insert(id, service);
         Ok(Staging::Staged)
     }
@@ -184,7 +184,7 @@ impl Stage {
             wanted.as_ref().map_err(|why| FeatureInstallError::Unavailable { feature, asked, why: why.clone() })?;
         let door = self.holdings.service(service).unwrap_or_else(|| {
             let (door, about) = (service.door.derive(), About::Used(Arc::clone(service)));
-            self.holdings.hold(Held { capability, door: Arc::clone(&door), about });
+            self.holdings.hold(GrantHandle { capability, door: Arc::clone(&door), about });
             door
         });
         let feature = self.feature.clone();

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 /// One door under a grant.
 #[derive(Clone)]
-pub(crate) struct Held {
+pub(crate) struct GrantHandle {
     pub(crate) capability: HostCapability,
     pub(crate) door: Arc<Door>,
     /// What the grant is about, where that is not the door alone.
@@ -32,7 +32,7 @@ pub(crate) enum About {
     Provided(Arc<Service>),
 }
 
-impl Held {
+impl GrantHandle {
     /// Refuses at once what is new; the future resolves when nothing runs under it any more.
     fn shut(&self, how: Revoke) -> Closing {
         if let About::Provided(service) = &self.about {
@@ -59,21 +59,21 @@ pub enum Revoke {
 /// The doors of one feature while it installs. The host shares it with the install, so that a feature which is given up
 /// holds nothing, even while its thread goes on.
 #[derive(Clone, Default)]
-pub(crate) struct Holdings(Arc<Mutex<Holding>>, Arc<Presence>);
+pub(crate) struct FeatureGrants(Arc<Mutex<Holdings>>, Arc<Presence>);
 
 #[derive(Default)]
-struct Holding {
+struct Holdings {
     given_up: bool,
-    held: Vec<Held>,
+    held: Vec<GrantHandle>,
 }
 
-impl Holdings {
+impl FeatureGrants {
     pub(crate) fn presence(&self) -> &Arc<Presence> {
         &self.1
     }
 
     /// Enters a door in the books; shut at once when the feature was given up.
-    pub(crate) fn hold(&self, held: Held) {
+    pub(crate) fn hold(&self, held: GrantHandle) {
         let mut holding = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if holding.given_up {
             drop(held.shut(Revoke::Now));
@@ -108,13 +108,13 @@ impl Holdings {
     }
 
     /// The feature is installed: hands them over, open.
-    pub(crate) fn take(&self) -> Vec<Held> {
+    pub(crate) fn take(&self) -> Vec<GrantHandle> {
         self.1.come();
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner).held)
     }
 }
 
-fn row(feature: &FeatureId, capability: &HostCapability, doors: &[&Held]) -> GrantUse {
+fn row(feature: &FeatureId, capability: &HostCapability, doors: &[&GrantHandle]) -> GrantUse {
     let doors = || doors.iter().map(|held| &held.door);
     GrantUse {
         feature_id: feature.clone(),
@@ -129,16 +129,16 @@ fn row(feature: &FeatureId, capability: &HostCapability, doors: &[&Held]) -> Gra
 
 /// Every door of a generation, by feature in install order.
 #[derive(Default)]
-pub(crate) struct Ledger {
-    handles: Vec<(FeatureId, Held)>,
+pub(crate) struct GrantLedger {
+    handles: Vec<(FeatureId, GrantHandle)>,
     /// Those of tools and hooks: a call of one passes it, nobody holds it.
-    contributions: Vec<(FeatureId, Held)>,
+    contributions: Vec<(FeatureId, GrantHandle)>,
     presence: BTreeMap<FeatureId, Arc<Presence>>,
 }
 
-impl Ledger {
+impl GrantLedger {
     /// A feature is there, and all it holds.
-    pub(crate) fn extend(&mut self, feature: &FeatureId, holdings: &Holdings) {
+    pub(crate) fn extend(&mut self, feature: &FeatureId, holdings: &FeatureGrants) {
         self.handles.extend(holdings.take().into_iter().map(|held| (feature.clone(), held)));
         self.presence.insert(feature.clone(), Arc::clone(holdings.presence()));
     }
@@ -150,7 +150,7 @@ impl Ledger {
             return Arc::clone(&held.door);
         }
         let door = Door::new();
-        let held = Held { capability, door: Arc::clone(&door), about: About::Operations };
+        let held = GrantHandle { capability, door: Arc::clone(&door), about: About::Operations };
         self.contributions.push((feature.clone(), held));
         door
     }
@@ -159,7 +159,7 @@ impl Ledger {
         &'a self,
         granted: impl Iterator<Item = (&'a FeatureId, &'a HostCapability)>,
     ) -> Vec<GrantUse> {
-        let mut doors: BTreeMap<(&FeatureId, &HostCapability), Vec<&Held>> = BTreeMap::new();
+        let mut doors: BTreeMap<(&FeatureId, &HostCapability), Vec<&GrantHandle>> = BTreeMap::new();
         for (feature, held) in &self.handles {
             doors.entry((feature, &held.capability)).or_default().push(held);
         }
@@ -187,7 +187,7 @@ impl Ledger {
         shut(self.of(feature).map(|held| held.shut(Revoke::Now)).collect())
     }
 
-    fn of(&self, feature: &FeatureId) -> impl Iterator<Item = &Held> {
+    fn of(&self, feature: &FeatureId) -> impl Iterator<Item = &GrantHandle> {
         self.handles.iter().filter(move |(id, _)| id == feature).map(|(_, held)| held)
     }
 }

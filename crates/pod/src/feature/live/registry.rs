@@ -1,6 +1,6 @@
 //! What is live: built once per generation, whole features only, and then only read. It knows no module and no plan.
 
-use super::grant::{Ledger, Revoke};
+use super::grant::{GrantLedger, Revoke};
 use crate::feature::decide::report::{HostReport, RegistryReport, Totals};
 use crate::feature::declare::capability::HostCapability;
 use crate::feature::declare::grants::GrantUse;
@@ -28,7 +28,7 @@ pub struct FeatureRegistry {
     pub(crate) instructions: Vec<Instruction>,
     pub(crate) report: RegistryReport,
     pub(crate) timings: Vec<(FeatureId, Duration)>,
-    pub(crate) grants: Ledger,
+    pub(crate) grants: GrantLedger,
     redactor: Redactor,
 }
 
@@ -53,7 +53,7 @@ impl FeatureRegistry {
             diagnostics: Vec::new(),
         };
         let tools = ToolRegistry { by_name: BTreeMap::new() };
-        let (instructions, timings, grants) = (Vec::new(), Vec::new(), Ledger::default());
+        let (instructions, timings, grants) = (Vec::new(), Vec::new(), GrantLedger::default());
         let redactor = Redactor::default();
         Self { tools, hooks: HookRegistry::default(), instructions, report, timings, grants, redactor }
     }

@@ -17,7 +17,7 @@ use pod::feature::{
     ToolDeclaration,
 };
 use pod::hook::{FailureRule, HookPoint};
-use pod::permission::{Expectation, Matter, RuleDecision};
+use pod::permission::{ActionKind, Expectation, RuleDecision};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -255,8 +255,8 @@ impl<'a> Asking<'a> {
         let permission = &self.composed.permission;
         let all = permission.policy.expect(&self.tool.name, self.tool.effect, permission.now);
         let mut expected: Vec<Expectation> = all.into_iter().filter(|met| comes_up(met.matter, planned)).collect();
-        if !expected.iter().any(|met| matches!(met.matter, Matter::Reads | Matter::Writes)) {
-            expected.retain(|met| met.matter != Matter::Lost);
+        if !expected.iter().any(|met| matches!(met.matter, ActionKind::Reads | ActionKind::Writes)) {
+            expected.retain(|met| met.matter != ActionKind::Lost);
         }
         for met in &expected {
             self.permission(met);
@@ -331,24 +331,24 @@ fn time(ms: u64) -> String {
 }
 
 /// Whether calls of a feature's tools do such things, going by what it holds.
-fn comes_up(matter: Matter, planned: &PlannedFeature) -> bool {
+fn comes_up(matter: ActionKind, planned: &PlannedFeature) -> bool {
     let fs = |write_too: bool| {
         let fits =
             |held: &HostCapability| matches!(held, HostCapability::ScopedFs { write, .. } if *write || !write_too);
         planned.grants.granted().iter().any(fits)
     };
     match matter {
-        Matter::Reads => fs(false),
-        Matter::Writes => fs(true),
-        Matter::Hosts => planned.grants.granted().iter().any(|held| matches!(held, HostCapability::Network { .. })),
-        Matter::Session => !planned.states.is_empty(),
-        Matter::Runs | Matter::Nothing | Matter::Lost => true,
+        ActionKind::Reads => fs(false),
+        ActionKind::Writes => fs(true),
+        ActionKind::Hosts => planned.grants.granted().iter().any(|held| matches!(held, HostCapability::Network { .. })),
+        ActionKind::Session => !planned.states.is_empty(),
+        ActionKind::Runs | ActionKind::Nothing | ActionKind::Lost => true,
     }
 }
 
 /// A path that leads nowhere is refused everywhere, and says nothing about the tool.
 fn told(expected: &[Expectation]) -> impl Iterator<Item = &Expectation> {
-    expected.iter().filter(|met| met.matter != Matter::Lost)
+    expected.iter().filter(|met| met.matter != ActionKind::Lost)
 }
 
 fn judged(expected: &[Expectation], gated: bool) -> Verdict {
