@@ -1,0 +1,72 @@
+//! What Bash makes of a command, its end and its output.
+
+use super::*;
+
+#[test]
+fn a_refused_socket_is_recognised() {
+    let python = "Traceback (most recent call last):\n  File \"x.py\", line 2\n    s = socket.socket()\n  File \"socket.py\", line 233\n    _socket.socket.__init__(self)\nPermissionError: [Errno 1] Operation not permitted";
+    let table = [
+        ("python", python, true),
+        ("node", "Error: listen EPERM: operation not permitted 127.0.0.1:8080", true),
+        ("curl", "curl: (6) Could not resolve host: example.org", true),
+        ("git", "fatal: unable to access 'https://x/': Could not resolve host: x", true),
+        ("ping", "ping: socket: Operation not permitted", true),
+        ("a file", "cat: .ssh/id: Permission denied", false),
+        ("a file's owner", "chown: changing ownership of 'x': Operation not permitted", false),
+        ("a source about sockets", "grep: the socket is closed", false),
+        ("a file after sockets", "test socket ... ok\ntouch: cannot touch '/etc/x': Permission denied", false),
+    ];
+    for (name, output, want) in table {
+        assert_eq!(no_network(output), want, "{name}");
+    }
+}
+
+#[test]
+fn the_deadline_is_the_shorter_one_and_leaves_a_margin() {
+    let judged = |timeout_s, host| {
+        let args = Args { command: "true".into(), timeout_s };
+        judge(&args, Duration::from_secs(host)).map(|deadline| deadline.as_secs()).ok()
+    };
+    let table = [(120, 600, Some(120)), (3600, 600, Some(595)), (120, 5, Some(5)), (0, 600, None), (3601, 9999, None)];
+    for (timeout_s, host, want) in table {
+        assert_eq!(judged(timeout_s, host), want, "{timeout_s} of {host}");
+    }
+}
+
+#[test]
+fn bad_commands_are_refused() {
+    for command in ["", " \n", "a\0b", &"x".repeat(MAX_COMMAND + 1)] {
+        let args = Args { command: command.to_owned(), timeout_s: 1 };
+        assert_eq!(judge(&args, Duration::from_secs(9)).unwrap_err().kind, ErrorKind::FixInput);
+    }
+}
+
+#[test]
+fn a_summary_says_how_it_ended() {
+    let table = [
+        (How::Exit(0), None, "exit 0 in 1.2 s"),
+        (How::Exit(101), Some(ErrorKind::FixInput), "exit 101 in 1.2 s"),
+        (How::Signal(9), Some(ErrorKind::FixInput), "killed: signal 9 after 1.2 s"),
+        (How::Deadline, Some(ErrorKind::Exhausted), "killed: deadline of 120 s"),
+        (How::Cancelled, Some(ErrorKind::Cancelled), "killed: cancelled after 1.2 s"),
+    ];
+    for (how, kind, text) in table {
+        let ended = Ended { how, took: Duration::from_millis(1234), leftovers: 0, remaining: 0, pid: 1 };
+        let got = match summary(&ended, Duration::from_secs(120)) {
+            Ok(output) => (None, output.summary),
+            Err(error) => (Some(error.kind), error.message),
+        };
+        assert_eq!(got, (kind, text.to_owned()));
+    }
+}
+
+#[test]
+fn only_a_command_that_ended_by_itself_left_something_running() {
+    let table = [(How::Exit(0), 1), (How::Signal(9), 1), (How::Deadline, 0), (How::Cancelled, 0)];
+    for (how, lines) in table {
+        let ended = Ended { how, took: Duration::ZERO, leftovers: 2, remaining: 0, pid: 1 };
+        assert_eq!(notes(&ended, false, &[]).len(), lines, "{how:?}");
+        // What may go on is said whatever ended the command.
+        assert_eq!(notes(&Ended { remaining: 1, ..ended }, false, &[]).len(), lines + 1, "{how:?}");
+    }
+}
