@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a measurement that cannot be made ends the program")]
 
 mod inside;
+mod list;
 mod restore;
 mod runs;
 mod table;
@@ -43,6 +44,7 @@ fn main() {
     runs::memory(&binary, amount, &mut table);
     inside::encoded(&ambient, &mut table);
     restore::restore(&ambient, amount, &mut table);
+    list::list(&ambient, &binary, amount, &mut table);
     inside::features(amount, &mut table);
     inside::door(amount, &mut table);
     inside::gates(amount, &mut table);

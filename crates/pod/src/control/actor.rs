@@ -115,16 +115,13 @@ impl Actor {
         let result = self.work(&cancel).await;
         let Self { mut core, at, .. } = self;
         match (&result, at) {
-            (Ok(()), _) => {
-                core.desk.close();
-                // The lock goes first: a slow watcher keeps nobody else out.
-                core.store.journal.close();
-                core.outbox.drain().await;
-                core.registry.hooks().farewell().await;
-            }
             (Err(fatal), At::Turn(turn)) => turn.abandon(&mut core, fatal).await,
-            (Err(_), At::Idle(_) | At::Between) => core.desk.close(),
+            (Ok(()) | Err(_), _) => core.desk.close(),
         }
+        // The lock goes first: a slow watcher keeps nobody else out.
+        core.store.journal.close();
+        core.outbox.drain().await;
+        core.registry.hooks().farewell().await;
         ActorEnd { state: core.state, result }
     }
 
@@ -209,7 +206,10 @@ impl Actor {
             (Happened::Asked(Some(Command::Close { reason })), _) => self.closing = Closing::Asked(reason),
             (Happened::Asked(None), _) => self.closing = Closing::Asked("no client is left".to_owned()),
             (Happened::Prepared(prepared), _) => submissions.prepared(core, &mut preamble.records, prepared?),
-            (Happened::Farewell(heard), _) => self.stop(heard?),
+            (Happened::Farewell(heard), _) => {
+                heard?;
+                self.stop();
+            }
             (Happened::Mail(mail), At::Turn(turn)) => turn.mail(core, mail),
             (Happened::Mail(mail), _) => core.mail(mail, &|_| false),
             (Happened::Retry, at) => {
@@ -272,7 +272,8 @@ impl Actor {
         }
     }
 
-    fn stop(&mut self, (): ()) {
+    /// Writes the last record.
+    fn stop(&mut self) {
         let Closing::Farewell(reason) = std::mem::replace(&mut self.closing, Closing::Stopping) else { return };
         self.core.collect(&|_| false);
         let mut records = std::mem::take(&mut self.preamble.records);

@@ -200,7 +200,14 @@ impl Core {
                 settle(tickets, Err(&reason));
                 // Without its batch a commit can neither be tried again nor given back.
                 let Some(batch) = batch else { return Err(Fatal::Journal(reason)) };
-                let Some(request) = batch.into_turn() else { return Ok(None) };
+                let Some(request) = batch.into_turn() else {
+                    // In a turn its next commit says the same.
+                    if !self.state.turn_open {
+                        let text = format!("the journal did not take what features handed in: {reason}");
+                        self.outbox.show(Event::warning(text));
+                    }
+                    return Ok(None);
+                };
                 let refusals = self.pipeline.refusals.saturating_add(1);
                 self.pipeline.refusals = refusals;
                 return self.suspend(why, refusals).map(|()| Some(Landed::Refused(request)));
@@ -210,19 +217,16 @@ impl Core {
         // One that is refused because another was does not count.
         let refusals = self.pipeline.own_refusals.saturating_add(u32::from(!matches!(why, Refusal::Behind)));
         self.pipeline.own_refusals = refusals;
-        let held = match (self.suspend(why, refusals), batch) {
-            (Ok(()), Some(batch)) => Ok(batch),
-            (Ok(()), None) => Err(Fatal::Journal(reason.clone())),
-            (Err(fatal), _) => Err(fatal),
-        };
-        match held {
-            Ok(batch) => self.pipeline.held.push(Held { batch, own, tickets }),
+        match self.suspend(why, refusals).and(batch.ok_or(Fatal::Journal(reason.clone()))) {
+            Ok(batch) => {
+                self.pipeline.held.push(Held { batch, own, tickets });
+                Ok(None)
+            }
             Err(fatal) => {
                 settle(tickets, Err(&reason));
-                return Err(fatal);
+                Err(fatal)
             }
         }
-        Ok(None)
     }
 
     /// The disk refused: says so, and when it is tried again, unless it was tried often enough.
@@ -237,8 +241,11 @@ impl Core {
     }
 
     /// The pod cannot go on: what was appended is awaited, and if it became durable, watchers are told and its caller may
-    /// go on.
+    /// go on. What is held goes nowhere any more.
     pub(super) async fn drain(&mut self) {
+        for Held { tickets, .. } in std::mem::take(&mut self.pipeline.held) {
+            settle(tickets, Err("the pod cannot go on"));
+        }
         while !self.pipeline.flights.is_empty() {
             let done = self.pipeline.front().await;
             let tickets = self.pipeline.flights.pop_front().map_or_else(Vec::new, |flight| flight.tickets);
