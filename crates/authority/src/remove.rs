@@ -66,7 +66,7 @@ pub(crate) fn open<P: rustix::path::Arg + Copy>(at: impl AsFd, path: P) -> Resul
     let mode = Mode::from_raw_mode(rustix::fs::fstat(&fd)?.st_mode);
     if !mode.contains(Mode::RWXU) {
         // Where it fails, so does what needs it.
-        rustix::fs::fchmod(&fd, Mode::RWXU).unwrap_or_default();
+        rustix::fs::fchmod(&fd, Mode::RWXU).ok();
     }
     Ok(fd)
 }

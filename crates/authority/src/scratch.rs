@@ -46,7 +46,7 @@ impl Scratch {
                 Err(error) => return Err(Error::io("open", &path, error)),
             };
             // Where directories cannot be locked, nobody's can, and none is ever taken for stale.
-            held.lock().unwrap_or_default();
+            held.lock().ok();
             // Until it was locked, another start could find and remove it.
             if same(&held, &path) {
                 let path = path.canonicalize().map_err(|error| Error::io("open", &path, error))?;
@@ -82,7 +82,7 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         if !self.removed {
             // What cannot be removed stays for the next start: nothing depends on its absence.
-            remove(&self.path, Instant::now() + MAX_TIME).unwrap_or_default();
+            remove(&self.path, Instant::now() + MAX_TIME).ok();
         }
     }
 }
@@ -103,7 +103,7 @@ pub(crate) fn make_private(path: &Path) -> Result<(), Error> {
 
 fn remove_stale(parent: &Path, prefix: &str, until: Instant) {
     for (path, _held) in unheld(parent, prefix) {
-        remove(&path, until).unwrap_or_default();
+        remove(&path, until).ok();
     }
 }
 

@@ -131,7 +131,7 @@ impl Drop for Held {
     fn drop(&mut self) {
         if self.made.is_some() && which_at(&self.dir, &self.name) == self.made {
             // Somebody may have removed it, and nobody is left to tell.
-            rustix::fs::unlinkat(&self.dir, &self.name, AtFlags::REMOVEDIR).unwrap_or_default();
+            rustix::fs::unlinkat(&self.dir, &self.name, AtFlags::REMOVEDIR).ok();
         }
     }
 }

@@ -13,7 +13,7 @@ pub fn escape(path: &Path) -> String {
         out.push_str(&names.piece(chunk.valid()));
         for byte in chunk.invalid() {
             // Writing to a string cannot fail.
-            write!(out, "\\x{byte:02x}").unwrap_or_default();
+            write!(out, "\\x{byte:02x}").ok();
         }
     }
     out

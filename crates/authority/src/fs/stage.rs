@@ -250,7 +250,7 @@ impl Drop for Beside {
         if self.held.as_ref().is_some_and(|held| same(held, self.dir.as_fd(), &self.temp)) {
             let inner = self.names.get(1..).unwrap_or_default();
             // Nobody is left to tell; what stays is found by its number.
-            discard(self.dir.as_fd(), &self.temp, inner).unwrap_or_default();
+            discard(self.dir.as_fd(), &self.temp, inner).ok();
         }
     }
 }
@@ -328,7 +328,7 @@ fn discard(dir: BorrowedFd<'_>, temp: &OsStr, inner: &[OsString]) -> Result<bool
                 };
                 let (name, kind) = dirs.get(depth).map_or((leaf, AtFlags::empty()), |name| (name, AtFlags::REMOVEDIR));
                 // One that could not even be made cannot be removed either: what stays shows at the end.
-                rustix::fs::unlinkat(&*above, name, kind).unwrap_or_default();
+                rustix::fs::unlinkat(&*above, name, kind).ok();
             }
             rustix::fs::unlinkat(dir, temp, AtFlags::REMOVEDIR)?;
             Ok(true)

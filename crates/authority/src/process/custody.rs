@@ -227,7 +227,7 @@ impl Drop for Slot {
 /// kernel takes its number for everybody.
 pub(super) fn signal_group(leader: Pid, signal: Signal) {
     if leader != Pid::INIT {
-        rustix::process::kill_process_group(leader, signal).unwrap_or_default();
+        rustix::process::kill_process_group(leader, signal).ok();
     }
 }
 
@@ -326,7 +326,7 @@ impl Sweep {
             return;
         }
         // It is this process's to reap, so its number is its own.
-        rustix::process::kill_process(top, Signal::KILL).unwrap_or_default();
+        rustix::process::kill_process(top, Signal::KILL).ok();
         let own = processes::own().map_or(0, |process| process.session);
         let mut found = vec![top];
         let mut next = 0;
@@ -353,7 +353,7 @@ impl Sweep {
 fn wait_for(pid: Pid) {
     let Ok(handle) = rustix::process::pidfd_open(pid, PidfdFlags::empty()) else { return };
     let timeout = Timespec { tv_sec: 0, tv_nsec: i64::from(ROUND_WAIT.subsec_nanos()) };
-    rustix::event::poll(&mut [PollFd::new(&handle, PollFlags::IN)], Some(&timeout)).unwrap_or_default();
+    rustix::event::poll(&mut [PollFd::new(&handle, PollFlags::IN)], Some(&timeout)).ok();
 }
 
 #[cfg(test)]

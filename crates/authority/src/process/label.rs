@@ -55,7 +55,7 @@ pub fn label_descendants(_: &Ambient, tag: &str) -> bool {
 pub(super) fn next_call(call: u64) {
     if LABELLED.load(Ordering::SeqCst) {
         let maximum = rustix::process::getrlimit(Resource::Locks).maximum;
-        rustix::process::setrlimit(Resource::Locks, Rlimit { current: Some(call), maximum }).unwrap_or_default();
+        rustix::process::setrlimit(Resource::Locks, Rlimit { current: Some(call), maximum }).ok();
     }
 }
 

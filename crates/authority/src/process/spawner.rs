@@ -159,7 +159,7 @@ impl Spawner {
             if let (Ok(()), Some(pid)) = (answer.send(started), pid) {
                 wait(pid);
             }
-            done.send(()).unwrap_or_default();
+            done.send(()).ok();
         };
         std::thread::Builder::new().name("spawn".to_owned()).stack_size(STACK).spawn(spawn).map_err(failed)?;
         let lost = || Error::new(ErrorKind::Bug, format!("run {program}: the spawning thread ended early"));
@@ -200,7 +200,7 @@ impl Cage {
     fn close(&self) -> io::Result<()> {
         for capability in CapabilitySet::all().difference(KEPT).iter() {
             // Refused to an ordinary user, whose children have none anyway, and for numbers this kernel does not know.
-            rustix::thread::remove_capability_from_bounding_set(capability).unwrap_or_default();
+            rustix::thread::remove_capability_from_bounding_set(capability).ok();
         }
         // Both survive the start of a program: root's children would have them in spite of the bounding set.
         rustix::thread::clear_ambient_capability_set()?;

@@ -50,14 +50,14 @@ impl Started {
     /// Resolves when the main process has ended; once.
     pub(super) async fn exited(&mut self) {
         // The thread that waits answers by ending, too.
-        (&mut self.exited).await.unwrap_or_default();
+        (&mut self.exited).await.ok();
     }
 
     /// To the whole group, and to the main process should it have left that.
     pub(super) fn signal(&self, signal: Signal) {
         custody::signal_group(self.pid, signal);
         // Its number is its own until it is reaped.
-        rustix::process::kill_process(self.pid, signal).unwrap_or_default();
+        rustix::process::kill_process(self.pid, signal).ok();
     }
 
     /// Ends what is left, reaps it and releases everything. Blocks until the main process has ended.

@@ -75,6 +75,6 @@ impl CallTemp {
 impl Drop for CallTemp {
     fn drop(&mut self) {
         // It goes with the directory around it at the latest.
-        remove(&self.path, Instant::now() + MAX_TIME).unwrap_or_default();
+        remove(&self.path, Instant::now() + MAX_TIME).ok();
     }
 }

@@ -85,9 +85,9 @@ fn told(event: &Event) -> String {
     let Event { at, what, author, text } = event;
     let mut told = String::new();
     // Writing to a string cannot fail.
-    writeln!(told, "{at} {what} ({author})").unwrap_or_default();
+    writeln!(told, "{at} {what} ({author})").ok();
     for line in text.lines() {
-        writeln!(told, "  {line}").unwrap_or_default();
+        writeln!(told, "  {line}").ok();
     }
     told
 }

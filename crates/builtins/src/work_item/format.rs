@@ -131,7 +131,7 @@ pub(super) fn grown(thread: &str, mut event: Event) -> Result<(String, Time), St
 fn add(out: &mut String, number: usize, event: &Event) {
     let Event { at, what, author, text } = event;
     // Writing to a string cannot fail.
-    write!(out, "\n## {number} | {at} | {what} | {author}\n").unwrap_or_default();
+    write!(out, "\n## {number} | {at} | {what} | {author}\n").ok();
     let text = trimmed(text);
     if text.is_empty() {
         return;

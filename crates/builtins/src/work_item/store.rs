@@ -115,7 +115,7 @@ impl WorkItemWriter for Store {
         tools::publish(&self.files, &thread, None, text.as_bytes(), &cx).await?;
         // An item is there from its item.md on; a thread alone is none.
         if let Err(error) = self.put(&found, "item.md", None, &record, &cx).await {
-            self.files.workspace().remove(&thread).unwrap_or_default();
+            self.files.workspace().remove(&thread).ok();
             self.emptied(&thread, above);
             return Err(error);
         }
@@ -293,7 +293,7 @@ impl Store {
         for above in thread.path().ancestors().skip(1).take(if made { 2 } else { 1 }) {
             let at = self.files.workspace().inside(above);
             // What somebody else put there keeps it.
-            at.and_then(|at| self.files.workspace().remove_dir(&at)).unwrap_or_default();
+            at.and_then(|at| self.files.workspace().remove_dir(&at)).ok();
         }
     }
 

@@ -57,7 +57,7 @@ impl Dialect for Neutral {
 
 /// Strings, numbers and lists of them: writing these into memory cannot fail.
 fn json(value: &impl Serialize, out: &mut Vec<u8>) {
-    serde_json::to_writer(out, value).unwrap_or_default();
+    serde_json::to_writer(out, value).ok();
 }
 
 /// A neutral body, read back.

@@ -83,7 +83,7 @@ impl Callbacks {
     pub(crate) fn note(&self, feature: FeatureId, text: String) {
         if let Some((line, _)) = &self.pod {
             // A pod that has let go, or is flooded, does without.
-            line.hand_in(Method::Note { feature, text }).unwrap_or_default();
+            line.hand_in(Method::Note { feature, text }).ok();
         }
     }
 

@@ -79,7 +79,7 @@ impl<P: Point> InstalledHook<P> {
     /// Such a call came back after all.
     pub(super) fn returned(&self) {
         // `Err` is a call that nobody had written off.
-        self.lost.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |lost| lost.checked_sub(1)).unwrap_or_default();
+        self.lost.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |lost| lost.checked_sub(1)).ok();
     }
 
     pub(super) fn is_revoked(&self) -> bool {

@@ -118,7 +118,7 @@ fn whatever_operation_fails_what_was_acknowledged_is_there() {
 /// Works with a disk that loses its power, and gives back what the machine finds when it starts again.
 fn powered(disk: Power, scene: &Scene, told: &mut Told) -> Arc<Power> {
     let root = scene.dir.parent().unwrap();
-    disk.sync_dir(root).unwrap_or_default();
+    disk.sync_dir(root).ok();
     let disk = Arc::new(disk);
     let given = given(Arc::clone(&disk) as Arc<dyn Disk>);
     let made = work(&scene.dir, given.clone(), &["a", "b", "c"], true, told).is_some();
@@ -223,7 +223,7 @@ fn no_byte_leaves_without_quarantine_whenever_the_power_goes() {
         // What a process left that was killed: in the page cache, and by now on the disk too.
         disk.adopt(scene.dir.parent().unwrap());
         if let Ok(opened) = Session::open(&scene.dir, options(Arc::clone(&disk) as Arc<dyn Disk>)) {
-            opened.journal.append(notes(&["d", "d+"])).wait().map(drop).unwrap_or_default();
+            opened.journal.append(notes(&["d", "d+"])).wait().map(drop).ok();
             opened.journal.close();
         }
         let after = root();

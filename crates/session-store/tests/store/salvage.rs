@@ -41,7 +41,7 @@ fn salvage(scene: &Scene) -> Salvaged {
 
 /// Replaces a file, which may be protected.
 fn put(path: &Path, bytes: &[u8]) {
-    std::fs::remove_file(path).unwrap_or_default();
+    std::fs::remove_file(path).ok();
     std::fs::write(path, bytes).unwrap();
 }
 

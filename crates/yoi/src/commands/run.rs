@@ -269,7 +269,7 @@ impl RunContext<'_> {
         let opening = Opening::of(&place.dir(), opened, &after).map_err(fail)?;
         let Installed { registry, permission, no_shell, git } =
             composed.install(self.ambient, self.env, &tag, opening.link(), &self.secrets)?;
-        self.git.set(git).unwrap_or_default();
+        self.git.set(git).ok();
         let lacking = required(&registry.report().unmet, registry.report());
         if !known {
             lacking.clone()?;

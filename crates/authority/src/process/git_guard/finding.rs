@@ -83,7 +83,7 @@ impl Finding {
             None => {}
         }
         if !self.help.is_empty() {
-            write!(text, "; help: {}", self.help).unwrap_or_default();
+            write!(text, "; help: {}", self.help).ok();
         }
         text
     }

@@ -23,7 +23,7 @@ impl Presence {
     /// It is installed whole; means nothing to one that is gone.
     pub(crate) fn come(&self) {
         // `Err` is one that is gone.
-        self.0.compare_exchange(INSTALLING, HERE, Ordering::SeqCst, Ordering::SeqCst).unwrap_or_default();
+        self.0.compare_exchange(INSTALLING, HERE, Ordering::SeqCst, Ordering::SeqCst).ok();
     }
 
     /// It is not there any more, or will never be.
