@@ -244,7 +244,7 @@ fn refused(error: &BlobError) -> ToolError {
     let message = match error {
         BlobError::Full { bound } => format!(
             "this session keeps {bound} bytes of outputs and of files as they were, and they are taken; ask for less at \
-             a time, or tell the person to start the next run, which lets go of the oldest outputs"
+             a time, or end this turn: the next one lets go of the oldest outputs"
         ),
         BlobError::Disk(_)
         | BlobError::Closed

@@ -3,6 +3,7 @@
 use crate::scene::{pod, printer, said, sound, verified};
 use llm_worker::tool::{FileChange, Window};
 use llm_worker::{ErrorKind, Item, ResultStatus, ToolEffect, ToolError};
+use pod::control::Outbox;
 use std::fs;
 use std::sync::{Arc, Mutex};
 use testkit::{Answer, FnTool, PodUnderTest, Script};
@@ -40,6 +41,25 @@ fn reader(pod: &PodUnderTest, nth: usize) -> (FnTool, Arc<Mutex<Option<ToolError
 }
 
 #[test]
+fn the_next_turn_of_the_same_start_lets_go_of_the_oldest_outputs() {
+    let mut pod = pod(Vec::new(), prints(4));
+    pod.blob_bytes = ROOM;
+    let answers = ["Print0", "Print1", "Print2", "Print3"].map(|name| Answer::calls(&[(name, "{}")]));
+    let again = [Answer::text("full"), Answer::calls(&[("Print3", "{}")]), Answer::text("done")];
+    pod.script = Script::new(answers.into_iter().chain(again));
+    let (stored, end) = pod.serve(Outbox::unwatched(), async |client| {
+        client.submit("go").await.unwrap();
+        let before = pod.state().outputs.len();
+        client.submit("again").await.unwrap();
+        (before, pod.state().outputs.len())
+    });
+    end.result.unwrap();
+    assert_eq!(stored, (3, 4));
+    assert_eq!((verified(&pod).blobs, verified(&pod).dropped), (3, 1));
+    sound(&pod, "two turns");
+}
+
+#[test]
 fn the_next_run_lets_go_of_the_oldest_outputs() {
     let mut pod = pod(Vec::new(), prints(5));
     pod.blob_bytes = ROOM;
@@ -47,7 +67,7 @@ fn the_next_run_lets_go_of_the_oldest_outputs() {
     assert!(first[..3].iter().all(|(status, _)| *status == ResultStatus::Ok), "{first:?}");
     let (status, text) = &first[3];
     assert_eq!(*status, ResultStatus::Error);
-    assert!(text.contains("its output was lost") && text.contains("start the next run"), "{text}");
+    assert!(text.contains("its output was lost") && text.contains("end this turn"), "{text}");
     sound(&pod, "full");
     assert_eq!(run(&mut pod, &["Print3"])[0].0, ResultStatus::Ok);
     let found = verified(&pod);
