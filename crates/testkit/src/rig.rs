@@ -31,25 +31,18 @@ use tokio_util::sync::CancellationToken;
 /// Everything a pod is made of, to be changed before it is run. Everything is permitted.
 pub struct PodUnderTest {
     root: tempfile::TempDir,
-    /// The session's directory.
     pub dir: PathBuf,
-    /// The project's directory.
     pub project: PathBuf,
-    /// Wall clock.
     pub clock: ManualClock,
-    /// Under the session.
     pub disk: FailingDisk,
     /// The store's and the driver's.
     pub points: Points,
-    /// Who answers.
     pub script: Arc<Script>,
-    /// What the model may call.
     pub tools: Vec<FnTool>,
     /// What else is installed, each with what it is granted; the workspace is the project's.
     pub features: Vec<(Arc<dyn FeatureModule>, Vec<HostCapability>)>,
     /// Keeps secrets out of what features write and show.
     pub redactor: Redactor,
-    /// What one turn may use.
     pub limits: Limits,
     /// How long a cancelled call may go on.
     pub grace: Duration,
@@ -59,7 +52,6 @@ pub struct PodUnderTest {
     pub environment: Arc<Mutex<String>>,
     /// How long a segment of the journal gets, in bytes.
     pub segment_bytes: u64,
-    /// The most bytes of blobs.
     pub blob_bytes: u64,
     /// How many children recovery is told to have ended, or why some may be left.
     pub survivors: Arc<Mutex<Result<u32, String>>>,
@@ -69,28 +61,22 @@ pub struct PodUnderTest {
 /// How a run ended.
 #[derive(Debug)]
 pub enum How {
-    /// The turn ended, and the session was closed in good order.
     Ended(TurnEnd),
-    /// The store was not opened.
     NotOpened(OpenError),
     /// The pod was not opened, or could not go on.
     Failed(HostError),
-    /// It was killed.
     Killed,
 }
 
 /// What came of a run.
 #[derive(Debug)]
 pub struct Ran {
-    /// How it ended.
     pub how: How,
     /// What opening found, when it came that far.
     pub found: Option<Found>,
-    /// Everything the watcher was told.
     pub events: Vec<Event>,
     /// The journal's watermark at the end.
     pub durable: u64,
-    /// Flushes from opening on.
     pub flushes: u64,
 }
 

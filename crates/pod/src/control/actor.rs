@@ -41,7 +41,6 @@ pub struct Actor {
     preamble: Preamble,
     submissions: Submissions,
     closing: Closing,
-    /// Observers hear the last event.
     farewell: JoinSet<()>,
     grants_written: Instant,
 }
@@ -57,7 +56,6 @@ pub(crate) struct Preamble {
 
 /// How a pod ended.
 pub struct ActorEnd {
-    /// What its log comes to.
     pub state: State,
     /// Why it could not go on; otherwise it let go in good order. What was committed is on disk.
     pub result: Result<(), Fatal>,

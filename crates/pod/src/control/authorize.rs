@@ -24,11 +24,9 @@ use tokio_util::sync::CancellationToken;
 /// What calls are judged by.
 #[derive(Clone, Debug)]
 pub struct Permission {
-    /// The table and the rules.
     pub policy: Policy,
     /// Where paths lead.
     pub workspace: Workspace,
-    /// The sandbox in force.
     pub now: Circumstances,
 }
 
@@ -48,13 +46,11 @@ const MAX_PROBLEM: usize = 4 * 1024;
 #[derive(Debug)]
 pub(crate) struct Authorization {
     pub(crate) verdict: Verdict<Journaled>,
-    /// The rule or check that decided.
     rule: String,
     /// The gate that decided, when one did.
     gate: GateNote,
     /// What the gates said that allowed it.
     allowed: Vec<VerdictGiven>,
-    /// What became of its arguments.
     transforms: Vec<TransformNote>,
 }
 
@@ -228,7 +224,6 @@ impl Authorizer {
 /// Why arguments brought nothing that could run.
 #[derive(Debug)]
 enum Unfit {
-    /// The tool was taken back.
     Revoked,
     Problem(String),
 }

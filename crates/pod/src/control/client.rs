@@ -14,12 +14,12 @@ pub(super) const MAX_SUBMISSIONS: usize = 64;
 
 /// What a client asks for. Commands are always read, whatever features hand in.
 pub(super) enum Command {
-    /// Take this input through a turn.
     Submit(Submission),
-    /// End the turn under way in good order.
     Cancel,
     /// Let go of the session once nothing is under way.
-    Close { reason: String },
+    Close {
+        reason: String,
+    },
 }
 
 /// An input on its way.

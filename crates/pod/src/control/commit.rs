@@ -56,7 +56,6 @@ pub(crate) struct Ended {
     /// The full output, where it did not fit.
     pub(crate) output: Option<Output>,
     pub(crate) ms: u64,
-    /// What became of its result.
     pub(crate) transforms: Vec<TransformNote>,
     /// What the person must know of it.
     pub(crate) warnings: Vec<String>,

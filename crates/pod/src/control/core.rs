@@ -24,11 +24,8 @@ pub const DISK_RETRIES: u32 = 1;
 
 /// A session open for writing, and the names of things that tests may wait or die at.
 pub struct Store {
-    /// Where to append.
     pub journal: Journal,
-    /// Larger payloads.
     pub blobs: Blobs,
-    /// The session's id.
     pub session: Arc<str>,
     /// `<session>/<epoch>`: the front of idempotency keys and of `YOI_CALL`.
     pub key: Arc<str>,
@@ -38,23 +35,14 @@ pub struct Store {
 
 /// Everything a turn works with; lives as long as the pod.
 pub struct Core {
-    /// The session.
     pub store: Store,
-    /// What the session comes to.
     pub state: State,
-    /// What the next checkpoint needs besides.
     pub(crate) draft: CheckpointBuilder,
-    /// What features contributed.
     pub registry: Arc<FeatureRegistry>,
-    /// What may run.
     pub permission: Arc<Permission>,
-    /// Who answers.
     pub model: Arc<dyn Model>,
-    /// Threads for foreign code.
     pub callbacks: Callbacks,
-    /// Who watches.
     pub outbox: Outbox,
-    /// What tools and features hand in.
     pub(crate) desk: Desk,
     pub(crate) pipeline: Pipeline,
 }

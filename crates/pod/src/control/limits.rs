@@ -7,7 +7,6 @@ use llm_worker::effect::Outcome;
 /// What one turn may use, from configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Requests in one turn.
     pub max_steps: u32,
     /// Calls that run at once; the others wait their turn.
     pub tool_concurrency: usize,

@@ -33,7 +33,6 @@ pub(crate) struct Pipeline {
 struct Flight {
     commit: Commit<Batch>,
     part: Part,
-    /// Who is told what became of it.
     tickets: Vec<Box<dyn Ticket>>,
 }
 
@@ -56,11 +55,8 @@ enum Part {
 pub(super) enum Own {
     /// What closes a log that was left open.
     Repair,
-    /// An input, accepted or refused.
     Input,
-    /// What gates said at the end of a turn.
     TurnEnd,
-    /// The last record.
     Stop,
 }
 

@@ -16,7 +16,6 @@ pub(super) struct Stream {
 
 /// What a stream brought.
 pub(super) enum Heard {
-    /// One event of the answer.
     Event(ModelEvent),
     /// The answer was whole, and the model's client is done with it.
     Whole,

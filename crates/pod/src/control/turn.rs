@@ -68,7 +68,6 @@ pub(super) struct Running {
 
 /// How far a turn is.
 enum Stage {
-    /// The machine goes on.
     Machine,
     /// It is over; what was appended behind it is still folded and shown, and no call asks for more.
     Settling(Outcome),

@@ -7,17 +7,13 @@ use std::sync::Arc;
 /// How a turn ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TurnEnd {
-    /// As journaled.
     pub outcome: Outcome,
-    /// The last answer text.
     pub answer: Option<Arc<str>>,
     /// What was refused among the calls of its last answer with calls, and why: the model did not work round it.
     pub refused: Option<String>,
     /// Why its answer is not what was asked for, from a model that knows.
     pub shortfall: Option<Shortfall>,
-    /// Requests it sent.
     pub steps: u64,
-    /// Tokens it used.
     pub usage: Usage,
     /// What they cost, as far as a price was known.
     pub cost: Option<Cost>,

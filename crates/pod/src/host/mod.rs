@@ -27,29 +27,21 @@ const MAX_REPORTED: usize = 64;
 
 /// What a program hands over to open a pod.
 pub struct Start {
-    /// Journaled as it is.
     pub about: HostStarted,
     /// The system prompt, instructions of features included.
     pub system: String,
     /// Where and when, asked as each turn begins: shown to the model when it changed.
     pub environment: Box<dyn Fn() -> String + Send>,
-    /// What the pod works with.
     pub parts: Parts,
 }
 
 /// What a pod works with.
 pub struct Parts {
-    /// What features contributed.
     pub registry: Arc<FeatureRegistry>,
-    /// What may run.
     pub permission: Arc<Permission>,
-    /// Who answers.
     pub model: Arc<dyn Model>,
-    /// Threads for foreign code.
     pub callbacks: Callbacks,
-    /// Who watches.
     pub outbox: Outbox,
-    /// What one turn may use.
     pub limits: Limits,
     /// Called at named points; a no-op outside tests.
     pub probe: Arc<dyn Fn(&str) + Send + Sync>,
@@ -98,11 +90,9 @@ impl HostError {
 /// What opening found, for the person.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// Whether the session had records before.
     pub existed: bool,
     /// Whether its last turn was left open.
     pub crashed: bool,
-    /// Bytes cut from the log's end.
     pub cut: u64,
     /// Where they are.
     pub quarantine: Option<PathBuf>,

@@ -44,7 +44,6 @@ pub struct Rest {
     pub(super) recovered: Recovered,
     pub(super) items: Vec<Item>,
     pub(super) closing: Vec<Record>,
-    /// Why processes of the session may still run.
     pub(super) survivors: Option<String>,
 }
 

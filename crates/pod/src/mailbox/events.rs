@@ -23,19 +23,11 @@ pub const MOST: usize = 4 * BACKLOG;
 #[derive(Clone, Debug)]
 pub enum Event {
     /// A record became durable.
-    Record {
-        /// Its place in the log.
-        seq: u64,
-        /// The record.
-        record: Arc<Record>,
-    },
+    Record { seq: u64, record: Arc<Record> },
     /// Part of an answer that is not durable yet.
     Delta(Delta),
     /// Writing failed; it is tried again shortly.
-    Suspended {
-        /// What the disk said.
-        reason: String,
-    },
+    Suspended { reason: String },
     /// For people; in no log and no context.
     Alert(Alert),
 }
@@ -43,11 +35,9 @@ pub enum Event {
 /// Short words for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alert {
-    /// How much they should mind.
     pub level: AlertLevel,
     /// The feature that says it; none for the host.
     pub from: Option<FeatureId>,
-    /// What.
     pub text: String,
 }
 

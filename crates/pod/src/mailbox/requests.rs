@@ -39,18 +39,14 @@ pub(crate) struct Words {
 pub(crate) enum Declined {
     /// Too many, in this turn or waiting.
     TooMany(String),
-    /// The log refused it.
     Refused(String),
 }
 
 /// How much a person should mind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AlertLevel {
-    /// Good to know.
     Info,
-    /// Something is not as it should be.
     Warning,
-    /// Something failed.
     Error,
 }
 
@@ -96,7 +92,6 @@ pub(crate) fn inbox() -> (Inbox, Line) {
 
 /// What the driver finds in its inbox.
 pub(crate) enum Mail {
-    /// A request.
     Asked(Method),
     /// Somebody waits for what was handed in.
     Wanted,
@@ -105,9 +100,7 @@ pub(crate) enum Mail {
 /// Why nothing was handed in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NotTaken {
-    /// Too much waits already.
     Full,
-    /// The pod has let go.
     Closed,
 }
 
