@@ -90,6 +90,8 @@ fn a_client_is_heard_while_the_watcher_takes_nothing() {
             while events.len() < events.max_capacity() {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
+            // Behind the channel the backlog fills, and then the stream is held back.
+            tokio::time::sleep(Duration::from_millis(300)).await;
             client.cancel().await;
         };
         let (first, ()) = tokio::join!(client.submit("first"), cancels);
@@ -103,11 +105,13 @@ fn a_client_is_heard_while_the_watcher_takes_nothing() {
 #[test]
 fn a_pod_closes_behind_its_turn_and_takes_nothing_after_that() {
     let (runs, ends) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let pod = pod(vec![Answer::calls(&[("Wait", "{}")]), Answer::text("done")], vec![waits(&runs, &ends)]);
+    let mut pod = pod(vec![Answer::calls(&[("Wait", "{}")]), Answer::text("done")], vec![waits(&runs, &ends)]);
+    pod.paused = false;
     let ((first, late), end) = pod.serve(Outbox::unwatched(), async |client| {
         let closes = async {
             runs.notified().await;
             client.close("enough").await;
+            tokio::time::sleep(Duration::from_millis(200)).await;
             ends.notify_one();
             client.submit("too late").await
         };
