@@ -340,8 +340,8 @@ impl Running {
     /// Clears or stops the next request. Notifications that wait go with it.
     fn gated(&mut self, core: &Core, judgement: Option<Vec<VerdictGiven>>, stop: Option<Stop>) -> Result<(), Fatal> {
         let deliver = |notice: &NotificationQueued| {
-            let NotificationQueued { number, feature, generation, text } = notice.clone();
-            Note::System(SystemItem::Notification { number, feature, generation, text })
+            let NotificationQueued { number, feature, registry_generation, text } = notice.clone();
+            Note::System(SystemItem::Notification { number, feature, registry_generation, text })
         };
         let notes = core.state.notices.values().map(deliver).collect();
         Ok(self.turn.handle(Input::Gated(Gated { judgement, notes, stop }))?)

@@ -191,7 +191,7 @@ fn surface(core: &Core, system: &str) -> (Surface, Encoder, bool) {
     let dialect = core.model.dialect();
     let encoder = Encoder { id: dialect.id().to_owned(), version: dialect.version() };
     let today = Surface {
-        generation: core.state.generation + 1,
+        generation: core.state.surface_generation + 1,
         model: core.model.name().to_owned(),
         system: system.to_owned(),
         tools: core.registry.tools().definitions(),

@@ -260,10 +260,10 @@ impl Desk {
         used.notices += 1;
         self.numbered = self.numbered.max(pod.state.notified) + 1;
         let number = self.numbered;
-        let generation = pod.registry.generation();
+        let registry_generation = pod.registry.generation();
         let text = pod.registry.redactor().text(&text).into_owned();
         let on_the_way = Arc::clone(&self.on_the_way);
-        let queued = NotificationQueued { number, feature: feature.to_string(), generation, text };
+        let queued = NotificationQueued { number, feature: feature.to_string(), registry_generation, text };
         self.wait(queued, Some(Box::new(Numbered { number, reply, _on_the_way: on_the_way })));
         true
     }

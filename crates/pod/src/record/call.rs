@@ -87,7 +87,7 @@ pub struct ToolStarted {
     pub call: CallId,
     pub name: String,
     pub feature: String,
-    /// The generation it was judged under.
+    /// The generation of the surface it was judged under.
     pub generation: u64,
     /// The arguments as they run: sorted keys, defaults filled in.
     pub arguments: Arc<str>,

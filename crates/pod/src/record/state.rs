@@ -9,8 +9,9 @@ pub struct NotificationQueued {
     /// Its number, rising within a session.
     pub number: u64,
     pub feature: String,
-    /// The generation it was accepted under.
-    pub generation: u64,
+    /// The generation of the registry that accepted it.
+    #[serde(rename = "generation")]
+    pub registry_generation: u64,
     /// The exact model-visible words.
     pub text: String,
 }

@@ -55,14 +55,14 @@ pub struct TurnStarted {
 pub enum SystemItem {
     /// When and where: date, working directory, git state.
     Environment {
-        /// The generation it was made under.
+        /// The generation of the surface it was made under.
         generation: u64,
         /// The exact model-visible words.
         text: String,
     },
     /// What an interruption left behind, or an answer that was dropped because it went over a limit.
     Recovery {
-        /// The generation it was made under.
+        /// The generation of the surface it was made under.
         generation: u64,
         /// The exact model-visible words.
         text: String,
@@ -71,8 +71,9 @@ pub enum SystemItem {
     Notification {
         number: u64,
         feature: String,
-        /// The generation it was accepted under.
-        generation: u64,
+        /// The generation of the registry that accepted it.
+        #[serde(rename = "generation")]
+        registry_generation: u64,
         /// The exact model-visible words.
         text: String,
     },

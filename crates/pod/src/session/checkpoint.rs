@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use session_store::MAX_CHECKPOINT_BYTES;
 
 /// Of the bytes, and of what the fold makes of records: raised when either changes.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// What a checkpoint holds of a fold beyond its state, gathered while the fold goes on.
 #[derive(Clone, Debug, PartialEq, Eq)]

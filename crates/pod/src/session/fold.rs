@@ -28,8 +28,8 @@ pub struct State {
     pub hosted: bool,
     /// The fixed part of requests, and its encoder.
     pub surface: Option<(Surface, Encoder)>,
-    /// The highest generation seen.
-    pub generation: u64,
+    /// The highest generation of a surface seen.
+    pub surface_generation: u64,
     /// Accepted inputs no turn has taken yet, by number.
     pub queued: BTreeMap<u64, String>,
     /// The highest input number given.
@@ -140,10 +140,10 @@ impl State {
             | Record::Resumed(_)
             | Record::Other { .. } => {}
             Record::SurfaceSet(s) => {
-                if s.surface.generation != self.generation + 1 {
+                if s.surface.generation != self.surface_generation + 1 {
                     return illegal("its generation is not the next");
                 }
-                self.generation = s.surface.generation;
+                self.surface_generation = s.surface.generation;
                 self.surface = Some((s.surface.clone(), s.encoder.clone()));
             }
             Record::InputQueued(queued) => {

@@ -88,7 +88,7 @@ impl Bridge {
     /// Makes the state such that this record can follow; answers whether the record says more than that.
     fn fits(&mut self, record: &Record) -> bool {
         match record {
-            Record::SurfaceSet(set) => below(&mut self.state.generation, set.surface.generation),
+            Record::SurfaceSet(set) => below(&mut self.state.surface_generation, set.surface.generation),
             Record::InputQueued(queued) => below(&mut self.state.inputs, queued.input),
             Record::InputConsumed(consumed) => {
                 self.within_turn();
@@ -112,7 +112,9 @@ impl Bridge {
                 self.close_parted();
                 match &added.item {
                     Item::ToolCall { id, .. } => below(&mut self.state.calls, id.number()),
-                    Item::Reasoning { seal: Some(seal), .. } => raise(&mut self.state.generation, seal.generation),
+                    Item::Reasoning { seal: Some(seal), .. } => {
+                        raise(&mut self.state.surface_generation, seal.generation)
+                    }
                     Item::User { .. }
                     | Item::System { .. }
                     | Item::Assistant { .. }
@@ -168,7 +170,7 @@ impl Bridge {
         self.within_turn();
         self.close_parted();
         raise(&mut self.state.requests, request.number);
-        raise(&mut self.state.generation, request.generation);
+        raise(&mut self.state.surface_generation, request.generation);
         false
     }
 
@@ -181,13 +183,12 @@ impl Bridge {
     fn said(&mut self, said: &SystemItem) {
         match said {
             SystemItem::Environment { generation, .. } | SystemItem::Recovery { generation, .. } => {
-                raise(&mut self.state.generation, *generation);
+                raise(&mut self.state.surface_generation, *generation);
             }
-            SystemItem::Notification { number, feature, generation, text } => {
-                raise(&mut self.state.generation, *generation);
+            SystemItem::Notification { number, feature, registry_generation, text } => {
                 raise(&mut self.state.notified, *number);
                 let (number, feature, text) = (*number, feature.clone(), text.clone());
-                let queued = NotificationQueued { number, feature, generation: *generation, text };
+                let queued = NotificationQueued { number, feature, registry_generation: *registry_generation, text };
                 self.state.notices.insert(number, queued);
             }
         }

@@ -142,7 +142,7 @@ pub fn closing(restored: &Restored, found: &Circumstances) -> Vec<Record> {
     note.extend(found.survivors.as_deref().map(still_running));
     note.extend(state.untold.as_ref().map(loss));
     if state.turn_open {
-        batch.push(SystemItem::Recovery { generation: state.generation, text: note.join("\n") }.into());
+        batch.push(SystemItem::Recovery { generation: state.surface_generation, text: note.join("\n") }.into());
         batch.push(TurnFinished { turn: state.turns, outcome: Outcome::Interrupted, unanswered: None }.into());
     }
     batch

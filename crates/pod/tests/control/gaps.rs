@@ -210,6 +210,16 @@ fn what_came_of_lost_calls_and_turns() {
     assert_eq!(state.requests, u64::MAX >> 1);
 }
 
+/// Registry and surface are counted apart: words that a later registry accepted say nothing of the surface.
+#[test]
+fn a_notification_behind_a_loss_leaves_the_surface_generation() {
+    let mut state = parted();
+    let before = state.surface_generation;
+    let (feature, text) = ("builtin:x".to_owned(), "words".to_owned());
+    state.apply(&SystemItem::Notification { number: 1, feature, registry_generation: 7, text }.into()).unwrap();
+    assert_eq!((state.surface_generation, state.notified), (before, 1));
+}
+
 /// Where and when may have changed in what is lost: the model is told anew.
 #[test]
 fn the_environment_is_not_known_behind_a_loss() {

@@ -106,12 +106,12 @@ const FEATURE: &str = "builtin:t";
 
 fn notification(number: u64) -> Record {
     let (feature, text) = (FEATURE.to_owned(), format!("words {number}"));
-    NotificationQueued { number, feature, generation: 1, text }.into()
+    NotificationQueued { number, feature, registry_generation: 1, text }.into()
 }
 
 fn delivered(number: u64) -> Record {
     let (feature, text) = (FEATURE.to_owned(), format!("words {number}"));
-    SystemItem::Notification { number, feature, generation: 1, text }.into()
+    SystemItem::Notification { number, feature, registry_generation: 1, text }.into()
 }
 
 fn state(n: u64) -> Record {
@@ -132,7 +132,7 @@ pub(crate) fn record(way: u8, n: u64, state: Option<&State>) -> Record {
     // Where records are lost, numbers go on from there.
     let over = state.and_then(|s| s.lost).map_or(0, |_| n % 3);
     let next = |now: fn(&State) -> u64| state.map_or(n, |state| now(state) + 1 + over);
-    let generation = |plus: u64| state.map_or(n, |s| s.generation + plus + over);
+    let generation = |plus: u64| state.map_or(n, |s| s.surface_generation + plus + over);
     let open = || state.and_then(|s| s.open_calls.keys().nth(n as usize % s.open_calls.len().max(1)).copied());
     let open = open().unwrap_or_else(|| call(n));
     match way % WAYS {
