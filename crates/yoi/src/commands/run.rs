@@ -43,7 +43,7 @@ pub(crate) fn run(args: &RunArgs, env: &Env, points: &Points) -> Result<Exit, Fa
     authority::seal_inherited(&Ambient::claim());
     let signals = Signals::watch(args.timeout, args.json)?;
     let swept = swept(args, env);
-    let done = run_prompt(args, env, points, (signals.clone(), swept));
+    let done = run_prompt(args, env, points, signals.clone(), swept);
     // Waits while a signal is ending the program: what broke because of that is not told besides.
     signals.over();
     if let (true, Err(failure)) = (args.json, &done) {
@@ -68,7 +68,7 @@ fn swept(args: &RunArgs, env: &Env) -> Swept {
     ended
 }
 
-fn run_prompt(args: &RunArgs, env: &Env, points: &Points, (signals, swept): (Signals, Swept)) -> Result<Exit, Failure> {
+fn run_prompt(args: &RunArgs, env: &Env, points: &Points, signals: Signals, swept: Swept) -> Result<Exit, Failure> {
     let began = Instant::now();
     let prompt = input::prompt(args, env)?;
     let schema = args.output_schema.as_deref().map(|file| OutputSchema::load(file, env)).transpose()?;

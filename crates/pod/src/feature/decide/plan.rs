@@ -139,7 +139,9 @@ pub(crate) fn plan(
         if planned.outcome.is_live() {
             let planned = together(at, &one.descriptor, planned.clone(), &wiring, &features, &mut taken);
             order.extend(planned.outcome.is_live().then(|| planned.feature_id.clone()));
-            features.get_mut(at).into_iter().for_each(|slot| slot.clone_from(&planned));
+            if let Some(slot) = features.get_mut(at) {
+                slot.clone_from(&planned);
+            }
         }
     }
     let unmet = unmet(policy, features.iter().map(|f| (&f.feature_id, f.outcome, f.diagnostics.as_slice())));

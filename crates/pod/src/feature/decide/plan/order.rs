@@ -68,7 +68,9 @@ fn untie(cycle: Vec<usize>, needs: &mut Needs, ready: &mut BTreeSet<usize>, orde
         edges().filter(|(who, whom)| needs.get(*who).and_then(|n| n.get(whom)) == Some(&false)).collect();
     if soft.is_empty() {
         for member in &cycle {
-            needs.get_mut(*member).into_iter().for_each(BTreeMap::clear);
+            if let Some(needs) = needs.get_mut(*member) {
+                needs.clear();
+            }
             ready.insert(*member);
             order.cycles.insert(*member, cycle.clone());
         }
