@@ -9,7 +9,7 @@
 //!
 //! It never runs feature, tool or model code: those answer through channels. It knows no socket and no screen.
 
-use super::client::{Client, Command, client};
+use super::client::{Client, Command, SubmitError, client};
 use super::commit::Batch;
 use super::core::{Core, Fatal};
 use super::limits::Limits;
@@ -30,7 +30,7 @@ use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// How often a pod writes down what its grants were used for, besides at its end.
+/// A turn that begins so long after the use of grants was written down writes it again.
 const GRANTS_EVERY: Duration = Duration::from_secs(60 * 60);
 
 /// A pod that is open: it works as long as [`run`](Self::run) does.
@@ -38,6 +38,8 @@ pub struct Actor {
     core: Core,
     at: At,
     commands: mpsc::Receiver<Command>,
+    /// Whether a client is left.
+    asked: bool,
     preamble: Preamble,
     submissions: Submissions,
     closing: Closing,
@@ -78,6 +80,15 @@ enum Closing {
     Stopped,
 }
 
+impl Closing {
+    /// The first reason counts.
+    fn ask(&mut self, reason: String) {
+        if matches!(self, Self::Open) {
+            *self = Self::Asked(reason);
+        }
+    }
+}
+
 /// What the actor waits for.
 enum Happened {
     Cancelled,
@@ -95,12 +106,14 @@ enum Happened {
 impl Actor {
     pub(crate) fn new(core: Core, history: History, preamble: Preamble, limits: Limits) -> (Self, Client) {
         let (client, commands) = client(core.outbox.following(), limits);
+        let submissions = Submissions::new(core.state.inputs);
         let actor = Self {
             core,
             at: At::Idle(Box::new(history)),
             commands,
+            asked: true,
             preamble,
-            submissions: Submissions::default(),
+            submissions,
             closing: Closing::Open,
             farewell: JoinSet::new(),
             grants_written: Instant::now(),
@@ -111,10 +124,17 @@ impl Actor {
     /// Works until a client asks it to let go, or no client is left. `cancel` ends turns in good order.
     pub async fn run(mut self, cancel: CancellationToken) -> ActorEnd {
         let result = self.work(&cancel).await;
-        let Self { mut core, at, .. } = self;
-        match (&result, at) {
-            (Err(fatal), At::Turn(turn)) => turn.abandon(&mut core, fatal).await,
-            (Ok(()) | Err(_), _) => core.desk.close(),
+        // Clients hear at once that it is gone.
+        let Self { mut core, at, commands, submissions, .. } = self;
+        drop((commands, submissions));
+        match &result {
+            Ok(()) => core.desk.close(),
+            Err(fatal) => {
+                if let At::Turn(turn) = at {
+                    turn.abandon(&mut core).await;
+                }
+                core.give_up(fatal).await;
+            }
         }
         // The lock goes first: a slow watcher keeps nobody else out.
         core.store.journal.close();
@@ -124,16 +144,12 @@ impl Actor {
     }
 
     async fn work(&mut self, cancel: &CancellationToken) -> Result<(), Fatal> {
-        let mut cancelled = false;
         loop {
             self.advance()?;
             if matches!(self.closing, Closing::Stopped) {
                 return Ok(());
             }
-            let in_turn = matches!(self.at, At::Turn(_));
-            cancelled &= in_turn;
-            let happened = self.next(cancel, in_turn && !cancelled).await;
-            cancelled |= matches!(happened, Happened::Cancelled);
+            let happened = self.next(cancel).await;
             self.take(happened)?;
         }
     }
@@ -148,7 +164,7 @@ impl Actor {
                     false => break,
                 },
                 At::Idle(_) => match self.submissions.begin_turn() {
-                    Some(limits) => self.begin_turn(limits),
+                    Some((limits, cancelled)) => self.begin_turn(limits, cancelled)?,
                     None => break,
                 },
                 At::Between => break,
@@ -159,15 +175,16 @@ impl Actor {
     }
 
     /// Waits for whatever comes first. Every branch is cancel-safe.
-    async fn next(&mut self, cancel: &CancellationToken, cancellable: bool) -> Happened {
-        let Self { core, at, commands, submissions, closing, farewell, .. } = self;
+    async fn next(&mut self, cancel: &CancellationToken) -> Happened {
+        let Self { core, at, commands, asked, submissions, closing, farewell, .. } = self;
         let (room, behind) = (!core.outbox.is_full(), !core.outbox.is_empty());
-        let (mut heeds, mut suspended) = (core.heeds(), false);
+        let (mut heeds, mut suspended, mut cancellable) = (core.heeds(), false, false);
         let (mut work, mut stream) = (None, None);
         match at {
             At::Turn(turn) => {
                 heeds &= turn.heeds();
                 suspended = turn.suspended();
+                cancellable = !turn.is_cancelled();
                 (work, stream) = turn.parts();
             }
             // Nothing is behind the last record.
@@ -179,7 +196,7 @@ impl Actor {
             biased;
             () = cancel.cancelled(), if cancellable => Happened::Cancelled,
             done = pipeline.front() => Happened::Committed(done),
-            command = commands.recv(), if matches!(closing, Closing::Open) => Happened::Asked(command),
+            command = commands.recv(), if *asked => Happened::Asked(command),
             prepared = submissions.next() => Happened::Prepared(prepared),
             worked = worked(work) => Happened::Worked(worked),
             mail = desk.next(), if heeds => Happened::Mail(mail),
@@ -199,10 +216,19 @@ impl Actor {
                 (Some(landed), At::Turn(turn)) => turn.landed(core, landed)?,
                 (Some(_) | None, _) => {}
             },
-            (Happened::Asked(Some(Command::Submit(submission))), _) => submissions.take(submission),
+            (Happened::Asked(Some(Command::Submit(submission))), _) => match self.closing {
+                Closing::Open => submissions.take(submission),
+                Closing::Asked(_) | Closing::Farewell(_) | Closing::Stopping | Closing::Stopped => {
+                    drop(submission.reply.send(Err(SubmitError::Closed)));
+                }
+            },
             (Happened::Cancelled | Happened::Asked(Some(Command::Cancel)), At::Turn(turn)) => turn.cancel()?,
-            (Happened::Asked(Some(Command::Close { reason })), _) => self.closing = Closing::Asked(reason),
-            (Happened::Asked(None), _) => self.closing = Closing::Asked("no client is left".to_owned()),
+            (Happened::Asked(Some(Command::Cancel)), _) => submissions.cancel(),
+            (Happened::Asked(Some(Command::Close { reason })), _) => self.closing.ask(reason),
+            (Happened::Asked(None), _) => {
+                self.asked = false;
+                self.closing.ask("no client is left".to_owned());
+            }
             (Happened::Prepared(prepared), _) => submissions.prepared(core, &mut preamble.records, prepared?),
             (Happened::Farewell(heard), _) => {
                 heard?;
@@ -218,15 +244,15 @@ impl Actor {
             }
             (Happened::Worked(worked), At::Turn(turn)) => turn.worked(core, worked)?,
             (Happened::Heard(heard), At::Turn(turn)) => turn.heard(core, heard)?,
-            (Happened::Cancelled | Happened::Asked(Some(Command::Cancel)) | Happened::Shown, _)
+            (Happened::Cancelled | Happened::Shown, _)
             | (Happened::Worked(_) | Happened::Heard(_), At::Idle(_) | At::Between) => {}
         }
         Ok(())
     }
 
     /// Takes every queued input through a turn.
-    fn begin_turn(&mut self, limits: Limits) {
-        let At::Idle(history) = std::mem::replace(&mut self.at, At::Between) else { return };
+    fn begin_turn(&mut self, limits: Limits, cancelled: bool) -> Result<(), Fatal> {
+        let At::Idle(history) = std::mem::replace(&mut self.at, At::Between) else { return Ok(()) };
         let Core { store, state, registry, desk, .. } = &mut self.core;
         if self.submissions.is_idle() {
             // Blobs that only older outputs need may make room. If this fails, the next blob fails for the same reason
@@ -245,7 +271,12 @@ impl Actor {
             notes.push(SystemItem::Environment { generation, text });
         }
         notes.append(&mut self.preamble.notes);
-        self.at = At::Turn(Box::new(Running::start(&mut self.core, *history, notes, limits)));
+        let mut turn = Box::new(Running::start(&mut self.core, *history, notes, limits));
+        if cancelled {
+            turn.cancel()?;
+        }
+        self.at = At::Turn(turn);
+        Ok(())
     }
 
     fn end_turn(&mut self) -> Result<(), Fatal> {

@@ -34,7 +34,7 @@ pub(super) struct Done {
     pub(super) ended: Ended,
 }
 
-/// What calls bring to the driver.
+/// What calls bring to the actor.
 pub(super) enum Came {
     Done(Box<Done>),
     /// A task of the host's own died: a fault in this program.

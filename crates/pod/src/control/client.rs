@@ -74,10 +74,10 @@ pub(super) fn client(folded: watch::Receiver<u64>, limits: Limits) -> (Client, m
 
 impl Client {
     /// Hands in one input and waits for the end of the turn that takes it; that turn takes every input that was
-    /// accepted before. An input that a gate refuses ends as an aborted turn.
+    /// accepted before, under the tightest of their limits. An input that a gate refuses ends as an aborted turn.
     ///
     /// # Errors
-    /// The input could not be stored, or the pod has let go.
+    /// The input could not be stored, 64 wait already, or the pod has let go, in good order or not.
     pub async fn submit(&self, text: &str) -> Result<TurnEnd, SubmitError> {
         self.submit_within(text, self.limits).await
     }
@@ -93,7 +93,7 @@ impl Client {
         end.await.unwrap_or(Err(SubmitError::Closed))
     }
 
-    /// Ends the turn under way in good order; the others go on.
+    /// Ends the turn under way in good order, or the one that will take what is on its way; the others go on.
     pub async fn cancel(&self) {
         // A pod that is gone has no turn.
         drop(self.commands.send(Command::Cancel).await);

@@ -96,6 +96,12 @@ impl Batch {
         Self { turn: Some(request), records }
     }
 
+    /// The same without its first records.
+    pub(crate) fn behind(mut self, first: usize) -> Self {
+        self.records.drain(..first.min(self.records.len()));
+        self
+    }
+
     /// What it will write.
     pub(crate) fn records(&self) -> &[Record] {
         &self.records

@@ -8,7 +8,7 @@ use crate::foreign::{Callbacks, MAX_STUCK};
 use crate::mailbox::events::{Event, Outbox};
 use crate::mailbox::pending::{Around, Desk};
 use crate::mailbox::requests::{Mail, Method};
-use crate::record::Record;
+use crate::record::{Record, Suspended};
 use crate::session::checkpoint::{CheckpointBuilder, VERSION};
 use crate::session::fold::{Illegal, State};
 use llm_worker::{CallId, ErrorKind, Model};
@@ -19,7 +19,7 @@ use std::time::Duration;
 /// How long the disk is given before a refused commit is tried once more.
 pub const DISK_PAUSE: Duration = Duration::from_secs(1);
 
-/// How many times a refused commit is tried again before the run gives up.
+/// How many times a refused commit is tried again before the pod gives up.
 pub const DISK_RETRIES: u32 = 1;
 
 /// A session open for writing, and the names of things that tests may wait or die at.
@@ -119,6 +119,24 @@ impl Core {
     pub(super) fn asked(&mut self, method: Method, runs: &dyn Fn(CallId) -> bool) -> bool {
         let Self { desk, registry, state, outbox, .. } = self;
         desk.take(method, &mut Around { registry, state, outbox }, runs)
+    }
+
+    /// The pod cannot go on: the reason is written if it still fits, behind a start that is in the log.
+    pub(super) async fn give_up(&mut self, fatal: &Fatal) {
+        self.drain().await;
+        self.desk.close();
+        if !self.state.hosted {
+            return;
+        }
+        let records = vec![Suspended { reason: fatal.to_string() }.into()];
+        let last = self.store.journal.append_reserved(Batch::of(records)).await;
+        let lost = match last {
+            Ok(done) => self.fold(done).err().map(|fold| fold.to_string()),
+            Err(refused) => Some(refused.why.to_string()),
+        };
+        if let Some(why) = lost {
+            self.outbox.show(Event::warning(format!("the reason could not be journaled: {why}")));
+        }
     }
 
     pub(super) fn announce(&self, records: &[Record]) {

@@ -1,4 +1,4 @@
-//! Hooks in the driver's hands: what they are shown, and what is journaled of what they said.
+//! Hooks in the actor's hands: what they are shown, and what is journaled of what they said.
 
 use super::call_output::INLINE;
 use crate::feature::FeatureRegistry;

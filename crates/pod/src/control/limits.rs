@@ -15,6 +15,19 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// What a turn may use that takes inputs with either limits.
+    #[must_use]
+    pub(super) fn meet(self, other: Self) -> Self {
+        Self {
+            max_steps: self.max_steps.min(other.max_steps),
+            tool_concurrency: self.tool_concurrency.min(other.tool_concurrency),
+            max_cost: match (self.max_cost, other.max_cost) {
+                (Some(one), Some(two)) => Some(one.min(two)),
+                (one, two) => one.or(two),
+            },
+        }
+    }
+
     /// What one more turn of a run may use that has used this; how the run ends if that is nothing.
     ///
     /// # Errors

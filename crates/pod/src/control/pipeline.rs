@@ -22,9 +22,8 @@ pub(crate) struct Pipeline {
     flights: VecDeque<Flight>,
     /// Whether records wait for a commit of their own.
     owed: bool,
-    /// Refusals in a row of the turn's commit, and of the actor's.
+    /// Refusals in a row of the turn's commit.
     refusals: u32,
-    own_refusals: u32,
     /// The actor's commits that the disk refused; they are appended again at `retry_at`.
     held: Vec<Held>,
     retry_at: Option<Instant>,
@@ -38,7 +37,7 @@ struct Flight {
 
 struct Held {
     batch: Batch,
-    own: Own,
+    part: OwnPart,
     tickets: Vec<Box<dyn Ticket>>,
 }
 
@@ -47,7 +46,15 @@ struct Held {
 enum Part {
     Nothing,
     Turn,
-    Own(Own),
+    Own(OwnPart),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct OwnPart {
+    own: Own,
+    /// Records of features in front of it.
+    riders: usize,
+    refusals: u32,
 }
 
 /// What the actor commits by itself, beside a turn.
@@ -109,8 +116,9 @@ impl Core {
         loop {
             let Riders { records: mut all, tickets } = self.desk.riders();
             if self.desk.waiting() == 0 {
+                let riders = all.len();
                 all.append(&mut records);
-                return self.append(Batch::of(all), Part::Own(own), tickets);
+                return self.append(Batch::of(all), Part::Own(OwnPart { own, riders, refusals: 0 }), tickets);
             }
             self.append(Batch::of(all), Part::Nothing, tickets);
         }
@@ -141,8 +149,8 @@ impl Core {
 
     /// Appends again what the disk refused of the actor's own.
     pub(super) fn append_held(&mut self) {
-        for Held { batch, own, tickets } in std::mem::take(&mut self.pipeline.held) {
-            self.append(batch, Part::Own(own), tickets);
+        for Held { batch, part, tickets } in std::mem::take(&mut self.pipeline.held) {
+            self.append(batch, Part::Own(part), tickets);
         }
     }
 
@@ -172,10 +180,7 @@ impl Core {
                     self.append(Batch::of(vec![Resumed {}.into()]), Part::Nothing, Vec::new());
                 }
                 Ok(match part {
-                    Part::Own(own) => {
-                        self.pipeline.own_refusals = 0;
-                        Some(Landed::Own(own))
-                    }
+                    Part::Own(part) => Some(Landed::Own(part.own)),
                     Part::Turn | Part::Nothing => ack.map(Landed::Durable),
                 })
             }
@@ -191,7 +196,7 @@ impl Core {
         tickets: Vec<Box<dyn Ticket>>,
     ) -> Result<Option<Landed>, Fatal> {
         let reason = why.to_string();
-        let own = match part {
+        let mut part = match part {
             Part::Nothing | Part::Turn => {
                 settle(tickets, Err(&reason));
                 // Without its batch a commit can neither be tried again nor given back.
@@ -208,14 +213,19 @@ impl Core {
                 self.pipeline.refusals = refusals;
                 return self.suspend(why, refusals).map(|()| Some(Landed::Refused(request)));
             }
-            Part::Own(own) => own,
+            Part::Own(part) => part,
         };
-        // One that is refused because another was does not count.
-        let refusals = self.pipeline.own_refusals.saturating_add(u32::from(!matches!(why, Refusal::Behind)));
-        self.pipeline.own_refusals = refusals;
-        match self.suspend(why, refusals).and(batch.ok_or(Fatal::Journal(reason.clone()))) {
-            Ok(batch) => {
-                self.pipeline.held.push(Held { batch, own, tickets });
+        part.refusals = part.refusals.saturating_add(1);
+        match self.suspend(why, part.refusals).and(batch.ok_or(Fatal::Journal(reason.clone()))) {
+            Ok(mut batch) => {
+                let mut tickets = tickets;
+                if matches!(part.own, Own::Input | Own::TurnEnd) {
+                    // What features hand in meanwhile must not be overtaken by what they handed in before.
+                    batch = batch.behind(part.riders);
+                    part.riders = 0;
+                    settle(std::mem::take(&mut tickets), Err(&reason));
+                }
+                self.pipeline.held.push(Held { batch, part, tickets });
                 Ok(None)
             }
             Err(fatal) => {
@@ -232,7 +242,10 @@ impl Core {
         }
         let reason = why.to_string();
         self.pipeline.retry_at = Some(Instant::now() + DISK_PAUSE);
-        self.outbox.show(Event::Suspended { reason: reason.clone() });
+        // The one in front of it was told.
+        if !matches!(why, Refusal::Behind) {
+            self.outbox.show(Event::Suspended { reason: reason.clone() });
+        }
         if refusals > DISK_RETRIES { Err(Fatal::Journal(reason)) } else { Ok(()) }
     }
 

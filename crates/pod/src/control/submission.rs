@@ -22,13 +22,16 @@ pub const MAX_INLINE_INPUT: usize = 256 * 1024;
 const INPUT_ENDS: usize = 16 * 1024;
 
 /// Every input that no turn has taken yet.
-#[derive(Default)]
 pub(super) struct Submissions {
+    /// The newest input that was there when the pod was opened.
+    opened_at: u64,
     waiting: VecDeque<Submission>,
     step: Step,
     task: JoinSet<Prepared>,
     /// What the next turn may use; none while no input waits for it.
     accepted: Option<Limits>,
+    /// That turn is cancelled as it begins.
+    cancelled: bool,
     /// Who hears of the end of the next turn, and of the one under way.
     next: Vec<Reply>,
     current: Vec<Reply>,
@@ -51,8 +54,23 @@ pub(super) struct Prepared {
 }
 
 impl Submissions {
+    pub(super) fn new(opened_at: u64) -> Self {
+        let (waiting, next, current) = (VecDeque::new(), Vec::new(), Vec::new());
+        Self {
+            opened_at,
+            waiting,
+            step: Step::Waiting,
+            task: JoinSet::new(),
+            accepted: None,
+            next,
+            current,
+            cancelled: false,
+        }
+    }
+
     pub(super) fn take(&mut self, submission: Submission) {
-        if self.waiting.len() < MAX_SUBMISSIONS {
+        let on_the_way = usize::from(!matches!(self.step, Step::Waiting));
+        if self.waiting.len() + on_the_way + self.next.len() < MAX_SUBMISSIONS {
             self.waiting.push_back(submission);
         } else {
             // A client that is gone hears nothing.
@@ -65,11 +83,16 @@ impl Submissions {
         self.waiting.is_empty() && matches!(self.step, Step::Waiting)
     }
 
-    /// A turn begins with every accepted input, if there is a new one: what it may use.
-    pub(super) fn begin_turn(&mut self) -> Option<Limits> {
+    /// Cancels the turn that takes what is on its way, if anything is.
+    pub(super) fn cancel(&mut self) {
+        self.cancelled = !self.is_idle() || self.accepted.is_some();
+    }
+
+    /// A turn begins with every accepted input, if there is a new one: what it may use, and whether it is cancelled.
+    pub(super) fn begin_turn(&mut self) -> Option<(Limits, bool)> {
         let limits = self.accepted.take()?;
         self.current.append(&mut self.next);
-        Some(limits)
+        Some((limits, std::mem::take(&mut self.cancelled)))
     }
 
     /// The turn is over.
@@ -149,11 +172,15 @@ impl Submissions {
                 None => submission.text.clone(),
             };
             // Somebody who was told that it failed says it again: it is the same input.
-            if core.state.queued.last_key_value().is_none_or(|(_, waiting)| *waiting != text) {
+            let waited = core.state.queued.last_key_value().filter(|(input, _)| **input <= self.opened_at);
+            if waited.is_none_or(|(_, waiting)| *waiting != text) {
                 records.push(InputQueued { input, text, whole }.into());
             }
         }
         self.step = Step::Committing(submission, refused);
+        if records.is_empty() {
+            return self.landed();
+        }
         core.append_own(Own::Input, records);
     }
 
@@ -163,9 +190,12 @@ impl Submissions {
             return;
         };
         match refused {
-            Some(reason) => drop(reply.send(Ok(TurnEnd::refused(reason)))),
+            Some(reason) => {
+                self.cancelled &= self.accepted.is_some();
+                drop(reply.send(Ok(TurnEnd::refused(reason))));
+            }
             None => {
-                self.accepted = Some(limits);
+                self.accepted = Some(self.accepted.map_or(limits, |others| others.meet(limits)));
                 self.next.push(reply);
             }
         }

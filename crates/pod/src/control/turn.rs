@@ -12,6 +12,7 @@
 use super::authorize::{Authorization, Authorizer};
 use super::budget::Budget;
 use super::calls::{Calls, Came, Done};
+use super::client::MAX_SUBMISSIONS;
 use super::commit::{Batch, Journaled, Note, Turn, TurnInfo};
 use super::core::{Core, Fatal};
 use super::gates;
@@ -26,7 +27,7 @@ use crate::mailbox::events::Event;
 use crate::mailbox::pending::MAX_RIDE;
 use crate::mailbox::requests::Mail;
 use crate::permission::Remedy;
-use crate::record::{NotificationQueued, Record, Suspended, SystemItem, VerdictGiven};
+use crate::record::{NotificationQueued, Record, SystemItem, VerdictGiven};
 use llm_worker::effect::{CallView, Effect, Gated, Input, Outcome, Stop};
 use llm_worker::history::History;
 use llm_worker::turn::Limits as Answers;
@@ -64,6 +65,7 @@ pub(super) struct Running {
     starting: usize,
     /// Of the session, when it began.
     before: Before,
+    cancelled: bool,
 }
 
 /// How far a turn is.
@@ -125,7 +127,7 @@ impl Running {
             budget: Budget::new(core.model.price(), before.cost),
         };
         let mut notes: Vec<Note> = notes.into_iter().map(Note::System).collect();
-        let inputs = core.state.queued.iter();
+        let inputs = core.state.queued.iter().take(MAX_SUBMISSIONS);
         notes.extend(inputs.map(|(input, text)| Note::Input { input: *input, text: text.clone() }));
         let answers = Answers {
             argument_bytes: MAX_ARGUMENTS,
@@ -136,7 +138,18 @@ impl Running {
         let authorizer = Authorizer::new(core, info.generation);
         let turn = Turn::start(history, notes, answers);
         let work = Work { gates: JoinSet::new(), judges: JoinSet::new(), calls: Calls::new() };
-        Self { turn, info, limits, stage: Stage::Machine, stream: None, work, authorizer, starting: 0, before }
+        Self {
+            turn,
+            info,
+            limits,
+            stage: Stage::Machine,
+            stream: None,
+            work,
+            authorizer,
+            starting: 0,
+            before,
+            cancelled: false,
+        }
     }
 
     /// Goes on as far as it can without waiting. Answers whether the turn is over, with everything behind it.
@@ -163,6 +176,8 @@ impl Running {
 
     /// Asks the gates at the end of the turn, if there are any.
     fn ask(&mut self, core: &Core, outcome: Outcome) -> Stage {
+        // What is still asked before a request that will not be sent is nobody's business any more.
+        self.work.gates = JoinSet::new();
         if !core.registry.hooks().any::<TurnEndPoint>("") {
             return Stage::Over(outcome, None);
         }
@@ -193,8 +208,13 @@ impl Running {
         if self.turn.suspended() { Ok(self.turn.handle(Input::Resume)?) } else { Ok(()) }
     }
 
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.cancelled
+    }
+
     /// Ends the turn in good order, unless it is over.
     pub(super) fn cancel(&mut self) -> Result<(), Fatal> {
+        self.cancelled = true;
         match self.stage {
             Stage::Machine => Ok(self.turn.handle(Input::Cancel)?),
             Stage::Settling(_) | Stage::Asking(_) | Stage::Noting(..) | Stage::Over(..) => Ok(()),
@@ -371,22 +391,12 @@ impl Running {
         Ok((history, end))
     }
 
-    /// The pod cannot go on: nothing more starts, children end, and the reason is written if it still fits.
-    pub(super) async fn abandon(mut self, core: &mut Core, fatal: &Fatal) {
+    /// The pod cannot go on: nothing more starts, and children end.
+    pub(super) async fn abandon(mut self, core: &mut Core) {
         self.stream = None;
         self.work.calls.end();
         core.drain().await;
         core.desk.shut();
         self.work.calls.ended().await;
-        core.desk.close();
-        let records = vec![Suspended { reason: fatal.to_string() }.into()];
-        let last = core.store.journal.append_reserved(Batch::of(records)).await;
-        let lost = match last {
-            Ok(done) => core.fold(done).err().map(|fold| fold.to_string()),
-            Err(refused) => Some(refused.why.to_string()),
-        };
-        if let Some(why) = lost {
-            core.outbox.show(Event::warning(format!("the reason could not be journaled: {why}")));
-        }
     }
 }

@@ -1,4 +1,4 @@
-//! Hooks: where a pod asks others before, or tells them after. It knows no driver.
+//! Hooks: where a pod asks others before, or tells them after. It knows no actor.
 //!
 //! A *gate* may refuse, and refuses when it fails. A *transform* may replace a value, and the original stays when
 //! it fails. An *observer* is told, off the path. The class, not the author, fixes what a failure means:

@@ -1,6 +1,6 @@
-//! What reaches the driver from running tools and from features: one bounded channel, whoever asks.
+//! What reaches the actor from running tools and from features: one bounded channel, whoever asks.
 //!
-//! Only the driver appends to the log, so whoever wants something durable hands it in here and is told when it is.
+//! Only the actor appends to the log, so whoever wants something durable hands it in here and is told when it is.
 //! What nobody waits for rides with the next commit; the first who does wait has it written at once.
 
 use crate::feature::FeatureId;
@@ -9,10 +9,10 @@ use llm_worker::CallId;
 use std::sync::Arc;
 use tokio::sync::{Notify, mpsc, oneshot};
 
-/// How many requests may wait for the driver.
+/// How many requests may wait for the actor.
 pub(crate) const INBOX: usize = 256;
 
-/// What is asked of the driver.
+/// What is asked of the actor.
 pub(crate) enum Method {
     /// A running call is about to change something on disk, as this record says.
     Changing { call: CallId, change: Box<Record>, reply: oneshot::Sender<Result<(), String>> },
@@ -76,21 +76,21 @@ pub(crate) struct Line {
     wanted: Arc<Notify>,
 }
 
-/// The driver's end.
+/// The actor's end.
 #[derive(Debug)]
 pub(crate) struct Inbox {
     methods: mpsc::Receiver<Method>,
     wanted: Arc<Notify>,
 }
 
-/// The driver's end and the askers'.
+/// The actor's end and the askers'.
 pub(crate) fn inbox() -> (Inbox, Line) {
     let (sender, methods) = mpsc::channel(INBOX);
     let wanted = Arc::new(Notify::new());
     (Inbox { methods, wanted: Arc::clone(&wanted) }, Line { methods: sender, wanted })
 }
 
-/// What the driver finds in its inbox.
+/// What the actor finds in its inbox.
 pub(crate) enum Mail {
     Asked(Method),
     /// Somebody waits for what was handed in.

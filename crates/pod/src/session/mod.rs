@@ -1,5 +1,5 @@
 //! What a pod's records mean: the fold of a log into state, what recovery says of a crash, and the proof that every
-//! request can be rebuilt. It knows no feature and no driver.
+//! request can be rebuilt. It knows no feature and no actor.
 
 pub mod changes;
 pub mod checkpoint;

@@ -3,13 +3,14 @@
 use crate::scene::{echo, pod, said, sound};
 use llm_worker::effect::Outcome;
 use llm_worker::{ErrorKind, ToolEffect, ToolError};
-use pod::control::{Outbox, SubmitError};
+use pod::control::{Event, Fatal, Limits, Outbox, SubmitError};
 use pod::record::Record;
 use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
-use testkit::{Answer, FnTool, PodUnderTest};
+use testkit::{Answer, EIO, Fault, FnTool, PodUnderTest};
 use tokio::sync::Notify;
+use tokio::task::JoinSet;
 
 fn kinds(pod: &PodUnderTest) -> Vec<String> {
     pod.records().iter().map(|(_, record)| record.kind().to_owned()).collect()
@@ -123,6 +124,99 @@ fn a_pod_closes_behind_its_turn_and_takes_nothing_after_that() {
     let last = pod.records().pop().unwrap().1;
     assert!(matches!(&last, Record::HostStopped(stopped) if stopped.reason == "enough"), "{last:?}");
     assert_eq!(end.state.inputs, 1);
+}
+
+#[test]
+fn what_two_clients_say_in_the_same_words_is_two_inputs() {
+    let pod = pod(["one", "two"].map(Answer::text).to_vec(), Vec::new());
+    let (ends, end) = pod.serve(Outbox::unwatched(), async |client| {
+        let ends = tokio::join!(client.submit("go on"), client.submit("go on"));
+        [ends.0.unwrap().outcome, ends.1.unwrap().outcome]
+    });
+    end.result.unwrap();
+    assert_eq!(ends, [Outcome::Done, Outcome::Done]);
+    assert_eq!((end.state.inputs, end.state.queued.len()), (2, 0));
+    sound(&pod, "twice the same");
+}
+
+#[test]
+fn a_cancel_right_behind_an_input_and_one_behind_a_close_are_heard() {
+    let (runs, ends) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let answers = vec![Answer::calls(&[("Wait", "{}")]), Answer::text("done")];
+    let pod = pod(answers, vec![waits(&runs, &ends)]);
+    let (outcomes, end) = pod.serve(Outbox::unwatched(), async |client| {
+        let (early, ()) = tokio::join!(client.submit("first"), client.cancel());
+        let cancels = async {
+            runs.notified().await;
+            client.close("enough").await;
+            client.cancel().await;
+            client.submit("too late").await
+        };
+        let (second, late) = tokio::join!(client.submit("second"), cancels);
+        assert!(matches!(late, Err(SubmitError::Closed)), "{late:?}");
+        [early.unwrap().outcome, second.unwrap().outcome]
+    });
+    end.result.unwrap();
+    assert_eq!(outcomes, [Outcome::Cancelled, Outcome::Cancelled]);
+    sound(&pod, "cancelled twice");
+}
+
+#[test]
+fn a_turn_that_takes_two_inputs_keeps_the_tighter_limits_and_few_may_wait() {
+    let (runs, ends) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let calls = |name| Answer::calls(&[(name, "{}")]);
+    let answers = vec![calls("Wait"), Answer::text("one"), calls("Echo"), Answer::text("two")];
+    let mut pod = pod(answers, vec![waits(&runs, &ends), echo("Echo", ToolEffect::ReadOnly)]);
+    pod.paused = false;
+    let ((first, others), end) = pod.serve(Outbox::unwatched(), async |client| {
+        let tight = Limits { max_steps: 1, ..client.limits() };
+        let mut others = JoinSet::new();
+        let submits = async {
+            runs.notified().await;
+            for n in 0..70 {
+                let (client, limits) = (client.clone(), if n == 0 { tight } else { client.limits() });
+                others.spawn(async move { client.submit_within(&format!("input {n}"), limits).await });
+            }
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            ends.notify_one();
+        };
+        let (first, ()) = tokio::join!(client.submit("first"), submits);
+        (first.unwrap().outcome, others.join_all().await)
+    });
+    end.result.unwrap();
+    let busy = others.iter().filter(|end| matches!(end, Err(SubmitError::Busy))).count();
+    let limited = others.iter().filter(|end| matches!(end, Ok(end) if end.outcome == Outcome::StepLimit)).count();
+    assert_eq!((first, busy, limited), (Outcome::Done, 6, 64));
+    assert_eq!((end.state.inputs, end.state.turns), (65, 2));
+}
+
+/// Also between turns the log says why it ends, and so does the watcher; nobody who asked waits for ever.
+#[test]
+fn a_disk_that_fails_between_turns_ends_the_pod_with_its_reason() {
+    let mut pod = pod(vec![Answer::text("one")], Vec::new());
+    pod.paused = false;
+    let (outbox, mut events) = Outbox::watched();
+    let (late, end) = pod.serve(outbox, async |client| {
+        client.submit("first").await.unwrap();
+        pod.disk.fail_at(0, Fault::Once(EIO));
+        let again = pod.disk.clone();
+        let fails = async move {
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            again.fail_at(0, Fault::Once(EIO));
+        };
+        tokio::join!(client.submit("second"), fails).0
+    });
+    assert!(matches!(late, Err(SubmitError::Closed)), "{late:?}");
+    assert!(matches!(end.result, Err(Fatal::Journal(_))), "{:?}", end.result);
+    let last = pod.records().pop().unwrap().1;
+    assert!(matches!(&last, Record::Suspended(_)), "{last:?}");
+    let mut told = Vec::new();
+    while let Ok(event) = events.try_recv() {
+        told.push(event);
+    }
+    let suspended = told.iter().filter(|event| matches!(event, Event::Suspended { .. })).count();
+    assert_eq!(suspended, 2, "{told:?}");
+    assert!(matches!(told.last(), Some(Event::Record { record, .. }) if record.kind() == "suspended"), "{told:?}");
 }
 
 #[test]

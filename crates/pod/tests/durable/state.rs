@@ -1,11 +1,13 @@
 //! State in session scope: there again, in order, bounded, and nobody else's.
 
 use crate::rig::{COUNT, Count, Counter, ID, calls, grants, pod};
+use pod::control::Outbox;
 use pod::feature::*;
 use pod::hook::{Event, EventView, HookPoint, Point};
 use pod::record::{FeatureState, Record};
 use std::sync::{Arc, Mutex};
-use testkit::{Answer, ENOSPC, Fault, How};
+use std::time::Duration;
+use testkit::{Answer, EIO, ENOSPC, Fault, How};
 
 fn states(records: &[(u64, Record)]) -> Vec<u64> {
     let n = |(_, record): &(u64, Record)| match record {
@@ -191,4 +193,30 @@ fn a_state_that_was_not_granted_or_not_taken_up_keeps_the_feature_out() {
     let granted = CapabilityPolicy::nothing().grant(ID, HostCapability::SESSION_STATE, "test");
     assert_eq!(outcome(granted), (Outcome::Skipped, DiagnosticCode::PlannedNotStaged));
     assert_eq!(outcome(CapabilityPolicy::nothing()), (Outcome::Skipped, DiagnosticCode::RequiredCapabilityDenied));
+}
+
+/// What a feature handed in while a commit was held by the disk is not overtaken by what rode with that commit.
+#[test]
+fn a_value_of_before_never_lands_behind_a_newer_one() {
+    let (mut pod, counter) = pod(&[]);
+    pod.paused = false;
+    let ((first, second), end) = pod.serve(Outbox::unwatched(), async |client| {
+        client.submit("go").await.unwrap();
+        let live = counter.live.lock().unwrap().clone().unwrap();
+        let first = live.state.update(|count| count.n += 1);
+        // It waits for a commit to ride with.
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        pod.disk.fail_at(0, Fault::Once(EIO));
+        let updates = async {
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            live.state.update(|count| count.n += 10).await.map_err(|e| e.to_string())
+        };
+        let (_, second) = tokio::join!(client.submit("again"), updates);
+        (first.await.map_err(|e| e.to_string()), second)
+    });
+    end.result.unwrap();
+    // What was refused is in no later value, and what was accepted is the last.
+    assert!(first.is_err() && second.is_ok(), "{first:?} {second:?}");
+    assert_eq!(states(&pod.records()), [10]);
+    assert_eq!(counter.state().read().n, 10);
 }

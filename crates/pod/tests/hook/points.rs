@@ -9,6 +9,7 @@ use pod::record::Record;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
 
 fn aborted(outcome: &Outcome) -> &str {
     let Outcome::Aborted { reason } = outcome else { panic!("{outcome:?}") };
@@ -57,6 +58,32 @@ fn a_pause_is_told_and_journaled_and_the_turn_stays_ended() {
     assert!(ran.end().paused.as_deref().is_some_and(|reason| reason.contains("look at it")));
     assert!(ran.events.iter().any(|event| matches!(event, Shown::Alert(alert) if alert.text.contains("look at it"))));
     assert_eq!(decisions(&pod).last(), Some(&"pause"));
+}
+
+/// Its turn was cancelled while it was asked: its late answer is not that of the gates at the end.
+#[test]
+fn a_gate_whose_request_is_cancelled_does_not_speak_for_the_end() {
+    let cancel = CancellationToken::new();
+    let token = cancel.clone();
+    let slow = move |_: &RequestView| {
+        token.cancel();
+        std::thread::sleep(Duration::from_millis(300));
+        Verdict::allow()
+    };
+    let end = |_: &TurnEndView| {
+        std::thread::sleep(Duration::from_millis(600));
+        Verdict::pause("look at it")
+    };
+    let gates = vec![
+        gate("builtin:s", HookKey::<PreRequest>::new("s"), slow),
+        gate("builtin:e", HookKey::<TurnEnd>::new("e"), end),
+    ];
+    let (mut pod, _) = pod(&["a"], gates);
+    pod.paused = false;
+    let ran = pod.run_until("go", &cancel);
+    assert_eq!(ran.end().outcome, Outcome::Cancelled);
+    assert!(ran.end().paused.as_deref().is_some_and(|reason| reason.contains("look at it")), "{:?}", ran.end());
+    assert_eq!(decisions(&pod), ["pause"]);
 }
 
 #[test]

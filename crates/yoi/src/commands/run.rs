@@ -23,7 +23,7 @@ use crate::project::environment;
 use crate::show::progress::{Look, show};
 use authority::{Ambient, GitGuard, Secret};
 use llm_worker::{ErrorKind, Model};
-use pod::control::{Actor, Callbacks, Client, Event, Outbox};
+use pod::control::{Actor, Callbacks, Client, Event, Outbox, SubmitError};
 use pod::feature::Unmet;
 use pod::host::{self, Aftermath, Found, HostError, Opening, Parts, Start};
 use pod::record::HostStarted;
@@ -171,21 +171,29 @@ impl RunContext<'_> {
         let done = runtime.block_on(async {
             let (actor, client, found) = self.open(place, opened, composed, callbacks.clone(), outbox).await?;
             self.tell(&found);
-            let asks = async move {
-                let done = match &self.schema {
+            let fail = |error: HostError| host_failure(&error, place.name());
+            let asks = async {
+                match &self.schema {
                     Some(schema) => schema.run(&client, &self.prompt).await,
                     None => client.submit(&self.prompt).await.map(|end| (end, Output::Free)),
-                };
-                client.close("done").await;
-                done
+                }
             };
-            let (done, over) = tokio::join!(asks, actor.run(self.signals.cancel.clone()));
-            let fail = |error: HostError| host_failure(&error, place.name());
-            match (done, over.result) {
-                // The answer is committed: what failed after it does not take it back.
-                (Ok((end, output)), over) => Ok((end, output, over.err().map(|fatal| fail(fatal.into())))),
-                (Err(_), Err(fatal)) => Err(fail(fatal.into())),
-                (Err(error), Ok(())) => Err(fail(error.into())),
+            let mut pod = std::pin::pin!(actor.run(self.signals.cancel.clone()));
+            let done = tokio::select! {
+                done = asks => done,
+                over = &mut pod => return Err(fail(over.result.err().map_or(SubmitError::Closed.into(), Into::into))),
+            };
+            match done {
+                Ok((end, output)) => {
+                    client.close("done").await;
+                    // The answer is committed: what fails from here on does not take it back.
+                    Ok((end, output, pod.await.result.err().map(|fatal| fail(fatal.into()))))
+                }
+                // Why is the pod's to say.
+                Err(SubmitError::Closed) => {
+                    Err(fail(pod.await.result.err().map_or(SubmitError::Closed.into(), Into::into)))
+                }
+                Err(error @ (SubmitError::Blob(_) | SubmitError::Busy)) => Err(fail(error.into())),
             }
         });
         let ending = self.signals.over();

@@ -1,4 +1,4 @@
-//! What features need of the pod they are installed into: a line to its driver, and the state they left behind.
+//! What features need of the pod they are installed into: a line to its actor, and the state they left behind.
 //! It knows no registry.
 
 use super::files::Keeper;

@@ -1,4 +1,4 @@
-//! A feature's durable state: a value that is there again after a restart. It knows no driver.
+//! A feature's durable state: a value that is there again after a restart. It knows no actor.
 //!
 //! ```text
 //! update(f) ── f on a copy of the newest value, now ──▶ newest ── record durable and folded ──▶ read()

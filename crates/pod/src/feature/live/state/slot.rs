@@ -1,4 +1,4 @@
-//! One state's value in memory, and its way to the log. It knows no driver, only the line to it.
+//! One state's value in memory, and its way to the log. It knows no actor, only the line to it.
 
 use super::files::{Found, Keeper, NotQueued, NotWritten, StateFile};
 use super::link::PodLink;
@@ -130,7 +130,7 @@ struct Slot<T> {
     door: Arc<Door>,
     presence: Arc<Presence>,
     redactor: Redactor,
-    /// Held while a closure runs, so that the driver, which takes only `cells`, never waits for a feature.
+    /// Held while a closure runs, so that the actor, which takes only `cells`, never waits for a feature.
     turn: Mutex<()>,
     cells: Mutex<Cells<T>>,
 }
