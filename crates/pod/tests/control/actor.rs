@@ -3,7 +3,7 @@
 use crate::scene::{echo, pod, said, sound};
 use llm_worker::effect::Outcome;
 use llm_worker::{ErrorKind, ToolEffect, ToolError};
-use pod::control::{Event, Fatal, Limits, Outbox, SubmitError};
+use pod::control::{Event, Fatal, Limits, MAX_INLINE_INPUT, Outbox, SubmitError};
 use pod::record::Record;
 use std::fs;
 use std::sync::Arc;
@@ -145,7 +145,9 @@ fn a_cancel_right_behind_an_input_and_one_behind_a_close_are_heard() {
     let answers = vec![Answer::calls(&[("Wait", "{}")]), Answer::text("done")];
     let pod = pod(answers, vec![waits(&runs, &ends)]);
     let (outcomes, end) = pod.serve(Outbox::unwatched(), async |client| {
-        let (early, ()) = tokio::join!(client.submit("first"), client.cancel());
+        // It is stored on another thread first.
+        let large = "x".repeat(MAX_INLINE_INPUT + 1);
+        let (early, ()) = tokio::join!(client.submit(&large), client.cancel());
         let cancels = async {
             runs.notified().await;
             client.close("enough").await;
