@@ -134,7 +134,9 @@ fn the_reminder_comes_when_tasks_are_stale_and_names_them() {
     played(&pod, &work(2, 2 * AGAIN));
     let (first, words) = reminders(&pod)[0].clone();
     let said = format!("untouched for {QUIET} requests");
-    assert!(words.contains(&said) && words.contains(&format!("1 open: {}", title(1))), "{words}");
+    // Calls of one answer run together: which task is the first is a matter of time.
+    let named = [1, 2].iter().all(|n| words.contains(&format!(" open: {}", title(*n))));
+    assert!(words.contains(&said) && named, "{words}");
     let times: Vec<u64> = reminders(&pod).iter().map(|(request, _)| *request).collect();
     // The list was changed after the first request.
     assert_eq!((first, times), (1 + QUIET, vec![1 + QUIET, 1 + QUIET + AGAIN]));
