@@ -125,7 +125,7 @@ impl Actor {
     pub async fn run(mut self, cancel: CancellationToken) -> ActorEnd {
         let result = self.work(&cancel).await;
         // Clients hear at once that it is gone.
-        let Self { mut core, at, commands, submissions, .. } = self;
+        let Self { mut core, at, commands, submissions, closing, .. } = self;
         drop((commands, submissions));
         match &result {
             Ok(()) => core.desk.close(),
@@ -133,7 +133,8 @@ impl Actor {
                 if let At::Turn(turn) = at {
                     turn.abandon(&mut core).await;
                 }
-                core.give_up(fatal).await;
+                // A last record that does not fit leaves the log as it is: the next start finds no stop.
+                core.give_up(fatal, !matches!(closing, Closing::Stopping)).await;
             }
         }
         // The lock goes first: a slow watcher keeps nobody else out.

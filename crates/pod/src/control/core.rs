@@ -121,11 +121,11 @@ impl Core {
         desk.take(method, &mut Around { registry, state, outbox }, runs)
     }
 
-    /// The pod cannot go on: the reason is written if it still fits, behind a start that is in the log.
-    pub(super) async fn give_up(&mut self, fatal: &Fatal) {
+    /// The pod cannot go on: the reason is written if it is `told` and still fits, behind a start that is in the log.
+    pub(super) async fn give_up(&mut self, fatal: &Fatal, told: bool) {
         self.drain().await;
         self.desk.close();
-        if !self.state.hosted {
+        if !told || !self.state.hosted {
             return;
         }
         let records = vec![Suspended { reason: fatal.to_string() }.into()];
