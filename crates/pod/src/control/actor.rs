@@ -14,10 +14,10 @@ use super::commit::Batch;
 use super::core::{Core, Fatal};
 use super::limits::Limits;
 use super::pipeline::{Landed, Own};
-use super::stream::{Heard, Stream};
+use super::stream::{Stream, StreamEvent};
 use super::submission::{Prepared, Submissions};
 use super::turn::{Running, Work, Worked};
-use crate::mailbox::requests::Mail;
+use crate::mailbox::requests::Wakeup;
 use crate::record::{HostStopped, Record, SystemItem};
 use crate::session::fold::State;
 use crate::session::references;
@@ -89,15 +89,15 @@ impl Closing {
     }
 }
 
-/// What the actor waits for.
-enum Happened {
+/// An event that the actor waits for.
+enum DriverEvent {
     Cancelled,
     Committed(Result<Committed<Batch>, Refused<Batch>>),
     Asked(Option<Command>),
     Prepared(Result<Prepared, JoinError>),
     Worked(Worked),
-    Mail(Mail),
-    Heard(Heard),
+    Wakeup(Wakeup),
+    Stream(StreamEvent),
     Farewell(Result<(), JoinError>),
     Retry,
     Shown,
@@ -128,7 +128,7 @@ impl Actor {
         let Self { mut core, at, commands, submissions, closing, .. } = self;
         drop((commands, submissions));
         match &result {
-            Ok(()) => core.desk.close(),
+            Ok(()) => core.pending.close(),
             Err(fatal) => {
                 if let At::Turn(turn) = at {
                     turn.abandon(&mut core).await;
@@ -150,8 +150,8 @@ impl Actor {
             if matches!(self.closing, Closing::Stopped) {
                 return Ok(());
             }
-            let happened = self.next(cancel).await;
-            self.take(happened)?;
+            let event = self.next(cancel).await;
+            self.take(event)?;
         }
     }
 
@@ -176,7 +176,7 @@ impl Actor {
     }
 
     /// Waits for whatever comes first. Every branch is cancel-safe.
-    async fn next(&mut self, cancel: &CancellationToken) -> Happened {
+    async fn next(&mut self, cancel: &CancellationToken) -> DriverEvent {
         let Self { core, at, commands, asked, submissions, closing, farewell, .. } = self;
         let (room, behind) = (!core.outbox.is_full(), !core.outbox.is_empty());
         let (mut heeds, mut suspended, mut cancellable) = (core.heeds(), false, false);
@@ -192,61 +192,61 @@ impl Actor {
             At::Idle(_) | At::Between => heeds &= !matches!(closing, Closing::Stopping),
         }
         let retry_at = core.pipeline.retry_at(suspended);
-        let Core { pipeline, desk, outbox, .. } = core;
+        let Core { pipeline, pending, outbox, .. } = core;
         tokio::select! {
             biased;
-            () = cancel.cancelled(), if cancellable => Happened::Cancelled,
-            done = pipeline.front() => Happened::Committed(done),
-            command = commands.recv(), if *asked => Happened::Asked(command),
-            prepared = submissions.next() => Happened::Prepared(prepared),
-            worked = worked(work) => Happened::Worked(worked),
-            mail = desk.next(), if heeds => Happened::Mail(mail),
-            heard = heard(stream), if room => Happened::Heard(heard),
-            Some(heard) = farewell.join_next() => Happened::Farewell(heard),
-            () = outbox.progress(), if behind => Happened::Shown,
-            () = sleep_until(retry_at) => Happened::Retry,
+            () = cancel.cancelled(), if cancellable => DriverEvent::Cancelled,
+            done = pipeline.front() => DriverEvent::Committed(done),
+            command = commands.recv(), if *asked => DriverEvent::Asked(command),
+            prepared = submissions.next() => DriverEvent::Prepared(prepared),
+            worked = worked(work) => DriverEvent::Worked(worked),
+            wakeup = pending.next(), if heeds => DriverEvent::Wakeup(wakeup),
+            event = streamed(stream), if room => DriverEvent::Stream(event),
+            Some(heard) = farewell.join_next() => DriverEvent::Farewell(heard),
+            () = outbox.progress(), if behind => DriverEvent::Shown,
+            () = sleep_until(retry_at) => DriverEvent::Retry,
         }
     }
 
-    fn take(&mut self, happened: Happened) -> Result<(), Fatal> {
+    fn take(&mut self, event: DriverEvent) -> Result<(), Fatal> {
         let Self { core, at, submissions, preamble, .. } = self;
-        match (happened, at) {
-            (Happened::Committed(done), at) => match (core.landed(done)?, at) {
+        match (event, at) {
+            (DriverEvent::Committed(done), at) => match (core.landed(done)?, at) {
                 (Some(Landed::Own(Own::Input)), _) => submissions.landed(),
                 (Some(Landed::Own(Own::Stop)), _) => self.closing = Closing::Stopped,
                 (Some(landed), At::Turn(turn)) => turn.landed(core, landed)?,
                 (Some(_) | None, _) => {}
             },
-            (Happened::Asked(Some(Command::Submit(submission))), _) => match self.closing {
+            (DriverEvent::Asked(Some(Command::Submit(submission))), _) => match self.closing {
                 Closing::Open => submissions.take(submission),
                 Closing::Asked(_) | Closing::Farewell(_) | Closing::Stopping | Closing::Stopped => {
                     drop(submission.reply.send(Err(SubmitError::Closed)));
                 }
             },
-            (Happened::Cancelled | Happened::Asked(Some(Command::Cancel)), At::Turn(turn)) => turn.cancel()?,
-            (Happened::Asked(Some(Command::Cancel)), _) => submissions.cancel(),
-            (Happened::Asked(Some(Command::Close { reason })), _) => self.closing.ask(reason),
-            (Happened::Asked(None), _) => {
+            (DriverEvent::Cancelled | DriverEvent::Asked(Some(Command::Cancel)), At::Turn(turn)) => turn.cancel()?,
+            (DriverEvent::Asked(Some(Command::Cancel)), _) => submissions.cancel(),
+            (DriverEvent::Asked(Some(Command::Close { reason })), _) => self.closing.ask(reason),
+            (DriverEvent::Asked(None), _) => {
                 self.asked = false;
                 self.closing.ask("no client is left".to_owned());
             }
-            (Happened::Prepared(prepared), _) => submissions.prepared(core, &mut preamble.records, prepared?),
-            (Happened::Farewell(heard), _) => {
+            (DriverEvent::Prepared(prepared), _) => submissions.prepared(core, &mut preamble.records, prepared?),
+            (DriverEvent::Farewell(heard), _) => {
                 heard?;
                 self.stop();
             }
-            (Happened::Mail(mail), At::Turn(turn)) => turn.mail(core, mail),
-            (Happened::Mail(mail), _) => core.mail(mail, &|_| false),
-            (Happened::Retry, at) => {
+            (DriverEvent::Wakeup(wakeup), At::Turn(turn)) => turn.wake(core, wakeup),
+            (DriverEvent::Wakeup(wakeup), _) => core.wake(wakeup, &|_| false),
+            (DriverEvent::Retry, at) => {
                 core.append_held();
                 if let At::Turn(turn) = at {
                     turn.resume()?;
                 }
             }
-            (Happened::Worked(worked), At::Turn(turn)) => turn.worked(core, worked)?,
-            (Happened::Heard(heard), At::Turn(turn)) => turn.heard(core, heard)?,
-            (Happened::Cancelled | Happened::Shown, _)
-            | (Happened::Worked(_) | Happened::Heard(_), At::Idle(_) | At::Between) => {}
+            (DriverEvent::Worked(worked), At::Turn(turn)) => turn.worked(core, worked)?,
+            (DriverEvent::Stream(event), At::Turn(turn)) => turn.streamed(core, event)?,
+            (DriverEvent::Cancelled | DriverEvent::Shown, _)
+            | (DriverEvent::Worked(_) | DriverEvent::Stream(_), At::Idle(_) | At::Between) => {}
         }
         Ok(())
     }
@@ -254,7 +254,7 @@ impl Actor {
     /// Takes every queued input through a turn.
     fn begin_turn(&mut self, limits: Limits, cancelled: bool) -> Result<(), Fatal> {
         let At::Idle(history) = std::mem::replace(&mut self.at, At::Between) else { return Ok(()) };
-        let Core { store, state, registry, desk, .. } = &mut self.core;
+        let Core { store, state, registry, pending, .. } = &mut self.core;
         if self.submissions.is_idle() {
             // Blobs that only older outputs need may make room. If this fails, the next blob fails for the same reason
             // and says so.
@@ -262,7 +262,7 @@ impl Actor {
         }
         if self.grants_written.elapsed() >= GRANTS_EVERY {
             self.grants_written = Instant::now();
-            desk.add(registry.grants_used());
+            pending.add(registry.grants_used());
         }
         let generation = history.surface().generation;
         let untold = state.untold.as_ref().map(loss);
@@ -290,7 +290,7 @@ impl Actor {
     }
 
     /// Lets go, if that was asked for and nothing is under way: observers hear the last event first, and what they make
-    /// of it rides with the last record.
+    /// of it is piggybacked on the last record.
     fn close(&mut self) {
         if !matches!(self.at, At::Idle(_)) || !self.submissions.is_idle() {
             return;
@@ -315,7 +315,7 @@ impl Actor {
     }
 }
 
-async fn heard(stream: Option<&mut Stream>) -> Heard {
+async fn streamed(stream: Option<&mut Stream>) -> StreamEvent {
     match stream {
         Some(stream) => stream.next().await,
         None => std::future::pending().await,

@@ -10,7 +10,7 @@ use crate::feature::{
 };
 use crate::foreign::{GRACE, MAX_STUCK, MAX_THREADS};
 use crate::hook;
-use crate::mailbox::pending::{MAX_ALERTS, MAX_WAITING, MAX_WORDS};
+use crate::mailbox::pending::{MAX_ALERTS, MAX_MESSAGE, MAX_WAITING};
 use llm_worker::turn::Limits as Answers;
 use std::time::Duration;
 
@@ -71,9 +71,9 @@ pub fn limits(own: &Limits, steps: &str, calls: &str, cost: &str) -> Vec<HostLim
         fixed("notification.size", MAX_NOTIFICATION.into(), "bytes"),
         fixed("notification.per_turn", MAX_PER_TURN.into(), "notifications"),
         sized("notification.waiting", MAX_WAITING, "notifications"),
-        sized("alert.size", MAX_WORDS, "bytes"),
+        sized("alert.size", MAX_MESSAGE, "bytes"),
         fixed("alert.per_turn", MAX_ALERTS.into(), "alerts"),
-        sized("note.size", MAX_WORDS, "bytes"),
+        sized("note.size", MAX_MESSAGE, "bytes"),
         sized("note.per_day", MAX_NOTES, "notes"),
     ];
     budget.into_iter().chain(limits).collect()

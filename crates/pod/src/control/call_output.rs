@@ -1,7 +1,7 @@
 //! One running call, as the host sees it: its output, its file changes, and the bounded result that comes of it.
 
 use crate::feature::sanitize;
-use crate::mailbox::requests::{Line, Method};
+use crate::mailbox::requests::{DriverRequest, MailboxSender};
 use crate::permission::{Remedy, Terms};
 use crate::record::{DirectoryMoved, FileChanged, Output, Record, Stored};
 use crate::session::changes::staged;
@@ -39,7 +39,7 @@ pub(crate) struct CallOutput {
     call: CallId,
     blobs: Blobs,
     outputs: Arc<VecDeque<Output>>,
-    line: Line,
+    mailbox: MailboxSender,
     redactor: Redactor,
     terms: Terms,
     sink: Mutex<(RedactedStream, Sink)>,
@@ -65,12 +65,12 @@ impl CallOutput {
         call: CallId,
         blobs: Blobs,
         outputs: Arc<VecDeque<Output>>,
-        line: Line,
+        mailbox: MailboxSender,
         redactor: Redactor,
         terms: Terms,
     ) -> Self {
         let sink = Mutex::new((RedactedStream::new(redactor.clone()), Sink::Small(Vec::new())));
-        Self { session, call, blobs, outputs, line, redactor, terms, sink, warnings: Mutex::default() }
+        Self { session, call, blobs, outputs, mailbox, redactor, terms, sink, warnings: Mutex::default() }
     }
 
     /// Bounds what the tool answered; the full output, where it does not fit. From here on its output is closed. Syncs
@@ -223,8 +223,8 @@ impl CallOutput {
     async fn changing(&self, record: Record) -> Result<(), ToolError> {
         let (reply, answer) = oneshot::channel();
         let gone = || ToolError::new(ErrorKind::Cancelled, "the turn has ended; nothing was changed");
-        let method = Method::Changing { call: self.call, change: Box::new(record), reply };
-        self.line.send(method).await.map_err(|_closed| gone())?;
+        let request = DriverRequest::Changing { call: self.call, change: Box::new(record), reply };
+        self.mailbox.send(request).await.map_err(|_closed| gone())?;
         match answer.await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(why)) => Err(ToolError::new(ErrorKind::Unavailable, why)),

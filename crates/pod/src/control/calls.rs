@@ -34,8 +34,8 @@ pub(super) struct Done {
     pub(super) ended: Ended,
 }
 
-/// What calls bring to the actor.
-pub(super) enum Came {
+/// An event of the running calls.
+pub(super) enum CallEvent {
     Done(Box<Done>),
     /// A task of the host's own died: a fault in this program.
     Broken(JoinError),
@@ -81,7 +81,7 @@ impl Calls {
             id,
             core.store.blobs.clone(),
             core.state.outputs.clone(),
-            core.desk.line(),
+            core.pending.mailbox(),
             core.registry.redactor().clone(),
             core.permission.policy.terms,
         ));
@@ -129,13 +129,13 @@ impl Calls {
     }
 
     /// What comes next of them. Cancel-safe; pending while nothing runs.
-    pub(super) async fn next(&mut self) -> Came {
+    pub(super) async fn next(&mut self) -> CallEvent {
         match self.tasks.join_next().await {
             Some(Ok(done)) => {
                 self.running.remove(&done.id);
-                Came::Done(Box::new(done))
+                CallEvent::Done(Box::new(done))
             }
-            Some(Err(broken)) => Came::Broken(broken),
+            Some(Err(broken)) => CallEvent::Broken(broken),
             None => std::future::pending().await,
         }
     }

@@ -90,7 +90,7 @@ impl Batch {
         Self { turn: None, records }
     }
 
-    /// What rides along, then the turn's facts in their order.
+    /// The piggybacked records, then the turn's facts in their order.
     pub(crate) fn of_turn(request: CommitRequest<Journaled>, turn: &TurnInfo, mut records: Vec<Record>) -> Self {
         request.facts().iter().for_each(|fact| add_record(&mut records, fact, turn));
         Self { turn: Some(request), records }

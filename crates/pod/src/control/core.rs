@@ -6,8 +6,8 @@ use super::pipeline::Pipeline;
 use crate::feature::FeatureRegistry;
 use crate::foreign::{Callbacks, MAX_STUCK};
 use crate::mailbox::events::{Event, Outbox};
-use crate::mailbox::pending::{Around, Desk};
-use crate::mailbox::requests::{Mail, Method};
+use crate::mailbox::pending::{Pending, RequestContext};
+use crate::mailbox::requests::{DriverRequest, Wakeup};
 use crate::record::{Record, Suspended};
 use crate::session::checkpoint::{CheckpointBuilder, VERSION};
 use crate::session::fold::{Illegal, State};
@@ -43,7 +43,7 @@ pub struct Core {
     pub model: Arc<dyn Model>,
     pub callbacks: Callbacks,
     pub outbox: Outbox,
-    pub(crate) desk: Desk,
+    pub(crate) pending: Pending,
     pub(crate) pipeline: Pipeline,
 }
 
@@ -94,37 +94,37 @@ impl Fatal {
 }
 
 impl Core {
-    /// Takes everything handed in so far. Answers whether somebody waits for it. `runs` says which calls may still
-    /// change files.
+    /// Handles every request in the inbox. Returns whether one needs a commit now. `runs` tells whether a call still runs
+    /// and so may change files.
     pub(super) fn collect(&mut self, runs: &dyn Fn(CallId) -> bool) -> bool {
         let mut urgent = false;
-        while let Some(method) = self.desk.now() {
-            urgent |= self.asked(method, runs);
+        while let Some(request) = self.pending.now() {
+            urgent |= self.handle(request, runs);
         }
         urgent
     }
 
-    /// Takes what was handed in; if somebody waits for it, it is written at once.
-    pub(super) fn mail(&mut self, mail: Mail, runs: &dyn Fn(CallId) -> bool) {
-        let urgent = match mail {
-            Mail::Asked(method) => self.asked(method, runs),
-            Mail::Wanted => true,
+    /// Handles a wakeup of the inbox; starts a commit if a caller waits for one.
+    pub(super) fn wake(&mut self, wakeup: Wakeup, runs: &dyn Fn(CallId) -> bool) {
+        let urgent = match wakeup {
+            Wakeup::Request(request) => self.handle(request, runs),
+            Wakeup::CommitWanted => true,
         };
         if self.collect(runs) || urgent {
             self.write_out();
         }
     }
 
-    /// Takes one request. Answers whether its record should be written without waiting for another commit.
-    pub(super) fn asked(&mut self, method: Method, runs: &dyn Fn(CallId) -> bool) -> bool {
-        let Self { desk, registry, state, outbox, .. } = self;
-        desk.take(method, &mut Around { registry, state, outbox }, runs)
+    /// Handles one request. Returns whether its record needs a commit now.
+    pub(super) fn handle(&mut self, request: DriverRequest, runs: &dyn Fn(CallId) -> bool) -> bool {
+        let Self { pending, registry, state, outbox, .. } = self;
+        pending.take(request, &mut RequestContext { registry, state, outbox }, runs)
     }
 
     /// The pod cannot go on: the reason is written if it is `told` and still fits, behind a start that is in the log.
     pub(super) async fn give_up(&mut self, fatal: &Fatal, told: bool) {
         self.drain().await;
-        self.desk.close();
+        self.pending.close();
         if !told || !self.state.hosted {
             return;
         }

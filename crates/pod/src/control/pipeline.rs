@@ -4,8 +4,8 @@
 use super::commit::{Ack, Batch, Journaled};
 use super::core::{Core, DISK_PAUSE, DISK_RETRIES, Fatal};
 use crate::mailbox::events::Event;
-use crate::mailbox::pending::{MAX_RIDERS, Riders, settle};
-use crate::mailbox::requests::Ticket;
+use crate::mailbox::pending::{MAX_UNCOMMITTED, Piggybacked, resolve_all};
+use crate::mailbox::requests::CommitWaiter;
 use crate::record::{Record, Resumed};
 use llm_worker::turn::CommitRequest;
 use session_store::{Commit, Committed, Refusal, Refused};
@@ -32,13 +32,13 @@ pub(crate) struct Pipeline {
 struct Flight {
     commit: Commit<Batch>,
     part: Part,
-    tickets: Vec<Box<dyn Ticket>>,
+    waiters: Vec<Box<dyn CommitWaiter>>,
 }
 
 struct Held {
     batch: Batch,
     part: OwnPart,
-    tickets: Vec<Box<dyn Ticket>>,
+    waiters: Vec<Box<dyn CommitWaiter>>,
 }
 
 /// What a commit carries besides what features handed in.
@@ -53,7 +53,7 @@ enum Part {
 struct OwnPart {
     own: Own,
     /// Records of features in front of it.
-    riders: usize,
+    piggybacked: usize,
     refusals: u32,
 }
 
@@ -101,26 +101,26 @@ impl Pipeline {
 impl Core {
     /// Whether there is room for what features hand in.
     pub(super) fn heeds(&self) -> bool {
-        (self.pipeline.ahead() < MAX_AHEAD || self.desk.waiting() < MAX_RIDERS) && !self.outbox.is_over()
+        (self.pipeline.ahead() < MAX_AHEAD || self.pending.waiting() < MAX_UNCOMMITTED) && !self.outbox.is_over()
     }
 
     /// Appends the turn's commit, with what waits as far as it has room for it.
     pub(super) fn append_of_turn(&mut self, of: impl FnOnce(Vec<Record>) -> Batch) {
-        let Riders { records, tickets } = self.desk.riders();
-        self.append(of(records), Part::Turn, tickets);
-        self.pipeline.owed |= self.desk.waiting() > 0;
+        let Piggybacked { records, waiters } = self.pending.piggybacked();
+        self.append(of(records), Part::Turn, waiters);
+        self.pipeline.owed |= self.pending.waiting() > 0;
     }
 
     /// Appends records of the actor's own, behind everything that waits.
     pub(super) fn append_own(&mut self, own: Own, mut records: Vec<Record>) {
         loop {
-            let Riders { records: mut all, tickets } = self.desk.riders();
-            if self.desk.waiting() == 0 {
-                let riders = all.len();
+            let Piggybacked { records: mut all, waiters } = self.pending.piggybacked();
+            if self.pending.waiting() == 0 {
+                let piggybacked = all.len();
                 all.append(&mut records);
-                return self.append(Batch::of(all), Part::Own(OwnPart { own, riders, refusals: 0 }), tickets);
+                return self.append(Batch::of(all), Part::Own(OwnPart { own, piggybacked, refusals: 0 }), waiters);
             }
-            self.append(Batch::of(all), Part::Nothing, tickets);
+            self.append(Batch::of(all), Part::Nothing, waiters);
         }
     }
 
@@ -141,40 +141,40 @@ impl Core {
         Ok(())
     }
 
-    fn append(&mut self, batch: Batch, part: Part, tickets: Vec<Box<dyn Ticket>>) {
+    fn append(&mut self, batch: Batch, part: Part, waiters: Vec<Box<dyn CommitWaiter>>) {
         self.announce(batch.records());
         let commit = self.store.journal.append(batch);
-        self.pipeline.flights.push_back(Flight { commit, part, tickets });
+        self.pipeline.flights.push_back(Flight { commit, part, waiters });
     }
 
     /// Appends again what the disk refused of the actor's own.
     pub(super) fn append_held(&mut self) {
-        for Held { batch, part, tickets } in std::mem::take(&mut self.pipeline.held) {
-            self.append(batch, Part::Own(part), tickets);
+        for Held { batch, part, waiters } in std::mem::take(&mut self.pipeline.held) {
+            self.append(batch, Part::Own(part), waiters);
         }
     }
 
     /// Gives what waits commits of its own; as far as there may be more of them.
     pub(super) fn write_out(&mut self) {
-        while self.desk.waiting() > 0 && self.pipeline.ahead() < MAX_AHEAD {
-            let Riders { records, tickets } = self.desk.riders();
+        while self.pending.waiting() > 0 && self.pipeline.ahead() < MAX_AHEAD {
+            let Piggybacked { records, waiters } = self.pending.piggybacked();
             if !records.is_empty() {
-                self.append(Batch::of(records), Part::Nothing, tickets);
+                self.append(Batch::of(records), Part::Nothing, waiters);
             }
         }
-        self.pipeline.owed = self.desk.waiting() > 0;
+        self.pipeline.owed = self.pending.waiting() > 0;
     }
 
     /// Takes the end of the oldest commit. Answers what became of it, if somebody goes on from there.
     pub(super) fn landed(&mut self, done: Result<Committed<Batch>, Refused<Batch>>) -> Result<Option<Landed>, Fatal> {
-        let Some(Flight { part, tickets, commit: _ }) = self.pipeline.flights.pop_front() else { return Ok(None) };
+        let Some(Flight { part, waiters, commit: _ }) = self.pipeline.flights.pop_front() else { return Ok(None) };
         if self.pipeline.owed {
             self.write_out();
         }
         match done {
             Ok(done) => {
                 let ack = self.fold(done)?;
-                settle(tickets, Ok(()));
+                resolve_all(waiters, Ok(()));
                 if ack.is_some() && std::mem::take(&mut self.pipeline.refusals) > 0 {
                     // The log says that it could not be written for a while.
                     self.append(Batch::of(vec![Resumed {}.into()]), Part::Nothing, Vec::new());
@@ -184,7 +184,7 @@ impl Core {
                     Part::Turn | Part::Nothing => ack.map(Landed::Durable),
                 })
             }
-            Err(Refused { batch, why }) => self.refused(batch, &why, part, tickets),
+            Err(Refused { batch, why }) => self.refused(batch, &why, part, waiters),
         }
     }
 
@@ -193,12 +193,12 @@ impl Core {
         batch: Option<Batch>,
         why: &Refusal,
         part: Part,
-        tickets: Vec<Box<dyn Ticket>>,
+        waiters: Vec<Box<dyn CommitWaiter>>,
     ) -> Result<Option<Landed>, Fatal> {
         let reason = why.to_string();
         let mut part = match part {
             Part::Nothing | Part::Turn => {
-                settle(tickets, Err(&reason));
+                resolve_all(waiters, Err(&reason));
                 // Without its batch a commit can neither be tried again nor given back.
                 let Some(batch) = batch else { return Err(Fatal::Journal(reason)) };
                 let Some(request) = batch.into_turn() else {
@@ -218,18 +218,18 @@ impl Core {
         part.refusals = part.refusals.saturating_add(1);
         match self.suspend(why, part.refusals).and(batch.ok_or(Fatal::Journal(reason.clone()))) {
             Ok(mut batch) => {
-                let mut tickets = tickets;
+                let mut waiters = waiters;
                 if matches!(part.own, Own::Input | Own::TurnEnd) {
                     // What features hand in meanwhile must not be overtaken by what they handed in before.
-                    batch = batch.behind(part.riders);
-                    part.riders = 0;
-                    settle(std::mem::take(&mut tickets), Err(&reason));
+                    batch = batch.behind(part.piggybacked);
+                    part.piggybacked = 0;
+                    resolve_all(std::mem::take(&mut waiters), Err(&reason));
                 }
-                self.pipeline.held.push(Held { batch, part, tickets });
+                self.pipeline.held.push(Held { batch, part, waiters });
                 Ok(None)
             }
             Err(fatal) => {
-                settle(tickets, Err(&reason));
+                resolve_all(waiters, Err(&reason));
                 Err(fatal)
             }
         }
@@ -252,17 +252,17 @@ impl Core {
     /// The pod cannot go on: what was appended is awaited, and if it became durable, watchers are told and its caller may
     /// go on. What is held goes nowhere any more.
     pub(super) async fn drain(&mut self) {
-        for Held { tickets, .. } in std::mem::take(&mut self.pipeline.held) {
-            settle(tickets, Err("the pod cannot go on"));
+        for Held { waiters, .. } in std::mem::take(&mut self.pipeline.held) {
+            resolve_all(waiters, Err("the pod cannot go on"));
         }
         while !self.pipeline.flights.is_empty() {
             let done = self.pipeline.front().await;
-            let tickets = self.pipeline.flights.pop_front().map_or_else(Vec::new, |flight| flight.tickets);
+            let waiters = self.pipeline.flights.pop_front().map_or_else(Vec::new, |flight| flight.waiters);
             let told = match done {
                 Ok(done) => self.fold(done).map(drop).map_err(|fold| fold.to_string()),
                 Err(refused) => Err(refused.why.to_string()),
             };
-            settle(tickets, told.as_ref().copied().map_err(String::as_str));
+            resolve_all(waiters, told.as_ref().copied().map_err(String::as_str));
         }
     }
 }

@@ -14,8 +14,8 @@ pub(super) struct Stream {
     stopped: bool,
 }
 
-/// What a stream brought.
-pub(super) enum Heard {
+/// An event of the stream.
+pub(super) enum StreamEvent {
     Event(ModelEvent),
     /// The answer was whole, and the model's client is done with it.
     Whole,
@@ -33,18 +33,18 @@ impl Stream {
 
     /// The next event, or the end once every event was taken. What a client says or fails at after the stop is
     /// not part of the answer. Cancel-safe.
-    pub(super) async fn next(&mut self) -> Heard {
+    pub(super) async fn next(&mut self) -> StreamEvent {
         while let Some(event) = self.events.recv().await {
             if !self.stopped {
                 self.stopped = matches!(event, ModelEvent::Stop(_));
-                return Heard::Event(event);
+                return StreamEvent::Event(event);
             }
         }
-        let bug = |message: String| Heard::Failed(ModelError { kind: ErrorKind::Bug, message, help: None });
+        let bug = |message: String| StreamEvent::Failed(ModelError { kind: ErrorKind::Bug, message, help: None });
         match (&mut self.done).await {
-            _ if self.stopped => Heard::Whole,
+            _ if self.stopped => StreamEvent::Whole,
             Ok(Ok(())) => bug("the model's answer ended without a stop reason".to_owned()),
-            Ok(Err(error)) => Heard::Failed(error),
+            Ok(Err(error)) => StreamEvent::Failed(error),
             Err(panic) => bug(format!("the model's client failed: {panic}")),
         }
     }

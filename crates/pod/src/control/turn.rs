@@ -11,21 +11,21 @@
 
 use super::authorize::{Authorization, Authorizer};
 use super::budget::Budget;
-use super::calls::{Calls, Came, Done};
+use super::calls::{CallEvent, Calls, Done};
 use super::client::MAX_SUBMISSIONS;
 use super::commit::{Batch, Journaled, Note, Turn, TurnInfo};
 use super::core::{Core, Fatal};
 use super::gates;
 use super::limits::Limits;
 use super::pipeline::{Landed, Own};
-use super::stream::{Heard, Stream};
+use super::stream::{Stream, StreamEvent};
 use super::turn_end::TurnEnd;
 use crate::feature::MAX_GATES;
 use crate::foreign::MAX_STUCK;
 use crate::hook::{GateOutcome, HookPoint, PreRequest, RequestView, TurnEnd as TurnEndPoint, TurnEndView};
 use crate::mailbox::events::Event;
-use crate::mailbox::pending::MAX_RIDE;
-use crate::mailbox::requests::Mail;
+use crate::mailbox::pending::MAX_PIGGYBACK;
+use crate::mailbox::requests::Wakeup;
 use crate::permission::Remedy;
 use crate::record::{NotificationQueued, Record, SystemItem, VerdictGiven};
 use llm_worker::effect::{CallView, Effect, Gated, Input, Outcome, Stop};
@@ -45,11 +45,11 @@ pub(super) const MAX_ANSWER: usize = 768 * 1024;
 /// and with six bytes for one it still takes them.
 pub(super) const MAX_CALLS: usize = 1 << 20;
 
-/// The batch of an answer holds what rides along, what gates said before the request and again of each call, the parts
+/// The batch of an answer holds the piggybacked records, what gates said before the request and again of each call, the parts
 /// of the answer, and for each call a verdict and its start or its result.
 const _: () = {
     let calls = Answers::CALLS * (MAX_GATES + 2);
-    assert!(MAX_RIDE + 2 * MAX_GATES + Answers::PARTS + 1 + calls <= MAX_BATCH_RECORDS, "an answer fits a batch");
+    assert!(MAX_PIGGYBACK + 2 * MAX_GATES + Answers::PARTS + 1 + calls <= MAX_BATCH_RECORDS, "an answer fits a batch");
 };
 
 /// One turn under way.
@@ -98,7 +98,7 @@ pub(super) struct Work {
 pub(super) enum Worked {
     Gated(Result<GateOutcome, JoinError>),
     Judged(Result<(CallId, Box<Authorization>), JoinError>),
-    Came(Came),
+    Call(CallEvent),
 }
 
 impl Work {
@@ -108,14 +108,14 @@ impl Work {
             biased;
             Some(passed) = self.gates.join_next() => Worked::Gated(passed),
             Some(judged) = self.judges.join_next() => Worked::Judged(judged),
-            came = self.calls.next() => Worked::Came(came),
+            event = self.calls.next() => Worked::Call(event),
         }
     }
 }
 
 impl Running {
     pub(super) fn start(core: &mut Core, history: History, notes: Vec<SystemItem>, limits: Limits) -> Self {
-        core.desk.turn_began();
+        core.pending.turn_began();
         let before = Before {
             requests: core.state.requests,
             usage: core.state.usage,
@@ -244,11 +244,11 @@ impl Running {
                 let judged = judged.within(&mut self.starting, core.registry.redactor());
                 self.turn.handle(judged.into_input(id))?;
             }
-            Worked::Came(Came::Done(done)) => {
+            Worked::Call(CallEvent::Done(done)) => {
                 (core.store.probe)("tool:ended");
                 self.done(*done)?;
             }
-            Worked::Came(Came::Broken(broken)) => return Err(broken.into()),
+            Worked::Call(CallEvent::Broken(broken)) => return Err(broken.into()),
         }
         Ok(())
     }
@@ -265,9 +265,9 @@ impl Running {
         Ok(())
     }
 
-    pub(super) fn heard(&mut self, core: &Core, heard: Heard) -> Result<(), Fatal> {
-        match heard {
-            Heard::Event(event) => {
+    pub(super) fn streamed(&mut self, core: &Core, event: StreamEvent) -> Result<(), Fatal> {
+        match event {
+            StreamEvent::Event(event) => {
                 (core.store.probe)("stream");
                 let again = matches!(event, ModelEvent::Retrying { .. });
                 self.info.budget.count(&event);
@@ -280,8 +280,8 @@ impl Running {
                     self.turn.handle(Input::ModelFailed(error))?;
                 }
             }
-            Heard::Whole => self.stream = None,
-            Heard::Failed(error) => {
+            StreamEvent::Whole => self.stream = None,
+            StreamEvent::Failed(error) => {
                 self.stream = None;
                 self.turn.handle(Input::ModelFailed(error))?;
             }
@@ -297,9 +297,9 @@ impl Running {
         Ok(self.turn.handle(Input::ToolDone { id, outcome, ending: ended })?)
     }
 
-    /// Takes what was handed in.
-    pub(super) fn mail(&self, core: &mut Core, mail: Mail) {
-        core.mail(mail, &|call| self.work.calls.runs(call));
+    /// Handles a wakeup of the inbox.
+    pub(super) fn wake(&self, core: &mut Core, wakeup: Wakeup) {
+        core.wake(wakeup, &|call| self.work.calls.runs(call));
     }
 
     /// Performs one effect, or starts what will perform it.
@@ -309,7 +309,7 @@ impl Running {
             Effect::Commit(request) => {
                 let calls = &self.work.calls;
                 core.collect(&|call| calls.runs(call));
-                core.append_of_turn(|riders| Batch::of_turn(request, &self.info, riders));
+                core.append_of_turn(|piggybacked| Batch::of_turn(request, &self.info, piggybacked));
             }
             Effect::Send(request) => {
                 self.starting = 0;
@@ -396,7 +396,7 @@ impl Running {
         self.stream = None;
         self.work.calls.end();
         core.drain().await;
-        core.desk.shut();
+        core.pending.shut();
         self.work.calls.ended().await;
     }
 }

@@ -6,7 +6,7 @@
 
 use super::attribution::Attribution;
 use crate::feature::{FeatureId, clamp};
-use crate::mailbox::requests::{Line, Method};
+use crate::mailbox::requests::{DriverRequest, MailboxSender};
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -35,7 +35,7 @@ pub struct Callbacks {
     stuck: Arc<AtomicUsize>,
     /// Of this generation's features; the threads above are counted whichever generation they are of.
     features: Arc<Mutex<BTreeMap<FeatureId, Trouble>>>,
-    pod: Option<(Line, Leave)>,
+    pod: Option<(MailboxSender, Leave)>,
 }
 
 /// What became of a feature that kept a thread too long.
@@ -75,15 +75,15 @@ impl Callbacks {
 
     /// The same threads for one generation of a pod's features: nobody is given up on yet. The pod takes notes of what
     /// came too late, and `leave` shuts what a feature that is given up on holds.
-    pub(crate) fn serving(self, line: Line, leave: impl Fn(&FeatureId) + Send + Sync + 'static) -> Self {
-        Self { features: Arc::default(), pod: Some((line, Arc::new(leave))), ..self }
+    pub(crate) fn serving(self, mailbox: MailboxSender, leave: impl Fn(&FeatureId) + Send + Sync + 'static) -> Self {
+        Self { features: Arc::default(), pod: Some((mailbox, Arc::new(leave))), ..self }
     }
 
     /// Leaves a note with the pod, if there is one and it takes it.
     pub(crate) fn note(&self, feature: FeatureId, text: String) {
-        if let Some((line, _)) = &self.pod {
+        if let Some((mailbox, _)) = &self.pod {
             // A pod that has let go, or is flooded, does without.
-            line.hand_in(Method::Note { feature, text }).ok();
+            mailbox.try_send(DriverRequest::Note { feature, text }).ok();
         }
     }
 
@@ -109,10 +109,10 @@ impl Callbacks {
         if std::mem::replace(&mut self.features().entry(feature.clone()).or_default().off, true) {
             return;
         }
-        if let Some((line, leave)) = self.pod.clone() {
+        if let Some((mailbox, leave)) = self.pod.clone() {
             leave(feature);
             let feature = feature.clone();
-            drop(self.runtime.spawn(async move { line.send(Method::Off { feature }).await }));
+            drop(self.runtime.spawn(async move { mailbox.send(DriverRequest::Off { feature }).await }));
         }
     }
 
@@ -217,9 +217,9 @@ mod tests {
     #[test]
     fn a_new_generation_gives_up_on_nobody_and_keeps_its_threads_counted() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let (_mail, line) = inbox();
+        let (_inbox, mailbox) = inbox();
         let callbacks = Callbacks::with_grace(runtime.handle().clone(), Duration::from_millis(10));
-        let callbacks = callbacks.serving(line.clone(), |_| ());
+        let callbacks = callbacks.serving(mailbox.clone(), |_| ());
         let feature = FeatureId::builtin("sleeper");
         let (open, gate) = std::sync::mpsc::channel::<()>();
         let owner = feature.clone();
@@ -229,7 +229,7 @@ mod tests {
         };
         let lost =
             runtime.block_on(async { callbacks.run(Duration::from_millis(10), CancellationToken::new(), holds).await });
-        let next = callbacks.clone().serving(line, |_| ());
+        let next = callbacks.clone().serving(mailbox, |_| ());
         assert!(matches!(lost, Err(Lost::Stuck(_))));
         assert_eq!((callbacks.is_off(&feature), next.is_off(&feature)), (true, false));
         assert_eq!((callbacks.stuck(), next.stuck()), (1, 1));

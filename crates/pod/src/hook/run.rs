@@ -193,7 +193,7 @@ mod tests {
     use super::*;
     use crate::feature::FeatureId;
     use crate::hook::{HookRegistryBuilder, PreRequest, RequestView, Ruling, Verdict};
-    use crate::mailbox::requests::{Mail, Method, inbox};
+    use crate::mailbox::requests::{DriverRequest, Wakeup, inbox};
     use std::sync::mpsc;
 
     // A gate holds its thread far past its deadline and then allows: it was denied long ago, nobody hears it, and the
@@ -201,9 +201,9 @@ mod tests {
     #[test]
     fn an_answer_that_comes_after_its_hook_was_given_up_is_noted_and_void() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let (mut mail, line) = inbox();
+        let (mut events, mailbox) = inbox();
         let callbacks = Callbacks::with_grace(runtime.handle().clone(), Duration::from_millis(10));
-        let callbacks = callbacks.serving(line, |_| ());
+        let callbacks = callbacks.serving(mailbox, |_| ());
         let (open, gate) = mpsc::channel::<()>();
         let gate = std::sync::Mutex::new(gate);
         let hook = move |_: &RequestView| {
@@ -220,10 +220,14 @@ mod tests {
             let view = || RequestView { turn: 1, number: 1, items: 0 };
             let passed = hooks.decide::<PreRequest>(&callbacks, view).await;
             assert!(matches!(passed.ruling, Ruling::Abort { .. }), "{passed:?}");
-            let Mail::Asked(Method::Off { feature: whose }) = mail.next().await else { panic!("still on") };
+            let Wakeup::Request(DriverRequest::Off { feature: whose }) = events.next().await else {
+                panic!("still on")
+            };
             assert_eq!(whose, feature);
             open.send(()).unwrap();
-            let Mail::Asked(Method::Note { feature: whose, text }) = mail.next().await else { panic!("no note") };
+            let Wakeup::Request(DriverRequest::Note { feature: whose, text }) = events.next().await else {
+                panic!("no note")
+            };
             assert_eq!(whose, feature);
             assert!(text.contains("`sleepy` answered after") && text.contains("nobody heard it"), "{text}");
         });

@@ -4,7 +4,7 @@ use super::staged;
 use super::{HostError, Parts};
 use crate::control::{Core, Pipeline, Store};
 use crate::feature::PodLink;
-use crate::mailbox::pending::Desk;
+use crate::mailbox::pending::Pending;
 use crate::mailbox::requests::inbox;
 use crate::record::Record;
 use crate::session::checkpoint::CheckpointBuilder;
@@ -34,7 +34,7 @@ pub struct Opening {
     blobs: Blobs,
     state: State,
     draft: CheckpointBuilder,
-    desk: Desk,
+    pending: Pending,
     link: PodLink,
     rest: Rest,
 }
@@ -60,9 +60,9 @@ impl Opening {
         blobs.refer(references::of(&restored.state, blobs.bound()))?;
         let (closing, survivors) = closed(&recovered, &restored, after);
         let Restored { state, items, .. } = restored;
-        let desk = Desk::new(inbox());
-        let link = PodLink::new(desk.line(), desk.keeper(), &state.features);
-        Ok(Self { journal, blobs, state, draft, desk, link, rest: Rest { recovered, items, closing, survivors } })
+        let pending = Pending::new(inbox());
+        let link = PodLink::new(pending.mailbox(), pending.keeper(), &state.features);
+        Ok(Self { journal, blobs, state, draft, pending, link, rest: Rest { recovered, items, closing, survivors } })
     }
 
     /// What features need to reach the pod that will be put on this session.
@@ -73,16 +73,16 @@ impl Opening {
 
     /// Puts the parts on the session.
     pub fn core(self, parts: Parts) -> (Core, Rest) {
-        let Self { journal, blobs, state, draft, desk, link: _, rest } = self;
+        let Self { journal, blobs, state, draft, pending, link: _, rest } = self;
         let key: Arc<str> = format!("{}/{}", rest.recovered.session, rest.recovered.epoch).into();
         let Parts { registry, permission, model, callbacks, outbox, limits: _, probe } = parts;
         let session = rest.recovered.session.as_str().into();
         let store = Store { journal, blobs, session, key, probe };
         let holds = Arc::clone(&registry);
         // Its doors are shut at once; whoever is inside one is not waited for.
-        let callbacks = callbacks.serving(desk.line(), move |feature| drop(holds.leave(feature)));
+        let callbacks = callbacks.serving(pending.mailbox(), move |feature| drop(holds.leave(feature)));
         let pipeline = Pipeline::default();
-        let core = Core { store, state, draft, registry, permission, model, callbacks, outbox, desk, pipeline };
+        let core = Core { store, state, draft, registry, permission, model, callbacks, outbox, pending, pipeline };
         (core, rest)
     }
 }

@@ -1,4 +1,4 @@
-//! What passes through the task that owns a pod: requests in, what waits for a commit, events out. It knows neither
+//! Queues around the task that owns a pod: requests in, records that wait for a commit, events out. It knows neither
 //! turns nor models.
 
 pub mod events;

@@ -1,7 +1,7 @@
-//! What was handed in and is not in the log yet, and how much each feature may still hand in.
+//! Records that wait for a commit, and how much each feature may still notify, alert and note.
 
 use super::events::{Alert, Event, Outbox};
-use super::requests::{AlertLevel, Declined, Inbox, Line, Mail, Method, Ticket, Words};
+use super::requests::{AlertLevel, CommitWaiter, Declined, DriverRequest, Inbox, MailboxSender, Notification, Wakeup};
 use crate::feature::{FeatureId, FeatureRegistry, Keeper, MAX_NOTES, sanitize};
 use crate::record::{FeatureNote, NotificationQueued, Record};
 use crate::session::fold::State;
@@ -12,92 +12,92 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-/// Notifications that may wait for the model's next step.
+/// Most notifications of all features that wait for the next model request.
 pub(crate) const MAX_WAITING: usize = 64;
 
-/// Alerts of one feature in one turn.
+/// Most alerts of one feature in one turn.
 pub(crate) const MAX_ALERTS: u32 = 8;
 
-/// How long what a feature used counts while no turn is open.
+/// Between turns the allowances are renewed this often.
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
-/// How long a note counts.
+/// The allowance of notes is renewed this often.
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Bytes of an alert or a note.
-pub(crate) const MAX_WORDS: usize = 512;
+/// Most bytes of an alert or a note.
+pub(crate) const MAX_MESSAGE: usize = 512;
 
-/// Records that may wait for a commit to ride with before they get one of their own.
-pub(crate) const MAX_RIDERS: usize = 32;
+/// So many waiting records get a commit of their own; fewer wait for the next one.
+pub(crate) const MAX_UNCOMMITTED: usize = 32;
 
-/// Records that ride with one commit; the others wait for the next.
-pub(crate) const MAX_RIDE: usize = 512;
+/// Most records piggybacked on one commit; the others wait for the next.
+pub(crate) const MAX_PIGGYBACK: usize = 512;
 
-/// From so many bytes on, nothing more rides with a commit: far less than what the journal takes at once.
-const MAX_RIDE_BYTES: usize = 4 << 20;
+/// Nothing is added to a commit that has this many piggybacked bytes; far below what the journal accepts in one batch.
+const MAX_PIGGYBACK_BYTES: usize = 4 << 20;
 
-/// What a record comes to that holds no state: bounded words, or a path.
+/// The assumed size of a record without state: a bounded text or a path.
 const SMALL: usize = 8 * 1024;
 
-/// The inbox and what came out of it.
-pub(crate) struct Desk {
+/// The inbox, and the records made from its requests that are not in a commit yet.
+pub(crate) struct Pending {
     inbox: Inbox,
-    line: Line,
+    mailbox: MailboxSender,
     keeper: Keeper,
-    waiting: VecDeque<Waiting>,
-    /// What each feature used of its allowance since the turn began, or in this hour while none is open.
-    used: BTreeMap<FeatureId, Used>,
+    waiting: VecDeque<PendingRecord>,
+    /// By feature, since the start of the turn, or of this hour while no turn is open.
+    used: BTreeMap<FeatureId, UsedAllowance>,
     used_since: Instant,
-    /// Notes of each feature in this day.
+    /// By feature, in this day.
     notes: BTreeMap<FeatureId, usize>,
     notes_since: Instant,
-    /// The highest notification number handed out; a refused one is not given again.
+    /// The highest notification number given; the number of a refused one is not reused.
     numbered: u64,
-    /// Held by each notification on its way to the log.
-    on_the_way: Arc<()>,
+    /// One clone is held by each notification that waits for its commit.
+    in_flight: Arc<()>,
 }
 
 #[derive(Default)]
-struct Used {
+struct UsedAllowance {
     notices: u32,
     alerts: u32,
 }
 
-/// A record to be written, and who is told.
-struct Waiting {
+/// A record that waits for a commit.
+struct PendingRecord {
     record: Record,
-    /// About how many it will have.
+    /// An estimate.
     bytes: usize,
-    ticket: Option<Box<dyn Ticket>>,
+    waiter: Option<Box<dyn CommitWaiter>>,
 }
 
-/// Records taken for a commit, and who is told of it.
+/// Records piggybacked on a commit, and the callers that wait for them.
 #[derive(Default)]
-pub(crate) struct Riders {
+pub(crate) struct Piggybacked {
     pub(crate) records: Vec<Record>,
-    pub(crate) tickets: Vec<Box<dyn Ticket>>,
+    pub(crate) waiters: Vec<Box<dyn CommitWaiter>>,
 }
 
-/// What a request is taken beside.
-pub(crate) struct Around<'a> {
+/// The parts of the pod that handling a request needs.
+pub(crate) struct RequestContext<'a> {
     pub(crate) registry: &'a FeatureRegistry,
     pub(crate) state: &'a State,
     pub(crate) outbox: &'a mut Outbox,
 }
 
-/// Tells everybody who waits.
-pub(crate) fn settle(tickets: Vec<Box<dyn Ticket>>, done: Result<(), &str>) {
-    for ticket in tickets {
-        ticket.settle(done);
+/// Resolves every waiter with the same result.
+pub(crate) fn resolve_all(waiters: Vec<Box<dyn CommitWaiter>>, done: Result<(), &str>) {
+    for waiter in waiters {
+        waiter.resolve(done);
     }
 }
 
-impl Desk {
-    pub(crate) fn new((inbox, line): (Inbox, Line)) -> Self {
+impl Pending {
+    pub(crate) fn new((inbox, mailbox): (Inbox, MailboxSender)) -> Self {
         let now = Instant::now();
         Self {
             inbox,
-            line,
+            mailbox,
             keeper: Keeper::default(),
             waiting: VecDeque::new(),
             used: BTreeMap::new(),
@@ -105,13 +105,13 @@ impl Desk {
             notes: BTreeMap::new(),
             notes_since: now,
             numbered: 0,
-            on_the_way: Arc::default(),
+            in_flight: Arc::default(),
         }
     }
 
-    /// Where to hand things in.
-    pub(crate) fn line(&self) -> Line {
-        self.line.clone()
+    /// The sending end of the inbox.
+    pub(crate) fn mailbox(&self) -> MailboxSender {
+        self.mailbox.clone()
     }
 
     /// The thread that writes state files.
@@ -119,18 +119,18 @@ impl Desk {
         self.keeper.clone()
     }
 
-    /// What comes next. Cancel-safe.
-    pub(crate) async fn next(&mut self) -> Mail {
+    /// The next event of the inbox. Cancel-safe.
+    pub(crate) async fn next(&mut self) -> Wakeup {
         self.inbox.next().await
     }
 
-    /// A turn begins: allowances are whole again.
+    /// A turn begins: allowances are renewed.
     pub(crate) fn turn_began(&mut self) {
         self.used.clear();
         self.used_since = Instant::now();
     }
 
-    /// Between turns an allowance lasts an hour, and that of notes always a day.
+    /// Renews allowances: every hour between turns, and that of notes every day.
     fn renew(&mut self, turn_open: bool) {
         if !turn_open && self.used_since.elapsed() >= HOUR {
             self.turn_began();
@@ -141,21 +141,21 @@ impl Desk {
         }
     }
 
-    /// Takes what waits, for a commit: as much of it as one takes, oldest first.
-    pub(crate) fn riders(&mut self) -> Riders {
-        let (mut riders, mut taken) = (Riders::default(), 0);
-        while riders.records.len() < MAX_RIDE && taken < MAX_RIDE_BYTES {
-            let Some(Waiting { record, bytes, ticket }) = self.waiting.pop_front() else { break };
-            match ticket {
-                Some(ticket) if !ticket.stands() => ticket.settle(Err("what it was built on was refused")),
-                ticket => {
+    /// Takes the waiting records for the next commit, oldest first, up to its bounds.
+    pub(crate) fn piggybacked(&mut self) -> Piggybacked {
+        let (mut piggybacked, mut taken) = (Piggybacked::default(), 0);
+        while piggybacked.records.len() < MAX_PIGGYBACK && taken < MAX_PIGGYBACK_BYTES {
+            let Some(PendingRecord { record, bytes, waiter }) = self.waiting.pop_front() else { break };
+            match waiter {
+                Some(waiter) if !waiter.is_valid() => waiter.resolve(Err("what it was built on was refused")),
+                waiter => {
                     taken += bytes;
-                    riders.records.push(record);
-                    riders.tickets.extend(ticket);
+                    piggybacked.records.push(record);
+                    piggybacked.waiters.extend(waiter);
                 }
             }
         }
-        riders
+        piggybacked
     }
 
     /// How many records wait for a commit.
@@ -163,28 +163,28 @@ impl Desk {
         self.waiting.len()
     }
 
-    /// Nothing more is taken for the log; what was handed in and not taken up is dropped, and its askers hear of it.
+    /// Refuses further requests, and drops requests and records that wait; their callers get an error.
     pub(crate) fn shut(&mut self) {
         self.inbox.close();
         while self.inbox.now().is_some() {}
         while !self.waiting.is_empty() {
-            settle(self.riders().tickets, Err("the pod has let go"));
+            resolve_all(self.piggybacked().waiters, Err("the pod has let go"));
         }
     }
 
-    /// The same, and the files of states are done, too; blocks while they are written.
+    /// As [`Self::shut`], and finishes the state files; blocks while they are written.
     pub(crate) fn close(&mut self) {
         self.shut();
         self.keeper.finish();
     }
 
-    /// Adds a record of the host's own to those that ride with the next commit.
+    /// Adds a record of the host to those of the next commit.
     pub(crate) fn add(&mut self, record: impl Into<Record>) {
         self.wait(record, None);
     }
 
-    fn wait(&mut self, record: impl Into<Record>, ticket: Option<Box<dyn Ticket>>) {
-        self.waiting.push_back(Waiting { record: record.into(), bytes: SMALL, ticket });
+    fn wait(&mut self, record: impl Into<Record>, waiter: Option<Box<dyn CommitWaiter>>) {
+        self.waiting.push_back(PendingRecord { record: record.into(), bytes: SMALL, waiter });
     }
 
     fn allows_alert(&mut self, feature: &FeatureId) -> bool {
@@ -193,46 +193,51 @@ impl Desk {
         used.alerts <= MAX_ALERTS
     }
 
-    /// What was handed in and not taken up, if anything.
-    pub(crate) fn now(&mut self) -> Option<Method> {
+    /// The next request of the inbox, without waiting.
+    pub(crate) fn now(&mut self) -> Option<DriverRequest> {
         self.inbox.now()
     }
 
-    /// Takes one request. Answers whether its record should be written without waiting for another commit. `runs` says
-    /// which calls may still change files.
-    pub(crate) fn take(&mut self, method: Method, pod: &mut Around<'_>, runs: &dyn Fn(CallId) -> bool) -> bool {
+    /// Handles one request. Returns whether its record needs a commit of its own now. `runs` tells whether a call still
+    /// runs and so may change files.
+    pub(crate) fn take(
+        &mut self,
+        request: DriverRequest,
+        pod: &mut RequestContext<'_>,
+        runs: &dyn Fn(CallId) -> bool,
+    ) -> bool {
         self.renew(pod.state.turn_open);
-        match method {
-            Method::Changing { call, change, reply } => {
+        match request {
+            DriverRequest::Changing { call, change, reply } => {
                 if !runs(call) {
-                    Box::new(reply).settle(Err("the call was given up; nothing was changed"));
+                    Box::new(reply).resolve(Err("the call was given up; nothing was changed"));
                     return false;
                 }
                 self.wait(*change, Some(Box::new(reply)));
                 true
             }
-            Method::UpdateState { state, bytes, ticket } => {
-                let waiting = Waiting { record: state.into(), bytes: bytes + SMALL, ticket: Some(ticket) };
+            DriverRequest::UpdateState { state, bytes, waiter } => {
+                let waiting = PendingRecord { record: state.into(), bytes: bytes + SMALL, waiter: Some(waiter) };
                 self.waiting.push_back(waiting);
-                self.waiting.len() >= MAX_RIDERS
+                self.waiting.len() >= MAX_UNCOMMITTED
             }
-            Method::Notify { words, reply } => self.notify(words, reply, pod),
-            Method::Alert { feature, level, text } => {
+            DriverRequest::Notify { notification, reply } => self.notify(notification, reply, pod),
+            DriverRequest::Alert { feature, level, text } => {
                 self.alert(feature, level, &text, pod);
                 false
             }
-            Method::Off { feature } => {
+            DriverRequest::Off { feature } => {
                 let text = "its code never came back; it is off until the next start, and holds nothing any more";
                 pod.outbox.show(Event::warning(format!("{feature}: {text}")));
                 self.wait(FeatureNote { feature: feature.to_string(), text: text.to_owned() }, None);
                 false
             }
-            Method::Note { feature, text } => {
+            DriverRequest::Note { feature, text } => {
                 let taken = self.notes.entry(feature.clone()).or_default();
                 *taken += 1;
                 if *taken <= MAX_NOTES {
                     let text = if *taken == MAX_NOTES { "further notes of today are dropped" } else { &text };
-                    let text = sanitize(text, MAX_WORDS, pod.registry.redactor());
+                    let text = sanitize(text, MAX_MESSAGE, pod.registry.redactor());
                     let note = FeatureNote { feature: feature.to_string(), text };
                     self.wait(note, None);
                 }
@@ -241,10 +246,15 @@ impl Desk {
         }
     }
 
-    fn notify(&mut self, words: Words, reply: oneshot::Sender<Result<u64, Declined>>, pod: &Around<'_>) -> bool {
-        let Words { feature, text, per_turn } = words;
-        let on_the_way = Arc::strong_count(&self.on_the_way) - 1;
-        let waiting = pod.state.notices.len() + on_the_way;
+    fn notify(
+        &mut self,
+        notification: Notification,
+        reply: oneshot::Sender<Result<u64, Declined>>,
+        pod: &RequestContext<'_>,
+    ) -> bool {
+        let Notification { feature, text, per_turn } = notification;
+        let in_flight = Arc::strong_count(&self.in_flight) - 1;
+        let waiting = pod.state.notices.len() + in_flight;
         let used = self.used.entry(feature.clone()).or_default();
         let declined = if used.notices >= per_turn {
             Some(format!("{feature} may notify {per_turn} times in a turn and did"))
@@ -262,15 +272,15 @@ impl Desk {
         let number = self.numbered;
         let registry_generation = pod.registry.generation();
         let text = pod.registry.redactor().text(&text).into_owned();
-        let on_the_way = Arc::clone(&self.on_the_way);
+        let in_flight = Arc::clone(&self.in_flight);
         let queued = NotificationQueued { number, feature: feature.to_string(), registry_generation, text };
-        self.wait(queued, Some(Box::new(Numbered { number, reply, _on_the_way: on_the_way })));
+        self.wait(queued, Some(Box::new(NotificationWaiter { number, reply, _in_flight: in_flight })));
         true
     }
 
-    fn alert(&mut self, feature: FeatureId, level: AlertLevel, text: &str, pod: &mut Around<'_>) {
+    fn alert(&mut self, feature: FeatureId, level: AlertLevel, text: &str, pod: &mut RequestContext<'_>) {
         if self.allows_alert(&feature) {
-            let text = sanitize(text, MAX_WORDS, pod.registry.redactor());
+            let text = sanitize(text, MAX_MESSAGE, pod.registry.redactor());
             pod.outbox.show(Event::Alert(Alert { level, from: Some(feature), text }));
         } else if self.used.get(&feature).is_some_and(|used| used.alerts == MAX_ALERTS + 1) {
             let text = "further alerts of this turn are dropped".to_owned();
@@ -279,20 +289,20 @@ impl Desk {
     }
 }
 
-/// Whoever waits for a notification.
-struct Numbered {
+/// The caller that waits for its notification to be durable.
+struct NotificationWaiter {
     number: u64,
     reply: oneshot::Sender<Result<u64, Declined>>,
-    _on_the_way: Arc<()>,
+    _in_flight: Arc<()>,
 }
 
-impl Ticket for Numbered {
-    fn stands(&self) -> bool {
+impl CommitWaiter for NotificationWaiter {
+    fn is_valid(&self) -> bool {
         true
     }
 
-    fn settle(self: Box<Self>, done: Result<(), &str>) {
-        let Self { number, reply, _on_the_way } = *self;
+    fn resolve(self: Box<Self>, done: Result<(), &str>) {
+        let Self { number, reply, _in_flight } = *self;
         let done = done.map(|()| number).map_err(|why| Declined::Refused(why.to_owned()));
         drop(reply.send(done));
     }

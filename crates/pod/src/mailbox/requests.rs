@@ -1,7 +1,7 @@
-//! What reaches the actor from running tools and from features: one bounded channel, whoever asks.
+//! Requests from running tools and from features to the actor, through one bounded channel.
 //!
-//! Only the actor appends to the log, so whoever wants something durable hands it in here and is told when it is.
-//! What nobody waits for rides with the next commit; the first who does wait has it written at once.
+//! Only the actor appends to the log: a sender that wants something durable sends a request and learns when its record is
+//! durable. A record without a waiter is piggybacked on the next commit; the first waiter starts a commit at once.
 
 use crate::feature::FeatureId;
 use crate::record::{FeatureState, Record};
@@ -9,27 +9,27 @@ use llm_worker::CallId;
 use std::sync::Arc;
 use tokio::sync::{Notify, mpsc, oneshot};
 
-/// How many requests may wait for the actor.
+/// Requests that may wait for the actor.
 pub(crate) const INBOX: usize = 256;
 
-/// What is asked of the actor.
-pub(crate) enum Method {
-    /// A running call is about to change something on disk, as this record says.
+/// A request to the actor.
+pub(crate) enum DriverRequest {
+    /// A running call is about to change files or directories; `change` is the record to commit first.
     Changing { call: CallId, change: Box<Record>, reply: oneshot::Sender<Result<(), String>> },
-    /// A feature's state has a new value, of so many bytes.
-    UpdateState { state: FeatureState, bytes: usize, ticket: Box<dyn Ticket> },
-    /// A feature has words for the model.
-    Notify { words: Words, reply: oneshot::Sender<Result<u64, Declined>> },
-    /// A feature has words for people, as it said them.
+    /// A feature's session state has a new value; `bytes` is its size as JSON.
+    UpdateState { state: FeatureState, bytes: usize, waiter: Box<dyn CommitWaiter> },
+    /// A feature notifies the model.
+    Notify { notification: Notification, reply: oneshot::Sender<Result<u64, Declined>> },
+    /// A feature alerts people; `text` is not sanitized yet.
     Alert { feature: FeatureId, level: AlertLevel, text: String },
-    /// A feature was given up on.
+    /// A feature was disabled because its code did not return.
     Off { feature: FeatureId },
-    /// A feature has a note for the report, as it said it.
+    /// A feature adds a note to the report; `text` is not sanitized yet.
     Note { feature: FeatureId, text: String },
 }
 
-/// A notification on its way, within the bounds of its grant.
-pub(crate) struct Words {
+/// A notification that waits for its commit; its size is within the grant.
+pub(crate) struct Notification {
     pub(crate) feature: FeatureId,
     pub(crate) text: String,
     pub(crate) per_turn: u32,
@@ -37,12 +37,12 @@ pub(crate) struct Words {
 
 /// Why a notification was not accepted.
 pub(crate) enum Declined {
-    /// Too many, in this turn or waiting.
+    /// Too many in this turn, or too many undelivered.
     TooMany(String),
     Refused(String),
 }
 
-/// How much a person should mind.
+/// How serious an alert is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AlertLevel {
     Info,
@@ -50,97 +50,97 @@ pub enum AlertLevel {
     Error,
 }
 
-/// Somebody who is told what became of a record.
-pub(crate) trait Ticket: Send {
-    /// Whether it is still to be written: what it was built on may have been refused.
-    fn stands(&self) -> bool;
-    /// It is durable and folded, or it is not in the log.
-    fn settle(self: Box<Self>, done: Result<(), &str>);
+/// A caller that waits for the commit of its record.
+pub(crate) trait CommitWaiter: Send {
+    /// Whether the record may still be written: a refused earlier update makes later ones invalid.
+    fn is_valid(&self) -> bool;
+    /// Called once: the record is durable and folded, or it is not in the log, with the reason.
+    fn resolve(self: Box<Self>, done: Result<(), &str>);
 }
 
-impl Ticket for oneshot::Sender<Result<(), String>> {
-    fn stands(&self) -> bool {
+impl CommitWaiter for oneshot::Sender<Result<(), String>> {
+    fn is_valid(&self) -> bool {
         true
     }
 
-    fn settle(self: Box<Self>, done: Result<(), &str>) {
-        // Whoever asked may have been cancelled meanwhile; the record stands.
+    fn resolve(self: Box<Self>, done: Result<(), &str>) {
+        // The caller may have been cancelled meanwhile; the record stays in the log.
         drop(self.send(done.map_err(str::to_owned)));
     }
 }
 
-/// The askers' end; clones share it.
+/// The sending end; clones share it.
 #[derive(Clone, Debug)]
-pub(crate) struct Line {
-    methods: mpsc::Sender<Method>,
+pub(crate) struct MailboxSender {
+    requests: mpsc::Sender<DriverRequest>,
     wanted: Arc<Notify>,
 }
 
 /// The actor's end.
 #[derive(Debug)]
 pub(crate) struct Inbox {
-    methods: mpsc::Receiver<Method>,
+    requests: mpsc::Receiver<DriverRequest>,
     wanted: Arc<Notify>,
 }
 
-/// The actor's end and the askers'.
-pub(crate) fn inbox() -> (Inbox, Line) {
-    let (sender, methods) = mpsc::channel(INBOX);
+/// Creates the mailbox: the actor's end and the sending end.
+pub(crate) fn inbox() -> (Inbox, MailboxSender) {
+    let (sender, requests) = mpsc::channel(INBOX);
     let wanted = Arc::new(Notify::new());
-    (Inbox { methods, wanted: Arc::clone(&wanted) }, Line { methods: sender, wanted })
+    (Inbox { requests, wanted: Arc::clone(&wanted) }, MailboxSender { requests: sender, wanted })
 }
 
-/// What the actor finds in its inbox.
-pub(crate) enum Mail {
-    Asked(Method),
-    /// Somebody waits for what was handed in.
-    Wanted,
+/// Why the inbox woke the actor.
+pub(crate) enum Wakeup {
+    Request(DriverRequest),
+    /// A caller waits for a record that was sent earlier without a waiter.
+    CommitWanted,
 }
 
-/// Why nothing was handed in.
+/// Why a request was not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NotTaken {
     Full,
     Closed,
 }
 
-impl Line {
-    /// Hands in, or not, without waiting.
-    pub(crate) fn hand_in(&self, method: Method) -> Result<(), NotTaken> {
-        self.methods.try_send(method).map_err(|refused| match refused {
+impl MailboxSender {
+    /// Sends without waiting.
+    pub(crate) fn try_send(&self, request: DriverRequest) -> Result<(), NotTaken> {
+        self.requests.try_send(request).map_err(|refused| match refused {
             mpsc::error::TrySendError::Full(_) => NotTaken::Full,
             mpsc::error::TrySendError::Closed(_) => NotTaken::Closed,
         })
     }
 
-    /// Hands in as soon as there is room.
-    pub(crate) async fn send(&self, method: Method) -> Result<(), NotTaken> {
-        self.methods.send(method).await.map_err(|_closed| NotTaken::Closed)
+    /// Sends as soon as the channel has room.
+    pub(crate) async fn send(&self, request: DriverRequest) -> Result<(), NotTaken> {
+        self.requests.send(request).await.map_err(|_closed| NotTaken::Closed)
     }
 
-    /// Says that somebody waits.
-    pub(crate) fn want(&self) {
+    /// Asks for a commit at once: a caller waits for a record that was sent without a waiter.
+    pub(crate) fn want_commit(&self) {
         self.wanted.notify_one();
     }
 }
 
 impl Inbox {
-    /// What comes next. Cancel-safe; pending while nothing comes.
-    pub(crate) async fn next(&mut self) -> Mail {
+    /// The next event. Cancel-safe; pending while there is none.
+    pub(crate) async fn next(&mut self) -> Wakeup {
         tokio::select! {
             biased;
-            Some(method) = self.methods.recv() => Mail::Asked(method),
-            () = self.wanted.notified() => Mail::Wanted,
+            Some(request) = self.requests.recv() => Wakeup::Request(request),
+            () = self.wanted.notified() => Wakeup::CommitWanted,
         }
     }
 
-    /// What is there now.
-    pub(crate) fn now(&mut self) -> Option<Method> {
-        self.methods.try_recv().ok()
+    /// The next request, without waiting.
+    pub(crate) fn now(&mut self) -> Option<DriverRequest> {
+        self.requests.try_recv().ok()
     }
 
-    /// Takes nothing more.
+    /// Refuses further requests; those in the channel can still be read.
     pub(crate) fn close(&mut self) {
-        self.methods.close();
+        self.requests.close();
     }
 }

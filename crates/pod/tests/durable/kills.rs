@@ -5,7 +5,7 @@ use pod::record::{Record, SystemItem};
 use std::collections::BTreeMap;
 use testkit::{Answer, How};
 
-const STEPS: &[&[&str]] = &[&["add", "tell one"], &["ride", "tell two"], &["both"]];
+const STEPS: &[&[&str]] = &[&["add", "tell one"], &["piggyback", "tell two"], &["both"]];
 
 #[test]
 fn killed_anywhere_nothing_is_lost_and_nothing_comes_twice() {

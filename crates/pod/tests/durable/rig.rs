@@ -39,7 +39,7 @@ pub(crate) struct Live {
 }
 
 impl Live {
-    /// `add` waits, `ride` does not; `tell WORDS`, `alert N`, `note N`, `grow BYTES`, `panic`, `read`.
+    /// `add` waits, `piggyback` does not; `tell WORDS`, `alert N`, `note N`, `grow BYTES`, `panic`, `read`.
     async fn act(self: Arc<Self>, args: DoArgs, _: ToolContext) -> ToolResult {
         let (verb, rest) = args.what.split_once(' ').unwrap_or((&args.what, ""));
         let many = || rest.parse::<usize>().unwrap();
@@ -53,9 +53,9 @@ impl Live {
                 .await
                 .map(|n| n.to_string())
                 .map_err(|e| e.to_string()),
-            "ride" => {
+            "piggyback" => {
                 drop(self.state.update(|count| count.n += 1));
-                Ok("riding".to_owned())
+                Ok("done".to_owned())
             }
             "both" => {
                 let first = self.state.update(|count| count.n += 1);

@@ -19,10 +19,10 @@ fn states(records: &[(u64, Record)]) -> Vec<u64> {
 
 #[test]
 fn a_state_is_there_again_and_program_order_is_journal_order() {
-    let (pod, counter) = pod(&[&["add"], &["both"], &["ride"], &["read"]]);
+    let (pod, counter) = pod(&[&["add"], &["both"], &["piggyback"], &["read"]]);
     pod.run("go").end();
-    // `read` shows what is committed: the ride went with the commit before the next request.
-    assert_eq!(counter.heard(), ["add: 1", "both: Ok(()) Ok(())", "ride: riding", "read: 13"]);
+    // `read` shows what is committed: the piggybacked update went with the commit before the next request.
+    assert_eq!(counter.heard(), ["add: 1", "both: Ok(()) Ok(())", "piggyback: done", "read: 13"]);
     assert_eq!(states(&pod.records()), [1, 2, 12, 13]);
     pod.script.add(calls(&["add"]));
     pod.script.add(Answer::text("done"));
@@ -41,7 +41,7 @@ fn an_update_rides_or_costs_one_flush() {
         ran.flushes
     };
     let plain = flushes("read");
-    assert_eq!((flushes("ride"), flushes("add")), (plain, plain + 2));
+    assert_eq!((flushes("piggyback"), flushes("add")), (plain, plain + 2));
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn a_state_that_was_not_granted_or_not_taken_up_keeps_the_feature_out() {
     assert_eq!(outcome(CapabilityPolicy::nothing()), (Outcome::Skipped, DiagnosticCode::RequiredCapabilityDenied));
 }
 
-/// What a feature handed in while a commit was held by the disk is not overtaken by what rode with that commit.
+/// What a feature handed in while a commit was held by the disk is not overtaken by what was piggybacked on that commit.
 #[test]
 fn a_value_of_before_never_lands_behind_a_newer_one() {
     let (mut pod, counter) = pod(&[]);
@@ -204,7 +204,7 @@ fn a_value_of_before_never_lands_behind_a_newer_one() {
         client.submit("go").await.unwrap();
         let live = counter.live.lock().unwrap().clone().unwrap();
         let first = live.state.update(|count| count.n += 1);
-        // It waits for a commit to ride with.
+        // It waits to be piggybacked on a commit.
         tokio::time::sleep(Duration::from_millis(50)).await;
         pod.disk.fail_at(0, Fault::Once(EIO));
         let updates = async {

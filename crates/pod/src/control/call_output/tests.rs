@@ -1,7 +1,7 @@
 //! One call's output and file changes, at their bounds.
 
 use super::{CallOutput, HEAD_BYTES, HEAD_LINES, INLINE, TAIL_BYTES};
-use crate::mailbox::requests::{Inbox, Line, Mail, Method, inbox};
+use crate::mailbox::requests::{DriverRequest, Inbox, MailboxSender, Wakeup, inbox};
 use crate::permission::tests::TERMS;
 use crate::record::{FileChanged, Output, Record};
 use authority::Redactor;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 struct Scene {
     opened: Opened,
-    line: Line,
+    mailbox: MailboxSender,
     inbox: Inbox,
     _root: tempfile::TempDir,
 }
@@ -22,18 +22,18 @@ impl Scene {
     fn new() -> Self {
         let root = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         let opened = Session::create(&root.path().join("one"), Options::new("s-1", Arc::new(|| 1))).unwrap();
-        let (inbox, line) = inbox();
-        Self { opened, line, inbox, _root: root }
+        let (inbox, mailbox) = inbox();
+        Self { opened, mailbox, inbox, _root: root }
     }
 
-    fn custody(&self, outputs: Vec<Output>) -> CallOutput {
+    fn output(&self, outputs: Vec<Output>) -> CallOutput {
         let call = CallId::new(1).unwrap();
         CallOutput::new(
             "s-1".into(),
             call,
             self.opened.blobs.clone(),
             Arc::new(VecDeque::from(outputs)),
-            self.line.clone(),
+            self.mailbox.clone(),
             Redactor::default(),
             TERMS,
         )
@@ -41,9 +41,9 @@ impl Scene {
 
     /// The outcome of a call that wrote these pieces.
     fn wrote(&self, pieces: &[&[u8]]) -> (ToolOutcome, Option<Output>) {
-        let custody = self.custody(Vec::new());
-        pieces.iter().for_each(|piece| custody.write_output(piece).unwrap());
-        custody.finish(Ok(ToolOutput { summary: "ok".into(), ..Default::default() }), false)
+        let output = self.output(Vec::new());
+        pieces.iter().for_each(|piece| output.write_output(piece).unwrap());
+        output.finish(Ok(ToolOutput { summary: "ok".into(), ..Default::default() }), false)
     }
 
     fn whole(&self, output: &Output) -> Vec<u8> {
@@ -108,18 +108,18 @@ fn up_to_the_inline_bound_it_stands_whole_above_it_is_cut_and_kept() {
 #[test]
 fn a_gigabyte_is_held_in_kilobytes() {
     let scene = Scene::new();
-    let custody = scene.custody(Vec::new());
+    let output = scene.output(Vec::new());
     // A thousand megabytes in a debug build would take minutes; the bound does not depend on the number.
     let block = [b'x'; 1 << 20];
     for written in 0..160_u64 {
-        custody.write_output(&block).unwrap();
-        let held = match &custody.lock().1 {
+        output.write_output(&block).unwrap();
+        let held = match &output.lock().1 {
             super::Sink::Large { head, tail, .. } => head.capacity() + tail.capacity(),
             super::Sink::Small(_) | super::Sink::Broken(_) | super::Sink::Closed => panic!("{written}"),
         };
         assert!(held < 4 << 20, "{held} bytes held after {written} MiB");
     }
-    let (outcome, output) = custody.finish(Ok(ToolOutput::default()), false);
+    let (outcome, output) = output.finish(Ok(ToolOutput::default()), false);
     let output = output.unwrap();
     assert_eq!(output.stored.total(), 160 << 20);
     assert!(output.stored.gap.is_some() && output.stored.bytes == 64 << 20, "{:?}", output.stored);
@@ -144,7 +144,7 @@ fn results_are_bounded_and_their_kind_decides_the_status() {
     ];
     for (result, cancelled, status, summary, content) in cases {
         let what = format!("{result:?} {cancelled}");
-        let (outcome, _) = scene.custody(Vec::new()).finish(result, cancelled);
+        let (outcome, _) = scene.output(Vec::new()).finish(result, cancelled);
         assert_eq!(outcome, ToolOutcome { status, summary: summary.to_owned(), content }, "{what}");
     }
 }
@@ -152,15 +152,15 @@ fn results_are_bounded_and_their_kind_decides_the_status() {
 #[test]
 fn what_comes_behind_the_end_is_refused() {
     let scene = Scene::new();
-    let custody = scene.custody(Vec::new());
-    custody.finish(Ok(ToolOutput::default()), false);
-    assert_eq!(custody.write_output(b"late").unwrap_err().kind, ErrorKind::Cancelled);
+    let output = scene.output(Vec::new());
+    output.finish(Ok(ToolOutput::default()), false);
+    assert_eq!(output.write_output(b"late").unwrap_err().kind, ErrorKind::Cancelled);
     // A session that is closed takes no more blobs; the result says what was lost.
-    let custody = scene.custody(Vec::new());
-    custody.write_output(&[b'x'; INLINE]).unwrap();
+    let output = scene.output(Vec::new());
+    output.write_output(&[b'x'; INLINE]).unwrap();
     scene.opened.journal.close();
-    assert_eq!(custody.write_output(b"x").unwrap_err().kind, ErrorKind::Unavailable);
-    let (outcome, output) = custody.finish(Ok(ToolOutput { summary: "ok".into(), content: "more".into() }), false);
+    assert_eq!(output.write_output(b"x").unwrap_err().kind, ErrorKind::Unavailable);
+    let (outcome, output) = output.finish(Ok(ToolOutput { summary: "ok".into(), content: "more".into() }), false);
     assert!(outcome.status == ResultStatus::Error && outcome.summary.contains("its output was lost"), "{outcome:?}");
     assert_eq!((outcome.content.as_str(), output), ("", None));
 }
@@ -171,7 +171,7 @@ fn windows_of_an_earlier_output_are_lines_by_number() {
     let text: String = (1..=5000).map(|n| format!("line {n}\n")).collect();
     let (_, output) = scene.wrote(&[text.as_bytes()]);
     let handle = output.as_ref().unwrap().handle.clone();
-    let custody = scene.custody(output.into_iter().collect());
+    let output = scene.output(output.into_iter().collect());
     let from = |from, lines| Window::From { from, lines };
     let cases = [
         (from(1, 2), "line 1\nline 2", 1, 2),
@@ -182,29 +182,29 @@ fn windows_of_an_earlier_output_are_lines_by_number() {
         (from(7, 0), "", 7, 6),
     ];
     for (window, text, first, last) in cases {
-        let shown = custody.read_output(&handle, window).unwrap();
+        let shown = output.read_output(&handle, window).unwrap();
         assert_eq!(
             (shown.text.as_str(), shown.first, shown.last, shown.total),
             (text, first, last, 5000),
             "{window:?}"
         );
     }
-    let all = custody.read_output(&handle, from(1, u64::MAX)).unwrap();
+    let all = output.read_output(&handle, from(1, u64::MAX)).unwrap();
     assert!(all.text.len() <= INLINE && all.text.len() > INLINE - 20 && all.last < 5000, "{}", all.text.len());
     assert!(all.text.ends_with(&format!("\nline {}", all.last)));
-    let end = custody.read_output(&handle, Window::Tail { lines: u64::MAX }).unwrap();
+    let end = output.read_output(&handle, Window::Tail { lines: u64::MAX }).unwrap();
     assert!(end.text.len() <= INLINE && end.text.starts_with(&format!("line {}\n", end.first)) && end.last == 5000);
     // Lines that are nothing but their breaks count too.
     let (_, output) = scene.wrote(&[&[b'\n'; 3 * INLINE]]);
     let handle = output.as_ref().unwrap().handle.clone();
-    let custody = scene.custody(output.into_iter().collect());
+    let output = scene.output(output.into_iter().collect());
     for window in [from(1, u64::MAX), Window::Tail { lines: u64::MAX }] {
-        let shown = custody.read_output(&handle, window).unwrap();
+        let shown = output.read_output(&handle, window).unwrap();
         assert!(shown.text.len() <= INLINE && shown.total == 3 * INLINE as u64, "{window:?}: {}", shown.text.len());
     }
-    let unknown = custody.read_output("o-000000000000", from(1, 1)).unwrap_err();
+    let unknown = output.read_output("o-000000000000", from(1, 1)).unwrap_err();
     assert!(unknown.kind == ErrorKind::FixInput && unknown.message.contains(&handle), "{unknown}");
-    let none = scene.custody(Vec::new()).read_output("o-000000000000", from(1, 1)).unwrap_err();
+    let none = scene.output(Vec::new()).read_output("o-000000000000", from(1, 1)).unwrap_err();
     assert!(none.message.contains("none yet"), "{none}");
 }
 
@@ -230,15 +230,17 @@ fn leave_to_change_a_file_comes_with_the_record_or_not_at_all() {
         (None, Err(ErrorKind::Cancelled)),
     ];
     for (answer, expected) in cases {
-        let custody = scene.custody(Vec::new());
+        let output = scene.output(Vec::new());
         let got = runtime.block_on(async {
-            let mut leave = Box::pin(custody.file_changing(change("/p/a")));
+            let mut leave = Box::pin(output.file_changing(change("/p/a")));
             let asked = tokio::select! {
                 biased;
                 early = &mut leave => panic!("it went on before the answer: {early:?}"),
-                mail = scene.inbox.next() => mail,
+                event = scene.inbox.next() => event,
             };
-            let Mail::Asked(Method::Changing { call: asking, change, reply }) = asked else { panic!("no change") };
+            let Wakeup::Request(DriverRequest::Changing { call: asking, change, reply }) = asked else {
+                panic!("no change")
+            };
             let Record::FileChanged(change) = *change else { panic!("not of a file") };
             let FileChanged { call, path, before, mode, after, made: _ } = change;
             assert_eq!((call, path.as_str(), mode), (CallId::new(1), "/p/a", Some(0o600)));
@@ -254,11 +256,11 @@ fn leave_to_change_a_file_comes_with_the_record_or_not_at_all() {
         });
         assert_eq!(got.map(drop).map_err(|error| error.kind), expected);
     }
-    let custody = scene.custody(Vec::new());
+    let output = scene.output(Vec::new());
     scene.inbox.close();
-    let refused = runtime.block_on(custody.file_changing(change("/p/a"))).unwrap_err();
+    let refused = runtime.block_on(output.file_changing(change("/p/a"))).unwrap_err();
     assert_eq!(refused.kind, ErrorKind::Cancelled);
     let odd = std::path::PathBuf::from(<std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(b"/p/\xff"));
-    let odd = runtime.block_on(custody.file_changing(FileChange { path: odd, ..change("") })).unwrap_err();
+    let odd = runtime.block_on(output.file_changing(FileChange { path: odd, ..change("") })).unwrap_err();
     assert!(odd.kind == ErrorKind::FixInput && odd.message.contains("UTF-8"), "{odd}");
 }

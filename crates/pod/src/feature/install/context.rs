@@ -82,7 +82,7 @@ impl<'a> FeatureInstallContext<'a> {
     /// # Errors
     /// `Denied` without a grant of `EmitModelNotification`; `Unavailable` where no pod listens.
     pub fn notifications(&mut self) -> Result<FeatureNotifySink, FeatureInstallError> {
-        let line = self.services.line();
+        let mailbox = self.services.mailbox();
         self.stage.call("notifications", "", |stage| {
             // Without a grant, asking for the least is refused by name.
             let (mut max_bytes, mut per_turn) = (1, 1);
@@ -94,7 +94,7 @@ impl<'a> FeatureInstallContext<'a> {
             let door = stage.grant(&HostCapability::EmitModelNotification { max_bytes, per_turn })?;
             let (feature, presence) = (stage.feature.clone(), stage.presence());
             Ok(FeatureNotifySink {
-                line: line(&feature, "notifications")?,
+                mailbox: mailbox(&feature, "notifications")?,
                 feature,
                 max_bytes,
                 per_turn,
@@ -109,11 +109,11 @@ impl<'a> FeatureInstallContext<'a> {
     /// # Errors
     /// `Denied` without a grant of `EmitUserAlert`; `Unavailable` where no pod listens.
     pub fn alerts(&mut self) -> Result<FeatureAlertSink, FeatureInstallError> {
-        let line = self.services.line();
+        let mailbox = self.services.mailbox();
         self.stage.call("alerts", "", |stage| {
             let door = stage.grant(&HostCapability::EmitUserAlert)?;
             let (feature, presence) = (stage.feature.clone(), stage.presence());
-            Ok(FeatureAlertSink { line: line(&feature, "alerts")?, feature, door, presence })
+            Ok(FeatureAlertSink { mailbox: mailbox(&feature, "alerts")?, feature, door, presence })
         })
     }
 
@@ -143,10 +143,10 @@ impl FeatureDiagnosticSink<'_> {
     /// # Errors
     /// `Unavailable` where no pod listens.
     pub fn later(&mut self) -> Result<RunningNotes, FeatureInstallError> {
-        let line = self.services.line();
+        let mailbox = self.services.mailbox();
         self.stage.call("diagnostics", "later", |stage| {
             let (feature, presence) = (stage.feature.clone(), stage.presence());
-            Ok(RunningNotes { line: line(&feature, "diagnostics")?, feature, presence })
+            Ok(RunningNotes { mailbox: mailbox(&feature, "diagnostics")?, feature, presence })
         })
     }
 }

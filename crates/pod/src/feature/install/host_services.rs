@@ -8,7 +8,7 @@ use crate::feature::declare::id::FeatureId;
 use crate::feature::declare::service::ServiceKey;
 use crate::feature::live::service::ServiceHandle;
 use crate::feature::live::state::PodLink;
-use crate::mailbox::requests::Line;
+use crate::mailbox::requests::MailboxSender;
 use authority::{HostPattern, Net, Redactor, Secret, Spawner, Workspace};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -180,11 +180,13 @@ impl HostServices {
         self
     }
 
-    pub(super) fn line(&self) -> impl FnOnce(&FeatureId, &str) -> Result<Line, FeatureInstallError> + use<> {
-        let line = self.link.as_ref().map(|link| link.line.clone());
+    pub(super) fn mailbox(
+        &self,
+    ) -> impl FnOnce(&FeatureId, &str) -> Result<MailboxSender, FeatureInstallError> + use<> {
+        let mailbox = self.link.as_ref().map(|link| link.mailbox.clone());
         |feature, asked| {
             let (feature, asked, why) = (feature.clone(), asked.to_owned(), NOT_OFFERED.to_owned());
-            line.ok_or(FeatureInstallError::Unavailable { feature, asked, why })
+            mailbox.ok_or(FeatureInstallError::Unavailable { feature, asked, why })
         }
     }
 

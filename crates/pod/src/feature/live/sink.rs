@@ -4,7 +4,7 @@
 use super::presence::{Absent, Presence};
 use crate::control::AlertLevel;
 use crate::feature::declare::id::FeatureId;
-use crate::mailbox::requests::{Declined, Line, Method, NotTaken, Words};
+use crate::mailbox::requests::{Declined, DriverRequest, MailboxSender, NotTaken, Notification};
 use authority::Door;
 use llm_worker::ErrorKind;
 use std::fmt;
@@ -19,7 +19,7 @@ pub struct FeatureNotifySink {
     pub(crate) per_turn: u32,
     pub(crate) door: Arc<Door>,
     pub(crate) presence: Arc<Presence>,
-    pub(crate) line: Line,
+    pub(crate) mailbox: MailboxSender,
 }
 
 /// A notification is durable, and the model's next step brings it, once.
@@ -109,8 +109,8 @@ impl FeatureNotifySink {
         let (reply, answer) = oneshot::channel();
         {
             let _pass = self.door.enter().map_err(|_shut| SinkError::Revoked)?;
-            let words = Words { feature: self.feature.clone(), text, per_turn: self.per_turn };
-            self.line.hand_in(Method::Notify { words, reply })?;
+            let notification = Notification { feature: self.feature.clone(), text, per_turn: self.per_turn };
+            self.mailbox.try_send(DriverRequest::Notify { notification, reply })?;
         }
         match answer.await {
             Ok(Ok(number)) => Ok(Receipt { number }),
@@ -133,7 +133,7 @@ pub struct FeatureAlertSink {
     pub(crate) feature: FeatureId,
     pub(crate) door: Arc<Door>,
     pub(crate) presence: Arc<Presence>,
-    pub(crate) line: Line,
+    pub(crate) mailbox: MailboxSender,
 }
 
 impl FeatureAlertSink {
@@ -149,7 +149,7 @@ impl FeatureAlertSink {
             return Err(SinkError::Malformed("an alert is empty".to_owned()));
         }
         let (feature, text) = (self.feature.clone(), crate::feature::clamp(text).to_owned());
-        Ok(self.line.hand_in(Method::Alert { feature, level, text })?)
+        Ok(self.mailbox.try_send(DriverRequest::Alert { feature, level, text })?)
     }
 }
 
@@ -164,7 +164,7 @@ impl fmt::Debug for FeatureAlertSink {
 pub struct RunningNotes {
     pub(crate) feature: FeatureId,
     pub(crate) presence: Arc<Presence>,
-    pub(crate) line: Line,
+    pub(crate) mailbox: MailboxSender,
 }
 
 impl RunningNotes {
@@ -176,7 +176,7 @@ impl RunningNotes {
     pub fn note(&self, text: &str) -> Result<(), SinkError> {
         self.presence.check()?;
         let (feature, text) = (self.feature.clone(), crate::feature::clamp(text).to_owned());
-        Ok(self.line.hand_in(Method::Note { feature, text })?)
+        Ok(self.mailbox.try_send(DriverRequest::Note { feature, text })?)
     }
 }
 

@@ -4,7 +4,7 @@
 use super::files::Keeper;
 use crate::feature::FeatureId;
 use crate::feature::declare::state::StateScope;
-use crate::mailbox::requests::Line;
+use crate::mailbox::requests::MailboxSender;
 use crate::record::FeatureState;
 use authority::Workspace;
 use std::collections::BTreeMap;
@@ -14,15 +14,15 @@ use std::sync::Arc;
 /// feature: only the composition root does.
 #[derive(Clone)]
 pub struct PodLink {
-    pub(crate) line: Line,
+    pub(crate) mailbox: MailboxSender,
     pub(super) keeper: Keeper,
     left: Arc<BTreeMap<(String, String), FeatureState>>,
     dirs: BTreeMap<StateScope, Workspace>,
 }
 
 impl PodLink {
-    pub(crate) fn new(line: Line, keeper: Keeper, left: &BTreeMap<(String, String), FeatureState>) -> Self {
-        Self { line, keeper, left: Arc::new(left.clone()), dirs: BTreeMap::new() }
+    pub(crate) fn new(mailbox: MailboxSender, keeper: Keeper, left: &BTreeMap<(String, String), FeatureState>) -> Self {
+        Self { mailbox, keeper, left: Arc::new(left.clone()), dirs: BTreeMap::new() }
     }
 
     /// Keeps state of this scope in files below a directory.

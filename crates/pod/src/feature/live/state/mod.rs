@@ -6,7 +6,7 @@
 //! ```
 //!
 //! [`DurableState::update`] runs its closure at once and hands the record in; program order is journal order, whatever
-//! is awaited first. An update that nobody waits for rides with the next commit. What is handed in was read back from
+//! is awaited first. An update that nobody waits for is piggybacked on the next commit. What is handed in was read back from
 //! its JSON: a value that would not read at the next start is refused now.
 
 mod files;

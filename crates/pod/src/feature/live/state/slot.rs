@@ -9,7 +9,7 @@ use crate::feature::declare::state::{StateKey, StateScope};
 use crate::feature::declare::text::{sanitize, secret};
 use crate::feature::live::presence::{Absent, Presence};
 use crate::foreign::caught;
-use crate::mailbox::requests::{Line, Method, NotTaken, Ticket};
+use crate::mailbox::requests::{CommitWaiter, DriverRequest, MailboxSender, NotTaken};
 use crate::record::FeatureState;
 use authority::{Door, Redactor};
 use llm_worker::ErrorKind;
@@ -92,7 +92,7 @@ struct Begun<R> {
     value: Option<R>,
     done: oneshot::Receiver<Result<(), StateError>>,
     /// Whom to tell that somebody waits.
-    line: Option<Line>,
+    mailbox: Option<MailboxSender>,
 }
 
 impl<R> Update<R> {
@@ -112,8 +112,8 @@ impl<R: Unpin> Future for Update<R> {
         match &mut self.begun {
             Err(error) => Poll::Ready(Err(error.take().unwrap_or(StateError::Closed))),
             Ok(begun) => {
-                if let Some(line) = begun.line.take() {
-                    line.want();
+                if let Some(mailbox) = begun.mailbox.take() {
+                    mailbox.want_commit();
                 }
                 let done = std::task::ready!(Pin::new(&mut begun.done).poll(cx));
                 let value = begun.value.take().ok_or(StateError::Closed);
@@ -137,7 +137,7 @@ struct Slot<T> {
 
 /// How a value becomes durable.
 enum Way {
-    Journal(Line),
+    Journal(MailboxSender),
     File(Keeper, Arc<StateFile>),
 }
 
@@ -162,7 +162,7 @@ impl<T: Serialize + DeserializeOwned + Clone + Default + Send + Sync + 'static> 
         redactor: Redactor,
     ) -> Result<Self, String> {
         let (left, way) = match key.scope {
-            StateScope::Session => (link.left(feature, key.name).cloned(), Way::Journal(link.line.clone())),
+            StateScope::Session => (link.left(feature, key.name).cloned(), Way::Journal(link.mailbox.clone())),
             StateScope::Pod | StateScope::User => {
                 let dir = link.dir(key.scope).ok_or_else(|| format!("this host keeps no {} state", key.scope))?;
                 let file = StateFile::new(dir.derive(), feature, key.name);
@@ -220,7 +220,7 @@ impl<T: Serialize + DeserializeOwned + Clone + Default + Send + Sync + 'static> 
             slot.contained(|| slot.next(&before, change)).map_err(StateError::Panicked)??;
         let value = Arc::new(value);
         let (reply, done) = oneshot::channel();
-        let ticket = Pending { slot: Arc::clone(slot), epoch, value: Arc::clone(&value), reply };
+        let waiter = PendingUpdate { slot: Arc::clone(slot), epoch, value: Arc::clone(&value), reply };
         let (feature, name) = (slot.feature.to_string(), slot.key.name.to_owned());
         let state = FeatureState { feature, name, version: slot.key.version, value: Arc::new(json) };
         {
@@ -228,14 +228,14 @@ impl<T: Serialize + DeserializeOwned + Clone + Default + Send + Sync + 'static> 
             if cells.epoch != epoch {
                 return Err(StateError::Superseded);
             }
-            slot.hand_in(state, bytes, ticket)?;
+            slot.hand_in(state, bytes, waiter)?;
             cells.newest = value;
         }
-        let line = match &slot.way {
-            Way::Journal(line) => Some(line.clone()),
+        let mailbox = match &slot.way {
+            Way::Journal(mailbox) => Some(mailbox.clone()),
             Way::File(..) => None,
         };
-        Ok(Begun { value: Some(answer), done, line })
+        Ok(Begun { value: Some(answer), done, mailbox })
     }
 }
 
@@ -292,18 +292,18 @@ fn nesting(value: &Value) -> usize {
 }
 
 impl<T: Send + Sync + 'static> Slot<T> {
-    fn hand_in(&self, state: FeatureState, bytes: usize, ticket: Pending<T>) -> Result<(), StateError> {
+    fn hand_in(&self, state: FeatureState, bytes: usize, waiter: PendingUpdate<T>) -> Result<(), StateError> {
         match &self.way {
-            Way::Journal(line) => {
-                let method = Method::UpdateState { state, bytes, ticket: Box::new(ticket) };
-                line.hand_in(method).map_err(|not| match not {
+            Way::Journal(mailbox) => {
+                let request = DriverRequest::UpdateState { state, bytes, waiter: Box::new(waiter) };
+                mailbox.try_send(request).map_err(|not| match not {
                     NotTaken::Full => StateError::Busy,
                     NotTaken::Closed => StateError::Closed,
                 })
             }
             Way::File(keeper, file) => {
                 let file = Arc::clone(file);
-                let queued = keeper.queue(Box::new(move || save(&file, &state, Box::new(ticket))));
+                let queued = keeper.queue(Box::new(move || save(&file, &state, Box::new(waiter))));
                 queued.map_err(|not| match not {
                     NotQueued::Full => StateError::Busy,
                     NotQueued::Closed => StateError::Closed,
@@ -315,24 +315,24 @@ impl<T: Send + Sync + 'static> Slot<T> {
 
 /// Writes one value to its file, on the keeper's thread. No code of a feature runs there: one that hangs would hold up
 /// the states of all.
-fn save<T: Send + Sync + 'static>(file: &StateFile, state: &FeatureState, ticket: Box<Pending<T>>) {
-    if !ticket.stands() {
-        return ticket.settle(Err("what it was built on was refused"));
+fn save<T: Send + Sync + 'static>(file: &StateFile, state: &FeatureState, waiter: Box<PendingUpdate<T>>) {
+    if !waiter.is_valid() {
+        return waiter.resolve(Err("what it was built on was refused"));
     }
     match file.write(state) {
-        Ok(()) => ticket.settle(Ok(())),
-        Err(NotWritten::Refused(why)) => ticket.settle(Err(&why)),
+        Ok(()) => waiter.resolve(Ok(())),
+        Err(NotWritten::Refused(why)) => waiter.resolve(Err(&why)),
         Err(NotWritten::Changed) => {
             let found = file.read();
             let why = found.as_ref().err().cloned();
             {
-                let mut cells = ticket.slot.cells();
+                let mut cells = waiter.slot.cells();
                 cells.found = found.ok();
                 cells.start_over();
             }
             match why {
-                None => ticket.settle(Err("somebody else wrote it meanwhile")),
-                Some(why) => ticket.answer(Err(StateError::Unreadable(why))),
+                None => waiter.resolve(Err("somebody else wrote it meanwhile")),
+                Some(why) => waiter.answer(Err(StateError::Unreadable(why))),
             }
         }
     }
@@ -358,19 +358,19 @@ impl<T> Slot<T> {
 }
 
 /// An update on its way to the log.
-struct Pending<T> {
+struct PendingUpdate<T> {
     slot: Arc<Slot<T>>,
     epoch: u64,
     value: Arc<T>,
     reply: oneshot::Sender<Result<(), StateError>>,
 }
 
-impl<T: Send + Sync> Ticket for Pending<T> {
-    fn stands(&self) -> bool {
+impl<T: Send + Sync> CommitWaiter for PendingUpdate<T> {
+    fn is_valid(&self) -> bool {
         self.slot.cells().epoch == self.epoch
     }
 
-    fn settle(self: Box<Self>, done: Result<(), &str>) {
+    fn resolve(self: Box<Self>, done: Result<(), &str>) {
         let mut cells = self.slot.cells();
         let told = match done {
             Ok(()) => {
@@ -388,7 +388,7 @@ impl<T: Send + Sync> Ticket for Pending<T> {
     }
 }
 
-impl<T> Pending<T> {
+impl<T> PendingUpdate<T> {
     fn answer(self, told: Result<(), StateError>) {
         // Whoever asked may not wait for the answer.
         drop(self.reply.send(told));
