@@ -1,7 +1,7 @@
 //! A typed tool that says where it writes. A key knows only its arguments, and these tools name items and notes, not paths;
 //! where these are is known once the handle is there.
 
-use llm_worker::tool::{ArgumentError, Prepared, Running, Touch, parse_arguments};
+use llm_worker::tool::{ArgumentError, Prepared, ToolFuture, Touch, parse_arguments};
 use llm_worker::{Tool, ToolContext, ToolDefinition, ToolResult};
 use pod::feature::{FeatureDescriptor, FeatureInstallContext, FeatureInstallError, Staging, ToolContribution, ToolKey};
 use schemars::JsonSchema;
@@ -57,6 +57,6 @@ where
         let (args, canonical) = parse_arguments::<A>(&self.definition.name, raw)?;
         let touches = (self.touches)(&args);
         let (live, method) = (Arc::clone(&self.live), self.method);
-        Ok(Prepared::new(canonical, touches, move |cx| -> Running { Box::pin(method(live, args, cx)) }))
+        Ok(Prepared::new(canonical, touches, move |cx| -> ToolFuture { Box::pin(method(live, args, cx)) }))
     }
 }

@@ -3,7 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests stand at the composition root")]
 
 use authority::{Access, Ambient, Confinement, EnvPolicy, SandboxMode, Spawner, Workspace};
-use llm_worker::tool::{CallHost, DirectoryMove, Excerpt, FileChange, Window};
+use llm_worker::tool::{CallHost, DirectoryMove, Excerpt, FileChange, LineRange};
 use llm_worker::{CallId, ErrorKind, ToolContext, ToolError, ToolResult};
 use pod::feature::{
     CapabilityPolicy, DiagnosticCode, FeatureInstallError, FeatureRegistry, FeatureRegistryBuilder, HostCapability,
@@ -75,7 +75,7 @@ impl CallHost for Host {
         Ok(())
     }
 
-    fn read_output(&self, handle: &str, _: Window) -> Result<Excerpt, ToolError> {
+    fn read_output(&self, handle: &str, _: LineRange) -> Result<Excerpt, ToolError> {
         Ok(Excerpt { text: format!("of {handle}\n"), first: 1, last: 1, total: 1 })
     }
 

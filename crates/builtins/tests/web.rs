@@ -5,7 +5,7 @@
 use authority::{Ambient, HostPattern, HostPort, Net};
 use builtins::web::fetch::{self, Args, Format, MAX_BODY, MAX_REDIRECTS, Waits, Web};
 use http_client::Timeouts;
-use llm_worker::tool::{CallHost, DirectoryMove, Excerpt, FileChange, Touch, Window};
+use llm_worker::tool::{CallHost, DirectoryMove, Excerpt, FileChange, LineRange, Touch};
 use llm_worker::{CallId, ErrorKind, ToolContext, ToolError, ToolOutput};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -125,7 +125,7 @@ impl CallHost for Host {
         Ok(())
     }
 
-    fn read_output(&self, _: &str, _: Window) -> Result<Excerpt, ToolError> {
+    fn read_output(&self, _: &str, _: LineRange) -> Result<Excerpt, ToolError> {
         panic!("reads no output")
     }
 

@@ -63,7 +63,7 @@ pub struct RequestFact {
 
 /// What is decided of a call before it runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict<P: Payload> {
+pub enum CallVerdict<P: Payload> {
     /// It runs, with this.
     Allow(P::Start),
     /// Permission or a gate says no; the model and people read why.
@@ -88,7 +88,7 @@ pub enum Outcome {
     Empty,
     /// No whole answer came; nothing of it entered the history.
     ModelFailed {
-        /// What to do next; `Exhausted` also when answers overflowed [`crate::Limits`] time and again.
+        /// What to do next; `Exhausted` also when answers overflowed [`crate::TurnLimits`] time and again.
         kind: ErrorKind,
         message: String,
         help: Option<String>,
@@ -212,7 +212,7 @@ pub enum Input<P: Payload> {
     /// No whole answer will come.
     ModelFailed(ModelError),
     /// A call was judged.
-    Judged { id: CallId, verdict: Verdict<P>, judgement: P::Judgement },
+    Judged { id: CallId, verdict: CallVerdict<P>, judgement: P::Judgement },
     /// A call ended, one way or another.
     ToolDone {
         id: CallId,
@@ -238,7 +238,7 @@ pub struct Gated<P: Payload> {
     /// What the request carries besides.
     pub notes: Vec<P::Note>,
     /// End the turn instead of sending; the notes are kept.
-    pub stop: Option<Stop>,
+    pub stop: Option<TurnStop>,
 }
 
 impl<P: Payload> Default for Gated<P> {
@@ -249,7 +249,7 @@ impl<P: Payload> Default for Gated<P> {
 
 /// Why no further request is sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Stop {
+pub enum TurnStop {
     /// The host's own count of steps is used up.
     StepLimit,
     /// The host's budget is used up.
@@ -258,12 +258,12 @@ pub enum Stop {
     Aborted { reason: String },
 }
 
-impl From<Stop> for Outcome {
-    fn from(stop: Stop) -> Self {
+impl From<TurnStop> for Outcome {
+    fn from(stop: TurnStop) -> Self {
         match stop {
-            Stop::StepLimit => Self::StepLimit,
-            Stop::CostLimit => Self::CostLimit,
-            Stop::Aborted { reason } => Self::Aborted { reason },
+            TurnStop::StepLimit => Self::StepLimit,
+            TurnStop::CostLimit => Self::CostLimit,
+            TurnStop::Aborted { reason } => Self::Aborted { reason },
         }
     }
 }

@@ -15,11 +15,11 @@ pub mod projection;
 pub mod tool;
 pub mod turn;
 
-pub use effect::{CallView, Delta, Effect, Fact, Gated, Input, Outcome, RequestFact, Stop, ToolRun, Verdict};
+pub use effect::{CallVerdict, CallView, Delta, Effect, Fact, Gated, Input, Outcome, RequestFact, ToolRun, TurnStop};
 pub use error::ErrorKind;
 pub use history::{Counters, History, HistoryError};
 pub use item::{CallId, Item, ProviderSignature, ResultStatus, SealedReasoning, ToolOutcome};
 pub use model::{Cost, Model, ModelError, ModelEvent, Price, Shortfall, StopReason, Usage};
 pub use projection::{Body, Dialect, ModelRequest, Neutral, Projection, Surface};
 pub use tool::{Tool, ToolContext, ToolDefinition, ToolEffect, ToolError, ToolOutput, ToolResult};
-pub use turn::{Acknowledged, CommitRequest, Illegal, Limits, Payload, Turn};
+pub use turn::{Acknowledged, CommitRequest, IllegalInput, Payload, Turn, TurnLimits};

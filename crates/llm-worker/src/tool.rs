@@ -89,24 +89,24 @@ pub struct Prepared {
     pub canonical: Arc<str>,
     /// What the arguments name.
     pub touches: Vec<Touch>,
-    run: Box<dyn FnOnce(ToolContext) -> Running + Send>,
+    run: Box<dyn FnOnce(ToolContext) -> ToolFuture + Send>,
 }
 
 /// A tool's running future.
-pub type Running = Pin<Box<dyn Future<Output = ToolResult> + Send>>;
+pub type ToolFuture = Pin<Box<dyn Future<Output = ToolResult> + Send>>;
 
 impl Prepared {
     /// Binds parsed arguments to the code that runs them.
     pub fn new(
         canonical: Arc<str>,
         touches: Vec<Touch>,
-        run: impl FnOnce(ToolContext) -> Running + Send + 'static,
+        run: impl FnOnce(ToolContext) -> ToolFuture + Send + 'static,
     ) -> Self {
         Self { canonical, touches, run: Box::new(run) }
     }
 
     /// Starts the call.
-    pub fn run(self, cx: ToolContext) -> Running {
+    pub fn run(self, cx: ToolContext) -> ToolFuture {
         (self.run)(cx)
     }
 }
@@ -171,7 +171,7 @@ pub trait CallHost: Send + Sync {
     ///
     /// # Errors
     /// An unknown handle names the known ones.
-    fn read_output(&self, handle: &str, window: Window) -> Result<Excerpt, ToolError>;
+    fn read_output(&self, handle: &str, window: LineRange) -> Result<Excerpt, ToolError>;
 
     /// Makes a file change durable before it happens: keeps the before-image and journals the intent. Call it before
     /// anything of the change is on disk. Answers the number under which the next content is staged: after a crash,
@@ -191,14 +191,14 @@ pub trait CallHost: Send + Sync {
 
 /// A range of lines of a full output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Window {
+pub enum LineRange {
     /// `lines` lines from line `from` (1-based).
     From { from: u64, lines: u64 },
     /// The last `lines` lines.
     Tail { lines: u64 },
 }
 
-/// What a [`Window`] showed.
+/// What a [`LineRange`] showed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Excerpt {
     /// The text, lossy where the bytes are not UTF-8; at most 32 KiB.

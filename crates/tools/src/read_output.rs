@@ -1,7 +1,7 @@
 //! ReadOutput: a page of an earlier full output.
 
 use crate::answer::{CONTENT_MAX, answer, cut, fix, prefix};
-use llm_worker::tool::{Excerpt, Touch, Window};
+use llm_worker::tool::{Excerpt, LineRange, Touch};
 use llm_worker::{ToolContext, ToolEffect, ToolResult};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -62,7 +62,7 @@ pub async fn run(args: Args, cx: ToolContext) -> ToolResult {
         return Err(fix("give offset or tail, not both"));
     }
     let (from, lines) = (args.offset, args.lines);
-    let window = if args.tail { Window::Tail { lines } } else { Window::From { from, lines } };
+    let window = if args.tail { LineRange::Tail { lines } } else { LineRange::From { from, lines } };
     let Excerpt { text, mut first, mut last, total } = cx.host.read_output(&args.handle, window)?;
     let handle = cut(&args.handle, RESERVE);
     if total == 0 {

@@ -1,7 +1,7 @@
 //! A directory, features installed over it, and a host that takes note of file changes.
 
 use authority::{Access, Ambient, Workspace};
-use llm_worker::tool::{CallHost, DirectoryMove, Excerpt, FileChange, Prepared, Window};
+use llm_worker::tool::{CallHost, DirectoryMove, Excerpt, FileChange, LineRange, Prepared};
 use llm_worker::{CallId, ErrorKind, ToolContext, ToolError, ToolOutput, ToolResult};
 use pod::feature::{
     CapabilityPolicy, FeatureId, FeatureModule, FeatureRegistry, FeatureRegistryBuilder, HostCapability, HostServices,
@@ -35,7 +35,7 @@ impl CallHost for Recorder {
         panic!("these tools answer small things")
     }
 
-    fn read_output(&self, _: &str, _: Window) -> Result<Excerpt, ToolError> {
+    fn read_output(&self, _: &str, _: LineRange) -> Result<Excerpt, ToolError> {
         panic!("nobody asks")
     }
 

@@ -68,7 +68,7 @@ pub struct Projection {
 /// A point a [`Projection`] can go back to: for what changes old bytes, such as pruning or a moving cache anchor.
 /// Shares all full chunks with it.
 #[derive(Clone)]
-pub struct Mark(Projection);
+pub struct RewindPoint(Projection);
 
 impl Projection {
     /// A request of this surface with no items yet.
@@ -157,12 +157,12 @@ impl Projection {
 
     /// Remembers this point.
     #[must_use]
-    pub fn mark(&self) -> Mark {
-        Mark(self.clone())
+    pub fn mark(&self) -> RewindPoint {
+        RewindPoint(self.clone())
     }
 
     /// Goes back to a point, forgetting what was pushed since.
-    pub fn rewind_to(&mut self, mark: Mark) {
+    pub fn rewind_to(&mut self, mark: RewindPoint) {
         *self = mark.0;
     }
 }

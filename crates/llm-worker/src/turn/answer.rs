@@ -1,7 +1,7 @@
 //! An answer while it comes: bounded, and worth nothing before its stop.
 
 use super::phase::{CallState, Judging, Proposed};
-use super::{Limits, Payload};
+use super::{Payload, TurnLimits};
 use crate::effect::{Delta, Fact, Outcome, short};
 use crate::error::ErrorKind;
 use crate::item::{CallId, Item, ProviderSignature, SealedReasoning};
@@ -43,7 +43,7 @@ pub(super) enum Taken {
 
 impl Answer {
     /// Takes one event. On an error the answer is void: it is over a limit, or its events contradict each other.
-    pub(super) fn take(&mut self, event: ModelEvent, limits: &Limits) -> Result<Taken, ModelError> {
+    pub(super) fn take(&mut self, event: ModelEvent, limits: &TurnLimits) -> Result<Taken, ModelError> {
         let delta = match event {
             ModelEvent::Text(more) => {
                 self.make_room(more.len(), limits)?;
@@ -105,7 +105,7 @@ impl Answer {
         self.voided.plus(self.usage)
     }
 
-    fn make_room(&mut self, more: usize, limits: &Limits) -> Result<(), ModelError> {
+    fn make_room(&mut self, more: usize, limits: &TurnLimits) -> Result<(), ModelError> {
         if self.bytes + more > limits.text_bytes {
             return Err(overflow(format!("the answer is longer than {} bytes", limits.text_bytes)));
         }
@@ -113,7 +113,7 @@ impl Answer {
         Ok(())
     }
 
-    fn seal(&mut self, signature: ProviderSignature, limits: &Limits) -> Result<(), ModelError> {
+    fn seal(&mut self, signature: ProviderSignature, limits: &TurnLimits) -> Result<(), ModelError> {
         // One more than its bytes, so that empty ones are bounded as well.
         self.make_room(signature.kind.len() + signature.data.len() + 1, limits)?;
         self.sealed = true;
@@ -126,7 +126,7 @@ impl Answer {
         Ok(())
     }
 
-    fn start_call(&mut self, index: usize, name: String, limits: &Limits) -> Result<(), ModelError> {
+    fn start_call(&mut self, index: usize, name: String, limits: &TurnLimits) -> Result<(), ModelError> {
         if index != self.calls.len() {
             return Err(contradiction(format!("call {index} began where call {} was due", self.calls.len())));
         }
@@ -142,7 +142,7 @@ impl Answer {
         Ok(())
     }
 
-    fn extend_call(&mut self, index: usize, fragment: &str, limits: &Limits) -> Result<(), ModelError> {
+    fn extend_call(&mut self, index: usize, fragment: &str, limits: &TurnLimits) -> Result<(), ModelError> {
         let Some(call) = self.calls.get(index) else {
             return Err(contradiction(format!("arguments came for call {index}, which never began")));
         };
@@ -156,7 +156,7 @@ impl Answer {
         Ok(())
     }
 
-    fn make_room_for_calls(&mut self, more: usize, limits: &Limits) -> Result<(), ModelError> {
+    fn make_room_for_calls(&mut self, more: usize, limits: &TurnLimits) -> Result<(), ModelError> {
         self.call_bytes += more;
         if self.call_bytes > limits.all_argument_bytes {
             let most = limits.all_argument_bytes;
@@ -254,7 +254,7 @@ fn overflow(message: String) -> ModelError {
     ModelError { kind: ErrorKind::Exhausted, message, help: Some(help) }
 }
 
-fn too_long(index: usize, limits: &Limits) -> ModelError {
+fn too_long(index: usize, limits: &TurnLimits) -> ModelError {
     overflow(format!("tool call {index} of the answer is longer than {} bytes", limits.argument_bytes))
 }
 
@@ -274,7 +274,7 @@ mod tests {
     #[test]
     fn a_vendors_own_stop_reason_fits_a_record() {
         let stop = ModelEvent::Stop(StopReason::Other("z".repeat(2 << 20)));
-        let Ok(Taken::Whole(StopReason::Other(word))) = Answer::default().take(stop, &Limits::steps(1)) else {
+        let Ok(Taken::Whole(StopReason::Other(word))) = Answer::default().take(stop, &TurnLimits::steps(1)) else {
             panic!("a stop")
         };
         assert_eq!(word.len(), MAX_REASON);

@@ -3,7 +3,7 @@
 use super::answer::Answer;
 use super::phase::{CallState, Judging, Phase, Proposed};
 use super::{Payload, Turn};
-use crate::effect::{Fact, Outcome, Verdict};
+use crate::effect::{CallVerdict, Fact, Outcome};
 use crate::error::ErrorKind;
 use crate::item::{CallId, ResultStatus, ToolOutcome};
 use crate::model::StopReason;
@@ -57,7 +57,7 @@ impl<P: Payload> Turn<P> {
     /// commit. When one verdict aborts the turn, nothing starts and this is the last commit.
     pub(super) fn start_calls(&mut self, judging: Judging<P>) {
         let abort = judging.calls.iter().find_map(|call| {
-            let CallState::Judged(Verdict::Abort { reason }, _) = &call.state else { return None };
+            let CallState::Judged(CallVerdict::Abort { reason }, _) = &call.state else { return None };
             Some(reason.clone())
         });
         let aborted = abort.as_ref().map(|reason| format!("not run: the turn was ended: {reason}"));
@@ -83,12 +83,12 @@ pub(super) fn rule<P: Payload>(judging: Judging<P>, halt: Option<&str>) -> Vec<F
         };
         facts.push(Fact::Judged(judgement));
         match verdict {
-            Verdict::Allow(start) if halt.is_none() => starts.push(Fact::Started { call: id, start }),
-            Verdict::Allow(_) => results.push(halted(id, halt)),
-            Verdict::Refuse { reason } | Verdict::Abort { reason } => {
+            CallVerdict::Allow(start) if halt.is_none() => starts.push(Fact::Started { call: id, start }),
+            CallVerdict::Allow(_) => results.push(halted(id, halt)),
+            CallVerdict::Refuse { reason } | CallVerdict::Abort { reason } => {
                 results.push(finished(id, ResultStatus::Refused, &reason));
             }
-            Verdict::Invalid { problem } => results.push(finished(id, ResultStatus::Error, &problem)),
+            CallVerdict::Invalid { problem } => results.push(finished(id, ResultStatus::Error, &problem)),
         }
     }
     facts.append(&mut starts);

@@ -15,7 +15,7 @@
 //! A suspended machine stays suspended: after `Resume` the refused commit is made first, then the above.
 
 use super::calls::{CANCELLED, cancelled, rule};
-use super::phase::{CallState, Phase, Running};
+use super::phase::{CallState, Phase, RunningCalls};
 use super::{Payload, Turn};
 use crate::effect::{Effect, Outcome};
 use std::mem;
@@ -33,7 +33,7 @@ impl<P: Payload> Turn<P> {
                 self.end(facts, Outcome::Cancelled);
             }
             // A start that is being committed gets its cancelled result on the acknowledgement.
-            Phase::Sending | Phase::Starting => self.phase = Phase::Draining(Running::default()),
+            Phase::Sending | Phase::Starting => self.phase = Phase::Draining(RunningCalls::default()),
             Phase::Cleared => self.end(Vec::new(), Outcome::Cancelled),
             Phase::Streaming(_) => {
                 self.withdraw_model();
@@ -51,7 +51,7 @@ impl<P: Payload> Turn<P> {
                 running.done.extend(running.waiting.drain(..).map(cancelled));
                 self.notices.extend(running.open.iter().copied().map(Effect::CancelTool));
                 self.phase = Phase::Draining(running);
-                self.settle();
+                self.continue_when_idle();
             }
             Phase::Draining(_) | Phase::Ending(_) | Phase::Ended => {}
         }

@@ -1,6 +1,6 @@
 //! The slot of commits: at most one commit is under way, and its effects come into being on its acknowledgement.
 
-use super::{Illegal, Turn};
+use super::{IllegalInput, Turn};
 use crate::effect::Fact;
 use crate::history::Staged;
 use crate::payload::{CommitRequest, Payload};
@@ -29,12 +29,12 @@ impl<P: Payload> CommitSlot<P> {
     }
 
     /// Takes the commit in flight, when `request` is that one.
-    fn take_flight(&mut self, request: &CommitRequest<P>) -> Result<Box<Staged>, Illegal> {
+    fn take_flight(&mut self, request: &CommitRequest<P>) -> Result<Box<Staged>, IllegalInput> {
         match mem::replace(self, Self::Idle) {
             Self::InFlight { turn, number, staged } if turn == request.turn && number == request.number => Ok(staged),
             other @ (Self::Idle | Self::Ready { .. } | Self::InFlight { .. } | Self::Suspended { .. }) => {
                 *self = other;
-                Err(Illegal::ForeignAck)
+                Err(IllegalInput::ForeignAck)
             }
         }
     }
@@ -53,20 +53,20 @@ impl<P: Payload> Turn<P> {
         self.slot = CommitSlot::Ready { request, staged };
     }
 
-    pub(super) fn committed(&mut self, request: CommitRequest<P>) -> Result<(), Illegal> {
+    pub(super) fn committed(&mut self, request: CommitRequest<P>) -> Result<(), IllegalInput> {
         let staged = self.slot.take_flight(&request)?;
         self.history.accept(*staged);
         self.advance(request.facts);
         Ok(())
     }
 
-    pub(super) fn refused(&mut self, request: CommitRequest<P>) -> Result<(), Illegal> {
+    pub(super) fn refused(&mut self, request: CommitRequest<P>) -> Result<(), IllegalInput> {
         let staged = self.slot.take_flight(&request)?;
         self.slot = CommitSlot::Suspended { request, staged };
         Ok(())
     }
 
-    pub(super) fn resume(&mut self) -> Result<(), Illegal> {
+    pub(super) fn resume(&mut self) -> Result<(), IllegalInput> {
         match mem::replace(&mut self.slot, CommitSlot::Idle) {
             CommitSlot::Suspended { request, staged } => {
                 self.slot = CommitSlot::Ready { request, staged };

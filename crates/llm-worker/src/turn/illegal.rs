@@ -5,7 +5,7 @@ use crate::item::CallId;
 
 /// An input the turn has no use for now: a fault in the host. Nothing changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Illegal {
+pub enum IllegalInput {
     /// Nothing that was asked for is answered by it.
     #[error("a turn that is {phase} has no use for {input}")]
     Input { input: &'static str, phase: &'static str },
@@ -20,7 +20,7 @@ pub enum Illegal {
     Item(usize),
 }
 
-impl Illegal {
+impl IllegalInput {
     /// What the caller does next: always a bug report.
     #[must_use]
     pub fn kind(self) -> ErrorKind {

@@ -2,7 +2,7 @@
 
 /// What one turn may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct TurnLimits {
     /// Requests in this turn.
     pub steps: u32,
     /// Calls in one answer.
@@ -17,7 +17,7 @@ pub struct Limits {
     pub parts: usize,
 }
 
-impl Limits {
+impl TurnLimits {
     /// Calls in one answer: far above what a model does on purpose.
     pub const CALLS: usize = 64;
     /// Bytes of one call: a whole source file fits, a runaway stream does not.

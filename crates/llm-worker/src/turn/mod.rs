@@ -35,7 +35,7 @@
 //! - An answer cut by its output limit (or refused) runs none of its calls: the last one may be half a call that
 //!   happens to parse, and the ones before it were meant to go with it. Each gets a result saying so; after a cut the
 //!   model is asked again, after a refusal the turn ends.
-//! - An answer over one of [`Limits`] is dropped at once and its stream with it. The model is told which limit it was, in a
+//! - An answer over one of [`TurnLimits`] is dropped at once and its stream with it. The model is told which limit it was, in a
 //!   system item that rides with the next request, so that it can split the work; what the answer cost is counted with the
 //!   next one. [`MAX_OVERFLOWS`] in a row end the turn.
 //! - An answer of white space without calls is [`Outcome::Empty`]; it is not asked for again.
@@ -60,8 +60,8 @@ mod steps;
 mod tests;
 
 pub use crate::payload::{Acknowledged, CommitRequest, Payload};
-pub use illegal::Illegal;
-pub use limits::{Limits, MAX_OVERFLOWS};
+pub use illegal::IllegalInput;
+pub use limits::{MAX_OVERFLOWS, TurnLimits};
 
 use crate::effect::{CallView, Effect, Fact, Outcome, ToolRun};
 use crate::history::History;
@@ -79,7 +79,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[must_use]
 pub struct Turn<P: Payload> {
     history: History,
-    limits: Limits,
+    limits: TurnLimits,
     steps: u32,
     /// Answers over a limit since the last whole one.
     overflows: u32,
@@ -99,7 +99,7 @@ static TURNS: AtomicU64 = AtomicU64::new(0);
 impl<P: Payload> Turn<P> {
     /// Begins a turn over this history with these user and system items. They and the first request are one commit.
     /// An item of another kind ends the turn at once with [`Outcome::Aborted`], and none is kept.
-    pub fn start(history: History, notes: Vec<P::Note>, limits: Limits) -> Self {
+    pub fn start(history: History, notes: Vec<P::Note>, limits: TurnLimits) -> Self {
         let mut turn = Self {
             history,
             limits,

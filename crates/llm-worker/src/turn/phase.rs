@@ -2,7 +2,7 @@
 
 use super::Payload;
 use super::answer::Answer;
-use crate::effect::{Fact, Outcome, Verdict};
+use crate::effect::{CallVerdict, Fact, Outcome};
 use crate::item::CallId;
 use std::collections::{BTreeSet, VecDeque};
 
@@ -22,9 +22,9 @@ pub(super) enum Phase<P: Payload> {
     /// The commit of an answer with calls is under way; those it starts run behind it.
     Starting,
     /// Calls run.
-    Running(Running<P>),
+    Running(RunningCalls<P>),
     /// Cancelled; calls that run are ending. Nothing waits to run here.
-    Draining(Running<P>),
+    Draining(RunningCalls<P>),
     /// The commit of the end is under way.
     Ending(Outcome),
     /// The end is durable.
@@ -68,7 +68,7 @@ pub(super) struct Proposed<P: Payload> {
 pub(super) enum CallState<P: Payload> {
     Proposed,
     Asked,
-    Judged(Verdict<P>, P::Judgement),
+    Judged(CallVerdict<P>, P::Judgement),
 }
 
 impl<P: Payload> Default for Judging<P> {
@@ -78,7 +78,7 @@ impl<P: Payload> Default for Judging<P> {
 }
 
 /// Calls whose start is durable.
-pub(super) struct Running<P: Payload> {
+pub(super) struct RunningCalls<P: Payload> {
     /// Not handed out yet.
     pub(super) waiting: VecDeque<(CallId, P::Start)>,
     /// Handed out, no result yet.
@@ -87,13 +87,13 @@ pub(super) struct Running<P: Payload> {
     pub(super) done: Vec<Fact<P>>,
 }
 
-impl<P: Payload> Default for Running<P> {
+impl<P: Payload> Default for RunningCalls<P> {
     fn default() -> Self {
         Self { waiting: VecDeque::new(), open: BTreeSet::new(), done: Vec::new() }
     }
 }
 
-impl<P: Payload> Running<P> {
+impl<P: Payload> RunningCalls<P> {
     pub(super) fn idle(&self) -> bool {
         self.waiting.is_empty() && self.open.is_empty()
     }

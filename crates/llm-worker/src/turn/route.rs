@@ -2,8 +2,8 @@
 
 use super::answer::{Taken, dropped};
 use super::phase::{CallState, Phase};
-use super::{Acknowledged, Illegal, MAX_OVERFLOWS, Payload, Turn, is_said};
-use crate::effect::{Delta, Effect, Fact, Gated, Input, Verdict};
+use super::{Acknowledged, IllegalInput, MAX_OVERFLOWS, Payload, Turn, is_said};
+use crate::effect::{CallVerdict, Delta, Effect, Fact, Gated, Input};
 use crate::error::ErrorKind;
 use crate::item::{CallId, ToolOutcome};
 use crate::model::{ModelError, ModelEvent, Usage};
@@ -16,7 +16,7 @@ impl<P: Payload> Turn<P> {
     /// # Errors
     /// The input answers nothing that was asked for. Answers to what a cancel or an overflow withdrew are not
     /// errors: they are ignored.
-    pub fn handle(&mut self, input: Input<P>) -> Result<(), Illegal> {
+    pub fn handle(&mut self, input: Input<P>) -> Result<(), IllegalInput> {
         match input {
             Input::Gated(gated) => self.gated(gated),
             Input::Model(event) => self.model(event),
@@ -33,16 +33,16 @@ impl<P: Payload> Turn<P> {
         }
     }
 
-    pub(super) fn illegal(&self, input: &'static str) -> Illegal {
-        Illegal::Input { input, phase: self.phase.name() }
+    pub(super) fn illegal(&self, input: &'static str) -> IllegalInput {
+        IllegalInput::Input { input, phase: self.phase.name() }
     }
 
-    fn gated(&mut self, gated: Gated<P>) -> Result<(), Illegal> {
+    fn gated(&mut self, gated: Gated<P>) -> Result<(), IllegalInput> {
         let Phase::Gating(pending_facts) = &mut self.phase else {
             return if mem::take(&mut self.withdrawn.gate) { Ok(()) } else { Err(self.illegal("Gated")) };
         };
         if let Some(index) = gated.notes.iter().position(|note| !is_said(&P::item(note))) {
-            return Err(Illegal::Item(index));
+            return Err(IllegalInput::Item(index));
         }
         let mut facts: Vec<_> = gated.judgement.into_iter().map(Fact::Judged).collect();
         facts.append(pending_facts);
@@ -54,7 +54,7 @@ impl<P: Payload> Turn<P> {
         Ok(())
     }
 
-    fn model(&mut self, event: ModelEvent) -> Result<(), Illegal> {
+    fn model(&mut self, event: ModelEvent) -> Result<(), IllegalInput> {
         let Phase::Streaming(answer) = &mut self.phase else {
             return if self.withdrawn.model { Ok(()) } else { Err(self.illegal("Model")) };
         };
@@ -74,7 +74,7 @@ impl<P: Payload> Turn<P> {
         Ok(())
     }
 
-    fn model_failed(&mut self, error: ModelError) -> Result<(), Illegal> {
+    fn model_failed(&mut self, error: ModelError) -> Result<(), IllegalInput> {
         if matches!(self.phase, Phase::Streaming(_)) {
             self.end(Vec::new(), error.into());
             return Ok(());
@@ -99,13 +99,13 @@ impl<P: Payload> Turn<P> {
         self.step(vec![Fact::Item(dropped(&error.message))]);
     }
 
-    fn judged(&mut self, id: CallId, verdict: Verdict<P>, judgement: P::Judgement) -> Result<(), Illegal> {
+    fn judged(&mut self, id: CallId, verdict: CallVerdict<P>, judgement: P::Judgement) -> Result<(), IllegalInput> {
         let Phase::Judging(judging) = &mut self.phase else {
-            return if self.withdrawn.verdicts.remove(&id) { Ok(()) } else { Err(Illegal::Call(id)) };
+            return if self.withdrawn.verdicts.remove(&id) { Ok(()) } else { Err(IllegalInput::Call(id)) };
         };
-        let call = judging.calls.iter_mut().find(|call| call.id == id).ok_or(Illegal::Call(id))?;
+        let call = judging.calls.iter_mut().find(|call| call.id == id).ok_or(IllegalInput::Call(id))?;
         if !matches!(call.state, CallState::Asked) {
-            return Err(Illegal::Call(id));
+            return Err(IllegalInput::Call(id));
         }
         call.state = CallState::Judged(verdict, judgement);
         if judging.calls.iter().all(|call| matches!(call.state, CallState::Judged(..))) {
@@ -115,15 +115,15 @@ impl<P: Payload> Turn<P> {
         Ok(())
     }
 
-    fn tool_done(&mut self, id: CallId, outcome: ToolOutcome, ending: P::Ending) -> Result<(), Illegal> {
+    fn tool_done(&mut self, id: CallId, outcome: ToolOutcome, ending: P::Ending) -> Result<(), IllegalInput> {
         let (Phase::Running(running) | Phase::Draining(running)) = &mut self.phase else {
-            return Err(Illegal::Call(id));
+            return Err(IllegalInput::Call(id));
         };
         if !running.open.remove(&id) {
-            return Err(Illegal::Call(id));
+            return Err(IllegalInput::Call(id));
         }
         running.done.push(Fact::Finished { call: id, outcome, ending: Some(ending) });
-        self.settle();
+        self.continue_when_idle();
         Ok(())
     }
 }

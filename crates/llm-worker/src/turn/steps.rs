@@ -2,7 +2,7 @@
 
 use super::calls::cancelled;
 use super::commit::CommitSlot;
-use super::phase::{Phase, Running};
+use super::phase::{Phase, RunningCalls};
 use super::{Payload, Turn};
 use crate::effect::{Effect, Fact, Outcome, RequestFact};
 use crate::item::CallId;
@@ -48,7 +48,7 @@ impl<P: Payload> Turn<P> {
 
     /// Goes on when no call is open: to the next request, or to the end of a cancelled turn. Waits for the slot,
     /// so that results that came meanwhile ride along.
-    pub(super) fn settle(&mut self) {
+    pub(super) fn continue_when_idle(&mut self) {
         if !matches!(self.slot, CommitSlot::Idle) {
             return;
         }
@@ -70,14 +70,14 @@ impl<P: Payload> Turn<P> {
                 self.phase = Phase::Cleared;
             }
             Phase::Starting => {
-                self.phase = Phase::Running(Running { waiting: started.collect(), ..Running::default() });
-                self.settle();
+                self.phase = Phase::Running(RunningCalls { waiting: started.collect(), ..RunningCalls::default() });
+                self.continue_when_idle();
             }
             Phase::Draining(running) => {
                 running.done.extend(started.map(cancelled));
-                self.settle();
+                self.continue_when_idle();
             }
-            Phase::Running(_) => self.settle(),
+            Phase::Running(_) => self.continue_when_idle(),
             Phase::Ending(outcome) => {
                 self.notices.push_back(Effect::Finished(outcome.clone()));
                 self.phase = Phase::Ended;

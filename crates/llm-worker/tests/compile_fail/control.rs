@@ -1,5 +1,5 @@
 // compiles: the same names used as they are meant to be
-use llm_worker::{Acknowledged, CommitRequest, Effect, Fact, History, Input, Item, Limits, Payload, Turn};
+use llm_worker::{Acknowledged, CommitRequest, Effect, Fact, History, Input, Item, TurnLimits, Payload, Turn};
 
 #[derive(Debug)]
 struct Host;
@@ -26,7 +26,7 @@ impl Payload for Host {
 }
 
 fn host(history: History) -> Option<History> {
-    let mut turn: Turn<Host> = Turn::start(history, vec!["go".into()], Limits::steps(1));
+    let mut turn: Turn<Host> = Turn::start(history, vec!["go".into()], TurnLimits::steps(1));
     while let Some(effect) = turn.poll() {
         match effect {
             Effect::Commit(request) => {

@@ -14,7 +14,7 @@ use crate::permission::{CallFacts, Circumstances, Policy, RuleRef};
 use crate::record::{Decision, GateNote, ToolStarted, TransformNote, VerdictGiven};
 use authority::{Door, Redactor, Shut, Workspace};
 use llm_worker::CallId;
-use llm_worker::effect::{CallView, Input, Verdict};
+use llm_worker::effect::{CallVerdict, CallView, Input};
 use llm_worker::tool::Prepared;
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,7 +45,7 @@ const MAX_PROBLEM: usize = 4 * 1024;
 /// How a call was judged, and what its record says of that.
 #[derive(Debug)]
 pub(crate) struct Authorization {
-    pub(crate) verdict: Verdict<Journaled>,
+    pub(crate) verdict: CallVerdict<Journaled>,
     rule: String,
     /// The gate that decided, when one did.
     gate: GateNote,
@@ -67,23 +67,23 @@ pub(crate) struct Authorized {
 }
 
 impl Authorization {
-    fn by(rule: impl Into<String>, verdict: Verdict<Journaled>) -> Self {
+    fn by(rule: impl Into<String>, verdict: CallVerdict<Journaled>) -> Self {
         let (rule, gate, allowed, transforms) = (rule.into(), GateNote::default(), Vec::new(), Vec::new());
         Self { verdict, rule, gate, allowed, transforms }
     }
 
     /// A call that cannot run as it stands; `rule` names the check that found out.
     fn invalid(rule: &str, problem: &str, redactor: &Redactor) -> Self {
-        Self::by(rule, Verdict::Invalid { problem: sanitize_lines(problem, MAX_PROBLEM, redactor) })
+        Self::by(rule, CallVerdict::Invalid { problem: sanitize_lines(problem, MAX_PROBLEM, redactor) })
     }
 
     fn revoked(tool: &RegisteredTool) -> Self {
-        Self::by("host:revoked", Verdict::Refuse { reason: taken_back(&tool.definition.name, &tool.feature) })
+        Self::by("host:revoked", CallVerdict::Refuse { reason: taken_back(&tool.definition.name, &tool.feature) })
     }
 
     /// The same, unless it runs with too many arguments for one answer: a tool may word few at length.
     pub(crate) fn within(self, bytes: &mut usize, redactor: &Redactor) -> Self {
-        let Verdict::Allow(call) = &self.verdict else { return self };
+        let CallVerdict::Allow(call) = &self.verdict else { return self };
         *bytes += call.record.arguments.len();
         if *bytes <= MAX_CALLS {
             return self;
@@ -101,10 +101,10 @@ impl Authorization {
     pub(crate) fn into_input(self, id: CallId) -> Input<Journaled> {
         let Self { verdict, rule, gate, allowed: mut judgement, transforms } = self;
         let decision = match &verdict {
-            Verdict::Allow(_) => Decision::Allow,
-            Verdict::Refuse { reason } => Decision::Refuse { reason: reason.clone() },
-            Verdict::Invalid { problem } => Decision::Invalid { reason: problem.clone() },
-            Verdict::Abort { reason } => Decision::Abort { reason: reason.clone() },
+            CallVerdict::Allow(_) => Decision::Allow,
+            CallVerdict::Refuse { reason } => Decision::Refuse { reason: reason.clone() },
+            CallVerdict::Invalid { problem } => Decision::Invalid { reason: problem.clone() },
+            CallVerdict::Abort { reason } => Decision::Abort { reason: reason.clone() },
         };
         judgement.push(VerdictGiven { call: Some(id), decision, rule, gate, transforms });
         Input::Judged { id, verdict, judgement }
@@ -207,14 +207,14 @@ impl Authorizer {
 
     /// Asks the gates about a call that the host permits.
     async fn ask(&self, judged: Authorization) -> Authorization {
-        let Verdict::Allow(call) = &judged.verdict else { return judged };
+        let CallVerdict::Allow(call) = &judged.verdict else { return judged };
         let view = call.view.clone();
         let passed = self.registry.hooks().decide::<PreToolCall>(&self.callbacks, || (*view).clone()).await;
         let mut said = gates::verdicts(HookPoint::PreToolCall, Some(view.call), &passed);
         let verdict = match passed.ruling {
             Ruling::Allow => return Authorization { allowed: said, ..judged },
-            Ruling::Deny { reason } => Verdict::Refuse { reason },
-            Ruling::Abort { reason } | Ruling::Pause { reason } => Verdict::Abort { reason },
+            Ruling::Deny { reason } => CallVerdict::Refuse { reason },
+            Ruling::Abort { reason } | Ruling::Pause { reason } => CallVerdict::Abort { reason },
         };
         let (rule, gate) = said.pop().map(|last| (last.rule, last.gate)).unwrap_or_default();
         Authorization { verdict, rule, gate, allowed: said, transforms: judged.transforms }
@@ -290,9 +290,9 @@ impl Authorizer {
         let judged = policy.judge(&facts, workspace, *now);
         let RuleRef { text, source, .. } = &judged.rule;
         let verdict = if judged.decision.allows() {
-            Verdict::Allow(Box::new(self.allowed(call, registered, prepared)))
+            CallVerdict::Allow(Box::new(self.allowed(call, registered, prepared)))
         } else {
-            Verdict::Refuse { reason: sanitize_lines(judged.decision.reason(), MAX_PROBLEM, redactor) }
+            CallVerdict::Refuse { reason: sanitize_lines(judged.decision.reason(), MAX_PROBLEM, redactor) }
         };
         Authorization::by(format!("{text} ({source})"), verdict)
     }

@@ -11,7 +11,7 @@ use crate::feature::{
 use crate::foreign::{GRACE, MAX_STUCK, MAX_THREADS};
 use crate::hook;
 use crate::mailbox::pending::{MAX_ALERTS, MAX_MESSAGE, MAX_WAITING};
-use llm_worker::turn::Limits as Answers;
+use llm_worker::turn::TurnLimits as Answers;
 use std::time::Duration;
 
 /// What stands between a call and its result, in the order of asking.

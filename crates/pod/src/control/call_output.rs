@@ -8,7 +8,7 @@ use crate::session::changes::staged;
 use crate::session::kind_of_store;
 use async_trait::async_trait;
 use authority::{RedactedStream, Redactor};
-use llm_worker::tool::{CallHost, DirectoryMove, Excerpt, FileChange, Window};
+use llm_worker::tool::{CallHost, DirectoryMove, Excerpt, FileChange, LineRange};
 use llm_worker::{CallId, ErrorKind, ResultStatus, ToolError, ToolOutcome, ToolResult};
 use session_store::{BlobError, Blobs, Spool};
 use std::collections::VecDeque;
@@ -179,7 +179,7 @@ impl CallHost for CallOutput {
         }
     }
 
-    fn read_output(&self, handle: &str, window: Window) -> Result<Excerpt, ToolError> {
+    fn read_output(&self, handle: &str, window: LineRange) -> Result<Excerpt, ToolError> {
         let Some(output) = self.outputs.iter().rev().find(|output| output.handle == handle) else {
             let known: Vec<&str> = self.outputs.iter().rev().take(5).map(|o| o.handle.as_str()).collect();
             let hint = if known.is_empty() { "none yet".to_owned() } else { known.join(", ") };
@@ -187,8 +187,8 @@ impl CallHost for CallOutput {
             return Err(ToolError::new(ErrorKind::FixInput, message));
         };
         let (window, lines) = match window {
-            Window::From { from, lines } => (session_store::Window::From(from.max(1)), lines),
-            Window::Tail { lines } => (session_store::Window::Tail, lines),
+            LineRange::From { from, lines } => (session_store::Window::From(from.max(1)), lines),
+            LineRange::Tail { lines } => (session_store::Window::Tail, lines),
         };
         let (stored, lines) = (&output.stored, usize::try_from(lines).unwrap_or(INLINE).min(INLINE));
         let shown = self.blobs.view().lines(&stored.digest, stored.gap, window, lines, INLINE);

@@ -64,7 +64,7 @@ pub enum Fatal {
     Fold(#[from] Illegal),
     /// The turn machine refused what it was told: a fault in this program.
     #[error("{0}; this is a bug")]
-    Turn(#[from] llm_worker::turn::Illegal),
+    Turn(#[from] llm_worker::turn::IllegalInput),
     /// A task of the host's own died: a fault in this program.
     #[error("{0}; this is a bug")]
     Broken(#[from] tokio::task::JoinError),

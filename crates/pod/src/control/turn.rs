@@ -28,9 +28,9 @@ use crate::mailbox::pending::MAX_PIGGYBACK;
 use crate::mailbox::requests::Wakeup;
 use crate::permission::Remedy;
 use crate::record::{NotificationQueued, Record, SystemItem, VerdictGiven};
-use llm_worker::effect::{CallView, Effect, Gated, Input, Outcome, Stop};
+use llm_worker::effect::{CallView, Effect, Gated, Input, Outcome, TurnStop};
 use llm_worker::history::History;
-use llm_worker::turn::Limits as Answers;
+use llm_worker::turn::TurnLimits as Answers;
 use llm_worker::{CallId, Cost, ErrorKind, ModelError, ModelEvent, Usage};
 use session_store::MAX_BATCH_RECORDS;
 use tokio::task::{JoinError, JoinSet};
@@ -257,7 +257,11 @@ impl Running {
     fn passed(&mut self, core: &mut Core, passed: &GateOutcome) -> Result<(), Fatal> {
         let Stage::Asking(outcome) = &self.stage else {
             let judgement = gates::verdicts(HookPoint::PreRequest, None, passed);
-            return self.gated(core, Some(judgement), gates::refusal(passed).map(|reason| Stop::Aborted { reason }));
+            return self.gated(
+                core,
+                Some(judgement),
+                gates::refusal(passed).map(|reason| TurnStop::Aborted { reason }),
+            );
         };
         self.stage = Stage::Noting(outcome.clone(), gates::refusal(passed));
         let verdicts = gates::verdicts(HookPoint::TurnEnd, None, passed);
@@ -336,19 +340,19 @@ impl Running {
     fn gate(&mut self, core: &Core) -> Result<(), Fatal> {
         let is_first = core.state.requests == self.before.requests;
         if let Some(Err(replaced)) = is_first.then(|| core.permission.workspace.check_roots()) {
-            return self.gated(core, None, Some(Stop::Aborted { reason: replaced.to_string() }));
+            return self.gated(core, None, Some(TurnStop::Aborted { reason: replaced.to_string() }));
         }
         if self.is_spent(core) {
-            return self.gated(core, None, Some(Stop::CostLimit));
+            return self.gated(core, None, Some(TurnStop::CostLimit));
         }
         if self.info.budget.is_uncounted() && self.limits.max_cost.is_some() {
             let model = core.model.name();
             let reason = format!("{model} does not say how many tokens it used, so the cost limit cannot be kept");
-            return self.gated(core, None, Some(Stop::Aborted { reason }));
+            return self.gated(core, None, Some(TurnStop::Aborted { reason }));
         }
         let stuck = core.callbacks.stuck() >= MAX_STUCK;
         if stuck || !core.registry.hooks().any::<PreRequest>("") {
-            return self.gated(core, None, stuck.then(|| Stop::Aborted { reason: Fatal::Stuck.to_string() }));
+            return self.gated(core, None, stuck.then(|| TurnStop::Aborted { reason: Fatal::Stuck.to_string() }));
         }
         let (registry, callbacks) = (core.registry.clone(), core.callbacks.clone());
         let (number, items) = (core.state.requests + 1, core.state.items);
@@ -358,7 +362,12 @@ impl Running {
     }
 
     /// Clears or stops the next request. Notifications that wait go with it.
-    fn gated(&mut self, core: &Core, judgement: Option<Vec<VerdictGiven>>, stop: Option<Stop>) -> Result<(), Fatal> {
+    fn gated(
+        &mut self,
+        core: &Core,
+        judgement: Option<Vec<VerdictGiven>>,
+        stop: Option<TurnStop>,
+    ) -> Result<(), Fatal> {
         let deliver = |notice: &NotificationQueued| {
             let NotificationQueued { number, feature, registry_generation, text } = notice.clone();
             Note::System(SystemItem::Notification { number, feature, registry_generation, text })

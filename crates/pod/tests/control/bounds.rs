@@ -2,7 +2,7 @@
 
 use crate::scene::{echo, pod, said, sound};
 use llm_worker::effect::Outcome;
-use llm_worker::tool::Window;
+use llm_worker::tool::LineRange;
 use llm_worker::{ErrorKind, Item, ResultStatus, ToolEffect};
 use pod::control::MAX_INLINE_INPUT;
 use pod::record::Record;
@@ -12,7 +12,7 @@ use testkit::{Answer, FnTool, PodUnderTest, Script};
 /// Shows the last lines of an output by its handle: what the model may page with.
 fn pager() -> FnTool {
     FnTool::new("Page", ToolEffect::ReadOnly, |cx, arguments| async move {
-        let excerpt = cx.host.read_output(&arguments, Window::Tail { lines: 1 })?;
+        let excerpt = cx.host.read_output(&arguments, LineRange::Tail { lines: 1 })?;
         said(&format!("{}-{} of {}: {}", excerpt.first, excerpt.last, excerpt.total, excerpt.text))
     })
 }
@@ -77,7 +77,7 @@ fn an_input_over_the_bound_becomes_a_blob_that_can_be_paged_also_after_reopening
 #[test]
 fn whatever_a_model_does_without_end_is_ended_at_a_named_bound() {
     let many = |n: usize| Answer::calls(&vec![("Echo", "{}"); n]);
-    let calls = llm_worker::turn::Limits::CALLS;
+    let calls = llm_worker::turn::TurnLimits::CALLS;
     let arguments = |bytes: usize| Answer::calls(&[("Echo", &"x".repeat(bytes - "Echo".len()))]);
     let words = |bytes: usize| Answer::text(&"x".repeat(bytes));
     let exhausted = |outcome: &Outcome| matches!(outcome, Outcome::ModelFailed { kind: ErrorKind::Exhausted, .. });

@@ -1,7 +1,7 @@
 //! The bound on a session's blobs, as tools and the model meet it.
 
 use crate::scene::{pod, printer, said, sound, verified};
-use llm_worker::tool::{FileChange, Window};
+use llm_worker::tool::{FileChange, LineRange};
 use llm_worker::{ErrorKind, Item, ResultStatus, ToolEffect, ToolError};
 use pod::control::Outbox;
 use std::fs;
@@ -33,7 +33,7 @@ fn reader(pod: &PodUnderTest, nth: usize) -> (FnTool, Arc<Mutex<Option<ToolError
     let (handle, told) = (pod.state().outputs[nth].handle.clone(), Arc::<Mutex<Option<ToolError>>>::default());
     let refused = told.clone();
     let tool = FnTool::new("Page", ToolEffect::ReadOnly, move |cx, _| {
-        let read = cx.host.read_output(&handle, Window::From { from: 1, lines: 2 });
+        let read = cx.host.read_output(&handle, LineRange::From { from: 1, lines: 2 });
         *refused.lock().unwrap() = read.as_ref().err().cloned();
         async move { said(&read.map_or_else(|refused| refused.message, |shown| shown.text)) }
     });

@@ -3,7 +3,7 @@
 
 use crate::scene::{echo, pod, said, sound};
 use llm_worker::tool::{ArgumentError, Prepared};
-use llm_worker::turn::Limits;
+use llm_worker::turn::TurnLimits;
 use llm_worker::{ResultStatus, Tool, ToolDefinition, ToolEffect};
 use pod::feature::*;
 use pod::foreign::MAX_STUCK;
@@ -62,7 +62,7 @@ fn calls_that_all_hang_cost_their_feature_and_not_the_pod() {
                 said("never said")
             }
         });
-        let many = vec![("Hang", "{}"); Limits::CALLS];
+        let many = vec![("Hang", "{}"); TurnLimits::CALLS];
         let answers = vec![Answer::calls(&many), Answer::calls(&[("Echo", "{}")]), Answer::text("went on")];
         let mut pod = pod(answers, vec![echo("Echo", ToolEffect::ReadOnly)]);
         let feature = Of(FeatureId::user("hangs"), vec![Arc::new(hangs.clone())], SHORT);
@@ -78,7 +78,7 @@ fn calls_that_all_hang_cost_their_feature_and_not_the_pod() {
         let told = |words: &str| outcomes.iter().filter(|(_, text)| text.contains(words)).count();
         let off = "not run: Hang is off: code of user:hangs never came back";
         let counts = (hangs.ran().len(), told("it did not stop within"), told(off));
-        assert_eq!(counts, (begun, begun, Limits::CALLS - begun), "{how} {cap}");
+        assert_eq!(counts, (begun, begun, TurnLimits::CALLS - begun), "{how} {cap}");
         assert_eq!(outcomes.last().map(|(status, _)| *status), Some(ResultStatus::Ok), "{how} {cap}");
         sound(&pod, "hung");
     }
@@ -127,7 +127,7 @@ fn few_calls_are_parsed_at_once() {
             raw.to_owned()
         }
     };
-    let pod = parsing(Parses::tool(parse), Limits::CALLS);
+    let pod = parsing(Parses::tool(parse), TurnLimits::CALLS);
     let opener = {
         let inside = Arc::clone(&inside);
         std::thread::spawn(move || {
@@ -143,18 +143,18 @@ fn few_calls_are_parsed_at_once() {
         pod
     });
     opener.join().unwrap();
-    assert_eq!((most.load(Ordering::SeqCst), outcomes(&pod).len()), (AT_ONCE, Limits::CALLS));
+    assert_eq!((most.load(Ordering::SeqCst), outcomes(&pod).len()), (AT_ONCE, TurnLimits::CALLS));
 }
 
 // Each call within its bound, together more than a batch takes.
 #[test]
 fn what_the_calls_of_an_answer_would_run_on_is_bounded_together() {
     let long = |_: &str| format!("{{\"text\":\"{}\"}}", "x".repeat(150 * 1024));
-    let pod = parsing(Parses::tool(long), Limits::CALLS);
+    let pod = parsing(Parses::tool(long), TurnLimits::CALLS);
     pod.run("first").end();
     let outcomes = outcomes(&pod);
     let ran = outcomes.iter().filter(|(status, _)| *status == ResultStatus::Ok).count();
-    assert_eq!((ran, outcomes.len()), (6, Limits::CALLS));
+    assert_eq!((ran, outcomes.len()), (6, TurnLimits::CALLS));
     let told = |text: &String| text.contains("bytes of arguments together") && text.contains("again by itself");
     assert!(outcomes.iter().all(|(status, text)| *status == ResultStatus::Ok || told(text)), "{outcomes:?}");
     sound(&pod, "long");
@@ -226,14 +226,14 @@ fn as_many_gates_as_may_stand_judge_as_many_calls_as_may_come() {
         Arc::new(Gates(FeatureId::user(name), KEYS.into_iter().take(many).collect(), Arc::clone(&asked)))
     };
     let granted = || vec![HostCapability::hook::<PreToolCall>()];
-    let answers = vec![Answer::calls(&vec![("Echo", "{}"); Limits::CALLS]), Answer::text("went on")];
+    let answers = vec![Answer::calls(&vec![("Echo", "{}"); TurnLimits::CALLS]), Answer::text("went on")];
     let mut pod = pod(answers, vec![echo("Echo", ToolEffect::ReadOnly)]);
     pod.features = vec![(gates("one", 16), granted()), (gates("two", 16), granted())];
     let pod = within("gates times calls", move || {
         assert_eq!(pod.run("first").end().answer.as_deref(), Some("went on"));
         pod
     });
-    assert_eq!(asked.load(Ordering::Relaxed), 32 * Limits::CALLS);
+    assert_eq!(asked.load(Ordering::Relaxed), 32 * TurnLimits::CALLS);
     sound(&pod, "gates");
 
     let ids = ["one", "two", "three"].map(FeatureId::user);

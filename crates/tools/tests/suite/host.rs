@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use authority::{Access, Ambient, Workspace};
-use llm_worker::tool::{CallHost, DirectoryMove, Excerpt, FileChange, Window};
+use llm_worker::tool::{CallHost, DirectoryMove, Excerpt, FileChange, LineRange};
 use llm_worker::{CallId, ErrorKind, ToolContext, ToolError, ToolOutput, ToolResult};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ pub(crate) struct FakeHost {
     pub(crate) moved: Mutex<Vec<DirectoryMove>>,
     pub(crate) warned: Mutex<Vec<String>>,
     pub(crate) earlier: Option<Excerpt>,
-    pub(crate) asked: Mutex<Vec<(String, Window)>>,
+    pub(crate) asked: Mutex<Vec<(String, LineRange)>>,
     pub(crate) refuses_changes: bool,
     pub(crate) refuses_output: bool,
     /// What somebody else does while a change is recorded.
@@ -51,7 +51,7 @@ impl CallHost for FakeHost {
         self.warned.lock().unwrap().push(text.to_owned());
     }
 
-    fn read_output(&self, handle: &str, window: Window) -> Result<Excerpt, ToolError> {
+    fn read_output(&self, handle: &str, window: LineRange) -> Result<Excerpt, ToolError> {
         self.asked.lock().unwrap().push((handle.to_owned(), window));
         let unknown = || ToolError::new(ErrorKind::FixInput, "no such handle");
         self.earlier.clone().ok_or_else(unknown)

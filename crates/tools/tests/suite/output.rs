@@ -1,13 +1,13 @@
 //! ReadOutput.
 
 use crate::host::{FakeHost, args, block_on, context, failed, ok};
-use llm_worker::tool::{Excerpt, Window};
+use llm_worker::tool::{Excerpt, LineRange};
 use llm_worker::{ErrorKind, ToolResult};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tools::read_output;
 
-fn run(earlier: Option<Excerpt>, call: Value) -> (ToolResult, Vec<(String, Window)>) {
+fn run(earlier: Option<Excerpt>, call: Value) -> (ToolResult, Vec<(String, LineRange)>) {
     let host = Arc::new(FakeHost { earlier, ..FakeHost::default() });
     let result = block_on(read_output::run(args(call), context(&host)));
     let asked = host.asked.lock().unwrap().clone();
@@ -25,25 +25,25 @@ fn a_page_is_asked_for_and_shown() {
         (
             json!({"handle": "h", "lines": 2}),
             excerpt("a\nb\n", 1, 2, 9),
-            Window::From { from: 1, lines: 2 },
+            LineRange::From { from: 1, lines: 2 },
             "h: lines 1-2 of 9",
             more,
         ),
         (
             json!({"handle": "h", "offset": 8}),
             excerpt("a\nb", 8, 9, 9),
-            Window::From { from: 8, lines: 200 },
+            LineRange::From { from: 8, lines: 200 },
             "h: lines 8-9 of 9",
             "a\nb",
         ),
         (
             json!({"handle": "h", "tail": true, "lines": 1}),
             excerpt("b\n", 9, 9, 9),
-            Window::Tail { lines: 1 },
+            LineRange::Tail { lines: 1 },
             "h: lines 9-9 of 9",
             "b",
         ),
-        (json!({"handle": "h"}), excerpt("", 0, 0, 0), Window::From { from: 1, lines: 200 }, "h: empty output", ""),
+        (json!({"handle": "h"}), excerpt("", 0, 0, 0), LineRange::From { from: 1, lines: 200 }, "h: empty output", ""),
     ];
     for (call, earlier, window, summary, content) in table {
         let (got, asked) = run(earlier, call.clone());

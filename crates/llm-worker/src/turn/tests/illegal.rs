@@ -6,7 +6,7 @@ use crate::error::ErrorKind;
 use crate::history::History;
 use crate::item::{Item, ResultStatus, ToolOutcome};
 use crate::model::{ModelError, ModelEvent};
-use crate::turn::{Illegal, Limits};
+use crate::turn::{IllegalInput, TurnLimits};
 use std::sync::Arc;
 
 fn intrusions() -> Vec<(&'static str, Input<Host>)> {
@@ -46,8 +46,8 @@ fn at_every_point_of_a_story() {
                 assert_eq!(phase, rig.turn().illegal("").to_string());
                 assert_eq!(error.kind(), ErrorKind::Bug);
                 match (name, error) {
-                    ("Judged" | "ToolDone", Illegal::Call(id)) => assert_eq!(id, call_id(1)),
-                    (name, Illegal::Input { input, .. }) => assert_eq!(input, name),
+                    ("Judged" | "ToolDone", IllegalInput::Call(id)) => assert_eq!(id, call_id(1)),
+                    (name, IllegalInput::Input { input, .. }) => assert_eq!(input, name),
                     (name, error) => panic!("{name}: {error}"),
                 }
                 tried += 1;
@@ -74,8 +74,8 @@ fn an_answer_is_taken_once() {
     }
     let judge = |rig: &mut Rig, n| rig.turn().handle(allowed(call_id(n)));
     assert_eq!(judge(&mut rig, 1), Ok(()));
-    assert_eq!(judge(&mut rig, 1), Err(Illegal::Call(call_id(1))));
-    assert_eq!(judge(&mut rig, 3), Err(Illegal::Call(call_id(3))));
+    assert_eq!(judge(&mut rig, 1), Err(IllegalInput::Call(call_id(1))));
+    assert_eq!(judge(&mut rig, 3), Err(IllegalInput::Call(call_id(3))));
     assert_eq!(judge(&mut rig, 2), Ok(()));
     rig.owed.clear();
     rig.drain();
@@ -83,7 +83,7 @@ fn an_answer_is_taken_once() {
     rig.drain();
     let finish = |rig: &mut Rig, n| rig.turn().handle(done(call_id(n), ToolOutcome::of(ResultStatus::Ok, "")));
     assert_eq!(finish(&mut rig, 2), Ok(()));
-    assert_eq!(finish(&mut rig, 2), Err(Illegal::Call(call_id(2))));
+    assert_eq!(finish(&mut rig, 2), Err(IllegalInput::Call(call_id(2))));
 }
 
 #[test]
@@ -96,12 +96,12 @@ fn an_acknowledgement_fits_only_its_own_turn() {
             other => panic!("{other:?}"),
         }
     };
-    let start = || Turn::start(History::begin(surface(1), Arc::new(Grouped)), vec![user("go")], Limits::steps(1));
+    let start = || Turn::start(History::begin(surface(1), Arc::new(Grouped)), vec![user("go")], TurnLimits::steps(1));
     let (mut one, mut two) = (start(), start());
     let (first, second) = (commit(&mut one), commit(&mut two));
     assert_eq!(first.facts(), second.facts());
-    assert_eq!(one.handle(Input::Committed(Ack(second))), Err(Illegal::ForeignAck));
-    assert_eq!(two.handle(Input::Refused(first)), Err(Illegal::ForeignAck));
+    assert_eq!(one.handle(Input::Committed(Ack(second))), Err(IllegalInput::ForeignAck));
+    assert_eq!(two.handle(Input::Refused(first)), Err(IllegalInput::ForeignAck));
     assert_eq!((one.history().items(), two.history().items()), (0, 0));
     assert!(one.poll().is_none() && two.poll().is_none());
 }
@@ -119,7 +119,7 @@ fn gates_add_user_and_system_items_only() {
         let mut rig = Rig::new(&[&["t:hello", "end"]]);
         rig.drain();
         let gated = Gated { notes: vec![user("fine"), item], ..Gated::default() };
-        assert_eq!(rig.turn().handle(Input::Gated(gated)), Err(Illegal::Item(1)));
+        assert_eq!(rig.turn().handle(Input::Gated(gated)), Err(IllegalInput::Item(1)));
         assert_eq!(rig.run().transcript(), "turn user:go request1 | says:hello stop:EndTurn/0 end:Done");
     }
 }

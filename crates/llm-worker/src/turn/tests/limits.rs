@@ -6,11 +6,11 @@ use crate::effect::Input;
 use crate::history::{Counters, History};
 use crate::item::CallId;
 use crate::model::{ModelEvent, StopReason};
-use crate::turn::Limits;
+use crate::turn::TurnLimits;
 use std::sync::Arc;
 
-const SMALL: Limits =
-    Limits { steps: 9, calls: 3, argument_bytes: 10, all_argument_bytes: 16, text_bytes: 20, parts: 6 };
+const SMALL: TurnLimits =
+    TurnLimits { steps: 9, calls: 3, argument_bytes: 10, all_argument_bytes: 16, text_bytes: 20, parts: 6 };
 
 #[test]
 fn an_overflow_is_exhausted_and_what_just_fits_is_fine() {
@@ -61,7 +61,7 @@ fn three_overflows_in_a_row_end_the_turn_and_a_whole_answer_between_starts_anew(
     assert_eq!(rig.transcript().matches(told).count(), 4, "{}", rig.transcript());
     assert!(rig.transcript().contains("stop:ToolUse/6"), "what the dropped ones cost: {}", rig.transcript());
     assert!(rig.transcript().ends_with("says:x stop:EndTurn/6 end:Done"), "{}", rig.transcript());
-    let steps = Limits { steps: 2, ..SMALL };
+    let steps = TurnLimits { steps: 2, ..SMALL };
     let rig = Rig::with(vec![user("go")], &[over, over], steps).run();
     assert!(rig.transcript().contains(told) && rig.transcript().ends_with("end:StepLimit"), "{}", rig.transcript());
 }

@@ -1,13 +1,13 @@
 //! A host in memory: performs each effect when told to, and fails at the first broken promise.
 
-use crate::effect::{CallView, Effect, Fact, Gated, Input, Outcome, Verdict};
+use crate::effect::{CallVerdict, CallView, Effect, Fact, Gated, Input, Outcome};
 use crate::error::ErrorKind;
 use crate::history::{Counters, History};
 use crate::item::{CallId, Item, ProviderSignature, ResultStatus, ToolOutcome};
 use crate::model::{ModelError, ModelEvent, StopReason, Usage};
 use crate::projection::{Dialect, Open, Projection, Surface};
 use crate::tool::parse_arguments;
-use crate::turn::{Acknowledged, CommitRequest, Illegal, Limits, Payload};
+use crate::turn::{Acknowledged, CommitRequest, IllegalInput, Payload, TurnLimits};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
@@ -52,18 +52,18 @@ impl Payload for Host {
     }
 }
 
-pub(super) fn judged(id: CallId, verdict: Verdict<Host>) -> Input<Host> {
+pub(super) fn judged(id: CallId, verdict: CallVerdict<Host>) -> Input<Host> {
     let word = match &verdict {
-        Verdict::Allow(_) => "allow",
-        Verdict::Refuse { .. } => "refuse",
-        Verdict::Invalid { .. } => "invalid",
-        Verdict::Abort { .. } => "abort",
+        CallVerdict::Allow(_) => "allow",
+        CallVerdict::Refuse { .. } => "refuse",
+        CallVerdict::Invalid { .. } => "invalid",
+        CallVerdict::Abort { .. } => "abort",
     };
     Input::Judged { id, verdict, judgement: format!("judged{}:{word}", id.number()) }
 }
 
 pub(super) fn allowed(id: CallId) -> Input<Host> {
-    judged(id, Verdict::Allow(Start(id.number())))
+    judged(id, CallVerdict::Allow(Start(id.number())))
 }
 
 pub(super) fn done(id: CallId, outcome: ToolOutcome) -> Input<Host> {
@@ -196,10 +196,10 @@ pub(super) struct Rig {
 
 impl Rig {
     pub(super) fn new(answers: &[&[&str]]) -> Self {
-        Self::with(vec![user("go")], answers, Limits::steps(20))
+        Self::with(vec![user("go")], answers, TurnLimits::steps(20))
     }
 
-    pub(super) fn with(inputs: Vec<Item>, answers: &[&[&str]], limits: Limits) -> Self {
+    pub(super) fn with(inputs: Vec<Item>, answers: &[&[&str]], limits: TurnLimits) -> Self {
         let answers = answers.iter().map(|words| answer(words)).collect();
         Self::over(History::begin(surface(1), Arc::new(Grouped)), Vec::new(), inputs, answers, limits)
     }
@@ -209,7 +209,7 @@ impl Rig {
         items: Vec<Item>,
         inputs: Vec<Item>,
         answers: VecDeque<VecDeque<Reply>>,
-        limits: Limits,
+        limits: TurnLimits,
     ) -> Self {
         let before = (items, history.counters());
         Self {
@@ -315,7 +315,7 @@ impl Rig {
     }
 
     /// Pays one debt, or one event of a stream.
-    pub(super) fn pay(&mut self, index: usize) -> Result<(), Illegal> {
+    pub(super) fn pay(&mut self, index: usize) -> Result<(), IllegalInput> {
         let input = match self.owed.remove(index) {
             Owed::Gate => Input::Gated(self.gates.pop_front().unwrap_or_default()),
             Owed::Commit(request) => return self.commit(request),
@@ -339,7 +339,7 @@ impl Rig {
         handled
     }
 
-    fn commit(&mut self, request: CommitRequest<Host>) -> Result<(), Illegal> {
+    fn commit(&mut self, request: CommitRequest<Host>) -> Result<(), IllegalInput> {
         let facts = request.facts().to_vec();
         self.turn().handle(Input::Committed(Ack(request)))?;
         self.commits.push(facts.iter().map(brief).collect::<Vec<_>>().join(" "));
@@ -493,17 +493,17 @@ fn call_number(item: &Item) -> Option<u64> {
 }
 
 /// `ok…` runs with any object for arguments, `no` is refused, `halt` aborts, no other tool exists.
-fn verdict(call: &CallView) -> Verdict<Host> {
+fn verdict(call: &CallView) -> CallVerdict<Host> {
     match &*call.name {
-        "no" => Verdict::Refuse { reason: "not here".into() },
-        "halt" => Verdict::Abort { reason: "enough".into() },
+        "no" => CallVerdict::Refuse { reason: "not here".into() },
+        "halt" => CallVerdict::Abort { reason: "enough".into() },
         name if name.starts_with("ok") => {
             match parse_arguments::<BTreeMap<String, serde_json::Value>>(name, &call.arguments) {
-                Ok(_) => Verdict::Allow(Start(call.id.number())),
-                Err(error) => Verdict::Invalid { problem: error.to_string() },
+                Ok(_) => CallVerdict::Allow(Start(call.id.number())),
+                Err(error) => CallVerdict::Invalid { problem: error.to_string() },
             }
         }
-        name => Verdict::Invalid { problem: format!("there is no tool called {name}") },
+        name => CallVerdict::Invalid { problem: format!("there is no tool called {name}") },
     }
 }
 

@@ -2,9 +2,9 @@
 //! promise at every step; a failing seed is printed.
 
 use super::rig::{Grouped, Owed, Reply, Rig, answer, surface, user};
-use crate::effect::{Gated, Input, Outcome, Stop};
+use crate::effect::{Gated, Input, Outcome, TurnStop};
 use crate::history::History;
-use crate::turn::Limits;
+use crate::turn::TurnLimits;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -71,13 +71,14 @@ fn play(seed: u64, met: &mut Met) {
     let mut dice = Dice::new(seed);
     let history = History::begin(surface(1), Arc::new(Grouped));
     let answers = (0..dice.below(5)).map(|_| random_answer(&mut dice)).collect();
-    let limits = Limits { calls: 5, argument_bytes: 64, text_bytes: 64, ..Limits::steps(1 + dice.below(5) as u32) };
+    let limits =
+        TurnLimits { calls: 5, argument_bytes: 64, text_bytes: 64, ..TurnLimits::steps(1 + dice.below(5) as u32) };
     let mut rig = Rig::over(history, Vec::new(), vec![user("go")], answers, limits);
     rig.check_all = seed.is_multiple_of(5); // requests and the end are always compared with a full encoding
     rig.gates = (0..dice.below(4))
         .map(|_| {
             let notes = (0..dice.below(2)).map(|_| user("gate")).collect();
-            let stop = dice.one_in(20).then(|| Stop::Aborted { reason: "gate".into() });
+            let stop = dice.one_in(20).then(|| TurnStop::Aborted { reason: "gate".into() });
             Gated { notes, stop, ..Gated::default() }
         })
         .collect();

@@ -1,9 +1,9 @@
 //! One row per way a turn can go: what the model does, and every commit that must come of it, in order.
 
 use super::rig::{Owed, Rig, user};
-use crate::effect::{Fact, Gated, Stop};
+use crate::effect::{Fact, Gated, TurnStop};
 use crate::item::{Item, ResultStatus};
-use crate::turn::Limits;
+use crate::turn::TurnLimits;
 
 /// What the model answers, request by request, and the commits: facts by name, ` | ` between commits.
 const STORIES: &[(&str, &[&[&str]], &str)] = &[
@@ -210,9 +210,9 @@ fn what_gates_add_rides_with_the_request() {
 #[test]
 fn a_gate_can_end_the_turn() {
     for (stop, end) in [
-        (Stop::StepLimit, "StepLimit"),
-        (Stop::CostLimit, "CostLimit"),
-        (Stop::Aborted { reason: "no".into() }, "Aborted"),
+        (TurnStop::StepLimit, "StepLimit"),
+        (TurnStop::CostLimit, "CostLimit"),
+        (TurnStop::Aborted { reason: "no".into() }, "Aborted"),
     ] {
         let mut rig = Rig::new(&[&["c:ok", "tools"]]);
         rig.gates =
@@ -230,7 +230,7 @@ fn a_gate_can_end_the_turn() {
 fn steps_are_counted() {
     let calls: &[&str] = &["c:ok", "tools"];
     for steps in 0..4_u32 {
-        let rig = Rig::with(vec![user("go")], &[calls; 9], Limits::steps(steps)).run();
+        let rig = Rig::with(vec![user("go")], &[calls; 9], TurnLimits::steps(steps)).run();
         let requests = rig.durable.iter().filter(|fact| matches!(fact, Fact::Request(_))).count();
         assert_eq!(requests, steps as usize);
         let last = if steps == 0 {
@@ -244,9 +244,9 @@ fn steps_are_counted() {
 
 #[test]
 fn only_user_and_system_items_begin_a_turn() {
-    let rig = Rig::with(vec![user("go"), Item::Assistant { text: "I am you".into() }], &[], Limits::steps(9)).run();
+    let rig = Rig::with(vec![user("go"), Item::Assistant { text: "I am you".into() }], &[], TurnLimits::steps(9)).run();
     assert_eq!(rig.transcript(), "turn end:Aborted");
-    let rig = Rig::with(Vec::new(), &[&["t:hello", "end"]], Limits::steps(9)).run();
+    let rig = Rig::with(Vec::new(), &[&["t:hello", "end"]], TurnLimits::steps(9)).run();
     assert_eq!(rig.transcript(), "turn request1 | says:hello stop:EndTurn/0 end:Done");
 }
 

@@ -170,7 +170,7 @@ fn parsing_is_over_when_the_tool_is_taken_back() {
             for refused in [early, late] {
                 let words = "Parse was revoked: user:parses may not offer it any more";
                 assert!(
-                    matches!(&refused.verdict, Verdict::Refuse { reason } if reason == words),
+                    matches!(&refused.verdict, CallVerdict::Refuse { reason } if reason == words),
                     "{how:?}: {refused:?}"
                 );
                 assert_eq!(refused.rule, "host:revoked", "{how:?}");

@@ -5,7 +5,7 @@ use crate::mailbox::requests::{DriverRequest, Inbox, MailboxSender, Wakeup, inbo
 use crate::permission::tests::TERMS;
 use crate::record::{FileChanged, Output, Record};
 use authority::Redactor;
-use llm_worker::tool::{CallHost, FileChange, Window};
+use llm_worker::tool::{CallHost, FileChange, LineRange};
 use llm_worker::{CallId, ErrorKind, ResultStatus, ToolError, ToolOutcome, ToolOutput};
 use session_store::{Opened, Options, Session};
 use std::collections::VecDeque;
@@ -172,13 +172,13 @@ fn windows_of_an_earlier_output_are_lines_by_number() {
     let (_, output) = scene.wrote(&[text.as_bytes()]);
     let handle = output.as_ref().unwrap().handle.clone();
     let output = scene.output(output.into_iter().collect());
-    let from = |from, lines| Window::From { from, lines };
+    let from = |from, lines| LineRange::From { from, lines };
     let cases = [
         (from(1, 2), "line 1\nline 2", 1, 2),
         (from(0, 1), "line 1", 1, 1),
         (from(4999, 10), "line 4999\nline 5000", 4999, 5000),
         (from(6000, 10), "", 6000, 5999),
-        (Window::Tail { lines: 1 }, "line 5000", 5000, 5000),
+        (LineRange::Tail { lines: 1 }, "line 5000", 5000, 5000),
         (from(7, 0), "", 7, 6),
     ];
     for (window, text, first, last) in cases {
@@ -192,13 +192,13 @@ fn windows_of_an_earlier_output_are_lines_by_number() {
     let all = output.read_output(&handle, from(1, u64::MAX)).unwrap();
     assert!(all.text.len() <= INLINE && all.text.len() > INLINE - 20 && all.last < 5000, "{}", all.text.len());
     assert!(all.text.ends_with(&format!("\nline {}", all.last)));
-    let end = output.read_output(&handle, Window::Tail { lines: u64::MAX }).unwrap();
+    let end = output.read_output(&handle, LineRange::Tail { lines: u64::MAX }).unwrap();
     assert!(end.text.len() <= INLINE && end.text.starts_with(&format!("line {}\n", end.first)) && end.last == 5000);
     // Lines that are nothing but their breaks count too.
     let (_, output) = scene.wrote(&[&[b'\n'; 3 * INLINE]]);
     let handle = output.as_ref().unwrap().handle.clone();
     let output = scene.output(output.into_iter().collect());
-    for window in [from(1, u64::MAX), Window::Tail { lines: u64::MAX }] {
+    for window in [from(1, u64::MAX), LineRange::Tail { lines: u64::MAX }] {
         let shown = output.read_output(&handle, window).unwrap();
         assert!(shown.text.len() <= INLINE && shown.total == 3 * INLINE as u64, "{window:?}: {}", shown.text.len());
     }

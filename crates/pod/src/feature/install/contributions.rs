@@ -7,7 +7,7 @@ use crate::feature::declare::id::FeatureId;
 use crate::feature::declare::tool::ToolKey;
 use crate::hook::{Hook, HookClass, HookPoint, HookRegistryBuilder, InstalledHook, Point};
 use authority::Door;
-use llm_worker::tool::{ArgumentError, Prepared, Running, Touch, parse_arguments};
+use llm_worker::tool::{ArgumentError, Prepared, ToolFuture, Touch, parse_arguments};
 use llm_worker::{Tool, ToolContext, ToolDefinition, ToolResult};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -65,7 +65,7 @@ where
         let (args, canonical) = parse_arguments::<A>(&self.definition.name, raw)?;
         let touches = (self.touches)(&args);
         let (live, request) = (Arc::clone(&self.live), self.request);
-        Ok(Prepared::new(canonical, touches, move |cx| -> Running { Box::pin(request(live, args, cx)) }))
+        Ok(Prepared::new(canonical, touches, move |cx| -> ToolFuture { Box::pin(request(live, args, cx)) }))
     }
 }
 
