@@ -32,6 +32,7 @@ mod instructions;
 mod keys;
 mod left_running;
 mod live;
+mod messages;
 mod outcomes;
 mod oversized;
 mod phases;
