@@ -27,12 +27,12 @@ const SHUT: u8 = 2;
 #[derive(Debug)]
 pub struct Door {
     state: AtomicU8,
-    inside: AtomicU64,
+    in_flight: AtomicU64,
     uses: AtomicU64,
     /// Milliseconds since 1970; 0 before the first use.
     last_use: AtomicU64,
     /// Uses with waits in them.
-    under_way: AtomicU64,
+    long_uses: AtomicU64,
     refused: AtomicU64,
     changed: Notify,
     closed: CancellationToken,
@@ -48,15 +48,15 @@ pub struct Shut;
 
 /// Being inside; held while host code runs under the grant, never across a wait that a caller controls.
 #[derive(Debug)]
-pub struct Pass<'a>(&'a Door);
+pub struct UseGuard<'a>(&'a Door);
 
 /// A pass that can be moved into another thread or a future.
 #[derive(Debug)]
-pub struct OwnedPass(Arc<Door>);
+pub struct OwnedUseGuard(Arc<Door>);
 
 /// A use with waits in it: goes in for each step, and is waited for by [`Door::drain`], not by [`Door::shut`].
 #[derive(Debug)]
-pub struct Use(Arc<Door>);
+pub struct LongUse(Arc<Door>);
 
 impl Door {
     /// An open door.
@@ -68,10 +68,10 @@ impl Door {
     fn with_parent(parent: Option<Arc<Self>>) -> Arc<Self> {
         Arc::new(Self {
             state: AtomicU8::new(OPEN),
-            inside: AtomicU64::new(0),
+            in_flight: AtomicU64::new(0),
             uses: AtomicU64::new(0),
             last_use: AtomicU64::new(0),
-            under_way: AtomicU64::new(0),
+            long_uses: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             changed: Notify::new(),
             closed: CancellationToken::new(),
@@ -99,28 +99,28 @@ impl Door {
     /// # Errors
     /// [`Shut`].
     #[inline]
-    pub fn enter(&self) -> Result<Pass<'_>, Shut> {
+    pub fn enter(&self) -> Result<UseGuard<'_>, Shut> {
         self.step_in(OPEN)?;
-        Ok(Pass(self))
+        Ok(UseGuard(self))
     }
 
     /// [`Door::enter`] with a pass that owns its door.
     ///
     /// # Errors
     /// [`Shut`].
-    pub fn enter_owned(self: &Arc<Self>) -> Result<OwnedPass, Shut> {
+    pub fn enter_owned(self: &Arc<Self>) -> Result<OwnedUseGuard, Shut> {
         self.step_in(OPEN)?;
-        Ok(OwnedPass(self.clone()))
+        Ok(OwnedUseGuard(self.clone()))
     }
 
     /// Begins a use that waits in between: it enters for each of its steps, and a drain lets it finish.
     ///
     /// # Errors
     /// [`Shut`].
-    pub fn begin(self: &Arc<Self>) -> Result<Use, Shut> {
-        self.under_way.fetch_add(1, Ordering::SeqCst);
+    pub fn begin(self: &Arc<Self>) -> Result<LongUse, Shut> {
+        self.long_uses.fetch_add(1, Ordering::SeqCst);
         // From here on dropping it undoes the count.
-        let begun = Use(self.clone());
+        let begun = LongUse(self.clone());
         if self.state.load(Ordering::SeqCst) == OPEN { Ok(begun) } else { Err(self.refuse()) }
     }
 
@@ -147,7 +147,7 @@ impl Door {
         async move {
             let finished = async {
                 for door in &all {
-                    door.waited(|door| door.is_empty() && door.under_way.load(Ordering::SeqCst) == 0).await;
+                    door.waited(|door| door.is_empty() && door.long_uses.load(Ordering::SeqCst) == 0).await;
                 }
             };
             tokio::select! {
@@ -189,7 +189,7 @@ impl Door {
     /// Goes in if the door is at most in `state`.
     #[inline]
     fn step_in(&self, state: u8) -> Result<(), Shut> {
-        self.inside.fetch_add(1, Ordering::SeqCst);
+        self.in_flight.fetch_add(1, Ordering::SeqCst);
         if self.state.load(Ordering::SeqCst) > state {
             self.step_out();
             return Err(self.refuse());
@@ -202,7 +202,7 @@ impl Door {
 
     #[inline]
     fn step_out(&self) {
-        self.inside.fetch_sub(1, Ordering::SeqCst);
+        self.in_flight.fetch_sub(1, Ordering::SeqCst);
         self.tell();
     }
 
@@ -241,7 +241,7 @@ impl Door {
     }
 
     fn is_empty(&self) -> bool {
-        self.inside.load(Ordering::SeqCst) == 0
+        self.in_flight.load(Ordering::SeqCst) == 0
     }
 
     async fn waited(&self, until: impl Fn(&Self) -> bool) {
@@ -264,15 +264,15 @@ impl Drop for Closing {
     }
 }
 
-impl Use {
+impl LongUse {
     /// Goes in for one step.
     ///
     /// # Errors
     /// [`Shut`], not yet while the door drains.
     #[inline]
-    pub fn enter(&self) -> Result<Pass<'_>, Shut> {
+    pub fn enter(&self) -> Result<UseGuard<'_>, Shut> {
         self.0.step_in(DRAINING)?;
-        Ok(Pass(&self.0))
+        Ok(UseGuard(&self.0))
     }
 
     /// The door it passes.
@@ -281,21 +281,21 @@ impl Use {
     }
 }
 
-impl Drop for Use {
+impl Drop for LongUse {
     fn drop(&mut self) {
-        self.0.under_way.fetch_sub(1, Ordering::SeqCst);
+        self.0.long_uses.fetch_sub(1, Ordering::SeqCst);
         self.0.tell();
     }
 }
 
-impl Drop for Pass<'_> {
+impl Drop for UseGuard<'_> {
     #[inline]
     fn drop(&mut self) {
         self.0.step_out();
     }
 }
 
-impl Drop for OwnedPass {
+impl Drop for OwnedUseGuard {
     fn drop(&mut self) {
         self.0.step_out();
     }

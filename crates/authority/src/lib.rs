@@ -24,20 +24,20 @@ mod withheld;
 
 pub use ambient::Ambient;
 pub use clock::dated;
-pub use door::{Door, OwnedPass, Pass, Shut, Use};
+pub use door::{Door, LongUse, OwnedUseGuard, Shut, UseGuard};
 pub use error::{Error, ErrorKind, explain};
 pub use fs::{
-    Access, FileKind, Held, Located, MAX_DIR_ENTRIES, MAX_IGNORE_FILE, MAX_LINKS, MAX_PATH, MAX_WALK_DEPTH, Meta,
-    Place, SecretNames, Staged, Stamp, Walk, WalkEntry, WalkOptions, Workspace, escape,
+    Access, FileKind, Located, Location, LockDir, MAX_DIR_ENTRIES, MAX_IGNORE_FILE, MAX_LINKS, MAX_PATH,
+    MAX_WALK_DEPTH, Meta, SecretNames, Staged, Stamp, Walk, WalkEntry, WalkOptions, Workspace, escape,
 };
 pub use net::{HostPattern, HostPort, MAX_ADDRESSES, Net, is_public};
 pub use process::{
-    Confinement, DRAIN, Ended, EnvPolicy, Finding, GRACE, GitGuard, Handled, How, Job, KILL_WAIT, QUIET, SandboxMode,
-    Spawner, StaleHost, Support, become_subreaper, end_descendants, end_stale, end_survivors, is_running,
+    ChildExit, ChildResult, Confinement, DRAIN, EnvPolicy, GRACE, GitFinding, GitGuard, Handled, Job, KILL_WAIT, QUIET,
+    SandboxMode, Spawner, StaleHost, Support, become_subreaper, end_descendants, end_stale, end_survivors, is_running,
     label_descendants, seal_inherited, stale_hosts, support,
 };
 pub use redact::{MAX_REDACTED, MIN_REDACTED, RedactedStream, Redactor};
 pub use remove::remove_dir;
 pub use scratch::Scratch;
 pub use secret::Secret;
-pub use withheld::{Conflict, Why, Withheld};
+pub use withheld::{Conflict, Withheld, WithheldReason};

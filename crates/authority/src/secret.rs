@@ -29,7 +29,7 @@ impl Secret {
     /// # Errors
     /// `Revoked`.
     pub fn expose(&self) -> Result<&str, Error> {
-        let _pass = self.door.enter().map_err(|_| Error::revoked(&format!("secret {}", self.id)))?;
+        let _use = self.door.enter().map_err(|_| Error::revoked(&format!("secret {}", self.id)))?;
         Ok(&self.value)
     }
 

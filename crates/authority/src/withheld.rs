@@ -25,21 +25,21 @@ const KERNEL: [&str; 4] = ["proc", "sysfs", "devtmpfs", "devpts"];
 /// What is withheld, as found when it was made.
 #[derive(Debug)]
 pub struct Withheld {
-    places: Vec<Place>,
+    places: Vec<WithheldDir>,
     mounts: Vec<Mount>,
 }
 
 #[derive(Debug)]
-struct Place {
+struct WithheldDir {
     path: PathBuf,
-    why: Why,
+    why: WithheldReason,
     /// Whether what lies below it is withheld, too.
     below: bool,
 }
 
 /// Why a directory is withheld.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
+pub enum WithheldReason {
     /// It is the home directory, or holds it.
     Home,
     /// Keys and passwords are kept there.
@@ -56,7 +56,7 @@ pub enum Why {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflict {
     pub place: PathBuf,
-    pub why: Why,
+    pub why: WithheldReason,
 }
 
 impl Withheld {
@@ -73,7 +73,7 @@ impl Withheld {
         let roots: Vec<(&str, PathBuf)> =
             below.clone().map(|mount| (mount.device.as_str(), mount.root.clone())).collect();
         let given = ETC_GIVEN.iter().any(|given| dir.starts_with(given));
-        let meets = |place: &&Place| {
+        let meets = |place: &&WithheldDir| {
             if given && place.path.starts_with("/etc") {
                 return false;
             }
@@ -85,11 +85,11 @@ impl Withheld {
                 || self.origin(dir).as_ref().is_some_and(same)
                 || roots.iter().any(same)
         };
-        if let Some(Place { path, why, .. }) = self.places.iter().find(meets) {
+        if let Some(WithheldDir { path, why, .. }) = self.places.iter().find(meets) {
             return Some(Conflict { place: path.clone(), why: *why });
         }
         let kernel = own.into_iter().chain(below).find(|mount| KERNEL.contains(&mount.kind.as_str()))?;
-        Some(Conflict { place: kernel.point.clone(), why: Why::Kernel })
+        Some(Conflict { place: kernel.point.clone(), why: WithheldReason::Kernel })
     }
 
     /// The mount that a path is on: of those above it the deepest, and of those at one place the last.
@@ -129,27 +129,27 @@ fn homes(env: &EnvPolicy) -> Vec<PathBuf> {
     env.place("HOME").into_iter().chain(listed).collect()
 }
 
-fn places(env: &EnvPolicy, homes: &[PathBuf]) -> Vec<Place> {
+fn places(env: &EnvPolicy, homes: &[PathBuf]) -> Vec<WithheldDir> {
     let mut places = Vec::new();
-    let mut add = |path: PathBuf, why: Why| {
-        let below = !matches!(why, Why::Home | Why::Temporary);
-        let resolved = fs::settle(Path::new("/"), &path).ok().filter(|resolved| *resolved != path);
+    let mut add = |path: PathBuf, why: WithheldReason| {
+        let below = !matches!(why, WithheldReason::Home | WithheldReason::Temporary);
+        let resolved = fs::resolve(Path::new("/"), &path).ok().filter(|resolved| *resolved != path);
         let linked = if below { links(&path) } else { Vec::new() };
         let all = [Some(path), resolved].into_iter().flatten().chain(linked);
-        places.extend(all.map(|path| Place { path, why, below }));
+        places.extend(all.map(|path| WithheldDir { path, why, below }));
     };
-    homes.iter().for_each(|home| add(home.clone(), Why::Home));
+    homes.iter().for_each(|home| add(home.clone(), WithheldReason::Home));
     for (variable, default) in OWN {
         let set = env.place(variable).into_iter();
         let bases: Vec<PathBuf> = set.chain(homes.iter().map(|home| home.join(default))).collect();
-        bases.into_iter().for_each(|base| add(base.join("yoi"), Why::Own));
+        bases.into_iter().for_each(|base| add(base.join("yoi"), WithheldReason::Own));
     }
-    add("/etc/yoi".into(), Why::Own);
+    add("/etc/yoi".into(), WithheldReason::Own);
     for home in homes {
-        HOME_HIDDEN.iter().for_each(|name| add(home.join(name), Why::Keys));
+        HOME_HIDDEN.iter().for_each(|name| add(home.join(name), WithheldReason::Keys));
     }
-    ETC_WITHHELD.iter().for_each(|name| add(Path::new("/etc").join(name), Why::Keys));
-    add(env.place("TMPDIR").unwrap_or_else(|| PathBuf::from("/tmp")), Why::Temporary);
+    ETC_WITHHELD.iter().for_each(|name| add(Path::new("/etc").join(name), WithheldReason::Keys));
+    add(env.place("TMPDIR").unwrap_or_else(|| PathBuf::from("/tmp")), WithheldReason::Temporary);
     places
 }
 
@@ -157,7 +157,7 @@ fn places(env: &EnvPolicy, homes: &[PathBuf]) -> Vec<Place> {
 fn links(dir: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten().take(MAX_ENTRIES);
     let linked = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));
-    linked.filter_map(|entry| fs::settle(Path::new("/"), &entry.path()).ok()).collect()
+    linked.filter_map(|entry| fs::resolve(Path::new("/"), &entry.path()).ok()).collect()
 }
 
 #[derive(Debug)]

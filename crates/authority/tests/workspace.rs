@@ -1,7 +1,7 @@
 //! Files: what is inside, what is not, and that nothing put in between changes that.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
-use authority::{Access, Ambient, Error, ErrorKind, FileKind, Located, Place, WalkOptions, Workspace, escape};
+use authority::{Access, Ambient, Error, ErrorKind, FileKind, Located, Location, WalkOptions, Workspace, escape};
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Read;
@@ -78,7 +78,7 @@ fn where_a_path_leads() {
         ["../../outside/key", "../out/key", "/etc/passwd", "../dangling-out", "../out/none", "/", "../../root2/x"]
     {
         assert_eq!(tree.kind(path), ErrorKind::Denied, "{path}");
-        assert!(matches!(workspace.locate(Path::new(path)).unwrap(), Place::Outside(at) if at.is_absolute()));
+        assert!(matches!(workspace.locate(Path::new(path)).unwrap(), Location::Outside(at) if at.is_absolute()));
     }
     for path in ["", "../loop-a", "a.rs/x", "none/../a.rs", "nul\0byte"] {
         assert_eq!(tree.kind(path), ErrorKind::FixInput, "{path:?}");
@@ -179,7 +179,7 @@ fn a_link_put_in_between_leads_nowhere() {
             assert_eq!(text, "mine");
             opened += 1;
         }
-        if let Ok(Place::Inside(at)) = tree.workspace.locate(Path::new("deep/key"))
+        if let Ok(Location::Inside(at)) = tree.workspace.locate(Path::new("deep/key"))
             && let Ok(text) = content(&tree.workspace, &at)
         {
             assert_eq!(text, "mine");
@@ -402,29 +402,29 @@ fn listing_and_walking() {
 fn a_directory_is_held_by_one() {
     let tree = tree();
     let lock = tree.root.join("src/.lock");
-    let held = tree.workspace.hold(&tree.at(".lock")).unwrap().unwrap();
+    let held = tree.workspace.lock_dir(&tree.at(".lock")).unwrap().unwrap();
     assert!(lock.is_dir());
-    assert!(tree.workspace.hold(&tree.at(".lock")).unwrap().is_none());
-    assert!(tree.workspace.hold(&tree.at("a.rs")).unwrap().is_none(), "a file is in the way, too");
+    assert!(tree.workspace.lock_dir(&tree.at(".lock")).unwrap().is_none());
+    assert!(tree.workspace.lock_dir(&tree.at("a.rs")).unwrap().is_none(), "a file is in the way, too");
     drop(held);
     assert!(!lock.exists());
     // Removed by somebody, and made again by somebody else: theirs stays.
-    let held = tree.workspace.hold(&tree.at(".lock")).unwrap().unwrap();
+    let held = tree.workspace.lock_dir(&tree.at(".lock")).unwrap().unwrap();
     fs::rename(&lock, tree.root.join("src/.old")).unwrap();
     fs::create_dir(&lock).unwrap();
     drop(held);
     assert!(lock.is_dir());
     fs::remove_dir(&lock).unwrap();
-    let held = tree.workspace.hold(&tree.at(".lock")).unwrap();
+    let held = tree.workspace.lock_dir(&tree.at(".lock")).unwrap();
     fs::write(lock.join("x"), "").unwrap();
     drop(held);
     assert!(lock.join("x").exists());
-    assert_eq!(tree.workspace.hold(&tree.at("no/lock")).unwrap_err().kind(), ErrorKind::FixInput);
-    assert_eq!(tree.workspace.read_only().hold(&tree.at("other")).unwrap_err().kind(), ErrorKind::Denied);
+    assert_eq!(tree.workspace.lock_dir(&tree.at("no/lock")).unwrap_err().kind(), ErrorKind::FixInput);
+    assert_eq!(tree.workspace.read_only().lock_dir(&tree.at("other")).unwrap_err().kind(), ErrorKind::Denied);
     let grant = tree.workspace.derive();
-    let held = grant.hold(&tree.at("other")).unwrap();
+    let held = grant.lock_dir(&tree.at("other")).unwrap();
     drop(grant.door().shut());
-    assert_eq!(grant.hold(&tree.at("another")).unwrap_err().kind(), ErrorKind::Revoked);
+    assert_eq!(grant.lock_dir(&tree.at("another")).unwrap_err().kind(), ErrorKind::Revoked);
     drop(held);
     assert!(!tree.root.join("src/other").exists(), "a lock does not outlive its holder, whatever became of the grant");
 }

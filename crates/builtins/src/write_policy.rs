@@ -4,7 +4,7 @@
 //! command, and a call of a foreign tool that names nothing of what it does, may write anywhere and is refused
 //! unless `commands` is set.
 
-use authority::{Place, Workspace};
+use authority::{Location, Workspace};
 use llm_worker::ToolEffect;
 use llm_worker::tool::Touch;
 use pod::feature::{
@@ -111,8 +111,8 @@ impl Live {
             Err(error) => return Some(format!("rule `scopes`: it cannot be told where {shown} leads: {error}")),
         };
         let settled = match &place {
-            Place::Inside(at) => at.path(),
-            Place::Outside(at) => at.as_path(),
+            Location::Inside(at) => at.path(),
+            Location::Outside(at) => at.as_path(),
         };
         let below = |scope: &PathBuf| settled.starts_with(self.workspace.project().join(plain(scope)));
         if self.settings.scopes.iter().any(below) {

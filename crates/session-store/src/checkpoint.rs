@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::blob::Digest;
 use crate::error::DiskFault;
-use crate::frame::Mark;
+use crate::frame::RecordId;
 use crate::ops::Ops;
 
 /// The longest checkpoint, in bytes: it is read into memory whole.
@@ -24,7 +24,7 @@ const DIGITS: usize = 64;
 /// What its writer folded the records up to a committed one into.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checkpoint {
-    mark: Mark,
+    mark: RecordId,
     version: u32,
     bytes: Vec<u8>,
 }
@@ -39,7 +39,7 @@ struct About {
 }
 
 impl Checkpoint {
-    pub(crate) fn new(mark: Mark, version: u32, bytes: Vec<u8>) -> Self {
+    pub(crate) fn new(mark: RecordId, version: u32, bytes: Vec<u8>) -> Self {
         Self { mark, version, bytes }
     }
 
@@ -61,7 +61,7 @@ impl Checkpoint {
         &self.bytes
     }
 
-    pub(crate) fn mark(&self) -> Mark {
+    pub(crate) fn mark(&self) -> RecordId {
         self.mark
     }
 
@@ -78,7 +78,7 @@ impl Checkpoint {
     }
 
     fn encode(&self) -> Vec<u8> {
-        let Mark { seq, crc } = self.mark;
+        let RecordId { seq, crc } = self.mark;
         let about = About { seq, crc, version: self.version, bytes: self.bytes.len() as u64 };
         let about = serde_json::to_string(&about).unwrap_or_default();
         let covered = [about.trim_start_matches('{').as_bytes(), b"\n", &self.bytes].concat();
@@ -96,7 +96,7 @@ impl Checkpoint {
         let about: About = serde_json::from_slice(&[b"{", head].concat()).ok()?;
         let bytes = bytes.get(1..)?.to_vec();
         let About { seq, crc, version, bytes: length } = about;
-        (length == bytes.len() as u64).then_some(Self { mark: Mark { seq, crc }, version, bytes })
+        (length == bytes.len() as u64).then_some(Self { mark: RecordId { seq, crc }, version, bytes })
     }
 
     /// The one that is kept, if it is whole. Whether it belongs to the log is for the caller to find out.

@@ -21,15 +21,16 @@ mod reader;
 mod session;
 
 pub use blob::{
-    BLOB_BYTES, BlobError, BlobRef, BlobView, Blobs, Digest, Gap, Lines, NotADigest, Spool, SpoolEnd, Window,
+    BLOB_BYTES, BlobError, BlobLines, BlobRef, BlobView, Blobs, Digest, LineWindow, NotADigest, Spool, SpoolEnd,
+    StreamGap,
 };
 pub use checkpoint::{Checkpoint, MAX_CHECKPOINT_BYTES};
 pub use damage::{Class, Damage, ReadError};
 pub use disk::{Disk, DiskFile, Op, RealDisk};
 pub use error::{DiskFault, ErrorKind};
-pub use frame::{Bad, EncodeError, Frames, MAX_BATCH_BYTES, MAX_BATCH_RECORDS, MAX_LINE, Mark, OwnedFrame};
+pub use frame::{Bad, EncodeError, Frames, MAX_BATCH_BYTES, MAX_BATCH_RECORDS, MAX_LINE, OwnedFrame, RecordId};
 pub use journal::{Commit, Committed, Journal, MAX_QUEUE, Records, Refusal, Refused};
 pub use reader::{Following, FrameIter, Reader, Tail};
 pub use session::{
-    Clock, Held, OpenError, Opened, Options, Owner, Past, PastFrames, Probe, Recovered, Salvaged, Session,
+    Clock, OpenError, Opened, Options, Owner, Past, PastFrames, Probe, Recovered, Salvaged, Session, SessionLock,
 };

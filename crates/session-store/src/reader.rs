@@ -16,9 +16,9 @@ use crate::frame::Chain;
 use crate::ops::Ops;
 use crate::session::head::Head;
 use crate::session::lock;
-use crate::session::scan::{Piece, scan};
+use crate::session::scan::{ScanItem, scan};
 use crate::session::segment::{self, Segment};
-use crate::session::survey::{Survey, Verdict, survey};
+use crate::session::survey::{Diagnosis, Survey, survey};
 
 /// A look at a session's log. Takes no lock and shows what was durable when it was opened.
 #[derive(Debug)]
@@ -104,14 +104,14 @@ impl Reader {
             None => found.offset,
         };
         let unproven = found.offset.saturating_sub(vouched);
-        match found.verdict {
-            Verdict::Damaged(damage) => Err(ReadError::Damaged(Box::new(damage))),
-            Verdict::Clean | Verdict::Cut(..) if owned && unproven + found.behind > 0 => {
+        match found.diagnosis {
+            Diagnosis::Damaged(damage) => Err(ReadError::Damaged(Box::new(damage))),
+            Diagnosis::Clean | Diagnosis::Cut(..) if owned && unproven + found.behind > 0 => {
                 Ok(Tail::BeingWritten(unproven + found.behind))
             }
-            Verdict::Cut(class, _) => Ok(Tail::Cut(class, found.behind)),
-            Verdict::Clean if unproven > 0 => Ok(Tail::Unproven(unproven)),
-            Verdict::Clean => Ok(Tail::Clean),
+            Diagnosis::Cut(class, _) => Ok(Tail::Cut(class, found.behind)),
+            Diagnosis::Clean if unproven > 0 => Ok(Tail::Unproven(unproven)),
+            Diagnosis::Clean => Ok(Tail::Clean),
         }
     }
 
@@ -120,7 +120,7 @@ impl Reader {
     pub fn losses(&self) -> Result<Vec<Damage>, ReadError> {
         let mut found = Vec::new();
         scan(&Ops::real(), &self.dir, &mut |piece| {
-            if let Piece::Lost(damage) = piece {
+            if let ScanItem::Lost(damage) = piece {
                 found.push(damage);
             }
             Ok(())

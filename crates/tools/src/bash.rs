@@ -2,7 +2,7 @@
 
 use crate::answer::{answer, counted, fail, fix, refused};
 use crate::shell::Shell;
-use authority::{Ended, How, Job, SandboxMode};
+use authority::{ChildExit, ChildResult, Job, SandboxMode};
 use llm_worker::tool::Touch;
 use llm_worker::{ErrorKind, ToolContext, ToolEffect, ToolError, ToolResult};
 use schemars::JsonSchema;
@@ -111,24 +111,26 @@ fn judge(args: &Args, host: Duration) -> Result<Duration, ToolError> {
     Ok(Duration::from_secs(args.timeout_s).min(host))
 }
 
-fn summary(ended: &Ended, deadline: Duration) -> ToolResult {
+fn summary(ended: &ChildResult, deadline: Duration) -> ToolResult {
     let took = ended.took.as_secs_f64();
     match ended.how {
-        How::Exit(0) => Ok(answer(&format!("exit 0 in {took:.1} s"), String::new())),
-        How::Exit(status) => Err(fail(ErrorKind::FixInput, format!("exit {status} in {took:.1} s"))),
-        How::Signal(signal) => Err(fail(ErrorKind::FixInput, format!("killed: signal {signal} after {took:.1} s"))),
-        How::Deadline => {
+        ChildExit::Exit(0) => Ok(answer(&format!("exit 0 in {took:.1} s"), String::new())),
+        ChildExit::Exit(status) => Err(fail(ErrorKind::FixInput, format!("exit {status} in {took:.1} s"))),
+        ChildExit::Signal(signal) => {
+            Err(fail(ErrorKind::FixInput, format!("killed: signal {signal} after {took:.1} s")))
+        }
+        ChildExit::Deadline => {
             Err(fail(ErrorKind::Exhausted, format!("killed: deadline of {} s", deadline.as_secs_f64().round())))
         }
-        How::Cancelled => Err(fail(ErrorKind::Cancelled, format!("killed: cancelled after {took:.1} s"))),
+        ChildExit::Cancelled => Err(fail(ErrorKind::Cancelled, format!("killed: cancelled after {took:.1} s"))),
     }
 }
 
 /// Lines of the host's own at the end of the output.
-fn notes(ended: &Ended, no_network: bool, changed: &[String]) -> Vec<String> {
+fn notes(ended: &ChildResult, no_network: bool, changed: &[String]) -> Vec<String> {
     let mut notes = Vec::new();
     // What was killed left nothing behind by itself: whatever it had started died with it, sooner or later.
-    if ended.leftovers > 0 && matches!(ended.how, How::Exit(_) | How::Signal(_)) {
+    if ended.leftovers > 0 && matches!(ended.how, ChildExit::Exit(_) | ChildExit::Signal(_)) {
         let left = counted(u64::from(ended.leftovers), "process", "processes");
         notes.push(format!("[ended with the call: {left} that it left running]"));
     }

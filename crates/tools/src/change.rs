@@ -2,7 +2,7 @@
 
 use crate::answer::{fix, go_on, refused};
 use crate::files::{Before, Files};
-use authority::{Located, Place};
+use authority::{Located, Location};
 use llm_worker::tool::{DirectoryMove, FileChange};
 use llm_worker::{ToolContext, ToolError};
 use std::path::PathBuf;
@@ -68,7 +68,7 @@ pub async fn remove(live: &Files, at: &Located, before: Before, cx: &ToolContext
 fn missing_above(live: &Files, at: &Located) -> Result<Option<PathBuf>, ToolError> {
     let mut topmost = None;
     for above in at.path().ancestors().skip(1) {
-        let Place::Inside(place) = live.workspace.locate(above).map_err(|error| refused(&error))? else { break };
+        let Location::Inside(place) = live.workspace.locate(above).map_err(|error| refused(&error))? else { break };
         match live.workspace.metadata(&place) {
             Ok(_) => break,
             Err(error) if error.is_not_found() => topmost = Some(above.to_owned()),

@@ -2,7 +2,7 @@
 //! path is handed to the host as data.
 
 use crate::answer::{fail, refused};
-use authority::{Access, FileKind, Located, Meta, Place, Workspace, escape};
+use authority::{Access, FileKind, Located, Location, Meta, Workspace, escape};
 use llm_worker::{ErrorKind, ToolError};
 use std::path::Path;
 
@@ -27,13 +27,13 @@ pub(crate) fn inside(workspace: &Workspace, words: Option<Remedies>, path: &str)
 
 /// As [`inside`], for this use.
 fn within(workspace: &Workspace, words: Option<Remedies>, path: &str, wanted: Access) -> Result<Located, ToolError> {
-    let settled = match workspace.locate(Path::new(path)).map_err(|error| refused(&error))? {
-        Place::Inside(at) => return Ok(at),
-        Place::Outside(settled) => settled,
+    let resolved = match workspace.locate(Path::new(path)).map_err(|error| refused(&error))? {
+        Location::Inside(at) => return Ok(at),
+        Location::Outside(resolved) => resolved,
     };
-    let dir = escape(settled.parent().unwrap_or(&settled));
+    let dir = escape(resolved.parent().unwrap_or(&resolved));
     let roots: Vec<_> = workspace.roots().map(|(root, _)| escape(root)).collect();
-    let what = format!("{} is outside of what this run may use ({})", escape(&settled), roots.join(", "));
+    let what = format!("{} is outside of what this run may use ({})", escape(&resolved), roots.join(", "));
     let remedy = match wanted {
         Access::Read => Remedy::AddDir(&dir),
         Access::ReadWrite => Remedy::AddWriteDir(&dir),
@@ -93,7 +93,7 @@ fn beside(workspace: &Workspace, path: &Path) -> Option<String> {
     let wanted = path.file_name()?.to_str()?.to_lowercase();
     let stem = Path::new(&wanted).file_stem()?.to_owned();
     let dir = path.parent()?;
-    let Place::Inside(at) = workspace.locate(dir).ok()? else { return None };
+    let Location::Inside(at) = workspace.locate(dir).ok()? else { return None };
     let names = workspace.read_dir(&at).ok()?;
     let lower = |name: &std::ffi::OsString| name.to_string_lossy().to_lowercase();
     let same = names.iter().find(|(name, _)| lower(name) == wanted);

@@ -7,7 +7,7 @@ use crate::env::Env;
 use crate::exit::Failure;
 use crate::plain_file::{self, Links};
 use crate::project::Project;
-use authority::{Access, Ambient, Place, Redactor, Workspace, escape};
+use authority::{Access, Ambient, Location, Redactor, Workspace, escape};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -119,8 +119,8 @@ impl Instructions {
 /// secrets in. In a home directory, which is no project, links are not followed at all.
 fn opened(inside: &Workspace, path: &Path, too_wide: bool) -> Result<File, String> {
     let at = match inside.locate(path).map_err(|error| error.to_string())? {
-        Place::Inside(at) => at,
-        Place::Outside(_) => return Err("leads out of the project".to_owned()),
+        Location::Inside(at) => at,
+        Location::Outside(_) => return Err("leads out of the project".to_owned()),
     };
     let git = |part: std::path::Component<'_>| part.as_os_str().eq_ignore_ascii_case(".git");
     let hidden = inside.may_hold_secrets(&at) || at.relative().components().any(git);

@@ -12,7 +12,7 @@ use std::os::fd::{AsFd, OwnedFd};
 /// A directory that stands for "somebody is changing things here". Dropped, it is removed, whatever became of the
 /// grant meanwhile; after a crash it stays.
 #[derive(Debug)]
-pub struct Held {
+pub struct LockDir {
     dir: OwnedFd,
     name: OsString,
     /// Which one it is: somebody may have removed it and made another.
@@ -26,13 +26,13 @@ impl Workspace {
     ///
     /// # Errors
     /// `FixInput` when the directory above does not exist; `Denied` for a read-only grant or by the system; `Revoked`.
-    pub fn hold(&self, at: &Located) -> Result<Option<Held>, Error> {
-        let _pass = self.enter_at(at, Access::ReadWrite)?;
+    pub fn lock_dir(&self, at: &Located) -> Result<Option<LockDir>, Error> {
+        let _use = self.enter_at(at, Access::ReadWrite)?;
         let (dir, leaf) = parent(at)?;
         match rustix::fs::mkdirat(&dir, leaf, Mode::from_raw_mode(0o777)) {
             Ok(()) => {
                 let (name, made) = (leaf.to_owned(), which_at(&dir, leaf));
-                Ok(Some(Held { dir, name, made }))
+                Ok(Some(LockDir { dir, name, made }))
             }
             Err(Errno::EXIST) => Ok(None),
             Err(error) => Err(Error::io("create directory", at.path(), error)),
@@ -44,7 +44,7 @@ impl Workspace {
     /// # Errors
     /// `FixInput` when there is none, or something is in it; `Denied` for a read-only grant or by the system; `Revoked`.
     pub fn remove_dir(&self, at: &Located) -> Result<(), Error> {
-        let _pass = self.enter_at(at, Access::ReadWrite)?;
+        let _use = self.enter_at(at, Access::ReadWrite)?;
         let (dir, leaf) = parent(at)?;
         let removed = rustix::fs::unlinkat(&dir, leaf, AtFlags::REMOVEDIR);
         removed.map_err(|error| match error {
@@ -94,7 +94,7 @@ impl Workspace {
 }
 
 /// Directories that were made above a new name. Dropped, they are removed again, those in which nothing is.
-struct Above(Vec<Held>);
+struct Above(Vec<LockDir>);
 
 impl Above {
     /// Makes what is missing.
@@ -105,7 +105,7 @@ impl Above {
             match rustix::fs::mkdirat(&dir, name, Mode::from_raw_mode(0o777)) {
                 Ok(()) => {
                     let copy = dir.try_clone().map_err(|error| Error::io("create directory", at.path(), error))?;
-                    made.0.push(Held { dir: copy, name: name.to_owned(), made: which_at(&dir, name) });
+                    made.0.push(LockDir { dir: copy, name: name.to_owned(), made: which_at(&dir, name) });
                 }
                 Err(Errno::EXIST) => {}
                 Err(error) => return Err(failed(error)),
@@ -116,7 +116,7 @@ impl Above {
     }
 
     fn keep(mut self) {
-        self.0.iter_mut().for_each(|held| held.made = None);
+        self.0.iter_mut().for_each(|dir| dir.made = None);
     }
 }
 
@@ -127,7 +127,7 @@ impl Drop for Above {
     }
 }
 
-impl Drop for Held {
+impl Drop for LockDir {
     fn drop(&mut self) {
         if self.made.is_some() && which_at(&self.dir, &self.name) == self.made {
             // Somebody may have removed it, and nobody is left to tell.

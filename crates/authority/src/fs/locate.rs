@@ -19,14 +19,14 @@ pub const MAX_PATH: usize = 4096;
 
 /// Where a path leads.
 #[derive(Clone, Debug)]
-pub enum Place {
+pub enum Location {
     /// Below a root.
     Inside(Located),
     /// Elsewhere: absolute, resolved.
     Outside(PathBuf),
 }
 
-/// A settled path below a root. It says *where*, not that its holder may: operations take it together with a
+/// A resolved path below a root. It says *where*, not that its holder may: operations take it together with a
 /// [`super::Workspace`].
 #[derive(Clone, Debug)]
 pub struct Located {
@@ -104,35 +104,35 @@ pub(super) fn which(stat: &Stat) -> (u64, u64) {
 }
 
 /// The absolute path that `path` means, without links or dots; its end need not exist.
-pub(crate) fn settle(cwd: &Path, path: &Path) -> Result<PathBuf, Error> {
+pub(crate) fn resolve(cwd: &Path, path: &Path) -> Result<PathBuf, Error> {
     check_text(path)?;
-    let mut settled = if path.is_absolute() { PathBuf::from("/") } else { cwd.to_owned() };
+    let mut resolved = if path.is_absolute() { PathBuf::from("/") } else { cwd.to_owned() };
     let mut todo: VecDeque<Step> = steps(path).collect();
     let mut links = 0;
     // Once a name does not exist, nothing below it does either: the rest is taken as written.
     let mut exists = true;
     while let Some(step) = todo.pop_front() {
         match step {
-            Step::Root => settled = PathBuf::from("/"),
+            Step::Root => resolved = PathBuf::from("/"),
             Step::Up => {
                 // `missing/..` is an error to the kernel; here it would quietly name something else than it says.
                 if !exists {
-                    return Err(Error::io("resolve", &settled, Errno::NOENT));
+                    return Err(Error::io("resolve", &resolved, Errno::NOENT));
                 }
-                settled.pop();
+                resolved.pop();
             }
             Step::Name(name) => {
-                settled.push(name);
+                resolved.push(name);
                 if !exists {
                     continue;
                 }
-                match rustix::fs::readlink(&settled, Vec::new()) {
+                match rustix::fs::readlink(&resolved, Vec::new()) {
                     Ok(target) => {
                         links += 1;
                         if links > MAX_LINKS {
                             return Err(crate::error::too_many_links(path));
                         }
-                        settled.pop();
+                        resolved.pop();
                         let target = PathBuf::from(OsString::from_vec(target.into_bytes()));
                         check_text(&target)?;
                         for step in steps(&target).collect::<Vec<_>>().into_iter().rev() {
@@ -142,12 +142,12 @@ pub(crate) fn settle(cwd: &Path, path: &Path) -> Result<PathBuf, Error> {
                     // Not a link.
                     Err(Errno::INVAL) => {}
                     Err(Errno::NOENT) => exists = false,
-                    Err(error) => return Err(Error::io("resolve", &settled, error)),
+                    Err(error) => return Err(Error::io("resolve", &resolved, error)),
                 }
             }
         }
     }
-    Ok(settled)
+    Ok(resolved)
 }
 
 enum Step {

@@ -13,11 +13,11 @@ mod stage;
 mod walk;
 mod workspace;
 
-pub use dirs::Held;
-pub(crate) use locate::settle;
-pub use locate::{Located, MAX_LINKS, MAX_PATH, Place};
+pub use dirs::LockDir;
+pub(crate) use locate::resolve;
+pub use locate::{Located, Location, MAX_LINKS, MAX_PATH};
 pub use open::{FileKind, MAX_DIR_ENTRIES, Meta, Stamp};
-pub(crate) use open::{Name, glance, looked_at, names, relink, target};
+pub(crate) use open::{Name, looked_at, meta_at, names, relink, target};
 pub use secrets::SecretNames;
 pub use show::escape;
 pub use stage::Staged;

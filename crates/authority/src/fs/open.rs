@@ -60,7 +60,7 @@ impl Workspace {
     /// `FixInput` when it does not exist or is no regular file (the text says what it is); `Denied` by the system or
     /// when a link took its place meanwhile; `Revoked`.
     pub fn open_file(&self, at: &Located) -> Result<File, Error> {
-        let _pass = self.enter_at(at, Access::Read)?;
+        let _use = self.enter_at(at, Access::Read)?;
         let (dir, leaf) = parent(at)?;
         // Looked at first, because merely opening a device can do something.
         let stat = stat_at(dir.as_fd(), leaf).map_err(|error| Error::io("open", at.path(), error))?;
@@ -78,7 +78,7 @@ impl Workspace {
     /// # Errors
     /// `FixInput` when there is nothing; `Denied` by the system; `Revoked`.
     pub fn metadata(&self, at: &Located) -> Result<Meta, Error> {
-        let _pass = self.enter_at(at, Access::Read)?;
+        let _use = self.enter_at(at, Access::Read)?;
         let (dir, leaf) = parent(at)?;
         let stat = stat_at(dir.as_fd(), leaf).map_err(|error| Error::io("look at", at.path(), error))?;
         Ok(meta(&stat))
@@ -89,7 +89,7 @@ impl Workspace {
     /// # Errors
     /// `FixInput` when it is no directory; `Exhausted` beyond [`MAX_DIR_ENTRIES`]; `Denied` by the system; `Revoked`.
     pub fn read_dir(&self, at: &Located) -> Result<Vec<(OsString, Meta)>, Error> {
-        let _pass = self.enter_at(at, Access::Read)?;
+        let _use = self.enter_at(at, Access::Read)?;
         let dir = open_dir(at)?;
         let mut entries = Vec::new();
         for name in list(&dir, at.path())? {
@@ -107,7 +107,7 @@ impl Workspace {
     /// # Errors
     /// `FixInput` when there is nothing or a directory; `Denied` for a read-only grant or by the system; `Revoked`.
     pub fn remove(&self, at: &Located) -> Result<(), Error> {
-        let _pass = self.enter_at(at, Access::ReadWrite)?;
+        let _use = self.enter_at(at, Access::ReadWrite)?;
         let (dir, leaf) = parent(at)?;
         rustix::fs::unlinkat(&dir, leaf, AtFlags::empty()).map_err(|error| Error::io("remove", at.path(), error))?;
         rustix::fs::fsync(synced(&dir, at)?).map_err(|error| Error::io("remove", at.path(), error))
@@ -116,7 +116,7 @@ impl Workspace {
 
 /// What is at a place, in one call: a link on the way is followed, so nothing may be opened or changed on the strength
 /// of it. It tells whether a file that is known by its [`Stamp`] is still there.
-pub(crate) fn glance(at: &Located) -> Result<Meta, Errno> {
+pub(crate) fn meta_at(at: &Located) -> Result<Meta, Errno> {
     let name = if at.relative().as_os_str().is_empty() { Path::new(".") } else { at.relative() };
     rustix::fs::statat(at.root().dir(), name, AtFlags::SYMLINK_NOFOLLOW).map(|stat| meta(&stat))
 }

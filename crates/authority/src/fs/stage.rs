@@ -53,7 +53,7 @@ impl Workspace {
     /// `FixInput` when something else than a regular file is there; `Denied` for a read-only grant, by the system, or
     /// when the owner cannot be kept; `Exhausted` when the disk is full; `Revoked`.
     pub fn stage(&self, at: &Located, number: u64, bytes: &[u8]) -> Result<Staged, Error> {
-        let _pass = self.enter_at(at, Access::ReadWrite)?;
+        let _use = self.enter_at(at, Access::ReadWrite)?;
         self.stage_if(at, number, bytes, |_| true)
     }
 
@@ -63,7 +63,7 @@ impl Workspace {
     /// # Errors
     /// As for [`Self::stage`]; `FixInput` when it has changed, appeared or vanished since.
     pub fn stage_over(&self, at: &Located, was: Option<Stamp>, number: u64, bytes: &[u8]) -> Result<Staged, Error> {
-        let _pass = self.enter_at(at, Access::ReadWrite)?;
+        let _use = self.enter_at(at, Access::ReadWrite)?;
         self.stage_if(at, number, bytes, |now| now == was)
     }
 
@@ -73,7 +73,7 @@ impl Workspace {
     /// # Errors
     /// `Denied` for a read-only grant or by the system; `Revoked`.
     pub fn unstage(&self, at: &Located, number: u64) -> Result<bool, Error> {
-        let _pass = self.enter_at(at, Access::ReadWrite)?;
+        let _use = self.enter_at(at, Access::ReadWrite)?;
         let (temp, mut names, mut dir) = (temp_name(number), names(at).into_iter(), top(at)?);
         let mut found = false;
         while let Some(name) = names.next() {
@@ -121,7 +121,7 @@ impl Staged {
     /// `Denied` by the system; `Unavailable` when it cannot be synced; `Revoked`.
     pub fn with_mode(self, mode: u32) -> Result<Self, Error> {
         let door = self.door.clone();
-        let _pass = door.enter().map_err(|_| Error::revoked(&super::escape(self.at.path())))?;
+        let _use = door.enter().map_err(|_| Error::revoked(&super::escape(self.at.path())))?;
         let failed = |error: std::io::Error| Error::io("set the mode of", self.at.path(), error);
         rustix::fs::fchmod(&self.file, Mode::from_raw_mode(mode & 0o7777)).map_err(|error| failed(error.into()))?;
         self.file.sync_all().map_err(failed)?;
@@ -138,14 +138,14 @@ impl Staged {
     /// Except when only the last sync failed (`Unavailable`), nothing was changed.
     pub fn publish(self) -> Result<Stamp, Error> {
         let door = self.door.clone();
-        let _pass = door.enter().map_err(|_| Error::revoked(&super::escape(self.at.path())))?;
+        let _use = door.enter().map_err(|_| Error::revoked(&super::escape(self.at.path())))?;
         let replaces = self.was.is_some();
         if let (true, [leaf]) = (replaces, self.beside.names.as_slice())
             && look(&self.beside.dir, leaf, &self.at)?.as_ref().map(stamp) != self.was
         {
             return Err(changed(&self.at));
         }
-        let dir = self.beside.settle(&self.at, replaces)?;
+        let dir = self.beside.rename_into_place(&self.at, replaces)?;
         // After the rename, which counts as a change, and through the open file, whoever has the name by now.
         let now = rustix::fs::fstat(&self.file).map_err(|error| Error::io("write", self.at.path(), error))?;
         rustix::fs::fsync(synced(&dir, &self.at)?).map_err(|error| Error::io("sync", self.at.path(), error))?;
@@ -212,7 +212,7 @@ impl Beside {
 
     /// Gives it its name; answers the directory that has it now. Where somebody made one of the missing directories
     /// meanwhile, what is below takes its place in there.
-    fn settle(&self, at: &Located, replaces: bool) -> Result<OwnedFd, Error> {
+    fn rename_into_place(&self, at: &Located, replaces: bool) -> Result<OwnedFd, Error> {
         let failed = |error: Errno| trouble("write", at.path(), error);
         let (mut from, mut to, mut old) = (copy(&self.dir, at)?, copy(&self.dir, at)?, self.temp.as_os_str());
         let flags = if replaces { RenameFlags::empty() } else { RenameFlags::NOREPLACE };

@@ -137,7 +137,7 @@ impl Iterator for Walk {
 impl Walk {
     fn start(&mut self, at: &Located) -> Result<(), Error> {
         let workspace = self.workspace.clone();
-        let _pass = workspace.enter_at(at, Access::Read)?;
+        let _use = workspace.enter_at(at, Access::Read)?;
         let (dir, leaf) = parent(at)?;
         let found = meta(&stat_at(dir.as_fd(), leaf).map_err(|error| Error::io("walk", at.path(), error))?);
         if found.kind != FileKind::Dir {
@@ -157,7 +157,7 @@ impl Walk {
         let depth = self.levels.len();
         let Some(level) = self.levels.last() else { return Ok(None) };
         let path = level.path.join(name);
-        let _pass = self.workspace.door().enter().map_err(|_| Error::revoked(&super::escape(&path)))?;
+        let _use = self.workspace.door().enter().map_err(|_| Error::revoked(&super::escape(&path)))?;
         let found = match stat_at(level.dir.as_fd(), name) {
             Ok(stat) => meta(&stat),
             Err(Errno::NOENT) => return Ok(None),

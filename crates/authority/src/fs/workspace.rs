@@ -1,9 +1,9 @@
 //! The set of directories a holder may use. Who holds it, and what for, is not known here.
 
-use super::locate::{Located, Place, Root};
+use super::locate::{Located, Location, Root};
 use super::secrets::SecretNames;
 use super::{locate, show};
-use crate::{Ambient, Door, Error, ErrorKind, Pass};
+use crate::{Ambient, Door, Error, ErrorKind, UseGuard};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -132,12 +132,12 @@ impl Workspace {
     ///
     /// # Errors
     /// `FixInput` for an empty path, a NUL byte, a loop of links, a file used as a directory; `Revoked`.
-    pub fn locate(&self, path: &Path) -> Result<Place, Error> {
-        let _pass = self.enter(path)?;
-        let settled = locate::settle(&self.cwd, path)?;
-        Ok(match self.innermost(&settled) {
-            Some(root) => Place::Inside(Located::new(root.clone(), settled)?),
-            None => Place::Outside(settled),
+    pub fn locate(&self, path: &Path) -> Result<Location, Error> {
+        let _use = self.enter(path)?;
+        let resolved = locate::resolve(&self.cwd, path)?;
+        Ok(match self.innermost(&resolved) {
+            Some(root) => Location::Inside(Located::new(root.clone(), resolved)?),
+            None => Location::Outside(resolved),
         })
     }
 
@@ -153,10 +153,10 @@ impl Workspace {
     /// `Denied` for a path outside of every root; otherwise as [`Workspace::locate`].
     pub fn inside(&self, path: &Path) -> Result<Located, Error> {
         match self.locate(path)? {
-            Place::Inside(at) => Ok(at),
-            Place::Outside(settled) => {
+            Location::Inside(at) => Ok(at),
+            Location::Outside(resolved) => {
                 let roots: Vec<_> = self.roots.iter().map(|root| root.path.clone()).collect();
-                Err(crate::error::outside(&settled, &roots))
+                Err(crate::error::outside(&resolved, &roots))
             }
         }
     }
@@ -168,14 +168,14 @@ impl Workspace {
     }
 
     /// Goes through the door for an operation on `path`.
-    pub(super) fn enter(&self, path: &Path) -> Result<Pass<'_>, Error> {
+    pub(super) fn enter(&self, path: &Path) -> Result<UseGuard<'_>, Error> {
         self.door.enter().map_err(|_| Error::revoked(&self.show(path)))
     }
 
     /// Goes through the door for an operation on something located, which must be under one of these roots: a
     /// [`Located`] carries no authority by itself.
-    pub(super) fn enter_at(&self, at: &Located, wanted: Access) -> Result<Pass<'_>, Error> {
-        let pass = self.enter(at.path())?;
+    pub(super) fn enter_at(&self, at: &Located, wanted: Access) -> Result<UseGuard<'_>, Error> {
+        let guard = self.enter(at.path())?;
         let Some(root) = self.innermost(at.path()).filter(|root| root.path == at.root().path) else {
             let roots: Vec<_> = self.roots.iter().map(|root| root.path.clone()).collect();
             return Err(crate::error::outside(at.path(), &roots));
@@ -184,11 +184,11 @@ impl Workspace {
             let text = format!("{}: this grant is read-only", self.show(at.path()));
             return Err(Error::new(ErrorKind::Denied, text));
         }
-        Ok(pass)
+        Ok(guard)
     }
 
-    fn innermost(&self, settled: &Path) -> Option<&Arc<Root>> {
-        let containing = self.roots.iter().filter(|root| settled.starts_with(&root.path));
+    fn innermost(&self, resolved: &Path) -> Option<&Arc<Root>> {
+        let containing = self.roots.iter().filter(|root| resolved.starts_with(&root.path));
         containing.max_by_key(|root| root.path.components().count())
     }
 }

@@ -139,7 +139,7 @@ impl Net {
     /// answers, or the time is over; `Revoked`.
     pub async fn connect(&self, host: &str, port: u16, timeout: Duration) -> Result<TcpStream, Error> {
         let at = HostPort::new(host, port);
-        let _pass = self.door.enter().map_err(|_| Error::revoked(&at.to_string()))?;
+        let _use = self.door.enter().map_err(|_| Error::revoked(&at.to_string()))?;
         if !self.names(&at.host, port) || !pattern::is_host(&at.host) {
             return Err(self.beyond(&at.to_string()));
         }

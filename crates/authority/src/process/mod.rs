@@ -10,7 +10,7 @@
 //! and then spawns needs neither code between fork and exec nor a helper program.
 
 mod confinement;
-mod custody;
+mod descendants;
 mod env;
 mod filter;
 mod git_guard;
@@ -28,13 +28,13 @@ mod temp;
 mod trail;
 
 pub use confinement::{Confinement, SandboxMode, Support, support};
-pub use custody::{become_subreaper, end_descendants, end_survivors};
+pub use descendants::{become_subreaper, end_descendants, end_survivors};
 pub use env::EnvPolicy;
-pub use git_guard::{Finding, GitGuard, Handled};
+pub use git_guard::{GitFinding, GitGuard, Handled};
 pub use inherited::seal_inherited;
 pub use label::label_descendants;
 pub use processes::is_running;
 pub(crate) use rules::{ETC_GIVEN, ETC_WITHHELD, HOME_HIDDEN};
-pub use run::{DRAIN, Ended, GRACE, How, Job, KILL_WAIT, QUIET};
+pub use run::{ChildExit, ChildResult, DRAIN, GRACE, Job, KILL_WAIT, QUIET};
 pub use spawner::Spawner;
 pub use stale::{StaleHost, end_stale, stale_hosts};

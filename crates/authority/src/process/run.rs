@@ -1,7 +1,7 @@
 //! One child from start to end: reading what it says, ending it when it is time, and leaving nothing of it.
 
 use super::spawner::Spawner;
-use super::started::Started;
+use super::started::RunningChild;
 use crate::{Door, Error, ErrorKind};
 use rustix::process::Signal;
 use std::ffi::OsString;
@@ -45,7 +45,7 @@ pub struct Job {
 
 /// How a child ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum How {
+pub enum ChildExit {
     Exit(i32),
     Signal(i32),
     Deadline,
@@ -54,8 +54,8 @@ pub enum How {
 
 /// What became of a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ended {
-    pub how: How,
+pub struct ChildResult {
+    pub how: ChildExit,
     /// From before its start until nothing of it was left.
     pub took: Duration,
     /// How many of its descendants were still alive and were killed.
@@ -66,7 +66,7 @@ pub struct Ended {
     pub pid: u32,
 }
 
-enum Why {
+enum StopReason {
     Deadline,
     Cancelled,
     Revoked,
@@ -91,7 +91,7 @@ impl Spawner {
         job: Job,
         mut on_output: impl FnMut(&[u8]) -> io::Result<()> + Send,
         cancel: &CancellationToken,
-    ) -> Result<Ended, Error> {
+    ) -> Result<ChildResult, Error> {
         let begun = Instant::now();
         let (mut started, pipe) = self.start(&job).await?;
         let pid = started.pid().as_raw_nonzero().get().unsigned_abs();
@@ -108,31 +108,33 @@ impl Spawner {
         // What was written before the last of them died.
         reader.rest(&mut on_output);
         let how = match why {
-            Some(Why::Deadline) => How::Deadline,
-            Some(Why::Cancelled) => How::Cancelled,
-            Some(Why::Revoked) => return Err(Error::revoked(&format!("run {}", crate::escape(job.program.as_ref())))),
-            Some(Why::Output(error)) => return Err(Error::system("keep a child's output", error)),
+            Some(StopReason::Deadline) => ChildExit::Deadline,
+            Some(StopReason::Cancelled) => ChildExit::Cancelled,
+            Some(StopReason::Revoked) => {
+                return Err(Error::revoked(&format!("run {}", crate::escape(job.program.as_ref()))));
+            }
+            Some(StopReason::Output(error)) => return Err(Error::system("keep a child's output", error)),
             None => match status.as_ref().and_then(|status| status.exit_status()) {
-                Some(code) => How::Exit(code),
-                None => How::Signal(status.and_then(|status| status.terminating_signal()).unwrap_or(0)),
+                Some(code) => ChildExit::Exit(code),
+                None => ChildExit::Signal(status.and_then(|status| status.terminating_signal()).unwrap_or(0)),
             },
         };
         if let Some(error) = trouble {
             return Err(Error::system("keep a child's output", error));
         }
-        Ok(Ended { how, took: begun.elapsed(), leftovers: left.ended, remaining: left.remaining, pid })
+        Ok(ChildResult { how, took: begun.elapsed(), leftovers: left.ended, remaining: left.remaining, pid })
     }
 }
 
 /// Until the main process has ended; says why it was made to.
 async fn watch(
-    started: &mut Started,
+    started: &mut RunningChild,
     reader: &mut Reader,
     on_output: &mut (impl FnMut(&[u8]) -> io::Result<()> + Send),
     cancel: &CancellationToken,
     door: &Door,
     until: Instant,
-) -> Result<Option<Why>, Error> {
+) -> Result<Option<StopReason>, Error> {
     let mut why = None;
     let mut killed = false;
     let mut next = until;
@@ -141,17 +143,17 @@ async fn watch(
         let reason = tokio::select! {
             biased;
             () = started.exited() => return Ok(why),
-            () = cancel.cancelled(), if why.is_none() => Some(Why::Cancelled),
-            () = door.closed(), if why.is_none() => Some(Why::Revoked),
+            () = cancel.cancelled(), if why.is_none() => Some(StopReason::Cancelled),
+            () = door.closed(), if why.is_none() => Some(StopReason::Revoked),
             () = tokio::time::sleep_until(next) => None,
             done = reader.next(on_output), if reader.open => match done {
                 Ok(()) => continue,
-                Err(error) if why.is_none() => Some(Why::Output(error)),
+                Err(error) if why.is_none() => Some(StopReason::Output(error)),
                 Err(_again) => { reader.open = false; continue }
             },
         };
         if why.is_none() {
-            why = Some(reason.unwrap_or(Why::Deadline));
+            why = Some(reason.unwrap_or(StopReason::Deadline));
             started.signal(Signal::TERM);
             // A stopped process would never see it.
             started.signal(Signal::CONT);

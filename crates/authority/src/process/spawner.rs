@@ -1,11 +1,11 @@
 //! The right to start children, confined one way. How long they run and what they print is not known here.
 
 use super::confinement::{Confinement, SandboxMode, support};
-use super::custody::{MARK, Slot};
+use super::descendants::{MARK, RunningCall};
 use super::env::EnvPolicy;
-use super::git_guard::{Finding, GitGuard};
+use super::git_guard::{GitFinding, GitGuard};
 use super::run::Job;
-use super::started::{Held, Started};
+use super::started::{ChildResources, RunningChild};
 use super::temp::TempBase;
 use super::{env, filter, rules};
 use crate::{Ambient, Door, Error, ErrorKind};
@@ -107,7 +107,7 @@ impl Spawner {
 
     /// What children changed of what git would run since a mark, also those of other calls that ran meanwhile, and what
     /// nobody was told yet.
-    pub fn git_findings(&self, since: usize) -> Vec<Finding> {
+    pub fn git_findings(&self, since: usize) -> Vec<GitFinding> {
         self.git.as_ref().map_or_else(Vec::new, |guard| guard.since(since))
     }
 
@@ -127,10 +127,10 @@ impl Spawner {
         &self.door
     }
 
-    /// Starts a child on a fresh thread; hands back its custody and the reading end of its pipe.
-    pub(super) async fn start(&self, job: &Job) -> Result<(Started, Receiver), Error> {
+    /// Starts a child on a fresh thread; returns it and the reading end of its pipe.
+    pub(super) async fn start(&self, job: &Job) -> Result<(RunningChild, Receiver), Error> {
         let program = crate::escape(job.program.as_ref());
-        let pass = self.door.enter_owned().map_err(|_| Error::revoked(&format!("run {program}")))?;
+        let guard = self.door.enter_owned().map_err(|_| Error::revoked(&format!("run {program}")))?;
         check(job)?;
         let path = self.find(job)?;
         let caches = self.shared.cage.is_some().then(|| self.shared.temp.caches()).transpose()?;
@@ -146,15 +146,15 @@ impl Spawner {
         command.stdin(Stdio::from(self.shared.null.try_clone().map_err(failed)?));
         command.stdout(Stdio::from(writer.try_clone().map_err(failed)?)).stderr(Stdio::from(writer));
         let git = self.git.as_ref().map(GitGuard::watch);
-        let held = Held { mark, temp, slot: Slot::take(), pass, git };
+        let resources = ChildResources { mark, temp, slot: RunningCall::take(), guard, git };
         let (answer, answered) = oneshot::channel();
         let shared = self.shared.clone();
         let spawn = move || {
             let (done, exited) = oneshot::channel();
-            let started = spawn(shared.cage.as_ref(), command, held, exited);
+            let started = spawn(shared.cage.as_ref(), command, resources, exited);
             // Whoever drops the last spawner finds its directory gone, not this thread.
             drop(shared);
-            let pid = started.as_ref().ok().map(Started::pid);
+            let pid = started.as_ref().ok().map(RunningChild::pid);
             // Nobody waiting for the answer any more drops it, and with it the child.
             if let (Ok(()), Some(pid)) = (answer.send(started), pid) {
                 wait(pid);
@@ -215,16 +215,21 @@ impl Cage {
     }
 }
 
-fn spawn(cage: Option<&Cage>, mut command: Command, held: Held, exited: oneshot::Receiver<()>) -> io::Result<Started> {
+fn spawn(
+    cage: Option<&Cage>,
+    mut command: Command,
+    resources: ChildResources,
+    exited: oneshot::Receiver<()>,
+) -> io::Result<RunningChild> {
     if let Some(cage) = cage {
         cage.close()?;
     }
-    let child = held.slot.spawn(&mut command)?;
+    let child = resources.slot.spawn(&mut command)?;
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidData)?;
-    Ok(Started::new(pid, exited, held))
+    Ok(RunningChild::new(pid, exited, resources))
 }
 
-/// Until the process has ended; it is left for its custody to reap.
+/// Until the process has ended; it is left unreaped for `RunningChild`.
 fn wait(pid: Pid) {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
     while rustix::process::waitid(WaitId::Pid(pid), options).is_err_and(|error| error == Errno::INTR) {}

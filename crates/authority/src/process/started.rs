@@ -1,46 +1,46 @@
-//! A child that was started: it is in custody until it is finished, also when its caller goes away.
+//! A child that was started: it is in descendants until it is finished, also when its caller goes away.
 
-use super::custody::{self, Leftovers, Slot};
+use super::descendants::{self, Leftovers, RunningCall};
 use super::git_guard::Watch;
 use super::temp::CallTemp;
-use crate::OwnedPass;
+use crate::OwnedUseGuard;
 use rustix::process::{Pid, Signal, WaitIdStatus};
 use tokio::sync::oneshot;
 
 /// Dropped before it is finished, it is killed and cleaned up on a thread of its own.
 #[derive(Debug)]
-pub(super) struct Started {
+pub(super) struct RunningChild {
     pid: Pid,
     exited: oneshot::Receiver<()>,
-    held: Option<Held>,
+    resources: Option<ChildResources>,
 }
 
 /// What a child holds until nothing of it is left.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct ChildResources {
     pub(super) mark: String,
     pub(super) temp: CallTemp,
-    pub(super) slot: Slot,
-    pub(super) pass: OwnedPass,
+    pub(super) slot: RunningCall,
+    pub(super) guard: OwnedUseGuard,
     pub(super) git: Option<Watch>,
 }
 
-impl Held {
+impl ChildResources {
     fn release(self, pid: Pid) -> (Leftovers, Option<WaitIdStatus>) {
-        let Self { mark, temp, slot, pass, git } = self;
+        let Self { mark, temp, slot, guard, git } = self;
         let ended = slot.end(pid, &mark);
         // Its processes are gone before their directory is emptied, and all of it before the door may say so.
         drop(temp);
         // Compared when nothing writes any more.
         drop(git);
-        drop(pass);
+        drop(guard);
         ended
     }
 }
 
-impl Started {
-    pub(super) fn new(pid: Pid, exited: oneshot::Receiver<()>, held: Held) -> Self {
-        Self { pid, exited, held: Some(held) }
+impl RunningChild {
+    pub(super) fn new(pid: Pid, exited: oneshot::Receiver<()>, resources: ChildResources) -> Self {
+        Self { pid, exited, resources: Some(resources) }
     }
 
     pub(super) fn pid(&self) -> Pid {
@@ -55,25 +55,25 @@ impl Started {
 
     /// To the whole group, and to the main process should it have left that.
     pub(super) fn signal(&self, signal: Signal) {
-        custody::signal_group(self.pid, signal);
+        descendants::signal_group(self.pid, signal);
         // Its number is its own until it is reaped.
         rustix::process::kill_process(self.pid, signal).ok();
     }
 
     /// Ends what is left, reaps it and releases everything. Blocks until the main process has ended.
     pub(super) fn finish(mut self) -> (Leftovers, Option<WaitIdStatus>) {
-        let Some(held) = self.held.take() else { return (Leftovers::default(), None) };
-        held.release(self.pid)
+        let Some(resources) = self.resources.take() else { return (Leftovers::default(), None) };
+        resources.release(self.pid)
     }
 }
 
-impl Drop for Started {
+impl Drop for RunningChild {
     fn drop(&mut self) {
-        let Some(held) = self.held.take() else { return };
+        let Some(resources) = self.resources.take() else { return };
         self.signal(Signal::KILL);
         let pid = self.pid;
         let clean_up = move || {
-            held.release(pid);
+            resources.release(pid);
         };
         // Without a thread to spare it stays unreaped: blocking here could stop the whole process.
         std::thread::Builder::new().name("reap".to_owned()).spawn(clean_up).ok();

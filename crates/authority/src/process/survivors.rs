@@ -1,6 +1,6 @@
 //! Processes of a host that is no more: nobody is their parent any longer, so all of `/proc` is looked through.
 
-use super::custody::{MARK, signal_group};
+use super::descendants::{MARK, signal_group};
 use super::label;
 use super::processes::{self, Process};
 use crate::{Error, ErrorKind};

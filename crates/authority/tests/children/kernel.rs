@@ -1,7 +1,7 @@
 //! Ways out that are no paths: system calls, their other numbers, other processes, and what is open on purpose.
 
 use super::shared::{self, Place, confinable, probe};
-use authority::{Ambient, How, SandboxMode, Spawner};
+use authority::{Ambient, ChildExit, SandboxMode, Spawner};
 use std::io;
 use tokio_util::sync::CancellationToken;
 
@@ -206,9 +206,11 @@ async fn the_other_door_into_the_kernel() {
         let (without, _) = shared::run(&free, place.job(probe(), &[op])).await.unwrap();
         let (inside, said) = shared::run(&caged, place.job(probe(), &[op])).await.unwrap();
         match without.how {
-            How::Exit(0) => assert_eq!((inside.how, said.as_str()), (How::Signal(libc::SIGSYS), ""), "{op}"),
+            ChildExit::Exit(0) => {
+                assert_eq!((inside.how, said.as_str()), (ChildExit::Signal(libc::SIGSYS), ""), "{op}")
+            }
             // A kernel built or started without them kills on its own, or says that there is no such call.
-            _absent => assert_ne!(inside.how, How::Exit(0), "{op}: {said}"),
+            _absent => assert_ne!(inside.how, ChildExit::Exit(0), "{op}: {said}"),
         }
     }
 }
@@ -235,7 +237,7 @@ async fn other_processes() {
             cancel.cancel();
         };
         let (ended, ()) = tokio::join!(spawner.run(job, keep, &cancel), tries);
-        assert_eq!(ended.unwrap().how, How::Cancelled, "it was left alone until it was no longer needed");
+        assert_eq!(ended.unwrap().how, ChildExit::Cancelled, "it was left alone until it was no longer needed");
     }
 }
 

@@ -1,7 +1,7 @@
 //! The programs an agent lives by work inside the sandbox.
 
 use super::shared::{Place, confinable, run};
-use authority::{Ended, How, Job, SandboxMode, Spawner};
+use authority::{ChildExit, ChildResult, Job, SandboxMode, Spawner};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -15,11 +15,11 @@ fn place_with_toolchains() -> Place {
 }
 
 /// `None`, said aloud, when the program is not there.
-async fn succeeds(spawner: &Spawner, job: Job) -> Option<(Ended, String)> {
+async fn succeeds(spawner: &Spawner, job: Job) -> Option<(ChildResult, String)> {
     let name = job.program.to_string_lossy().into_owned();
     match run(spawner, job).await {
         Ok((ended, output)) => {
-            assert_eq!(ended.how, How::Exit(0), "{name}: {output}");
+            assert_eq!(ended.how, ChildExit::Exit(0), "{name}: {output}");
             Some((ended, output))
         }
         Err(error) if error.to_string().contains("no such program") => {
@@ -74,7 +74,7 @@ async fn cargo_without_its_locks() {
     let free = place.spawner(SandboxMode::Off).unwrap();
     for name in names {
         let (ended, said) = run(&free, job(name, &["generate-lockfile", "--offline"])).await.unwrap();
-        if ended.how != How::Exit(0) {
+        if ended.how != ChildExit::Exit(0) {
             eprintln!("left out: this crate's dependencies do not come from a registry: {said}");
             return;
         }
@@ -88,14 +88,14 @@ async fn cargo_without_its_locks() {
     let [one, two] = builds.map(|build| run(&caged, build));
     for ended in <[_; 2]>::from(tokio::join!(one, two)) {
         let (ended, said) = ended.unwrap();
-        assert_eq!(ended.how, How::Exit(0), "{said}");
+        assert_eq!(ended.how, ChildExit::Exit(0), "{said}");
         assert!(!["warning", "Blocking", "ermission"].iter().any(|word| said.contains(word)), "{said}");
     }
     let caged = place.spawner(SandboxMode::ReadOnly).unwrap();
     let mut build = place.job("sh", &["-c", "CARGO_TARGET_DIR=$TMPDIR cargo check --locked 2>&1"]);
     build.cwd = place.project.join("two");
     let (ended, said) = run(&caged, build).await.unwrap();
-    assert!(ended.how == How::Exit(0) && !said.contains("warning"), "{said}");
+    assert!(ended.how == ChildExit::Exit(0) && !said.contains("warning"), "{said}");
     assert_eq!(std::fs::read(cargo.join(".global-cache")).unwrap_or_default(), record);
 }
 
@@ -134,7 +134,7 @@ async fn caches_of_tools_are_the_pods_own() {
     for mode in [SandboxMode::WorkspaceWrite, SandboxMode::ReadOnly] {
         let caged = place.spawner(mode).unwrap();
         let (ended, first) = run(&caged, place.job("sh", &["-c", &script])).await.unwrap();
-        assert_eq!(ended.how, How::Exit(0), "{first}");
+        assert_eq!(ended.how, ChildExit::Exit(0), "{first}");
         let dir = Path::new(first.lines().last().unwrap());
         let kept = dir.join("go-build/file");
         assert!(first.lines().rev().nth(1) == Some("700") && kept.exists(), "{first}");
@@ -142,8 +142,8 @@ async fn caches_of_tools_are_the_pods_own() {
         let (_, second) = run(&caged, place.job("sh", &["-c", &script])).await.unwrap();
         assert!(second.starts_with("x\nx\n"), "{second}");
         let away = "rm -r $XDG_CACHE_HOME && ln -s / $XDG_CACHE_HOME";
-        assert_eq!(run(&caged, place.job("sh", &["-c", away])).await.unwrap().0.how, How::Exit(0));
-        assert_eq!(run(&caged, place.job("true", &[])).await.unwrap().0.how, How::Exit(0));
+        assert_eq!(run(&caged, place.job("sh", &["-c", away])).await.unwrap().0.how, ChildExit::Exit(0));
+        assert_eq!(run(&caged, place.job("true", &[])).await.unwrap().0.how, ChildExit::Exit(0));
         let base = dir.parent().unwrap().to_owned();
         drop(caged);
         assert!(!base.exists() && names.iter().all(|name| !place.home.join(name).exists()));

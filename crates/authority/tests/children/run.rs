@@ -1,7 +1,7 @@
 //! Running: output, deadlines, cancellation, revocation, and what is left behind.
 
 use super::shared::{self, LONG, Place, probe};
-use authority::{DRAIN, ErrorKind, GRACE, How, SandboxMode, Spawner};
+use authority::{ChildExit, DRAIN, ErrorKind, GRACE, SandboxMode, Spawner};
 use std::io;
 use std::path::Path;
 use std::time::Duration;
@@ -29,9 +29,9 @@ async fn output_is_merged_in_order_and_input_is_empty() {
     let script = "echo 1; echo 2 >&2; echo 3; cat; echo 4 >&2; exit 7";
     let (ended, output) = shared::run(&spawner, place.job("sh", &["-c", script])).await.unwrap();
     assert_eq!(output, "1\n2\n3\n4\n");
-    assert_eq!((ended.how, ended.leftovers), (How::Exit(7), 0));
+    assert_eq!((ended.how, ended.leftovers), (ChildExit::Exit(7), 0));
     let (ended, _) = shared::run(&spawner, place.job("sh", &["-c", "kill -9 $$"])).await.unwrap();
-    assert_eq!(ended.how, How::Signal(9));
+    assert_eq!(ended.how, ChildExit::Signal(9));
     assert_eq!(spawner.door().uses(), 2);
 }
 
@@ -46,7 +46,7 @@ async fn a_gigabyte_goes_by_in_pieces() {
     };
     let job = place.job("head", &["-c", "1073741824", "/dev/zero"]);
     let ended = spawner.run(job, count, &CancellationToken::new()).await.unwrap();
-    assert_eq!((ended.how, total), (How::Exit(0), 1 << 30));
+    assert_eq!((ended.how, total), (ChildExit::Exit(0), 1 << 30));
 }
 
 /// The caller's disk is full: the child is not left writing.
@@ -71,7 +71,7 @@ async fn deadlines() {
         let mut job = place.job(probe(), args);
         job.deadline = Duration::from_millis(100);
         let (ended, _) = shared::run(&spawner, job).await.unwrap();
-        assert_eq!(ended.how, How::Deadline, "{args:?}");
+        assert_eq!(ended.how, ChildExit::Deadline, "{args:?}");
         let took = ended.took.as_millis();
         assert!(took >= *least && took < *most, "{args:?} took {took} ms");
         assert!(!alive(&place, "c00000001"), "{args:?}");
@@ -85,7 +85,7 @@ async fn a_flood_does_not_delay_its_deadline() {
     let mut job = place.job("yes", &[]);
     job.deadline = Duration::from_millis(200);
     let ended = spawner.run(job, |_| Ok(()), &CancellationToken::new()).await.unwrap();
-    assert_eq!(ended.how, How::Deadline);
+    assert_eq!(ended.how, ChildExit::Deadline);
     assert!(ended.took < GRACE, "{:?}", ended.took);
 }
 
@@ -99,7 +99,7 @@ async fn cancelled_and_revoked() {
         Ok(())
     };
     let ended = spawner.run(place.job(probe(), &["polite"]), stop, &cancel).await.unwrap();
-    assert_eq!(ended.how, How::Cancelled);
+    assert_eq!(ended.how, ChildExit::Cancelled);
     // Revoked while it runs: `shut` resolves when nothing of it is left.
     let derived = spawner.derive();
     let door = spawner.door().clone();
@@ -125,12 +125,12 @@ async fn a_grandchild_that_holds_the_pipe() {
     let (place, spawner) = free();
     let script = "(sleep 0.02; echo late; exec sleep 300) & echo early";
     let (ended, output) = shared::run(&spawner, place.job("sh", &["-c", script])).await.unwrap();
-    assert_eq!((ended.how, ended.leftovers), (How::Exit(0), 1));
+    assert_eq!((ended.how, ended.leftovers), (ChildExit::Exit(0), 1));
     assert_eq!(output, "early\nlate\n");
     assert!(ended.took < DRAIN, "quiet ends it: {:?}", ended.took);
     // One that never stops talking.
     let (ended, _) = shared::run(&spawner, place.job("sh", &["-c", "yes & true"])).await.unwrap();
-    assert_eq!((ended.how, ended.leftovers), (How::Exit(0), 1));
+    assert_eq!((ended.how, ended.leftovers), (ChildExit::Exit(0), 1));
     assert!(ended.took < Duration::from_secs(5), "{:?}", ended.took);
 }
 
@@ -140,7 +140,7 @@ async fn daemons_are_found() {
     let (place, spawner) = free();
     for kind in ["loud", "quiet"] {
         let (ended, output) = shared::run(&spawner, place.job(probe(), &["daemon", "300", kind])).await.unwrap();
-        assert_eq!((ended.how, ended.leftovers, output.trim()), (How::Exit(0), 1, "ok"), "{kind}");
+        assert_eq!((ended.how, ended.leftovers, output.trim()), (ChildExit::Exit(0), 1, "ok"), "{kind}");
         assert!(!alive(&place, "c00000001"), "{kind}");
     }
 }
@@ -180,7 +180,7 @@ fn eight_at_once_from_other_threads() {
             .collect();
         for (n, call) in calls.into_iter().enumerate() {
             let (ended, output) = call.await.unwrap().unwrap();
-            assert_eq!((ended.how, output.trim()), (How::Exit(0), n.to_string().as_str()));
+            assert_eq!((ended.how, output.trim()), (ChildExit::Exit(0), n.to_string().as_str()));
             assert_eq!(ended.leftovers, 1);
             assert!(ended.took < LONG);
         }

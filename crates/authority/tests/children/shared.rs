@@ -1,6 +1,8 @@
 //! What the process tests have in common: a place with a project, a home with keys, and a program that tries things.
 
-use authority::{Ambient, Confinement, Ended, EnvPolicy, Error, Job, SandboxMode, Spawner, become_subreaper, support};
+use authority::{
+    Ambient, ChildResult, Confinement, EnvPolicy, Error, Job, SandboxMode, Spawner, become_subreaper, support,
+};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -104,7 +106,7 @@ impl Place {
     }
 }
 
-pub(crate) async fn run(spawner: &Spawner, job: Job) -> Result<(Ended, String), Error> {
+pub(crate) async fn run(spawner: &Spawner, job: Job) -> Result<(ChildResult, String), Error> {
     let mut output = Vec::new();
     let keep = |bytes: &[u8]| {
         output.extend_from_slice(bytes);

@@ -1,6 +1,6 @@
 //! A project with a repository, commands in it, and a person who uses git there.
 
-use authority::{Ambient, Confinement, EnvPolicy, Finding, GitGuard, Handled, Job, SandboxMode, Spawner};
+use authority::{Ambient, Confinement, EnvPolicy, GitFinding, GitGuard, Handled, Job, SandboxMode, Spawner};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -87,14 +87,14 @@ impl Scene {
     }
 
     /// A command of a pod; what was found.
-    pub(crate) fn run(&self, command: &str) -> Vec<Finding> {
+    pub(crate) fn run(&self, command: &str) -> Vec<GitFinding> {
         let mark = self.guard.mark();
         runtime().block_on(self.start(&self.spawner, command));
         self.guard.since(mark)
     }
 
     /// Commands of one answer, together.
-    pub(crate) fn together(&self, commands: &[&str]) -> Vec<Vec<Finding>> {
+    pub(crate) fn together(&self, commands: &[&str]) -> Vec<Vec<GitFinding>> {
         runtime().block_on(async {
             let calls = commands.iter().map(|command| async {
                 let mark = self.guard.mark();
@@ -220,7 +220,7 @@ pub(crate) fn ambient() -> Ambient {
 }
 
 /// What was done, with the path below the root and the keys.
-pub(crate) fn told(scene: &Scene, found: &[Finding]) -> Vec<String> {
+pub(crate) fn told(scene: &Scene, found: &[GitFinding]) -> Vec<String> {
     let word = |what: &Handled| match what {
         Handled::PutBack => "put back",
         Handled::Removed => "removed",
@@ -231,7 +231,7 @@ pub(crate) fn told(scene: &Scene, found: &[Finding]) -> Vec<String> {
         Handled::Bound => "bound",
         Handled::More(_) => "more",
     };
-    let line = |finding: &Finding| {
+    let line = |finding: &GitFinding| {
         let path = finding.path.strip_prefix(&scene.root).unwrap_or(&finding.path).display();
         let keys = if finding.keys.is_empty() { String::new() } else { format!(" {}", finding.keys.join(" ")) };
         format!("{} {path}{keys}", word(&finding.what))

@@ -8,7 +8,7 @@ use crate::clock::Now;
 use crate::plain;
 use crate::store_error::StoreError;
 use async_trait::async_trait;
-use authority::{FileKind, Held, Located};
+use authority::{FileKind, Located, LockDir};
 use llm_worker::{ErrorKind, ToolContext};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -261,9 +261,9 @@ impl Store {
     }
 
     /// What the script makes, too, for as long as it changes something.
-    fn lock(&self) -> Result<Held, StoreError> {
-        let held = self.files.workspace().hold(&self.at(".lock")?)?;
-        held.ok_or_else(|| {
+    fn lock(&self) -> Result<LockDir, StoreError> {
+        let lock = self.files.workspace().lock_dir(&self.at(".lock")?)?;
+        lock.ok_or_else(|| {
             let text = "somebody else changes work items now: work-items/.lock is there; try again, and if it stays, remove it";
             StoreError::new(ErrorKind::Retry, text)
         })

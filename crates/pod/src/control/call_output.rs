@@ -187,8 +187,8 @@ impl CallHost for CallOutput {
             return Err(ToolError::new(ErrorKind::FixInput, message));
         };
         let (window, lines) = match window {
-            LineRange::From { from, lines } => (session_store::Window::From(from.max(1)), lines),
-            LineRange::Tail { lines } => (session_store::Window::Tail, lines),
+            LineRange::From { from, lines } => (session_store::LineWindow::From(from.max(1)), lines),
+            LineRange::Tail { lines } => (session_store::LineWindow::Tail, lines),
         };
         let (stored, lines) = (&output.stored, usize::try_from(lines).unwrap_or(INLINE).min(INLINE));
         let shown = self.blobs.view().lines(&stored.digest, stored.gap, window, lines, INLINE);
@@ -300,17 +300,17 @@ fn whole_start(tail: &[u8]) -> &[u8] {
 }
 
 /// Takes lines away until the rest fits with its line breaks, which the store does not count.
-fn fit(shown: &mut session_store::Lines, window: session_store::Window) {
+fn fit(shown: &mut session_store::BlobLines, window: session_store::LineWindow) {
     let mut bytes = shown.lines.iter().map(|line| line.len() + 1).sum::<usize>();
     let (over, mut kept) = (|bytes: usize| bytes > INLINE + 1, shown.lines.len());
     match window {
-        session_store::Window::From(_) => {
+        session_store::LineWindow::From(_) => {
             while let Some(line) = shown.lines.get(kept.saturating_sub(1)).filter(|_| kept > 1 && over(bytes)) {
                 (bytes, kept) = (bytes - line.len() - 1, kept - 1);
             }
             shown.lines.truncate(kept);
         }
-        session_store::Window::Tail => {
+        session_store::LineWindow::Tail => {
             let mut gone = 0;
             while let Some(line) = shown.lines.get(gone).filter(|_| kept > 1 && over(bytes)) {
                 (bytes, kept, gone) = (bytes - line.len() - 1, kept - 1, gone + 1);

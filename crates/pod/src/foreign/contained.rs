@@ -4,7 +4,7 @@
 use super::attribution;
 use super::callbacks::words;
 use crate::feature::FeatureId;
-use authority::{Door, Shut, Use};
+use authority::{Door, LongUse, Shut};
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
@@ -54,7 +54,10 @@ async fn under<T>(door: &Arc<Door>, work: impl Future<Output = T>) -> Result<T, 
 }
 
 /// Takes the steps of work that has begun under a door: it ends where it waits when that shuts, and its result is void.
-pub(crate) async fn stepping<T>(under_way: &Use, mut step: impl FnMut(&mut Context<'_>) -> Poll<T>) -> Result<T, Shut> {
+pub(crate) async fn stepping<T>(
+    under_way: &LongUse,
+    mut step: impl FnMut(&mut Context<'_>) -> Poll<T>,
+) -> Result<T, Shut> {
     let mut closed = pin!(under_way.door().closed());
     poll_fn(|cx| {
         if closed.as_mut().poll(cx).is_ready() {

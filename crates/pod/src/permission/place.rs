@@ -1,7 +1,7 @@
 //! What a call names, after resolution: the thing that is judged. It knows no rule.
 
 use super::secret::{self, Named};
-use authority::{Access, Place, Workspace};
+use authority::{Access, Location, Workspace};
 use llm_worker::ToolEffect;
 use llm_worker::tool::Touch;
 use std::ffi::OsStr;
@@ -127,17 +127,17 @@ fn path_target(way: Way, path: &Path, workspace: &Workspace, command: bool) -> T
     let below_project = |path: &Path| path.strip_prefix(workspace.project()).ok().map(Path::to_owned);
     let below_a_root = workspace.roots().find_map(|(root, _)| absolute.strip_prefix(root).ok());
     let (side, settled, below) = match &place {
-        Place::Inside(at) => {
+        Location::Inside(at) => {
             let side = match (way, at.access()) {
                 (Way::Write, Access::Read) => Side::ReadOnly,
                 (Way::Write, Access::ReadWrite) | (Way::Read, _) => Side::Inside,
             };
             (side, at.path(), Some(at.relative()))
         }
-        Place::Outside(at) => (Side::Outside, at.as_path(), None),
+        Location::Outside(at) => (Side::Outside, at.as_path(), None),
     };
     // Only names below a root count: the directories above it were somebody's choice.
-    let secret = matches!(&place, Place::Inside(at) if workspace.may_hold_secrets(at))
+    let secret = matches!(&place, Location::Inside(at) if workspace.may_hold_secrets(at))
         || below_a_root.is_some_and(|below| workspace.secret_names().matches(below));
     let configures = || below.is_some_and(names_guarded) || below_a_root.is_some_and(names_guarded);
     let guarded = secret || (way == Way::Write && configures());

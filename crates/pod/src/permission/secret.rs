@@ -2,7 +2,7 @@
 //! can still read it; that is the sandbox's matter, and this only keeps an honest command from doing it unasked.
 //! It knows no rule.
 
-use authority::{ErrorKind, FileKind, Place, Workspace};
+use authority::{ErrorKind, FileKind, Location, Workspace};
 use shell::{Part, Script, Word};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -119,7 +119,7 @@ impl Search<'_> {
         for base in self.bases.clone() {
             let path = base.join(text);
             match self.workspace.locate(&path) {
-                Ok(Place::Inside(found)) => {
+                Ok(Location::Inside(found)) => {
                     let below = self.workspace.roots().find_map(|(root, _)| path.strip_prefix(root).ok());
                     let written = below.is_some_and(|below| self.by_letters(super::place::plain(below)));
                     if written || self.workspace.may_hold_secrets(&found) {
@@ -127,7 +127,7 @@ impl Search<'_> {
                         at.push((path, exists));
                     }
                 }
-                Ok(Place::Outside(_)) => {}
+                Ok(Location::Outside(_)) => {}
                 // What cannot be followed now may be there when it runs.
                 Err(_) => self.by_name(text),
             }
@@ -199,12 +199,12 @@ impl Search<'_> {
             return Some(known.clone());
         }
         let found = match self.workspace.locate(dir) {
-            Ok(Place::Inside(at)) => match self.workspace.read_dir(&at) {
+            Ok(Location::Inside(at)) => match self.workspace.read_dir(&at) {
                 Ok(entries) => entries,
                 Err(error) if error.kind() == ErrorKind::Exhausted => return None,
                 Err(_) => Vec::new(),
             },
-            Ok(Place::Outside(_)) | Err(_) => Vec::new(),
+            Ok(Location::Outside(_)) | Err(_) => Vec::new(),
         };
         self.entries += found.len();
         if self.entries > MAX_ENTRIES {

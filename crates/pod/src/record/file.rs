@@ -12,7 +12,7 @@ pub struct Stored {
     pub bytes: u64,
     /// Where the middle of a very long stream was not kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub gap: Option<session_store::Gap>,
+    pub gap: Option<session_store::StreamGap>,
     /// With a gap: the digest of the whole stream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub whole: Option<Digest>,

@@ -4,7 +4,7 @@ use super::checkpoint::{CheckpointBuilder, VERSION};
 use super::decode_lite::decode_lite;
 use super::restore::{RestoreError, Restored};
 use crate::record::Record;
-use session_store::{Journal, Mark, OwnedFrame, Past, ReadError};
+use session_store::{Journal, OwnedFrame, Past, ReadError, RecordId};
 
 /// A session folded to its end, by its writer.
 #[derive(Debug)]
@@ -14,7 +14,7 @@ pub struct Resumed {
     /// For the next checkpoint.
     pub draft: CheckpointBuilder,
     /// The fold at the newest seal that was passed on the way: no checkpoint of it was there.
-    checkpoint: Option<(Mark, Vec<u8>)>,
+    checkpoint: Option<(RecordId, Vec<u8>)>,
 }
 
 /// Folds what stands behind the newest checkpoint; everything where there is none of this version.
@@ -53,7 +53,7 @@ fn fold(
         let added = restored.items.get(known..).unwrap_or_default();
         draft.take(added, frame.time, matches!(record, Record::ToolStarted(_)));
         if frame.kind == "seal" {
-            checkpoint = draft.bytes(&restored.state).map(|bytes| (Mark::of(&frame), bytes));
+            checkpoint = draft.bytes(&restored.state).map(|bytes| (RecordId::of(&frame), bytes));
         }
     }
     Ok(Resumed { restored, draft, checkpoint })

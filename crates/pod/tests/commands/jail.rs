@@ -5,7 +5,7 @@
 //! failure, by chance, so that both branches are taken and most loops end; the rest is killed after a second. The project's own sandbox is around it: what names
 //! a file by an absolute path reads at most.
 
-use authority::{Ambient, Confinement, EnvPolicy, How, Job, SandboxMode, Spawner, support};
+use authority::{Ambient, ChildExit, Confinement, EnvPolicy, Job, SandboxMode, Spawner, support};
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -126,6 +126,6 @@ impl Jail {
             let (at, name) = entry.split_once(' ').unwrap();
             found[at.parse::<usize>().unwrap()].insert(name.to_owned());
         }
-        (ended.how == How::Exit(0)).then_some(found)
+        (ended.how == ChildExit::Exit(0)).then_some(found)
     }
 }

@@ -8,7 +8,7 @@ use pod::session::checkpoint::{CheckpointBuilder, VERSION};
 use pod::session::restore::Restored;
 use pod::session::resume::{Resumed, everything, resume};
 use pod::session::summary::Summary;
-use session_store::{Digest, EncodeError, Frames, Mark, Past, Reader, Records};
+use session_store::{Digest, EncodeError, Frames, Past, Reader, RecordId, Records};
 use std::fs;
 use std::sync::Arc;
 use testkit::{Answer, PodUnderTest, Script};
@@ -59,9 +59,9 @@ fn only_what_is_behind_the_checkpoint_is_folded() {
     assert_eq!(resumed(&pod).restored.state.usage.input, pod.restored().state.usage.input + 7);
 }
 
-fn newest_seal(pod: &PodUnderTest) -> Mark {
+fn newest_seal(pod: &PodUnderTest) -> RecordId {
     let frames: Vec<_> = past(pod).all().map(Result::unwrap).collect();
-    frames.iter().rev().find(|frame| frame.kind == "seal").map(Mark::of).unwrap()
+    frames.iter().rev().find(|frame| frame.kind == "seal").map(RecordId::of).unwrap()
 }
 
 /// Only the version that the glance knows is read at a glance.
@@ -158,7 +158,7 @@ fn a_summary_is_the_state_without_the_items() {
     let first = past(&pod).all().map(Result::unwrap).find(|frame| frame.kind == "surface").unwrap();
     let (opened, _) = pod.resume().unwrap();
     let bytes = CheckpointBuilder::of(&wrong).bytes(&wrong.state).unwrap();
-    opened.journal.checkpoint(Mark::of(&first), VERSION, bytes);
+    opened.journal.checkpoint(RecordId::of(&first), VERSION, bytes);
     opened.journal.close();
     // What follows does not fit a fold that says that there were more turns.
     assert_eq!(summary() as usize, pod.records().len());

@@ -3,7 +3,7 @@
 //! A blob is written beside its place, flushed, renamed, and its directory flushed; only then may a record name it.
 
 mod digest;
-mod room;
+mod quota;
 mod spool;
 mod store;
 mod view;
@@ -11,7 +11,7 @@ mod view;
 use serde::{Deserialize, Serialize};
 
 pub use digest::{Digest, NotADigest};
-pub use room::BLOB_BYTES;
+pub use quota::BLOB_BYTES;
 pub use spool::{Spool, SpoolEnd};
 pub use store::Blobs;
 pub use view::BlobView;
@@ -27,7 +27,7 @@ pub struct BlobRef {
 
 /// Bytes of a stream that were not kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Gap {
+pub struct StreamGap {
     /// Where in the stored bytes the kept head ends and the kept tail begins.
     pub at: u64,
     pub dropped: u64,
@@ -35,7 +35,7 @@ pub struct Gap {
 
 /// Which lines of a blob to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Window {
+pub enum LineWindow {
     /// From this line on, counted from 1.
     From(u64),
     Tail,
@@ -43,7 +43,7 @@ pub enum Window {
 
 /// Some lines of a blob.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lines {
+pub struct BlobLines {
     /// The number of the first one shown, from 1.
     pub first: u64,
     /// Raw bytes, each without its line break; cut at the caller's bound.

@@ -5,9 +5,9 @@ use std::fmt;
 use blake3::Hasher;
 
 use super::store::Unnamed;
-use super::{BlobError, BlobRef, Blobs, Digest, Gap};
+use super::{BlobError, BlobRef, Blobs, Digest, StreamGap};
 
-/// Kept of a stream's beginning, and again of its end.
+/// CheckedLines of a stream's beginning, and again of its end.
 const KEEP: u64 = 32 << 20;
 
 /// A stream on its way into a blob: the first and the last 32 MiB are kept. Dropped without
@@ -31,7 +31,7 @@ pub struct SpoolEnd {
     pub total: u64,
     /// Digest of the whole stream; the blob's when nothing was left out.
     pub whole: Digest,
-    pub gap: Option<Gap>,
+    pub gap: Option<StreamGap>,
 }
 
 impl Spool {
@@ -62,7 +62,7 @@ impl Spool {
     pub fn finish(mut self) -> Result<SpoolEnd, BlobError> {
         let total = self.total();
         let whole = Digest::from(&self.whole);
-        let gap = (self.behind > KEEP).then_some(Gap { at: KEEP, dropped: self.behind.saturating_sub(KEEP) });
+        let gap = (self.behind > KEEP).then_some(StreamGap { at: KEEP, dropped: self.behind.saturating_sub(KEEP) });
         if let Some(ring) = self.ring.take() {
             // The oldest byte stands where the next one would have gone.
             let oldest = if gap.is_some() { self.behind % KEEP } else { 0 };

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::room::Known;
+use super::quota::QuotaState;
 use super::{BlobError, BlobRef, BlobView, Digest, Spool};
 use crate::disk::DiskFile;
 use crate::error::DiskFault;
@@ -33,7 +33,7 @@ struct Inner {
     names: AtomicU64,
     durable: Mutex<Durable>,
     bound: u64,
-    room: Mutex<Known>,
+    quota: Mutex<QuotaState>,
 }
 
 /// What this process knows to be durable.
@@ -55,8 +55,8 @@ impl Blobs {
     pub(crate) fn new(ops: Ops, dir: &Path, options: &Options, closed: Arc<AtomicBool>) -> Self {
         let (view, probe) = (BlobView::new(dir), Arc::clone(&options.probe));
         let (dir, names, durable) = (dir.to_path_buf(), AtomicU64::new(0), Mutex::default());
-        let (bound, room) = (options.blob_bytes, Mutex::default());
-        Self { inner: Arc::new(Inner { ops, dir, view, probe, closed, names, durable, bound, room }) }
+        let (bound, quota) = (options.blob_bytes, Mutex::default());
+        Self { inner: Arc::new(Inner { ops, dir, view, probe, closed, names, durable, bound, quota }) }
     }
 
     /// Of a session that is not open.
@@ -70,7 +70,7 @@ impl Blobs {
     /// bytes.
     pub fn refer(&self, referenced: HashSet<Digest>) -> Result<(), BlobError> {
         self.alive()?;
-        self.room().tell(referenced);
+        self.quota().set_referenced(referenced);
         Ok(())
     }
 
@@ -144,31 +144,32 @@ impl Blobs {
     /// Gives a file its name. What it replaces no longer counts: one that was damaged, or the same bytes, which somebody
     /// else stored at the same time.
     fn name(&self, unnamed: &Unnamed, path: &Path) -> Result<(), DiskFault> {
-        let mut room = self.room();
+        let mut quota = self.quota();
         let before = self.inner.ops.stored(path)?.map_or(0, |stored| stored.len);
         self.inner.ops.rename(&unnamed.file.path, path)?;
-        if let Some(room) = room.seen() {
-            room.gone(before);
+        if let Some(quota) = quota.loaded() {
+            quota.release(before);
         }
         Ok(())
     }
 
-    /// Makes room for a blob. What it will replace need not go first, and counts until then.
+    /// Reserves quota for a blob and removes old unreferenced blobs to make room. A damaged blob that it replaces
+    /// counts until then.
     fn reserve(&self, blob: &BlobRef) -> Result<Reserved<'_>, BlobError> {
-        let mut room = self.room();
+        let mut quota = self.quota();
         let before = self.inner.ops.stored(&self.inner.view.path(&blob.digest))?.map_or(0, |stored| stored.len);
         let more = blob.len.saturating_sub(before);
-        let known = room.look(self.inner.bound, || self.found())?;
-        known.keep(&blob.digest);
-        while !known.fits(more) {
+        let quota = quota.load(self.inner.bound, || self.found())?;
+        quota.mark_referenced(&blob.digest);
+        while !quota.fits(more) {
             let full = BlobError::Full { bound: self.inner.bound };
-            let (digest, len) = known.oldest().ok_or(full)?;
+            let (digest, len) = quota.oldest().ok_or(full)?;
             // First forgotten, so that nobody takes it for stored; should its removal not last, it is only space.
             self.durable().blobs.remove(&digest);
             self.inner.ops.remove(&self.inner.view.path(&digest))?;
-            known.gone(len);
+            quota.release(len);
         }
-        known.came(blob.len);
+        quota.reserve(blob.len);
         Ok(Reserved { blobs: self, len: blob.len })
     }
 
@@ -205,15 +206,15 @@ impl Blobs {
         self.store(unnamed, BlobRef { digest: *digest, len }).map(drop)
     }
 
-    fn room(&self) -> std::sync::MutexGuard<'_, Known> {
-        self.inner.room.lock().unwrap_or_else(PoisonError::into_inner)
+    fn quota(&self) -> std::sync::MutexGuard<'_, QuotaState> {
+        self.inner.quota.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// It is stored and durable, so that there is nothing to do. A damaged one is not, and will be replaced.
     fn known(&self, blob: &BlobRef) -> Result<bool, BlobError> {
         self.alive()?;
         // From here on it will not go; if it went before, it is stored again.
-        self.room().keep(&blob.digest);
+        self.quota().mark_referenced(&blob.digest);
         if self.durable().blobs.contains(&blob.digest) {
             return Ok(true);
         }
@@ -280,8 +281,8 @@ impl Reserved<'_> {
 
 impl Drop for Reserved<'_> {
     fn drop(&mut self) {
-        if let Some(room) = self.blobs.room().seen() {
-            room.gone(self.len);
+        if let Some(quota) = self.blobs.quota().loaded() {
+            quota.release(self.len);
         }
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use blake3::Hasher;
 
-use super::{BlobError, Digest, Gap, Lines, Window};
+use super::{BlobError, BlobLines, Digest, LineWindow, StreamGap};
 use crate::disk::Op;
 use crate::error::DiskFault;
 
@@ -45,11 +45,11 @@ impl BlobView {
     pub fn lines(
         &self,
         digest: &Digest,
-        gap: Option<Gap>,
-        window: Window,
+        gap: Option<StreamGap>,
+        window: LineWindow,
         lines: usize,
         max_bytes: usize,
-    ) -> Result<Lines, BlobError> {
+    ) -> Result<BlobLines, BlobError> {
         let mut collector = Collector::new(window, lines, max_bytes);
         let mut seam = gap.map(|gap| gap.at);
         let mut at = 0;
@@ -122,13 +122,13 @@ fn missing(digest: &Digest, op: Op, path: &Path, error: &io::Error) -> BlobError
 
 /// Counts all lines and keeps those in the window, within the bound.
 struct Collector {
-    window: Window,
+    window: LineWindow,
     limit: usize,
     max_bytes: usize,
     /// Each with whether it was cut.
     kept: VecDeque<(Vec<u8>, bool)>,
     bytes: usize,
-    /// Lines ended so far.
+    /// BlobLines ended so far.
     ended: u64,
     /// The line being read, as far as it is kept.
     current: Vec<u8>,
@@ -140,7 +140,7 @@ struct Collector {
 }
 
 impl Collector {
-    fn new(window: Window, limit: usize, max_bytes: usize) -> Self {
+    fn new(window: LineWindow, limit: usize, max_bytes: usize) -> Self {
         let kept = VecDeque::new();
         let current = Vec::new();
         Self { window, limit, max_bytes, kept, bytes: 0, ended: 0, current, open: false, cut: false, full: false }
@@ -162,7 +162,7 @@ impl Collector {
     fn part(&mut self, part: &[u8]) {
         self.open = true;
         match self.window {
-            Window::From(first) => {
+            LineWindow::From(first) => {
                 let number = self.ended + 1;
                 if number < first || self.kept.len() >= self.limit {
                     return;
@@ -173,7 +173,7 @@ impl Collector {
                     (self.cut, self.full) = (true, true);
                 }
             }
-            Window::Tail => {
+            LineWindow::Tail => {
                 let whole = part.len();
                 let part = part.get(part.len().saturating_sub(self.max_bytes)..).unwrap_or_default();
                 self.current.extend_from_slice(part);
@@ -196,7 +196,7 @@ impl Collector {
         self.ended += 1;
         self.open = false;
         match self.window {
-            Window::From(first) => {
+            LineWindow::From(first) => {
                 let wanted = self.ended >= first && self.kept.len() < self.limit;
                 // A line of which nothing fits is left out; the empty line that fits is kept.
                 if wanted && (!self.full || !line.is_empty()) {
@@ -204,7 +204,7 @@ impl Collector {
                     self.kept.push_back((line, cut));
                 }
             }
-            Window::Tail => {
+            LineWindow::Tail => {
                 self.bytes += line.len();
                 self.kept.push_back((line, cut));
                 while self.kept.len() > self.limit || (self.bytes > self.max_bytes && self.kept.len() > 1) {
@@ -214,16 +214,16 @@ impl Collector {
         }
     }
 
-    fn finish(mut self) -> Lines {
+    fn finish(mut self) -> BlobLines {
         self.end_if_open();
         let shown = self.kept.len() as u64;
         let first = match self.window {
-            Window::From(first) => first.max(1),
-            Window::Tail => self.ended - shown + 1,
+            LineWindow::From(first) => first.max(1),
+            LineWindow::Tail => self.ended - shown + 1,
         };
-        let fewer = matches!(self.window, Window::Tail) && shown < self.ended.min(self.limit as u64);
+        let fewer = matches!(self.window, LineWindow::Tail) && shown < self.ended.min(self.limit as u64);
         let cut = self.full || fewer || self.kept.iter().any(|(_, cut)| *cut);
         let lines = self.kept.into_iter().map(|(line, _)| line).collect();
-        Lines { first, lines, total: self.ended, cut }
+        BlobLines { first, lines, total: self.ended, cut }
     }
 }

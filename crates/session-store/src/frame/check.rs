@@ -72,12 +72,12 @@ pub struct OwnedFrame {
 
 /// One committed record: its seq, and the checksum that tells it from any other that might have that seq.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mark {
+pub struct RecordId {
     pub(crate) seq: u64,
     pub(crate) crc: u32,
 }
 
-impl Mark {
+impl RecordId {
     /// Of a record that was read back.
     #[must_use]
     pub fn of(frame: &OwnedFrame) -> Self {
@@ -102,8 +102,8 @@ pub(crate) struct Chain {
 impl Chain {
     pub(crate) const START: Self = Self { seq: 0, crc: 0, epoch: 0, batch_left: 0 };
 
-    pub(crate) fn mark(&self) -> Mark {
-        Mark { seq: self.seq, crc: self.crc }
+    pub(crate) fn mark(&self) -> RecordId {
+        RecordId { seq: self.seq, crc: self.crc }
     }
 
     pub(crate) fn after(frame: &Frame<'_>) -> Self {

@@ -1,16 +1,16 @@
 //! One record is one line: how it is built and how it is checked.
 
 mod check;
+mod checked;
 pub(crate) mod columns;
 mod encode;
-mod kept;
 
 pub(crate) use check::{Chain, Frame, begins_like_one, check, line_length, next_candidate, rechained, standalone};
+pub(crate) use checked::{CheckedLines, CheckedRecords};
 pub(crate) use columns::HEADER;
 pub(crate) use encode::Encoder;
-pub(crate) use kept::{Kept, Records as KeptRecords};
 
-pub use check::{Bad, Mark, OwnedFrame};
+pub use check::{Bad, OwnedFrame, RecordId};
 pub use encode::{EncodeError, Frames};
 
 /// The longest line, newline included. Larger payloads are blobs.

@@ -12,7 +12,7 @@ use std::task::{Context, Poll};
 use tokio::sync::oneshot;
 
 use crate::error::{DiskFault, ErrorKind};
-use crate::frame::{EncodeError, Encoder, Frames, Mark};
+use crate::frame::{EncodeError, Encoder, Frames, RecordId};
 
 /// One atomic batch: either all of its records are in the log or none.
 pub trait Records: Send + 'static {
@@ -24,17 +24,17 @@ pub trait Records: Send + 'static {
 /// Proof that the batch is durable. Only the journal makes one; it cannot be cloned, mapped or deserialized.
 pub struct Committed<T> {
     batch: T,
-    place: Written,
+    place: BatchPosition,
 }
 
 /// What a batch became.
 #[derive(Clone, Copy)]
-pub(crate) struct Written {
+pub(crate) struct BatchPosition {
     first: u64,
-    last: Mark,
+    last: RecordId,
     time: u64,
     /// Of the segment that was sealed right behind it.
-    pub(crate) seal: Option<Mark>,
+    pub(crate) seal: Option<RecordId>,
 }
 
 impl<T> Committed<T> {
@@ -59,13 +59,13 @@ impl<T> Committed<T> {
     }
 
     /// Its last record, for [`Journal::checkpoint`](crate::Journal::checkpoint).
-    pub fn mark(&self) -> Mark {
+    pub fn mark(&self) -> RecordId {
         self.place.last
     }
 
     /// The record that sealed the segment, if that stands right behind this batch: a checkpoint there leaves nothing of
     /// the segment to be read again.
-    pub fn seal(&self) -> Option<Mark> {
+    pub fn seal(&self) -> Option<RecordId> {
         self.place.seal
     }
 }
@@ -149,12 +149,12 @@ impl<T> fmt::Display for Refused<T> {
 
 impl<T> std::error::Error for Refused<T> {}
 
-type Answer<T> = Result<Committed<T>, (Refused<T>, Option<Unseen>)>;
+type CommitResult<T> = Result<Committed<T>, (Refused<T>, Option<UnseenRefusal>)>;
 
 /// A commit under way. Dropping it loses the answer, not the batch.
 #[must_use = "a commit that nobody waits for proves nothing"]
 pub struct Commit<T> {
-    answer: oneshot::Receiver<Answer<T>>,
+    answer: oneshot::Receiver<CommitResult<T>>,
 }
 
 impl<T> Commit<T> {
@@ -173,7 +173,7 @@ impl<T> Future for Commit<T> {
 }
 
 /// Taking the answer out is what makes a refusal seen.
-fn open<T>(answer: Result<Answer<T>, oneshot::error::RecvError>) -> Result<Committed<T>, Refused<T>> {
+fn open<T>(answer: Result<CommitResult<T>, oneshot::error::RecvError>) -> Result<Committed<T>, Refused<T>> {
     match answer {
         Ok(Ok(done)) => Ok(done),
         Ok(Err((refused, _unseen))) => Err(refused),
@@ -182,9 +182,9 @@ fn open<T>(answer: Result<Answer<T>, oneshot::error::RecvError>) -> Result<Commi
 }
 
 /// Counts one refusal that nobody has looked at; gone when it was taken, or when its commit was dropped.
-pub(crate) struct Unseen(Arc<AtomicUsize>);
+pub(crate) struct UnseenRefusal(Arc<AtomicUsize>);
 
-impl Unseen {
+impl UnseenRefusal {
     fn new(count: &Arc<AtomicUsize>) -> Self {
         count.fetch_add(1, Ordering::SeqCst);
         Self(Arc::clone(count))
@@ -195,35 +195,35 @@ impl Unseen {
     }
 }
 
-impl Drop for Unseen {
+impl Drop for UnseenRefusal {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
 /// A queued batch with its type forgotten.
-pub(crate) struct Entry {
-    pub(crate) batch: Box<dyn Settle>,
+pub(crate) struct QueueEntry {
+    pub(crate) batch: Box<dyn QueuedBatch>,
     pub(crate) reserved: bool,
     pub(crate) generation: u64,
 }
 
-pub(crate) trait Settle: Send {
-    fn encode(&self, encoder: &mut Encoder) -> Result<Written, EncodeError>;
-    fn commit(self: Box<Self>, place: Written);
+pub(crate) trait QueuedBatch: Send {
+    fn encode(&self, encoder: &mut Encoder) -> Result<BatchPosition, EncodeError>;
+    fn commit(self: Box<Self>, place: BatchPosition);
     fn refuse(self: Box<Self>, why: Refusal);
     /// Makes the refusal that will follow count before anybody is answered.
     fn doom(&mut self);
 }
 
-pub(crate) struct Pending<T> {
+pub(crate) struct PendingBatch<T> {
     batch: T,
-    answer: oneshot::Sender<Answer<T>>,
+    answer: oneshot::Sender<CommitResult<T>>,
     unseen: Arc<AtomicUsize>,
-    doomed: Option<Unseen>,
+    doomed: Option<UnseenRefusal>,
 }
 
-impl<T: Records> Pending<T> {
+impl<T: Records> PendingBatch<T> {
     pub(crate) fn new(batch: T, unseen: Arc<AtomicUsize>) -> (Self, Commit<T>) {
         let (answer, receiver) = oneshot::channel();
         (Self { batch, answer, unseen, doomed: None }, Commit { answer: receiver })
@@ -234,19 +234,19 @@ impl<T: Records> Pending<T> {
     }
 }
 
-impl<T: Records> Settle for Pending<T> {
-    fn encode(&self, encoder: &mut Encoder) -> Result<Written, EncodeError> {
+impl<T: Records> QueuedBatch for PendingBatch<T> {
+    fn encode(&self, encoder: &mut Encoder) -> Result<BatchPosition, EncodeError> {
         let (bytes, seq) = (encoder.bytes.len(), encoder.seq);
         let done = catch_unwind(AssertUnwindSafe(|| encoder.batch(|frames| self.batch.encode(frames))));
         let seqs = done.unwrap_or_else(|_| {
             encoder.forget(bytes, seq);
             Err(EncodeError::Own("the batch's encoder panicked".to_owned()))
         })?;
-        let last = Mark { seq: *seqs.end(), crc: encoder.crc };
-        Ok(Written { first: *seqs.start(), last, time: encoder.time, seal: None })
+        let last = RecordId { seq: *seqs.end(), crc: encoder.crc };
+        Ok(BatchPosition { first: *seqs.start(), last, time: encoder.time, seal: None })
     }
 
-    fn commit(self: Box<Self>, place: Written) {
+    fn commit(self: Box<Self>, place: BatchPosition) {
         // An error means that the caller dropped its commit: the batch is durable all the same.
         drop(self.answer.send(Ok(Committed { batch: self.batch, place })));
     }
@@ -261,6 +261,6 @@ impl<T: Records> Settle for Pending<T> {
 
     fn doom(&mut self) {
         let unseen = &self.unseen;
-        self.doomed.get_or_insert_with(|| Unseen::new(unseen));
+        self.doomed.get_or_insert_with(|| UnseenRefusal::new(unseen));
     }
 }

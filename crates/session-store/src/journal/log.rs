@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 
 use crate::disk::DiskFile;
 use crate::error::DiskFault;
-use crate::frame::{Chain, EncodeError, Encoder, Mark};
+use crate::frame::{Chain, EncodeError, Encoder, RecordId};
 use crate::ops::Ops;
-use crate::session::segment::{self, End};
+use crate::session::segment::{self, SegmentEnd};
 use crate::session::{Options, Probe};
 
 /// Where an opened log goes on.
-pub(crate) struct Place {
+pub(crate) struct LogEnd {
     pub(crate) file: DiskFile,
     /// The first seq of the newest segment, and its proven bytes.
     pub(crate) first: u64,
@@ -47,8 +47,8 @@ enum Tail {
 }
 
 impl Log {
-    pub(super) fn new(ops: Ops, options: &Options, dir: PathBuf, session: String, place: Place) -> Self {
-        let Place { file, first, offset, chain, sealed } = place;
+    pub(super) fn new(ops: Ops, options: &Options, dir: PathBuf, session: String, place: LogEnd) -> Self {
+        let LogEnd { file, first, offset, chain, sealed } = place;
         let tail = if sealed { Tail::Over } else { Tail::Open(file) };
         let (probe, limit) = (options.probe.clone(), options.segment_bytes);
         Self { ops, dir, session, probe, limit, tail, first, offset, chain }
@@ -76,13 +76,13 @@ impl Log {
         }
     }
 
-    fn previous(&self) -> Option<End> {
+    fn previous(&self) -> Option<SegmentEnd> {
         let Chain { seq, crc, epoch: _, batch_left: _ } = self.chain;
-        (seq > 0).then_some(End { first: self.first, offset: self.offset, seq, crc })
+        (seq > 0).then_some(SegmentEnd { first: self.first, offset: self.offset, seq, crc })
     }
 
     /// Ends a group: with a seal, if the segment is full with it. The seal rides in the same write and flush.
-    pub(super) fn seal(&self, encoder: &mut Encoder) -> Option<Mark> {
+    pub(super) fn seal(&self, encoder: &mut Encoder) -> Option<RecordId> {
         let (first, before) = match self.tail {
             Tail::Open(_) | Tail::Longer(_) => (self.first, self.offset),
             Tail::Over => (self.chain.seq + 1, 0),

@@ -16,16 +16,16 @@ use std::thread::{self, JoinHandle};
 
 pub use commit::{Commit, Committed, Records, Refusal, Refused};
 
-pub(crate) use log::Place;
+pub(crate) use log::LogEnd;
 pub(crate) use shared::Shared;
-pub(crate) use writer::{Start, Writer};
+pub(crate) use writer::{Writer, WriterParts};
 
 use crate::checkpoint::{Checkpoint, MAX_CHECKPOINT_BYTES};
 use crate::disk::Op;
 use crate::error::DiskFault;
-use crate::frame::Mark;
-use commit::{Entry, Pending, Unseen};
-use shared::Message;
+use crate::frame::RecordId;
+use commit::{PendingBatch, QueueEntry, UnseenRefusal};
+use shared::WriterRequest;
 
 /// Batches that may wait for the writer; one more is [`Refusal::Busy`].
 pub const MAX_QUEUE: usize = 1024;
@@ -38,7 +38,7 @@ pub struct Journal {
 
 struct Inner {
     shared: Arc<Shared>,
-    queue: SyncSender<Message>,
+    queue: SyncSender<WriterRequest>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -71,16 +71,16 @@ impl Journal {
     fn queue<T: Records>(&self, batch: T, reserved: bool) -> Commit<T> {
         let shared = &self.inner.shared;
         let generation = shared.generation.load(Ordering::SeqCst);
-        let (pending, commit) = Pending::new(batch, Arc::clone(&shared.unseen));
-        if !reserved && Unseen::any(&shared.unseen) {
+        let (pending, commit) = PendingBatch::new(batch, Arc::clone(&shared.unseen));
+        if !reserved && UnseenRefusal::any(&shared.unseen) {
             pending.refuse(Refusal::Behind);
             return commit;
         }
-        let entry = Entry { batch: Box::new(pending), reserved, generation };
-        match self.inner.queue.try_send(Message::Append(entry)) {
+        let entry = QueueEntry { batch: Box::new(pending), reserved, generation };
+        match self.inner.queue.try_send(WriterRequest::Append(entry)) {
             Ok(()) => {}
-            Err(TrySendError::Full(Message::Append(entry))) => entry.batch.refuse(Refusal::Busy),
-            Err(TrySendError::Disconnected(Message::Append(entry))) => entry.batch.refuse(Refusal::Closed),
+            Err(TrySendError::Full(WriterRequest::Append(entry))) => entry.batch.refuse(Refusal::Busy),
+            Err(TrySendError::Disconnected(WriterRequest::Append(entry))) => entry.batch.refuse(Refusal::Closed),
             // It was an append.
             Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {}
         }
@@ -91,10 +91,10 @@ impl Journal {
     /// the form's; whoever opens the session gets both back, or nothing: a checkpoint is derived from the log, and a
     /// missing, damaged or older one only makes opening slower. Over 64 MiB, or with a full queue, it is not kept.
     /// Never waits.
-    pub fn checkpoint(&self, mark: Mark, version: u32, bytes: Vec<u8>) {
+    pub fn checkpoint(&self, mark: RecordId, version: u32, bytes: Vec<u8>) {
         if bytes.len() <= MAX_CHECKPOINT_BYTES {
             // Nobody waits for it, so that nobody is told.
-            drop(self.inner.queue.try_send(Message::Checkpoint(Checkpoint::new(mark, version, bytes))));
+            drop(self.inner.queue.try_send(WriterRequest::Checkpoint(Checkpoint::new(mark, version, bytes))));
         }
     }
 
@@ -134,7 +134,7 @@ impl Inner {
         // A batch that owns the last handle drops it on the writer's own thread, which ends by itself then.
         let Some(thread) = thread.filter(|thread| thread.thread().id() != thread::current().id()) else { return };
         // Nobody listens when the thread is gone already; then the join answers at once.
-        drop(self.queue.send(Message::Close));
+        drop(self.queue.send(WriterRequest::Close));
         if thread.join().is_err() {
             self.shared.suspended.store(true, Ordering::Release);
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 
-use super::commit::Entry;
+use super::commit::QueueEntry;
 use crate::checkpoint::Checkpoint;
 
 /// What the handle and the thread both look at.
@@ -34,8 +34,8 @@ impl Shared {
 }
 
 /// What the handle asks of the thread.
-pub(super) enum Message {
-    Append(Entry),
+pub(super) enum WriterRequest {
+    Append(QueueEntry),
     Checkpoint(Checkpoint),
     Close,
 }

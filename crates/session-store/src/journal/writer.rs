@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
 
-use super::commit::{Entry, Refusal, Settle, Written};
-use super::log::{Log, Place};
-use super::shared::{Message, Shared};
+use super::commit::{BatchPosition, QueueEntry, QueuedBatch, Refusal};
+use super::log::{Log, LogEnd};
+use super::shared::{Shared, WriterRequest};
 use crate::checkpoint::Checkpoint;
 use crate::disk::DiskFile;
 use crate::error::DiskFault;
-use crate::frame::{Chain, EncodeError, Encoder, MAX_BATCH_BYTES, Mark};
+use crate::frame::{Chain, EncodeError, Encoder, MAX_BATCH_BYTES, RecordId};
 use crate::ops::Ops;
 use crate::session::head::Head;
 use crate::session::lock::Lock;
@@ -25,9 +25,9 @@ const MAX_GROUP_BYTES: usize = MAX_BATCH_BYTES;
 const MAX_GROUP: usize = 1024;
 
 /// What a writer starts with.
-pub(crate) struct Start {
+pub(crate) struct WriterParts {
     pub(crate) dir: PathBuf,
-    pub(crate) place: Place,
+    pub(crate) place: LogEnd,
     pub(crate) head: DiskFile,
     pub(crate) lock: Lock,
 }
@@ -46,15 +46,15 @@ pub(crate) struct Writer {
 
 struct Group {
     encoder: Encoder,
-    batches: Vec<(Box<dyn Settle>, Written)>,
+    batches: Vec<(Box<dyn QueuedBatch>, BatchPosition)>,
 }
 
 /// Tells everybody that the thread is gone, however it went.
-struct Ended(Arc<Shared>);
+struct CloseOnDrop(Arc<Shared>);
 
 impl Writer {
-    pub(crate) fn new(ops: Ops, options: &Options, session: String, start: Start, shared: Arc<Shared>) -> Self {
-        let Start { dir, place, head, lock } = start;
+    pub(crate) fn new(ops: Ops, options: &Options, session: String, start: WriterParts, shared: Arc<Shared>) -> Self {
+        let WriterParts { dir, place, head, lock } = start;
         let (clock, probe) = (Arc::clone(&options.clock), Arc::clone(&options.probe));
         let log = Log::new(ops.clone(), options, dir, session, place);
         Self { ops, clock, probe, log, head, reserve_free: false, shared, _lock: lock }
@@ -64,29 +64,29 @@ impl Writer {
         self.log.directory()
     }
 
-    pub(super) fn run(mut self, messages: &Receiver<Message>) {
-        let _ended = Ended(Arc::clone(&self.shared));
+    pub(super) fn run(mut self, messages: &Receiver<WriterRequest>) {
+        let _close = CloseOnDrop(Arc::clone(&self.shared));
         let mut next = messages.recv().ok();
         while let Some(message) = next.take() {
             match message {
-                Message::Close => break,
-                Message::Append(entry) if entry.reserved => self.reserved(entry.batch),
-                Message::Append(entry) => next = self.gather(entry, messages),
-                Message::Checkpoint(checkpoint) => self.keep(&checkpoint),
+                WriterRequest::Close => break,
+                WriterRequest::Append(entry) if entry.reserved => self.reserved(entry.batch),
+                WriterRequest::Append(entry) => next = self.gather(entry, messages),
+                WriterRequest::Checkpoint(checkpoint) => self.keep(&checkpoint),
             }
             next = next.or_else(|| messages.recv().ok());
         }
         // What was queued behind the end is answered, not dropped.
         for message in messages.try_iter() {
             match message {
-                Message::Append(entry) => entry.batch.refuse(Refusal::Closed),
-                Message::Close | Message::Checkpoint(_) => {}
+                WriterRequest::Append(entry) => entry.batch.refuse(Refusal::Closed),
+                WriterRequest::Close | WriterRequest::Checkpoint(_) => {}
             }
         }
     }
 
     /// Commits `entry` and what waits behind it. Gives back the message that belongs to no group.
-    fn gather(&mut self, entry: Entry, messages: &Receiver<Message>) -> Option<Message> {
+    fn gather(&mut self, entry: QueueEntry, messages: &Receiver<WriterRequest>) -> Option<WriterRequest> {
         let mut group = match self.group() {
             Ok(group) => group,
             Err(why) => {
@@ -98,7 +98,7 @@ impl Writer {
         let mut next = None;
         while group.encoder.bytes.len() < MAX_GROUP_BYTES && group.batches.len() < MAX_GROUP {
             match messages.try_recv() {
-                Ok(Message::Append(entry)) if !entry.reserved => self.add(&mut group, entry),
+                Ok(WriterRequest::Append(entry)) if !entry.reserved => self.add(&mut group, entry),
                 Ok(other) => {
                     next = Some(other);
                     break;
@@ -122,7 +122,7 @@ impl Writer {
     }
 
     /// One batch alone, with the reserve's help.
-    fn reserved(&mut self, batch: Box<dyn Settle>) {
+    fn reserved(&mut self, batch: Box<dyn QueuedBatch>) {
         let mut tried = self.alone(&*batch);
         if matches!(tried, Err(Refusal::Full(_))) && reserve::free(&self.ops, self.log.directory()).is_ok() {
             self.reserve_free = true;
@@ -135,7 +135,7 @@ impl Writer {
         }
     }
 
-    fn alone(&mut self, batch: &dyn Settle) -> Result<Written, Refusal> {
+    fn alone(&mut self, batch: &dyn QueuedBatch) -> Result<BatchPosition, Refusal> {
         let mut group = self.group()?;
         let place = batch.encode(&mut group.encoder).map_err(encoding)?;
         self.write(&group.encoder, false).map_err(refusal)?;
@@ -151,7 +151,7 @@ impl Writer {
     }
 
     /// A batch that cannot be encoded is refused alone; one that follows a refusal is refused with it.
-    fn add(&self, group: &mut Group, entry: Entry) {
+    fn add(&self, group: &mut Group, entry: QueueEntry) {
         if entry.generation < self.shared.generation.load(Ordering::SeqCst) {
             return self.refuse(vec![entry.batch], &Refusal::Behind);
         }
@@ -186,7 +186,7 @@ impl Writer {
     }
 
     /// Every refusal counts before the first is answered, so that nothing appended in between overtakes another.
-    fn refuse(&self, mut batches: Vec<Box<dyn Settle>>, why: &Refusal) {
+    fn refuse(&self, mut batches: Vec<Box<dyn QueuedBatch>>, why: &Refusal) {
         if !matches!(why, Refusal::Behind) {
             self.shared.suspended.store(true, Ordering::Release);
         }
@@ -206,13 +206,13 @@ impl Writer {
     }
 }
 
-impl Drop for Ended {
+impl Drop for CloseOnDrop {
     fn drop(&mut self) {
         self.0.closed.store(true, Ordering::Release);
     }
 }
 
-fn answer(mut group: Group, seal: Option<Mark>) {
+fn answer(mut group: Group, seal: Option<RecordId>) {
     if let Some((_, last)) = group.batches.last_mut() {
         last.seal = seal;
     }

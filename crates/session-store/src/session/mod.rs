@@ -1,12 +1,12 @@
 //! The directory of one session: made or opened, locked, recovered, handed over. Knows no batch and no reader.
 
 mod error;
+mod file_system;
 pub(crate) mod head;
 pub(crate) mod lock;
 mod open;
 mod options;
 mod past;
-mod place;
 mod repair;
 pub(crate) mod reserve;
 mod salvage;
@@ -60,7 +60,7 @@ pub struct Recovered {
 
 /// A session's lock without its journal: nobody else works in the directory until this is dropped.
 #[derive(Debug)]
-pub struct Held {
+pub struct SessionLock {
     _lock: lock::Lock,
 }
 
@@ -74,13 +74,13 @@ impl Session {
     /// Locks, scans and, if need be, repairs an existing session. Executes nothing, appends nothing. No flush when
     /// the last writer ended well.
     pub fn open(dir: &Path, options: Options) -> Result<Opened, OpenError> {
-        open::open(dir, &options, open::Way::Append).map(|(opened, _)| opened)
+        open::open(dir, &options, open::OpenMode::Append).map(|(opened, _)| opened)
     }
 
     /// [`open`](Self::open) for whoever folds the log: what was read to prove the end of the log is handed on, so that
     /// nothing is read twice. Holds the records of the newest segment in memory until they are taken.
     pub fn resume(dir: &Path, options: Options) -> Result<(Opened, Past), OpenError> {
-        open::open(dir, &options, open::Way::Resume)
+        open::open(dir, &options, open::OpenMode::Resume)
     }
 
     /// Copies what verifies of a damaged session into a new one at `into` (its parent must exist), and leaves the
@@ -94,8 +94,8 @@ impl Session {
     /// Takes the lock alone, whatever state the session is in, for moving or removing its directory. `now` in
     /// microseconds, for whoever finds it busy. Where the directory is moved meanwhile, whoever waited for the lock
     /// finds that it has none.
-    pub fn hold(dir: &Path, now: u64) -> Result<Held, OpenError> {
-        Ok(Held { _lock: lock::acquire(&Ops::real(), dir, now)? })
+    pub fn hold(dir: &Path, now: u64) -> Result<SessionLock, OpenError> {
+        Ok(SessionLock { _lock: lock::acquire(&Ops::real(), dir, now)? })
     }
 
     /// Who holds the session now, without taking it. `Ok(None)` when nobody does; a pid of 0 when the lock file

@@ -4,17 +4,17 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::head::{self, Head};
-use super::survey::{Survey, Verdict, survey};
-use super::{OpenError, Opened, Options, Past, Recovered, lock, place, repair, reserve, segment};
+use super::survey::{Diagnosis, Survey, survey};
+use super::{OpenError, Opened, Options, Past, Recovered, file_system, lock, repair, reserve, segment};
 use crate::blob::Blobs;
 use crate::disk::DiskFile;
 use crate::error::DiskFault;
-use crate::journal::{Journal, Place, Shared, Start, Writer};
+use crate::journal::{Journal, LogEnd, Shared, Writer, WriterParts};
 use crate::ops::Ops;
 
 /// What a session is opened for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum OpenMode {
     /// It must not be there yet.
     Create,
     /// Somebody appends.
@@ -30,22 +30,22 @@ pub(super) fn create(dir: &Path, options: &Options) -> Result<Opened, OpenError>
     let ops = Ops::new(Arc::clone(&options.disk));
     named(&options.session)?;
     if let (false, Some(parent)) = (options.any_file_system, dir.parent()) {
-        place::accept(&ops, parent)?;
+        file_system::accept(&ops, parent)?;
     }
     ops.create_dir(dir)?;
-    enter(&ops, dir, options, Way::Create).map(|(opened, _)| opened)
+    enter(&ops, dir, options, OpenMode::Create).map(|(opened, _)| opened)
 }
 
-pub(super) fn open(dir: &Path, options: &Options, way: Way) -> Result<(Opened, Past), OpenError> {
+pub(super) fn open(dir: &Path, options: &Options, mode: OpenMode) -> Result<(Opened, Past), OpenError> {
     let ops = Ops::new(Arc::clone(&options.disk));
     named(&options.session)?;
     if ops.open(&lock::path(dir), false)?.is_none() && !segment::log(dir).is_dir() {
         return Err(OpenError::NoSuch(dir.to_path_buf()));
     }
     if !options.any_file_system {
-        place::accept(&ops, dir)?;
+        file_system::accept(&ops, dir)?;
     }
-    enter(&ops, dir, options, way)
+    enter(&ops, dir, options, mode)
 }
 
 fn named(id: &str) -> Result<(), OpenError> {
@@ -53,17 +53,17 @@ fn named(id: &str) -> Result<(), OpenError> {
     if spelled && !id.is_empty() && id.len() <= MAX_ID { Ok(()) } else { Err(OpenError::Id(id.to_owned())) }
 }
 
-fn enter(ops: &Ops, dir: &Path, options: &Options, way: Way) -> Result<(Opened, Past), OpenError> {
+fn enter(ops: &Ops, dir: &Path, options: &Options, mode: OpenMode) -> Result<(Opened, Past), OpenError> {
     let lock = lock::acquire(ops, dir, (options.clock)())?;
     let head = Head::read(ops, dir)?;
-    let mut found = survey(ops, dir, head, way == Way::Resume)?;
-    if let Verdict::Damaged(damage) = found.verdict {
+    let mut found = survey(ops, dir, head, mode == OpenMode::Resume)?;
+    if let Diagnosis::Damaged(damage) = found.diagnosis {
         return Err(OpenError::Damaged { dir: dir.to_path_buf(), damage: Box::new(damage) });
     }
     if found.format != segment::FORMAT {
         return Err(OpenError::Format { dir: dir.to_path_buf(), found: found.format });
     }
-    if way == Way::Create && found.good.seq > 0 {
+    if mode == OpenMode::Create && found.good.seq > 0 {
         return Err(OpenError::Exists(dir.to_path_buf()));
     }
     let mut recovered = Recovered {
@@ -76,7 +76,7 @@ fn enter(ops: &Ops, dir: &Path, options: &Options, way: Way) -> Result<(Opened, 
         cut: 0,
         quarantine: None,
     };
-    if let Verdict::Cut(class, bad) = &found.verdict {
+    if let Diagnosis::Cut(class, bad) = &found.diagnosis {
         let copy = repair::cut(ops, dir, &found, (*class, bad), options)?;
         (recovered.class, recovered.cut, recovered.quarantine) = (Some(*class), found.behind, Some(copy));
     }
@@ -91,12 +91,12 @@ fn enter(ops: &Ops, dir: &Path, options: &Options, way: Way) -> Result<(Opened, 
         names(ops, dir)?;
     }
     let past = Past::new(ops, dir, &mut found);
-    let place = Place { file, first, offset: found.offset, chain: found.good, sealed: found.sealed };
-    let start = Start { dir: dir.to_path_buf(), place, head, lock };
+    let place = LogEnd { file, first, offset: found.offset, chain: found.good, sealed: found.sealed };
+    let start = WriterParts { dir: dir.to_path_buf(), place, head, lock };
     Ok((start_writer(ops, options, start, recovered)?, past))
 }
 
-fn start_writer(ops: &Ops, options: &Options, start: Start, recovered: Recovered) -> Result<Opened, OpenError> {
+fn start_writer(ops: &Ops, options: &Options, start: WriterParts, recovered: Recovered) -> Result<Opened, OpenError> {
     let shared = Arc::new(Shared::new(recovered.epoch, recovered.last, Arc::clone(&ops.flushes)));
     let blobs = Blobs::new(ops.clone(), &start.dir, options, Arc::clone(&shared.closed));
     blobs.sweep();

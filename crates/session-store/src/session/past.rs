@@ -6,7 +6,7 @@ use std::path::Path;
 use super::survey::Survey;
 use crate::checkpoint::Checkpoint;
 use crate::damage::ReadError;
-use crate::frame::{Chain, Kept, KeptRecords, OwnedFrame};
+use crate::frame::{Chain, CheckedLines, CheckedRecords, OwnedFrame};
 use crate::ops::Ops;
 use crate::reader::{FrameIter, seek};
 use crate::session::segment::Segment;
@@ -19,14 +19,14 @@ pub struct Past {
     segments: Vec<Segment>,
     /// The last record before `newest`.
     before: Chain,
-    newest: Kept,
+    newest: CheckedLines,
 }
 
 /// Records in order, each checked; ends after the first error.
 pub struct PastFrames {
     older: FrameIter,
     failed: bool,
-    newest: KeptRecords,
+    newest: CheckedRecords,
 }
 
 impl Past {
@@ -79,7 +79,7 @@ impl Iterator for PastFrames {
 
 impl Default for Past {
     fn default() -> Self {
-        Self { checkpoint: None, segments: Vec::new(), before: Chain::START, newest: Kept::default() }
+        Self { checkpoint: None, segments: Vec::new(), before: Chain::START, newest: CheckedLines::default() }
     }
 }
 

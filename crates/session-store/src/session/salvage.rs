@@ -11,9 +11,9 @@ use serde::Serialize;
 
 use super::error::OpenError;
 use super::options::Options;
-use super::scan::{Piece, scan};
-use super::segment::{self, End};
-use super::{lock, open, place};
+use super::scan::{ScanItem, scan};
+use super::segment::{self, SegmentEnd};
+use super::{file_system, lock, open};
 use crate::blob::{BlobError, Blobs, Digest};
 use crate::damage::Damage;
 use crate::disk::DiskFile;
@@ -41,7 +41,7 @@ pub struct Salvaged {
 
 /// Body of a `gap` record.
 #[derive(Serialize)]
-struct Gap {
+struct GapRecord {
     /// The stretch that it is a part of.
     first: u64,
     last: u64,
@@ -56,7 +56,7 @@ pub(super) fn salvage(dir: &Path, into: &Path, options: &Options) -> Result<Salv
         return Err(OpenError::NoSuch(dir.to_path_buf()));
     }
     if !options.any_file_system {
-        place::accept(&ops, into.parent().unwrap_or(dir))?;
+        file_system::accept(&ops, into.parent().unwrap_or(dir))?;
     }
     let _lock = lock::acquire(&ops, dir, (options.clock)())?;
     if segment::log(into).exists() {
@@ -67,11 +67,11 @@ pub(super) fn salvage(dir: &Path, into: &Path, options: &Options) -> Result<Salv
     blobs(&ops, dir, into, options, &mut salvaged)?;
     let mut copy = Copy::new(&ops, dir, into, options)?;
     scan(&ops, dir, &mut |piece| match piece {
-        Piece::Batch(batch) => {
+        ScanItem::Batch(batch) => {
             salvaged.kept += batch.len() as u64;
             batch.iter().try_for_each(|frame| copy.record(frame))
         }
-        Piece::Lost(damage) => {
+        ScanItem::Lost(damage) => {
             copy.gap(&damage)?;
             salvaged.lost.push(damage);
             Ok(())
@@ -170,7 +170,7 @@ impl<'a> Copy<'a> {
             }
             let reason = reason.take();
             self.encode(self.chain.epoch, self.chain.seq, self.now, |encoder| {
-                encoder.batch(|frames| frames.record(GAP, 1, &Gap { first, last, reason }).map(drop)).map(drop)
+                encoder.batch(|frames| frames.record(GAP, 1, &GapRecord { first, last, reason }).map(drop)).map(drop)
             })?;
         }
         Ok(())
@@ -179,9 +179,9 @@ impl<'a> Copy<'a> {
     /// Goes on in a new file.
     fn open(&mut self, epoch: u32, durable: u64, time: u64) -> Result<(), DiskFault> {
         self.flush()?;
-        self.settle()?;
+        self.sync_file()?;
         let Chain { seq, crc, .. } = self.chain;
-        let end = (seq > 0).then_some(End { first: self.first, offset: self.offset, seq, crc });
+        let end = (seq > 0).then_some(SegmentEnd { first: self.first, offset: self.offset, seq, crc });
         (self.first, self.offset, self.sealed) = (seq + 1, 0, false);
         let name = format!("{:020}.jsonl", self.first);
         self.file = Some(self.ops.create(&self.dir.join(name))?);
@@ -219,13 +219,13 @@ impl<'a> Copy<'a> {
         Ok(())
     }
 
-    fn settle(&mut self) -> Result<(), DiskFault> {
+    fn sync_file(&mut self) -> Result<(), DiskFault> {
         self.file.take().map_or(Ok(()), |file| self.ops.sync(&file))
     }
 
     fn finish(&mut self) -> Result<(), DiskFault> {
         self.flush()?;
-        self.settle()?;
+        self.sync_file()?;
         self.ops.sync_dir(&self.dir)
     }
 }

@@ -14,7 +14,7 @@ use crate::frame::{self, Bad, Chain, Frame, OwnedFrame};
 use crate::ops::Ops;
 
 /// The next thing that is known, in the order of seqs.
-pub(crate) enum Piece {
+pub(crate) enum ScanItem {
     Batch(Vec<OwnedFrame>),
     Lost(Damage),
 }
@@ -22,7 +22,7 @@ pub(crate) enum Piece {
 pub(crate) struct Scan<'a> {
     ops: &'a Ops,
     pub(crate) segments: Vec<Segment>,
-    each: &'a mut dyn FnMut(Piece) -> Result<(), DiskFault>,
+    each: &'a mut dyn FnMut(ScanItem) -> Result<(), DiskFault>,
     /// The last record handed on.
     good: Chain,
     batch: Vec<OwnedFrame>,
@@ -38,7 +38,7 @@ pub(crate) struct Scan<'a> {
 pub(crate) fn scan(
     ops: &Ops,
     dir: &Path,
-    each: &mut dyn FnMut(Piece) -> Result<(), DiskFault>,
+    each: &mut dyn FnMut(ScanItem) -> Result<(), DiskFault>,
 ) -> Result<(), DiskFault> {
     let proven = Head::read(ops, dir)?.map_or(0, |head| head.durable);
     let segments = segment::list(ops, dir)?;
@@ -122,14 +122,14 @@ impl Scan<'_> {
         let first = batch.first().map_or(0, |frame| frame.seq);
         self.lost(first)?;
         self.good = chain;
-        (self.each)(Piece::Batch(batch))
+        (self.each)(ScanItem::Batch(batch))
     }
 
     /// Hands on what is lost before `next`.
     fn lost(&mut self, next: u64) -> Result<(), DiskFault> {
         let lost = self.good.seq + 1..=next.saturating_sub(1);
         match self.bad.take() {
-            Some(damage) if !lost.is_empty() => (self.each)(Piece::Lost(Damage { lost, ..damage })),
+            Some(damage) if !lost.is_empty() => (self.each)(ScanItem::Lost(Damage { lost, ..damage })),
             Some(_) | None => Ok(()),
         }
     }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::disk::DiskFile;
 use crate::error::DiskFault;
-use crate::frame::{self, Chain, EncodeError, Encoder, Mark};
+use crate::frame::{self, Chain, EncodeError, Encoder, RecordId};
 use crate::ops::Ops;
 
 /// The kind of a segment's first record.
@@ -20,17 +20,17 @@ pub(crate) const FORMAT: u64 = 1;
 
 /// Body of a `segment` record.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Body {
+pub(crate) struct SegmentBody {
     pub(crate) format: u64,
     pub(crate) session: String,
     /// Where the segment before this one ends. Bytes behind that are not part of the log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) previous: Option<End>,
+    pub(crate) previous: Option<SegmentEnd>,
 }
 
 /// The end of a segment, as its successor knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct End {
+pub(crate) struct SegmentEnd {
     /// The first seq of the segment that ends.
     pub(crate) first: u64,
     pub(crate) offset: u64,
@@ -40,7 +40,7 @@ pub(crate) struct End {
 
 /// Body of a `seal` record: the segment it closes and the bytes before it.
 #[derive(Serialize)]
-struct Closed {
+struct SealBody {
     first: u64,
     bytes: u64,
 }
@@ -50,9 +50,9 @@ pub(crate) struct Segment {
     pub(crate) path: PathBuf,
     pub(crate) first: u64,
     /// Known when there is a successor.
-    pub(crate) end: Option<End>,
+    pub(crate) end: Option<SegmentEnd>,
     /// What its first record says of the segment before it, if that record is whole and in its place.
-    pub(crate) previous: Option<End>,
+    pub(crate) previous: Option<SegmentEnd>,
     pub(crate) length: u64,
 }
 
@@ -65,15 +65,15 @@ pub(crate) fn path(dir: &Path, first: u64) -> PathBuf {
 }
 
 /// Adds the record that opens a segment, as a batch of its own.
-pub(crate) fn open(encoder: &mut Encoder, session: &str, previous: Option<End>) -> Result<(), EncodeError> {
-    let body = Body { format: FORMAT, session: session.to_owned(), previous };
+pub(crate) fn open(encoder: &mut Encoder, session: &str, previous: Option<SegmentEnd>) -> Result<(), EncodeError> {
+    let body = SegmentBody { format: FORMAT, session: session.to_owned(), previous };
     encoder.batch(|frames| frames.record(KIND, 1, &body).map(drop)).map(drop)
 }
 
 /// Adds the record that closes a full segment, as a batch of its own.
-pub(crate) fn seal(encoder: &mut Encoder, first: u64, bytes: u64) -> Result<Mark, EncodeError> {
-    let seqs = encoder.batch(|frames| frames.record(SEAL, 1, &Closed { first, bytes }).map(drop))?;
-    Ok(Mark { seq: *seqs.end(), crc: encoder.crc })
+pub(crate) fn seal(encoder: &mut Encoder, first: u64, bytes: u64) -> Result<RecordId, EncodeError> {
+    let seqs = encoder.batch(|frames| frames.record(SEAL, 1, &SealBody { first, bytes }).map(drop))?;
+    Ok(RecordId { seq: *seqs.end(), crc: encoder.crc })
 }
 
 /// The segments in order, each with the end its successor names.
@@ -93,14 +93,14 @@ pub(crate) fn list(ops: &Ops, dir: &Path) -> Result<Vec<Segment>, DiskFault> {
 }
 
 /// The end of the segment before, as the first record says, if that is whole and stands in its place.
-fn previous(ops: &Ops, file: &DiskFile, first: u64) -> Result<Option<End>, DiskFault> {
+fn previous(ops: &Ops, file: &DiskFile, first: u64) -> Result<Option<SegmentEnd>, DiskFault> {
     let Some((place, body)) = opening(ops, file)? else { return Ok(None) };
     let Chain { seq, crc, epoch: _, batch_left: _ } = place;
     Ok(body.previous.filter(|end| seq == first && end.seq + 1 == first && end.crc == crc))
 }
 
 /// The body of a file's first record, if it is a segment's, and what it continues.
-fn opening(ops: &Ops, file: &DiskFile) -> Result<Option<(Chain, Body)>, DiskFault> {
+fn opening(ops: &Ops, file: &DiskFile) -> Result<Option<(Chain, SegmentBody)>, DiskFault> {
     /// A segment record is far shorter.
     const ENOUGH: usize = 4096;
     let mut bytes = vec![0; ENOUGH];
@@ -147,11 +147,11 @@ pub(crate) fn sweep(ops: &Ops, dir: &Path) {
     }
 }
 
-pub(crate) fn body(frame: &frame::Frame<'_>) -> Option<Body> {
+pub(crate) fn body(frame: &frame::Frame<'_>) -> Option<SegmentBody> {
     if frame.kind == KIND { serde_json::from_str(frame.line).ok() } else { None }
 }
 
-impl End {
+impl SegmentEnd {
     pub(crate) fn reached(&self, chain: &Chain) -> bool {
         self.seq == chain.seq && self.crc == chain.crc && chain.batch_left == 0
     }

@@ -7,7 +7,7 @@ use super::segment::{self, Segment};
 use super::walk::{Feed, Step, Walk};
 use crate::damage::{Class, Damage};
 use crate::error::DiskFault;
-use crate::frame::{self, Bad, Chain, Kept};
+use crate::frame::{self, Bad, Chain, CheckedLines};
 use crate::ops::Ops;
 
 pub(crate) struct Survey {
@@ -29,11 +29,11 @@ pub(crate) struct Survey {
     /// The record `good` is a seal.
     pub(crate) sealed: bool,
     /// Behind `from`, up to `good`, if they were to be kept.
-    pub(crate) frames: Option<Kept>,
-    pub(crate) verdict: Verdict,
+    pub(crate) frames: Option<CheckedLines>,
+    pub(crate) diagnosis: Diagnosis,
 }
 
-pub(crate) enum Verdict {
+pub(crate) enum Diagnosis {
     Clean,
     /// Nothing durable is lost by cutting off what stands behind `good`.
     Cut(Class, Bad),
@@ -65,8 +65,8 @@ pub(crate) fn survey(ops: &Ops, dir: &Path, head: Option<Head>, keep: bool) -> R
         proven: head.map_or(0, |head| head.durable),
         epoch: head.map_or(0, |head| head.epoch),
         sealed: false,
-        frames: keep.then(|| Kept::sized(length.min(MOST_KEPT))),
-        verdict: Verdict::Clean,
+        frames: keep.then(|| CheckedLines::sized(length.min(MOST_KEPT))),
+        diagnosis: Diagnosis::Clean,
     };
     let bad = survey.records(&mut walk)?;
     let bad = bad.or((walk.chain.batch_left > 0).then_some(Bad::Missing));
@@ -85,12 +85,12 @@ pub(crate) fn survey(ops: &Ops, dir: &Path, head: Option<Head>, keep: bool) -> R
     };
     survey.behind = walk.rest().map_or(offset, |rest| rest.at).saturating_sub(survey.offset);
     let lost = survey.good.seq + 1..=survey.proven.max(survey.good.seq + 1);
-    survey.verdict = match bad {
-        None if survey.proven <= survey.good.seq => Verdict::Clean,
-        Some(bad) if survey.proven <= survey.good.seq && cuttable => Verdict::Cut(class(&bad, zeros), bad),
+    survey.diagnosis = match bad {
+        None if survey.proven <= survey.good.seq => Diagnosis::Clean,
+        Some(bad) if survey.proven <= survey.good.seq && cuttable => Diagnosis::Cut(class(&bad, zeros), bad),
         bad => {
             let seq = walk.chain.seq + 1;
-            Verdict::Damaged(Damage { seq, segment, offset, bad: bad.unwrap_or(Bad::Missing), lost })
+            Diagnosis::Damaged(Damage { seq, segment, offset, bad: bad.unwrap_or(Bad::Missing), lost })
         }
     };
     Ok(survey)

@@ -18,7 +18,7 @@ use std::sync::Mutex;
 use session_store::{Disk, DiskFile, RealDisk};
 
 use crate::dice::Dice;
-use crate::lie::{Lie, Rewriter};
+use crate::lying_store::{Lie, Rewriter};
 
 const SECTOR: usize = 512;
 pub(crate) const EIO: i32 = 5;

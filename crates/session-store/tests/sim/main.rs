@@ -11,17 +11,17 @@
     reason = "a test that cannot be set up has failed"
 )]
 
+mod bit_rot;
 mod dice;
-mod lie;
+mod lying_store;
 mod machine;
 mod mutants;
-mod rot;
-mod told;
+mod oracle;
 mod world;
 
 use std::ops::Range;
 
-use lie::Lie;
+use lying_store::Lie;
 use world::World;
 
 /// Seeds that found something once.
@@ -37,7 +37,7 @@ fn seeds() -> Range<u64> {
     range.map_or(SEEDS, |(from, to)| from.parse().unwrap()..to.parse().unwrap())
 }
 
-/// Every property that `told` and `world` ask for, at every seed.
+/// Every property that `oracle` and `world` ask for, at every seed.
 #[test]
 fn whatever_happens_to_the_machine() {
     let run = |part: u64| {

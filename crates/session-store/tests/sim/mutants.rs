@@ -1,6 +1,6 @@
 //! The simulation has to be able to fail: each habit of the store left out is found out, by some seed.
 
-use crate::lie::{Dirs, Files, Lie, When};
+use crate::lying_store::{Dirs, Files, Lie, When};
 use crate::world::World;
 
 const MUTANTS: [(&str, Lie); 21] = [

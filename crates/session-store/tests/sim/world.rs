@@ -7,14 +7,15 @@ use std::sync::{Arc, Mutex};
 
 use serde::Serialize;
 use session_store::{
-    EncodeError, Frames, Journal, Mark, OpenError, Opened, Options, OwnedFrame, Past, Reader, Records, Refusal, Session,
+    EncodeError, Frames, Journal, OpenError, Opened, Options, OwnedFrame, Past, Reader, RecordId, Records, Refusal,
+    Session,
 };
 
+use crate::bit_rot;
 use crate::dice::Dice;
-use crate::lie::Lie;
+use crate::lying_store::Lie;
 use crate::machine::{EIO, ENOSPC, Fault, Machine};
-use crate::rot;
-use crate::told::{Batch, Told};
+use crate::oracle::{Batch, Oracle};
 
 /// About as many operations as it takes to open a session.
 const OPENING: usize = 24;
@@ -25,7 +26,7 @@ pub(crate) struct World {
     machine: Arc<Machine>,
     dice: Dice,
     lie: Lie,
-    told: Told,
+    oracle: Oracle,
     batches: usize,
     rounds: usize,
     sums: Sums,
@@ -100,7 +101,7 @@ impl World {
     pub(crate) fn new(seed: u64, lie: Lie) -> Self {
         let dice = Dice::new(seed);
         let machine = Arc::new(Machine::new(Dice::new(!seed), lie));
-        Self { machine, dice, lie, told: Told::default(), batches: 0, rounds: 0, sums: Sums::default() }
+        Self { machine, dice, lie, oracle: Oracle::default(), batches: 0, rounds: 0, sums: Sums::default() }
     }
 
     /// All of its lives; the first property that does not hold ends it.
@@ -121,7 +122,7 @@ impl World {
         if self.dice.chance(80) {
             self.sums.count("rotten");
             let (dir, options) = (self.dir(), self.options());
-            rot::spoil(&mut self.dice, &dir, &self.told, options)?;
+            bit_rot::flip(&mut self.dice, &dir, &self.oracle, options)?;
         }
         Ok(self.sums)
     }
@@ -182,7 +183,7 @@ impl World {
         let before = log(&dir);
         self.machine.opening(true);
         let entered = match Session::resume(&dir, options.clone()) {
-            Err(OpenError::NoSuch(_)) if self.told.committed.is_empty() && self.told.blobs.is_empty() => {
+            Err(OpenError::NoSuch(_)) if self.oracle.committed.is_empty() && self.oracle.blobs.is_empty() => {
                 Session::create(&dir, options).map(|opened| (opened, None))
             }
             other => other.map(|(opened, past)| (opened, Some(past))),
@@ -200,8 +201,8 @@ impl World {
                 for (path, was) in &before {
                     let is = after.get(path).ok_or("a segment is gone")?;
                     if let Some(cut) = was.get(is.len()..).filter(|cut| !cut.is_empty()) {
-                        self.told.cut(cut);
-                        self.told.quarantined(&dir)?;
+                        self.oracle.cut(cut);
+                        self.oracle.quarantined(&dir)?;
                     }
                 }
                 Ok(None)
@@ -221,7 +222,7 @@ impl World {
         if recovered.cut > 0 {
             self.sums.count("cut off");
             let newest = before.last_key_value().map(|(_, bytes)| bytes.as_slice()).unwrap_or_default();
-            self.told.cut(newest.split_at(newest.len() - recovered.cut as usize).1);
+            self.oracle.cut(newest.split_at(newest.len() - recovered.cut as usize).1);
         }
         let all: Vec<OwnedFrame> = match Reader::open(&dir) {
             Ok(reader) => reader.upto(recovered.last).frames().collect::<Result<_, _>>().map_err(|e| e.to_string())?,
@@ -231,9 +232,9 @@ impl World {
         if all.last().is_some_and(|frame| frame.epoch >= recovered.epoch) {
             return Err(format!("epoch {} was written in before", recovered.epoch));
         }
-        let sure = self.told.committed.len();
-        self.told.shown(&all)?;
-        if self.told.committed.len() > sure {
+        let sure = self.oracle.committed.len();
+        self.oracle.shown(&all)?;
+        if self.oracle.committed.len() > sure {
             self.sums.count("kept");
         }
         if let Some(past) = past {
@@ -242,10 +243,10 @@ impl World {
                 self.sums.count("checkpoint");
             }
             let behind = past.behind_checkpoint().collect::<Result<Vec<_>, _>>().map_err(|e| e.to_string())?;
-            self.told.folded(checkpoint.as_ref(), &behind)?;
+            self.oracle.folded(checkpoint.as_ref(), &behind)?;
         }
-        self.told.quarantined(&dir)?;
-        self.told.stored(&opened.blobs)
+        self.oracle.quarantined(&dir)?;
+        self.oracle.stored(&opened.blobs)
     }
 
     fn work(&mut self, opened: &Opened) -> Result<(), String> {
@@ -260,7 +261,7 @@ impl World {
                 let bytes = vec![self.batches as u8; self.dice.below(3000)];
                 if let Ok(blob) = opened.blobs.put(&bytes) {
                     self.sums.count("blob");
-                    self.told.blobs.push(blob);
+                    self.oracle.blobs.push(blob);
                 }
             }
             let mut group = self.group();
@@ -274,7 +275,7 @@ impl World {
                 self.sums.count("reader");
                 if let Ok(reader) = Reader::open(&self.dir()) {
                     let frames = reader.frames().collect::<Result<Vec<_>, _>>().map_err(|e| e.to_string())?;
-                    self.told.read(&frames)?;
+                    self.oracle.read(&frames)?;
                 }
             }
         }
@@ -319,7 +320,7 @@ impl World {
                 Err(refused) => {
                     self.sums.count("refused");
                     full |= matches!(refused.why, Refusal::Full(_));
-                    self.told.refused(batch.clone());
+                    self.oracle.refused(batch.clone());
                     left.push(batch);
                 }
             }
@@ -330,14 +331,14 @@ impl World {
         left
     }
 
-    fn acked(&mut self, journal: &Journal, batch: Batch, mark: Option<Mark>, sealed: bool) {
+    fn acked(&mut self, journal: &Journal, batch: Batch, mark: Option<RecordId>, sealed: bool) {
         self.sums.count("acknowledged");
-        self.told.acked(batch, journal.epoch());
+        self.oracle.acked(batch, journal.epoch());
         if sealed {
             self.sums.count("sealed");
         }
         if let Some(mark) = mark {
-            journal.checkpoint(mark, 3, self.told.checkpoint(mark.seq()));
+            journal.checkpoint(mark, 3, self.oracle.checkpoint(mark.seq()));
             // The checkpoint is written behind everybody's back: wait until it is.
             let batch = self.batch();
             drop(self.append(journal, vec![batch]));
@@ -352,9 +353,9 @@ impl World {
         match journal.append_reserved(notes).wait() {
             Ok(_) => {
                 self.sums.count("suspended");
-                self.told.acked(batch, journal.epoch());
+                self.oracle.acked(batch, journal.epoch());
             }
-            Err(_) => self.told.refused(batch),
+            Err(_) => self.oracle.refused(batch),
         }
         if self.dice.chance(128) {
             self.machine.mend();

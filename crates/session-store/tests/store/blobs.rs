@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
-use session_store::{BlobError, BlobRef, Blobs, Digest, ErrorKind, Gap, Options, Reader, Session, Window};
+use session_store::{BlobError, BlobRef, Blobs, Digest, ErrorKind, LineWindow, Options, Reader, Session, StreamGap};
 
 use crate::disks::Quick;
 use crate::scene::{Scene, append, files, options};
@@ -46,7 +46,7 @@ fn a_damaged_blob_is_never_read_and_heals_when_stored_again() {
     let damaged = BlobError::Damaged(blob.digest);
     assert_eq!(damaged.kind(), ErrorKind::Corrupt);
     assert_eq!(view.read(&blob.digest, 100), Err(damaged.clone()));
-    assert_eq!(view.lines(&blob.digest, None, Window::Tail, 1, 100), Err(damaged.clone()));
+    assert_eq!(view.lines(&blob.digest, None, LineWindow::Tail, 1, 100), Err(damaged.clone()));
     assert_eq!(view.verify(&blob.digest), Err(damaged));
     opened.blobs.put(b"line one\nline two\n").unwrap();
     assert_eq!(view.verify(&blob.digest), Ok(blob.len));
@@ -76,7 +76,7 @@ fn a_spool_keeps_both_ends() {
             assert!(stored == bytes, "{total}");
         } else {
             let dropped = total - 64 * MIB;
-            assert_eq!(end.gap, Some(Gap { at: 32 * MIB as u64, dropped: dropped as u64 }));
+            assert_eq!(end.gap, Some(StreamGap { at: 32 * MIB as u64, dropped: dropped as u64 }));
             assert!(stored[..32 * MIB] == bytes[..32 * MIB] && stored[32 * MIB..] == bytes[32 * MIB + dropped..]);
         }
     }
@@ -109,28 +109,28 @@ fn windows_of_lines() {
     let opened = scene.create();
     let view = opened.blobs.view();
     // bytes, gap, window, lines, max_bytes → first, lines, total, cut
-    type Case<'a> = (&'a str, Option<u64>, Window, usize, usize, u64, &'a [&'a str], u64, bool);
+    type Case<'a> = (&'a str, Option<u64>, LineWindow, usize, usize, u64, &'a [&'a str], u64, bool);
     let cases: [Case<'_>; 16] = [
-        ("a\nb\nc\n", None, Window::From(1), 9, 99, 1, &["a", "b", "c"], 3, false),
-        ("a\nb\nc", None, Window::From(2), 9, 99, 2, &["b", "c"], 3, false),
-        ("a\nb\nc", None, Window::From(2), 1, 99, 2, &["b"], 3, false),
-        ("a\nb\nc", None, Window::From(4), 1, 99, 4, &[], 3, false),
-        ("a\n\n\nc", None, Window::From(1), 3, 99, 1, &["a", "", ""], 4, false),
-        ("", None, Window::From(1), 3, 99, 1, &[], 0, false),
-        ("aaaa\nbbbb\ncccc", None, Window::From(1), 3, 6, 1, &["aaaa", "bb"], 3, true),
-        ("aaaa\nbbbb\ncccc", None, Window::From(1), 3, 4, 1, &["aaaa"], 3, true),
-        ("a\nb\nc\n", None, Window::Tail, 2, 99, 2, &["b", "c"], 3, false),
-        ("a\nb\nc", None, Window::Tail, 9, 99, 1, &["a", "b", "c"], 3, false),
-        ("aaaa\nbbbb\ncccc", None, Window::Tail, 3, 8, 2, &["bbbb", "cccc"], 3, true),
-        ("aaaa\nbbbb\ncccc", None, Window::Tail, 3, 3, 3, &["ccc"], 3, true),
-        ("aaaaaaaaaaaaaaa\nb", None, Window::Tail, 1, 3, 2, &["b"], 2, false),
-        ("", None, Window::Tail, 3, 99, 1, &[], 0, false),
-        ("a\nbbcc\nd", Some(4), Window::From(1), 9, 99, 1, &["a", "bb", "cc", "d"], 4, false),
-        ("a\nbb\nd", Some(5), Window::From(1), 9, 99, 1, &["a", "bb", "d"], 3, false),
+        ("a\nb\nc\n", None, LineWindow::From(1), 9, 99, 1, &["a", "b", "c"], 3, false),
+        ("a\nb\nc", None, LineWindow::From(2), 9, 99, 2, &["b", "c"], 3, false),
+        ("a\nb\nc", None, LineWindow::From(2), 1, 99, 2, &["b"], 3, false),
+        ("a\nb\nc", None, LineWindow::From(4), 1, 99, 4, &[], 3, false),
+        ("a\n\n\nc", None, LineWindow::From(1), 3, 99, 1, &["a", "", ""], 4, false),
+        ("", None, LineWindow::From(1), 3, 99, 1, &[], 0, false),
+        ("aaaa\nbbbb\ncccc", None, LineWindow::From(1), 3, 6, 1, &["aaaa", "bb"], 3, true),
+        ("aaaa\nbbbb\ncccc", None, LineWindow::From(1), 3, 4, 1, &["aaaa"], 3, true),
+        ("a\nb\nc\n", None, LineWindow::Tail, 2, 99, 2, &["b", "c"], 3, false),
+        ("a\nb\nc", None, LineWindow::Tail, 9, 99, 1, &["a", "b", "c"], 3, false),
+        ("aaaa\nbbbb\ncccc", None, LineWindow::Tail, 3, 8, 2, &["bbbb", "cccc"], 3, true),
+        ("aaaa\nbbbb\ncccc", None, LineWindow::Tail, 3, 3, 3, &["ccc"], 3, true),
+        ("aaaaaaaaaaaaaaa\nb", None, LineWindow::Tail, 1, 3, 2, &["b"], 2, false),
+        ("", None, LineWindow::Tail, 3, 99, 1, &[], 0, false),
+        ("a\nbbcc\nd", Some(4), LineWindow::From(1), 9, 99, 1, &["a", "bb", "cc", "d"], 4, false),
+        ("a\nbb\nd", Some(5), LineWindow::From(1), 9, 99, 1, &["a", "bb", "d"], 3, false),
     ];
     for (bytes, gap, window, lines, max_bytes, first, shown, total, cut) in cases {
         let blob = opened.blobs.put(bytes.as_bytes()).unwrap();
-        let gap = gap.map(|at| Gap { at, dropped: 1 });
+        let gap = gap.map(|at| StreamGap { at, dropped: 1 });
         let got = view.lines(&blob.digest, gap, window, lines, max_bytes).unwrap();
         let texts: Vec<_> = got.lines.iter().map(|line| std::str::from_utf8(line).unwrap()).collect();
         assert_eq!(
@@ -140,7 +140,7 @@ fn windows_of_lines() {
         );
     }
     let blob = opened.blobs.put(&stream(MIB)).unwrap();
-    let got = view.lines(&blob.digest, None, Window::From(60_000), 2, 99).unwrap();
+    let got = view.lines(&blob.digest, None, LineWindow::From(60_000), 2, 99).unwrap();
     assert_eq!((got.lines.concat(), got.total), (b"000000000059999000000000060000".to_vec(), 65_536));
 }
 

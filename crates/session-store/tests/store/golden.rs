@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
-use session_store::{Disk, Mark, Opened, Options, Reader, RealDisk, Session, Tail};
+use session_store::{Disk, Opened, Options, Reader, RealDisk, RecordId, Session, Tail};
 
 use crate::disks::Quick;
 use crate::scene::{Raw, Scene, clock, files, shown};
@@ -69,8 +69,9 @@ fn options() -> Options {
 
 /// Writes it all.
 fn write(dir: &Path) {
-    let append =
-        |opened: &Opened, n: usize| -> Option<Mark> { opened.journal.append(Batch(RECORDS[n])).wait().unwrap().seal() };
+    let append = |opened: &Opened, n: usize| -> Option<RecordId> {
+        opened.journal.append(Batch(RECORDS[n])).wait().unwrap().seal()
+    };
     let opened = Session::create(dir, options()).unwrap();
     for n in 0..13 {
         if let Some(seal) = append(&opened, n) {

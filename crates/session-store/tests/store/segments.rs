@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use session_store::{Bad, Mark, Op, OpenError, Opened, Options, ReadError, Reader, Refusal, Session};
+use session_store::{Bad, Op, OpenError, Opened, Options, ReadError, Reader, RecordId, Refusal, Session};
 
 use crate::disks::{ENOSPC, Judge, Judged, Quick};
 use crate::scene::{Scene, append, files, notes, options, texts};
@@ -24,7 +24,7 @@ fn word(n: usize) -> String {
 }
 
 /// A closed session of `count` notes over several segments, and the seals that were told.
-fn rotated(count: usize) -> (Scene, Vec<Mark>) {
+fn rotated(count: usize) -> (Scene, Vec<RecordId>) {
     let scene = Scene::new();
     let opened = Session::create(&scene.dir, small(Arc::new(Quick))).unwrap();
     let seals = (0..count).filter_map(|n| append(&opened, &[&word(n)]).unwrap().seal()).collect();

@@ -44,14 +44,14 @@ fn bad_commands_are_refused() {
 #[test]
 fn a_summary_says_how_it_ended() {
     let table = [
-        (How::Exit(0), None, "exit 0 in 1.2 s"),
-        (How::Exit(101), Some(ErrorKind::FixInput), "exit 101 in 1.2 s"),
-        (How::Signal(9), Some(ErrorKind::FixInput), "killed: signal 9 after 1.2 s"),
-        (How::Deadline, Some(ErrorKind::Exhausted), "killed: deadline of 120 s"),
-        (How::Cancelled, Some(ErrorKind::Cancelled), "killed: cancelled after 1.2 s"),
+        (ChildExit::Exit(0), None, "exit 0 in 1.2 s"),
+        (ChildExit::Exit(101), Some(ErrorKind::FixInput), "exit 101 in 1.2 s"),
+        (ChildExit::Signal(9), Some(ErrorKind::FixInput), "killed: signal 9 after 1.2 s"),
+        (ChildExit::Deadline, Some(ErrorKind::Exhausted), "killed: deadline of 120 s"),
+        (ChildExit::Cancelled, Some(ErrorKind::Cancelled), "killed: cancelled after 1.2 s"),
     ];
     for (how, kind, text) in table {
-        let ended = Ended { how, took: Duration::from_millis(1234), leftovers: 0, remaining: 0, pid: 1 };
+        let ended = ChildResult { how, took: Duration::from_millis(1234), leftovers: 0, remaining: 0, pid: 1 };
         let got = match summary(&ended, Duration::from_secs(120)) {
             Ok(output) => (None, output.summary),
             Err(error) => (Some(error.kind), error.message),
@@ -62,11 +62,12 @@ fn a_summary_says_how_it_ended() {
 
 #[test]
 fn only_a_command_that_ended_by_itself_left_something_running() {
-    let table = [(How::Exit(0), 1), (How::Signal(9), 1), (How::Deadline, 0), (How::Cancelled, 0)];
+    let table =
+        [(ChildExit::Exit(0), 1), (ChildExit::Signal(9), 1), (ChildExit::Deadline, 0), (ChildExit::Cancelled, 0)];
     for (how, lines) in table {
-        let ended = Ended { how, took: Duration::ZERO, leftovers: 2, remaining: 0, pid: 1 };
+        let ended = ChildResult { how, took: Duration::ZERO, leftovers: 2, remaining: 0, pid: 1 };
         assert_eq!(notes(&ended, false, &[]).len(), lines, "{how:?}");
         // What may go on is said whatever ended the command.
-        assert_eq!(notes(&Ended { remaining: 1, ..ended }, false, &[]).len(), lines + 1, "{how:?}");
+        assert_eq!(notes(&ChildResult { remaining: 1, ..ended }, false, &[]).len(), lines + 1, "{how:?}");
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
-use authority::{Access, Ambient, Conflict, EnvPolicy, Why, Withheld, Workspace};
+use authority::{Access, Ambient, Conflict, EnvPolicy, Withheld, WithheldReason, Workspace};
 use std::path::{Path, PathBuf};
 
 pub(crate) const ADD_DIR: &str = "--add-dir";
@@ -67,11 +67,11 @@ fn directory(env: &Env, withheld: &Withheld, flag: &str, written: &Path) -> Resu
         dir.canonicalize().map_err(|error| refused(flag, &format!("open directory {}: {error}", env.shown(&dir))))?;
     let Some(Conflict { place, why }) = withheld.conflict(&dir) else { return Ok(dir) };
     let what = match why {
-        Why::Home => "the home directory",
-        Why::Keys => "keys and passwords",
-        Why::Own => "yoi's own configuration, sessions, notes or caches",
-        Why::Temporary => "temporary files of other runs",
-        Why::Kernel => "processes and devices",
+        WithheldReason::Home => "the home directory",
+        WithheldReason::Keys => "keys and passwords",
+        WithheldReason::Own => "yoi's own configuration, sessions, notes or caches",
+        WithheldReason::Temporary => "temporary files of other runs",
+        WithheldReason::Kernel => "processes and devices",
     };
     let (shown, place) = (env.shown(&dir), env.shown(&place));
     let text = format!("{flag} {shown}: {what} would be among what it adds ({place})");

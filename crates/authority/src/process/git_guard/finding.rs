@@ -7,7 +7,7 @@ const NAMED_KEYS: usize = 8;
 
 /// One change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
+pub struct GitFinding {
     pub path: PathBuf,
     pub what: Handled,
     /// The keys of a configuration that it is about, as git prints them.
@@ -39,7 +39,7 @@ pub enum Handled {
     More(usize),
 }
 
-impl Finding {
+impl GitFinding {
     pub(super) fn new(path: &Path, what: Handled) -> Self {
         Self { path: path.to_owned(), what, keys: Vec::new(), kept: None, help: String::new() }
     }

@@ -3,13 +3,13 @@
 //! What leads elsewhere (configuration, links, `.git` files) comes before hooks: when it is put back, other files are
 //! hooks than before, so everything is looked at again in between.
 
-use super::finding::{Finding, Handled};
+use super::finding::{GitFinding, Handled};
 use super::keyed;
 use super::memory::{Content, Memory, State};
 use super::quarantine::Quarantine;
 use super::restore::{Wanted, restore};
 use super::scan::{Role, Snapshot, Watched};
-use crate::fs::{Workspace, settle};
+use crate::fs::{Workspace, resolve};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ pub(super) struct Judge<'a> {
     pub(super) since: i128,
     pub(super) memory: &'a mut Memory,
     pub(super) quarantine: Quarantine<'a>,
-    pub(super) findings: Vec<Finding>,
+    pub(super) findings: Vec<GitFinding>,
 }
 
 impl Judge<'_> {
@@ -42,7 +42,7 @@ impl Judge<'_> {
         for (path, now) in self.changed(after) {
             let was = self.before.found.get(&path);
             match (now.role, &now.state) {
-                (Role::Config | Role::Included | Role::Place | Role::HookDir, State::Link(_)) => {
+                (Role::Config | Role::Included | Role::Location | Role::HookDir, State::Link(_)) => {
                     self.put_back(&path, was, &now.state, Vec::new());
                 }
                 (Role::Pointer, State::File(_) | State::Link(_)) if self.leads_away(&path, was, &now) => {
@@ -70,7 +70,7 @@ impl Judge<'_> {
                         self.gone(&path, old);
                     }
                 }
-                Role::Place if self.before.watches(&path) && !matches!(now.state, State::Dir | State::Link(_)) => {
+                Role::Location if self.before.watches(&path) && !matches!(now.state, State::Dir | State::Link(_)) => {
                     self.repository_gone(&path);
                 }
                 Role::Pointer if was.is_some() && !is_missing(&now.state) => self.tell(&path, Handled::Changed),
@@ -82,7 +82,7 @@ impl Judge<'_> {
                 | Role::Included
                 | Role::HookDir
                 | Role::Kept
-                | Role::Place
+                | Role::Location
                 | Role::Pointer
                 | Role::Reported => {}
             }
@@ -139,7 +139,7 @@ impl Judge<'_> {
         let dir = path.parent().unwrap_or(path);
         let roots = self.roots;
         let away = |entry: &super::config::Entry| {
-            let to = || settle(dir, Path::new(OsStr::from_bytes(entry.value.as_deref().unwrap_or_default())));
+            let to = || resolve(dir, Path::new(OsStr::from_bytes(entry.value.as_deref().unwrap_or_default())));
             entry.key() == b"core.worktree" && !to().is_ok_and(|to| roots.literal(&to).is_some())
         };
         let difference = keyed::difference(entries, is, &away);
@@ -152,7 +152,7 @@ impl Judge<'_> {
             self.restore(path, &State::File(now.clone()), Wanted::Content(&text, None), names(&difference.changed));
         }
         if !difference.removed.is_empty() && !is_told(&self.findings, path) {
-            let mut finding = Finding::new(path, Handled::Gone);
+            let mut finding = GitFinding::new(path, Handled::Gone);
             finding.keys = names(&difference.removed);
             self.findings.push(finding);
         }
@@ -188,7 +188,7 @@ impl Judge<'_> {
 
     /// A file that was removed: what it held is kept.
     fn gone(&mut self, path: &Path, old: Option<&State>) {
-        let mut finding = Finding::new(path, Handled::Gone);
+        let mut finding = GitFinding::new(path, Handled::Gone);
         if let Some(State::File(content)) = old {
             finding.kept = Some(match &content.bytes {
                 Some(bytes) => self.keep(path, bytes),
@@ -200,7 +200,7 @@ impl Judge<'_> {
 
     /// A repository that was removed: its configuration and its hooks are kept. Nothing else of it is known.
     fn repository_gone(&mut self, git: &Path) {
-        let mut finding = Finding::new(git, Handled::Gone);
+        let mut finding = GitFinding::new(git, Handled::Gone);
         for (path, was) in self.before.found.range(git.to_owned()..).take_while(|(path, _)| path.starts_with(git)) {
             let State::File(content) = &was.state else { continue };
             if let Some(bytes) = &content.bytes {
@@ -219,7 +219,7 @@ impl Judge<'_> {
 
     fn tell(&mut self, path: &Path, what: Handled) {
         if !is_told(&self.findings, path) {
-            self.findings.push(Finding::new(path, what));
+            self.findings.push(GitFinding::new(path, what));
         }
     }
 
@@ -240,7 +240,7 @@ impl Judge<'_> {
     }
 
     fn restore(&mut self, path: &Path, now: &State, wanted: Wanted<'_>, keys: Vec<String>) {
-        let mut finding = Finding::new(path, Handled::Left);
+        let mut finding = GitFinding::new(path, Handled::Left);
         finding.keys = keys;
         if !(self.rules.allows)(path) {
             let copy = match now {
@@ -298,7 +298,7 @@ impl Judge<'_> {
         let root = self.roots.literal(path);
         let top = root.map_or(0, |at| at.relative().components().count());
         path.ancestors().take(top).all(|name| {
-            let meta = self.roots.literal(name).and_then(|at| crate::fs::glance(&at).ok());
+            let meta = self.roots.literal(name).and_then(|at| crate::fs::meta_at(&at).ok());
             meta.is_some_and(|meta| meta.stamp.changed() < self.since - SLACK)
         })
     }
@@ -312,7 +312,7 @@ fn is_gone(old: Option<&State>, now: &State) -> bool {
     matches!(old, Some(State::File(_) | State::Link(_))) && is_missing(now)
 }
 
-fn is_told(findings: &[Finding], path: &Path) -> bool {
+fn is_told(findings: &[GitFinding], path: &Path) -> bool {
     findings.iter().any(|finding| finding.path == path)
 }
 

@@ -6,7 +6,7 @@
 
 use super::config::{self, Entry, Unreadable};
 use crate::Located;
-use crate::fs::{FileKind, Meta, Name, Stamp, Workspace, glance, looked_at, names, settle, target};
+use crate::fs::{FileKind, Meta, Name, Stamp, Workspace, looked_at, meta_at, names, resolve, target};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsString;
@@ -87,7 +87,7 @@ struct Known {
     /// None where there is nothing.
     stamp: Option<Stamp>,
     /// Another change would have another time.
-    settled: bool,
+    stable: bool,
     scan: u64,
     what: What,
 }
@@ -152,7 +152,7 @@ impl Memory {
         let asks = |path: &Path, may_change: bool| {
             may_change || above.contains(path) && is_dir(path) || !path.parent().is_some_and(is_told)
         };
-        self.vague |= seen.values().any(|(known, _)| !known.settled);
+        self.vague |= seen.values().any(|(known, _)| !known.stable);
         let needed = seen.iter().filter(|(path, (_, may_change))| asks(path, *may_change));
         self.proof = (!self.vague).then(|| needed.map(|(_, (known, _))| (known.at.clone(), known.stamp)).collect());
     }
@@ -164,14 +164,14 @@ impl Memory {
             self.asked += 1;
             stands(at).is_ok_and(|now| now.map(|meta| meta.stamp) == *stamp)
         });
-        let same = same && self.led.iter().all(|((from, path), to)| settle(from, path).ok() == *to);
+        let same = same && self.led.iter().all(|((from, path), to)| resolve(from, path).ok() == *to);
         self.proof = same.then_some(proof);
         same
     }
 
     /// Where a path leads that is read in a directory.
     pub(super) fn leads(&mut self, from: &Path, path: &Path) -> Option<PathBuf> {
-        let to = settle(from, path).ok();
+        let to = resolve(from, path).ok();
         self.vague |= self.led.len() >= MAX_LED;
         if self.vague {
             return to;
@@ -256,7 +256,7 @@ impl Memory {
         if known.scan == scan {
             return Some(known.what.clone());
         }
-        let same = known.settled && stands(&known.at).is_ok_and(|now| now.map(|meta| meta.stamp) == known.stamp);
+        let same = known.stable && stands(&known.at).is_ok_and(|now| now.map(|meta| meta.stamp) == known.stamp);
         let what = same.then(|| {
             known.scan = scan;
             known.what.clone()
@@ -287,14 +287,14 @@ impl Memory {
 
 impl Known {
     fn new(at: Located, stamp: Option<Stamp>, scan: u64, what: What) -> Self {
-        let settled = stamp.is_none_or(|stamp| now() - stamp.changed() > TICK);
-        Self { at, stamp, settled, scan, what }
+        let stable = stamp.is_none_or(|stamp| now() - stamp.changed() > TICK);
+        Self { at, stamp, stable, scan, what }
     }
 }
 
 /// What is at a place, if anything.
 fn stands(at: &Located) -> Result<Option<Meta>, Errno> {
-    match glance(at) {
+    match meta_at(at) {
         Ok(meta) => Ok(Some(meta)),
         Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
         Err(error) => Err(error),

@@ -19,7 +19,7 @@ mod quarantine;
 mod restore;
 mod scan;
 
-pub use finding::{Finding, Handled};
+pub use finding::{GitFinding, Handled};
 
 use crate::fs::{Access, Workspace};
 use crate::{Ambient, Error, ErrorKind};
@@ -60,7 +60,7 @@ struct Shared {
     before: Arc<Snapshot>,
     since: i128,
     /// What was found, newest last, and how many came before these.
-    found: VecDeque<Finding>,
+    found: VecDeque<GitFinding>,
     first: usize,
     /// Up to here somebody was told.
     told: usize,
@@ -109,7 +109,7 @@ impl GitGuard {
     }
 
     /// What was found since a mark, and what nobody was told yet.
-    pub fn since(&self, mark: usize) -> Vec<Finding> {
+    pub fn since(&self, mark: usize) -> Vec<GitFinding> {
         let mut shared = self.lock();
         let from = mark.min(shared.told).saturating_sub(shared.first);
         let found = shared.found.iter().skip(from).cloned().collect();
@@ -118,7 +118,7 @@ impl GitGuard {
     }
 
     /// What nobody was told yet: of calls that were given up.
-    pub fn untold(&self) -> Vec<Finding> {
+    pub fn untold(&self) -> Vec<GitFinding> {
         self.since(usize::MAX)
     }
 
@@ -130,7 +130,7 @@ impl GitGuard {
             // The person may have changed something since the last command.
             shared.before = shared.look(&self.roots);
             if shared.before.bounded {
-                shared.add(vec![Finding::new(self.roots.project(), Handled::Bound)]);
+                shared.add(vec![GitFinding::new(self.roots.project(), Handled::Bound)]);
             }
         }
         shared.running += 1;
@@ -182,7 +182,7 @@ impl Shared {
         Arc::new(Snapshot::take(&mut self.memory, roots, &self.before.repositories))
     }
 
-    fn add(&mut self, mut findings: Vec<Finding>) {
+    fn add(&mut self, mut findings: Vec<GitFinding>) {
         let told = self.told_bound;
         self.told_bound |= findings.iter().any(|finding| finding.what == Handled::Bound);
         findings.retain(|finding| finding.what != Handled::Bound || !told);
@@ -195,11 +195,11 @@ impl Shared {
 }
 
 /// As many as one call is told of.
-fn few(mut findings: Vec<Finding>, top: &Path) -> Vec<Finding> {
+fn few(mut findings: Vec<GitFinding>, top: &Path) -> Vec<GitFinding> {
     let more = findings.len().saturating_sub(MAX_OF_CALL);
     if more > 0 {
         findings.truncate(MAX_OF_CALL);
-        findings.push(Finding::new(top, Handled::More(more)));
+        findings.push(GitFinding::new(top, Handled::More(more)));
     }
     findings
 }

@@ -1,7 +1,7 @@
 //! Making a name what it was, unless somebody changed it again meanwhile.
 
 use super::memory::State;
-use crate::fs::{Stamp, Workspace, glance, relink, target};
+use crate::fs::{Stamp, Workspace, meta_at, relink, target};
 use crate::{Error, Located};
 use std::ffi::OsStr;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -46,7 +46,7 @@ pub(super) fn restore(roots: &Workspace, path: &Path, now: &State, wanted: Wante
 fn clear(roots: &Workspace, at: &Located, now: &State) -> Result<(), String> {
     let same = match now {
         State::Missing => return Ok(()),
-        State::File(content) => glance(at).is_ok_and(|meta| meta.stamp == content.stamp),
+        State::File(content) => meta_at(at).is_ok_and(|meta| meta.stamp == content.stamp),
         State::Link(to) => target(at).is_ok_and(|target| target == *to),
         State::Other(_) => true,
         State::Dir => false,

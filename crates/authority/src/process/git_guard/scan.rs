@@ -1,4 +1,4 @@
-//! Finding what git would run or read later: one look at every repository below the roots. Nothing is judged here.
+//! GitFinding what git would run or read later: one look at every repository below the roots. Nothing is judged here.
 //!
 //! Repositories are the project's own, those in its directories (nested, bare, submodules, worktrees), and those that a
 //! `.git` file, a `commondir` or a link leads to. Of each, its configuration with what that includes, its hooks where
@@ -62,7 +62,7 @@ pub(super) enum Role {
     /// A directory of hooks that the configuration names.
     HookDir,
     /// A directory of a repository; a link there leads to another one.
-    Place,
+    Location,
     /// A file that names another directory: `.git`, `commondir`.
     Pointer,
     Todo,
@@ -152,7 +152,7 @@ impl Scan<'_> {
     }
 
     /// Where a path leads, if below a root.
-    fn settled(&mut self, from: &Path, path: &Path) -> Option<PathBuf> {
+    fn resolved(&mut self, from: &Path, path: &Path) -> Option<PathBuf> {
         self.memory.leads(from, path).filter(|path| self.roots.literal(path).is_some())
     }
 
@@ -162,7 +162,7 @@ impl Scan<'_> {
         let dir = path.parent().unwrap_or(path);
         match &state {
             State::Dir => {
-                self.insert(path, Role::Place, state, None);
+                self.insert(path, Role::Location, state, None);
                 self.repository(path);
             }
             State::File(content) => {
@@ -174,7 +174,7 @@ impl Scan<'_> {
                 let leads = self.memory.leads(dir, Path::new(target));
                 self.pointer(path, state, leads);
             }
-            State::Missing | State::Other(_) => self.insert(path, Role::Place, state, None),
+            State::Missing | State::Other(_) => self.insert(path, Role::Location, state, None),
         }
     }
 
@@ -236,14 +236,14 @@ impl Scan<'_> {
         if let State::File(content) = self.memory.state(self.roots, &git.join("config")) {
             let named = content.config().unwrap_or_default().iter().filter(|entry| entry.key() == b"core.worktree");
             tops.extend(
-                named.filter_map(|entry| self.settled(git, &path_of(entry.value.as_deref().unwrap_or_default()))),
+                named.filter_map(|entry| self.resolved(git, &path_of(entry.value.as_deref().unwrap_or_default()))),
             );
         }
         let linked = git.join("worktrees");
         for (name, _) in &self.list(&linked).names {
             let dir = linked.join(name);
             if let State::File(content) = self.memory.state(self.roots, &dir.join("gitdir")) {
-                let named = content.bytes.as_deref().map(trimmed).and_then(|named| self.settled(&dir, &named));
+                let named = content.bytes.as_deref().map(trimmed).and_then(|named| self.resolved(&dir, &named));
                 tops.extend(named.and_then(|named| named.parent().map(Path::to_owned)));
             }
         }
@@ -252,10 +252,10 @@ impl Scan<'_> {
 
     /// Notes a directory, and says where it is.
     fn place(&mut self, path: &Path) -> Option<PathBuf> {
-        self.note(path, Role::Place);
+        self.note(path, Role::Location);
         match &self.snapshot.found.get(path)?.state {
             State::Dir => Some(path.to_owned()),
-            State::Link(_) => self.settled(path, path),
+            State::Link(_) => self.resolved(path, path),
             State::Missing | State::File(_) | State::Other(_) => None,
         }
     }
@@ -284,7 +284,7 @@ impl Scan<'_> {
             let content = match state {
                 Some(State::File(content)) => content,
                 Some(State::Link(_)) => {
-                    todo.extend(self.settled(&path, &path).map(|path| (path, Role::Included)));
+                    todo.extend(self.resolved(&path, &path).map(|path| (path, Role::Included)));
                     continue;
                 }
                 Some(State::Missing | State::Dir | State::Other(_)) | None => continue,
@@ -295,10 +295,10 @@ impl Scan<'_> {
                 match (section, entry.name.as_slice()) {
                     (b"include" | b"includeif", b"path") => {
                         let from = path.parent().unwrap_or(&path);
-                        todo.extend(self.settled(from, &named).map(|path| (path, Role::Included)));
+                        todo.extend(self.resolved(from, &named).map(|path| (path, Role::Included)));
                     }
                     (b"core", b"hookspath") => {
-                        for dir in tops.iter().filter_map(|top| self.settled(top, &named)).collect::<BTreeSet<_>>() {
+                        for dir in tops.iter().filter_map(|top| self.resolved(top, &named)).collect::<BTreeSet<_>>() {
                             self.note(&dir, Role::HookDir);
                             self.hooks(&dir, Role::LinkedHook, HOOK_DEPTH);
                         }
@@ -324,7 +324,7 @@ impl Scan<'_> {
                 Some(State::Dir) if depth > 0 => self.hooks(&path, role, depth - 1),
                 Some(State::Dir) => self.snapshot.bounded = true,
                 Some(State::Link(_)) => {
-                    if let Some(target) = self.settled(&path, &path) {
+                    if let Some(target) = self.resolved(&path, &path) {
                         self.note(&target, Role::LinkedHook);
                     }
                 }
@@ -365,8 +365,8 @@ impl Scan<'_> {
                     State::Dir if depth < MAX_DEPTH => todo.push((path, depth + 1)),
                     State::Dir => self.snapshot.bounded = true,
                     State::Link(_) => {
-                        self.note(&path, Role::Place);
-                        let leads = self.settled(&path, &path);
+                        self.note(&path, Role::Location);
+                        let leads = self.resolved(&path, &path);
                         self.follow(leads);
                     }
                     State::Missing | State::File(_) | State::Other(_) => {}

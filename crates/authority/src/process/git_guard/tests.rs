@@ -51,14 +51,14 @@ impl Project {
     }
 
     /// One call around a command that does this; what was found.
-    fn call(&self, command: impl FnOnce()) -> Vec<Finding> {
+    fn call(&self, command: impl FnOnce()) -> Vec<GitFinding> {
         let watch = self.guard.watch();
         command();
         drop(watch);
         self.guard.untold()
     }
 
-    fn told(&self, finding: &Finding) -> String {
+    fn told(&self, finding: &GitFinding) -> String {
         let path = finding.path.strip_prefix(self.path("")).unwrap().display();
         match finding.what {
             Handled::PutBack => format!("put back {path}"),

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use session_store::{OpenError, Options, ReadError, RealDisk, Session};
 
 use crate::dice::Dice;
-use crate::told::{Batch, Told};
+use crate::oracle::{Batch, Oracle};
 use crate::world::log;
 
 /// Flips a bit of a record of which something on the disk says that it was durable: HEAD, or a later record.
-pub(crate) fn spoil(dice: &mut Dice, dir: &Path, told: &Told, options: Options) -> Result<(), String> {
-    let Some(last) = told.committed.last() else { return Ok(()) };
+pub(crate) fn flip(dice: &mut Dice, dir: &Path, oracle: &Oracle, options: Options) -> Result<(), String> {
+    let Some(last) = oracle.committed.last() else { return Ok(()) };
     let head = dice.chance(128);
-    let vouched: Vec<&Batch> = told.committed.iter().filter(|batch| head || batch.round < last.round).collect();
+    let vouched: Vec<&Batch> = oracle.committed.iter().filter(|batch| head || batch.round < last.round).collect();
     let Some(batch) = vouched.get(dice.below(vouched.len())) else { return Ok(()) };
     let text = format!("\"{}\"", batch.texts[dice.below(batch.texts.len())]);
     let (path, mut bytes) = log(dir)

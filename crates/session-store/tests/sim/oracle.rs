@@ -1,4 +1,4 @@
-//! What the callers of the store were told, and whether it is so.
+//! The oracle: what the store has acknowledged, refused and reported, compared with what it shows later.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,15 +16,15 @@ pub(crate) struct Batch {
 }
 
 #[derive(Default)]
-pub(crate) struct Told {
-    /// In the log, for ever.
+pub(crate) struct Oracle {
+    /// Acknowledged, in order; must never be missing.
     pub(crate) committed: Vec<Batch>,
-    /// Refused since the last acknowledgement: after a crash each may be there, whole, or not.
+    /// Refused since the last acknowledgement: after a crash each may be in the log, whole, or not.
     maybe: Vec<Batch>,
     pub(crate) blobs: Vec<BlobRef>,
     /// What recovery has cut off.
     cuts: Vec<Vec<u8>>,
-    /// Handed in, by seq.
+    /// Checkpoints given to the journal, by seq.
     checkpoints: BTreeMap<u64, Vec<u8>>,
 }
 
@@ -62,7 +62,7 @@ fn text_of(notes: &[Note]) -> String {
     notes.iter().map(|note| format!("{}\n", note.text)).collect()
 }
 
-impl Told {
+impl Oracle {
     pub(crate) fn acked(&mut self, batch: Batch, epoch: u32) {
         self.maybe.clear();
         self.committed.push(Batch { epoch: Some(epoch), ..batch });

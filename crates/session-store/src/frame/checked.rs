@@ -1,11 +1,11 @@
 //! Lines that were checked, kept one behind the other for whoever takes them as records.
 
 use super::HEADER;
-use super::check::{Frame, Mark, OwnedFrame};
+use super::check::{Frame, OwnedFrame, RecordId};
 
 /// Checked lines in order, in one stretch of memory.
 #[derive(Debug, Default)]
-pub(crate) struct Kept {
+pub(crate) struct CheckedLines {
     text: String,
     heads: Vec<Head>,
 }
@@ -23,7 +23,7 @@ struct Head {
     v: u16,
 }
 
-impl Kept {
+impl CheckedLines {
     pub(crate) fn sized(bytes: u64) -> Self {
         Self { text: String::with_capacity(usize::try_from(bytes).unwrap_or(0)), heads: Vec::new() }
     }
@@ -41,26 +41,26 @@ impl Kept {
     }
 
     /// The record with this mark is among them.
-    pub(crate) fn holds(&self, mark: Mark) -> bool {
+    pub(crate) fn holds(&self, mark: RecordId) -> bool {
         let found = self.heads.binary_search_by_key(&mark.seq, |head| head.seq).ok();
         found.and_then(|at| self.heads.get(at)).is_some_and(|head| head.crc == mark.crc)
     }
 
-    pub(crate) fn behind(self, seq: u64) -> Records {
+    pub(crate) fn behind(self, seq: u64) -> CheckedRecords {
         let passed = self.heads.iter().take_while(|head| head.seq <= seq);
         let (next, at) = passed.fold((0, 0), |(next, at), head| (next + 1, at + head.length));
-        Records { kept: self, next, at }
+        CheckedRecords { kept: self, next, at }
     }
 }
 
 #[derive(Debug)]
-pub(crate) struct Records {
-    kept: Kept,
+pub(crate) struct CheckedRecords {
+    kept: CheckedLines,
     next: usize,
     at: usize,
 }
 
-impl Iterator for Records {
+impl Iterator for CheckedRecords {
     type Item = OwnedFrame;
 
     fn next(&mut self) -> Option<OwnedFrame> {

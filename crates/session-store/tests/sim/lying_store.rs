@@ -1,10 +1,10 @@
-//! Machines that lie: the store as it would be with one of its habits left out. Each lie has to be found out.
+//! Mutants: a store that skips one of its duties but reports success. The simulation must detect each of them.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
 
-/// What the machine does not do although it says so.
+/// The duty that is skipped although success is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lie {
     None,

@@ -118,13 +118,13 @@ pub fn end_descendants(_: &Ambient) -> Result<u32, Error> {
 
 /// A call's place in the count of running calls; strangers are ended with the last.
 #[derive(Debug)]
-pub(super) struct Slot {
+pub(super) struct RunningCall {
     call: u64,
     /// It was taken out of the count.
     over: bool,
 }
 
-impl Slot {
+impl RunningCall {
     pub(super) fn take() -> Self {
         let mut guard = jobs();
         let jobs = guard.get_or_insert_default();
@@ -208,7 +208,7 @@ impl Slot {
     }
 }
 
-impl Drop for Slot {
+impl Drop for RunningCall {
     fn drop(&mut self) {
         if self.over {
             return;
@@ -370,6 +370,6 @@ mod tests {
         drop(busy);
         leaving.join().unwrap().unwrap();
         let mut command = Command::new("true");
-        assert!(Slot { call: 1, over: true }.spawn(&mut command).is_err(), "nothing is started any more");
+        assert!(RunningCall { call: 1, over: true }.spawn(&mut command).is_err(), "nothing is started any more");
     }
 }
