@@ -18,6 +18,7 @@ mod gate;
 mod model;
 mod points;
 mod rig;
+mod ruling;
 mod tool;
 
 pub use clock::ManualClock;
@@ -28,7 +29,7 @@ pub use feature_host::{FeatureHost, FeatureUnderTest, Notification, Shared, kill
 pub use gate::{Gate, PATIENCE, within};
 pub use llm_worker::ResultStatus;
 pub use model::{Answer, Script};
-pub use pod::hook::Ruling;
 pub use points::Points;
 pub use rig::{How, PodUnderTest, Ran, TERMS, read};
+pub use ruling::Ruling;
 pub use tool::FnTool;

@@ -8,8 +8,9 @@ use pod::feature::{
     CapabilityPolicy, FeatureId, FeatureModule, FeatureRegistry, FeatureRegistryBuilder, HostCapability, HostServices,
 };
 use pod::foreign::{Callbacks, MAX_THREADS};
-use pod::hook::{PreRequest, PreToolCall, RequestView, Ruling, ToolCallView, ToolOutcome};
+use pod::hook::{PreRequest, PreToolCall, RequestView, ToolCallView, ToolOutcome};
 use pod::host::Opening;
+use pod::record::Decision;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -67,12 +68,12 @@ fn a_call_that_cannot_be_counted_is_refused() {
             arguments: format!("{{\"n\":{n}}}").into(),
             touches: Vec::new(),
         };
-        runtime.block_on(registry.hooks().decide::<PreToolCall>(&callbacks, || view)).ruling
+        runtime.block_on(registry.hooks().decide::<PreToolCall>(&callbacks, || view)).decision
     };
     for n in 0..INBOX {
-        assert_eq!(ask(n), Ruling::Allow, "{n}");
+        assert_eq!(ask(n), Decision::Allow, "{n}");
     }
-    let Ruling::Deny { reason } = ask(INBOX) else { panic!("it was allowed") };
+    let Decision::Refuse { reason } = ask(INBOX) else { panic!("it was allowed") };
     assert!(reason.contains("rule `memory`"), "{reason}");
 }
 
@@ -86,6 +87,6 @@ fn a_reminder_that_nobody_takes_up_refuses_nothing() {
     let view = || RequestView { turn: 2, number: task::QUIET + 100, items: 9 };
     let began = Instant::now();
     let passed = runtime.block_on(registry.hooks().decide::<PreRequest>(&callbacks, view));
-    assert_eq!((passed.ruling, passed.ran.len()), (Ruling::Allow, 1));
+    assert_eq!((passed.decision, passed.runs.len()), (Decision::Allow, 1));
     assert!(began.elapsed() >= Duration::from_millis(900), "it never was stale");
 }

@@ -9,7 +9,7 @@ use super::turn::{MAX_ARGUMENTS, MAX_CALLS};
 use crate::feature::{FeatureRegistry, RegisteredTool, sanitize_lines};
 use crate::foreign::Callbacks;
 use crate::foreign::attribution;
-use crate::hook::{HookPoint, PreToolCall, Ruling, ToolArguments, ToolCallView};
+use crate::hook::{HookPoint, PreToolCall, ToolArguments, ToolCallView};
 use crate::permission::{CallFacts, Circumstances, Policy, RuleRef};
 use crate::record::{Decision, GateNote, ToolStarted, TransformNote, VerdictGiven};
 use authority::{Door, Redactor, Shut, Workspace};
@@ -194,12 +194,12 @@ impl Authorizer {
         let Ok(Some(input)) = self.callbacks.run(DEADLINE, CancellationToken::new(), work).await else {
             return (call, Vec::new());
         };
-        let settle = Arc::new(move |changed: ToolCallView| {
+        let recheck = Arc::new(move |changed: ToolCallView| {
             let prepared = prepare(&registered, &changed.arguments).map_err(|unfit| unfit.said(&registered))?;
             Ok(ToolCallView { arguments: prepared.canonical, touches: prepared.touches, ..changed })
         });
         let hooks = self.registry.hooks();
-        let (last, done) = hooks.transform::<ToolArguments>(&self.callbacks, &call.name, input, settle).await;
+        let (last, done) = hooks.transform::<ToolArguments>(&self.callbacks, &call.name, input, recheck).await;
         let replaced = done.iter().any(|note| note.after.is_ok());
         let call = if replaced { CallView { arguments: last.arguments.to_string(), ..call } } else { call };
         (call, gates::notes(done))
@@ -209,12 +209,12 @@ impl Authorizer {
     async fn ask(&self, judged: Authorization) -> Authorization {
         let CallVerdict::Allow(call) = &judged.verdict else { return judged };
         let view = call.view.clone();
-        let passed = self.registry.hooks().decide::<PreToolCall>(&self.callbacks, || (*view).clone()).await;
-        let mut said = gates::verdicts(HookPoint::PreToolCall, Some(view.call), &passed);
-        let verdict = match passed.ruling {
-            Ruling::Allow => return Authorization { allowed: said, ..judged },
-            Ruling::Deny { reason } => CallVerdict::Refuse { reason },
-            Ruling::Abort { reason } | Ruling::Pause { reason } => CallVerdict::Abort { reason },
+        let outcome = self.registry.hooks().decide::<PreToolCall>(&self.callbacks, || (*view).clone()).await;
+        let mut said = gates::verdicts(HookPoint::PreToolCall, Some(view.call), &outcome);
+        let verdict = match outcome.decision {
+            Decision::Allow => return Authorization { allowed: said, ..judged },
+            Decision::Refuse { reason } | Decision::Invalid { reason } => CallVerdict::Refuse { reason },
+            Decision::Abort { reason } | Decision::Pause { reason } => CallVerdict::Abort { reason },
         };
         let (rule, gate) = said.pop().map(|last| (last.rule, last.gate)).unwrap_or_default();
         Authorization { verdict, rule, gate, allowed: said, transforms: judged.transforms }

@@ -1,29 +1,28 @@
-//! Hooks in the actor's hands: what they are shown, and what is journaled of what they said.
+//! Hooks as the actor uses them: what they see, and the records of what they decided.
 
 use super::call_output::INLINE;
 use crate::feature::FeatureRegistry;
 use crate::foreign::Callbacks;
 use crate::hook::{GateOutcome, GateRun, HookPoint, ToolCallView, ToolOutcomeView, Transformed};
-use crate::record::{Decision, GateNote, TransformNote, VerdictGiven};
+use crate::record::{GateNote, TransformNote, VerdictGiven};
 use llm_worker::{CallId, ToolOutcome};
 use std::sync::Arc;
 
-/// What every gate of a pass said, as records.
-pub(crate) fn verdicts(point: HookPoint, call: Option<CallId>, passed: &GateOutcome) -> Vec<VerdictGiven> {
-    passed.ran.iter().map(|run| verdict(point, call, run)).collect()
+/// The decision of every gate that was asked, as records.
+pub(crate) fn verdicts(point: HookPoint, call: Option<CallId>, outcome: &GateOutcome) -> Vec<VerdictGiven> {
+    outcome.runs.iter().map(|run| verdict(point, call, run)).collect()
 }
 
 fn verdict(point: HookPoint, call: Option<CallId>, run: &GateRun) -> VerdictGiven {
-    let GateRun { feature, hook, ms, ruling, failed: _ } = run;
+    let GateRun { feature, hook, ms, decision, failed: _ } = run;
     let gate = GateNote { hook: Some(hook.clone()), feature: Some(feature.to_string()), ms: Some(*ms) };
     let rule = format!("{point} gate `{hook}` ({feature})");
-    VerdictGiven { call, decision: ruling.clone().into(), rule, gate, transforms: Vec::new() }
+    VerdictGiven { call, decision: decision.clone(), rule, gate, transforms: Vec::new() }
 }
 
-/// The reason of a refusal, whatever it would end.
-pub(crate) fn refusal(passed: &GateOutcome) -> Option<String> {
-    let decision = Decision::from(passed.ruling.clone());
-    (!decision.allows()).then(|| decision.reason().to_owned())
+/// The reason, when a gate refused.
+pub(crate) fn refusal(outcome: &GateOutcome) -> Option<String> {
+    (!outcome.decision.allows()).then(|| outcome.decision.reason().to_owned())
 }
 
 /// What transforms did, as it is journaled.
@@ -49,10 +48,10 @@ pub(crate) async fn outcome(
         return (outcome, Vec::new());
     }
     let tool = call.tool.clone();
-    let settle = Arc::new(|view: ToolOutcomeView| fits(&view.outcome).map(|()| view));
+    let recheck = Arc::new(|view: ToolOutcomeView| fits(&view.outcome).map(|()| view));
     let view = ToolOutcomeView { call, outcome };
     let hooks = registry.hooks();
-    let (last, done) = hooks.transform::<crate::hook::ToolOutcome>(callbacks, &tool, view, settle).await;
+    let (last, done) = hooks.transform::<crate::hook::ToolOutcome>(callbacks, &tool, view, recheck).await;
     (last.outcome.clone(), notes(done))
 }
 

@@ -7,9 +7,9 @@ use super::gates;
 use super::limits::Limits;
 use super::pipeline::Own;
 use super::turn_end::TurnEnd;
-use crate::hook::{GateOutcome, HookPoint, PromptSubmit, PromptView, Ruling};
+use crate::hook::{GateOutcome, HookPoint, PromptSubmit, PromptView};
 use crate::permission::Remedy;
-use crate::record::{InputQueued, Output, Record, Stored};
+use crate::record::{Decision, InputQueued, Output, Record, Stored};
 use session_store::{BlobError, BlobRef};
 use std::collections::VecDeque;
 use std::panic::resume_unwind;
@@ -49,7 +49,7 @@ enum Step {
 
 /// What gates said of an input, and where it is stored if it is large.
 pub(super) struct Prepared {
-    passed: GateOutcome,
+    outcome: GateOutcome,
     whole: Option<Result<BlobRef, BlobError>>,
 }
 
@@ -114,7 +114,7 @@ impl Submissions {
                 core,
                 preamble,
                 submission,
-                &GateOutcome { ruling: Ruling::Allow, ran: Vec::new() },
+                &GateOutcome { decision: Decision::Allow, runs: Vec::new() },
                 None,
             );
         }
@@ -123,12 +123,12 @@ impl Submissions {
         self.step = Step::Preparing(submission);
         self.task.spawn(async move {
             let view = || PromptView { text: text.clone() };
-            let passed = registry.hooks().decide::<PromptSubmit>(&callbacks, view).await;
-            if !is_large || gates::refusal(&passed).is_some() {
-                return Prepared { passed, whole: None };
+            let outcome = registry.hooks().decide::<PromptSubmit>(&callbacks, view).await;
+            if !is_large || gates::refusal(&outcome).is_some() {
+                return Prepared { outcome, whole: None };
             }
             match callbacks.runtime().spawn_blocking(move || blobs.put(text.as_bytes())).await {
-                Ok(stored) => Prepared { passed, whole: Some(stored) },
+                Ok(stored) => Prepared { outcome, whole: Some(stored) },
                 Err(panic) => resume_unwind(panic.into_panic()),
             }
         });
@@ -148,7 +148,7 @@ impl Submissions {
         match prepared.whole.transpose() {
             Ok(stored) => {
                 let whole = stored.map(|stored| Output::from(Stored::from(stored)));
-                self.commit(core, preamble, submission, &prepared.passed, whole);
+                self.commit(core, preamble, submission, &prepared.outcome, whole);
             }
             Err(error) => drop(submission.reply.send(Err(error.into()))),
         }
@@ -159,12 +159,12 @@ impl Submissions {
         core: &mut Core,
         preamble: &mut Vec<Record>,
         submission: Submission,
-        passed: &GateOutcome,
+        outcome: &GateOutcome,
         whole: Option<Output>,
     ) {
         let mut records = std::mem::take(preamble);
-        records.extend(gates::verdicts(HookPoint::PromptSubmit, None, passed).into_iter().map(Record::from));
-        let refused = gates::refusal(passed);
+        records.extend(gates::verdicts(HookPoint::PromptSubmit, None, outcome).into_iter().map(Record::from));
+        let refused = gates::refusal(outcome);
         if refused.is_none() {
             let input = core.state.inputs + 1;
             let text = match &whole {

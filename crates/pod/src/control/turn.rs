@@ -106,7 +106,7 @@ impl Work {
     pub(super) async fn next(&mut self) -> Worked {
         tokio::select! {
             biased;
-            Some(passed) = self.gates.join_next() => Worked::Gated(passed),
+            Some(outcome) = self.gates.join_next() => Worked::Gated(outcome),
             Some(judged) = self.judges.join_next() => Worked::Judged(judged),
             event = self.calls.next() => Worked::Call(event),
         }
@@ -238,7 +238,7 @@ impl Running {
 
     pub(super) fn worked(&mut self, core: &mut Core, worked: Worked) -> Result<(), Fatal> {
         match worked {
-            Worked::Gated(passed) => self.passed(core, &passed?)?,
+            Worked::Gated(outcome) => self.gates_answered(core, &outcome?)?,
             Worked::Judged(judged) => {
                 let (id, judged) = judged?;
                 let judged = judged.within(&mut self.starting, core.registry.redactor());
@@ -253,18 +253,14 @@ impl Running {
         Ok(())
     }
 
-    /// The gates before a request, or those at the end of the turn, have said what they say.
-    fn passed(&mut self, core: &mut Core, passed: &GateOutcome) -> Result<(), Fatal> {
+    /// The gates before a request, or those at the end of the turn, have answered.
+    fn gates_answered(&mut self, core: &mut Core, gates: &GateOutcome) -> Result<(), Fatal> {
         let Stage::Asking(outcome) = &self.stage else {
-            let judgement = gates::verdicts(HookPoint::PreRequest, None, passed);
-            return self.gated(
-                core,
-                Some(judgement),
-                gates::refusal(passed).map(|reason| TurnStop::Aborted { reason }),
-            );
+            let judgement = gates::verdicts(HookPoint::PreRequest, None, gates);
+            return self.gated(core, Some(judgement), gates::refusal(gates).map(|reason| TurnStop::Aborted { reason }));
         };
-        self.stage = Stage::Noting(outcome.clone(), gates::refusal(passed));
-        let verdicts = gates::verdicts(HookPoint::TurnEnd, None, passed);
+        self.stage = Stage::Noting(outcome.clone(), gates::refusal(gates));
+        let verdicts = gates::verdicts(HookPoint::TurnEnd, None, gates);
         core.append_own(Own::TurnEnd, verdicts.into_iter().map(Record::from).collect());
         Ok(())
     }

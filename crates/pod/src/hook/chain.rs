@@ -4,9 +4,10 @@ use super::limits::{DEFAULT_DEADLINE, MAX_STRIKES};
 use super::observe::Listeners;
 use super::run::{HookRun, Next, run};
 use super::typed::{Chains, Gate, Observe, Point, Transform};
-use super::verdict::{Change, MAX_REASON, Ruling};
+use super::verdict::{Change, MAX_REASON};
 use crate::feature::{FeatureId, clamp, escape_line, sanitize};
 use crate::foreign::Callbacks;
+use crate::record::Decision;
 use async_trait::async_trait;
 use authority::{Door, Redactor};
 use std::sync::Arc;
@@ -119,26 +120,26 @@ impl<P: Point> Clone for Chain<P> {
     }
 }
 
-/// What a chain of gates came to.
+/// The result of asking a chain of gates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct GateOutcome {
-    /// The first refusal, or that there was none.
-    pub ruling: Ruling,
-    /// Every gate that was asked, in order; the last one made the ruling when it is a refusal.
-    pub ran: Vec<GateRun>,
+    /// The first refusal, or `Allow` when there was none.
+    pub decision: Decision,
+    /// Every gate that was asked, in order; the last one made the decision when that is a refusal.
+    pub runs: Vec<GateRun>,
 }
 
-/// What one gate said.
+/// One gate that was asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GateRun {
     pub feature: FeatureId,
     pub hook: String,
     /// Milliseconds until it answered or was given up.
     pub ms: u64,
-    /// What it said, or what its failure counts as; a reason names feature and hook.
-    pub ruling: Ruling,
-    /// Whether that is a failure: a panic, or no answer in time.
+    /// What it decided, or what its failure counts as; a reason names feature and hook.
+    pub decision: Decision,
+    /// It panicked, or did not answer in time.
     pub failed: bool,
 }
 
@@ -172,41 +173,42 @@ impl<P: Point> Chain<P> {
 
 impl<P: Gate> Chain<P> {
     async fn decide(&self, callbacks: &Callbacks, input: P::Input, redactor: &Redactor) -> GateOutcome {
-        let rule = |_: &P::Input, verdict: &P::Answer| if verdict.allows() { Next::Same } else { Next::Stop };
-        let (done, _) = run(callbacks, self.asked(""), Arc::new(input), Arc::new(rule)).await;
-        let mut passed = GateOutcome { ruling: Ruling::Allow, ran: Vec::new() };
+        let interpret = |_: &P::Input, verdict: &P::Answer| if verdict.allows() { Next::Same } else { Next::Stop };
+        let (done, _) = run(callbacks, self.asked(""), Arc::new(input), Arc::new(interpret)).await;
+        let mut outcome = GateOutcome { decision: Decision::Allow, runs: Vec::new() };
         for HookRun { hook, took, answer, asked: _, replaced: _ } in done {
             let (feature, hook) = (hook.feature.clone(), hook.name.clone());
             let failed = answer.is_err();
-            let ruling = match answer {
-                Ok(verdict) => signed(verdict.ruling(), &feature, &hook, redactor),
+            let decision = match answer {
+                Ok(verdict) => signed(verdict.decision(), &feature, &hook, redactor),
                 Err(problem) => signed(P::refusal(problem), &feature, &hook, redactor),
             };
-            if passed.ruling == Ruling::Allow {
-                passed.ruling = ruling.clone();
+            if outcome.decision.allows() {
+                outcome.decision = decision.clone();
             }
-            passed.ran.push(GateRun { feature, hook, ms: millis(took), ruling, failed });
+            outcome.runs.push(GateRun { feature, hook, ms: millis(took), decision, failed });
         }
-        passed
+        outcome
     }
 }
 
-/// The ruling with who said it in front, within its bound, without secrets and without characters that mislead a reader.
-fn signed(ruling: Ruling, feature: &FeatureId, hook: &str, redactor: &Redactor) -> Ruling {
+/// Puts feature and hook in front of the reason, which is bounded, without secrets and without control characters.
+fn signed(decision: Decision, feature: &FeatureId, hook: &str, redactor: &Redactor) -> Decision {
     let sign = |reason: String| {
         let reason = escape_line(&redactor.text(clamp(&reason)).replace('\n', " "), MAX_REASON);
         format!("{feature} (gate `{hook}`): {reason}")
     };
-    match ruling {
-        Ruling::Allow => Ruling::Allow,
-        Ruling::Deny { reason } => Ruling::Deny { reason: sign(reason) },
-        Ruling::Abort { reason } => Ruling::Abort { reason: sign(reason) },
-        Ruling::Pause { reason } => Ruling::Pause { reason: sign(reason) },
+    match decision {
+        Decision::Allow => Decision::Allow,
+        Decision::Refuse { reason } => Decision::Refuse { reason: sign(reason) },
+        Decision::Invalid { reason } => Decision::Invalid { reason: sign(reason) },
+        Decision::Abort { reason } => Decision::Abort { reason: sign(reason) },
+        Decision::Pause { reason } => Decision::Pause { reason: sign(reason) },
     }
 }
 
-/// Checks a value that a transform put in place, and words it as the host does.
-pub(crate) type Settle<I> = Arc<dyn Fn(I) -> Result<I, String> + Send + Sync>;
+/// Checks the value that a transform returned, and returns it in canonical form.
+pub(crate) type Recheck<I> = Arc<dyn Fn(I) -> Result<I, String> + Send + Sync>;
 
 impl<P: Transform> Chain<P> {
     async fn transform(
@@ -214,18 +216,18 @@ impl<P: Transform> Chain<P> {
         callbacks: &Callbacks,
         tool: &str,
         input: P::Input,
-        settle: Settle<P::Input>,
+        recheck: Recheck<P::Input>,
         redactor: &Redactor,
     ) -> (Arc<P::Input>, Vec<Transformed>) {
         let mut at = P::digest(&input);
-        let rule = move |input: &P::Input, change: &P::Answer| match change {
+        let interpret = move |input: &P::Input, change: &P::Answer| match change {
             Change::Unchanged => Next::Same,
-            Change::Replaced(value) => match settle(P::with(input, value)) {
+            Change::Replaced(value) => match recheck(P::with(input, value)) {
                 Ok(input) => Next::With(Arc::new(input)),
                 Err(problem) => Next::Reject(format!("it answered a value that does not fit: {problem}")),
             },
         };
-        let (done, last) = run(callbacks, self.asked(tool), Arc::new(input), Arc::new(rule)).await;
+        let (done, last) = run(callbacks, self.asked(tool), Arc::new(input), Arc::new(interpret)).await;
         let mut notes = Vec::new();
         for HookRun { hook, took, answer, asked, replaced } in done {
             let straw = asked && hook.strike(answer.is_err());
@@ -251,11 +253,11 @@ impl<P: Transform> Chain<P> {
 
 impl<P: Observe> Chain<P> {
     pub(super) async fn tell(&self, callbacks: &Callbacks, input: P::Input) {
-        let rule = |_: &P::Input, (): &()| Next::Same;
-        let (done, _) = run(callbacks, self.asked(""), Arc::new(input), Arc::new(rule)).await;
-        for ran in done {
-            // Whoever was not asked did not fail.
-            let _last_straw = ran.asked && ran.hook.strike(ran.answer.is_err());
+        let interpret = |_: &P::Input, (): &()| Next::Same;
+        let (done, _) = run(callbacks, self.asked(""), Arc::new(input), Arc::new(interpret)).await;
+        for run in done {
+            // A hook that was not asked did not fail.
+            let _suspended = run.asked && run.hook.strike(run.answer.is_err());
         }
     }
 }
@@ -311,28 +313,28 @@ impl HookRegistry {
     pub async fn decide<P: Gate>(&self, callbacks: &Callbacks, input: impl FnOnce() -> P::Input) -> GateOutcome {
         let chain = P::chain(self);
         if chain.hooks.is_empty() {
-            return GateOutcome { ruling: Ruling::Allow, ran: Vec::new() };
+            return GateOutcome { decision: Decision::Allow, runs: Vec::new() };
         }
         chain.decide(callbacks, input(), &self.redactor).await
     }
 
-    /// Lets the transforms of a point change a value, in install order. `settle` checks each replacement; what it
+    /// Lets the transforms of a point change a value, in install order. `recheck` checks each replacement; what it
     /// refuses counts as a failure of that transform, and the value before stays.
     pub(crate) async fn transform<P: Transform>(
         &self,
         callbacks: &Callbacks,
         tool: &str,
         input: P::Input,
-        settle: Settle<P::Input>,
+        recheck: Recheck<P::Input>,
     ) -> (Arc<P::Input>, Vec<Transformed>) {
         let redactor = self.redactor.clone();
-        let settle: Settle<P::Input> = Arc::new(move |input| {
-            let input = settle(input)?;
+        let recheck: Recheck<P::Input> = Arc::new(move |input| {
+            let input = recheck(input)?;
             let secret = P::secret(&input, &redactor);
             secret.map_or(Ok(()), |secret| Err(format!("it holds {secret}")))?;
             Ok(input)
         });
-        P::chain(self).transform(callbacks, tool, input, settle, &self.redactor).await
+        P::chain(self).transform(callbacks, tool, input, recheck, &self.redactor).await
     }
 }
 

@@ -27,7 +27,7 @@ pub use typed::{
     Event, EventView, Gate, Observe, Point, PreRequest, PreToolCall, PromptSubmit, PromptView, RequestView,
     ToolArguments, ToolCallView, ToolOutcome, ToolOutcomeView, Transform, TurnEnd, TurnEndView,
 };
-pub use verdict::{Change, MAX_REASON, MayAbort, MayAllow, MayDeny, MayPause, Ruling, Verdict};
+pub use verdict::{Change, MAX_REASON, MayAbort, MayAllow, MayDeny, MayPause, Verdict};
 
 /// What stands before a call: an author's own type implements this, a method of a live part does by itself.
 pub type PublicPreToolCallHook = dyn Hook<PreToolCall>;

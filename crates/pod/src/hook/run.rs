@@ -30,11 +30,11 @@ pub(super) enum Next<I> {
     Reject(String),
 }
 
-/// Reads an answer.
-pub(super) type Rule<P> =
+/// Says what an answer means for the hooks behind it.
+pub(super) type Interpret<P> =
     Arc<dyn Fn(&<P as Point>::Input, &<P as Point>::Answer) -> Next<<P as Point>::Input> + Send + Sync>;
 
-/// What came of one hook.
+/// One hook that was run.
 pub(super) struct HookRun<P: Point> {
     pub(super) hook: Arc<InstalledHook<P>>,
     pub(super) took: Duration,
@@ -45,15 +45,15 @@ pub(super) struct HookRun<P: Point> {
     pub(super) replaced: Option<Arc<P::Input>>,
 }
 
-/// What the thread reports: the time it took, and the answer with what that means.
-type Report<P> = (Duration, Result<(<P as Point>::Answer, Next<<P as Point>::Input>), String>);
+/// What a hook's thread reports: the time it took, and the answer with its meaning for the hooks behind it.
+type HookReport<P> = (Duration, Result<(<P as Point>::Answer, Next<<P as Point>::Input>), String>);
 
 /// Asks `hooks` in order; answers what each said and the last input.
 pub(super) async fn run<P: Point>(
     callbacks: &Callbacks,
     hooks: Vec<Arc<InstalledHook<P>>>,
     mut input: Arc<P::Input>,
-    rule: Rule<P>,
+    interpret: Interpret<P>,
 ) -> (Vec<HookRun<P>>, Arc<P::Input>) {
     let until = Instant::now() + CHAIN_BUDGET;
     let mut runs = Vec::with_capacity(hooks.len());
@@ -62,7 +62,7 @@ pub(super) async fn run<P: Point>(
         let asked = barred.is_none();
         let (took, ended) = match barred {
             Some(why) => (Duration::ZERO, Err(why.to_owned())),
-            None => ask(callbacks, &hook, &input, &rule, until).await,
+            None => ask(callbacks, &hook, &input, &interpret, until).await,
         };
         let mut replaced = None;
         let (answer, stop) = match ended {
@@ -105,20 +105,21 @@ async fn ask<P: Point>(
     callbacks: &Callbacks,
     hook: &Arc<InstalledHook<P>>,
     input: &Arc<P::Input>,
-    rule: &Rule<P>,
+    interpret: &Interpret<P>,
     until: Instant,
-) -> Report<P> {
+) -> HookReport<P> {
     let (begin, begun) = oneshot::channel();
     let (reply, mut report) = oneshot::channel();
     let work = {
-        let (callbacks, hook, input, rule) = (callbacks.clone(), Arc::clone(hook), Arc::clone(input), Arc::clone(rule));
+        let (callbacks, hook, input, interpret) =
+            (callbacks.clone(), Arc::clone(hook), Arc::clone(input), Arc::clone(interpret));
         async move {
             if begin.send(Instant::now()).is_err() {
                 return;
             }
             let (took, answer) = answer(&hook, &input, until).await;
             let answer = answer.map(|answer| {
-                let next = rule(&input, &answer);
+                let next = interpret(&input, &answer);
                 (answer, next)
             });
             if reply.send((took, answer)).is_err() {
@@ -192,8 +193,9 @@ async fn answer<P: Point>(
 mod tests {
     use super::*;
     use crate::feature::FeatureId;
-    use crate::hook::{HookRegistryBuilder, PreRequest, RequestView, Ruling, Verdict};
+    use crate::hook::{HookRegistryBuilder, PreRequest, RequestView, Verdict};
     use crate::mailbox::requests::{DriverRequest, Wakeup, inbox};
+    use crate::record::Decision;
     use std::sync::mpsc;
 
     // A gate holds its thread far past its deadline and then allows: it was denied long ago, nobody hears it, and the
@@ -219,7 +221,7 @@ mod tests {
         runtime.block_on(async {
             let view = || RequestView { turn: 1, number: 1, items: 0 };
             let passed = hooks.decide::<PreRequest>(&callbacks, view).await;
-            assert!(matches!(passed.ruling, Ruling::Abort { .. }), "{passed:?}");
+            assert!(matches!(passed.decision, Decision::Abort { .. }), "{passed:?}");
             let Wakeup::Request(DriverRequest::Off { feature: whose }) = events.next().await else {
                 panic!("still on")
             };

@@ -2,9 +2,9 @@
 
 use super::chain::{Chain, HookRegistry, HookRegistryBuilder};
 use super::point::{HookClass, HookPoint};
-use super::verdict::{Change, Ruling, Verdict};
+use super::verdict::{Change, Verdict};
 use crate::feature::{FeatureId, secret};
-use crate::record::Record;
+use crate::record::{Decision, Record};
 use authority::Redactor;
 use llm_worker::effect::Outcome;
 use llm_worker::tool::Touch;
@@ -12,7 +12,7 @@ use llm_worker::{CallId, ToolEffect, ToolOutput};
 use std::sync::Arc;
 
 /// A place where the host asks or tells. Only the host has points.
-pub trait Point: sealed::Place + Send + Sync + Sized + 'static {
+pub trait Point: sealed::HasChain + Send + Sync + Sized + 'static {
     const POINT: HookPoint;
     /// What its hooks are.
     const CLASS: HookClass;
@@ -24,8 +24,8 @@ pub trait Point: sealed::Place + Send + Sync + Sized + 'static {
 
 /// A point whose hooks may refuse.
 pub trait Gate: Point<Answer = Verdict<Self>> {
-    /// What counts as said by a gate that failed.
-    fn refusal(reason: String) -> Ruling;
+    /// The decision that stands in for a gate that failed.
+    fn refusal(reason: String) -> Decision;
 }
 
 /// A point whose hooks may replace a value.
@@ -46,7 +46,7 @@ pub(super) mod sealed {
     use super::{Chain, HookRegistry, HookRegistryBuilder};
 
     /// Where a point's hooks are kept.
-    pub trait Place: Sized {
+    pub trait HasChain: Sized {
         fn chain(hooks: &HookRegistry) -> &Chain<Self>
         where
             Self: super::Point;
@@ -68,7 +68,7 @@ macro_rules! points {
             type Answer = $answer;
         }
 
-        impl sealed::Place for $point {
+        impl sealed::HasChain for $point {
             fn chain(hooks: &HookRegistry) -> &Chain<Self> {
                 &hooks.chains.$field
             }
@@ -103,26 +103,26 @@ points! {
 }
 
 impl Gate for PreToolCall {
-    fn refusal(reason: String) -> Ruling {
-        Ruling::Deny { reason }
+    fn refusal(reason: String) -> Decision {
+        Decision::Refuse { reason }
     }
 }
 
 impl Gate for PromptSubmit {
-    fn refusal(reason: String) -> Ruling {
-        Ruling::Abort { reason }
+    fn refusal(reason: String) -> Decision {
+        Decision::Abort { reason }
     }
 }
 
 impl Gate for PreRequest {
-    fn refusal(reason: String) -> Ruling {
-        Ruling::Abort { reason }
+    fn refusal(reason: String) -> Decision {
+        Decision::Abort { reason }
     }
 }
 
 impl Gate for TurnEnd {
-    fn refusal(reason: String) -> Ruling {
-        Ruling::Pause { reason }
+    fn refusal(reason: String) -> Decision {
+        Decision::Pause { reason }
     }
 }
 

@@ -1,4 +1,6 @@
-//! What hooks answer. A verdict can be made only where its point allows it. It knows no chain.
+//! The return values of hooks. Each point allows some verdicts only; others do not compile. It knows no chain.
+//!
+//! A [`Verdict`] is what an author's gate returns; inside it is the [`Decision`] that the host journals.
 
 use super::typed::{Point, PreRequest, PreToolCall, PromptSubmit, TurnEnd};
 use crate::record::Decision;
@@ -7,88 +9,57 @@ use std::marker::PhantomData;
 /// Longest reason of a verdict, in bytes; a longer one is cut.
 pub const MAX_REASON: usize = 2 * 1024;
 
-/// A gate's answer at the point `P`.
+/// What a gate at the point `P` returns.
 #[must_use]
 pub struct Verdict<P> {
-    ruling: Ruling,
+    decision: Decision,
     point: PhantomData<fn(P)>,
 }
 
-/// What a verdict says, for the host.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ruling {
-    Allow,
-    /// This call does not run.
-    Deny {
-        /// For the model and for people.
-        reason: String,
-    },
-    Abort {
-        /// For people.
-        reason: String,
-    },
-    /// Nothing is started by itself until a person goes on.
-    Pause {
-        /// For people.
-        reason: String,
-    },
-}
-
-impl From<Ruling> for Decision {
-    fn from(ruling: Ruling) -> Self {
-        match ruling {
-            Ruling::Allow => Self::Allow,
-            Ruling::Deny { reason } => Self::Refuse { reason },
-            Ruling::Abort { reason } => Self::Abort { reason },
-            Ruling::Pause { reason } => Self::Pause { reason },
-        }
-    }
-}
-
 impl<P> Verdict<P> {
-    fn of(ruling: Ruling) -> Self {
-        Self { ruling, point: PhantomData }
+    fn of(decision: Decision) -> Self {
+        Self { decision, point: PhantomData }
     }
 
-    pub(super) fn ruling(self) -> Ruling {
-        self.ruling
+    pub(super) fn decision(self) -> Decision {
+        self.decision
     }
 
     pub(super) fn allows(&self) -> bool {
-        self.ruling == Ruling::Allow
+        self.decision.allows()
     }
 }
 
 impl<P: MayAllow> Verdict<P> {
     /// Nothing against it.
     pub fn allow() -> Self {
-        Self::of(Ruling::Allow)
+        Self::of(Decision::Allow)
     }
 }
 
 impl<P: MayDeny> Verdict<P> {
     /// Not this call; the model reads why, so say what to do instead.
     pub fn deny(reason: impl Into<String>) -> Self {
-        Self::of(Ruling::Deny { reason: reason.into() })
+        Self::of(Decision::Refuse { reason: reason.into() })
     }
 }
 
 impl<P: MayAbort> Verdict<P> {
     /// The turn ends here.
     pub fn abort(reason: impl Into<String>) -> Self {
-        Self::of(Ruling::Abort { reason: reason.into() })
+        Self::of(Decision::Abort { reason: reason.into() })
     }
 }
 
 impl<P: MayPause> Verdict<P> {
     /// The turn is over as it is.
     pub fn finish() -> Self {
-        Self::of(Ruling::Allow)
+        Self::of(Decision::Allow)
     }
 
     /// A person should look before anything goes on.
     pub fn pause(reason: impl Into<String>) -> Self {
-        Self::of(Ruling::Pause { reason: reason.into() })
+        Self::of(Decision::Pause { reason: reason.into() })
     }
 }
 

@@ -190,10 +190,11 @@ fn gates_see_calls_of_one_answer_in_their_order() {
 
 #[test]
 fn the_refusing_verdict_of_each_point_is_its_own() {
-    use pod::hook::{PreRequest, PromptSubmit, Ruling, TurnEnd};
+    use pod::hook::{PreRequest, PromptSubmit, TurnEnd};
+    use pod::record::Decision;
     let reason = || "x".to_owned();
-    assert!(matches!(PreToolCall::refusal(reason()), Ruling::Deny { .. }));
-    assert!(matches!(PromptSubmit::refusal(reason()), Ruling::Abort { .. }));
-    assert!(matches!(PreRequest::refusal(reason()), Ruling::Abort { .. }));
-    assert!(matches!(TurnEnd::refusal(reason()), Ruling::Pause { .. }));
+    assert!(matches!(PreToolCall::refusal(reason()), Decision::Refuse { .. }));
+    assert!(matches!(PromptSubmit::refusal(reason()), Decision::Abort { .. }));
+    assert!(matches!(PreRequest::refusal(reason()), Decision::Abort { .. }));
+    assert!(matches!(TurnEnd::refusal(reason()), Decision::Pause { .. }));
 }

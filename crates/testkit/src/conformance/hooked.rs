@@ -69,23 +69,23 @@ fn asked(host: &mut FeatureUnderTest, point: HookPoint) -> Result<(), String> {
     match point {
         HookPoint::PromptSubmit => {
             for text in ["", "How many files are here?", "\u{202e}x"] {
-                ran.extend(host.passed::<PromptSubmit>(PromptView { text: text.to_owned() }).1);
+                ran.extend(host.gates::<PromptSubmit>(PromptView { text: text.to_owned() }).runs);
             }
         }
-        HookPoint::PreRequest => ran = host.passed::<PreRequest>(RequestView { turn: 1, number: 1, items: 1 }).1,
+        HookPoint::PreRequest => ran = host.gates::<PreRequest>(RequestView { turn: 1, number: 1, items: 1 }).runs,
         HookPoint::PreToolCall => {
             for touches in touches {
                 let view = ToolCallView { touches, ..tool_call(TOOL, json!({"path": "src/main.rs"})) };
-                ran.extend(host.passed::<PreToolCall>(view).1);
+                ran.extend(host.gates::<PreToolCall>(view).runs);
             }
         }
         HookPoint::TurnEnd => {
-            ran = host.passed::<TurnEnd>(TurnEndView { turn: 1, outcome: Outcome::Done, steps: 1 }).1;
+            ran = host.gates::<TurnEnd>(TurnEndView { turn: 1, outcome: Outcome::Done, steps: 1 }).runs;
         }
         HookPoint::ToolArguments | HookPoint::ToolOutcome | HookPoint::Event => {}
     }
     match ran.into_iter().find(|run| run.failed && run.feature == *host.id()) {
-        Some(run) => Err(format!("gate `{}`: {:?}", run.hook, run.ruling)),
+        Some(run) => Err(format!("gate `{}`: {:?}", run.hook, run.decision)),
         None => Ok(()),
     }
 }

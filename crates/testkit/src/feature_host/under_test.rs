@@ -1,6 +1,7 @@
 //! A feature in an open pod: turns, calls, gates, restarts and kills, and what is on disk after them.
 
 use super::setting::{Setting, declared};
+use crate::Ruling;
 use crate::gate::PATIENCE;
 use crate::model::Answer;
 use crate::points::Killed;
@@ -13,7 +14,7 @@ use pod::feature::{
     StateScope,
 };
 use pod::foreign::MAX_THREADS;
-use pod::hook::{Gate, GateRun, Ruling};
+use pod::hook::{Gate, GateOutcome};
 use pod::host::{self, HostError};
 use pod::record::{FeatureState, Record};
 use pod::session::fold::State;
@@ -183,14 +184,13 @@ impl FeatureUnderTest {
     /// # Panics
     /// The pod is closed.
     pub fn ask<P: Gate>(&mut self, view: P::Input) -> Ruling {
-        self.passed::<P>(view).0
+        self.gates::<P>(view).decision.into()
     }
 
-    pub(crate) fn passed<P: Gate>(&mut self, view: P::Input) -> (Ruling, Vec<GateRun>) {
+    pub(crate) fn gates<P: Gate>(&mut self, view: P::Input) -> GateOutcome {
         let registry = Arc::clone(&self.registry);
         let Some(open) = &self.open else { self.dead() };
-        let passed = open.runtime.block_on(registry.hooks().decide::<P>(&open.callbacks, || view));
-        (passed.ruling, passed.ran)
+        open.runtime.block_on(registry.hooks().decide::<P>(&open.callbacks, || view))
     }
 
     /// The requests to the model so far: what it was told, by whom.
