@@ -4,6 +4,7 @@
 #   work-items/{open,pending,closed}/<YYYYmmdd-HHMMSS-slug>/
 #     item.md     ten front-matter lines in a fixed order, then the body
 #     thread.md   numbered, dated, authored events; append-only; every line of a text stands behind `>`
+#                 (the older form, headings like `## Created` above free text, is read and kept; events follow it)
 #     artifacts/  files that belong to the item (absent while empty)
 #
 # No text can forge an event, because an event line starts with `##` and a text line with `>`. No text can break
@@ -18,6 +19,8 @@ STATUSES='open pending closed'
 KINDS='bug chore design docs feature task'
 PRIORITIES='low normal high urgent'
 VERDICTS='approve request-changes comment'
+ROLES='plan decision implementation_report comment'
+TIME='[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9]Z' # as awk matches it
 MAX_TITLE=200    # bytes: one line of a listing
 MAX_SLUG=60      # bytes: leaves room for the rest of a path
 MAX_AUTHOR=120   # bytes
@@ -45,7 +48,8 @@ usage: ./tickets.sh COMMAND
   create [options] [--] TITLE                        a new item; prints its id
       --kind K --priority P --labels a,b --assignee NAME --slug SLUG --status S
       --body TEXT (- reads stdin)
-  comment ID [TEXT]                                  add to the thread; without TEXT, or with -, from stdin
+  comment ID [--role R] [TEXT]                       add to the thread; without TEXT, or with -, from stdin
+      --role plan, decision, implementation_report or comment (the default)
   review ID VERDICT [TEXT]                           approve, request-changes or comment
   status ID STATUS [TEXT]                            move it to open, pending or closed
   close ID TEXT                                      close it, saying how it was settled
@@ -92,7 +96,7 @@ drop_lock() {
 # ---- values
 
 is_one_of() { # word, list
-    case $1 in '' | *[!a-z-]*) return 1 ;; esac
+    case $1 in '' | *[!a-z_-]*) return 1 ;; esac
     case " $2 " in *" $1 "*) return 0 ;; esac
     return 1
 }
@@ -226,10 +230,23 @@ write_event() { # number, time, what, text
     [ -z "$4" ] || { printf '\n' && printf '%s\n' "$4" | strip_ends | sed 's/^/> /; s/^> $/>/'; }
 }
 
+# Whether a thread begins in the older form.
+is_older() { # file
+    awk 'NR == 1 && /^<!-- event: / { older = 1; exit }
+        /^## / { older = $0 == "## Created"; exit }
+        END { exit !older }' "$1"
+}
+
 # The thread first, then the front matter: a crash in between leaves an old updated_at, which doctor names.
 add_event() { # what, text, new status
-    last=$(awk '/^## / { split($0, part, " [|] "); sub(/^## /, "", part[1]); n = part[1]; t = part[2] } END { print n + 0, t }' \
-        "$dir/thread.md")
+    older=0
+    if is_older "$dir/thread.md"; then older=1; fi
+    last=$(awk -v older="$older" -v time="$TIME" -v created="$(field "$dir/item.md" created_at)" '
+        NR == 1 && older { t = created }
+        older && /^<!-- event: / && match($0, " at: " time) { t = substr($0, RSTART + 5, 20) }
+        older && $0 ~ "^## 1 [|] " time " [|] " { older = 0 }
+        !older && /^## / { split($0, part, " [|] "); sub(/^## /, "", part[1]); n = part[1]; t = part[2] }
+        END { print n + 0, t }' "$dir/thread.md")
     number=$((${last%% *} + 1))
     when=$(later_of "$now" "${last#* }")
     { cat "$dir/thread.md" && write_event "$number" "$when" "$1" "$2"; } >"$lock/thread.md"
@@ -373,9 +390,21 @@ make_item() {
 }
 
 cmd_comment() {
-    [ $# -eq 1 ] || [ $# -eq 2 ] || usage 'comment needs an id and one text; quote it'
-    what=comment
-    speak "$1" "${2--}"
+    what=comment item='' words=- given=0
+    while [ $# -gt 0 ]; do
+        if [ "$1" = --role ]; then
+            [ $# -gt 1 ] || usage '--role needs a value'
+            is_one_of "$2" "$ROLES" || usage "there is no role '$2'; there are $ROLES"
+            what=$2
+            shift
+        else
+            given=$((given + 1))
+            if [ "$given" -eq 1 ]; then item=$1; else words=$1; fi
+        fi
+        shift
+    done
+    [ "$given" -eq 1 ] || [ "$given" -eq 2 ] || usage 'comment needs an id and one text; quote it'
+    speak "$item" "$words"
 }
 
 cmd_review() {
@@ -549,12 +578,16 @@ doctor_front() { # file, id, status of the folder
         END { if (!broken && NR < 12) { NR++; bad("the front matter ends too early") } }' "$1"
 }
 
-# Prints `thread.md: what is wrong` lines: the events are replayed and must lead to what item.md says.
+# Prints `thread.md: what is wrong` lines: the events are replayed and must lead to what item.md says. What stands in
+# the older form says nothing that could be checked; the events behind it are.
 doctor_thread() { # thread, item, id
-    awk -v id="$3" -v created="$(field "$2" created_at)" -v updated="$(field "$2" updated_at)" \
+    older=0
+    if is_older "$1"; then older=1; fi
+    awk -v older="$older" -v time="$TIME" -v roles="$ROLES" -v id="$3" -v created="$(field "$2" created_at)" -v updated="$(field "$2" updated_at)" \
         -v status="$(field "$2" status)" -v statuses="$STATUSES" -v verdicts="$VERDICTS" '
         function bad(what) { print "thread.md: line " NR ": " what }
-        function among(word, list) { return word ~ /^[a-z-]+$/ && index(" " list " ", " " word " ") > 0 }
+        function among(word, list) { return word ~ /^[a-z_-]+$/ && index(" " list " ", " " word " ") > 0 }
+        older && !events && $0 !~ "^## 1 [|] " time " [|] " { next }
         NR == 1 { if ($0 != "# Thread of " id) bad("needs \"# Thread of " id "\""); next }
         $0 == "" { next }
         /^>( |$)/ { if (!events) bad("a text before the first event"); next }
@@ -564,27 +597,27 @@ doctor_thread() { # thread, item, id
             if (parts < 4) { bad("an event needs number | time | what | author"); next }
             if (part[1] != "## " events) bad("event " events " is numbered \"" substr(part[1], 4) "\"")
             t = part[2]
-            if (t !~ /^[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9]Z$/) bad("not a time: " t)
+            if (t !~ "^" time "$") bad("not a time: " t)
             else if (t < last) bad("this event is before the one above it")
             else last = t
             if (part[4] ~ /^ *$/) bad("an event without an author")
             words = split(part[3], word, " ")
-            if (events == 1) {
+            if (events == 1 && !older) {
                 if (word[1] != "created" || words != 2 || !among(word[2], statuses)) bad("the first event must be \"created STATUS\"")
                 if (t != created) bad("the first event is not of created_at")
                 now = word[2]
             } else if (word[1] == "status" && words == 4 && word[3] == "->") {
-                if (word[2] != now) bad("moves from " word[2] " but was " now)
+                if (word[2] != now && !(older && now == "")) bad("moves from " word[2] " but was " now)
                 if (!among(word[4], statuses)) bad("there is no status " word[4])
                 now = word[4]
-            } else if (!(part[3] == "comment" || (word[1] == "review" && words == 2 && among(word[2], verdicts))))
+            } else if (!((words == 1 && among(part[3], roles)) || (word[1] == "review" && words == 2 && among(word[2], verdicts))))
                 bad("there is no event \"" part[3] "\"")
             next
         }
         { bad("neither an event nor a text behind \">\"") }
         END {
-            if (!events) { bad("has no event"); exit }
-            if (now != status) bad("the events lead to " now " but item.md says " status)
+            if (!events && !older) { bad("has no event"); exit }
+            if (now != status && !(older && now == "")) bad("the events lead to " now " but item.md says " status)
             if (updated < last) bad("the last event is later than updated_at in item.md")
         }' "$1"
 }

@@ -145,7 +145,7 @@ pub struct Item {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     pub at: Time,
-    /// `created open`, `comment`, `review approve`, `status open -> closed`.
+    /// `created open`, `comment`, `plan`, `decision`, `implementation_report`, `review approve`, `status open -> closed`.
     pub what: String,
     pub author: String,
     /// Its text; may be empty.

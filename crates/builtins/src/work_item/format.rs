@@ -1,10 +1,13 @@
-//! The two files of an item as text: `item.md` and `thread.md`, byte for byte as `tickets.sh` writes them. Reads and
-//! writes none.
+//! The two files of an item as text: `item.md` and `thread.md`, byte for byte as `tickets.sh` writes them. Threads
+//! that begin in an older form are read, too, and never rewritten. Reads and writes no file.
 
 use super::contract::{Event, Heading};
 use super::id::{Assignee, ItemId, Label, Time, Title};
 use crate::plain::{self, quoted, trimmed, unquoted};
 use std::fmt::Write as _;
+
+/// What a line begins with that begins an event in the older form of a thread.
+const MARKER: &str = "<!-- event: ";
 
 /// `item.md`: ten lines of front matter in a fixed order between two rules, then the body.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,17 +117,18 @@ pub(super) fn new_thread(id: &ItemId, first: &Event) -> String {
 }
 
 /// The thread with one more event behind it; nothing that stands there changes. The event is not before the last one.
+/// `created` is as for [`events`].
 ///
 /// # Errors
 /// What of the thread does not read.
-pub(super) fn grown(thread: &str, mut event: Event) -> Result<(String, Time), String> {
-    let (number, last) = {
-        let events = events(thread)?;
-        (events.len() + 1, events.last().map(|event| event.at.clone()))
+pub(super) fn grown(thread: &str, created: &Time, mut event: Event) -> Result<(String, Time), String> {
+    let (older, numbered) = parts(thread, created)?;
+    event.at = match numbered.last().or(older.last()) {
+        Some(last) => last.at.clone().max(event.at),
+        None => event.at,
     };
-    event.at = last.map_or(event.at.clone(), |last| last.max(event.at));
     let mut text = thread.to_owned();
-    add(&mut text, number, &event);
+    add(&mut text, numbered.len() + 1, &event);
     Ok((text, event.at))
 }
 
@@ -147,14 +151,27 @@ fn add(out: &mut String, number: usize, event: &Event) {
     }
 }
 
-/// The events of a thread, oldest first.
+/// The events of a thread, oldest first. `created` is the time of those in the older form that have none.
 ///
 /// # Errors
 /// The line that is neither an event nor a text.
-pub(super) fn events(thread: &str) -> Result<Vec<Event>, String> {
+pub(super) fn events(thread: &str, created: &Time) -> Result<Vec<Event>, String> {
+    let (mut events, numbered) = parts(thread, created)?;
+    events.extend(numbered);
+    if events.is_empty() { Err("it has no event".to_owned()) } else { Ok(events) }
+}
+
+/// The events in the older form, and the numbered ones behind them.
+fn parts(thread: &str, created: &Time) -> Result<(Vec<Event>, Vec<Event>), String> {
+    let (older, skipped) = if is_older(thread) { older(thread, created) } else { (Vec::new(), 1) };
+    Ok((older, numbered(thread, skipped)?))
+}
+
+/// The events behind the first `skipped` lines.
+fn numbered(thread: &str, skipped: usize) -> Result<Vec<Event>, String> {
     let mut events: Vec<Event> = Vec::new();
-    for (number, line) in (1..).zip(thread.lines()) {
-        if number == 1 || line.is_empty() {
+    for (number, line) in (1..).zip(thread.lines()).skip(skipped) {
+        if line.is_empty() {
             continue;
         }
         if let Some(head) = line.strip_prefix("## ") {
@@ -172,7 +189,7 @@ pub(super) fn events(thread: &str) -> Result<Vec<Event>, String> {
             (None, _) | (_, None) => return Err(format!("line {number}: neither an event nor a text behind \">\"")),
         }
     }
-    if events.is_empty() { Err("it has no event".to_owned()) } else { Ok(events) }
+    Ok(events)
 }
 
 fn event(head: &str, number: usize) -> Option<Event> {
@@ -181,4 +198,52 @@ fn event(head: &str, number: usize) -> Option<Event> {
     let at = Time::parse(parts.next()?)?;
     let (what, author) = (parts.next()?.to_owned(), parts.next()?.to_owned());
     numbered.then_some(Event { at, what, author, text: String::new() })
+}
+
+/// Whether a thread begins in the older form: a marker in its first line, or `## Created` as its first heading.
+fn is_older(thread: &str) -> bool {
+    thread.starts_with(MARKER) || thread.lines().find(|line| line.starts_with("## ")) == Some("## Created")
+}
+
+/// What stands in the older form, and how many lines that are: up to the first numbered event. Where markers stand, they
+/// divide it, else headings do.
+fn older(thread: &str, created: &Time) -> (Vec<Event>, usize) {
+    let marked = thread.starts_with(MARKER);
+    let mut events: Vec<Event> = Vec::new();
+    let mut lines = 0;
+    for line in thread.lines() {
+        let heading = line.strip_prefix("## ");
+        if heading.is_some_and(|head| event(head, 1).is_some()) {
+            break;
+        }
+        lines += 1;
+        let begun = if marked { marker(line) } else { heading.map(|heading| headed(heading, created)) };
+        match (begun, events.last_mut()) {
+            (Some(event), _) => events.push(event),
+            (None, Some(event)) => {
+                event.text.push_str(line);
+                event.text.push('\n');
+            }
+            (None, None) => {}
+        }
+    }
+    for event in &mut events {
+        let text = event.text.trim();
+        event.text = text.strip_suffix("\n---").unwrap_or(text).trim().to_owned();
+    }
+    (events, lines)
+}
+
+/// An event under a heading, which names neither a time nor an author.
+fn headed(heading: &str, created: &Time) -> Event {
+    Event { at: created.clone(), what: heading.to_lowercase(), author: "unknown".to_owned(), text: String::new() }
+}
+
+/// `<!-- event: review author: Ann at: 2026-01-31T12:00:00Z status: approve -->`; the status may be absent.
+fn marker(line: &str) -> Option<Event> {
+    let (what, rest) = line.strip_prefix(MARKER)?.strip_suffix(" -->")?.split_once(" author: ")?;
+    let (author, rest) = rest.rsplit_once(" at: ")?;
+    let (at, status) = rest.split_once(" status: ").map_or((rest, None), |(at, status)| (at, Some(status)));
+    let what = status.map_or_else(|| what.to_owned(), |status| format!("{what} {status}"));
+    Some(Event { at: Time::parse(at)?, what, author: author.to_owned(), text: String::new() })
 }

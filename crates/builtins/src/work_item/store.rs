@@ -78,7 +78,8 @@ impl WorkItemReader for Store {
         let found = self.find(&item)?;
         let record = self.read(&found, "item.md", MAX_FILE)?;
         let record = ItemFile::parse(&record, &found.id).map_err(|why| found.corrupt("item.md", &why))?;
-        let events = events(&self.read(&found, "thread.md", MAX_FILE)?);
+        let thread = self.read(&found, "thread.md", MAX_FILE)?;
+        let events = events(&thread, &record.heading.created_at);
         let events = events.map_err(|why| found.corrupt("thread.md", &why))?;
         let (body, heading) = (record.body().to_owned(), Heading { status: found.folder, ..record.heading });
         Ok(Item { heading, body, events })
@@ -154,14 +155,15 @@ impl WorkItemWriter for Store {
             let (_, thread) = self.before(&found, "thread.md", &cx)?;
             let first =
                 Event { at: Time::of((self.now)()), what: String::new(), author: String::new(), text: String::new() };
-            grown(&thread, first).map_err(|why| found.corrupt("thread.md", &why))?;
+            grown(&thread, &record.heading.created_at, first).map_err(|why| found.corrupt("thread.md", &why))?;
         }
         self.move_to(&mut found, to, &cx).await?;
         let mut when = Time::of((self.now)());
         if let Some(what) = what {
             let event = Event { at: when, what, author: self.author.to_string(), text: comment };
             let (before, thread) = self.before(&found, "thread.md", &cx)?;
-            let thread = grown(&thread, event).map_err(|why| found.corrupt("thread.md", &why))?;
+            let thread =
+                grown(&thread, &record.heading.created_at, event).map_err(|why| found.corrupt("thread.md", &why))?;
             self.put(&found, "thread.md", Some(before), &thread.0, &cx).await?;
             when = thread.1;
         }

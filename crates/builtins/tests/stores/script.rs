@@ -1,7 +1,7 @@
 //! `builtin:work-item` beside the real `tickets.sh`: the same bytes, and each reads what the other wrote.
 
 use crate::rig::{NOON, Rig, Seconds};
-use crate::work_items::feature;
+use crate::work_items::{OLDER, feature};
 use builtins::work_item;
 use serde_json::json;
 use std::io::ErrorKind;
@@ -79,6 +79,36 @@ fn both_write_the_same_bytes() {
         assert_eq!(rig.text(path), their_text, "{path}");
     }
     assert_eq!(tickets(&ours, NOON, &["doctor"]), "7 work items, all well\n");
+}
+
+#[test]
+fn both_add_the_same_behind_an_older_thread() {
+    let ((rig, seconds), other) = (rig(), tempfile::tempdir().unwrap());
+    let (Some(theirs), Some(ours)) = (script(other.path()), script(rig.dir.path())) else { return };
+    for (title, older) in ["Marked", "Headed"].into_iter().zip(OLDER) {
+        rig.ok("WorkItemCreate", json!({"title": title, "body": ""}));
+        tickets(&theirs, NOON, &["create", title]);
+        let id = format!("20260131-120000-{}", title.to_lowercase());
+        let thread = format!("work-items/open/{id}/thread.md");
+        rig.write(&thread, older);
+        std::fs::write(other.path().join(&thread), older).unwrap();
+        tickets(&ours, NOON, &["doctor"]);
+        // First before the last of the older events, then after it.
+        for at in [NOON - 500, NOON + 900] {
+            seconds.set(at);
+            rig.ok("WorkItemUpdate", json!({"id": id, "comment": "More."}));
+            tickets(&theirs, at, &["comment", &id, "More."]);
+            tickets(&ours, at, &["doctor"]);
+            for file in [&thread, &thread.replace("thread", "item")] {
+                assert_eq!(rig.text(file), std::fs::read_to_string(other.path().join(file)).unwrap(), "{file}");
+            }
+        }
+        seconds.set(NOON);
+    }
+    let planned = tickets(&ours, NOON, &["comment", "headed", "--role", "implementation_report", "Built."]);
+    assert_eq!(planned, "");
+    let shown = rig.ok("WorkItemShow", json!({"id": "headed"}));
+    assert!(shown.content.ends_with("implementation_report (tester)\n  Built."), "{}", shown.content);
 }
 
 /// Fields that the script leaves to an editor: its doctor is content with what the tool makes of them.

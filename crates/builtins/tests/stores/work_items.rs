@@ -235,6 +235,47 @@ fn a_broken_record_is_named_and_the_others_are_shown() {
     assert!(rig.path("work-items/open/20260131-120003-thread/item.md").exists());
 }
 
+/// A thread as an older script wrote it, and one with headings alone.
+pub(crate) const OLDER: [&str; 2] = [
+    "<!-- event: create author: tickets.sh at: 2026-01-31T12:00:00Z -->\n\n## Created\n\nCreated by tickets.sh.\n\n\
+     ---\n\n<!-- event: plan author: Ann at: 2026-01-31T12:05:00Z -->\n\n## Plan\n\n## Before\n\n> free\ntext\n\n---\n\n\
+     <!-- event: review author: B at: C at: 2026-01-31T12:06:00Z status: approve -->\n\n## Review\n\nGood.\n\n---\n",
+    "## Created\n\nBy hand.\n\n## Plan\n\nFirst this.\n\n## Decision\n\n- Not that.\n",
+];
+
+#[test]
+fn threads_in_the_older_form_are_read_and_kept() {
+    let shown = [
+        "2026-01-31T12:00:00Z create (tickets.sh)\n  ## Created\n  \n  Created by tickets.sh.\n\
+         2026-01-31T12:05:00Z plan (Ann)\n  ## Plan\n  \n  ## Before\n  \n  > free\n  text\n\
+         2026-01-31T12:06:00Z review approve (B at: C)\n  ## Review\n  \n  Good.",
+        "2026-01-31T12:00:00Z created (unknown)\n  By hand.\n\
+         2026-01-31T12:00:00Z plan (unknown)\n  First this.\n\
+         2026-01-31T12:00:00Z decision (unknown)\n  - Not that.",
+    ];
+    for (older, shown) in OLDER.into_iter().zip(shown) {
+        let (rig, seconds) = rig();
+        let id = "20260131-120000-old";
+        put(&rig, "open", id, "Old");
+        let at = format!("work-items/open/{id}/thread.md");
+        rig.write(&at, older);
+        let told = rig.ok("WorkItemShow", json!({"id": "old"}));
+        assert_eq!(told.content.split_once("## Thread\n").unwrap().1, shown);
+        assert!(told.summary.ends_with("3 events"), "{}", told.summary);
+        seconds.set(NOON + 900);
+        rig.ok("WorkItemUpdate", json!({"id": "old", "title": "Renamed"}));
+        assert_eq!(rig.text(&at), older, "another field leaves the thread");
+        rig.ok("WorkItemUpdate", json!({"id": "old", "comment": "More."}));
+        rig.ok("WorkItemUpdate", json!({"id": "old", "comment": "Still more."}));
+        let behind = "\n## 1 | 2026-01-31T12:15:00Z | comment | tester\n\n> More.\n\
+                      \n## 2 | 2026-01-31T12:15:00Z | comment | tester\n\n> Still more.\n";
+        assert_eq!(rig.text(&at), format!("{older}{behind}"));
+        assert!(rig.ok("WorkItemShow", json!({"id": "old"})).summary.ends_with("5 events"));
+        rig.write(&at, &format!("{older}{behind}free text\n"));
+        rig.refused("WorkItemShow", json!({"id": "old"}), ErrorKind::Corrupt);
+    }
+}
+
 #[test]
 fn long_items_are_cut_and_say_where_the_rest_is() {
     let (rig, seconds) = rig();
