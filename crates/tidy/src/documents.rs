@@ -10,10 +10,10 @@ const ROOTED: [&str; 5] = ["crates", "docs", "work-items", ".ci", ".github"];
 /// Files of the top level that documents call by name.
 const TOP_FILES: [&str; 5] = ["tickets.sh", "flake.nix", "clippy.toml", "rustfmt.toml", "README.md"];
 
-/// `docs/**/*.md` and `README.md`. What follows `Not yet` headings is judged too: a document names what is.
+/// `docs/**/*.md`, `README.md` and `AGENTS.md`. What follows `Not yet` headings is judged too: a document names what is.
 pub fn check(root: &Path) -> Vec<Finding> {
     let (documents, mut bad) = source::texts(root, "docs", |p| p.ends_with(".md"));
-    let (readme, more) = source::texts(root, "", |p| p == "README.md");
+    let (readme, more) = source::texts(root, "", |p| p == "README.md" || p == "AGENTS.md");
     bad.extend(more);
     let (sources, more) = source::sources(root);
     bad.extend(more);

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use crate::finding::Finding;
 
-const TOP: [&str; 12] = [
+const TOP: [&str; 13] = [
+    "AGENTS.md",
     "Cargo.lock",
     "Cargo.toml",
     "LICENSE-APACHE",

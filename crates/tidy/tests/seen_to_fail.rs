@@ -205,6 +205,7 @@ fn document_paths() {
             (&files("`my_pod::feature::gone`"), "there is no `gone`"),
             (&files("`my_pod::gone::InstallPlan`"), "there is no `gone`"),
             (&[("README.md", "`docs/ARCHITECTURE.md`")], "README.md:1: `docs/ARCHITECTURE.md` does not exist"),
+            (&[("AGENTS.md", "`docs/ARCHITECTURE.md`")], "AGENTS.md:1: `docs/ARCHITECTURE.md` does not exist"),
         ],
     );
 }
@@ -291,7 +292,7 @@ fn top_level() {
         ["Cargo.lock", "Cargo.toml", "LICENSE-APACHE", "LICENSE-MIT", "README.md", "clippy.toml", "flake.nix"]
             .map(|n| (n, ""))
             .to_vec();
-    good.extend([("rustfmt.toml", ""), ("tickets.sh", ""), (".gitignore", ""), ("target/x", "")]);
+    good.extend([("AGENTS.md", ""), ("rustfmt.toml", ""), ("tickets.sh", ""), (".gitignore", ""), ("target/x", "")]);
     good.extend([("crates/a", ""), ("docs/a", ""), ("work-items/a", "")]);
     let stray = [good.clone(), vec![("notes.txt", "")]].concat();
     let absent: Vec<(&str, &str)> = good.iter().filter(|(n, _)| *n != "LICENSE-MIT").copied().collect();
