@@ -1,6 +1,6 @@
 //! Shell commands, before anybody judges them.
 
-use shell::{MAX_BYTES, Part, Script, parse};
+use shell::{MAX_BYTES, Part, CommandLine, parse};
 use std::process::{Command, Stdio};
 
 /// What is put behind a command, and must be seen there.
@@ -44,11 +44,11 @@ pub(crate) fn is_bash(text: &str) -> bool {
     read.is_ok_and(|status| status.success())
 }
 
-pub(crate) fn opaque(script: &Script) -> bool {
+pub(crate) fn opaque(script: &CommandLine) -> bool {
     script.parts.iter().any(|part| part.opaque.is_some())
 }
 
-fn in_range(script: &Script) {
+fn in_range(script: &CommandLine) {
     let all = 0..=script.parts.len();
     let ranges = script.parts.iter().flat_map(|part: &Part| &part.reads);
     for range in ranges.chain(script.functions.iter().map(|function| &function.body)) {

@@ -1,7 +1,7 @@
 //! One endpoint and the connection to it, kept between requests. What is asked and answered is not known here.
 
-use crate::error::{Cause, Error};
-use crate::line::Line;
+use crate::connection::HttpConnection;
+use crate::error::{Error, HttpErrorKind};
 use crate::tls::Tls;
 use crate::upload::Upload;
 use crate::url::BaseUrl;
@@ -55,17 +55,17 @@ impl Timeouts {
 }
 
 /// An endpoint and the connection to it.
-pub struct Client {
+pub struct HttpClient {
     base: BaseUrl,
     net: Net,
     timeouts: Timeouts,
     tls: Tls,
-    kept: Mutex<Option<(Line, Instant)>>,
+    kept: Mutex<Option<(HttpConnection, Instant)>>,
 }
 
 /// What goes up.
 #[derive(Debug)]
-pub struct Request<'a> {
+pub struct HttpRequest<'a> {
     pub method: Method,
     /// What follows the base URL's own path; begins with `/`.
     pub path: &'a str,
@@ -75,7 +75,7 @@ pub struct Request<'a> {
     pub body: Option<Upload>,
 }
 
-impl Client {
+impl HttpClient {
     /// A client; nothing is connected before the first request. `net` must reach [`BaseUrl::host_port`].
     #[must_use]
     pub fn new(base: BaseUrl, net: Net, timeouts: Timeouts) -> Self {
@@ -105,45 +105,54 @@ impl Client {
     ///
     /// # Errors
     /// No connection, no or no valid answer in time, a grant that does not reach the endpoint.
-    pub async fn send(&self, request: &Request<'_>) -> Result<Answer<'_>, Error> {
+    pub async fn send(&self, request: &HttpRequest<'_>) -> Result<HttpResponse<'_>, Error> {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some((line, since)) = kept
+        if let Some((connection, since)) = kept
             && since.elapsed() < self.timeouts.idle
         {
             // Connecting asks the door by itself.
-            let revoked = |_| Error::new(Cause::Denied, format!("{}: the network grant was revoked", self.base));
+            let revoked =
+                |_| Error::new(HttpErrorKind::Denied, format!("{}: the network grant was revoked", self.base));
             self.net.door().enter().map(drop).map_err(revoked)?;
-            match self.exchange(line, request).await? {
+            match self.exchange(connection, request).await? {
                 Ok(answer) => return Ok(answer),
-                Err(Unanswered { unheard: true, .. }) => {}
-                Err(Unanswered { error, .. }) => return Err(self.unanswered(&error)),
+                Err(NoResponse { nothing_received: true, .. }) => {}
+                Err(NoResponse { error, .. }) => return Err(self.unanswered(&error)),
             }
         }
-        let line = self.dial().await?;
-        self.exchange(line, request).await?.map_err(|Unanswered { error, .. }| self.unanswered(&error))
+        let connection = self.dial().await?;
+        self.exchange(connection, request).await?.map_err(|NoResponse { error, .. }| self.unanswered(&error))
     }
 
-    async fn exchange(&self, mut line: Line, request: &Request<'_>) -> Result<Result<Answer<'_>, Unanswered>, Error> {
+    async fn exchange(
+        &self,
+        mut connection: HttpConnection,
+        request: &HttpRequest<'_>,
+    ) -> Result<Result<HttpResponse<'_>, NoResponse>, Error> {
         let now = Instant::now();
         let until = now + self.timeouts.first_byte;
-        let before = line.heard();
-        let sent = timeout_at(until, line.send(self.http(request)?)).await;
+        let before = connection.received();
+        let sent = timeout_at(until, connection.send(self.http(request)?)).await;
         Ok(match sent.map_err(|_| self.late("no answer", self.timeouts.first_byte))? {
-            Ok(head) => Ok(self.answer(line, head, until, now + self.timeouts.whole)),
+            Ok(head) => Ok(self.answer(connection, head, until, now + self.timeouts.whole)),
             // Cancelled, it was never sent.
-            Err(error) => Err(Unanswered { unheard: error.is_canceled() || line.heard() == before, error }),
+            Err(error) => {
+                Err(NoResponse { nothing_received: error.is_canceled() || connection.received() == before, error })
+            }
         })
     }
 
     fn unanswered(&self, error: &hyper::Error) -> Error {
         match error.is_parse() {
-            true => self.error(Cause::Malformed, &format!("not an HTTP/1.1 answer: {error}")),
-            false => self.error(Cause::Cut, &format!("the connection ended before an answer: {}", chain(error))),
+            true => self.error(HttpErrorKind::Malformed, &format!("not an HTTP/1.1 answer: {error}")),
+            false => {
+                self.error(HttpErrorKind::Cut, &format!("the connection ended before an answer: {}", chain(error)))
+            }
         }
     }
 
-    fn http(&self, request: &Request<'_>) -> Result<hyper::Request<Upload>, Error> {
-        let bug = |what: &dyn std::fmt::Display| self.error(Cause::Bug, &format!("no request of this: {what}"));
+    fn http(&self, request: &HttpRequest<'_>) -> Result<hyper::Request<Upload>, Error> {
+        let bug = |what: &dyn std::fmt::Display| self.error(HttpErrorKind::Bug, &format!("no request of this: {what}"));
         let mut http = hyper::Request::new(request.body.clone().unwrap_or_default());
         *http.method_mut() = request.method.clone();
         let target = format!("{}{}", self.base.path(), request.path);
@@ -156,61 +165,67 @@ impl Client {
         Ok(http)
     }
 
-    async fn dial(&self) -> Result<Line, Error> {
+    async fn dial(&self) -> Result<HttpConnection, Error> {
         let connect = async {
             let stream = self.net.connect(self.base.host(), self.base.port(), self.timeouts.connect).await;
             let stream = stream.map_err(|error| match error.kind() {
-                ErrorKind::Denied | ErrorKind::Revoked => Error::new(Cause::Denied, error.to_string()),
+                ErrorKind::Denied | ErrorKind::Revoked => Error::new(HttpErrorKind::Denied, error.to_string()),
                 ErrorKind::FixInput | ErrorKind::Unavailable | ErrorKind::Exhausted | ErrorKind::Cancelled => {
-                    self.error(Cause::Connect, &error.to_string())
+                    self.error(HttpErrorKind::Connect, &error.to_string())
                 }
-                ErrorKind::Bug => Error::new(Cause::Bug, error.to_string()),
+                ErrorKind::Bug => Error::new(HttpErrorKind::Bug, error.to_string()),
             })?;
             let secured = if self.base.is_tls() {
-                Line::over(
+                HttpConnection::over(
                     self.tls.secure(self.base.host(), stream).await.map_err(|(cause, why)| self.error(cause, &why))?,
                 )
                 .await
             } else {
-                Line::over(stream).await
+                HttpConnection::over(stream).await
             };
-            secured.map_err(|error| self.error(Cause::Connect, &chain(&error)))
+            secured.map_err(|error| self.error(HttpErrorKind::Connect, &chain(&error)))
         };
-        let late = |_| self.error(Cause::Connect, &format!("no connection within {:?}", self.timeouts.connect));
+        let late = |_| self.error(HttpErrorKind::Connect, &format!("no connection within {:?}", self.timeouts.connect));
         timeout(self.timeouts.connect, connect).await.map_err(late)?
     }
 
-    fn answer(&self, line: Line, head: hyper::Response<Incoming>, until: Instant, over: Instant) -> Answer<'_> {
+    fn answer(
+        &self,
+        connection: HttpConnection,
+        head: hyper::Response<Incoming>,
+        until: Instant,
+        over: Instant,
+    ) -> HttpResponse<'_> {
         let (parts, body) = head.into_parts();
         let (status, headers, begun, seen) = (parts.status, parts.headers, false, 0);
-        Answer { status, headers, client: self, line, body, until, over, begun, seen }
+        HttpResponse { status, headers, client: self, connection, body, until, over, begun, seen }
     }
 
-    fn error(&self, cause: Cause, what: &str) -> Error {
-        Error::new(cause, format!("{}: {what}", self.base))
+    fn error(&self, kind: HttpErrorKind, what: &str) -> Error {
+        Error::new(kind, format!("{}: {what}", self.base))
     }
 
     fn late(&self, what: &str, wait: Duration) -> Error {
-        self.error(Cause::Timeout, &format!("{what} within {wait:?}"))
+        self.error(HttpErrorKind::Timeout, &format!("{what} within {wait:?}"))
     }
 }
 
 /// A request that got no answer.
-struct Unanswered {
+struct NoResponse {
     /// Not a byte came for it.
-    unheard: bool,
+    nothing_received: bool,
     error: hyper::Error,
 }
 
 /// An answer whose body is on the way.
 #[must_use = "the body is still to be read"]
-pub struct Answer<'a> {
+pub struct HttpResponse<'a> {
     /// The status; any but 1xx.
     pub status: StatusCode,
     /// The headers.
     pub headers: HeaderMap,
-    client: &'a Client,
-    line: Line,
+    client: &'a HttpClient,
+    connection: HttpConnection,
     body: Incoming,
     until: Instant,
     /// When the whole of it must be there.
@@ -219,7 +234,7 @@ pub struct Answer<'a> {
     seen: u64,
 }
 
-impl Answer<'_> {
+impl HttpResponse<'_> {
     /// A header's value, where it is text.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
@@ -240,7 +255,7 @@ impl Answer<'_> {
     pub async fn next(&mut self) -> Result<Option<Bytes>, Error> {
         let waits = self.client.timeouts;
         let until = if self.begun { Instant::now() + waits.between_bytes } else { self.until };
-        let piece = timeout_at(until.min(self.over), self.line.next(&mut self.body)).await;
+        let piece = timeout_at(until.min(self.over), self.connection.next(&mut self.body)).await;
         let piece = piece.map_err(|_| match self.begun {
             _ if self.over <= until => self.client.late("the answer is not whole", waits.whole),
             true => self.client.late("the answer stopped: no further byte", waits.between_bytes),
@@ -248,12 +263,12 @@ impl Answer<'_> {
         })?;
         self.begun = true;
         let Some(piece) = piece else { return Ok(None) };
-        let broken = |error| self.client.error(Cause::Cut, &format!("the answer was cut: {}", chain(&error)));
+        let broken = |error| self.client.error(HttpErrorKind::Cut, &format!("the answer was cut: {}", chain(&error)));
         let piece = piece.map_err(broken)?;
         self.seen += piece.len() as u64;
         if self.seen > MAX_RESPONSE {
             let what = format!("the answer is over {} MiB", MAX_RESPONSE >> 20);
-            return Err(self.client.error(Cause::TooLarge, &what));
+            return Err(self.client.error(HttpErrorKind::TooLarge, &what));
         }
         Ok(Some(piece))
     }
@@ -275,16 +290,16 @@ impl Answer<'_> {
     pub async fn keep(mut self) {
         let rest = async {
             while !self.body.is_end_stream() {
-                match self.line.next(&mut self.body).await {
+                match self.connection.next(&mut self.body).await {
                     Some(Ok(_)) => {}
                     Some(Err(_)) => return false,
                     None => break,
                 }
             }
-            self.line.is_ready().await
+            self.connection.is_ready().await
         };
         if timeout(DRAIN, rest).await == Ok(true) {
-            *self.client.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some((self.line, Instant::now()));
+            *self.client.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some((self.connection, Instant::now()));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 /// What went wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cause {
+pub enum HttpErrorKind {
     /// No connection, or the name does not resolve.
     Connect,
     /// A connection, but no trust, no TLS or no root certificates.
@@ -24,13 +24,13 @@ pub enum Cause {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Error {
-    pub cause: Cause,
+    pub kind: HttpErrorKind,
     /// The same for people; names the URL.
     pub message: String,
 }
 
 impl Error {
-    pub(crate) fn new(cause: Cause, message: impl Into<String>) -> Self {
-        Self { cause, message: message.into() }
+    pub(crate) fn new(kind: HttpErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into() }
     }
 }

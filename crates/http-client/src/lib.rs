@@ -9,15 +9,15 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 mod client;
+mod connection;
 mod error;
-mod line;
 mod tls;
 mod upload;
 mod url;
 
 pub use self::url::{BadUrl, BaseUrl, MAX_URL, Url};
-pub use client::{Answer, Client, MAX_ERROR_BODY, MAX_RESPONSE, Request, Timeouts};
-pub use error::{Cause, Error};
+pub use client::{HttpClient, HttpRequest, HttpResponse, MAX_ERROR_BODY, MAX_RESPONSE, Timeouts};
+pub use error::{Error, HttpErrorKind};
 pub use hyper::body::Bytes;
 pub use hyper::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 pub use tls::Tls;

@@ -1,7 +1,7 @@
 //! TLS, set up at the first use of an `https` URL: reading the system's root certificates costs milliseconds that
 //! a local server never needs to pay.
 
-use crate::error::Cause;
+use crate::error::HttpErrorKind;
 use rustls::pki_types::{ServerName, UnixTime};
 use rustls::time_provider::TimeProvider;
 use rustls::{ClientConfig, RootCertStore};
@@ -21,13 +21,13 @@ impl Tls {
         &self,
         host: &str,
         stream: S,
-    ) -> Result<TlsStream<S>, (Cause, String)> {
-        let config = self.0.get_or_try_init(load).await.map_err(|why| (Cause::Tls, why))?;
-        let name =
-            ServerName::try_from(host.to_owned()).map_err(|_| (Cause::Tls, format!("`{host}` is no name for TLS")))?;
+    ) -> Result<TlsStream<S>, (HttpErrorKind, String)> {
+        let config = self.0.get_or_try_init(load).await.map_err(|why| (HttpErrorKind::Tls, why))?;
+        let name = ServerName::try_from(host.to_owned())
+            .map_err(|_| (HttpErrorKind::Tls, format!("`{host}` is no name for TLS")))?;
         TlsConnector::from(config.clone()).connect(name, stream).await.map_err(|error| {
             let of_tls = error.get_ref().is_some_and(|inner| inner.is::<rustls::Error>());
-            (if of_tls { Cause::Tls } else { Cause::Connect }, format!("TLS: {error}"))
+            (if of_tls { HttpErrorKind::Tls } else { HttpErrorKind::Connect }, format!("TLS: {error}"))
         })
     }
 }

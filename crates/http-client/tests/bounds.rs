@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 use authority::{Ambient, HostPort, Net};
-use http_client::{BaseUrl, Client, MAX_ERROR_BODY, MAX_RESPONSE, Request, Timeouts};
+use http_client::{BaseUrl, HttpClient, HttpRequest, MAX_ERROR_BODY, MAX_RESPONSE, Timeouts};
 use hyper::Method;
 use hyper::http::HeaderMap;
 use std::io::{Read, Write};
@@ -35,13 +35,13 @@ fn serve(bytes: u64) -> u16 {
     port
 }
 
-fn client(port: u16) -> Client {
+fn client(port: u16) -> HttpClient {
     let net = Net::to(&Ambient::claim(), [HostPort::new("127.0.0.1", port)]);
-    Client::new(BaseUrl::parse(&format!("http://127.0.0.1:{port}")).unwrap(), net, Timeouts::USUAL)
+    HttpClient::new(BaseUrl::parse(&format!("http://127.0.0.1:{port}")).unwrap(), net, Timeouts::USUAL)
 }
 
-fn get() -> Request<'static> {
-    Request { method: Method::GET, path: "/", headers: HeaderMap::new(), body: None }
+fn get() -> HttpRequest<'static> {
+    HttpRequest { method: Method::GET, path: "/", headers: HeaderMap::new(), body: None }
 }
 
 /// How many bytes of the body came, and what ended it early.

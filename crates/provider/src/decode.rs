@@ -1,6 +1,6 @@
 //! What every vendor's decoder is: bytes in, events out, whatever the fragmentation. Knows no vendor.
 
-use crate::sse::{Event, MAX_EVENT, TooLong};
+use crate::sse::{MAX_EVENT, SseEvent, TooLong};
 use crate::vendor_error::VendorError;
 use llm_worker::ModelEvent;
 
@@ -20,10 +20,10 @@ pub(crate) trait Decode: Default + Send {
     fn finish(self, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError>;
 
     /// Takes one event of a stream.
-    fn event(&mut self, event: Event, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError>;
+    fn event(&mut self, event: SseEvent, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError>;
 
     /// Takes events up to the one behind which nothing follows.
-    fn events(&mut self, events: Vec<Event>, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
+    fn events(&mut self, events: Vec<SseEvent>, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
         for event in events {
             if self.done() {
                 return Ok(());
@@ -35,7 +35,7 @@ pub(crate) trait Decode: Default + Send {
 
     /// As [`Self::events`], of a stream that is over. An event without its blank line may be half of one: not JSON then
     /// means cut, not malformed.
-    fn last_events(&mut self, events: Vec<Event>, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
+    fn last_events(&mut self, events: Vec<SseEvent>, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
         self.events(events, out).map_err(|error| match error {
             DecodeError::Malformed(_) => DecodeError::Cut,
             other => other,
@@ -61,6 +61,6 @@ impl From<TooLong> for DecodeError {
 }
 
 /// An event of these words, if there are any.
-pub(crate) fn say(words: String, event: fn(String) -> ModelEvent, out: &mut Vec<ModelEvent>) {
+pub(crate) fn push_text(words: String, event: fn(String) -> ModelEvent, out: &mut Vec<ModelEvent>) {
     out.extend(Some(words).filter(|words| !words.is_empty()).map(event));
 }

@@ -1,21 +1,21 @@
 //! One failed attempt: what it was, whether trying again can help, and what the person does about it.
 
 use crate::vendor_error::{VendorError, one_line};
-use http_client::{BaseUrl, Cause as Http};
+use http_client::{BaseUrl, HttpErrorKind};
 use llm_worker::{ErrorKind, ModelError};
 use std::time::Duration;
 
 /// What one attempt ended with. `message` names the URL.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    pub(crate) cause: Cause,
+    pub(crate) cause: FailureCause,
     pub(crate) message: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Cause {
+pub(crate) enum FailureCause {
     /// There was no exchange, or its bytes are no answer of this API.
-    Http(Http),
+    Http(HttpErrorKind),
     /// The address leads to something that is not this API, or to another address.
     WrongPlace,
     /// The endpoint reported an error, by status or in mid-stream.
@@ -24,20 +24,20 @@ pub(crate) enum Cause {
         status: Option<u16>,
         /// How long it asks to wait.
         wait: Option<Duration>,
-        why: Why,
+        why: RefusalReason,
     },
     /// Nobody listens to the events any more.
-    Unheard,
+    ReceiverGone,
 }
 
-impl From<Http> for Cause {
-    fn from(cause: Http) -> Self {
+impl From<HttpErrorKind> for FailureCause {
+    fn from(cause: HttpErrorKind) -> Self {
         Self::Http(cause)
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Why {
+pub(crate) enum RefusalReason {
     /// Money or quota is used up: waiting does not help.
     Quota,
     /// The conversation is longer than the model's context.
@@ -52,18 +52,18 @@ pub(crate) enum Why {
 const PASSING: [u16; 9] = [408, 409, 425, 429, 500, 502, 503, 504, 529];
 
 impl Failure {
-    pub(crate) fn new(cause: impl Into<Cause>, message: impl Into<String>) -> Self {
+    pub(crate) fn new(cause: impl Into<FailureCause>, message: impl Into<String>) -> Self {
         Self { cause: cause.into(), message: message.into() }
     }
 
     /// What happened at an endpoint.
-    pub(crate) fn at(base: &BaseUrl, cause: impl Into<Cause>, what: &str) -> Self {
+    pub(crate) fn at(base: &BaseUrl, cause: impl Into<FailureCause>, what: &str) -> Self {
         Self::new(cause, format!("{base}: {what}"))
     }
 
     pub(crate) fn refused(status: Option<u16>, wait: Option<Duration>, error: &VendorError, message: String) -> Self {
         let wait = wait.or(error.wait);
-        Self::new(Cause::Refused { status, wait, why: why(status, error) }, message)
+        Self::new(FailureCause::Refused { status, wait, why: why(status, error) }, message)
     }
 
     /// Fit to be shown: vendors repeat the key they refuse, as long and in as many lines as they like. The key goes
@@ -79,76 +79,91 @@ impl Failure {
     /// Whether to send the same request again.
     pub(crate) fn passing(&self) -> bool {
         match &self.cause {
-            Cause::Http(Http::Connect | Http::Timeout | Http::Cut | Http::Malformed) => true,
-            Cause::Refused { why: Why::Status, status, .. } => status.is_none_or(|status| PASSING.contains(&status)),
-            Cause::Refused { why: Why::Quota | Why::TooLong | Why::Invalid, .. } => false,
-            Cause::Http(Http::Tls | Http::TooLarge | Http::Denied | Http::Bug) | Cause::WrongPlace | Cause::Unheard => {
-                false
+            FailureCause::Http(
+                HttpErrorKind::Connect | HttpErrorKind::Timeout | HttpErrorKind::Cut | HttpErrorKind::Malformed,
+            ) => true,
+            FailureCause::Refused { why: RefusalReason::Status, status, .. } => {
+                status.is_none_or(|status| PASSING.contains(&status))
             }
+            FailureCause::Refused {
+                why: RefusalReason::Quota | RefusalReason::TooLong | RefusalReason::Invalid,
+                ..
+            } => false,
+            FailureCause::Http(
+                HttpErrorKind::Tls | HttpErrorKind::TooLarge | HttpErrorKind::Denied | HttpErrorKind::Bug,
+            )
+            | FailureCause::WrongPlace
+            | FailureCause::ReceiverGone => false,
         }
     }
 
     /// How long the endpoint asked to wait.
     pub(crate) fn wait(&self) -> Option<Duration> {
-        if let Cause::Refused { wait, .. } = self.cause { wait } else { None }
+        if let FailureCause::Refused { wait, .. } = self.cause { wait } else { None }
     }
 
     pub(crate) fn kind(&self) -> ErrorKind {
         match self.cause {
-            Cause::Http(Http::Connect | Http::Tls | Http::Timeout | Http::Cut | Http::Malformed) => {
-                ErrorKind::Unavailable
-            }
-            Cause::Http(Http::TooLarge) => ErrorKind::Exhausted,
-            Cause::WrongPlace => ErrorKind::FixInput,
-            Cause::Http(Http::Denied) => ErrorKind::Denied,
-            Cause::Unheard => ErrorKind::Cancelled,
-            Cause::Http(Http::Bug) => ErrorKind::Bug,
-            Cause::Refused { why, status, .. } => match (why, status) {
-                (Why::Quota | Why::TooLong, _) => ErrorKind::Exhausted,
-                (Why::Invalid, _) => ErrorKind::FixInput,
-                (Why::Status, Some(401 | 403)) => ErrorKind::Denied,
-                (Why::Status, Some(413)) => ErrorKind::Exhausted,
-                (Why::Status, Some(status)) if PASSING.contains(&status) || status >= 500 => ErrorKind::Unavailable,
-                (Why::Status, Some(_)) => ErrorKind::FixInput,
-                (Why::Status, None) => ErrorKind::Unavailable,
+            FailureCause::Http(
+                HttpErrorKind::Connect
+                | HttpErrorKind::Tls
+                | HttpErrorKind::Timeout
+                | HttpErrorKind::Cut
+                | HttpErrorKind::Malformed,
+            ) => ErrorKind::Unavailable,
+            FailureCause::Http(HttpErrorKind::TooLarge) => ErrorKind::Exhausted,
+            FailureCause::WrongPlace => ErrorKind::FixInput,
+            FailureCause::Http(HttpErrorKind::Denied) => ErrorKind::Denied,
+            FailureCause::ReceiverGone => ErrorKind::Cancelled,
+            FailureCause::Http(HttpErrorKind::Bug) => ErrorKind::Bug,
+            FailureCause::Refused { why, status, .. } => match (why, status) {
+                (RefusalReason::Quota | RefusalReason::TooLong, _) => ErrorKind::Exhausted,
+                (RefusalReason::Invalid, _) => ErrorKind::FixInput,
+                (RefusalReason::Status, Some(401 | 403)) => ErrorKind::Denied,
+                (RefusalReason::Status, Some(413)) => ErrorKind::Exhausted,
+                (RefusalReason::Status, Some(status)) if PASSING.contains(&status) || status >= 500 => {
+                    ErrorKind::Unavailable
+                }
+                (RefusalReason::Status, Some(_)) => ErrorKind::FixInput,
+                (RefusalReason::Status, None) => ErrorKind::Unavailable,
             },
         }
     }
 
-    fn help(&self, place: &Place<'_>) -> Option<String> {
-        let Place { url, model, key, terms: Terms { other_model, model_list } } = place;
+    fn help(&self, place: &RequestContext<'_>) -> Option<String> {
+        let RequestContext { url, model, key, terms: HelpTerms { other_model, model_list } } = place;
         let text = match self.cause {
-            Cause::Http(Http::Connect) => format!("is the server running, and is {url} its address? Check the base URL and the network"),
-            Cause::Http(Http::Timeout) => format!("{url} accepted the request and went silent: try again, or a smaller model or context"),
-            Cause::Http(Http::Cut | Http::Malformed) => "try again; if it stays, the server or a proxy before it breaks streams".to_owned(),
-            Cause::Http(Http::Tls) => format!("check {url} and the system's certificates; a local server usually wants http://, not https://"),
-            Cause::Http(Http::TooLarge) => "ask for a shorter answer, or set a limit on its tokens".to_owned(),
-            Cause::WrongPlace => format!("check the base URL {url}: most servers want it to end in /v1"),
-            Cause::Http(Http::Denied) => "the host is not among the model hosts of this run; check the provider's base URL".to_owned(),
-            Cause::Http(Http::Bug) | Cause::Unheard => return None,
-            Cause::Refused { why, status, .. } => match (why, status) {
-                (Why::Quota, _) => format!("add credit or raise the limit with the vendor, or {other_model}"),
-                (Why::TooLong, _) | (Why::Status, Some(413)) => {
+            FailureCause::Http(HttpErrorKind::Connect) => format!("is the server running, and is {url} its address? Check the base URL and the network"),
+            FailureCause::Http(HttpErrorKind::Timeout) => format!("{url} accepted the request and went silent: try again, or a smaller model or context"),
+            FailureCause::Http(HttpErrorKind::Cut | HttpErrorKind::Malformed) => "try again; if it stays, the server or a proxy before it breaks streams".to_owned(),
+            FailureCause::Http(HttpErrorKind::Tls) => format!("check {url} and the system's certificates; a local server usually wants http://, not https://"),
+            FailureCause::Http(HttpErrorKind::TooLarge) => "ask for a shorter answer, or set a limit on its tokens".to_owned(),
+            FailureCause::WrongPlace => format!("check the base URL {url}: most servers want it to end in /v1"),
+            FailureCause::Http(HttpErrorKind::Denied) => "the host is not among the model hosts of this run; check the provider's base URL".to_owned(),
+            FailureCause::Http(HttpErrorKind::Bug) | FailureCause::ReceiverGone => return None,
+            FailureCause::Refused { why, status, .. } => match (why, status) {
+                (RefusalReason::Quota, _) => format!("add credit or raise the limit with the vendor, or {other_model}"),
+                (RefusalReason::TooLong, _) | (RefusalReason::Status, Some(413)) => {
                     "the conversation is too long for this model: begin a new one, or choose a model with a larger context".to_owned()
                 }
-                (Why::Status, Some(401 | 403)) => match key {
-                    Key::Sent(name) => format!("check the key in {name}: right vendor, not expired, allowed to use {model}"),
-                    Key::Missing(name) => format!("no key was sent; set {name}"),
-                    Key::None => "no key was sent; give the provider a key in the configuration".to_owned(),
+                (RefusalReason::Status, Some(401 | 403)) => match key {
+                    KeyStatus::Sent(name) => format!("check the key in {name}: right vendor, not expired, allowed to use {model}"),
+                    KeyStatus::Missing(name) => format!("no key was sent; set {name}"),
+                    KeyStatus::None => "no key was sent; give the provider a key in the configuration".to_owned(),
                 },
-                (Why::Status, Some(404)) => format!("does the endpoint serve `{model}`? `{model_list}` lists what it has"),
-                (Why::Status, Some(429)) => format!("the vendor's rate limit: wait a little, or {other_model}"),
-                (Why::Status, Some(400..500)) | (Why::Invalid, _) => {
+                (RefusalReason::Status, Some(404)) => format!("does the endpoint serve `{model}`? `{model_list}` lists what it has"),
+                (RefusalReason::Status, Some(429)) => format!("the vendor's rate limit: wait a little, or {other_model}"),
+                (RefusalReason::Status, Some(400..500)) | (RefusalReason::Invalid, _) => {
                     format!("the endpoint calls the request invalid: does `{model}` support tools and streaming?")
                 }
-                (Why::Status, _) => format!("the vendor has trouble: try again later, or {other_model}"),
+                (RefusalReason::Status, _) => format!("the vendor has trouble: try again later, or {other_model}"),
             },
         };
         Some(text)
     }
 
     /// The error that ends the request after `tries` attempts.
-    pub(crate) fn into_error(self, tries: u32, place: &Place<'_>) -> ModelError {
+    pub(crate) fn into_error(self, tries: u32, place: &RequestContext<'_>) -> ModelError {
         let times = if tries > 1 { format!(" ({tries} attempts)") } else { String::new() };
         ModelError { kind: self.kind(), help: self.help(place), message: format!("{}{times}", self.message) }
     }
@@ -156,13 +171,13 @@ impl Failure {
 
 impl From<http_client::Error> for Failure {
     fn from(error: http_client::Error) -> Self {
-        Self::new(error.cause, error.message)
+        Self::new(error.kind, error.message)
     }
 }
 
 /// What the host calls its own ways out of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Terms {
+pub struct HelpTerms {
     /// How a person asks another model, as in `choose another model with --model`.
     pub other_model: &'static str,
     /// The command that lists an endpoint's models.
@@ -170,21 +185,21 @@ pub struct Terms {
 }
 
 /// Where the request went, for help.
-pub(crate) struct Place<'a> {
+pub(crate) struct RequestContext<'a> {
     pub(crate) url: &'a str,
     pub(crate) model: &'a str,
-    pub(crate) key: Key<'a>,
-    pub(crate) terms: Terms,
+    pub(crate) key: KeyStatus<'a>,
+    pub(crate) terms: HelpTerms,
 }
 
 /// The printable name of the key, and whether there was one.
-pub(crate) enum Key<'a> {
+pub(crate) enum KeyStatus<'a> {
     Sent(&'a str),
     Missing(&'a str),
     None,
 }
 
-fn why(status: Option<u16>, error: &VendorError) -> Why {
+fn why(status: Option<u16>, error: &VendorError) -> RefusalReason {
     const QUOTA: &[&str] = &[
         "insufficient_quota",
         "billing_hard_limit_reached",
@@ -206,12 +221,12 @@ fn why(status: Option<u16>, error: &VendorError) -> Why {
     ];
     let words = error.message.to_lowercase();
     if status == Some(402) || error.labelled(QUOTA) || words.contains(QUOTA_WORDS) {
-        Why::Quota
+        RefusalReason::Quota
     } else if status != Some(429) && (error.labelled(LONG) || LONG_WORDS.iter().any(|long| words.contains(long))) {
-        Why::TooLong
+        RefusalReason::TooLong
     } else if status.is_none() && error.labelled(&["invalid_request_error", "invalid_argument"]) {
-        Why::Invalid
+        RefusalReason::Invalid
     } else {
-        Why::Status
+        RefusalReason::Status
     }
 }

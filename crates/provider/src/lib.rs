@@ -26,5 +26,5 @@ mod test_server;
 mod tests;
 mod vendor_error;
 
-pub use failure::Terms;
+pub use failure::HelpTerms;
 pub use http_client::{BadUrl, BaseUrl, Timeouts};

@@ -15,25 +15,25 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 
 /// Appends a line to wherever the script is kept.
-pub type Writer = Box<dyn Fn(&str) -> io::Result<()> + Send + Sync>;
+pub type AppendLine = Box<dyn Fn(&str) -> io::Result<()> + Send + Sync>;
 
 /// A model, and where its answers are written.
 pub struct Recording {
     inner: Arc<dyn Model>,
-    write: Writer,
+    write: AppendLine,
 }
 
 impl Recording {
     /// To everybody else it is the model itself.
     #[must_use]
-    pub fn new(inner: Arc<dyn Model>, write: Writer) -> Self {
+    pub fn new(inner: Arc<dyn Model>, write: AppendLine) -> Self {
         Self { inner, write }
     }
 
     async fn listen(&self, mut from: mpsc::Receiver<ModelEvent>, events: &EventSink) -> Result<(), ModelError> {
-        let mut draft = Draft::default();
+        let mut answer = PartialAnswer::default();
         while let Some(event) = from.recv().await {
-            if let Some(line) = draft.take(&event) {
+            if let Some(line) = answer.take(&event) {
                 (self.write)(&line)
                     .map_err(|error| failed(ErrorKind::Unavailable, format!("the recording: {error}")))?;
             }
@@ -75,7 +75,7 @@ impl Model for Recording {
 
 /// An answer so far. What bounds it is the turn, which hears every event before the next one is asked for.
 #[derive(Default)]
-struct Draft {
+struct PartialAnswer {
     reasoning: String,
     /// Pieces of text that something else parted.
     texts: Vec<String>,
@@ -86,7 +86,7 @@ struct Draft {
 }
 
 #[derive(Serialize)]
-struct Line<'a> {
+struct RecordedLine<'a> {
     #[serde(skip_serializing_if = "str::is_empty")]
     reasoning: &'a str,
     #[serde(skip_serializing_if = "str::is_empty")]
@@ -110,7 +110,7 @@ enum Arguments<'a> {
     Text(&'a str),
 }
 
-impl Draft {
+impl PartialAnswer {
     /// Takes one event; gives the line of an answer that is whole.
     fn take(&mut self, event: &ModelEvent) -> Option<String> {
         match event {
@@ -145,7 +145,8 @@ impl Draft {
         let between = if self.sealed { "\n\n" } else { "" };
         let text = self.texts.join(between);
         let calls = self.calls.iter().map(|(name, raw)| Call { name, arguments: arguments(raw) }).collect();
-        let line = Line { reasoning: &self.reasoning, text: &text, calls, stop: word(stop), usage: self.usage };
+        let line =
+            RecordedLine { reasoning: &self.reasoning, text: &text, calls, stop: stop_name(stop), usage: self.usage };
         serde_json::to_string(&line).unwrap_or_default()
     }
 }
@@ -157,7 +158,7 @@ fn arguments(raw: &str) -> Arguments<'_> {
     object.filter(same).map_or(Arguments::Text(raw), Arguments::Object)
 }
 
-fn word(stop: &StopReason) -> &str {
+fn stop_name(stop: &StopReason) -> &str {
     match stop {
         StopReason::EndTurn => "end_turn",
         StopReason::ToolUse => "tool_use",
@@ -175,8 +176,8 @@ mod tests {
     use llm_worker::ProviderSignature;
 
     fn lines(events: &[ModelEvent]) -> Vec<String> {
-        let mut draft = Draft::default();
-        events.iter().filter_map(|event| draft.take(event)).collect()
+        let mut answer = PartialAnswer::default();
+        events.iter().filter_map(|event| answer.take(event)).collect()
     }
 
     #[test]

@@ -33,24 +33,24 @@ impl RetryPolicy {
 
     /// What follows attempt number `attempt` (from 1). `jitter` in 0..1 takes up to half off our own waits, so that
     /// many clients do not return at once; a wait the endpoint asked for is kept to the letter.
-    pub(crate) fn after(&self, attempt: u32, failure: &Failure, jitter: f64) -> Next {
+    pub(crate) fn after(&self, attempt: u32, failure: &Failure, jitter: f64) -> RetryDecision {
         if !failure.passing() {
-            return Next::GiveUp;
+            return RetryDecision::GiveUp;
         }
         if let Some(asked) = failure.wait().filter(|asked| *asked > self.patience) {
-            return Next::TooLong(asked);
+            return RetryDecision::TooLong(asked);
         }
         if attempt >= self.attempts {
-            return Next::GiveUp;
+            return RetryDecision::GiveUp;
         }
         let doubled = self.first.saturating_mul(2u32.saturating_pow(attempt.saturating_sub(1)));
         let own = doubled.min(self.longest).mul_f64(1.0 - jitter.clamp(0.0, 1.0) / 2.0);
-        Next::Again(failure.wait().unwrap_or(own))
+        RetryDecision::Again(failure.wait().unwrap_or(own))
     }
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Next {
+pub(crate) enum RetryDecision {
     Again(Duration),
     /// The endpoint asks for more patience than there is.
     TooLong(Duration),
@@ -58,12 +58,12 @@ pub(crate) enum Next {
 }
 
 /// A future that ends when a wait is over.
-pub type Waiting = Pin<Box<dyn Future<Output = ()> + Send>>;
+pub type SleepFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Time and chance.
 #[derive(Clone)]
 pub struct Pacing {
-    pub sleep: Arc<dyn Fn(Duration) -> Waiting + Send + Sync>,
+    pub sleep: Arc<dyn Fn(Duration) -> SleepFuture + Send + Sync>,
     /// A number in 0..1, different each time.
     pub jitter: Arc<dyn Fn() -> f64 + Send + Sync>,
     /// The wall clock, for `Retry-After` dates.

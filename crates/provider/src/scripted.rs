@@ -37,7 +37,7 @@ use std::time::Duration;
 #[derive(Debug)]
 pub struct Scripted {
     name: String,
-    answers: Vec<Answer>,
+    answers: Vec<ScriptLine>,
     price: Option<Price>,
 }
 
@@ -61,7 +61,7 @@ impl ScriptError {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Answer {
+struct ScriptLine {
     #[serde(default)]
     text: String,
     #[serde(default)]
@@ -69,12 +69,12 @@ struct Answer {
     #[serde(default)]
     calls: Vec<Call>,
     stop: Option<String>,
-    usage: Option<Tokens>,
+    usage: Option<ScriptUsage>,
     #[serde(default)]
     retries: u32,
     #[serde(default)]
     cut: bool,
-    error: Option<Fault>,
+    error: Option<ScriptFailure>,
     delay_ms: Option<u64>,
 }
 
@@ -87,7 +87,7 @@ struct Call {
 
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct Tokens {
+struct ScriptUsage {
     input: u64,
     output: u64,
     cached: u64,
@@ -96,7 +96,7 @@ struct Tokens {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Fault {
+struct ScriptFailure {
     message: String,
     kind: Option<ErrorKind>,
     help: Option<String>,
@@ -111,7 +111,7 @@ impl Scripted {
         let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
         let answers = lines.map(|(at, line)| {
             let error = |problem| ScriptError { script: name.to_owned(), line: at + 1, problem };
-            let answer: Answer = serde_json::from_str(line).map_err(|why| error(why.to_string()))?;
+            let answer: ScriptLine = serde_json::from_str(line).map_err(|why| error(why.to_string()))?;
             let fits = |call: &Call| call.arguments.get().starts_with(['{', '"']);
             match answer.calls.iter().position(|call| !fits(call)) {
                 Some(call) => Err(error(format!("calls[{call}].arguments: expected an object or a string"))),
@@ -143,7 +143,7 @@ impl Scripted {
             tell(ModelEvent::Retrying { attempt, delay: Duration::ZERO, why }).await?;
         }
         if let Some(fault) = &answer.error {
-            let Fault { message, kind, help } = fault;
+            let ScriptFailure { message, kind, help } = fault;
             let (message, help) = (message.clone(), help.clone());
             return Err(ModelError { kind: kind.unwrap_or(ErrorKind::Unavailable), message, help });
         }
@@ -153,7 +153,7 @@ impl Scripted {
         if answer.cut {
             return Err(self.fault(ErrorKind::Unavailable, "the stream ended without a stop reason"));
         }
-        if let Some(Tokens { input, output, cached, cache_write }) = answer.usage {
+        if let Some(ScriptUsage { input, output, cached, cache_write }) = answer.usage {
             tell(ModelEvent::Usage(Usage { input, output, cached, cache_write })).await?;
         }
         tell(ModelEvent::Stop(answer.stop())).await
@@ -176,7 +176,7 @@ impl Scripted {
     }
 }
 
-impl Answer {
+impl ScriptLine {
     fn events(&self) -> Vec<ModelEvent> {
         let mut events = Vec::new();
         if !self.reasoning.is_empty() {
@@ -187,7 +187,7 @@ impl Answer {
         }
         for (index, call) in self.calls.iter().enumerate() {
             events.push(ModelEvent::CallStarted { index, name: call.name.clone() });
-            let fragment = call.raw();
+            let fragment = call.arguments_text();
             if !fragment.is_empty() {
                 events.push(ModelEvent::CallArguments { index, fragment });
             }
@@ -211,7 +211,7 @@ impl Answer {
 
 impl Call {
     /// A string's inside, or the object as it was written.
-    fn raw(&self) -> String {
+    fn arguments_text(&self) -> String {
         let written = self.arguments.get();
         serde_json::from_str(written).unwrap_or_else(|_| written.to_owned())
     }

@@ -11,7 +11,7 @@ pub(crate) const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// One dispatched event.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Event {
+pub(crate) struct SseEvent {
     pub(crate) is_error: bool,
     pub(crate) data: Vec<u8>,
 }
@@ -30,7 +30,7 @@ pub(crate) struct Sse {
 }
 
 impl Sse {
-    pub(crate) fn push(&mut self, mut bytes: &[u8], out: &mut Vec<Event>) -> Result<(), TooLong> {
+    pub(crate) fn push(&mut self, mut bytes: &[u8], out: &mut Vec<SseEvent>) -> Result<(), TooLong> {
         while let Some(&first) = bytes.first() {
             if std::mem::take(&mut self.after_cr) && first == b'\n' {
                 bytes = bytes.get(1..).unwrap_or_default();
@@ -51,7 +51,7 @@ impl Sse {
     }
 
     /// The stream is over: what was begun counts.
-    pub(crate) fn finish(mut self, out: &mut Vec<Event>) -> Result<(), TooLong> {
+    pub(crate) fn finish(mut self, out: &mut Vec<SseEvent>) -> Result<(), TooLong> {
         if !self.line.is_empty() {
             self.end_line(out)?;
         }
@@ -59,7 +59,7 @@ impl Sse {
         Ok(())
     }
 
-    fn end_line(&mut self, out: &mut Vec<Event>) -> Result<(), TooLong> {
+    fn end_line(&mut self, out: &mut Vec<SseEvent>) -> Result<(), TooLong> {
         let whole = std::mem::take(&mut self.line);
         let begun = std::mem::replace(&mut self.begun, true);
         let line = if begun { &whole[..] } else { whole.strip_prefix(BOM).unwrap_or(&whole) };
@@ -98,10 +98,10 @@ impl Sse {
         Ok(())
     }
 
-    fn dispatch(&mut self, out: &mut Vec<Event>) {
+    fn dispatch(&mut self, out: &mut Vec<SseEvent>) {
         let is_error = std::mem::take(&mut self.is_error);
         if let Some(data) = self.data.take().filter(|data| !data.is_empty()) {
-            out.push(Event { is_error, data });
+            out.push(SseEvent { is_error, data });
         }
     }
 }
@@ -116,7 +116,7 @@ mod tests {
             sse.push(piece, &mut out).unwrap();
         }
         sse.finish(&mut out).unwrap();
-        let mark = |event: &Event| if event.is_error { "!" } else { "" };
+        let mark = |event: &SseEvent| if event.is_error { "!" } else { "" };
         out.iter().map(|event| format!("{}{}", mark(event), String::from_utf8_lossy(&event.data))).collect()
     }
 

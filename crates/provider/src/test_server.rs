@@ -1,7 +1,7 @@
 //! A server on loopback that answers each request with the next of its replies, and an endpoint that asks it.
 
 use crate::endpoint::{Config, Endpoint, Wire};
-use crate::failure::Terms;
+use crate::failure::HelpTerms;
 use crate::retry::{Pacing, RetryPolicy};
 use authority::{Ambient, Net, Secret};
 use http_client::{BaseUrl, Timeouts};
@@ -65,7 +65,7 @@ pub(crate) async fn ask<W: Wire>(model: &Endpoint<W>, body: &Body) -> (Result<()
 }
 
 /// As a host calls its ways out.
-pub(crate) const TERMS: Terms = Terms { other_model: "choose another model with -m", model_list: "yoi models" };
+pub(crate) const TERMS: HelpTerms = HelpTerms { other_model: "choose another model with -m", model_list: "yoi models" };
 
 pub(crate) enum Reply {
     /// These bytes; the connection stays open for the next request.

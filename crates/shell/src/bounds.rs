@@ -1,7 +1,7 @@
 //! What is looked at before anything is parsed, so that the parser neither runs long nor out of stack.
 
-use crate::opaque::Why;
-use crate::script::{Part, Script};
+use crate::command_line::{CommandLine, Part};
+use crate::opaque::OpaqueReason;
 use crate::{MAX_BYTES, walk};
 
 /// Bound of the square of the substitutions times the bytes. The parser reads what is inside of one once more for each
@@ -16,7 +16,7 @@ pub(crate) const MAX_SHOWN: usize = 160;
 
 /// Parses in a thread of its own, which has the stack for it and takes a panic of the parser with it.
 #[allow(clippy::disallowed_methods, reason = "the one thread of this crate; it ends before the function does")]
-pub(crate) fn parse(text: &str) -> Script {
+pub(crate) fn parse(text: &str) -> CommandLine {
     if let Some(why) = refuse(text) {
         return opaque(text, why);
     }
@@ -25,36 +25,36 @@ pub(crate) fn parse(text: &str) -> Script {
         match parsing.map(std::thread::ScopedJoinHandle::join) {
             Ok(Ok(Ok(script))) => script,
             Ok(Ok(Err(why))) => opaque(text, why),
-            Ok(Err(_)) => opaque(text, Why::Syntax("the parser failed".into())),
-            Err(_) => opaque(text, Why::Syntax("no thread to parse it in".into())),
+            Ok(Err(_)) => opaque(text, OpaqueReason::Syntax("the parser failed".into())),
+            Err(_) => opaque(text, OpaqueReason::Syntax("no thread to parse it in".into())),
         }
     })
 }
 
-fn refuse(text: &str) -> Option<Why> {
+fn refuse(text: &str) -> Option<OpaqueReason> {
     if text.len() > MAX_BYTES {
-        return Some(Why::TooLong);
+        return Some(OpaqueReason::TooLong);
     }
     let strange = |c: &char| (c.is_control() && !matches!(c, '\n' | '\t')) || (c.is_whitespace() && !c.is_ascii());
     if let Some(c) = text.chars().find(strange) {
-        return Some(Why::Character(c.into()));
+        return Some(OpaqueReason::Character(c.into()));
     }
     let pairs = ["$(", "<(", ">("].iter().map(|opener| text.matches(opener).count()).sum::<usize>();
     let substitutions = pairs + text.matches('`').count().div_ceil(2);
-    (substitutions * substitutions * text.len() > MAX_REREAD).then_some(Why::TooDeep)
+    (substitutions * substitutions * text.len() > MAX_REREAD).then_some(OpaqueReason::TooDeep)
 }
 
-fn opaque(text: &str, why: Why) -> Script {
-    let part = Part { text: shown(text), opaque: Some(why), ..Part::default() };
-    Script { parts: vec![part], functions: Vec::new() }
+fn opaque(text: &str, why: OpaqueReason) -> CommandLine {
+    let part = Part { text: one_line(text), opaque: Some(why), ..Part::default() };
+    CommandLine { parts: vec![part], functions: Vec::new() }
 }
 
-/// One line, cut.
-pub(crate) fn shown(text: &str) -> String {
-    let mut shown: String = text.split_whitespace().flat_map(|word| [" ", word]).skip(1).collect();
-    if let Some((cut, _)) = shown.char_indices().nth(MAX_SHOWN) {
-        shown.truncate(cut);
-        shown.push('…');
+/// White space evened out to one line of at most `MAX_SHOWN` characters.
+pub(crate) fn one_line(text: &str) -> String {
+    let mut line: String = text.split_whitespace().flat_map(|word| [" ", word]).skip(1).collect();
+    if let Some((cut, _)) = line.char_indices().nth(MAX_SHOWN) {
+        line.truncate(cut);
+        line.push('…');
     }
-    shown
+    line
 }

@@ -1,7 +1,7 @@
 //! Programs and builtins that run what their arguments or their input say.
 
 use crate::names::has;
-use crate::opaque::Why;
+use crate::opaque::OpaqueReason;
 use crate::word::Word;
 use crate::{git, known, scripts, variables, wrappers};
 
@@ -31,8 +31,8 @@ const ALWAYS: &str = "docker-compose gdbserver eval source . fc bind compgen com
 const SETTERS: &str = "export declare typeset local readonly read mapfile readarray getopts printf";
 
 /// What a program runs that its arguments do not show as programs. `bare`: its name stands first, and without quotes.
-pub(crate) fn runs(name: &str, bare: bool, arguments: &[Word]) -> Option<Why> {
-    let code = || Why::Code(name.to_owned());
+pub(crate) fn runs(name: &str, bare: bool, arguments: &[Word]) -> Option<OpaqueReason> {
+    let code = || OpaqueReason::Code(name.to_owned());
     if has(ALWAYS, name) || name.starts_with("ld-linux") {
         return Some(code());
     }
@@ -44,12 +44,12 @@ pub(crate) fn runs(name: &str, bare: bool, arguments: &[Word]) -> Option<Why> {
         "awk" | "gawk" | "mawk" | "nawk" => scripts::awk(arguments).then(code),
         "sed" | "gsed" => scripts::sed(arguments).then(code),
         "trap" => trap(arguments).then(code),
-        "alias" | "enable" if !arguments.is_empty() => Some(Why::Redefines(name.to_owned())),
+        "alias" | "enable" if !arguments.is_empty() => Some(OpaqueReason::Redefines(name.to_owned())),
         "hash" if !arguments.iter().all(plain_name) && !matches!(arguments, [word] if word.literal() == Some("-r")) => {
-            Some(Why::Redefines(name.to_owned()))
+            Some(OpaqueReason::Redefines(name.to_owned()))
         }
-        "shopt" | "set" if options(name, arguments) => Some(Why::Redefines(name.to_owned())),
-        "test" | "[" => tests(arguments).then_some(Why::Hidden("a subscript")),
+        "shopt" | "set" if options(name, arguments) => Some(OpaqueReason::Redefines(name.to_owned())),
+        "test" | "[" => tests(arguments).then_some(OpaqueReason::Hidden("a subscript")),
         "unset" | "wait" => names(name, arguments),
         setter if has(SETTERS, setter) => sets(name, bare, arguments),
         _ => None,
@@ -61,7 +61,7 @@ fn plain_name(word: &Word) -> bool {
 }
 
 /// `unset` and `wait`: a name that is known only when it runs may have a subscript, which is expanded.
-fn names(name: &str, arguments: &[Word]) -> Option<Why> {
+fn names(name: &str, arguments: &[Word]) -> Option<OpaqueReason> {
     for word in arguments {
         // `-p` takes a name, so what is known only when it runs must be no option.
         let last = matches!(word.raw(), "$!" | "\"$!\"");
@@ -73,10 +73,10 @@ fn names(name: &str, arguments: &[Word]) -> Option<Why> {
         }
         match word.literal() {
             Some(variable) if name == "unset" && variables::decides(variable) => {
-                return Some(Why::Variable(variable.to_owned()));
+                return Some(OpaqueReason::Variable(variable.to_owned()));
             }
             Some(_) if plain_name(word) => {}
-            Some(_) | None => return Some(Why::Hidden("a subscript")),
+            Some(_) | None => return Some(OpaqueReason::Hidden("a subscript")),
         }
     }
     None
@@ -133,7 +133,7 @@ fn options(name: &str, arguments: &[Word]) -> bool {
 }
 
 /// Builtins that set what they name.
-fn sets(name: &str, bare: bool, arguments: &[Word]) -> Option<Why> {
+fn sets(name: &str, bare: bool, arguments: &[Word]) -> Option<OpaqueReason> {
     if name == "printf" {
         return printf(arguments);
     }
@@ -157,33 +157,33 @@ fn sets(name: &str, bare: bool, arguments: &[Word]) -> Option<Why> {
             let flags = letters.chars().all(|c| is(known, c));
             let valued = !declares && is(values, last) && letters.chars().rev().skip(1).all(|c| is(known, c));
             if !flags && !valued {
-                return Some(Why::Hidden("arithmetic and references"));
+                return Some(OpaqueReason::Hidden("arithmetic and references"));
             }
             if valued && last != 'a' {
                 let value = arguments.next()?;
                 if value.splits() {
-                    return Some(Why::Hidden("arithmetic and references"));
+                    return Some(OpaqueReason::Hidden("arithmetic and references"));
                 }
             }
             continue;
         }
         match wrappers::assignment(word).filter(|_| declares) {
-            Some(set) if variables::dangerous(&set) => return Some(Why::Variable(set.name)),
+            Some(set) if variables::dangerous(&set) => return Some(OpaqueReason::Variable(set.name)),
             Some(set) if set.value.splits() && !(bare && is_unsplit(word, &set.name)) => {
-                return Some(Why::Variable(word.raw().to_owned()));
+                return Some(OpaqueReason::Variable(word.raw().to_owned()));
             }
             // What is set as an array is read once more as words, quoted or not.
-            Some(set) if arrays && !plain_value(&set.value) => return Some(Why::Hidden("an array")),
+            Some(set) if arrays && !plain_value(&set.value) => return Some(OpaqueReason::Hidden("an array")),
             // So is what any variable that is an array already is set to, if it is in parentheses when it runs.
             Some(set) if matches!(name, "declare" | "typeset" | "local") && !begins_plainly(&set.value) => {
-                return Some(Why::Hidden("an array"));
+                return Some(OpaqueReason::Hidden("an array"));
             }
-            Some(set) if set.value.bare().starts_with('(') => return Some(Why::Hidden("an array")),
+            Some(set) if set.value.bare().starts_with('(') => return Some(OpaqueReason::Hidden("an array")),
             Some(_) => {}
-            None if variables::decides(text) => return Some(Why::Variable(text.to_owned())),
+            None if variables::decides(text) => return Some(OpaqueReason::Variable(text.to_owned())),
             None if name == "getopts" && !word.splits() && text.contains(':') => {}
             // The name itself is known only when it runs, or has a subscript.
-            None if !plain_name(word) => return Some(Why::Variable(word.raw().to_owned())),
+            None if !plain_name(word) => return Some(OpaqueReason::Variable(word.raw().to_owned())),
             None => {}
         }
     }
@@ -208,17 +208,17 @@ fn plain_value(value: &Word) -> bool {
 }
 
 /// `printf -v NAME`: only a first word that may be an option matters.
-fn printf(arguments: &[Word]) -> Option<Why> {
+fn printf(arguments: &[Word]) -> Option<OpaqueReason> {
     let first = arguments.first()?;
     match first.literal() {
-        None => first.may_be_option().then(|| Why::Variable(first.raw().to_owned())),
+        None => first.may_be_option().then(|| OpaqueReason::Variable(first.raw().to_owned())),
         Some("--") => None,
         Some("-v") => match arguments.get(1) {
             Some(name) if plain_name(name) && !variables::decides(name.bare()) => None,
-            Some(name) => Some(Why::Variable(name.raw().to_owned())),
+            Some(name) => Some(OpaqueReason::Variable(name.raw().to_owned())),
             None => None,
         },
-        Some(text) if text.starts_with("-v") => Some(Why::Variable(text.to_owned())),
+        Some(text) if text.starts_with("-v") => Some(OpaqueReason::Variable(text.to_owned())),
         // A width by name, or a count of what was written, sets or reads nothing that runs.
         Some(_) => None,
     }

@@ -1,14 +1,14 @@
 //! `[[ … ]]`: what stands in it is expanded, and sometimes calculated.
 
 use crate::arithmetic;
-use crate::opaque::Why;
-use crate::walk::{Found, MAX_DEPTH, Walk};
+use crate::opaque::OpaqueReason;
+use crate::walk::{MAX_DEPTH, PartWalk, WordFindings};
 use rable::{Node, NodeKind};
 
-impl Walk {
+impl PartWalk {
     pub(crate) fn condition(&mut self, node: &Node) {
         if self.depth >= MAX_DEPTH {
-            self.odd("[[", Found { why: Some(Why::TooDeep) });
+            self.odd("[[", WordFindings { why: Some(OpaqueReason::TooDeep) });
             return;
         }
         self.depth += 1;
@@ -58,10 +58,10 @@ impl Walk {
 
     fn term(&mut self, value: &str) {
         if ["${", "$(", "$[", "`", "<(", ">("].iter().any(|opener| value.contains(opener)) {
-            let mut found = Found::default();
+            let mut found = WordFindings::default();
             self.again(value, &mut found);
             if value.contains('`') && value.contains('\\') {
-                found.add(Why::Hidden("backquotes"));
+                found.add(OpaqueReason::Hidden("backquotes"));
             }
             self.odd(value, found);
         }

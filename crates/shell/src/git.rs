@@ -2,7 +2,7 @@
 
 use crate::known;
 use crate::names::has;
-use crate::opaque::Why;
+use crate::opaque::OpaqueReason;
 use crate::word::Word;
 
 /// Settings that start nothing, by how they begin, in lower case.
@@ -32,8 +32,8 @@ const CODE: &str = "--exec --upload-pack --receive-pack --extcmd --open-files-in
     --strategy";
 
 /// Whether the call runs something of its own.
-pub(crate) fn runs(arguments: &[Word]) -> Option<Why> {
-    let code = || Some(Why::Code("git".into()));
+pub(crate) fn runs(arguments: &[Word]) -> Option<OpaqueReason> {
+    let code = || Some(OpaqueReason::Code("git".into()));
     let mut at = 0;
     let subcommand = loop {
         let word = arguments.get(at)?;
@@ -59,7 +59,7 @@ pub(crate) fn runs(arguments: &[Word]) -> Option<Why> {
     };
     let rest = arguments.get(at..).unwrap_or_default();
     if subcommand == "config" {
-        return sets(rest).then(|| Why::Code("git config".into()));
+        return sets(rest).then(|| OpaqueReason::Code("git config".into()));
     }
     let plain = match known::recognised(&format!("git-{subcommand}"), rest) {
         Some(recognised) => recognised,

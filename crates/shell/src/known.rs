@@ -36,7 +36,7 @@ enum Operands {
     /// Nothing: called otherwise than with these options, it is opaque.
     None,
     /// A file that it runs and that is no input; what follows is the file's own.
-    Script,
+    CommandLine,
     /// A name; what follows is its own.
     Own,
     /// One of these first, then anything.
@@ -223,8 +223,8 @@ impl Row {
         match self.operands {
             Operands::Any => Some(false),
             Operands::None => None,
-            Operands::Script if text.chars().all(|c| c.is_ascii_digit()) => None,
-            Operands::Script => (!matches!(text, "inspect" | "debug" | "eval" | "repl" | "exec")).then_some(true),
+            Operands::CommandLine if text.chars().all(|c| c.is_ascii_digit()) => None,
+            Operands::CommandLine => (!matches!(text, "inspect" | "debug" | "eval" | "repl" | "exec")).then_some(true),
             Operands::Own => (!text.starts_with('@') || name == "npx").then_some(true),
             Operands::First(list) => (toolchain || before > 0 || has(list, text)).then_some(false),
             Operands::Only(list) => has(list, text).then_some(false),
@@ -235,7 +235,7 @@ impl Row {
     /// What follows `--`.
     fn behind(&self, name: &str, rest: &[Word], operands: usize) -> Option<()> {
         match self.operands {
-            Operands::Script | Operands::Own => {
+            Operands::CommandLine | Operands::Own => {
                 let first = rest.first().and_then(Word::literal)?;
                 self.operand(name, first, 0).map(drop)
             }
@@ -250,7 +250,7 @@ impl Row {
 
     fn complete(&self, operands: usize) -> Option<()> {
         match self.operands {
-            Operands::Script | Operands::Own => None,
+            Operands::CommandLine | Operands::Own => None,
             Operands::First(_) | Operands::Any | Operands::Only(_) | Operands::Allowed(_) | Operands::Every(_) => {
                 Some(())
             }
@@ -260,7 +260,9 @@ impl Row {
 
     /// Whether what it is given by name is run, so that it must not be its input.
     fn runs_files(&self) -> bool {
-        matches!(self.operands, Operands::Script | Operands::Own) || has(self.names, "make") || has(self.names, "deno")
+        matches!(self.operands, Operands::CommandLine | Operands::Own)
+            || has(self.names, "make")
+            || has(self.names, "deno")
     }
 }
 

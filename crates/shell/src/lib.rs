@@ -10,6 +10,7 @@
 mod arithmetic;
 mod bounds;
 mod code;
+mod command_line;
 mod condition;
 mod expansion;
 mod find;
@@ -18,7 +19,6 @@ mod known;
 mod names;
 mod opaque;
 mod resolve;
-mod script;
 mod scripts;
 mod second;
 mod variables;
@@ -26,9 +26,9 @@ mod walk;
 mod word;
 mod wrappers;
 
+pub use command_line::{Assignment, CommandLine, Function, Part, RedirectKind, Redirection, Subcommand};
 pub use names::{base_name, is_system_path};
-pub use opaque::Why;
-pub use script::{Assignment, Function, Part, RedirectKind, Redirection, Script, Subcommand};
+pub use opaque::OpaqueReason;
 pub use word::Word;
 
 /// Longest text that is parsed, in bytes. What is longer is opaque as a whole.
@@ -36,6 +36,6 @@ pub const MAX_BYTES: usize = 32 * 1024;
 
 /// What `text` would run as `bash -c TEXT`. Never panics, never fails: what cannot be read is an opaque part.
 #[must_use]
-pub fn parse(text: &str) -> Script {
+pub fn parse(text: &str) -> CommandLine {
     bounds::parse(text)
 }

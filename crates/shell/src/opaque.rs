@@ -2,7 +2,7 @@
 
 /// Why something may run here that the text does not show.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Why {
+pub enum OpaqueReason {
     /// Over the length that is read.
     #[error("it is longer than {} bytes", crate::MAX_BYTES)]
     TooLong,

@@ -1,8 +1,8 @@
 //! From the words of a simple command to what they start.
 
+use crate::command_line::Assignment;
 use crate::names::{base_name, is_system_path};
-use crate::opaque::Why;
-use crate::script::Assignment;
+use crate::opaque::OpaqueReason;
 use crate::word::Word;
 use crate::wrappers::{self, Wrapped};
 use crate::{code, find, variables};
@@ -11,40 +11,40 @@ use crate::{code, find, variables};
 const MAX_WRAPPERS: usize = 8;
 
 #[derive(Debug, Default)]
-pub(crate) struct Started {
+pub(crate) struct Invocation {
     pub(crate) program: Option<Word>,
     pub(crate) arguments: Vec<Word>,
     pub(crate) wrappers: Vec<String>,
     pub(crate) assignments: Vec<Assignment>,
-    pub(crate) opaque: Option<Why>,
+    pub(crate) opaque: Option<OpaqueReason>,
 }
 
 /// Everything that a command starts: the program, and what that starts in turn as far as it is literal.
-pub(crate) fn started(words: &[Word]) -> Vec<Started> {
+pub(crate) fn started(words: &[Word]) -> Vec<Invocation> {
     let mut found = Vec::new();
-    start(words, Started::default(), 0, &mut found);
+    start(words, Invocation::default(), 0, &mut found);
     found
 }
 
-fn start(words: &[Word], mut so_far: Started, depth: usize, found: &mut Vec<Started>) {
+fn start(words: &[Word], mut so_far: Invocation, depth: usize, found: &mut Vec<Invocation>) {
     let Some((program, arguments)) = words.split_first() else { return };
     so_far.program = Some(program.clone());
     so_far.arguments = arguments.to_vec();
     let Some(path) = program.literal().filter(|path| !base_name(path).is_empty()) else {
-        so_far.opaque = Some(Why::Program);
+        so_far.opaque = Some(OpaqueReason::Program);
         found.push(so_far);
         return;
     };
     let name = base_name(path);
     if depth == MAX_WRAPPERS {
-        so_far.opaque = Some(Why::TooDeep);
+        so_far.opaque = Some(OpaqueReason::TooDeep);
         found.push(so_far);
         return;
     }
     match wrappers::unwrap(name, arguments) {
         Wrapped::Nothing => found.push(so_far),
         Wrapped::Odd => {
-            so_far.opaque = Some(Why::Wrapper(name.to_owned()));
+            so_far.opaque = Some(OpaqueReason::Wrapper(name.to_owned()));
             found.push(so_far);
         }
         Wrapped::From { at, plain, assignments } => {
@@ -53,7 +53,7 @@ fn start(words: &[Word], mut so_far: Started, depth: usize, found: &mut Vec<Star
                 inner = inner.iter().map(find::filled).collect();
                 inner.push(Word::hidden("…"));
             }
-            let mut next = Started::default();
+            let mut next = Invocation::default();
             if plain && (path == name || is_system_path(path)) {
                 next.wrappers = std::mem::take(&mut so_far.wrappers);
                 next.wrappers.push(name.to_owned());
@@ -62,21 +62,21 @@ fn start(words: &[Word], mut so_far: Started, depth: usize, found: &mut Vec<Star
                 found.push(so_far);
             }
             if let Some(bad) = assignments.iter().find(|a| variables::dangerous(a)) {
-                next.opaque = Some(Why::Variable(bad.name.clone()));
+                next.opaque = Some(OpaqueReason::Variable(bad.name.clone()));
             }
             next.assignments.extend(assignments);
             start(&inner, next, depth + 1, found);
         }
         Wrapped::No => {
             if name == "find" && find::unknown(arguments) {
-                so_far.opaque = so_far.opaque.or(Some(Why::Wrapper(name.to_owned())));
+                so_far.opaque = so_far.opaque.or(Some(OpaqueReason::Wrapper(name.to_owned())));
             }
             let bare = so_far.wrappers.is_empty() && program.raw() == name;
             so_far.opaque = so_far.opaque.or_else(|| code::runs(name, bare, arguments));
             found.push(so_far);
             if name == "find" {
                 for inner in find::commands(arguments) {
-                    start(&inner, Started::default(), depth + 1, found);
+                    start(&inner, Invocation::default(), depth + 1, found);
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! Variables that decide what other programs run.
 
-use crate::script::Assignment;
+use crate::command_line::Assignment;
 
 /// By name. What they hold is code, a program, or where programs and their code are looked for.
 #[rustfmt::skip]

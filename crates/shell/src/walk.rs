@@ -1,11 +1,11 @@
 //! From the parser's tree to parts, in the order in which they stand. What programs do is not known here.
 
 use crate::arithmetic;
-use crate::bounds::shown;
+use crate::bounds::one_line;
+use crate::command_line::{Assignment, CommandLine, Function, Part, RedirectKind, Redirection};
 use crate::expansion::{live, only_numbers, parameter};
-use crate::opaque::Why;
+use crate::opaque::OpaqueReason;
 use crate::resolve;
-use crate::script::{Assignment, Function, Part, RedirectKind, Redirection, Script};
 use crate::second::{self, Reading};
 use crate::variables;
 use crate::word::{self, Word};
@@ -16,25 +16,25 @@ use std::ops::Range;
 pub(crate) const MAX_DEPTH: usize = 128;
 
 /// Reads `text`, which is within the bounds.
-pub(crate) fn script(text: &str) -> Result<Script, Why> {
-    let mut walk = Walk { script: Script::default(), depth: 0, readings: Vec::new() };
+pub(crate) fn script(text: &str) -> Result<CommandLine, OpaqueReason> {
+    let mut walk = PartWalk { script: CommandLine::default(), depth: 0, readings: Vec::new() };
     for node in &parsed(text)? {
         walk.node(node, None);
     }
     let mut script = walk.script;
     let plain = script.parts.iter().all(|part| part.opaque.is_none());
     if plain && !second::agrees(text, walk.readings) {
-        script.parts.push(Part { text: shown(text), opaque: Some(Why::Ambiguous), ..Part::default() });
+        script.parts.push(Part { text: one_line(text), opaque: Some(OpaqueReason::Ambiguous), ..Part::default() });
     }
     Ok(script)
 }
 
-fn parsed(text: &str) -> Result<Vec<Node>, Why> {
-    rable::parse(text, false).map_err(|error| Why::Syntax(shown(&error.to_string())))
+fn parsed(text: &str) -> Result<Vec<Node>, OpaqueReason> {
+    rable::parse(text, false).map_err(|error| OpaqueReason::Syntax(one_line(&error.to_string())))
 }
 
-pub(crate) struct Walk {
-    script: Script,
+pub(crate) struct PartWalk {
+    script: CommandLine,
     pub(crate) depth: usize,
     /// Each command as it is written, to be compared with another reading.
     readings: Vec<Reading>,
@@ -42,19 +42,19 @@ pub(crate) struct Walk {
 
 /// What the words of one command show beside themselves.
 #[derive(Default)]
-pub(crate) struct Found {
-    pub(crate) why: Option<Why>,
+pub(crate) struct WordFindings {
+    pub(crate) why: Option<OpaqueReason>,
 }
 
-impl Found {
-    pub(crate) fn add(&mut self, why: Why) {
+impl WordFindings {
+    pub(crate) fn add(&mut self, why: OpaqueReason) {
         self.why.get_or_insert(why);
     }
 }
 
 type Stdin = Option<Range<usize>>;
 
-impl Walk {
+impl PartWalk {
     fn at(&self) -> usize {
         self.script.parts.len()
     }
@@ -66,19 +66,19 @@ impl Walk {
     }
 
     /// A place that starts nothing by itself but where more may happen than is shown.
-    pub(crate) fn odd(&mut self, text: &str, found: Found) {
+    pub(crate) fn odd(&mut self, text: &str, found: WordFindings) {
         if found.why.is_some() {
-            self.script.parts.push(Part { text: shown(text), opaque: found.why, ..Part::default() });
+            self.script.parts.push(Part { text: one_line(text), opaque: found.why, ..Part::default() });
         }
     }
 
     pub(crate) fn hidden(&mut self, text: &str, place: &'static str) {
-        self.odd(text, Found { why: Some(Why::Hidden(place)) });
+        self.odd(text, WordFindings { why: Some(OpaqueReason::Hidden(place)) });
     }
 
     fn node(&mut self, node: &Node, stdin: Stdin) {
         if self.depth == MAX_DEPTH {
-            self.odd("…", Found { why: Some(Why::TooDeep) });
+            self.odd("…", WordFindings { why: Some(OpaqueReason::TooDeep) });
             return;
         }
         self.depth += 1;
@@ -182,12 +182,12 @@ impl Walk {
     fn looped(&mut self, var: &str, words: &[Node]) {
         self.words_of("for", words);
         if variables::decides(var) {
-            self.odd(&format!("for {var}"), Found { why: Some(Why::Variable(var.to_owned())) });
+            self.odd(&format!("for {var}"), WordFindings { why: Some(OpaqueReason::Variable(var.to_owned())) });
         }
     }
 
     pub(crate) fn words_of<'a>(&mut self, construct: &str, words: impl IntoIterator<Item = &'a Node>) {
-        let mut found = Found::default();
+        let mut found = WordFindings::default();
         for word in words {
             self.word(word, &mut found);
         }
@@ -196,7 +196,7 @@ impl Walk {
 
     /// Redirections of a compound command. They start nothing; a part stands for them where they write.
     fn redirected(&mut self, redirects: &[Node]) {
-        let mut found = Found::default();
+        let mut found = WordFindings::default();
         let redirections: Vec<Redirection> = redirects.iter().filter_map(|r| self.redirection(r, &mut found)).collect();
         if !redirections.is_empty() {
             self.readings.push(reading(&[], &[], &redirections));
@@ -210,13 +210,13 @@ impl Walk {
 
     fn simple(&mut self, assignments: &[Node], words: &[Node], redirects: &[Node], stdin: Stdin) {
         let from = self.at();
-        let mut found = Found::default();
+        let mut found = WordFindings::default();
         let assignments: Vec<Assignment> = assignments.iter().map(|node| self.assignment(node, &mut found)).collect();
         let words: Vec<Word> = words.iter().map(|node| self.word(node, &mut found)).collect();
         let redirections: Vec<Redirection> = redirects.iter().filter_map(|r| self.redirection(r, &mut found)).collect();
         self.readings.push(reading(&assignments, &words, &redirections));
         if let Some(bad) = assignments.iter().find(|assignment| variables::dangerous(assignment)) {
-            found.add(Why::Variable(bad.name.clone()));
+            found.add(OpaqueReason::Variable(bad.name.clone()));
         }
         let inside = from..self.at();
         let reads: Vec<_> = stdin.into_iter().chain([inside]).filter(|range| !range.is_empty()).collect();
@@ -259,17 +259,17 @@ impl Walk {
     }
 
     /// Reads a word, and what stands inside of it as parts.
-    fn word(&mut self, node: &Node, found: &mut Found) -> Word {
+    fn word(&mut self, node: &Node, found: &mut WordFindings) -> Word {
         let NodeKind::Word { value, parts, .. } = &node.kind else {
-            found.add(Why::Hidden("a word that is not known"));
+            found.add(OpaqueReason::Hidden("a word that is not known"));
             return Word::hidden("…");
         };
         let (word, inside) = word::read(value, parts);
         if inside.escaped_backquote {
-            found.add(Why::Hidden("backquotes"));
+            found.add(OpaqueReason::Hidden("backquotes"));
         }
         if inside.torn {
-            found.add(Why::Hidden("a subscript"));
+            found.add(OpaqueReason::Hidden("a subscript"));
         }
         if inside.unparsed {
             self.again(value, found);
@@ -280,9 +280,9 @@ impl Walk {
     }
 
     /// The parser leaves what is inside of two substitutions as text: that text is parsed by itself.
-    pub(crate) fn again(&mut self, text: &str, found: &mut Found) {
+    pub(crate) fn again(&mut self, text: &str, found: &mut WordFindings) {
         if self.depth >= MAX_DEPTH {
-            found.add(Why::TooDeep);
+            found.add(OpaqueReason::TooDeep);
             return;
         }
         self.depth += 1;
@@ -292,17 +292,17 @@ impl Walk {
                 for node in words {
                     let NodeKind::Word { value, parts, .. } = &node.kind else { continue };
                     if word::read(value, parts).1.unparsed {
-                        found.add(Why::Hidden("an expansion"));
+                        found.add(OpaqueReason::Hidden("an expansion"));
                     }
                     self.inside(parts, found);
                 }
             }
-            _ => found.add(Why::Hidden("an expansion")),
+            _ => found.add(OpaqueReason::Hidden("an expansion")),
         }
         self.depth -= 1;
     }
 
-    fn inside(&mut self, parts: &[Node], found: &mut Found) {
+    fn inside(&mut self, parts: &[Node], found: &mut WordFindings) {
         for part in parts {
             match &part.kind {
                 NodeKind::WordLiteral { .. } | NodeKind::AnsiCQuote { .. } | NodeKind::BraceExpansion { .. } => {
@@ -315,46 +315,46 @@ impl Walk {
                 NodeKind::ParamLength { param } => parameter(param, None, None, found),
                 NodeKind::ArithmeticExpansion { expression } => {
                     if !expression.as_deref().is_some_and(only_numbers) {
-                        found.add(Why::Hidden("arithmetic over variables"));
+                        found.add(OpaqueReason::Hidden("arithmetic over variables"));
                     }
                 }
                 NodeKind::LocaleString { content, .. } => live(content, "a translated string", found),
                 // An indirect name, or what no word should have.
-                _ => found.add(Why::Hidden("an expansion")),
+                _ => found.add(OpaqueReason::Hidden("an expansion")),
             }
         }
     }
 
-    fn text_inside(&mut self, part: &Node, found: &mut Found) {
+    fn text_inside(&mut self, part: &Node, found: &mut WordFindings) {
         if let NodeKind::BraceExpansion { content } = &part.kind {
             live(content, "braces", found);
         }
     }
 
-    fn assignment(&mut self, node: &Node, found: &mut Found) -> Assignment {
+    fn assignment(&mut self, node: &Node, found: &mut WordFindings) -> Assignment {
         let word = self.word(node, found);
         let bare = word.bare();
         let name: String = bare.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
         let (left, right) = bare.split_once('=').unwrap_or((bare, ""));
         if left.contains('[') && arithmetic::may_run(left.get(name.len() + 1..).unwrap_or_default()) {
-            found.add(Why::Hidden("a subscript"));
+            found.add(OpaqueReason::Hidden("a subscript"));
         }
         if right.starts_with('(') && right.contains("]=") {
-            found.add(Why::Hidden("a subscript"));
+            found.add(OpaqueReason::Hidden("a subscript"));
         }
         let value = word.tail(left.len() + 1);
         Assignment { name, value }
     }
 
-    fn redirection(&mut self, node: &Node, found: &mut Found) -> Option<Redirection> {
+    fn redirection(&mut self, node: &Node, found: &mut WordFindings) -> Option<Redirection> {
         match &node.kind {
             NodeKind::Redirect { op, target, varfd, .. } => {
                 if let Some(name) = varfd.as_ref().filter(|name| variables::decides(name)) {
-                    found.add(Why::Variable(name.clone()));
+                    found.add(OpaqueReason::Variable(name.clone()));
                 }
                 let target = self.word(target, found);
                 if matches!(op.as_str(), ">&" | "<&") && !target.literal().is_some_and(unchanged) {
-                    found.add(Why::Hidden("the target of a redirection"));
+                    found.add(OpaqueReason::Hidden("the target of a redirection"));
                 }
                 Some(Redirection { kind: direction(op, &target), target })
             }
@@ -363,13 +363,13 @@ impl Walk {
                     live(content, "a here-document", found);
                 }
                 if !complete {
-                    found.add(Why::Hidden("a here-document without an end"));
+                    found.add(OpaqueReason::Hidden("a here-document without an end"));
                 }
                 Some(Redirection { kind: RedirectKind::Text, target: Word::hidden("<<") })
             }
             // No other node is a redirection.
             _ => {
-                found.add(Why::Hidden("a redirection that is not known"));
+                found.add(OpaqueReason::Hidden("a redirection that is not known"));
                 None
             }
         }
@@ -419,5 +419,5 @@ fn text(assignments: &[Assignment], words: Option<&[Word]>, redirections: &[Redi
 }
 
 fn words_text<'a>(words: impl Iterator<Item = &'a str>) -> String {
-    shown(&words.collect::<Vec<_>>().join(" "))
+    one_line(&words.collect::<Vec<_>>().join(" "))
 }

@@ -1,7 +1,7 @@
 //! Programs that start another one, and how their own arguments end.
 
+use crate::command_line::Assignment;
 use crate::names::has;
-use crate::script::Assignment;
 use crate::word::Word;
 
 /// How a program is called that starts another.

@@ -1,10 +1,10 @@
 //! What each way to write a command says that it runs.
 
-use shell::{MAX_BYTES, Part, Script, Why, Word, parse};
+use shell::{CommandLine, MAX_BYTES, OpaqueReason, Part, Word, parse};
 
 /// `wrapper>program argument ?; program !`: `?` is known only when it runs, `!` is opaque, `-` starts nothing, `&` is
 /// not waited for, `w` writes to a file, `=` sets variables.
-fn shown(script: &Script) -> String {
+fn shown(script: &CommandLine) -> String {
     script.parts.iter().map(part).collect::<Vec<_>>().join("; ")
 }
 
@@ -409,12 +409,12 @@ fn hostile_text_is_opaque_and_never_more() {
 fn what_is_over_a_bound_says_so() {
     let why = |text: &str| parse(text).parts.into_iter().find_map(|part| part.opaque);
     assert_eq!(why(&"a".repeat(MAX_BYTES)), None);
-    assert_eq!(why(&"a".repeat(MAX_BYTES + 1)), Some(Why::TooLong));
-    assert_eq!(why(&"$(a)".repeat(200)), Some(Why::TooDeep));
-    assert_eq!(why(&"`a`".repeat(200)), Some(Why::TooDeep));
+    assert_eq!(why(&"a".repeat(MAX_BYTES + 1)), Some(OpaqueReason::TooLong));
+    assert_eq!(why(&"$(a)".repeat(200)), Some(OpaqueReason::TooDeep));
+    assert_eq!(why(&"`a`".repeat(200)), Some(OpaqueReason::TooDeep));
     let nested = |times: usize| format!("{}a{}", "{ ".repeat(times), ";}".repeat(times));
     assert_eq!(why(&nested(60)), None);
-    assert_eq!(why(&nested(130)), Some(Why::TooDeep));
-    assert_eq!(why("a\u{1b}[2J"), Some(Why::Character(0x1b)));
+    assert_eq!(why(&nested(130)), Some(OpaqueReason::TooDeep));
+    assert_eq!(why("a\u{1b}[2J"), Some(OpaqueReason::Character(0x1b)));
     assert_eq!(parse(&"long ".repeat(100)).parts[0].text.chars().count(), 161);
 }

@@ -1,6 +1,6 @@
 //! Which commands destroy, part by part. Knows no settings but patterns.
 
-use shell::{Part, RedirectKind, Script, Why, Word, base_name};
+use shell::{CommandLine, OpaqueReason, Part, RedirectKind, Word, base_name};
 
 /// Deepest code in code that is read: `bash -c "sh -c '…'"`.
 const MAX_DEPTH: usize = 4;
@@ -40,7 +40,12 @@ fn within(text: &str, patterns: &[String], depth: usize) -> Option<Found> {
     None
 }
 
-fn judge(script: &Script, earlier: &[Part], part: &Part, patterns: &[String]) -> Option<(&'static str, &'static str)> {
+fn judge(
+    script: &CommandLine,
+    earlier: &[Part],
+    part: &Part,
+    patterns: &[String],
+) -> Option<(&'static str, &'static str)> {
     if redirects_to_device(part) {
         return Some(("device", "writes over a device"));
     }
@@ -168,7 +173,7 @@ fn powers_off(name: &str, arguments: &[&str]) -> bool {
 }
 
 /// A function that starts itself twice, where nothing waits for it.
-fn bomb(script: &Script) -> Option<&str> {
+fn bomb(script: &CommandLine) -> Option<&str> {
     let grows = |name: &str, body: &[Part]| {
         let itself = || body.iter().filter(|part| part.program_name() == Some(name));
         itself().count() > 1 && itself().any(|part| part.background || !part.reads.is_empty())
@@ -181,8 +186,8 @@ fn bomb(script: &Script) -> Option<&str> {
 }
 
 /// An interpreter whose code is what a download brings: on its input, or inside a word.
-fn runs_download(script: &Script, part: &Part) -> bool {
-    let runs_code = matches!(part.opaque, Some(Why::Code(_)));
+fn runs_download(script: &CommandLine, part: &Part) -> bool {
+    let runs_code = matches!(part.opaque, Some(OpaqueReason::Code(_)));
     let dynamic = part.arguments.iter().any(|argument| argument.literal().is_none());
     // `-c` and `-e` bring the code along; then what is piped in is only data.
     let brings = |argument: &Word| {
@@ -195,7 +200,7 @@ fn runs_download(script: &Script, part: &Part) -> bool {
 }
 
 /// Whether a download is among what a part is given, over any number of pipes.
-fn fed_by_download(script: &Script, part: &Part) -> bool {
+fn fed_by_download(script: &CommandLine, part: &Part) -> bool {
     // What feeds a part stands before it, so looking backwards once is enough.
     let mut feeds = vec![false; script.parts.len()];
     mark(&mut feeds, part);

@@ -8,8 +8,8 @@ use super::page::{self, Page, Style};
 use authority::Net;
 use authority::text::{Lines, strip};
 use http_client::{
-    Answer, BadUrl, Cause, Client, Error, HeaderMap, HeaderValue, Method, Request, StatusCode, Timeouts, Tls, Url,
-    header,
+    BadUrl, Error, HeaderMap, HeaderValue, HttpClient, HttpErrorKind, HttpRequest, HttpResponse, Method, StatusCode,
+    Timeouts, Tls, Url, header,
 };
 use llm_worker::tool::Touch;
 use llm_worker::{ErrorKind, ToolContext, ToolEffect, ToolError, ToolOutput, ToolResult};
@@ -131,8 +131,8 @@ impl Web {
         let mut url = first.clone();
         for _hop in 0..=MAX_REDIRECTS {
             self.granted(&url)?;
-            let client = Client::new(url.base(), self.net.clone(), self.waits.each).secured(self.tls.clone());
-            let request = Request { method: Method::GET, path: url.target(), headers: headers(), body: None };
+            let client = HttpClient::new(url.base(), self.net.clone(), self.waits.each).secured(self.tls.clone());
+            let request = HttpRequest { method: Method::GET, path: url.target(), headers: headers(), body: None };
             let mut got = client.send(&request).await.map_err(failed)?;
             let Some(target) = redirect(&got) else { return read(&mut got, &url, format).await };
             url = next(&url, &target)?;
@@ -169,7 +169,7 @@ fn headers() -> HeaderMap {
 }
 
 /// Where an answer sends us, if it does.
-fn redirect(got: &Answer<'_>) -> Option<String> {
+fn redirect(got: &HttpResponse<'_>) -> Option<String> {
     let moved = matches!(got.status.as_u16(), 301 | 302 | 303 | 307 | 308);
     let target = got.headers.get(header::LOCATION).filter(|_| moved)?;
     Some(String::from_utf8_lossy(target.as_bytes()).into_owned())
@@ -188,7 +188,7 @@ fn next(url: &Url, target: &str) -> Result<Url, ToolError> {
 }
 
 /// The answer of the last hop.
-async fn read(got: &mut Answer<'_>, url: &Url, format: Format) -> ToolResult {
+async fn read(got: &mut HttpResponse<'_>, url: &Url, format: Format) -> ToolResult {
     let kind = ContentType::parse(got.header("content-type"));
     if let Some(encoding) = got.header("content-encoding").filter(|how| !how.eq_ignore_ascii_case("identity")) {
         let what = format!("{url}: answered in the encoding `{encoding}`, which was not asked for");
@@ -247,7 +247,7 @@ fn marked(url: &Url, page: &Page) -> String {
 }
 
 /// A status other than 2xx, with what the server says about it.
-async fn refusal(got: &mut Answer<'_>, url: &Url, kind: &ContentType) -> ToolError {
+async fn refusal(got: &mut HttpResponse<'_>, url: &Url, kind: &ContentType) -> ToolError {
     let status = got.status;
     let (sort, help) = match status {
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
@@ -277,11 +277,15 @@ fn unfit(bad: &BadUrl) -> ToolError {
 }
 
 fn failed(error: Error) -> ToolError {
-    let kind = match error.cause {
-        Cause::Connect | Cause::Tls | Cause::Timeout | Cause::Cut | Cause::Malformed => ErrorKind::Unavailable,
-        Cause::TooLarge => ErrorKind::Exhausted,
-        Cause::Denied => ErrorKind::Denied,
-        Cause::Bug => ErrorKind::Bug,
+    let kind = match error.kind {
+        HttpErrorKind::Connect
+        | HttpErrorKind::Tls
+        | HttpErrorKind::Timeout
+        | HttpErrorKind::Cut
+        | HttpErrorKind::Malformed => ErrorKind::Unavailable,
+        HttpErrorKind::TooLarge => ErrorKind::Exhausted,
+        HttpErrorKind::Denied => ErrorKind::Denied,
+        HttpErrorKind::Bug => ErrorKind::Bug,
     };
     fail(kind, &error.message)
 }

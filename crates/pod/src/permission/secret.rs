@@ -3,7 +3,7 @@
 //! It knows no rule.
 
 use authority::{ErrorKind, FileKind, Location, Workspace};
-use shell::{Part, Script, Word};
+use shell::{CommandLine, Part, Word};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -34,7 +34,7 @@ pub(super) enum Named {
 }
 
 /// The files that may hold secrets among those that a command names.
-pub(super) fn named(text: &str, script: &Script, workspace: &Workspace) -> BTreeSet<Named> {
+pub(super) fn named(text: &str, script: &CommandLine, workspace: &Workspace) -> BTreeSet<Named> {
     let dotted = ["dotglob", "GLOBIGNORE"].iter().any(|option| text.contains(option));
     let (bases, seen, found, listed) = (bases(script, workspace), BTreeSet::new(), BTreeSet::new(), BTreeMap::new());
     let mut search = Search { workspace, bases, dotted, seen, found, listed, entries: 0 };
@@ -63,7 +63,7 @@ fn shows_less(part: &Part) -> bool {
 }
 
 /// The directories that names may start from: the working directory, and those that the command goes to.
-fn bases(script: &Script, workspace: &Workspace) -> Vec<PathBuf> {
+fn bases(script: &CommandLine, workspace: &Workspace) -> Vec<PathBuf> {
     let mut bases = vec![workspace.cwd().to_owned()];
     let moves = script.parts.iter().flat_map(|part| {
         let cd = matches!(part.program_name(), Some("cd" | "pushd"));

@@ -4,7 +4,7 @@ use super::chance::Chance;
 use super::jail::Jail;
 use super::{OFF, World, about, layer};
 use pod::permission::{Policy, RuleDecision::Allow};
-use shell::{Part, RedirectKind, Script};
+use shell::{CommandLine, Part, RedirectKind};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use testkit::TERMS;
@@ -194,7 +194,7 @@ impl Seen {
 
 /// Whether bash may be let at it: nothing is opaque, and it starts nothing by a path, writes nothing outside of its
 /// directory, and has no function that starts one.
-fn runs_here(script: &Script, text: &str) -> bool {
+fn runs_here(script: &CommandLine, text: &str) -> bool {
     let parts = &script.parts;
     let by_path = |part: &Part| part.program.as_ref().is_some_and(|word| word.bare().contains('/'));
     let far = |part: &Part| {

@@ -3,19 +3,19 @@
 //! ```text
 //! message_start ─> (content_block_start ─> content_block_delta* ─> content_block_stop)* ─> message_delta ─> message_stop
 //! ```
-//! `ping` and every event, block and delta of another name say nothing. `error` may come anywhere. The answer is whole
+//! `ping` and every event, block and delta of another name push_text nothing. `error` may come anywhere. The answer is whole
 //! once `message_delta` gave a stop reason and `message_stop` came, as documented: between the two more counts may come.
 
 use super::dialect::{REDACTED, SIGNATURE};
-use super::event::{Block, Event, Piece, Tokens};
-use crate::decode::{Decode, DecodeError, say};
+use super::event::{BlockDelta, ContentBlock, MessagesEvent, MessagesUsage};
+use crate::decode::{Decode, DecodeError, push_text};
 use crate::sse::{self, Sse};
 use crate::vendor_error::{VendorError, one_line};
 use llm_worker::{ModelEvent, ProviderSignature, StopReason, Usage};
 use serde_json::Value;
 
 #[derive(Default)]
-pub(crate) struct Decoder {
+pub(crate) struct MessagesDecoder {
     sse: Sse,
     /// The signature of the thinking that is open.
     signature: Option<String>,
@@ -24,7 +24,7 @@ pub(crate) struct Decoder {
     calls: usize,
     /// Calls whose block ended without a word of arguments, and what is meant by that.
     silent: Vec<(usize, String)>,
-    tokens: Tokens,
+    tokens: MessagesUsage,
     usage: Option<Usage>,
     stop: Option<String>,
     done: bool,
@@ -37,7 +37,7 @@ struct Open {
     otherwise: Option<String>,
 }
 
-impl Decode for Decoder {
+impl Decode for MessagesDecoder {
     fn push(&mut self, bytes: &[u8], out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
         let mut events = Vec::new();
         let read = self.sse.push(bytes, &mut events);
@@ -69,75 +69,75 @@ impl Decode for Decoder {
         Ok(())
     }
 
-    fn event(&mut self, event: sse::Event, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
+    fn event(&mut self, event: sse::SseEvent, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
         if event.is_error {
             return Err(failed(VendorError::read_bytes(&event.data)));
         }
         match serde_json::from_slice(&event.data).map_err(|why| not_an_event(&event.data, &why))? {
-            Event::MessageStart { message } => self.count(message.and_then(|message| message.usage), out),
-            Event::ContentBlockStart { index, content_block } => self.begin(index, content_block, out)?,
-            Event::ContentBlockDelta { index, delta } => self.more(index, delta, out),
-            Event::ContentBlockStop { index } => self.end(index, out),
-            Event::MessageDelta { delta, usage } => {
+            MessagesEvent::MessageStart { message } => self.count(message.and_then(|message| message.usage), out),
+            MessagesEvent::ContentBlockStart { index, content_block } => self.begin(index, content_block, out)?,
+            MessagesEvent::ContentBlockDelta { index, delta } => self.more(index, delta, out),
+            MessagesEvent::ContentBlockStop { index } => self.end(index, out),
+            MessagesEvent::MessageDelta { delta, usage } => {
                 self.stop = delta.stop_reason.or(self.stop.take());
                 self.count(usage, out);
             }
-            Event::MessageStop => self.done = true,
-            Event::Error { error } => {
+            MessagesEvent::MessageStop => self.done = true,
+            MessagesEvent::Error { error } => {
                 let unsaid = || VendorError::saying("the vendor ended the answer with an error");
                 return Err(failed(VendorError::read(&error).unwrap_or_else(unsaid)));
             }
-            Event::Unknown => {}
+            MessagesEvent::Unknown => {}
         }
         Ok(())
     }
 }
 
-impl Decoder {
-    fn begin(&mut self, index: u64, block: Block, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
+impl MessagesDecoder {
+    fn begin(&mut self, index: u64, block: ContentBlock, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
         self.seal(out);
         match block {
-            Block::Text { text } => say(text, ModelEvent::Text, out),
-            Block::Thinking { thinking, signature } => {
-                say(thinking, ModelEvent::Reasoning, out);
+            ContentBlock::Text { text } => push_text(text, ModelEvent::Text, out),
+            ContentBlock::Thinking { thinking, signature } => {
+                push_text(thinking, ModelEvent::Reasoning, out);
                 self.signature = Some(signature);
             }
-            Block::RedactedThinking { data } => {
+            ContentBlock::RedactedThinking { data } => {
                 out.push(ModelEvent::Sealed(ProviderSignature { kind: REDACTED.to_owned(), data }));
             }
-            Block::ToolUse { name, .. } if name.is_empty() => {
+            ContentBlock::ToolUse { name, .. } if name.is_empty() => {
                 return Err(DecodeError::Malformed("a tool call without a name".to_owned()));
             }
-            Block::ToolUse { name, input } => {
+            ContentBlock::ToolUse { name, input } => {
                 let number = self.calls;
                 self.calls += 1;
                 let meant = if input.is_null() { "{}".to_owned() } else { input.to_string() };
                 self.call = Some(Open { block: index, number, otherwise: Some(meant) });
                 out.push(ModelEvent::CallStarted { index: number, name });
             }
-            Block::Unknown => {}
+            ContentBlock::Unknown => {}
         }
         Ok(())
     }
 
-    fn more(&mut self, index: u64, delta: Piece, out: &mut Vec<ModelEvent>) {
+    fn more(&mut self, index: u64, delta: BlockDelta, out: &mut Vec<ModelEvent>) {
         match delta {
-            Piece::TextDelta { text } => say(text, ModelEvent::Text, out),
-            Piece::ThinkingDelta { thinking } => say(thinking, ModelEvent::Reasoning, out),
+            BlockDelta::TextDelta { text } => push_text(text, ModelEvent::Text, out),
+            BlockDelta::ThinkingDelta { thinking } => push_text(thinking, ModelEvent::Reasoning, out),
             // It comes whole; where it came twice, the vendor's SDKs would send back the later one.
-            Piece::SignatureDelta { signature: whole } => {
+            BlockDelta::SignatureDelta { signature: whole } => {
                 if let Some(signature) = &mut self.signature {
                     *signature = whole;
                 }
             }
-            Piece::InputJsonDelta { partial_json: fragment } => {
+            BlockDelta::InputJsonDelta { partial_json: fragment } => {
                 let call = self.call.as_mut().filter(|call| call.block == index && !fragment.is_empty());
                 if let Some(call) = call {
                     call.otherwise = None;
                     out.push(ModelEvent::CallArguments { index: call.number, fragment });
                 }
             }
-            Piece::Unknown => {}
+            BlockDelta::Unknown => {}
         }
     }
 
@@ -155,10 +155,10 @@ impl Decoder {
         }
     }
 
-    fn count(&mut self, tokens: Option<Tokens>, out: &mut Vec<ModelEvent>) {
+    fn count(&mut self, tokens: Option<MessagesUsage>, out: &mut Vec<ModelEvent>) {
         let Some(new) = tokens else { return };
         let old = self.tokens;
-        self.tokens = Tokens {
+        self.tokens = MessagesUsage {
             input_tokens: new.input_tokens.or(old.input_tokens),
             output_tokens: new.output_tokens.or(old.output_tokens),
             cache_creation_input_tokens: new.cache_creation_input_tokens.or(old.cache_creation_input_tokens),
@@ -173,7 +173,7 @@ impl Decoder {
 }
 
 /// The vendor counts what its cache had and what went into it apart from the rest of the input.
-fn usage(tokens: &Tokens) -> Usage {
+fn usage(tokens: &MessagesUsage) -> Usage {
     let cached = tokens.cache_read_input_tokens.unwrap_or(0);
     let cache_write = tokens.cache_creation_input_tokens.unwrap_or(0);
     let plain = tokens.input_tokens.unwrap_or(0);

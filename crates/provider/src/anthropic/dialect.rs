@@ -73,13 +73,13 @@ impl Dialect for Messages {
 
     fn append(&self, open: Open, _first: bool, item: &Item, out: &mut Vec<u8>) -> Open {
         match item {
-            Item::User { text } => said(open, USER, text, out),
-            Item::System { source, text } => said(open, USER, &host_note(source, text), out),
+            Item::User { text } => text_block(open, USER, text, out),
+            Item::System { source, text } => text_block(open, USER, &host_note(source, text), out),
             Item::Assistant { text } if text.trim().is_empty() => open,
-            Item::Assistant { text } => said(open, ASSISTANT, text, out),
+            Item::Assistant { text } => text_block(open, ASSISTANT, text, out),
             Item::Reasoning { seal: None, .. } => open,
             Item::Reasoning { text, seal: Some(SealedReasoning { signature, .. }) } => {
-                thought(open, text, signature, out)
+                thinking_block(open, text, signature, out)
             }
             Item::ToolCall { id, name, arguments } => {
                 block(open, ASSISTANT, "tool_use", out);
@@ -110,14 +110,14 @@ impl Dialect for Messages {
     }
 }
 
-fn said(open: Open, role: Open, text: &str, out: &mut Vec<u8>) -> Open {
+fn text_block(open: Open, role: Open, text: &str, out: &mut Vec<u8>) -> Open {
     block(open, role, "text", out);
     // A block of white space is refused, and a person may have said nothing else.
     put_string(out, r#","text":"#, if text.trim().is_empty() { "(nothing)" } else { text });
     role
 }
 
-fn thought(open: Open, text: &str, signature: &ProviderSignature, out: &mut Vec<u8>) -> Open {
+fn thinking_block(open: Open, text: &str, signature: &ProviderSignature, out: &mut Vec<u8>) -> Open {
     match signature.kind.as_str() {
         SIGNATURE => {
             block(open, THINKING, "thinking", out);

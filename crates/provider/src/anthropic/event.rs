@@ -5,27 +5,27 @@ use serde_json::Value;
 
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(super) enum Event {
+pub(super) enum MessagesEvent {
     MessageStart {
-        message: Option<Message>,
+        message: Option<StartedMessage>,
     },
     ContentBlockStart {
         #[serde(default)]
         index: u64,
-        content_block: Block,
+        content_block: ContentBlock,
     },
     ContentBlockDelta {
         #[serde(default)]
         index: u64,
-        delta: Piece,
+        delta: BlockDelta,
     },
     ContentBlockStop {
         #[serde(default)]
         index: u64,
     },
     MessageDelta {
-        delta: Ending,
-        usage: Option<Tokens>,
+        delta: MessageEnd,
+        usage: Option<MessagesUsage>,
     },
     MessageStop,
     Error {
@@ -37,13 +37,13 @@ pub(super) enum Event {
 }
 
 #[derive(Deserialize)]
-pub(super) struct Message {
-    pub(super) usage: Option<Tokens>,
+pub(super) struct StartedMessage {
+    pub(super) usage: Option<MessagesUsage>,
 }
 
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(super) enum Block {
+pub(super) enum ContentBlock {
     Text {
         #[serde(default)]
         text: String,
@@ -69,7 +69,7 @@ pub(super) enum Block {
 
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(super) enum Piece {
+pub(super) enum BlockDelta {
     TextDelta {
         text: String,
     },
@@ -87,13 +87,13 @@ pub(super) enum Piece {
 }
 
 #[derive(Deserialize)]
-pub(super) struct Ending {
+pub(super) struct MessageEnd {
     pub(super) stop_reason: Option<String>,
 }
 
 /// Counts so far; a later one replaces an earlier one.
 #[derive(Clone, Copy, Default, Deserialize)]
-pub(super) struct Tokens {
+pub(super) struct MessagesUsage {
     pub(super) input_tokens: Option<u64>,
     pub(super) output_tokens: Option<u64>,
     pub(super) cache_creation_input_tokens: Option<u64>,

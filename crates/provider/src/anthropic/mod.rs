@@ -36,7 +36,7 @@ impl Wire for MessagesWire {
     const MODELS: &'static str = "/v1/models";
     // As the vendor's own clients have it, the version is no part of the base; many write it there all the same.
     const VERSION: &'static str = "/v1";
-    type Decoder = decode::Decoder;
+    type Decoder = decode::MessagesDecoder;
 
     fn headers(key: Option<&str>) -> Option<HeaderMap> {
         let mut headers = HeaderMap::new();

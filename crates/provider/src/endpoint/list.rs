@@ -3,10 +3,10 @@
 use super::{Wire, exposed, headers, refusal};
 use crate::anthropic;
 use crate::catalog::Api;
-use crate::failure::{Cause, Failure};
+use crate::failure::{Failure, FailureCause};
 use crate::openai_chat;
 use authority::{Net, Secret};
-use http_client::{BaseUrl, Client, Method, Request, Timeouts};
+use http_client::{BaseUrl, HttpClient, HttpRequest, Method, Timeouts};
 use llm_worker::ModelError;
 use serde::Deserialize;
 use std::time::SystemTime;
@@ -48,17 +48,17 @@ async fn list<W: Wire>(
     key: Option<&Secret>,
     timeouts: Timeouts,
 ) -> Result<Vec<String>, ModelError> {
-    let client = Client::new(super::base::<W>(base_url.clone()), net.clone(), timeouts);
+    let client = HttpClient::new(super::base::<W>(base_url.clone()), net.clone(), timeouts);
     listed::<W>(&client, key).await.map_err(|failure| {
         let failure = failure.without(exposed(key).unwrap_or_default());
         ModelError { kind: failure.kind(), message: failure.message, help: None }
     })
 }
 
-async fn listed<W: Wire>(client: &Client, key: Option<&Secret>) -> Result<Vec<String>, Failure> {
+async fn listed<W: Wire>(client: &HttpClient, key: Option<&Secret>) -> Result<Vec<String>, Failure> {
     let key = exposed(key)?;
     let headers = headers::<W>(client.base(), key)?;
-    let request = Request { method: Method::GET, path: W::MODELS, headers, body: None };
+    let request = HttpRequest { method: Method::GET, path: W::MODELS, headers, body: None };
     let mut answer = client.send(&request).await?;
     if !answer.status.is_success() {
         return Err(refusal(client, answer, SystemTime::UNIX_EPOCH).await);
@@ -69,7 +69,7 @@ async fn listed<W: Wire>(client: &Client, key: Option<&Secret>) -> Result<Vec<St
     }
     let not_a_list = |error| {
         let what = format!("{} did not answer with a list of models: {error}", W::MODELS);
-        Failure::at(client.base(), Cause::WrongPlace, &what)
+        Failure::at(client.base(), FailureCause::WrongPlace, &what)
     };
     let list: List = serde_json::from_slice(&body).map_err(not_a_list)?;
     let mut names: Vec<String> = list.data.into_iter().map(|entry| entry.id).take(MAX_MODELS).collect();

@@ -6,13 +6,14 @@ mod list;
 pub use list::{MAX_MODELS, list_models};
 
 use crate::decode::{Decode, DecodeError};
-use crate::failure::{Cause, Failure, Key, Place, Terms};
-use crate::retry::{Next, Pacing, RetryPolicy, retry_after};
+use crate::failure::{Failure, FailureCause, HelpTerms, KeyStatus, RequestContext};
+use crate::retry::{Pacing, RetryDecision, RetryPolicy, retry_after};
 use crate::vendor_error::VendorError;
 use async_trait::async_trait;
 use authority::{Net, Secret};
 use http_client::{
-    Answer, BaseUrl, Bytes, Cause as Http, Client, HeaderMap, HeaderValue, Method, Request, Timeouts, Upload, header,
+    BaseUrl, Bytes, HeaderMap, HeaderValue, HttpClient, HttpErrorKind, HttpRequest, HttpResponse, Method, Timeouts,
+    Upload, header,
 };
 use llm_worker::model::EventSink;
 use llm_worker::projection::Dialect;
@@ -37,7 +38,7 @@ pub struct Config {
     pub pacing: Pacing,
     pub max_output: Option<u32>,
     pub price: Option<Price>,
-    pub terms: Terms,
+    pub terms: HelpTerms,
 }
 
 /// What a wire format does its own way.
@@ -71,7 +72,7 @@ pub(crate) fn hidden(text: &str) -> Option<HeaderValue> {
 /// A model's endpoint and the connection to it.
 pub(crate) struct Endpoint<W> {
     name: String,
-    pub(crate) client: Client,
+    pub(crate) client: HttpClient,
     max_output: Option<u32>,
     price: Option<Price>,
     url: String,
@@ -79,7 +80,7 @@ pub(crate) struct Endpoint<W> {
     key_source: Option<String>,
     retry: RetryPolicy,
     pacing: Pacing,
-    terms: Terms,
+    terms: HelpTerms,
     wire: W,
 }
 
@@ -112,7 +113,7 @@ impl<W: Wire> Endpoint<W> {
         let Config { name, base_url, net, key, key_source, timeouts, retry, pacing, max_output, price, terms } = config;
         let base_url = base::<W>(base_url);
         let url = base_url.to_string();
-        let client = Client::new(base_url, net, timeouts);
+        let client = HttpClient::new(base_url, net, timeouts);
         Self { name, client, max_output, price, url, key, key_source, retry, pacing, terms, wire }
     }
 
@@ -122,7 +123,7 @@ impl<W: Wire> Endpoint<W> {
             biased;
             () = self.client.net().door().closed() => {
                 let why = format!("{}: the network grant was revoked", self.url);
-                Err(Failure::new(Http::Denied, why).into_error(1, &self.place()))
+                Err(Failure::new(HttpErrorKind::Denied, why).into_error(1, &self.place()))
             }
             done = self.attempts(body, events) => done,
         }
@@ -136,12 +137,12 @@ impl<W: Wire> Endpoint<W> {
                 Err(failure) => failure.without(exposed(self.key.as_ref()).unwrap_or_default()),
             };
             let delay = match self.retry.after(attempt, &failure, (self.pacing.jitter)()) {
-                Next::Again(delay) => delay,
-                Next::GiveUp => return Err(failure.into_error(attempt, &self.place())),
-                Next::TooLong(asked) => return Err(self.too_long_a_wait(&failure, asked)),
+                RetryDecision::Again(delay) => delay,
+                RetryDecision::GiveUp => return Err(failure.into_error(attempt, &self.place())),
+                RetryDecision::TooLong(asked) => return Err(self.too_long_a_wait(&failure, asked)),
             };
             let sent = events.send(ModelEvent::Retrying { attempt, delay, why: failure.message }).await;
-            sent.map_err(|_| unheard().into_error(attempt, &self.place()))?;
+            sent.map_err(|_| receiver_gone().into_error(attempt, &self.place()))?;
             (self.pacing.sleep)(delay).await;
             attempt += 1;
         }
@@ -152,14 +153,14 @@ impl<W: Wire> Endpoint<W> {
         let mut headers = headers::<W>(self.client.base(), key)?;
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let upload = Upload::new(body.chunks().cloned().map(Bytes::from_owner));
-        let request = Request { method: Method::POST, path: W::PATH, headers, body: Some(upload) };
+        let request = HttpRequest { method: Method::POST, path: W::PATH, headers, body: Some(upload) };
         let mut answer = self.client.send(&request).await?;
         if !answer.status.is_success() {
             return Err(refusal(&self.client, answer, (self.pacing.now)()).await);
         }
         if answer.header("content-type").is_some_and(|kind| kind.starts_with("text/html")) {
             let what = "answered with an HTML page instead of a model's answer";
-            return Err(Failure::at(self.client.base(), Cause::WrongPlace, what));
+            return Err(Failure::at(self.client.base(), FailureCause::WrongPlace, what));
         }
         let mut decoder = W::Decoder::default();
         while !decoder.done() {
@@ -168,7 +169,7 @@ impl<W: Wire> Endpoint<W> {
                 None if answer.shows_its_end() || decoder.one_document() => break,
                 None => {
                     let what = "the connection ended, and nothing says that the answer had: it may be cut";
-                    return Err(Failure::at(self.client.base(), Http::Cut, what));
+                    return Err(Failure::at(self.client.base(), HttpErrorKind::Cut, what));
                 }
             };
             let mut out = Vec::new();
@@ -187,8 +188,12 @@ impl<W: Wire> Endpoint<W> {
     fn undecoded(&self, error: DecodeError) -> Failure {
         let base = self.client.base();
         match error {
-            DecodeError::Cut => Failure::at(base, Http::Cut, "the answer ended before its end was said: it was cut"),
-            DecodeError::Malformed(what) => Failure::at(base, Http::Malformed, &format!("the answer holds {what}")),
+            DecodeError::Cut => {
+                Failure::at(base, HttpErrorKind::Cut, "the answer ended before its end was said: it was cut")
+            }
+            DecodeError::Malformed(what) => {
+                Failure::at(base, HttpErrorKind::Malformed, &format!("the answer holds {what}"))
+            }
             DecodeError::Vendor(error) => {
                 let message = format!("{}: the endpoint failed in mid-answer: {}", self.url, error.message);
                 Failure::refused(error.status, None, &error, message)
@@ -196,14 +201,14 @@ impl<W: Wire> Endpoint<W> {
         }
     }
 
-    fn place(&self) -> Place<'_> {
+    fn place(&self) -> RequestContext<'_> {
         let model = crate::json_text::vendor_model(&self.name);
         let key = match (&self.key, &self.key_source) {
-            (Some(key), _) => Key::Sent(key.id()),
-            (None, Some(source)) => Key::Missing(source),
-            (None, None) => Key::None,
+            (Some(key), _) => KeyStatus::Sent(key.id()),
+            (None, Some(source)) => KeyStatus::Missing(source),
+            (None, None) => KeyStatus::None,
         };
-        Place { url: &self.url, model, key, terms: self.terms }
+        RequestContext { url: &self.url, model, key, terms: self.terms }
     }
 
     /// The endpoint asks for more patience than the policy has: the person decides.
@@ -220,34 +225,34 @@ impl<W: Wire> Endpoint<W> {
 
 async fn tell(events: &EventSink, out: Vec<ModelEvent>) -> Result<(), Failure> {
     for event in out {
-        events.send(event).await.map_err(|_| unheard())?;
+        events.send(event).await.map_err(|_| receiver_gone())?;
     }
     Ok(())
 }
 
-fn unheard() -> Failure {
-    Failure::new(Cause::Unheard, "nobody listens to the answer any more")
+fn receiver_gone() -> Failure {
+    Failure::new(FailureCause::ReceiverGone, "nobody listens to the answer any more")
 }
 
 fn exposed(key: Option<&Secret>) -> Result<Option<&str>, Failure> {
-    key.map(Secret::expose).transpose().map_err(|error| Failure::new(Http::Denied, error.to_string()))
+    key.map(Secret::expose).transpose().map_err(|error| Failure::new(HttpErrorKind::Denied, error.to_string()))
 }
 
 /// What every request carries.
 fn headers<W: Wire>(base: &BaseUrl, key: Option<&str>) -> Result<HeaderMap, Failure> {
-    let unfit = || Failure::at(base, Http::Denied, "the key holds characters that no header can carry");
+    let unfit = || Failure::at(base, HttpErrorKind::Denied, "the key holds characters that no header can carry");
     let mut headers = W::headers(key).ok_or_else(unfit)?;
     headers.insert(header::ACCEPT, HeaderValue::from_static("text/event-stream, application/json"));
     Ok(headers)
 }
 
 /// What a status other than 2xx means, with the vendor's own words.
-async fn refusal(client: &Client, mut answer: Answer<'_>, now: SystemTime) -> Failure {
+async fn refusal(client: &HttpClient, mut answer: HttpResponse<'_>, now: SystemTime) -> Failure {
     let status = answer.status;
     if status.is_redirection() {
         let target = answer.header("location").unwrap_or("an unnamed place");
         let what = format!("HTTP {status} to {target}; redirects are not followed");
-        return Failure::at(client.base(), Cause::WrongPlace, &what);
+        return Failure::at(client.base(), FailureCause::WrongPlace, &what);
     }
     let wait = answer.header("retry-after").and_then(|value| retry_after(value, now));
     let body = answer.error_body().await;

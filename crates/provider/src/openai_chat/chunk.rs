@@ -6,7 +6,7 @@ use serde_json::Value;
 #[derive(Deserialize)]
 pub(super) struct Chunk {
     pub(super) choices: Option<Vec<Choice>>,
-    pub(super) usage: Option<Tokens>,
+    pub(super) usage: Option<ChatUsage>,
     pub(super) error: Option<Value>,
 }
 
@@ -14,15 +14,15 @@ pub(super) struct Chunk {
 pub(super) struct Choice {
     pub(super) index: Option<u64>,
     /// In a stream.
-    pub(super) delta: Option<Message>,
+    pub(super) delta: Option<ChatMessage>,
     /// In a whole answer.
-    pub(super) message: Option<Message>,
+    pub(super) message: Option<ChatMessage>,
     pub(super) finish_reason: Option<String>,
     pub(super) error: Option<Value>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Message {
+pub(super) struct ChatMessage {
     pub(super) content: Option<Value>,
     reasoning_content: Option<Value>,
     reasoning: Option<Value>,
@@ -32,7 +32,7 @@ pub(super) struct Message {
     pub(super) function_call: Option<FunctionPart>,
 }
 
-impl Message {
+impl ChatMessage {
     /// Servers that send both names send the same words twice.
     pub(super) fn reasoning(&self) -> String {
         let named = text_of(self.reasoning_content.as_ref());
@@ -73,7 +73,7 @@ impl FunctionPart {
 }
 
 #[derive(Deserialize)]
-pub(super) struct Tokens {
+pub(super) struct ChatUsage {
     pub(super) prompt_tokens: Option<u64>,
     pub(super) completion_tokens: Option<u64>,
     pub(super) prompt_tokens_details: Option<PromptTokens>,

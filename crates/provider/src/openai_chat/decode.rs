@@ -9,9 +9,9 @@
 //! has cut the answer.
 
 use super::calls::Calls;
-use super::chunk::{CallPart, Chunk, Message, Tokens, text_of};
-use crate::decode::{Decode, DecodeError, say};
-use crate::sse::{BOM, Event, Sse};
+use super::chunk::{CallPart, ChatMessage, ChatUsage, Chunk, text_of};
+use crate::decode::{Decode, DecodeError, push_text};
+use crate::sse::{BOM, Sse, SseEvent};
 use crate::vendor_error::{VendorError, one_line};
 use llm_worker::{ModelEvent, StopReason, Usage};
 use serde_json::Value;
@@ -20,7 +20,7 @@ use serde_json::Value;
 const MAX_WHOLE: usize = 16 << 20;
 
 #[derive(Default)]
-pub(crate) struct Decoder {
+pub(crate) struct ChatDecoder {
     mode: Mode,
     calls: Calls,
     finish: Option<String>,
@@ -41,7 +41,7 @@ impl Default for Mode {
     }
 }
 
-impl Decode for Decoder {
+impl Decode for ChatDecoder {
     fn push(&mut self, bytes: &[u8], out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
         match &mut self.mode {
             Mode::Unknown(held) => {
@@ -99,7 +99,7 @@ impl Decode for Decoder {
         Ok(())
     }
 
-    fn event(&mut self, event: Event, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
+    fn event(&mut self, event: SseEvent, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
         if event.data == b"[DONE]" {
             self.done = true;
             Ok(())
@@ -111,7 +111,7 @@ impl Decode for Decoder {
     }
 }
 
-impl Decoder {
+impl ChatDecoder {
     fn document(&mut self, json: &[u8], out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
         let chunk: Chunk = serde_json::from_slice(json).map_err(|why| not_a_chunk(json, &why))?;
         if let Some(error) = chunk.error.as_ref().and_then(VendorError::read) {
@@ -139,12 +139,12 @@ impl Decoder {
         Ok(())
     }
 
-    fn message(&mut self, message: Message, out: &mut Vec<ModelEvent>) {
+    fn message(&mut self, message: ChatMessage, out: &mut Vec<ModelEvent>) {
         let refusal = text_of(message.refusal.as_ref());
         self.refused |= !refusal.is_empty();
-        say(message.reasoning(), ModelEvent::Reasoning, out);
-        say(text_of(message.content.as_ref()), ModelEvent::Text, out);
-        say(refusal, ModelEvent::Text, out);
+        push_text(message.reasoning(), ModelEvent::Reasoning, out);
+        push_text(text_of(message.content.as_ref()), ModelEvent::Text, out);
+        push_text(refusal, ModelEvent::Text, out);
         for part in message.tool_calls.into_iter().flatten() {
             self.calls.feed(part, out);
         }
@@ -170,7 +170,7 @@ impl Decoder {
     }
 }
 
-fn usage(tokens: &Tokens) -> Usage {
+fn usage(tokens: &ChatUsage) -> Usage {
     let cached = tokens.prompt_tokens_details.as_ref().and_then(|details| details.cached_tokens);
     Usage {
         input: tokens.prompt_tokens.unwrap_or(0),

@@ -89,10 +89,10 @@ impl Dialect for Chat {
 
     fn append(&self, open: Open, _first: bool, item: &Item, out: &mut Vec<u8>) -> Open {
         match item {
-            Item::User { text } => say(open, USER_TEXT, "user", text, out),
-            Item::System { source, text } => say(open, USER_TEXT, "user", &host_note(source, text), out),
+            Item::User { text } => append_text(open, USER_TEXT, "user", text, out),
+            Item::System { source, text } => append_text(open, USER_TEXT, "user", &host_note(source, text), out),
             Item::Assistant { text } if text.is_empty() => open,
-            Item::Assistant { text } => say(open, ASSISTANT_TEXT, "assistant", text, out),
+            Item::Assistant { text } => append_text(open, ASSISTANT_TEXT, "assistant", text, out),
             Item::Reasoning { .. } => open,
             Item::ToolCall { id, name, arguments } => self.call(open, *id, name, arguments, out),
             Item::ToolResult { id, outcome } => {
@@ -141,7 +141,7 @@ impl Chat {
 }
 
 /// Adds text to the open message of this role, or opens one. The content string stays open: what follows joins it.
-fn say(open: Open, wanted: Open, role: &str, text: &str, out: &mut Vec<u8>) -> Open {
+fn append_text(open: Open, wanted: Open, role: &str, text: &str, out: &mut Vec<u8>) -> Open {
     if open == wanted {
         put(out, r"\n\n");
     } else {

@@ -27,7 +27,7 @@ impl Wire for ChatWire {
     const PATH: &'static str = "/chat/completions";
     const MODELS: &'static str = "/models";
     const VERSION: &'static str = "";
-    type Decoder = decode::Decoder;
+    type Decoder = decode::ChatDecoder;
 
     fn headers(key: Option<&str>) -> Option<HeaderMap> {
         let mut headers = HeaderMap::new();

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::vendor_error::VendorError;
-use http_client::Cause;
+use http_client::HttpErrorKind;
 
 fn status(status: u16, wait: Option<u64>, label: &str) -> Failure {
     let error = VendorError { labels: vec![label.to_owned()], ..VendorError::saying("no") };
@@ -12,22 +12,22 @@ fn status(status: u16, wait: Option<u64>, label: &str) -> Failure {
 #[test]
 fn what_is_retried_and_how_long_it_waits() {
     let plain = |cause| Failure::new(cause, "m");
-    let ms = |ms| Next::Again(Duration::from_millis(ms));
+    let ms = |ms| RetryDecision::Again(Duration::from_millis(ms));
     let table = [
-        ("first wait", 1, plain(Cause::Connect), 0.0, ms(500)),
-        ("jitter takes half at most", 1, plain(Cause::Connect), 1.0, ms(250)),
-        ("doubled", 3, plain(Cause::Cut), 0.0, ms(2000)),
-        ("bounded", 4, plain(Cause::Timeout), 0.0, ms(4000)),
-        ("attempts used up", 5, plain(Cause::Timeout), 0.0, Next::GiveUp),
-        ("malformed", 1, plain(Cause::Malformed), 0.0, ms(500)),
-        ("TLS", 1, plain(Cause::Tls), 0.0, Next::GiveUp),
+        ("first wait", 1, plain(HttpErrorKind::Connect), 0.0, ms(500)),
+        ("jitter takes half at most", 1, plain(HttpErrorKind::Connect), 1.0, ms(250)),
+        ("doubled", 3, plain(HttpErrorKind::Cut), 0.0, ms(2000)),
+        ("bounded", 4, plain(HttpErrorKind::Timeout), 0.0, ms(4000)),
+        ("attempts used up", 5, plain(HttpErrorKind::Timeout), 0.0, RetryDecision::GiveUp),
+        ("malformed", 1, plain(HttpErrorKind::Malformed), 0.0, ms(500)),
+        ("TLS", 1, plain(HttpErrorKind::Tls), 0.0, RetryDecision::GiveUp),
         ("asked for", 1, status(429, Some(7), ""), 0.9, ms(7000)),
         ("asked for nothing", 1, status(503, Some(0), ""), 0.9, ms(0)),
         ("at the bound", 1, status(503, Some(120), ""), 0.0, ms(120_000)),
-        ("over the bound", 1, status(429, Some(121), ""), 0.0, Next::TooLong(Duration::from_secs(121))),
-        ("over the bound, last", 5, status(429, Some(121), ""), 0.0, Next::TooLong(Duration::from_secs(121))),
-        ("quota", 1, status(429, Some(1), "insufficient_quota"), 0.0, Next::GiveUp),
-        ("not invalid in mid-stream", 1, status(400, None, ""), 0.0, Next::GiveUp),
+        ("over the bound", 1, status(429, Some(121), ""), 0.0, RetryDecision::TooLong(Duration::from_secs(121))),
+        ("over the bound, last", 5, status(429, Some(121), ""), 0.0, RetryDecision::TooLong(Duration::from_secs(121))),
+        ("quota", 1, status(429, Some(1), "insufficient_quota"), 0.0, RetryDecision::GiveUp),
+        ("not invalid in mid-stream", 1, status(400, None, ""), 0.0, RetryDecision::GiveUp),
     ];
     for (case, attempt, failure, jitter, want) in table {
         assert_eq!(RetryPolicy::USUAL.after(attempt, &failure, jitter), want, "{case}");
@@ -36,10 +36,10 @@ fn what_is_retried_and_how_long_it_waits() {
         assert_eq!(RetryPolicy::USUAL.after(1, &status(code, None, ""), 0.0), ms(500), "{code}");
     }
     for code in [400, 401, 402, 403, 404, 413, 422, 501] {
-        assert_eq!(RetryPolicy::USUAL.after(1, &status(code, None, ""), 0.0), Next::GiveUp, "{code}");
+        assert_eq!(RetryPolicy::USUAL.after(1, &status(code, None, ""), 0.0), RetryDecision::GiveUp, "{code}");
     }
     let patient = RetryPolicy { attempts: 40, ..RetryPolicy::USUAL };
-    assert_eq!(patient.after(39, &plain(Cause::Cut), 0.0), ms(30_000), "no overflow, and bounded");
+    assert_eq!(patient.after(39, &plain(HttpErrorKind::Cut), 0.0), ms(30_000), "no overflow, and bounded");
 }
 
 #[test]

@@ -1,23 +1,23 @@
 //! The rows: how each program is called when it runs nothing else. How they are read, [`super`] knows.
 
-use super::Operands::{Allowed, Any, Every, First, None, Only, Own, Script};
+use super::Operands::{Allowed, Any, CommandLine, Every, First, None, Only, Own};
 use super::{ROW, Row, compiles, make_word, plain_remote};
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Row] = &[
     // Shells and interpreters: a file runs, nothing that they are given otherwise.
-    Row { names: "sh bash rbash dash ash", flags: "euxvfln", words: "--norc --noprofile --posix --login", operands: Script, ..ROW },
-    Row { names: "zsh ksh mksh", flags: "eux", operands: Script, ..ROW },
-    Row { names: "fish csh tcsh tclsh guile ocaml racket elixir escript osascript lua luajit", operands: Script, ..ROW },
-    Row { names: "python pypy", flags: "BbdEIOPqRsSuv", values: "WX", asks: "--version --help -V -VV -h", operands: Script, ..ROW },
-    Row { names: "perl", flags: "wWtT", asks: "--version --help -v", operands: Script, ..ROW },
-    Row { names: "ruby", flags: "wU", asks: "--version --help", operands: Script, ..ROW },
+    Row { names: "sh bash rbash dash ash", flags: "euxvfln", words: "--norc --noprofile --posix --login", operands: CommandLine, ..ROW },
+    Row { names: "zsh ksh mksh", flags: "eux", operands: CommandLine, ..ROW },
+    Row { names: "fish csh tcsh tclsh guile ocaml racket elixir escript osascript lua luajit", operands: CommandLine, ..ROW },
+    Row { names: "python pypy", flags: "BbdEIOPqRsSuv", values: "WX", asks: "--version --help -V -VV -h", operands: CommandLine, ..ROW },
+    Row { names: "perl", flags: "wWtT", asks: "--version --help -v", operands: CommandLine, ..ROW },
+    Row { names: "ruby", flags: "wU", asks: "--version --help", operands: CommandLine, ..ROW },
     Row { names: "node nodejs", words: "--test --check -c --watch --no-warnings --enable-source-maps --trace-warnings --expose-gc \
         --experimental-strip-types --experimental-vm-modules", valued: "--max-old-space-size", asks: "--version --help -v -h",
-        operands: Script, ..ROW },
-    Row { names: "php", flags: "n", asks: "--version --help -v -i -m", operands: Script, ..ROW },
-    Row { names: "Rscript", words: "--vanilla --no-save", operands: Script, ..ROW },
-    Row { names: "julia", valued: "--project --threads", operands: Script, ..ROW },
+        operands: CommandLine, ..ROW },
+    Row { names: "php", flags: "n", asks: "--version --help -v -i -m", operands: CommandLine, ..ROW },
+    Row { names: "Rscript", words: "--vanilla --no-save", operands: CommandLine, ..ROW },
+    Row { names: "julia", valued: "--project --threads", operands: CommandLine, ..ROW },
     Row { names: "java", words: "-ea -jar", valued: "-cp -classpath --class-path", values: "D", asks: "-version --version --help",
         operands: Own, ..ROW },
     Row { names: "deno", flags: "Aq", words: "--allow-all --allow-read --allow-write --allow-net --allow-env --quiet --no-check --watch",

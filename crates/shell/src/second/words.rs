@@ -4,7 +4,7 @@ use super::{Reader, ends_word, is_name};
 
 /// A word as far as it is read.
 #[derive(Default)]
-pub(super) struct Word {
+pub(super) struct RawWord {
     /// Without its quotes.
     bare: String,
     /// Whether something in it is expanded.
@@ -19,7 +19,7 @@ pub(super) struct Word {
     divides_brace: bool,
 }
 
-impl Word {
+impl RawWord {
     pub(super) fn literal(&self) -> Option<String> {
         let expands = self.expands || (self.opens_brace && self.divides_brace);
         (!expands || (self.bare == "[" && !self.touched)).then(|| self.bare.clone())
@@ -47,9 +47,9 @@ impl Word {
 
 impl Reader<'_> {
     /// A word, which must not be empty. `assigns`: whether `name=(…)` may stand here.
-    pub(super) fn word(&mut self, assigns: bool) -> Option<Word> {
+    pub(super) fn word(&mut self, assigns: bool) -> Option<RawWord> {
         let from = self.at;
-        let mut word = Word::default();
+        let mut word = RawWord::default();
         if self.starts("<(") || self.starts(">(") {
             self.at += 2;
             word.expanded();
@@ -98,7 +98,7 @@ impl Reader<'_> {
         (c != '\n' || self.pending.is_empty()).then_some(())
     }
 
-    fn single(&mut self, word: &mut Word) -> Option<()> {
+    fn single(&mut self, word: &mut RawWord) -> Option<()> {
         word.touched = true;
         self.at += 1;
         loop {
@@ -112,7 +112,7 @@ impl Reader<'_> {
         }
     }
 
-    fn double(&mut self, word: &mut Word) -> Option<()> {
+    fn double(&mut self, word: &mut RawWord) -> Option<()> {
         word.touched = true;
         self.at += 1;
         loop {
@@ -146,7 +146,7 @@ impl Reader<'_> {
         }
     }
 
-    fn dollar(&mut self, word: &mut Word, in_double_quotes: bool) -> Option<()> {
+    fn dollar(&mut self, word: &mut RawWord, in_double_quotes: bool) -> Option<()> {
         let name = |c: &char| c.is_ascii_alphanumeric() || *c == '_';
         match self.after(1) {
             Some('(') => {
@@ -215,7 +215,7 @@ impl Reader<'_> {
     }
 
     /// `$'…'`: what is not an ASCII character for certain counts as expanded.
-    fn escaped(&mut self, word: &mut Word) -> Option<()> {
+    fn escaped(&mut self, word: &mut RawWord) -> Option<()> {
         word.touched = true;
         self.at += 2;
         loop {
@@ -268,7 +268,7 @@ impl Reader<'_> {
     }
 
     /// `[…]` behind a name, where a subscript may be meant: nothing but a name or a number in it.
-    fn subscript(&mut self, word: &mut Word) -> Option<()> {
+    fn subscript(&mut self, word: &mut RawWord) -> Option<()> {
         let inside: String = self.text.iter().skip(self.at + 1).take_while(|c| **c != ']').collect();
         let plain = |c: char| c.is_ascii_alphanumeric() || "_@*.^!-".contains(c);
         if !inside.chars().all(plain) {
@@ -282,7 +282,7 @@ impl Reader<'_> {
     }
 
     /// `=`, and what it makes of the word.
-    fn equals(&mut self, word: &mut Word, assigns: bool) -> Option<()> {
+    fn equals(&mut self, word: &mut RawWord, assigns: bool) -> Option<()> {
         let left = word.bare.strip_suffix('+').unwrap_or(&word.bare);
         let name = left.split('[').next().unwrap_or_default().to_owned();
         let sets = is_name(&name) && (name == left || left.ends_with(']'));

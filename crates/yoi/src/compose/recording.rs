@@ -3,7 +3,7 @@
 use crate::env::Env;
 use crate::exit::Failure;
 use crate::pods::make_private;
-use provider::recording::Writer;
+use provider::recording::AppendLine;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -21,7 +21,7 @@ pub(crate) fn file(model: &str, env: &Env) -> Result<PathBuf, Failure> {
 }
 
 /// Appends lines to that file, which nobody else reads.
-pub(crate) fn writer(path: PathBuf) -> Writer {
+pub(crate) fn writer(path: PathBuf) -> AppendLine {
     let open: Mutex<Option<File>> = Mutex::new(None);
     Box::new(move |line| {
         let mut open = open.lock().unwrap_or_else(PoisonError::into_inner);

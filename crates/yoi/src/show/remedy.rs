@@ -7,8 +7,8 @@ use pod::permission::{Beside, Remedy, Terms};
 pub(crate) const TERMS: Terms = Terms { read: "Read", remedy: words };
 
 /// What it calls the ways out of a failed request to a model.
-pub(crate) const MODEL_TERMS: provider::Terms =
-    provider::Terms { other_model: "choose another model with -m", model_list: "yoi models" };
+pub(crate) const MODEL_TERMS: provider::HelpTerms =
+    provider::HelpTerms { other_model: "choose another model with -m", model_list: "yoi models" };
 
 /// The flag that allows what a rule allows, quoted for a shell.
 pub(crate) fn allow(tool: &str, about: Option<&str>) -> String {

@@ -1,6 +1,6 @@
 //! What the decoder makes of the vendor's bytes, however they are cut.
 
-use crate::anthropic::decode::Decoder;
+use crate::anthropic::decode::MessagesDecoder;
 use crate::decode::{Decode, DecodeError};
 use llm_worker::ModelEvent;
 
@@ -50,7 +50,7 @@ fn shown(events: &[ModelEvent]) -> Vec<String> {
 }
 
 fn decode<'a>(mut pieces: impl Iterator<Item = &'a [u8]>) -> Vec<String> {
-    let (mut decoder, mut out) = (Decoder::default(), Vec::new());
+    let (mut decoder, mut out) = (MessagesDecoder::default(), Vec::new());
     let ended = pieces.try_for_each(|piece| decoder.push(piece, &mut out)).and_then(|()| decoder.finish(&mut out));
     // Counts come first and last; only the last is of interest, and it must not stand between the words.
     let last = out.iter().rposition(|event| matches!(event, ModelEvent::Usage(_)));

@@ -1,7 +1,7 @@
 //! What a person is told when an endpoint refuses.
 
 use super::loopback::Rig;
-use crate::failure::{Failure, Key, Place};
+use crate::failure::{Failure, KeyStatus, RequestContext};
 use crate::test_server::{Reply, Server, TERMS, status};
 use crate::vendor_error::{VendorError, one_line};
 use llm_worker::ErrorKind;
@@ -117,7 +117,7 @@ fn help_names_the_ways_out_in_the_hosts_words() {
     ];
     for (status, help) in table {
         let failure = Failure::refused(Some(status), None, &VendorError::saying("no"), "no".to_owned());
-        let place = Place { url: "http://x", model: "m", key: Key::None, terms: TERMS };
+        let place = RequestContext { url: "http://x", model: "m", key: KeyStatus::None, terms: TERMS };
         assert_eq!(failure.into_error(1, &place).help.as_deref(), Some(help), "{status}");
     }
 }

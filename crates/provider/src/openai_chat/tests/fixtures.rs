@@ -1,7 +1,7 @@
 //! What the decoder makes of each vendor's bytes, however they are cut.
 
 use crate::decode::{Decode, DecodeError};
-use crate::openai_chat::decode::Decoder;
+use crate::openai_chat::decode::ChatDecoder;
 use llm_worker::ModelEvent;
 
 /// Events as short lines, neighbouring text and arguments joined.
@@ -32,7 +32,7 @@ fn shown(events: &[ModelEvent]) -> Vec<String> {
 }
 
 fn decode<'a>(mut pieces: impl Iterator<Item = &'a [u8]>) -> Vec<String> {
-    let (mut decoder, mut out) = (Decoder::default(), Vec::new());
+    let (mut decoder, mut out) = (ChatDecoder::default(), Vec::new());
     let ended = pieces.try_for_each(|piece| decoder.push(piece, &mut out)).and_then(|()| decoder.finish(&mut out));
     let mut lines = shown(&out);
     match ended {

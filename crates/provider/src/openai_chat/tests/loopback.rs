@@ -5,7 +5,7 @@ use crate::endpoint::{Endpoint, list_models};
 use crate::openai_chat::{Chat, ChatWire, Flavour};
 use crate::test_server::{Reply, Server, Waits, ask, begun, config, millis, status, streamed};
 use authority::{Ambient, HostPort, Net};
-use http_client::{BaseUrl, Client, Timeouts};
+use http_client::{BaseUrl, HttpClient, Timeouts};
 use llm_worker::{Body, ErrorKind, Item, ModelError, ModelEvent, Projection, StopReason, Surface};
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,7 +42,7 @@ impl Rig {
         let timeouts = Timeouts { connect: long, first_byte: short, between_bytes: short, ..Timeouts::USUAL };
         let mut rig = Self::at(port);
         let base = rig.model.client.base().clone();
-        rig.model.client = Client::new(base, rig.net.clone(), timeouts);
+        rig.model.client = HttpClient::new(base, rig.net.clone(), timeouts);
         rig
     }
 
@@ -147,7 +147,7 @@ async fn a_connection_unused_for_too_long_is_not_trusted() {
     let (connect, first_byte, between_bytes) = (long, long, long);
     let timeouts = Timeouts { connect, first_byte, between_bytes, idle: Duration::ZERO, ..Timeouts::USUAL };
     let base = rig.model.client.base().clone();
-    rig.model.client = Client::new(base, rig.net.clone(), timeouts);
+    rig.model.client = HttpClient::new(base, rig.net.clone(), timeouts);
     assert_hello(rig.ask().await, 0, "first");
     assert_hello(rig.ask().await, 0, "second");
     assert_eq!(server.connections(), [1, 2]);
@@ -426,7 +426,7 @@ async fn an_exchange_is_bounded_as_a_whole() {
         let (whole, error_body) = if head.starts_with('2') { (short, long) } else { (long, short) };
         let timeouts = Timeouts { connect, first_byte, between_bytes, whole, error_body, ..Timeouts::USUAL };
         let base = rig.model.client.base().clone();
-        rig.model.client = Client::new(base, rig.net.clone(), timeouts);
+        rig.model.client = HttpClient::new(base, rig.net.clone(), timeouts);
         let drip = async {
             use tokio::io::AsyncWriteExt;
             let (mut stream, _) = listener.accept().await.unwrap();

@@ -1,13 +1,13 @@
 //! A command line, taken apart.
 
 use crate::names::base_name;
-use crate::opaque::Why;
+use crate::opaque::OpaqueReason;
 use crate::word::Word;
 use std::ops::Range;
 
 /// All that a text would run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Script {
+pub struct CommandLine {
     /// In the order in which they stand, what is inside a word before the command that has the word.
     pub parts: Vec<Part>,
     /// Functions that it defines. Their bodies are among the parts.
@@ -29,7 +29,7 @@ pub struct Part {
     /// Files it reads from and writes to.
     pub redirections: Vec<Redirection>,
     /// Why more may run here than the text shows.
-    pub opaque: Option<Why>,
+    pub opaque: Option<OpaqueReason>,
     /// Indices of the parts whose output it is given: through a pipe, or inside one of its words.
     pub reads: Vec<Range<usize>>,
     /// Whether nobody waits for it.

@@ -16,30 +16,30 @@ pub(crate) trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
 
-pub(crate) struct Line {
+pub(crate) struct HttpConnection {
     requests: SendRequest<Upload>,
-    connection: Connection<TokioIo<Ear>, Upload>,
-    heard: Arc<AtomicU64>,
+    connection: Connection<TokioIo<CountingStream>, Upload>,
+    received: Arc<AtomicU64>,
     over: bool,
 }
 
 /// A stream that counts what comes.
-struct Ear {
+struct CountingStream {
     stream: Box<dyn Duplex>,
-    heard: Arc<AtomicU64>,
+    received: Arc<AtomicU64>,
 }
 
-impl Line {
+impl HttpConnection {
     pub(crate) async fn over(stream: impl Duplex + 'static) -> hyper::Result<Self> {
-        let heard = Arc::new(AtomicU64::new(0));
-        let ear = Ear { stream: Box::new(stream), heard: heard.clone() };
-        let (requests, connection) = handshake(TokioIo::new(ear)).await?;
-        Ok(Self { requests, connection, heard, over: false })
+        let received = Arc::new(AtomicU64::new(0));
+        let stream = CountingStream { stream: Box::new(stream), received: received.clone() };
+        let (requests, connection) = handshake(TokioIo::new(stream)).await?;
+        Ok(Self { requests, connection, received, over: false })
     }
 
     /// How many bytes came so far.
-    pub(crate) fn heard(&self) -> u64 {
-        self.heard.load(Ordering::Relaxed)
+    pub(crate) fn received(&self) -> u64 {
+        self.received.load(Ordering::Relaxed)
     }
 
     /// Waits until another request may be sent; false when none may.
@@ -89,17 +89,17 @@ impl Line {
     }
 }
 
-impl AsyncRead for Ear {
+impl AsyncRead for CountingStream {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(cx, buf);
         let more = buf.filled().len().saturating_sub(before);
-        self.heard.fetch_add(more as u64, Ordering::Relaxed);
+        self.received.fetch_add(more as u64, Ordering::Relaxed);
         read
     }
 }
 
-impl AsyncWrite for Ear {
+impl AsyncWrite for CountingStream {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.stream).poll_write(cx, bytes)
     }
