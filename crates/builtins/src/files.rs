@@ -24,9 +24,9 @@ const EDIT: ToolKey<edit::Args> =
 
 /// Reading and changing files of the workspace.
 #[derive(Debug)]
-pub struct Files(pub tools::Remedies);
+pub struct FilesFeature(pub tools::Remedies);
 
-impl FeatureModule for Files {
+impl FeatureModule for FilesFeature {
     fn descriptor(&self) -> FeatureDescriptor {
         FeatureDescriptor::builder(ID)
             .display_name("Files")

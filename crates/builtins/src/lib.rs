@@ -8,11 +8,11 @@ pub mod circuit_breaker;
 mod clock;
 pub mod command_blocklist;
 pub mod files;
+mod located_tool;
 pub mod loop_detect;
 pub mod memory;
 pub mod notes_router;
 pub mod phase_recorder;
-mod placed;
 mod plain;
 pub mod policies;
 pub mod search;
@@ -26,7 +26,7 @@ pub mod write_policy;
 pub use clock::Now;
 pub use store_error::StoreError;
 
-pub use tools::{Remedies, Remedy};
+pub use tools::{PathRemedy, Remedies};
 
 use pod::feature::{FeatureDescriptor, FeatureModule};
 use std::sync::Arc;
@@ -36,9 +36,9 @@ use std::sync::Arc;
 #[must_use]
 pub fn all(words: Remedies) -> Vec<Arc<dyn FeatureModule>> {
     vec![
-        Arc::new(files::Files(words)),
-        Arc::new(search::Search(words)),
-        Arc::new(shell::Shell),
+        Arc::new(files::FilesFeature(words)),
+        Arc::new(search::SearchFeature(words)),
+        Arc::new(shell::ShellFeature),
         Arc::new(task::TaskList),
     ]
 }
@@ -46,6 +46,6 @@ pub fn all(words: Remedies) -> Vec<Arc<dyn FeatureModule>> {
 /// What every built-in declares, whether it is on or not.
 #[must_use]
 pub fn declared() -> Vec<FeatureDescriptor> {
-    let unworded = |_: Remedy<'_>| String::new();
+    let unworded = |_: PathRemedy<'_>| String::new();
     all(unworded).iter().map(|module| module.descriptor()).chain(policies::declared()).collect()
 }

@@ -100,13 +100,13 @@ struct Seen {
     /// Digest of its tool and arguments.
     same: String,
     /// Absent while it runs, and for one that was cut off or refused by somebody else.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    came: Option<Came>,
+    #[serde(rename = "came", default, skip_serializing_if = "Option::is_none")]
+    ending: Option<CallEnding>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Came {
+enum CallEnding {
     /// Digest of the result.
     Answered(String),
     /// Refused here.
@@ -115,7 +115,7 @@ enum Came {
 
 impl Live {
     fn judge(&self, call: &ToolCallView) -> Verdict<PreToolCall> {
-        let seen = Seen { same: digest([&call.tool, &call.arguments]), came: None };
+        let seen = Seen { same: digest([&call.tool, &call.arguments]), ending: None };
         let mut circle = None;
         // Not waited for: it is written with how the call was judged.
         let counted = self.past.update(|past| {
@@ -125,7 +125,7 @@ impl Live {
             }
             let found = closes(past, self.window);
             if let (Some(_), Some(seen)) = (found, past.get_mut(&call.call)) {
-                seen.came = Some(Came::Refused);
+                seen.ending = Some(CallEnding::Refused);
             }
             circle = Some(found);
         });
@@ -153,10 +153,10 @@ impl Live {
         let outcome = &view.outcome;
         // Summaries tell times; they count only where there is nothing else.
         let words = if outcome.content.is_empty() { &outcome.summary } else { &outcome.content };
-        let came = Came::Answered(digest([&format!("{:?}", outcome.status), words]));
+        let ending = CallEnding::Answered(digest([&format!("{:?}", outcome.status), words]));
         drop(self.past.update(|past| {
             if let Some(seen) = past.get_mut(&view.call.call) {
-                seen.came = Some(came);
+                seen.ending = Some(ending);
             }
         }));
         Change::Unchanged
@@ -182,10 +182,10 @@ fn goes_round(newest: &[(u64, &Seen)], window: usize, period: usize) -> bool {
 
 /// Whether two calls are known to have brought the same; one of the newest round may still run.
 fn unchanged(newest: bool, later: &Seen, earlier: &Seen) -> bool {
-    match (&later.came, &earlier.came) {
+    match (&later.ending, &earlier.ending) {
         (None, Some(_)) => newest,
-        (Some(Came::Answered(later)), Some(Came::Answered(earlier))) => later == earlier,
-        (Some(Came::Refused), Some(_)) | (Some(_), Some(Came::Refused)) => true,
+        (Some(CallEnding::Answered(later)), Some(CallEnding::Answered(earlier))) => later == earlier,
+        (Some(CallEnding::Refused), Some(_)) | (Some(_), Some(CallEnding::Refused)) => true,
         (_, None) => false,
     }
 }

@@ -9,10 +9,10 @@
 //! It keeps nothing itself: memory it requires, work items it can do without. It knows their contracts and not who
 //! provides them.
 
-use crate::memory::{Description, KEEPER, Kept, Kind, MemoryKeeper, Name, NewNote};
+use crate::memory::{Description, KEEPER, MemoryKeeper, NewNote, NoteKind, NoteName, NoteSaved};
 use crate::store_error::StoreError;
 use crate::work_item::{ItemId, NewItem, Title, WRITER, WorkItemWriter};
-use crate::{placed, plain};
+use crate::{located_tool, plain};
 use llm_worker::tool::Touch;
 use llm_worker::{ErrorKind, ToolContext, ToolEffect, ToolResult};
 use pod::feature::{
@@ -86,7 +86,7 @@ impl FeatureModule for NotesRouter {
             let directory = directory.clone().filter(|_| asks(&args.title.to_string(), &args.text).is_some());
             directory.into_iter().map(Touch::Write).collect()
         };
-        placed::implement(ctx, &declared(), &ROUTE, touches, (&live, Live::route)).map(drop)
+        located_tool::implement(ctx, &declared(), &ROUTE, touches, (&live, Live::route)).map(drop)
     }
 }
 
@@ -127,14 +127,16 @@ impl Live {
         let title = args.title.to_string();
         let slug = plain::slug(&title, MAX_NAME);
         let name = if slug.is_empty() { "note".to_owned() } else { slug };
-        let name = Name::try_from(name).map_err(StoreError::fix)?;
+        let name = NoteName::try_from(name).map_err(StoreError::fix)?;
         let shown = format!("memory note {name}");
         let description = Description::try_from(title).map_err(StoreError::fix)?;
-        let note = NewNote { name, description, kind: Kind::Fact, tags: None, text: args.text, replace: None };
+        let note = NewNote { name, description, kind: NoteKind::Fact, tags: None, text: args.text, replace: None };
         let kept = self.memory.call(|memory| memory.write(note, cx)).await;
         match kept.map_err(|error| StoreError::new(error.kind(), error.to_string()))?? {
-            Kept::Created => Ok(shown),
-            Kept::Replaced => Err(StoreError::new(ErrorKind::Bug, format!("{shown} replaced another one unasked"))),
+            NoteSaved::Created => Ok(shown),
+            NoteSaved::Replaced => {
+                Err(StoreError::new(ErrorKind::Bug, format!("{shown} replaced another one unasked")))
+            }
         }
     }
 }

@@ -36,7 +36,8 @@ pub const MAX_DETAIL: usize = 300;
 /// How a phase stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Status {
+#[schemars(rename = "Status")]
+pub enum PhaseStatus {
     /// Under way.
     Started,
     /// It came to its end.
@@ -47,7 +48,7 @@ pub enum Status {
     Skipped,
 }
 
-plain::names!(Status);
+plain::names!(PhaseStatus);
 
 /// A phase.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -57,7 +58,7 @@ pub struct Phase {
     pub name: String,
     /// How it stands.
     #[schemars(description = "")]
-    pub status: Status,
+    pub status: PhaseStatus,
     /// One line.
     #[serde(default)]
     pub detail: String,

@@ -21,9 +21,9 @@ const GREP: ToolKey<grep::Args> =
 
 /// Finding files and text in the workspace.
 #[derive(Debug)]
-pub struct Search(pub tools::Remedies);
+pub struct SearchFeature(pub tools::Remedies);
 
-impl FeatureModule for Search {
+impl FeatureModule for SearchFeature {
     fn descriptor(&self) -> FeatureDescriptor {
         FeatureDescriptor::builder(ID)
             .display_name("Search")

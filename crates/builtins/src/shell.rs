@@ -21,9 +21,9 @@ const READ_OUTPUT: ToolKey<read_output::Args> =
 
 /// Running commands.
 #[derive(Debug)]
-pub struct Shell;
+pub struct ShellFeature;
 
-impl FeatureModule for Shell {
+impl FeatureModule for ShellFeature {
     fn descriptor(&self) -> FeatureDescriptor {
         FeatureDescriptor::builder(ID)
             .display_name("Shell")

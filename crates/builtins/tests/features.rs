@@ -51,7 +51,7 @@ fn services(dir: &Path) -> HostServices {
     HostServices::none().root(HostCapability::WORKSPACE, workspace).spawner(spawner).link(link)
 }
 
-fn words(remedy: builtins::Remedy<'_>) -> String {
+fn words(remedy: builtins::PathRemedy<'_>) -> String {
     format!("{remedy:?}")
 }
 

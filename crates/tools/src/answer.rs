@@ -78,12 +78,12 @@ fn one_line(text: &str) -> String {
 }
 
 /// Lines of content up to a bound.
-pub(crate) struct Body {
+pub(crate) struct ContentBuilder {
     text: String,
     max: usize,
 }
 
-impl Body {
+impl ContentBuilder {
     /// Leaves `reserve` of [`CONTENT_MAX`] for what is added at the end.
     pub(crate) fn new(reserve: usize) -> Self {
         Self { text: String::new(), max: CONTENT_MAX - reserve }

@@ -3,7 +3,7 @@
 use crate::answer::{fail, fix, go_on, refused, unreadable};
 use crate::lines::CHECK_EVERY;
 use crate::scope::{self, Remedies};
-use crate::seen::{Known, Seen};
+use crate::seen::{ReadFiles, ReadState};
 use authority::{FileKind, Located, Stamp, Workspace};
 use llm_worker::{ErrorKind, ToolContext, ToolError};
 use std::io::Read;
@@ -17,7 +17,7 @@ pub const MAX_FILE: u64 = 10 * 1024 * 1024;
 #[derive(Debug)]
 pub struct Files {
     pub(crate) workspace: Workspace,
-    pub(crate) seen: Seen,
+    pub(crate) seen: ReadFiles,
     pub(crate) remedies: Option<Remedies>,
     changing: Mutex<()>,
 }
@@ -35,7 +35,7 @@ impl Files {
     /// Over the directories of `workspace`; nothing is seen yet.
     #[must_use]
     pub fn new(workspace: Workspace) -> Self {
-        Self { workspace, seen: Seen::default(), remedies: None, changing: Mutex::new(()) }
+        Self { workspace, seen: ReadFiles::default(), remedies: None, changing: Mutex::new(()) }
     }
 
     /// The same with the host's words of what would allow a path that is refused.
@@ -93,9 +93,9 @@ impl Files {
     pub(crate) fn must_be_seen(&self, at: &Located, before: &Before) -> Result<(), ToolError> {
         let shown = || self.workspace.show(at.path());
         match self.seen.known(at.path(), blake3::hash(&before.bytes)) {
-            Known::Current => Ok(()),
-            Known::Never => Err(fix(format!("{} was not read in this session; Read it first", shown()))),
-            Known::Changed => Err(fix(format!("{} has changed since it was read; Read it again first", shown()))),
+            ReadState::Current => Ok(()),
+            ReadState::Never => Err(fix(format!("{} was not read in this session; Read it first", shown()))),
+            ReadState::Changed => Err(fix(format!("{} has changed since it was read; Read it again first", shown()))),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Glob: files by name.
 
-use crate::answer::{Body, answer, counted};
+use crate::answer::{ContentBuilder, answer, counted};
 use crate::pattern::Pattern;
 use crate::scope;
 use crate::search::Search;
@@ -48,7 +48,7 @@ pub async fn run(live: Arc<Search>, args: Args, cx: ToolContext) -> ToolResult {
     let pattern = Pattern::parse(&args.pattern)?;
     let at = live.start(&args.path)?;
     scope::directory(&live.workspace, &at)?;
-    let mut body = Body::new(RESERVE);
+    let mut body = ContentBuilder::new(RESERVE);
     let (mut found, mut shown) = (0, 0);
     let gaps = live.files(&at, &cx, |entry, below| {
         if pattern.fits(below) {

@@ -32,7 +32,7 @@ mod shell;
 pub use answer::{CONTENT_MAX, SUMMARY_MAX, answer, counted, fail, refused};
 pub use change::{move_dir, publish, remove};
 pub use files::{Before, Files, MAX_FILE};
-pub use scope::{Remedies, Remedy};
+pub use scope::{PathRemedy, Remedies};
 pub use search::{MAX_ENTRIES, Search};
 pub use seen::MAX_SEEN;
 pub use shell::Shell;

@@ -7,34 +7,34 @@ use tokio_util::sync::CancellationToken;
 pub(crate) const CHECK_EVERY: usize = 64 * 1024;
 
 /// Reads lines and keeps only the beginning of each.
-pub(crate) struct Lines<R> {
+pub(crate) struct LineReader<R> {
     from: R,
     cancel: CancellationToken,
     since: usize,
 }
 
 /// One line, without its end.
-pub(crate) struct Line {
+pub(crate) struct LineSize {
     /// Its length in bytes.
     pub(crate) len: u64,
     /// Whether it ended in `\r\n`.
     pub(crate) crlf: bool,
 }
 
-impl<R: BufRead> Lines<R> {
+impl<R: BufRead> LineReader<R> {
     pub(crate) fn new(from: R, cancel: CancellationToken) -> Self {
         Self { from, cancel, since: 0 }
     }
 
     /// The next line: its first `keep` bytes replace what is in `kept`. `None` at the end.
-    pub(crate) fn next(&mut self, kept: &mut Vec<u8>, keep: usize) -> io::Result<Option<Line>> {
+    pub(crate) fn next(&mut self, kept: &mut Vec<u8>, keep: usize) -> io::Result<Option<LineSize>> {
         kept.clear();
         let mut len = 0_u64;
         let mut last = 0_u8;
         loop {
             let chunk = self.from.fill_buf()?;
             if chunk.is_empty() {
-                return Ok((len > 0).then_some(Line { len, crlf: false }));
+                return Ok((len > 0).then_some(LineSize { len, crlf: false }));
             }
             let window = chunk.get(..CHECK_EVERY).unwrap_or(chunk);
             let end = memchr::memchr(b'\n', window);
@@ -52,7 +52,7 @@ impl<R: BufRead> Lines<R> {
                     len -= 1;
                     kept.truncate(usize::try_from(len).unwrap_or(usize::MAX));
                 }
-                return Ok(Some(Line { len, crlf }));
+                return Ok(Some(LineSize { len, crlf }));
             }
         }
     }
@@ -83,7 +83,7 @@ mod tests {
     fn lines_are_the_same_for_every_buffer_size() {
         let text = b"one\r\ntwo\n\n\r\nlonger than kept\r\nends in cr\rx\nlast";
         for size in 1..text.len() + 1 {
-            let mut lines = Lines::new(io::BufReader::with_capacity(size, &text[..]), CancellationToken::new());
+            let mut lines = LineReader::new(io::BufReader::with_capacity(size, &text[..]), CancellationToken::new());
             let (mut kept, mut got) = (Vec::new(), Vec::new());
             while let Some(line) = lines.next(&mut kept, 6).unwrap() {
                 got.push((String::from_utf8(kept.clone()).unwrap(), line.len, line.crlf));
@@ -106,6 +106,6 @@ mod tests {
         let cancel = CancellationToken::new();
         cancel.cancel();
         let long = io::BufReader::with_capacity(CHECK_EVERY, io::repeat(b'x').take(9 * CHECK_EVERY as u64));
-        assert!(Lines::new(long, cancel).next(&mut Vec::new(), 10).is_err());
+        assert!(LineReader::new(long, cancel).next(&mut Vec::new(), 10).is_err());
     }
 }

@@ -1,6 +1,6 @@
 //! List: a directory as a tree, or as totals by extension.
 
-use crate::answer::{Body, answer, counted, fix, go_on};
+use crate::answer::{ContentBuilder, answer, counted, fix, go_on};
 use crate::scope;
 use crate::search::{Gaps, Search};
 use crate::sniff::{HEAD, binary};
@@ -85,7 +85,7 @@ pub async fn run(live: Arc<Search>, args: Args, cx: ToolContext) -> ToolResult {
 }
 
 fn tree(live: &Search, at: &Located, depth: usize, cx: &ToolContext) -> ToolResult {
-    let mut body = Body::new(RESERVE);
+    let mut body = ContentBuilder::new(RESERVE);
     let (mut dirs, mut files, mut shown) = (0, 0, 0);
     let gaps = live.walk(at, Some(depth), cx, |entry| {
         let name = entry.path.file_name().map(|name| escape(Path::new(name))).unwrap_or_default();
@@ -160,7 +160,7 @@ fn totals(live: &Search, at: &Located, cx: &ToolContext) -> ToolResult {
     })?;
     keep_largest(&mut largest);
 
-    let mut body = Body::new(RESERVE);
+    let mut body = ContentBuilder::new(RESERVE);
     let mut complete = true;
     for line in table(by_extension).iter().chain(&largest_files(&largest)) {
         complete &= body.line(line);

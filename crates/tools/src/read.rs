@@ -1,9 +1,9 @@
 //! Read: a window of a text file, with line numbers.
 
-use crate::answer::{Body, answer, counted, cut, fix, go_on, refused, unreadable};
+use crate::answer::{ContentBuilder, answer, counted, cut, fix, go_on, refused, unreadable};
 use crate::change::line_count;
 use crate::files::{Files, MAX_FILE};
-use crate::lines::{CHECK_EVERY, Lines};
+use crate::lines::{CHECK_EVERY, LineReader};
 use crate::scope;
 use crate::sniff::{HEAD, binary};
 use llm_worker::tool::Touch;
@@ -108,14 +108,14 @@ fn page(shown: &str, size: Size, from: impl BufRead, args: &Args, cancel: &Cance
     if let Size::Lines(0) = size {
         return Ok(answer(&format!("{shown}: empty file"), String::new()));
     }
-    let mut lines = Lines::new(from, cancel.clone());
+    let mut lines = LineReader::new(from, cancel.clone());
     let mut kept = Vec::new();
     for passed in 0..args.offset - 1 {
         if lines.next(&mut kept, 0).map_err(broken)?.is_none() {
             return Err(past_the_end(shown, passed, args.offset));
         }
     }
-    let mut body = Body::new(RESERVE);
+    let mut body = ContentBuilder::new(RESERVE);
     let (mut last, mut more) = (args.offset - 1, true);
     let (mut crlf, mut lossy) = (false, false);
     while last - (args.offset - 1) < args.limit {

@@ -8,7 +8,7 @@ use std::path::Path;
 
 /// What would allow a path that was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Remedy<'a> {
+pub enum PathRemedy<'a> {
     /// Add this directory, as it is shown, for reading.
     AddDir(&'a str),
     /// Add this directory, as it is shown, for writing.
@@ -18,7 +18,7 @@ pub enum Remedy<'a> {
 }
 
 /// The host's words of a remedy: a clause that ends an error's message.
-pub type Remedies = fn(Remedy<'_>) -> String;
+pub type Remedies = fn(PathRemedy<'_>) -> String;
 
 /// The place a path means, if the workspace holds it.
 pub(crate) fn inside(workspace: &Workspace, words: Option<Remedies>, path: &str) -> Result<Located, ToolError> {
@@ -35,13 +35,13 @@ fn within(workspace: &Workspace, words: Option<Remedies>, path: &str, wanted: Ac
     let roots: Vec<_> = workspace.roots().map(|(root, _)| escape(root)).collect();
     let what = format!("{} is outside of what this run may use ({})", escape(&resolved), roots.join(", "));
     let remedy = match wanted {
-        Access::Read => Remedy::AddDir(&dir),
-        Access::ReadWrite => Remedy::AddWriteDir(&dir),
+        Access::Read => PathRemedy::AddDir(&dir),
+        Access::ReadWrite => PathRemedy::AddWriteDir(&dir),
     };
     Err(denied(what, words, remedy))
 }
 
-fn denied(mut what: String, words: Option<Remedies>, remedy: Remedy<'_>) -> ToolError {
+fn denied(mut what: String, words: Option<Remedies>, remedy: PathRemedy<'_>) -> ToolError {
     if let Some(words) = words {
         what = format!("{what}; {}", words(remedy));
     }
@@ -55,7 +55,7 @@ pub(crate) fn writable(workspace: &Workspace, words: Option<Remedies>, path: &st
         Access::ReadWrite => Ok(at),
         Access::Read => {
             let what = format!("{} may only be read in this run", workspace.show(at.path()));
-            Err(denied(what, words, Remedy::LeaveReadOnly))
+            Err(denied(what, words, PathRemedy::LeaveReadOnly))
         }
     }
 }

@@ -10,7 +10,7 @@ pub const MAX_SEEN: usize = 4096;
 
 /// What is known of a file's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Known {
+pub(crate) enum ReadState {
     /// It was never shown, or too long ago.
     Never,
     /// It was other content that was shown.
@@ -21,7 +21,7 @@ pub(crate) enum Known {
 
 /// Path to digest, bounded.
 #[derive(Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct ReadFiles {
     inner: Mutex<Inner>,
 }
 
@@ -32,7 +32,7 @@ struct Inner {
     next: u64,
 }
 
-impl Seen {
+impl ReadFiles {
     /// The model now knows this content, because it was shown or is its own.
     pub(crate) fn note(&self, path: &Path, digest: Hash) {
         let mut inner = self.lock();
@@ -65,11 +65,11 @@ impl Seen {
         order.retain(|_, path| !path.starts_with(dir));
     }
 
-    pub(crate) fn known(&self, path: &Path, digest: Hash) -> Known {
+    pub(crate) fn known(&self, path: &Path, digest: Hash) -> ReadState {
         match self.lock().files.get(path) {
-            None => Known::Never,
-            Some((seen, _)) if *seen == digest => Known::Current,
-            Some(_) => Known::Changed,
+            None => ReadState::Never,
+            Some((seen, _)) if *seen == digest => ReadState::Current,
+            Some(_) => ReadState::Changed,
         }
     }
 
@@ -86,7 +86,7 @@ mod tests {
     // The oldest goes first, and reading a file again makes it young.
     #[test]
     fn the_registry_is_bounded() {
-        let seen = Seen::default();
+        let seen = ReadFiles::default();
         let digest = blake3::hash(b"x");
         for n in 0..MAX_SEEN {
             seen.note(Path::new(&format!("/{n}")), digest);
@@ -94,17 +94,17 @@ mod tests {
         seen.note(Path::new("/0"), digest);
         seen.note(Path::new("/new"), digest);
         let got = ["/0", "/1", "/2", "/new"].map(|path| seen.known(Path::new(path), digest));
-        assert_eq!(got, [Known::Current, Known::Never, Known::Current, Known::Current]);
+        assert_eq!(got, [ReadState::Current, ReadState::Never, ReadState::Current, ReadState::Current]);
         let inner = seen.lock();
         assert_eq!((inner.files.len(), inner.order.len()), (MAX_SEEN, MAX_SEEN));
     }
 
     #[test]
     fn other_content_is_told_from_none() {
-        let seen = Seen::default();
+        let seen = ReadFiles::default();
         seen.note(Path::new("/a"), blake3::hash(b"one"));
-        assert_eq!(seen.known(Path::new("/a"), blake3::hash(b"two")), Known::Changed);
+        assert_eq!(seen.known(Path::new("/a"), blake3::hash(b"two")), ReadState::Changed);
         seen.forget(Path::new("/a"));
-        assert_eq!(seen.known(Path::new("/a"), blake3::hash(b"one")), Known::Never);
+        assert_eq!(seen.known(Path::new("/a"), blake3::hash(b"one")), ReadState::Never);
     }
 }

@@ -18,7 +18,7 @@ use pod::feature::{
     FeatureModule, HookKey, HostCapability,
 };
 use pod::hook::{Change, PreToolCall, ToolCallView, ToolOutcome, ToolOutcomeView, Verdict};
-use rules::Found;
+use rules::BlockedCommand;
 use serde::Deserialize;
 use std::sync::Arc;
 
@@ -103,7 +103,7 @@ struct Live {
 
 impl Live {
     fn judge(&self, call: &ToolCallView) -> Verdict<PreToolCall> {
-        let Some(Found { rule, text, why }) = self.found(call) else { return Verdict::allow() };
+        let Some(BlockedCommand { rule, text, why }) = self.found(call) else { return Verdict::allow() };
         if !self.settings.warn_only {
             return Verdict::deny(format!("rule `{rule}`: `{text}` {why}; do without it, or ask the person to run it"));
         }
@@ -114,7 +114,7 @@ impl Live {
 
     fn finished(&self, view: &ToolOutcomeView) -> Change<ToolOutput> {
         let found = self.found(&view.call).filter(|_| self.settings.warn_only);
-        let Some(Found { rule, text, why }) = found else { return Change::Unchanged };
+        let Some(BlockedCommand { rule, text, why }) = found else { return Change::Unchanged };
         let outcome = &view.outcome;
         let warning = format!("warning of {ID}: rule `{rule}`: `{text}` {why}");
         let content = match outcome.content.is_empty() {
@@ -124,7 +124,7 @@ impl Live {
         Change::Replaced(ToolOutput { summary: outcome.summary.clone(), content })
     }
 
-    fn found(&self, call: &ToolCallView) -> Option<Found> {
+    fn found(&self, call: &ToolCallView) -> Option<BlockedCommand> {
         call.touches.iter().find_map(|touch| match touch {
             Touch::Shell(text) => rules::find(text, &self.settings.patterns),
             Touch::Read(_) | Touch::Write(_) | Touch::Host(_) | Touch::Session => None,

@@ -7,7 +7,7 @@ const MAX_DEPTH: usize = 4;
 
 /// A part that a rule is about.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct BlockedCommand {
     pub(super) rule: &'static str,
     /// The part, for people.
     pub(super) text: String,
@@ -16,20 +16,20 @@ pub(super) struct Found {
 }
 
 /// The first part of a command that a rule or a pattern is about.
-pub(super) fn find(text: &str, patterns: &[String]) -> Option<Found> {
+pub(super) fn find(text: &str, patterns: &[String]) -> Option<BlockedCommand> {
     within(text, patterns, 0)
 }
 
-fn within(text: &str, patterns: &[String], depth: usize) -> Option<Found> {
+fn within(text: &str, patterns: &[String], depth: usize) -> Option<BlockedCommand> {
     let script = shell::parse(text);
     if let Some(function) = bomb(&script) {
         let why = "starts itself again and again until nothing else runs";
-        return Some(Found { rule: "fork-bomb", text: format!("{function}()"), why });
+        return Some(BlockedCommand { rule: "fork-bomb", text: format!("{function}()"), why });
     }
     for (at, part) in script.parts.iter().enumerate() {
         let earlier = script.parts.get(..at).unwrap_or_default();
         if let Some((rule, why)) = judge(&script, earlier, part, patterns) {
-            return Some(Found { rule, text: part.text.clone(), why });
+            return Some(BlockedCommand { rule, text: part.text.clone(), why });
         }
         if let Some(found) =
             code(part).filter(|_| depth < MAX_DEPTH).and_then(|code| within(&code, patterns, depth + 1))

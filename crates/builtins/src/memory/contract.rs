@@ -1,6 +1,6 @@
 //! What memory is to other features: `yoi.memory.v1`, one façade that looks things up and one that keeps them.
 
-use super::note::{Description, Kind, Name, Note, Tag};
+use super::note::{Description, Note, NoteKind, NoteName, Tag};
 use crate::store_error::StoreError;
 use async_trait::async_trait;
 use llm_worker::ToolContext;
@@ -22,13 +22,13 @@ pub trait MemoryLookup: Send + Sync {
     ///
     /// # Errors
     /// `FixInput` for a question that is too long; `Denied` where notes may not be read.
-    async fn search(&self, query: Search) -> Result<Hits, StoreError>;
+    async fn search(&self, query: NoteQuery) -> Result<Hits, StoreError>;
 
     /// One note.
     ///
     /// # Errors
     /// `FixInput` when there is none of this name; `Corrupt` when its file does not read.
-    async fn read(&self, name: Name) -> Result<Note, StoreError>;
+    async fn read(&self, name: NoteName) -> Result<Note, StoreError>;
 }
 
 /// Keeping and forgetting. Each change is made known to the host of `cx` before it happens.
@@ -39,23 +39,23 @@ pub trait MemoryKeeper: Send + Sync {
     /// # Errors
     /// `FixInput` when the note does not pass the rules, or when there is one of this name and `replace` is not set;
     /// `Exhausted` when there are too many; `Denied` where nothing may be written.
-    async fn write(&self, note: NewNote, cx: ToolContext) -> Result<Kept, StoreError>;
+    async fn write(&self, note: NewNote, cx: ToolContext) -> Result<NoteSaved, StoreError>;
 
     /// Forgets a note; answers what it said.
     ///
     /// # Errors
     /// `FixInput` when there is none of this name, or others link to it.
-    async fn forget(&self, name: Name, cx: ToolContext) -> Result<Note, StoreError>;
+    async fn forget(&self, name: NoteName, cx: ToolContext) -> Result<Note, StoreError>;
 }
 
 /// What is looked for.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[schemars(description = "")]
-pub struct Search {
+pub struct NoteQuery {
     /// Words; without any, the newest notes.
     pub query: Option<String>,
     /// Only of this kind.
-    pub kind: Option<Kind>,
+    pub kind: Option<NoteKind>,
     /// At most so many; default 10.
     pub limit: Option<usize>,
 }
@@ -65,11 +65,11 @@ pub struct Search {
 #[schemars(description = "")]
 pub struct NewNote {
     /// Kebab-case, says what it is about.
-    pub name: Name,
+    pub name: NoteName,
     /// One line: when is it worth reading?
     pub description: Description,
     /// What sort of knowledge.
-    pub kind: Kind,
+    pub kind: NoteKind,
     /// Kebab-case words.
     pub tags: Option<Vec<Tag>>,
     /// Markdown; [[name]] links to another note. No secrets.
@@ -91,7 +91,7 @@ pub struct Hits {
 
 /// What became of a note.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kept {
+pub enum NoteSaved {
     Created,
     Replaced,
 }

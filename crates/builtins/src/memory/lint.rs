@@ -1,6 +1,6 @@
 //! What a note must not hold: secrets, links to nothing, more than a note. Knows no file.
 
-use super::note::Name;
+use super::note::NoteName;
 use crate::plain;
 
 /// The longest text of a note, in bytes: longer things are documents of the project.
@@ -103,7 +103,7 @@ pub(super) fn links(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// The first link that leads nowhere.
-pub(super) fn dangling<'a>(text: &'a str, own: &Name, there: &[Name]) -> Option<&'a str> {
+pub(super) fn dangling<'a>(text: &'a str, own: &NoteName, there: &[NoteName]) -> Option<&'a str> {
     links(text).find(|link| own.to_string() != *link && !there.iter().any(|name| name.to_string() == *link))
 }
 
@@ -150,7 +150,7 @@ mod tests {
     fn links_are_names_in_double_brackets() {
         let found: Vec<&str> = links("see [[a-b]] and [[c]], not [d] or [[e\n]] or [[f").collect();
         assert_eq!(found, ["a-b", "c"]);
-        let name = |name: &str| Name::try_from(name.to_owned()).unwrap();
+        let name = |name: &str| NoteName::try_from(name.to_owned()).unwrap();
         assert_eq!(dangling("[[own]] [[there]] [[gone]]", &name("own"), &[name("there")]), Some("gone"));
         assert_eq!(dangling("[[own]] [[there]]", &name("own"), &[name("there")]), None);
     }

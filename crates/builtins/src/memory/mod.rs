@@ -11,9 +11,9 @@ mod rank;
 mod store;
 
 use contract::VERSION;
-pub use contract::{Hits, KEEPER, Kept, LOOKUP, MemoryKeeper, MemoryLookup, NewNote, Search};
+pub use contract::{Hits, KEEPER, LOOKUP, MemoryKeeper, MemoryLookup, NewNote, NoteQuery, NoteSaved};
 pub use lint::{MAX_TAGS, MAX_TEXT};
-pub use note::{Day, Description, Kind, Name, Note, Tag};
+pub use note::{Day, Description, Note, NoteKind, NoteName, Tag};
 pub use store::{MAX_FOUND, MAX_NOTES};
 
 use crate::clock::Now;
@@ -26,7 +26,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::sync::Arc;
-use store::Store;
+use store::NoteStore;
 use tools::{answer, counted};
 
 /// This feature's id.
@@ -47,7 +47,7 @@ pub const PROVIDE: HostCapability = HostCapability::ProvideService { key: Cow::B
 
 const WRITES: &[HostCapability] = &[WRITE];
 
-const SEARCH: ToolKey<Search> = ToolKey::new(
+const SEARCH: ToolKey<NoteQuery> = ToolKey::new(
     "MemorySearch",
     ToolEffect::ReadOnly,
     "Find notes that earlier sessions kept about this project; without words, the newest.",
@@ -80,7 +80,7 @@ impl Memory {
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[schemars(description = "")]
 struct Named {
-    name: Name,
+    name: NoteName,
 }
 
 pub(crate) fn declared() -> FeatureDescriptor {
@@ -106,7 +106,7 @@ impl FeatureModule for Memory {
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
         let files = tools::Files::new(ctx.services().fs(ROOT)?);
-        let store = Arc::new(Store { files, now: Arc::clone(&self.now) });
+        let store = Arc::new(NoteStore { files, now: Arc::clone(&self.now) });
         ctx.tools().implement(&SEARCH, &store, search)?;
         ctx.tools().implement(&READ_NOTE, &store, read)?;
         ctx.tools().implement(&KEEP, &store, keep)?;
@@ -117,7 +117,7 @@ impl FeatureModule for Memory {
     }
 }
 
-async fn search(store: Arc<Store>, query: Search, _: ToolContext) -> ToolResult {
+async fn search(store: Arc<NoteStore>, query: NoteQuery, _: ToolContext) -> ToolResult {
     let Hits { notes, found, unreadable } = store.search(query).await?;
     let mut summary = counted(found as u64, "note", "notes");
     if notes.len() < found {
@@ -133,20 +133,20 @@ async fn search(store: Arc<Store>, query: Search, _: ToolContext) -> ToolResult 
     Ok(answer(&summary, notes.iter().map(line).collect::<Vec<_>>().join("\n")))
 }
 
-async fn read(store: Arc<Store>, args: Named, _: ToolContext) -> ToolResult {
+async fn read(store: Arc<NoteStore>, args: Named, _: ToolContext) -> ToolResult {
     Ok(shown("", &store.read(args.name).await?))
 }
 
-async fn keep(store: Arc<Store>, note: NewNote, cx: ToolContext) -> ToolResult {
+async fn keep(store: Arc<NoteStore>, note: NewNote, cx: ToolContext) -> ToolResult {
     let name = note.name.clone();
     let kept = match store.write(note, cx).await? {
-        Kept::Created => "kept",
-        Kept::Replaced => "replaced",
+        NoteSaved::Created => "kept",
+        NoteSaved::Replaced => "replaced",
     };
     Ok(answer(&format!("{name}: {kept}"), String::new()))
 }
 
-async fn forget(store: Arc<Store>, args: Named, cx: ToolContext) -> ToolResult {
+async fn forget(store: Arc<NoteStore>, args: Named, cx: ToolContext) -> ToolResult {
     Ok(shown("forgotten; it said: ", &store.forget(args.name, cx).await?))
 }
 

@@ -14,7 +14,7 @@ const MAX_DESCRIPTION: usize = 200;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]
-pub struct Name(String);
+pub struct NoteName(String);
 
 /// Kebab-case, at most 60 bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -35,7 +35,7 @@ pub struct Day(String);
 /// What sort of knowledge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum NoteKind {
     Fact,
     Decision,
     Preference,
@@ -45,10 +45,10 @@ pub enum Kind {
 /// What is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
-    pub name: Name,
+    pub name: NoteName,
     /// When it is worth reading.
     pub description: Description,
-    pub kind: Kind,
+    pub kind: NoteKind,
     /// Words to find it by.
     pub tags: Vec<Tag>,
     pub created: Day,
@@ -84,7 +84,7 @@ impl Note {
     ///
     /// # Errors
     /// What is missing or wrong, by its key.
-    pub(super) fn parse(file: &str, name: &Name) -> Result<Self, String> {
+    pub(super) fn parse(file: &str, name: &NoteName) -> Result<Self, String> {
         let front = file.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n"));
         let (front, text) = front.ok_or("it has no front matter between two lines of ---")?;
         let value = |key: &str| {
@@ -125,7 +125,7 @@ fn kebab(what: &str, text: String) -> Result<String, String> {
     Err(format!("no {what}: small letters, digits and single dashes, at most {MAX_NAME} bytes, like-this-1"))
 }
 
-impl TryFrom<String> for Name {
+impl TryFrom<String> for NoteName {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
@@ -149,15 +149,15 @@ impl TryFrom<String> for Description {
     }
 }
 
-plain::texts!(Name, Tag, Description, Day);
-plain::names!(Kind);
+plain::texts!(NoteName, Tag, Description, Day);
+plain::names!(NoteKind);
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn named(name: &str) -> Name {
-        Name::try_from(name.to_owned()).unwrap()
+    fn named(name: &str) -> NoteName {
+        NoteName::try_from(name.to_owned()).unwrap()
     }
 
     #[test]
@@ -165,7 +165,7 @@ mod tests {
         let note = Note {
             name: named("build"),
             description: Description::try_from(r#"say "--locked" \ always"#.to_owned()).unwrap(),
-            kind: Kind::Procedure,
+            kind: NoteKind::Procedure,
             tags: ["ci", "cargo-build"].map(|tag| Tag::try_from(tag.to_owned()).unwrap()).to_vec(),
             created: Day::of(std::time::UNIX_EPOCH),
             updated: Day::parse("2026-01-31").unwrap(),

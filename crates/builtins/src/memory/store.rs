@@ -1,8 +1,8 @@
 //! The notes on disk: one file each, in one directory.
 
-use super::contract::{Hits, Kept, MemoryKeeper, MemoryLookup, NewNote, Search};
+use super::contract::{Hits, MemoryKeeper, MemoryLookup, NewNote, NoteQuery, NoteSaved};
 use super::lint;
-use super::note::{Day, Name, Note};
+use super::note::{Day, Note, NoteName};
 use super::rank::{self, MAX_QUERY};
 use crate::clock::Now;
 use crate::plain;
@@ -26,14 +26,14 @@ const MAX_FILE: u64 = 16 * 1024;
 const ENDING: &str = ".md";
 
 /// Notes in one directory.
-pub(super) struct Store {
+pub(super) struct NoteStore {
     pub(super) files: tools::Files,
     pub(super) now: Now,
 }
 
 #[async_trait]
-impl MemoryLookup for Store {
-    async fn search(&self, query: Search) -> Result<Hits, StoreError> {
+impl MemoryLookup for NoteStore {
+    async fn search(&self, query: NoteQuery) -> Result<Hits, StoreError> {
         let question = query.query.unwrap_or_default();
         if question.len() > MAX_QUERY {
             return Err(StoreError::fix(format!("the query has {} bytes; at most {MAX_QUERY}", question.len())));
@@ -58,14 +58,14 @@ impl MemoryLookup for Store {
         Ok(Hits { notes, found, unreadable })
     }
 
-    async fn read(&self, name: Name) -> Result<Note, StoreError> {
+    async fn read(&self, name: NoteName) -> Result<Note, StoreError> {
         self.load(&name)
     }
 }
 
 #[async_trait]
-impl MemoryKeeper for Store {
-    async fn write(&self, note: NewNote, cx: ToolContext) -> Result<Kept, StoreError> {
+impl MemoryKeeper for NoteStore {
+    async fn write(&self, note: NewNote, cx: ToolContext) -> Result<NoteSaved, StoreError> {
         let NewNote { name, description, kind, tags, text, replace } = note;
         let tags = tags.unwrap_or_default();
         if tags.len() > lint::MAX_TAGS {
@@ -99,18 +99,18 @@ impl MemoryKeeper for Store {
                 old.map_or_else(|_| today.clone(), |old| old.created)
             }
         };
-        let kept = if before.is_some() { Kept::Replaced } else { Kept::Created };
+        let kept = if before.is_some() { NoteSaved::Replaced } else { NoteSaved::Created };
         let text = plain::trimmed(&text);
         let note = Note { name, description, kind, tags, created, updated: today, text };
         tools::publish(&self.files, &at, before, note.render().as_bytes(), &cx).await?;
         Ok(kept)
     }
 
-    async fn forget(&self, name: Name, cx: ToolContext) -> Result<Note, StoreError> {
+    async fn forget(&self, name: NoteName, cx: ToolContext) -> Result<Note, StoreError> {
         let _turn = self.files.one_at_a_time(&cx).await?;
         let note = self.load(&name)?;
         let others = self.names()?.into_iter().filter(|other| *other != name);
-        let linking = |other: &Name| {
+        let linking = |other: &NoteName| {
             self.load(other).is_ok_and(|other| lint::links(&other.text).any(|link| link == name.to_string()))
         };
         if let Some(other) = others.into_iter().find(linking) {
@@ -124,17 +124,18 @@ impl MemoryKeeper for Store {
     }
 }
 
-impl Store {
+impl NoteStore {
     /// The names of all notes, sorted.
-    fn names(&self) -> Result<Vec<Name>, StoreError> {
+    fn names(&self) -> Result<Vec<NoteName>, StoreError> {
         let entries = self.files.workspace().read_dir(&self.files.workspace().inside(Path::new("."))?)?;
         let files = entries.iter().filter(|(_, meta)| meta.kind == FileKind::File);
-        let names = files.filter_map(|(name, _)| Name::try_from(name.to_str()?.strip_suffix(ENDING)?.to_owned()).ok());
+        let names =
+            files.filter_map(|(name, _)| NoteName::try_from(name.to_str()?.strip_suffix(ENDING)?.to_owned()).ok());
         Ok(names.collect())
     }
 
     /// The file of a note. A link is refused: notes are plain files.
-    fn at(&self, name: &Name) -> Result<Located, StoreError> {
+    fn at(&self, name: &NoteName) -> Result<Located, StoreError> {
         let file = format!("{name}{ENDING}");
         let at = self.files.workspace().inside(Path::new(&file))?;
         if at.relative() == Path::new(&file) {
@@ -146,7 +147,7 @@ impl Store {
         ))
     }
 
-    fn load(&self, name: &Name) -> Result<Note, StoreError> {
+    fn load(&self, name: &NoteName) -> Result<Note, StoreError> {
         let corrupt =
             |why: &str| StoreError::new(ErrorKind::Corrupt, format!("the note `{name}` does not read: {why}"));
         let file = match self.files.workspace().open_file(&self.at(name)?) {

@@ -18,21 +18,21 @@ pub const MAX_DETAIL: usize = 300;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(description = "")]
-pub enum Status {
+pub enum TaskStatus {
     Open,
     Active,
     Done,
     Dropped,
 }
 
-plain::names!(Status);
+plain::names!(TaskStatus);
 
 /// One thing to do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
     /// One line.
     pub title: String,
-    pub status: Status,
+    pub status: TaskStatus,
     /// Some lines, or none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub detail: String,
@@ -41,8 +41,8 @@ pub struct Task {
 impl Task {
     fn is_finished(&self) -> bool {
         match self.status {
-            Status::Open | Status::Active => false,
-            Status::Done | Status::Dropped => true,
+            TaskStatus::Open | TaskStatus::Active => false,
+            TaskStatus::Done | TaskStatus::Dropped => true,
         }
     }
 
@@ -87,7 +87,7 @@ impl Tasks {
     }
 
     /// Adds a task. An unfinished one of that title is left as it is, and its status answered.
-    pub(super) fn create(&mut self, title: &str, detail: &str) -> Result<(u32, Option<Status>), ToolError> {
+    pub(super) fn create(&mut self, title: &str, detail: &str) -> Result<(u32, Option<TaskStatus>), ToolError> {
         if let Some((id, known)) = self.unfinished().find(|(_, task)| task.title == title) {
             return Ok((id, Some(known.status)));
         }
@@ -101,7 +101,7 @@ impl Tasks {
             self.tasks.remove(&oldest);
         }
         self.last += 1;
-        let task = Task { title: title.to_owned(), status: Status::Open, detail: detail.to_owned() };
+        let task = Task { title: title.to_owned(), status: TaskStatus::Open, detail: detail.to_owned() };
         self.tasks.insert(self.last, task);
         Ok((self.last, None))
     }
@@ -110,7 +110,7 @@ impl Tasks {
     pub(super) fn update(
         &mut self,
         id: u32,
-        status: Option<Status>,
+        status: Option<TaskStatus>,
         title: Option<String>,
         detail: Option<String>,
     ) -> Result<&Task, ToolError> {

@@ -6,7 +6,7 @@
 mod list;
 mod reminder;
 
-pub use list::{MAX_DETAIL, MAX_TASKS, MAX_TITLE, Status, Task, Tasks};
+pub use list::{MAX_DETAIL, MAX_TASKS, MAX_TITLE, Task, TaskStatus, Tasks};
 pub use reminder::{AGAIN, QUIET};
 
 use llm_worker::tool::Touch;
@@ -91,7 +91,7 @@ struct CreateArgs {
 struct UpdateArgs {
     id: u32,
     #[serde(default)]
-    status: Option<Status>,
+    status: Option<TaskStatus>,
     #[serde(default)]
     title: Option<String>,
     #[serde(default)]

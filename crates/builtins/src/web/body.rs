@@ -7,7 +7,7 @@ const META: usize = 1024;
 
 /// The kinds that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum PageKind {
     /// A page.
     Html,
     /// Anything else that is text: plain, JSON, XML, source.
@@ -16,9 +16,9 @@ pub(super) enum Kind {
 
 /// What a type says about the kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Declared {
+pub(super) enum DeclaredKind {
     /// This one.
-    Is(Kind),
+    Is(PageKind),
     /// Nothing that can be relied on; the first bytes decide.
     Unsaid,
     /// None that is read.
@@ -61,22 +61,22 @@ impl ContentType {
     }
 
     /// What is known of the kind before the body is there.
-    pub(super) fn declared(&self) -> Declared {
+    pub(super) fn declared(&self) -> DeclaredKind {
         let essence = self.essence.as_str();
         match essence {
-            "text/html" | "application/xhtml+xml" => Declared::Is(Kind::Html),
-            "" | "text/plain" | "application/octet-stream" | "binary/octet-stream" => Declared::Unsaid,
-            "image/svg+xml" => Declared::NotText,
-            _ if essence.starts_with("text/") || TEXTS.contains(&essence) => Declared::Is(Kind::Text),
-            _ if essence.ends_with("+json") || essence.ends_with("+xml") => Declared::Is(Kind::Text),
-            _ => Declared::NotText,
+            "text/html" | "application/xhtml+xml" => DeclaredKind::Is(PageKind::Html),
+            "" | "text/plain" | "application/octet-stream" | "binary/octet-stream" => DeclaredKind::Unsaid,
+            "image/svg+xml" => DeclaredKind::NotText,
+            _ if essence.starts_with("text/") || TEXTS.contains(&essence) => DeclaredKind::Is(PageKind::Text),
+            _ if essence.ends_with("+json") || essence.ends_with("+xml") => DeclaredKind::Is(PageKind::Text),
+            _ => DeclaredKind::NotText,
         }
     }
 
     /// The text of a body and its kind; `None` when it is binary whatever was said of it.
-    pub(super) fn read(&self, bytes: &[u8]) -> Option<(Kind, String)> {
+    pub(super) fn read(&self, bytes: &[u8]) -> Option<(PageKind, String)> {
         let declared = self.declared();
-        if declared == Declared::NotText {
+        if declared == DeclaredKind::NotText {
             return None;
         }
         let start = bytes.get(..META.min(bytes.len())).unwrap_or_default();
@@ -87,11 +87,11 @@ impl ContentType {
             return None;
         }
         let kind = match declared {
-            Declared::Is(kind) => kind,
-            Declared::Unsaid if self.essence.is_empty() && is_page(start) => Kind::Html,
-            Declared::Unsaid | Declared::NotText => Kind::Text,
+            DeclaredKind::Is(kind) => kind,
+            DeclaredKind::Unsaid if self.essence.is_empty() && is_page(start) => PageKind::Html,
+            DeclaredKind::Unsaid | DeclaredKind::NotText => PageKind::Text,
         };
-        let own = || if kind == Kind::Html { meta(start) } else { None };
+        let own = || if kind == PageKind::Html { meta(start) } else { None };
         // A mark at the beginning wins inside `decode`.
         let (text, _, _) = said.or_else(own).unwrap_or(UTF_8).decode(bytes);
         Some((kind, text.into_owned()))
@@ -121,20 +121,20 @@ mod tests {
     #[test]
     fn kinds() {
         let table = [
-            (Some("text/html; charset=utf-8"), Declared::Is(Kind::Html)),
-            (Some("TEXT/HTML"), Declared::Is(Kind::Html)),
-            (Some("application/xhtml+xml"), Declared::Is(Kind::Html)),
-            (Some("application/json"), Declared::Is(Kind::Text)),
-            (Some("application/vnd.api+json;v=1"), Declared::Is(Kind::Text)),
-            (Some("text/x-rust"), Declared::Is(Kind::Text)),
-            (Some("text/plain"), Declared::Unsaid),
-            (None, Declared::Unsaid),
-            (Some("application/octet-stream"), Declared::Unsaid),
-            (Some("image/png"), Declared::NotText),
-            (Some("image/svg+xml"), Declared::NotText),
-            (Some("application/pdf"), Declared::NotText),
-            (Some("video/mp4; codecs=x"), Declared::NotText),
-            (Some("nonsense"), Declared::NotText),
+            (Some("text/html; charset=utf-8"), DeclaredKind::Is(PageKind::Html)),
+            (Some("TEXT/HTML"), DeclaredKind::Is(PageKind::Html)),
+            (Some("application/xhtml+xml"), DeclaredKind::Is(PageKind::Html)),
+            (Some("application/json"), DeclaredKind::Is(PageKind::Text)),
+            (Some("application/vnd.api+json;v=1"), DeclaredKind::Is(PageKind::Text)),
+            (Some("text/x-rust"), DeclaredKind::Is(PageKind::Text)),
+            (Some("text/plain"), DeclaredKind::Unsaid),
+            (None, DeclaredKind::Unsaid),
+            (Some("application/octet-stream"), DeclaredKind::Unsaid),
+            (Some("image/png"), DeclaredKind::NotText),
+            (Some("image/svg+xml"), DeclaredKind::NotText),
+            (Some("application/pdf"), DeclaredKind::NotText),
+            (Some("video/mp4; codecs=x"), DeclaredKind::NotText),
+            (Some("nonsense"), DeclaredKind::NotText),
         ];
         for (value, want) in table {
             assert_eq!(ContentType::parse(value).declared(), want, "{value:?}");
@@ -144,23 +144,23 @@ mod tests {
     #[test]
     fn encodings() {
         let latin: &[u8] = b"caf\xe9";
-        type Row = (&'static str, &'static [u8], Option<(Kind, &'static str)>);
+        type Row = (&'static str, &'static [u8], Option<(PageKind, &'static str)>);
         let table: [Row; 12] = [
-            ("text/plain; charset=ISO-8859-1", latin, Some((Kind::Text, "café"))),
-            ("text/plain; Charset=\"latin1\"", latin, Some((Kind::Text, "café"))),
-            ("text/plain", latin, Some((Kind::Text, "caf\u{fffd}"))),
-            ("text/plain; charset=no-such", "café".as_bytes(), Some((Kind::Text, "café"))),
+            ("text/plain; charset=ISO-8859-1", latin, Some((PageKind::Text, "café"))),
+            ("text/plain; Charset=\"latin1\"", latin, Some((PageKind::Text, "café"))),
+            ("text/plain", latin, Some((PageKind::Text, "caf\u{fffd}"))),
+            ("text/plain; charset=no-such", "café".as_bytes(), Some((PageKind::Text, "café"))),
             (
                 "text/html",
                 b"<meta charset='windows-1252'>caf\xe9",
-                Some((Kind::Html, "<meta charset='windows-1252'>café")),
+                Some((PageKind::Html, "<meta charset='windows-1252'>café")),
             ),
-            ("text/html", b"<meta charset=utf-16>x", Some((Kind::Html, "<meta charset=utf-16>x"))),
-            ("text/plain; charset=latin1", b"\xef\xbb\xbfcaf\xc3\xa9", Some((Kind::Text, "café"))),
-            ("text/plain; charset=shift_jis", b"\x93\xfa\x96\x7b", Some((Kind::Text, "日本"))),
-            ("text/plain", b"\xff\xfea\0b\0", Some((Kind::Text, "ab"))),
+            ("text/html", b"<meta charset=utf-16>x", Some((PageKind::Html, "<meta charset=utf-16>x"))),
+            ("text/plain; charset=latin1", b"\xef\xbb\xbfcaf\xc3\xa9", Some((PageKind::Text, "café"))),
+            ("text/plain; charset=shift_jis", b"\x93\xfa\x96\x7b", Some((PageKind::Text, "日本"))),
+            ("text/plain", b"\xff\xfea\0b\0", Some((PageKind::Text, "ab"))),
             ("text/plain", b"a\0b", None),
-            ("", b"  <!DOCTYPE html><p>x", Some((Kind::Html, "  <!DOCTYPE html><p>x"))),
+            ("", b"  <!DOCTYPE html><p>x", Some((PageKind::Html, "  <!DOCTYPE html><p>x"))),
             ("image/png", b"text", None),
         ];
         for (value, bytes, want) in table {

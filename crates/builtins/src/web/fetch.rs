@@ -3,7 +3,7 @@
 //! Redirects are followed on the same host; to another one they are told, so that the next call names that host and is
 //! judged by it. Each hop is judged again: by the grant's names here, by its addresses in [`authority::Net`]. Nothing is sent but the address and who asks: no cookies, no credentials, no referrer.
 
-use super::body::{ContentType, Declared, Kind};
+use super::body::{ContentType, DeclaredKind, PageKind};
 use super::page::{self, Page, Style};
 use authority::Net;
 use authority::text::{Lines, strip};
@@ -198,7 +198,7 @@ async fn read(got: &mut HttpResponse<'_>, url: &Url, format: Format) -> ToolResu
         return Err(refusal(got, url, &kind).await);
     }
     let size = got.header("content-length").and_then(|length| length.parse::<u64>().ok());
-    if kind.declared() == Declared::NotText {
+    if kind.declared() == DeclaredKind::NotText {
         return Err(no_text(url, &kind.essence, size));
     }
     let too_large = |size: &str| {
@@ -223,11 +223,11 @@ async fn read(got: &mut HttpResponse<'_>, url: &Url, format: Format) -> ToolResu
     Ok(answer(&summary, marked(url, &page)))
 }
 
-fn shown(kind: Kind, text: String, url: &Url, format: Format) -> Page {
+fn shown(kind: PageKind, text: String, url: &Url, format: Format) -> Page {
     let page = match (kind, format) {
-        (Kind::Html, Format::Markdown) => page::read(&text, url, Style::Markdown),
-        (Kind::Html, Format::Text) => page::read(&text, url, Style::Text),
-        (Kind::Html, Format::Raw) | (Kind::Text, _) => Page { text, ..Page::default() },
+        (PageKind::Html, Format::Markdown) => page::read(&text, url, Style::Markdown),
+        (PageKind::Html, Format::Text) => page::read(&text, url, Style::Text),
+        (PageKind::Html, Format::Raw) | (PageKind::Text, _) => Page { text, ..Page::default() },
     };
     // What is read is what a person would see: what a terminal would act on and what nobody sees is taken out.
     Page { title: strip(&page.title, Lines::One), text: strip(&page.text, Lines::Many), ..page }

@@ -1,6 +1,6 @@
 //! Work items as the model reads them. Knows no file.
 
-use super::contract::{Event, Heading, Item, Listing};
+use super::contract::{Heading, ThreadEntry, WorkItem, WorkItemList};
 use crate::plain;
 use llm_worker::ToolOutput;
 use std::fmt::Write as _;
@@ -14,8 +14,8 @@ const MAX_THREAD: usize = 12 * 1024;
 const NAMED: usize = 3;
 
 /// One line per item.
-pub(super) fn listing(listing: &Listing) -> ToolOutput {
-    let Listing { items, found, unreadable } = listing;
+pub(super) fn listing(listing: &WorkItemList) -> ToolOutput {
+    let WorkItemList { items, found, unreadable } = listing;
     let mut summary = counted(*found as u64, "work item", "work items");
     if items.len() < *found {
         summary.push_str(&format!(", the first {} shown; narrow it or raise `limit`", items.len()));
@@ -36,7 +36,7 @@ fn line(heading: &Heading) -> String {
 }
 
 /// Front matter, body, and as much of the thread's end as fits.
-pub(super) fn item(item: &Item) -> ToolOutput {
+pub(super) fn item(item: &WorkItem) -> ToolOutput {
     let Heading { id, title, status, kind, priority, labels, created_at, updated_at, assignee } = &item.heading;
     let mut text = format!("# {title}\nkind: {kind}  priority: {priority}");
     for (name, value) in [("labels", plain::joined(labels)), ("assignee", assignee.to_string())] {
@@ -62,11 +62,11 @@ pub(super) fn item(item: &Item) -> ToolOutput {
 }
 
 /// The newest events that fit, and how many older ones there are; of the newest at least a part.
-fn newest(events: &[Event]) -> (usize, String) {
+fn newest(events: &[ThreadEntry]) -> (usize, String) {
     let mut shown: Vec<String> = Vec::new();
     let mut bytes = 0;
     for event in events.iter().rev() {
-        let mut text = told(event);
+        let mut text = entry_text(event);
         bytes += text.len();
         if bytes > MAX_THREAD {
             if !shown.is_empty() {
@@ -81,13 +81,13 @@ fn newest(events: &[Event]) -> (usize, String) {
     (events.len() - shown.len(), shown.concat())
 }
 
-fn told(event: &Event) -> String {
-    let Event { at, what, author, text } = event;
-    let mut told = String::new();
+fn entry_text(event: &ThreadEntry) -> String {
+    let ThreadEntry { at, what, author, text } = event;
+    let mut out = String::new();
     // Writing to a string cannot fail.
-    writeln!(told, "{at} {what} ({author})").ok();
+    writeln!(out, "{at} {what} ({author})").ok();
     for line in text.lines() {
-        writeln!(told, "  {line}").ok();
+        writeln!(out, "  {line}").ok();
     }
-    told
+    out
 }

@@ -1,6 +1,6 @@
 //! What work items are to other features: `yoi.work-items.v1`, one façade that reads and one that writes.
 
-use super::id::{Assignee, ItemId, ItemRef, Kind, Label, Priority, Status, Time, Title};
+use super::id::{Assignee, ItemId, ItemRef, Priority, Time, Title, WorkItemKind, WorkItemLabel, WorkItemStatus};
 use crate::store_error::StoreError;
 use async_trait::async_trait;
 use llm_worker::ToolContext;
@@ -23,13 +23,13 @@ pub trait WorkItemReader: Send + Sync {
     ///
     /// # Errors
     /// `Exhausted` beyond [`super::MAX_ITEMS`]; `Denied` where the directory may not be read.
-    async fn list(&self, query: Query) -> Result<Listing, StoreError>;
+    async fn list(&self, query: Query) -> Result<WorkItemList, StoreError>;
 
     /// One item with its thread.
     ///
     /// # Errors
     /// `FixInput` when the reference means no item or several; `Corrupt` when its files do not read.
-    async fn show(&self, item: ItemRef) -> Result<Item, StoreError>;
+    async fn show(&self, item: ItemRef) -> Result<WorkItem, StoreError>;
 }
 
 /// Writing work items. Each change is made known to the host of `cx` before it happens, for the call that makes it.
@@ -49,7 +49,7 @@ pub trait WorkItemWriter: Send + Sync {
     ///
     /// # Errors
     /// As for [`Self::create`] and [`WorkItemReader::show`]; `FixInput` when nothing would change.
-    async fn update(&self, change: Change, cx: ToolContext) -> Result<Updated, StoreError>;
+    async fn update(&self, change: WorkItemChange, cx: ToolContext) -> Result<Updated, StoreError>;
 }
 
 /// Which items.
@@ -57,11 +57,11 @@ pub trait WorkItemWriter: Send + Sync {
 #[schemars(description = "")]
 pub struct Query {
     /// Default: open and pending.
-    pub status: Option<Status>,
+    pub status: Option<WorkItemStatus>,
     /// Only of this kind.
-    pub kind: Option<Kind>,
+    pub kind: Option<WorkItemKind>,
     /// Only with this label.
-    pub label: Option<Label>,
+    pub label: Option<WorkItemLabel>,
     /// Words that must all stand in the title or id.
     pub words: Option<String>,
     /// At most so many; default 30.
@@ -77,38 +77,38 @@ pub struct NewItem {
     /// Markdown: why, what is wanted, when it is done.
     pub body: String,
     /// Default: task.
-    pub kind: Option<Kind>,
+    pub kind: Option<WorkItemKind>,
     /// Default: normal.
     pub priority: Option<Priority>,
     /// Words of a-z, 0-9, `:`, `_`, `-`.
-    pub labels: Option<Vec<Label>>,
+    pub labels: Option<Vec<WorkItemLabel>>,
 }
 
 /// What changes of an item.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[schemars(description = "")]
-pub struct Change {
+pub struct WorkItemChange {
     /// Id, its beginning, or its slug.
     pub id: ItemRef,
     /// Added to the thread. Closing needs one: how it was settled.
     pub comment: Option<String>,
     /// Where it moves to.
-    pub status: Option<Status>,
+    pub status: Option<WorkItemStatus>,
     /// New title.
     pub title: Option<Title>,
     /// New kind.
-    pub kind: Option<Kind>,
+    pub kind: Option<WorkItemKind>,
     /// New priority.
     pub priority: Option<Priority>,
     /// All labels from now on.
-    pub labels: Option<Vec<Label>>,
+    pub labels: Option<Vec<WorkItemLabel>>,
     /// Who does it; empty: nobody.
     pub assignee: Option<Assignee>,
 }
 
 /// What a list found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listing {
+pub struct WorkItemList {
     /// At most as many as were asked for.
     pub items: Vec<Heading>,
     /// How many fit in all.
@@ -123,10 +123,10 @@ pub struct Heading {
     pub id: ItemId,
     pub title: Title,
     /// By the folder it is in.
-    pub status: Status,
-    pub kind: Kind,
+    pub status: WorkItemStatus,
+    pub kind: WorkItemKind,
     pub priority: Priority,
-    pub labels: Vec<Label>,
+    pub labels: Vec<WorkItemLabel>,
     pub created_at: Time,
     pub updated_at: Time,
     pub assignee: Assignee,
@@ -134,16 +134,16 @@ pub struct Heading {
 
 /// One item whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Item {
+pub struct WorkItem {
     pub heading: Heading,
     pub body: String,
     /// Its thread, oldest first.
-    pub events: Vec<Event>,
+    pub events: Vec<ThreadEntry>,
 }
 
 /// One entry of a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Event {
+pub struct ThreadEntry {
     pub at: Time,
     /// `created open`, `comment`, `plan`, `decision`, `implementation_report`, `review approve`, `status open -> closed`.
     pub what: String,
@@ -156,7 +156,7 @@ pub struct Event {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Updated {
     pub id: ItemId,
-    pub status: Status,
+    pub status: WorkItemStatus,
     /// What was done, for people.
     pub done: Vec<String>,
 }

@@ -1,8 +1,8 @@
 //! The two files of an item as text: `item.md` and `thread.md`, byte for byte as `tickets.sh` writes them. Threads
 //! that begin in an older form are read, too, and never rewritten. Reads and writes no file.
 
-use super::contract::{Event, Heading};
-use super::id::{Assignee, ItemId, Label, Time, Title};
+use super::contract::{Heading, ThreadEntry};
+use super::id::{Assignee, ItemId, Time, Title, WorkItemLabel};
 use crate::plain::{self, quoted, trimmed, unquoted};
 use std::fmt::Write as _;
 
@@ -72,10 +72,10 @@ impl ItemFile {
     }
 }
 
-fn labels(value: &str) -> Option<Vec<Label>> {
+fn labels(value: &str) -> Option<Vec<WorkItemLabel>> {
     let inner = value.strip_prefix('[')?.strip_suffix(']')?;
     let words = inner.split(", ").filter(|_| !inner.is_empty());
-    words.map(|word| Label::try_from(word.to_owned()).ok()).collect()
+    words.map(|word| WorkItemLabel::try_from(word.to_owned()).ok()).collect()
 }
 
 /// The lines of a front matter, one after the other.
@@ -110,7 +110,7 @@ impl<'a> Front<'a> {
     }
 }
 
-pub(super) fn new_thread(id: &ItemId, first: &Event) -> String {
+pub(super) fn new_thread(id: &ItemId, first: &ThreadEntry) -> String {
     let mut text = format!("# Thread of {id}\n");
     add(&mut text, 1, first);
     text
@@ -121,7 +121,7 @@ pub(super) fn new_thread(id: &ItemId, first: &Event) -> String {
 ///
 /// # Errors
 /// What of the thread does not read.
-pub(super) fn grown(thread: &str, created: &Time, mut event: Event) -> Result<(String, Time), String> {
+pub(super) fn grown(thread: &str, created: &Time, mut event: ThreadEntry) -> Result<(String, Time), String> {
     let (older, numbered) = parts(thread, created)?;
     event.at = match numbered.last().or(older.last()) {
         Some(last) => last.at.clone().max(event.at),
@@ -132,8 +132,8 @@ pub(super) fn grown(thread: &str, created: &Time, mut event: Event) -> Result<(S
     Ok((text, event.at))
 }
 
-fn add(out: &mut String, number: usize, event: &Event) {
-    let Event { at, what, author, text } = event;
+fn add(out: &mut String, number: usize, event: &ThreadEntry) {
+    let ThreadEntry { at, what, author, text } = event;
     // Writing to a string cannot fail.
     write!(out, "\n## {number} | {at} | {what} | {author}\n").ok();
     let text = trimmed(text);
@@ -155,21 +155,21 @@ fn add(out: &mut String, number: usize, event: &Event) {
 ///
 /// # Errors
 /// The line that is neither an event nor a text.
-pub(super) fn events(thread: &str, created: &Time) -> Result<Vec<Event>, String> {
+pub(super) fn events(thread: &str, created: &Time) -> Result<Vec<ThreadEntry>, String> {
     let (mut events, numbered) = parts(thread, created)?;
     events.extend(numbered);
     if events.is_empty() { Err("it has no event".to_owned()) } else { Ok(events) }
 }
 
 /// The events in the older form, and the numbered ones behind them.
-fn parts(thread: &str, created: &Time) -> Result<(Vec<Event>, Vec<Event>), String> {
+fn parts(thread: &str, created: &Time) -> Result<(Vec<ThreadEntry>, Vec<ThreadEntry>), String> {
     let (older, skipped) = if is_older(thread) { older(thread, created) } else { (Vec::new(), 1) };
     Ok((older, numbered(thread, skipped)?))
 }
 
 /// The events behind the first `skipped` lines.
-fn numbered(thread: &str, skipped: usize) -> Result<Vec<Event>, String> {
-    let mut events: Vec<Event> = Vec::new();
+fn numbered(thread: &str, skipped: usize) -> Result<Vec<ThreadEntry>, String> {
+    let mut events: Vec<ThreadEntry> = Vec::new();
     for (number, line) in (1..).zip(thread.lines()).skip(skipped) {
         if line.is_empty() {
             continue;
@@ -192,12 +192,12 @@ fn numbered(thread: &str, skipped: usize) -> Result<Vec<Event>, String> {
     Ok(events)
 }
 
-fn event(head: &str, number: usize) -> Option<Event> {
+fn event(head: &str, number: usize) -> Option<ThreadEntry> {
     let mut parts = head.splitn(4, " | ");
     let numbered = parts.next()?.parse() == Ok(number);
     let at = Time::parse(parts.next()?)?;
     let (what, author) = (parts.next()?.to_owned(), parts.next()?.to_owned());
-    numbered.then_some(Event { at, what, author, text: String::new() })
+    numbered.then_some(ThreadEntry { at, what, author, text: String::new() })
 }
 
 /// Whether a thread begins in the older form: a marker in its first line, or `## Created` as its first heading.
@@ -207,9 +207,9 @@ fn is_older(thread: &str) -> bool {
 
 /// What stands in the older form, and how many lines that are: up to the first numbered event. Where markers stand, they
 /// divide it, else headings do.
-fn older(thread: &str, created: &Time) -> (Vec<Event>, usize) {
+fn older(thread: &str, created: &Time) -> (Vec<ThreadEntry>, usize) {
     let marked = thread.starts_with(MARKER);
-    let mut events: Vec<Event> = Vec::new();
+    let mut events: Vec<ThreadEntry> = Vec::new();
     let mut lines = 0;
     for line in thread.lines() {
         let heading = line.strip_prefix("## ");
@@ -235,15 +235,15 @@ fn older(thread: &str, created: &Time) -> (Vec<Event>, usize) {
 }
 
 /// An event under a heading, which names neither a time nor an author.
-fn headed(heading: &str, created: &Time) -> Event {
-    Event { at: created.clone(), what: heading.to_lowercase(), author: "unknown".to_owned(), text: String::new() }
+fn headed(heading: &str, created: &Time) -> ThreadEntry {
+    ThreadEntry { at: created.clone(), what: heading.to_lowercase(), author: "unknown".to_owned(), text: String::new() }
 }
 
 /// `<!-- event: review author: Ann at: 2026-01-31T12:00:00Z status: approve -->`; the status may be absent.
-fn marker(line: &str) -> Option<Event> {
+fn marker(line: &str) -> Option<ThreadEntry> {
     let (what, rest) = line.strip_prefix(MARKER)?.strip_suffix(" -->")?.split_once(" author: ")?;
     let (author, rest) = rest.rsplit_once(" at: ")?;
     let (at, status) = rest.split_once(" status: ").map_or((rest, None), |(at, status)| (at, Some(status)));
     let what = status.map_or_else(|| what.to_owned(), |status| format!("{what} {status}"));
-    Some(Event { at: Time::parse(at)?, what, author: author.to_owned(), text: String::new() })
+    Some(ThreadEntry { at: Time::parse(at)?, what, author: author.to_owned(), text: String::new() })
 }

@@ -38,7 +38,7 @@ pub struct Title(String);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]
-pub struct Label(String);
+pub struct WorkItemLabel(String);
 
 /// One line of at most 120 bytes, or nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -53,7 +53,7 @@ pub struct Time(String);
 /// The folder an item is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Status {
+pub enum WorkItemStatus {
     Open,
     Pending,
     Closed,
@@ -62,7 +62,7 @@ pub enum Status {
 /// What sort of work it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum WorkItemKind {
     Bug,
     Chore,
     Design,
@@ -81,7 +81,7 @@ pub enum Priority {
     Urgent,
 }
 
-impl Status {
+impl WorkItemStatus {
     /// All of them, as the script lists them.
     pub const ALL: [Self; 3] = [Self::Open, Self::Pending, Self::Closed];
     /// What is looked for when nothing is said.
@@ -164,7 +164,7 @@ impl TryFrom<String> for Title {
     }
 }
 
-impl TryFrom<String> for Label {
+impl TryFrom<String> for WorkItemLabel {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
@@ -191,8 +191,8 @@ impl Assignee {
     }
 }
 
-plain::texts!(ItemId, ItemRef, Title, Label, Assignee, Time);
-plain::names!(Status, Kind, Priority);
+plain::texts!(ItemId, ItemRef, Title, WorkItemLabel, Assignee, Time);
+plain::names!(WorkItemStatus, WorkItemKind, Priority);
 
 #[cfg(test)]
 mod tests {

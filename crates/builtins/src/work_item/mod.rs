@@ -18,13 +18,14 @@ mod store;
 
 use contract::VERSION;
 pub use contract::{
-    Change, Event, Heading, Item, Listing, NewItem, Query, READER, Updated, WRITER, WorkItemReader, WorkItemWriter,
+    Heading, NewItem, Query, READER, ThreadEntry, Updated, WRITER, WorkItem, WorkItemChange, WorkItemList,
+    WorkItemReader, WorkItemWriter,
 };
-pub use id::{Assignee, ItemId, ItemRef, Kind, Label, Priority, Status, Time, Title};
+pub use id::{Assignee, ItemId, ItemRef, Priority, Time, Title, WorkItemKind, WorkItemLabel, WorkItemStatus};
 pub use store::{MAX_ITEMS, MAX_LISTED, MAX_TEXT};
 
 use crate::clock::Now;
-use crate::{placed, plain};
+use crate::{located_tool, plain};
 use llm_worker::tool::Touch;
 use llm_worker::{ToolContext, ToolEffect, ToolResult};
 use pod::feature::{
@@ -35,7 +36,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::sync::Arc;
-use store::Store;
+use store::WorkItemStore;
 
 /// This feature's id.
 pub const ID: FeatureId = FeatureId::builtin("work-item");
@@ -60,7 +61,7 @@ const LIST: ToolKey<Query> =
 const SHOW: ToolKey<Show> = ToolKey::new("WorkItemShow", ToolEffect::ReadOnly, "Show a work item with its thread.");
 const CREATE: ToolKey<NewItem> =
     ToolKey::new("WorkItemCreate", ToolEffect::Effectful, "Record new work; answers its id.").needs(WRITES);
-const UPDATE: ToolKey<Change> = ToolKey::new(
+const UPDATE: ToolKey<WorkItemChange> = ToolKey::new(
     "WorkItemUpdate",
     ToolEffect::Effectful,
     "Comment on a work item, move it to open, pending or closed, or change its fields.",
@@ -135,13 +136,13 @@ impl FeatureModule for WorkItems {
         let workspace = ctx.services().fs(ROOT).map_err(absent)?;
         let directory = workspace.project().to_owned();
         let (author, now) = (Arc::clone(&self.author), Arc::clone(&self.now));
-        let store = Arc::new(Store { files: tools::Files::new(workspace), author, now });
+        let store = Arc::new(WorkItemStore { files: tools::Files::new(workspace), author, now });
         let (read, write) = (Touch::Read(directory.clone()), Touch::Write(directory));
         let own = declared();
-        placed::implement(ctx, &own, &LIST, always(&read), (&store, list))?;
-        placed::implement(ctx, &own, &SHOW, always(&read), (&store, show))?;
-        placed::implement(ctx, &own, &CREATE, always(&write), (&store, create))?;
-        placed::implement(ctx, &own, &UPDATE, always(&write), (&store, update))?;
+        located_tool::implement(ctx, &own, &LIST, always(&read), (&store, list))?;
+        located_tool::implement(ctx, &own, &SHOW, always(&read), (&store, show))?;
+        located_tool::implement(ctx, &own, &CREATE, always(&write), (&store, create))?;
+        located_tool::implement(ctx, &own, &UPDATE, always(&write), (&store, update))?;
         ctx.services().provide(READER, Arc::clone(&store) as Arc<dyn WorkItemReader>)?;
         ctx.services().provide(WRITER, store as Arc<dyn WorkItemWriter>)?;
         Ok(())
@@ -164,20 +165,20 @@ fn absent(error: FeatureInstallError) -> FeatureInstallError {
     }
 }
 
-async fn list(store: Arc<Store>, query: Query, _: ToolContext) -> ToolResult {
+async fn list(store: Arc<WorkItemStore>, query: Query, _: ToolContext) -> ToolResult {
     Ok(answer::listing(&store.list(query).await?))
 }
 
-async fn show(store: Arc<Store>, args: Show, _: ToolContext) -> ToolResult {
+async fn show(store: Arc<WorkItemStore>, args: Show, _: ToolContext) -> ToolResult {
     Ok(answer::item(&store.show(args.id).await?))
 }
 
-async fn create(store: Arc<Store>, item: NewItem, cx: ToolContext) -> ToolResult {
+async fn create(store: Arc<WorkItemStore>, item: NewItem, cx: ToolContext) -> ToolResult {
     let id = store.create(item, cx).await?;
     Ok(tools::answer(&format!("{id}: created, open"), String::new()))
 }
 
-async fn update(store: Arc<Store>, change: Change, cx: ToolContext) -> ToolResult {
+async fn update(store: Arc<WorkItemStore>, change: WorkItemChange, cx: ToolContext) -> ToolResult {
     let Updated { id, status, done } = store.update(change, cx).await?;
     Ok(tools::answer(&format!("{id}: {}; it is {status}", done.join(", ")), String::new()))
 }

@@ -1,9 +1,12 @@
 //! The items on disk: found, read, written. One writer at a time, across processes: `.lock` is the script's own.
 
 use super::Author;
-use super::contract::{Change, Event, Heading, Item, Listing, NewItem, Query, Updated, WorkItemReader, WorkItemWriter};
+use super::contract::{
+    Heading, NewItem, Query, ThreadEntry, Updated, WorkItem, WorkItemChange, WorkItemList, WorkItemReader,
+    WorkItemWriter,
+};
 use super::format::{ItemFile, events, grown, new_thread};
-use super::id::{Assignee, ItemId, ItemRef, Kind, MAX_SLUG, Priority, Status, Time};
+use super::id::{Assignee, ItemId, ItemRef, MAX_SLUG, Priority, Time, WorkItemKind, WorkItemStatus};
 use crate::clock::Now;
 use crate::plain;
 use crate::store_error::StoreError;
@@ -34,21 +37,21 @@ const MAX_SAME: usize = 20;
 const SUGGESTED: usize = 3;
 
 /// Work items below one directory.
-pub(super) struct Store {
+pub(super) struct WorkItemStore {
     pub(super) files: tools::Files,
     pub(super) author: Author,
     pub(super) now: Now,
 }
 
 /// Where an item is.
-struct Found {
+struct LocatedItem {
     id: ItemId,
-    folder: Status,
+    folder: WorkItemStatus,
 }
 
 #[async_trait]
-impl WorkItemReader for Store {
-    async fn list(&self, query: Query) -> Result<Listing, StoreError> {
+impl WorkItemReader for WorkItemStore {
+    async fn list(&self, query: Query) -> Result<WorkItemList, StoreError> {
         let words = query.words.as_deref().unwrap_or_default().to_lowercase();
         let words: Vec<&str> = words.split_whitespace().collect();
         let wanted = |heading: &Heading| {
@@ -57,7 +60,7 @@ impl WorkItemReader for Store {
                 && query.label.as_ref().is_none_or(|label| heading.labels.contains(label))
                 && words.iter().all(|word| text.contains(word))
         };
-        let folders = query.status.as_ref().map_or(&Status::LIVE[..], std::slice::from_ref);
+        let folders = query.status.as_ref().map_or(&WorkItemStatus::LIVE[..], std::slice::from_ref);
         let (mut items, mut unreadable) = (Vec::new(), Vec::new());
         for found in self.all(folders)? {
             match self.read(&found, "item.md", MAX_FRONT).map(|text| ItemFile::parse(&text, &found.id)) {
@@ -71,10 +74,10 @@ impl WorkItemReader for Store {
         items.sort_by(|a, b| b.priority.cmp(&a.priority).then_with(|| b.id.cmp(&a.id)));
         let found = items.len();
         items.truncate(query.limit.unwrap_or(LISTED).clamp(1, MAX_LISTED));
-        Ok(Listing { items, found, unreadable })
+        Ok(WorkItemList { items, found, unreadable })
     }
 
-    async fn show(&self, item: ItemRef) -> Result<Item, StoreError> {
+    async fn show(&self, item: ItemRef) -> Result<WorkItem, StoreError> {
         let found = self.find(&item)?;
         let record = self.read(&found, "item.md", MAX_FILE)?;
         let record = ItemFile::parse(&record, &found.id).map_err(|why| found.corrupt("item.md", &why))?;
@@ -82,12 +85,12 @@ impl WorkItemReader for Store {
         let events = events(&thread, &record.heading.created_at);
         let events = events.map_err(|why| found.corrupt("thread.md", &why))?;
         let (body, heading) = (record.body().to_owned(), Heading { status: found.folder, ..record.heading });
-        Ok(Item { heading, body, events })
+        Ok(WorkItem { heading, body, events })
     }
 }
 
 #[async_trait]
-impl WorkItemWriter for Store {
+impl WorkItemWriter for WorkItemStore {
     fn directory(&self) -> PathBuf {
         self.files.workspace().project().to_owned()
     }
@@ -101,17 +104,21 @@ impl WorkItemWriter for Store {
         let now = Time::of((self.now)());
         let slug = plain::slug(&title.to_string(), MAX_SLUG);
         let id = self.free(&now, if slug.is_empty() { "item" } else { &slug })?;
-        let (kind, priority) = (kind.unwrap_or(Kind::Task), priority.unwrap_or(Priority::Normal));
-        let (status, assignee) = (Status::Open, Assignee::nobody());
+        let (kind, priority) = (kind.unwrap_or(WorkItemKind::Task), priority.unwrap_or(Priority::Normal));
+        let (status, assignee) = (WorkItemStatus::Open, Assignee::nobody());
         let (created_at, updated_at) = (now.clone(), now.clone());
         let heading =
             Heading { id: id.clone(), title, status, kind, priority, labels, created_at, updated_at, assignee };
         let record = ItemFile::new(heading, &body).render();
-        let first =
-            Event { at: now, what: "created open".to_owned(), author: self.author.to_string(), text: String::new() };
-        let found = Found { id, folder: status };
+        let first = ThreadEntry {
+            at: now,
+            what: "created open".to_owned(),
+            author: self.author.to_string(),
+            text: String::new(),
+        };
+        let found = LocatedItem { id, folder: status };
         let thread = self.at(&found.path("thread.md"))?;
-        let above = self.is_missing(&Status::Open.to_string())?;
+        let above = self.is_missing(&WorkItemStatus::Open.to_string())?;
         let text = new_thread(&found.id, &first);
         tools::publish(&self.files, &thread, None, text.as_bytes(), &cx).await?;
         // An item is there from its item.md on; a thread alone is none.
@@ -123,7 +130,7 @@ impl WorkItemWriter for Store {
         Ok(found.id)
     }
 
-    async fn update(&self, change: Change, cx: ToolContext) -> Result<Updated, StoreError> {
+    async fn update(&self, change: WorkItemChange, cx: ToolContext) -> Result<Updated, StoreError> {
         let comment = given("comment", change.comment.as_deref().unwrap_or_default())?;
         let _turn = self.files.one_at_a_time(&cx).await?;
         let _lock = self.lock()?;
@@ -133,7 +140,7 @@ impl WorkItemWriter for Store {
         let mut done = fields(&mut record.heading, &change)?;
         let written = record.heading.status;
         let to = change.status.unwrap_or(written);
-        if to == Status::Closed && comment.is_empty() && (written != to || found.folder != to) {
+        if to == WorkItemStatus::Closed && comment.is_empty() && (written != to || found.folder != to) {
             return Err(StoreError::fix(format!("say in `comment` how {} was settled", found.id)));
         }
         let what = match (written != to, comment.is_empty()) {
@@ -153,14 +160,18 @@ impl WorkItemWriter for Store {
         // What would fail on reading fails before anything is changed.
         if what.is_some() {
             let (_, thread) = self.before(&found, "thread.md", &cx)?;
-            let first =
-                Event { at: Time::of((self.now)()), what: String::new(), author: String::new(), text: String::new() };
+            let first = ThreadEntry {
+                at: Time::of((self.now)()),
+                what: String::new(),
+                author: String::new(),
+                text: String::new(),
+            };
             grown(&thread, &record.heading.created_at, first).map_err(|why| found.corrupt("thread.md", &why))?;
         }
         self.move_to(&mut found, to, &cx).await?;
         let mut when = Time::of((self.now)());
         if let Some(what) = what {
-            let event = Event { at: when, what, author: self.author.to_string(), text: comment };
+            let event = ThreadEntry { at: when, what, author: self.author.to_string(), text: comment };
             let (before, thread) = self.before(&found, "thread.md", &cx)?;
             let thread =
                 grown(&thread, &record.heading.created_at, event).map_err(|why| found.corrupt("thread.md", &why))?;
@@ -175,9 +186,9 @@ impl WorkItemWriter for Store {
     }
 }
 
-impl Store {
+impl WorkItemStore {
     /// Every item of these folders, each folder in the order of time.
-    fn all(&self, folders: &[Status]) -> Result<Vec<Found>, StoreError> {
+    fn all(&self, folders: &[WorkItemStatus]) -> Result<Vec<LocatedItem>, StoreError> {
         let mut all = Vec::new();
         for &folder in folders {
             let entries = match self.files.workspace().read_dir(&self.at(&folder.to_string())?) {
@@ -191,14 +202,14 @@ impl Store {
                 let text = format!("{folder} has {} items; at most {MAX_ITEMS} are read", ids.len());
                 return Err(StoreError::new(ErrorKind::Exhausted, text));
             }
-            all.extend(ids.into_iter().map(|id| Found { id, folder }));
+            all.extend(ids.into_iter().map(|id| LocatedItem { id, folder }));
         }
         Ok(all)
     }
 
     /// The one item that is meant; an exact id wins.
-    fn find(&self, item: &ItemRef) -> Result<Found, StoreError> {
-        let mut meant = self.all(&Status::ALL)?;
+    fn find(&self, item: &ItemRef) -> Result<LocatedItem, StoreError> {
+        let mut meant = self.all(&WorkItemStatus::ALL)?;
         meant.retain(|found| item.means(&found.id) && self.is_there(found));
         if meant.iter().any(|found| item.is(&found.id)) {
             meant.retain(|found| item.is(&found.id));
@@ -214,7 +225,7 @@ impl Store {
         }
     }
 
-    fn is_there(&self, found: &Found) -> bool {
+    fn is_there(&self, found: &LocatedItem) -> bool {
         let at = self.at(&found.path("item.md"));
         at.is_ok_and(|at| self.files.workspace().metadata(&at).is_ok_and(|meta| meta.kind == FileKind::File))
     }
@@ -230,7 +241,7 @@ impl Store {
     }
 
     /// At most `max` bytes of a file of an item.
-    fn read(&self, found: &Found, name: &str, max: u64) -> Result<String, StoreError> {
+    fn read(&self, found: &LocatedItem, name: &str, max: u64) -> Result<String, StoreError> {
         let file = self.files.workspace().open_file(&self.at(&found.path(name))?)?;
         let mut bytes = Vec::new();
         let read = file.take(max).read_to_end(&mut bytes);
@@ -242,7 +253,7 @@ impl Store {
     }
 
     /// A file of an item that is about to change.
-    fn before(&self, found: &Found, name: &str, cx: &ToolContext) -> Result<(Before, String), StoreError> {
+    fn before(&self, found: &LocatedItem, name: &str, cx: &ToolContext) -> Result<(Before, String), StoreError> {
         let before = self.files.before(&self.at(&found.path(name))?, cx)?;
         let before = before.ok_or_else(|| found.corrupt(name, "it is missing"))?;
         match String::from_utf8(before.bytes.clone()) {
@@ -253,7 +264,7 @@ impl Store {
 
     async fn put(
         &self,
-        found: &Found,
+        found: &LocatedItem,
         name: &str,
         before: Option<Before>,
         text: &str,
@@ -273,11 +284,11 @@ impl Store {
 
     /// An id that no folder has.
     fn free(&self, now: &Time, slug: &str) -> Result<ItemId, StoreError> {
-        let taken = self.all(&Status::ALL)?;
+        let taken = self.all(&WorkItemStatus::ALL)?;
         let slugs = (1..=MAX_SAME).map(|n| if n == 1 { slug.to_owned() } else { format!("{slug}-{n}") });
         let ids = slugs.filter_map(|slug| ItemId::new(now, &slug));
         for id in ids.filter(|id| !taken.iter().any(|found| found.id == *id)) {
-            if self.is_missing(&format!("{}/{id}", Status::Open))? {
+            if self.is_missing(&format!("{}/{id}", WorkItemStatus::Open))? {
                 return Ok(id);
             }
         }
@@ -300,18 +311,18 @@ impl Store {
     }
 
     /// The folder first: what is recorded of the files then names where they stay.
-    async fn move_to(&self, found: &mut Found, to: Status, cx: &ToolContext) -> Result<(), StoreError> {
+    async fn move_to(&self, found: &mut LocatedItem, to: WorkItemStatus, cx: &ToolContext) -> Result<(), StoreError> {
         if found.folder == to {
             return Ok(());
         }
-        let place = |folder: Status| self.at(&format!("{folder}/{}", found.id));
+        let place = |folder: WorkItemStatus| self.at(&format!("{folder}/{}", found.id));
         tools::move_dir(&self.files, &place(found.folder)?, &place(to)?, cx).await?;
         found.folder = to;
         Ok(())
     }
 }
 
-impl Found {
+impl LocatedItem {
     fn path(&self, name: &str) -> String {
         format!("{}/{}/{name}", self.folder, self.id)
     }
@@ -323,7 +334,7 @@ impl Found {
 }
 
 /// The fields that change, applied; in words.
-fn fields(heading: &mut Heading, change: &Change) -> Result<Vec<String>, StoreError> {
+fn fields(heading: &mut Heading, change: &WorkItemChange) -> Result<Vec<String>, StoreError> {
     let mut done = Vec::new();
     let mut set = |name: &str, changed: bool| done.extend(changed.then(|| format!("{name} changed")));
     let labels = change.labels.clone().map(few).transpose()?;

@@ -1,6 +1,6 @@
 //! `phase-recorder`: what is kept, within which bounds, through kills.
 
-use builtins::phase_recorder::{MAX_DETAIL, MAX_PHASES, PHASES, Phase, PhaseRecorder, Phases, Status};
+use builtins::phase_recorder::{MAX_DETAIL, MAX_PHASES, PHASES, Phase, PhaseRecorder, PhaseStatus, Phases};
 use llm_worker::ResultStatus;
 use pod::record::Record;
 use serde_json::json;
@@ -23,8 +23,8 @@ fn a_phase_is_recorded_once_by_its_name() {
     host.restart();
     let said = host.call("record_phase", json!({"name": "build", "status": "failed", "detail": "two errors"}));
     assert_eq!(said.text(), "build: failed; 2 phases recorded");
-    let build = Phase { name: "build".into(), status: Status::Failed, detail: "two errors".into() };
-    let test = Phase { name: "test".into(), status: Status::Skipped, detail: String::new() };
+    let build = Phase { name: "build".into(), status: PhaseStatus::Failed, detail: "two errors".into() };
+    let test = Phase { name: "test".into(), status: PhaseStatus::Skipped, detail: String::new() };
     assert_eq!(host.state(&PHASES), Phases { forgotten: 0, phases: vec![build, test] });
 }
 

@@ -25,14 +25,14 @@ pub(super) struct Applied {
 
 /// Which edit (from 1, of how many) does not fit, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Problem {
+pub(super) struct EditProblem {
     pub(super) edit: usize,
     pub(super) of: usize,
-    pub(super) why: Why,
+    pub(super) why: EditProblemKind,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Why {
+pub(super) enum EditProblemKind {
     Empty,
     Same,
     Absent(Option<Nearest>),
@@ -41,53 +41,55 @@ pub(super) enum Why {
     Cancelled,
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for EditProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.of > 1 {
             write!(f, "edit {} of {}: ", self.edit, self.of)?;
         }
         let shown = |line: &str| cut(&line.replace('\t', "\\t"), SHOWN_LINE);
         match &self.why {
-            Why::Empty => write!(f, "`old` is empty; give the text to replace, or use Write for the whole file"),
-            Why::Same => write!(f, "`old` and `new` are the same"),
-            Why::Absent(None) => write!(f, "`old` does not occur; Read the file and copy the text exactly"),
-            Why::Absent(Some(Nearest::Numbered)) => {
+            EditProblemKind::Empty => {
+                write!(f, "`old` is empty; give the text to replace, or use Write for the whole file")
+            }
+            EditProblemKind::Same => write!(f, "`old` and `new` are the same"),
+            EditProblemKind::Absent(None) => write!(f, "`old` does not occur; Read the file and copy the text exactly"),
+            EditProblemKind::Absent(Some(Nearest::Numbered)) => {
                 write!(f, "`old` does not occur; it seems to contain Read's line numbers, leave them out")
             }
-            Why::Absent(Some(Nearest::Like { line, text })) => {
+            EditProblemKind::Absent(Some(Nearest::Like { line, text })) => {
                 write!(f, "`old` does not occur; most like its first line is line {line}: `{}`", shown(text))
             }
-            Why::Absent(Some(Nearest::Parts { from, line, text, wanted })) => write!(
+            EditProblemKind::Absent(Some(Nearest::Parts { from, line, text, wanted })) => write!(
                 f,
                 "`old` does not occur; it fits from line {from}, but line {line} is `{}` where `old` has `{}`",
                 shown(text),
                 shown(wanted)
             ),
-            Why::Ambiguous { times, lines } => {
+            EditProblemKind::Ambiguous { times, lines } => {
                 let named: Vec<_> = lines.iter().map(usize::to_string).collect();
                 let and = if lines.len() < *times { ", …" } else { "" };
                 let named = named.join(", ");
                 write!(f, "`old` occurs {times} times, at lines {named}{and}; add surrounding lines or set replace_all")
             }
-            Why::TooLarge => write!(f, "the result would be over {MAX_FILE} bytes"),
-            Why::Cancelled => write!(f, "cancelled"),
+            EditProblemKind::TooLarge => write!(f, "the result would be over {MAX_FILE} bytes"),
+            EditProblemKind::Cancelled => write!(f, "cancelled"),
         }
     }
 }
 
 /// Applies every edit in order, each to the result of the one before.
-pub(super) fn apply(before: &[u8], edits: &[Replacement], cancel: &CancellationToken) -> Result<Applied, Problem> {
+pub(super) fn apply(before: &[u8], edits: &[Replacement], cancel: &CancellationToken) -> Result<Applied, EditProblem> {
     let mut bytes = before.to_owned();
     let mut replaced = 0;
     for (index, edit) in edits.iter().enumerate() {
-        let problem = |why| Problem { edit: index + 1, of: edits.len(), why };
+        let problem = |why| EditProblem { edit: index + 1, of: edits.len(), why };
         if cancel.is_cancelled() {
-            return Err(problem(Why::Cancelled));
+            return Err(problem(EditProblemKind::Cancelled));
         }
         let matches = matches(&bytes, edit).map_err(problem)?;
         let grown = bytes.len() as u64 + matches.len() as u64 * 2 * edit.new.len() as u64;
         if grown > MAX_FILE && replaced_len(&bytes, &matches, edit) > MAX_FILE {
-            return Err(problem(Why::TooLarge));
+            return Err(problem(EditProblemKind::TooLarge));
         }
         replaced += matches.len() as u64;
         bytes = replace(&bytes, &matches, edit);
@@ -96,18 +98,18 @@ pub(super) fn apply(before: &[u8], edits: &[Replacement], cancel: &CancellationT
 }
 
 /// Where an edit applies; at least one place.
-fn matches(bytes: &[u8], edit: &Replacement) -> Result<Vec<Range<usize>>, Why> {
+fn matches(bytes: &[u8], edit: &Replacement) -> Result<Vec<Range<usize>>, EditProblemKind> {
     if edit.old.is_empty() {
-        return Err(Why::Empty);
+        return Err(EditProblemKind::Empty);
     }
     if edit.old == edit.new {
-        return Err(Why::Same);
+        return Err(EditProblemKind::Same);
     }
     let view = View::of(bytes, edit);
     let finder = memmem::Finder::new(edit.old.as_bytes());
     let found: Vec<usize> = finder.find_iter(view.text()).collect();
     let Some(first) = found.first() else {
-        return Err(Why::Absent(nearest(bytes, &edit.old)));
+        return Err(EditProblemKind::Absent(nearest(bytes, &edit.old)));
     };
     if !edit.replace_all {
         // `aa` in `aaa` is in one place without overlap, and still not where the model can mean only one.
@@ -115,7 +117,7 @@ fn matches(bytes: &[u8], edit: &Replacement) -> Result<Vec<Range<usize>>, Why> {
         if let Some(second) = overlapping {
             let all = if found.len() > 1 { found } else { vec![*first, second] };
             let lines = all.iter().take(NAMED_LINES).map(|at| line_of(view.text(), *at)).collect();
-            return Err(Why::Ambiguous { times: all.len(), lines });
+            return Err(EditProblemKind::Ambiguous { times: all.len(), lines });
         }
     }
     let len = edit.old.len();

@@ -1,7 +1,7 @@
 //! What Grep found so far, and how it is shown.
 
-use super::{Args, MAX_LINE, Mode, RESERVE};
-use crate::answer::{Body, answer, counted, cut};
+use super::{Args, MAX_LINE, OutputMode, RESERVE};
+use crate::answer::{ContentBuilder, answer, counted, cut};
 use crate::search::{Gaps, Search};
 use crate::sniff::{HEAD, binary};
 use authority::WalkEntry;
@@ -13,10 +13,10 @@ use std::io::{self, Read};
 use tokio_util::sync::CancellationToken;
 
 /// What was found so far.
-pub(super) struct Found<'a> {
+pub(super) struct GrepOutput<'a> {
     args: &'a Args,
     matcher: &'a RegexMatcher,
-    body: Body,
+    body: ContentBuilder,
     matches: u64,
     files: u64,
     searched: u64,
@@ -27,9 +27,9 @@ pub(super) struct Found<'a> {
     pub(super) at_least: bool,
 }
 
-impl<'a> Found<'a> {
+impl<'a> GrepOutput<'a> {
     pub(super) fn new(args: &'a Args, matcher: &'a RegexMatcher) -> Self {
-        let body = Body::new(RESERVE);
+        let body = ContentBuilder::new(RESERVE);
         Self {
             args,
             matcher,
@@ -70,9 +70,9 @@ impl<'a> Found<'a> {
         if matches > 0 {
             self.files += 1;
             match self.args.mode {
-                Mode::Content => {}
-                Mode::Files => self.show(&shown),
-                Mode::Count => self.show(&format!("{shown}:{matches}")),
+                OutputMode::Content => {}
+                OutputMode::Files => self.show(&shown),
+                OutputMode::Count => self.show(&format!("{shown}:{matches}")),
             }
         }
         done
@@ -96,14 +96,14 @@ impl<'a> Found<'a> {
         let (least, matches, files) = (if self.at_least { "at least " } else { "" }, self.matches, self.files);
         let mut summary =
             format!("{least}{} in {}", counted(matches, "match", "matches"), counted(files, "file", "files"));
-        if self.args.mode == Mode::Files {
+        if self.args.mode == OutputMode::Files {
             summary = format!("matches in {least}{}", counted(files, "file", "files"));
         }
         if files == 0 {
             summary.push_str(&format!(" ({} searched)", self.searched));
         }
         let mut notes = gaps.notes();
-        let (all, of) = if self.args.mode == Mode::Content { (matches, "matches") } else { (files, "files") };
+        let (all, of) = if self.args.mode == OutputMode::Content { (matches, "matches") } else { (files, "files") };
         if self.shown < all {
             let next = "give a narrower path, glob or pattern";
             notes.push(format!("({} of {least}{all} {of} are shown; {next})", self.shown));
@@ -114,7 +114,7 @@ impl<'a> Found<'a> {
 
 /// What a search of one file reports to.
 struct InFile<'f, 'a> {
-    found: &'f mut Found<'a>,
+    found: &'f mut GrepOutput<'a>,
     shown: &'f str,
     matches: u64,
 }
@@ -124,12 +124,12 @@ impl Sink for InFile<'_, '_> {
 
     fn matched(&mut self, _: &Searcher, at: &SinkMatch<'_>) -> io::Result<bool> {
         self.matches += 1;
-        if self.found.args.mode == Mode::Content {
+        if self.found.args.mode == OutputMode::Content {
             let text = around(at.bytes(), self.found.matcher);
             self.found.show(&format!("{}:{}:{text}", self.shown, at.line_number().unwrap_or(0)));
         }
         // A list of files needs no count of their matches.
-        Ok(self.found.args.mode != Mode::Files)
+        Ok(self.found.args.mode != OutputMode::Files)
     }
 
     fn context(&mut self, _: &Searcher, at: &SinkContext<'_>) -> io::Result<bool> {

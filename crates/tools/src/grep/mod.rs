@@ -5,7 +5,7 @@ mod found;
 use crate::answer::{cut, fix, go_on};
 use crate::pattern::Pattern;
 use crate::search::{Gaps, Search};
-use found::Found;
+use found::GrepOutput;
 use grep_matcher::LineTerminator;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, SearcherBuilder};
@@ -45,7 +45,7 @@ const RESERVE: usize = 1024;
 #[serde(rename_all = "lowercase")]
 #[schemars(description = "")]
 #[allow(missing_docs, reason = "a comment on a variant would make the schema three times as long")]
-pub enum Mode {
+pub enum OutputMode {
     Content,
     Files,
     Count,
@@ -65,7 +65,7 @@ pub struct Args {
     pub glob: Option<String>,
     #[serde(default = "content")]
     #[allow(missing_docs, reason = "its values say it")]
-    pub mode: Mode,
+    pub mode: OutputMode,
     #[serde(default)]
     #[allow(missing_docs, reason = "its name says it")]
     pub ignore_case: bool,
@@ -77,8 +77,8 @@ pub struct Args {
     pub limit: u64,
 }
 
-fn content() -> Mode {
-    Mode::Content
+fn content() -> OutputMode {
+    OutputMode::Content
 }
 
 fn limit() -> u64 {
@@ -103,7 +103,7 @@ pub async fn run(live: Arc<Search>, args: Args, cx: ToolContext) -> ToolResult {
     let matcher = compile(&args)?;
     let filter = args.glob.as_deref().map(Pattern::parse).transpose()?;
     let at = live.start(&args.path)?;
-    let context = if args.mode == Mode::Content { args.context } else { 0 };
+    let context = if args.mode == OutputMode::Content { args.context } else { 0 };
     let mut searcher = SearcherBuilder::new()
         .line_number(true)
         .line_terminator(LineTerminator::crlf())
@@ -112,7 +112,7 @@ pub async fn run(live: Arc<Search>, args: Args, cx: ToolContext) -> ToolResult {
         .binary_detection(BinaryDetection::quit(0))
         .heap_limit(Some(HEAP))
         .build();
-    let mut found = Found::new(&args, &matcher);
+    let mut found = GrepOutput::new(&args, &matcher);
     let mut unread = Gaps::default();
     let gaps = live.files(&at, &cx, |entry, below| {
         if filter.as_ref().is_some_and(|filter| !filter.fits(below)) {

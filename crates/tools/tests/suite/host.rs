@@ -10,10 +10,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
-use tools::Remedy;
+use tools::PathRemedy;
 
 /// A host's words of a remedy.
-pub(crate) fn words(remedy: Remedy<'_>) -> String {
+pub(crate) fn words(remedy: PathRemedy<'_>) -> String {
     format!("try {remedy:?}")
 }
 

@@ -1,6 +1,6 @@
 //! Remedies in words: the flags, the files and the tools that they mean.
 
-use builtins::Remedy as Refused;
+use builtins::PathRemedy as Refused;
 use pod::permission::{Beside, Remedy, Terms};
 
 /// What this program calls things.

@@ -11,7 +11,7 @@ fn all(old: &str, new: &str) -> Replacement {
     Replacement { replace_all: true, ..edit(old, new) }
 }
 
-fn applied(before: &[u8], edits: &[Replacement]) -> Result<String, Why> {
+fn applied(before: &[u8], edits: &[Replacement]) -> Result<String, EditProblemKind> {
     let done = apply(before, edits, &CancellationToken::new());
     done.map(|applied| applied.bytes.escape_ascii().to_string()).map_err(|problem| problem.why)
 }
@@ -48,12 +48,12 @@ fn edits_apply() {
 
 #[test]
 fn edits_that_do_not_fit_say_why() {
-    let ambiguous = |times, lines: &[usize]| Why::Ambiguous { times, lines: lines.to_vec() };
-    let table: &[(&str, &[u8], Replacement, Why)] = &[
-        ("empty", b"a", edit("", "b"), Why::Empty),
-        ("same", b"a", edit("a", "a"), Why::Same),
-        ("absent", b"a", edit("zz", "b"), Why::Absent(None)),
-        ("absent, with all", b"a", all("zz", "b"), Why::Absent(None)),
+    let ambiguous = |times, lines: &[usize]| EditProblemKind::Ambiguous { times, lines: lines.to_vec() };
+    let table: &[(&str, &[u8], Replacement, EditProblemKind)] = &[
+        ("empty", b"a", edit("", "b"), EditProblemKind::Empty),
+        ("same", b"a", edit("a", "a"), EditProblemKind::Same),
+        ("absent", b"a", edit("zz", "b"), EditProblemKind::Absent(None)),
+        ("absent, with all", b"a", all("zz", "b"), EditProblemKind::Absent(None)),
         ("twice", b"x\ny\nx\n", edit("x", "z"), ambiguous(2, &[1, 3])),
         ("twice, overlapping", b"\naaa", edit("aa", "b"), ambiguous(2, &[2, 2])),
         ("twice, crlf", b"x\r\ny\r\nx\r\n", edit("x\n", "z"), ambiguous(2, &[1, 3])),
@@ -69,14 +69,14 @@ fn edits_that_do_not_fit_say_why() {
 #[test]
 fn growth_is_bounded() {
     let edit = all("x", &"y\n".repeat(1 << 19));
-    assert_eq!(applied("x".repeat(20).as_bytes(), std::slice::from_ref(&edit)), Err(Why::TooLarge));
+    assert_eq!(applied("x".repeat(20).as_bytes(), std::slice::from_ref(&edit)), Err(EditProblemKind::TooLarge));
     assert!(applied("x".repeat(9).as_bytes(), &[edit]).is_ok());
 }
 
 #[test]
 fn a_later_edit_that_fails_is_named() {
     let problem = apply(b"a", &[edit("a", "b"), edit("a", "c")], &CancellationToken::new()).err().unwrap();
-    assert_eq!((problem.edit, problem.of, problem.why.clone()), (2, 2, Why::Absent(None)));
+    assert_eq!((problem.edit, problem.of, problem.why.clone()), (2, 2, EditProblemKind::Absent(None)));
 }
 
 /// Few letters, so that matches and overlaps are frequent.
@@ -102,8 +102,8 @@ proptest! {
                 prop_assert!(times == 1 || (times > 1 && replace_all));
                 prop_assert_eq!(after, before.replace(&old, &new).as_bytes().escape_ascii().to_string());
             }
-            Err(Why::Absent(_)) => prop_assert_eq!(times, 0),
-            Err(Why::Ambiguous { .. }) => prop_assert!(times > 1 && !replace_all),
+            Err(EditProblemKind::Absent(_)) => prop_assert_eq!(times, 0),
+            Err(EditProblemKind::Ambiguous { .. }) => prop_assert!(times > 1 && !replace_all),
             Err(other) => prop_assert!(false, "{:?}", other),
         }
     }

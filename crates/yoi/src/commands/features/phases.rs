@@ -2,7 +2,7 @@
 
 use super::journal::{Start, Starts};
 use super::page::Page;
-use builtins::phase_recorder::{ID, PHASES, Phases, Status};
+use builtins::phase_recorder::{ID, PHASES, PhaseStatus, Phases};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -33,10 +33,10 @@ pub(super) fn render(Phases { forgotten, phases }: &Phases) -> Page {
     }
     for phase in phases {
         let mark = match phase.status {
-            Status::Started => "…",
-            Status::Done => "✓",
-            Status::Failed => "✗",
-            Status::Skipped => "-",
+            PhaseStatus::Started => "…",
+            PhaseStatus::Done => "✓",
+            PhaseStatus::Failed => "✗",
+            PhaseStatus::Skipped => "-",
         };
         let detail = if phase.detail.is_empty() { String::new() } else { format!(": {}", phase.detail) };
         page.wrapped(&format!("    {mark} {:8}", phase.status.to_string()), &format!("{}{detail}", phase.name));

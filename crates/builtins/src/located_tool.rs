@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// What a call with these arguments names.
 type Touches<A> = Box<dyn Fn(&A) -> Vec<Touch> + Send + Sync>;
 
-struct Placed<S, A, F> {
+struct LocatedTool<S, A, F> {
     definition: ToolDefinition,
     touches: Touches<A>,
     live: Arc<S>,
@@ -37,12 +37,12 @@ where
         return Err(FeatureInstallError::failed(format!("{} is not declared", key.name())));
     };
     let (definition, needs) = (declared.definition(), declared.needs.clone());
-    let tool = Placed { definition, touches: Box::new(touches), live: Arc::clone(live), method };
+    let tool = LocatedTool { definition, touches: Box::new(touches), live: Arc::clone(live), method };
     let feature = descriptor.id.clone();
     ctx.tools().register(ToolContribution::new(feature, Arc::new(tool), needs))
 }
 
-impl<S, A, F, R> Tool for Placed<S, A, F>
+impl<S, A, F, R> Tool for LocatedTool<S, A, F>
 where
     S: Send + Sync + 'static,
     A: DeserializeOwned + Serialize + Send + 'static,
