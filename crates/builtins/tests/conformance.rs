@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
-use testkit::{Check, Conformance, FeatureHost, Finding, Held, Shared, conformance};
+use testkit::{Check, CheckOutcome, CheckResult, Conformance, FeatureHost, Shared, conformance};
 
 /// Settings for those that cannot do without any.
 fn settings(id: &FeatureId) -> Settings {
@@ -72,14 +72,14 @@ fn held(id: &FeatureId) -> Conformance {
 fn every_built_in_keeps_the_contract() {
     let ids: Vec<_> = all(|_| String::new()).into_iter().map(|module| module.descriptor().id).chain(OPT_IN).collect();
     assert!(ids.len() >= 10, "{ids:?}");
-    let findings: Vec<(FeatureId, Vec<Finding>)> = std::thread::scope(|scope| {
+    let findings: Vec<(FeatureId, Vec<CheckResult>)> = std::thread::scope(|scope| {
         let started: Vec<_> =
             ids.into_iter().map(|id| scope.spawn(move || (id.clone(), held(&id).findings()))).collect();
         started.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
     let mut broken = Vec::new();
     for (id, findings) in &findings {
-        let bad = findings.iter().filter(|finding| finding.held != Held::Yes);
+        let bad = findings.iter().filter(|finding| finding.held != CheckOutcome::Yes);
         broken.extend(bad.map(|finding| format!("{id} {finding}")));
         assert_eq!(findings.len(), Check::ALL.len(), "{id}");
     }

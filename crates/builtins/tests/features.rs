@@ -13,7 +13,7 @@ use pod::hook::PreRequest;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use testkit::{PodUnderTest, Script};
+use testkit::{ModelScript, PodUnderTest};
 use tokio_util::sync::CancellationToken;
 
 /// The tools of `builtin:task`.
@@ -46,7 +46,7 @@ fn services(dir: &Path) -> HostServices {
     let off = Confinement { mode: SandboxMode::Off, read: Vec::new(), write: Vec::new() };
     let env = EnvPolicy::from_vars(std::env::vars_os(), &[]).unwrap();
     let spawner = Spawner::new(&ambient, off, env, "test/1".into()).unwrap();
-    let pod = PodUnderTest::new(&ambient, Script::new([]), Vec::new());
+    let pod = PodUnderTest::new(&ambient, ModelScript::new([]), Vec::new());
     let link = pod.opening(pod.resume().unwrap()).unwrap().link();
     HostServices::none().root(HostCapability::WORKSPACE, workspace).spawner(spawner).link(link)
 }

@@ -4,7 +4,7 @@
 use authority::Ambient;
 use llm_worker::{ToolEffect, ToolOutput};
 use pod::record::Record;
-use testkit::{Answer, FnTool, PodUnderTest, Script};
+use testkit::{FnTool, ModelScript, PodUnderTest, ScriptedAnswer};
 
 /// What it pours out, in pieces.
 const PIECE: usize = 64 * 1024;
@@ -31,7 +31,7 @@ fn a_gigabyte_of_output_is_bounded_and_said_so() {
         }
         Ok(ToolOutput { summary: "poured".to_owned(), content: String::new() })
     });
-    let script = Script::new([Answer::calls(&[("Pour", "{}")]), Answer::text("done")]);
+    let script = ModelScript::new([ScriptedAnswer::calls(&[("Pour", "{}")]), ScriptedAnswer::text("done")]);
     let pod = PodUnderTest::new(&Ambient::claim(), script, vec![tool]);
     let before = peak();
     pod.run("go").end();

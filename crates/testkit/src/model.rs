@@ -1,6 +1,6 @@
 //! A model that answers from a list, and remembers what it was asked.
 
-use crate::gate::Gate;
+use crate::latch::Latch;
 use async_trait::async_trait;
 use llm_worker::model::EventSink;
 use llm_worker::projection::neutral::{self, NeutralRequest};
@@ -12,17 +12,17 @@ use std::time::Duration;
 
 /// One answer, event by event.
 #[derive(Clone, Debug, Default)]
-pub struct Answer(Vec<Beat>);
+pub struct ScriptedAnswer(Vec<Beat>);
 
 #[derive(Clone, Debug)]
 enum Beat {
     Event(ModelEvent),
-    Gate(Gate),
-    WhenIdle(Gate),
+    Wait(Latch),
+    WhenIdle(Latch),
     Fail(ModelError),
 }
 
-impl Answer {
+impl ScriptedAnswer {
     /// Nothing yet: a stream that ends without a stop.
     #[must_use]
     pub fn new() -> Self {
@@ -61,14 +61,14 @@ impl Answer {
 
     /// Waits here until the gate is open.
     #[must_use]
-    pub fn gate(mut self, gate: &Gate) -> Self {
-        self.0.push(Beat::Gate(gate.clone()));
+    pub fn wait_at(mut self, gate: &Latch) -> Self {
+        self.0.push(Beat::Wait(gate.clone()));
         self
     }
 
     /// From here on, opens the gate as soon as nobody on the control thread has anything left to do; in paused time only.
     #[must_use]
-    pub fn when_idle(mut self, gate: &Gate) -> Self {
+    pub fn when_idle(mut self, gate: &Latch) -> Self {
         self.0.push(Beat::WhenIdle(gate.clone()));
         self
     }
@@ -89,28 +89,28 @@ impl Answer {
 }
 
 /// The answers to come, and the requests so far. A request past the last answer fails the turn.
-pub struct Script {
-    answers: Mutex<VecDeque<Answer>>,
+pub struct ModelScript {
+    answers: Mutex<VecDeque<ScriptedAnswer>>,
     requests: Mutex<Vec<Vec<u8>>>,
     dialect: Arc<dyn Dialect>,
 }
 
-impl Script {
+impl ModelScript {
     /// These answers, in [`Neutral`].
     #[must_use]
-    pub fn new(answers: impl IntoIterator<Item = Answer>) -> Arc<Self> {
+    pub fn new(answers: impl IntoIterator<Item = ScriptedAnswer>) -> Arc<Self> {
         Self::in_dialect(Arc::new(Neutral), answers)
     }
 
     /// These answers to requests in that dialect.
     #[must_use]
-    pub fn in_dialect(dialect: Arc<dyn Dialect>, answers: impl IntoIterator<Item = Answer>) -> Arc<Self> {
+    pub fn in_dialect(dialect: Arc<dyn Dialect>, answers: impl IntoIterator<Item = ScriptedAnswer>) -> Arc<Self> {
         let answers = Mutex::new(answers.into_iter().collect());
         Arc::new(Self { answers, requests: Mutex::default(), dialect })
     }
 
     /// One more answer behind those that are left.
-    pub fn add(&self, answer: Answer) {
+    pub fn add(&self, answer: ScriptedAnswer) {
         self.answers.lock().unwrap_or_else(PoisonError::into_inner).push_back(answer);
     }
 
@@ -133,7 +133,7 @@ impl Script {
 }
 
 #[async_trait]
-impl Model for Script {
+impl Model for ModelScript {
     fn name(&self) -> &str {
         "testkit/script"
     }
@@ -145,7 +145,7 @@ impl Model for Script {
     async fn stream(&self, request: ModelRequest, events: EventSink) -> Result<(), ModelError> {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request.body().to_vec());
         let answer = self.answers.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-        let Some(Answer(beats)) = answer else {
+        let Some(ScriptedAnswer(beats)) = answer else {
             let message = "the script has no answer left".to_owned();
             return Err(ModelError { kind: ErrorKind::Unavailable, message, help: None });
         };
@@ -153,7 +153,7 @@ impl Model for Script {
             match beat {
                 // A host that hung up wants no more.
                 Beat::Event(event) => drop(events.send(event).await),
-                Beat::Gate(gate) => gate.pass().await,
+                Beat::Wait(gate) => gate.pass().await,
                 Beat::WhenIdle(gate) => drop(tokio::spawn(async move {
                     // Paused time passes when nothing else can happen.
                     tokio::time::sleep(Duration::from_secs(1)).await;

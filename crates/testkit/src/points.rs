@@ -1,7 +1,7 @@
 //! Named points that a run comes by: written down, and a place to act, wait or die.
 
 use crate::disk::FailingDisk;
-use crate::gate::Gate;
+use crate::latch::Latch;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, ThreadId};
 use tokio_util::sync::CancellationToken;
@@ -13,7 +13,7 @@ pub(crate) struct Killed;
 
 /// The points of one pod. Clones share them.
 #[derive(Clone)]
-pub struct Points {
+pub struct KillPoints {
     disk: FailingDisk,
     inner: Arc<Mutex<Inner>>,
 }
@@ -28,7 +28,7 @@ struct Inner {
     gone: CancellationToken,
 }
 
-impl Points {
+impl KillPoints {
     pub(crate) fn new(disk: FailingDisk) -> Self {
         Self { disk, inner: Arc::default() }
     }
@@ -54,8 +54,8 @@ impl Points {
 
     /// Stops the thread that comes by there until the gate is open.
     #[must_use]
-    pub fn hold(&self, name: &str, nth: usize) -> Gate {
-        let gate = Gate::new(&format!("{name} {nth}"));
+    pub fn hold(&self, name: &str, nth: usize) -> Latch {
+        let gate = Latch::new(&format!("{name} {nth}"));
         let held = gate.clone();
         self.at(name, nth, move || held.pass_blocking());
         gate

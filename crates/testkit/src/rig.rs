@@ -2,9 +2,9 @@
 
 use crate::clock::ManualClock;
 use crate::disk::FailingDisk;
-use crate::gate::PATIENCE;
-use crate::model::Script;
-use crate::points::{Killed, Points};
+use crate::latch::PATIENCE;
+use crate::model::ModelScript;
+use crate::points::{KillPoints, Killed};
 use crate::tool::FnTool;
 use authority::{Access, Ambient, Redactor, SandboxMode, Workspace};
 use pod::control::{ActorEnd, Callbacks, Client, Event, Limits, Outbox, Permission, TurnEnd};
@@ -36,8 +36,8 @@ pub struct PodUnderTest {
     pub clock: ManualClock,
     pub disk: FailingDisk,
     /// The store's and the driver's.
-    pub points: Points,
-    pub script: Arc<Script>,
+    pub points: KillPoints,
+    pub script: Arc<ModelScript>,
     pub tools: Vec<FnTool>,
     /// What else is installed, each with what it is granted; the workspace is the project's.
     pub features: Vec<(Arc<dyn FeatureModule>, Vec<HostCapability>)>,
@@ -60,7 +60,7 @@ pub struct PodUnderTest {
 
 /// How a run ended.
 #[derive(Debug)]
-pub enum How {
+pub enum RunEnd {
     Ended(TurnEnd),
     NotOpened(OpenError),
     /// The pod was not opened, or could not go on.
@@ -70,8 +70,8 @@ pub enum How {
 
 /// What came of a run.
 #[derive(Debug)]
-pub struct Ran {
-    pub how: How,
+pub struct PodRun {
+    pub how: RunEnd,
     /// What opening found, when it came that far.
     pub found: Option<Found>,
     pub events: Vec<Event>,
@@ -80,14 +80,14 @@ pub struct Ran {
     pub flushes: u64,
 }
 
-impl Ran {
+impl PodRun {
     /// The turn's end; panics when there was none.
     pub fn end(&self) -> &TurnEnd {
         match &self.how {
-            How::Ended(end) => end,
-            How::NotOpened(error) => panic!("not opened: {error}"),
-            How::Failed(error) => panic!("the run failed: {error}"),
-            How::Killed => panic!("the run was killed"),
+            RunEnd::Ended(end) => end,
+            RunEnd::NotOpened(error) => panic!("not opened: {error}"),
+            RunEnd::Failed(error) => panic!("the run failed: {error}"),
+            RunEnd::Killed => panic!("the run was killed"),
         }
     }
 
@@ -108,7 +108,7 @@ pub const TERMS: Terms = Terms { read: "Read", remedy: |remedy| format!("{remedy
 impl PodUnderTest {
     /// A pod with this script and these tools, in a directory in memory where there is one.
     #[must_use]
-    pub fn new(ambient: &Ambient, script: Arc<Script>, tools: Vec<FnTool>) -> Self {
+    pub fn new(ambient: &Ambient, script: Arc<ModelScript>, tools: Vec<FnTool>) -> Self {
         let root = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a directory");
         let (dir, project) = (root.path().join("session"), root.path().join("project"));
         std::fs::create_dir(&project).expect("a project");
@@ -121,7 +121,7 @@ impl PodUnderTest {
             dir,
             project: workspace.project().to_owned(),
             clock: ManualClock::at(1_790_000_000_000_000),
-            points: Points::new(disk.clone()),
+            points: KillPoints::new(disk.clone()),
             disk,
             script,
             tools,
@@ -178,7 +178,7 @@ impl PodUnderTest {
     /// # Panics
     /// The store does not open for another reason than a kill, or the pod panics.
     #[must_use]
-    pub fn run(&self, text: &str) -> Ran {
+    pub fn run(&self, text: &str) -> PodRun {
         self.run_until(text, &CancellationToken::new())
     }
 
@@ -187,7 +187,7 @@ impl PodUnderTest {
     /// # Panics
     /// As [`PodUnderTest::run`].
     #[must_use]
-    pub fn run_until(&self, text: &str, cancel: &CancellationToken) -> Ran {
+    pub fn run_until(&self, text: &str, cancel: &CancellationToken) -> PodRun {
         self.run_watched(text, cancel, listen)
     }
 
@@ -201,10 +201,12 @@ impl PodUnderTest {
         text: &str,
         cancel: &CancellationToken,
         watch: impl FnOnce(Receiver<Event>) -> Vec<Event> + Send + 'static,
-    ) -> Ran {
+    ) -> PodRun {
         self.points.start();
         let (mut ran, opened) = match self.begin() {
-            Ok(opened) => (Ran { how: How::Killed, found: None, events: Vec::new(), durable: 0, flushes: 0 }, opened),
+            Ok(opened) => {
+                (PodRun { how: RunEnd::Killed, found: None, events: Vec::new(), durable: 0, flushes: 0 }, opened)
+            }
             Err(ran) => return *ran,
         };
         let journal = opened.0.journal.clone();
@@ -237,9 +239,9 @@ impl PodUnderTest {
             Ok(_) => runtime.shutdown_background(),
         }
         ran.how = match done {
-            Ok(Ok(end)) => How::Ended(end),
-            Ok(Err(error)) => How::Failed(error),
-            Err(panic) if panic.is::<Killed>() => How::Killed,
+            Ok(Ok(end)) => RunEnd::Ended(end),
+            Ok(Err(error)) => RunEnd::Failed(error),
+            Err(panic) if panic.is::<Killed>() => RunEnd::Killed,
             Err(panic) => resume_unwind(panic),
         };
         journal.close();
@@ -268,12 +270,12 @@ impl PodUnderTest {
     }
 
     /// The store, or the run that a kill or a disk ended while it was being opened.
-    fn begin(&self) -> Result<(Opened, Past), Box<Ran>> {
-        let over = |how| Box::new(Ran { how, found: None, events: Vec::new(), durable: 0, flushes: 0 });
+    fn begin(&self) -> Result<(Opened, Past), Box<PodRun>> {
+        let over = |how| Box::new(PodRun { how, found: None, events: Vec::new(), durable: 0, flushes: 0 });
         match catch_unwind(AssertUnwindSafe(|| self.resume())) {
             Ok(Ok(opened)) => Ok(opened),
-            Ok(Err(error)) => Err(over(How::NotOpened(error))),
-            Err(panic) if panic.is::<Killed>() => Err(over(How::Killed)),
+            Ok(Err(error)) => Err(over(RunEnd::NotOpened(error))),
+            Err(panic) if panic.is::<Killed>() => Err(over(RunEnd::Killed)),
             Err(panic) => resume_unwind(panic),
         }
     }

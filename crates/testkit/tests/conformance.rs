@@ -8,7 +8,7 @@ use pod::feature::{ToolContribution, ToolDeclaration};
 use std::future::pending;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use testkit::{Check, Held, conformance};
+use testkit::{Check, CheckOutcome, conformance};
 
 const ID: FeatureId = FeatureId::user("rogue");
 const ACT: ToolKey<ActArgs> = ToolKey::new("Act", ToolEffect::Effectful, "Do it.");
@@ -186,9 +186,9 @@ fn broken(bad: Bad) -> Vec<Check> {
     let findings = conformance(move || Rogue(bad)).grace(Duration::from_secs(3)).findings();
     assert_eq!(findings.len(), Check::ALL.len());
     assert!(findings.iter().map(|finding| finding.check).eq(Check::ALL), "{findings:?}");
-    let broken: Vec<_> = findings.iter().filter(|finding| matches!(finding.held, Held::No(_))).collect();
+    let broken: Vec<_> = findings.iter().filter(|finding| matches!(finding.held, CheckOutcome::No(_))).collect();
     println!("{bad:?}: {broken:?}");
-    let tried = findings.iter().all(|finding| matches!(finding.held, Held::Yes | Held::No(_)));
+    let tried = findings.iter().all(|finding| matches!(finding.held, CheckOutcome::Yes | CheckOutcome::No(_)));
     assert!(tried || bad != Bad::InNoWay, "{findings:?}");
     broken.into_iter().map(|finding| finding.check).collect()
 }
@@ -243,7 +243,7 @@ fn what_is_broken_is_said() {
 #[test]
 fn what_a_tool_that_ends_never_would_have_answered_is_not_said_to_hold() {
     let findings = conformance(|| Rogue(Bad::NeverAnswers)).grace(Duration::from_millis(50)).findings();
-    let not_tried = findings.iter().filter(|finding| matches!(finding.held, Held::NotTried(_)));
+    let not_tried = findings.iter().filter(|finding| matches!(finding.held, CheckOutcome::NotTried(_)));
     let not_tried: Vec<_> = not_tried.map(|finding| finding.check).collect();
     assert!(not_tried.starts_with(&[Check::Outputs, Check::Text]), "{findings:?}");
 }
@@ -252,10 +252,10 @@ fn what_a_tool_that_ends_never_would_have_answered_is_not_said_to_hold() {
 fn an_example_is_called_instead_of_what_the_schema_gives() {
     // An example that does not fit is not called at all, and what calls would have shown is not said to hold.
     let findings = conformance(|| Rogue(Bad::PanicsInACall)).example("Act", serde_json::json!({})).findings();
-    assert!(!findings.iter().any(|finding| matches!(finding.held, Held::No(_))), "{findings:?}");
+    assert!(!findings.iter().any(|finding| matches!(finding.held, CheckOutcome::No(_))), "{findings:?}");
     let not_tried = findings.iter().filter_map(|finding| match &finding.held {
-        Held::NotTried(why) => Some((finding.check, why.as_str())),
-        Held::Yes | Held::No(_) => None,
+        CheckOutcome::NotTried(why) => Some((finding.check, why.as_str())),
+        CheckOutcome::Yes | CheckOutcome::No(_) => None,
     });
     let why = "Act takes no {}; give an example";
     let not_tried: Vec<_> = not_tried.filter(|(check, _)| *check != Check::State).collect();

@@ -9,7 +9,7 @@ use pod::record::Record;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use testkit::{Answer, FeatureHost, FnTool, ManualClock, Ruling, killed_anywhere, shell_call};
+use testkit::{FeatureHost, FnTool, ManualClock, Ruling, ScriptedAnswer, killed_anywhere, shell_call};
 
 const NOTIFY: HostCapability = HostCapability::EmitModelNotification { max_bytes: 200, per_turn: 4 };
 const DO: ToolKey<DoArgs> = ToolKey::new("Do", ToolEffect::Effectful, "Do something.");
@@ -248,7 +248,7 @@ fn killed_at_any_point_what_was_promised_is_there() {
     };
     let kills = killed_anywhere(make, act, |host, place| {
         assert!(host.state(&COUNT) >= promised.get(), "{place}: {} of {}", host.state(&COUNT), promised.get());
-        host.turn("again", [Answer::text("done")]);
+        host.turn("again", [ScriptedAnswer::text("done")]);
         assert!(host.notifications().iter().all(|told| told.delivered), "{place}: {:?}", host.notifications());
         let delivered =
             |(_, record): &(u64, Record)| record.kind() == "system_item" && format!("{record:?}").contains("look here");

@@ -9,7 +9,7 @@ use pod::hook::Hook;
 use serde_json::json;
 use std::pin::pin;
 use std::time::Duration;
-use testkit::{FeatureHost, Gate, within};
+use testkit::{FeatureHost, Latch, within};
 
 const ID: FeatureId = FeatureId::user("parks");
 /// Soon enough for a call that is not cut off to fail the test.
@@ -25,7 +25,7 @@ struct Park {}
 /// Its tools or its gate wait.
 #[derive(Clone)]
 struct Parks {
-    at: Gate,
+    at: Latch,
     tools: bool,
 }
 
@@ -68,7 +68,7 @@ impl Hook<PreToolCall> for Parks {
 /// Takes the grant back while a call of `tool` waits, and lets the call go on where `opens`: what came of the call, and
 /// whether the grant was gone at once.
 fn revoked(tools: bool, tool: &'static str, how: Revoke, opens: bool) -> (ResultStatus, String, bool) {
-    let at = Gate::new("parked");
+    let at = Latch::new("parked");
     let mut host = FeatureHost::new().grace(Duration::from_millis(20)).install(Parks { at: at.clone(), tools });
     let registry = Arc::clone(host.registry());
     let capability = if tools { HostCapability::tool(tool) } else { HostCapability::hook::<PreToolCall>() };

@@ -11,7 +11,7 @@ use pod::record::Record;
 use serde_json::json;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use testkit::{FnTool, Gate, PodUnderTest};
+use testkit::{FnTool, Latch, PodUnderTest};
 
 const F: Call = ("Flaky", "{}");
 const SAME: Call = ("Same", "{}");
@@ -62,7 +62,7 @@ fn results_of_one_step_are_counted_in_their_order() {
 }
 
 /// Stands behind the breaker and says when the second call came by.
-struct Behind(Gate);
+struct Behind(Latch);
 
 const BEHIND: HookKey<ToolOutcome> = HookKey::new("behind");
 
@@ -88,7 +88,7 @@ impl FeatureModule for Behind {
 // A success that comes while the error before it is still being written ends the row, too.
 #[test]
 fn what_is_not_durable_yet_counts() {
-    let (written, seen) = (Gate::new("written"), Gate::new("seen"));
+    let (written, seen) = (Latch::new("written"), Latch::new("seen"));
     let (calls, wait) = (AtomicU64::new(0), written.clone());
     let flaky = FnTool::new("Flaky", ToolEffect::ReadOnly, move |_, _| {
         let (call, wait) = (calls.fetch_add(1, Ordering::Relaxed), wait.clone());

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, UNIX_EPOCH};
-use testkit::{Answer, FnTool, PodUnderTest, Ran, Script};
+use testkit::{FnTool, ModelScript, PodRun, PodUnderTest, ScriptedAnswer};
 
 /// A call: a tool and its arguments.
 pub(crate) type Call = (&'static str, &'static str);
@@ -43,7 +43,7 @@ pub(crate) fn pod(id: &FeatureId, keys: Value, tools: Vec<FnTool>) -> (PodUnderT
 
 /// A pod with one feature, which may have whatever it asks for.
 pub(crate) fn with(module: Arc<dyn FeatureModule>, tools: Vec<FnTool>) -> PodUnderTest {
-    let mut pod = PodUnderTest::new(&Ambient::claim(), Script::new([]), tools);
+    let mut pod = PodUnderTest::new(&Ambient::claim(), ModelScript::new([]), tools);
     let grants = vec![
         HostCapability::tool("*"),
         HostCapability::hook::<PreRequest>(),
@@ -76,9 +76,9 @@ pub(crate) fn steps_of(pod: &PodUnderTest, steps: &[&[Call]]) -> Vec<Ended> {
 }
 
 /// The same, whatever becomes of it.
-pub(crate) fn play(pod: &PodUnderTest, steps: &[&[Call]]) -> Ran {
-    steps.iter().for_each(|calls| pod.script.add(Answer::calls(calls)));
-    pod.script.add(Answer::text("done"));
+pub(crate) fn play(pod: &PodUnderTest, steps: &[&[Call]]) -> PodRun {
+    steps.iter().for_each(|calls| pod.script.add(ScriptedAnswer::calls(calls)));
+    pod.script.add(ScriptedAnswer::text("done"));
     pod.run("go")
 }
 

@@ -108,7 +108,7 @@ fn played(pod: &PodUnderTest, work: &[Vec<(String, String)>]) {
     for calls in work {
         let calls: Vec<(&str, &str)> =
             calls.iter().map(|(tool, arguments)| (tool.as_str(), arguments.as_str())).collect();
-        pod.script.add(testkit::Answer::calls(&calls));
+        pod.script.add(testkit::ScriptedAnswer::calls(&calls));
     }
     play(pod, &[]).end();
 }
@@ -182,7 +182,7 @@ fn killed_anywhere_the_reminder_comes_once() {
         pod.points.kill(name, *nth);
         for calls in work(1, QUIET) {
             let calls: Vec<(&str, &str)> = calls.iter().map(|(tool, args)| (tool.as_str(), args.as_str())).collect();
-            pod.script.add(testkit::Answer::calls(&calls));
+            pod.script.add(testkit::ScriptedAnswer::calls(&calls));
         }
         drop(play(&pod, &[]));
         pod.revive();

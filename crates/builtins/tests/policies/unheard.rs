@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
-use testkit::{PodUnderTest, Script};
+use testkit::{ModelScript, PodUnderTest};
 use tokio::runtime::{Builder, Runtime};
 
 /// A feature beside a pod that takes nothing up.
@@ -58,7 +58,7 @@ fn a_call_that_cannot_be_counted_is_refused() {
     let clock = clock(&Arc::new(AtomicU64::new(BEGAN)));
     let module = policies::with_settings(&all, |other| *other == id, &clock).unwrap().remove(0);
     let Unheard { registry, runtime, callbacks, _pod } =
-        unheard(module, PodUnderTest::new(&Ambient::claim(), Script::new([]), Vec::new()));
+        unheard(module, PodUnderTest::new(&Ambient::claim(), ModelScript::new([]), Vec::new()));
     let ask = |n: u64| {
         let view = ToolCallView {
             call: CallId::new(n + 1).unwrap(),

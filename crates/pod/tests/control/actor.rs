@@ -8,7 +8,7 @@ use pod::record::Record;
 use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
-use testkit::{Answer, EIO, Fault, FnTool, PodUnderTest};
+use testkit::{EIO, Fault, FnTool, PodUnderTest, ScriptedAnswer};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
@@ -34,7 +34,11 @@ fn waits(runs: &Arc<Notify>, ends: &Arc<Notify>) -> FnTool {
 #[test]
 fn inputs_of_a_running_turn_are_accepted_and_taken_by_the_next() {
     let (runs, ends) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let answers = vec![Answer::calls(&[("Wait", "{}")]), Answer::text("one"), Answer::text("two and three")];
+    let answers = vec![
+        ScriptedAnswer::calls(&[("Wait", "{}")]),
+        ScriptedAnswer::text("one"),
+        ScriptedAnswer::text("two and three"),
+    ];
     let pod = pod(answers, vec![waits(&runs, &ends)]);
     let (ended, end) = pod.serve(Outbox::unwatched(), async |client| {
         let (second, third) = (client.clone(), client.clone());
@@ -62,7 +66,7 @@ fn inputs_of_a_running_turn_are_accepted_and_taken_by_the_next() {
 #[test]
 fn a_client_cancels_one_turn_and_not_those_after_it() {
     let (runs, ends) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let answers = vec![Answer::calls(&[("Wait", "{}")]), Answer::text("done")];
+    let answers = vec![ScriptedAnswer::calls(&[("Wait", "{}")]), ScriptedAnswer::text("done")];
     let pod = pod(answers, vec![waits(&runs, &ends)]);
     let (outcomes, end) = pod.serve(Outbox::unwatched(), async |client| {
         // Nothing is under way: nothing happens.
@@ -82,7 +86,7 @@ fn a_client_cancels_one_turn_and_not_those_after_it() {
 /// A watcher that takes nothing holds the stream back, and features; never a client.
 #[test]
 fn a_client_is_heard_while_the_watcher_takes_nothing() {
-    let answer = (0..3000).fold(Answer::new(), |answer, n| answer.say(&format!("{n} ")));
+    let answer = (0..3000).fold(ScriptedAnswer::new(), |answer, n| answer.say(&format!("{n} ")));
     let mut pod = pod(vec![answer], Vec::new());
     pod.paused = false;
     let (outbox, events) = Outbox::watched();
@@ -106,7 +110,8 @@ fn a_client_is_heard_while_the_watcher_takes_nothing() {
 #[test]
 fn a_pod_closes_behind_its_turn_and_takes_nothing_after_that() {
     let (runs, ends) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let mut pod = pod(vec![Answer::calls(&[("Wait", "{}")]), Answer::text("done")], vec![waits(&runs, &ends)]);
+    let mut pod =
+        pod(vec![ScriptedAnswer::calls(&[("Wait", "{}")]), ScriptedAnswer::text("done")], vec![waits(&runs, &ends)]);
     pod.paused = false;
     let ((first, late), end) = pod.serve(Outbox::unwatched(), async |client| {
         let closes = async {
@@ -128,7 +133,7 @@ fn a_pod_closes_behind_its_turn_and_takes_nothing_after_that() {
 
 #[test]
 fn what_two_clients_say_in_the_same_words_is_two_inputs() {
-    let pod = pod(["one", "two"].map(Answer::text).to_vec(), Vec::new());
+    let pod = pod(["one", "two"].map(ScriptedAnswer::text).to_vec(), Vec::new());
     let (ends, end) = pod.serve(Outbox::unwatched(), async |client| {
         let ends = tokio::join!(client.submit("go on"), client.submit("go on"));
         [ends.0.unwrap().outcome, ends.1.unwrap().outcome]
@@ -142,7 +147,7 @@ fn what_two_clients_say_in_the_same_words_is_two_inputs() {
 #[test]
 fn a_cancel_right_behind_an_input_and_one_behind_a_close_are_heard() {
     let (runs, ends) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let answers = vec![Answer::calls(&[("Wait", "{}")]), Answer::text("done")];
+    let answers = vec![ScriptedAnswer::calls(&[("Wait", "{}")]), ScriptedAnswer::text("done")];
     let pod = pod(answers, vec![waits(&runs, &ends)]);
     let (outcomes, end) = pod.serve(Outbox::unwatched(), async |client| {
         // It is stored on another thread first.
@@ -166,8 +171,8 @@ fn a_cancel_right_behind_an_input_and_one_behind_a_close_are_heard() {
 #[test]
 fn a_turn_that_takes_two_inputs_keeps_the_tighter_limits_and_few_may_wait() {
     let (runs, ends) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let calls = |name| Answer::calls(&[(name, "{}")]);
-    let answers = vec![calls("Wait"), Answer::text("one"), calls("Echo"), Answer::text("two")];
+    let calls = |name| ScriptedAnswer::calls(&[(name, "{}")]);
+    let answers = vec![calls("Wait"), ScriptedAnswer::text("one"), calls("Echo"), ScriptedAnswer::text("two")];
     let mut pod = pod(answers, vec![waits(&runs, &ends), echo("Echo", ToolEffect::ReadOnly)]);
     pod.paused = false;
     let ((first, others), end) = pod.serve(Outbox::unwatched(), async |client| {
@@ -195,7 +200,7 @@ fn a_turn_that_takes_two_inputs_keeps_the_tighter_limits_and_few_may_wait() {
 /// Also between turns the log says why it ends, and so does the watcher; nobody who asked waits for ever.
 #[test]
 fn a_disk_that_fails_between_turns_ends_the_pod_with_its_reason() {
-    let mut pod = pod(vec![Answer::text("one")], Vec::new());
+    let mut pod = pod(vec![ScriptedAnswer::text("one")], Vec::new());
     pod.paused = false;
     let (outbox, mut events) = Outbox::watched();
     let (late, end) = pod.serve(outbox, async |client| {
@@ -232,7 +237,7 @@ fn a_pod_that_nobody_asks_anything_writes_its_report_and_ends() {
 /// What was true when the pod began is not told a month later.
 #[test]
 fn each_turn_is_told_where_and_when_it_is() {
-    let pod = pod(["one", "two", "three"].map(Answer::text).to_vec(), Vec::new());
+    let pod = pod(["one", "two", "three"].map(ScriptedAnswer::text).to_vec(), Vec::new());
     let (_, end) = pod.serve(Outbox::unwatched(), async |client| {
         for day in ["monday", "monday", "tuesday"] {
             *pod.environment.lock().unwrap() = day.to_owned();
@@ -250,7 +255,7 @@ fn each_turn_is_told_where_and_when_it_is() {
 /// After a kill the use of weeks would be gone.
 #[test]
 fn what_grants_were_used_for_is_written_every_hour() {
-    let pod = pod(["one", "two", "three"].map(Answer::text).to_vec(), Vec::new());
+    let pod = pod(["one", "two", "three"].map(ScriptedAnswer::text).to_vec(), Vec::new());
     let ((), end) = pod.serve(Outbox::unwatched(), async |client| {
         for minutes in [0, 30, 31] {
             tokio::time::advance(Duration::from_secs(minutes * 60)).await;
@@ -266,7 +271,8 @@ fn what_grants_were_used_for_is_written_every_hour() {
 /// Its handles still lead to the old directory: nothing may be written there.
 #[test]
 fn a_project_that_was_replaced_stops_the_turn_until_it_is_back() {
-    let pod = pod(vec![Answer::text("one"), Answer::text("two")], vec![echo("Echo", ToolEffect::ReadOnly)]);
+    let pod =
+        pod(vec![ScriptedAnswer::text("one"), ScriptedAnswer::text("two")], vec![echo("Echo", ToolEffect::ReadOnly)]);
     let aside = pod.root().join("aside");
     let (outcomes, end) = pod.serve(Outbox::unwatched(), async |client| {
         let mut outcomes = vec![client.submit("first").await.unwrap().outcome];

@@ -9,7 +9,7 @@ use pod::record::Record;
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use testkit::{Answer, Gate, PodUnderTest, Ran, feature, within};
+use testkit::{Latch, PodRun, PodUnderTest, ScriptedAnswer, feature, within};
 
 const SHORT: Duration = Duration::from_millis(20);
 const OFF: &str = "never came back";
@@ -18,7 +18,7 @@ fn declaring(id: &str) -> FeatureDescriptorBuilder {
     FeatureDescriptor::builder(id.parse().unwrap()).version("1.0.0")
 }
 
-fn run(mut pod: PodUnderTest, what: &str) -> (PodUnderTest, Ran) {
+fn run(mut pod: PodUnderTest, what: &str) -> (PodUnderTest, PodRun) {
     (pod.grace, pod.paused) = (SHORT, false);
     within(what, move || {
         let ran = pod.run("go");
@@ -28,7 +28,7 @@ fn run(mut pod: PodUnderTest, what: &str) -> (PodUnderTest, Ran) {
 }
 
 /// Who was said to be off.
-fn off(ran: &Ran) -> Vec<String> {
+fn off(ran: &PodRun) -> Vec<String> {
     let text = |event: &Event| match event {
         Event::Alert(alert) if alert.from.is_none() && alert.text.contains(OFF) => Some(alert.text.clone()),
         _ => None,
@@ -48,7 +48,7 @@ trait Oracle: Send + Sync {
 
 const ORACLE: ServiceKey<dyn Oracle> = ServiceKey::new("test.oracle.v1");
 
-struct Slow(Gate);
+struct Slow(Latch);
 
 impl Oracle for Slow {
     fn ask(&self, how: String) -> ServiceFuture<'_, String> {
@@ -70,7 +70,7 @@ struct Args {
 
 const ASK: ToolKey<Args> = ToolKey::new("Ask", ToolEffect::ReadOnly, "Ask.").deadline(SHORT);
 
-struct Asks(ServiceHandle<dyn Oracle>, Gate);
+struct Asks(ServiceHandle<dyn Oracle>, Latch);
 
 impl Asks {
     async fn ask(self: Arc<Self>, args: Args, _: ToolContext) -> ToolResult {
@@ -98,7 +98,7 @@ fn any() -> Vec<HostCapability> {
 #[test]
 fn a_service_that_hangs_is_off_and_not_the_feature_that_asked_it() {
     for (how, who) in [("holds", "builtin:oracle"), ("waits", "builtin:oracle"), ("alone", "builtin:asks")] {
-        let gate = Gate::new(how);
+        let gate = Latch::new(how);
         let held = gate.clone();
         let oracle = feature(declaring("builtin:oracle").provides(ServiceDeclaration::of(ORACLE, "1.0.0")).build(), {
             move |ctx| ctx.services().provide(ORACLE, Arc::new(Slow(held.clone()))).map(drop)
@@ -109,8 +109,8 @@ fn a_service_that_hangs_is_off_and_not_the_feature_that_asked_it() {
             let live = Arc::new(Asks(ctx.services().require(ORACLE)?, alone.clone()));
             ctx.tools().implement(&ASK, &live, Asks::ask).map(drop)
         });
-        let ask = |how: &str| Answer::calls(&[("Ask", &format!("{{\"how\":\"{how}\"}}"))]);
-        let mut pod = pod(vec![ask(how), ask("again"), Answer::text("went on")], Vec::new());
+        let ask = |how: &str| ScriptedAnswer::calls(&[("Ask", &format!("{{\"how\":\"{how}\"}}"))]);
+        let mut pod = pod(vec![ask(how), ask("again"), ScriptedAnswer::text("went on")], Vec::new());
         pod.features = vec![(oracle, any()), (asks, any())];
         let (pod, ran) = run(pod, how);
         gate.open();
@@ -132,8 +132,8 @@ fn a_service_that_hangs_is_off_and_not_the_feature_that_asked_it() {
 const LATE: ToolKey<Args> = ToolKey::new("Late", ToolEffect::Effectful, "Be late.").deadline(SHORT);
 
 struct Late {
-    gate: Gate,
-    tried: Gate,
+    gate: Latch,
+    tried: Latch,
     files: authority::Workspace,
     alerts: FeatureAlertSink,
     notes: RunningNotes,
@@ -157,7 +157,7 @@ impl Late {
 
 #[test]
 fn what_is_off_holds_nothing_any_more() {
-    let (gate, tried) = (Gate::new("late"), Gate::new("tried"));
+    let (gate, tried) = (Latch::new("late"), Latch::new("tried"));
     let lives = Arc::new(Mutex::new(Vec::new()));
     let late = feature(
         declaring("builtin:late")
@@ -176,8 +176,8 @@ fn what_is_off_holds_nothing_any_more() {
             }
         },
     );
-    let done = Answer::new().gate(&tried).say("went on").stop(llm_worker::StopReason::EndTurn);
-    let mut pod = pod(vec![Answer::calls(&[("Late", r#"{"how":""}"#)]), done], Vec::new());
+    let done = ScriptedAnswer::new().wait_at(&tried).say("went on").stop(llm_worker::StopReason::EndTurn);
+    let mut pod = pod(vec![ScriptedAnswer::calls(&[("Late", r#"{"how":""}"#)]), done], Vec::new());
     pod.features = vec![(late, any())];
     pod.points.at("tool:ended", 0, move || gate.open());
     let (pod, ran) = run(pod, "late");
@@ -197,17 +197,17 @@ const WATCHES: [HookKey<pod::hook::Event>; 9] = {
 // One more than ends a pod.
 #[test]
 fn hanging_observers_of_one_feature_cost_one_thread() {
-    let gate = Gate::new("observer");
+    let gate = Latch::new("observer");
     let held = gate.clone();
     let descriptor = WATCHES.iter().fold(declaring("builtin:watches"), |builder, key| builder.observe(key)).build();
     let watches = feature(descriptor, move |ctx| {
         for key in &WATCHES {
             let live = Arc::new(held.clone());
-            ctx.hooks().observe(key, &live, |gate: &Gate, _: &EventView| gate.pass_blocking())?;
+            ctx.hooks().observe(key, &live, |gate: &Latch, _: &EventView| gate.pass_blocking())?;
         }
         Ok(())
     });
-    let mut pod = pod(vec![Answer::text("went on")], Vec::new());
+    let mut pod = pod(vec![ScriptedAnswer::text("went on")], Vec::new());
     pod.features = vec![(watches, any())];
     run(pod, "observers");
     assert_eq!(gate.came(), 1);

@@ -7,7 +7,7 @@ use llm_worker::{ErrorKind, Item, ResultStatus, ToolEffect};
 use pod::control::MAX_INLINE_INPUT;
 use pod::record::Record;
 use session_store::OpenError;
-use testkit::{Answer, FnTool, PodUnderTest, Script};
+use testkit::{FnTool, ModelScript, PodUnderTest, ScriptedAnswer};
 
 /// Shows the last lines of an output by its handle: what the model may page with.
 fn pager() -> FnTool {
@@ -42,7 +42,7 @@ fn an_input_over_the_bound_becomes_a_blob_that_can_be_paged_also_after_reopening
         ("many lines", (0..40_000).map(|n| format!("line {n}\n")).collect(), true),
     ];
     for (what, text, is_blob) in cases {
-        let mut pod = pod(vec![Answer::text("read")], vec![pager()]);
+        let mut pod = pod(vec![ScriptedAnswer::text("read")], vec![pager()]);
         pod.run(&text).end();
         let outputs = pod.state().outputs;
         assert_eq!(outputs.len(), usize::from(is_blob), "{what}");
@@ -57,7 +57,8 @@ fn an_input_over_the_bound_becomes_a_blob_that_can_be_paged_also_after_reopening
         let opened = pod.store().unwrap();
         assert_eq!(opened.blobs.view().read(&output.stored.digest, 1 << 30).unwrap(), text.as_bytes(), "{what}");
         drop(opened);
-        pod.script = Script::new([Answer::calls(&[("Page", &output.handle)]), Answer::text("paged")]);
+        pod.script =
+            ModelScript::new([ScriptedAnswer::calls(&[("Page", &output.handle)]), ScriptedAnswer::text("paged")]);
         pod.run("page it").end();
         let paged = pod.records().into_iter().find_map(|(_, record)| match record {
             Record::ToolFinished(finished) => Some(finished.outcome),
@@ -76,23 +77,23 @@ fn an_input_over_the_bound_becomes_a_blob_that_can_be_paged_also_after_reopening
 // covers: INV-12
 #[test]
 fn whatever_a_model_does_without_end_is_ended_at_a_named_bound() {
-    let many = |n: usize| Answer::calls(&vec![("Echo", "{}"); n]);
+    let many = |n: usize| ScriptedAnswer::calls(&vec![("Echo", "{}"); n]);
     let calls = llm_worker::turn::TurnLimits::CALLS;
-    let arguments = |bytes: usize| Answer::calls(&[("Echo", &"x".repeat(bytes - "Echo".len()))]);
-    let words = |bytes: usize| Answer::text(&"x".repeat(bytes));
+    let arguments = |bytes: usize| ScriptedAnswer::calls(&[("Echo", &"x".repeat(bytes - "Echo".len()))]);
+    let words = |bytes: usize| ScriptedAnswer::text(&"x".repeat(bytes));
     let exhausted = |outcome: &Outcome| matches!(outcome, Outcome::ModelFailed { kind: ErrorKind::Exhausted, .. });
     let done = |outcome: &Outcome| *outcome == Outcome::Done;
     type Holds = fn(&Outcome) -> bool;
-    let cases: Vec<(&str, Vec<Answer>, Holds)> = vec![
-        ("as many steps as there may be", vec![many(1), many(1), Answer::text("done")], done),
+    let cases: Vec<(&str, Vec<ScriptedAnswer>, Holds)> = vec![
+        ("as many steps as there may be", vec![many(1), many(1), ScriptedAnswer::text("done")], done),
         ("one more step", vec![many(1), many(1), many(1)], |outcome| *outcome == Outcome::StepLimit),
-        ("as many calls as there may be", vec![many(calls), Answer::text("done")], done),
+        ("as many calls as there may be", vec![many(calls), ScriptedAnswer::text("done")], done),
         ("one more call, three times", vec![many(calls + 1), many(calls + 1), many(calls + 1)], exhausted),
-        ("one more call, and fewer", vec![many(calls + 1), many(1), Answer::text("done")], done),
-        ("arguments at the bound", vec![arguments(160 * 1024), Answer::text("done")], done),
-        ("arguments over it", vec![arguments(160 * 1024 + 1), Answer::text("done")], done),
+        ("one more call, and fewer", vec![many(calls + 1), many(1), ScriptedAnswer::text("done")], done),
+        ("arguments at the bound", vec![arguments(160 * 1024), ScriptedAnswer::text("done")], done),
+        ("arguments over it", vec![arguments(160 * 1024 + 1), ScriptedAnswer::text("done")], done),
         ("an answer at the bound", vec![words(768 * 1024)], done),
-        ("an answer over it", vec![words(768 * 1024 + 1), Answer::text("done")], done),
+        ("an answer over it", vec![words(768 * 1024 + 1), ScriptedAnswer::text("done")], done),
     ];
     for (what, answers, holds) in cases {
         let mut pod = pod(answers, vec![echo("Echo", ToolEffect::ReadOnly)]);
@@ -106,7 +107,7 @@ fn whatever_a_model_does_without_end_is_ended_at_a_named_bound() {
 // covers: INV-09
 #[test]
 fn one_process_writes_and_every_record_says_which() {
-    let pod = pod(vec![Answer::text("one"), Answer::text("two")], Vec::new());
+    let pod = pod(vec![ScriptedAnswer::text("one"), ScriptedAnswer::text("two")], Vec::new());
     pod.run("first").end();
     let held = pod.store().unwrap();
     match pod.store() {

@@ -11,7 +11,7 @@ use pod::record::Record;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
-use testkit::{Answer, FnTool, Gate, How, within};
+use testkit::{FnTool, Latch, RunEnd, ScriptedAnswer, within};
 use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 
@@ -57,7 +57,7 @@ fn a_callback_ends_as_a_value_whatever_it_does() {
 #[test]
 fn one_that_ignores_its_cancel_is_written_off_until_it_comes_back() {
     let (runtime, callbacks) = runtime();
-    let gate = Gate::new("stuck");
+    let gate = Latch::new("stuck");
     for (at, cancel_first) in [(1, false), (2, true)] {
         let token = CancellationToken::new();
         if cancel_first {
@@ -125,7 +125,7 @@ fn outcomes(log: &[(u64, Record)]) -> Vec<(ResultStatus, String)> {
 
 #[test]
 fn a_tool_that_misbehaves_has_a_result_and_the_turn_goes_on() {
-    let gate = Gate::new("never");
+    let gate = Latch::new("never");
     let held = gate.clone();
     let panics = FnTool::new("Panics", ToolEffect::ReadOnly, |_, _| async { panic!("boom") });
     let sleeps = FnTool::new("Sleeps", ToolEffect::ReadOnly, move |_, _| {
@@ -158,7 +158,7 @@ fn a_tool_that_misbehaves_has_a_result_and_the_turn_goes_on() {
     ];
     for (tool, status, text) in cases {
         let name = llm_worker::Tool::definition(&tool).name.clone();
-        let mut pod = pod(vec![Answer::calls(&[(&name, "{}")]), Answer::text("went on")], vec![tool]);
+        let mut pod = pod(vec![ScriptedAnswer::calls(&[(&name, "{}")]), ScriptedAnswer::text("went on")], vec![tool]);
         (pod.grace, pod.paused) = (SHORT, false);
         let pod = within(&name.clone(), move || {
             assert_eq!(pod.run("first").end().answer.as_deref(), Some("went on"));
@@ -188,7 +188,7 @@ fn one_that_ignores_its_cancel_and_waits_gives_its_thread_back() {
 
 #[test]
 fn with_too_many_stuck_threads_the_pod_ends_and_can_be_opened_again() {
-    let gate = Gate::new("stuck");
+    let gate = Latch::new("stuck");
     let stuck = |name: &str| {
         let held = gate.clone();
         FnTool::new(name, ToolEffect::Effectful, move |_, _| {
@@ -203,7 +203,7 @@ fn with_too_many_stuck_threads_the_pod_ends_and_can_be_opened_again() {
     let names: Vec<String> = (0..MAX_STUCK).map(|n| format!("Stuck{n}")).collect();
     let calls: Vec<_> = names.iter().map(|name| (name.as_str(), "{}")).collect();
     for (many, ends) in [(MAX_STUCK - 1, false), (MAX_STUCK, true)] {
-        let answers = vec![Answer::calls(&calls[..many]), Answer::text("went on")];
+        let answers = vec![ScriptedAnswer::calls(&calls[..many]), ScriptedAnswer::text("went on")];
         let mut pod = pod(answers, vec![echo("Echo", ToolEffect::ReadOnly)]);
         for (n, name) in names.iter().enumerate() {
             let feature = Of(format!("user:stuck-{n}").parse().unwrap(), vec![Arc::new(stuck(name))], SHORT);
@@ -214,11 +214,11 @@ fn with_too_many_stuck_threads_the_pod_ends_and_can_be_opened_again() {
             let ran = pod.run("first");
             (pod, ran)
         });
-        assert_eq!(matches!(ran.how, How::Failed(HostError::Fatal(Fatal::Stuck))), ends, "{many}: {:?}", ran.how);
-        assert_eq!(matches!(ran.how, How::Ended(_)), !ends, "{many}");
+        assert_eq!(matches!(ran.how, RunEnd::Failed(HostError::Fatal(Fatal::Stuck))), ends, "{many}: {:?}", ran.how);
+        assert_eq!(matches!(ran.how, RunEnd::Ended(_)), !ends, "{many}");
         crate::scene::told_what_is_durable(&ran, &pod.records(), 0, "stuck");
-        pod.script.add(Answer::text("again"));
-        pod.script.add(Answer::text("again"));
+        pod.script.add(ScriptedAnswer::text("again"));
+        pod.script.add(ScriptedAnswer::text("again"));
         pod.run("second").end();
         sound(&pod, "stuck");
     }
@@ -226,7 +226,7 @@ fn with_too_many_stuck_threads_the_pod_ends_and_can_be_opened_again() {
 }
 
 /// Opens its gate when it goes, however that comes about.
-struct Opens(Gate);
+struct Opens(Latch);
 
 impl Drop for Opens {
     fn drop(&mut self) {
@@ -237,7 +237,7 @@ impl Drop for Opens {
 /// A call that was written off has its result; it gets no leave to change a file any more, and ends where it waits.
 #[test]
 fn a_call_that_was_written_off_changes_nothing_any_more() {
-    let (gate, asked) = (Gate::new("written off"), Gate::new("asked"));
+    let (gate, asked) = (Latch::new("written off"), Latch::new("asked"));
     let changed = crate::scene::Changed::default();
     let late = {
         let (gate, asked, changed) = (gate.clone(), asked.clone(), Arc::clone(&changed));
@@ -253,8 +253,8 @@ fn a_call_that_was_written_off_changes_nothing_any_more() {
         .deadline(SHORT)
     };
     // The answer behind it waits until the late one has asked.
-    let done = Answer::new().gate(&asked).say("done").stop(llm_worker::StopReason::EndTurn);
-    let mut pod = pod(vec![Answer::calls(&[("Late", "{}")]), done], vec![late]);
+    let done = ScriptedAnswer::new().wait_at(&asked).say("done").stop(llm_worker::StopReason::EndTurn);
+    let mut pod = pod(vec![ScriptedAnswer::calls(&[("Late", "{}")]), done], vec![late]);
     (pod.grace, pod.paused) = (SHORT, false);
     pod.points.at("tool:ended", 0, move || gate.open());
     let pod = within("a late change", move || {

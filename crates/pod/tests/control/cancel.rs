@@ -5,14 +5,14 @@ use llm_worker::effect::Outcome;
 use llm_worker::{ResultStatus, ToolEffect};
 use pod::record::Record;
 use std::sync::{Arc, Barrier};
-use testkit::{Answer, FnTool, PodUnderTest, within};
+use testkit::{FnTool, PodUnderTest, ScriptedAnswer, within};
 use tokio_util::sync::CancellationToken;
 
 fn scene() -> (PodUnderTest, Vec<FnTool>) {
     let changed = Changed::default();
     let tools = vec![changer("Change", &changed), echo("Echo", ToolEffect::Effectful), printer("Print", 3000)];
     let calls = [("Change", "{}"), ("Echo", "{}"), ("Print", "{}"), ("None", "{}")];
-    (pod(vec![Answer::calls(&calls), Answer::text("done")], tools.clone()), tools)
+    (pod(vec![ScriptedAnswer::calls(&calls), ScriptedAnswer::text("done")], tools.clone()), tools)
 }
 
 #[test]
@@ -69,7 +69,8 @@ fn running_calls_end_themselves_and_waiting_ones_never_start() {
             Err(llm_worker::ToolError::new(llm_worker::ErrorKind::Cancelled, "stopped"))
         }
     });
-    let mut pod = pod(vec![Answer::calls(&[("Wait", "{}"), ("Wait", "{}"), ("Wait", "{}")])], vec![patient.clone()]);
+    let mut pod =
+        pod(vec![ScriptedAnswer::calls(&[("Wait", "{}"), ("Wait", "{}"), ("Wait", "{}")])], vec![patient.clone()]);
     pod.limits.tool_concurrency = 2;
     let ran = pod.run_until("first", &cancel);
     assert_eq!(ran.end().outcome, Outcome::Cancelled);

@@ -11,7 +11,7 @@ use pod::session::summary::Summary;
 use session_store::{Digest, EncodeError, Frames, Past, Reader, RecordId, Records};
 use std::fs;
 use std::sync::Arc;
-use testkit::{Answer, PodUnderTest, Script};
+use testkit::{ModelScript, PodUnderTest, ScriptedAnswer};
 
 /// A pod whose journal goes on in a new segment every few records, after `runs` runs.
 fn sealed(runs: usize) -> PodUnderTest {
@@ -19,7 +19,8 @@ fn sealed(runs: usize) -> PodUnderTest {
     let mut pod = pod(Vec::new(), vec![echo("Echo", ToolEffect::Effectful), printer("Print", 3000)]);
     pod.segment_bytes = 2500;
     for run in 0..runs {
-        pod.script = Script::new(vec![Answer::calls(&calls), Answer::text(&format!("answer {run}"))]);
+        pod.script =
+            ModelScript::new(vec![ScriptedAnswer::calls(&calls), ScriptedAnswer::text(&format!("answer {run}"))]);
         pod.run(&format!("input {run}")).end();
     }
     pod
@@ -117,7 +118,7 @@ fn a_checkpoint_that_does_not_serve_is_left_aside() {
         opened.journal.checkpoint(seal, version, bytes);
         opened.journal.close();
         assert!(kept(&pod) > 0, "{n}");
-        pod.script.add(Answer::text("went on"));
+        pod.script.add(ScriptedAnswer::text("went on"));
         assert_eq!(pod.run("next").end().answer.as_deref(), Some("went on"), "{n}");
         sound(&pod, &format!("case {n}"));
     }
@@ -129,7 +130,10 @@ fn a_host_that_stops_leaves_one() {
     let mut pod = pod(Vec::new(), vec![echo("Echo", ToolEffect::Effectful)]);
     let mut lasts = Vec::new();
     for run in 0..40 {
-        pod.script = Script::new(vec![Answer::calls(&[("Echo", "{\"a\":1}")]), Answer::text(&format!("answer {run}"))]);
+        pod.script = ModelScript::new(vec![
+            ScriptedAnswer::calls(&[("Echo", "{\"a\":1}")]),
+            ScriptedAnswer::text(&format!("answer {run}")),
+        ]);
         pod.run(&format!("input {run}")).end();
         let last = pod.records().len() as u64;
         assert!(kept(&pod) * 16 >= last * 15, "{} of {last}", kept(&pod));

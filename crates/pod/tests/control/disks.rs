@@ -7,7 +7,9 @@ use pod::control::{Event, Fatal};
 use pod::host::HostError;
 use pod::record::Record;
 use std::sync::Arc;
-use testkit::{Answer, EIO, ENOSPC, FailingDisk, Fault, FnTool, How, PodUnderTest, Ran, Script, within};
+use testkit::{
+    EIO, ENOSPC, FailingDisk, Fault, FnTool, ModelScript, PodRun, PodUnderTest, RunEnd, ScriptedAnswer, within,
+};
 
 /// More operations than the run here has.
 const PLENTY: usize = 1000;
@@ -15,11 +17,11 @@ const PLENTY: usize = 1000;
 fn scene() -> (PodUnderTest, Vec<FnTool>, Changed) {
     let changed = Changed::default();
     let tools = vec![changer("Change", &changed), printer("Print", 4000)];
-    let both = || Answer::calls(&[("Change", "{}"), ("Print", "{}")]);
-    (pod(vec![both(), both(), Answer::text("done")], tools.clone()), tools, changed)
+    let both = || ScriptedAnswer::calls(&[("Change", "{}"), ("Print", "{}")]);
+    (pod(vec![both(), both(), ScriptedAnswer::text("done")], tools.clone()), tools, changed)
 }
 
-fn first(fault: Fault, n: usize) -> (PodUnderTest, Vec<FnTool>, Changed, Ran) {
+fn first(fault: Fault, n: usize) -> (PodUnderTest, Vec<FnTool>, Changed, PodRun) {
     let (pod, tools, changed) = scene();
     pod.disk.fail_at(n, fault);
     let ran = pod.run("first");
@@ -31,18 +33,18 @@ fn check(fault: Fault, n: usize) -> bool {
     let (mut pod, tools, changed, ran) = within(&what.clone(), move || first(fault, n));
     let reached = pod.disk.operations() > n;
     match (&ran.how, fault) {
-        (How::Ended(end), _) => assert!(end.answer.is_some(), "{what}: {end:?}"),
-        (How::NotOpened(_), _) => assert!(ran.events.is_empty(), "{what}"),
-        (How::Failed(HostError::Fatal(Fatal::Journal(_)) | HostError::Read(_)), Fault::Ever(_)) => {}
+        (RunEnd::Ended(end), _) => assert!(end.answer.is_some(), "{what}: {end:?}"),
+        (RunEnd::NotOpened(_), _) => assert!(ran.events.is_empty(), "{what}"),
+        (RunEnd::Failed(HostError::Fatal(Fatal::Journal(_)) | HostError::Read(_)), Fault::Ever(_)) => {}
         // One refusal is got over by the one retry.
-        (How::Failed(_) | How::Killed, _) => panic!("{what}: {:?}", ran.how),
+        (RunEnd::Failed(_) | RunEnd::Killed, _) => panic!("{what}: {:?}", ran.how),
     }
     pod.revive();
-    pod.script = Script::new([Answer::text("went on")]);
+    pod.script = ModelScript::new([ScriptedAnswer::text("went on")]);
     let again = pod.run("again");
     assert_eq!(again.end().answer.as_deref(), Some("went on"), "{what}");
     let log = pod.records();
-    if !matches!(ran.how, How::NotOpened(_)) {
+    if !matches!(ran.how, RunEnd::NotOpened(_)) {
         told_what_is_durable(&ran, &log, 0, &what);
     }
     ran_once(&tools, &what);
@@ -87,9 +89,9 @@ fn a_disk_that_is_full_for_good_ends_the_run_with_everything_told_kept() {
 /// The watcher hears of the refusal before the run goes on, and the log says that it went on.
 #[test]
 fn a_refusal_is_told_at_once_and_logged_when_it_is_over() {
-    let gate = testkit::Gate::new("asked");
+    let gate = testkit::Latch::new("asked");
     let (disk, told) = (gate.clone(), gate.clone());
-    let pod = pod(vec![Answer::text("half").gate(&gate), Answer::text("done")], Vec::new());
+    let pod = pod(vec![ScriptedAnswer::text("half").wait_at(&gate), ScriptedAnswer::text("done")], Vec::new());
     let failing: FailingDisk = pod.disk.clone();
     // Between the request's record and the answer's.
     pod.points.at("request", 0, move || {
@@ -126,14 +128,14 @@ fn nobody_gets_leave_from_a_pod_that_gives_up() {
         }
     });
     let quick = echo("Quick", ToolEffect::ReadOnly);
-    let mut pod = pod(vec![Answer::calls(&[("Slow", "{}"), ("Quick", "{}")])], vec![slow, quick]);
+    let mut pod = pod(vec![ScriptedAnswer::calls(&[("Slow", "{}"), ("Quick", "{}")])], vec![slow, quick]);
     // A call that runs would hold the retry for ever.
     pod.paused = false;
     let disk = pod.disk.clone();
     pod.points.at("tool:ended", 0, move || disk.fail_at(0, Fault::Ever(EIO)));
     let began = std::time::Instant::now();
     let ran = within("given up", move || (pod.run("first"), pod)).0;
-    assert!(matches!(ran.how, How::Failed(HostError::Fatal(Fatal::Journal(_)))), "{:?}", ran.how);
+    assert!(matches!(ran.how, RunEnd::Failed(HostError::Fatal(Fatal::Journal(_)))), "{:?}", ran.how);
     assert!(changed.lock().unwrap().is_empty());
     assert!(began.elapsed() < pod::foreign::GRACE, "it waited out the grace");
 }
@@ -152,12 +154,16 @@ fn a_journal_that_dies_ends_the_run() {
         let (ran, again) = within(&what.clone(), move || {
             let ran = pod.run("first");
             pod.revive();
-            pod.script = Script::new([Answer::text("went on")]);
+            pod.script = ModelScript::new([ScriptedAnswer::text("went on")]);
             (ran, pod)
         });
         // How commits are grouped is a matter of time: that write may not have come.
-        let ended = matches!(ran.how, How::Ended(_)) && nth > 5;
-        assert!(ended || matches!(ran.how, How::Failed(HostError::Fatal(Fatal::Journal(_)))), "{what}: {:?}", ran.how);
+        let ended = matches!(ran.how, RunEnd::Ended(_)) && nth > 5;
+        assert!(
+            ended || matches!(ran.how, RunEnd::Failed(HostError::Fatal(Fatal::Journal(_)))),
+            "{what}: {:?}",
+            ran.how
+        );
         again.run("again").end();
         ran_once(&tools, &what);
         sound(&again, &what);

@@ -16,7 +16,7 @@ use proptest::prelude::*;
 use session_store::{Options, Reader, Session};
 use std::path::Path;
 use std::sync::Arc;
-use testkit::{Answer, ManualClock};
+use testkit::{ManualClock, ScriptedAnswer};
 
 /// The state behind each record of the log that is not the store's own.
 fn prefixes(dir: &Path) -> Vec<State> {
@@ -37,7 +37,12 @@ fn prefixes(dir: &Path) -> Vec<State> {
 #[test]
 fn live_state_is_the_fold_of_the_log_at_every_record_of_a_run() {
     let calls = [("Echo", "{\"a\":1}"), ("Print", "{}"), ("None", "{}"), ("Echo", "not json")];
-    let answers = vec![Answer::calls(&calls), Answer::text("one"), Answer::calls(&calls[..2]), Answer::text("two")];
+    let answers = vec![
+        ScriptedAnswer::calls(&calls),
+        ScriptedAnswer::text("one"),
+        ScriptedAnswer::calls(&calls[..2]),
+        ScriptedAnswer::text("two"),
+    ];
     let tools = vec![echo("Echo", ToolEffect::Effectful), printer("Print", 4000)];
     let pod = pod(answers, tools);
     let (outbox, mut events) = Outbox::watched();

@@ -11,7 +11,7 @@ use pod::session::restore::decode;
 use session_store::{Digest, Options, Reader, Session};
 use std::fs;
 use std::path::{Path, PathBuf};
-use testkit::{Answer, FnTool, PodUnderTest, Script};
+use testkit::{FnTool, ModelScript, PodUnderTest, ScriptedAnswer};
 
 /// Two runs of three calls each; one changes a file.
 fn told() -> (PodUnderTest, Vec<FnTool>) {
@@ -21,7 +21,8 @@ fn told() -> (PodUnderTest, Vec<FnTool>) {
     pod.segment_bytes = 6000;
     for run in 0..2 {
         let calls = [("Change", "{}"), ("Echo", "{}"), ("Print", "{}")];
-        pod.script = Script::new(vec![Answer::calls(&calls), Answer::text(&format!("answer {run}"))]);
+        pod.script =
+            ModelScript::new(vec![ScriptedAnswer::calls(&calls), ScriptedAnswer::text(&format!("answer {run}"))]);
         pod.run(&format!("input {run}")).end();
     }
     (pod, tools)
@@ -58,7 +59,7 @@ fn salvaged(pod: &mut PodUnderTest, places: &[&(PathBuf, usize, String)]) {
 }
 
 fn went_on(pod: &mut PodUnderTest, what: &str) {
-    pod.script = Script::new(vec![Answer::text("went on")]);
+    pod.script = ModelScript::new(vec![ScriptedAnswer::text("went on")]);
     let ran = pod.run("go on");
     assert_eq!(ran.end().answer.as_deref(), Some("went on"), "{what}");
     assert!(ran.found.as_ref().unwrap().lost.is_some(), "{what}");
@@ -73,7 +74,7 @@ fn went_on(pod: &mut PodUnderTest, what: &str) {
     assert!(found.notes.iter().any(|note| note.contains("are lost")), "{what}: {:?}", found.notes);
     assert_eq!(restored.state.lost, None, "{what}");
     // From here on it is a session like any other.
-    pod.script = Script::new(vec![Answer::calls(&[("Echo", "{}")]), Answer::text("on and on")]);
+    pod.script = ModelScript::new(vec![ScriptedAnswer::calls(&[("Echo", "{}")]), ScriptedAnswer::text("on and on")]);
     let ran = pod.run("and on");
     assert_eq!((ran.end().answer.as_deref(), ran.found.as_ref().unwrap().lost), (Some("on and on"), None), "{what}");
     let again = verified(pod);
@@ -115,7 +116,7 @@ fn two_losses_and_a_loss_of_a_copy() {
         |place: (PathBuf, usize, String)| (copy.join("log").join(place.0.file_name().unwrap()), place.1, place.2);
     pod.dir = copy.clone();
     salvaged(&mut pod, &[&moved(recovery)]);
-    pod.script = Script::new(vec![Answer::text("once more")]);
+    pod.script = ModelScript::new(vec![ScriptedAnswer::text("once more")]);
     assert_eq!(pod.run("once more").end().answer.as_deref(), Some("once more"));
     assert_eq!(verified(&pod).wrong, None);
 }
@@ -141,7 +142,7 @@ fn an_input_that_may_have_been_taken_is_not_taken_again() {
     let all = places(&pod.dir);
     let taken: Vec<_> = all.iter().skip_while(|(_, _, kind)| kind != "input_queued").skip(1).collect();
     salvaged(&mut pod, &taken);
-    pod.script = Script::new(vec![Answer::text("went on")]);
+    pod.script = ModelScript::new(vec![ScriptedAnswer::text("went on")]);
     let ran = pod.run("go on");
     assert_eq!(ran.found.as_ref().unwrap().waiting, 0);
     let request = pod.script.requests().pop().unwrap();

@@ -3,15 +3,15 @@
 use crate::scene::{Changed, changer, echo, pod, printer, ran_once, sound, told_what_is_durable};
 use llm_worker::{Item, ToolEffect};
 use pod::record::Record;
-use testkit::{Answer, FnTool, How, PodUnderTest, Script};
+use testkit::{FnTool, ModelScript, PodUnderTest, RunEnd, ScriptedAnswer};
 
 fn scene(segment_bytes: u64) -> (PodUnderTest, Vec<FnTool>, Changed) {
     let changed = Changed::default();
     let tools = vec![changer("Change", &changed), echo("Echo", ToolEffect::Effectful), printer("Print", 3000)];
     let answers = vec![
-        Answer::calls(&[("Change", "{}"), ("Echo", "{}")]),
-        Answer::calls(&[("Print", "{}")]),
-        Answer::text("done"),
+        ScriptedAnswer::calls(&[("Change", "{}"), ("Echo", "{}")]),
+        ScriptedAnswer::calls(&[("Print", "{}")]),
+        ScriptedAnswer::text("done"),
     ];
     let mut pod = pod(answers, tools.clone());
     pod.segment_bytes = segment_bytes;
@@ -34,10 +34,10 @@ fn killed_at(name: &str, nth: usize, segment_bytes: u64) {
     pod.points.kill(name, nth);
     let first = pod.run("first");
     // Behind the last commit nobody notices.
-    assert!(matches!(first.how, How::Killed | How::Ended(_) | How::Failed(_)), "{what}: {:?}", first.how);
+    assert!(matches!(first.how, RunEnd::Killed | RunEnd::Ended(_) | RunEnd::Failed(_)), "{what}: {:?}", first.how);
     let ran: Vec<_> = tools.iter().flat_map(FnTool::ran).collect();
     pod.revive();
-    pod.script = Script::new([Answer::text("went on")]);
+    pod.script = ModelScript::new([ScriptedAnswer::text("went on")]);
     let second = pod.run("second");
     assert_eq!(second.end().answer.as_deref(), Some("went on"), "{what}");
     let after: Vec<_> = tools.iter().flat_map(FnTool::ran).collect();

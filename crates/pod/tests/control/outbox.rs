@@ -7,7 +7,7 @@ use pod::control::{Event, Outbox};
 use pod::mailbox::events::{BACKLOG, CHANNEL};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use testkit::{Answer, Gate, within};
+use testkit::{Latch, ScriptedAnswer, within};
 use tokio_util::sync::CancellationToken;
 
 fn delta(number: usize) -> Event {
@@ -66,10 +66,10 @@ fn a_watcher_that_does_not_read_holds_back_the_stream() {
     // The records of the start come before the first delta.
     let fits = CHANNEL + BACKLOG - 32;
     let more = EVENT_QUEUE + 64;
-    let (outside, reading) = (Gate::new("outside"), Gate::new("reading"));
-    let say = |from: usize, to: usize, answer: Answer| (from..to).fold(answer, |a, n| a.say(&format!("{n} ")));
-    let answer = say(0, fits, Answer::new()).when_idle(&reading);
-    let answer = say(fits, fits + more, answer).gate(&outside).stop(llm_worker::StopReason::EndTurn);
+    let (outside, reading) = (Latch::new("outside"), Latch::new("reading"));
+    let say = |from: usize, to: usize, answer: ScriptedAnswer| (from..to).fold(answer, |a, n| a.say(&format!("{n} ")));
+    let answer = say(0, fits, ScriptedAnswer::new()).when_idle(&reading);
+    let answer = say(fits, fits + more, answer).wait_at(&outside).stop(llm_worker::StopReason::EndTurn);
     let pod = pod(vec![answer], Vec::new());
     let (ahead, points) = (Arc::new(AtomicUsize::new(0)), pod.points.clone());
     let seen = Arc::clone(&ahead);
@@ -94,7 +94,7 @@ fn a_watcher_that_does_not_read_holds_back_the_stream() {
 
 #[test]
 fn a_run_nobody_watches_any_more_goes_on() {
-    let answer = (0..3000).fold(Answer::new(), |a, n| a.say(&format!("{n} ")));
+    let answer = (0..3000).fold(ScriptedAnswer::new(), |a, n| a.say(&format!("{n} ")));
     let pod = pod(vec![answer.stop(llm_worker::StopReason::EndTurn)], Vec::new());
     let ran = pod.run_watched("first", &CancellationToken::new(), |events| {
         drop(events);

@@ -3,7 +3,7 @@
 use crate::scene::{echo, pod, said, sound};
 use llm_worker::{Item, ToolEffect};
 use std::sync::{Arc, Barrier};
-use testkit::{Answer, FnTool, within};
+use testkit::{FnTool, ScriptedAnswer, within};
 
 /// Calls that all wait for each other.
 fn meeting(many: usize) -> FnTool {
@@ -19,7 +19,7 @@ fn meeting(many: usize) -> FnTool {
 
 #[test]
 fn eight_calls_overlap() {
-    let pod = pod(vec![Answer::calls(&[("Meet", "{}"); 8]), Answer::text("done")], vec![meeting(8)]);
+    let pod = pod(vec![ScriptedAnswer::calls(&[("Meet", "{}"); 8]), ScriptedAnswer::text("done")], vec![meeting(8)]);
     let pod = within("eight calls that wait for each other", move || {
         pod.run("first").end();
         pod
@@ -34,7 +34,8 @@ fn eight_calls_overlap() {
 fn no_more_run_at_once_than_the_cap() {
     for cap in [0, 1, 2, 3] {
         let (real, tool) = (usize::max(cap, 1), echo("Count", ToolEffect::ReadOnly));
-        let mut pod = pod(vec![Answer::calls(&[("Count", "{}"); 6]), Answer::text("done")], vec![tool.clone()]);
+        let mut pod =
+            pod(vec![ScriptedAnswer::calls(&[("Count", "{}"); 6]), ScriptedAnswer::text("done")], vec![tool.clone()]);
         pod.limits.tool_concurrency = cap;
         let pod = within("six calls under a cap", move || {
             pod.run("first").end();
@@ -57,8 +58,8 @@ fn no_more_run_at_once_than_the_cap() {
 
 /// Flushes of a run with these answers before the last.
 fn flushes(steps: &[&[(&str, &str)]]) -> u64 {
-    let mut answers: Vec<Answer> = steps.iter().map(|calls| Answer::calls(calls)).collect();
-    answers.push(Answer::text("done"));
+    let mut answers: Vec<ScriptedAnswer> = steps.iter().map(|calls| ScriptedAnswer::calls(calls)).collect();
+    answers.push(ScriptedAnswer::text("done"));
     let pod = pod(answers, vec![echo("Echo", ToolEffect::Effectful)]);
     let ran = pod.run("first");
     assert_eq!(ran.end().steps, steps.len() as u64 + 1);

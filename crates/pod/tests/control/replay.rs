@@ -10,7 +10,7 @@ use pod::session::replay::{Verification, Wrong, verify};
 use session_store::{BLOB_BYTES, BlobView, Reader};
 use std::path::Path;
 use std::sync::Arc;
-use testkit::{Answer, FnTool, PodUnderTest, Script};
+use testkit::{FnTool, ModelScript, PodUnderTest, ScriptedAnswer};
 
 /// Three turns: parallel calls, a long output, a changed note, and in the end a changed tool.
 fn told(dialect: Arc<dyn Dialect>) -> PodUnderTest {
@@ -19,8 +19,13 @@ fn told(dialect: Arc<dyn Dialect>) -> PodUnderTest {
         vec![echo("Echo", ToolEffect::Effectful).described(words), printer("Print", 4000)]
     };
     let mut pod = pod(Vec::new(), tools("Says it again."));
-    let answers = vec![Answer::calls(&calls), Answer::text("one"), Answer::text("two"), Answer::text("three")];
-    pod.script = Script::in_dialect(dialect, answers);
+    let answers = vec![
+        ScriptedAnswer::calls(&calls),
+        ScriptedAnswer::text("one"),
+        ScriptedAnswer::text("two"),
+        ScriptedAnswer::text("three"),
+    ];
+    pod.script = ModelScript::in_dialect(dialect, answers);
     pod.run("first").end();
     *pod.environment.lock().unwrap() = "elsewhere".to_owned();
     pod.run("second").end();

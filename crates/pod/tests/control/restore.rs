@@ -5,7 +5,7 @@ use crate::scene::{echo, pod, results, sound};
 use llm_worker::{CallId, Item, StopReason, ToolEffect, Usage};
 use pod::control::Batch;
 use pod::record::{HostStarted, InputConsumed, Record, Response, SystemItem, TurnStarted};
-use testkit::{Answer, FnTool, How, PodUnderTest, Script};
+use testkit::{FnTool, ModelScript, PodUnderTest, RunEnd, ScriptedAnswer};
 
 fn id(number: u64) -> CallId {
     CallId::new(number).unwrap()
@@ -14,7 +14,7 @@ fn id(number: u64) -> CallId {
 /// A log that ends in the middle of a turn with one call, started or not, and a pod over it.
 fn crashed(started: Option<ToolEffect>) -> (PodUnderTest, FnTool) {
     let tool = echo("T", started.unwrap_or(ToolEffect::Effectful));
-    let pod = pod(vec![Answer::text("went on")], vec![tool.clone()]);
+    let pod = pod(vec![ScriptedAnswer::text("went on")], vec![tool.clone()]);
     let response = Response { stop: StopReason::ToolUse, usage: Usage::default(), cost: None, shortfall: None };
     let started_host = HostStarted {
         version: "0".to_owned(),
@@ -95,7 +95,7 @@ fn the_note_counts_what_else_was_found() {
     pod.run("go on").end();
     assert!(notes(&pod)[0].ends_with("2 left-over child processes were ended."), "{:?}", notes(&pod));
     // Nothing is open any more: the next start has nothing to say.
-    pod.script.add(Answer::text("again"));
+    pod.script.add(ScriptedAnswer::text("again"));
     pod.run("again").end();
     assert_eq!(notes(&pod).len(), 1);
     assert_eq!(pod.records().iter().filter(|(_, record)| matches!(record, Record::Recovery(_))).count(), 1);
@@ -104,7 +104,7 @@ fn the_note_counts_what_else_was_found() {
 /// A log that ended in good order is opened without a word, whatever the clock says.
 #[test]
 fn a_session_that_was_closed_needs_no_recovery() {
-    let pod = pod(vec![Answer::text("one"), Answer::text("two")], Vec::new());
+    let pod = pod(vec![ScriptedAnswer::text("one"), ScriptedAnswer::text("two")], Vec::new());
     pod.run("first").end();
     let found = pod.run("second").found.unwrap();
     assert_eq!((found.existed, found.interrupted, found.cut, found.new_surface), (true, 0, 0, false));
@@ -128,10 +128,10 @@ fn recovery_killed_at_any_point_is_done_again_once() {
         let (mut pod, tool) = crashed(Some(ToolEffect::Effectful));
         pod.points.kill(&name, nth);
         let how = pod.run("go on").how;
-        assert!(matches!(how, How::Killed), "{what}: {how:?}");
+        assert!(matches!(how, RunEnd::Killed), "{what}: {how:?}");
         assert_eq!(tool.ran(), [], "{what}");
         pod.revive();
-        pod.script = Script::new([Answer::text("went on")]);
+        pod.script = ModelScript::new([ScriptedAnswer::text("went on")]);
         assert_eq!(pod.run("go on").end().answer.as_deref(), Some("went on"), "{what}");
         assert_eq!(tool.ran(), [], "{what}");
         assert_eq!(notes(&pod).len(), 1, "{what}: {:?}", notes(&pod));
@@ -143,9 +143,9 @@ fn recovery_killed_at_any_point_is_done_again_once() {
 
 #[test]
 fn an_input_that_no_turn_took_is_taken_by_the_next() {
-    let pod = pod(vec![Answer::text("both")], Vec::new());
+    let pod = pod(vec![ScriptedAnswer::text("both")], Vec::new());
     pod.points.kill("input_queued", 0);
-    assert!(matches!(pod.run("first").how, How::Killed));
+    assert!(matches!(pod.run("first").how, RunEnd::Killed));
     pod.revive();
     pod.run("second").end();
     let request = pod.script.requests().pop().unwrap();

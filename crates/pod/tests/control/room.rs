@@ -6,7 +6,7 @@ use llm_worker::{ErrorKind, Item, ResultStatus, ToolEffect, ToolError};
 use pod::control::Outbox;
 use std::fs;
 use std::sync::{Arc, Mutex};
-use testkit::{Answer, FnTool, PodUnderTest, Script};
+use testkit::{FnTool, ModelScript, PodUnderTest, ScriptedAnswer};
 
 /// Room for three outputs of 64 kB and a bit; half of it for one.
 const ROOM: u64 = 220_000;
@@ -17,9 +17,9 @@ fn prints(count: usize) -> Vec<FnTool> {
 }
 
 fn run(pod: &mut PodUnderTest, names: &[&str]) -> Vec<(ResultStatus, String)> {
-    let calls: Vec<_> = names.iter().map(|name| Answer::calls(&[(*name, "{}")])).collect();
+    let calls: Vec<_> = names.iter().map(|name| ScriptedAnswer::calls(&[(*name, "{}")])).collect();
     let before = if pod.dir.exists() { pod.restored().items.len() } else { 0 };
-    pod.script = Script::new(calls.into_iter().chain([Answer::text("done")]));
+    pod.script = ModelScript::new(calls.into_iter().chain([ScriptedAnswer::text("done")]));
     pod.run("go").end();
     let result = |item: &Item| match item {
         Item::ToolResult { outcome, .. } => Some((outcome.status, outcome.text())),
@@ -44,9 +44,10 @@ fn reader(pod: &PodUnderTest, nth: usize) -> (FnTool, Arc<Mutex<Option<ToolError
 fn the_next_turn_of_the_same_start_lets_go_of_the_oldest_outputs() {
     let mut pod = pod(Vec::new(), prints(4));
     pod.blob_bytes = ROOM;
-    let answers = ["Print0", "Print1", "Print2", "Print3"].map(|name| Answer::calls(&[(name, "{}")]));
-    let again = [Answer::text("full"), Answer::calls(&[("Print3", "{}")]), Answer::text("done")];
-    pod.script = Script::new(answers.into_iter().chain(again));
+    let answers = ["Print0", "Print1", "Print2", "Print3"].map(|name| ScriptedAnswer::calls(&[(name, "{}")]));
+    let again =
+        [ScriptedAnswer::text("full"), ScriptedAnswer::calls(&[("Print3", "{}")]), ScriptedAnswer::text("done")];
+    pod.script = ModelScript::new(answers.into_iter().chain(again));
     let (stored, end) = pod.serve(Outbox::unwatched(), async |client| {
         client.submit("go").await.unwrap();
         let before = pod.state().outputs.len();
@@ -100,11 +101,11 @@ fn a_change_without_room_for_what_was_is_refused() {
     });
     let mut pod = pod(Vec::new(), vec![change]);
     pod.blob_bytes = ROOM;
-    let calls = ["{}", "{\"a\":1}", "{\"a\":11}"].map(|arguments| Answer::calls(&[("Change", arguments)]));
-    pod.script = Script::new(calls.clone().into_iter().chain([Answer::text("done")]));
+    let calls = ["{}", "{\"a\":1}", "{\"a\":11}"].map(|arguments| ScriptedAnswer::calls(&[("Change", arguments)]));
+    pod.script = ModelScript::new(calls.clone().into_iter().chain([ScriptedAnswer::text("done")]));
     pod.run("go").end();
     // The next run lets go of none of them either.
-    pod.script = Script::new([calls[2].clone(), Answer::text("done")]);
+    pod.script = ModelScript::new([calls[2].clone(), ScriptedAnswer::text("done")]);
     pod.run("go").end();
     assert_eq!(told.lock().unwrap().as_slice(), [ErrorKind::Exhausted; 2]);
     sound(&pod, "no room");

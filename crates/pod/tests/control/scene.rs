@@ -10,10 +10,10 @@ use pod::session::resume::resume;
 use session_store::{Digest, Reader};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
-use testkit::{Answer, FnTool, PodUnderTest, Ran, Script};
+use testkit::{FnTool, ModelScript, PodRun, PodUnderTest, ScriptedAnswer};
 
-pub(crate) fn pod(answers: Vec<Answer>, tools: Vec<FnTool>) -> PodUnderTest {
-    PodUnderTest::new(&Ambient::claim(), Script::new(answers), tools)
+pub(crate) fn pod(answers: Vec<ScriptedAnswer>, tools: Vec<FnTool>) -> PodUnderTest {
+    PodUnderTest::new(&Ambient::claim(), ModelScript::new(answers), tools)
 }
 
 #[allow(clippy::unnecessary_wraps, reason = "what a tool answers")]
@@ -97,7 +97,7 @@ pub(crate) fn sound(pod: &PodUnderTest, what: &str) {
 }
 
 /// The watcher was told of exactly the records that became durable while it watched.
-pub(crate) fn told_what_is_durable(ran: &Ran, log: &[(u64, Record)], before: u64, what: &str) {
+pub(crate) fn told_what_is_durable(ran: &PodRun, log: &[(u64, Record)], before: u64, what: &str) {
     let ours = |record: &Record| !matches!(record, Record::Other { .. });
     let durable: Vec<_> = log
         .iter()

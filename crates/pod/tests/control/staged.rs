@@ -7,11 +7,11 @@ use llm_worker::{ErrorKind, ToolEffect, ToolError};
 use pod::record::Record;
 use std::fs;
 use std::path::Path;
-use testkit::{Answer, FnTool, How, PodUnderTest, Script};
+use testkit::{FnTool, ModelScript, PodUnderTest, RunEnd, ScriptedAnswer};
 
 /// Announces a change of a file, stages it, and is killed, or fails, before it takes its place.
 fn left(path: &'static str, killed: bool) -> PodUnderTest {
-    let mut pod = pod(vec![Answer::calls(&[("Change", "{}")]), Answer::text("failed")], Vec::new());
+    let mut pod = pod(vec![ScriptedAnswer::calls(&[("Change", "{}")]), ScriptedAnswer::text("failed")], Vec::new());
     let project = pod.project.clone();
     let change = FnTool::new("Change", ToolEffect::Effectful, move |cx, _| {
         let (path, after) = (project.join(path), Some("00".repeat(32)));
@@ -27,7 +27,7 @@ fn left(path: &'static str, killed: bool) -> PodUnderTest {
     if killed {
         pod.points.kill("commit:tool_finished", 0);
     }
-    assert_eq!(matches!(pod.run("go").how, How::Killed), killed);
+    assert_eq!(matches!(pod.run("go").how, RunEnd::Killed), killed);
     pod.revive();
     pod
 }
@@ -62,7 +62,7 @@ fn what_a_call_left_goes_and_nothing_else() {
                 kept.push(others.to_owned());
             }
             kept.sort();
-            pod.script = Script::new(vec![Answer::text("went on")]);
+            pod.script = ModelScript::new(vec![ScriptedAnswer::text("went on")]);
             pod.run("go on").end();
             assert_eq!(names(&pod.project), kept, "{what}");
             assert_eq!(swept(&pod), killed.then_some(1), "{what}");

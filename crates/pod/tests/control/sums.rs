@@ -12,7 +12,7 @@ use pod::record::Record;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use testkit::{Answer, FnTool, Gate, PodUnderTest, within};
+use testkit::{FnTool, Latch, PodUnderTest, ScriptedAnswer, within};
 
 const SHORT: Duration = Duration::from_millis(20);
 
@@ -49,7 +49,7 @@ fn outcomes(pod: &PodUnderTest) -> Vec<(ResultStatus, String)> {
 #[test]
 fn calls_that_all_hang_cost_their_feature_and_not_the_pod() {
     for (how, cap, begun) in [("holds", 8, 8), ("waits", 8, 8), ("holds", 32, MAX_STUCK - 1)] {
-        let gate = Gate::new(how);
+        let gate = Latch::new(how);
         let held = gate.clone();
         let hangs = FnTool::new("Hang", ToolEffect::ReadOnly, move |_, _| {
             let held = held.clone();
@@ -63,7 +63,11 @@ fn calls_that_all_hang_cost_their_feature_and_not_the_pod() {
             }
         });
         let many = vec![("Hang", "{}"); TurnLimits::CALLS];
-        let answers = vec![Answer::calls(&many), Answer::calls(&[("Echo", "{}")]), Answer::text("went on")];
+        let answers = vec![
+            ScriptedAnswer::calls(&many),
+            ScriptedAnswer::calls(&[("Echo", "{}")]),
+            ScriptedAnswer::text("went on"),
+        ];
         let mut pod = pod(answers, vec![echo("Echo", ToolEffect::ReadOnly)]);
         let feature = Of(FeatureId::user("hangs"), vec![Arc::new(hangs.clone())], SHORT);
         pod.features = vec![(Arc::new(feature), vec![HostCapability::tool("*")])];
@@ -105,7 +109,7 @@ impl Tool for Parses {
 }
 
 fn parsing(tool: Arc<dyn Tool>, calls: usize) -> PodUnderTest {
-    let answers = vec![Answer::calls(&vec![("Parse", "{}"); calls]), Answer::text("went on")];
+    let answers = vec![ScriptedAnswer::calls(&vec![("Parse", "{}"); calls]), ScriptedAnswer::text("went on")];
     let mut pod = pod(answers, Vec::new());
     let feature = Of(FeatureId::user("parses"), vec![tool], Duration::from_secs(60));
     pod.features = vec![(Arc::new(feature), vec![HostCapability::tool("*")])];
@@ -116,7 +120,7 @@ fn parsing(tool: Arc<dyn Tool>, calls: usize) -> PodUnderTest {
 #[test]
 fn few_calls_are_parsed_at_once() {
     const AT_ONCE: usize = 8;
-    let gate = Gate::new("parsed");
+    let gate = Latch::new("parsed");
     let (inside, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let parse = {
         let (gate, inside, most) = (gate.clone(), Arc::clone(&inside), Arc::clone(&most));
@@ -164,7 +168,8 @@ fn what_the_calls_of_an_answer_would_run_on_is_bounded_together() {
 fn what_a_model_calls_at_once_is_bounded_together() {
     let long = format!("{{\"text\":\"{}\"}}", "x".repeat(150 * 1024));
     for (calls, fits) in [(6, true), (7, false)] {
-        let answers = vec![Answer::calls(&vec![("Echo", long.as_str()); calls]), Answer::text("went on")];
+        let answers =
+            vec![ScriptedAnswer::calls(&vec![("Echo", long.as_str()); calls]), ScriptedAnswer::text("went on")];
         let pod = pod(answers, vec![echo("Echo", ToolEffect::ReadOnly)]);
         let ran = pod.run("first");
         assert_eq!(ran.end().answer.as_deref(), Some("went on"), "{calls}");
@@ -226,7 +231,8 @@ fn as_many_gates_as_may_stand_judge_as_many_calls_as_may_come() {
         Arc::new(Gates(FeatureId::user(name), KEYS.into_iter().take(many).collect(), Arc::clone(&asked)))
     };
     let granted = || vec![HostCapability::hook::<PreToolCall>()];
-    let answers = vec![Answer::calls(&vec![("Echo", "{}"); TurnLimits::CALLS]), Answer::text("went on")];
+    let answers =
+        vec![ScriptedAnswer::calls(&vec![("Echo", "{}"); TurnLimits::CALLS]), ScriptedAnswer::text("went on")];
     let mut pod = pod(answers, vec![echo("Echo", ToolEffect::ReadOnly)]);
     pod.features = vec![(gates("one", 16), granted()), (gates("two", 16), granted())];
     let pod = within("gates times calls", move || {

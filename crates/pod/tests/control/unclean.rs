@@ -8,13 +8,13 @@ use pod::host::HostError;
 use pod::record::{Record, SystemItem};
 use std::fs;
 use std::time::Duration;
-use testkit::{Answer, EIO, Fault, FnTool, Gate, How, within};
+use testkit::{EIO, Fault, FnTool, Latch, RunEnd, ScriptedAnswer, within};
 
 const SHORT: Duration = Duration::from_millis(20);
 
 #[test]
 fn a_feature_whose_thread_never_came_back_is_off_until_the_next_start() {
-    let gate = Gate::new("never");
+    let gate = Latch::new("never");
     let held = gate.clone();
     let stuck = FnTool::new("Stuck", ToolEffect::ReadOnly, move |_, _| {
         let held = held.clone();
@@ -24,13 +24,17 @@ fn a_feature_whose_thread_never_came_back_is_off_until_the_next_start() {
         }
     });
     let tools = vec![stuck.deadline(SHORT), echo("Echo", ToolEffect::ReadOnly)];
-    let answers = vec![Answer::calls(&[("Stuck", "{}")]), Answer::calls(&[("Echo", "{}")]), Answer::text("went on")];
+    let answers = vec![
+        ScriptedAnswer::calls(&[("Stuck", "{}")]),
+        ScriptedAnswer::calls(&[("Echo", "{}")]),
+        ScriptedAnswer::text("went on"),
+    ];
     let mut pod = pod(answers, tools);
     (pod.grace, pod.paused) = (SHORT, false);
     let pod = within("a stuck feature", move || {
         assert_eq!(pod.run("first").end().answer.as_deref(), Some("went on"));
-        pod.script.add(Answer::calls(&[("Echo", "{}")]));
-        pod.script.add(Answer::text("again"));
+        pod.script.add(ScriptedAnswer::calls(&[("Echo", "{}")]));
+        pod.script.add(ScriptedAnswer::text("again"));
         assert_eq!(pod.run("second").end().refused, None);
         pod
     });
@@ -52,9 +56,9 @@ fn a_feature_whose_thread_never_came_back_is_off_until_the_next_start() {
 fn a_record_no_disk_takes_ends_the_run_at_once_and_says_so() {
     // Under the bound of an answer, but every byte of it needs six in JSON.
     let long = "\u{1}".repeat(300 * 1024);
-    let pod = pod(vec![Answer::text(&long), Answer::text("short")], vec![]);
+    let pod = pod(vec![ScriptedAnswer::text(&long), ScriptedAnswer::text("short")], vec![]);
     let ran = pod.run("first");
-    let How::Failed(HostError::Fatal(fatal @ Fatal::Unstorable(_))) = &ran.how else { panic!("{:?}", ran.how) };
+    let RunEnd::Failed(HostError::Fatal(fatal @ Fatal::Unstorable(_))) = &ran.how else { panic!("{:?}", ran.how) };
     assert_eq!(fatal.kind(), ErrorKind::FixInput);
     pod.run("second").end();
     sound(&pod, "unstorable");
@@ -62,7 +66,8 @@ fn a_record_no_disk_takes_ends_the_run_at_once_and_says_so() {
 
 #[test]
 fn survivors_are_looked_for_after_every_stop_without_a_word() {
-    let pod = pod(vec![Answer::text("one"), Answer::text("two"), Answer::text("three")], vec![]);
+    let pod =
+        pod(vec![ScriptedAnswer::text("one"), ScriptedAnswer::text("two"), ScriptedAnswer::text("three")], vec![]);
     *pod.survivors.lock().unwrap() = Ok(2);
     let ended = |pod: &testkit::PodUnderTest| {
         let found = |(_, record): &(u64, Record)| match record {
@@ -73,7 +78,7 @@ fn survivors_are_looked_for_after_every_stop_without_a_word() {
     };
     // The turn is over, the farewell is not said: a child may have outlived the host.
     pod.points.kill("commit:host_stopped", 0);
-    assert!(matches!(pod.run("first").how, How::Killed));
+    assert!(matches!(pod.run("first").how, RunEnd::Killed));
     pod.revive();
     pod.run("second").end();
     assert_eq!(ended(&pod), [2]);
@@ -85,9 +90,9 @@ fn survivors_are_looked_for_after_every_stop_without_a_word() {
 #[test]
 fn processes_that_may_still_run_are_told_of() {
     for (killed_at, open) in [("commit:host_stopped", false), ("commit:turn_finished", true)] {
-        let pod = pod(vec![Answer::text("one"), Answer::text("two")], vec![]);
+        let pod = pod(vec![ScriptedAnswer::text("one"), ScriptedAnswer::text("two")], vec![]);
         pod.points.kill(killed_at, 0);
-        assert!(matches!(pod.run("first").how, How::Killed));
+        assert!(matches!(pod.run("first").how, RunEnd::Killed));
         pod.revive();
         *pod.survivors.lock().unwrap() = Err("they do not end".to_owned());
         let ran = pod.run("second");
@@ -115,9 +120,9 @@ fn processes_that_may_still_run_are_told_of() {
 #[test]
 fn an_input_nobody_took_goes_first_and_is_not_asked_twice() {
     for (again, users) in [("first", vec!["first"]), ("other", vec!["first", "other"])] {
-        let pod = pod(vec![Answer::text("done")], vec![]);
+        let pod = pod(vec![ScriptedAnswer::text("done")], vec![]);
         pod.points.kill("input_queued", 0);
-        assert!(matches!(pod.run("first").how, How::Killed));
+        assert!(matches!(pod.run("first").how, RunEnd::Killed));
         pod.revive();
         let ran = pod.run(again);
         assert_eq!(ran.found.as_ref().map(|found| found.waiting), Some(1), "{again}");
@@ -141,13 +146,14 @@ fn a_head_that_is_older_than_the_log_hides_nothing_from_the_next_start() {
     // Opening writes HEAD anew and goes on when that fails, whichever operation it is.
     let mut went_on = 0;
     for n in 0..40 {
-        let pod = pod(vec![Answer::text("one"), Answer::text("two"), Answer::text("three")], vec![]);
+        let pod =
+            pod(vec![ScriptedAnswer::text("one"), ScriptedAnswer::text("two"), ScriptedAnswer::text("three")], vec![]);
         pod.run("first").end();
         let head = fs::read(pod.dir.join("HEAD")).unwrap();
         pod.run("second").end();
         fs::write(pod.dir.join("HEAD"), head).unwrap();
         pod.disk.fail_at(n, Fault::Once(EIO));
-        if matches!(pod.run("third").how, How::Ended(_)) {
+        if matches!(pod.run("third").how, RunEnd::Ended(_)) {
             went_on += 1;
             pod.disk.mend();
             assert_eq!(pod.state().turns, 3, "operation {n}");

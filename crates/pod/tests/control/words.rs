@@ -8,7 +8,7 @@ use pod::hook::{Change, ToolArguments, ToolCallView, ToolOutcome, ToolOutcomeVie
 use pod::record::{Record, ToolFinished, TransformNote, VerdictGiven};
 use serde_json::json;
 use std::sync::Arc;
-use testkit::{Answer, FnTool, PodUnderTest, feature};
+use testkit::{FnTool, PodUnderTest, ScriptedAnswer, feature};
 
 /// More than any record takes.
 const LONG: usize = 2 << 20;
@@ -79,7 +79,7 @@ fn transforms(
 }
 
 fn run(odd: Option<Arc<dyn FeatureModule>>, tools: Vec<FnTool>, call: &str) -> PodUnderTest {
-    let mut pod = pod(vec![Answer::calls(&[(call, "{}")]), Answer::text("went on")], tools);
+    let mut pod = pod(vec![ScriptedAnswer::calls(&[(call, "{}")]), ScriptedAnswer::text("went on")], tools);
     let grants = vec![
         HostCapability::tool("*"),
         HostCapability::hook::<ToolArguments>(),

@@ -5,7 +5,7 @@ use llm_worker::ErrorKind;
 use pod::feature::*;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-use testkit::{Gate, PodUnderTest, Script, within};
+use testkit::{Latch, ModelScript, PodUnderTest, within};
 
 const ID: FeatureId = FeatureId::builtin("tally");
 const TALLY: StateKey<u64> = StateKey::new("tally", 1).scope(StateScope::User);
@@ -33,7 +33,7 @@ fn pod(dir: &Path) -> (FeatureRegistry, Option<DurableState<u64>>, PodUnderTest)
 }
 
 fn pod_with(key: StateKey<u64>, dir: &Path) -> (FeatureRegistry, Vec<DurableState<u64>>, PodUnderTest) {
-    let rig = PodUnderTest::new(&Ambient::claim(), Script::new([]), Vec::new());
+    let rig = PodUnderTest::new(&Ambient::claim(), ModelScript::new([]), Vec::new());
     let opening = rig.opening(rig.resume().unwrap()).unwrap();
     let files = Workspace::open(&Ambient::claim(), dir, dir, Access::ReadWrite).unwrap();
     let services = HostServices::none().link(opening.link().files(StateScope::User, files));
@@ -149,8 +149,8 @@ fn a_file_that_is_removed_is_a_state_that_begins_anew() {
 // Reading what somebody else wrote is the feature's own code: it runs on the feature's thread and holds up nobody.
 #[test]
 fn a_migration_that_hangs_holds_up_no_other_state() {
-    static HELD: std::sync::OnceLock<Gate> = std::sync::OnceLock::new();
-    let gate = HELD.get_or_init(|| Gate::new("migration"));
+    static HELD: std::sync::OnceLock<Latch> = std::sync::OnceLock::new();
+    let gate = HELD.get_or_init(|| Latch::new("migration"));
     let hangs = |_: u16, _: &serde_json::Value| {
         HELD.get().unwrap().pass_blocking();
         Ok(7)

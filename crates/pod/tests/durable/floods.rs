@@ -5,7 +5,7 @@ use llm_worker::{ToolContext, ToolEffect, ToolOutput, ToolResult};
 use pod::feature::*;
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex};
-use testkit::{Answer, Gate, PodUnderTest, Points, Script, within};
+use testkit::{KillPoints, Latch, ModelScript, PodUnderTest, ScriptedAnswer, within};
 
 const ID: FeatureId = FeatureId::builtin("flood");
 const KEPT: StateKey<(u64, String)> = StateKey::new("kept", 1);
@@ -18,9 +18,9 @@ struct Args {}
 /// Hands in updates of so many bytes until none was taken for a long time.
 struct Flood {
     bytes: usize,
-    points: Points,
+    points: KillPoints,
     /// Opened when it is through.
-    through: Gate,
+    through: Latch,
     /// Whether the journal stops meanwhile.
     stops: bool,
     taken: Mutex<u64>,
@@ -70,16 +70,16 @@ impl Live {
         }
         *flood.taken.lock().unwrap() = taken;
         flood.through.open();
-        held.inspect(Gate::open);
+        held.inspect(Latch::open);
         Ok(ToolOutput::default())
     }
 }
 
 fn pod(bytes: usize, stops: bool) -> (PodUnderTest, Arc<Flood>) {
-    let both = Answer::calls(&[("Quick", "{}"), ("Flood", "{}")]);
-    let script = Script::new([both, Answer::text("went on")]);
+    let both = ScriptedAnswer::calls(&[("Quick", "{}"), ("Flood", "{}")]);
+    let script = ModelScript::new([both, ScriptedAnswer::text("went on")]);
     let mut pod = PodUnderTest::new(&Ambient::claim(), script, Vec::new());
-    let (points, through) = (pod.points.clone(), Gate::new("through"));
+    let (points, through) = (pod.points.clone(), Latch::new("through"));
     let flood = Arc::new(Flood { bytes, points, through, stops, taken: Mutex::default() });
     let grants = vec![HostCapability::tool("*"), HostCapability::SESSION_STATE];
     pod.features = vec![(Arc::new(Module(Arc::clone(&flood))), grants)];

@@ -8,7 +8,7 @@ use pod::feature::*;
 use pod::hook::{Hook, PreRequest, PromptSubmit, PromptView, RequestView, Verdict};
 use pod::record::{Record, SystemItem};
 use std::sync::Arc;
-use testkit::{Answer, PodUnderTest, Script};
+use testkit::{ModelScript, PodUnderTest, ScriptedAnswer};
 
 const TELL: HookKey<PreRequest> = HookKey::new("tell");
 const TELL_EARLY: HookKey<PromptSubmit> = HookKey::new("tell-early");
@@ -71,7 +71,7 @@ impl FeatureModule for Stopper {
 #[test]
 fn what_a_hook_made_durable_is_kept_when_a_later_one_refuses() {
     for refused in [true, false] {
-        let script = Script::new([Answer::text("done")]);
+        let script = ModelScript::new([ScriptedAnswer::text("done")]);
         let mut pod = PodUnderTest::new(&Ambient::claim(), script, Vec::new());
         let gates = vec![NOTIFY, HostCapability::hook::<PreRequest>(), HostCapability::hook::<PromptSubmit>()];
         pod.features = vec![(Arc::new(Teller), gates.clone())];

@@ -5,7 +5,7 @@ use pod::control::AlertLevel;
 use pod::feature::*;
 use std::future::Future;
 use std::sync::{Arc, Mutex};
-use testkit::{PodUnderTest, Script};
+use testkit::{ModelScript, PodUnderTest};
 
 const ID: FeatureId = FeatureId::builtin("eager");
 const JOURNALED: StateKey<u64> = StateKey::new("journaled", 1);
@@ -85,7 +85,7 @@ fn nothing_has_an_effect_before_the_whole_feature_is_there_nor_after_it_failed()
     let done = vec!["None"; 5];
     for (outcome, after) in [(Ok(()), &done), (Err("fails"), &gone), (Err("panics"), &gone), (Err("unstaged"), &gone)] {
         let (ambient, dir) = (Ambient::claim(), tempfile::tempdir().unwrap());
-        let rig = PodUnderTest::new(&ambient, Script::new([]), Vec::new());
+        let rig = PodUnderTest::new(&ambient, ModelScript::new([]), Vec::new());
         let opening = rig.opening(rig.resume().unwrap()).unwrap();
         let files = Workspace::open(&ambient, dir.path(), dir.path(), Access::ReadWrite).unwrap();
         let services = HostServices::none().link(opening.link().files(StateScope::User, files));

@@ -3,7 +3,7 @@
 use crate::rig::{calls, pod};
 use pod::record::{Record, SystemItem};
 use std::collections::BTreeMap;
-use testkit::{Answer, How};
+use testkit::{RunEnd, ScriptedAnswer};
 
 const STEPS: &[&[&str]] = &[&["add", "tell one"], &["piggyback", "tell two"], &["both"]];
 
@@ -21,11 +21,11 @@ fn killed_anywhere_nothing_is_lost_and_nothing_comes_twice() {
         let heard = counter.heard();
         pod.revive();
         for _ in 0..8 {
-            pod.script.add(Answer::text("done"));
+            pod.script.add(ScriptedAnswer::text("done"));
         }
         pod.script.add(calls(&["read"]));
         let again = pod.run("again");
-        assert!(matches!(again.how, How::Ended(_)), "{name} {nth}: {again:?}");
+        assert!(matches!(again.how, RunEnd::Ended(_)), "{name} {nth}: {again:?}");
         let (mut queued, mut delivered, mut n) = (BTreeMap::new(), BTreeMap::new(), 0);
         for (_, record) in pod.records() {
             match record {

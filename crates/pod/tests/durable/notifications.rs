@@ -5,7 +5,7 @@ use llm_worker::Item;
 use pod::control::Outbox;
 use pod::record::{NotificationQueued, Record, SystemItem};
 use std::time::Duration;
-use testkit::Answer;
+use testkit::ScriptedAnswer;
 
 fn told(items: &[Item]) -> Vec<(String, String)> {
     let said = |item: &Item| match item {
@@ -62,7 +62,7 @@ fn bytes_and_number_are_those_of_the_grant() {
     );
     // The next turn has an allowance of its own.
     pod.script.add(calls(&["tell four"]));
-    pod.script.add(Answer::text("done"));
+    pod.script.add(ScriptedAnswer::text("done"));
     pod.run("again").end();
     assert_eq!(counter.heard().last().unwrap(), "tell four: 3");
 }
@@ -86,7 +86,7 @@ fn the_same_words_twice_are_two_notifications() {
 fn every_turn_of_one_start_has_its_own_allowance() {
     let (pod, counter) = pod(&[&["tell one"], &["tell two"], &["tell three"]]);
     pod.script.add(calls(&["tell four"]));
-    pod.script.add(Answer::text("done"));
+    pod.script.add(ScriptedAnswer::text("done"));
     let ((), end) = pod.serve(Outbox::unwatched(), async |client| {
         for prompt in ["go", "again"] {
             client.submit(prompt).await.unwrap();

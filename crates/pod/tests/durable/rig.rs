@@ -6,7 +6,7 @@ use pod::control::AlertLevel;
 use pod::feature::*;
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex};
-use testkit::{Answer, PodUnderTest, Script};
+use testkit::{ModelScript, PodUnderTest, ScriptedAnswer};
 
 pub(crate) const ID: FeatureId = FeatureId::builtin("counter");
 pub(crate) const COUNT: StateKey<Count> = StateKey::new("count", 2).migrating(|version, old| match version {
@@ -126,16 +126,20 @@ pub(crate) fn grants() -> Vec<HostCapability> {
 }
 
 /// One answer that calls `Do` with each of these.
-pub(crate) fn calls(whats: &[&str]) -> Answer {
+pub(crate) fn calls(whats: &[&str]) -> ScriptedAnswer {
     let arguments: Vec<String> = whats.iter().map(|what| serde_json::json!({ "what": what }).to_string()).collect();
     let calls: Vec<(&str, &str)> = arguments.iter().map(|arguments| ("Do", arguments.as_str())).collect();
-    Answer::calls(&calls)
+    ScriptedAnswer::calls(&calls)
 }
 
 /// A pod whose model does these things, one step each, and then stops.
 pub(crate) fn pod(steps: &[&[&str]]) -> (PodUnderTest, Counter) {
     let answers = steps.iter().map(|whats| calls(whats));
-    let mut pod = PodUnderTest::new(&Ambient::claim(), Script::new(answers.chain([Answer::text("done")])), Vec::new());
+    let mut pod = PodUnderTest::new(
+        &Ambient::claim(),
+        ModelScript::new(answers.chain([ScriptedAnswer::text("done")])),
+        Vec::new(),
+    );
     let counter = Counter::default();
     pod.features = vec![(Arc::new(counter.clone()), grants())];
     (pod, counter)

@@ -7,7 +7,7 @@ use pod::feature::*;
 use pod::hook::*;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use testkit::{Answer, PodUnderTest, Script};
+use testkit::{ModelScript, PodUnderTest, ScriptedAnswer};
 
 /// With a line end and a quote: every escape of them hides it from whoever looks too late.
 const CANARY: &str = "canary-9f8e\n7d\"6c5b4a";
@@ -174,9 +174,10 @@ fn a_secret_is_in_no_record_no_blob_no_request_and_on_no_screen() {
         "rewrite",
         "fine",
     ];
-    let answers = ways.iter().map(|how| Answer::calls(&[("Leak", &format!("{{\"how\":\"{how}\"}}"))]));
+    let answers = ways.iter().map(|how| ScriptedAnswer::calls(&[("Leak", &format!("{{\"how\":\"{how}\"}}"))]));
     let ambient = Ambient::claim();
-    let mut pod = PodUnderTest::new(&ambient, Script::new(answers.chain([Answer::text("done")])), Vec::new());
+    let mut pod =
+        PodUnderTest::new(&ambient, ModelScript::new(answers.chain([ScriptedAnswer::text("done")])), Vec::new());
     let grants = vec![
         HostCapability::tool("*"),
         HostCapability::SESSION_STATE,

@@ -7,7 +7,7 @@ use pod::hook::{Event, EventView, HookPoint, Point};
 use pod::record::{FeatureState, Record};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use testkit::{Answer, EIO, ENOSPC, Fault, How};
+use testkit::{EIO, ENOSPC, Fault, RunEnd, ScriptedAnswer};
 
 fn states(records: &[(u64, Record)]) -> Vec<u64> {
     let n = |(_, record): &(u64, Record)| match record {
@@ -25,7 +25,7 @@ fn a_state_is_there_again_and_program_order_is_journal_order() {
     assert_eq!(counter.heard(), ["add: 1", "both: Ok(()) Ok(())", "piggyback: done", "read: 13"]);
     assert_eq!(states(&pod.records()), [1, 2, 12, 13]);
     pod.script.add(calls(&["add"]));
-    pod.script.add(Answer::text("done"));
+    pod.script.add(ScriptedAnswer::text("done"));
     pod.run("again").end();
     assert_eq!(counter.heard().last().unwrap(), "add: 14");
     assert_eq!(counter.state().read().n, 14);
@@ -68,7 +68,7 @@ fn a_refused_update_leaves_memory_as_it_was() {
             let (pod, counter) = pod(&[&["add"], &["both"]]);
             pod.disk.fail_at(at, fault);
             let ran = pod.run("go");
-            if matches!(ran.how, How::NotOpened(_)) || counter.live.lock().unwrap().is_none() {
+            if matches!(ran.how, RunEnd::NotOpened(_)) || counter.live.lock().unwrap().is_none() {
                 continue;
             }
             pod.disk.mend();

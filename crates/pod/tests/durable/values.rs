@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
-use testkit::{PodUnderTest, Script};
+use testkit::{ModelScript, PodUnderTest};
 
 const ID: FeatureId = FeatureId::builtin("keeps");
 
@@ -32,7 +32,7 @@ where
     T: Serialize + DeserializeOwned + Clone + Default + Send + Sync + 'static,
 {
     let ambient = Ambient::claim();
-    let rig = PodUnderTest::new(&ambient, Script::new([]), Vec::new());
+    let rig = PodUnderTest::new(&ambient, ModelScript::new([]), Vec::new());
     let opening = rig.opening(rig.resume().unwrap()).unwrap();
     let files = Workspace::open(&ambient, dir, dir, Access::ReadWrite).unwrap();
     let redactor = Redactor::new([&Secret::new(&ambient, "bird", secret.to_owned())]).unwrap();

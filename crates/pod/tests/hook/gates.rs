@@ -182,8 +182,8 @@ fn gates_see_calls_of_one_answer_in_their_order() {
     });
     let (mut pod, _) = pod(&[], vec![watch, slow]);
     let calls: Vec<_> = (0..8).map(|_| ("Say", r#"{"word":"x"}"#)).collect();
-    let answers = vec![testkit::Answer::calls(&calls), testkit::Answer::text("done")];
-    pod.script = testkit::Script::new(answers);
+    let answers = vec![testkit::ScriptedAnswer::calls(&calls), testkit::ScriptedAnswer::text("done")];
+    pod.script = testkit::ModelScript::new(answers);
     assert_eq!(pod.run("go").end().outcome, Outcome::Done);
     assert_eq!(*seen.lock().unwrap(), (1..=8).collect::<Vec<_>>());
 }

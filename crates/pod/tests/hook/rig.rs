@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 pub(crate) use testkit::feature;
-use testkit::{Answer, PodUnderTest, Script};
+use testkit::{ModelScript, PodUnderTest, ScriptedAnswer};
 
 /// A feature and what it is granted.
 pub(crate) type Installed = (Arc<dyn FeatureModule>, Vec<HostCapability>);
@@ -81,8 +81,8 @@ const SAY: ToolKey<SayArgs> = ToolKey::new("Say", ToolEffect::ReadOnly, "Say a w
 
 /// A pod whose model says each word in an answer of its own and then stops.
 pub(crate) fn pod(words: &[&str], features: Vec<Installed>) -> (PodUnderTest, Arc<Said>) {
-    let calls = words.iter().map(|word| Answer::calls(&[("Say", &format!("{{\"word\":\"{word}\"}}"))]));
-    let script = Script::new(calls.chain([Answer::text("done")]));
+    let calls = words.iter().map(|word| ScriptedAnswer::calls(&[("Say", &format!("{{\"word\":\"{word}\"}}"))]));
+    let script = ModelScript::new(calls.chain([ScriptedAnswer::text("done")]));
     let mut pod = PodUnderTest::new(&Ambient::claim(), script, Vec::new());
     let said = Arc::new(Said::default());
     let live = Arc::clone(&said);

@@ -2,9 +2,9 @@
 
 use super::hooked::{STRANGE, stranger};
 use super::installed::words;
-use super::proxy::{Ended, PATIENT, proxied};
+use super::proxy::{CallEnd, PATIENT, proxied};
 use super::site::{Site, surface, unless_it_panics};
-use super::{Conformance, Held, all, sample};
+use super::{CheckOutcome, Conformance, all, sample};
 use crate::Shared;
 use crate::feature_host::FeatureUnderTest;
 use authority::text::{Lines, find};
@@ -18,18 +18,18 @@ use std::sync::Arc;
 const MAX_ANSWER: usize = 1024 * 1024;
 
 pub(super) struct Called {
-    pub(super) arguments: Held,
-    pub(super) cancellation: Held,
-    pub(super) outputs: Held,
-    pub(super) text: Held,
+    pub(super) arguments: CheckOutcome,
+    pub(super) cancellation: CheckOutcome,
+    pub(super) outputs: CheckOutcome,
+    pub(super) text: CheckOutcome,
     /// Calls that end by themselves, soon.
-    pub(super) quick: Vec<Call>,
+    pub(super) quick: Vec<SampleCall>,
 }
 
-pub(super) type Call = (String, Value);
+pub(super) type SampleCall = (String, Value);
 
 /// What a tool is called with: the author's examples, or what fits its schema.
-fn calls(conformance: &Conformance, descriptor: &FeatureDescriptor) -> Vec<Call> {
+fn calls(conformance: &Conformance, descriptor: &FeatureDescriptor) -> Vec<SampleCall> {
     let mut calls = Vec::new();
     for tool in &descriptor.tools {
         let schema: Value = serde_json::from_str(&tool.schema).unwrap_or_default();
@@ -49,35 +49,35 @@ pub(super) fn called(conformance: &Conformance) -> Called {
         let (tool, arguments) = call;
         let refused = format!("{tool} takes no {arguments}; give an example");
         match proxied(conformance, call, Some(conformance.grace)) {
-            Ended::Late => {
+            CallEnd::Late => {
                 let grace = conformance.grace;
                 let late = format!("{tool} with {arguments} did not end within {grace:?} of its cancellation");
                 untried.1.note(tool, late.clone());
                 cancelled.push(Err(late));
                 continue;
             }
-            Ended::NotBegun => {
+            CallEnd::NotBegun => {
                 untried.0.note(tool, refused.clone());
                 untried.1.note(tool, refused);
                 continue;
             }
-            Ended::Answered(_) | Ended::Panicked(_) => untried.0.tried(tool),
+            CallEnd::Answered(_) | CallEnd::Panicked(_) => untried.0.tried(tool),
         }
         match proxied(conformance, call, None) {
-            Ended::Answered(result) => {
+            CallEnd::Answered(result) => {
                 ended.push(bounded(call, &result));
                 texts.push(plain(call, &result));
                 quick.push(call.clone());
                 untried.1.tried(tool);
             }
-            Ended::Panicked(words) => {
+            CallEnd::Panicked(words) => {
                 ended.push(Err(format!("{tool} with {arguments} panicked: {words}")));
                 untried.1.tried(tool);
             }
-            Ended::Late => {
+            CallEnd::Late => {
                 untried.1.note(tool, format!("no call of {tool} ended within {PATIENT:?}; give an example"));
             }
-            Ended::NotBegun => untried.1.note(tool, refused),
+            CallEnd::NotBegun => untried.1.note(tool, refused),
         }
     }
     let cancellation = untried.0.unless(all(cancelled));
@@ -102,10 +102,10 @@ impl Untried {
     }
 
     /// What is broken is broken; what holds as far as it was tried holds only where each tool was.
-    fn unless(&self, held: Held) -> Held {
+    fn unless(&self, held: CheckOutcome) -> CheckOutcome {
         let not = self.why.iter().find(|(tool, _)| !self.tried.contains(*tool));
         match (held, not) {
-            (Held::Yes, Some((_, why))) => Held::NotTried(why.clone()),
+            (CheckOutcome::Yes, Some((_, why))) => CheckOutcome::NotTried(why.clone()),
             (held, _) => held,
         }
     }
@@ -114,7 +114,7 @@ impl Untried {
 /// Argument text that no tool takes.
 const NEVER: [&str; 6] = ["", "{", "null", "[]", "\"x\"", "{}{}"];
 
-fn arguments(conformance: &Conformance, descriptor: &FeatureDescriptor) -> Held {
+fn arguments(conformance: &Conformance, descriptor: &FeatureDescriptor) -> CheckOutcome {
     let site = Site::of(conformance);
     let registry = site.install_plainly();
     all(descriptor.tools.iter().map(|declared| {
@@ -147,7 +147,7 @@ fn arguments(conformance: &Conformance, descriptor: &FeatureDescriptor) -> Held 
 }
 
 /// Within what the host takes at once.
-fn bounded((tool, arguments): &Call, result: &ToolResult) -> Result<(), String> {
+fn bounded((tool, arguments): &SampleCall, result: &ToolResult) -> Result<(), String> {
     let (summary, content) = match result {
         Ok(output) => (&output.summary, &output.content),
         // The host cuts the words of an error itself.
@@ -167,7 +167,7 @@ fn bounded((tool, arguments): &Call, result: &ToolResult) -> Result<(), String> 
 }
 
 /// Without characters that mislead whoever reads the one line that always stays.
-fn plain((tool, arguments): &Call, result: &ToolResult) -> Result<(), String> {
+fn plain((tool, arguments): &SampleCall, result: &ToolResult) -> Result<(), String> {
     let words = match result {
         Ok(output) => &output.summary,
         Err(error) => &error.message,
@@ -179,9 +179,9 @@ fn plain((tool, arguments): &Call, result: &ToolResult) -> Result<(), String> {
 }
 
 /// Kills around each update of a state; the fold is what was there, and the feature takes it up again.
-pub(super) fn state(conformance: &Conformance, quick: &[Call]) -> Held {
+pub(super) fn state(conformance: &Conformance, quick: &[SampleCall]) -> CheckOutcome {
     if conformance.descriptor().states.is_empty() {
-        return Held::Yes;
+        return CheckOutcome::Yes;
     }
     let open = || conformance.host().tool(stranger()).install(Shared(conformance.instance()));
     let act = |host: &mut FeatureUnderTest| {
@@ -197,7 +197,7 @@ pub(super) fn state(conformance: &Conformance, quick: &[Call]) -> Held {
     let is_update = |(name, _): &(String, usize)| name == "feature_state" || name == "commit:feature_state";
     let points: Vec<_> = whole.points().into_iter().filter(is_update).collect();
     if points.is_empty() && whole.values().is_empty() {
-        return Held::NotTried("no call changed a state; give an example".to_owned());
+        return CheckOutcome::NotTried("no call changed a state; give an example".to_owned());
     }
     let again = |mut host: FeatureUnderTest, place: &str| {
         let left = host.values();
@@ -225,7 +225,7 @@ pub(super) fn state(conformance: &Conformance, quick: &[Call]) -> Held {
 }
 
 /// Nothing of a feature outlives its pod, and nothing is there when it is off.
-pub(super) fn leftovers(conformance: &Conformance, quick: &[Call]) -> Held {
+pub(super) fn leftovers(conformance: &Conformance, quick: &[SampleCall]) -> CheckOutcome {
     let mut host = conformance.host().install(Shared(conformance.instance()));
     for (tool, arguments) in quick {
         host.calls(&[(tool, &arguments.to_string())]);
@@ -234,21 +234,21 @@ pub(super) fn leftovers(conformance: &Conformance, quick: &[Call]) -> Held {
     // The host's own task that tells observers.
     let own = usize::from(host.registry().hooks().any::<pod::hook::Event>(""));
     if tasks > own {
-        return Held::No(format!("{} tasks that it started live on after the pod was closed", tasks - own));
+        return CheckOutcome::No(format!("{} tasks that it started live on after the pod was closed", tasks - own));
     }
     host.disable();
     host.reopen();
     let site = Site::of(conformance);
     let without = surface(&site.install(&site.setting, false, None));
     if host.report().outcome != Outcome::Disabled || surface(host.registry()) != without {
-        return Held::No("disabled, something of it is in the registry".to_owned());
+        return CheckOutcome::No("disabled, something of it is in the registry".to_owned());
     }
     for (tool, arguments) in quick {
         for outcome in host.calls(&[(tool, &arguments.to_string())]) {
             if outcome.status == llm_worker::ResultStatus::Ok {
-                return Held::No(format!("disabled, {tool} still answers"));
+                return CheckOutcome::No(format!("disabled, {tool} still answers"));
             }
         }
     }
-    Held::Yes
+    CheckOutcome::Yes
 }

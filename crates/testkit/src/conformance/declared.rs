@@ -1,14 +1,14 @@
 //! Checks of a descriptor: the same each time, within bounds, with schemas that can be followed. Installs nothing.
 
 use super::site::unless_it_panics;
-use super::{Conformance, Held, all, sample};
+use super::{CheckOutcome, Conformance, all, sample};
 use pod::feature::FeatureModule;
 use serde_json::Value;
 use std::fs;
 use std::sync::Arc;
 
 /// The same bytes each time, and nothing read or written on the way.
-pub(super) fn pure(conformance: &Conformance) -> Held {
+pub(super) fn pure(conformance: &Conformance) -> CheckOutcome {
     let (one, other) = (conformance.instance(), conformance.instance());
     let bytes = |feature: &Arc<dyn FeatureModule>| {
         unless_it_panics(|| serde_json::to_string(&feature.descriptor()).expect("data that encodes"))
@@ -17,7 +17,7 @@ pub(super) fn pure(conformance: &Conformance) -> Held {
     for feature in [&one, &one, &other] {
         match bytes(feature) {
             Ok(answer) => answers.push(answer),
-            Err(words) => return Held::No(format!("`descriptor()` panicked: {words}")),
+            Err(words) => return CheckOutcome::No(format!("`descriptor()` panicked: {words}")),
         }
     }
     let first = answers.first().cloned().unwrap_or_default();
@@ -45,16 +45,16 @@ fn calls() -> Option<u64> {
 }
 
 /// Within what planning takes.
-pub(super) fn bounded(conformance: &Conformance) -> Held {
+pub(super) fn bounded(conformance: &Conformance) -> CheckOutcome {
     match unless_it_panics(|| conformance.instance().descriptor().problems()) {
         Ok(problems) => all(problems.into_iter().map(Err)),
         // Told by the check before.
-        Err(_) => Held::NotTried("there is no descriptor".to_owned()),
+        Err(_) => CheckOutcome::NotTried("there is no descriptor".to_owned()),
     }
 }
 
 /// Schemas that somebody else can follow, too.
-pub(super) fn schemas(conformance: &Conformance) -> Held {
+pub(super) fn schemas(conformance: &Conformance) -> CheckOutcome {
     let tools = conformance.descriptor().tools;
     all(tools.iter().map(|tool| {
         let wrong = |problem: String| format!("the schema of tool `{}`: {problem}", tool.name);

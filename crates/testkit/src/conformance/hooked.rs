@@ -1,9 +1,9 @@
 //! Hooks: each asked about ordinary things, in a pod where a call comes by.
 
-use super::{Conformance, Held, all};
+use super::{CheckOutcome, Conformance, all};
 use crate::feature_host::{FeatureUnderTest, tool_call};
 use crate::tool::FnTool;
-use crate::{Answer, Shared};
+use crate::{ScriptedAnswer, Shared};
 use llm_worker::effect::Outcome;
 use llm_worker::tool::Touch;
 use llm_worker::{ErrorKind, ToolEffect, ToolError, ToolOutput};
@@ -31,10 +31,10 @@ pub(super) fn stranger() -> FnTool {
     })
 }
 
-pub(super) fn hooks(conformance: &Conformance) -> Held {
+pub(super) fn hooks(conformance: &Conformance) -> CheckOutcome {
     let declared = conformance.descriptor().hooks;
     if declared.is_empty() {
-        return Held::Yes;
+        return CheckOutcome::Yes;
     }
     let mut host = conformance.host().tool(stranger()).install(Shared(conformance.instance()));
     let mut results = Vec::new();
@@ -42,7 +42,7 @@ pub(super) fn hooks(conformance: &Conformance) -> Held {
         results.push(asked(&mut host, point));
     }
     // Under transforms and observers: calls of a tool they do not know, and their results.
-    host.turn("Look around.", [Answer::calls(&STRANGE), Answer::text("Done.")]);
+    host.turn("Look around.", [ScriptedAnswer::calls(&STRANGE), ScriptedAnswer::text("Done.")]);
     let mine = host.id().to_string();
     let notes = host.records().into_iter().flat_map(|(_, record)| match record {
         Record::VerdictGiven(verdict) => verdict.transforms,

@@ -1,7 +1,7 @@
 //! Installs: whole, or nothing left behind, with or without what may be denied.
 
 use super::site::{Site, surface};
-use super::{Conformance, Held, all};
+use super::{CheckOutcome, Conformance, all};
 use pod::feature::{
     DiagnosticCode, FeatureDescriptor, FeatureId, FeatureInstallError, FeatureInstallReport, FeatureRegistry,
     HostCapability, Need, Outcome, RegistrarCall, RegistrarProbe,
@@ -43,7 +43,7 @@ pub(super) fn words(report: &FeatureInstallReport) -> String {
     messages.join("; ")
 }
 
-pub(super) fn whole(conformance: &Conformance) -> Held {
+pub(super) fn whole(conformance: &Conformance) -> CheckOutcome {
     let id = conformance.descriptor().id;
     let once = |_| {
         let registry = Site::of(conformance).install_plainly();
@@ -64,7 +64,7 @@ enum Way {
     Hang,
 }
 
-pub(super) fn atomic(conformance: &Conformance) -> Held {
+pub(super) fn atomic(conformance: &Conformance) -> CheckOutcome {
     let id = conformance.descriptor().id;
     let site = Site::of(conformance);
     let without = surface(&site.install(&site.setting, false, None));
@@ -76,7 +76,7 @@ pub(super) fn atomic(conformance: &Conformance) -> Held {
             if let Err(how) =
                 fails(&site, &id, number, way, HANGS[1]).and_then(|registry| left(&registry, &id, &without))
             {
-                return Held::No(format!("{way:?} at call {number} ({place}): {how}"));
+                return CheckOutcome::No(format!("{way:?} at call {number} ({place}): {how}"));
             }
         }
     }
@@ -95,11 +95,11 @@ pub(super) fn atomic(conformance: &Conformance) -> Held {
     });
     for ((number, place), how) in places.iter().zip(hung) {
         if let Err(how) = how {
-            return Held::No(format!("a hang at call {number} ({place}): {how}"));
+            return CheckOutcome::No(format!("a hang at call {number} ({place}): {how}"));
         }
     }
     let more: Vec<_> = site.files().difference(&files).cloned().collect();
-    if more.is_empty() { Held::Yes } else { Held::No(format!("failed installs left {more:?}")) }
+    if more.is_empty() { CheckOutcome::Yes } else { CheckOutcome::No(format!("failed installs left {more:?}")) }
 }
 
 /// Installs with one call going wrong.
@@ -147,7 +147,7 @@ fn used(descriptor: &FeatureDescriptor, need: Need) -> impl Iterator<Item = Host
     descriptor.requires.iter().filter(move |asked| asked.need == need).map(|asked| asked.service.admission())
 }
 
-pub(super) fn optional(conformance: &Conformance) -> Held {
+pub(super) fn optional(conformance: &Conformance) -> CheckOutcome {
     let descriptor = conformance.descriptor();
     let required: BTreeSet<_> = requests(&descriptor, Need::Required).collect();
     let tools =
@@ -162,7 +162,7 @@ pub(super) fn optional(conformance: &Conformance) -> Held {
     // A request for more may cover one for less that the feature cannot do without.
     let optional: Vec<_> = optional.difference(&required).cloned().collect();
     if optional.is_empty() {
-        return Held::Yes;
+        return CheckOutcome::Yes;
     }
     let each = optional.iter().map(|one| vec![one.clone()]).chain([optional.clone()]);
     all(each.map(|denied| {
@@ -182,7 +182,7 @@ pub(super) fn optional(conformance: &Conformance) -> Held {
     }))
 }
 
-pub(super) fn required(conformance: &Conformance) -> Held {
+pub(super) fn required(conformance: &Conformance) -> CheckOutcome {
     let descriptor = conformance.descriptor();
     let (_, calls) = counted(&Site::of(conformance), &descriptor.id);
     let in_vain = descriptor.requests.iter().find(|request| !taken(&request.capability, &calls));

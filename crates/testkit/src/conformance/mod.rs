@@ -81,7 +81,7 @@ impl fmt::Display for Check {
 
 /// Whether a thing held.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Held {
+pub enum CheckOutcome {
     /// It did.
     Yes,
     /// It did not, and how that showed.
@@ -92,17 +92,17 @@ pub enum Held {
 
 /// One check and what came of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
+pub struct CheckResult {
     pub check: Check,
-    pub held: Held,
+    pub held: CheckOutcome,
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for CheckResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.held {
-            Held::Yes => write!(f, "✓ {}", self.check),
-            Held::No(how) => write!(f, "✗ {}: {how}", self.check),
-            Held::NotTried(why) => write!(f, "- {}: not tried, {why}", self.check),
+            CheckOutcome::Yes => write!(f, "✓ {}", self.check),
+            CheckOutcome::No(how) => write!(f, "✗ {}: {how}", self.check),
+            CheckOutcome::NotTried(why) => write!(f, "- {}: not tried, {why}", self.check),
         }
     }
 }
@@ -166,7 +166,7 @@ impl Conformance {
 
     /// Makes every check.
     #[must_use]
-    pub fn findings(&self) -> Vec<Finding> {
+    pub fn findings(&self) -> Vec<CheckResult> {
         let mut made = Made::default();
         made.note(Check::Descriptor, declared::pure(self));
         made.note(Check::Bounds, declared::bounded(self));
@@ -199,39 +199,39 @@ impl Conformance {
     pub fn assert(&self) {
         let findings = self.findings();
         let broken: Vec<_> =
-            findings.iter().filter(|f| matches!(f.held, Held::No(_))).map(ToString::to_string).collect();
+            findings.iter().filter(|f| matches!(f.held, CheckOutcome::No(_))).map(ToString::to_string).collect();
         assert!(broken.is_empty(), "{} breaks the contract:\n{}", self.descriptor().id, broken.join("\n"));
     }
 }
 
 #[derive(Default)]
 struct Made {
-    findings: Vec<Finding>,
+    findings: Vec<CheckResult>,
 }
 
 impl Made {
-    fn note(&mut self, check: Check, held: Held) {
-        self.findings.push(Finding { check, held });
+    fn note(&mut self, check: Check, held: CheckOutcome) {
+        self.findings.push(CheckResult { check, held });
     }
 
     fn broken(&self, check: Check) -> bool {
-        self.findings.iter().any(|finding| finding.check == check && matches!(finding.held, Held::No(_)))
+        self.findings.iter().any(|finding| finding.check == check && matches!(finding.held, CheckOutcome::No(_)))
     }
 
     /// The checks that were not made, for this reason.
-    fn rest(mut self, why: &str) -> Vec<Finding> {
+    fn rest(mut self, why: &str) -> Vec<CheckResult> {
         let made = self.findings.len();
         for check in Check::ALL.into_iter().skip(made) {
-            self.note(check, Held::NotTried(why.to_owned()));
+            self.note(check, CheckOutcome::NotTried(why.to_owned()));
         }
         self.findings
     }
 }
 
 /// All of several parts, or the first problem.
-fn all(parts: impl IntoIterator<Item = Result<(), String>>) -> Held {
+fn all(parts: impl IntoIterator<Item = Result<(), String>>) -> CheckOutcome {
     match parts.into_iter().find_map(Result::err) {
-        Some(how) => Held::No(how),
-        None => Held::Yes,
+        Some(how) => CheckOutcome::No(how),
+        None => CheckOutcome::Yes,
     }
 }

@@ -2,7 +2,7 @@
 //! around both, so whatever the tool waits for is there.
 
 use super::Conformance;
-use super::called::Call;
+use super::called::SampleCall;
 use super::site::unless_it_panics;
 use crate::Shared;
 use crate::tool::FnTool;
@@ -22,7 +22,7 @@ const LEAD: Duration = Duration::from_millis(20);
 /// The proxy's name; no author would choose it.
 const PROXY: &str = "testkit-proxy";
 
-pub(super) enum Ended {
+pub(super) enum CallEnd {
     /// Its arguments do not fit, or the tool is not there.
     NotBegun,
     Answered(ToolResult),
@@ -45,8 +45,8 @@ fn put<T>(slot: &Slot<T>, value: T) {
 }
 
 /// Makes one call in a pod of its own. With `grace`, it is cancelled shortly after it began, and has that long to end.
-pub(super) fn proxied(conformance: &Conformance, (tool, arguments): &Call, grace: Option<Duration>) -> Ended {
-    let (aim, ended) = (Slot::<Aim>::default(), Slot::<Ended>::default());
+pub(super) fn proxied(conformance: &Conformance, (tool, arguments): &SampleCall, grace: Option<Duration>) -> CallEnd {
+    let (aim, ended) = (Slot::<Aim>::default(), Slot::<CallEnd>::default());
     let (aimed, slot) = (Arc::clone(&aim), Arc::clone(&ended));
     let proxy = FnTool::new(PROXY, ToolEffect::ReadOnly, move |cx, _| {
         let (aimed, slot) = (Arc::clone(&aimed), Arc::clone(&slot));
@@ -60,29 +60,29 @@ pub(super) fn proxied(conformance: &Conformance, (tool, arguments): &Call, grace
     let proxy = proxy.deadline(grace.map_or(PATIENT, |grace| grace + LEAD + LEAD));
     let mut host = conformance.host().tool(proxy).install(Shared(conformance.instance()));
     let Some(target) = host.registry().tools().get(tool).map(|tool| Arc::clone(&tool.tool)) else {
-        return Ended::NotBegun;
+        return CallEnd::NotBegun;
     };
     put(&aim, (target, arguments.to_string()));
     host.calls(&[(PROXY, "{}")]);
-    take(&ended).unwrap_or(Ended::Late)
+    take(&ended).unwrap_or(CallEnd::Late)
 }
 
-async fn watched(tool: &dyn Tool, arguments: &str, cx: ToolContext, grace: Option<Duration>) -> Ended {
-    let Ok(Ok(prepared)) = unless_it_panics(|| tool.prepare(arguments)) else { return Ended::NotBegun };
+async fn watched(tool: &dyn Tool, arguments: &str, cx: ToolContext, grace: Option<Duration>) -> CallEnd {
+    let Ok(Ok(prepared)) = unless_it_panics(|| tool.prepare(arguments)) else { return CallEnd::NotBegun };
     let token = CancellationToken::new();
     let mut running = prepared.run(ToolContext { cancel: token.clone(), ..cx.clone() });
     let mut work = pin!(std::future::poll_fn(move |task| {
         match unless_it_panics(|| running.as_mut().poll(task)) {
             Ok(Poll::Pending) => Poll::Pending,
-            Ok(Poll::Ready(result)) => Poll::Ready(Ended::Answered(result)),
-            Err(words) => Poll::Ready(Ended::Panicked(words)),
+            Ok(Poll::Ready(result)) => Poll::Ready(CallEnd::Answered(result)),
+            Err(words) => Poll::Ready(CallEnd::Panicked(words)),
         }
     }));
     let Some(grace) = grace else {
         return tokio::select! {
             biased;
             ended = &mut work => ended,
-            () = cx.cancel.cancelled() => Ended::Late,
+            () = cx.cancel.cancelled() => CallEnd::Late,
         };
     };
     // On the pod's own thread, since the tool may hold this one.
@@ -93,8 +93,8 @@ async fn watched(tool: &dyn Tool, arguments: &str, cx: ToolContext, grace: Optio
     let began = Instant::now();
     match tokio::time::timeout(LEAD + grace, work).await {
         // The timer polls the work first: a tool that held its thread is seen to be late only here.
-        Ok(_) if began.elapsed() > LEAD + grace => Ended::Late,
+        Ok(_) if began.elapsed() > LEAD + grace => CallEnd::Late,
         Ok(ended) => ended,
-        Err(_elapsed) => Ended::Late,
+        Err(_elapsed) => CallEnd::Late,
     }
 }

@@ -11,7 +11,7 @@ pub use under_test::{FeatureUnderTest, Notification};
 pub use view::{shell_call, tool_call};
 
 use crate::clock::ManualClock;
-use crate::model::Script;
+use crate::model::ModelScript;
 use crate::rig::PodUnderTest;
 use crate::tool::FnTool;
 use authority::Ambient;
@@ -84,7 +84,7 @@ impl FeatureHost {
     #[allow(clippy::disallowed_methods, reason = "the root of a test, in a directory of its own")]
     pub fn new() -> Self {
         let ambient = Ambient::claim();
-        let mut pod = PodUnderTest::new(&ambient, Script::new([]), Vec::new());
+        let mut pod = PodUnderTest::new(&ambient, ModelScript::new([]), Vec::new());
         pod.paused = false;
         Self { setting: Setting::new(pod.root()), pod }
     }

@@ -2,8 +2,8 @@
 
 use super::setting::{Setting, declared};
 use crate::Ruling;
-use crate::gate::PATIENCE;
-use crate::model::Answer;
+use crate::latch::PATIENCE;
+use crate::model::ScriptedAnswer;
 use crate::points::Killed;
 use crate::rig::PodUnderTest;
 use llm_worker::ToolOutcome;
@@ -135,7 +135,7 @@ impl FeatureUnderTest {
     /// The pod cannot go on.
     pub fn calls(&mut self, calls: &[(&str, &str)]) -> Vec<ToolOutcome> {
         let told = self.events.len();
-        self.turn("Go on.", [Answer::calls(calls), Answer::text("Done.")]);
+        self.turn("Go on.", [ScriptedAnswer::calls(calls), ScriptedAnswer::text("Done.")]);
         let finished = |event: &Event| match event {
             Event::Record { record, .. } => match &**record {
                 Record::ToolFinished(finished) => Some((finished.call, finished.outcome.clone())),
@@ -152,7 +152,7 @@ impl FeatureUnderTest {
     ///
     /// # Panics
     /// The pod cannot go on, or it was killed outside of [`FeatureUnderTest::dies`].
-    pub fn turn(&mut self, words: &str, answers: impl IntoIterator<Item = Answer>) -> TurnEnd {
+    pub fn turn(&mut self, words: &str, answers: impl IntoIterator<Item = ScriptedAnswer>) -> TurnEnd {
         self.pod.script.clear();
         answers.into_iter().for_each(|answer| self.pod.script.add(answer));
         let Some(Open { actor: slot, client, runtime, events, .. }) = &mut self.open else { self.dead() };

@@ -12,7 +12,7 @@ use authority::{Access, Ambient, SandboxMode};
 use llm_worker::tool::ArgumentError;
 use llm_worker::{CallId, Tool, ToolDefinition};
 use std::pin::pin;
-use testkit::Gate;
+use testkit::Latch;
 
 const ID: FeatureId = FeatureId::user("parses");
 const GATE: HookKey<PreToolCall> = HookKey::new("gate");
@@ -22,9 +22,9 @@ const GRACE: Duration = Duration::from_millis(10);
 const CALLS: u64 = 8;
 
 /// Parses until its gate is open.
-struct Parses(ToolDefinition, Gate);
+struct Parses(ToolDefinition, Latch);
 
-fn parses(gate: &Gate) -> Arc<Parses> {
+fn parses(gate: &Latch) -> Arc<Parses> {
     let (name, description, schema) = ("Parse".to_owned(), "Parses.".to_owned(), r#"{"type":"object"}"#.into());
     let definition = ToolDefinition { name, description, schema, effect: ToolEffect::ReadOnly };
     Arc::new(Parses(definition, gate.clone()))
@@ -69,7 +69,7 @@ impl FeatureModule for Guarded {
     }
 }
 
-fn authorizer(runtime: &tokio::runtime::Runtime, gate: &Gate, gated: bool, rewritten: bool) -> Authorizer {
+fn authorizer(runtime: &tokio::runtime::Runtime, gate: &Latch, gated: bool, rewritten: bool) -> Authorizer {
     let grants = [
         HostCapability::tool("*"),
         HostCapability::hook::<PreToolCall>(),
@@ -107,7 +107,7 @@ fn call(number: u64) -> CallView {
 fn a_tool_that_never_has_parsed_its_arguments_is_written_off() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let callbacks = Callbacks::with_grace(runtime.handle().clone(), GRACE);
-    let gate = Gate::new("parsed");
+    let gate = Latch::new("parsed");
     let tool = parses(&gate);
     let (definition, deadline, door) = (tool.0.clone(), Duration::from_secs(1), Door::new());
     let registered = RegisteredTool { feature: ID, definition, tool, deadline, door };
@@ -122,7 +122,7 @@ fn a_tool_that_never_has_parsed_its_arguments_is_written_off() {
 fn what_hangs_while_it_parses_costs_one_thread_whoever_has_a_say() {
     for (gated, rewritten) in [(true, false), (false, true), (true, true)] {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
-        let gate = Gate::new("parsed");
+        let gate = Latch::new("parsed");
         let authorizer = authorizer(&runtime, &gate, gated, rewritten);
         let rules = runtime.block_on(async {
             let judged = (1..=CALLS).map(|number| tokio::spawn(authorizer.clone().judge(call(number))));
@@ -151,7 +151,7 @@ fn what_hangs_while_it_parses_costs_one_thread_whoever_has_a_say() {
 fn parsing_is_over_when_the_tool_is_taken_back() {
     for how in [Revoke::Now, Revoke::Drain(Duration::from_secs(60))] {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let gate = Gate::new("parsed");
+        let gate = Latch::new("parsed");
         let authorizer = authorizer(&runtime, &gate, false, false);
         runtime.block_on(async {
             let parsing = tokio::spawn(authorizer.clone().judge(call(1)));

@@ -1,59 +1,59 @@
-//! A gate: somebody waits at it until the test opens it.
+//! A latch: code under test waits at it until the test opens it.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// How long anything here waits before the test has failed: a slow machine passes, a hang does not.
+/// How long anything here waits before the test fails: enough for a slow machine.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A named place to wait at. Clones are the same gate; once open it stays open.
+/// A named place to wait at. Clones share one latch. Once open, it stays open.
 #[derive(Clone, Debug)]
-pub struct Gate(Arc<Inner>);
+pub struct Latch(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     name: String,
-    /// How many came, and whether it is open.
+    /// How many arrived, and whether it is open.
     state: Mutex<(usize, bool)>,
     changed: Condvar,
     opened: Notify,
 }
 
-impl Gate {
-    /// A closed gate.
+impl Latch {
+    /// A closed latch.
     #[must_use]
     pub fn new(name: &str) -> Self {
         let (state, changed, opened) = (Mutex::new((0, false)), Condvar::new(), Notify::new());
         Self(Arc::new(Inner { name: name.to_owned(), state, changed, opened }))
     }
 
-    /// Opens it for everybody.
+    /// Opens it; all who wait continue.
     pub fn open(&self) {
         self.lock().1 = true;
         self.0.changed.notify_all();
         self.0.opened.notify_waiters();
     }
 
-    /// How many have come to it so far, waiting or through.
+    /// How many have arrived so far, waiting or already through.
     #[must_use]
     pub fn came(&self) -> usize {
         self.lock().0
     }
 
-    /// Waits, on this thread, until `many` have come to it.
+    /// Blocks this thread until `many` have arrived.
     pub fn wait_for(&self, many: usize) {
         self.until(|state| state.0 >= many, "nobody came to");
     }
 
-    /// Comes to it and waits, on this thread, until it is open.
+    /// Arrives and blocks this thread until the latch is open.
     pub fn pass_blocking(&self) {
         self.come();
         self.until(|state| state.1, "nobody opened");
     }
 
-    /// Comes to it and waits until it is open.
+    /// Arrives and waits until the latch is open.
     pub async fn pass(&self) {
         self.come();
         loop {
@@ -77,11 +77,11 @@ impl Gate {
     fn until(&self, done: impl Fn(&(usize, bool)) -> bool, complaint: &str) {
         let waited = self.0.changed.wait_timeout_while(self.lock(), PATIENCE, |state| !done(state));
         let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        assert!(done(&state), "{complaint} gate `{}`", self.0.name);
+        assert!(done(&state), "{complaint} latch `{}`", self.0.name);
     }
 }
 
-/// Does `work` on a thread of its own; panics when it panics, or hangs.
+/// Runs `work` on a new thread; panics when it panics or takes longer than [`PATIENCE`].
 pub fn within<T: Send + 'static>(what: &str, work: impl FnOnce() -> T + Send + 'static) -> T {
     let (done, result) = mpsc::channel();
     let thread = thread::spawn(move || {
