@@ -29,6 +29,7 @@ use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tracing::error;
 
 /// A turn that begins so long after the use of grants was written down writes it again.
 const GRANTS_EVERY: Duration = Duration::from_secs(60 * 60);
@@ -130,6 +131,7 @@ impl Actor {
         match &result {
             Ok(()) => core.pending.close(),
             Err(fatal) => {
+                error!(%fatal, "the pod cannot go on");
                 if let At::Turn(turn) = at {
                     turn.abandon(&mut core).await;
                 }

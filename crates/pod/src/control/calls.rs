@@ -16,6 +16,8 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
+use tracing::field::{Empty, debug};
+use tracing::{Span, info_span};
 
 /// Most bytes of what is said of a call that panicked or never came back.
 const MAX_LAST_WORDS: usize = 2 * 1024;
@@ -58,7 +60,7 @@ impl Calls {
 
     /// Starts waiting calls while there is room under the cap, and as long as the pod could do without the threads of
     /// all that run. One whose feature was given up on meanwhile is answered instead.
-    pub(super) fn fill(&mut self, core: &Core, most: usize) {
+    pub(super) fn fill(&mut self, core: &Core, most: usize, step_span: &Span) {
         let spare = (MAX_STUCK - 1).saturating_sub(core.callbacks.stuck());
         while self.running.len() < most.min(spare).max(1) {
             let Some((id, call)) = self.waiting.pop_front() else { return };
@@ -67,13 +69,17 @@ impl Calls {
                 let done = unrun(id, call, ResultStatus::Error, &words);
                 self.tasks.spawn(async move { done });
             } else {
-                self.start(id, *call, core);
+                self.start(id, *call, core, step_span);
             }
         }
     }
 
-    fn start(&mut self, id: CallId, call: Authorized, core: &Core) {
+    fn start(&mut self, id: CallId, call: Authorized, core: &Core, step_span: &Span) {
         let Authorized { record, view, prepared, deadline, door } = call;
+        let (tool, feature) = (view.tool.as_str(), &view.feature);
+        let span = info_span!(
+            parent: step_span, "call", call = %id, tool, %feature, effect = ?view.effect, status = Empty, bytes = Empty
+        );
         let cancel = CancellationToken::new();
         self.running.insert(id, cancel.clone());
         let output = Arc::new(CallOutput::new(
@@ -123,6 +129,8 @@ impl Calls {
             };
             let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
             let (outcome, transforms) = gates::outcome(&registry, &callbacks, view, outcome).await;
+            span.record("status", debug(outcome.status));
+            span.record("bytes", outcome.summary.len() + outcome.content.len());
             let (feature, warnings) = (Some(record.feature), told.warnings());
             Done { id, outcome, ended: Ended { feature, output, ms, transforms, warnings } }
         });

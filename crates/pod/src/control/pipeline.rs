@@ -11,6 +11,8 @@ use llm_worker::turn::CommitRequest;
 use session_store::{Commit, Committed, Refusal, Refused};
 use std::collections::VecDeque;
 use tokio::time::Instant;
+use tracing::field::Empty;
+use tracing::{Span, debug_span, info, warn};
 
 /// Commits that only carry what features handed in and may be on their way at once. While there are so many, features
 /// wait: they must not keep the turn's own commits from the journal.
@@ -32,6 +34,8 @@ pub(crate) struct Pipeline {
 struct Flight {
     commit: Commit<Batch>,
     part: Part,
+    /// Ends with the commit, in the log of the host.
+    span: Span,
     waiters: Vec<Box<dyn CommitWaiter>>,
 }
 
@@ -143,8 +147,10 @@ impl Core {
 
     fn append(&mut self, batch: Batch, part: Part, waiters: Vec<Box<dyn CommitWaiter>>) {
         self.announce(batch.records());
+        let (records, first) = (batch.records().len(), batch.records().first().map_or("", Record::kind));
+        let span = debug_span!("commit", records, first, refused = Empty);
         let commit = self.store.journal.append(batch);
-        self.pipeline.flights.push_back(Flight { commit, part, waiters });
+        self.pipeline.flights.push_back(Flight { commit, part, span, waiters });
     }
 
     /// Appends again what the disk refused of the actor's own.
@@ -167,7 +173,11 @@ impl Core {
 
     /// Takes the end of the oldest commit. Answers what became of it, if somebody goes on from there.
     pub(super) fn landed(&mut self, done: Result<Committed<Batch>, Refused<Batch>>) -> Result<Option<Landed>, Fatal> {
-        let Some(Flight { part, waiters, commit: _ }) = self.pipeline.flights.pop_front() else { return Ok(None) };
+        let Some(Flight { part, waiters, span, commit: _ }) = self.pipeline.flights.pop_front() else {
+            return Ok(None);
+        };
+        span.record("refused", done.is_err());
+        drop(span);
         if self.pipeline.owed {
             self.write_out();
         }
@@ -176,6 +186,7 @@ impl Core {
                 let ack = self.fold(done)?;
                 resolve_all(waiters, Ok(()));
                 if ack.is_some() && std::mem::take(&mut self.pipeline.refusals) > 0 {
+                    info!("the journal takes commits again");
                     // The log says that it could not be written for a while.
                     self.append(Batch::of(vec![Resumed {}.into()]), Part::Nothing, Vec::new());
                 }
@@ -241,6 +252,7 @@ impl Core {
             return Err(unstorable);
         }
         let reason = why.to_string();
+        warn!(reason, refusals, "the journal refused a commit");
         self.pipeline.retry_at = Some(Instant::now() + DISK_PAUSE);
         // The one in front of it was told.
         if !matches!(why, Refusal::Behind) {

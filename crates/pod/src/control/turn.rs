@@ -19,7 +19,7 @@ use super::gates;
 use super::limits::Limits;
 use super::pipeline::{Landed, Own};
 use super::stream::{Stream, StreamEvent};
-use super::turn_end::TurnEnd;
+use super::turn_end::{self, TurnEnd};
 use crate::feature::MAX_GATES;
 use crate::foreign::MAX_STUCK;
 use crate::hook::{GateOutcome, HookPoint, PreRequest, RequestView, TurnEnd as TurnEndPoint, TurnEndView};
@@ -34,6 +34,8 @@ use llm_worker::turn::TurnLimits as Answers;
 use llm_worker::{CallId, Cost, ErrorKind, ModelError, ModelEvent, Usage};
 use session_store::MAX_BATCH_RECORDS;
 use tokio::task::{JoinError, JoinSet};
+use tracing::field::Empty;
+use tracing::{Span, debug, info_span, warn};
 
 /// Bytes of one call's raw arguments. A record is at most 1 MiB, and JSON may need six bytes for one.
 pub(super) const MAX_ARGUMENTS: usize = 160 * 1024;
@@ -66,6 +68,9 @@ pub(super) struct Running {
     /// Of the session, when it began.
     before: Before,
     cancelled: bool,
+    /// Of the latest request, in the log of the host.
+    step_span: Span,
+    turn_span: Span,
 }
 
 /// How far a turn is.
@@ -126,6 +131,7 @@ impl Running {
             generation: history.surface().generation,
             budget: Budget::new(core.model.price(), before.cost),
         };
+        let turn_span = info_span!("turn", turn = info.number, outcome = Empty);
         let mut notes: Vec<Note> = notes.into_iter().map(Note::System).collect();
         let inputs = core.state.queued.iter().take(MAX_SUBMISSIONS);
         notes.extend(inputs.map(|(input, text)| Note::Input { input: *input, text: text.clone() }));
@@ -149,6 +155,8 @@ impl Running {
             starting: 0,
             before,
             cancelled: false,
+            step_span: Span::none(),
+            turn_span,
         }
     }
 
@@ -156,7 +164,7 @@ impl Running {
     pub(super) fn advance(&mut self, core: &mut Core) -> Result<bool, Fatal> {
         while matches!(self.stage, Stage::Machine) {
             let Some(effect) = self.turn.poll() else {
-                self.work.calls.fill(core, self.limits.tool_concurrency);
+                self.work.calls.fill(core, self.limits.tool_concurrency, &self.step_span);
                 return if core.callbacks.stuck() >= MAX_STUCK { Err(Fatal::Stuck) } else { Ok(false) };
             };
             if let Some(outcome) = self.perform(core, effect)? {
@@ -270,6 +278,9 @@ impl Running {
             StreamEvent::Event(event) => {
                 (core.store.probe)("stream");
                 let again = matches!(event, ModelEvent::Retrying { .. });
+                if let ModelEvent::Retrying { attempt, delay, .. } = &event {
+                    warn!(parent: &self.step_span, attempt, ?delay, "the request failed and is sent again");
+                }
                 self.info.budget.count(&event);
                 self.turn.handle(Input::Model(event))?;
                 if again && self.is_spent(core) {
@@ -280,9 +291,13 @@ impl Running {
                     self.turn.handle(Input::ModelFailed(error))?;
                 }
             }
-            StreamEvent::Whole => self.stream = None,
+            StreamEvent::Whole => {
+                self.stream = None;
+                debug!(parent: &self.step_span, "the response is complete");
+            }
             StreamEvent::Failed(error) => {
                 self.stream = None;
+                warn!(parent: &self.step_span, kind = ?error.kind, "the request failed");
                 self.turn.handle(Input::ModelFailed(error))?;
             }
         }
@@ -313,6 +328,8 @@ impl Running {
             }
             Effect::Send(request) => {
                 self.starting = 0;
+                let (number, bytes) = (request.number(), request.body().len);
+                self.step_span = info_span!(parent: &self.turn_span, "step", request = number, bytes);
                 self.stream = Some(Stream::of(core.model.clone(), request));
             }
             Effect::Delta(delta) => core.outbox.show(Event::Delta(delta)),
@@ -383,6 +400,7 @@ impl Running {
         let (Stage::Over(outcome, paused), Ok(history)) = (self.stage, self.turn.finish()) else {
             return Err(Fatal::Journal("the turn did not end".to_owned()));
         };
+        self.turn_span.record("outcome", turn_end::outcome_name(&outcome));
         let end = TurnEnd {
             outcome,
             paused,

@@ -21,6 +21,22 @@ pub struct TurnEnd {
     pub paused: Option<String>,
 }
 
+/// How a turn ended, in one word without the texts that may stand in it.
+pub(super) fn outcome_name(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Done => "done",
+        Outcome::MaxTokens => "max_tokens",
+        Outcome::Refused => "refused",
+        Outcome::Empty => "empty",
+        Outcome::ModelFailed { .. } => "model_failed",
+        Outcome::Cancelled => "cancelled",
+        Outcome::StepLimit => "step_limit",
+        Outcome::CostLimit => "cost_limit",
+        Outcome::Aborted { .. } => "aborted",
+        Outcome::Interrupted => "interrupted",
+    }
+}
+
 impl TurnEnd {
     /// The end of a turn that never began: a gate refused its input.
     pub(super) fn refused(reason: String) -> Self {

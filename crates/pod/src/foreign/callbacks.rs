@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
+use tracing::warn;
 
 /// How many callback threads there may be; give the runtime as many blocking threads.
 pub const MAX_THREADS: usize = 64;
@@ -109,6 +110,7 @@ impl Callbacks {
         if std::mem::replace(&mut self.features().entry(feature.clone()).or_default().off, true) {
             return;
         }
+        warn!(%feature, "quarantined: code of this feature did not return");
         if let Some((mailbox, leave)) = self.pod.clone() {
             leave(feature);
             let feature = feature.clone();
@@ -180,7 +182,8 @@ impl Callbacks {
                 callbacks.write_off(&feature);
             }
             if !came_back {
-                stuck.fetch_add(1, Ordering::Relaxed);
+                let before = stuck.fetch_add(1, Ordering::Relaxed);
+                warn!(abandoned = before + 1, most = MAX_STUCK, "a callback thread was abandoned");
                 // It may come back after all; then its thread counts again.
                 tokio::spawn(async move {
                     drop(thread.await);

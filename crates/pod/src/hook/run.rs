@@ -14,9 +14,13 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
+use tracing::warn;
 
 /// How much later than its deadline a hook's thread is given up: time to be woken and to report.
 const SLACK: Duration = Duration::from_millis(100);
+
+/// A hook that takes so long stands in the log of the host: every turn that meets it waits for it.
+const SLOW: Duration = Duration::from_millis(500);
 
 /// Why a hook whose grant was taken back says nothing.
 const REVOKED: &str = "its grant was revoked";
@@ -64,6 +68,10 @@ pub(super) async fn run<P: Point>(
             Some(why) => (Duration::ZERO, Err(why.to_owned())),
             None => ask(callbacks, &hook, &input, &interpret, until).await,
         };
+        if asked && (ended.is_err() || took >= SLOW) {
+            let (feature, name, failed) = (&hook.feature, &*hook.name, ended.is_err());
+            warn!(%feature, hook = name, ?took, failed, "a hook was slow or failed");
+        }
         let mut replaced = None;
         let (answer, stop) = match ended {
             Err(problem) => (Err(problem), P::CLASS == HookClass::Gate),

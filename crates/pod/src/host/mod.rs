@@ -18,6 +18,7 @@ use llm_worker::{ErrorKind, Model};
 use session_store::{BlobError, ReadError};
 use std::path::PathBuf;
 use std::sync::Arc;
+use tracing::{info, warn};
 
 /// Most bytes of an install report in the log; a record has at most 1 MiB.
 const MAX_REPORT: usize = 896 * 1024;
@@ -131,6 +132,12 @@ pub async fn open(opening: Opening, start: Start) -> Result<(Actor, Client, Foun
         core.repair(closing).await?;
     }
     let waiting = core.state.queued.len() as u64;
+    let (existed, cut) = (recovered.existed, recovered.cut);
+    if crashed || cut > 0 || lost.is_some() || survivors.is_some() {
+        let (damaged, survivors) = (lost.is_some(), survivors.is_some());
+        warn!(crashed, cut, interrupted, damaged, survivors, "recovered the session");
+    }
+    info!(existed, waiting, "opened the session");
 
     let (surface, encoder, new_surface) = surface(&core, &system);
     let old_system = surface.system != system;
