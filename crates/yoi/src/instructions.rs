@@ -29,12 +29,12 @@ const MAX_FILES: usize = 32;
 /// What was read, and what was left out.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Instructions {
-    parts: Vec<Part>,
+    parts: Vec<InstructionFile>,
     left_out: Vec<String>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-struct Part {
+struct InstructionFile {
     heading: &'static str,
     shown: String,
     text: String,
@@ -86,7 +86,7 @@ impl Instructions {
 
     /// As the model gets them: a paragraph a file.
     pub(crate) fn texts(&self, redactor: &Redactor) -> Vec<String> {
-        let text = |part: &Part| {
+        let text = |part: &InstructionFile| {
             let mark = format!("\n[… cut here: the file has {} bytes, this is its beginning]", part.size);
             let mark = if part.cut { &mark } else { "" };
             let text = format!("{} ({}):\n{}{mark}", part.heading, part.shown, part.text.trim_end());
@@ -108,7 +108,7 @@ impl Instructions {
             Ok((text, _)) if text.trim().is_empty() => {}
             Ok((text, size)) => {
                 let cut = size > text.len() as u64;
-                self.parts.push(Part { heading, shown, text, size, cut });
+                self.parts.push(InstructionFile { heading, shown, text, size, cut });
             }
             Err(what) => self.left_out.push(format!("{shown} {what}")),
         }

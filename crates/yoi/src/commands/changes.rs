@@ -1,7 +1,7 @@
 //! `yoi diff`: what a pod changed in files.
 
 use crate::cli::DiffArgs;
-use crate::commands::place::{ephemeral_left, now};
+use crate::commands::session_location::{ephemeral_left, now};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::pods::{Pods, read_failure};
@@ -35,7 +35,7 @@ pub(crate) fn diff(args: &DiffArgs, env: &Env) -> Result<Exit, Failure> {
     let name = pods.find(&args.name)?;
     let (mut changes, blobs) = read(&pods, &name, 0)?;
     let files = everything(&Ambient::claim())?;
-    settle(&mut changes, &files);
+    locate_moved(&mut changes, &files);
     let (mut rows, mut lost) = (Vec::new(), 0);
     for changed in changes.files() {
         let both = before(changed, &blobs).inspect_err(|_| lost += 1);
@@ -148,7 +148,7 @@ pub(super) fn before(changed: &Changed, blobs: &BlobView) -> Result<Option<Vec<u
     changed.before.as_ref().map(read).transpose().map_err(|e| format!("{}: {e}", changed.path))
 }
 
-pub(super) struct Now {
+pub(super) struct CurrentFile {
     /// The file itself, not a link to it.
     pub(super) at: Located,
     /// What it contains; none when it is not there.
@@ -163,10 +163,10 @@ pub(super) fn everything(ambient: &Ambient) -> Result<Workspace, Failure> {
 }
 
 /// The file as it is, or why that cannot be said.
-pub(super) fn look(files: &Workspace, path: &str) -> Result<Now, String> {
+pub(super) fn look(files: &Workspace, path: &str) -> Result<CurrentFile, String> {
     let at = itself(files, path)?;
     let meta = match files.metadata(&at) {
-        Err(error) if error.is_not_found() => return Ok(Now { at, bytes: None, mode: None }),
+        Err(error) if error.is_not_found() => return Ok(CurrentFile { at, bytes: None, mode: None }),
         Err(error) => return Err(error.to_string()),
         Ok(meta) => meta,
     };
@@ -177,7 +177,11 @@ pub(super) fn look(files: &Workspace, path: &str) -> Result<Now, String> {
     let file = files.open_file(&at).map_err(|e| e.to_string())?;
     let mut bytes = Vec::new();
     file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(|e| format!("{path}: {e}"))?;
-    if bytes.len() as u64 > MAX_FILE { Err(odd()) } else { Ok(Now { at, bytes: Some(bytes), mode: Some(meta.mode) }) }
+    if bytes.len() as u64 > MAX_FILE {
+        Err(odd())
+    } else {
+        Ok(CurrentFile { at, bytes: Some(bytes), mode: Some(meta.mode) })
+    }
 }
 
 /// The place itself, or why it cannot be had: it is not to be reached through a link.
@@ -194,7 +198,7 @@ pub(super) fn there(files: &Workspace, at: &Located) -> bool {
 }
 
 /// Finds out where moved directories stand.
-pub(super) fn settle(changes: &mut Changes, files: &Workspace) {
+pub(super) fn locate_moved(changes: &mut Changes, files: &Workspace) {
     changes.settle(|path| itself(files, path).is_ok_and(|at| there(files, &at)));
 }
 

@@ -3,8 +3,8 @@
 use crate::cli::{ConfigAction, JsonArgs};
 use crate::compose::model::{self, describe, patience};
 use crate::compose::switches::switched;
-use crate::config::file::{File, Provider, Waits};
-use crate::config::{Config, Known, Pending, Source, Sourced};
+use crate::config::file::{File, ProviderConfig, TimeoutsConfig};
+use crate::config::{Config, ModelSettings, PendingGrant, Source, Sourced};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::pods::{disk, make_private};
@@ -123,7 +123,7 @@ fn show(args: &JsonArgs, env: &Env) -> Result<Exit, Failure> {
     let rows = rows(&config);
     if args.json {
         let row = |(key, value, source): &_| json!({ "key": key, "value": value, "source": source });
-        let asked = |asked: &Pending| json!({ "key": asked.key, "value": asked.value, "source": asked.source, "pending": true });
+        let asked = |asked: &PendingGrant| json!({ "key": asked.key, "value": asked.value, "source": asked.source, "pending": true });
         let values = rows.iter().map(row).chain(config.pending.iter().map(asked));
         out::json(&values.collect());
         return Ok(Exit::Done);
@@ -150,22 +150,22 @@ fn unread(config: &Config) {
 }
 
 /// Key, value, source.
-type Row = (String, String, Source);
+type SettingRow = (String, String, Source);
 
-fn row<T: ToString>(key: impl Into<String>, set: &Sourced<T>) -> Row {
+fn row<T: ToString>(key: impl Into<String>, set: &Sourced<T>) -> SettingRow {
     (key.into(), set.value.to_string(), set.source.clone())
 }
 
 /// What need not be set, and what stands for it where it is not.
-fn optional<T: ToString>(key: &str, set: Option<&Sourced<T>>, without: &str) -> Row {
+fn optional<T: ToString>(key: &str, set: Option<&Sourced<T>>, without: &str) -> SettingRow {
     set.map_or_else(|| (key.to_owned(), without.to_owned(), "built-in".to_owned()), |set| row(key, set))
 }
 
 /// Every value in force.
-fn rows(config: &Config) -> Vec<Row> {
+fn rows(config: &Config) -> Vec<SettingRow> {
     let mut rows = vec![optional("model", config.model.as_ref(), "chosen at each run")];
     for (name, endpoint) in &config.providers {
-        let Provider { api, base_url, key, timeouts, attempts, .. } = &endpoint.value;
+        let ProviderConfig { api, base_url, key, timeouts, attempts, .. } = &endpoint.value;
         let key = key.as_ref().map_or_else(|| "no key".to_owned(), |key| format!("key from {}", describe(key)));
         let value = format!("{} at {base_url}, {key}", api.text());
         rows.push((format!("providers.{name}"), value, endpoint.source.clone()));
@@ -177,12 +177,12 @@ fn rows(config: &Config) -> Vec<Row> {
             waits.between_bytes.as_secs_f64()
         );
         let source = |key: &str, set: bool| if set { endpoint.place(key).clone() } else { "built-in".to_owned() };
-        let set = *timeouts != Waits::default();
+        let set = *timeouts != TimeoutsConfig::default();
         rows.push((format!("providers.{name}.timeouts"), value, source("timeouts", set)));
         let source = source("attempts", attempts.is_some());
         rows.push((format!("providers.{name}.attempts"), retry.attempts.to_string(), source));
     }
-    for (name, Known { price, max_output }) in &config.models {
+    for (name, ModelSettings { price, max_output }) in &config.models {
         let price = price.as_ref().and_then(|price| Some((model::amounts(price.value.counted()?), &price.source)));
         rows.extend(price.map(|(text, source)| (format!("models.\"{name}\".price"), text, source.clone())));
         rows.extend(max_output.as_ref().map(|most| row(format!("models.\"{name}\".max_output"), most)));

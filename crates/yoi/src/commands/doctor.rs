@@ -25,7 +25,7 @@ use std::fs;
 const SESSIONS: usize = 50;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum CheckState {
     Works,
     Note,
     Broken,
@@ -33,7 +33,7 @@ enum State {
 
 struct Check {
     about: &'static str,
-    state: State,
+    state: CheckState,
     text: String,
     help: Option<String>,
 }
@@ -66,7 +66,7 @@ pub(crate) fn run(args: &JsonArgs, env: &Env) -> Result<Exit, Failure> {
     checks.extend(journals(env));
     let left = LeftRunning::find(env).into_iter();
     checks.extend(left.map(|left| note("processes", format!("of a killed run, {}", left.text())).help(HELP)));
-    let broken = checks.iter().any(|check| check.state == State::Broken);
+    let broken = checks.iter().any(|check| check.state == CheckState::Broken);
     if args.json {
         let row = |c: Check| json!({ "about": c.about, "state": shown(c.state).1, "text": c.text, "help": c.help });
         out::json(&checks.into_iter().map(row).collect());
@@ -82,24 +82,24 @@ pub(crate) fn run(args: &JsonArgs, env: &Env) -> Result<Exit, Failure> {
 }
 
 /// The mark for people, and the word for programs.
-fn shown(state: State) -> (&'static str, &'static str) {
+fn shown(state: CheckState) -> (&'static str, &'static str) {
     match state {
-        State::Works => ("✓", "works"),
-        State::Note => ("-", "note"),
-        State::Broken => ("✗", "broken"),
+        CheckState::Works => ("✓", "works"),
+        CheckState::Note => ("-", "note"),
+        CheckState::Broken => ("✗", "broken"),
     }
 }
 
 fn works(about: &'static str, text: impl Into<String>) -> Check {
-    Check { about, state: State::Works, text: text.into(), help: None }
+    Check { about, state: CheckState::Works, text: text.into(), help: None }
 }
 
 fn note(about: &'static str, text: impl Into<String>) -> Check {
-    Check { state: State::Note, ..works(about, text) }
+    Check { state: CheckState::Note, ..works(about, text) }
 }
 
 fn broken(about: &'static str, text: impl Into<String>) -> Check {
-    Check { state: State::Broken, ..works(about, text) }
+    Check { state: CheckState::Broken, ..works(about, text) }
 }
 
 fn failed(about: &'static str, failure: Failure) -> Check {
@@ -155,7 +155,7 @@ fn project(config: &Config) -> Vec<Check> {
 }
 
 /// The model that would answer; one at an endpoint that was asked must be there.
-fn model(config: &Config, env: &Env, found: &[models::Found]) -> Check {
+fn model(config: &Config, env: &Env, found: &[models::EndpointModels]) -> Check {
     let choice = choose(config, env);
     let provider = catalog::split(&choice.name).map(|(provider, _)| provider);
     let silent = found.iter().find(|endpoint| !endpoint.ready && Some(endpoint.provider.as_str()) == provider);
@@ -172,9 +172,9 @@ fn model(config: &Config, env: &Env, found: &[models::Found]) -> Check {
 }
 
 /// Endpoints that answer, with the line that uses them.
-fn endpoints(found: Vec<models::Found>) -> Vec<Check> {
+fn endpoints(found: Vec<models::EndpointModels>) -> Vec<Check> {
     let ready = found.into_iter().filter(|endpoint| endpoint.ready);
-    let check = |endpoint: models::Found| {
+    let check = |endpoint: models::EndpointModels| {
         let line = endpoint.models.first().map(|model| format!("model = \"{model}\" in the configuration uses it"));
         let text = format!("{}: {}, {} models", endpoint.provider, endpoint.state, endpoint.models.len());
         Check { help: line, ..works("endpoint", text) }

@@ -1,12 +1,12 @@
 //! The last words of a run: its answer, its exit code, what failed and the next step.
 
-use crate::commands::output_schema::{CORRECTIONS, Output};
-use crate::commands::place::Place;
+use crate::commands::output_schema::{AnswerForm, CORRECTIONS};
+use crate::commands::session_location::SessionLocation;
 use crate::commands::signals::Ending;
 use crate::exit::{Exit, Failure, labelled};
 use crate::show::escape::json as harmless;
 use crate::show::out;
-use crate::show::progress::Look;
+use crate::show::progress::OutputStyle;
 use authority::text::escape_lines;
 use llm_worker::effect::Outcome;
 use llm_worker::{Cost, ErrorKind, Shortfall};
@@ -26,22 +26,22 @@ pub(crate) fn failed(failure: &Failure) {
 
 /// How a run went: its turns, what came of the form its answer should have, what ended it from outside, and what
 /// failed after its answer was committed.
-pub(crate) struct Ended {
+pub(crate) struct FinishedRun {
     pub(crate) end: TurnEnd,
     /// Words of an answer were written to a terminal as they came.
     pub(crate) streamed: bool,
-    pub(crate) output: Output,
+    pub(crate) output: AnswerForm,
     pub(crate) ending: Option<Ending>,
     pub(crate) late: Option<Failure>,
 }
 
 /// Prints what is left to say and gives the exit code. An answer that was committed is printed whatever failed
 /// after it.
-pub(crate) fn report(ended: &Ended, place: &Place, look: Look, took: Duration) -> Exit {
-    let Ended { end, output, ending, late, .. } = ended;
+pub(crate) fn report(ended: &FinishedRun, place: &SessionLocation, style: OutputStyle, took: Duration) -> Exit {
+    let FinishedRun { end, output, ending, late, .. } = ended;
     let failed = late.as_ref().map(|late| (late.message.clone(), late.help.clone())).or_else(|| failure(ended, place));
     let exit = late.as_ref().map_or_else(|| exit_of(end, output, *ending), |late| late.exit);
-    if look.json {
+    if style.json {
         let (error, help) = failed.clone().unzip();
         let mut result = serde_json::json!({
             "k": "result", "answer": answer(end), "exit": exit.number(), "outcome": end.outcome, "steps": end.steps,
@@ -49,12 +49,14 @@ pub(crate) fn report(ended: &Ended, place: &Place, look: Look, took: Duration) -
             "error": error, "help": help.flatten(),
         });
         match (output, result.as_object_mut()) {
-            (Output::Fits { value, .. }, Some(result)) => drop(result.insert("output".to_owned(), value.clone())),
-            (Output::Misfit(_) | Output::Missing, Some(result)) => drop(result.insert("output".to_owned(), ().into())),
-            (Output::Free, _) | (_, None) => {}
+            (AnswerForm::Fits { value, .. }, Some(result)) => drop(result.insert("output".to_owned(), value.clone())),
+            (AnswerForm::Misfit(_) | AnswerForm::Missing, Some(result)) => {
+                drop(result.insert("output".to_owned(), ().into()))
+            }
+            (AnswerForm::Free, _) | (_, None) => {}
         }
         out::json(&result);
-    } else if let Some(text) = printed(ended, look) {
+    } else if let Some(text) = printed(ended, style) {
         out::raw(&format!("{text}\n"));
     }
     let mut text = String::new();
@@ -65,7 +67,7 @@ pub(crate) fn report(ended: &Ended, place: &Place, look: Look, took: Duration) -
         text.push_str(&labelled("error: ", &error));
         text.push_str(&help.map(|help| labelled("help: ", &help)).unwrap_or_default());
     }
-    if !look.quiet && !look.json {
+    if !style.quiet && !style.json {
         text.push_str(&closing_line(end, place, took));
         text.push('\n');
     }
@@ -83,17 +85,17 @@ fn answer(end: &TurnEnd) -> Option<&str> {
 }
 
 /// What standard output gets at the end: the answer, unless it was there as it came, or is not of the form it should have.
-fn printed(ended: &Ended, look: Look) -> Option<Cow<'_, str>> {
+fn printed(ended: &FinishedRun, style: OutputStyle) -> Option<Cow<'_, str>> {
     match (&ended.output, answer(&ended.end)) {
         // The same document, whatever a terminal would make of its letters.
-        (Output::Fits { text, .. }, _) => Some(harmless(text)),
-        (Output::Misfit(_) | Output::Missing, _) => None,
-        (Output::Free, answer) => answer.filter(|_| !look.stream).map(|a| a.trim_end_matches('\n').into()),
+        (AnswerForm::Fits { text, .. }, _) => Some(harmless(text)),
+        (AnswerForm::Misfit(_) | AnswerForm::Missing, _) => None,
+        (AnswerForm::Free, answer) => answer.filter(|_| !style.stream).map(|a| a.trim_end_matches('\n').into()),
     }
 }
 
 /// `12 steps · 34 s · 18k tokens · $0.05 · run-7f3a (yoi log run-7f3a)`.
-fn closing_line(end: &TurnEnd, place: &Place, took: Duration) -> String {
+fn closing_line(end: &TurnEnd, place: &SessionLocation, took: Duration) -> String {
     let steps = if end.steps == 1 { "1 step".to_owned() } else { format!("{} steps", end.steps) };
     let mut parts = vec![steps, format!("{:.1} s", took.as_secs_f64())];
     let tokens = end.usage.input.saturating_add(end.usage.output);
@@ -110,9 +112,9 @@ fn closing_line(end: &TurnEnd, place: &Place, took: Duration) -> String {
     parts.join(" · ")
 }
 
-fn exit_of(end: &TurnEnd, output: &Output, ending: Option<Ending>) -> Exit {
+fn exit_of(end: &TurnEnd, output: &AnswerForm, ending: Option<Ending>) -> Exit {
     match &end.outcome {
-        Outcome::Done if matches!(output, Output::Misfit(_)) => Exit::Failed,
+        Outcome::Done if matches!(output, AnswerForm::Misfit(_)) => Exit::Failed,
         Outcome::Done if end.refused.is_some() => Exit::Refused,
         Outcome::Done if end.shortfall.is_some() => Exit::Failed,
         Outcome::Done => Exit::Done,
@@ -130,21 +132,23 @@ fn exit_of(end: &TurnEnd, output: &Output, ending: Option<Ending>) -> Exit {
 }
 
 /// What failed and the next step; nothing for a run that is done.
-fn failure(ended: &Ended, place: &Place) -> Option<(String, Option<String>)> {
-    let Ended { end: TurnEnd { outcome, refused, shortfall, .. }, ending, output, .. } = ended;
+fn failure(ended: &FinishedRun, place: &SessionLocation) -> Option<(String, Option<String>)> {
+    let FinishedRun { end: TurnEnd { outcome, refused, shortfall, .. }, ending, output, .. } = ended;
     let go_on = |or: &str| match place.name() {
         Some(_) => format!("continue with -c{or}"),
         None => format!("run it again{or}"),
     };
     Some(match outcome {
         Outcome::Done => match (output, refused, shortfall) {
-            (Output::Misfit(problems), _, _) => misfit(problems, place),
+            (AnswerForm::Misfit(problems), _, _) => misfit(problems, place),
             (_, Some(what), _) => (format!("refused: {what}"), None),
             (_, None, Some(Shortfall::NotUnderstood)) => {
-                ("the prompt was not understood".to_owned(), told(output, place))
+                ("the prompt was not understood".to_owned(), answer_hint(output, place))
             }
-            (_, None, Some(Shortfall::NotDone)) => ("what was asked for was not done".to_owned(), told(output, place)),
-            (Output::Free | Output::Fits { .. } | Output::Missing, None, None) => return None,
+            (_, None, Some(Shortfall::NotDone)) => {
+                ("what was asked for was not done".to_owned(), answer_hint(output, place))
+            }
+            (AnswerForm::Free | AnswerForm::Fits { .. } | AnswerForm::Missing, None, None) => return None,
         },
         Outcome::MaxTokens => ("the model's output limit cut its answer".to_owned(), Some(go_on(", or ask for less"))),
         Outcome::Refused => ("the model refused to answer".to_owned(), None),
@@ -162,17 +166,17 @@ fn failure(ended: &Ended, place: &Place) -> Option<(String, Option<String>)> {
 }
 
 /// Where the answer says more, where standard output does not have it.
-fn told(output: &Output, place: &Place) -> Option<String> {
+fn answer_hint(output: &AnswerForm, place: &SessionLocation) -> Option<String> {
     match (output, place.name()) {
-        (Output::Missing, Some(name)) => {
+        (AnswerForm::Missing, Some(name)) => {
             Some(format!("`yoi log {name}` has the answer; a form needs a language model"))
         }
-        (Output::Missing, None) => Some("a form needs a language model; name one with -m".to_owned()),
-        (Output::Free | Output::Fits { .. } | Output::Misfit(_), _) => None,
+        (AnswerForm::Missing, None) => Some("a form needs a language model; name one with -m".to_owned()),
+        (AnswerForm::Free | AnswerForm::Fits { .. } | AnswerForm::Misfit(_), _) => None,
     }
 }
 
-fn misfit(problems: &[String], place: &Place) -> (String, Option<String>) {
+fn misfit(problems: &[String], place: &SessionLocation) -> (String, Option<String>) {
     let error = format!("the answer does not fit the schema: {}", problems.join("; "));
     let kept = place.name().map(|name| format!("`yoi log {name}` has it; "));
     let help = format!("a model is told at most {CORRECTIONS} times; try another one with -m, or a simpler schema");

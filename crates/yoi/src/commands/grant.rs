@@ -3,7 +3,7 @@
 
 use crate::cli::GrantArgs;
 use crate::config::grants::{self, Grant, Grants};
-use crate::config::{Config, INHERITED, Pending};
+use crate::config::{Config, INHERITED, PendingGrant};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::show::out;
@@ -24,7 +24,7 @@ trait Entry: Serialize {
     fn lines(&self) -> Vec<String>;
 }
 
-impl Entry for Pending {
+impl Entry for PendingGrant {
     fn names(&self) -> (&str, &str) {
         (&self.key, &self.digest)
     }

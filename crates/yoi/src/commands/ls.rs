@@ -2,7 +2,7 @@
 
 use crate::cli::LsArgs;
 use crate::commands::left_running::{HELP, LeftRunning};
-use crate::commands::place::now;
+use crate::commands::session_location::now;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::pods::Pods;
@@ -27,7 +27,7 @@ const MODEL: usize = 40;
 const PATIENCE: Duration = Duration::from_secs(1);
 
 #[derive(Default)]
-struct Row {
+struct PodRow {
     name: String,
     state: &'static str,
     model: String,
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &LsArgs, env: &Env) -> Result<Exit, Failure> {
             drop(io::stderr().write_all(why.as_bytes()));
         }
     };
-    let mut rows: Vec<Row> = names.iter().map(|(_, name)| row(&pods, name, &mut patience)).collect();
+    let mut rows: Vec<PodRow> = names.iter().map(|(_, name)| row(&pods, name, &mut patience)).collect();
     for row in rows.iter_mut().filter(|row| row.state == "crashed") {
         row.left = left.iter().position(|left| left.is_of(&pods, &row.name)).map(|at| left.swap_remove(at));
     }
@@ -85,9 +85,9 @@ pub(crate) fn touched(pods: &Pods, name: &str) -> SystemTime {
     fs::metadata(pods.dir(name).join("HEAD")).and_then(|meta| meta.modified()).unwrap_or(UNIX_EPOCH)
 }
 
-fn row(pods: &Pods, name: &str, patience: &mut impl FnMut()) -> Row {
+fn row(pods: &Pods, name: &str, patience: &mut impl FnMut()) -> PodRow {
     let dir = pods.dir(name);
-    let mut row = Row { name: name.to_owned(), state: "damaged", ..Row::default() };
+    let mut row = PodRow { name: name.to_owned(), state: "damaged", ..PodRow::default() };
     let folded = match Reader::open(&dir) {
         // Ended before anything was recorded: nothing is lost.
         Err(ReadError::NoSuch(_)) => Ok(Summary::default()),
@@ -115,7 +115,7 @@ fn row(pods: &Pods, name: &str, patience: &mut impl FnMut()) -> Row {
     row
 }
 
-fn json(row: &Row) -> serde_json::Value {
+fn json(row: &PodRow) -> serde_json::Value {
     serde_json::json!({
         "name": row.name, "state": row.state, "model": row.model, "turns": row.turns, "tokens": row.tokens,
         "cost": row.cost.map(Cost::dollars),
@@ -123,9 +123,9 @@ fn json(row: &Row) -> serde_json::Value {
     })
 }
 
-fn print(rows: &[Row]) {
+fn print(rows: &[PodRow]) {
     let now = now();
-    let widest = |of: fn(&Row) -> &str| rows.iter().map(|row| of(row).chars().count()).max().unwrap_or(0);
+    let widest = |of: fn(&PodRow) -> &str| rows.iter().map(|row| of(row).chars().count()).max().unwrap_or(0);
     let (width, models) = (widest(|row| &row.name).max(4), widest(|row| &row.model).clamp(5, MODEL + 1));
     out::line(&format!(
         "{:width$}  {:8}  {:models$}  {:>5}  {:>8}  {:>8}  {}",

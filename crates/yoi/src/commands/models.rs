@@ -20,7 +20,7 @@ const PROBE: Duration = Duration::from_millis(700);
 const SHOWN: usize = 20;
 
 /// An endpoint and what it said.
-pub(crate) struct Found {
+pub(crate) struct EndpointModels {
     pub(crate) provider: String,
     /// Where it is, or why it is not asked.
     pub(crate) state: String,
@@ -81,7 +81,7 @@ pub(crate) fn run(args: &JsonArgs, env: &Env) -> Result<Exit, Failure> {
 }
 
 /// Every endpoint of the configuration and the catalogue.
-pub(crate) fn find(config: &Config, env: &Env) -> Result<Vec<Found>, Failure> {
+pub(crate) fn find(config: &Config, env: &Env) -> Result<Vec<EndpointModels>, Failure> {
     let ambient = Ambient::claim();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -93,8 +93,9 @@ pub(crate) fn find(config: &Config, env: &Env) -> Result<Vec<Found>, Failure> {
     Ok(names.into_iter().map(|name| one(&ambient, &runtime, name, config, env)).collect())
 }
 
-fn one(ambient: &Ambient, runtime: &tokio::runtime::Runtime, name: &str, config: &Config, env: &Env) -> Found {
-    let found = |state: String, models, ready| Found { provider: name.to_owned(), state, models, ready, asked: None };
+fn one(ambient: &Ambient, runtime: &tokio::runtime::Runtime, name: &str, config: &Config, env: &Env) -> EndpointModels {
+    let found =
+        |state: String, models, ready| EndpointModels { provider: name.to_owned(), state, models, ready, asked: None };
     let known = catalog::find(name).filter(|_| !config.providers.contains_key(name));
     let reached = match reach(ambient, name, config, env) {
         Ok(reached) => reached,
@@ -113,7 +114,7 @@ fn one(ambient: &Ambient, runtime: &tokio::runtime::Runtime, name: &str, config:
         }
         Err(error) => found(error, Vec::new(), false),
     };
-    Found { asked, ..answered }
+    EndpointModels { asked, ..answered }
 }
 
 fn probe(ambient: &Ambient, runtime: &tokio::runtime::Runtime, reach: &Reach) -> Result<Vec<String>, String> {

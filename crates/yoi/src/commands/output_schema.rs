@@ -38,7 +38,7 @@ pub(crate) struct OutputSchema {
 
 /// What became of the answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Output {
+pub(crate) enum AnswerForm {
     /// Nobody asked for a form.
     Free,
     /// The document, as the model wrote it, and as it reads.
@@ -76,10 +76,10 @@ impl OutputSchema {
     }
 
     /// Takes a prompt through as many turns as it needs.
-    pub(crate) async fn run(&self, client: &Client, prompt: &str) -> Result<(TurnEnd, Output), SubmitError> {
+    pub(crate) async fn run(&self, client: &Client, prompt: &str) -> Result<(TurnEnd, AnswerForm), SubmitError> {
         let mut end = client.submit(&self.asking(prompt)).await?;
         for _ in 0..CORRECTIONS {
-            let Output::Misfit(problems) = self.judge(&end) else { break };
+            let AnswerForm::Misfit(problems) = self.judge(&end) else { break };
             // Somebody should look before anything goes on.
             if end.paused.is_some() {
                 break;
@@ -94,23 +94,23 @@ impl OutputSchema {
         Ok((end, output))
     }
 
-    fn judge(&self, end: &TurnEnd) -> Output {
+    fn judge(&self, end: &TurnEnd) -> AnswerForm {
         match (&end.outcome, &end.answer) {
             // Correcting an answer that says that nothing was done would end in the same answer.
             (Outcome::Done, Some(answer)) if end.shortfall.is_none() => self.read(answer),
-            (_, _) => Output::Missing,
+            (_, _) => AnswerForm::Missing,
         }
     }
 
-    fn read(&self, answer: &str) -> Output {
+    fn read(&self, answer: &str) -> AnswerForm {
         let text = unfenced(answer);
         let value: Value = match serde_json::from_str(text) {
             Ok(value) => value,
-            Err(error) => return Output::Misfit(vec![format!("it is not one JSON document: {error}")]),
+            Err(error) => return AnswerForm::Misfit(vec![format!("it is not one JSON document: {error}")]),
         };
         match self.schemas.validate(&value, self.root) {
-            Ok(()) => Output::Fits { text: text.to_owned(), value },
-            Err(error) => Output::Misfit(problems(&error)),
+            Ok(()) => AnswerForm::Fits { text: text.to_owned(), value },
+            Err(error) => AnswerForm::Misfit(problems(&error)),
         }
     }
 
@@ -221,7 +221,7 @@ mod tests {
         }))
         .unwrap();
         let text = "{\"n\": 1e0, \"tags\": [\"a\"]}";
-        assert!(matches!(schema.read(text), Output::Fits { text: as_it_is, .. } if as_it_is == text));
+        assert!(matches!(schema.read(text), AnswerForm::Fits { text: as_it_is, .. } if as_it_is == text));
         let cases = [
             ("{}", "the document: missing properties"),
             ("{\"n\":0,\"tags\":[]}", "/n: "),
@@ -234,15 +234,15 @@ mod tests {
             ("", "not one JSON document"),
         ];
         for (answer, says) in cases {
-            let Output::Misfit(problems) = schema.read(answer) else { panic!("{answer} fits") };
+            let AnswerForm::Misfit(problems) = schema.read(answer) else { panic!("{answer} fits") };
             assert!(problems.iter().any(|problem| problem.contains(says)), "{answer}: {problems:?}");
         }
         let many = json!({ "n": 1, "tags": vec!["c"; 100] }).to_string();
-        let Output::Misfit(problems) = schema.read(&many) else { panic!("it fits") };
+        let AnswerForm::Misfit(problems) = schema.read(&many) else { panic!("it fits") };
         assert_eq!((problems.len(), problems.last().map(String::as_str)), (MAX_PROBLEMS + 1, Some("and 92 more")));
         let long = format!("[\"{}\"]", "x".repeat(9_000));
         let any = OutputSchema::of(json!({ "items": { "pattern": "^y" } })).unwrap();
-        let Output::Misfit(problems) = any.read(&long) else { panic!("it fits") };
+        let AnswerForm::Misfit(problems) = any.read(&long) else { panic!("it fits") };
         assert!(problems[0].chars().count() == MAX_PROBLEM + 1, "{problems:?}");
     }
 

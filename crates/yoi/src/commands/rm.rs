@@ -4,7 +4,7 @@ use crate::Points;
 use crate::cli::RmArgs;
 use crate::commands::changes::{clear, everything};
 use crate::commands::left_running::{HELP, LeftRunning};
-use crate::commands::place::{now, open_failure, patient};
+use crate::commands::session_location::{now, open_failure, patient};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::pods::{Pods, check_name, disk, make_private};

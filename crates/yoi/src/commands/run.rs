@@ -4,14 +4,14 @@ use crate::Points;
 use crate::cli::RunArgs;
 use crate::commands::changes::clear_killed;
 use crate::commands::changes::everything;
-use crate::commands::ending::{self, Ended};
+use crate::commands::ending::{self, FinishedRun};
 use crate::commands::features;
 use crate::commands::input;
 use crate::commands::left_running;
-use crate::commands::output_schema::{Output, OutputSchema};
-use crate::commands::place::{Place, damaged, now};
+use crate::commands::output_schema::{AnswerForm, OutputSchema};
+use crate::commands::session_location::{SessionLocation, damaged, now};
 use crate::commands::signals::Signals;
-use crate::compose::model::{self, Built, Choice};
+use crate::compose::model::{self, Built, ModelChoice};
 use crate::compose::roots::Added;
 use crate::compose::{Composed, Installed, compose, limits, system_prompt};
 use crate::config::Config;
@@ -20,7 +20,7 @@ use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::instructions::Instructions;
 use crate::project::environment;
-use crate::show::progress::{Look, show};
+use crate::show::progress::{OutputStyle, show};
 use authority::{Ambient, GitGuard, Secret};
 use llm_worker::{ErrorKind, Model};
 use pod::control::{Actor, Callbacks, Client, Event, Outbox, SubmitError};
@@ -80,7 +80,7 @@ fn run_prompt(args: &RunArgs, env: &Env, points: &Points, signals: Signals, swep
     let mut composed = compose(&ambient, &config, env, Added { read: &args.add_dir, write: &args.add_write_dir })?;
     let plan = composed.plan();
     let roots: Vec<&Path> = composed.workspace.roots().map(|(root, _)| root).collect();
-    let mut place = Place::choose(args, &config, env, &composed.project.root, &roots)?;
+    let mut place = SessionLocation::choose(args, &config, env, &composed.project.root, &roots)?;
     // A pod that is there gets the report, also of a plan that will not do: it stands in its journal then.
     if !plan.unmet.is_empty() && !place.is_known() {
         required(&plan.unmet, &plan)?;
@@ -103,7 +103,7 @@ fn run_prompt(args: &RunArgs, env: &Env, points: &Points, signals: Signals, swep
         .map_err(|e| Failure::new(Exit::Unavailable, format!("no runtime: {}", authority::explain(&e))))?;
     // An answer that has to be of a form is shown when it is.
     let stream = env.stdout_terminal && !args.json && schema.is_none();
-    let look = Look { json: args.json, quiet: args.quiet, stream, colour: env.colour() };
+    let style = OutputStyle { json: args.json, quiet: args.quiet, stream, colour: env.colour() };
     let run = RunContext {
         args,
         env,
@@ -111,7 +111,7 @@ fn run_prompt(args: &RunArgs, env: &Env, points: &Points, signals: Signals, swep
         ambient: &ambient,
         instructions: &instructions,
         points,
-        look,
+        style,
         signals,
         schema,
         swept,
@@ -129,8 +129,8 @@ fn run_prompt(args: &RunArgs, env: &Env, points: &Points, signals: Signals, swep
     let removed = place.close().err();
     match result {
         Ok(ended) => {
-            let ended = Ended { late: ended.late.or(removed), ..ended };
-            Ok(ending::report(&ended, &place, look, began.elapsed()))
+            let ended = FinishedRun { late: ended.late.or(removed), ..ended };
+            Ok(ending::report(&ended, &place, style, began.elapsed()))
         }
         Err(failure) => {
             removed.inspect(|removed| warn(&format!("warning: {}", removed.message)));
@@ -147,7 +147,7 @@ struct RunContext<'a> {
     ambient: &'a Ambient,
     instructions: &'a Instructions,
     points: &'a Points,
-    look: Look,
+    style: OutputStyle,
     signals: Signals,
     schema: Option<OutputSchema>,
     swept: Swept,
@@ -159,7 +159,7 @@ struct RunContext<'a> {
 }
 
 impl RunContext<'_> {
-    fn run(&self, runtime: &Runtime, place: &mut Place, composed: Composed) -> Result<Ended, Failure> {
+    fn run(&self, runtime: &Runtime, place: &mut SessionLocation, composed: Composed) -> Result<FinishedRun, Failure> {
         let clock: Clock = Arc::new(now);
         authority::become_subreaper(self.ambient).map_err(|e| Failure::new(Exit::Unavailable, e.to_string()))?;
         self.signals.begin();
@@ -175,7 +175,7 @@ impl RunContext<'_> {
             let asks = async {
                 match &self.schema {
                     Some(schema) => schema.run(&client, &self.prompt).await,
-                    None => client.submit(&self.prompt).await.map(|end| (end, Output::Free)),
+                    None => client.submit(&self.prompt).await.map(|end| (end, AnswerForm::Free)),
                 }
             };
             let mut pod = std::pin::pin!(actor.run(self.signals.cancel.clone()));
@@ -206,7 +206,7 @@ impl RunContext<'_> {
         for found in self.git.get().into_iter().flatten().flat_map(|guard| guard.untold()) {
             warn(&format!("warning: {}", found.text(authority::escape)));
         }
-        done.map(|(end, output, late)| Ended { end, streamed, output, ending, late })
+        done.map(|(end, output, late)| FinishedRun { end, streamed, output, ending, late })
     }
 
     /// Ends whatever a callback that was given up still runs.
@@ -220,13 +220,13 @@ impl RunContext<'_> {
     }
 
     fn screen(&self, events: mpsc::Receiver<Event>) -> Result<thread::JoinHandle<bool>, Failure> {
-        let look = self.look;
-        let screen = thread::Builder::new().name("screen".to_owned()).spawn(move || show(events, look));
+        let style = self.style;
+        let screen = thread::Builder::new().name("screen".to_owned()).spawn(move || show(events, style));
         screen.map_err(|e| Failure::new(Exit::Unavailable, format!("no thread: {}", authority::explain(&e))))
     }
 
     /// The named points. The first record that is durable is noted for `-c`, before anybody can see it.
-    fn points(&self, place: &Place) -> Arc<dyn Fn(&str) + Send + Sync> {
+    fn points(&self, place: &SessionLocation) -> Arc<dyn Fn(&str) + Send + Sync> {
         let (points, note) = (self.points.0.clone(), Mutex::new(Some(place.note())));
         Arc::new(move |point| {
             let durable = !point.starts_with("commit:");
@@ -240,7 +240,7 @@ impl RunContext<'_> {
 
     async fn open(
         &self,
-        place: &Place,
+        place: &SessionLocation,
         opened: (Opened, Past),
         composed: Composed,
         callbacks: Callbacks,
@@ -356,7 +356,7 @@ fn warn(text: &str) {
     drop(std::io::stderr().write_all(text.as_bytes()));
 }
 
-fn greet(args: &RunArgs, config: &Config, choice: &Choice, composed: &Composed) {
+fn greet(args: &RunArgs, config: &Config, choice: &ModelChoice, composed: &Composed) {
     if let Some(warning) = config.warning() {
         say(args, &warning);
     }

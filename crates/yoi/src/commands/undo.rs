@@ -3,11 +3,11 @@
 
 mod tally;
 
-use self::tally::{Done, Stop, Tally};
+use self::tally::{SkipReason, Tally, UndoAction};
 use crate::Points;
 use crate::cli::UndoArgs;
-use crate::commands::changes::{Now, before, clear, everything, itself, look, read, settle, there, warn};
-use crate::commands::place::{now, open_failure};
+use crate::commands::changes::{CurrentFile, before, clear, everything, itself, locate_moved, look, read, there, warn};
+use crate::commands::session_location::{now, open_failure};
 use crate::config::Config;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
@@ -35,7 +35,7 @@ pub(crate) fn run(args: &UndoArgs, env: &Env, points: &Points) -> Result<Exit, F
     let (mut changes, view) = read(&pods, &name, args.to.unwrap_or(0))?;
     let undo = Undo::new(opened, view, points)?;
     clear(&pods.dir(&name), &undo.files);
-    settle(&mut changes, &undo.files);
+    locate_moved(&mut changes, &undo.files);
     let mut tally = Tally::default();
     let mut whole = Vec::new();
     for moved in changes.moved() {
@@ -49,16 +49,16 @@ pub(crate) fn run(args: &UndoArgs, env: &Env, points: &Points) -> Result<Exit, F
             continue;
         }
         let done = tally.note(&changed.path, undo.file(changed))?;
-        if changed.between == Between::Command && done != Done::Nothing {
+        if changed.between == Between::Command && done != UndoAction::Nothing {
             out::line("  what commands changed in it in between is taken back, too");
         }
-        if let (Done::Removed, Some(made)) = (done, &changed.made) {
+        if let (UndoAction::Removed, Some(made)) = (done, &changed.made) {
             tally.gone.push((changed.path.clone(), made.clone()));
         }
     }
     for moved in whole {
-        if tally.note(&moved.from, undo.directory(moved, &tally.left))? == Done::MovedBack {
-            tally.carry(&moved.to, &moved.from);
+        if tally.note(&moved.from, undo.directory(moved, &tally.left))? == UndoAction::MovedBack {
+            tally.moved_back(&moved.to, &moved.from);
             tally.gone.extend_from_slice(&moved.made);
         }
     }
@@ -81,7 +81,7 @@ pub(crate) fn run(args: &UndoArgs, env: &Env, points: &Points) -> Result<Exit, F
 }
 
 /// A file that stands changed, and what it contained; nothing where it was not there.
-type Both = (Now, Option<Vec<u8>>);
+type Both = (CurrentFile, Option<Vec<u8>>);
 
 struct Undo<'a> {
     files: Workspace,
@@ -104,40 +104,40 @@ impl<'a> Undo<'a> {
     }
 
     /// The file as it is and as it was, nothing where that is the same, or why it is left alone.
-    fn both(&self, changed: &Changed) -> Result<Option<Both>, Stop> {
+    fn both(&self, changed: &Changed) -> Result<Option<Both>, SkipReason> {
         let path = &changed.path;
-        let now = look(&self.files, path).map_err(Stop::File)?;
+        let now = look(&self.files, path).map_err(SkipReason::File)?;
         match changed.standing(now.bytes.as_deref()) {
             Standing::AsBefore => return Ok(None),
-            Standing::Changed => return Err(Stop::File(format!("{path} was changed since by somebody else"))),
+            Standing::Changed => return Err(SkipReason::File(format!("{path} was changed since by somebody else"))),
             Standing::AsLeft => {}
         }
         if changed.doubtful {
             let why = "records before its first known change are lost: what it was is not known";
-            return Err(Stop::File(format!("{path}: {why}")));
+            return Err(SkipReason::File(format!("{path}: {why}")));
         }
         if let Between::Other(seq) = changed.between {
             let after = seq.saturating_sub(1);
             let why =
                 format!("{path} was changed by somebody else in between; `--to {after}` takes back what came then");
-            return Err(Stop::File(why));
+            return Err(SkipReason::File(why));
         }
-        Ok(Some((now, before(changed, &self.view).map_err(Stop::File)?)))
+        Ok(Some((now, before(changed, &self.view).map_err(SkipReason::File)?)))
     }
 
     /// The record first, then the file: after a crash in between, the file simply still stands as the pod left it.
-    fn file(&self, changed: &Changed) -> Result<Done, Stop> {
-        let Some((now, was)) = self.both(changed)? else { return Ok(Done::Nothing) };
+    fn file(&self, changed: &Changed) -> Result<UndoAction, SkipReason> {
+        let Some((now, was)) = self.both(changed)? else { return Ok(UndoAction::Nothing) };
         let kept = now.bytes.as_ref().map(|bytes| self.blobs.put(bytes).map(Stored::from)).transpose();
         let record = FileChanged {
             call: None,
             path: changed.path.clone(),
-            before: kept.map_err(|e| Stop::Journal(e.to_string()))?,
+            before: kept.map_err(|e| SkipReason::Journal(e.to_string()))?,
             mode: now.mode,
             after: was.as_deref().map(|bytes| Digest::of(bytes).to_string()),
             made: None,
         };
-        let refused = |error: authority::Error| Stop::File(error.to_string());
+        let refused = |error: authority::Error| SkipReason::File(error.to_string());
         self.unchanged(&now, changed, "undo.found")?;
         self.record(record.into())?;
         let number = staged(&self.session, None, &changed.path);
@@ -150,22 +150,24 @@ impl<'a> Undo<'a> {
         };
         self.unchanged(&now, changed, "undo.staged")?;
         match staged {
-            Some(staged) => staged.publish().map(|_| Done::Restored).map_err(refused),
-            None => self.files.remove(&now.at).map(|()| Done::Removed).map_err(refused),
+            Some(staged) => staged.publish().map(|_| UndoAction::Restored).map_err(refused),
+            None => self.files.remove(&now.at).map(|()| UndoAction::Removed).map_err(refused),
         }
     }
 
     /// Whether a moved directory can be taken back with all that was changed in it. What it holds belongs together: else
     /// nothing of it is touched.
-    fn whole(&self, moved: &Moved, changes: &Changes) -> Result<(), Stop> {
+    fn whole(&self, moved: &Moved, changes: &Changes) -> Result<(), SkipReason> {
         let (from, to) = (self.place(&moved.from)?, self.place(&moved.to)?);
         let mut inside = changes.files().filter(|changed| carried(&changed.path, &moved.to, "").is_some()).peekable();
         let why = match (there(&self.files, &from), self.stands(&to)) {
             (true, true) => "where it was moved from, there is something again",
             (false, true) => {
                 let left = |why| match why {
-                    Stop::File(why) => Stop::File(format!("{}: is not moved back, because {why}", escape(to.path()))),
-                    Stop::Journal(why) => Stop::Journal(why),
+                    SkipReason::File(why) => {
+                        SkipReason::File(format!("{}: is not moved back, because {why}", escape(to.path())))
+                    }
+                    SkipReason::Journal(why) => SkipReason::Journal(why),
                 };
                 return inside.try_for_each(|changed| self.both(changed).map(drop)).map_err(left);
             }
@@ -178,7 +180,7 @@ impl<'a> Undo<'a> {
             }
             (false, false) => "is not where it was moved to any more",
         };
-        Err(Stop::File(format!("{}: {why}", escape(to.path()))))
+        Err(SkipReason::File(format!("{}: {why}", escape(to.path()))))
     }
 
     fn stands(&self, at: &Located) -> bool {
@@ -186,37 +188,37 @@ impl<'a> Undo<'a> {
     }
 
     /// Moves a directory back, with all it holds by now.
-    fn directory(&self, moved: &Moved, left: &[String]) -> Result<Done, Stop> {
-        let refused = |error: authority::Error| Stop::File(error.to_string());
+    fn directory(&self, moved: &Moved, left: &[String]) -> Result<UndoAction, SkipReason> {
+        let refused = |error: authority::Error| SkipReason::File(error.to_string());
         let (from, to) = (self.place(&moved.from)?, self.place(&moved.to)?);
         if !self.stands(&to) {
-            return Ok(Done::Nothing);
+            return Ok(UndoAction::Nothing);
         }
         if left.iter().any(|path| carried(path, &moved.to, "").is_some()) {
             let why = "is not moved back, because of what is left alone in it";
-            return Err(Stop::File(format!("{}: {why}", escape(to.path()))));
+            return Err(SkipReason::File(format!("{}: {why}", escape(to.path()))));
         }
         self.moving(&moved.to, &moved.from)?;
         let renamed = self.files.rename(&to, &from);
         if renamed.is_err() && there(&self.files, &to) {
             self.moving(&moved.from, &moved.to)?;
         }
-        renamed.map(|()| Done::MovedBack).map_err(refused)
+        renamed.map(|()| UndoAction::MovedBack).map_err(refused)
     }
 
-    fn moving(&self, from: &str, to: &str) -> Result<(), Stop> {
+    fn moving(&self, from: &str, to: &str) -> Result<(), SkipReason> {
         let moved = DirectoryMoved { call: None, from: from.to_owned(), to: to.to_owned(), made: None };
         self.record(moved.into())
     }
 
-    fn record(&self, record: Record) -> Result<(), Stop> {
+    fn record(&self, record: Record) -> Result<(), SkipReason> {
         let committed = self.runtime.block_on(self.journal.append(Batch::of(vec![record])));
-        committed.map(drop).map_err(|refused| Stop::Journal(refused.why.to_string()))
+        committed.map(drop).map_err(|refused| SkipReason::Journal(refused.why.to_string()))
     }
 
     /// The place itself, not what a link leads to.
-    fn place(&self, path: &str) -> Result<Located, Stop> {
-        itself(&self.files, path).map_err(Stop::File)
+    fn place(&self, path: &str) -> Result<Located, SkipReason> {
+        itself(&self.files, path).map_err(SkipReason::File)
     }
 
     /// Removes the directories above what is gone, up to the one that was made for it, as long as nothing is in them.
@@ -230,13 +232,13 @@ impl<'a> Undo<'a> {
     }
 
     /// Somebody may be working on the file at this moment; what they write is not lost.
-    fn unchanged(&self, was: &Now, changed: &Changed, point: &str) -> Result<(), Stop> {
+    fn unchanged(&self, was: &CurrentFile, changed: &Changed, point: &str) -> Result<(), SkipReason> {
         (self.points.0)(point);
-        let now = look(&self.files, &changed.path).map_err(Stop::File)?;
+        let now = look(&self.files, &changed.path).map_err(SkipReason::File)?;
         if now.bytes == was.bytes {
             return Ok(());
         }
-        Err(Stop::File(format!("{} was changed at this moment by somebody else", changed.path)))
+        Err(SkipReason::File(format!("{} was changed at this moment by somebody else", changed.path)))
     }
 }
 

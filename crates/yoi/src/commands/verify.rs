@@ -1,7 +1,7 @@
 //! `yoi verify`: every record checked, every request rebuilt; what is left of a damaged pod copied.
 
 use crate::cli::VerifyArgs;
-use crate::commands::place::{now, open_failure};
+use crate::commands::session_location::{now, open_failure};
 use crate::compose::model::dialect;
 use crate::config::Config;
 use crate::env::Env;

@@ -2,7 +2,7 @@
 
 use super::{key_command, recording};
 use crate::config::Config;
-use crate::config::file::{Api, Key, Provider};
+use crate::config::file::{ApiKind, KeySource, ProviderConfig};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::nearest::did_you_mean;
@@ -41,25 +41,25 @@ const PLANNER: &str = "it is a rule-based planner, not a language model";
 
 /// A model by name, and why it was chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Choice {
+pub(crate) struct ModelChoice {
     /// As `-m` takes it.
     pub(crate) name: String,
     pub(crate) why: String,
 }
 
 /// Flag and configuration, then the first key whose provider this build speaks to, then the embedded model.
-pub(crate) fn choose(config: &Config, env: &Env) -> Choice {
+pub(crate) fn choose(config: &Config, env: &Env) -> ModelChoice {
     if let Some(model) = &config.model {
         let planner = if model.value == OFFLINE { format!("; {PLANNER}") } else { String::new() };
-        return Choice { name: model.value.clone(), why: format!("from {}{planner}", model.source) };
+        return ModelChoice { name: model.value.clone(), why: format!("from {}{planner}", model.source) };
     }
     for provider in &catalog::PROVIDERS {
         let variable = provider.key_variables().iter().find(|name| env.var(name).is_some());
         if let (Some(variable), Some(model)) = (variable, provider.default_model) {
-            return Choice { name: format!("{}/{model}", provider.name), why: format!("{variable} is set") };
+            return ModelChoice { name: format!("{}/{model}", provider.name), why: format!("{variable} is set") };
         }
     }
-    Choice { name: OFFLINE.to_owned(), why: format!("no model is configured; {PLANNER}") }
+    ModelChoice { name: OFFLINE.to_owned(), why: format!("no model is configured; {PLANNER}") }
 }
 
 /// Refuses a name that can be no model's, whatever keys there are.
@@ -206,8 +206,8 @@ pub(crate) fn reach(ambient: &Ambient, provider: &str, config: &Config, env: &En
         let url = BaseUrl::parse(&configured.base_url)
             .map_err(|e| Failure::new(Exit::Config, format!("{source}: providers.{provider}.base_url: {e}")))?;
         let api = match configured.api {
-            Api::OpenaiChat => catalog::Api::OpenAiChat(Flavour::Compatible),
-            Api::Anthropic => catalog::Api::Anthropic,
+            ApiKind::OpenaiChat => catalog::Api::OpenAiChat(Flavour::Compatible),
+            ApiKind::Anthropic => catalog::Api::Anthropic,
         };
         let key = configured.key.as_ref().map(|key| secret(ambient, provider, key, env)).transpose()?;
         let key_source = configured.key.as_ref().map(describe);
@@ -252,7 +252,7 @@ pub(crate) fn in_the_clear(provider: &str, config: &Config) -> Option<String> {
 }
 
 /// How long and how often, as configured.
-pub(crate) fn patience(provider: &Provider) -> (Timeouts, RetryPolicy) {
+pub(crate) fn patience(provider: &ProviderConfig) -> (Timeouts, RetryPolicy) {
     let usual = Timeouts::USUAL;
     let wait = |set: Option<f64>, usual: Duration| {
         set.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).unwrap_or(usual)
@@ -287,30 +287,30 @@ fn script(name: &str, file: &Path) -> Result<Scripted, Failure> {
 }
 
 /// Where a key is, for people.
-pub(crate) fn describe(key: &Key) -> String {
+pub(crate) fn describe(key: &KeySource) -> String {
     match key {
-        Key::Env(name) => name.clone(),
-        Key::File(path) => path.display().to_string(),
-        Key::Command(words) => format!("`{}`", words.join(" ")),
+        KeySource::Env(name) => name.clone(),
+        KeySource::File(path) => path.display().to_string(),
+        KeySource::Command(words) => format!("`{}`", words.join(" ")),
     }
 }
 
-fn secret(ambient: &Ambient, provider: &str, key: &Key, env: &Env) -> Result<Secret, Failure> {
+fn secret(ambient: &Ambient, provider: &str, key: &KeySource, env: &Env) -> Result<Secret, Failure> {
     let place = describe(key);
     let fail = |what: &str| Failure::new(Exit::Config, format!("the key of {provider}: {place}: {what}"));
     let text = match key {
-        Key::Env(name) => match env.var(name) {
+        KeySource::Env(name) => match env.var(name) {
             None => return Err(fail("is not set").help(format!("set {name}"))),
             Some(_) => env.text(name).ok_or_else(|| fail("is not UTF-8"))?.to_owned(),
         },
-        Key::File(path) => {
+        KeySource::File(path) => {
             let path = match path.strip_prefix("~") {
                 Ok(rest) => env.home()?.join(rest),
                 Err(_) => path.clone(),
             };
             fs::read_to_string::<PathBuf>(path).map_err(|e| fail(&e.to_string()))?
         }
-        Key::Command(words) => key_command::printed(words, env).map_err(|what| fail(&what))?,
+        KeySource::Command(words) => key_command::printed(words, env).map_err(|what| fail(&what))?,
     };
     match text.lines().next().map(str::trim) {
         Some(line) if !line.is_empty() => Ok(Secret::new(ambient, &place, line.to_owned())),

@@ -1,7 +1,7 @@
 //! Bounds of configured values; an error names the place of the value. Changes none.
 
-use super::file::Waits;
-use super::{Config, Endpoint, Known, Sourced};
+use super::file::TimeoutsConfig;
+use super::{Config, Endpoint, ModelSettings, Sourced};
 use crate::compose::model;
 use crate::exit::{Exit, Failure};
 use provider::BaseUrl;
@@ -32,7 +32,7 @@ impl Config {
         range("tool_concurrency", threads.contains(&calls.value), &calls.source, "1 to 32")
     }
 
-    fn check_model(&self, name: &str, Known { price, max_output }: &Known) -> Result<(), Failure> {
+    fn check_model(&self, name: &str, ModelSettings { price, max_output }: &ModelSettings) -> Result<(), Failure> {
         let at = format!("models.\"{name}\"");
         let remote = !(name == model::OFFLINE || name.starts_with(model::SCRIPTED));
         let source = [price.as_ref().map(|price| &price.source), max_output.as_ref().map(|most| &most.source)];
@@ -60,7 +60,7 @@ fn check_provider(name: &str, endpoint: &Endpoint) -> Result<(), Failure> {
     })?;
     let ok = value.attempts.is_none_or(|n| (1..=20).contains(&n));
     range(&format!("{at}.attempts"), ok, endpoint.place("attempts"), "1 to 20")?;
-    let Waits { connect_s, first_byte_s, between_bytes_s } = value.timeouts;
+    let TimeoutsConfig { connect_s, first_byte_s, between_bytes_s } = value.timeouts;
     let mut waits = [connect_s, first_byte_s, between_bytes_s].into_iter().flatten();
     let ok = waits.all(|seconds| (0.001..=86_400.0).contains(&seconds));
     range(&format!("{at}.timeouts"), ok, endpoint.place("timeouts"), "0.001 to 86400 seconds each")

@@ -21,13 +21,13 @@ pub(crate) struct File {
     pub(crate) model: Option<String>,
     /// Model endpoints by name.
     #[serde(default)]
-    pub(crate) providers: BTreeMap<String, Provider>,
+    pub(crate) providers: BTreeMap<String, ProviderConfig>,
     /// What is known of models, by their whole names.
     #[serde(default)]
-    pub(crate) models: BTreeMap<String, Model>,
+    pub(crate) models: BTreeMap<String, ModelConfig>,
     /// What a run may use.
     #[serde(default)]
-    pub(crate) limits: Limits,
+    pub(crate) limits: LimitsConfig,
     /// What may run.
     #[serde(default)]
     pub(crate) permissions: Permissions,
@@ -39,7 +39,7 @@ pub(crate) struct File {
     pub(crate) sandbox: Sandbox,
     /// Where sessions are kept.
     #[serde(default)]
-    pub(crate) state: State,
+    pub(crate) state: StateConfig,
     /// Whether files of instructions are read: the user's own, and `AGENTS.md` or `CLAUDE.md` of the project.
     pub(crate) instructions: Option<bool>,
 }
@@ -47,16 +47,17 @@ pub(crate) struct File {
 /// `[providers.NAME]`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Provider {
+#[serde(rename = "Provider")]
+pub(crate) struct ProviderConfig {
     /// The wire format.
-    pub(crate) api: Api,
+    pub(crate) api: ApiKind,
     /// As in `http://127.0.0.1:8080/v1`.
     pub(crate) base_url: String,
     /// Where the key is; none is sent without one.
-    pub(crate) key: Option<Key>,
+    pub(crate) key: Option<KeySource>,
     /// How long each wait may last.
     #[serde(default)]
-    pub(crate) timeouts: Waits,
+    pub(crate) timeouts: TimeoutsConfig,
     /// How many times a request is sent that fails in passing, the first included.
     pub(crate) attempts: Option<u32>,
 }
@@ -64,7 +65,8 @@ pub(crate) struct Provider {
 /// Seconds; what is not set is as for every other endpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Waits {
+#[serde(rename = "Waits")]
+pub(crate) struct TimeoutsConfig {
     /// Resolving, connecting and shaking hands.
     pub(crate) connect_s: Option<f64>,
     /// From the request to the first byte of the answer.
@@ -76,14 +78,15 @@ pub(crate) struct Waits {
 /// A wire format this build speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Api {
+#[serde(rename = "Api")]
+pub(crate) enum ApiKind {
     /// Chat completions, streamed.
     OpenaiChat,
     /// Anthropic's Messages, streamed.
     Anthropic,
 }
 
-impl Api {
+impl ApiKind {
     /// As written.
     pub(crate) fn text(self) -> &'static str {
         match self {
@@ -96,9 +99,10 @@ impl Api {
 /// `[models."NAME"]`.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Model {
+#[serde(rename = "Model")]
+pub(crate) struct ModelConfig {
     /// What its tokens cost.
-    pub(crate) price: Option<Price>,
+    pub(crate) price: Option<PriceConfig>,
     /// The most tokens of one answer.
     pub(crate) max_output: Option<u32>,
 }
@@ -106,7 +110,8 @@ pub(crate) struct Model {
 /// Dollars for a million tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Price {
+#[serde(rename = "Price")]
+pub(crate) struct PriceConfig {
     /// Read.
     pub(crate) input: f64,
     /// Written.
@@ -117,7 +122,7 @@ pub(crate) struct Price {
     pub(crate) cache_write: Option<f64>,
 }
 
-impl Price {
+impl PriceConfig {
     /// As it is counted with; `None` when an amount is no price.
     pub(crate) fn counted(&self) -> Option<llm_worker::Price> {
         Some(llm_worker::Price {
@@ -132,7 +137,8 @@ impl Price {
 /// Where a key is. Never the key itself.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema)]
 #[schemars(rename_all = "lowercase")]
-pub(crate) enum Key {
+#[schemars(rename = "Key")]
+pub(crate) enum KeySource {
     /// In this variable.
     Env(String),
     /// In this file; the first line counts.
@@ -156,34 +162,35 @@ const PLAIN_KEY: &str = "a key itself does not belong in a configuration file";
 /// The ways to name a key's place.
 const KEY_PLACES: &str = "{ env = \"NAME\" }, { file = \"PATH\" } or { command = [\"PROGRAM\", \"ARGUMENT\"] }";
 
-impl<'de> Deserialize<'de> for Key {
+impl<'de> Deserialize<'de> for KeySource {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Written;
-        impl<'de> Visitor<'de> for Written {
-            type Value = Key;
+        struct WrittenRule;
+        impl<'de> Visitor<'de> for WrittenRule {
+            type Value = KeySource;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str(KEY_PLACES)
             }
-            fn visit_str<E: de::Error>(self, _key: &str) -> Result<Key, E> {
+            fn visit_str<E: de::Error>(self, _key: &str) -> Result<KeySource, E> {
                 Err(E::custom(PLAIN_KEY))
             }
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Key, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<KeySource, A::Error> {
                 match KeyTable::deserialize(de::value::MapAccessDeserializer::new(map))? {
-                    KeyTable { env: Some(name), file: None, command: None } => Ok(Key::Env(name)),
-                    KeyTable { env: None, file: Some(path), command: None } => Ok(Key::File(path)),
-                    KeyTable { env: None, file: None, command: Some(words) } => Ok(Key::Command(words)),
+                    KeyTable { env: Some(name), file: None, command: None } => Ok(KeySource::Env(name)),
+                    KeyTable { env: None, file: Some(path), command: None } => Ok(KeySource::File(path)),
+                    KeyTable { env: None, file: None, command: Some(words) } => Ok(KeySource::Command(words)),
                     KeyTable { .. } => Err(de::Error::custom(format!("a key has one place: {KEY_PLACES}"))),
                 }
             }
         }
-        from.deserialize_any(Written)
+        from.deserialize_any(WrittenRule)
     }
 }
 
 /// `[limits]`.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Limits {
+#[serde(rename = "Limits")]
+pub(crate) struct LimitsConfig {
     /// Model requests in one run.
     pub(crate) max_steps: Option<u32>,
     /// Calls at once.
@@ -231,7 +238,8 @@ pub(crate) struct Sandbox {
 /// `[state]`.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct State {
+#[serde(rename = "State")]
+pub(crate) struct StateConfig {
     /// Also on network and FUSE file systems, which may lose what they say they have flushed.
     pub(crate) any_file_system: Option<bool>,
 }
@@ -275,7 +283,7 @@ impl Mode {
 
 /// A file that does not read.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Problem {
+pub(crate) struct ParseProblem {
     /// From 1.
     pub(crate) line: usize,
     pub(crate) what: String,
@@ -283,12 +291,12 @@ pub(crate) struct Problem {
 }
 
 /// Reads a file's text.
-pub(crate) fn parse(text: &str) -> Result<File, Problem> {
+pub(crate) fn parse(text: &str) -> Result<File, ParseProblem> {
     toml::from_str(text).map_err(|error| {
         let at = error.span().map_or(0, |span| span.start);
         let line = text.get(..at).unwrap_or(text).matches('\n').count() + 1;
         let what = error.message().lines().next().unwrap_or_default().to_owned();
-        Problem { line, help: suggestion(&what), what }
+        ParseProblem { line, help: suggestion(&what), what }
     })
 }
 

@@ -3,7 +3,7 @@
 //! A file per project, named by the digest of its root's path. It counts only if it is a plain file of this user that
 //! nobody else can write, in such a directory, and reads whole; otherwise nothing is granted, and the reason is told.
 
-use super::Pending;
+use super::PendingGrant;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::plain_file::{self, Links};
@@ -90,7 +90,7 @@ impl Grants {
     }
 
     /// Adds what is not there yet.
-    pub(crate) fn add(&mut self, asked: &Pending) -> Result<(), Failure> {
+    pub(crate) fn add(&mut self, asked: &PendingGrant) -> Result<(), Failure> {
         if self.has(&asked.digest) {
             return Ok(());
         }
@@ -98,7 +98,7 @@ impl Grants {
             return Err(Failure::new(Exit::Config, format!("this project has {MAX_GRANTS} grants already"))
                 .help("`yoi revoke` takes back those that are not needed"));
         }
-        let Pending { key, value, digest, .. } = asked.clone();
+        let PendingGrant { key, value, digest, .. } = asked.clone();
         self.kept.grants.push(Grant { key, value, digest });
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! One file's values over those of the files before it. Trusts the file; `project` is for those that are not trusted.
 
-use super::file::{File, Limits, Model};
-use super::{Config, Endpoint, Rules, Source, Written, set};
+use super::file::{File, LimitsConfig, ModelConfig};
+use super::{Config, Endpoint, FileRules, Source, WrittenRule, set};
 
 impl Config {
     /// Takes a file's keys; `place` tells where each stands.
@@ -14,20 +14,20 @@ impl Config {
             let source = place(&["providers", &name]);
             self.providers.insert(name, Endpoint { value: provider, source, keys });
         }
-        for (name, Model { price, max_output }) in models {
+        for (name, ModelConfig { price, max_output }) in models {
             let at = |key: &str| place(&["models", &name, key]);
             let known = self.models.entry(name.clone()).or_default();
             set(&mut known.price, price, || at("price"));
             set(&mut known.max_output, max_output, || at("max_output"));
         }
-        let Limits { max_steps, tool_concurrency, max_cost_usd } = limits;
+        let LimitsConfig { max_steps, tool_concurrency, max_cost_usd } = limits;
         let at = |key: &str| place(&["limits", key]);
         self.max_steps.set(max_steps, || at("max_steps"));
         self.tool_concurrency.set(tool_concurrency, || at("tool_concurrency"));
         set(&mut self.max_cost, max_cost_usd, || at("max_cost_usd"));
         self.add_secrets(permissions.secrets, place);
         let rules = permissions.rules.into_iter().enumerate();
-        self.rules.extend(Rules::of(place(&[]), rules.map(|(index, rule)| Written::new(rule, index, place))));
+        self.rules.extend(FileRules::of(place(&[]), rules.map(|(index, rule)| WrittenRule::new(rule, index, place))));
         for (id, feature) in features {
             let at = |below: &[&str]| {
                 let path: Vec<&str> = ["features", &id].into_iter().chain(below.iter().copied()).collect();

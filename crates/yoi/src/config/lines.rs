@@ -6,9 +6,9 @@ use toml::de::{DeTable, DeValue};
 
 /// Every key of a file with its line, from 1.
 #[derive(Debug, Default)]
-pub(crate) struct Lines(BTreeMap<Vec<String>, usize>);
+pub(crate) struct KeyLines(BTreeMap<Vec<String>, usize>);
 
-impl Lines {
+impl KeyLines {
     /// Of a text that has been read. One that does not parse has no lines.
     pub(crate) fn of(text: &str) -> Self {
         let ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
@@ -63,7 +63,7 @@ mod tests {
         let text = "model = \"x\"\n\n[features.\"builtin:a\"]\nenabled = true\nscopes = [\n  \"a\",\n  \"b\",\n]\n\
                     [features]\n\"builtin:b\" = { enabled = false, grant = { network = [] } }\n\
                     [[permissions.rules]]\ntool = \"*\"\n[[permissions.rules]]\ntool = \"Bash\"\n";
-        let lines = Lines::of(text);
+        let lines = KeyLines::of(text);
         let cases: [(&[&str], Option<usize>); 9] = [
             (&["model"], Some(1)),
             (&["features", "builtin:a"], Some(3)),
@@ -78,6 +78,6 @@ mod tests {
         for (path, line) in cases {
             assert_eq!(lines.at(path), line, "{path:?}");
         }
-        assert_eq!(Lines::of("a = ").at(&["a"]), None);
+        assert_eq!(KeyLines::of("a = ").at(&["a"]), None);
     }
 }

@@ -18,8 +18,8 @@ mod source;
 mod switches;
 mod variables;
 
-pub(crate) use pending::Pending;
-pub(crate) use rules::{Rules, Written};
+pub(crate) use pending::PendingGrant;
+pub(crate) use rules::{FileRules, WrittenRule};
 pub(crate) use source::{Source, Sourced, set};
 pub(crate) use switches::{Granted, Switches};
 pub(crate) use variables::INHERITED;
@@ -28,7 +28,7 @@ use crate::env::Env;
 use crate::exit::Failure;
 use crate::plain_file::Links;
 use crate::project::Project;
-use file::{Mode, Price, Provider};
+use file::{Mode, PriceConfig, ProviderConfig};
 use grants::Grants;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -38,7 +38,7 @@ const SYSTEM_FILE: &str = "/etc/yoi/config.toml";
 /// `[providers.NAME]` of the innermost file that has it.
 #[derive(Clone, Debug)]
 pub(crate) struct Endpoint {
-    pub(crate) value: Provider,
+    pub(crate) value: ProviderConfig,
     pub(crate) source: Source,
     pub(crate) keys: BTreeMap<&'static str, Source>,
 }
@@ -52,8 +52,8 @@ impl Endpoint {
 
 /// What the files say of one model.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Known {
-    pub(crate) price: Option<Sourced<Price>>,
+pub(crate) struct ModelSettings {
+    pub(crate) price: Option<Sourced<PriceConfig>>,
     pub(crate) max_output: Option<Sourced<u32>>,
 }
 
@@ -63,13 +63,13 @@ pub(crate) struct Config {
     pub(crate) model: Option<Sourced<String>>,
     pub(crate) providers: BTreeMap<String, Endpoint>,
     /// What is known of models, by their whole names.
-    pub(crate) models: BTreeMap<String, Known>,
+    pub(crate) models: BTreeMap<String, ModelSettings>,
     pub(crate) max_steps: Sourced<u32>,
     /// Dollars in one run, if there is a limit.
     pub(crate) max_cost: Option<Sourced<f64>>,
     pub(crate) tool_concurrency: Sourced<usize>,
     /// Rules, a layer for each file that has some, outermost first.
-    pub(crate) rules: Vec<Rules>,
+    pub(crate) rules: Vec<FileRules>,
     /// Names of files that may hold secrets, besides the built-in ones; those of all files add up.
     pub(crate) secrets: Vec<Sourced<String>>,
     pub(crate) features: BTreeMap<String, Switches>,
@@ -79,7 +79,7 @@ pub(crate) struct Config {
     /// Files that were looked for, and whether they are there.
     pub(crate) files: Vec<(PathBuf, bool)>,
     /// What project files ask for and nobody granted.
-    pub(crate) pending: Vec<Pending>,
+    pub(crate) pending: Vec<PendingGrant>,
     /// Why nothing counts as granted although something was.
     pub(crate) grants_unread: Option<Failure>,
     /// Variables that look like ours and are not.

@@ -8,7 +8,7 @@ use toml::Value;
 
 /// A key of a project's file that does nothing until its user grants it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Pending {
+pub(crate) struct PendingGrant {
     /// As it is written: `providers.local`, `permissions.rules[0]`.
     pub(crate) key: String,
     /// Its value, on one line.
@@ -21,7 +21,7 @@ pub(crate) struct Pending {
     pub(crate) effect: String,
 }
 
-impl Pending {
+impl PendingGrant {
     /// What stands at a path of a file, if something does.
     pub(super) fn at(text: &Text, path: &[&str]) -> Option<Self> {
         let (first, rest) = path.split_first()?;

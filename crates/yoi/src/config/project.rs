@@ -5,27 +5,27 @@
 //! them on; a stricter sandbox. All other keys are inert until the user grants exactly what they say. A rule that is
 //! granted and allows stands below the rules of the user's own files, so it overrules none of them.
 
-use super::file::{Feature, File, Limits, Model};
+use super::file::{Feature, File, LimitsConfig, ModelConfig};
 use super::grants::Grants;
-use super::pending::Pending;
+use super::pending::PendingGrant;
 use super::read::Text;
-use super::{Config, Rules, Source, Sourced, Written, set};
+use super::{Config, FileRules, Source, Sourced, WrittenRule, set};
 use crate::compose::model;
 use builtins::policies::OPT_IN;
 use pod::permission::{Rule, RuleDecision};
 use std::collections::BTreeMap;
 
 /// The keys of one file that ask.
-struct Asking<'a> {
+struct Narrowing<'a> {
     text: &'a Text,
     grants: &'a Grants,
-    pending: Vec<Pending>,
+    pending: Vec<PendingGrant>,
 }
 
-impl Asking<'_> {
+impl Narrowing<'_> {
     /// Whether what stands there was granted; it is pending otherwise.
     fn granted(&mut self, path: &[&str]) -> bool {
-        let Some(asked) = Pending::at(self.text, path) else { return false };
+        let Some(asked) = PendingGrant::at(self.text, path) else { return false };
         let granted = self.grants.has(&asked.digest);
         if !granted {
             self.pending.push(asked);
@@ -39,17 +39,17 @@ impl Config {
     pub(super) fn narrow(&mut self, mut text: Text, grants: &Grants) {
         let file = std::mem::take(&mut text.file);
         let File { model, providers, models, limits, permissions, features, sandbox, state, instructions } = file;
-        let mut asking = Asking { text: &text, grants, pending: Vec::new() };
+        let mut asking = Narrowing { text: &text, grants, pending: Vec::new() };
         let mut accepted = File::default();
         for (name, provider) in providers {
             if asking.granted(&["providers", &name]) {
                 accepted.providers.insert(name, provider);
             }
         }
-        for (name, Model { price, max_output }) in models {
+        for (name, ModelConfig { price, max_output }) in models {
             let mut part = |key: &str, there: bool| there && asking.granted(&["models", &name, key]);
             let (priced, bounded) = (part("price", price.is_some()), part("max_output", max_output.is_some()));
-            let granted = Model { price: price.filter(|_| priced), max_output: max_output.filter(|_| bounded) };
+            let granted = ModelConfig { price: price.filter(|_| priced), max_output: max_output.filter(|_| bounded) };
             if priced || bounded {
                 accepted.models.insert(name, granted);
             }
@@ -87,20 +87,20 @@ impl Config {
 
     /// A script or a recording is no choice among models: what they do on this machine is the file's. A model whose
     /// provider nobody knows here waits for it.
-    fn narrow_model(&mut self, name: String, asking: &mut Asking<'_>) {
+    fn narrow_model(&mut self, name: String, asking: &mut Narrowing<'_>) {
         let plain = !name.starts_with(model::SCRIPTED) && !name.starts_with(model::RECORD);
         if !model::is_one(&name) || (plain && model::named(&name, self).is_ok()) {
             // One that can be no model's name is refused where everything in force is checked.
             self.model = Some(Sourced::new(name, asking.text.place(&["model"])));
         } else if model::named(&name, self).is_err() {
-            asking.pending.extend(Pending::at(asking.text, &["model"]));
+            asking.pending.extend(PendingGrant::at(asking.text, &["model"]));
         } else if asking.granted(&["model"]) {
             self.model = Some(Sourced::new(name, granted_at(asking.text, &["model"])));
         }
     }
 
-    fn narrow_limits(&mut self, limits: Limits, text: &Text) {
-        let Limits { max_steps, tool_concurrency, max_cost_usd } = limits;
+    fn narrow_limits(&mut self, limits: LimitsConfig, text: &Text) {
+        let LimitsConfig { max_steps, tool_concurrency, max_cost_usd } = limits;
         let at = |key: &str| text.place(&["limits", key]);
         self.max_steps.set(max_steps.filter(|steps| *steps < self.max_steps.value), || at("max_steps"));
         let calls = tool_concurrency.filter(|calls| *calls < self.tool_concurrency.value);
@@ -111,30 +111,30 @@ impl Config {
         set(&mut self.max_cost, dollars, || at("max_cost_usd"));
     }
 
-    fn narrow_rules(&mut self, rules: Vec<Rule>, asking: &mut Asking<'_>) {
+    fn narrow_rules(&mut self, rules: Vec<Rule>, asking: &mut Narrowing<'_>) {
         let text = asking.text;
         let (mut narrowing, mut allowing) = (Vec::new(), Vec::new());
         for (index, rule) in rules.into_iter().enumerate() {
             match rule.decision {
                 RuleDecision::Ask | RuleDecision::Deny => {
-                    narrowing.push(Written::new(rule, index, &|key| text.place(key)));
+                    narrowing.push(WrittenRule::new(rule, index, &|key| text.place(key)));
                 }
                 RuleDecision::Allow => {
                     let path = ["permissions", "rules", &index.to_string()];
                     if asking.granted(&path) {
-                        allowing.push(Written::new(rule, index, &|key| granted_at(text, key)));
+                        allowing.push(WrittenRule::new(rule, index, &|key| granted_at(text, key)));
                     }
                 }
             }
         }
-        if let Some(allowing) = Rules::of(format!("{}, granted", text.shown()), allowing.into_iter()) {
+        if let Some(allowing) = FileRules::of(format!("{}, granted", text.shown()), allowing.into_iter()) {
             self.rules.insert(0, allowing);
         }
-        self.rules.extend(Rules::of(text.shown().to_owned(), narrowing.into_iter()));
+        self.rules.extend(FileRules::of(text.shown().to_owned(), narrowing.into_iter()));
     }
 
     /// Switches off and requires; gives what else was granted.
-    fn narrow_feature(&mut self, id: &str, feature: Feature, asking: &mut Asking<'_>) -> Option<Feature> {
+    fn narrow_feature(&mut self, id: &str, feature: Feature, asking: &mut Narrowing<'_>) -> Option<Feature> {
         let Feature { enabled, required, grant, settings } = feature;
         let text = asking.text;
         let place = |key: &str| text.place(&["features", id, key]);

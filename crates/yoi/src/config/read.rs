@@ -2,7 +2,7 @@
 
 use super::Source;
 use super::file::{self, File};
-use super::lines::Lines;
+use super::lines::KeyLines;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::plain_file::{self, Links};
@@ -17,7 +17,7 @@ pub(super) struct Text {
     /// The same, as it is written.
     pub(super) table: toml::Table,
     shown: String,
-    lines: Lines,
+    lines: KeyLines,
 }
 
 /// Reads a file that need not be there.
@@ -34,14 +34,14 @@ pub(super) fn read(path: &Path, links: Links, env: &Env) -> Result<Option<Text>,
 
 /// Reads what stands in a file; `shown` is its path for people.
 pub(super) fn parse(path: &Path, text: &str, shown: String) -> Result<Text, Failure> {
-    let wrong = |problem: file::Problem| {
+    let wrong = |problem: file::ParseProblem| {
         let message = format!("{}:{}: {}", authority::escape(path), problem.line, problem.what);
         let help = problem.help.unwrap_or_else(|| "`yoi config init` writes an example".to_owned());
         Failure::new(Exit::Config, message).help(help)
     };
     let file = file::parse(text).map_err(wrong)?;
     let table = text.parse().map_err(|_| Failure::new(Exit::Internal, format!("{shown}: read twice, parsed once")))?;
-    Ok(Text { file, table, shown, lines: Lines::of(text) })
+    Ok(Text { file, table, shown, lines: KeyLines::of(text) })
 }
 
 impl Text {

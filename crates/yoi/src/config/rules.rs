@@ -7,21 +7,21 @@ use pod::permission::{Layer, Rule, RuleError};
 
 /// The rules of one file.
 #[derive(Clone, Debug)]
-pub(crate) struct Rules {
+pub(crate) struct FileRules {
     pub(crate) source: Source,
-    pub(crate) rules: Vec<Written>,
+    pub(crate) rules: Vec<WrittenRule>,
 }
 
 /// A rule as it stands in a file.
 #[derive(Clone, Debug)]
-pub(crate) struct Written {
+pub(crate) struct WrittenRule {
     pub(crate) rule: Rule,
     /// Which it is in its file, from 0.
     pub(crate) index: usize,
     pub(crate) source: Source,
 }
 
-impl Written {
+impl WrittenRule {
     pub(crate) fn new(rule: Rule, index: usize, place: &dyn Fn(&[&str]) -> Source) -> Self {
         Self { rule, index, source: place(&["permissions", "rules", &index.to_string()]) }
     }
@@ -31,10 +31,10 @@ impl Written {
     }
 }
 
-impl Rules {
+impl FileRules {
     /// A file's rules; nothing of a file that has none.
-    pub(crate) fn of(source: Source, rules: impl Iterator<Item = Written>) -> Option<Self> {
-        let rules: Vec<Written> = rules.collect();
+    pub(crate) fn of(source: Source, rules: impl Iterator<Item = WrittenRule>) -> Option<Self> {
+        let rules: Vec<WrittenRule> = rules.collect();
         (!rules.is_empty()).then_some(Self { source, rules })
     }
 }
@@ -61,7 +61,7 @@ impl Config {
     }
 }
 
-fn layer(Rules { source, rules }: &Rules) -> Result<Layer, Failure> {
+fn layer(FileRules { source, rules }: &FileRules) -> Result<Layer, Failure> {
     let placed = rules.iter().map(|written| (written.rule.clone(), written.source.clone())).collect();
     Layer::placed(source.clone(), placed).map_err(|error| {
         let RuleError { source_name, index, problem } = error;

@@ -1,6 +1,6 @@
 //! Configuration from `YOI_` variables, over the files. Knows no flag.
 
-use super::file::{Key, Mode};
+use super::file::{KeySource, Mode};
 use super::{Config, Endpoint, set};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
@@ -44,7 +44,7 @@ impl Config {
     }
 
     fn names_a_key(&self, variable: &str) -> bool {
-        let key = |endpoint: &Endpoint| matches!(&endpoint.value.key, Some(Key::Env(name)) if name == variable);
+        let key = |endpoint: &Endpoint| matches!(&endpoint.value.key, Some(KeySource::Env(name)) if name == variable);
         self.providers.values().any(key)
     }
 }

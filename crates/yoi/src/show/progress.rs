@@ -13,7 +13,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Look {
+pub(crate) struct OutputStyle {
     /// Records as JSON Lines on standard output, and nothing else there.
     pub(crate) json: bool,
     pub(crate) quiet: bool,
@@ -24,8 +24,8 @@ pub(crate) struct Look {
 
 /// Shows events until the pod lets go of its end. Runs on a thread of its own. Output that cannot be written
 /// (a closed pipe) is given up silently; the run goes on. Answers whether words of the model were streamed.
-pub(crate) fn show(mut events: mpsc::Receiver<Event>, look: Look) -> bool {
-    let mut screen = Screen::new(look, io::stdout(), io::stderr());
+pub(crate) fn show(mut events: mpsc::Receiver<Event>, style: OutputStyle) -> bool {
+    let mut screen = Screen::new(style, io::stdout(), io::stderr());
     while let Some(event) = events.blocking_recv() {
         screen.event(&event);
     }
@@ -35,7 +35,7 @@ pub(crate) fn show(mut events: mpsc::Receiver<Event>, look: Look) -> bool {
 }
 
 struct Screen<Out, Err> {
-    look: Look,
+    style: OutputStyle,
     /// None once it cannot be written any more.
     out: Option<Out>,
     err: Err,
@@ -50,9 +50,9 @@ struct Screen<Out, Err> {
 }
 
 impl<Out: Write, Err: Write> Screen<Out, Err> {
-    fn new(look: Look, out: Out, err: Err) -> Self {
+    fn new(style: OutputStyle, out: Out, err: Err) -> Self {
         let escaper = Escaper::new(Lines::Many);
-        Self { look, out: Some(out), err, shown: String::new(), escaper, mid_line: false, streamed: false }
+        Self { style, out: Some(out), err, shown: String::new(), escaper, mid_line: false, streamed: false }
     }
 
     fn event(&mut self, event: &Event) {
@@ -69,7 +69,7 @@ impl<Out: Write, Err: Write> Screen<Out, Err> {
 
     fn delta(&mut self, delta: &Delta) {
         match delta {
-            Delta::Text(text) if self.look.stream => {
+            Delta::Text(text) if self.style.stream => {
                 self.shown.push_str(text);
                 self.streamed = true;
                 self.answer(text);
@@ -88,7 +88,7 @@ impl<Out: Write, Err: Write> Screen<Out, Err> {
             // Said even to those who want no progress.
             done.warnings.iter().for_each(|warning| self.note(&format!("warning: {warning}")));
         }
-        if self.look.json {
+        if self.style.json {
             let text = record.to_json(seq).to_string();
             return self.print(&format!("{}\n", json(&text)));
         }
@@ -119,10 +119,10 @@ impl<Out: Write, Err: Write> Screen<Out, Err> {
                 // Reasoning may part an answer: the rest of what is shown is the next part's.
                 if let Some(rest) = shown.strip_prefix(text.as_str()) {
                     self.shown = rest.to_owned();
-                } else if self.look.stream {
+                } else if self.style.stream {
                     self.answer(text.strip_prefix(shown.as_str()).unwrap_or_default());
                 }
-                if self.look.stream {
+                if self.style.stream {
                     self.end_line();
                 }
             }
@@ -154,7 +154,7 @@ impl<Out: Write, Err: Write> Screen<Out, Err> {
     }
 
     fn tell(&mut self, text: &str) {
-        if !self.look.quiet && !self.look.json {
+        if !self.style.quiet && !self.style.json {
             self.note(text);
         }
     }
@@ -162,7 +162,7 @@ impl<Out: Write, Err: Write> Screen<Out, Err> {
     fn note(&mut self, text: &str) {
         self.end_line();
         let text = escape_line(text);
-        let text = if self.look.colour { format!("\u{1b}[2m{text}\u{1b}[0m\n") } else { format!("{text}\n") };
+        let text = if self.style.colour { format!("\u{1b}[2m{text}\u{1b}[0m\n") } else { format!("{text}\n") };
         // Progress nobody can see is not worth ending a run for.
         drop(self.err.write_all(text.as_bytes()));
     }

@@ -1,6 +1,6 @@
 //! `yoi features NAME --diff N`: what came, went and changed between two starts, field by field.
 
-use super::journal::{Start, Starts};
+use super::journal::{PodStart, Starts};
 use super::page::Page;
 use crate::cli::Span;
 use crate::exit::Failure;
@@ -13,7 +13,8 @@ use std::collections::BTreeMap;
 
 /// What two starts differ in.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Difference {
+#[schemars(rename = "Difference")]
+pub(super) struct StartDifference {
     /// The pod.
     pod: String,
     /// The earlier one, or the one named first.
@@ -64,7 +65,7 @@ enum Kind {
     Reordered,
 }
 
-impl Difference {
+impl StartDifference {
     /// Between two starts of a pod; without a second one, the newest.
     pub(super) fn between(starts: &Starts, span: Span) -> Result<Self, Failure> {
         let from = starts.number(span.from)?;
@@ -99,7 +100,7 @@ impl Difference {
 }
 
 impl Point {
-    fn of(start: &Start) -> Self {
+    fn of(start: &PodStart) -> Self {
         Self { start: start.start, seq: start.seq, at_us: start.at_us }
     }
 

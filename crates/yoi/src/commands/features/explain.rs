@@ -1,9 +1,9 @@
 //! `yoi features --explain TOOL`: the route of a call, from who contributes the tool to what becomes of its result,
 //! with what says yes or no at each step and where that is written.
 
+use super::capability_text::means;
 use super::page::Page;
 use super::table::why_off;
-use super::words::means;
 use crate::compose::roots::Added;
 use crate::compose::{Composed, compose};
 use crate::config::Config;
@@ -104,7 +104,7 @@ impl Route {
         let plan = composed.plan();
         let planned = plan.features.iter().find(|planned| planned.feature_id == feature.id);
         let mut asking =
-            Asking { feature, tool, plan: &plan, config, composed: &composed, no_shell, steps: Vec::new() };
+            RouteBuilder { feature, tool, plan: &plan, config, composed: &composed, no_shell, steps: Vec::new() };
         let shown = planned.filter(|planned| asking.surface(planned));
         let expected = shown.map(|planned| asking.judgement(planned));
         if shown.is_some() {
@@ -164,7 +164,7 @@ fn unknown(tool: &str, all: &[FeatureDescriptor]) -> Failure {
 }
 
 /// A tool, everything that has a say, and what was said so far.
-struct Asking<'a> {
+struct RouteBuilder<'a> {
     feature: &'a FeatureDescriptor,
     tool: &'a ToolDeclaration,
     plan: &'a InstallPlan,
@@ -175,7 +175,7 @@ struct Asking<'a> {
     steps: Vec<Step>,
 }
 
-impl<'a> Asking<'a> {
+impl<'a> RouteBuilder<'a> {
     fn say(&mut self, part: Part, mark: Mark, text: impl Into<String>, source: Option<String>) {
         self.steps.push(Step { part, mark, text: text.into(), source });
     }
@@ -347,17 +347,17 @@ fn comes_up(matter: ActionKind, planned: &PlannedFeature) -> bool {
 }
 
 /// A path that leads nowhere is refused everywhere, and says nothing about the tool.
-fn told(expected: &[Expectation]) -> impl Iterator<Item = &Expectation> {
+fn resolved(expected: &[Expectation]) -> impl Iterator<Item = &Expectation> {
     expected.iter().filter(|met| met.matter != ActionKind::Lost)
 }
 
 fn judged(expected: &[Expectation], gated: bool) -> Verdict {
-    let allowed = told(expected).filter(|met| met.decision == RuleDecision::Allow).count();
-    let paths = told(expected)
+    let allowed = resolved(expected).filter(|met| met.decision == RuleDecision::Allow).count();
+    let paths = resolved(expected)
         .any(|met| met.said.iter().any(|said| said.path.is_some() || said.host.is_some() || said.program.is_some()));
     match allowed {
         0 if !paths => Verdict::Refused,
-        all if all == told(expected).count() && !paths && !gated => Verdict::Runs,
+        all if all == resolved(expected).count() && !paths && !gated => Verdict::Runs,
         _ => Verdict::Depends,
     }
 }
@@ -370,7 +370,7 @@ fn conclusion(tool: &str, verdict: Verdict, expected: &[Expectation], gated: boo
         Verdict::Runs => format!("a call of {tool} runs"),
         Verdict::Depends => {
             let kinds = |allowed: bool| -> String {
-                let fitting = told(expected).filter(|met| (met.decision == RuleDecision::Allow) == allowed);
+                let fitting = resolved(expected).filter(|met| (met.decision == RuleDecision::Allow) == allowed);
                 fitting.map(|met| format!("`{}`", met.what)).collect::<Vec<_>>().join(", ")
             };
             match (kinds(true), kinds(false)) {

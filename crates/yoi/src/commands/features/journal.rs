@@ -18,14 +18,15 @@ pub(super) struct Starts {
     pub(super) pod: String,
     pub(super) count: u64,
     /// Those that were asked for, and the newest, in order.
-    pub(super) kept: Vec<Start>,
+    pub(super) kept: Vec<PodStart>,
     /// The newest value of every state, by feature and name.
     pub(super) states: BTreeMap<(String, String), Arc<Value>>,
 }
 
 /// One start of a pod.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub(super) struct Start {
+#[schemars(rename = "Start")]
+pub(super) struct PodStart {
     /// Its number, from 1.
     pub(super) start: u64,
     /// The record that holds its report.
@@ -37,7 +38,7 @@ pub(super) struct Start {
     #[schemars(with = "RegistryReport")]
     pub(super) report: Value,
     /// What its features noted while it ran.
-    pub(super) notes: Vec<Note>,
+    pub(super) notes: Vec<StartNote>,
     /// How often each tool was called.
     pub(super) calls: BTreeMap<String, u64>,
     /// What its grants were used for; none while it runs, and when it did not end in good order.
@@ -47,7 +48,8 @@ pub(super) struct Start {
 
 /// Words of a feature for whoever inspects the pod.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub(super) struct Note {
+#[schemars(rename = "Note")]
+pub(super) struct StartNote {
     /// Its record.
     pub(super) seq: u64,
     /// Who says it.
@@ -85,12 +87,12 @@ impl Starts {
             self.count += 1;
             let (start, report) = (self.count, features.report);
             let (notes, calls, used) = (Vec::new(), BTreeMap::new(), None);
-            self.kept.push(Start { start, seq, at_us, report, notes, calls, used });
+            self.kept.push(PodStart { start, seq, at_us, report, notes, calls, used });
         } else if let Record::FeatureState(state) = record {
             self.states.insert((state.feature, state.name), state.value);
         } else if let Some(last) = self.kept.last_mut() {
             match record {
-                Record::FeatureNote(note) => last.notes.push(Note { seq, feature: note.feature, text: note.text }),
+                Record::FeatureNote(note) => last.notes.push(StartNote { seq, feature: note.feature, text: note.text }),
                 Record::ToolStarted(started) => *last.calls.entry(started.name).or_default() += 1,
                 Record::GrantsUsed(used) => last.used = Some(used.grants),
                 _ => {}
@@ -98,14 +100,14 @@ impl Starts {
         }
     }
 
-    pub(super) fn number(&self, number: u64) -> Result<&Start, Failure> {
+    pub(super) fn number(&self, number: u64) -> Result<&PodStart, Failure> {
         self.kept.iter().find(|start| start.start == number).ok_or_else(|| {
             let what = format!("{} has no start {number}; it has {}, numbered from 1", self.pod, self.count);
             Failure::new(Exit::Usage, what)
         })
     }
 
-    pub(super) fn newest(&self) -> Result<&Start, Failure> {
+    pub(super) fn newest(&self) -> Result<&PodStart, Failure> {
         self.number(self.count)
     }
 }

@@ -1,5 +1,6 @@
 //! `yoi features`: what is on, what is off, and why; what changed between starts; what decides a call.
 
+mod capability_text;
 mod diff;
 mod explain;
 mod journal;
@@ -7,7 +8,6 @@ mod page;
 mod phases;
 mod table;
 mod unused;
-mod words;
 
 use crate::cli::FeaturesArgs;
 use crate::compose::compose;
@@ -17,7 +17,7 @@ use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::show::out;
 use authority::Ambient;
-use diff::Difference;
+use diff::StartDifference;
 use explain::Route;
 use journal::Starts;
 use page::Page;
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &FeaturesArgs, env: &Env) -> Result<Exit, Failure> {
     let (document, page) = match (&args.name, args.diff, &args.explain) {
         (Some(name), Some(span), _) => {
             let wanted: Vec<u64> = [Some(span.from), span.to].into_iter().flatten().collect();
-            let difference = Difference::between(&Starts::read(name, env, &wanted)?, span)?;
+            let difference = StartDifference::between(&Starts::read(name, env, &wanted)?, span)?;
             (json(&difference)?, difference.render())
         }
         (Some(name), None, _) if args.unused => {
@@ -97,7 +97,7 @@ fn recorded(starts: &Starts) -> Result<(Value, Page), Failure> {
 /// The JSON Schema of what the same command prints with `--json`.
 fn schema(args: &FeaturesArgs) -> Result<Value, Failure> {
     json(&match (&args.name, args.diff, &args.explain) {
-        (Some(_), Some(_), _) => schema_for!(Difference),
+        (Some(_), Some(_), _) => schema_for!(StartDifference),
         (Some(_), None, _) if args.unused => schema_for!(Unused),
         (Some(_), None, _) => schema_for!(Recorded<'_>),
         (None, _, Some(_)) => schema_for!(Route),

@@ -1,6 +1,6 @@
 //! The phases that a pod's model recorded, for whoever looks at the pod.
 
-use super::journal::{Start, Starts};
+use super::journal::{PodStart, Starts};
 use super::page::Page;
 use builtins::phase_recorder::{ID, PHASES, PhaseStatus, Phases};
 use schemars::JsonSchema;
@@ -10,14 +10,14 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Recorded<'a> {
     #[serde(flatten)]
-    pub(super) start: &'a Start,
+    pub(super) start: &'a PodStart,
     /// Absent where none was ever recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) phases: Option<Phases>,
 }
 
 impl<'a> Recorded<'a> {
-    pub(super) fn of(start: &'a Start, starts: &Starts) -> Self {
+    pub(super) fn of(start: &'a PodStart, starts: &Starts) -> Self {
         let value = starts.states.get(&(ID.to_string(), PHASES.name().to_owned()));
         // One that a newer version wrote is no reason to show nothing of the pod.
         Self { start, phases: value.and_then(|value| Phases::deserialize(&**value).ok()) }

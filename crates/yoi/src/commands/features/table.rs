@@ -1,7 +1,7 @@
 //! A plan or a report as a table: on, off, degraded, and why. Both have the same shape where it matters here.
 
+use super::capability_text::{granted, list, means, text};
 use super::page::Page;
-use super::words::{granted, list, means, text};
 use pod::feature::HostCapability;
 use serde_json::Value;
 

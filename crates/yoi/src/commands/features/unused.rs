@@ -1,8 +1,8 @@
 //! `yoi features NAME --unused`: what was granted in a start and never used.
 
-use super::journal::{Start, Starts};
+use super::capability_text::{granted, list, means, text};
+use super::journal::{PodStart, Starts};
 use super::page::Page;
-use super::words::{granted, list, means, text};
 use crate::exit::{Exit, Failure};
 use pod::feature::HostCapability;
 use schemars::JsonSchema;
@@ -82,7 +82,7 @@ impl Unused {
 }
 
 /// How often something was done under a grant; none for those under which nothing is counted.
-fn counted(held: &HostCapability, uses: u64, start: &Start) -> Option<u64> {
+fn counted(held: &HostCapability, uses: u64, start: &PodStart) -> Option<u64> {
     match held {
         HostCapability::ContributeTool { name } => Some(start.calls.get(name.as_ref()).copied().unwrap_or_default()),
         HostCapability::ContributeHook { .. }

@@ -10,7 +10,7 @@ use std::path::Path;
 const UNWRITTEN: &str = "files named above are taken back, no other was changed; mend the disk and run it again";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Done {
+pub(super) enum UndoAction {
     /// It stands as it was before.
     Nothing,
     Restored,
@@ -20,7 +20,7 @@ pub(super) enum Done {
 
 /// Why a file was not taken back.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Stop {
+pub(super) enum SkipReason {
     /// This one is left alone.
     File(String),
     /// Nothing can be recorded, so nothing more is done.
@@ -37,22 +37,22 @@ pub(super) struct Tally {
 
 impl Tally {
     /// Tells what was done about a path.
-    pub(super) fn note(&mut self, path: &str, done: Result<Done, Stop>) -> Result<Done, Failure> {
+    pub(super) fn note(&mut self, path: &str, done: Result<UndoAction, SkipReason>) -> Result<UndoAction, Failure> {
         let word = match &done {
-            Ok(Done::Nothing) | Err(Stop::File(_)) => "",
-            Ok(Done::Restored) => "restored",
-            Ok(Done::Removed) => "removed",
-            Ok(Done::MovedBack) => "moved back",
-            Err(Stop::Journal(what)) => return Err(Failure::new(Exit::Journal, what.clone()).help(UNWRITTEN)),
+            Ok(UndoAction::Nothing) | Err(SkipReason::File(_)) => "",
+            Ok(UndoAction::Restored) => "restored",
+            Ok(UndoAction::Removed) => "removed",
+            Ok(UndoAction::MovedBack) => "moved back",
+            Err(SkipReason::Journal(what)) => return Err(Failure::new(Exit::Journal, what.clone()).help(UNWRITTEN)),
         };
-        if let Err(Stop::File(why)) = &done {
+        if let Err(SkipReason::File(why)) = &done {
             out::line(&format!("left alone: {why}"));
             self.left.push(path.to_owned());
         } else if !word.is_empty() {
             out::line(&format!("{word}: {}", escape(Path::new(path))));
             self.undone += 1;
         }
-        Ok(done.unwrap_or(Done::Nothing))
+        Ok(done.unwrap_or(UndoAction::Nothing))
     }
 
     /// Whether it is in a directory that was left alone.
@@ -61,7 +61,7 @@ impl Tally {
     }
 
     /// A directory was moved back.
-    pub(super) fn carry(&mut self, from: &str, to: &str) {
+    pub(super) fn moved_back(&mut self, from: &str, to: &str) {
         let carry = |path: &mut String| *path = carried(path, from, to).unwrap_or_else(|| std::mem::take(path));
         self.left.iter_mut().for_each(carry);
         self.gone.iter_mut().for_each(|(path, made)| [path, made].into_iter().for_each(carry));

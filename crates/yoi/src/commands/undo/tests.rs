@@ -24,7 +24,7 @@ fn scene(dir: &Path, existed: bool) -> (Opened, Changes, std::path::PathBuf) {
     (opened, changes, path)
 }
 
-fn undone(opened: Opened, changes: &Changes, dir: &Path, points: &Points) -> Result<Done, Stop> {
+fn undone(opened: Opened, changes: &Changes, dir: &Path, points: &Points) -> Result<UndoAction, SkipReason> {
     let view = Reader::open(&dir.join("pod")).unwrap().blobs();
     Undo::new(opened, view, points).unwrap().file(changes.files().next().unwrap())
 }
@@ -44,10 +44,10 @@ fn an_edit_made_meanwhile_is_not_lost() {
             let done = undone(opened, &changes, dir.path(), &points);
             let now = fs::read_to_string(&path).ok();
             match (at, existed) {
-                ("never", true) => assert_eq!((done, now.as_deref()), (Ok(Done::Restored), Some("two"))),
-                ("never", false) => assert_eq!((done, now), (Ok(Done::Removed), None)),
+                ("never", true) => assert_eq!((done, now.as_deref()), (Ok(UndoAction::Restored), Some("two"))),
+                ("never", false) => assert_eq!((done, now), (Ok(UndoAction::Removed), None)),
                 _ => {
-                    assert!(matches!(&done, Err(Stop::File(why)) if why.contains("at this moment")), "{done:?}");
+                    assert!(matches!(&done, Err(SkipReason::File(why)) if why.contains("at this moment")), "{done:?}");
                     assert_eq!(now.as_deref(), Some("mine"), "{at} {existed}");
                 }
             }
@@ -61,7 +61,7 @@ fn a_journal_that_refuses_stops_it_before_the_file() {
     let (opened, changes, path) = scene(dir.path(), true);
     opened.journal.close();
     let done = undone(opened, &changes, dir.path(), &Points::none());
-    assert!(matches!(done, Err(Stop::Journal(_))), "{done:?}");
+    assert!(matches!(done, Err(SkipReason::Journal(_))), "{done:?}");
     assert_eq!(fs::read_to_string(path).unwrap(), "three");
 }
 // Its record stands, the rename does not: what is taken back then is what was to be.
@@ -83,14 +83,14 @@ fn a_move_that_only_was_recorded_is_taken_up_again() {
     let view = Reader::open(&root.join("pod")).unwrap().blobs();
     let points = Points::none();
     let undo = Undo::new(opened, view, &points).unwrap();
-    settle(&mut changes, &undo.files);
+    locate_moved(&mut changes, &undo.files);
     let [moved] = changes.moved() else { panic!("it stands where it was moved to") };
     assert_eq!(undo.whole(moved, &changes), Ok(()));
-    assert_eq!(undo.file(changes.files().next().unwrap()), Ok(Done::Restored));
-    assert_eq!(undo.directory(moved, &[]), Ok(Done::MovedBack));
+    assert_eq!(undo.file(changes.files().next().unwrap()), Ok(UndoAction::Restored));
+    assert_eq!(undo.directory(moved, &[]), Ok(UndoAction::MovedBack));
     assert_eq!(fs::read_to_string(root.join("from/f")).unwrap(), "old");
     // Nothing more comes of it; where both are, neither is touched.
-    assert_eq!(undo.directory(moved, &[]), Ok(Done::Nothing));
+    assert_eq!(undo.directory(moved, &[]), Ok(UndoAction::Nothing));
     fs::create_dir(root.join("to")).unwrap();
-    assert!(matches!(undo.whole(moved, &changes), Err(Stop::File(why)) if why.contains("something again")));
+    assert!(matches!(undo.whole(moved, &changes), Err(SkipReason::File(why)) if why.contains("something again")));
 }

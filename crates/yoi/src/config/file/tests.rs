@@ -20,7 +20,7 @@ fn a_plaintext_key_does_not_read() {
     let two = text.replace("\"sk-123\"", "{ env = \"A\", file = \"b\" }");
     assert!(parse(&two).expect_err("one place").what.contains("one place"));
     let text = text.replace("\"sk-123\"", "{ env = \"X_KEY\" }");
-    assert_eq!(parse(&text).expect("by name").providers["x"].key, Some(Key::Env("X_KEY".to_owned())));
+    assert_eq!(parse(&text).expect("by name").providers["x"].key, Some(KeySource::Env("X_KEY".to_owned())));
 }
 
 #[test]

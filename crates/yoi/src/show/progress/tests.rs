@@ -23,8 +23,8 @@ impl Write for Terminal {
 
 fn seen(events: Vec<Event>) -> String {
     let terminal = Terminal::default();
-    let look = Look { json: false, quiet: false, stream: true, colour: false };
-    let mut screen = Screen::new(look, terminal.clone(), terminal.clone());
+    let style = OutputStyle { json: false, quiet: false, stream: true, colour: false };
+    let mut screen = Screen::new(style, terminal.clone(), terminal.clone());
     events.iter().for_each(|event| screen.event(event));
     screen.end_line();
     terminal.0.lock().unwrap().clone()

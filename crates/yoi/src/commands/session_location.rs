@@ -27,7 +27,7 @@ const EPHEMERAL: &str = "yoi-ephemeral-";
 const SESSION: &str = "session";
 
 /// A run's session directory and what becomes of it.
-pub(crate) struct Place {
+pub(crate) struct SessionLocation {
     dir: PathBuf,
     id: Uuid,
     keep: Keep,
@@ -44,7 +44,7 @@ enum Keep {
     Nothing { parent: PathBuf, scratch: Option<Scratch> },
 }
 
-impl Place {
+impl SessionLocation {
     /// The pod that the flags name; a new run without one. Nothing is made yet. `roots` are the directories that the
     /// run works in.
     pub(crate) fn choose(
