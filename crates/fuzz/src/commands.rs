@@ -1,6 +1,6 @@
 //! Shell commands, before anybody judges them.
 
-use shell::{MAX_BYTES, Part, CommandLine, parse};
+use shell::{CommandLine, MAX_BYTES, Part, parse};
 use std::process::{Command, Stdio};
 
 /// What is put behind a command, and must be seen there.

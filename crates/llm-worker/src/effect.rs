@@ -191,11 +191,13 @@ impl<P: Payload> ToolRun<P> {
         Self { id, start }
     }
 
+    /// The call that may start.
     #[must_use]
     pub fn id(&self) -> CallId {
         self.id
     }
 
+    /// The host's payload that was committed with the start.
     #[must_use]
     pub fn into_start(self) -> P::Start {
         self.start

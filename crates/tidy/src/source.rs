@@ -7,6 +7,9 @@ use crate::finding::Finding;
 /// Directories that are not ours to judge: version control and build output.
 const SKIPPED: [&str; 3] = [".git", "target", ".direnv"];
 
+/// Crates that nobody uses as a library or a program.
+const NOT_SHIPPED: [&str; 3] = ["bench", "fuzz", "tidy"];
+
 /// A file of text. `path` is relative to the root, with `/`.
 #[derive(Debug)]
 pub struct Text {
@@ -37,6 +40,12 @@ impl Source {
         let mut parts = self.path.split('/');
         let file = parts.next_back().unwrap_or_default();
         file == "tests.rs" || parts.any(|p| p == "tests" || p == "benches")
+    }
+
+    /// Code of a crate that others use or run; not its tests.
+    pub fn ships(&self) -> bool {
+        let shipped = self.path.split('/').nth(1).is_some_and(|name| !NOT_SHIPPED.contains(&name));
+        shipped && self.path.contains("/src/") && !self.is_test_file()
     }
 
     /// The code with every `#[cfg(test)] mod … { … }` blanked.

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tidy::finding::{Exception, Finding, except};
-use tidy::{budget, dependencies, documents, ignorance, invariants, layout, words};
+use tidy::homonyms::Homonym;
+use tidy::{budget, dependencies, documents, homonyms, ignorance, invariants, layout, public_docs, words};
 
 /// Where a budget does not apply. A place is a path, with the function or module behind it: `crates/a/src/b.rs route`.
 const EXCEPTIONS: &[Exception] = &[Exception {
@@ -14,6 +15,20 @@ const EXCEPTIONS: &[Exception] = &[Exception {
     reason: "one exhaustive match over the kinds of record; parted, it would hide whether all are there",
     work_item: "20261121-022123-routing-matches",
 }];
+
+/// Names that several types have. Only idioms stay here; the others are being renamed.
+const HOMONYMS: &[Homonym] = &[
+    Homonym { name: "Error", reason: "the error of a crate, by Rust's custom" },
+    Homonym { name: "ErrorKind", reason: "what the caller of a crate does next, by Rust's custom" },
+    Homonym { name: "Args", reason: "a tool's arguments, one type for each tool's module" },
+    Homonym { name: "Settings", reason: "a feature's settings, one type for each feature's module" },
+    Homonym { name: "Circumstances", reason: "is being renamed" },
+    Homonym { name: "Ended", reason: "is being renamed" },
+    Homonym { name: "Found", reason: "is being renamed" },
+    Homonym { name: "Lost", reason: "is being renamed" },
+    Homonym { name: "Outcome", reason: "is being renamed" },
+    Homonym { name: "Resumed", reason: "is being renamed" },
+];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
@@ -92,4 +107,14 @@ fn no_path_of_one_machine() {
 #[test]
 fn the_top_level_is_as_described() {
     none(layout::top_level(&root()));
+}
+
+#[test]
+fn a_type_name_stands_for_one_idea() {
+    none(homonyms::check(&root(), HOMONYMS));
+}
+
+#[test]
+fn public_items_are_documented() {
+    none(public_docs::check(&root()));
 }

@@ -5,8 +5,9 @@
 use std::path::Path;
 
 use tidy::finding::{Exception, Finding, except};
+use tidy::homonyms::Homonym;
 use tidy::source::{self, Source};
-use tidy::{budget, dependencies, documents, ignorance, invariants, layout, words};
+use tidy::{budget, dependencies, documents, homonyms, ignorance, invariants, layout, public_docs, words};
 
 type Check = fn(&Path) -> Vec<Finding>;
 
@@ -326,4 +327,67 @@ fn blocks_are_found() {
     let tests = "#[cfg(test)]\nmod tests;\n#[cfg(test)]\n#[allow(x)]\npub mod t {\n}\n#[cfg(test)]\nuse x;\n";
     let found: Vec<_> = source::test_modules(tests).into_iter().map(|b| (b.name, b.line, b.lines)).collect();
     assert_eq!(found, [("t".into(), 3, 4)]);
+}
+
+#[test]
+fn type_names() {
+    let (a, b) = ("crates/a/src/lib.rs", "crates/b/src/lib.rs");
+    let more = "crates/a/src/more.rs";
+    let tests = "#[cfg(test)]\nmod tests {\n    pub struct One;\n}\n";
+    seen(
+        |root| homonyms::check(root, &[]),
+        &[
+            (
+                a,
+                "pub struct One;\npub(crate) enum Two {}\n// pub struct Four;\n#[cfg(unix)]\npub struct Five;\n#[cfg(windows)]\npub struct Five;\n",
+            ),
+            (b, "pub(crate) struct One;\npub enum Two {}\npub struct Four;\npub fn five() {}\n"),
+            (more, &format!("struct One;\nconst TEXT: &str = \"pub struct One;\";\n{tests}")),
+            ("crates/b/tests/t.rs", "pub struct One;\n"),
+            ("crates/fuzz/src/lib.rs", "pub struct One;\npub struct Two;\n"),
+        ],
+        &[
+            (
+                &[(a, "pub struct One;\n"), (b, "pub trait One {}\n")],
+                "type One: has several definitions (crates/a/src/lib.rs:1",
+            ),
+            (&[(a, "pub type One<T> = T;\n"), (b, "\nmod inner {\n    pub enum One {}\n}\n")], "crates/b/src/lib.rs:3"),
+            (&[(a, "pub(crate) struct One;\n"), (more, "pub(super) enum One {}\n")], "type One: has several"),
+            (&[(a, "pub struct One;\n"), (more, "pub(in crate::x) struct One<T>(T);\n")], "type One: has several"),
+        ],
+    );
+    let accepted = |root: &Path| homonyms::check(root, &[Homonym { name: "One", reason: "an idiom" }]);
+    seen(
+        accepted,
+        &[(a, "pub struct One;\n"), (b, "pub struct One;\n")],
+        &[(&[(a, "pub struct One;\n")], "type One: is on the list of homonyms but is none")],
+    );
+    let unreasoned = |root: &Path| homonyms::check(root, &[Homonym { name: "One", reason: " " }]);
+    let found = findings(unreasoned, &[(a, "pub struct One;\n"), (b, "pub struct One;\n")]);
+    assert_eq!(found, "type One: is on the list of homonyms without a reason\n");
+}
+
+#[test]
+fn public_item_docs() {
+    let file = "crates/a/src/lib.rs";
+    let attributes = "/// A.\n#[derive(Debug)]\n#[expect(\n    lint,\n    reason = \"x\"\n)]\npub struct A {\n    pub field: u8,\n}\n";
+    let methods =
+        "impl A {\n    /// B.\n    #[must_use]\n    pub const fn b() {}\n    fn c() {}\n    pub(crate) fn d() {}\n}\n";
+    let traits = "/// T.\npub trait T {\n    /// E.\n    fn e(&self) {\n        let x = 1;\n    }\n}\ntrait U {\n    fn f();\n}\n";
+    let others = "pub mod g;\npub use g::h;\nimpl T for A {\n    fn e(&self) {}\n}\n#[cfg(test)]\nmod tests {\n    pub fn i() {}\n}\n";
+    seen(
+        public_docs::check,
+        &[(file, &format!("//! x\n{attributes}{methods}{traits}{others}")), ("crates/a/tests/t.rs", "pub fn x() {}\n")],
+        &[
+            (&[(file, "//! x\npub struct A;\n")], "crates/a/src/lib.rs A:2: public `struct` without `///`"),
+            (&[(file, "//! x\n#[derive(Debug)]\npub enum A {}\n")], "public `enum`"),
+            (&[(file, "// A.\npub async unsafe fn a() {}\n")], "lib.rs a:2: public `fn`"),
+            (
+                &[(file, "impl A {\n    /// B.\n    pub fn b() {}\n    pub const C: u8 = 0;\n}\n")],
+                "C:4: public `const`",
+            ),
+            (&[(file, "/// T.\npub trait T {\n    fn e();\n}\n")], "e:3: public `fn`"),
+            (&[(file, "/// T.\npub trait T {\n    /// E.\n    fn e();\n    type F;\n}\n")], "F:5: public `type`"),
+        ],
+    );
 }

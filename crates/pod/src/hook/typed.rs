@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 /// A place where the host asks or tells. Only the host has points.
 pub trait Point: sealed::HasChain + Send + Sync + Sized + 'static {
+    /// The point's name in descriptors and reports.
     const POINT: HookPoint;
     /// What its hooks are.
     const CLASS: HookClass;
@@ -30,6 +31,7 @@ pub trait Gate: Point<Answer = Verdict<Self>> {
 
 /// A point whose hooks may replace a value.
 pub trait Transform: Point<Answer = Change<Self::Value>> {
+    /// What its hooks may replace: a call's arguments, or its result.
     type Value: Send + Sync + 'static;
     /// The input with another value in it.
     fn with(input: &Self::Input, value: &Self::Value) -> Self::Input;
@@ -47,9 +49,11 @@ pub(super) mod sealed {
 
     /// Where a point's hooks are kept.
     pub trait HasChain: Sized {
+        /// The point's chain, to run it.
         fn chain(hooks: &HookRegistry) -> &Chain<Self>
         where
             Self: super::Point;
+        /// The point's chain, to add a hook.
         fn chain_mut(hooks: &mut HookRegistryBuilder) -> &mut Chain<Self>
         where
             Self: super::Point;
