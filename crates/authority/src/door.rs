@@ -24,6 +24,26 @@ const DRAINING: u8 = 1;
 const SHUT: u8 = 2;
 
 /// The door of one grant.
+///
+/// ```
+/// use authority::Door;
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
+/// let grant = Door::new();
+/// let narrower = grant.derive();
+///
+/// // Each use goes in, is counted, and leaves when its guard is dropped.
+/// drop(narrower.enter()?);
+/// assert_eq!(narrower.uses(), 1);
+///
+/// // Shutting the grant shuts every door derived from it; it resolves when nobody is inside any of them.
+/// grant.shut().await;
+/// assert!(narrower.enter().is_err());
+/// assert_eq!(narrower.refused(), 1);
+/// # Ok::<(), authority::Shut>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Door {
     state: AtomicU8,

@@ -76,6 +76,79 @@ use std::mem;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A running turn.
+///
+/// A host polls effects until there are none, performs them, and answers each with one [`Input`](crate::Input). Here the
+/// log is a vector and the model answers at once:
+///
+/// ```
+/// use llm_worker::{
+///     Acknowledged, CommitRequest, Effect, Gated, History, Input, Item, ModelEvent, Neutral, Outcome, Payload, StopReason,
+///     Surface, Turn, TurnLimits,
+/// };
+/// use std::sync::Arc;
+///
+/// /// The proof that a commit is durable. A real host makes it from its store's receipt.
+/// #[derive(Debug)]
+/// struct Durable(CommitRequest<Host>);
+///
+/// impl Acknowledged<Host> for Durable {
+///     fn into_request(self) -> CommitRequest<Host> {
+///         self.0
+///     }
+/// }
+///
+/// /// A host that attaches nothing to facts but the items it adds.
+/// #[derive(Debug)]
+/// struct Host;
+///
+/// impl Payload for Host {
+///     type Proof = Durable;
+///     type Note = Item;
+///     type Judgement = ();
+///     type Start = ();
+///     type Ending = ();
+///
+///     fn item(note: &Item) -> Item {
+///         note.clone()
+///     }
+/// }
+///
+/// let surface = Surface {
+///     generation: 1,
+///     model: "test/m".to_owned(),
+///     system: "be brief".to_owned(),
+///     tools: Vec::new(),
+///     max_output: None,
+/// };
+/// let history = History::begin(surface, Arc::new(Neutral));
+/// let input = Item::User { text: "say hello".to_owned() };
+/// let mut turn = Turn::<Host>::start(history, vec![input], TurnLimits::steps(10));
+///
+/// let mut log = Vec::new();
+/// let outcome = 'turn: loop {
+///     while let Some(effect) = turn.poll() {
+///         match effect {
+///             Effect::Gate => turn.handle(Input::Gated(Gated::default()))?,
+///             Effect::Commit(request) => {
+///                 log.extend(request.facts().iter().map(|fact| format!("{fact:?}")));
+///                 turn.handle(Input::Committed(Durable(request)))?;
+///             }
+///             Effect::Send(_) => {
+///                 assert!(log.iter().any(|fact| fact.contains("say hello")), "the input is durable before it is sent");
+///                 turn.handle(Input::Model(ModelEvent::Text("hello".to_owned())))?;
+///                 turn.handle(Input::Model(ModelEvent::Stop(StopReason::EndTurn)))?;
+///             }
+///             Effect::Finished(outcome) => break 'turn outcome,
+///             // This model proposes no calls, and nothing is cancelled.
+///             other => assert!(matches!(other, Effect::Delta(_))),
+///         }
+///     }
+/// };
+/// assert_eq!(outcome, Outcome::Done);
+/// let Ok(history) = turn.finish() else { panic!("the turn is over") };
+/// assert_eq!(history.items(), 2);
+/// # Ok::<(), llm_worker::IllegalInput>(())
+/// ```
 #[must_use]
 pub struct Turn<P: Payload> {
     history: History,

@@ -31,6 +31,36 @@ use shared::WriterRequest;
 pub const MAX_QUEUE: usize = 1024;
 
 /// The writing end of one session; clones share it. The last clone that goes closes it.
+///
+/// ```
+/// use session_store::{EncodeError, Frames, Options, Reader, Records, Session};
+/// use std::sync::Arc;
+///
+/// /// One record of the kind `note`.
+/// struct Note(&'static str);
+///
+/// impl Records for Note {
+///     fn encode(&self, frames: &mut Frames<'_>) -> Result<(), EncodeError> {
+///         frames.record("note", 1, &serde_json::json!({"text": self.0}))?;
+///         Ok(())
+///     }
+/// }
+///
+/// let parent = tempfile::tempdir()?;
+/// let session = parent.path().join("session");
+/// let clock = Arc::new(|| 1_790_000_000_000_000); // microseconds since 1970; a program gives its wall clock
+/// let opened = Session::create(&session, Options::new("an-id", clock))?;
+///
+/// // Queued by the call. The answer comes when the record is on disk, as a proof that nothing else can make.
+/// let committed = opened.journal.append(Note("hello")).wait().map_err(|refused| refused.to_string())?;
+/// assert_eq!(opened.journal.durable(), *committed.seqs().end());
+/// opened.journal.close();
+///
+/// // Seq 1 is the record that opens the segment.
+/// assert_eq!(committed.seqs(), 2..=2);
+/// assert_eq!(Reader::open(&session)?.durable(), 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct Journal {
     inner: Arc<Inner>,
