@@ -182,7 +182,7 @@ fn each_grant_that_is_missing_takes_what_it_must() {
 }
 
 #[test]
-fn a_failure_at_any_call_of_any_built_in_leaves_the_others_alone() {
+fn a_failure_in_any_call_of_a_built_in_leaves_others_intact() {
     let dir = tempfile::tempdir().unwrap();
     let all = names(&install(defaults(), dir.path()));
     for victim in [builtins::files::ID, builtins::search::ID, builtins::shell::ID, builtins::task::ID] {

@@ -241,7 +241,7 @@ fn what_is_broken_is_said() {
 
 // A tool that is late on its cancellation is not called to its end.
 #[test]
-fn what_a_tool_that_ends_never_would_have_answered_is_not_said_to_hold() {
+fn the_answer_of_a_tool_that_never_ends_is_not_tried() {
     let findings = conformance(|| Rogue(Bad::NeverAnswers)).grace(Duration::from_millis(50)).findings();
     let not_tried = findings.iter().filter(|finding| matches!(finding.held, CheckOutcome::NotTried(_)));
     let not_tried: Vec<_> = not_tried.map(|finding| finding.check).collect();

@@ -155,7 +155,7 @@ fn a_call_takes_the_whole_way() {
 }
 
 #[test]
-fn gates_are_asked_by_view_and_under_a_call_behind_the_hosts_rules() {
+fn gates_run_by_view_and_in_a_call_after_the_hosts_rules() {
     let (host, feature) = busy();
     let rm = Touch::Shell("rm x".to_owned());
     let stand_in = |name: &str| {
@@ -210,7 +210,7 @@ fn state_of_every_scope_is_read_and_survives() {
 }
 
 #[test]
-fn grants_are_what_was_asked_for_unless_named_and_a_denial_beats_them() {
+fn requests_are_granted_unless_named_and_denials_win() {
     let all = || [NOTIFY, HostCapability::EmitUserAlert, HostCapability::WRITE_WORKSPACE];
     let with = |granted: Vec<HostCapability>, denied: Vec<HostCapability>| {
         let (host, feature) = busy();

@@ -2,14 +2,14 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a rig that fails is a failed test")]
 #![allow(clippy::disallowed_methods, reason = "tests stand at the composition root")]
 
-mod blocklist;
-mod breaker;
-mod loops;
-mod phases;
+mod circuit_breaker;
+mod command_blocklist;
+mod loop_detect;
+mod phase_recorder;
+mod refused_updates;
 mod rig;
 mod tasks;
-mod unheard;
-mod writes;
+mod write_policy;
 
 use builtins::policies::{self, OPT_IN};
 use rig::{BEGAN, clock, settings};

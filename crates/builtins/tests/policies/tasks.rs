@@ -87,7 +87,7 @@ fn finished_tasks_make_room_and_a_full_list_says_so() {
 }
 
 #[test]
-fn without_the_grant_to_notify_there_is_no_reminder_and_all_else() {
+fn without_the_notify_grant_only_the_reminder_is_missing() {
     let mut host = FeatureHost::new().deny(NOTIFY).install(TaskList);
     assert!(host.report().installed_hooks.is_empty());
     assert_eq!(host.call("TaskCreate", json!({"title": "Read"})).text(), "1 created: Read");

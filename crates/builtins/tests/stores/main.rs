@@ -3,7 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests stand at the composition root")]
 
 mod memory;
+mod notes_router;
 mod rig;
-mod router;
-mod script;
+mod tickets_script;
 mod work_items;

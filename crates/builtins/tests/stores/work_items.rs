@@ -147,7 +147,7 @@ fn a_reference_means_exactly_one_item() {
 }
 
 #[test]
-fn what_may_not_stand_in_an_item_is_refused_before_anything_is_written() {
+fn invalid_item_text_is_refused_before_any_write() {
     let (rig, _) = rig();
     let long = "x".repeat(70_000);
     let arguments: [Value; 6] = [
@@ -292,7 +292,7 @@ fn long_items_are_cut_and_say_where_the_rest_is() {
 }
 
 #[test]
-fn every_change_is_recorded_first_and_a_refusal_leaves_nothing_new() {
+fn every_change_is_recorded_first_and_a_refusal_writes_nothing() {
     for (refuses_from, files) in [(0, 0), (1, 0), (2, 2)] {
         let (rig, _) = hostile(Recorder { refuses_from: Some(refuses_from), ..Recorder::default() });
         let made = rig.call("WorkItemCreate", json!({"title": "A", "body": "b"}));

@@ -8,11 +8,11 @@
     reason = "helpers of tests are tests"
 )]
 
-mod change;
-mod grep;
+mod bash;
+mod grep_and_glob;
 mod host;
 mod list;
-mod output;
 mod read;
-mod shell;
-mod surface;
+mod read_output;
+mod tool_definitions;
+mod write_and_edit;

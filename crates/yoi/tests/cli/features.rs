@@ -260,7 +260,7 @@ fn grants_that_nothing_was_done_under_are_named() {
 }
 
 #[test]
-fn what_is_required_and_missing_is_refused_with_the_report_before_there_is_a_pod() {
+fn a_missing_requirement_is_refused_before_a_pod_is_created() {
     let scene = Scene::new();
     scene.config("[features.\"builtin:shell\"]\nenabled = false\nrequired = true\n");
     let done = scene.yoi(&["run", "--pod", "new", "x"]).ends(78).says(&[
@@ -274,7 +274,7 @@ fn what_is_required_and_missing_is_refused_with_the_report_before_there_is_a_pod
 
 // Whoever looks into a pod that does not start finds the report of that start in it, and the pod as it was.
 #[test]
-fn a_known_pod_that_lacks_what_is_required_keeps_the_report_and_stays_as_it_was() {
+fn a_known_pod_that_lacks_a_requirement_records_the_report() {
     let cases = [
         ("builtin:shell", "enabled = false\nrequired = true\n", "it is disabled"),
         ("builtin:work-item", "enabled = true\nrequired = true\n", "no directory `work-items`"),
@@ -308,7 +308,7 @@ fn a_known_pod_that_lacks_what_is_required_keeps_the_report_and_stays_as_it_was(
 }
 
 #[test]
-fn what_opening_a_pod_finds_is_said_also_where_it_does_not_start() {
+fn findings_of_opening_are_printed_even_if_the_run_fails() {
     let scene = Scene::new();
     let run = || scene.yoi(&["run", "--pod", "p", "-m", "offline", "list the files"]);
     run().ends(0);

@@ -1,7 +1,7 @@
 //! `yoi grant` and `yoi revoke`: exactly what was shown counts, and only while it stands there unchanged.
 
+use crate::project_trust::ASKING;
 use crate::scene::{Scene, finish};
-use crate::trust::ASKING;
 use serde_json::{Value, json};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -99,7 +99,7 @@ fn entries_are_named_by_number_key_or_digest() {
 }
 
 #[test]
-fn everything_that_can_be_asked_for_can_be_granted_and_taken_back() {
+fn every_grantable_key_can_be_granted_and_revoked() {
     let scene = Scene::new();
     let user = "[providers.local]\napi = \"openai-chat\"\nbase_url = \"http://127.0.0.1:9/v1\"\n\
                 [features.\"builtin:loop-detect\"]\nenabled = true\n[features.\"builtin:task\"]\nenabled = false\n";

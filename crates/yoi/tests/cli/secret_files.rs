@@ -1,8 +1,8 @@
 //! Files of a project that may hold secrets: read by nobody unasked, named in no command unasked, and left out of what
 //! searches show.
 
-use crate::files::{calling, results};
 use crate::scene::Scene;
+use crate::workspace_files::{calling, results};
 use serde_json::{Value, json};
 use std::os::unix::fs::symlink;
 

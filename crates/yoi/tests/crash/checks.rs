@@ -1,6 +1,6 @@
 //! What must hold after a kill, and after the run that followed it.
 
-use crate::place::{POD, Place};
+use crate::scene::{POD, Scene};
 use crate::script;
 use llm_worker::{CallId, Item, ResultStatus};
 use pod::record::Record;
@@ -32,7 +32,7 @@ pub(crate) fn shown(output: &Output) -> Vec<Shown> {
 
 /// Right after the kill: nothing was shown that was not durable. HEAD is written behind each flush, before anybody
 /// is told of it.
-pub(crate) fn nothing_early(place: &Place, shown: &[Shown]) -> Result<(), String> {
+pub(crate) fn nothing_early(place: &Scene, shown: &[Shown]) -> Result<(), String> {
     let head = fs::read_to_string(place.pod().join("HEAD")).unwrap_or_default();
     let durable = serde_json::from_str::<Value>(&head).map_or(0, |head| head["q"].as_u64().unwrap_or(0));
     match shown.iter().map(|record| record.seq).max() {
@@ -42,7 +42,7 @@ pub(crate) fn nothing_early(place: &Place, shown: &[Shown]) -> Result<(), String
 }
 
 /// After the next run: everything the module says.
-pub(crate) fn all(place: &Place, killed: &[Shown]) -> Result<(), String> {
+pub(crate) fn all(place: &Scene, killed: &[Shown]) -> Result<(), String> {
     let records = records(place)?;
     for Shown { seq, line } in killed {
         let kept = records.get(seq).map(|record| record.to_json(*seq).to_string());
@@ -58,7 +58,7 @@ pub(crate) fn all(place: &Place, killed: &[Shown]) -> Result<(), String> {
     if verify.status.success() { Ok(()) } else { Err(format!("verify: {}", said(&verify))) }
 }
 
-fn records(place: &Place) -> Result<BTreeMap<u64, Record>, String> {
+fn records(place: &Scene) -> Result<BTreeMap<u64, Record>, String> {
     let reader = Reader::open(&place.pod()).map_err(|e| e.to_string())?;
     let frames = reader.frames().map(|frame| {
         let frame = frame.map_err(|e| e.to_string())?;
@@ -131,12 +131,12 @@ impl Calls {
 }
 
 /// How many calls the log has.
-pub(crate) fn calls(place: &Place) -> Result<usize, String> {
+pub(crate) fn calls(place: &Scene) -> Result<usize, String> {
     Ok(Calls::of(&records(place)?).count())
 }
 
 /// The session's id, from its first record.
-pub(crate) fn session(place: &Place) -> String {
+pub(crate) fn session(place: &Scene) -> String {
     let first = Reader::open(&place.pod()).unwrap().frames().next().unwrap().unwrap();
     serde_json::from_str::<Value>(&first.line).unwrap()["session"].as_str().unwrap().to_owned()
 }
@@ -153,13 +153,13 @@ pub(crate) fn alive(session: &str) -> Vec<u32> {
 }
 
 /// Processes that stand in the project, whatever they carry.
-fn standing(place: &Place) -> Vec<u32> {
+fn standing(place: &Scene) -> Vec<u32> {
     let pids = fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
     let project = place.project();
     pids.filter(|pid: &u32| fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|at| at == project)).collect()
 }
 
-fn no_survivor(session: &str, place: &Place) -> Result<(), String> {
+fn no_survivor(session: &str, place: &Scene) -> Result<(), String> {
     match [alive(session), standing(place)].concat().as_slice() {
         [] => Ok(()),
         pids => Err(format!("children survived: {pids:?}")),

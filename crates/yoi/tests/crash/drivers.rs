@@ -2,7 +2,7 @@
 
 use crate::checks::{self, Shown, said};
 use crate::moments::{self, Dice};
-use crate::place::Place;
+use crate::scene::Scene;
 use crate::script;
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -43,7 +43,7 @@ pub(crate) struct Tally {
 impl Plan {
     /// Runs the script to its end once, undisturbed, and chooses from the points it reached.
     pub(crate) fn choose(seed: u64) -> Self {
-        let place = Place::new();
+        let place = Scene::new();
         let began = Instant::now();
         let (output, reached) = place.record();
         let took = began.elapsed();
@@ -63,7 +63,7 @@ impl Plan {
 pub(crate) fn matrix(plan: &Plan, tally: &mut Tally) {
     let at_points = |points: &[String]| {
         each(points, |point| {
-            let place = Place::new();
+            let place = Scene::new();
             let killed = place.run(Some(point));
             follow(&place, &killed).map_err(|why| format!("{point}: {why}"))
         })
@@ -73,7 +73,7 @@ pub(crate) fn matrix(plan: &Plan, tally: &mut Tally) {
     tally.add(
         "by the clock",
         each(&plan.clock, |after| {
-            let place = Place::new();
+            let place = Scene::new();
             let mut child = place.run_command(None).spawn().unwrap();
             thread::sleep(*after);
             child.kill().unwrap();
@@ -95,7 +95,7 @@ pub(crate) fn survivors(tally: &mut Tally) {
     tally.add(
         "with children running",
         each(&["children"], |_| {
-            let place = Place::new();
+            let place = Scene::new();
             place.script(SCRIPT);
             let mut child = place.run_command(None).spawn().unwrap();
             let began = Instant::now();
@@ -117,7 +117,7 @@ pub(crate) fn survivors(tally: &mut Tally) {
 }
 
 /// Changes the end of the log.
-type Spoil = fn(&Place);
+type Spoil = fn(&Scene);
 
 /// What a crash can make of the end of the log.
 const TAILS: [(&str, Spoil); 4] = [
@@ -130,14 +130,14 @@ const TAILS: [(&str, Spoil); 4] = [
     ("rubbish", |place| append(place, b"{\"c\":\"no frame\"}\n")),
 ];
 
-fn append(place: &Place, bytes: &[u8]) {
+fn append(place: &Scene, bytes: &[u8]) {
     OpenOptions::new().append(true).open(place.segment()).unwrap().write_all(bytes).unwrap();
 }
 
 /// For each kind of end: a recovery that is killed at its own points, up to the turn that follows it.
 pub(crate) fn recoveries(plan: &Plan, tally: &mut Tally) {
     let done = each(&TAILS, |(_, spoil)| {
-        let place = Place::new();
+        let place = Scene::new();
         let killed = place.run(Some(&plan.base));
         spoil(&place);
         place.keep();
@@ -162,7 +162,7 @@ pub(crate) fn recoveries(plan: &Plan, tally: &mut Tally) {
 }
 
 /// Kills a recovery, and the recovery of that one point later, then lets it be.
-fn recovery(place: &Place, killed: &Output, point: usize) -> Result<(), String> {
+fn recovery(place: &Scene, killed: &Output, point: usize) -> Result<(), String> {
     let mut shown = checks::shown(killed);
     let before = place.effects();
     for at in [point, point + 1] {
@@ -181,7 +181,7 @@ fn recovery(place: &Place, killed: &Output, point: usize) -> Result<(), String> 
 }
 
 /// After a kill: the checks at once, then the next run, then all checks.
-fn follow(place: &Place, killed: &Output) -> Result<(), String> {
+fn follow(place: &Scene, killed: &Output) -> Result<(), String> {
     if killed.status.signal() != Some(9) {
         return Err(format!("was not killed: {}", said(killed)));
     }
@@ -190,7 +190,7 @@ fn follow(place: &Place, killed: &Output) -> Result<(), String> {
     go_on(place, &shown)
 }
 
-fn go_on(place: &Place, shown: &[Shown]) -> Result<(), String> {
+fn go_on(place: &Scene, shown: &[Shown]) -> Result<(), String> {
     let next = place.run(None);
     if !next.status.success() {
         return Err(format!("the next run: {}", said(&next)));

@@ -4,7 +4,7 @@
 use crate::checks::{self, said};
 use crate::drivers::{Tally, each};
 use crate::moments::Dice;
-use crate::place::{POD, Place};
+use crate::scene::{POD, Scene};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
@@ -29,7 +29,7 @@ enum Moment {
 }
 
 pub(crate) fn kills(seed: u64, tally: &mut Tally) {
-    let place = Place::new();
+    let place = Scene::new();
     place.script(&script());
     let began = Instant::now();
     let (output, reached) = place.record();
@@ -49,7 +49,7 @@ pub(crate) fn kills(seed: u64, tally: &mut Tally) {
 }
 
 fn killed(moment: &Moment) -> Result<(), String> {
-    let place = Place::new();
+    let place = Scene::new();
     place.script(&script());
     let (killed, what) = match moment {
         Moment::Point(point) => (place.run(Some(point)), point.clone()),

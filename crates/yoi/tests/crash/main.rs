@@ -19,7 +19,7 @@ mod checks;
 mod drivers;
 mod edits;
 mod moments;
-mod place;
+mod scene;
 mod script;
 mod victim;
 

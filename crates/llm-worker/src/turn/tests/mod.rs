@@ -1,11 +1,11 @@
 //! The machine as tables and schedules, over a host that performs effects and watches every promise.
 #![allow(clippy::wildcard_enum_match_arm, reason = "tests pick out the one variant they look for")]
 
+mod answer_limits;
 mod cancel;
-mod flushes;
-mod illegal;
-mod limits;
+mod flushes_per_step;
+mod illegal_inputs;
+mod refused_commits;
 mod rig;
 mod schedules;
 mod stories;
-mod suspend;

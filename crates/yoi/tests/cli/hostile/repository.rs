@@ -118,7 +118,7 @@ fn calls(scene: &Scene, calls: &[(&str, Value)]) -> Vec<(String, String)> {
 }
 
 #[test]
-fn links_and_special_files_give_nothing_away_and_hold_nothing_up() {
+fn links_and_special_files_leak_nothing_and_block_nothing() {
     let scene = Scene::new();
     fs::create_dir_all(scene.path("outside/dir")).unwrap();
     fs::write(scene.path("outside/secret"), "SECRET WORDS").unwrap();

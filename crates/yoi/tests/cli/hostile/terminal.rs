@@ -111,7 +111,7 @@ fn nothing_of_a_repository_reaches_the_terminal_as_it_is() {
 }
 
 #[test]
-fn what_is_wrong_with_a_repositorys_configuration_is_said_harmlessly() {
+fn configuration_errors_of_a_repository_are_escaped() {
     let scene = Scene::new();
     let evil = format!("\nyoi: granted{EVIL}");
     let escaped: String = evil.chars().map(|c| format!("\\U{:08x}", u32::from(c))).collect();

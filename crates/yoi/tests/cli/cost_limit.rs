@@ -41,7 +41,7 @@ fn a_cost_is_counted_journaled_and_shown() {
 }
 
 #[test]
-fn a_budget_ends_the_run_before_the_request_it_has_nothing_left_for() {
+fn a_spent_budget_ends_the_run_before_the_next_request() {
     let scene = Scene::new();
     let model = steps(&scene, 9);
     scene.config(&priced(&model));

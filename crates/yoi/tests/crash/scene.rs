@@ -9,11 +9,11 @@ use tempfile::TempDir;
 /// The pod's name.
 pub(crate) const POD: &str = "victim";
 
-pub(crate) struct Place {
+pub(crate) struct Scene {
     root: TempDir,
 }
 
-impl Place {
+impl Scene {
     /// In memory where there is such a place, so that the disk's speed does not matter.
     pub(crate) fn new() -> Self {
         let root = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();

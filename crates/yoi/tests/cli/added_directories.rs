@@ -1,8 +1,8 @@
 //! Directories beside the project: `--add-dir` reads, `--add-write-dir` writes, and neither takes the home directory,
 //! keys or yoi's own files, by whatever name.
 
-use crate::files::{calling, results};
 use crate::scene::{Done, Scene, finish};
+use crate::workspace_files::{calling, results};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -88,7 +88,7 @@ fn a_key_that_goes_unencrypted_to_a_public_host_is_told() {
 
 /// As the vendor's own clients take it, with the version or without, behind a proxy's path, and pasted whole.
 #[test]
-fn a_base_url_of_anthropic_is_taken_with_and_without_its_version() {
+fn an_anthropic_base_url_works_with_and_without_version() {
     let table = [
         ("", "/v1/messages"),
         ("/", "/v1/messages"),

@@ -50,7 +50,7 @@ fn an_overflow_is_exhausted_and_what_just_fits_is_fine() {
 }
 
 #[test]
-fn three_overflows_in_a_row_end_the_turn_and_a_whole_answer_between_starts_anew() {
+fn three_overflows_in_a_row_end_the_turn() {
     let over: &[&str] = &["u", "t:123456789012345678901", "end"];
     let rig = Rig::with(vec![user("go")], &[over, over, over], SMALL).run();
     let told = "system:Your last answer was dropped";

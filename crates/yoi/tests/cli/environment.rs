@@ -152,7 +152,7 @@ fn a_chosen_model_whose_server_is_silent_is_broken() {
 }
 
 #[test]
-fn features_say_what_they_may_do_and_what_the_host_rules_in_eighty_columns() {
+fn the_features_report_fits_eighty_columns() {
     let scene = Scene::new();
     scene.config(
         "[[permissions.rules]]\ntool = \"Write\"\npath = \"generated/protocol/**/*.lock\"\ndecision = \"deny\"\n",
@@ -173,7 +173,7 @@ fn features_say_what_they_may_do_and_what_the_host_rules_in_eighty_columns() {
 }
 
 #[test]
-fn descriptors_the_program_was_started_with_do_not_reach_commands() {
+fn inherited_descriptors_do_not_reach_commands() {
     let scene = Scene::new();
     fs::write(scene.path("secret"), "inherited-secret\n").unwrap();
     let call = json!({ "calls": [{ "name": "Bash", "arguments": { "command": "cat <&3 > got; cat got" } }] });

@@ -147,7 +147,7 @@ fn a_run_says_on_one_line_what_is_not_granted() {
 }
 
 #[test]
-fn a_project_file_that_is_wrong_is_said_with_its_place_and_stops_the_run() {
+fn an_invalid_project_file_stops_the_run_and_is_named() {
     let wrong: [(&[u8], &str); 14] = [
         (b"[limits]\nmax_stepps = 1\n", "project/yoi.toml:2: unknown field `max_stepps`"),
         (b"\nmodle = \"x\"\n", "project/yoi.toml:2: unknown field `modle`"),

@@ -115,7 +115,7 @@ fn to(status: &str) -> Value {
 }
 
 #[test]
-fn a_work_item_that_was_moved_is_taken_back_to_its_folder_with_all_it_holds() {
+fn undo_moves_a_work_item_back_with_its_files() {
     for other in [false, true] {
         let scene = Scene::new();
         let id = with_item(&scene);
@@ -160,7 +160,7 @@ fn a_work_item_that_was_made_and_moved_is_gone() {
 
 // What a person did meanwhile stays, and the item stays in one place.
 #[test]
-fn a_moved_work_item_that_somebody_else_changed_stays_in_one_place() {
+fn a_moved_work_item_changed_since_stays_in_one_place() {
     for edit in [true, false] {
         let scene = Scene::new();
         let id = with_item(&scene);
@@ -234,7 +234,7 @@ fn a_work_item_that_somebody_else_removed_stays_gone() {
 }
 
 #[test]
-fn without_the_directory_there_are_no_work_items_and_the_run_goes_on() {
+fn without_the_directory_the_run_continues_without_work_items() {
     let scene = Scene::new();
     scene.config("[features.\"builtin:work-item\"]\nenabled = true\n");
     assert_ne!(run(&scene, "p4", &[], &[item()])[0].0, "ok");
