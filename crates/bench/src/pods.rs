@@ -8,12 +8,12 @@ use llm_worker::effect::Outcome;
 use llm_worker::model::EventSink;
 use llm_worker::projection::Dialect;
 use llm_worker::{ErrorKind, Model, ModelError, ModelEvent, ModelRequest, StopReason};
-use pod::control::{Callbacks, Limits, Outbox, Permission};
+use pod::control::{Callbacks, Outbox, Permission, RunLimits};
 use pod::feature::{
     CapabilityPolicy, FeatureId, FeatureRegistry, FeatureRegistryBuilder, HostCapability, HostServices, PodLink,
 };
-use pod::host::{self, Aftermath, Opening, Parts, Start};
-use pod::permission::{Circumstances, Policy, Terms};
+use pod::host::{self, CrashCleanup, Opening, PodConfig, PodDeps};
+use pod::permission::{HostTerms, Policy, SandboxState};
 use pod::record::HostStarted;
 use provider::openai_chat::{Chat, Flavour};
 use session_store::{Clock, Opened, Options, Past, Session};
@@ -139,18 +139,18 @@ impl PodPlace {
         let project = self.root.path().join("project");
         let workspace = Workspace::open(ambient, &project, &project, Access::ReadWrite).unwrap();
         let runtime = Builder::new_current_thread().enable_all().max_blocking_threads(64).build().unwrap();
-        let after = Aftermath { now: clock()(), end_survivors: &|_| Ok(0), files: None };
+        let after = CrashCleanup { now: clock()(), end_survivors: &|_| Ok(0), files: None };
         let opening = Opening::of(&self.session(), opened, &after).unwrap();
-        let parts = Parts {
+        let parts = PodDeps {
             registry: Arc::new(registry(workspace.clone(), opening.link())),
             permission: Arc::new(permission(workspace)),
             model: chain.clone(),
             callbacks: Callbacks::new(runtime.handle().clone()),
             outbox: Outbox::unwatched(),
-            limits: Limits { max_steps: u32::MAX, tool_concurrency: 8, max_cost: None },
+            limits: RunLimits { max_steps: u32::MAX, tool_concurrency: 8, max_cost: None },
             probe: Arc::new(|_| {}),
         };
-        let start = Start {
+        let start = PodConfig {
             about: about(&project),
             system: "You are measured.".to_owned(),
             environment: Box::new(|| "Somewhere, some day.".to_owned()),
@@ -187,8 +187,8 @@ pub fn registry(workspace: Workspace, link: PodLink) -> FeatureRegistry {
 }
 
 fn permission(workspace: Workspace) -> Permission {
-    let now = Circumstances { mode: SandboxMode::WorkspaceWrite, enforced: true };
-    let terms = Terms { read: "Read", remedy: |remedy| format!("{remedy:?}") };
+    let now = SandboxState { mode: SandboxMode::WorkspaceWrite, enforced: true };
+    let terms = HostTerms { read: "Read", remedy: |remedy| format!("{remedy:?}") };
     Permission { policy: Policy::new(terms, Vec::new()), workspace, now }
 }
 

@@ -7,7 +7,7 @@ use llm_worker::tool::{CallHost, DirectoryMove, Excerpt, FileChange, LineRange};
 use llm_worker::{CallId, ErrorKind, ToolContext, ToolError, ToolResult};
 use pod::feature::{
     CapabilityPolicy, DiagnosticCode, FeatureInstallError, FeatureRegistry, FeatureRegistryBuilder, HostCapability,
-    HostServices, Outcome, RegistrarCall,
+    HostServices, InstallOutcome, RegistrarCall,
 };
 use pod::hook::PreRequest;
 use std::path::Path;
@@ -111,7 +111,11 @@ fn eight_tools_are_on_the_surface_and_each_does_its_work() {
     let registry = install(defaults(), dir.path());
     let tools = ["Bash", "Edit", "Glob", "Grep", "List", "Read", "ReadOutput"];
     assert_eq!(names(&registry), [&tools[..], &TASKS, &["Write"]].concat());
-    assert!(registry.report().features.iter().all(|f| f.outcome == Outcome::Installed), "{:#?}", registry.report());
+    assert!(
+        registry.report().features.iter().all(|f| f.outcome == InstallOutcome::Installed),
+        "{:#?}",
+        registry.report()
+    );
 
     // tool, arguments, what stands in summary or content
     let calls = [
@@ -153,8 +157,8 @@ fn the_surface_stays_within_its_budget() {
 fn each_grant_that_is_missing_takes_what_it_must() {
     let dir = tempfile::tempdir().unwrap();
     let (files, search, shell) = (builtins::files::ID, builtins::search::ID, builtins::shell::ID);
-    type Case = (CapabilityPolicy, &'static [&'static str], [Outcome; 4]);
-    use Outcome::{Degraded, Disabled, Installed, Skipped};
+    type Case = (CapabilityPolicy, &'static [&'static str], [InstallOutcome; 4]);
+    use InstallOutcome::{Degraded, Disabled, Installed, Skipped};
     let cases: Vec<Case> = vec![
         (CapabilityPolicy::nothing(), &[], [Skipped; 4]),
         (
@@ -198,7 +202,7 @@ fn a_failure_in_any_call_of_a_built_in_leaves_others_intact() {
             let builder = FeatureRegistryBuilder::new(defaults()).with_all(builtins::all(words)).probe(Arc::new(probe));
             let registry = builder.install(&services(dir.path()));
             let report = registry.report().feature(&victim).unwrap();
-            if report.outcome == Outcome::Installed {
+            if report.outcome == InstallOutcome::Installed {
                 assert!(fail_at > 2, "{victim} made {} calls", fail_at - 1);
                 assert_eq!(names(&registry), all);
                 break;

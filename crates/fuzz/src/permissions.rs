@@ -8,7 +8,7 @@ use authority::{Access, Ambient, SandboxMode, Workspace};
 use llm_worker::ToolEffect;
 use llm_worker::tool::Touch;
 use pod::feature::FeatureId;
-use pod::permission::{CallFacts, Circumstances, Judged, Layer, Policy, Rule, RuleDecision, Terms};
+use pod::permission::{CallFacts, SandboxState, PolicyDecision, Layer, Policy, Rule, RuleDecision, HostTerms};
 use shell::parse;
 use std::path::PathBuf;
 
@@ -53,7 +53,7 @@ impl World {
 
 /// Rules with their layer, and one call.
 struct Case {
-    now: Circumstances,
+    now: SandboxState,
     rules: Vec<(usize, Rule)>,
     tool: &'static str,
     effect: ToolEffect,
@@ -62,7 +62,7 @@ struct Case {
 
 impl Case {
     fn read(text: &str) -> Self {
-        let mut now = Circumstances { mode: SandboxMode::WorkspaceWrite, enforced: true };
+        let mut now = SandboxState { mode: SandboxMode::WorkspaceWrite, enforced: true };
         let mut rules = Vec::new();
         let mut rest = text;
         while let Some((line, behind)) = rest.split_once('\n') {
@@ -89,12 +89,12 @@ impl Case {
         Self { now, rules, tool, effect, touch }
     }
 
-    fn decide(&self, rules: &[(usize, Rule)], touch: &Touch, workspace: &Workspace) -> Judged {
+    fn decide(&self, rules: &[(usize, Rule)], touch: &Touch, workspace: &Workspace) -> PolicyDecision {
         let layer = |number: usize| {
             let own = rules.iter().filter(|(layer, _)| *layer == number).map(|(_, rule)| rule.clone()).collect();
             Layer::new(number.to_string(), own).expect("rules that were read one by one")
         };
-        let terms = Terms { read: "Read", remedy: |remedy| format!("{remedy:?}") };
+        let terms = HostTerms { read: "Read", remedy: |remedy| format!("{remedy:?}") };
         let policy = Policy::new(terms, (0..LAYERS).map(layer).collect());
         let feature = FeatureId::builtin("fuzz");
         let touches = std::slice::from_ref(touch);
@@ -123,7 +123,7 @@ impl Case {
         }
     }
 
-    fn outer_denials_stand(&self, all: &Judged, workspace: &Workspace) {
+    fn outer_denials_stand(&self, all: &PolicyDecision, workspace: &Workspace) {
         for depth in 0..LAYERS {
             let outer: Vec<_> = self.rules.iter().filter(|(layer, _)| *layer < depth).cloned().collect();
             let decided = self.decide(&outer, &self.touch, workspace);
@@ -189,12 +189,12 @@ impl Case {
     }
 }
 
-fn runs(decision: &Judged) -> bool {
+fn runs(decision: &PolicyDecision) -> bool {
     decision.decision.allows()
 }
 
 /// Refused for good: not for want of a person who says yes.
-fn denies(decision: &Judged) -> bool {
+fn denies(decision: &PolicyDecision) -> bool {
     let rule = &decision.rule;
     !runs(decision)
         && if rule.source == "default" { rule.text.ends_with(": deny") } else { rule.text.starts_with("deny ") }

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a log that does not fold is a failed test")]
 
 use pod::record::{Record, TurnStarted};
-use pod::session::restore::{Circumstances, Restored, closing};
+use pod::session::restore::{RecoveryFacts, Restored, closing};
 
 #[test]
 fn bytes_that_were_cut_are_in_the_note() {
@@ -11,7 +11,7 @@ fn bytes_that_were_cut_are_in_the_note() {
     let note = |cut_bytes| {
         let class = if cut_bytes > 0 { "torn_tail" } else { "clean" }.to_owned();
         let found =
-            Circumstances { class, cut_bytes, quarantine: None, ended_processes: 0, survivors: None, swept: 0, now: 2 };
+            RecoveryFacts { class, cut_bytes, quarantine: None, ended_processes: 0, survivors: None, swept: 0, now: 2 };
         let records = closing(&restored, &found);
         let text =
             |record: &Record| if let Record::SystemItem(said) = record { Some(said.text().to_owned()) } else { None };

@@ -7,16 +7,17 @@ use crate::model::ModelScript;
 use crate::points::{KillPoints, Killed};
 use crate::tool::FnTool;
 use authority::{Access, Ambient, Redactor, SandboxMode, Workspace};
-use pod::control::{ActorEnd, Callbacks, Client, Event, Limits, Outbox, Permission, TurnEnd};
+use pod::control::{ActorEnd, Callbacks, Client, Event, Outbox, Permission, RunLimits, TurnEnd};
 use pod::feature::{
     CapabilityPolicy, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule,
-    FeatureRegistry, FeatureRegistryBuilder, HostCapability, HostServices, Outcome, ToolContribution, ToolDeclaration,
+    FeatureRegistry, FeatureRegistryBuilder, HostCapability, HostServices, InstallOutcome, ToolContribution,
+    ToolDeclaration,
 };
 use pod::foreign::{GRACE, MAX_THREADS};
-use pod::host::{self, Aftermath, Found, HostError, Opening, Parts, Start};
-use pod::permission::{Circumstances, Layer, Policy, Rule, RuleDecision, Terms};
+use pod::host::{self, CrashCleanup, HostError, OpenReport, Opening, PodConfig, PodDeps};
+use pod::permission::{HostTerms, Layer, Policy, Rule, RuleDecision, SandboxState};
 use pod::record::{HostStarted, Record};
-use pod::session::fold::State;
+use pod::session::fold::SessionState;
 use pod::session::restore::{Restored, decode};
 use session_store::{BLOB_BYTES, Journal, OpenError, Opened, Options, Past, Reader, Session};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -43,7 +44,7 @@ pub struct PodUnderTest {
     pub features: Vec<(Arc<dyn FeatureModule>, Vec<HostCapability>)>,
     /// Keeps secrets out of what features write and show.
     pub redactor: Redactor,
-    pub limits: Limits,
+    pub limits: RunLimits,
     /// How long a cancelled call may go on.
     pub grace: Duration,
     /// Time passes only when nothing else is left to do. A call that is running holds it.
@@ -73,7 +74,7 @@ pub enum RunEnd {
 pub struct PodRun {
     pub how: RunEnd,
     /// What opening found, when it came that far.
-    pub found: Option<Found>,
+    pub found: Option<OpenReport>,
     pub events: Vec<Event>,
     /// The journal's watermark at the end.
     pub durable: u64,
@@ -103,7 +104,7 @@ impl PodRun {
 }
 
 /// What a host without flags calls things: its remedies are words for a test to look for.
-pub const TERMS: Terms = Terms { read: "Read", remedy: |remedy| format!("{remedy:?}") };
+pub const TERMS: HostTerms = HostTerms { read: "Read", remedy: |remedy| format!("{remedy:?}") };
 
 impl PodUnderTest {
     /// A pod with this script and these tools, in a directory in memory where there is one.
@@ -115,7 +116,7 @@ impl PodUnderTest {
         let workspace = Workspace::open(ambient, &project, &project, Access::ReadWrite).expect("a workspace");
         let rule = Rule::new("*", RuleDecision::Allow);
         let policy = Policy::new(TERMS, vec![Layer::new("testkit", vec![rule]).expect("a rule")]);
-        let now = Circumstances { mode: SandboxMode::Off, enforced: false };
+        let now = SandboxState { mode: SandboxMode::Off, enforced: false };
         let disk = FailingDisk::default();
         Self {
             dir,
@@ -127,7 +128,7 @@ impl PodUnderTest {
             tools,
             features: Vec::new(),
             redactor: Redactor::default(),
-            limits: Limits { max_steps: 100, tool_concurrency: 8, max_cost: None },
+            limits: RunLimits { max_steps: 100, tool_concurrency: 8, max_cost: None },
             grace: GRACE,
             paused: true,
             environment: Arc::new(Mutex::new("here and now".to_owned())),
@@ -288,15 +289,19 @@ impl PodUnderTest {
         let ended = self.survivors.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let end_survivors = |_: &str| ended.clone();
         let files = Some(&self.permission.workspace);
-        Opening::of(&self.dir, opened, &Aftermath { now: self.clock.clock()(), end_survivors: &end_survivors, files })
+        Opening::of(
+            &self.dir,
+            opened,
+            &CrashCleanup { now: self.clock.clock()(), end_survivors: &end_survivors, files },
+        )
     }
 
     /// What opening the pod takes.
     #[must_use]
-    pub fn start(&self, opening: &Opening, outbox: Outbox, callbacks: Callbacks) -> Start {
+    pub fn start(&self, opening: &Opening, outbox: Outbox, callbacks: Callbacks) -> PodConfig {
         let points = self.points.clone();
         let place = self.project.display().to_string();
-        Start {
+        PodConfig {
             about: HostStarted {
                 version: "0".to_owned(),
                 pid: 1,
@@ -312,7 +317,7 @@ impl PodUnderTest {
                 let environment = Arc::clone(&self.environment);
                 move || environment.lock().unwrap_or_else(PoisonError::into_inner).clone()
             }),
-            parts: Parts {
+            parts: PodDeps {
                 registry: Arc::new(self.registry(opening)),
                 permission: Arc::clone(&self.permission),
                 model: Arc::clone(&self.script) as Arc<dyn llm_worker::Model>,
@@ -339,7 +344,7 @@ impl PodUnderTest {
         let services = services.link(opening.link()).redact(self.redactor.clone());
         let registry = builder.install(&services);
         for feature in &registry.report().features {
-            assert_eq!(feature.outcome, Outcome::Installed, "{feature:?}");
+            assert_eq!(feature.outcome, InstallOutcome::Installed, "{feature:?}");
         }
         registry
     }
@@ -364,7 +369,7 @@ impl PodUnderTest {
 
     /// What the log comes to.
     #[must_use]
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> SessionState {
         self.restored().state
     }
 

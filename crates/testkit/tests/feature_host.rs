@@ -3,7 +3,7 @@
 
 use llm_worker::ResultStatus;
 use pod::feature::author::*;
-use pod::feature::{DiagnosticCode, Outcome, Revoke};
+use pod::feature::{DiagnosticCode, InstallOutcome, Revoke};
 use pod::permission::{Rule, RuleDecision};
 use pod::record::Record;
 use serde_json::{Value, json};
@@ -134,7 +134,7 @@ fn a_call_takes_the_whole_way() {
     let mut host = host.install(feature);
     assert_eq!(
         (host.report().outcome, host.report().installed_tools.as_slice()),
-        (Outcome::Installed, &["Do".into()][..])
+        (InstallOutcome::Installed, &["Do".into()][..])
     );
     assert_eq!(host.call("Do", what("look")).text(), "true!");
     let bad = host.call_raw("Do", r#"{"waht":1}"#);
@@ -219,15 +219,15 @@ fn requests_are_granted_unless_named_and_denials_win() {
         (host.report().outcome, host.report().diagnostics.first().map(|d| d.code))
     };
     let note = Some(DiagnosticCode::Note);
-    assert_eq!(with(vec![], vec![]), (Outcome::Installed, note));
-    assert_eq!(with(all().to_vec(), vec![]), (Outcome::Installed, note));
+    assert_eq!(with(vec![], vec![]), (InstallOutcome::Installed, note));
+    assert_eq!(with(all().to_vec(), vec![]), (InstallOutcome::Installed, note));
     let (outcome, code) = with(vec![NOTIFY, HostCapability::WRITE_WORKSPACE], vec![]);
-    assert_eq!((outcome, code), (Outcome::Degraded, Some(DiagnosticCode::OptionalCapabilityDenied)));
-    let skipped = (Outcome::Skipped, Some(DiagnosticCode::RequiredCapabilityDenied));
+    assert_eq!((outcome, code), (InstallOutcome::Degraded, Some(DiagnosticCode::OptionalCapabilityDenied)));
+    let skipped = (InstallOutcome::Skipped, Some(DiagnosticCode::RequiredCapabilityDenied));
     assert_eq!(with(vec![], vec![NOTIFY]), skipped);
     assert_eq!(with(all().to_vec(), vec![HostCapability::SESSION_STATE]), skipped);
     let (outcome, _) = with(vec![], vec![HostCapability::tool("Do")]);
-    assert_eq!(outcome, Outcome::Degraded);
+    assert_eq!(outcome, InstallOutcome::Degraded);
 }
 
 #[test]

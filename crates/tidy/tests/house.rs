@@ -22,12 +22,6 @@ const HOMONYMS: &[Homonym] = &[
     Homonym { name: "ErrorKind", reason: "what the caller of a crate does next, by Rust's custom" },
     Homonym { name: "Args", reason: "a tool's arguments, one type for each tool's module" },
     Homonym { name: "Settings", reason: "a feature's settings, one type for each feature's module" },
-    Homonym { name: "Circumstances", reason: "is being renamed" },
-    Homonym { name: "Ended", reason: "is being renamed" },
-    Homonym { name: "Found", reason: "is being renamed" },
-    Homonym { name: "Lost", reason: "is being renamed" },
-    Homonym { name: "Outcome", reason: "is being renamed" },
-    Homonym { name: "Resumed", reason: "is being renamed" },
 ];
 
 fn root() -> PathBuf {

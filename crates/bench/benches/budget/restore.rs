@@ -7,7 +7,7 @@ use bench::counting::CountingDisk;
 use bench::pods::PodPlace;
 use bench::ratio::{median, ms};
 use llm_worker::history::{Counters, History};
-use pod::session::resume::{Resumed, resume};
+use pod::session::resume::{ResumedSession, resume};
 use provider::openai_chat::{Chat, Flavour};
 use session_store::{Past, Reader};
 use std::hint::black_box;
@@ -70,7 +70,7 @@ pub(crate) fn restore(ambient: &Ambient, amount: Amount, table: &mut Table) {
 fn round(past: Past, began: Instant, times: &mut Times) -> u64 {
     let from = past.checkpoint().map_or(0, session_store::Checkpoint::seq);
     let folding = Instant::now();
-    let Resumed { restored, .. } = resume(past).unwrap();
+    let ResumedSession { restored, .. } = resume(past).unwrap();
     times.fold.push(ms(folding.elapsed()));
     let encoding = Instant::now();
     let (surface, _) = restored.state.surface.clone().unwrap();

@@ -4,14 +4,14 @@ use super::note::{Description, Note, NoteKind, NoteName, Tag};
 use crate::store_error::StoreError;
 use async_trait::async_trait;
 use llm_worker::ToolContext;
-use pod::feature::{Facade, ServiceKey};
+use pod::feature::{ServiceAccess, ServiceKey};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What looks things up.
-pub const LOOKUP: ServiceKey<dyn MemoryLookup> = ServiceKey::new("yoi.memory.v1").facade(Facade::MemoryRead);
+pub const LOOKUP: ServiceKey<dyn MemoryLookup> = ServiceKey::new("yoi.memory.v1").access(ServiceAccess::MemoryRead);
 /// What keeps them.
-pub const KEEPER: ServiceKey<dyn MemoryKeeper> = ServiceKey::new("yoi.memory.v1").facade(Facade::MemoryWrite);
+pub const KEEPER: ServiceKey<dyn MemoryKeeper> = ServiceKey::new("yoi.memory.v1").access(ServiceAccess::MemoryWrite);
 /// The version of both.
 pub(super) const VERSION: &str = "1.0.0";
 

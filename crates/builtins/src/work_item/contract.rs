@@ -4,15 +4,17 @@ use super::id::{Assignee, ItemId, ItemRef, Priority, Time, Title, WorkItemKind, 
 use crate::store_error::StoreError;
 use async_trait::async_trait;
 use llm_worker::ToolContext;
-use pod::feature::{Facade, ServiceKey};
+use pod::feature::{ServiceAccess, ServiceKey};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// What reads.
-pub const READER: ServiceKey<dyn WorkItemReader> = ServiceKey::new("yoi.work-items.v1").facade(Facade::WorkItemRead);
+pub const READER: ServiceKey<dyn WorkItemReader> =
+    ServiceKey::new("yoi.work-items.v1").access(ServiceAccess::WorkItemRead);
 /// What writes.
-pub const WRITER: ServiceKey<dyn WorkItemWriter> = ServiceKey::new("yoi.work-items.v1").facade(Facade::WorkItemWrite);
+pub const WRITER: ServiceKey<dyn WorkItemWriter> =
+    ServiceKey::new("yoi.work-items.v1").access(ServiceAccess::WorkItemWrite);
 /// The version of both.
 pub(super) const VERSION: &str = "1.0.0";
 

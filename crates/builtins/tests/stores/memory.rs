@@ -3,7 +3,7 @@
 use crate::rig::{Granted, NOON, Recorder, Rig, Seconds, block_on};
 use builtins::memory::{self, MAX_NOTES, Memory};
 use llm_worker::ErrorKind;
-use pod::feature::{HostCapability, Outcome};
+use pod::feature::{HostCapability, InstallOutcome};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -203,7 +203,10 @@ fn each_grant_that_is_missing_takes_what_it_must() {
         |grants, roots: &[&'static str]| Rig::with(vec![(Arc::clone(&module), grants)], roots, Recorder::default());
     let reads = install(vec![any.clone(), memory::READ], &[memory::ROOT]);
     assert_eq!(reads.tools(), ["MemoryRead", "MemorySearch"]);
-    assert_eq!(reads.registry.report().features[0].outcome, Outcome::Degraded);
-    assert_eq!(install(vec![any.clone()], &[memory::ROOT]).registry.report().features[0].outcome, Outcome::Skipped);
-    assert_eq!(install(vec![any, memory::WRITE], &[]).registry.report().features[0].outcome, Outcome::Skipped);
+    assert_eq!(reads.registry.report().features[0].outcome, InstallOutcome::Degraded);
+    assert_eq!(
+        install(vec![any.clone()], &[memory::ROOT]).registry.report().features[0].outcome,
+        InstallOutcome::Skipped
+    );
+    assert_eq!(install(vec![any, memory::WRITE], &[]).registry.report().features[0].outcome, InstallOutcome::Skipped);
 }

@@ -6,7 +6,7 @@ use builtins::notes_router::{self, NotesRouter};
 use builtins::{memory as notes, work_item};
 use llm_worker::ErrorKind;
 use llm_worker::tool::Touch;
-use pod::feature::{DiagnosticCode, HostCapability, Outcome};
+use pod::feature::{DiagnosticCode, HostCapability, InstallOutcome};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -32,14 +32,14 @@ fn rig(held: &[HostCapability], roots: &[&'static str]) -> Rig {
     Rig::with(features, roots, Recorder::default())
 }
 
-fn outcome(rig: &Rig) -> Outcome {
+fn outcome(rig: &Rig) -> InstallOutcome {
     rig.registry.report().feature(&notes_router::ID).unwrap().outcome
 }
 
 #[test]
 fn each_note_goes_where_it_belongs_and_the_answer_says_why() {
     let rig = rig(&[WORK, NOTES], &[work_item::ROOT, notes::ROOT]);
-    assert_eq!(outcome(&rig), Outcome::Installed, "{:#?}", rig.registry.report());
+    assert_eq!(outcome(&rig), InstallOutcome::Installed, "{:#?}", rig.registry.report());
     let filed = rig.ok("RouteNote", fix()).summary;
     assert_eq!(filed, "work item 20260131-120000-fix-the-parser: its title begins with `fix`");
     let kept = rig.ok("RouteNote", fact()).summary;
@@ -66,7 +66,7 @@ fn without_work_items_everything_is_remembered_and_said() {
         let roots: Vec<&'static str> =
             [work_item::ROOT, notes::ROOT].into_iter().filter(|root| roots.contains(root)).collect();
         let rig = rig(held, &roots);
-        assert_eq!(outcome(&rig), Outcome::Degraded, "{:#?}", rig.registry.report());
+        assert_eq!(outcome(&rig), InstallOutcome::Degraded, "{:#?}", rig.registry.report());
         let said = rig.ok("RouteNote", fix()).summary;
         assert_eq!(
             said,
@@ -94,7 +94,7 @@ fn without_memory_it_is_not_there() {
     for (held, roots) in [(&[WORK, NOTES][..], &[work_item::ROOT][..]), (&[WORK], &[work_item::ROOT, notes::ROOT])] {
         let rig = rig(held, roots);
         let report = rig.registry.report().feature(&notes_router::ID).unwrap();
-        assert_eq!(report.outcome, Outcome::Skipped);
+        assert_eq!(report.outcome, InstallOutcome::Skipped);
         let decided = report.diagnostics.iter().all(|d| d.code != DiagnosticCode::InstallFailed);
         assert!(decided, "the plan says it, before anything is installed: {report:#?}");
         assert!(!rig.tools().contains(&"RouteNote".to_owned()));

@@ -5,7 +5,7 @@ use llm_worker::tool::{CallHost, DirectoryMove, Excerpt, FileChange, LineRange, 
 use llm_worker::{CallId, ErrorKind, ToolContext, ToolError, ToolOutput, ToolResult};
 use pod::feature::{
     CapabilityPolicy, FeatureId, FeatureModule, FeatureRegistry, FeatureRegistryBuilder, HostCapability, HostServices,
-    Outcome,
+    InstallOutcome,
 };
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -116,7 +116,7 @@ impl Rig {
     pub(crate) fn new(features: Vec<Granted>, roots: &[&'static str]) -> Self {
         let rig = Self::with(features, roots, Recorder::default());
         let report = rig.registry.report();
-        assert!(report.features.iter().all(|f| f.outcome == Outcome::Installed), "{report:#?}");
+        assert!(report.features.iter().all(|f| f.outcome == InstallOutcome::Installed), "{report:#?}");
         rig
     }
 

@@ -4,7 +4,7 @@ use crate::rig::{Granted, NOON, Recorder, Rig, Seconds, block_on};
 use builtins::work_item::{self, Settings, WorkItems};
 use llm_worker::ErrorKind;
 use llm_worker::tool::Touch;
-use pod::feature::{HostCapability, Outcome};
+use pod::feature::{HostCapability, InstallOutcome};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -379,12 +379,12 @@ fn each_grant_that_is_missing_takes_what_it_must() {
         Recorder::default(),
     );
     assert_eq!(reads.tools(), ["WorkItemList", "WorkItemShow"]);
-    assert_eq!(reads.registry.report().features[0].outcome, Outcome::Degraded);
+    assert_eq!(reads.registry.report().features[0].outcome, InstallOutcome::Degraded);
     let nothing = Rig::with(vec![(Arc::clone(&module), vec![any.clone()])], &[work_item::ROOT], Recorder::default());
-    assert_eq!(nothing.registry.report().features[0].outcome, Outcome::Skipped);
+    assert_eq!(nothing.registry.report().features[0].outcome, InstallOutcome::Skipped);
     let absent = Rig::with(vec![(module, vec![any, work_item::WRITE])], &[], Recorder::default());
     let report = &absent.registry.report().features[0];
-    assert_eq!((report.outcome, absent.tools()), (Outcome::Skipped, Vec::new()));
+    assert_eq!((report.outcome, absent.tools()), (InstallOutcome::Skipped, Vec::new()));
     assert!(report.diagnostics.iter().any(|d| d.message.contains("no directory `work-items`")), "{report:?}");
 }
 

@@ -12,14 +12,14 @@
 use super::client::{Client, Command, SubmitError, client};
 use super::commit::Batch;
 use super::core::{Core, Fatal};
-use super::limits::Limits;
+use super::limits::RunLimits;
 use super::pipeline::{Landed, Own};
 use super::stream::{Stream, StreamEvent};
 use super::submission::{Prepared, Submissions};
 use super::turn::{Running, Work, Worked};
 use crate::mailbox::requests::Wakeup;
 use crate::record::{HostStopped, Record, SystemItem};
-use crate::session::fold::State;
+use crate::session::fold::SessionState;
 use crate::session::references;
 use crate::session::restore::loss;
 use llm_worker::history::History;
@@ -59,7 +59,7 @@ pub(crate) struct Preamble {
 
 /// How a pod ended.
 pub struct ActorEnd {
-    pub state: State,
+    pub state: SessionState,
     /// Why it could not go on; otherwise it let go in good order. What was committed is on disk.
     pub result: Result<(), Fatal>,
 }
@@ -105,7 +105,7 @@ enum DriverEvent {
 }
 
 impl Actor {
-    pub(crate) fn new(core: Core, history: History, preamble: Preamble, limits: Limits) -> (Self, Client) {
+    pub(crate) fn new(core: Core, history: History, preamble: Preamble, limits: RunLimits) -> (Self, Client) {
         let (client, commands) = client(core.outbox.following(), limits);
         let submissions = Submissions::new(core.state.inputs);
         let actor = Self {
@@ -254,7 +254,7 @@ impl Actor {
     }
 
     /// Takes every queued input through a turn.
-    fn begin_turn(&mut self, limits: Limits, cancelled: bool) -> Result<(), Fatal> {
+    fn begin_turn(&mut self, limits: RunLimits, cancelled: bool) -> Result<(), Fatal> {
         let At::Idle(history) = std::mem::replace(&mut self.at, At::Between) else { return Ok(()) };
         let Core { store, state, registry, pending, .. } = &mut self.core;
         if self.submissions.is_idle() {

@@ -10,7 +10,7 @@ use crate::feature::{FeatureRegistry, RegisteredTool, sanitize_lines};
 use crate::foreign::Callbacks;
 use crate::foreign::attribution;
 use crate::hook::{HookPoint, PreToolCall, ToolArguments, ToolCallView};
-use crate::permission::{CallFacts, Circumstances, Policy, RuleRef};
+use crate::permission::{CallFacts, Policy, RuleRef, SandboxState};
 use crate::record::{Decision, GateNote, ToolStarted, TransformNote, VerdictGiven};
 use authority::{Door, Redactor, Shut, Workspace};
 use llm_worker::CallId;
@@ -27,7 +27,7 @@ pub struct Permission {
     pub policy: Policy,
     /// Where paths lead.
     pub workspace: Workspace,
-    pub now: Circumstances,
+    pub now: SandboxState,
 }
 
 #[cfg(test)]

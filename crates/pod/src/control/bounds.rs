@@ -2,7 +2,7 @@
 
 use super::authorize;
 use super::call_output::INLINE;
-use super::limits::Limits;
+use super::limits::RunLimits;
 use super::turn::{MAX_ANSWER, MAX_ARGUMENTS, MAX_CALLS};
 use crate::feature::{
     CALLBACK_LIMIT, DEFAULT_DEADLINE, HostGate, HostLimit, MAX_DEADLINE, MAX_FEATURES, MAX_GATES, MAX_NOTES,
@@ -35,7 +35,7 @@ pub fn gates() -> Vec<HostGate> {
 
 /// What nothing exceeds. `steps`, `calls` and `cost` say where the limits of `own` are written.
 #[must_use]
-pub fn limits(own: &Limits, steps: &str, calls: &str, cost: &str) -> Vec<HostLimit> {
+pub fn limits(own: &RunLimits, steps: &str, calls: &str, cost: &str) -> Vec<HostLimit> {
     let set = |name: &str, value: u64, unit: &str, source: &str| {
         let [name, unit, source] = [name, unit, source].map(str::to_owned);
         HostLimit { name, value, unit, source }

@@ -2,7 +2,7 @@
 
 use crate::feature::sanitize;
 use crate::mailbox::requests::{DriverRequest, MailboxSender};
-use crate::permission::{Remedy, Terms};
+use crate::permission::{HostTerms, Remedy};
 use crate::record::{DirectoryMoved, FileChanged, Output, Record, Stored};
 use crate::session::changes::staged;
 use crate::session::kind_of_store;
@@ -41,7 +41,7 @@ pub(crate) struct CallOutput {
     outputs: Arc<VecDeque<Output>>,
     mailbox: MailboxSender,
     redactor: Redactor,
-    terms: Terms,
+    terms: HostTerms,
     sink: Mutex<(RedactedStream, Sink)>,
     warnings: Mutex<Vec<String>>,
 }
@@ -67,7 +67,7 @@ impl CallOutput {
         outputs: Arc<VecDeque<Output>>,
         mailbox: MailboxSender,
         redactor: Redactor,
-        terms: Terms,
+        terms: HostTerms,
     ) -> Self {
         let sink = Mutex::new((RedactedStream::new(redactor.clone()), Sink::Small(Vec::new())));
         Self { session, call, blobs, outputs, mailbox, redactor, terms, sink, warnings: Mutex::default() }

@@ -2,11 +2,11 @@
 
 use super::authorize::Authorized;
 use super::call_output::CallOutput;
-use super::commit::Ended;
+use super::commit::CallEnd;
 use super::core::Core;
 use super::gates;
 use crate::feature::{FeatureId, sanitize_lines};
-use crate::foreign::{Broke, Lost, MAX_STUCK, contained};
+use crate::foreign::{Broke, CallbackFailure, MAX_STUCK, contained};
 use crate::hook::ToolCallView;
 use crate::session::restore::cut_off;
 use authority::Redactor;
@@ -33,7 +33,7 @@ pub(super) struct Calls {
 pub(super) struct Done {
     pub(super) id: CallId,
     pub(super) outcome: ToolOutcome,
-    pub(super) ended: Ended,
+    pub(super) ended: CallEnd,
 }
 
 /// An event of the running calls.
@@ -109,7 +109,7 @@ impl Calls {
             };
             match contained(&seen.feature, std::slice::from_ref(&door), running).await {
                 Ok(result) => Ok(output.finish(result, stop.is_cancelled())),
-                Err(Broke::Panicked(words)) => Err(Lost::Panicked(words)),
+                Err(Broke::Panicked(words)) => Err(CallbackFailure::Panicked(words)),
                 Err(Broke::Revoked) => {
                     // What it left to others ends as well.
                     stop.cancel();
@@ -132,7 +132,7 @@ impl Calls {
             span.record("status", debug(outcome.status));
             span.record("bytes", outcome.summary.len() + outcome.content.len());
             let (feature, warnings) = (Some(record.feature), told.warnings());
-            Done { id, outcome, ended: Ended { feature, output, ms, transforms, warnings } }
+            Done { id, outcome, ended: CallEnd { feature, output, ms, transforms, warnings } }
         });
     }
 
@@ -198,7 +198,7 @@ fn revoked(view: &ToolCallView, begun: bool) -> (ResultStatus, String) {
 }
 
 /// The outcome of a call that brought none.
-fn given_up(lost: &Lost, redactor: &Redactor) -> ToolOutcome {
+fn given_up(lost: &CallbackFailure, redactor: &Redactor) -> ToolOutcome {
     let text = sanitize_lines(&format!("the tool failed: {lost}"), MAX_LAST_WORDS, redactor);
     ToolOutcome::of(ResultStatus::Error, &text)
 }

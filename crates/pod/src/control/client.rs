@@ -1,6 +1,6 @@
 //! A client's end of a pod: what people and scripts ask of the actor. It knows no record and no journal.
 
-use super::limits::Limits;
+use super::limits::RunLimits;
 use super::turn_end::TurnEnd;
 use llm_worker::ErrorKind;
 use session_store::BlobError;
@@ -26,7 +26,7 @@ pub(super) enum Command {
 pub(super) struct Submission {
     pub(super) text: String,
     /// Of the turn that takes it.
-    pub(super) limits: Limits,
+    pub(super) limits: RunLimits,
     pub(super) reply: Reply,
 }
 
@@ -63,11 +63,11 @@ impl SubmitError {
 pub struct Client {
     commands: mpsc::Sender<Command>,
     folded: watch::Receiver<u64>,
-    limits: Limits,
+    limits: RunLimits,
 }
 
 /// A client, and where the actor reads its commands.
-pub(super) fn client(folded: watch::Receiver<u64>, limits: Limits) -> (Client, mpsc::Receiver<Command>) {
+pub(super) fn client(folded: watch::Receiver<u64>, limits: RunLimits) -> (Client, mpsc::Receiver<Command>) {
     let (commands, receiver) = mpsc::channel(MAX_COMMANDS);
     (Client { commands, folded, limits }, receiver)
 }
@@ -86,7 +86,7 @@ impl Client {
     ///
     /// # Errors
     /// As [`Self::submit`].
-    pub async fn submit_within(&self, text: &str, limits: Limits) -> Result<TurnEnd, SubmitError> {
+    pub async fn submit_within(&self, text: &str, limits: RunLimits) -> Result<TurnEnd, SubmitError> {
         let (reply, end) = oneshot::channel();
         let submission = Submission { text: text.to_owned(), limits, reply };
         self.commands.send(Command::Submit(submission)).await.map_err(|_closed| SubmitError::Closed)?;
@@ -113,7 +113,7 @@ impl Client {
 
     /// What a turn may use unless it is submitted with limits of its own.
     #[must_use]
-    pub fn limits(&self) -> Limits {
+    pub fn limits(&self) -> RunLimits {
         self.limits
     }
 }

@@ -25,7 +25,7 @@ impl Payload for Journaled {
     type Note = Note;
     type Judgement = Vec<VerdictGiven>;
     type Start = Box<Authorized>;
-    type Ending = Ended;
+    type Ending = CallEnd;
 
     fn item(note: &Note) -> Item {
         match note {
@@ -51,7 +51,7 @@ pub(crate) enum Note {
 
 /// How a call that started ended, beyond what the model sees.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Ended {
+pub(crate) struct CallEnd {
     pub(crate) feature: Option<String>,
     /// The full output, where it did not fit.
     pub(crate) output: Option<Output>,
@@ -61,7 +61,7 @@ pub(crate) struct Ended {
     pub(crate) warnings: Vec<String>,
 }
 
-impl From<Box<Authorized>> for Ended {
+impl From<Box<Authorized>> for CallEnd {
     fn from(call: Box<Authorized>) -> Self {
         Self { feature: Some(call.record.feature), ..Self::default() }
     }
@@ -161,7 +161,7 @@ fn add_record(records: &mut Vec<Record>, fact: &Fact<Journaled>, turn: &TurnInfo
         }
         Fact::Started { start, .. } => start.record.clone().into(),
         Fact::Finished { call, outcome, ending } => {
-            let Ended { feature, output, ms, transforms, warnings } = ending.clone().unwrap_or_default();
+            let CallEnd { feature, output, ms, transforms, warnings } = ending.clone().unwrap_or_default();
             ToolFinished { call: *call, feature, outcome: outcome.clone(), output, ms, transforms, warnings }.into()
         }
         Fact::Request(r) => Request {

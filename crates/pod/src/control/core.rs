@@ -10,7 +10,7 @@ use crate::mailbox::pending::{Pending, RequestContext};
 use crate::mailbox::requests::{DriverRequest, Wakeup};
 use crate::record::{Record, Suspended};
 use crate::session::checkpoint::{CheckpointBuilder, VERSION};
-use crate::session::fold::{Illegal, State};
+use crate::session::fold::{IllegalRecord, SessionState};
 use llm_worker::{CallId, ErrorKind, Model};
 use session_store::{Blobs, Committed, Journal, Refusal};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub const DISK_PAUSE: Duration = Duration::from_secs(1);
 pub const DISK_RETRIES: u32 = 1;
 
 /// A session open for writing, and the names of things that tests may wait or die at.
-pub struct Store {
+pub struct OpenSession {
     pub journal: Journal,
     pub blobs: Blobs,
     pub session: Arc<str>,
@@ -35,8 +35,8 @@ pub struct Store {
 
 /// Everything a turn works with; lives as long as the pod.
 pub struct Core {
-    pub store: Store,
-    pub state: State,
+    pub store: OpenSession,
+    pub state: SessionState,
     pub(crate) draft: CheckpointBuilder,
     pub registry: Arc<FeatureRegistry>,
     pub permission: Arc<Permission>,
@@ -61,7 +61,7 @@ pub enum Fatal {
     Stuck,
     /// What was committed does not fold: a fault in this program.
     #[error("{0}; this is a bug")]
-    Fold(#[from] Illegal),
+    Fold(#[from] IllegalRecord),
     /// The turn machine refused what it was told: a fault in this program.
     #[error("{0}; this is a bug")]
     Turn(#[from] llm_worker::turn::IllegalInput),

@@ -6,7 +6,7 @@ use llm_worker::effect::Outcome;
 
 /// What one turn may use, from configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct RunLimits {
     pub max_steps: u32,
     /// Calls that run at once; the others wait their turn.
     pub tool_concurrency: usize,
@@ -14,7 +14,7 @@ pub struct Limits {
     pub max_cost: Option<Cost>,
 }
 
-impl Limits {
+impl RunLimits {
     /// What a turn may use that takes inputs with either limits.
     #[must_use]
     pub(super) fn meet(self, other: Self) -> Self {

@@ -33,7 +33,7 @@ pub(crate) struct Pipeline {
 
 struct Flight {
     commit: Commit<Batch>,
-    part: Part,
+    part: CommitPart,
     /// Ends with the commit, in the log of the host.
     span: Span,
     waiters: Vec<Box<dyn CommitWaiter>>,
@@ -47,7 +47,7 @@ struct Held {
 
 /// What a commit carries besides what features handed in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
+enum CommitPart {
     Nothing,
     Turn,
     Own(OwnPart),
@@ -98,7 +98,7 @@ impl Pipeline {
     }
 
     fn ahead(&self) -> usize {
-        self.flights.iter().filter(|flight| flight.part == Part::Nothing).count()
+        self.flights.iter().filter(|flight| flight.part == CommitPart::Nothing).count()
     }
 }
 
@@ -111,7 +111,7 @@ impl Core {
     /// Appends the turn's commit, with what waits as far as it has room for it.
     pub(super) fn append_of_turn(&mut self, of: impl FnOnce(Vec<Record>) -> Batch) {
         let Piggybacked { records, waiters } = self.pending.piggybacked();
-        self.append(of(records), Part::Turn, waiters);
+        self.append(of(records), CommitPart::Turn, waiters);
         self.pipeline.owed |= self.pending.waiting() > 0;
     }
 
@@ -122,9 +122,13 @@ impl Core {
             if self.pending.waiting() == 0 {
                 let piggybacked = all.len();
                 all.append(&mut records);
-                return self.append(Batch::of(all), Part::Own(OwnPart { own, piggybacked, refusals: 0 }), waiters);
+                return self.append(
+                    Batch::of(all),
+                    CommitPart::Own(OwnPart { own, piggybacked, refusals: 0 }),
+                    waiters,
+                );
             }
-            self.append(Batch::of(all), Part::Nothing, waiters);
+            self.append(Batch::of(all), CommitPart::Nothing, waiters);
         }
     }
 
@@ -145,7 +149,7 @@ impl Core {
         Ok(())
     }
 
-    fn append(&mut self, batch: Batch, part: Part, waiters: Vec<Box<dyn CommitWaiter>>) {
+    fn append(&mut self, batch: Batch, part: CommitPart, waiters: Vec<Box<dyn CommitWaiter>>) {
         self.announce(batch.records());
         let (records, first) = (batch.records().len(), batch.records().first().map_or("", Record::kind));
         let span = debug_span!("commit", records, first, refused = Empty);
@@ -156,7 +160,7 @@ impl Core {
     /// Appends again what the disk refused of the actor's own.
     pub(super) fn append_held(&mut self) {
         for Held { batch, part, waiters } in std::mem::take(&mut self.pipeline.held) {
-            self.append(batch, Part::Own(part), waiters);
+            self.append(batch, CommitPart::Own(part), waiters);
         }
     }
 
@@ -165,7 +169,7 @@ impl Core {
         while self.pending.waiting() > 0 && self.pipeline.ahead() < MAX_AHEAD {
             let Piggybacked { records, waiters } = self.pending.piggybacked();
             if !records.is_empty() {
-                self.append(Batch::of(records), Part::Nothing, waiters);
+                self.append(Batch::of(records), CommitPart::Nothing, waiters);
             }
         }
         self.pipeline.owed = self.pending.waiting() > 0;
@@ -188,11 +192,11 @@ impl Core {
                 if ack.is_some() && std::mem::take(&mut self.pipeline.refusals) > 0 {
                     info!("the journal takes commits again");
                     // The log says that it could not be written for a while.
-                    self.append(Batch::of(vec![Resumed {}.into()]), Part::Nothing, Vec::new());
+                    self.append(Batch::of(vec![Resumed {}.into()]), CommitPart::Nothing, Vec::new());
                 }
                 Ok(match part {
-                    Part::Own(part) => Some(Landed::Own(part.own)),
-                    Part::Turn | Part::Nothing => ack.map(Landed::Durable),
+                    CommitPart::Own(part) => Some(Landed::Own(part.own)),
+                    CommitPart::Turn | CommitPart::Nothing => ack.map(Landed::Durable),
                 })
             }
             Err(Refused { batch, why }) => self.refused(batch, &why, part, waiters),
@@ -203,12 +207,12 @@ impl Core {
         &mut self,
         batch: Option<Batch>,
         why: &Refusal,
-        part: Part,
+        part: CommitPart,
         waiters: Vec<Box<dyn CommitWaiter>>,
     ) -> Result<Option<Landed>, Fatal> {
         let reason = why.to_string();
         let mut part = match part {
-            Part::Nothing | Part::Turn => {
+            CommitPart::Nothing | CommitPart::Turn => {
                 resolve_all(waiters, Err(&reason));
                 // Without its batch a commit can neither be tried again nor given back.
                 let Some(batch) = batch else { return Err(Fatal::Journal(reason)) };
@@ -224,7 +228,7 @@ impl Core {
                 self.pipeline.refusals = refusals;
                 return self.suspend(why, refusals).map(|()| Some(Landed::Refused(request)));
             }
-            Part::Own(part) => part,
+            CommitPart::Own(part) => part,
         };
         part.refusals = part.refusals.saturating_add(1);
         match self.suspend(why, part.refusals).and(batch.ok_or(Fatal::Journal(reason.clone()))) {

@@ -4,7 +4,7 @@
 use super::client::{MAX_SUBMISSIONS, Reply, Submission, SubmitError};
 use super::core::Core;
 use super::gates;
-use super::limits::Limits;
+use super::limits::RunLimits;
 use super::pipeline::Own;
 use super::turn_end::TurnEnd;
 use crate::hook::{GateOutcome, HookPoint, PromptSubmit, PromptView};
@@ -29,7 +29,7 @@ pub(super) struct Submissions {
     step: Step,
     task: JoinSet<Prepared>,
     /// What the next turn may use; none while no input waits for it.
-    accepted: Option<Limits>,
+    accepted: Option<RunLimits>,
     /// That turn is cancelled as it begins.
     cancelled: bool,
     /// Who hears of the end of the next turn, and of the one under way.
@@ -89,7 +89,7 @@ impl Submissions {
     }
 
     /// A turn begins with every accepted input, if there is a new one: what it may use, and whether it is cancelled.
-    pub(super) fn begin_turn(&mut self) -> Option<(Limits, bool)> {
+    pub(super) fn begin_turn(&mut self) -> Option<(RunLimits, bool)> {
         let limits = self.accepted.take()?;
         self.current.append(&mut self.next);
         Some((limits, std::mem::take(&mut self.cancelled)))

@@ -16,7 +16,7 @@ use super::client::MAX_SUBMISSIONS;
 use super::commit::{Batch, Journaled, Note, Turn, TurnInfo};
 use super::core::{Core, Fatal};
 use super::gates;
-use super::limits::Limits;
+use super::limits::RunLimits;
 use super::pipeline::{Landed, Own};
 use super::stream::{Stream, StreamEvent};
 use super::turn_end::{self, TurnEnd};
@@ -58,8 +58,8 @@ const _: () = {
 pub(super) struct Running {
     turn: Turn,
     info: TurnInfo,
-    limits: Limits,
-    stage: Stage,
+    limits: RunLimits,
+    stage: TurnStage,
     stream: Option<Stream>,
     work: Work,
     authorizer: Authorizer,
@@ -74,7 +74,7 @@ pub(super) struct Running {
 }
 
 /// How far a turn is.
-enum Stage {
+enum TurnStage {
     Machine,
     /// It is over; what was appended behind it is still folded and shown, and no call asks for more.
     Settling(Outcome),
@@ -119,7 +119,7 @@ impl Work {
 }
 
 impl Running {
-    pub(super) fn start(core: &mut Core, history: History, notes: Vec<SystemItem>, limits: Limits) -> Self {
+    pub(super) fn start(core: &mut Core, history: History, notes: Vec<SystemItem>, limits: RunLimits) -> Self {
         core.pending.turn_began();
         let before = Before {
             requests: core.state.requests,
@@ -148,7 +148,7 @@ impl Running {
             turn,
             info,
             limits,
-            stage: Stage::Machine,
+            stage: TurnStage::Machine,
             stream: None,
             work,
             authorizer,
@@ -162,38 +162,38 @@ impl Running {
 
     /// Goes on as far as it can without waiting. Answers whether the turn is over, with everything behind it.
     pub(super) fn advance(&mut self, core: &mut Core) -> Result<bool, Fatal> {
-        while matches!(self.stage, Stage::Machine) {
+        while matches!(self.stage, TurnStage::Machine) {
             let Some(effect) = self.turn.poll() else {
                 self.work.calls.fill(core, self.limits.tool_concurrency, &self.step_span);
                 return if core.callbacks.stuck() >= MAX_STUCK { Err(Fatal::Stuck) } else { Ok(false) };
             };
             if let Some(outcome) = self.perform(core, effect)? {
                 core.collect(&|_| false);
-                self.stage = Stage::Settling(outcome);
+                self.stage = TurnStage::Settling(outcome);
             }
         }
-        if let Stage::Settling(outcome) = &self.stage {
+        if let TurnStage::Settling(outcome) = &self.stage {
             core.write_out();
             if core.pipeline.is_empty() {
                 let outcome = outcome.clone();
                 self.stage = self.ask(core, outcome);
             }
         }
-        Ok(matches!(self.stage, Stage::Over(..)))
+        Ok(matches!(self.stage, TurnStage::Over(..)))
     }
 
     /// Asks the gates at the end of the turn, if there are any.
-    fn ask(&mut self, core: &Core, outcome: Outcome) -> Stage {
+    fn ask(&mut self, core: &Core, outcome: Outcome) -> TurnStage {
         // What is still asked before a request that will not be sent is nobody's business any more.
         self.work.gates = JoinSet::new();
         if !core.registry.hooks().any::<TurnEndPoint>("") {
-            return Stage::Over(outcome, None);
+            return TurnStage::Over(outcome, None);
         }
         let (registry, callbacks) = (core.registry.clone(), core.callbacks.clone());
         let steps = core.state.requests - self.before.requests;
         let view = TurnEndView { turn: core.state.turns, outcome: outcome.clone(), steps };
         self.work.gates.spawn(async move { registry.hooks().decide::<TurnEndPoint>(&callbacks, || view).await });
-        Stage::Asking(outcome)
+        TurnStage::Asking(outcome)
     }
 
     /// What it waits for: others' work, and the model's answer.
@@ -203,7 +203,7 @@ impl Running {
 
     /// Whether features may hand in more.
     pub(super) fn heeds(&self) -> bool {
-        !matches!(self.stage, Stage::Settling(_))
+        !matches!(self.stage, TurnStage::Settling(_))
     }
 
     /// Whether the disk refused a commit of the turn.
@@ -224,8 +224,8 @@ impl Running {
     pub(super) fn cancel(&mut self) -> Result<(), Fatal> {
         self.cancelled = true;
         match self.stage {
-            Stage::Machine => Ok(self.turn.handle(Input::Cancel)?),
-            Stage::Settling(_) | Stage::Asking(_) | Stage::Noting(..) | Stage::Over(..) => Ok(()),
+            TurnStage::Machine => Ok(self.turn.handle(Input::Cancel)?),
+            TurnStage::Settling(_) | TurnStage::Asking(_) | TurnStage::Noting(..) | TurnStage::Over(..) => Ok(()),
         }
     }
 
@@ -235,9 +235,9 @@ impl Running {
             Landed::Durable(ack) => self.turn.handle(Input::Committed(ack))?,
             Landed::Refused(request) => self.turn.handle(Input::Refused(request))?,
             Landed::Own(_) => {
-                if let Stage::Noting(outcome, paused) = &self.stage {
+                if let TurnStage::Noting(outcome, paused) = &self.stage {
                     paused.iter().for_each(|reason| core.outbox.show(Event::warning(reason.clone())));
-                    self.stage = Stage::Over(outcome.clone(), paused.clone());
+                    self.stage = TurnStage::Over(outcome.clone(), paused.clone());
                 }
             }
         }
@@ -263,11 +263,11 @@ impl Running {
 
     /// The gates before a request, or those at the end of the turn, have answered.
     fn gates_answered(&mut self, core: &mut Core, gates: &GateOutcome) -> Result<(), Fatal> {
-        let Stage::Asking(outcome) = &self.stage else {
+        let TurnStage::Asking(outcome) = &self.stage else {
             let judgement = gates::verdicts(HookPoint::PreRequest, None, gates);
             return self.gated(core, Some(judgement), gates::refusal(gates).map(|reason| TurnStop::Aborted { reason }));
         };
-        self.stage = Stage::Noting(outcome.clone(), gates::refusal(gates));
+        self.stage = TurnStage::Noting(outcome.clone(), gates::refusal(gates));
         let verdicts = gates::verdicts(HookPoint::TurnEnd, None, gates);
         core.append_own(Own::TurnEnd, verdicts.into_iter().map(Record::from).collect());
         Ok(())
@@ -397,7 +397,7 @@ impl Running {
     /// The history again, and how the turn ended, once it is over.
     pub(super) fn finish(self, core: &Core) -> Result<(History, TurnEnd), Fatal> {
         let (state, before) = (&core.state, self.before);
-        let (Stage::Over(outcome, paused), Ok(history)) = (self.stage, self.turn.finish()) else {
+        let (TurnStage::Over(outcome, paused), Ok(history)) = (self.stage, self.turn.finish()) else {
             return Err(Fatal::Journal("the turn did not end".to_owned()));
         };
         self.turn_span.record("outcome", turn_end::outcome_name(&outcome));

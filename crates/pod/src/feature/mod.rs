@@ -21,7 +21,7 @@ pub use decide::policy::{
     Admission, BadGrant, CapabilityPolicy, FsAccess, GrantTable, NotificationBounds, StoreAccess,
 };
 pub use decide::report::{
-    ContributionKind, FeatureInstallReport, HostGate, HostLimit, HostReport, HostRule, HostSandbox, Outcome,
+    ContributionKind, FeatureInstallReport, HostGate, HostLimit, HostReport, HostRule, HostSandbox, InstallOutcome,
     RegistryReport, SkippedContribution, Totals,
 };
 pub use declare::capability::HostCapability;
@@ -34,7 +34,7 @@ pub use declare::grants::{CapabilityGrantSet, CapabilityRequest, DeniedCapabilit
 pub use declare::hook::{HookDeclaration, HookKey};
 pub use declare::id::{BadFeatureId, FeatureId, Tier};
 pub use declare::service::{
-    Facade, FeatureServices, MissingService, ResolvedService, ServiceDeclaration, ServiceId, ServiceKey,
+    FeatureServices, MissingService, ResolvedService, ServiceAccess, ServiceDeclaration, ServiceId, ServiceKey,
     ServiceRequirement,
 };
 pub use declare::state::{StateDeclaration, StateKey, StateScope};

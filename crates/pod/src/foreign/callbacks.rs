@@ -52,7 +52,7 @@ type Leave = Arc<dyn Fn(&FeatureId) + Send + Sync>;
 
 /// Why a callback brought no value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Lost {
+pub enum CallbackFailure {
     #[error("it panicked: {0}")]
     Panicked(String),
     /// It did not end within this grace after its cancellation. Where it only waited, its thread was taken back; else
@@ -149,7 +149,7 @@ impl Callbacks {
         deadline: Duration,
         cancel: CancellationToken,
         work: F,
-    ) -> impl Future<Output = Result<T, Lost>> + Send + 'static
+    ) -> impl Future<Output = Result<T, CallbackFailure>> + Send + 'static
     where
         F: Future<Output = T> + Send + 'static,
         T: Send + 'static,
@@ -190,19 +190,21 @@ impl Callbacks {
                     stuck.fetch_sub(1, Ordering::Relaxed);
                 });
             }
-            Err(Lost::Stuck(grace))
+            Err(CallbackFailure::Stuck(grace))
         }
     }
 }
 
 /// What a thread brought, if it was not told to let go.
-fn ended<T>(done: Result<Option<T>, tokio::task::JoinError>, grace: Duration) -> Result<T, Lost> {
-    done.map_err(lost)?.ok_or(Lost::Stuck(grace))
+fn ended<T>(done: Result<Option<T>, tokio::task::JoinError>, grace: Duration) -> Result<T, CallbackFailure> {
+    done.map_err(lost)?.ok_or(CallbackFailure::Stuck(grace))
 }
 
-fn lost(error: tokio::task::JoinError) -> Lost {
-    let Ok(panic) = error.try_into_panic() else { return Lost::Panicked("its runtime is going down".to_owned()) };
-    Lost::Panicked(words(&*panic))
+fn lost(error: tokio::task::JoinError) -> CallbackFailure {
+    let Ok(panic) = error.try_into_panic() else {
+        return CallbackFailure::Panicked("its runtime is going down".to_owned());
+    };
+    CallbackFailure::Panicked(words(&*panic))
 }
 
 /// The words of a panic, as they were said.
@@ -233,7 +235,7 @@ mod tests {
         let lost =
             runtime.block_on(async { callbacks.run(Duration::from_millis(10), CancellationToken::new(), holds).await });
         let next = callbacks.clone().serving(mailbox, |_| ());
-        assert!(matches!(lost, Err(Lost::Stuck(_))));
+        assert!(matches!(lost, Err(CallbackFailure::Stuck(_))));
         assert_eq!((callbacks.is_off(&feature), next.is_off(&feature)), (true, false));
         assert_eq!((callbacks.stuck(), next.stuck()), (1, 1));
         drop(open);

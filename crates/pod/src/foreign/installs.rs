@@ -18,7 +18,7 @@ const MAX_STUCK: usize = 8;
 pub(crate) type Job<T> = Box<dyn FnOnce() -> T + Send>;
 
 /// How a callback ended.
-pub(crate) enum Ended<T> {
+pub(crate) enum CallbackEnd<T> {
     Done { value: T, took: Duration },
     Panicked { message: String },
     TimedOut,
@@ -41,7 +41,7 @@ impl Runner {
     }
 
     /// Runs all jobs; the answers stand in the jobs' order.
-    pub(crate) fn run_all<T: Send + 'static>(&mut self, jobs: Vec<Job<T>>) -> Vec<Ended<T>> {
+    pub(crate) fn run_all<T: Send + 'static>(&mut self, jobs: Vec<Job<T>>) -> Vec<CallbackEnd<T>> {
         let total = jobs.len();
         let mut ended = Vec::with_capacity(total);
         let mut left = VecDeque::from(jobs);
@@ -59,12 +59,12 @@ impl Runner {
                 None => break,
                 Some(unstarted) => {
                     self.stuck.push(thread);
-                    ended.push(Ended::TimedOut);
+                    ended.push(CallbackEnd::TimedOut);
                     unstarted
                 }
             };
         }
-        ended.resize_with(total, || Ended::NotCalled);
+        ended.resize_with(total, || CallbackEnd::NotCalled);
         ended
     }
 }
@@ -73,9 +73,9 @@ impl Runner {
 fn listen<T>(
     count: usize,
     queue: &Queue<T>,
-    inbox: &Receiver<Ended<T>>,
+    inbox: &Receiver<CallbackEnd<T>>,
     limit: Duration,
-    ended: &mut Vec<Ended<T>>,
+    ended: &mut Vec<CallbackEnd<T>>,
 ) -> Option<VecDeque<Job<T>>> {
     let all = ended.len() + count;
     loop {
@@ -95,14 +95,14 @@ fn listen<T>(
     }
 }
 
-fn work<T>(queue: &Queue<T>, answers: &Sender<Ended<T>>) {
+fn work<T>(queue: &Queue<T>, answers: &Sender<CallbackEnd<T>>) {
     loop {
         let next = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         let Some(job) = next else { return };
         let began = Instant::now();
         let answer = match caught(job) {
-            Ok(value) => Ended::Done { value, took: began.elapsed() },
-            Err(message) => Ended::Panicked { message },
+            Ok(value) => CallbackEnd::Done { value, took: began.elapsed() },
+            Err(message) => CallbackEnd::Panicked { message },
         };
         if answers.send(answer).is_err() {
             return;

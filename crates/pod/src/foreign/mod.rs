@@ -9,5 +9,5 @@ mod callbacks;
 mod contained;
 pub(crate) mod installs;
 
-pub use callbacks::{Callbacks, GRACE, Lost, MAX_STUCK, MAX_THREADS};
+pub use callbacks::{CallbackFailure, Callbacks, GRACE, MAX_STUCK, MAX_THREADS};
 pub(crate) use contained::{Broke, caught, contained, stepping};

@@ -104,17 +104,17 @@ impl<P: Point> InstalledHook<P> {
 }
 
 /// The hooks of one point, in install order.
-pub struct Chain<P: Point> {
+pub struct HookChain<P: Point> {
     hooks: Vec<Arc<InstalledHook<P>>>,
 }
 
-impl<P: Point> Default for Chain<P> {
+impl<P: Point> Default for HookChain<P> {
     fn default() -> Self {
         Self { hooks: Vec::new() }
     }
 }
 
-impl<P: Point> Clone for Chain<P> {
+impl<P: Point> Clone for HookChain<P> {
     fn clone(&self) -> Self {
         Self { hooks: self.hooks.clone() }
     }
@@ -156,7 +156,7 @@ pub struct Transformed {
     pub after: Result<String, String>,
 }
 
-impl<P: Point> Chain<P> {
+impl<P: Point> HookChain<P> {
     pub(super) fn push(&mut self, hook: InstalledHook<P>) {
         self.hooks.push(Arc::new(hook));
     }
@@ -171,7 +171,7 @@ impl<P: Point> Chain<P> {
     }
 }
 
-impl<P: Gate> Chain<P> {
+impl<P: Gate> HookChain<P> {
     async fn decide(&self, callbacks: &Callbacks, input: P::Input, redactor: &Redactor) -> GateOutcome {
         let interpret = |_: &P::Input, verdict: &P::Answer| if verdict.allows() { Next::Same } else { Next::Stop };
         let (done, _) = run(callbacks, self.asked(""), Arc::new(input), Arc::new(interpret)).await;
@@ -210,7 +210,7 @@ fn signed(decision: Decision, feature: &FeatureId, hook: &str, redactor: &Redact
 /// Checks the value that a transform returned, and returns it in canonical form.
 pub(crate) type Recheck<I> = Arc<dyn Fn(I) -> Result<I, String> + Send + Sync>;
 
-impl<P: Transform> Chain<P> {
+impl<P: Transform> HookChain<P> {
     async fn transform(
         &self,
         callbacks: &Callbacks,
@@ -251,7 +251,7 @@ impl<P: Transform> Chain<P> {
     }
 }
 
-impl<P: Observe> Chain<P> {
+impl<P: Observe> HookChain<P> {
     pub(super) async fn tell(&self, callbacks: &Callbacks, input: P::Input) {
         let interpret = |_: &P::Input, (): &()| Next::Same;
         let (done, _) = run(callbacks, self.asked(""), Arc::new(input), Arc::new(interpret)).await;

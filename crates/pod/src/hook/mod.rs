@@ -20,7 +20,7 @@ mod run;
 mod typed;
 mod verdict;
 
-pub use chain::{Chain, GateOutcome, GateRun, Hook, HookRegistry, HookRegistryBuilder, InstalledHook, Transformed};
+pub use chain::{GateOutcome, GateRun, Hook, HookChain, HookRegistry, HookRegistryBuilder, InstalledHook, Transformed};
 pub use limits::{CHAIN_BUDGET, DEFAULT_DEADLINE, MAX_DEADLINE, MAX_STRIKES};
 pub use point::{FailureRule, HookClass, HookPoint};
 pub use typed::{

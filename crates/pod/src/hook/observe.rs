@@ -1,6 +1,6 @@
 //! Telling observers: a bounded queue beside the path, never on it. It knows no registry of features.
 
-use super::chain::{Chain, HookRegistry};
+use super::chain::{HookChain, HookRegistry};
 use super::typed::{Event, EventView};
 use crate::foreign::Callbacks;
 use crate::record::Record;
@@ -16,7 +16,7 @@ const QUEUE: usize = 1024;
 const FAREWELL: Duration = Duration::from_secs(1);
 
 /// What the task is handed.
-enum Told {
+enum ObserverMessage {
     Event(EventView),
     /// Everything before this was told.
     Heard(oneshot::Sender<()>),
@@ -25,7 +25,7 @@ enum Told {
 /// The way to the task that tells observers.
 #[derive(Default)]
 pub(super) struct Listeners {
-    queue: OnceLock<mpsc::Sender<Told>>,
+    queue: OnceLock<mpsc::Sender<ObserverMessage>>,
     missed: AtomicU64,
 }
 
@@ -43,7 +43,7 @@ impl HookRegistry {
             sender
         });
         let missed = self.listeners.missed.swap(0, Ordering::Relaxed);
-        if queue.try_send(Told::Event(EventView { seq, missed, record: Arc::clone(record) })).is_err() {
+        if queue.try_send(ObserverMessage::Event(EventView { seq, missed, record: Arc::clone(record) })).is_err() {
             self.listeners.missed.fetch_add(missed + 1, Ordering::Relaxed);
         }
     }
@@ -53,7 +53,7 @@ impl HookRegistry {
         let Some(queue) = self.listeners.queue.get() else { return };
         let (heard, all) = oneshot::channel();
         let wait = async {
-            if queue.send(Told::Heard(heard)).await.is_ok() {
+            if queue.send(ObserverMessage::Heard(heard)).await.is_ok() {
                 drop(all.await);
             }
         };
@@ -61,11 +61,11 @@ impl HookRegistry {
     }
 }
 
-async fn listen(observers: Chain<Event>, callbacks: Callbacks, mut events: mpsc::Receiver<Told>) {
+async fn listen(observers: HookChain<Event>, callbacks: Callbacks, mut events: mpsc::Receiver<ObserverMessage>) {
     while let Some(told) = events.recv().await {
         match told {
-            Told::Event(event) => observers.tell(&callbacks, event).await,
-            Told::Heard(heard) => drop(heard.send(())),
+            ObserverMessage::Event(event) => observers.tell(&callbacks, event).await,
+            ObserverMessage::Heard(heard) => drop(heard.send(())),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What hooks at each point see and answer. It knows no chain's work and no feature but by its name.
 
-use super::chain::{Chain, HookRegistry, HookRegistryBuilder};
+use super::chain::{HookChain, HookRegistry, HookRegistryBuilder};
 use super::point::{HookClass, HookPoint};
 use super::verdict::{Change, Verdict};
 use crate::feature::{FeatureId, secret};
@@ -45,16 +45,16 @@ pub trait Transform: Point<Answer = Change<Self::Value>> {
 pub trait Observe: Point<Answer = ()> {}
 
 pub(super) mod sealed {
-    use super::{Chain, HookRegistry, HookRegistryBuilder};
+    use super::{HookChain, HookRegistry, HookRegistryBuilder};
 
     /// Where a point's hooks are kept.
     pub trait HasChain: Sized {
         /// The point's chain, to run it.
-        fn chain(hooks: &HookRegistry) -> &Chain<Self>
+        fn chain(hooks: &HookRegistry) -> &HookChain<Self>
         where
             Self: super::Point;
         /// The point's chain, to add a hook.
-        fn chain_mut(hooks: &mut HookRegistryBuilder) -> &mut Chain<Self>
+        fn chain_mut(hooks: &mut HookRegistryBuilder) -> &mut HookChain<Self>
         where
             Self: super::Point;
     }
@@ -73,10 +73,10 @@ macro_rules! points {
         }
 
         impl sealed::HasChain for $point {
-            fn chain(hooks: &HookRegistry) -> &Chain<Self> {
+            fn chain(hooks: &HookRegistry) -> &HookChain<Self> {
                 &hooks.chains.$field
             }
-            fn chain_mut(hooks: &mut HookRegistryBuilder) -> &mut Chain<Self> {
+            fn chain_mut(hooks: &mut HookRegistryBuilder) -> &mut HookChain<Self> {
                 &mut hooks.chains.$field
             }
         })*
@@ -84,7 +84,7 @@ macro_rules! points {
         /// One chain for each point.
         #[derive(Default)]
         pub(super) struct Chains {
-            $(pub(super) $field: Chain<$point>,)*
+            $(pub(super) $field: HookChain<$point>,)*
         }
     };
 }

@@ -3,13 +3,13 @@
 mod opening;
 mod staged;
 
-pub use opening::{Aftermath, Opening, Rest};
+pub use opening::{CrashCleanup, Opening, RecoveredSession};
 pub use staged::sweep;
 
-use crate::control::{Actor, Callbacks, Client, Core, Fatal, Limits, Outbox, Permission, Preamble, SubmitError};
+use crate::control::{Actor, Callbacks, Client, Core, Fatal, Outbox, Permission, Preamble, RunLimits, SubmitError};
 use crate::feature::{DiagnosticCode, FeatureDiagnostic, FeatureRegistry, RegistryReport};
 use crate::record::{Encoder, Features, HostStarted, Record, SurfaceSet, SystemItem};
-use crate::session::Lost;
+use crate::session::LostRecords;
 use crate::session::kind_of_store;
 use crate::session::restore::{RestoreError, Restored, still_running};
 use llm_worker::history::{Counters, History, HistoryError};
@@ -27,23 +27,23 @@ const MAX_REPORT: usize = 896 * 1024;
 const MAX_REPORTED: usize = 64;
 
 /// What a program hands over to open a pod.
-pub struct Start {
+pub struct PodConfig {
     pub about: HostStarted,
     /// The system prompt, instructions of features included.
     pub system: String,
     /// Where and when, asked as each turn begins: shown to the model when it changed.
     pub environment: Box<dyn Fn() -> String + Send>,
-    pub parts: Parts,
+    pub parts: PodDeps,
 }
 
 /// What a pod works with.
-pub struct Parts {
+pub struct PodDeps {
     pub registry: Arc<FeatureRegistry>,
     pub permission: Arc<Permission>,
     pub model: Arc<dyn Model>,
     pub callbacks: Callbacks,
     pub outbox: Outbox,
-    pub limits: Limits,
+    pub limits: RunLimits,
     /// Called at named points; a no-op outside tests.
     pub probe: Arc<dyn Fn(&str) + Send + Sync>,
 }
@@ -90,7 +90,7 @@ impl HostError {
 
 /// What opening found, for the person.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct OpenReport {
     pub existed: bool,
     /// Whether its last turn was left open.
     pub crashed: bool,
@@ -100,7 +100,7 @@ pub struct Found {
     /// Calls that got a result from recovery.
     pub interrupted: u64,
     /// Records that are lost, in a copy of a damaged session.
-    pub lost: Option<Lost>,
+    pub lost: Option<LostRecords>,
     /// Why child processes of before may still run.
     pub survivors: Option<String>,
     /// Inputs that were accepted before and that no turn has taken: the next turn takes them first.
@@ -115,10 +115,10 @@ pub struct Found {
 ///
 /// # Errors
 /// The items are no history, or the disk refuses.
-pub async fn open(opening: Opening, start: Start) -> Result<(Actor, Client, Found), HostError> {
-    let Start { about, system, environment, parts } = start;
+pub async fn open(opening: Opening, start: PodConfig) -> Result<(Actor, Client, OpenReport), HostError> {
+    let PodConfig { about, system, environment, parts } = start;
     let limits = parts.limits;
-    let (mut core, Rest { recovered, mut items, closing, survivors }) = opening.core(parts);
+    let (mut core, RecoveredSession { recovered, mut items, closing, survivors }) = opening.core(parts);
     core.outbox.folded(recovered.last);
     let (interrupted, crashed) = (core.state.open_calls.len() as u64, core.state.turn_open);
     let lost = core.state.lost;
@@ -154,7 +154,7 @@ pub async fn open(opening: Opening, start: Start) -> Result<(Actor, Client, Foun
         // After a crash the recovery's own note says it.
         notes.push(SystemItem::Recovery { generation, text: still_running(why) });
     }
-    let found = Found {
+    let found = OpenReport {
         existed: recovered.existed,
         crashed,
         cut: recovered.cut,

@@ -1,17 +1,17 @@
 //! From a session that the store opened to one that a pod can be put on: folded, and what closes it ready to commit.
 
 use super::staged;
-use super::{HostError, Parts};
-use crate::control::{Core, Pipeline, Store};
+use super::{HostError, PodDeps};
+use crate::control::{Core, OpenSession, Pipeline};
 use crate::feature::PodLink;
 use crate::mailbox::pending::Pending;
 use crate::mailbox::requests::inbox;
 use crate::record::Record;
 use crate::session::checkpoint::CheckpointBuilder;
-use crate::session::fold::State;
+use crate::session::fold::SessionState;
 use crate::session::references;
-use crate::session::restore::{Circumstances, RestoreError, Restored, closing};
-use crate::session::resume::{Resumed, everything, resume};
+use crate::session::restore::{RecoveryFacts, RestoreError, Restored, closing};
+use crate::session::resume::{ResumedSession, everything, resume};
 use authority::Workspace;
 use llm_worker::Item;
 use session_store::{Blobs, Class, Journal, Opened, Past, Reader, Recovered};
@@ -19,7 +19,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// What a session that ended without warning may have left behind.
-pub struct Aftermath<'a> {
+pub struct CrashCleanup<'a> {
     /// Now, by the wall clock, in microseconds.
     pub now: u64,
     /// Ends processes left over from the session it is given and counts them, or says why some may be left.
@@ -32,15 +32,15 @@ pub struct Aftermath<'a> {
 pub struct Opening {
     journal: Journal,
     blobs: Blobs,
-    state: State,
+    state: SessionState,
     draft: CheckpointBuilder,
     pending: Pending,
     link: PodLink,
-    rest: Rest,
+    rest: RecoveredSession,
 }
 
 /// What a pod's core does not keep of an opening.
-pub struct Rest {
+pub struct RecoveredSession {
     pub(super) recovered: Recovered,
     pub(super) items: Vec<Item>,
     pub(super) closing: Vec<Record>,
@@ -52,17 +52,25 @@ impl Opening {
     ///
     /// # Errors
     /// The log does not read, or does not fold.
-    pub fn of(dir: &Path, (opened, past): (Opened, Past), after: &Aftermath<'_>) -> Result<Self, HostError> {
+    pub fn of(dir: &Path, (opened, past): (Opened, Past), after: &CrashCleanup<'_>) -> Result<Self, HostError> {
         let Opened { journal, blobs, recovered } = opened;
         let mut resumed = folded(dir, &recovered, past)?;
         resumed.keep(&journal);
-        let Resumed { restored, draft, .. } = resumed;
+        let ResumedSession { restored, draft, .. } = resumed;
         blobs.refer(references::of(&restored.state, blobs.bound()))?;
         let (closing, survivors) = closed(&recovered, &restored, after);
         let Restored { state, items, .. } = restored;
         let pending = Pending::new(inbox());
         let link = PodLink::new(pending.mailbox(), pending.keeper(), &state.features);
-        Ok(Self { journal, blobs, state, draft, pending, link, rest: Rest { recovered, items, closing, survivors } })
+        Ok(Self {
+            journal,
+            blobs,
+            state,
+            draft,
+            pending,
+            link,
+            rest: RecoveredSession { recovered, items, closing, survivors },
+        })
     }
 
     /// What features need to reach the pod that will be put on this session.
@@ -72,12 +80,12 @@ impl Opening {
     }
 
     /// Puts the parts on the session.
-    pub fn core(self, parts: Parts) -> (Core, Rest) {
+    pub fn core(self, parts: PodDeps) -> (Core, RecoveredSession) {
         let Self { journal, blobs, state, draft, pending, link: _, rest } = self;
         let key: Arc<str> = format!("{}/{}", rest.recovered.session, rest.recovered.epoch).into();
-        let Parts { registry, permission, model, callbacks, outbox, limits: _, probe } = parts;
+        let PodDeps { registry, permission, model, callbacks, outbox, limits: _, probe } = parts;
         let session = rest.recovered.session.as_str().into();
-        let store = Store { journal, blobs, session, key, probe };
+        let store = OpenSession { journal, blobs, session, key, probe };
         let holds = Arc::clone(&registry);
         // Its doors are shut at once; whoever is inside one is not waited for.
         let callbacks = callbacks.serving(pending.mailbox(), move |feature| drop(holds.leave(feature)));
@@ -89,7 +97,7 @@ impl Opening {
 
 /// Folds up to what the store proved when it opened the session. What does not fit behind a checkpoint may be the
 /// checkpoint's fault: then the log has the last word.
-fn folded(dir: &Path, recovered: &Recovered, past: Past) -> Result<Resumed, HostError> {
+fn folded(dir: &Path, recovered: &Recovered, past: Past) -> Result<ResumedSession, HostError> {
     let helped = past.checkpoint().is_some();
     match resume(past) {
         Err(RestoreError::Illegal { .. } | RestoreError::Body { .. }) if helped => {
@@ -100,7 +108,7 @@ fn folded(dir: &Path, recovered: &Recovered, past: Past) -> Result<Resumed, Host
 }
 
 /// What closes the log, and with it what a crash left beside it. Also why processes may still run.
-fn closed(recovered: &Recovered, restored: &Restored, after: &Aftermath<'_>) -> (Vec<Record>, Option<String>) {
+fn closed(recovered: &Recovered, restored: &Restored, after: &CrashCleanup<'_>) -> (Vec<Record>, Option<String>) {
     let class = match recovered.class {
         None => "clean",
         Some(Class::TornTail) => "torn_tail",
@@ -113,7 +121,7 @@ fn closed(recovered: &Recovered, restored: &Restored, after: &Aftermath<'_>) -> 
     let swept = after.files.map_or(0, sweep);
     // A host that left in good order ended its children, unless it wrote some off.
     let ended = if restored.state.hosted { (after.end_survivors)(&recovered.session) } else { Ok(0) };
-    let found = Circumstances {
+    let found = RecoveryFacts {
         class: class.to_owned(),
         cut_bytes: recovered.cut,
         quarantine: name.map(|name| name.to_string_lossy().into_owned()),

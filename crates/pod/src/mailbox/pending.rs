@@ -4,7 +4,7 @@ use super::events::{Alert, Event, Outbox};
 use super::requests::{AlertLevel, CommitWaiter, Declined, DriverRequest, Inbox, MailboxSender, Notification, Wakeup};
 use crate::feature::{FeatureId, FeatureRegistry, Keeper, MAX_NOTES, sanitize};
 use crate::record::{FeatureNote, NotificationQueued, Record};
-use crate::session::fold::State;
+use crate::session::fold::SessionState;
 use llm_worker::CallId;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -81,7 +81,7 @@ pub(crate) struct Piggybacked {
 /// The parts of the pod that handling a request needs.
 pub(crate) struct RequestContext<'a> {
     pub(crate) registry: &'a FeatureRegistry,
-    pub(crate) state: &'a State,
+    pub(crate) state: &'a SessionState,
     pub(crate) outbox: &'a mut Outbox,
 }
 

@@ -1,6 +1,6 @@
 //! What the table and the rules will say to calls of a tool, before there is a call. It knows no path.
 
-use super::judge::{BUILT_IN, Circumstances, Policy};
+use super::judge::{BUILT_IN, Policy, SandboxState};
 use super::rule::{Placed, Rule, RuleDecision};
 use super::table::{self, DefaultRule};
 use authority::SandboxMode;
@@ -27,10 +27,12 @@ pub enum ActionKind {
 /// What is said of calls that do one kind of thing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Expectation {
-    pub matter: ActionKind,
+    #[serde(rename = "matter")]
+    pub action: ActionKind,
     pub what: &'static str,
     /// Who says what, outermost first. The last that is about everything decides; the others decide about what they name.
-    pub said: Vec<RuleStatement>,
+    #[serde(rename = "said")]
+    pub statements: Vec<RuleStatement>,
     /// What is decided where no rule about less matches.
     pub decision: RuleDecision,
 }
@@ -59,32 +61,32 @@ impl Policy {
     /// What calls of a tool meet, for each kind of thing they may do. A call that does several is as free as the
     /// least free of them.
     #[must_use]
-    pub fn expect(&self, tool: &str, effect: ToolEffect, now: Circumstances) -> Vec<Expectation> {
+    pub fn expect(&self, tool: &str, effect: ToolEffect, now: SandboxState) -> Vec<Expectation> {
         let read_only = now.mode == SandboxMode::ReadOnly;
-        table::expected(effect, read_only).into_iter().map(|(matter, row)| self.meet(tool, matter, row, now)).collect()
+        table::expected(effect, read_only).into_iter().map(|(action, row)| self.meet(tool, action, row, now)).collect()
     }
 
-    fn meet(&self, tool: &str, matter: ActionKind, row: &'static DefaultRule, now: Circumstances) -> Expectation {
+    fn meet(&self, tool: &str, action: ActionKind, row: &'static DefaultRule, now: SandboxState) -> Expectation {
         let by_row = row.decision(now.confined());
         let (source, text) = (BUILT_IN.to_owned(), row.text.to_owned());
-        let by_row_said =
+        let default_statement =
             RuleStatement { source, text, decision: by_row, path: None, host: None, program: None, decides: false };
-        let (mut said, mut deciding) = (vec![by_row_said], 0);
+        let (mut statements, mut deciding) = (vec![default_statement], 0);
         let decision = self.in_order(by_row, |layer| {
-            let meets = |placed: &&Placed| placed.rule.is_about_tool(tool) && matter.is_met_by(&placed.rule);
+            let meets = |placed: &&Placed| placed.rule.is_about_tool(tool) && action.is_met_by(&placed.rule);
             let rules: Vec<_> = layer.rules.iter().filter(meets).collect();
             // The last that matches speaks: what stands before one about everything never does.
             let last = rules.iter().rposition(|placed| placed.rule.is_about_everything());
             if last.is_some() {
-                deciding = said.len();
+                deciding = statements.len();
             }
-            said.extend(rules.iter().skip(last.unwrap_or(0)).map(|placed| RuleStatement::by(placed)));
+            statements.extend(rules.iter().skip(last.unwrap_or(0)).map(|placed| RuleStatement::by(placed)));
             last.and_then(|last| rules.get(last)).map(|placed| placed.rule.decision)
         });
-        if let Some(deciding) = said.get_mut(deciding) {
+        if let Some(deciding) = statements.get_mut(deciding) {
             deciding.decides = true;
         }
-        Expectation { matter, what: row.text, said, decision }
+        Expectation { action, what: row.text, statements, decision }
     }
 }
 

@@ -2,9 +2,9 @@
 
 use super::place::{self, Target};
 use super::program;
-use super::remedy::{Beside, Remedy, Terms};
+use super::remedy::{Beside, HostTerms, Remedy};
 use super::rule::{Layer, Placed, RuleDecision};
-use super::table::{self, DefaultRule, Unlock};
+use super::table::{self, DefaultRule, RowRemedy};
 use crate::feature::{FeatureId, HostReport, HostRule};
 use crate::record::Decision;
 use authority::text::escape_line;
@@ -19,7 +19,7 @@ pub(super) const BUILT_IN: &str = "default";
 #[derive(Clone, Debug)]
 pub struct Policy {
     pub(super) layers: Vec<Layer>,
-    pub terms: Terms,
+    pub terms: HostTerms,
 }
 
 /// What is judged.
@@ -33,7 +33,7 @@ pub struct CallFacts<'a> {
 
 /// What is in force while it is judged. In this build nobody can be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Circumstances {
+pub struct SandboxState {
     pub mode: SandboxMode,
     /// Whether this kernel enforces that mode.
     pub enforced: bool,
@@ -41,7 +41,7 @@ pub struct Circumstances {
 
 /// A decision about a call, and who made it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Judged {
+pub struct PolicyDecision {
     /// Allowed, or refused with what was refused, why, and what would allow it.
     pub decision: Decision,
     pub rule: RuleRef,
@@ -58,29 +58,29 @@ pub struct RuleRef {
 impl Policy {
     /// The built-in table, then `layers` from the outermost (the machine's file) to the innermost (flags).
     #[must_use]
-    pub fn new(terms: Terms, layers: Vec<Layer>) -> Self {
+    pub fn new(terms: HostTerms, layers: Vec<Layer>) -> Self {
         Self { layers, terms }
     }
 
     /// Judges a call. It is as free as the least free thing it names.
     #[must_use]
-    pub fn judge(&self, call: &CallFacts<'_>, workspace: &Workspace, now: Circumstances) -> Judged {
+    pub fn judge(&self, call: &CallFacts<'_>, workspace: &Workspace, now: SandboxState) -> PolicyDecision {
         let ruled = self.layers.iter().any(|layer| layer.names_programs(call.tool));
         let parts = ruled || table::command(now.confined()) != RuleDecision::Allow;
         let targets = place::targets(call.effect, call.touches, workspace, parts);
         let answers = targets.iter().map(|target| self.answer(call, target, now));
         let strictest = answers.reduce(|a, b| if b.decision > a.decision { b } else { a });
-        strictest.unwrap_or_else(Answer::none).decide(call, now, self.terms)
+        strictest.unwrap_or_else(TargetDecision::none).decide(call, now, self.terms)
     }
 
     /// Whether a person's own rule allows this call: not the built-in table alone.
     #[must_use]
-    pub fn allows_by_rule(&self, call: &CallFacts<'_>, workspace: &Workspace, now: Circumstances) -> bool {
+    pub fn allows_by_rule(&self, call: &CallFacts<'_>, workspace: &Workspace, now: SandboxState) -> bool {
         let judged = self.judge(call, workspace, now);
         judged.decision.allows() && judged.rule.source != BUILT_IN
     }
 
-    fn answer<'a>(&'a self, call: &CallFacts<'_>, target: &'a Target, now: Circumstances) -> Answer<'a> {
+    fn answer<'a>(&'a self, call: &CallFacts<'_>, target: &'a Target, now: SandboxState) -> TargetDecision<'a> {
         let row = table::answering(target, now.mode == SandboxMode::ReadOnly);
         let mut origin = Origin::DefaultRule(row);
         let decision = self.in_order(row.decision(now.confined()), |layer| {
@@ -88,7 +88,7 @@ impl Policy {
             origin = Origin::Rule { source, text: rule.to_string() };
             Some(rule.decision)
         });
-        Answer { decision, origin, target: Some(target) }
+        TargetDecision { decision, origin, target: Some(target) }
     }
 
     /// Lets the layers speak after the row, from the outermost inwards, until somebody denies; the last that spoke decides.
@@ -109,7 +109,7 @@ impl Policy {
 
     /// Every row and rule in the order they apply, for reports.
     #[must_use]
-    pub fn describe(&self, now: Circumstances) -> HostReport {
+    pub fn describe(&self, now: SandboxState) -> HostReport {
         let row = |row: &&DefaultRule| HostRule {
             source: BUILT_IN.into(),
             text: format!("{}: {}", row.text, row.decision(now.confined()).word()),
@@ -122,7 +122,7 @@ impl Policy {
     }
 }
 
-impl Circumstances {
+impl SandboxState {
     pub(super) fn confined(self) -> bool {
         match self.mode {
             SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite => self.enforced,
@@ -132,7 +132,7 @@ impl Circumstances {
 }
 
 /// What the table and the layers say of one target.
-struct Answer<'a> {
+struct TargetDecision<'a> {
     decision: RuleDecision,
     origin: Origin<'a>,
     target: Option<&'a Target>,
@@ -144,13 +144,13 @@ enum Origin<'a> {
     Nobody,
 }
 
-impl Answer<'_> {
+impl TargetDecision<'_> {
     /// Nothing said anything: refused.
     fn none() -> Self {
         Self { decision: RuleDecision::Deny, origin: Origin::Nobody, target: None }
     }
 
-    fn decide(self, call: &CallFacts<'_>, now: Circumstances, terms: Terms) -> Judged {
+    fn decide(self, call: &CallFacts<'_>, now: SandboxState, terms: HostTerms) -> PolicyDecision {
         let (source, text) = match &self.origin {
             Origin::DefaultRule(row) => (BUILT_IN.to_owned(), format!("{}: {}", row.text, self.decision.word())),
             Origin::Rule { source, text } => ((*source).to_owned(), text.clone()),
@@ -168,16 +168,16 @@ impl Answer<'_> {
                 Decision::Refuse { reason }
             }
         };
-        Judged { decision, rule: RuleRef { source, text } }
+        PolicyDecision { decision, rule: RuleRef { source, text } }
     }
 
-    fn remedy(&self, tool: &str, now: Circumstances, terms: Terms) -> Remedy {
+    fn remedy(&self, tool: &str, now: SandboxState, terms: HostTerms) -> Remedy {
         let beside = match &self.origin {
-            Origin::DefaultRule(DefaultRule { unlock: Unlock::By(remedy), .. }) => return remedy.clone(),
+            Origin::DefaultRule(DefaultRule { remedy: RowRemedy::By(remedy), .. }) => return remedy.clone(),
             Origin::Rule { .. } if self.decision == RuleDecision::Deny => return Remedy::ChangeRule,
-            Origin::DefaultRule(DefaultRule { unlock: Unlock::Secret, .. }) => Beside::Secret,
+            Origin::DefaultRule(DefaultRule { remedy: RowRemedy::Secret, .. }) => Beside::Secret,
             Origin::Rule { .. } => Beside::AskingRule,
-            Origin::DefaultRule(DefaultRule { unlock: Unlock::Rule, .. }) | Origin::Nobody => match now.mode {
+            Origin::DefaultRule(DefaultRule { remedy: RowRemedy::Rule, .. }) | Origin::Nobody => match now.mode {
                 SandboxMode::Off => Beside::Sandbox,
                 SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite if !now.enforced => Beside::Kernel,
                 SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite => Beside::Nothing,

@@ -25,6 +25,6 @@ mod table;
 pub(crate) mod tests;
 
 pub use explain::{ActionKind, Expectation, RuleStatement};
-pub use judge::{CallFacts, Circumstances, Judged, Policy, RuleRef};
-pub use remedy::{Beside, Remedy, Terms};
+pub use judge::{CallFacts, Policy, PolicyDecision, RuleRef, SandboxState};
+pub use remedy::{Beside, HostTerms, Remedy};
 pub use rule::{Layer, Rule, RuleDecision, RuleError};

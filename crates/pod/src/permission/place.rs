@@ -10,7 +10,7 @@ use std::path::{Component, Path, PathBuf};
 /// One thing a call does.
 pub(super) enum Target {
     Path {
-        way: Way,
+        way: AccessMode,
         side: Side,
         /// To be written, it configures other programs; or it may hold secrets.
         guarded: bool,
@@ -40,7 +40,7 @@ pub(super) enum Target {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum AccessMode {
     Read,
     Write,
 }
@@ -59,8 +59,8 @@ pub(super) fn targets(effect: ToolEffect, touches: &[Touch], workspace: &Workspa
     let mut targets = Vec::with_capacity(touches.len());
     for touch in touches {
         match touch {
-            Touch::Read(path) => targets.push(path_target(Way::Read, path, workspace, false)),
-            Touch::Write(path) => targets.push(path_target(Way::Write, path, workspace, false)),
+            Touch::Read(path) => targets.push(path_target(AccessMode::Read, path, workspace, false)),
+            Touch::Write(path) => targets.push(path_target(AccessMode::Write, path, workspace, false)),
             Touch::Shell(text) => targets.extend(commands(text, workspace, parts)),
             Touch::Host(host) => targets.push(Target::Host(host.clone())),
             Touch::Session => targets.push(Target::Session),
@@ -90,9 +90,9 @@ fn commands(text: &str, workspace: &Workspace, parts: bool) -> Vec<Target> {
 
 fn secret_target(named: Named, workspace: &Workspace) -> Target {
     match named {
-        Named::At(path) => path_target(Way::Read, &path, workspace, true),
+        Named::At(path) => path_target(AccessMode::Read, &path, workspace, true),
         Named::Somewhere(shown) => Target::Path {
-            way: Way::Read,
+            way: AccessMode::Read,
             side: Side::Inside,
             guarded: true,
             command: true,
@@ -117,7 +117,7 @@ fn split(text: &str, parts: Vec<shell::Part>) -> Vec<Target> {
     if parts.is_empty() { vec![Target::Command] } else { parts }
 }
 
-fn path_target(way: Way, path: &Path, workspace: &Workspace, command: bool) -> Target {
+fn path_target(way: AccessMode, path: &Path, workspace: &Workspace, command: bool) -> Target {
     let shown = workspace.show(path);
     let place = match workspace.locate(path) {
         Ok(place) => place,
@@ -129,8 +129,8 @@ fn path_target(way: Way, path: &Path, workspace: &Workspace, command: bool) -> T
     let (side, settled, below) = match &place {
         Location::Inside(at) => {
             let side = match (way, at.access()) {
-                (Way::Write, Access::Read) => Side::ReadOnly,
-                (Way::Write, Access::ReadWrite) | (Way::Read, _) => Side::Inside,
+                (AccessMode::Write, Access::Read) => Side::ReadOnly,
+                (AccessMode::Write, Access::ReadWrite) | (AccessMode::Read, _) => Side::Inside,
             };
             (side, at.path(), Some(at.relative()))
         }
@@ -140,7 +140,7 @@ fn path_target(way: Way, path: &Path, workspace: &Workspace, command: bool) -> T
     let secret = matches!(&place, Location::Inside(at) if workspace.may_hold_secrets(at))
         || below_a_root.is_some_and(|below| workspace.secret_names().matches(below));
     let configures = || below.is_some_and(names_guarded) || below_a_root.is_some_and(names_guarded);
-    let guarded = secret || (way == Way::Write && configures());
+    let guarded = secret || (way == AccessMode::Write && configures());
     let shown = if settled == absolute { shown } else { format!("{shown} (which is {})", workspace.show(settled)) };
     let resolved = below_project(settled).into_iter().chain([settled.to_owned()]).collect();
     let written = below_project(&absolute).into_iter().chain([absolute.clone()]).collect();

@@ -39,7 +39,7 @@ pub enum Beside {
 
 /// What a host calls things.
 #[derive(Clone, Copy, Debug)]
-pub struct Terms {
+pub struct HostTerms {
     /// The tool whose rules also say which files a command may name.
     pub read: &'static str,
     /// The words of a remedy; they end up in results, requests and the journal.

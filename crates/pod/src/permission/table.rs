@@ -1,7 +1,7 @@
 //! The default policy, as data. It knows no tool.
 
 use super::explain::ActionKind;
-use super::place::{Side, Target, Way};
+use super::place::{AccessMode, Side, Target};
 use super::remedy::Remedy;
 use super::rule::RuleDecision::{self, Allow, Ask, Deny};
 use llm_worker::ToolEffect;
@@ -13,11 +13,11 @@ pub(super) struct DefaultRule {
     pub(super) confined: RuleDecision,
     pub(super) otherwise: RuleDecision,
     /// What a person does to allow it.
-    pub(super) unlock: Unlock,
+    pub(super) remedy: RowRemedy,
 }
 
 /// What allows what a row refuses.
-pub(super) enum Unlock {
+pub(super) enum RowRemedy {
     /// An allow rule for this tool.
     Rule,
     /// An allow rule for reading that file.
@@ -25,25 +25,25 @@ pub(super) enum Unlock {
     By(Remedy),
 }
 
-static READ_INSIDE: DefaultRule = row("reading inside the project", Allow, Allow, Unlock::Rule);
-static READ_OUTSIDE: DefaultRule = row("reading outside the project", Ask, Ask, Unlock::By(Remedy::AddDir));
-static WRITE_INSIDE: DefaultRule = row("writing inside the project", Allow, Ask, Unlock::Rule);
-static READ_SECRET: DefaultRule = row("reading a file that may hold secrets", Ask, Ask, Unlock::Secret);
+static READ_INSIDE: DefaultRule = row("reading inside the project", Allow, Allow, RowRemedy::Rule);
+static READ_OUTSIDE: DefaultRule = row("reading outside the project", Ask, Ask, RowRemedy::By(Remedy::AddDir));
+static WRITE_INSIDE: DefaultRule = row("writing inside the project", Allow, Ask, RowRemedy::Rule);
+static READ_SECRET: DefaultRule = row("reading a file that may hold secrets", Ask, Ask, RowRemedy::Secret);
 static WRITE_GUARDED: DefaultRule =
-    row("writing .git/**, .env*, yoi.toml or a file that may hold secrets", Ask, Ask, Unlock::Rule);
+    row("writing .git/**, .env*, yoi.toml or a file that may hold secrets", Ask, Ask, RowRemedy::Rule);
 static WRITE_READ_ONLY: DefaultRule =
-    row("writing to a directory added for reading", Deny, Deny, Unlock::By(Remedy::AddWriteDir));
-static WRITE_OUTSIDE: DefaultRule = row("writing outside the project", Deny, Deny, Unlock::By(Remedy::AddWriteDir));
+    row("writing to a directory added for reading", Deny, Deny, RowRemedy::By(Remedy::AddWriteDir));
+static WRITE_OUTSIDE: DefaultRule = row("writing outside the project", Deny, Deny, RowRemedy::By(Remedy::AddWriteDir));
 static WRITE_IN_READ_ONLY_MODE: DefaultRule =
-    row("writing in read-only mode", Deny, Deny, Unlock::By(Remedy::LeaveReadOnly));
-static COMMAND: DefaultRule = row("running commands, and effects a tool does not name", Allow, Ask, Unlock::Rule);
-static HOST: DefaultRule = row("reading from a host that the user granted", Allow, Allow, Unlock::Rule);
-static SESSION: DefaultRule = row("changing the session's own state, and nothing else", Allow, Allow, Unlock::Rule);
-static NOTHING: DefaultRule = row("reading nothing but the session's own records", Allow, Allow, Unlock::Rule);
-static LOST: DefaultRule = row("a path that cannot be resolved", Deny, Deny, Unlock::By(Remedy::FixPath));
+    row("writing in read-only mode", Deny, Deny, RowRemedy::By(Remedy::LeaveReadOnly));
+static COMMAND: DefaultRule = row("running commands, and effects a tool does not name", Allow, Ask, RowRemedy::Rule);
+static HOST: DefaultRule = row("reading from a host that the user granted", Allow, Allow, RowRemedy::Rule);
+static SESSION: DefaultRule = row("changing the session's own state, and nothing else", Allow, Allow, RowRemedy::Rule);
+static NOTHING: DefaultRule = row("reading nothing but the session's own records", Allow, Allow, RowRemedy::Rule);
+static LOST: DefaultRule = row("a path that cannot be resolved", Deny, Deny, RowRemedy::By(Remedy::FixPath));
 
-const fn row(text: &'static str, confined: RuleDecision, otherwise: RuleDecision, unlock: Unlock) -> DefaultRule {
-    DefaultRule { text, confined, otherwise, unlock }
+const fn row(text: &'static str, confined: RuleDecision, otherwise: RuleDecision, remedy: RowRemedy) -> DefaultRule {
+    DefaultRule { text, confined, otherwise, remedy }
 }
 
 /// Every row, in the order a report shows them.
@@ -66,14 +66,14 @@ pub(super) static ROWS: [&DefaultRule; 13] = [
 /// The row that answers for a target.
 pub(super) fn answering(target: &Target, read_only: bool) -> &'static DefaultRule {
     match target {
-        Target::Path { way: Way::Read, side: Side::Inside | Side::ReadOnly, guarded: true, .. } => &READ_SECRET,
-        Target::Path { way: Way::Read, side: Side::Inside | Side::ReadOnly, guarded: false, .. } => &READ_INSIDE,
-        Target::Path { way: Way::Read, side: Side::Outside, .. } => &READ_OUTSIDE,
-        Target::Path { way: Way::Write, side: Side::Outside, .. } => &WRITE_OUTSIDE,
-        Target::Path { way: Way::Write, .. } if read_only => &WRITE_IN_READ_ONLY_MODE,
-        Target::Path { way: Way::Write, side: Side::ReadOnly, .. } => &WRITE_READ_ONLY,
-        Target::Path { way: Way::Write, side: Side::Inside, guarded: true, .. } => &WRITE_GUARDED,
-        Target::Path { way: Way::Write, side: Side::Inside, guarded: false, .. } => &WRITE_INSIDE,
+        Target::Path { way: AccessMode::Read, side: Side::Inside | Side::ReadOnly, guarded: true, .. } => &READ_SECRET,
+        Target::Path { way: AccessMode::Read, side: Side::Inside | Side::ReadOnly, guarded: false, .. } => &READ_INSIDE,
+        Target::Path { way: AccessMode::Read, side: Side::Outside, .. } => &READ_OUTSIDE,
+        Target::Path { way: AccessMode::Write, side: Side::Outside, .. } => &WRITE_OUTSIDE,
+        Target::Path { way: AccessMode::Write, .. } if read_only => &WRITE_IN_READ_ONLY_MODE,
+        Target::Path { way: AccessMode::Write, side: Side::ReadOnly, .. } => &WRITE_READ_ONLY,
+        Target::Path { way: AccessMode::Write, side: Side::Inside, guarded: true, .. } => &WRITE_GUARDED,
+        Target::Path { way: AccessMode::Write, side: Side::Inside, guarded: false, .. } => &WRITE_INSIDE,
         Target::Command | Target::Part(..) => &COMMAND,
         Target::Host(_) => &HOST,
         Target::Session => &SESSION,

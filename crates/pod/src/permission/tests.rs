@@ -11,13 +11,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
-pub(crate) const TERMS: Terms = Terms { read: "Read", remedy: |remedy| format!("{remedy:?}") };
+pub(crate) const TERMS: HostTerms = HostTerms { read: "Read", remedy: |remedy| format!("{remedy:?}") };
 
 const FEATURE: FeatureId = FeatureId::builtin("files");
-const CONFINED: Circumstances = Circumstances { mode: SandboxMode::WorkspaceWrite, enforced: true };
-const UNENFORCED: Circumstances = Circumstances { mode: SandboxMode::WorkspaceWrite, enforced: false };
-const OFF: Circumstances = Circumstances { mode: SandboxMode::Off, enforced: true };
-const LOCKED: Circumstances = Circumstances { mode: SandboxMode::ReadOnly, enforced: true };
+const CONFINED: SandboxState = SandboxState { mode: SandboxMode::WorkspaceWrite, enforced: true };
+const UNENFORCED: SandboxState = SandboxState { mode: SandboxMode::WorkspaceWrite, enforced: false };
+const OFF: SandboxState = SandboxState { mode: SandboxMode::Off, enforced: true };
+const LOCKED: SandboxState = SandboxState { mode: SandboxMode::ReadOnly, enforced: true };
 
 /// project/, outside/, added/ (writable) and looked-at/ (read only) side by side.
 struct World {
@@ -56,15 +56,22 @@ impl World {
         text.strip_prefix('@').map_or_else(|| text.into(), |rest| self.dir.path().canonicalize().unwrap().join(rest))
     }
 
-    fn judge(&self, policy: &Policy, tool: &str, effect: ToolEffect, touches: &[Touch], now: Circumstances) -> Judged {
+    fn judge(
+        &self,
+        policy: &Policy,
+        tool: &str,
+        effect: ToolEffect,
+        touches: &[Touch],
+        now: SandboxState,
+    ) -> PolicyDecision {
         policy.judge(&CallFacts { tool, effect, touches, feature: &FEATURE }, &self.workspace, now)
     }
 
-    fn read(&self, policy: &Policy, path: &str, now: Circumstances) -> Judged {
+    fn read(&self, policy: &Policy, path: &str, now: SandboxState) -> PolicyDecision {
         self.judge(policy, "Read", ReadOnly, &[Touch::Read(self.path(path))], now)
     }
 
-    fn write(&self, policy: &Policy, path: &str, now: Circumstances) -> Judged {
+    fn write(&self, policy: &Policy, path: &str, now: SandboxState) -> PolicyDecision {
         self.judge(policy, "Write", Idempotent, &[Touch::Write(self.path(path))], now)
     }
 }
@@ -169,7 +176,7 @@ fn the_table_has_a_column_for_a_sandbox_that_is_not_there() {
         (UNENFORCED, [true, false, false, false, true, true]),
         (OFF, [true, false, false, false, true, true]),
         (LOCKED, [true, false, true, true, true, true]),
-        (Circumstances { enforced: false, ..LOCKED }, [true, false, false, false, true, true]),
+        (SandboxState { enforced: false, ..LOCKED }, [true, false, false, false, true, true]),
     ];
     for (now, expected) in cases {
         let decisions = [

@@ -11,7 +11,7 @@ use std::collections::btree_map::Entry;
 /// The changes of one file, from some point on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Changed {
-    /// The file, absolute; where it was carried to when a directory above it was moved.
+    /// The file, absolute; where it was relocated to when a directory above it was moved.
     pub path: String,
     /// The bytes before the first of them; none when the file did not exist.
     pub before: Option<Stored>,
@@ -101,8 +101,8 @@ impl Changes {
     fn file(&mut self, seq: u64, change: &FileChanged) {
         // What is changed where it was moved away from is there still, unless that place was made anew.
         let stands = |moved: &Moved| {
-            let anew = change.made.as_ref().is_some_and(|made| carried(&moved.from, made, "").is_some());
-            carried(&change.path, &moved.from, "").is_some() && !anew
+            let anew = change.made.as_ref().is_some_and(|made| relocated(&moved.from, made, "").is_some());
+            relocated(&change.path, &moved.from, "").is_some() && !anew
         };
         if let Some(at) = self.moved.iter().position(stands) {
             self.stood(at);
@@ -134,7 +134,7 @@ impl Changes {
         if let Some(at) = self.moved.iter().position(|moved| moved.from == *from) {
             self.stood(at);
         }
-        self.carry(from, to);
+        self.relocate(from, to);
         let made = made.clone().map(|made| (to.clone(), made));
         match self.moved.iter().position(|moved| moved.to == *from) {
             Some(at) if self.moved.get(at).is_some_and(|moved| moved.from == *to) => {
@@ -155,13 +155,13 @@ impl Changes {
         self.newest = Some((moving.clone(), before));
     }
 
-    /// Looks where the moved directories stand. An intent may not have been carried out, or somebody else moved one back.
+    /// Looks where the moved directories stand. An intent may not have been relocated out, or somebody else moved one back.
     pub fn settle(&mut self, there: impl Fn(&str) -> bool) {
         let stands = |from: &str, to: &str| there(from) && !there(to);
         if let Some((DirectoryMoved { from, to, made, .. }, before)) = self.newest.take()
             && stands(&from, &to)
         {
-            self.carry(&to, &from);
+            self.relocate(&to, &from);
             self.moved = before;
             self.made.extend(made.map(|made| (to, made)));
         }
@@ -173,16 +173,17 @@ impl Changes {
     /// This directory stands where it stood.
     fn stood(&mut self, at: usize) {
         let Moved { from, to, made } = self.moved.remove(at);
-        self.carry(&to, &from);
+        self.relocate(&to, &from);
         self.made.extend(made);
     }
 
     /// Every file in a directory goes with it.
-    fn carry(&mut self, from: &str, to: &str) {
-        let inside: Vec<String> = self.files.keys().filter(|path| carried(path, from, to).is_some()).cloned().collect();
+    fn relocate(&mut self, from: &str, to: &str) {
+        let inside: Vec<String> =
+            self.files.keys().filter(|path| relocated(path, from, to).is_some()).cloned().collect();
         let taken: Vec<Changed> = inside.iter().filter_map(|path| self.files.remove(path)).collect();
         for mut changed in taken {
-            let place = |path: &str| carried(path, from, to);
+            let place = |path: &str| relocated(path, from, to);
             changed.path = place(&changed.path).unwrap_or(changed.path);
             changed.made = changed.made.map(|made| place(&made).unwrap_or(made));
             match self.files.entry(changed.path.clone()) {
@@ -213,7 +214,7 @@ impl Changed {
     /// Whether a change that found `before` follows the ones that are known.
     fn follow(&mut self, commands: &[(u64, String)], before: Option<&Stored>, seq: u64) {
         let found = before.map(|stored| stored.digest.to_string());
-        if self.steps.is_empty() || self.standing_of(found.as_deref()) != Standing::Changed {
+        if self.steps.is_empty() || self.status_of(found.as_deref()) != FileStatus::Changed {
             return;
         }
         let ran = commands.iter().any(|(command, _)| (self.last..seq).contains(command));
@@ -239,7 +240,7 @@ impl Changed {
 
 /// Where a path is once the directory `from` is called `to`; nothing for a path that is not in it.
 #[must_use]
-pub fn carried(path: &str, from: &str, to: &str) -> Option<String> {
+pub fn relocated(path: &str, from: &str, to: &str) -> Option<String> {
     let below = path.strip_prefix(from)?;
     (below.is_empty() || below.starts_with('/')).then(|| format!("{to}{below}"))
 }
@@ -254,7 +255,7 @@ pub fn staged(session: &str, call: Option<CallId>, path: &str) -> u64 {
 
 /// Where a file stands against what the journal says of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum FileStatus {
     /// As the pod left it: taking it back is exact.
     AsLeft,
     /// As it was before: there is nothing to take back.
@@ -266,18 +267,18 @@ pub enum Standing {
 impl Changed {
     /// Compares with the file as it is; `None` is "there is no such file".
     #[must_use]
-    pub fn standing(&self, now: Option<&[u8]>) -> Standing {
-        self.standing_of(now.map(|bytes| Digest::of(bytes).to_string()).as_deref())
+    pub fn status(&self, now: Option<&[u8]>) -> FileStatus {
+        self.status_of(now.map(|bytes| Digest::of(bytes).to_string()).as_deref())
     }
 
-    fn standing_of(&self, digest: Option<&str>) -> Standing {
+    fn status_of(&self, digest: Option<&str>) -> FileStatus {
         let before = self.before.as_ref().map(|stored| stored.digest.to_string());
         if digest == before.as_deref() {
-            return Standing::AsBefore;
+            return FileStatus::AsBefore;
         }
-        // The newest intent may not have been carried out before a crash: then the one before it holds.
+        // The newest intent may not have been relocated out before a crash: then the one before it holds.
         let newest = self.steps.iter().rev().take(2);
-        if newest.into_iter().any(|step| step.as_deref() == digest) { Standing::AsLeft } else { Standing::Changed }
+        if newest.into_iter().any(|step| step.as_deref() == digest) { FileStatus::AsLeft } else { FileStatus::Changed }
     }
 }
 

@@ -5,7 +5,7 @@
 //! JSON with the state, then the items, each field behind its length. Like everything in `idx/` it is derived. Whatever
 //! does not read is made again from the log.
 
-use super::fold::State;
+use super::fold::SessionState;
 use super::restore::Restored;
 use llm_worker::{CallId, Item, ProviderSignature, ResultStatus, SealedReasoning, ToolOutcome};
 use serde::{Deserialize, Serialize};
@@ -81,7 +81,7 @@ impl CheckpointBuilder {
 
     /// The bytes of a checkpoint of now; none when there are too many items.
     #[must_use]
-    pub fn bytes(&mut self, state: &State) -> Option<Vec<u8>> {
+    pub fn bytes(&mut self, state: &SessionState) -> Option<Vec<u8>> {
         self.behind = 0;
         let items = self.items.as_ref()?;
         let mut bytes = serde_json::to_vec(&Head { times: self.times, state }).ok()?;
@@ -108,12 +108,12 @@ impl CheckpointBuilder {
 
 /// The state that a checkpoint has, and the newest record's clock, for who wants no items.
 #[must_use]
-pub fn state(version: u32, bytes: &[u8]) -> Option<(State, u64)> {
+pub fn state(version: u32, bytes: &[u8]) -> Option<(SessionState, u64)> {
     read(version, bytes).map(|(head, _)| (head.state, head.times.newest))
 }
 
 /// The first line, and the items as they are.
-fn read(version: u32, bytes: &[u8]) -> Option<(Head<State>, &[u8])> {
+fn read(version: u32, bytes: &[u8]) -> Option<(Head<SessionState>, &[u8])> {
     if version != VERSION {
         return None;
     }

@@ -21,7 +21,7 @@ pub(super) fn decode_lite(frame: &OwnedFrame) -> Result<Record, RestoreError> {
             Ok(Record::Other { kind: String::new() })
         }
         ("item", VERSION) => {
-            match serde_json::from_str::<Line<'_>>(&frame.line).ok().and_then(|line| line.item.whole()) {
+            match serde_json::from_str::<ItemLine<'_>>(&frame.line).ok().and_then(|line| line.item.whole()) {
                 Some(item) => Ok(ItemAdded { item }.into()),
                 None => decode(frame),
             }
@@ -31,7 +31,7 @@ pub(super) fn decode_lite(frame: &OwnedFrame) -> Result<Record, RestoreError> {
 }
 
 #[derive(Deserialize)]
-struct Line<'a> {
+struct ItemLine<'a> {
     #[serde(borrow)]
     item: Fields<'a>,
 }

@@ -1,7 +1,7 @@
 //! The fold of a log into state. Live and on replay it is this one function; there is no other way to change
-//! a [`State`].
+//! a [`SessionState`].
 
-use super::lost::{Lost, bridged};
+use super::lost::{LostRecords, bridged};
 use crate::record::{
     Encoder, FeatureState, FileChanged, NotificationQueued, Output, Record, Request, SystemItem, ToolFinished,
 };
@@ -23,7 +23,7 @@ pub const MAX_CHANGING: usize = 4096;
 /// checkpoints: [`checkpoint::VERSION`](super::checkpoint::VERSION) changes with it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct State {
+pub struct SessionState {
     /// A host started and did not say that it stopped.
     pub hosted: bool,
     /// The fixed part of requests, and its encoder.
@@ -71,9 +71,9 @@ pub struct State {
     /// The highest notification number given.
     pub notified: u64,
     /// What is lost since the newest recovery that spoke of it: records may follow that do not fit.
-    pub lost: Option<Lost>,
+    pub lost: Option<LostRecords>,
     /// What is lost and the model was not told of.
-    pub untold: Option<Lost>,
+    pub untold: Option<LostRecords>,
 }
 
 /// A call that has no result yet.
@@ -104,17 +104,17 @@ pub struct Changing {
 /// A record that cannot follow what stands before it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a `{kind}` record cannot stand here: {why}")]
-pub struct Illegal {
+pub struct IllegalRecord {
     pub kind: String,
     pub why: String,
 }
 
-impl State {
+impl SessionState {
     /// Takes one more record; answers the items it adds to the history: one at most, but where records are lost.
     ///
     /// # Errors
     /// The record contradicts the state: the log was not written by this program, or there is a bug.
-    pub fn apply(&mut self, record: &Record) -> Result<Vec<Item>, Illegal> {
+    pub fn apply(&mut self, record: &Record) -> Result<Vec<Item>, IllegalRecord> {
         if self.lost.is_some() {
             return bridged(self, record);
         }
@@ -122,8 +122,8 @@ impl State {
     }
 
     /// Takes a record that fits what stands before it.
-    pub(super) fn follow(&mut self, record: &Record) -> Result<Option<Item>, Illegal> {
-        let illegal = |why: &str| Err(Illegal { kind: record.kind().to_owned(), why: why.to_owned() });
+    pub(super) fn follow(&mut self, record: &Record) -> Result<Option<Item>, IllegalRecord> {
+        let illegal = |why: &str| Err(IllegalRecord { kind: record.kind().to_owned(), why: why.to_owned() });
         match record {
             Record::HostStarted(_) => {
                 self.hosted = true;
@@ -259,8 +259,8 @@ impl State {
         (!fits).then_some("its generation or encoder is not the surface's")
     }
 
-    fn say(&mut self, said: &SystemItem, record: &Record) -> Result<Item, Illegal> {
-        let illegal = |why: &str| Err(Illegal { kind: record.kind().to_owned(), why: why.to_owned() });
+    fn say(&mut self, said: &SystemItem, record: &Record) -> Result<Item, IllegalRecord> {
+        let illegal = |why: &str| Err(IllegalRecord { kind: record.kind().to_owned(), why: why.to_owned() });
         if !self.turn_open {
             return illegal("no turn is open");
         }
@@ -276,16 +276,16 @@ impl State {
         Ok(self.count(said.item()))
     }
 
-    fn add(&mut self, item: &Item, record: &Record) -> Result<Item, Illegal> {
+    fn add(&mut self, item: &Item, record: &Record) -> Result<Item, IllegalRecord> {
         if !self.turn_open {
             let why = "no turn is open".to_owned();
-            return Err(Illegal { kind: record.kind().to_owned(), why });
+            return Err(IllegalRecord { kind: record.kind().to_owned(), why });
         }
         match item {
             Item::ToolCall { id, name, arguments } => {
                 if id.number() != self.calls + 1 {
                     let why = format!("{id} is not the next call number");
-                    return Err(Illegal { kind: record.kind().to_owned(), why });
+                    return Err(IllegalRecord { kind: record.kind().to_owned(), why });
                 }
                 self.calls = id.number();
                 // Calls after a refusal are its workaround.
@@ -298,7 +298,7 @@ impl State {
             Item::Reasoning { .. } => {}
             Item::User { .. } | Item::System { .. } | Item::ToolResult { .. } => {
                 let why = "that item has a record kind of its own".to_owned();
-                return Err(Illegal { kind: record.kind().to_owned(), why });
+                return Err(IllegalRecord { kind: record.kind().to_owned(), why });
             }
         }
         Ok(self.count(item.clone()))

@@ -5,7 +5,7 @@
 //! is made to fit it. A call that was open at the gap keeps waiting for a result; when the next item of another kind
 //! shows that there is none, it gets one that says so, and stands where a model would look for it.
 
-use super::fold::{Illegal, State};
+use super::fold::{IllegalRecord, SessionState};
 use crate::record::{Gap, NotificationQueued, Record, Recovery, Request, SystemItem};
 use llm_worker::{CallId, Item, ResultStatus, ToolOutcome};
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ use std::fmt;
 /// Records that are lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Lost {
+pub struct LostRecords {
     pub first: u64,
     pub last: u64,
     pub records: u64,
@@ -22,7 +22,7 @@ pub struct Lost {
     pub inputs: u64,
 }
 
-impl Lost {
+impl LostRecords {
     fn and(before: Option<Self>, gap: &Gap, inputs: u64) -> Self {
         let Gap { first, last, reason: _ } = gap;
         before.map_or(Self { first: *first, last: *last, records: 1, inputs }, |before| Self {
@@ -34,7 +34,7 @@ impl Lost {
     }
 }
 
-impl fmt::Display for Lost {
+impl fmt::Display for LostRecords {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.records {
             1 => write!(f, "record {} is lost", self.first),
@@ -50,7 +50,7 @@ pub(super) fn lost_result() -> ToolOutcome {
 }
 
 /// Takes a record behind a gap. An error changes nothing.
-pub(super) fn bridged(state: &mut State, record: &Record) -> Result<Vec<Item>, Illegal> {
+pub(super) fn bridged(state: &mut SessionState, record: &Record) -> Result<Vec<Item>, IllegalRecord> {
     let mut bridge = Bridge { state: state.clone(), items: Vec::new() };
     if bridge.fits(record) {
         let item = bridge.state.follow(record)?;
@@ -60,10 +60,10 @@ pub(super) fn bridged(state: &mut State, record: &Record) -> Result<Vec<Item>, I
     Ok(bridge.items)
 }
 
-impl State {
+impl SessionState {
     pub(super) fn part(&mut self, gap: &Gap) {
-        self.lost = Some(Lost::and(self.lost, gap, self.inputs));
-        self.untold = Some(Lost::and(self.untold, gap, self.inputs));
+        self.lost = Some(LostRecords::and(self.lost, gap, self.inputs));
+        self.untold = Some(LostRecords::and(self.untold, gap, self.inputs));
         self.open_calls.values_mut().for_each(|call| call.parted = true);
         // It may have changed.
         self.environment = None;
@@ -80,7 +80,7 @@ impl State {
 
 /// A state that is being made to fit.
 struct Bridge {
-    state: State,
+    state: SessionState,
     items: Vec<Item>,
 }
 

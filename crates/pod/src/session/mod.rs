@@ -12,7 +12,7 @@ pub mod restore;
 pub mod resume;
 pub mod summary;
 
-pub use lost::Lost;
+pub use lost::LostRecords;
 
 use llm_worker::ErrorKind;
 

@@ -1,7 +1,7 @@
 //! The proof that a log says all a model ever saw: every request is rebuilt from the records before it and
 //! compared with what was sent. It knows no model.
 
-use super::fold::State;
+use super::fold::SessionState;
 use super::references;
 use super::restore::{RestoreError, decode};
 use crate::record::{Encoder, Gap, Record, Request, Stored};
@@ -71,7 +71,7 @@ pub fn verify<I: Iterator<Item = Result<OwnedFrame, ReadError>>>(
     found
 }
 
-fn fold(state: &mut State, seq: u64, record: &Record) -> Result<Vec<Item>, RestoreError> {
+fn fold(state: &mut SessionState, seq: u64, record: &Record) -> Result<Vec<Item>, RestoreError> {
     state.apply(record).map_err(|source| RestoreError::Illegal { seq, source })
 }
 
@@ -81,7 +81,7 @@ fn before(
     seq: u64,
     projection: &mut Projection,
 ) -> Result<(), RestoreError> {
-    let mut state = State::default();
+    let mut state = SessionState::default();
     for frame in frames {
         let frame = frame?;
         if frame.seq >= seq {
@@ -94,7 +94,7 @@ fn before(
 
 #[derive(Default)]
 struct Replay {
-    state: State,
+    state: SessionState,
     projection: Option<Rebuilt>,
     /// Blobs that were looked at.
     seen: BTreeSet<Digest>,

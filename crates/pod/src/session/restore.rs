@@ -1,8 +1,8 @@
 //! From a log on disk back to a session that can go on. Nothing is executed: open calls get a result that
 //! says what is known, the open turn is closed, and one note tells the model.
 
-use super::fold::{Illegal, OpenCall, State};
-use super::lost::{Lost, lost_result};
+use super::fold::{IllegalRecord, OpenCall, SessionState};
+use super::lost::{LostRecords, lost_result};
 use crate::record::{Record, Recovery, SystemItem, ToolFinished, TurnFinished};
 use llm_worker::effect::Outcome;
 use llm_worker::{CallId, Item, ResultStatus, ToolEffect, ToolOutcome};
@@ -13,7 +13,7 @@ use std::time::{Duration, UNIX_EPOCH};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Restored {
     /// What it comes to.
-    pub state: State,
+    pub state: SessionState,
     /// Every item, oldest first.
     pub items: Vec<Item>,
     /// The newest record's clock, microseconds; 0 for an empty log.
@@ -33,7 +33,7 @@ pub enum RestoreError {
     Body { seq: u64, kind: String, source: serde_json::Error },
     /// A record cannot follow those before it.
     #[error("record {seq}: {source}")]
-    Illegal { seq: u64, source: Illegal },
+    Illegal { seq: u64, source: IllegalRecord },
 }
 
 /// Decodes one frame.
@@ -80,7 +80,7 @@ impl Restored {
 
 /// What recovery knows besides the log's content.
 #[derive(Debug)]
-pub struct Circumstances {
+pub struct RecoveryFacts {
     /// What the end of the log looked like.
     pub class: String,
     pub cut_bytes: u64,
@@ -98,7 +98,7 @@ pub struct Circumstances {
 
 /// The one batch that closes what a crash left open; empty when the log ended in good order.
 #[must_use]
-pub fn closing(restored: &Restored, found: &Circumstances) -> Vec<Record> {
+pub fn closing(restored: &Restored, found: &RecoveryFacts) -> Vec<Record> {
     let state = &restored.state;
     let orderly = !state.turn_open && state.open_calls.is_empty() && state.lost.is_none();
     if orderly && found.cut_bytes == 0 && found.ended_processes == 0 && found.survivors.is_none() {
@@ -156,7 +156,7 @@ pub fn still_running(why: &str) -> String {
 
 /// What the model is told of lost records.
 #[must_use]
-pub fn loss(lost: &Lost) -> String {
+pub fn loss(lost: &LostRecords) -> String {
     format!(
         "This session was restored from a damaged journal: {lost}. What you were told, did or were asked in them is \
          gone; where a result says `lost`, or something you rely on is not above, look again."

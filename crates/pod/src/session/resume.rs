@@ -8,7 +8,7 @@ use session_store::{Journal, OwnedFrame, Past, ReadError, RecordId};
 
 /// A session folded to its end, by its writer.
 #[derive(Debug)]
-pub struct Resumed {
+pub struct ResumedSession {
     /// What it comes to.
     pub restored: Restored,
     /// For the next checkpoint.
@@ -21,7 +21,7 @@ pub struct Resumed {
 ///
 /// # Errors
 /// As [`Restored::from_frames`]. Behind a checkpoint a record that does not fit may also be the checkpoint's fault.
-pub fn resume(past: Past) -> Result<Resumed, RestoreError> {
+pub fn resume(past: Past) -> Result<ResumedSession, RestoreError> {
     let begun = past.checkpoint().and_then(|kept| CheckpointBuilder::read(kept.version(), kept.bytes()));
     match begun {
         Some((restored, draft)) => fold(restored, draft, past.behind_checkpoint()),
@@ -33,7 +33,7 @@ pub fn resume(past: Past) -> Result<Resumed, RestoreError> {
 ///
 /// # Errors
 /// As [`Restored::from_frames`].
-pub fn everything(frames: impl Iterator<Item = Result<OwnedFrame, ReadError>>) -> Result<Resumed, RestoreError> {
+pub fn everything(frames: impl Iterator<Item = Result<OwnedFrame, ReadError>>) -> Result<ResumedSession, RestoreError> {
     let restored = Restored::default();
     let draft = CheckpointBuilder::of(&restored);
     fold(restored, draft, frames)
@@ -43,7 +43,7 @@ fn fold(
     mut restored: Restored,
     mut draft: CheckpointBuilder,
     frames: impl Iterator<Item = Result<OwnedFrame, ReadError>>,
-) -> Result<Resumed, RestoreError> {
+) -> Result<ResumedSession, RestoreError> {
     let mut checkpoint = None;
     for frame in frames {
         let frame = frame?;
@@ -56,10 +56,10 @@ fn fold(
             checkpoint = draft.bytes(&restored.state).map(|bytes| (RecordId::of(&frame), bytes));
         }
     }
-    Ok(Resumed { restored, draft, checkpoint })
+    Ok(ResumedSession { restored, draft, checkpoint })
 }
 
-impl Resumed {
+impl ResumedSession {
     /// Keeps the checkpoint that was missing.
     pub fn keep(&mut self, journal: &Journal) {
         if let Some((mark, bytes)) = self.checkpoint.take() {

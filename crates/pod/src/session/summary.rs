@@ -2,7 +2,7 @@
 
 use super::checkpoint;
 use super::decode_lite::decode_lite;
-use super::fold::State;
+use super::fold::SessionState;
 use super::restore::RestoreError;
 use session_store::{OwnedFrame, ReadError, Reader};
 
@@ -12,7 +12,7 @@ const SHORT: u64 = 200;
 /// A session folded to its end, without its items.
 #[derive(Debug, Default)]
 pub struct Summary {
-    pub state: State,
+    pub state: SessionState,
     /// The newest record's clock, microseconds; 0 for an empty log.
     pub last_time: u64,
 }

@@ -17,10 +17,10 @@ use authority::{Access, Ambient, SandboxMode, Workspace};
 use llm_worker::ToolEffect;
 use llm_worker::tool::Touch;
 use pod::feature::FeatureId;
-use pod::permission::{CallFacts, Circumstances, Judged, Layer, Policy, Rule, RuleDecision};
+use pod::permission::{CallFacts, Layer, Policy, PolicyDecision, Rule, RuleDecision, SandboxState};
 
-const CONFINED: Circumstances = Circumstances { mode: SandboxMode::WorkspaceWrite, enforced: true };
-const OFF: Circumstances = Circumstances { mode: SandboxMode::Off, enforced: true };
+const CONFINED: SandboxState = SandboxState { mode: SandboxMode::WorkspaceWrite, enforced: true };
+const OFF: SandboxState = SandboxState { mode: SandboxMode::Off, enforced: true };
 
 /// Which must answer what: `("+", "-", "git status")`.
 struct Row {
@@ -51,14 +51,14 @@ impl World {
         Self { _dir: dir, workspace }
     }
 
-    fn judge(&self, policy: &Policy, text: &str, now: Circumstances) -> Judged {
+    fn judge(&self, policy: &Policy, text: &str, now: SandboxState) -> PolicyDecision {
         let feature = FeatureId::builtin("shell");
         let touches = [Touch::Shell(text.to_owned())];
         let call = CallFacts { tool: "Bash", effect: ToolEffect::Effectful, touches: &touches, feature: &feature };
         policy.judge(&call, &self.workspace, now)
     }
 
-    fn runs(&self, policy: &Policy, text: &str, now: Circumstances) -> bool {
+    fn runs(&self, policy: &Policy, text: &str, now: SandboxState) -> bool {
         self.judge(policy, text, now).decision.allows()
     }
 }

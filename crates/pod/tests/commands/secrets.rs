@@ -5,7 +5,7 @@ use authority::{Access, Ambient, SecretNames, Workspace};
 use llm_worker::ToolEffect;
 use llm_worker::tool::Touch;
 use pod::feature::FeatureId;
-use pod::permission::{CallFacts, Circumstances, Judged, Layer, Policy, Rule, RuleDecision};
+use pod::permission::{CallFacts, Layer, Policy, PolicyDecision, Rule, RuleDecision, SandboxState};
 use std::fs;
 use std::os::unix::fs::symlink;
 use testkit::TERMS;
@@ -36,7 +36,7 @@ impl World {
         Self { dir, workspace }
     }
 
-    fn judge(&self, rules: &[Rule], text: &str, now: Circumstances) -> Judged {
+    fn judge(&self, rules: &[Rule], text: &str, now: SandboxState) -> PolicyDecision {
         let feature = FeatureId::builtin("shell");
         let touches = [Touch::Shell(text.to_owned())];
         let call = CallFacts { tool: "Bash", effect: ToolEffect::Effectful, touches: &touches, feature: &feature };

@@ -3,7 +3,7 @@
 use crate::scene::{echo, pod, said, sound};
 use llm_worker::effect::Outcome;
 use llm_worker::{ErrorKind, ToolEffect, ToolError};
-use pod::control::{Event, Fatal, Limits, MAX_INLINE_INPUT, Outbox, SubmitError};
+use pod::control::{Event, Fatal, MAX_INLINE_INPUT, Outbox, RunLimits, SubmitError};
 use pod::record::Record;
 use std::fs;
 use std::sync::Arc;
@@ -176,7 +176,7 @@ fn a_turn_that_takes_two_inputs_keeps_the_tighter_limits_and_few_may_wait() {
     let mut pod = pod(answers, vec![waits(&runs, &ends), echo("Echo", ToolEffect::ReadOnly)]);
     pod.paused = false;
     let ((first, others), end) = pod.serve(Outbox::unwatched(), async |client| {
-        let tight = Limits { max_steps: 1, ..client.limits() };
+        let tight = RunLimits { max_steps: 1, ..client.limits() };
         let mut others = JoinSet::new();
         let submits = async {
             runs.notified().await;

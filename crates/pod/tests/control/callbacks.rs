@@ -3,7 +3,7 @@
 use crate::scene::{echo, pod, said, sound};
 use crate::sums::Of;
 use llm_worker::{ResultStatus, ToolEffect};
-use pod::control::{Callbacks, Fatal, Lost};
+use pod::control::{CallbackFailure, Callbacks, Fatal};
 use pod::feature::HostCapability;
 use pod::foreign::MAX_STUCK;
 use pod::host::HostError;
@@ -43,7 +43,7 @@ fn a_callback_ends_as_a_value_whatever_it_does() {
         7
     };
     assert_eq!(run(LONG, CancellationToken::new(), Box::new(|_| 1)), Ok(1));
-    let panicked = |text: &str| Err(Lost::Panicked(text.to_owned()));
+    let panicked = |text: &str| Err(CallbackFailure::Panicked(text.to_owned()));
     assert_eq!(run(LONG, CancellationToken::new(), Box::new(|_| panic!("static"))), panicked("static"));
     assert_eq!(run(LONG, CancellationToken::new(), Box::new(|_| panic!("with {}", 1))), panicked("with 1"));
     let odd = || std::panic::resume_unwind(Box::new(1));
@@ -69,7 +69,7 @@ fn one_that_ignores_its_cancel_is_written_off_until_it_comes_back() {
                 .run(if cancel_first { LONG } else { SHORT }, token.clone(), async move { held.pass_blocking() })
                 .await
         });
-        assert_eq!((lost, callbacks.stuck(), token.is_cancelled()), (Err(Lost::Stuck(SHORT)), at, true));
+        assert_eq!((lost, callbacks.stuck(), token.is_cancelled()), (Err(CallbackFailure::Stuck(SHORT)), at, true));
     }
     gate.open();
     within("threads that come back count again", {
@@ -182,7 +182,7 @@ fn one_that_ignores_its_cancel_and_waits_gives_its_thread_back() {
             drop(holds);
         };
         let lost = runtime.block_on(async { callbacks.run(SHORT, CancellationToken::new(), forever).await });
-        assert_eq!((lost, callbacks.stuck(), Arc::strong_count(&held)), (Err(Lost::Stuck(SHORT)), 0, 1));
+        assert_eq!((lost, callbacks.stuck(), Arc::strong_count(&held)), (Err(CallbackFailure::Stuck(SHORT)), 0, 1));
     }
 }
 

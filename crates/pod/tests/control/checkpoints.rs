@@ -6,7 +6,7 @@ use llm_worker::{CallId, Item, ProviderSignature, ToolEffect};
 use pod::record::{FeatureState, FileChanged, InputConsumed, Stored, TurnStarted};
 use pod::session::checkpoint::{CheckpointBuilder, VERSION};
 use pod::session::restore::Restored;
-use pod::session::resume::{Resumed, everything, resume};
+use pod::session::resume::{ResumedSession, everything, resume};
 use pod::session::summary::Summary;
 use session_store::{Digest, EncodeError, Frames, Past, Reader, RecordId, Records};
 use std::fs;
@@ -32,7 +32,7 @@ fn past(pod: &PodUnderTest) -> Past {
     past
 }
 
-fn resumed(pod: &PodUnderTest) -> Resumed {
+fn resumed(pod: &PodUnderTest) -> ResumedSession {
     resume(past(pod)).unwrap()
 }
 

@@ -9,9 +9,9 @@ use llm_worker::{CallId, Item, ResultStatus, ToolEffect};
 use pod::control::{Batch, Event, Outbox};
 use pod::record::{Record, ToolFinished};
 use pod::session::checkpoint::{CheckpointBuilder, VERSION};
-use pod::session::fold::State;
-use pod::session::restore::{Circumstances, Restored, closing, decode};
-use pod::session::resume::{Resumed, everything};
+use pod::session::fold::SessionState;
+use pod::session::restore::{RecoveryFacts, Restored, closing, decode};
+use pod::session::resume::{ResumedSession, everything};
 use proptest::prelude::*;
 use session_store::{Options, Reader, Session};
 use std::path::Path;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 use testkit::{ManualClock, ScriptedAnswer};
 
 /// The state behind each record of the log that is not the store's own.
-fn prefixes(dir: &Path) -> Vec<State> {
+fn prefixes(dir: &Path) -> Vec<SessionState> {
     let mut restored = Restored::default();
     let mut states = Vec::new();
     for frame in Reader::open(dir).unwrap().frames() {
@@ -57,7 +57,7 @@ fn live_state_is_the_fold_of_the_log_at_every_record_of_a_run() {
         }
     });
     let live = end.state;
-    let mut told = State::default();
+    let mut told = SessionState::default();
     let mut states = Vec::new();
     while let Ok(event) = events.try_recv() {
         if let Event::Record { record, .. } = event {
@@ -132,7 +132,7 @@ proptest! {
         let restored = Restored::from_frames(Reader::open(&dir).unwrap().frames()).unwrap();
         prop_assert_eq!(&restored.items, &items);
         // What is read at a glance comes to the same, and to the same checkpoint.
-        let Resumed { restored: glanced, mut draft, .. } = everything(Reader::open(&dir).unwrap().frames()).unwrap();
+        let ResumedSession { restored: glanced, mut draft, .. } = everything(Reader::open(&dir).unwrap().frames()).unwrap();
         prop_assert_eq!(draft.bytes(&glanced.state), CheckpointBuilder::of(&glanced).bytes(&glanced.state));
         prop_assert_eq!(glanced, restored);
     }
@@ -147,7 +147,7 @@ proptest! {
             drop(fold.take(0, 1, &next));
         }
         let class = "clean".to_owned();
-        let found = Circumstances { class, cut_bytes: 0, quarantine: None, ended_processes: 0, survivors: None, swept: 0, now: 2 };
+        let found = RecoveryFacts { class, cut_bytes: 0, quarantine: None, ended_processes: 0, survivors: None, swept: 0, now: 2 };
         for record in closing(&fold, &found) {
             prop_assert!(fold.take(0, 1, &record).is_ok(), "{:?}", record);
         }
@@ -161,7 +161,7 @@ proptest! {
     /// Records that cannot stand where they stand are refused one by one, and change nothing.
     #[test]
     fn an_illegal_record_is_an_error_and_changes_nothing(ways in any_records(80), legal in any::<u64>()) {
-        let mut state = State::default();
+        let mut state = SessionState::default();
         for (at, (way, n)) in ways.into_iter().enumerate() {
             let before = state.clone();
             let given = record(way, n, (legal >> (at % 64) & 1 == 1).then_some(&before));
@@ -183,7 +183,7 @@ fn what_cannot_follow_is_refused() {
             records.push(pod::record::TurnStarted { turn: 1 }.into());
             records.push(legal::asked(id(1)));
         }
-        let mut state = State::default();
+        let mut state = SessionState::default();
         records.iter().for_each(|record| drop(state.apply(record).unwrap()));
         state
     };

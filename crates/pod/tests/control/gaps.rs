@@ -4,9 +4,9 @@ use crate::legal;
 use crate::scene::{Changed, changer, echo, pod, printer, results, verified};
 use llm_worker::{CallId, Item, ToolEffect};
 use pod::record::{Gap, Record, Stored, SystemItem, TurnStarted};
-use pod::session::Lost;
+use pod::session::LostRecords;
 use pod::session::changes::Changes;
-use pod::session::fold::State;
+use pod::session::fold::SessionState;
 use pod::session::restore::decode;
 use session_store::{Digest, Options, Reader, Session};
 use std::fs;
@@ -155,7 +155,7 @@ fn an_input_that_may_have_been_taken_is_not_taken_again() {
 #[test]
 fn losses_are_added_up_until_a_recovery_speaks_of_them() {
     let gap = |first, last| Record::from(Gap { first, last, reason: None });
-    let mut state = State::default();
+    let mut state = SessionState::default();
     let mut take = |record: &Record| {
         state.apply(record).unwrap();
         state.lost
@@ -165,19 +165,19 @@ fn losses_are_added_up_until_a_recovery_speaks_of_them() {
     let one = take(&gap(5, 5)).unwrap();
     assert_eq!(
         (one, one.to_string().as_str()),
-        (Lost { first: 5, last: 5, records: 1, inputs: 1 }, "record 5 is lost")
+        (LostRecords { first: 5, last: 5, records: 1, inputs: 1 }, "record 5 is lost")
     );
     take(&legal::queued(3, None));
     let two = take(&gap(8, 9)).unwrap();
-    assert_eq!(two, Lost { first: 5, last: 9, records: 2, inputs: 3 });
+    assert_eq!(two, LostRecords { first: 5, last: 9, records: 2, inputs: 3 });
     assert_eq!(two.to_string(), "2 records between 5 and 9 are lost");
     assert_eq!(take(&legal::recovered(0)), Some(two), "a recovery that knew nothing of it");
     assert_eq!(take(&legal::recovered(2)), None);
 }
 
 /// A state with one turn begun and a call open in it, behind a gap.
-fn parted() -> State {
-    let mut state = State::default();
+fn parted() -> SessionState {
+    let mut state = SessionState::default();
     let (call, gap) = (CallId::new(1).unwrap(), Gap { first: 5, last: 5, reason: None });
     let begun = [legal::surface(1).into(), TurnStarted { turn: 1 }.into(), legal::asked(call), gap.into()];
     begun.iter().for_each(|record| drop(state.apply(record).unwrap()));
@@ -224,7 +224,7 @@ fn a_notification_behind_a_loss_leaves_the_surface_generation() {
 /// Where and when may have changed in what is lost: the model is told anew.
 #[test]
 fn the_environment_is_not_known_behind_a_loss() {
-    let mut state = State::default();
+    let mut state = SessionState::default();
     let begun = [legal::surface(1).into(), TurnStarted { turn: 1 }.into(), legal::note("here")];
     begun.iter().for_each(|record| drop(state.apply(record).unwrap()));
     assert_eq!(state.environment.as_deref(), Some("here"));

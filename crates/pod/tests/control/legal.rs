@@ -11,7 +11,7 @@ use pod::record::{
     InputConsumed, InputQueued, ItemAdded, NotificationQueued, Output, Record, Recovery, Request, Response, Resumed,
     Stored, SurfaceSet, Suspended, SystemItem, ToolFinished, ToolStarted, TurnFinished, TurnStarted, VerdictGiven,
 };
-use pod::session::fold::State;
+use pod::session::fold::SessionState;
 use session_store::Digest;
 
 /// How many ways there are to make a record.
@@ -128,10 +128,10 @@ fn effect(number: u64) -> ToolEffect {
 }
 
 /// A record of that way. With the numbers that `state` asks for it is legal more often than not; with `n` it is not.
-pub(crate) fn record(way: u8, n: u64, state: Option<&State>) -> Record {
+pub(crate) fn record(way: u8, n: u64, state: Option<&SessionState>) -> Record {
     // Where records are lost, numbers go on from there.
     let over = state.and_then(|s| s.lost).map_or(0, |_| n % 3);
-    let next = |now: fn(&State) -> u64| state.map_or(n, |state| now(state) + 1 + over);
+    let next = |now: fn(&SessionState) -> u64| state.map_or(n, |state| now(state) + 1 + over);
     let generation = |plus: u64| state.map_or(n, |s| s.surface_generation + plus + over);
     let open = || state.and_then(|s| s.open_calls.keys().nth(n as usize % s.open_calls.len().max(1)).copied());
     let open = open().unwrap_or_else(|| call(n));

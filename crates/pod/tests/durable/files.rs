@@ -95,7 +95,7 @@ fn a_file_that_does_not_read_keeps_the_feature_out_and_is_left_alone() {
         let (registry, state, _rig) = pod(dir.path());
         assert!(state.is_none());
         let report = registry.report().feature(&ID).unwrap();
-        assert_eq!((report.outcome, report.diagnostics.len()), (Outcome::Skipped, 1), "{content}");
+        assert_eq!((report.outcome, report.diagnostics.len()), (InstallOutcome::Skipped, 1), "{content}");
         assert_eq!(std::fs::read_to_string(&file).unwrap(), content);
     }
 }

@@ -162,14 +162,17 @@ fn left(version: u16, value: serde_json::Value) -> (FeatureInstallReport, Counte
 #[test]
 fn an_older_value_is_migrated_and_an_unreadable_one_keeps_the_feature_out() {
     let (report, counter) = left(1, 7.into());
-    assert_eq!((report.outcome, counter.state().read().n), (Outcome::Installed, 7));
+    assert_eq!((report.outcome, counter.state().read().n), (InstallOutcome::Installed, 7));
     let (report, counter) = left(2, serde_json::json!({ "n": 8, "words": [] }));
-    assert_eq!((report.outcome, &*counter.state().read()), (Outcome::Installed, &Count { n: 8, words: Vec::new() }));
+    assert_eq!(
+        (report.outcome, &*counter.state().read()),
+        (InstallOutcome::Installed, &Count { n: 8, words: Vec::new() })
+    );
     for (version, value, why) in
         [(1, "x".into(), "not a number"), (2, 7.into(), "count"), (3, 7.into(), "use a newer one")]
     {
         let (report, _) = left(version, value);
-        assert_eq!(report.outcome, Outcome::Skipped, "{version}");
+        assert_eq!(report.outcome, InstallOutcome::Skipped, "{version}");
         assert!(report.diagnostics[0].message.contains(why), "{:?}", report.diagnostics);
     }
 }
@@ -191,8 +194,11 @@ fn a_state_that_was_not_granted_or_not_taken_up_keeps_the_feature_out() {
         (report.outcome, report.diagnostics[0].code)
     };
     let granted = CapabilityPolicy::nothing().grant(ID, HostCapability::SESSION_STATE, "test");
-    assert_eq!(outcome(granted), (Outcome::Skipped, DiagnosticCode::PlannedNotStaged));
-    assert_eq!(outcome(CapabilityPolicy::nothing()), (Outcome::Skipped, DiagnosticCode::RequiredCapabilityDenied));
+    assert_eq!(outcome(granted), (InstallOutcome::Skipped, DiagnosticCode::PlannedNotStaged));
+    assert_eq!(
+        outcome(CapabilityPolicy::nothing()),
+        (InstallOutcome::Skipped, DiagnosticCode::RequiredCapabilityDenied)
+    );
 }
 
 /// What a feature handed in while a commit was held by the disk is not overtaken by what was piggybacked on that commit.

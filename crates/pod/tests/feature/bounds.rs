@@ -161,7 +161,7 @@ fn what_all_features_put_before_the_model_is_bounded() {
     // The second does not fit beside the first; the third fits as it is declared, and not as it is worded.
     let modules = vec![large("builtin:a", 12), large("builtin:b", 2), large("builtin:c", 1)];
     let plan = build(tools_for(&ids), modules.clone()).plan();
-    let live = |outcomes: Vec<Outcome>| outcomes.into_iter().map(Outcome::is_live).collect::<Vec<_>>();
+    let live = |outcomes: Vec<InstallOutcome>| outcomes.into_iter().map(InstallOutcome::is_live).collect::<Vec<_>>();
     assert_eq!(live(plan.features.iter().map(|f| f.outcome).collect()), [true, false, true]);
     assert_eq!(codes(&plan.features[1].diagnostics), [DiagnosticCode::TooManyFeatures]);
     let registry = build(tools_for(&ids), modules).install(&HostServices::none());

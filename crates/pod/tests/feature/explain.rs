@@ -4,7 +4,7 @@ use crate::rig::id;
 use authority::SandboxMode;
 use llm_worker::ToolEffect;
 use pod::feature::{CapabilityPolicy, HostCapability};
-use pod::permission::{ActionKind, Circumstances, Layer, Policy, Rule, RuleDecision};
+use pod::permission::{ActionKind, Layer, Policy, Rule, RuleDecision, SandboxState};
 use testkit::TERMS;
 
 #[test]
@@ -37,14 +37,15 @@ fn rule(tool: &str, path: Option<&str>, decision: RuleDecision) -> Rule {
 fn what_rules_will_say_is_what_they_say_when_they_judge() {
     use RuleDecision::{Allow, Ask, Deny};
     let layer = |source: &str, rules: Vec<Rule>| Layer::new(source, rules).unwrap();
-    let confined = Circumstances { mode: SandboxMode::WorkspaceWrite, enforced: true };
-    let off = Circumstances { mode: SandboxMode::Off, enforced: true };
-    let locked = Circumstances { mode: SandboxMode::ReadOnly, enforced: true };
+    let confined = SandboxState { mode: SandboxMode::WorkspaceWrite, enforced: true };
+    let off = SandboxState { mode: SandboxMode::Off, enforced: true };
+    let locked = SandboxState { mode: SandboxMode::ReadOnly, enforced: true };
     let decided = |layers: Vec<Layer>, tool: &str, effect, now, matter: ActionKind| {
         let met =
-            Policy::new(TERMS, layers).expect(tool, effect, now).into_iter().find(|met| met.matter == matter).unwrap();
-        let deciding: Vec<_> = met.said.iter().filter(|said| said.decides).map(|said| said.source.clone()).collect();
-        (met.decision, deciding.concat(), met.said.iter().filter(|said| said.path.is_some()).count())
+            Policy::new(TERMS, layers).expect(tool, effect, now).into_iter().find(|met| met.action == matter).unwrap();
+        let deciding: Vec<_> =
+            met.statements.iter().filter(|said| said.decides).map(|said| said.source.clone()).collect();
+        (met.decision, deciding.concat(), met.statements.iter().filter(|said| said.path.is_some()).count())
     };
     let run = |layers, now| decided(layers, "Bash", ToolEffect::Effectful, now, ActionKind::Runs);
     assert_eq!(run(vec![], confined), (Allow, "default".to_owned(), 0));

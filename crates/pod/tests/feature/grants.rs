@@ -263,13 +263,13 @@ fn handles_reach_what_was_granted_and_no_more() {
         let registry = build(policy(), vec![Arc::clone(&module)]).install(services);
         registry.report().feature(&id(ASKS)).unwrap().clone()
     };
-    assert_eq!(install(&host(&root)).outcome, Outcome::Installed);
+    assert_eq!(install(&host(&root)).outcome, InstallOutcome::Installed);
     let ambient = Ambient::claim();
     let narrow = host(&root).net(Net::public(&ambient, ["other.org".parse().unwrap()]));
     for (services, words) in [(narrow, "*.example.org: this grant reaches other.org"), (HostServices::none(), "offer")]
     {
         let report = install(&services);
-        assert_eq!(report.outcome, Outcome::Skipped);
+        assert_eq!(report.outcome, InstallOutcome::Skipped);
         assert!(report.diagnostics[0].message.contains(words), "{report:#?}");
     }
 }

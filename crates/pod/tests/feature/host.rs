@@ -25,7 +25,7 @@ fn why_there_are_no_children_is_in_the_report() {
     for (services, why) in cases {
         let registry = build(policy(), vec![module()]).install(&services);
         let report = registry.report().feature(&id("builtin:a")).unwrap();
-        assert_eq!(report.outcome, Outcome::Skipped);
+        assert_eq!(report.outcome, InstallOutcome::Skipped);
         assert_eq!(report.diagnostics[0].code, DiagnosticCode::InstallFailed);
         assert!(report.diagnostics[0].message.ends_with(why), "{report:?}");
     }

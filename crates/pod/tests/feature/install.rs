@@ -73,7 +73,7 @@ fn hang() -> (Sender<()>, impl Fn() + Send + Sync) {
 fn a_feature_that_keeps_its_word_is_installed_whole() {
     let registry = install(Some(with(busy(), busy_install)), None);
     let report = middle(&registry);
-    assert_eq!(report.outcome, Outcome::Installed);
+    assert_eq!(report.outcome, InstallOutcome::Installed);
     assert_eq!(report.installed_tools, ["Far", "One", "Two"]);
     assert_eq!(codes(&report.diagnostics), [DiagnosticCode::Note]);
     let names: Vec<_> = registry.tools().definitions().into_iter().map(|d| d.name).collect();
@@ -133,7 +133,7 @@ fn whatever_goes_wrong_at_any_registrar_call_leaves_the_registry_as_if_it_was_ne
                 "hang" => DiagnosticCode::InstallTimedOut,
                 _ => DiagnosticCode::InstallFailed,
             };
-            assert_eq!(report.outcome, Outcome::Skipped, "{way} at {fail_at}");
+            assert_eq!(report.outcome, InstallOutcome::Skipped, "{way} at {fail_at}");
             assert_eq!(codes(&report.diagnostics), [expected], "{way} at {fail_at}");
             assert!(report.installed_tools.is_empty() && report.instructions.is_empty());
             let reached = if way == "error ignored" { CALLS } else { fail_at };

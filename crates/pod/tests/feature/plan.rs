@@ -65,7 +65,7 @@ fn the_order_of_registration_means_nothing() {
 
 /// Many features with services: chains, diamonds, cycles, absences, two providers, versions that do not fit.
 fn web_of_services(count: usize, dice: &mut Dice) -> Vec<Arc<dyn FeatureModule>> {
-    let service = |n: usize| ServiceId { name: format!("test.s{n}.v1"), facade: Facade::Whole };
+    let service = |n: usize| ServiceId { name: format!("test.s{n}.v1"), access: ServiceAccess::Whole };
     let module = |n: usize| {
         let mut builder = declaring(&format!("user:f{n:04}"), &[]);
         if dice.below(3) > 0 {
@@ -154,62 +154,81 @@ fn each_obstacle_has_its_code_and_names_both_sides() {
     let wants = |need: fn(HostCapability, &'static str) -> CapabilityRequest| {
         with(declaring("user:u", &[]).request(need(HostCapability::ANY_PROGRAM, "why")).build(), |_| Ok(()))
     };
-    type Case = (&'static str, Vec<Arc<dyn FeatureModule>>, Vec<DiagnosticCode>, Outcome, &'static [&'static str]);
+    type Case =
+        (&'static str, Vec<Arc<dyn FeatureModule>>, Vec<DiagnosticCode>, InstallOutcome, &'static [&'static str]);
     let cases: Vec<Case> = vec![
-        ("user:u", vec![feature("user:u", &["X"])], vec![], Outcome::Installed, &[]),
+        ("user:u", vec![feature("user:u", &["X"])], vec![], InstallOutcome::Installed, &[]),
         (
             "user:u",
             vec![feature("user:u", &["X"]), feature("user:u", &["Y"])],
             vec![C::DuplicateId],
-            Outcome::Skipped,
+            InstallOutcome::Skipped,
             &["user:u", "rig::Fake and", "neither"],
         ),
         (
             "builtin:b",
             vec![feature("builtin:a", &["X"]), feature("builtin:b", &["X"])],
             vec![C::ToolNameTaken],
-            Outcome::Skipped,
+            InstallOutcome::Skipped,
             &["`X` of builtin:b", "taken by builtin:a"],
         ),
         (
             "builtin:b",
             vec![feature("builtin:a", &["Bash"]), feature("builtin:b", &["bash"])],
             vec![C::ToolNameTaken],
-            Outcome::Skipped,
+            InstallOutcome::Skipped,
             &["`bash` of builtin:b", "builtin:a"],
         ),
         (
             "user:u",
             vec![feature("builtin:c", &["X"]), feature("user:u", &["X"])],
             vec![C::ToolNameReserved],
-            Outcome::Skipped,
+            InstallOutcome::Skipped,
             &["`X` of user:u", "reserved for builtin:c"],
         ),
         (
             "user:u",
             vec![runtime(FeatureRuntimeKind::ExternalProcess)],
             vec![C::NoAdapter],
-            Outcome::Skipped,
+            InstallOutcome::Skipped,
             &["no adapter"],
         ),
-        ("user:u", vec![runtime(FeatureRuntimeKind::McpBridge)], vec![C::NoAdapter], Outcome::Skipped, &["McpBridge"]),
-        ("user:u", vec![runtime(FeatureRuntimeKind::WasmPlaceholder)], vec![C::NoAdapter], Outcome::Skipped, &[]),
+        (
+            "user:u",
+            vec![runtime(FeatureRuntimeKind::McpBridge)],
+            vec![C::NoAdapter],
+            InstallOutcome::Skipped,
+            &["McpBridge"],
+        ),
+        (
+            "user:u",
+            vec![runtime(FeatureRuntimeKind::WasmPlaceholder)],
+            vec![C::NoAdapter],
+            InstallOutcome::Skipped,
+            &[],
+        ),
         (
             "user:u",
             vec![runtime(FeatureRuntimeKind::DeclarativePlaceholder)],
             vec![C::NoAdapter],
-            Outcome::Skipped,
+            InstallOutcome::Skipped,
             &[],
         ),
         (
             "user:u",
             vec![wants(CapabilityRequest::required)],
             vec![C::RequiredCapabilityDenied],
-            Outcome::Skipped,
+            InstallOutcome::Skipped,
             &["user:u was denied Process(*)", "no rule grants it"],
         ),
-        ("user:u", vec![wants(CapabilityRequest::optional)], vec![C::OptionalCapabilityDenied], Outcome::Degraded, &[]),
-        ("user:off", vec![feature("user:off", &["X"])], vec![], Outcome::Disabled, &[]),
+        (
+            "user:u",
+            vec![wants(CapabilityRequest::optional)],
+            vec![C::OptionalCapabilityDenied],
+            InstallOutcome::Degraded,
+            &[],
+        ),
+        ("user:off", vec![feature("user:off", &["X"])], vec![], InstallOutcome::Disabled, &[]),
     ];
     for (n, (subject, modules, expected, outcome, words)) in cases.into_iter().enumerate() {
         let policy = tools_for(all).disable(id("builtin:c"), "user.toml").disable(id("user:off"), "user.toml");
@@ -230,8 +249,8 @@ fn a_name_that_was_refused_is_free_for_the_next() {
     let policy = tools_for(&["user:a", "user:b"]);
     let broken = with(declaring("user:a", &["X"]).version("one").build(), |_| Ok(()));
     let plan = plan(policy, vec![broken, feature("user:b", &["X"])]);
-    assert_eq!(planned(&plan, "user:a").outcome, Outcome::Skipped);
-    assert_eq!(planned(&plan, "user:b").outcome, Outcome::Installed);
+    assert_eq!(planned(&plan, "user:a").outcome, InstallOutcome::Skipped);
+    assert_eq!(planned(&plan, "user:b").outcome, InstallOutcome::Installed);
 }
 
 #[test]
@@ -253,7 +272,10 @@ fn a_denied_option_takes_what_needs_it_along() {
     let policy = || tools_for(&["builtin:a"]).grant(a(), HostCapability::READ_WORKSPACE, "default");
     let registry = build(policy(), vec![Arc::clone(&module)]).install(&HostServices::none());
     let report = registry.report().feature(&a()).unwrap();
-    assert_eq!((report.outcome, report.installed_tools.as_slice()), (Outcome::Degraded, &["Look".to_owned()][..]));
+    assert_eq!(
+        (report.outcome, report.installed_tools.as_slice()),
+        (InstallOutcome::Degraded, &["Look".to_owned()][..])
+    );
     let [skipped] = report.skipped_contributions.as_slice() else { panic!("{report:#?}") };
     assert_eq!(skipped.name, "Change");
     assert!(skipped.reason.contains("ScopedFs(workspace:rw)"), "{skipped:?}");
@@ -262,9 +284,9 @@ fn a_denied_option_takes_what_needs_it_along() {
     let full = policy().grant(a(), HostCapability::WRITE_WORKSPACE, "default");
     let refused = full.clone().refuse(a(), HostCapability::tool("Look"), "user.toml");
     let found = planned(&plan(refused, vec![Arc::clone(&module)]), "builtin:a");
-    assert_eq!(found.outcome, Outcome::Degraded);
+    assert_eq!(found.outcome, InstallOutcome::Degraded);
     assert!(found.skipped_contributions[0].reason.contains("user.toml"), "{found:#?}");
-    assert_eq!(planned(&plan(full, vec![module]), "builtin:a").outcome, Outcome::Installed);
+    assert_eq!(planned(&plan(full, vec![module]), "builtin:a").outcome, InstallOutcome::Installed);
 }
 
 #[test]
@@ -314,7 +336,7 @@ fn grants_cover_and_refusals_hit() {
         });
         let descriptor = declaring("user:u", &[]).request(CapabilityRequest::required(request, "why")).build();
         let found = planned(&plan(policy, vec![with(descriptor, |_| Ok(()))]), "user:u");
-        assert_eq!(found.outcome == Outcome::Installed, granted, "case {n}: {found:#?}");
+        assert_eq!(found.outcome == InstallOutcome::Installed, granted, "case {n}: {found:#?}");
     }
 }
 

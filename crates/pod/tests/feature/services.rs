@@ -23,8 +23,8 @@ const A: ServiceKey<dyn Greeter> = ServiceKey::new("test.a.v1");
 const B: ServiceKey<dyn Greeter> = ServiceKey::new("test.b.v1");
 const C: ServiceKey<dyn Greeter> = ServiceKey::new("test.c.v1");
 const WHOLE: ServiceKey<dyn Greeter> = ServiceKey::new("test.store.v1");
-const READ: ServiceKey<dyn Greeter> = ServiceKey::new("test.store.v1").facade(Facade::WorkItemRead);
-const WRITE: ServiceKey<dyn Greeter> = ServiceKey::new("test.store.v1").facade(Facade::WorkItemWrite);
+const READ: ServiceKey<dyn Greeter> = ServiceKey::new("test.store.v1").access(ServiceAccess::WorkItemRead);
+const WRITE: ServiceKey<dyn Greeter> = ServiceKey::new("test.store.v1").access(ServiceAccess::WorkItemWrite);
 
 type Keys = &'static [ServiceKey<dyn Greeter>];
 
@@ -123,16 +123,31 @@ fn providers_come_first_and_ties_go_by_tier_and_id() {
 #[test]
 fn every_way_to_lack_a_service_has_its_code_its_cause_and_its_words() {
     use DiagnosticCode as D;
-    type Case = (&'static [Part], &'static str, Outcome, &'static [DiagnosticCode], Option<&'static str>, &'static str);
+    type Case =
+        (&'static [Part], &'static str, InstallOutcome, &'static [DiagnosticCode], Option<&'static str>, &'static str);
     const NEEDS_A: Part = Part { id: "builtin:c", gives: &[], takes: &[(A, REQUIRED, "^1")] };
     const LIKES_A: Part = Part { id: "builtin:c", gives: &[], takes: &[(A, OPTIONAL, "^1")] };
     let cases: &[Case] = &[
-        (&[NEEDS_A], "builtin:c", Outcome::Skipped, &[D::RequiredServiceMissing], None, "no feature provides it"),
-        (&[LIKES_A], "builtin:c", Outcome::Degraded, &[D::OptionalServiceMissing], None, "no feature provides it"),
+        (
+            &[NEEDS_A],
+            "builtin:c",
+            InstallOutcome::Skipped,
+            &[D::RequiredServiceMissing],
+            None,
+            "no feature provides it",
+        ),
+        (
+            &[LIKES_A],
+            "builtin:c",
+            InstallOutcome::Degraded,
+            &[D::OptionalServiceMissing],
+            None,
+            "no feature provides it",
+        ),
         (
             &[Part { takes: &[(A, REQUIRED, "^2")], ..NEEDS_A }, Part { id: "builtin:a", gives: &[A], takes: &[] }],
             "builtin:c",
-            Outcome::Skipped,
+            InstallOutcome::Skipped,
             &[D::ServiceVersionUnmet],
             Some("builtin:a"),
             "builtin:c needs service test.a.v1 ^2: builtin:a provides 1.2.0",
@@ -140,7 +155,7 @@ fn every_way_to_lack_a_service_has_its_code_its_cause_and_its_words() {
         (
             &[Part { takes: &[(A, OPTIONAL, "=1.0.0")], ..NEEDS_A }, Part { id: "builtin:a", gives: &[A], takes: &[] }],
             "builtin:c",
-            Outcome::Degraded,
+            InstallOutcome::Degraded,
             &[D::OptionalServiceMissing],
             Some("builtin:a"),
             "provides 1.2.0",
@@ -148,7 +163,7 @@ fn every_way_to_lack_a_service_has_its_code_its_cause_and_its_words() {
         (
             &[NEEDS_A, Part { id: "user:b", gives: &[A], takes: &[(B, REQUIRED, "^1")] }],
             "builtin:c",
-            Outcome::Skipped,
+            InstallOutcome::Skipped,
             &[D::RequiredServiceMissing],
             Some("user:b"),
             "user:b, which provides it, is skipped",
@@ -156,7 +171,7 @@ fn every_way_to_lack_a_service_has_its_code_its_cause_and_its_words() {
         (
             &[Part { id: "builtin:a", gives: &[A], takes: &[] }, Part { id: "user:a", gives: &[A], takes: &[] }],
             "user:a",
-            Outcome::Skipped,
+            InstallOutcome::Skipped,
             &[D::ServiceTaken],
             None,
             "service test.a.v1 of user:a is provided by builtin:a; disable one of them",
@@ -164,7 +179,7 @@ fn every_way_to_lack_a_service_has_its_code_its_cause_and_its_words() {
         (
             &[Part { id: "builtin:a", gives: &[A], takes: &[(A, REQUIRED, "^1")] }],
             "builtin:a",
-            Outcome::Skipped,
+            InstallOutcome::Skipped,
             &[D::ServiceCycle],
             None,
             "builtin:a → builtin:a",
@@ -175,7 +190,7 @@ fn every_way_to_lack_a_service_has_its_code_its_cause_and_its_words() {
                 Part { id: "builtin:b", gives: &[B], takes: &[(A, REQUIRED, "^1")] },
             ],
             "builtin:a",
-            Outcome::Degraded,
+            InstallOutcome::Degraded,
             &[D::OptionalServiceMissing],
             Some("builtin:b"),
             "builtin:b needs this feature, too",
@@ -203,7 +218,10 @@ fn a_cycle_is_told_with_its_path_to_all_in_it_and_takes_their_dependents_along()
     ]);
     for text in ["builtin:b", "builtin:c", "builtin:d"] {
         let found = find(&plan, text);
-        assert_eq!((found.outcome, codes(&found.diagnostics)), (Outcome::Skipped, vec![DiagnosticCode::ServiceCycle]));
+        assert_eq!(
+            (found.outcome, codes(&found.diagnostics)),
+            (InstallOutcome::Skipped, vec![DiagnosticCode::ServiceCycle])
+        );
         let path = "builtin:b → builtin:c → builtin:d → builtin:b";
         assert!(found.diagnostics[0].message.ends_with(path), "{found:#?}");
     }
@@ -221,7 +239,7 @@ fn who_provides_and_who_uses_is_the_policys_to_say() {
     let mut builder = build(refuse(anything(IDS), "builtin:a", provide), modules());
     let plan = builder.plan();
     let (a, b) = (find(&plan, "builtin:a"), find(&plan, "builtin:b"));
-    assert_eq!((a.outcome, b.outcome), (Outcome::Degraded, Outcome::Degraded));
+    assert_eq!((a.outcome, b.outcome), (InstallOutcome::Degraded, InstallOutcome::Degraded));
     assert_eq!(a.skipped_contributions[0].kind, ContributionKind::Service);
     assert!(a.skipped_contributions[0].reason.contains("user.toml"), "{a:#?}");
     assert_eq!(b.services.missing[0].reason, "builtin:a may not provide it");
@@ -242,8 +260,8 @@ fn a_store_is_used_by_the_side_that_was_granted() {
     let policy = anything(&["builtin:a"]).grant(id("builtin:b"), reads.clone(), "test");
     let registry = build(policy, vec![module(store), module(user)]).install(&HostServices::none());
     let report = registry.report().feature(&id("builtin:b")).unwrap();
-    assert_eq!((report.outcome, &report.granted), (Outcome::Degraded, &vec![reads]), "{report:#?}");
-    assert_eq!(report.services.resolved[0].service.facade, Facade::WorkItemRead);
+    assert_eq!((report.outcome, &report.granted), (InstallOutcome::Degraded, &vec![reads]), "{report:#?}");
+    assert_eq!(report.services.resolved[0].service.access, ServiceAccess::WorkItemRead);
     assert_eq!(report.services.missing[0].service.to_string(), "test.store.v1 (write)");
 
     let whole = part("builtin:c", &[], &[(WHOLE, REQUIRED, "^1")]);
@@ -279,7 +297,10 @@ fn what_needs_a_missing_service_is_left_out() {
     let report = consumer(true);
     assert_eq!(tools(&report), ["Stay"]);
     let b = report.feature(&id("builtin:b")).unwrap();
-    assert_eq!((b.outcome, codes(&b.diagnostics)), (Outcome::Degraded, vec![DiagnosticCode::OptionalServiceMissing]));
+    assert_eq!(
+        (b.outcome, codes(&b.diagnostics)),
+        (InstallOutcome::Degraded, vec![DiagnosticCode::OptionalServiceMissing])
+    );
     assert_eq!(b.diagnostics[0].cause, Some(id("user:a")));
     assert!(b.skipped_contributions[0].reason.contains("user:a, which provides it, failed to install"), "{b:#?}");
 }
@@ -355,7 +376,7 @@ fn a_service_is_used_as_declared_or_not_at_all() {
 #[test]
 fn names_and_versions_are_bounded() {
     let valid = |name: &str| {
-        let service = ServiceId { name: name.to_owned(), facade: Facade::Whole };
+        let service = ServiceId { name: name.to_owned(), access: ServiceAccess::Whole };
         let version = "1.0.0".to_owned();
         let descriptor = declaring("user:a", &[]).provides(ServiceDeclaration { service, version }).build();
         descriptor.problems().is_empty()
@@ -381,7 +402,7 @@ fn names_and_versions_are_bounded() {
     assert!(range("*").problems().is_empty() && range(">=1, <3").problems().is_empty());
     let many = (0..17).fold(declaring("user:a", &[]), |b, n| {
         b.requires(ServiceRequirement {
-            service: ServiceId { name: format!("a.b.v{}", n + 1), facade: Facade::Whole },
+            service: ServiceId { name: format!("a.b.v{}", n + 1), access: ServiceAccess::Whole },
             version: "1".into(),
             need: REQUIRED,
         })

@@ -55,14 +55,14 @@ fn results_of(tools: &[&str]) -> HostCapability {
 fn hooks_are_granted_one_by_one_and_reported() {
     let (gate, results) = (HostCapability::hook::<PreToolCall>(), HostCapability::hook::<ToolOutcome>());
     let whole = install(declared(), &[gate.clone(), results.clone(), results_of(&["Grep", "Read"])], both);
-    assert_eq!(whole.outcome, Outcome::Installed, "{whole:?}");
+    assert_eq!(whole.outcome, InstallOutcome::Installed, "{whole:?}");
     let told: Vec<_> = whole.installed_hooks.iter().map(|h| (h.name.as_str(), h.class, h.on_failure)).collect();
     let expected =
         [("gate", HookClass::Gate, FailureRule::Refuse), ("results", HookClass::Transform, FailureRule::KeepOriginal)];
     assert_eq!(told, expected);
     for grants in [vec![gate.clone()], vec![gate.clone(), results.clone(), results_of(&["Read"])]] {
         let part = install(declared(), &grants, both);
-        assert_eq!(part.outcome, Outcome::Degraded, "{part:?}");
+        assert_eq!(part.outcome, InstallOutcome::Degraded, "{part:?}");
         assert_eq!(part.installed_hooks.len(), 1);
         assert_eq!(part.skipped_contributions[0].kind, ContributionKind::Hook);
     }
@@ -100,7 +100,7 @@ fn what_is_staged_is_what_was_declared() {
     ];
     for (what, act, code) in cases {
         let report = install(only(), &gate, act);
-        assert_eq!((report.outcome, report.installed_hooks.len()), (Outcome::Skipped, 0), "{what}");
+        assert_eq!((report.outcome, report.installed_hooks.len()), (InstallOutcome::Skipped, 0), "{what}");
         assert!(report.diagnostics.iter().any(|d| d.code == code), "{what}: {report:?}");
     }
 }

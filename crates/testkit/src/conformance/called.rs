@@ -9,7 +9,7 @@ use crate::Shared;
 use crate::feature_host::FeatureUnderTest;
 use authority::text::{Lines, find};
 use llm_worker::{ToolOutcome, ToolResult};
-use pod::feature::{FeatureDescriptor, Outcome};
+use pod::feature::{FeatureDescriptor, InstallOutcome};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -240,7 +240,7 @@ pub(super) fn leftovers(conformance: &Conformance, quick: &[SampleCall]) -> Chec
     host.reopen();
     let site = Site::of(conformance);
     let without = surface(&site.install(&site.setting, false, None));
-    if host.report().outcome != Outcome::Disabled || surface(host.registry()) != without {
+    if host.report().outcome != InstallOutcome::Disabled || surface(host.registry()) != without {
         return CheckOutcome::No("disabled, something of it is in the registry".to_owned());
     }
     for (tool, arguments) in quick {

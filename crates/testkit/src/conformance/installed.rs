@@ -4,7 +4,7 @@ use super::site::{Site, surface};
 use super::{CheckOutcome, Conformance, all};
 use pod::feature::{
     DiagnosticCode, FeatureDescriptor, FeatureId, FeatureInstallError, FeatureInstallReport, FeatureRegistry,
-    HostCapability, Need, Outcome, RegistrarCall, RegistrarProbe,
+    HostCapability, InstallOutcome, Need, RegistrarCall, RegistrarProbe,
 };
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -49,7 +49,7 @@ pub(super) fn whole(conformance: &Conformance) -> CheckOutcome {
         let registry = Site::of(conformance).install_plainly();
         let report = report(&registry, &id)?;
         match report.outcome {
-            Outcome::Installed => Ok(()),
+            InstallOutcome::Installed => Ok(()),
             outcome => Err(format!("with everything it asks for it is {outcome:?}: {}", words(report))),
         }
     };
@@ -128,7 +128,7 @@ fn fails(site: &Site, id: &FeatureId, number: usize, way: Way, limit: Duration) 
 /// The registry is one without the feature, and says why.
 fn left(registry: &FeatureRegistry, id: &FeatureId, without: &str) -> Result<(), String> {
     let report = report(registry, id)?;
-    if report.outcome != Outcome::Skipped || report.diagnostics.is_empty() {
+    if report.outcome != InstallOutcome::Skipped || report.diagnostics.is_empty() {
         return Err(format!("it is {:?}: {}", report.outcome, words(report)));
     }
     if surface(registry) != *without {
@@ -174,9 +174,9 @@ pub(super) fn optional(conformance: &Conformance) -> CheckOutcome {
         let report = report(&registry, &descriptor.id)?;
         let lost = report.diagnostics.iter().any(|d| d.code == DiagnosticCode::RequiredCapabilityDenied);
         match report.outcome {
-            Outcome::Degraded => Ok(()),
+            InstallOutcome::Degraded => Ok(()),
             // The refusal hit a required part of the same capability.
-            Outcome::Skipped if lost => Ok(()),
+            InstallOutcome::Skipped if lost => Ok(()),
             outcome => Err(format!("without {} it is {outcome:?}: {}", names.join(", "), words(report))),
         }
     }))
@@ -197,7 +197,7 @@ pub(super) fn required(conformance: &Conformance) -> CheckOutcome {
         let (registry, calls) = counted(&site, &descriptor.id);
         let report = report(&registry, &descriptor.id)?;
         let said = report.diagnostics.iter().any(|d| d.code == DiagnosticCode::RequiredCapabilityDenied);
-        if report.outcome == Outcome::Skipped && said && calls.is_empty() {
+        if report.outcome == InstallOutcome::Skipped && said && calls.is_empty() {
             return Ok(());
         }
         Err(format!("without {denied} it is {:?} after {} calls: {}", report.outcome, calls.len(), words(report)))

@@ -16,7 +16,7 @@ use crate::rig::PodUnderTest;
 use crate::tool::FnTool;
 use authority::Ambient;
 use pod::feature::{
-    FeatureDescriptor, FeatureInstallContext, FeatureInstallError, FeatureModule, HostCapability, Outcome,
+    FeatureDescriptor, FeatureInstallContext, FeatureInstallError, FeatureModule, HostCapability, InstallOutcome,
 };
 use pod::permission::Rule;
 use std::path::Path;
@@ -155,7 +155,7 @@ impl FeatureHost {
     pub fn try_install(self, feature: impl FeatureModule) -> FeatureUnderTest {
         let host = FeatureUnderTest::open(self.pod, self.setting, Arc::new(feature));
         for other in host.registry_report().features.iter().filter(|other| other.feature_id != *host.id()) {
-            assert_eq!(other.outcome, Outcome::Installed, "beside it: {other:#?}");
+            assert_eq!(other.outcome, InstallOutcome::Installed, "beside it: {other:#?}");
         }
         host
     }

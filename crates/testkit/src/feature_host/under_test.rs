@@ -17,7 +17,7 @@ use pod::foreign::MAX_THREADS;
 use pod::hook::{Gate, GateOutcome};
 use pod::host::{self, HostError};
 use pod::record::{FeatureState, Record};
-use pod::session::fold::State;
+use pod::session::fold::SessionState;
 use pod::session::restore::{Restored, decode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -277,7 +277,7 @@ impl FeatureUnderTest {
         self.reader().frames().map(record).collect()
     }
 
-    fn log(&self) -> State {
+    fn log(&self) -> SessionState {
         Restored::from_frames(self.reader().frames()).expect("a log that folds").state
     }
 

@@ -11,8 +11,8 @@ use crate::show::progress::brief;
 use authority::{Access, Ambient, FileKind, Located, Workspace, escape};
 use pod::host::sweep;
 use pod::record::Stored;
-use pod::session::changes::{Between, Changed, Changes, Moved, Standing};
-use pod::session::fold::State;
+use pod::session::changes::{Between, Changed, Changes, FileStatus, Moved};
+use pod::session::fold::SessionState;
 use pod::session::restore::decode;
 use session_store::{BlobView, Reader, Session};
 use similar::TextDiff;
@@ -43,7 +43,7 @@ pub(crate) fn diff(args: &DiffArgs, env: &Env) -> Result<Exit, Failure> {
         let (before, now) = match both {
             Ok(both) => both,
             Err(why) if args.json => {
-                rows.push(serde_json::json!({ "path": changed.path, "standing": "unreadable", "why": why }));
+                rows.push(serde_json::json!({ "path": changed.path, "status": "unreadable", "why": why }));
                 continue;
             }
             Err(why) => {
@@ -51,15 +51,15 @@ pub(crate) fn diff(args: &DiffArgs, env: &Env) -> Result<Exit, Failure> {
                 continue;
             }
         };
-        let standing = changed.standing(now.as_deref());
+        let status = changed.status(now.as_deref());
         let diff = compared(&changed.path, before.as_deref(), now.as_deref(), PATIENCE);
         if args.json {
             rows.push(serde_json::json!({
                 "path": changed.path, "existed": before.is_some(), "exists": now.is_some(),
-                "standing": word(standing), "diff": diff,
+                "status": word(status), "diff": diff,
             }));
         } else {
-            show(changed, standing, &diff, env.stdout_terminal);
+            show(changed, status, &diff, env.stdout_terminal);
         }
     }
     let moved = changes.moved();
@@ -103,7 +103,7 @@ pub(super) fn read(pods: &Pods, name: &str, after: u64) -> Result<(Changes, Blob
 /// Removes what killed runs of a pod, or killed undos, left beside files. To be called under the pod's lock.
 pub(super) fn clear(pod: &Path, files: &Workspace) {
     let (Ok(reader), Some(session)) = (Reader::open(pod), session(pod)) else { return };
-    let mut state = State::default();
+    let mut state = SessionState::default();
     // What does not read any more is not known any more.
     for frame in reader.frames().map_while(Result::ok) {
         let Ok(Ok(_)) = decode(&frame).map(|record| state.apply(&record)) else { break };
@@ -202,22 +202,22 @@ pub(super) fn locate_moved(changes: &mut Changes, files: &Workspace) {
     changes.settle(|path| itself(files, path).is_ok_and(|at| there(files, &at)));
 }
 
-fn word(standing: Standing) -> &'static str {
-    match standing {
-        Standing::AsLeft => "as_left",
-        Standing::AsBefore => "as_before",
-        Standing::Changed => "changed_since",
+fn word(status: FileStatus) -> &'static str {
+    match status {
+        FileStatus::AsLeft => "as_left",
+        FileStatus::AsBefore => "as_before",
+        FileStatus::Changed => "changed_since",
     }
 }
 
 /// A diff for a terminal is made harmless; for a file or another program it stays what it is, so that it applies.
-fn show(changed: &Changed, standing: Standing, diff: &str, terminal: bool) {
+fn show(changed: &Changed, status: FileStatus, diff: &str, terminal: bool) {
     let path = escape(Path::new(&changed.path));
-    let said = match standing {
-        Standing::AsBefore => return out::line(&format!("{path}: as it was before")),
-        Standing::AsLeft if changed.between == Between::Nothing => None,
-        Standing::AsLeft => Some("changed by something else in between; the whole difference:"),
-        Standing::Changed => Some("changed since by somebody else; the whole difference:"),
+    let said = match status {
+        FileStatus::AsBefore => return out::line(&format!("{path}: as it was before")),
+        FileStatus::AsLeft if changed.between == Between::Nothing => None,
+        FileStatus::AsLeft => Some("changed by something else in between; the whole difference:"),
+        FileStatus::Changed => Some("changed since by somebody else; the whole difference:"),
     };
     if let Some(said) = said {
         out::line(&format!("{path}: {said}"));

@@ -14,7 +14,7 @@ use crate::exit::{Exit, Failure};
 use crate::pods::Pods;
 use crate::show::out;
 use authority::{Ambient, support};
-use pod::feature::Outcome;
+use pod::feature::InstallOutcome;
 use provider::catalog;
 use serde_json::json;
 use session_store::{ReadError, Reader, Session, Tail};
@@ -191,9 +191,9 @@ fn features(config: &Config, env: &Env) -> Vec<Check> {
     };
     let plan = composed.plan();
     let live = plan.features.iter().filter(|f| f.outcome.is_live()).count();
-    let off = plan.features.iter().filter(|f| f.outcome == Outcome::Disabled).count();
+    let off = plan.features.iter().filter(|f| f.outcome == InstallOutcome::Disabled).count();
     let text = format!("{live} of {} install, {off} switched off", plan.features.len());
-    let whole = plan.features.iter().all(|f| matches!(f.outcome, Outcome::Installed | Outcome::Disabled));
+    let whole = plan.features.iter().all(|f| matches!(f.outcome, InstallOutcome::Installed | InstallOutcome::Disabled));
     let mut checks = vec![match plan.unmet.first() {
         Some(unmet) => broken("features", format!("{} is required: {}", unmet.feature_id, unmet.reason)),
         None if whole => works("features", text),

@@ -25,7 +25,7 @@ use authority::{Ambient, GitGuard, Secret};
 use llm_worker::{ErrorKind, Model};
 use pod::control::{Actor, Callbacks, Client, Event, Outbox, SubmitError};
 use pod::feature::Unmet;
-use pod::host::{self, Aftermath, Found, HostError, Opening, Parts, Start};
+use pod::host::{self, CrashCleanup, HostError, OpenReport, Opening, PodConfig, PodDeps};
 use pod::record::HostStarted;
 use serde::Serialize;
 use session_store::{Clock, Opened, Past};
@@ -245,7 +245,7 @@ impl RunContext<'_> {
         composed: Composed,
         callbacks: Callbacks,
         outbox: Outbox,
-    ) -> Result<(Actor, Client, Found), Failure> {
+    ) -> Result<(Actor, Client, OpenReport), Failure> {
         let recovered = &opened.0.recovered;
         let (tag, known) = (format!("{}/{}", recovered.session, recovered.epoch), recovered.existed);
         self.signals.children(&tag);
@@ -273,7 +273,7 @@ impl RunContext<'_> {
         let fail = |error: HostError| host_failure(&error, place.name());
         // Also what features had written outside of the project, and also in a run that may only read.
         let files = everything(&Ambient::claim())?;
-        let after = Aftermath { now: now(), end_survivors: &end_survivors, files: Some(&files) };
+        let after = CrashCleanup { now: now(), end_survivors: &end_survivors, files: Some(&files) };
         let opening = Opening::of(&place.dir(), opened, &after).map_err(fail)?;
         let Installed { registry, permission, no_shell, git } =
             composed.install(self.ambient, self.env, &tag, opening.link(), &self.secrets)?;
@@ -285,7 +285,7 @@ impl RunContext<'_> {
         if let Some(why) = no_shell {
             say(self.args, &format!("commands cannot run here, so Bash is left out: {why}"));
         }
-        let parts = Parts {
+        let parts = PodDeps {
             permission: Arc::new(permission),
             model: self.model.clone(),
             callbacks,
@@ -295,7 +295,7 @@ impl RunContext<'_> {
             registry: Arc::new(registry),
         };
         let system = system_prompt(&parts.registry, self.instructions);
-        let start = Start { about, system, environment, parts };
+        let start = PodConfig { about, system, environment, parts };
         let (actor, client, found) = host::open(opening, start).await.map_err(fail)?;
         let Err(failure) = lacking else { return Ok((actor, client, found)) };
         self.tell(&found);
@@ -306,7 +306,7 @@ impl RunContext<'_> {
         Err(failure)
     }
 
-    fn tell(&self, found: &Found) {
+    fn tell(&self, found: &OpenReport) {
         if found.crashed || found.cut > 0 {
             let calls =
                 if found.interrupted == 1 { "1 call was" } else { &format!("{} calls were", found.interrupted) };

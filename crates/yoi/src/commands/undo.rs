@@ -16,7 +16,7 @@ use crate::show::out;
 use authority::{Ambient, FileKind, Located, Workspace, escape};
 use pod::control::Batch;
 use pod::record::{DirectoryMoved, FileChanged, Record, Stored};
-use pod::session::changes::{Between, Changed, Changes, Moved, Standing, carried, staged};
+use pod::session::changes::{Between, Changed, Changes, FileStatus, Moved, relocated, staged};
 use session_store::{BlobView, Blobs, Clock, Digest, Journal, Opened, Options, Session};
 use std::path::Path;
 use std::sync::Arc;
@@ -107,10 +107,10 @@ impl<'a> Undo<'a> {
     fn both(&self, changed: &Changed) -> Result<Option<Both>, SkipReason> {
         let path = &changed.path;
         let now = look(&self.files, path).map_err(SkipReason::File)?;
-        match changed.standing(now.bytes.as_deref()) {
-            Standing::AsBefore => return Ok(None),
-            Standing::Changed => return Err(SkipReason::File(format!("{path} was changed since by somebody else"))),
-            Standing::AsLeft => {}
+        match changed.status(now.bytes.as_deref()) {
+            FileStatus::AsBefore => return Ok(None),
+            FileStatus::Changed => return Err(SkipReason::File(format!("{path} was changed since by somebody else"))),
+            FileStatus::AsLeft => {}
         }
         if changed.doubtful {
             let why = "records before its first known change are lost: what it was is not known";
@@ -159,7 +159,7 @@ impl<'a> Undo<'a> {
     /// nothing of it is touched.
     fn whole(&self, moved: &Moved, changes: &Changes) -> Result<(), SkipReason> {
         let (from, to) = (self.place(&moved.from)?, self.place(&moved.to)?);
-        let mut inside = changes.files().filter(|changed| carried(&changed.path, &moved.to, "").is_some()).peekable();
+        let mut inside = changes.files().filter(|changed| relocated(&changed.path, &moved.to, "").is_some()).peekable();
         let why = match (there(&self.files, &from), self.stands(&to)) {
             (true, true) => "where it was moved from, there is something again",
             (false, true) => {
@@ -194,7 +194,7 @@ impl<'a> Undo<'a> {
         if !self.stands(&to) {
             return Ok(UndoAction::Nothing);
         }
-        if left.iter().any(|path| carried(path, &moved.to, "").is_some()) {
+        if left.iter().any(|path| relocated(path, &moved.to, "").is_some()) {
             let why = "is not moved back, because of what is left alone in it";
             return Err(SkipReason::File(format!("{}: {why}", escape(to.path()))));
         }

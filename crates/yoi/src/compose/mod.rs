@@ -21,12 +21,12 @@ use authority::{
     Workspace,
 };
 use llm_worker::Cost;
-use pod::control::{self, Limits, Permission};
+use pod::control::{self, Permission, RunLimits};
 use pod::feature::{
     CapabilityPolicy, FeatureId, FeatureRegistry, FeatureRegistryBuilder, HostCapability, HostReport, HostSandbox,
     HostServices, InstallPlan, PodLink,
 };
-use pod::permission::{Circumstances, Policy};
+use pod::permission::{Policy, SandboxState};
 use roots::{Added, AddedDirs};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -75,7 +75,7 @@ pub(crate) fn compose(ambient: &Ambient, config: &Config, env: &Env, added: Adde
     let workspace = workspace.with_secrets(config.secret_names()?);
     let inherited = inherited(env)?;
     let (workspace, added) = roots::add(ambient, env, &inherited, workspace, added)?;
-    let now = Circumstances { mode: mode.into(), enforced: authority::support().in_force(mode.into()) };
+    let now = SandboxState { mode: mode.into(), enforced: authority::support().in_force(mode.into()) };
     let policy = Policy::new(TERMS, config.layers()?);
     let host = host(config, &policy, mode, now);
     let Switched { policy: capabilities, modules, on } = switched(config)?;
@@ -87,8 +87,8 @@ pub(crate) fn compose(ambient: &Ambient, config: &Config, env: &Env, added: Adde
 }
 
 /// What one turn may use.
-pub(crate) fn limits(config: &Config) -> Limits {
-    Limits {
+pub(crate) fn limits(config: &Config) -> RunLimits {
+    RunLimits {
         max_steps: config.max_steps.value,
         tool_concurrency: config.tool_concurrency.value,
         max_cost: config.max_cost.as_ref().and_then(|dollars| Cost::of_dollars(dollars.value)),
@@ -96,7 +96,7 @@ pub(crate) fn limits(config: &Config) -> Limits {
 }
 
 /// What the host itself asks and bounds.
-fn host(config: &Config, policy: &Policy, mode: Mode, now: Circumstances) -> HostReport {
+fn host(config: &Config, policy: &Policy, mode: Mode, now: SandboxState) -> HostReport {
     let (steps, calls, cost) = (&config.max_steps.source, &config.tool_concurrency.source, config.max_cost.as_ref());
     let cost = cost.map_or("", |cost| &cost.source);
     let wide = config.project.too_wide;

@@ -1,10 +1,10 @@
 //! Remedies in words: the flags, the files and the tools that they mean.
 
 use builtins::PathRemedy as Refused;
-use pod::permission::{Beside, Remedy, Terms};
+use pod::permission::{Beside, HostTerms, Remedy};
 
 /// What this program calls things.
-pub(crate) const TERMS: Terms = Terms { read: "Read", remedy: words };
+pub(crate) const TERMS: HostTerms = HostTerms { read: "Read", remedy: words };
 
 /// What it calls the ways out of a failed request to a model.
 pub(crate) const MODEL_TERMS: provider::HelpTerms =

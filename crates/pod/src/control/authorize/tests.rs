@@ -82,7 +82,7 @@ fn authorizer(runtime: &tokio::runtime::Runtime, gate: &Latch, gated: bool, rewr
     assert_eq!(registry.tools().iter().count(), 1, "{:?}", registry.report());
     let dir = tempfile::tempdir().unwrap();
     let workspace = Workspace::open(&Ambient::claim(), dir.path(), dir.path(), Access::Read).unwrap();
-    let now = Circumstances { mode: SandboxMode::ReadOnly, enforced: true };
+    let now = SandboxState { mode: SandboxMode::ReadOnly, enforced: true };
     Authorizer {
         registry: Arc::new(registry),
         permission: Arc::new(Permission {

@@ -1,12 +1,12 @@
 //! From descriptors and a policy to what will be installed: a pure function, the same for every registration order.
 //! It knows no module.
 
+mod budget;
 mod order;
-mod room;
 mod wiring;
 
 use super::policy::CapabilityPolicy;
-use super::report::{ContributionKind, HostReport, Outcome, SkippedContribution};
+use super::report::{ContributionKind, HostReport, InstallOutcome, SkippedContribution};
 use crate::feature::declare::capability::HostCapability;
 use crate::feature::declare::descriptor::{FeatureDescriptor, FeatureRuntimeKind};
 use crate::feature::declare::diagnostic::{DiagnosticCode, FeatureDiagnostic};
@@ -17,13 +17,13 @@ use crate::feature::declare::service::{FeatureServices, MissingService};
 use crate::feature::declare::state::StateDeclaration;
 use crate::feature::declare::tool::ToolDeclaration;
 use crate::hook::{FailureRule, HookClass, HookPoint};
+pub(crate) use budget::{FeatureDemand, PlanBudget};
+pub(crate) use budget::{MAX_GATES, MAX_TRANSFORMS};
 use llm_worker::ToolEffect;
-pub(crate) use room::{MAX_GATES, MAX_TRANSFORMS};
-pub(crate) use room::{Room, Wanted};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use wiring::{Found, Wiring};
+use wiring::{Resolution, Wiring};
 
 /// Most features of one pod.
 pub const MAX_FEATURES: usize = 4_096;
@@ -54,7 +54,7 @@ pub struct PlannedFeature {
     /// As declared.
     pub runtime: FeatureRuntimeKind,
     /// Whether it will be installed.
-    pub outcome: Outcome,
+    pub outcome: InstallOutcome,
     /// What switches it off: `default`, or a file and line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disabled_by: Option<String>,
@@ -133,7 +133,7 @@ pub(crate) fn plan(
 ) -> InstallPlan {
     let mut features: Vec<_> = declared.iter().enumerate().map(|(at, d)| alone(at, d, declared, policy)).collect();
     let (wiring, mut order) = (Wiring::of(declared, &features), Vec::new());
-    let mut taken = (Names::of(declared), Room::new());
+    let mut taken = (TakenNames::of(declared), PlanBudget::new());
     for &at in wiring.sequence() {
         let (Some(one), Some(planned)) = (declared.get(at), features.get(at)) else { continue };
         if planned.outcome.is_live() {
@@ -157,14 +157,14 @@ pub(crate) fn sort_key(declared: &Declared) -> (FeatureId, &'static str, String)
 /// Required features that are not live, with the reason.
 pub(crate) fn unmet<'a>(
     policy: &CapabilityPolicy,
-    features: impl Iterator<Item = (&'a FeatureId, Outcome, &'a [FeatureDiagnostic])>,
+    features: impl Iterator<Item = (&'a FeatureId, InstallOutcome, &'a [FeatureDiagnostic])>,
 ) -> Vec<Unmet> {
     let known: BTreeMap<_, _> = features.map(|(id, outcome, why)| (id, (outcome, why))).collect();
     let mut unmet = Vec::new();
     for (id, source) in policy.required() {
         let reason = match known.get(id) {
             Some((outcome, _)) if outcome.is_live() => continue,
-            Some((Outcome::Disabled, _)) => "it is disabled".to_owned(),
+            Some((InstallOutcome::Disabled, _)) => "it is disabled".to_owned(),
             Some((_, why)) => why.first().map_or_else(|| "it was skipped".to_owned(), |d| d.message.clone()),
             None => "no such feature in this build".to_owned(),
         };
@@ -174,12 +174,12 @@ pub(crate) fn unmet<'a>(
 }
 
 /// Who has which tool name, case aside.
-struct Names {
+struct TakenNames {
     reserved: BTreeMap<String, FeatureId>,
     taken: BTreeMap<String, FeatureId>,
 }
 
-impl Names {
+impl TakenNames {
     fn of(declared: &[&Declared]) -> Self {
         let builtin = declared.iter().filter(|d| d.descriptor.id.tier() == Tier::Builtin);
         let names = builtin
@@ -206,7 +206,7 @@ fn alone(at: usize, declared: &Declared, all: &[&Declared], policy: &CapabilityP
         feature_id: id.clone(),
         version: crate::feature::escape_line(version, 64),
         runtime: *runtime,
-        outcome: Outcome::Skipped,
+        outcome: InstallOutcome::Skipped,
         disabled_by: None,
         grants: CapabilityGrantSet::default(),
         tools: Vec::new(),
@@ -218,7 +218,7 @@ fn alone(at: usize, declared: &Declared, all: &[&Declared], policy: &CapabilityP
         diagnostics: Vec::new(),
     };
     if let Some(source) = policy.disabled_by(id) {
-        planned.outcome = Outcome::Disabled;
+        planned.outcome = InstallOutcome::Disabled;
         planned.disabled_by = Some(source.to_owned());
         return planned;
     }
@@ -230,7 +230,7 @@ fn alone(at: usize, declared: &Declared, all: &[&Declared], policy: &CapabilityP
     planned.grants = grants;
     planned.diagnostics = denied;
     if !planned.diagnostics.iter().any(|d| d.code == DiagnosticCode::RequiredCapabilityDenied) {
-        planned.outcome = Outcome::Installed;
+        planned.outcome = InstallOutcome::Installed;
     }
     planned
 }
@@ -242,12 +242,12 @@ fn together(
     mut planned: PlannedFeature,
     wiring: &Wiring<'_>,
     others: &[PlannedFeature],
-    (names, room): &mut (Names, Room),
+    (names, budget): &mut (TakenNames, PlanBudget),
 ) -> PlannedFeature {
     let mut against = wiring.obstacles(at);
     if !against.is_empty() {
         planned.diagnostics.extend(against);
-        planned.outcome = Outcome::Skipped;
+        planned.outcome = InstallOutcome::Skipped;
         return planned;
     }
     for asked in &descriptor.requires {
@@ -257,8 +257,8 @@ fn together(
             continue;
         }
         match wiring.find(at, asked, others) {
-            Found::Resolved(service) => planned.services.resolved.push(service),
-            Found::Missing { code, missing, cause } => {
+            Resolution::Resolved(service) => planned.services.resolved.push(service),
+            Resolution::Missing { code, missing, cause } => {
                 let diagnostic = lacks(code, &planned.feature_id, &missing, cause);
                 let list = if asked.need == Need::Required { &mut against } else { &mut planned.diagnostics };
                 list.push(diagnostic);
@@ -269,7 +269,7 @@ fn together(
     contribute(descriptor, &mut planned);
     against.extend(planned.tools.iter().filter_map(|t| names.conflict(&planned.feature_id, &t.name)));
     if against.is_empty() {
-        against.extend(room.take(&planned.feature_id, wanted(descriptor, &planned)).err().map(|full| *full));
+        against.extend(budget.take(&planned.feature_id, demand(descriptor, &planned)).err().map(|full| *full));
     }
     if against.is_empty() {
         names.taken.extend(planned.tools.iter().map(|t| (t.name.to_ascii_lowercase(), planned.feature_id.clone())));
@@ -281,13 +281,13 @@ fn together(
 }
 
 /// What it takes of what all features share, as declared.
-fn wanted(descriptor: &FeatureDescriptor, planned: &PlannedFeature) -> Wanted {
-    let mut wanted = Wanted::default();
+fn demand(descriptor: &FeatureDescriptor, planned: &PlannedFeature) -> FeatureDemand {
+    let mut demand = FeatureDemand::default();
     let tools = descriptor.tools.iter().filter(|tool| planned.tools.iter().any(|planned| planned.name == tool.name));
-    tools.for_each(|tool| wanted.tool(&tool.name, &tool.about, &tool.schema));
-    descriptor.instructions.iter().for_each(|instruction| wanted.instruction(&instruction.text));
-    planned.hooks.iter().for_each(|hook| wanted.hook(hook.point));
-    wanted
+    tools.for_each(|tool| demand.tool(&tool.name, &tool.about, &tool.schema));
+    descriptor.instructions.iter().for_each(|instruction| demand.instruction(&instruction.text));
+    planned.hooks.iter().for_each(|hook| demand.hook(hook.point));
+    demand
 }
 
 /// A requirement that is not met, in words.
@@ -303,7 +303,7 @@ pub(crate) fn lacks(
 
 /// Takes a feature out of the plan; what it was granted stays to be seen.
 pub(crate) fn skip(planned: &mut PlannedFeature) {
-    planned.outcome = Outcome::Skipped;
+    planned.outcome = InstallOutcome::Skipped;
     planned.tools.clear();
     planned.hooks.clear();
     planned.states.clear();
@@ -336,7 +336,7 @@ pub(crate) fn contribute(descriptor: &FeatureDescriptor, planned: &mut PlannedFe
     planned.services.provided = provided.into_iter().cloned().collect();
     planned.skipped_contributions = skipped;
     planned.instructions = descriptor.instructions.iter().map(|i| i.name.clone()).collect();
-    planned.outcome = if lost.is_empty() { Outcome::Installed } else { Outcome::Degraded };
+    planned.outcome = if lost.is_empty() { InstallOutcome::Installed } else { InstallOutcome::Degraded };
 }
 
 /// What keeps a feature out before any capability is looked at.

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct CapabilityPolicy {
-    rows: BTreeMap<FeatureId, Vec<Row>>,
+    rows: BTreeMap<FeatureId, Vec<PolicyRow>>,
     /// What a person decided instead of the defaults: an example of each kind, and where that is written.
     decided: BTreeMap<FeatureId, Vec<(HostCapability, String)>>,
     disabled: BTreeMap<FeatureId, String>,
@@ -25,14 +25,14 @@ pub struct CapabilityPolicy {
 }
 
 #[derive(Clone, Debug)]
-struct Row {
+struct PolicyRow {
     capability: HostCapability,
-    rule: Rule,
+    rule: RowEffect,
     source: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Rule {
+enum RowEffect {
     Grant,
     Refuse,
 }
@@ -54,12 +54,12 @@ impl CapabilityPolicy {
 
     /// Grants a capability and everything it includes. `source` is a file and key, or `default`.
     pub fn grant(self, feature: FeatureId, capability: HostCapability, source: impl Into<String>) -> Self {
-        self.row(feature, capability, Rule::Grant, source.into())
+        self.row(feature, capability, RowEffect::Grant, source.into())
     }
 
     /// Refuses whatever overlaps a capability.
     pub fn refuse(self, feature: FeatureId, capability: HostCapability, source: impl Into<String>) -> Self {
-        self.row(feature, capability, Rule::Refuse, source.into())
+        self.row(feature, capability, RowEffect::Refuse, source.into())
     }
 
     /// Switches a feature off.
@@ -74,8 +74,8 @@ impl CapabilityPolicy {
         self
     }
 
-    fn row(mut self, feature: FeatureId, capability: HostCapability, rule: Rule, source: String) -> Self {
-        self.rows.entry(feature).or_default().push(Row { capability, rule, source });
+    fn row(mut self, feature: FeatureId, capability: HostCapability, rule: RowEffect, source: String) -> Self {
+        self.rows.entry(feature).or_default().push(PolicyRow { capability, rule, source });
         self
     }
 
@@ -83,11 +83,12 @@ impl CapabilityPolicy {
     /// writing, reading is left.
     pub(crate) fn decide(&self, feature: &FeatureId, asked: &HostCapability, need: Need) -> GrantDecision {
         let rows = self.rows.get(feature).map_or(&[][..], Vec::as_slice);
-        if let Some(refusal) = rows.iter().find(|row| row.rule == Rule::Refuse && row.capability.conflicts_with(asked))
+        if let Some(refusal) =
+            rows.iter().find(|row| row.rule == RowEffect::Refuse && row.capability.conflicts_with(asked))
         {
             return GrantDecision { granted: None, denied: Some(format!("refused by {}", refusal.source)) };
         }
-        let grants = || rows.iter().filter(|row| row.rule == Rule::Grant);
+        let grants = || rows.iter().filter(|row| row.rule == RowEffect::Grant);
         if grants().any(|row| row.capability.covers(asked)) {
             return GrantDecision { granted: Some(asked.clone()), denied: None };
         }
@@ -103,7 +104,7 @@ impl CapabilityPolicy {
     /// Why no row grants it: which rows are about the same, and who decided.
     fn reason(&self, feature: &FeatureId, asked: &HostCapability) -> String {
         let rows = self.rows.get(feature).into_iter().flatten();
-        let near = rows.filter(|row| row.rule == Rule::Grant && row.capability.is_about(asked));
+        let near = rows.filter(|row| row.rule == RowEffect::Grant && row.capability.is_about(asked));
         let near: Vec<_> = near.take(MAX_SHOWN).map(|row| format!("{} by {}", row.capability, row.source)).collect();
         if !near.is_empty() {
             return format!("granted is only {}", near.join(", "));

@@ -15,7 +15,8 @@ use serde::{Deserialize, Serialize};
 /// How an installation, or the plan of one, came out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+#[schemars(rename = "Outcome")]
+pub enum InstallOutcome {
     /// Everything it declares is there.
     Installed,
     /// There, without some contribution.
@@ -26,7 +27,7 @@ pub enum Outcome {
     Disabled,
 }
 
-impl Outcome {
+impl InstallOutcome {
     /// Whether the feature is part of the pod.
     #[must_use]
     pub const fn is_live(self) -> bool {
@@ -71,7 +72,7 @@ pub struct FeatureInstallReport {
     /// Whether configuration leaves it on.
     pub enabled: bool,
     /// How it came out.
-    pub outcome: Outcome,
+    pub outcome: InstallOutcome,
     /// What switches it off: `default`, or a file and line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disabled_by: Option<String>,
@@ -220,7 +221,7 @@ impl FeatureInstallReport {
             feature_id: planned.feature_id.clone(),
             version: planned.version.clone(),
             runtime: planned.runtime,
-            enabled: planned.outcome != Outcome::Disabled,
+            enabled: planned.outcome != InstallOutcome::Disabled,
             outcome: planned.outcome,
             disabled_by: planned.disabled_by.clone(),
             granted: planned.grants.granted().to_vec(),
@@ -289,10 +290,10 @@ impl Totals {
             totals.features += 1;
             totals.live += u64::from(feature.outcome.is_live());
             match feature.outcome {
-                Outcome::Installed => {}
-                Outcome::Degraded => totals.degraded += 1,
-                Outcome::Skipped => totals.skipped += 1,
-                Outcome::Disabled => totals.disabled += 1,
+                InstallOutcome::Installed => {}
+                InstallOutcome::Degraded => totals.degraded += 1,
+                InstallOutcome::Skipped => totals.skipped += 1,
+                InstallOutcome::Disabled => totals.disabled += 1,
             }
             totals.tools += u64::try_from(feature.installed_tools.len()).unwrap_or(u64::MAX);
             totals.schema_bytes += feature.schema_bytes;

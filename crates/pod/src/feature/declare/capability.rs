@@ -166,29 +166,33 @@ impl HostCapability {
     pub const ANY_ARGUMENTS: Self = Self::RewriteArguments { tools: Cow::Borrowed(&[Cow::Borrowed("*")]) };
 
     /// Its kind by name, and what of that kind it means: whatever compares or shows capabilities goes by this.
-    fn parts(&mut self) -> (&'static str, Part<'_>) {
+    fn parts(&mut self) -> (&'static str, CapabilityScope<'_>) {
         match self {
-            Self::ContributeTool { name } => ("ContributeTool", Part::Name(name)),
-            Self::ContributeHook { point, class } => ("ContributeHook", Part::Whole(format!("{point}:{class}"))),
-            Self::TransformResults { tools } => ("TransformResults", Part::Names(tools)),
-            Self::RewriteArguments { tools } => ("RewriteArguments", Part::Names(tools)),
+            Self::ContributeTool { name } => ("ContributeTool", CapabilityScope::Name(name)),
+            Self::ContributeHook { point, class } => {
+                ("ContributeHook", CapabilityScope::Whole(format!("{point}:{class}")))
+            }
+            Self::TransformResults { tools } => ("TransformResults", CapabilityScope::Names(tools)),
+            Self::RewriteArguments { tools } => ("RewriteArguments", CapabilityScope::Names(tools)),
             Self::ScopedFs { root, read, write, execute } => {
-                ("ScopedFs", Part::Modes(Some(root), vec![(read, 'r'), (write, 'w'), (execute, 'x')]))
+                ("ScopedFs", CapabilityScope::Modes(Some(root), vec![(read, 'r'), (write, 'w'), (execute, 'x')]))
             }
-            Self::Process { programs } => ("Process", Part::Names(programs)),
-            Self::ProvideService { key } => ("ProvideService", Part::Name(key)),
-            Self::UseService { key } => ("UseService", Part::Name(key)),
+            Self::Process { programs } => ("Process", CapabilityScope::Names(programs)),
+            Self::ProvideService { key } => ("ProvideService", CapabilityScope::Name(key)),
+            Self::UseService { key } => ("UseService", CapabilityScope::Name(key)),
             Self::WorkItemStore { read, write } => {
-                ("WorkItemStore", Part::Modes(None, vec![(read, 'r'), (write, 'w')]))
+                ("WorkItemStore", CapabilityScope::Modes(None, vec![(read, 'r'), (write, 'w')]))
             }
-            Self::MemoryStore { read, write } => ("MemoryStore", Part::Modes(None, vec![(read, 'r'), (write, 'w')])),
-            Self::Network { purpose, hosts } => ("Network", Part::Hosts(purpose, hosts)),
-            Self::SecretRef { id } => ("SecretRef", Part::Name(id)),
-            Self::StateStore { scope } => ("StateStore", Part::Whole(scope.to_string())),
+            Self::MemoryStore { read, write } => {
+                ("MemoryStore", CapabilityScope::Modes(None, vec![(read, 'r'), (write, 'w')]))
+            }
+            Self::Network { purpose, hosts } => ("Network", CapabilityScope::Hosts(purpose, hosts)),
+            Self::SecretRef { id } => ("SecretRef", CapabilityScope::Name(id)),
+            Self::StateStore { scope } => ("StateStore", CapabilityScope::Whole(scope.to_string())),
             Self::EmitModelNotification { max_bytes, per_turn } => {
-                ("EmitModelNotification", Part::Bounds(max_bytes, per_turn))
+                ("EmitModelNotification", CapabilityScope::Bounds(max_bytes, per_turn))
             }
-            Self::EmitUserAlert => ("EmitUserAlert", Part::Whole(String::new())),
+            Self::EmitUserAlert => ("EmitUserAlert", CapabilityScope::Whole(String::new())),
         }
     }
 
@@ -262,7 +266,7 @@ impl HostCapability {
 }
 
 /// What a capability means of its kind.
-enum Part<'a> {
+enum CapabilityScope<'a> {
     /// One name; `*` is any.
     Name(&'a mut Text),
     /// Some names; `*` is any.

@@ -17,7 +17,8 @@ const MAX_VERSION: usize = 64;
 /// Which side of a service a key stands for, and so which capability admits a consumer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Facade {
+#[schemars(rename = "Facade")]
+pub enum ServiceAccess {
     /// All of it; `UseService` admits.
     #[default]
     Whole,
@@ -43,7 +44,7 @@ pub enum Facade {
 /// ```
 pub struct ServiceKey<T: ?Sized> {
     name: &'static str,
-    facade: Facade,
+    access: ServiceAccess,
     contract: PhantomData<fn(&T)>,
 }
 
@@ -56,13 +57,13 @@ impl<T: ?Sized> ServiceKey<T> {
     #[must_use]
     pub const fn new(name: &'static str) -> Self {
         assert!(service_name_fits(name), "a service is called like yoi.memory.v1, in at most 64 bytes");
-        Self { name, facade: Facade::Whole, contract: PhantomData }
+        Self { name, access: ServiceAccess::Whole, contract: PhantomData }
     }
 
     /// One side of a service: another trait under the same name, with a capability of its own.
     #[must_use]
-    pub const fn facade(mut self, facade: Facade) -> Self {
-        self.facade = facade;
+    pub const fn access(mut self, access: ServiceAccess) -> Self {
+        self.access = access;
         self
     }
 
@@ -75,11 +76,11 @@ impl<T: ?Sized> ServiceKey<T> {
     /// What a consumer must be granted; for the `needs` of tools and hooks that are nothing without the service.
     #[must_use]
     pub const fn admission(self) -> HostCapability {
-        self.facade.admits(self.name)
+        self.access.admits(self.name)
     }
 
     pub(crate) fn id(self) -> ServiceId {
-        ServiceId { name: self.name.to_owned(), facade: self.facade }
+        ServiceId { name: self.name.to_owned(), access: self.access }
     }
 }
 
@@ -91,7 +92,7 @@ impl<T: ?Sized> Clone for ServiceKey<T> {
 
 impl<T: ?Sized> Copy for ServiceKey<T> {}
 
-impl Facade {
+impl ServiceAccess {
     /// What admits a consumer of the service `name`.
     const fn admits(self, name: &'static str) -> HostCapability {
         match self {
@@ -118,24 +119,24 @@ pub struct ServiceId {
     /// Its name.
     pub name: String,
     /// Its side.
-    #[serde(default)]
-    pub facade: Facade,
+    #[serde(default, rename = "facade")]
+    pub access: ServiceAccess,
 }
 
 impl ServiceId {
     /// What admits a consumer.
     #[must_use]
     pub fn admission(&self) -> HostCapability {
-        if self.facade == Facade::Whole {
+        if self.access == ServiceAccess::Whole {
             return HostCapability::UseService { key: self.name.clone().into() };
         }
-        self.facade.admits("")
+        self.access.admits("")
     }
 }
 
 impl fmt::Display for ServiceId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", self.name, self.facade.side())
+        write!(f, "{}{}", self.name, self.access.side())
     }
 }
 

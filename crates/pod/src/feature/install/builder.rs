@@ -10,7 +10,7 @@ use crate::feature::decide::report::HostReport;
 use crate::feature::declare::descriptor::FeatureDescriptor;
 use crate::feature::declare::diagnostic::{DiagnosticCode, FeatureDiagnostic};
 use crate::feature::live::registry::FeatureRegistry;
-use crate::foreign::installs::{Ended, Job, Runner};
+use crate::foreign::installs::{CallbackEnd, Job, Runner};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -116,13 +116,13 @@ fn declare(modules: &[Arc<dyn FeatureModule>], limit: Duration) -> Declarations 
     for (module, ended) in modules.iter().zip(ended) {
         let source = module.source();
         let (code, what) = match ended {
-            Ended::Done { value: descriptor, .. } => {
+            CallbackEnd::Done { value: descriptor, .. } => {
                 features.push((Declared { source, descriptor }, Arc::clone(module)));
                 continue;
             }
-            Ended::Panicked { message } => (DiagnosticCode::DescriptorPanicked, format!("panicked: {message}")),
-            Ended::TimedOut => (DiagnosticCode::DescriptorTimedOut, format!("did not return within {limit:?}")),
-            Ended::NotCalled => (DiagnosticCode::TooManyStuck, "was not called: too many others hang".to_owned()),
+            CallbackEnd::Panicked { message } => (DiagnosticCode::DescriptorPanicked, format!("panicked: {message}")),
+            CallbackEnd::TimedOut => (DiagnosticCode::DescriptorTimedOut, format!("did not return within {limit:?}")),
+            CallbackEnd::NotCalled => (DiagnosticCode::TooManyStuck, "was not called: too many others hang".to_owned()),
         };
         lost.push(FeatureDiagnostic::general(code, format!("descriptor() of {source} {what}")));
     }

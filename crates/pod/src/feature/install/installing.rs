@@ -8,7 +8,7 @@ use super::stage::{Complete, Stage};
 use crate::feature::FeatureModule;
 use crate::feature::decide::plan::{self, PlannedFeature};
 use crate::feature::decide::policy::CapabilityPolicy;
-use crate::feature::decide::report::{FeatureInstallReport, HostReport, Outcome, Totals};
+use crate::feature::decide::report::{FeatureInstallReport, HostReport, InstallOutcome, Totals};
 use crate::feature::declare::capability::HostCapability;
 use crate::feature::declare::descriptor::FeatureDescriptor;
 use crate::feature::declare::diagnostic::{DiagnosticCode, FeatureDiagnostic, FeatureInstallError};
@@ -17,7 +17,7 @@ use crate::feature::declare::service::MissingService;
 use crate::feature::live::grant::FeatureGrants;
 use crate::feature::live::registry::{FeatureRegistry, Instruction, RegisteredTool};
 use crate::feature::live::service::Services;
-use crate::foreign::installs::{Ended, Job, Runner};
+use crate::foreign::installs::{CallbackEnd, Job, Runner};
 use crate::hook::HookRegistryBuilder;
 use authority::Redactor;
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,7 +36,7 @@ pub(crate) struct Installing {
     /// What may run in one go: nobody in here needs a service of another in here.
     batch: Vec<Waiting>,
     batched: BTreeSet<FeatureId>,
-    room: plan::Room,
+    budget: plan::PlanBudget,
 }
 
 /// A feature whose turn has come.
@@ -54,7 +54,18 @@ impl Installing {
         let (registry, hooks) = (FeatureRegistry::empty(), HookRegistryBuilder::new());
         let (services, reports) = (Services::new(), BTreeMap::new());
         let (batch, batched) = (Vec::new(), BTreeSet::new());
-        Self { runner, probe, host, registry, hooks, services, reports, batch, batched, room: plan::Room::new() }
+        Self {
+            runner,
+            probe,
+            host,
+            registry,
+            hooks,
+            services,
+            reports,
+            batch,
+            batched,
+            budget: plan::PlanBudget::new(),
+        }
     }
 
     /// The next feature in install order; `at` is its place in the report.
@@ -128,11 +139,11 @@ impl Installing {
         for ((at, planned, holdings), ended) in waiting.into_iter().zip(ended) {
             let mut report = FeatureInstallReport::planned(&planned);
             let outcome = self.outcome(&planned.feature_id, ended);
-            match outcome.and_then(|complete| self.roomy(complete)) {
+            match outcome.and_then(|complete| self.within_budget(complete)) {
                 Ok(complete) => self.merge(complete, &holdings, &mut report),
                 Err(why) => {
                     holdings.give_up();
-                    report.outcome = Outcome::Skipped;
+                    report.outcome = InstallOutcome::Skipped;
                     report.services.provided.clear();
                     report.diagnostics.extend(why);
                 }
@@ -141,31 +152,33 @@ impl Installing {
         }
     }
 
-    fn outcome(&mut self, id: &FeatureId, ended: Ended<Staged>) -> Result<Complete, Vec<FeatureDiagnostic>> {
+    fn outcome(&mut self, id: &FeatureId, ended: CallbackEnd<Staged>) -> Result<Complete, Vec<FeatureDiagnostic>> {
         let (code, what) = match ended {
-            Ended::Done { value: (Ok(()), stage), took } => {
+            CallbackEnd::Done { value: (Ok(()), stage), took } => {
                 self.registry.timings.push((id.clone(), took));
                 return stage.complete();
             }
-            Ended::Done { value: (Err(error), _), .. } => (DiagnosticCode::InstallFailed, format!("failed: {error}")),
-            Ended::Panicked { message } => (DiagnosticCode::InstallPanicked, format!("panicked: {message}")),
-            Ended::TimedOut => {
+            CallbackEnd::Done { value: (Err(error), _), .. } => {
+                (DiagnosticCode::InstallFailed, format!("failed: {error}"))
+            }
+            CallbackEnd::Panicked { message } => (DiagnosticCode::InstallPanicked, format!("panicked: {message}")),
+            CallbackEnd::TimedOut => {
                 (DiagnosticCode::InstallTimedOut, "did not return in time; its thread is written off".into())
             }
-            Ended::NotCalled => (DiagnosticCode::TooManyStuck, "was not called: too many others hang".into()),
+            CallbackEnd::NotCalled => (DiagnosticCode::TooManyStuck, "was not called: too many others hang".into()),
         };
         let what = format!("install() of {id} {what}");
         Err(vec![FeatureDiagnostic::quoting(code, id, &what, self.host.redactor())])
     }
 
     /// The plan counted what was declared; instructions may have been worded anew.
-    fn roomy(&mut self, complete: Complete) -> Result<Complete, Vec<FeatureDiagnostic>> {
-        let mut wanted = plan::Wanted::default();
+    fn within_budget(&mut self, complete: Complete) -> Result<Complete, Vec<FeatureDiagnostic>> {
+        let mut wanted = plan::FeatureDemand::default();
         for (tool, _) in &complete.tools {
             wanted.tool(&tool.definition.name, &tool.definition.description, &tool.definition.schema);
         }
         complete.instructions.iter().for_each(|instruction| wanted.instruction(&instruction.text));
-        match self.room.take(&complete.feature, wanted) {
+        match self.budget.take(&complete.feature, wanted) {
             Ok(()) => Ok(complete),
             Err(full) => Err(vec![*full]),
         }

@@ -34,7 +34,7 @@ pub(crate) enum About {
 
 impl GrantHandle {
     /// Refuses at once what is new; the future resolves when nothing runs under it any more.
-    fn shut(&self, how: Revoke) -> Closing {
+    fn shut(&self, how: Revoke) -> ShutFuture {
         if let About::Provided(service) = &self.about {
             service.leave();
         }
@@ -45,7 +45,7 @@ impl GrantHandle {
     }
 }
 
-type Closing = Pin<Box<dyn Future<Output = ()> + Send>>;
+type ShutFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// How a grant ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -193,7 +193,7 @@ impl GrantLedger {
 }
 
 /// Waits until nobody is inside any of them.
-async fn shut(closing: Vec<Closing>) -> usize {
+async fn shut(closing: Vec<ShutFuture>) -> usize {
     let count = closing.len();
     // At once, not one after the other: each drains in the same time.
     let mut closing = JoinAll(closing);
@@ -202,7 +202,7 @@ async fn shut(closing: Vec<Closing>) -> usize {
 }
 
 /// Futures that are waited for together.
-struct JoinAll(Vec<Closing>);
+struct JoinAll(Vec<ShutFuture>);
 
 impl JoinAll {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {

@@ -100,7 +100,7 @@ fn what_something_else_changed_in_between_is_known() {
         (&[(1, "", "1"), (5, "mine", "2")], Some(3), Between::Command),
         (&[(1, "", "1"), (5, "mine", "2")], Some(6), Between::Other(5)),
         (&[(1, "", "1"), (5, "mine", "2"), (7, "other", "3")], Some(3), Between::Other(7)),
-        // An intent that was not carried out: the file is as before it.
+        // An intent that was not relocated out: the file is as before it.
         (&[(1, "", "1"), (5, "1", "2"), (7, "1", "3")], None, Between::Nothing),
         (&[(1, "0", "1"), (5, "0", "2")], None, Between::Nothing),
     ];
@@ -129,7 +129,7 @@ fn a_file_that_comes_to_a_place_it_had_been_to_is_one_file() {
 
 #[test]
 fn what_was_made_goes_with_what_it_was_made_for() {
-    let place = |path: &str| carried(path, "/w/open/x", "/w/closed/x");
+    let place = |path: &str| relocated(path, "/w/open/x", "/w/closed/x");
     assert_eq!(place("/w/open/x").as_deref(), Some("/w/closed/x"));
     assert_eq!(place("/w/open/x/a").as_deref(), Some("/w/closed/x/a"));
     assert_eq!((place("/w/open"), place("/w/open/xy"), place("/w")), (None, None, None));

@@ -13,7 +13,7 @@ use crate::nearest::did_you_mean;
 use authority::Ambient;
 use llm_worker::ToolEffect;
 use pod::feature::{
-    Admission, FeatureDescriptor, HostCapability, InstallPlan, Need, Outcome, PlannedFeature, PlannedHook,
+    Admission, FeatureDescriptor, HostCapability, InstallOutcome, InstallPlan, Need, PlannedFeature, PlannedHook,
     ToolDeclaration,
 };
 use pod::hook::{FailureRule, HookPoint};
@@ -193,7 +193,7 @@ impl<'a> RouteBuilder<'a> {
     /// Whether the model is shown the tool, and by whose leave.
     fn surface(&mut self, planned: &PlannedFeature) -> bool {
         let (id, tool) = (&self.feature.id, self.tool);
-        if planned.outcome == Outcome::Disabled {
+        if planned.outcome == InstallOutcome::Disabled {
             let planned = serde_json::to_value(planned).unwrap_or_default();
             self.say(Part::Surface, Mark::No, format!("{id} is {}", why_off(&planned)), None);
             return false;
@@ -254,9 +254,9 @@ impl<'a> RouteBuilder<'a> {
         self.say(Part::Judgement, Mark::Depends, fit, None);
         let permission = &self.composed.permission;
         let all = permission.policy.expect(&self.tool.name, self.tool.effect, permission.now);
-        let mut expected: Vec<Expectation> = all.into_iter().filter(|met| comes_up(met.matter, planned)).collect();
-        if !expected.iter().any(|met| matches!(met.matter, ActionKind::Reads | ActionKind::Writes)) {
-            expected.retain(|met| met.matter != ActionKind::Lost);
+        let mut expected: Vec<Expectation> = all.into_iter().filter(|met| comes_up(met.action, planned)).collect();
+        if !expected.iter().any(|met| matches!(met.action, ActionKind::Reads | ActionKind::Writes)) {
+            expected.retain(|met| met.action != ActionKind::Lost);
         }
         for met in &expected {
             self.permission(met);
@@ -275,7 +275,7 @@ impl<'a> RouteBuilder<'a> {
             RuleDecision::Ask => "ask, and nobody can be asked here: refused",
             RuleDecision::Deny => "deny",
         };
-        for said in &met.said {
+        for said in &met.statements {
             let place = said.path.as_ref().or(said.host.as_ref()).or(said.program.as_ref());
             let mark = match (place, said.decision) {
                 // What a later layer overrules decides nothing.
@@ -348,13 +348,14 @@ fn comes_up(matter: ActionKind, planned: &PlannedFeature) -> bool {
 
 /// A path that leads nowhere is refused everywhere, and says nothing about the tool.
 fn resolved(expected: &[Expectation]) -> impl Iterator<Item = &Expectation> {
-    expected.iter().filter(|met| met.matter != ActionKind::Lost)
+    expected.iter().filter(|met| met.action != ActionKind::Lost)
 }
 
 fn judged(expected: &[Expectation], gated: bool) -> Verdict {
     let allowed = resolved(expected).filter(|met| met.decision == RuleDecision::Allow).count();
-    let paths = resolved(expected)
-        .any(|met| met.said.iter().any(|said| said.path.is_some() || said.host.is_some() || said.program.is_some()));
+    let paths = resolved(expected).any(|met| {
+        met.statements.iter().any(|said| said.path.is_some() || said.host.is_some() || said.program.is_some())
+    });
     match allowed {
         0 if !paths => Verdict::Refused,
         all if all == resolved(expected).count() && !paths && !gated => Verdict::Runs,

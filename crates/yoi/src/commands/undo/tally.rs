@@ -3,7 +3,7 @@
 use crate::exit::{Exit, Failure};
 use crate::show::out;
 use authority::escape;
-use pod::session::changes::carried;
+use pod::session::changes::relocated;
 use std::path::Path;
 
 /// What helps when the journal cannot be written.
@@ -57,13 +57,13 @@ impl Tally {
 
     /// Whether it is in a directory that was left alone.
     pub(super) fn holds(&self, path: &str) -> bool {
-        self.left.iter().any(|dir| carried(path, dir, "").is_some())
+        self.left.iter().any(|dir| relocated(path, dir, "").is_some())
     }
 
     /// A directory was moved back.
     pub(super) fn moved_back(&mut self, from: &str, to: &str) {
-        let carry = |path: &mut String| *path = carried(path, from, to).unwrap_or_else(|| std::mem::take(path));
-        self.left.iter_mut().for_each(carry);
-        self.gone.iter_mut().for_each(|(path, made)| [path, made].into_iter().for_each(carry));
+        let relocate = |path: &mut String| *path = relocated(path, from, to).unwrap_or_else(|| std::mem::take(path));
+        self.left.iter_mut().for_each(relocate);
+        self.gone.iter_mut().for_each(|(path, made)| [path, made].into_iter().for_each(relocate));
     }
 }

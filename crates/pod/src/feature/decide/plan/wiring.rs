@@ -2,7 +2,7 @@
 
 use super::order::{self, Needs, Order};
 use super::{Declared, PlannedFeature};
-use crate::feature::decide::report::Outcome;
+use crate::feature::decide::report::InstallOutcome;
 use crate::feature::declare::capability::HostCapability;
 use crate::feature::declare::diagnostic::{DiagnosticCode, FeatureDiagnostic};
 use crate::feature::declare::grants::Need;
@@ -21,7 +21,7 @@ pub(super) struct Wiring<'a> {
 }
 
 /// What a requirement comes to.
-pub(super) enum Found {
+pub(super) enum Resolution {
     Resolved(ResolvedService),
     Missing { code: DiagnosticCode, missing: MissingService, cause: Option<FeatureId> },
 }
@@ -84,13 +84,13 @@ impl<'a> Wiring<'a> {
     }
 
     /// What becomes of a requirement of `at`, once the fate of everybody before it is known.
-    pub(super) fn find(&self, at: usize, asked: &ServiceRequirement, planned: &[PlannedFeature]) -> Found {
+    pub(super) fn find(&self, at: usize, asked: &ServiceRequirement, planned: &[PlannedFeature]) -> Resolution {
         let ServiceRequirement { service, version: range, .. } = asked;
         let missing = |code, cause: Option<usize>, reason: String| {
             let cause = cause.and_then(|cause| self.id(cause)).cloned();
             let code = if asked.need == Need::Optional { DiagnosticCode::OptionalServiceMissing } else { code };
             let missing = MissingService { service: service.clone(), version: range.clone(), reason };
-            Found::Missing { code, missing, cause }
+            Resolution::Missing { code, missing, cause }
         };
         let Some((provider, version)) = self.offer(service) else {
             let known = self.known.get(service.name.as_str()).copied();
@@ -115,7 +115,7 @@ impl<'a> Wiring<'a> {
             return missing(DiagnosticCode::RequiredServiceMissing, Some(provider), absence(by, service));
         }
         let (version, provider) = (version.to_owned(), by.feature_id.clone());
-        Found::Resolved(ResolvedService { service: service.clone(), version, provider })
+        Resolution::Resolved(ResolvedService { service: service.clone(), version, provider })
     }
 
     /// Who provides exactly this, in which version.
@@ -152,11 +152,11 @@ pub(super) fn provides(name: &str) -> HostCapability {
 fn absence(provider: &PlannedFeature, service: &ServiceId) -> String {
     let (id, name) = (&provider.feature_id, service.name.as_str());
     match provider.outcome {
-        Outcome::Disabled => format!("{id}, which provides it, is disabled"),
-        Outcome::Skipped => format!("{id}, which provides it, is skipped"),
-        Outcome::Installed | Outcome::Degraded if provider.grants.allows(&provides(name)) => {
+        InstallOutcome::Disabled => format!("{id}, which provides it, is disabled"),
+        InstallOutcome::Skipped => format!("{id}, which provides it, is skipped"),
+        InstallOutcome::Installed | InstallOutcome::Degraded if provider.grants.allows(&provides(name)) => {
             format!("{id} provides another side of it only")
         }
-        Outcome::Installed | Outcome::Degraded => format!("{id} may not provide it"),
+        InstallOutcome::Installed | InstallOutcome::Degraded => format!("{id} may not provide it"),
     }
 }

@@ -1,6 +1,6 @@
 //! Which row of the policy answers a request, for people who ask why. It knows no plan.
 
-use super::{CapabilityPolicy, Rule};
+use super::{CapabilityPolicy, RowEffect};
 use crate::feature::{FeatureId, HostCapability};
 use serde::Serialize;
 
@@ -22,11 +22,11 @@ impl CapabilityPolicy {
     #[must_use]
     pub fn admission(&self, feature: &FeatureId, asked: &HostCapability) -> Admission {
         let rows = self.rows.get(feature).map_or(&[][..], Vec::as_slice);
-        let refuses = rows.iter().find(|row| row.rule == Rule::Refuse && row.capability.conflicts_with(asked));
-        let grants = || rows.iter().rev().find(|row| row.rule == Rule::Grant && row.capability.covers(asked));
+        let refuses = rows.iter().find(|row| row.rule == RowEffect::Refuse && row.capability.conflicts_with(asked));
+        let grants = || rows.iter().rev().find(|row| row.rule == RowEffect::Grant && row.capability.covers(asked));
         let row = refuses.or_else(grants);
         Admission {
-            granted: row.is_some_and(|row| row.rule == Rule::Grant),
+            granted: row.is_some_and(|row| row.rule == RowEffect::Grant),
             row: row.map(|row| row.capability.to_string()),
             source: row.map(|row| row.source.clone()),
             reason: row.is_none().then(|| self.reason(feature, asked)),

@@ -4,7 +4,7 @@
 //! A key that is there replaces what the defaults grant of its kind; an empty list or `false` leaves nothing of it. A key
 //! that is not there leaves the defaults alone.
 
-use super::{CapabilityPolicy, Row, Rule};
+use super::{CapabilityPolicy, PolicyRow, RowEffect};
 use crate::feature::declare::capability::HostCapability;
 use crate::feature::declare::id::FeatureId;
 use crate::feature::declare::state::StateScope;
@@ -105,7 +105,7 @@ pub struct BadGrant {
 }
 
 /// Words of a capability.
-type Text = Cow<'static, str>;
+type CapabilityText = Cow<'static, str>;
 
 /// One key: what its grants are about, and the grants.
 struct Decided {
@@ -120,8 +120,8 @@ impl GrantTable {
         fn each<T: Clone>(of: &Option<Vec<T>>, make: impl Fn(T) -> Can) -> Granted {
             Some(of.as_ref()?.iter().cloned().map(make).collect())
         }
-        fn all(of: &Option<Vec<String>>, make: impl Fn(Cow<'static, [Text]>) -> Can) -> Granted {
-            let names: Vec<Text> = of.as_ref()?.iter().cloned().map(Cow::Owned).collect();
+        fn all(of: &Option<Vec<String>>, make: impl Fn(Cow<'static, [CapabilityText]>) -> Can) -> Granted {
+            let names: Vec<CapabilityText> = of.as_ref()?.iter().cloned().map(Cow::Owned).collect();
             Some(if names.is_empty() { Vec::new() } else { vec![make(names.into())] })
         }
         let store = |access: StoreAccess, make: fn(bool, bool) -> Can| match access {
@@ -129,7 +129,7 @@ impl GrantTable {
             StoreAccess::Read => vec![make(true, false)],
             StoreAccess::Write => vec![make(true, true)],
         };
-        let name = |name: String| Text::from(name);
+        let name = |name: String| CapabilityText::from(name);
         let fs = self.fs.iter().flatten().map(|(root, access)| {
             let fs = |write| Can::ScopedFs { root: root.clone().into(), read: true, write, execute: false };
             let granted = match access {
@@ -193,9 +193,9 @@ impl CapabilityPolicy {
     pub fn configured(mut self, feature: &FeatureId, table: &GrantTable, source: &str) -> Result<Self, BadGrant> {
         let decided = table.decided()?;
         let rows = self.rows.entry(feature.clone()).or_default();
-        rows.retain(|row| row.rule == Rule::Refuse || !decided.iter().any(|d| d.about.is_about(&row.capability)));
+        rows.retain(|row| row.rule == RowEffect::Refuse || !decided.iter().any(|d| d.about.is_about(&row.capability)));
         for Decided { about, granted } in decided {
-            let row = |capability| Row { capability, rule: Rule::Grant, source: source.to_owned() };
+            let row = |capability| PolicyRow { capability, rule: RowEffect::Grant, source: source.to_owned() };
             rows.extend(granted.into_iter().map(row));
             self.decided.entry(feature.clone()).or_default().push((about, source.to_owned()));
         }

@@ -1,7 +1,7 @@
 //! What one capability means for another, and for people. It all follows from its parts: what two of them have in common
 //! decides. It knows no kind and no policy.
 
-use super::{HostCapability, Names, Part, Text};
+use super::{CapabilityScope, HostCapability, Names, Text};
 use authority::HostPattern;
 use std::fmt;
 use std::mem::discriminant;
@@ -15,17 +15,19 @@ impl HostCapability {
         }
         let (mut own, mut both) = (self.clone(), asked.clone());
         match (own.parts().1, both.parts().1) {
-            (Part::Name(own), Part::Name(name)) => *name = name_of_both(own, name)?,
-            (Part::Names(own), Part::Names(names)) => *names = names_of_both(own, names)?,
-            (Part::Hosts(own, reached), Part::Hosts(purpose, hosts)) => {
+            (CapabilityScope::Name(own), CapabilityScope::Name(name)) => *name = name_of_both(own, name)?,
+            (CapabilityScope::Names(own), CapabilityScope::Names(names)) => *names = names_of_both(own, names)?,
+            (CapabilityScope::Hosts(own, reached), CapabilityScope::Hosts(purpose, hosts)) => {
                 (*purpose, *hosts) = (name_of_both(own, purpose)?, hosts_of_both(reached, hosts)?);
             }
-            (Part::Modes(own, on), Part::Modes(of, modes)) if own == of => modes_of_both(&on, modes)?,
-            (Part::Bounds(max_bytes, per_turn), Part::Bounds(bytes, times)) => {
+            (CapabilityScope::Modes(own, on), CapabilityScope::Modes(of, modes)) if own == of => {
+                modes_of_both(&on, modes)?
+            }
+            (CapabilityScope::Bounds(max_bytes, per_turn), CapabilityScope::Bounds(bytes, times)) => {
                 (*bytes, *times) = (*max_bytes.min(bytes), *per_turn.min(times));
                 (*bytes > 0 && *times > 0).then_some(())?;
             }
-            (Part::Whole(own), Part::Whole(asked)) if own == asked => {}
+            (CapabilityScope::Whole(own), CapabilityScope::Whole(asked)) if own == asked => {}
             _ => return None,
         }
         Some(both)
@@ -91,17 +93,17 @@ impl fmt::Display for HostCapability {
         let mut shown = self.clone();
         let (kind, part) = shown.parts();
         match part {
-            Part::Name(name) => write!(f, "{kind}({name})"),
-            Part::Names(names) => write!(f, "{kind}({})", names.join(",")),
-            Part::Hosts(purpose, hosts) => write!(f, "{kind}({purpose}: {})", hosts.join(",")),
-            Part::Modes(of, modes) => {
+            CapabilityScope::Name(name) => write!(f, "{kind}({name})"),
+            CapabilityScope::Names(names) => write!(f, "{kind}({})", names.join(",")),
+            CapabilityScope::Hosts(purpose, hosts) => write!(f, "{kind}({purpose}: {})", hosts.join(",")),
+            CapabilityScope::Modes(of, modes) => {
                 let on: String = modes.iter().filter(|(on, _)| **on).map(|(_, letter)| *letter).collect();
                 let of = of.map(|of| format!("{of}:")).unwrap_or_default();
                 write!(f, "{kind}({of}{on})")
             }
-            Part::Bounds(max_bytes, per_turn) => write!(f, "{kind}({max_bytes} bytes, {per_turn} a turn)"),
-            Part::Whole(all) if all.is_empty() => f.write_str(kind),
-            Part::Whole(which) => write!(f, "{kind}({which})"),
+            CapabilityScope::Bounds(max_bytes, per_turn) => write!(f, "{kind}({max_bytes} bytes, {per_turn} a turn)"),
+            CapabilityScope::Whole(all) if all.is_empty() => f.write_str(kind),
+            CapabilityScope::Whole(which) => write!(f, "{kind}({which})"),
         }
     }
 }

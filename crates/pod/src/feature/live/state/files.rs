@@ -24,20 +24,20 @@ const FAREWELL: Duration = Duration::from_secs(5);
 /// The longest file: the longest value, and what stands around it.
 const MAX_FILE: u64 = MAX_STATE as u64 + 4096;
 
-type Job = Box<dyn FnOnce() + Send>;
+type FileJob = Box<dyn FnOnce() + Send>;
 
 /// The thread that writes; clones share it. It starts with the first job, and ends with the last clone or when it is
 /// told to finish.
 #[derive(Clone, Default)]
-pub(crate) struct Keeper(Arc<Mutex<Jobs>>);
+pub(crate) struct Keeper(Arc<Mutex<FileJobs>>);
 
 /// What a keeper's thread has before it.
 #[derive(Default)]
-enum Jobs {
+enum FileJobs {
     #[default]
     Idle,
     Working {
-        queue: SyncSender<Job>,
+        queue: SyncSender<FileJob>,
         /// Falls silent when the thread has done everything.
         done: Receiver<()>,
     },
@@ -51,10 +51,10 @@ pub(super) enum NotQueued {
 }
 
 impl Keeper {
-    pub(super) fn queue(&self, job: Job) -> Result<(), NotQueued> {
+    pub(super) fn queue(&self, job: FileJob) -> Result<(), NotQueued> {
         let mut jobs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if matches!(*jobs, Jobs::Idle) {
-            let (queue, receiver) = sync_channel::<Job>(QUEUE);
+        if matches!(*jobs, FileJobs::Idle) {
+            let (queue, receiver) = sync_channel::<FileJob>(QUEUE);
             let (working, done) = sync_channel::<()>(0);
             let work = move || {
                 // Settling an update drops values of a feature, and that may panic.
@@ -64,21 +64,21 @@ impl Keeper {
             if thread::Builder::new().name("state-files".to_owned()).spawn(work).is_err() {
                 return Err(NotQueued::Full);
             }
-            *jobs = Jobs::Working { queue, done };
+            *jobs = FileJobs::Working { queue, done };
         }
         match &*jobs {
-            Jobs::Working { queue, .. } => queue.try_send(job).map_err(|refused| match refused {
+            FileJobs::Working { queue, .. } => queue.try_send(job).map_err(|refused| match refused {
                 TrySendError::Full(_) => NotQueued::Full,
                 TrySendError::Disconnected(_) => NotQueued::Closed,
             }),
-            Jobs::Idle | Jobs::Finished => Err(NotQueued::Closed),
+            FileJobs::Idle | FileJobs::Finished => Err(NotQueued::Closed),
         }
     }
 
     /// Takes nothing more, and waits until what is queued was written, at most [`FAREWELL`]; blocks.
     pub(crate) fn finish(&self) {
-        let jobs = std::mem::replace(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), Jobs::Finished);
-        if let Jobs::Working { queue, done } = jobs {
+        let jobs = std::mem::replace(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), FileJobs::Finished);
+        if let FileJobs::Working { queue, done } = jobs {
             drop(queue);
             match done.recv_timeout(FAREWELL) {
                 Ok(()) | Err(RecvTimeoutError::Disconnected | RecvTimeoutError::Timeout) => {}
@@ -98,7 +98,7 @@ pub(super) struct StateFile {
 }
 
 /// What is in a file, and as of when; nothing where there is no file.
-pub(super) type Found = (Option<FeatureState>, Option<Stamp>);
+pub(super) type FileContent = (Option<FeatureState>, Option<Stamp>);
 
 /// Why a value was not written.
 pub(super) enum NotWritten {
@@ -118,7 +118,7 @@ impl StateFile {
     }
 
     /// What is there. It counts as known only once it was [`Self::adopt`]ed.
-    pub(super) fn read(&self) -> Result<Found, String> {
+    pub(super) fn read(&self) -> Result<FileContent, String> {
         let refused = |error: &dyn std::fmt::Display| format!("{}: {error}", self.path.display());
         let at = self.dir.inside(&self.path).map_err(|e| refused(&e))?;
         let meta = match self.dir.metadata(&at) {

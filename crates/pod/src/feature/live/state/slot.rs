@@ -1,6 +1,6 @@
 //! One state's value in memory, and its way to the log. It knows no actor, only the line to it.
 
-use super::files::{Found, Keeper, NotQueued, NotWritten, StateFile};
+use super::files::{FileContent, Keeper, NotQueued, NotWritten, StateFile};
 use super::link::PodLink;
 use super::{MAX_NESTING, MAX_STATE};
 use crate::feature::FeatureId;
@@ -126,7 +126,7 @@ impl<R: Unpin> Future for Update<R> {
 struct Slot<T> {
     feature: FeatureId,
     key: StateKey<T>,
-    way: Way,
+    way: Durability,
     door: Arc<Door>,
     presence: Arc<Presence>,
     redactor: Redactor,
@@ -136,7 +136,7 @@ struct Slot<T> {
 }
 
 /// How a value becomes durable.
-enum Way {
+enum Durability {
     Journal(MailboxSender),
     File(Keeper, Arc<StateFile>),
 }
@@ -147,7 +147,7 @@ struct Cells<T> {
     /// Raised when updates were refused: those built on them are void.
     epoch: u64,
     /// What somebody else wrote and nobody here has read yet: reading it is the feature's code, on its own thread.
-    found: Option<Found>,
+    found: Option<FileContent>,
     /// Why that did not read. It is not known what is there, so nothing is written over it.
     unreadable: Option<String>,
 }
@@ -162,13 +162,13 @@ impl<T: Serialize + DeserializeOwned + Clone + Default + Send + Sync + 'static> 
         redactor: Redactor,
     ) -> Result<Self, String> {
         let (left, way) = match key.scope {
-            StateScope::Session => (link.left(feature, key.name).cloned(), Way::Journal(link.mailbox.clone())),
+            StateScope::Session => (link.left(feature, key.name).cloned(), Durability::Journal(link.mailbox.clone())),
             StateScope::Pod | StateScope::User => {
                 let dir = link.dir(key.scope).ok_or_else(|| format!("this host keeps no {} state", key.scope))?;
                 let file = StateFile::new(dir.derive(), feature, key.name);
                 let (left, stamp) = file.read()?;
                 file.adopt(stamp);
-                (left, Way::File(link.keeper.clone(), Arc::new(file)))
+                (left, Durability::File(link.keeper.clone(), Arc::new(file)))
             }
         };
         let durable = Arc::new(key.left(left.as_ref())?);
@@ -232,8 +232,8 @@ impl<T: Serialize + DeserializeOwned + Clone + Default + Send + Sync + 'static> 
             cells.newest = value;
         }
         let mailbox = match &slot.way {
-            Way::Journal(mailbox) => Some(mailbox.clone()),
-            Way::File(..) => None,
+            Durability::Journal(mailbox) => Some(mailbox.clone()),
+            Durability::File(..) => None,
         };
         Ok(Begun { value: Some(answer), done, mailbox })
     }
@@ -271,12 +271,12 @@ impl<T: Serialize + DeserializeOwned + Clone + Default> Slot<T> {
         let read = self.contained(|| self.key.left(left.as_ref())).and_then(|read| read);
         let mut cells = self.cells();
         match (read, &self.way) {
-            (Ok(value), Way::File(_, file)) => {
+            (Ok(value), Durability::File(_, file)) => {
                 cells.durable = Arc::new(value);
                 file.adopt(stamp);
             }
-            (Err(why), Way::File(..)) => cells.unreadable = Some(sanitize(&why, MAX_MESSAGE, &self.redactor)),
-            (_, Way::Journal(_)) => {}
+            (Err(why), Durability::File(..)) => cells.unreadable = Some(sanitize(&why, MAX_MESSAGE, &self.redactor)),
+            (_, Durability::Journal(_)) => {}
         }
         cells.start_over();
     }
@@ -294,14 +294,14 @@ fn nesting(value: &Value) -> usize {
 impl<T: Send + Sync + 'static> Slot<T> {
     fn hand_in(&self, state: FeatureState, bytes: usize, waiter: PendingUpdate<T>) -> Result<(), StateError> {
         match &self.way {
-            Way::Journal(mailbox) => {
+            Durability::Journal(mailbox) => {
                 let request = DriverRequest::UpdateState { state, bytes, waiter: Box::new(waiter) };
                 mailbox.try_send(request).map_err(|not| match not {
                     NotTaken::Full => StateError::Busy,
                     NotTaken::Closed => StateError::Closed,
                 })
             }
-            Way::File(keeper, file) => {
+            Durability::File(keeper, file) => {
                 let file = Arc::clone(file);
                 let queued = keeper.queue(Box::new(move || save(&file, &state, Box::new(waiter))));
                 queued.map_err(|not| match not {

@@ -6,7 +6,7 @@ use crate::feature::declare::id::FeatureId;
 use crate::hook::{HookClass, HookPoint};
 use std::collections::BTreeMap;
 
-/// Most bytes, written as JSON, of all tools and instructions. The rest of a system prompt still has room beside them
+/// Most bytes, written as JSON, of all tools and instructions. The rest of a system prompt still has budget beside them
 /// in a record.
 pub(crate) const MAX_SURFACE: usize = 768 * 1024;
 
@@ -20,19 +20,19 @@ pub(crate) const MAX_GATES: usize = 32;
 const AROUND: usize = 64;
 
 /// What is left of it.
-pub(crate) struct Room {
+pub(crate) struct PlanBudget {
     bytes: usize,
     hooks: BTreeMap<HookPoint, usize>,
 }
 
 /// What one feature takes.
 #[derive(Default)]
-pub(crate) struct Wanted {
+pub(crate) struct FeatureDemand {
     bytes: usize,
     hooks: BTreeMap<HookPoint, usize>,
 }
 
-impl Wanted {
+impl FeatureDemand {
     pub(crate) fn tool(&mut self, name: &str, description: &str, schema: &str) {
         self.bytes += AROUND + [name, description, schema].into_iter().map(written).sum::<usize>();
     }
@@ -46,14 +46,14 @@ impl Wanted {
     }
 }
 
-impl Room {
+impl PlanBudget {
     pub(crate) fn new() -> Self {
         Self { bytes: MAX_SURFACE, hooks: BTreeMap::new() }
     }
 
     /// Takes all that a feature wants, or nothing.
-    pub(crate) fn take(&mut self, id: &FeatureId, wanted: Wanted) -> Result<(), Box<FeatureDiagnostic>> {
-        let Wanted { bytes, hooks } = wanted;
+    pub(crate) fn take(&mut self, id: &FeatureId, demand: FeatureDemand) -> Result<(), Box<FeatureDiagnostic>> {
+        let FeatureDemand { bytes, hooks } = demand;
         let full = |message| Err(Box::new(FeatureDiagnostic::new(DiagnosticCode::TooManyFeatures, id, message)));
         let Some(left) = self.bytes.checked_sub(bytes) else {
             let left = self.bytes;
