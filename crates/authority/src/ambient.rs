@@ -1,14 +1,14 @@
-//! The one place where authority comes from nothing. It knows nothing that is made with it.
+//! [`Ambient`]: the token that the constructors of all handles ask for. Knows none of those handles.
 
-/// Proof of standing at the composition root. Whoever holds it can open any path, start any program and reach any
-/// host, so the binary claims it once and hands out narrower handles instead.
+/// Proof that the caller is the composition root. With it any path can be opened, any program started and any host
+/// reached, so the binary claims it once and hands out narrower handles.
 #[derive(Debug)]
 pub struct Ambient {
     _private: (),
 }
 
 impl Ambient {
-    /// Claims it. Only the composition root and tests call this; a lint refuses it elsewhere.
+    /// Creates the token. Only the composition root and tests call this; a lint refuses it elsewhere.
     pub fn claim() -> Self {
         Self { _private: () }
     }

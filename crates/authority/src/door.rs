@@ -1,15 +1,16 @@
-//! Doors: every grant has one, every use passes it, and shutting it is final. They do not know what is behind them.
+//! Doors: one for each grant. Every use of a grant enters its door, and a door that is shut never opens again. A door
+//! does not know what its grant is for.
 //!
 //! ```text
-//! open ──enter──▶ inside (counted) ──drop──▶ open
+//! open ──enter──▶ in flight (counted) ──drop──▶ open
 //!   ├──drain──▶ draining: enter and begin are refused, uses under way go on ──deadline──▶ shut
-//!   └──shut───▶ shut: everything is refused at once, closed() fires; shut().await resolves when nobody is inside,
-//!               here and behind every derived door
+//!   └──shut───▶ shut: everything is refused at once, closed() fires; shut().await resolves when no use is in flight,
+//!               here and at every derived door
 //! ```
 //!
-//! Entering counts *first* and looks whether the door is open *afterwards*; shutting marks the door first and looks at
-//! the count afterwards, all in the one order that threads agree on. So one of the two sees the other, and no use slips
-//! between the check and the count. Leaving is the same the other way round, so who waits is always told.
+//! Entering counts *first* and reads the state *afterwards*; shutting writes the state first and reads the count
+//! afterwards, all sequentially consistent. So one of the two sees the other, and no use slips between the check and
+//! the count. Leaving works the same way, so every waiter is woken.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -51,13 +52,13 @@ pub struct Door {
     uses: AtomicU64,
     /// Milliseconds since 1970; 0 before the first use.
     last_use: AtomicU64,
-    /// Uses with waits in them.
+    /// Number of [`LongUse`]s.
     long_uses: AtomicU64,
     refused: AtomicU64,
     changed: Notify,
     closed: CancellationToken,
     derived: Mutex<Vec<Weak<Door>>>,
-    /// Keeps the chain whole: a parent finds its grandchildren through its children.
+    /// Keeps the parent alive: a door reaches its grandchildren through its children.
     _parent: Option<Arc<Door>>,
 }
 
@@ -66,20 +67,21 @@ pub struct Door {
 #[error("the grant was revoked")]
 pub struct Shut;
 
-/// Being inside; held while host code runs under the grant, never across a wait that a caller controls.
+/// One use of a grant in flight. Held while host code runs under the grant, never across a wait that a caller controls.
 #[derive(Debug)]
 pub struct UseGuard<'a>(&'a Door);
 
-/// A pass that can be moved into another thread or a future.
+/// A [`UseGuard`] that owns its door, so that it can move into another thread or a future.
 #[derive(Debug)]
 pub struct OwnedUseGuard(Arc<Door>);
 
-/// A use with waits in it: goes in for each step, and is waited for by [`Door::drain`], not by [`Door::shut`].
+/// A use that waits in between, such as a running call: it enters the door for each step. [`Door::drain`] waits for it,
+/// [`Door::shut`] does not.
 #[derive(Debug)]
 pub struct LongUse(Arc<Door>);
 
 impl Door {
-    /// An open door.
+    /// Creates an open door.
     #[allow(clippy::new_ret_no_self, reason = "a door is always shared")]
     pub fn new() -> Arc<Self> {
         Self::with_parent(None)
@@ -100,8 +102,8 @@ impl Door {
         })
     }
 
-    /// A door that shuts and drains when this one does, with counters of its own. Derived from one that is not open
-    /// it is shut.
+    /// Creates a door that shuts and drains when this one does, with counters of its own. It is shut if this one is not
+    /// open.
     pub fn derive(self: &Arc<Self>) -> Arc<Self> {
         let child = Self::with_parent(Some(self.clone()));
         let mut derived = self.derived.lock().unwrap_or_else(PoisonError::into_inner);
@@ -114,7 +116,7 @@ impl Door {
         child
     }
 
-    /// Goes in for the time the pass is held.
+    /// Starts a use that lasts until the guard is dropped.
     ///
     /// # Errors
     /// [`Shut`].
@@ -124,7 +126,7 @@ impl Door {
         Ok(UseGuard(self))
     }
 
-    /// [`Door::enter`] with a pass that owns its door.
+    /// [`Door::enter`] with a guard that owns its door.
     ///
     /// # Errors
     /// [`Shut`].
@@ -133,7 +135,7 @@ impl Door {
         Ok(OwnedUseGuard(self.clone()))
     }
 
-    /// Begins a use that waits in between: it enters for each of its steps, and a drain lets it finish.
+    /// Starts a use that waits in between: it enters for each of its steps, and a drain lets it finish.
     ///
     /// # Errors
     /// [`Shut`].
@@ -144,10 +146,10 @@ impl Door {
         if self.state.load(Ordering::SeqCst) == OPEN { Ok(begun) } else { Err(self.refuse()) }
     }
 
-    /// Shuts at once, also every derived door; resolves when nobody is inside any of them. Dropping the future does
-    /// not open anything again. Waits by tokio's timer.
+    /// Shuts at once, also every derived door; resolves when no use is in flight at any of them. Dropping the
+    /// future does not open anything again. Waits by tokio's timer.
     ///
-    /// Awaited by someone who is inside, it never resolves.
+    /// Awaited by a task that holds a guard of the door, it never resolves.
     #[must_use = "the door is shut at once, but uses under way end only when this resolves"]
     pub fn shut(self: &Arc<Self>) -> impl Future<Output = ()> + Send + use<> {
         let all = self.with_derived(Self::close);
@@ -158,8 +160,8 @@ impl Door {
         }
     }
 
-    /// Refuses at once what is new, here and at every derived door; what is inside or has begun may finish until
-    /// `until`. Then, or when the future is dropped, all of it shuts. Resolves like [`Door::shut`].
+    /// Refuses new uses at once, here and at every derived door; uses in flight and long uses may finish until `until`.
+    /// Then, or when the future is dropped, all doors shut. Resolves like [`Door::shut`].
     #[must_use = "new uses are refused at once, but those under way end only when this resolves"]
     pub fn drain(self: &Arc<Self>, until: Instant) -> impl Future<Output = ()> + Send + use<> {
         let all = self.with_derived(Self::refuse_new);
@@ -180,12 +182,12 @@ impl Door {
         }
     }
 
-    /// Whether new uses are refused: it is shut, or drains.
+    /// Whether new uses are refused: the door is shut or draining.
     pub fn is_shut(&self) -> bool {
         self.state.load(Ordering::SeqCst) != OPEN
     }
 
-    /// Resolves when the door shuts; what a parked operation selects on. A drain lets it wait until its deadline.
+    /// Resolves when the door shuts; a waiting operation selects on this. During a drain it resolves at the deadline.
     pub async fn closed(&self) {
         self.closed.cancelled().await;
     }
@@ -206,7 +208,7 @@ impl Door {
         (millis != 0).then(|| UNIX_EPOCH + Duration::from_millis(millis))
     }
 
-    /// Goes in if the door is at most in `state`.
+    /// Counts a use unless the door's state is beyond `state`.
     #[inline]
     fn step_in(&self, state: u8) -> Result<(), Shut> {
         self.in_flight.fetch_add(1, Ordering::SeqCst);
@@ -232,7 +234,7 @@ impl Door {
         Shut
     }
 
-    /// Wakes who waits: nobody does while the door is open.
+    /// Wakes waiters; there are none while the door is open.
     fn tell(&self) {
         if self.is_shut() {
             self.changed.notify_waiters();
@@ -249,7 +251,7 @@ impl Door {
     }
 
     fn with_derived(self: &Arc<Self>, act: fn(&Self)) -> Vec<Arc<Self>> {
-        // The state before the lock: whoever derives at this moment either sees it or is in the list.
+        // The state before the lock: a door derived at this moment either sees it or is in the list.
         act(self);
         let derived: Vec<_> = {
             let derived = self.derived.lock().unwrap_or_else(PoisonError::into_inner);
@@ -285,7 +287,7 @@ impl Drop for Closing {
 }
 
 impl LongUse {
-    /// Goes in for one step.
+    /// Enters the door for one step.
     ///
     /// # Errors
     /// [`Shut`], not yet while the door drains.
@@ -295,7 +297,7 @@ impl LongUse {
         Ok(UseGuard(&self.0))
     }
 
-    /// The door it passes.
+    /// The door of the grant.
     pub fn door(&self) -> &Arc<Door> {
         &self.0
     }

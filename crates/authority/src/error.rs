@@ -1,4 +1,4 @@
-//! What went wrong with an operation on a handle, and what the caller does next.
+//! The error of every operation on a handle: a kind that says what the caller does next, and a message for people.
 
 use rustix::io::Errno;
 use std::io;
@@ -37,12 +37,12 @@ impl Error {
         self.kind
     }
 
-    /// The operating system's word, where there was one: lets a caller tell "not found" from "not a directory".
+    /// The operating system's error, if there was one: tells "not found" from "not a directory".
     pub fn io_kind(&self) -> Option<io::ErrorKind> {
         self.source.as_ref().map(io::Error::kind)
     }
 
-    /// Whether the thing asked for does not exist.
+    /// Whether the file or directory does not exist.
     pub fn is_not_found(&self) -> bool {
         self.io_kind() == Some(io::ErrorKind::NotFound)
     }
@@ -67,13 +67,13 @@ impl Error {
         Self { kind: kind_of(&error), message: format!("{doing}: {}", explain(&error)), source: Some(error) }
     }
 
-    /// The peer's or the network's trouble, whatever the system calls it.
+    /// The same with kind `Unavailable`: an error of the peer or the network, whatever the system calls it.
     pub(crate) fn unavailable(self) -> Self {
         Self { kind: ErrorKind::Unavailable, ..self }
     }
 }
 
-/// What the caller asked for cannot be.
+/// The request is wrong: nothing but another request helps.
 const FIX_INPUT: &[io::ErrorKind] = &[
     io::ErrorKind::NotFound,
     io::ErrorKind::NotADirectory,
@@ -93,7 +93,7 @@ const EXHAUSTED: &[io::ErrorKind] = &[
     io::ErrorKind::TooManyLinks,
 ];
 
-/// What is in no list is the system's trouble, not the caller's.
+/// Errors in no list count as failures of the system, not of the caller.
 fn kind_of(error: &io::Error) -> ErrorKind {
     if CODES.iter().any(|(code, _)| error.raw_os_error() == Some(code.raw_os_error())) {
         return ErrorKind::Exhausted;
@@ -128,7 +128,7 @@ const NEXT: &[(io::ErrorKind, &str)] = &[
     (io::ErrorKind::CrossesDevices, "the other end is on another file system; copy it instead"),
 ];
 
-/// The words for an error of the operating system, with what can be done about it where something can.
+/// The message for an error of the operating system, with a remedy where there is one.
 pub fn explain(error: &io::Error) -> String {
     if let Some((_, text)) = CODES.iter().find(|(code, _)| error.raw_os_error() == Some(code.raw_os_error())) {
         return (*text).to_owned();

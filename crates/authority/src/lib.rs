@@ -1,11 +1,11 @@
-//! Handles that are authority: directories, child processes and their confinement, network, secrets.
+//! Handles that carry authority: directories, child processes and their confinement, network, secrets.
 //!
-//! No handle, no operation. A handle is made from [`Ambient`] at the composition root, can be narrowed but not
-//! widened, and stands behind a [`Door`]: every operation enters it, is counted, and fails with
-//! [`ErrorKind::Revoked`] once it is shut.
+//! No handle, no operation. A handle is created from [`Ambient`] at the composition root and can be narrowed but not
+//! widened. Each has a [`Door`]: every operation enters it, is counted, and fails with [`ErrorKind::Revoked`] once the
+//! door is shut.
 //!
-//! It knows nothing of pods, sessions, tools, models or permissions: who may hold which handle is decided elsewhere.
-//! It does not protect against other code in this process, which can call the operating system by itself.
+//! This crate knows nothing of pods, sessions, tools, models or permissions: who gets which handle is decided
+//! elsewhere. It does not protect against other code in this process, which can call the operating system directly.
 #![deny(clippy::wildcard_enum_match_arm)]
 
 mod ambient;

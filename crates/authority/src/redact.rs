@@ -1,5 +1,5 @@
-//! Keeping secrets out of what is written and shown. It knows no texts, files or screens: who writes or shows something
-//! passes it through a [`Redactor`] first.
+//! Keeping secrets out of output. Knows no files or screens: code that writes or displays text passes it through a
+//! [`Redactor`] first.
 
 use crate::{Error, ErrorKind, Secret};
 use aho_corasick::{AhoCorasick, AhoCorasickKind, Match, MatchKind};
@@ -12,13 +12,14 @@ pub const MIN_REDACTED: usize = 8;
 /// How many bytes of secrets are looked for in all: some keys of 4 KiB, and the memory for them stays below 16 MiB.
 pub const MAX_REDACTED: usize = 256 * 1024;
 
-/// Finds the exact bytes of secrets and puts their names in their place. An encoding of a secret that its holder made is
-/// not recognised. Clones share the secrets: one that is added to any of them is looked for by all.
+/// Replaces the exact bytes of secrets by their names. Encoded forms of a secret are not recognised. Clones share the
+/// secrets: one added to any clone is replaced by all.
 #[derive(Clone, Default)]
 pub struct Redactor(Arc<RwLock<Arc<Known>>>);
 
 impl Redactor {
-    /// Looks for these; of two that overlap, the one that begins first, and of two that begin together the longer.
+    /// A redactor of these secrets. Of two overlapping matches the earlier one is replaced; of two that start together,
+    /// the longer one.
     ///
     /// # Errors
     /// As [`Redactor::add`].
@@ -27,25 +28,25 @@ impl Redactor {
         Ok(Self(Arc::new(RwLock::new(Arc::new(known)))))
     }
 
-    /// Looks for one more, here and in every clone. A secret is never taken out again: what it opened may still be on its
-    /// way to a text. What was let through before stays as it was.
+    /// Adds a secret, here and in every clone. Secrets are never removed: data obtained with one may still reach a
+    /// text. Output already written does not change.
     ///
     /// # Errors
-    /// `Exhausted` when there would be more than [`MAX_REDACTED`] bytes of secrets. Then nothing changes, and the caller
-    /// does not use the secret, for it would not be kept out of anything.
+    /// `Exhausted` when there would be more than [`MAX_REDACTED`] bytes of secrets. Then nothing changes, and the
+    /// caller must not use the secret, because it would not be redacted.
     pub fn add(&self, secret: &Secret) -> Result<(), Error> {
         let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
         *known = Arc::new(known.with([secret])?);
         Ok(())
     }
 
-    /// Whether there is nothing to look for.
+    /// Whether there are no secrets to replace.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.known().secrets.is_empty()
     }
 
-    /// The name of a secret that stands in these bytes.
+    /// The name of the first secret in these bytes, if there is one.
     #[must_use]
     pub fn finds(&self, bytes: &[u8]) -> Option<String> {
         let known = self.known();
@@ -53,7 +54,7 @@ impl Redactor {
         Some(known.name(found))
     }
 
-    /// The text with names in the place of secrets.
+    /// The text with secrets replaced by their names.
     #[must_use]
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let known = self.known();
@@ -75,7 +76,7 @@ impl std::fmt::Debug for Redactor {
     }
 }
 
-/// The secrets of one moment. Readers share it; an added secret makes another one.
+/// An immutable set of secrets. Readers share it; adding a secret creates a new set.
 #[derive(Default)]
 struct Known {
     /// In the order of the automaton's patterns.
@@ -132,7 +133,7 @@ impl Known {
     }
 }
 
-/// A stream of bytes on its way past a [`Redactor`], in pieces of any size.
+/// Redacts a stream of bytes that comes in pieces of any size.
 #[derive(Debug)]
 pub struct RedactedStream {
     redactor: Redactor,
@@ -146,7 +147,7 @@ impl RedactedStream {
         Self { redactor, held: Vec::new() }
     }
 
-    /// Takes a piece; answers what may go on. The rest may be the beginning of a secret.
+    /// Takes a piece and returns the bytes that are final. The rest may be the start of a secret and is held back.
     #[must_use]
     pub fn push<'a>(&mut self, piece: &'a [u8]) -> Cow<'a, [u8]> {
         let known = self.redactor.known();
@@ -161,7 +162,7 @@ impl RedactedStream {
         Cow::Owned(clean)
     }
 
-    /// What was held back.
+    /// Ends the stream: returns the bytes held back.
     #[must_use]
     pub fn finish(&mut self) -> Vec<u8> {
         let held = std::mem::take(&mut self.held);

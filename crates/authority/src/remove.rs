@@ -1,7 +1,7 @@
-//! Removing a directory with everything in it: a tree that somebody else made, of any depth and size.
+//! Removing a directory tree of any depth and size that another program created.
 //!
-//! The standard library goes down a level of the stack and a file descriptor per directory, so a deep tree ends the
-//! process. This goes down a few levels; what lies deeper is moved up to the top and is found there on the next pass.
+//! The standard library needs stack and a file descriptor for each level, so a deep tree ends the process. This code
+//! goes down a few levels; deeper directories are moved up to the top and found there on the next pass.
 
 use crate::{Ambient, Error};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -19,15 +19,15 @@ const MAX_OPEN: usize = 32;
 /// How long a removal may take; what is left of temporary directories, a later start removes.
 pub(crate) const MAX_TIME: Duration = Duration::from_secs(30);
 
-/// Removes a directory with everything in it, without following links; that it is gone already is no failure.
+/// Removes a directory with its content, without following links. A missing directory is no error.
 ///
 /// # Errors
-/// Whatever keeps the system from removing it, or that it takes longer than half a minute: a part is removed then.
+/// The system's error, or a timeout after 30 seconds; then a part has been removed.
 pub fn remove_dir(_: &Ambient, path: &Path) -> Result<(), Error> {
     remove(path, Instant::now() + MAX_TIME).map_err(|error| Error::io("remove", path, error))
 }
 
-/// Begins nothing after `until`.
+/// Removes the tree; starts no further operation after `until`.
 pub(crate) fn remove(path: &Path, until: Instant) -> io::Result<()> {
     // Most are empty.
     if matches!(rustix::fs::rmdir(path), Ok(()) | Err(Errno::NOENT)) {

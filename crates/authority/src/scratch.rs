@@ -1,4 +1,4 @@
-//! A private directory that goes when its owner goes. What is put into it is not known here.
+//! A private temporary directory that is removed with its owner. Knows nothing of its content.
 
 use crate::remove::{MAX_TIME, open, remove};
 use crate::{Ambient, Error, ErrorKind};
@@ -10,16 +10,16 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long a start removes stale directories; the next start goes on.
+/// How long one start may spend on removing stale directories; the next start continues.
 const MAX_STALE: Duration = Duration::from_secs(1);
 
-/// How often a directory is made that another start takes for a stale one at once.
+/// Attempts to create a directory that another starting process removes as stale.
 const TRIES: usize = 8;
 
 /// A private directory below another one; removed with all its content when dropped.
 ///
-/// It is held by a lock on the directory itself: nothing inside can take that away, and it goes with the process,
-/// whatever ends that. Process numbers say less: they come again, and differ between containers.
+/// A lock on the directory itself marks it as in use: no file inside affects the lock, and it ends with the process.
+/// Process numbers would not do: they are reused, and differ between containers.
 #[derive(Debug)]
 pub struct Scratch {
     path: PathBuf,
@@ -29,10 +29,10 @@ pub struct Scratch {
 
 impl Scratch {
     /// Creates `<prefix><pid>-<16 hex digits>` below `parent`, and removes this user's directories of such names
-    /// there that nobody holds.
+    /// there that no process holds.
     ///
     /// # Errors
-    /// Whatever keeps the system from creating it.
+    /// The system's error.
     pub fn create(_: &Ambient, parent: &Path, prefix: &str) -> Result<Self, Error> {
         remove_stale(parent, prefix, Instant::now() + MAX_STALE);
         for _ in 0..TRIES {
@@ -57,21 +57,21 @@ impl Scratch {
         Err(Error::new(ErrorKind::Unavailable, format!("{shown}: a new directory is removed by somebody else at once")))
     }
 
-    /// This user's directories of such names below `parent` whose owners are gone. While its file is kept, nobody else
-    /// removes one.
+    /// This user's directories of such names below `parent` whose owners are dead. Each is locked while its file is
+    /// kept, so that no other process removes it.
     pub fn left<'a>(_: &Ambient, parent: &Path, prefix: &'a str) -> impl Iterator<Item = (PathBuf, File)> + use<'a> {
         unheld(parent, prefix)
     }
 
-    /// Where it is, links resolved.
+    /// The path, with links resolved.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Removes it now, and says when that fails.
+    /// Removes it now and reports errors, which a drop cannot.
     ///
     /// # Errors
-    /// Whatever keeps the system from removing it.
+    /// The system's error.
     pub fn remove(mut self) -> Result<(), Error> {
         self.removed = true;
         remove(&self.path, Instant::now() + MAX_TIME).map_err(|error| Error::io("remove", &self.path, error))

@@ -1,11 +1,10 @@
-//! Secrets: values that are handed over by exposing them, and never printed by accident. Where they come from is not
-//! known.
+//! Secrets: values that are read by an explicit call and never printed by accident. Knows nothing of their origin.
 
 use crate::{Ambient, Door, Error};
 use std::fmt;
 use std::sync::Arc;
 
-/// A secret value under a grant. Clones share the grant's door. It is not serialisable; its memory is not wiped.
+/// A secret value under a grant. Clones share the grant's door. Not serialisable; its memory is not wiped.
 #[derive(Clone)]
 pub struct Secret {
     id: Arc<str>,
@@ -14,7 +13,7 @@ pub struct Secret {
 }
 
 impl Secret {
-    /// A secret known as `id`, which may be printed.
+    /// A secret with the name `id`, which may be printed.
     pub fn new(_: &Ambient, id: &str, value: String) -> Self {
         Self { id: id.into(), value: value.into(), door: Door::new() }
     }
@@ -24,7 +23,7 @@ impl Secret {
         &self.id
     }
 
-    /// The value itself; each call is counted.
+    /// The value; each call is counted as a use.
     ///
     /// # Errors
     /// `Revoked`.
@@ -33,12 +32,12 @@ impl Secret {
         Ok(&self.value)
     }
 
-    /// The value, for whoever keeps it out of texts.
+    /// The value, for redaction.
     pub(crate) fn words(&self) -> &[u8] {
         self.value.as_bytes()
     }
 
-    /// The same secret under a door of its own, which shuts with this one's.
+    /// The same secret under a derived door.
     pub fn derive(&self) -> Self {
         Self { door: self.door.derive(), ..self.clone() }
     }

@@ -1,4 +1,4 @@
-//! Text of others, as people read it: the one table of characters that mislead, and what is done with them.
+//! Displaying foreign text safely: the one table of misleading characters, and functions that escape or remove them.
 //!
 //! A character misleads when a terminal acts on it, when it reorders what stands beside it, or when it has no shape of
 //! its own, so that two different texts look the same. The table is Unicode's control characters (Cc), line and
@@ -10,7 +10,7 @@
 
 use std::borrow::Cow;
 
-/// Whether a text may have several lines. Only then do line feeds and tabs pass.
+/// Whether a text may have several lines. Only then line feeds and tabs are allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lines {
     /// A name, a title, a line of a report.
@@ -19,7 +19,7 @@ pub enum Lines {
     Many,
 }
 
-/// Whether the character is in the table. For whole texts there is [`find`], which knows what stands around it.
+/// Whether the character is in the table. For whole texts use [`find`], which looks at the neighbouring characters.
 #[must_use]
 #[rustfmt::skip]
 pub fn misleads(c: char) -> bool {
@@ -36,31 +36,31 @@ pub fn misleads(c: char) -> bool {
         || shapes(c)
 }
 
-/// The first character of a text that misleads.
+/// The first misleading character of a text.
 #[must_use]
 pub fn find(text: &str, lines: Lines) -> Option<char> {
     Scan::new(lines).of(text).find_map(|(c, misleads)| misleads.then_some(c))
 }
 
-/// The text without characters that mislead.
+/// The text without misleading characters.
 #[must_use]
 pub fn strip(text: &str, lines: Lines) -> String {
     Scan::new(lines).of(text).filter_map(|(c, misleads)| (!misleads).then_some(c)).collect()
 }
 
-/// One line: what misleads is written as `\n` or `\u{…}`, also line feeds and tabs.
+/// Escapes a text to one line: misleading characters, line feeds and tabs become `\n` or `\u{…}`.
 #[must_use]
 pub fn escape_line(text: &str) -> Cow<'_, str> {
     Escaper::new(Lines::One).piece(text)
 }
 
-/// The same of a text with lines: line feeds and tabs stay.
+/// As [`escape_line`], but line feeds and tabs stay.
 #[must_use]
 pub fn escape_lines(text: &str) -> Cow<'_, str> {
     Escaper::new(Lines::Many).piece(text)
 }
 
-/// The same, cut to at most `max` bytes and a `…`, at a character or an escape.
+/// Escapes a text and cuts it to at most `max` bytes and a `…`, between characters or escapes.
 #[must_use]
 pub fn escape_within(text: &str, lines: Lines, max: usize) -> String {
     let mut out = String::new();
@@ -76,18 +76,18 @@ pub fn escape_within(text: &str, lines: Lines, max: usize) -> String {
     out
 }
 
-/// Escapes a text that comes in pieces, as [`escape_lines`] does with the whole.
+/// Escapes a text that comes in pieces, with the same result as for the whole text.
 #[derive(Clone, Debug)]
 pub struct Escaper(Scan);
 
 impl Escaper {
-    /// At the beginning of a text.
+    /// Starts a text.
     #[must_use]
     pub fn new(lines: Lines) -> Self {
         Self(Scan::new(lines))
     }
 
-    /// The next piece.
+    /// Escapes the next piece.
     #[must_use]
     pub fn piece<'a>(&mut self, text: &'a str) -> Cow<'a, str> {
         let started = self.0;
@@ -105,7 +105,7 @@ fn push(out: &mut String, c: char, misleads: bool) {
     if misleads { out.extend(c.escape_default()) } else { out.push(c) }
 }
 
-/// What may shape the character that came last.
+/// Which shaping character may follow the last character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Takes {
     Nothing,
@@ -116,7 +116,7 @@ enum Takes {
     Shape,
 }
 
-/// Where a reader of a text stands.
+/// The state between two characters of a text.
 #[derive(Clone, Copy, Debug)]
 struct Scan {
     lines: Lines,
@@ -128,7 +128,7 @@ impl Scan {
         Self { lines, takes: Takes::Nothing }
     }
 
-    /// Each character, and whether it misleads where it stands.
+    /// Each character, and whether it misleads in its context.
     fn of(&mut self, text: &str) -> impl Iterator<Item = (char, bool)> {
         let mut chars = text.chars().peekable();
         std::iter::from_fn(move || {

@@ -1,6 +1,6 @@
-//! Directories that are never added to a run's workspace: those of keys, yoi's own, the home directory, and what the
-//! kernel shows of processes and devices. They are told by where they are and by which file system they are on, so
-//! that neither a link nor another mount of the same directory is a way round.
+//! Directories that are never added to a run's workspace: directories of keys, yoi's own, the home directory, and the
+//! kernel's file systems for processes and devices. They are recognised by path and by file system, so that neither a
+//! link nor another mount of the same directory gets around the check.
 
 use crate::process::{ETC_GIVEN, ETC_WITHHELD, EnvPolicy, HOME_HIDDEN};
 use crate::{Ambient, fs};
@@ -22,7 +22,7 @@ const OWN: [(&str, &str); 3] =
 /// File systems through which the memory, environment and files of processes, or devices, are reached.
 const KERNEL: [&str; 4] = ["proc", "sysfs", "devtmpfs", "devpts"];
 
-/// What is withheld, as found when it was made.
+/// The withheld directories, as found when this value was created.
 #[derive(Debug)]
 pub struct Withheld {
     places: Vec<WithheldDir>,
@@ -52,7 +52,7 @@ pub enum WithheldReason {
     Kernel,
 }
 
-/// A directory that is withheld: the place it is in conflict with, and what that is.
+/// Why a directory cannot be added: the withheld directory it overlaps, and the reason for that one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflict {
     pub place: PathBuf,
@@ -60,13 +60,13 @@ pub struct Conflict {
 }
 
 impl Withheld {
-    /// Looks at the home directory, the variables that name yoi's own directories, and the mounts.
+    /// Reads the home directory, the variables that name yoi's own directories, and the mounts.
     pub fn of(_: &Ambient, env: &EnvPolicy) -> Self {
         let mounts = read("/proc/self/mountinfo").split(|byte| *byte == b'\n').filter_map(Mount::parse).collect();
         Self { places: places(env, &homes(env)), mounts }
     }
 
-    /// Why a directory, resolved, is not to be added; `None` when it may be.
+    /// Why a resolved directory may not be added; `None` when it may.
     pub fn conflict(&self, dir: &Path) -> Option<Conflict> {
         let own = self.mount_of(dir);
         let below = self.mounts.iter().filter(|mount| mount.point != dir && mount.point.starts_with(dir));

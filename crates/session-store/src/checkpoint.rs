@@ -1,7 +1,8 @@
-//! What the records up to a seal come to, kept beside the log so that opening need not read them again.
+//! Checkpoints: the caller's state folded from the records up to a seal, kept beside the log so that opening need not
+//! read those records again.
 //!
-//! Derived: the bytes are somebody else's, the log is the truth. A checkpoint that is missing, damaged, or of another
-//! log is one that is not there, so it is never flushed. One file, replaced by the next.
+//! A checkpoint is derived data in the caller's format; the log is the truth. A missing or damaged checkpoint, or one
+//! of another log, is ignored, so it is never flushed. There is one file, replaced by the next checkpoint.
 
 use std::path::{Path, PathBuf};
 
@@ -21,7 +22,7 @@ const OPENING: &[u8] = b"{\"digest\":\"";
 const BEHIND: &[u8] = b"\",";
 const DIGITS: usize = 64;
 
-/// What its writer folded the records up to a committed one into.
+/// The caller's state after a committed record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checkpoint {
     mark: RecordId,
@@ -49,13 +50,13 @@ impl Checkpoint {
         self.mark.seq
     }
 
-    /// The form of the bytes, as it was given.
+    /// The version of the bytes' format, as given.
     #[must_use]
     pub fn version(&self) -> u32 {
         self.version
     }
 
-    /// As they were given.
+    /// The bytes, as given.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
@@ -65,7 +66,7 @@ impl Checkpoint {
         self.mark
     }
 
-    /// Puts it in the place of the one before.
+    /// Writes it, replacing the previous one.
     pub(crate) fn write(&self, ops: &Ops, dir: &Path) -> Result<(), DiskFault> {
         ops.create_dir(&index(dir))?;
         let (path, unnamed) = (path(dir), index(dir).join("fold.tmp"));
@@ -99,7 +100,7 @@ impl Checkpoint {
         (length == bytes.len() as u64).then_some(Self { mark: RecordId { seq, crc }, version, bytes })
     }
 
-    /// The one that is kept, if it is whole. Whether it belongs to the log is for the caller to find out.
+    /// Reads the stored checkpoint, if it is intact. The caller checks whether it belongs to the log.
     pub(crate) fn read(ops: &Ops, dir: &Path) -> Option<Self> {
         // Whatever is wrong with it, the log has everything that is in it.
         let file = ops.open(&path(dir), false).ok()??;

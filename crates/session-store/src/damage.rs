@@ -1,4 +1,4 @@
-//! What can be wrong with a log, and why reading it stopped. Knows no way to read one.
+//! The kinds of damage to a log, and the errors of reading it. Reads nothing.
 
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ pub struct Damage {
     pub segment: PathBuf,
     pub offset: u64,
     pub bad: Bad,
-    /// Known to have been durable and not readable in sequence any more.
+    /// The records that were durable and can no longer be read in sequence.
     pub lost: RangeInclusive<u64>,
 }
 
@@ -41,7 +41,7 @@ impl ReadError {
     }
 }
 
-/// What can be wrong with the end of a log without any durable record being lost.
+/// Damage to the end of a log that loses no durable record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// The file ends inside a line or a batch.
@@ -53,7 +53,7 @@ pub enum Class {
 }
 
 impl Class {
-    /// As it is written into a quarantine's description.
+    /// The name used in a quarantine's description.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

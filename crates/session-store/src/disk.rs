@@ -1,4 +1,4 @@
-//! The only door to the file system, so that a test can fail, cut or kill at every operation. Knows no log.
+//! All file system operations of the store, so that a test can fail, cut or kill at each of them. Knows no log.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -6,15 +6,15 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Everything the store does to a disk. Each method does it to the file system; a test overrides those that it refuses,
-/// shortens or counts. Methods are called from the journal thread and from the threads that write blobs.
+/// The file system operations of the store. The default methods perform them; a test overrides those that it fails,
+/// shortens or counts. Called from the journal thread and from the threads that write blobs.
 pub trait Disk: Send + Sync + 'static {
-    /// Makes one directory, mode 0700. `AlreadyExists` when it is there.
+    /// Creates one directory, mode 0700. `AlreadyExists` if it exists.
     fn create_dir(&self, path: &Path) -> io::Result<()> {
         fs::DirBuilder::new().mode(0o700).create(path)
     }
 
-    /// Makes a new file, mode 0600, for reading and writing. `AlreadyExists` when it is there.
+    /// Creates a file, mode 0600, for reading and writing. `AlreadyExists` if it exists.
     fn create(&self, path: &Path) -> io::Result<DiskFile> {
         let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)?;
         Ok(DiskFile { file, path: path.to_path_buf() })
@@ -51,7 +51,7 @@ pub trait Disk: Send + Sync + 'static {
         file.file.set_len(len)
     }
 
-    /// Gives the file real blocks up to `len`.
+    /// Allocates blocks for the file up to `len`.
     fn allocate(&self, file: &DiskFile, len: u64) -> io::Result<()> {
         #[cfg(target_os = "linux")]
         match rustix::fs::fallocate(&file.file, rustix::fs::FallocateFlags::empty(), 0, len) {
@@ -61,7 +61,7 @@ pub trait Disk: Send + Sync + 'static {
         zeros(file, len)
     }
 
-    /// Renames, replacing what stands there.
+    /// Renames, replacing an existing file.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         fs::rename(from, to)
     }
@@ -71,8 +71,7 @@ pub trait Disk: Send + Sync + 'static {
         fs::remove_file(path)
     }
 
-    /// Takes away the right to write to a file that is complete. A help against slips of the hand: nothing relies on
-    /// it, and its failure is nobody's.
+    /// Makes a complete file read-only, against accidental edits. Nothing relies on it, and errors are ignored.
     fn protect(&self, path: &Path) -> io::Result<()> {
         fs::set_permissions(path, fs::Permissions::from_mode(0o400))
     }
@@ -105,7 +104,7 @@ pub struct DiskFile {
     pub path: PathBuf,
 }
 
-/// Names of the operations, for refusals.
+/// An operation, for error messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
     CreateDir,

@@ -1,4 +1,4 @@
-//! What went wrong below, and what the caller does next.
+//! Errors of disk operations, and what the caller does next.
 
 use rustix::io::Errno;
 use std::io;
@@ -25,7 +25,7 @@ pub enum ErrorKind {
     Bug,
 }
 
-/// One operation on the disk that was refused.
+/// A disk operation that failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{op} {}: {}", path.display(), words(*kind, *code))]
 pub struct DiskFault {
@@ -40,7 +40,7 @@ impl DiskFault {
         Self { op, path: path.to_path_buf(), kind: error.kind(), code: error.raw_os_error() }
     }
 
-    /// No space or no quota left: the reserve may help, deleting files will.
+    /// Whether there is no space or quota left: the reserve may help, deleting files will.
     #[must_use]
     pub fn is_full(&self) -> bool {
         matches!(self.kind, io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)

@@ -1,12 +1,12 @@
-//! Append framed records durably, recover a prefix, say what was torn.
+//! Appends framed records durably, recovers a prefix of them, and reports what was lost.
 //!
-//! One session is one directory: an append-only log of JSON lines, larger payloads beside it, and the lock of its
-//! one writer. This crate knows frames, bytes, flushes and files. It does not know what a record means: kinds are
-//! strings it checks the spelling of (its own `segment` and `seal` apart), bodies are JSON objects it never looks into, and
-//! the state that a log folds to is somebody else's. It reads no clock and draws no random number; both are given.
+//! One session is one directory: an append-only log of JSON lines, larger payloads beside it, and the lock of its only
+//! writer. This crate knows frames, bytes, flushes and files. It does not know what a record means: it checks the
+//! spelling of kinds (it writes only `segment`, `seal` and `gap` itself), never parses bodies, and leaves the state
+//! that a log folds to to the caller. It reads no clock and no random numbers; the clock is passed in.
 //!
-//! The way in is [`Session::create`] or [`Session::open`], the way to write is [`Journal::append`], the way to read
-//! is [`Reader`]. What was durable is proved by a [`Committed`] value, which nothing else can make.
+//! Start with [`Session::create`] or [`Session::open`], write with [`Journal::append`], read with [`Reader`]. A
+//! [`Committed`] value proves that a batch is durable; only the journal creates one.
 #![deny(clippy::wildcard_enum_match_arm)]
 
 mod blob;

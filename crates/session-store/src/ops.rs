@@ -1,4 +1,4 @@
-//! The disk with its refusals named and its flushes counted. Knows no file by name.
+//! Disk operations with named errors and counted flushes. Knows no file by name.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ pub(crate) struct Ops {
     pub(crate) flushes: Arc<AtomicU64>,
 }
 
-/// What a directory says of a file.
+/// Length and age of a file.
 pub(crate) struct Stored {
     pub(crate) len: u64,
     pub(crate) modified: Option<SystemTime>,

@@ -1,4 +1,4 @@
-//! Reading a log back, beside its writer and without its lock.
+//! Reading a log without its lock, also while a writer appends.
 
 mod follow;
 mod frames;
@@ -20,7 +20,7 @@ use crate::session::scan::{ScanItem, scan};
 use crate::session::segment::{self, Segment};
 use crate::session::survey::{Diagnosis, Survey, survey};
 
-/// A look at a session's log. Takes no lock and shows what was durable when it was opened.
+/// Reads a session's log. Takes no lock and shows the records that were durable when it was opened.
 #[derive(Debug)]
 pub struct Reader {
     dir: PathBuf,
@@ -28,7 +28,7 @@ pub struct Reader {
     durable: u64,
 }
 
-/// What stands behind the last durable record.
+/// The state of the bytes behind the last durable record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tail {
     Clean,
@@ -69,7 +69,7 @@ impl Reader {
         self.durable
     }
 
-    /// Shows records up to `last` instead: for the writer, to whom opening the session proved more than HEAD says.
+    /// Shows records up to `last` instead: for the writer, which knows more records to be durable than HEAD says.
     #[must_use]
     pub fn upto(mut self, last: u64) -> Self {
         self.durable = last;
@@ -82,7 +82,7 @@ impl Reader {
         FrameIter::behind(self.segments.clone(), Chain::START, self.durable)
     }
 
-    /// The newest checkpoint that is whole and belongs to this log, and every record behind it up to
+    /// The newest checkpoint that is intact and belongs to this log, and every record behind it up to
     /// [`durable`](Self::durable).
     #[must_use]
     pub fn checkpoint(&self) -> Option<(Checkpoint, FrameIter)> {
@@ -91,7 +91,7 @@ impl Reader {
         seek::checkpoint(&ops, &self.segments, found, self.durable)
     }
 
-    /// What stands behind the last durable record, now. Reads the newest segment.
+    /// The current state of the bytes behind the last durable record. Reads the newest segment.
     pub fn tail(&self) -> Result<Tail, ReadError> {
         let ops = Ops::real();
         let owned = lock::owner(&ops, &self.dir)?.is_some();
@@ -115,8 +115,8 @@ impl Reader {
         }
     }
 
-    /// Each stretch of durable records that is lost, the first bad record first. Unlike [`frames`](Self::frames), this
-    /// goes on behind it. Reads the whole log; for sessions that nobody writes to.
+    /// All ranges of lost durable records, in order. Unlike [`frames`](Self::frames), this continues after damage.
+    /// Reads the whole log; for sessions without a writer.
     pub fn losses(&self) -> Result<Vec<Damage>, ReadError> {
         let mut found = Vec::new();
         scan(&Ops::real(), &self.dir, &mut |piece| {

@@ -1,4 +1,4 @@
-//! Directories as a whole: moving one, and holding one as a lock. What is in them is not looked at.
+//! Operations on whole directories: moving, removing, and using one as a lock. Their content is not read.
 
 use super::locate::{Located, which};
 use super::open::{parent, stat_at, step, synced, top, trouble};
@@ -9,20 +9,18 @@ use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, OwnedFd};
 
-/// A directory that stands for "somebody is changing things here". Dropped, it is removed, whatever became of the
-/// grant meanwhile; after a crash it stays.
+/// A directory used as a lock. Removed on drop, even if the grant was revoked meanwhile; after a crash it stays.
 #[derive(Debug)]
 pub struct LockDir {
     dir: OwnedFd,
     name: OsString,
-    /// Which one it is: somebody may have removed it and made another.
+    /// Device and inode; `None` keeps it. Another process may have removed it and created its own.
     made: Option<(u64, u64)>,
 }
 
 impl Workspace {
-    /// Makes a directory that must not be there yet, for as long as the answer lives; `None` when it is there already.
-    /// The directory it is in must exist. Programs that make the same directory for the same purpose exclude each
-    /// other.
+    /// Creates a directory that must not exist yet and removes it when the lock is dropped; `None` when it exists. Its
+    /// parent must exist. Programs that create the same directory exclude each other.
     ///
     /// # Errors
     /// `FixInput` when the directory above does not exist; `Denied` for a read-only grant or by the system; `Revoked`.
@@ -39,10 +37,11 @@ impl Workspace {
         }
     }
 
-    /// Removes a directory in which nothing is; for taking back one that was made.
+    /// Removes an empty directory; for undoing its creation.
     ///
     /// # Errors
-    /// `FixInput` when there is none, or something is in it; `Denied` for a read-only grant or by the system; `Revoked`.
+    /// `FixInput` when there is none, or something is in it; `Denied` for a read-only grant or by the system;
+    /// `Revoked`.
     pub fn remove_dir(&self, at: &Located) -> Result<(), Error> {
         let _use = self.enter_at(at, Access::ReadWrite)?;
         let (dir, leaf) = parent(at)?;
@@ -57,13 +56,12 @@ impl Workspace {
         rustix::fs::fsync(synced(&dir, at)?).map_err(|error| Error::io("remove directory", at.path(), error))
     }
 
-    /// Gives a file or directory another name, durably. The new name must be free. Directories above it that are
-    /// missing are made.
+    /// Renames a file or directory, durably. The new name must be free. Missing parent directories are created.
     ///
     /// # Errors
     /// `FixInput` when there is nothing to move, the new name is taken or lies below the old one; `Denied` for a
     /// read-only grant or by the system; `Revoked`. Except when only the last sync failed (`Unavailable`), nothing was
-    /// moved, and what was made for it is gone again.
+    /// moved, and the parent directories created for it are removed.
     pub fn rename(&self, from: &Located, to: &Located) -> Result<(), Error> {
         let _from = self.enter_at(from, Access::ReadWrite)?;
         let _to = self.enter_at(to, Access::ReadWrite)?;
@@ -93,11 +91,11 @@ impl Workspace {
     }
 }
 
-/// Directories that were made above a new name. Dropped, they are removed again, those in which nothing is.
+/// Parent directories created for a rename. On drop, the empty ones are removed.
 struct Above(Vec<LockDir>);
 
 impl Above {
-    /// Makes what is missing.
+    /// Creates the missing parents of a path.
     fn make(at: &Located) -> Result<Self, Error> {
         let failed = |error: Errno| trouble("create directory", at.path(), error);
         let (mut dir, mut made) = (top(at)?, Self(Vec::new()));
@@ -130,7 +128,7 @@ impl Drop for Above {
 impl Drop for LockDir {
     fn drop(&mut self) {
         if self.made.is_some() && which_at(&self.dir, &self.name) == self.made {
-            // Somebody may have removed it, and nobody is left to tell.
+            // It may be removed already, and a destructor cannot report errors.
             rustix::fs::unlinkat(&self.dir, &self.name, AtFlags::REMOVEDIR).ok();
         }
     }

@@ -1,4 +1,5 @@
-//! Settling a path: following `..` and links by hand, so that what is judged is what will be opened.
+//! Resolving a path: `..` and symbolic links are followed here, so that the path that is checked is the path that will
+//! be opened.
 
 use super::workspace::Access;
 use crate::{Error, ErrorKind};
@@ -26,8 +27,7 @@ pub enum Location {
     Outside(PathBuf),
 }
 
-/// A resolved path below a root. It says *where*, not that its holder may: operations take it together with a
-/// [`super::Workspace`].
+/// A resolved path below a root. It carries no authority: operations take it together with a [`super::Workspace`].
 #[derive(Clone, Debug)]
 pub struct Located {
     root: Arc<Root>,
@@ -64,7 +64,7 @@ impl Located {
     }
 }
 
-/// A directory that was handed over: its path, an open handle, and what may be done below it.
+/// A directory of a grant: its path, an open handle, and the allowed access.
 #[derive(Debug)]
 pub(super) struct Root {
     pub(super) path: PathBuf,
@@ -98,12 +98,12 @@ impl Root {
     }
 }
 
-/// What tells one file or directory from every other that exists at the same time: device and inode.
+/// Device and inode: identifies a file or directory among all that exist at the same time.
 pub(super) fn which(stat: &Stat) -> (u64, u64) {
     (stat.st_dev, stat.st_ino)
 }
 
-/// The absolute path that `path` means, without links or dots; its end need not exist.
+/// The absolute path that `path` leads to, without links or dots; its last components need not exist.
 pub(crate) fn resolve(cwd: &Path, path: &Path) -> Result<PathBuf, Error> {
     check_text(path)?;
     let mut resolved = if path.is_absolute() { PathBuf::from("/") } else { cwd.to_owned() };
@@ -115,7 +115,7 @@ pub(crate) fn resolve(cwd: &Path, path: &Path) -> Result<PathBuf, Error> {
         match step {
             Step::Root => resolved = PathBuf::from("/"),
             Step::Up => {
-                // `missing/..` is an error to the kernel; here it would quietly name something else than it says.
+                // The kernel refuses `missing/..`; resolving it here would name another directory than the text does.
                 if !exists {
                     return Err(Error::io("resolve", &resolved, Errno::NOENT));
                 }

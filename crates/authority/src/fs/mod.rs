@@ -1,8 +1,8 @@
-//! Files under directories that were handed over: a [`Workspace`].
+//! Files below the directories of a grant: a [`Workspace`].
 //!
-//! A path is judged once, by [`Workspace::locate`], which settles `..` and every symbolic link. What comes out is a
-//! [`Located`]: a root and a path below it without links. Every operation then goes from the root's directory handle
-//! name by name and refuses links, so a link that was put there in between is an error, not a way out.
+//! [`Workspace::locate`] resolves a path once, with `..` and every symbolic link. The result is a [`Located`]: a root
+//! and a path below it without links. Every operation then opens the path from the root's directory handle name by name
+//! and refuses links, so a link created in between is an error and leads nowhere.
 
 mod dirs;
 mod locate;

@@ -1,4 +1,4 @@
-//! Opening, looking and listing below a directory handle, one name at a time and never through a link.
+//! Opening, reading metadata and listing below a directory handle, one name at a time and never through a link.
 
 use super::locate::Located;
 use super::workspace::{Access, Workspace};
@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// How many entries of one directory are listed.
 pub const MAX_DIR_ENTRIES: usize = 50_000;
 
-/// What a name is.
+/// The type of a directory entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
     File,
@@ -26,7 +26,7 @@ pub enum FileKind {
     Other,
 }
 
-/// What is known of a file without opening it.
+/// Metadata of a file, read without opening it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Meta {
     pub kind: FileKind,
@@ -36,12 +36,12 @@ pub struct Meta {
     pub mode: u32,
     /// When its content last changed.
     pub modified: SystemTime,
-    /// What tells this state of it from a later one.
+    /// Identifies this state of the file, to notice a later change.
     pub stamp: Stamp,
 }
 
-/// A file's state as the system tells it: which file it is, its length, and when it and its content last changed. A
-/// change of the same length within one tick of the file system's clock does not show.
+/// The state of a file: device, inode, length, and the times of the last changes. Two changes of the same length within
+/// one tick of the file system's clock have the same stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp([i128; 7]);
 
@@ -57,12 +57,12 @@ impl Workspace {
     /// Opens a regular file for reading.
     ///
     /// # Errors
-    /// `FixInput` when it does not exist or is no regular file (the text says what it is); `Denied` by the system or
-    /// when a link took its place meanwhile; `Revoked`.
+    /// `FixInput` when it does not exist or is no regular file (the text names the type); `Denied` by the system or
+    /// when it was replaced by a link meanwhile; `Revoked`.
     pub fn open_file(&self, at: &Located) -> Result<File, Error> {
         let _use = self.enter_at(at, Access::Read)?;
         let (dir, leaf) = parent(at)?;
-        // Looked at first, because merely opening a device can do something.
+        // Checked before opening: opening a device can have side effects.
         let stat = stat_at(dir.as_fd(), leaf).map_err(|error| Error::io("open", at.path(), error))?;
         regular(&self.show(at.path()), at.path(), &stat)?;
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
@@ -73,7 +73,7 @@ impl Workspace {
         Ok(File::from(file))
     }
 
-    /// What is at a place, without following a link there.
+    /// Metadata of a path; of a link, its own.
     ///
     /// # Errors
     /// `FixInput` when there is nothing; `Denied` by the system; `Revoked`.
@@ -102,7 +102,7 @@ impl Workspace {
         Ok(entries)
     }
 
-    /// Removes a file (or a link, itself); for taking back a file that was created.
+    /// Removes a file or a link; for undoing its creation.
     ///
     /// # Errors
     /// `FixInput` when there is nothing or a directory; `Denied` for a read-only grant or by the system; `Revoked`.
@@ -114,8 +114,8 @@ impl Workspace {
     }
 }
 
-/// What is at a place, in one call: a link on the way is followed, so nothing may be opened or changed on the strength
-/// of it. It tells whether a file that is known by its [`Stamp`] is still there.
+/// Metadata in one system call. Links on the way are followed, so the result may not decide what is opened or changed;
+/// it only shows whether a file known by its [`Stamp`] is unchanged.
 pub(crate) fn meta_at(at: &Located) -> Result<Meta, Errno> {
     let name = if at.relative().as_os_str().is_empty() { Path::new(".") } else { at.relative() };
     rustix::fs::statat(at.root().dir(), name, AtFlags::SYMLINK_NOFOLLOW).map(|stat| meta(&stat))
@@ -126,7 +126,7 @@ pub(crate) fn looked_at(file: impl AsFd) -> Result<Meta, Errno> {
     rustix::fs::fstat(file).map(|stat| meta(&stat))
 }
 
-/// A name, and what it is where the directory says so.
+/// A directory entry: its name, and its type where the directory has it.
 pub(crate) type Name = (OsString, Option<FileKind>);
 
 /// At most `max` names of a directory with what they are, as far as the directory says so, and the directory's state
@@ -251,7 +251,7 @@ pub(super) fn synced(dir: &OwnedFd, at: &Located) -> Result<OwnedFd, Error> {
     open_dir_at(dir.as_fd(), OsStr::new(".")).map_err(|error| Error::io("sync the directory of", at.path(), error))
 }
 
-/// Refuses what is no regular file, saying what it is. `shown` is how its path is said.
+/// Fails unless it is a regular file; the message names the type. `shown` is the path for the message.
 pub(super) fn regular(shown: &str, path: &Path, stat: &Stat) -> Result<(), Error> {
     let what = match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => return Ok(()),

@@ -1,4 +1,4 @@
-//! Which files may hold secrets, by their names. It is a label, not a lock: who may read them is decided elsewhere.
+//! Which files may hold secrets, by their names. This only classifies; permissions are checked elsewhere.
 
 use super::locate::Located;
 use super::workspace::Workspace;
@@ -21,12 +21,12 @@ const MAX_NPMRC: u64 = 64 << 10;
 const MAX_GLOBS: usize = 256;
 const MAX_GLOB: usize = 1024;
 
-/// The names of files that may hold secrets. Cases are not told apart: some file systems do not, either.
+/// The names of files that may hold secrets. Letter case is ignored, as on some file systems.
 #[derive(Clone, Debug)]
 pub struct SecretNames(Gitignore);
 
 impl SecretNames {
-    /// The built-in names and these: a glob without `/` is about names at any depth, another one about paths below a root.
+    /// The built-in names and these: a glob without `/` matches names at any depth, one with `/` paths below a root.
     ///
     /// # Errors
     /// `FixInput` for a glob that is none, that would take names away, and for more than 256.
@@ -56,14 +56,14 @@ impl SecretNames {
         builder.build().map(Self).map_err(|error| wrong(error.to_string()))
     }
 
-    /// Whether a path, relative to a root, is or lies below one of these names. Without asking the disk.
+    /// Whether a path, relative to a root, is or lies below one of these names. Does not read the disk.
     pub fn matches(&self, relative: &Path) -> bool {
         !relative.has_root() && self.0.matched_path_or_any_parents(relative, false).is_ignore()
     }
 }
 
 impl Workspace {
-    /// Whether a file may hold secrets, by its path below its root; an `.npmrc` by what it says.
+    /// Whether a file may hold secrets, by its path below its root; for `.npmrc`, by its content.
     pub fn may_hold_secrets(&self, at: &Located) -> bool {
         let npmrc = at.relative().file_name().is_some_and(|name| name.eq_ignore_ascii_case(NPMRC));
         self.secret_names().matches(at.relative()) || (npmrc && self.sets_a_token(at))

@@ -1,4 +1,4 @@
-//! Paths as people and models read them. No file system is asked.
+//! Paths as text for people and models. The file system is not read.
 
 use crate::text::{Escaper, Lines};
 use std::fmt::Write as _;

@@ -1,5 +1,5 @@
-//! Replacing a file in one step: written beside it, made durable, renamed over it. Directories that are missing above it
-//! are staged with it, and take their place with it.
+//! Replacing a file atomically: the new content is written beside it, synced, and renamed over it. Missing parent
+//! directories are staged with it and renamed with it.
 
 use super::locate::{Located, which};
 use super::open::{Stamp, meta, open_dir_at, regular, stamp, stat_at, step, synced, top, trouble};
@@ -13,38 +13,38 @@ use std::io::Write;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-/// How often a staged name is tried that a dead process left, or that another start takes for one.
+/// Attempts to take a temporary name that a dead process left behind.
 const NAME_TRIES: usize = 4;
 
-/// A file's next content, durable under a temporary name (`.yoi-<16 hex digits>.tmp`) beside it. Where directories above
-/// it are missing, the name is that of a directory with the rest inside, beside the topmost of them. Dropped, it is
-/// removed; after a crash [`Workspace::unstage`] finds it by the number that it was given.
+/// New content of a file, durable under a temporary name (`.yoi-<16 hex digits>.tmp`) beside it. Where parent
+/// directories are missing, the temporary name is a directory that contains the rest, beside the topmost missing one.
+/// Removed on drop; after a crash [`Workspace::unstage`] finds it by its number.
 #[derive(Debug)]
 pub struct Staged {
     at: Located,
     beside: Beside,
     file: File,
-    /// What it replaces.
+    /// The stamp of the file that it replaces; `None` for a new file.
     was: Option<Stamp>,
     door: Arc<Door>,
 }
 
-/// What stands under a temporary name, until it is dropped or has taken its place.
+/// The temporary file or directory, until it is renamed or dropped.
 #[derive(Debug)]
 struct Beside {
-    /// The deepest directory above the file that was there.
+    /// The deepest existing directory above the file.
     dir: OwnedFd,
     temp: OsString,
     /// Below that: the directories that were missing, then the file.
     names: Vec<OsString>,
-    /// The staged directory or file itself, locked: whoever can lock it knows that its process has gone.
+    /// The staged directory or file, locked: a process that can lock it knows that the owner is dead.
     held: Option<File>,
 }
 
 impl Workspace {
     /// Writes and syncs the next content of a file, existing or not, without making it visible. It is for the file as
-    /// it is now; see [`Self::stage_over`]. `number` makes the temporary name: one that no other writer beside this file
-    /// uses. What a dead process left under it is removed.
+    /// it is now; see [`Self::stage_over`]. `number` makes the temporary name: one that no other writer beside this
+    /// file uses. What a dead process left under it is removed.
     ///
     /// An existing file keeps its permission bits and its owner; a new one gets `0666` less the umask. As the name is
     /// given to a new file, other hard links keep the old content, and extended attributes do not carry over.
@@ -67,7 +67,7 @@ impl Workspace {
         self.stage_if(at, number, bytes, |now| now == was)
     }
 
-    /// Removes what was staged for a file under this number by a process that has gone, and nothing else. Answers
+    /// Removes what was staged for a file under this number by a process that has gone, and nothing else. Returns
     /// whether there was something.
     ///
     /// # Errors
@@ -115,7 +115,7 @@ impl Workspace {
 }
 
 impl Staged {
-    /// With these permission bits, `0o7777` at most, instead of those that it has by itself; durably.
+    /// Sets these permission bits (at most `0o7777`) instead of the default ones, durably.
     ///
     /// # Errors
     /// `Denied` by the system; `Unavailable` when it cannot be synced; `Revoked`.
@@ -128,13 +128,12 @@ impl Staged {
         Ok(self)
     }
 
-    /// Makes it visible, durably. A file that was new must still be absent, and one that is replaced as it was. That is
-    /// looked at right before the rename: only what somebody saves between those two calls is lost. A directory that
-    /// somebody made meanwhile is used. Answers the stamp of just this file: one that somebody put in its place meanwhile
-    /// has another.
+    /// Renames it into place, durably. A new file must still be absent, a replaced one unchanged. This is checked right
+    /// before the rename: only a change between these two system calls is lost. Directories created meanwhile are used.
+    /// Returns the stamp of this file; one put in its place meanwhile has another.
     ///
     /// # Errors
-    /// `FixInput` when somebody created, changed or removed the file meanwhile; `Denied` by the system; `Revoked`.
+    /// `FixInput` when the file was created, changed or removed meanwhile; `Denied` by the system; `Revoked`.
     /// Except when only the last sync failed (`Unavailable`), nothing was changed.
     pub fn publish(self) -> Result<Stamp, Error> {
         let door = self.door.clone();
@@ -154,7 +153,7 @@ impl Staged {
 }
 
 impl Beside {
-    /// Makes the missing directories and the file, under the temporary name.
+    /// Creates the missing directories and the file under the temporary name.
     fn create(&mut self, at: &Located, replaces: bool) -> Result<File, Error> {
         let failed = |error: Errno| trouble("write beside", at.path(), error);
         let inner = self.names.get(1..).unwrap_or_default().to_vec();
@@ -210,8 +209,8 @@ impl Beside {
         Ok(())
     }
 
-    /// Gives it its name; answers the directory that has it now. Where somebody made one of the missing directories
-    /// meanwhile, what is below takes its place in there.
+    /// Renames the staged file or directory; returns the directory that holds it now. If a missing directory was
+    /// created meanwhile, its staged content is moved into it.
     fn rename_into_place(&self, at: &Located, replaces: bool) -> Result<OwnedFd, Error> {
         let failed = |error: Errno| trouble("write", at.path(), error);
         let (mut from, mut to, mut old) = (copy(&self.dir, at)?, copy(&self.dir, at)?, self.temp.as_os_str());
@@ -295,7 +294,7 @@ fn create_file(dir: BorrowedFd<'_>, name: &OsStr, replaces: bool) -> Result<Owne
     rustix::fs::openat(dir, name, flags, mode)
 }
 
-/// What stands under a temporary name, locked, if the process that staged it has gone.
+/// Opens and locks a temporary name if the process that staged it is dead.
 fn abandoned(dir: BorrowedFd<'_>, temp: &OsStr) -> Option<File> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
     let file = File::from(rustix::fs::openat(dir, temp, flags, Mode::empty()).ok()?);
@@ -308,8 +307,8 @@ fn same(file: &File, dir: BorrowedFd<'_>, name: &OsStr) -> bool {
     matches!((held, named), (Ok(held), Ok(named)) if which(&held) == which(&named))
 }
 
-/// Removes a staged file, or the staged directories on the way to the file that `inner` ends with; what somebody else put
-/// into these stays. Answers whether there was something.
+/// Removes a staged file, or the staged directories on the way to the file that `inner` ends with; other files in them
+/// stay. Returns whether there was something.
 fn discard(dir: BorrowedFd<'_>, temp: &OsStr, inner: &[OsString]) -> Result<bool, Errno> {
     let missing = |error: &Errno| matches!(*error, Errno::NOENT | Errno::NOTDIR);
     match (rustix::fs::unlinkat(dir, temp, AtFlags::empty()), inner.split_last()) {

@@ -1,7 +1,7 @@
-//! Everything below a directory, in order, without what `.gitignore` leaves out.
+//! Walking a directory tree in order, without the files that `.gitignore` excludes.
 //!
-//! It goes by directory handles and does not follow links, so nothing outside of the root is ever listed; ignore
-//! files count only from the workspace root downwards.
+//! The walk uses directory handles and does not follow links, so nothing outside of the root is listed. Ignore files
+//! count only from the workspace root downwards.
 
 use super::locate::{Located, Root};
 use super::open::{FileKind, list, meta, open_dir, open_dir_at, parent, stat_at, trouble};
@@ -24,10 +24,10 @@ pub const MAX_WALK_DEPTH: usize = 128;
 /// How much of one ignore file is read.
 pub const MAX_IGNORE_FILE: u64 = 1 << 20;
 
-/// What a walk shows.
+/// What a walk includes.
 #[derive(Clone, Copy, Debug)]
 pub struct WalkOptions {
-    /// Leave out what `.gitignore` and `.git/info/exclude` name. `.git` is left out always.
+    /// Skip what `.gitignore` and `.git/info/exclude` name. `.git` is always skipped.
     pub gitignore: bool,
     /// How many levels down; 1 is the directory's own entries. Deeper than [`MAX_WALK_DEPTH`] nothing is walked: a
     /// directory there is an error of the walk, unless this ends it before.
@@ -40,7 +40,7 @@ impl Default for WalkOptions {
     }
 }
 
-/// One thing found.
+/// A file or directory found by a walk.
 #[derive(Clone, Debug)]
 pub struct WalkEntry {
     /// Absolute.
@@ -55,7 +55,7 @@ pub struct WalkEntry {
 }
 
 impl WalkEntry {
-    /// The place, for opening it.
+    /// The path for opening it.
     ///
     /// # Errors
     /// `Bug` only.
@@ -86,8 +86,7 @@ struct Level {
 }
 
 impl Workspace {
-    /// Walks what is below a directory, or just shows the file that is there. Whatever goes wrong is an item of the
-    /// walk.
+    /// Walks the tree below a directory; for a file, yields the file alone. Errors are items of the walk.
     pub fn walk(&self, at: &Located, options: WalkOptions) -> Walk {
         let mut walk = Walk {
             workspace: self.clone(),
@@ -187,7 +186,7 @@ impl Walk {
         Ok(Level { dir, path, names: names.into_iter(), ignore })
     }
 
-    /// The innermost rule that says anything decides.
+    /// The innermost rule that matches decides.
     fn ignored(&self, path: &Path, is_dir: bool) -> bool {
         let inner = self.levels.iter().rev().filter_map(|level| level.ignore.as_ref());
         for rules in inner.chain(self.above.iter().rev()) {
@@ -217,7 +216,7 @@ fn rules_above(at: &Located) -> Result<Vec<Gitignore>, Error> {
     Ok(found)
 }
 
-/// The rules a directory sets for itself; lines that are no rules are skipped, as git does.
+/// The ignore rules of a directory; invalid lines are skipped, as git does.
 fn rules(dir: BorrowedFd<'_>, path: &Path, is_root: bool) -> Option<Gitignore> {
     let mut text = String::new();
     if is_root {

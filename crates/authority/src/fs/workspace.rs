@@ -1,4 +1,4 @@
-//! The set of directories a holder may use. Who holds it, and what for, is not known here.
+//! The directories of one grant. Knows neither its holder nor its purpose.
 
 use super::locate::{Located, Location, Root};
 use super::secrets::SecretNames;
@@ -7,16 +7,16 @@ use crate::{Ambient, Door, Error, ErrorKind, UseGuard};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What may be done below a root.
+/// The access allowed below a root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Access {
-    /// Read, list, look.
+    /// Read files, list directories, read metadata.
     Read,
     /// Also create, replace and remove.
     ReadWrite,
 }
 
-/// Directories under one grant: the project, and any that were added. Clones share the grant's door.
+/// The directories of one grant: the project and added ones. Clones share the grant's door.
 #[derive(Clone, Debug)]
 pub struct Workspace {
     roots: Vec<Arc<Root>>,
@@ -59,7 +59,7 @@ impl Workspace {
         Ok(self)
     }
 
-    /// With these names of files that may hold secrets, in the place of the built-in ones.
+    /// Replaces the built-in names of files that may hold secrets.
     #[must_use]
     pub fn with_secrets(self, names: SecretNames) -> Self {
         Self { secrets: Arc::new(names), ..self }
@@ -70,14 +70,14 @@ impl Workspace {
         &self.secrets
     }
 
-    /// The same directories, for reading only, under a door of its own that shuts with this one's.
+    /// The same directories, read-only, under a derived door.
     #[must_use]
     pub fn read_only(&self) -> Self {
         let roots = self.roots.iter().map(|root| Arc::new(root.read_only())).collect();
         Self { roots, ..self.derive() }
     }
 
-    /// The same directories under a door of its own, which shuts with this one's.
+    /// The same directories under a derived door.
     #[must_use]
     pub fn derive(&self) -> Self {
         Self { door: self.door.derive(), ..self.clone() }
@@ -103,9 +103,9 @@ impl Workspace {
         self.roots.iter().map(|root| (root.path.as_path(), root.access))
     }
 
-    /// The roots that were moved, deleted, or replaced by another directory since they were opened: what is written there
-    /// goes to a directory that no path names, and the rules of children allow the old one only. Costs one `lstat` for
-    /// each root; a path that cannot be looked at counts.
+    /// The roots that were moved, deleted, or replaced by another directory since they were opened: writes would go to
+    /// a directory that no path names, and children may use the old one only. Costs one `lstat` for each root; a path
+    /// whose metadata cannot be read counts as replaced.
     pub fn replaced(&self) -> Vec<&Path> {
         self.roots.iter().filter(|root| root.is_replaced()).map(|root| root.path.as_path()).collect()
     }
@@ -127,8 +127,8 @@ impl Workspace {
         Err(Error::new(ErrorKind::Unavailable, text))
     }
 
-    /// Settles a path, relative to the working directory or absolute: `..`, symbolic links in it, and links to things
-    /// that do not exist yet. Looking at where a link points reads the link, also outside of the roots.
+    /// Resolves a path, relative to the working directory or absolute: `..`, symbolic links in it, and links to files
+    /// that do not exist yet. Links are read outside of the roots, too.
     ///
     /// # Errors
     /// `FixInput` for an empty path, a NUL byte, a loop of links, a file used as a directory; `Revoked`.
@@ -141,13 +141,13 @@ impl Workspace {
         })
     }
 
-    /// An absolute path without `.` and `..` below a root, taken by the letter: operations on it refuse links on the way,
-    /// and mean a link at its end itself.
+    /// An absolute path without `.` and `..` below a root, not resolved: operations on it refuse links on the way, and
+    /// act on a link at its end itself.
     pub(crate) fn literal(&self, path: &Path) -> Option<Located> {
         self.innermost(path).and_then(|root| Located::new(root.clone(), path.to_owned()).ok())
     }
 
-    /// [`Workspace::locate`], with a refusal for what is outside.
+    /// [`Workspace::locate`] that fails for a path outside of the roots.
     ///
     /// # Errors
     /// `Denied` for a path outside of every root; otherwise as [`Workspace::locate`].
@@ -161,19 +161,19 @@ impl Workspace {
         }
     }
 
-    /// How a path is shown: relative to the working directory when inside it (`.` for itself), else absolute; one
-    /// line, with control and text-reordering characters escaped.
+    /// A path for people and models: relative to the working directory when inside it (`.` for itself), else absolute;
+    /// one line, with control and text-reordering characters escaped.
     pub fn show(&self, path: &Path) -> String {
         show::relative_to(&self.cwd, path)
     }
 
-    /// Goes through the door for an operation on `path`.
+    /// Enters the door for an operation on `path`.
     pub(super) fn enter(&self, path: &Path) -> Result<UseGuard<'_>, Error> {
         self.door.enter().map_err(|_| Error::revoked(&self.show(path)))
     }
 
-    /// Goes through the door for an operation on something located, which must be under one of these roots: a
-    /// [`Located`] carries no authority by itself.
+    /// Enters the door for an operation on a located path, which must be below one of these roots with the wanted
+    /// access.
     pub(super) fn enter_at(&self, at: &Located, wanted: Access) -> Result<UseGuard<'_>, Error> {
         let guard = self.enter(at.path())?;
         let Some(root) = self.innermost(at.path()).filter(|root| root.path == at.root().path) else {

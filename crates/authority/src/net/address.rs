@@ -1,8 +1,7 @@
-//! Which addresses are of the public internet: what everybody can route to, and nothing that means this machine, this
-//! network or its provider's machinery.
+//! Which addresses belong to the public internet: globally routable, and not of this machine, its network or its
+//! hosting provider.
 //!
-//! Not known here: a prefix by which the local network translates to IPv4 on its own, and public addresses of this
-//! machine itself.
+//! Not known here: a local network's own prefix for translation to IPv4, and public addresses of this machine.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -40,7 +39,7 @@ const GLOBAL: u128 = 0b001;
 /// The prefix by which networks translate to IPv4: 64:ff9b::/96.
 const TRANSLATED: u128 = 0x64_ff9b << 64;
 
-/// Whether an address is one of the public internet.
+/// Whether an address belongs to the public internet.
 #[must_use]
 pub fn is_public(address: IpAddr) -> bool {
     judge(address).is_ok()

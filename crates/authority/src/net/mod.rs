@@ -1,9 +1,9 @@
-//! Connections to the hosts a grant names, and to no other. What is sent over them is not known here.
+//! Connections to the hosts of a grant and to no other. The data sent over them is not known here.
 //!
-//! A grant is one of two kinds. [`Net::to`] names hosts and ports exactly and asks nothing about their addresses: for
-//! endpoints that a person configured, which may well be on this machine. [`Net::public`] is for hosts that a model or a
-//! page may name: whatever they resolve to is judged, and nothing but the public internet is reached, also when a name
-//! changes its address between two looks, because what was judged is what is connected to.
+//! There are two kinds of grant. [`Net::to`] names hosts and ports exactly and does not check their addresses: for
+//! endpoints that a person configured, which may be on this machine. [`Net::public`] is for hosts that a model or a
+//! page may name: every resolved address is checked, and only the public internet is reached. The address that was
+//! checked is the one connected to, so a name that changes its address in between gains nothing.
 
 mod address;
 mod pattern;
@@ -20,7 +20,7 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 
-/// How many of a name's addresses are tried. All of them are judged.
+/// How many of a name's addresses are tried. All of them are checked.
 pub const MAX_ADDRESSES: usize = 8;
 
 /// The least time one address gets while others remain to be tried.
@@ -70,22 +70,22 @@ enum Reach {
 }
 
 impl Net {
-    /// Exactly these hosts and ports, wherever they are.
+    /// A grant of exactly these hosts and ports, with any address.
     pub fn to(_: &Ambient, hosts: impl IntoIterator<Item = HostPort>) -> Self {
         let hosts = hosts.into_iter().map(|at| HostPort::new(&at.host, at.port)).collect();
         Self { reach: Reach::Exactly(Arc::new(hosts)), door: Door::new() }
     }
 
-    /// These hosts of the public internet: an address that is not routed everywhere is refused.
+    /// A grant of these hosts of the public internet; other addresses are refused.
     pub fn public(_: &Ambient, hosts: impl IntoIterator<Item = HostPattern>) -> Self {
         Self { reach: Reach::Public(hosts.into_iter().collect()), door: Door::new() }
     }
 
-    /// Only what `hosts` mean of it, under a door of its own that shuts with this one's. Of exactly named hosts those
-    /// that a pattern matches remain; of public ones, each pattern must be covered.
+    /// The grant narrowed to `hosts`, under a derived door. Of exactly named hosts, those that match a pattern remain;
+    /// of public ones, each pattern must be covered.
     ///
     /// # Errors
-    /// `Denied` when a pattern means more than the grant.
+    /// `Denied` when a pattern covers more than the grant.
     pub fn limited(&self, hosts: &[HostPattern]) -> Result<Self, Error> {
         let reach = match &self.reach {
             Reach::Exactly(all) => {
@@ -102,7 +102,7 @@ impl Net {
         Ok(Self { reach, door: self.door.derive() })
     }
 
-    /// Whether the grant names a host and port. Its addresses are judged when it is connected to.
+    /// Whether the grant includes a host and port. Addresses are checked on connecting.
     pub fn names(&self, host: &str, port: u16) -> bool {
         match &self.reach {
             Reach::Exactly(all) => all.contains(&HostPort::new(host, port)),
@@ -134,9 +134,8 @@ impl Net {
     /// selects on [`Door::closed`].
     ///
     /// # Errors
-    /// `Denied` for a host or port that is not in the grant, or an address that is not public where the grant is;
-    /// `Unavailable` when the name does not resolve, nothing
-    /// answers, or the time is over; `Revoked`.
+    /// `Denied` for a host or port that is not in the grant, or for a non-public address under a public grant;
+    /// `Unavailable` when the name does not resolve, no address answers, or the timeout expires; `Revoked`.
     pub async fn connect(&self, host: &str, port: u16, timeout: Duration) -> Result<TcpStream, Error> {
         let at = HostPort::new(host, port);
         let _use = self.door.enter().map_err(|_| Error::revoked(&at.to_string()))?;
@@ -181,7 +180,7 @@ impl Net {
     }
 }
 
-/// All of them must be public: a name that also means something inside is not one of the public internet.
+/// All addresses must be public: a name that also resolves to an internal address is refused.
 fn judged(at: &HostPort, addresses: &[SocketAddr]) -> Result<(), Error> {
     for found in addresses {
         if let Err(why) = address::judge(found.ip()) {

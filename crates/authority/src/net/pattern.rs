@@ -1,4 +1,4 @@
-//! Names of hosts as a grant writes them. Nothing is resolved here.
+//! Patterns for host names in grants. Nothing is resolved here.
 
 use crate::{Error, ErrorKind};
 use std::fmt;
@@ -39,7 +39,7 @@ impl HostPattern {
         Self { host: Host::Any, port: Port::Any }
     }
 
-    /// Whether a host and port are meant.
+    /// Whether a host and port match.
     pub fn matches(&self, host: &str, port: u16) -> bool {
         let host = super::canonical(host);
         let meant = match &self.host {
@@ -50,17 +50,17 @@ impl HostPattern {
         meant && self.port.covers(Port::One(port))
     }
 
-    /// Whether a host is meant, whatever the port.
+    /// Whether a host matches, whatever the port.
     pub fn matches_name(&self, host: &str) -> bool {
         Self { host: self.host.clone(), port: Port::Any }.matches(host, 0)
     }
 
-    /// Whether it says anything about ports.
+    /// Whether the pattern names ports.
     pub fn names_port(&self) -> bool {
         self.port != Port::Web
     }
 
-    /// Whether all that `other` means is meant here, too.
+    /// Whether this pattern matches everything that `other` matches.
     pub fn covers(&self, other: &Self) -> bool {
         let hosts = match (&self.host, &other.host) {
             (Host::Any, _) => true,

@@ -1,26 +1,25 @@
-//! What a confinement is, as data, and what this kernel can enforce of it.
+//! The configuration of a confinement, and what this kernel can enforce.
 
 use super::filter;
 use landlock::{ABI, Access, AccessFs, LandlockStatus, Ruleset, RulesetAttr};
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-/// How far children are confined. Landlock does not judge permissions, times and extended attributes: of files outside
-/// that the person owns a confined child can change these, though not their content.
+/// How far children are confined. Landlock does not cover permissions, times and extended attributes: a confined child
+/// can change these of any file that the person owns, though not the content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SandboxMode {
-    /// They read what they are given and the system; they write nothing but their temporary directory.
+    /// Children read the system and the given directories; they write only their temporary directory.
     ReadOnly,
-    /// They also write below the writable directories.
+    /// Children also write below the writable directories.
     WorkspaceWrite,
-    /// Not at all: they can do what the person running yoi can do.
+    /// No confinement: children can do what the person running yoi can do.
     Off,
 }
 
 /// The directories a child may use besides those of the system and of the toolchains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Confinement {
-    /// How far.
     pub mode: SandboxMode,
     /// For reading and running.
     pub read: Vec<PathBuf>,
@@ -28,7 +27,7 @@ pub struct Confinement {
     pub write: Vec<PathBuf>,
 }
 
-/// What this kernel offers.
+/// Which confinement mechanisms this kernel has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Support {
     /// Landlock's ABI version; 0 when it is not there. Below 3, files outside can be truncated by a child that may
@@ -59,7 +58,7 @@ impl Support {
     }
 }
 
-/// Tries both, once per process, on a thread that ends afterwards.
+/// Tests both mechanisms, once per process, on a thread of its own.
 pub fn support() -> Support {
     static FOUND: OnceLock<Support> = OnceLock::new();
     *FOUND.get_or_init(|| {

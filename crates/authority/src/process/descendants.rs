@@ -1,9 +1,9 @@
-//! No process is left behind: which are ours, and how they are ended and reaped.
+//! Ending every descendant of a call: which processes belong to it, and how they are killed and reaped.
 //!
-//! A child can leave its group and outlive its parent. It then becomes a child of this process, if that is a
-//! subreaper, and is known by its label, or by `YOI_CALL` in its environment. One that shed both is a *stranger*: nobody
-//! can say whose it is, so it is ended when no other call runs. A subreaper must therefore start children through
-//! [`super::Spawner`] only.
+//! A child can leave its group and outlive its parent. If this process is a subreaper, it then becomes a child of this
+//! process and is recognised by its label, or by `YOI_CALL` in its environment. A process without both is a *stranger*:
+//! it cannot be attributed to a call, so it is killed when no other call runs. A subreaper must therefore start
+//! children through [`super::Spawner`] only.
 //!
 //! ```text
 //! main process ended ─▶ its children are ours ─▶ list ours: none but main processes ─▶ none of the call is left
@@ -11,9 +11,9 @@
 //!                                                  └────────────────────────┘  for MAX_TIME
 //! ```
 //!
-//! A list without a finding is proof, however fast processes fork: whatever lives has a line of living parents that ends
-//! at a child of this process. That one was at its thread's list all the time, or came from there to the first thread's,
-//! which is read last ([`processes::children`]); and while the list is read, nobody else reaps.
+//! An empty list proves that none is left, however fast processes fork: every living descendant has a chain of living
+//! parents that ends at a child of this process. That child is in the list of its thread, or moved to the list of the
+//! first thread, which is read last ([`processes::children`]); and nothing else reaps while the lists are read.
 
 use super::label;
 use super::processes::{self, Process};
@@ -28,7 +28,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The variable that tells whose a process is.
+/// The environment variable that identifies a process's call.
 pub(super) const MARK: &str = "YOI_CALL";
 
 /// How long, and how often, the processes of a call are listed and killed until none is left. One round is the rule;
@@ -36,7 +36,7 @@ pub(super) const MARK: &str = "YOI_CALL";
 const MAX_TIME: Duration = Duration::from_secs(3);
 const MAX_ROUNDS: u32 = 1_000_000;
 
-/// How long killed processes are waited for between two rounds.
+/// How long to wait for killed processes between two rounds.
 const ROUND_WAIT: Duration = Duration::from_millis(20);
 
 /// How many descendants of one process are killed in one go; the rest has its turn in the next round.
@@ -47,7 +47,7 @@ static SUBREAPER: AtomicBool = AtomicBool::new(false);
 static CLOSED: AtomicBool = AtomicBool::new(false);
 static JOBS: Mutex<Option<Jobs>> = Mutex::new(None);
 
-/// What runs in this process now.
+/// The running calls of this process.
 #[derive(Debug, Default)]
 struct Jobs {
     calls: usize,
@@ -57,7 +57,7 @@ struct Jobs {
     pids: HashSet<Pid>,
 }
 
-/// What became of a call's processes besides the main one.
+/// The fate of a call's processes other than the main one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Leftovers {
     /// They lived, and were ended.
@@ -66,8 +66,8 @@ pub(super) struct Leftovers {
     pub(super) remaining: u32,
 }
 
-/// Makes this process the parent of descendants whose own parent ended. From then on, children that were not started
-/// by a [`super::Spawner`] are ended when the last call ends.
+/// Makes this process the parent of descendants whose own parent has ended. From then on, children that were not
+/// started by a [`super::Spawner`] are killed when the last call ends.
 ///
 /// # Errors
 /// `Unavailable` when the kernel refuses.
@@ -78,9 +78,8 @@ pub fn become_subreaper(_: &Ambient) -> Result<(), Error> {
     Ok(())
 }
 
-/// Kills this user's processes that were started under the tag by hosts which are no more, with all that they started,
-/// and waits for their end. A tag is a session or an epoch of one. For recovery after a crash of the host; says how many
-/// there were.
+/// Kills this user's processes that dead hosts started under the tag, with their descendants, and waits for their end.
+/// A tag is a session or an epoch of one. Used in recovery after a crash of the host; returns the number killed.
 ///
 /// # Errors
 /// `FixInput` for an empty tag, `Unavailable` when some may still run.
@@ -96,8 +95,8 @@ pub fn end_survivors(_: &Ambient, tag: &str) -> Result<u32, Error> {
     Ok(swept.ended)
 }
 
-/// Kills whatever descends from this process, children nobody can attribute among them, and waits for their end; from
-/// then on no child can be started. For leaving the process; says how many there were.
+/// Kills all descendants of this process, unattributed ones included, and waits for their end; from then on no child
+/// can be started. Called before the process exits; returns the number killed.
 ///
 /// # Errors
 /// `Unavailable` when some may still run.
@@ -116,7 +115,7 @@ pub fn end_descendants(_: &Ambient) -> Result<u32, Error> {
     }
 }
 
-/// A call's place in the count of running calls; strangers are ended with the last.
+/// One running call. Strangers are killed when the last one ends.
 #[derive(Debug)]
 pub(super) struct RunningCall {
     call: u64,
@@ -133,7 +132,7 @@ impl RunningCall {
         Self { call: jobs.begun, over: false }
     }
 
-    /// Starts a child and notes it in one step, so that no sweep takes it for somebody else's.
+    /// Starts a child and registers it in one step, so that no sweep takes it for a stranger.
     pub(super) fn spawn(&self, command: &mut Command) -> std::io::Result<Child> {
         let mut jobs = jobs();
         let left = || std::io::Error::other("this process is being left; nothing is started any more");
@@ -153,7 +152,7 @@ impl RunningCall {
         Ok(child)
     }
 
-    /// Ends what is left of the call, whose main process has ended or is to end with the rest, and reaps that.
+    /// Kills the call's remaining processes, the main process included if it still runs, and reaps them.
     pub(super) fn end(mut self, main: Pid, mark: &str) -> (Leftovers, Option<WaitIdStatus>) {
         // It was not reaped yet, so its number still means this group.
         signal_group(main, Signal::KILL);
@@ -223,8 +222,8 @@ impl Drop for RunningCall {
     }
 }
 
-/// Sends a signal to a whole group; that it is gone already is no failure. Never to that of the first process: the
-/// kernel takes its number for everybody.
+/// Sends a signal to a process group; a missing group is no error. Never to group 1: the kernel takes that number for
+/// all processes.
 pub(super) fn signal_group(leader: Pid, signal: Signal) {
     if leader != Pid::INIT {
         rustix::process::kill_process_group(leader, signal).ok();
@@ -235,7 +234,7 @@ fn jobs() -> MutexGuard<'static, Option<Jobs>> {
     JOBS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a process ended with; `None` for one that is nobody's to wait for.
+/// Waits for a child; `None` for a process that is no child of this one.
 fn wait(pid: Pid, options: WaitIdOptions) -> Option<WaitIdStatus> {
     loop {
         match rustix::process::waitid(WaitId::Pid(pid), options) {
@@ -246,7 +245,7 @@ fn wait(pid: Pid, options: WaitIdOptions) -> Option<WaitIdStatus> {
     }
 }
 
-/// Whose a child of this process is.
+/// To which call a child of this process belongs.
 #[derive(Clone, Copy, Debug)]
 enum Whose {
     Ours,

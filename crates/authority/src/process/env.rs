@@ -1,11 +1,11 @@
-//! The environment of children: what may be inherited, and what is always set.
+//! The environment of children: inherited variables, and variables that are always set.
 
 use crate::{Ambient, Error, ErrorKind};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// What a child inherits when the host has it. Everything else is dropped.
+/// The variables that a child inherits if the host has them. All others are dropped.
 const INHERITED: &str = "PATH HOME USER LOGNAME SHELL LANG LANGUAGE TERM COLORTERM TZ CARGO_HOME RUSTUP_HOME RUSTUP_TOOLCHAIN \
     PYENV_ROOT PYENV_VERSION VIRTUAL_ENV CONDA_PREFIX NVM_DIR NVM_BIN VOLTA_HOME FNM_DIR GOPATH GOROOT \
     GOMODCACHE JAVA_HOME RBENV_ROOT ASDF_DIR ASDF_DATA_DIR SDKMAN_DIR XDG_DATA_DIRS XDG_CONFIG_DIRS NIX_PATH \
@@ -14,7 +14,7 @@ const INHERITED: &str = "PATH HOME USER LOGNAME SHELL LANG LANGUAGE TERM COLORTE
 /// Names with this beginning are inherited too.
 const INHERITED_PREFIX: &str = "LC_";
 
-/// What every child gets, whatever the host has: nobody is there to answer a prompt or to leave a pager.
+/// Set for every child, whatever the host has: a prompt or a pager would wait for ever.
 const SET: &[(&str, &str)] = &[
     ("GIT_TERMINAL_PROMPT", "0"),
     ("GIT_PAGER", "cat"),
@@ -32,8 +32,8 @@ const SET: &[(&str, &str)] = &[
     ("CARGO_TERM_PROGRESS_WHEN", "never"),
 ];
 
-/// Where tools keep what they can make again, below the pod's own directory of caches: those that follow XDG, and those that
-/// have a place of their own, by default or because a file of settings says so. Confined children cannot write the
+/// Where tools keep what they can make again, below the pod's own directory of caches: those that follow XDG, and those
+/// that have a place of their own, by default or because a file of settings says so. Confined children cannot write the
 /// person's.
 const CACHES: &[(&str, &str)] = &[
     ("XDG_CACHE_HOME", ""),
@@ -45,7 +45,7 @@ const CACHES: &[(&str, &str)] = &[
     ("SCCACHE_DIR", "sccache"),
 ];
 
-/// Parts of names that hold secrets; such a name is not passed through even when asked for.
+/// Parts of names of secrets; such a variable is not passed even on request.
 const SECRET_PARTS: &[&str] = &["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"];
 
 /// The variables children inherit.
@@ -56,7 +56,7 @@ pub struct EnvPolicy {
 }
 
 impl EnvPolicy {
-    /// From this process's own environment; `pass` names what is inherited besides the usual.
+    /// Reads this process's environment; `pass` names additional variables to inherit.
     ///
     /// # Errors
     /// As [`EnvPolicy::from_vars`].
@@ -64,11 +64,11 @@ impl EnvPolicy {
         Self::from_vars(std::env::vars_os(), pass)
     }
 
-    /// From a given environment.
+    /// Reads a given environment.
     ///
     /// # Errors
-    /// `Denied` for a name in `pass` that says it holds a secret; `FixInput` for one that is no name, or that is set
-    /// by the host for every child.
+    /// `Denied` for a name in `pass` that looks like a secret; `FixInput` for an invalid name, or one that the host
+    /// sets for every child.
     pub fn from_vars(vars: impl IntoIterator<Item = (OsString, OsString)>, pass: &[String]) -> Result<Self, Error> {
         for name in pass {
             check(name)?;
@@ -92,7 +92,7 @@ impl EnvPolicy {
         Ok(Self { inherited, places })
     }
 
-    /// The value a child will see of an inherited variable.
+    /// The value of an inherited variable.
     pub fn get(&self, name: &str) -> Option<&OsStr> {
         self.inherited.get(OsStr::new(name)).map(OsString::as_os_str)
     }
@@ -114,7 +114,7 @@ impl EnvPolicy {
     }
 }
 
-/// The variables of a confined child that lead tools to a directory of caches; they stand over inherited ones.
+/// The variables of a confined child that point tools to a cache directory; they override inherited ones.
 pub(super) fn caches(dir: &Path) -> impl Iterator<Item = (&'static str, PathBuf)> {
     // Without the separator at the end that joining nothing leaves.
     CACHES.iter().map(|(name, below)| (*name, if below.is_empty() { dir.to_owned() } else { dir.join(below) }))

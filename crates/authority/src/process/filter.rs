@@ -1,4 +1,4 @@
-//! The system calls a confined child is refused. Landlock judges paths; this is for what has none.
+//! The system calls that a confined child is denied. Landlock covers paths; this covers operations without a path.
 
 use crate::{Error, ErrorKind};
 use seccompiler::{
@@ -80,8 +80,8 @@ const REFUSED: &[libc::c_long] = &[
 /// it tells only on the others.
 const X32: u32 = 0x4000_0000;
 
-/// In a user namespace of its own a child would have every power again over what the namespace holds, and so reach parts
-/// of the kernel that expect an administrator. Other namespaces need a power no child has.
+/// In a user namespace of its own a child would have every power again over what the namespace holds, and so reach
+/// parts of the kernel that expect an administrator. Other namespaces need a power no child has.
 const NEW_USER: u64 = 0x1000_0000;
 
 /// Takes its flags in memory, where no filter sees them. The C library asks `clone` when there is no such call.
@@ -91,9 +91,10 @@ const CLONE3: u32 = 435;
 const TIOCSTI: u64 = 0x5412;
 const TIOCLINUX: u64 = 0x541c;
 
-/// Kinds of `ioctl` by which file systems are told things about files that are open for reading only, as the middle byte
-/// of the number, and those of them that only ask, or need a file open for writing. Landlock judges neither: by one a
-/// file could be made unchangeable for the person, too (verity), by others its attributes or snapshots are changed.
+/// Kinds of `ioctl` by which file systems are told things about files that are open for reading only, as the middle
+/// byte of the number, and those of them that only ask, or need a file open for writing. Landlock judges neither: by
+/// one a file could be made unchangeable for the person, too (verity), by others its attributes or snapshots are
+/// changed.
 const FILE_SYSTEMS: &[(u64, &[u64])] = &[
     // ext4 and most: flags, verity, encryption. GETFLAGS, FIEMAP, PROCMAP_QUERY, MEASURE_VERITY; <linux/fs.h>.
     (0x66, &[0x8008_6601, 0xc020_660b, 0xc068_6611, 0xc004_6686]),
@@ -119,8 +120,8 @@ const FILE_SETATTR: libc::c_long = 469;
 /// Ways to be told of, and to hold up, who opens a file: `F_SETLEASE`, `F_NOTIFY`, `F_SETDELEG`; <linux/fcntl.h>.
 const LEASES: &[u64] = &[1024, 1026, 1040];
 
-/// Scheduling: of whom is the argument with this index, where 0 is the caller. Of affinity it is left open: threads of the C
-/// library (OpenMP's) are placed by number.
+/// Scheduling: of whom is the argument with this index, where 0 is the caller. Of affinity it is left open: threads of
+/// the C library (OpenMP's) are placed by number.
 const SCHEDULING: &[(libc::c_long, u8)] = &[
     (libc::SYS_sched_setscheduler, 0),
     (libc::SYS_sched_setparam, 0),

@@ -1,8 +1,8 @@
-//! A label that every descendant of this process carries, and cannot take off in a sandbox.
+//! A label that every descendant of this process inherits and cannot remove in a sandbox.
 //!
-//! Linux has not enforced the limit on file locks since version 2.4. It is handed down over fork and exec, survives a
-//! new environment and a new session, stands in `/proc/PID/limits` for everybody to read, and its hard part is never
-//! raised. So the hard limit says whose a process is (session and host), and the soft one which call it belongs to.
+//! Linux has not enforced the limit on file locks since version 2.4. The limit is inherited over fork and exec,
+//! survives a new environment and a new session, is readable in `/proc/PID/limits`, and its hard part cannot be raised.
+//! So the hard limit encodes session and host, and the soft limit the call.
 
 use super::processes;
 use crate::Ambient;
@@ -32,10 +32,9 @@ pub(super) struct Label {
     pub(super) call: u64,
 }
 
-/// Has every process that this one starts from now on, and theirs, carry a label made of the session in `tag` (what
-/// stands before its first `/`) and of this process's number. For the start of a host. Says whether the label can be
-/// carried: a limit on file locks that is low already cannot be raised, and then descendants are known by group,
-/// environment and parents only.
+/// Labels all later descendants of this process with the session in `tag` (the part before its first `/`) and this
+/// process's number. Called at the start of a host. Returns whether the label works: a file lock limit that is already
+/// low cannot be raised, and then descendants are recognised by group, environment and parents only.
 pub fn label_descendants(_: &Ambient, tag: &str) -> bool {
     let now = rustix::process::getrlimit(Resource::Locks).maximum;
     let bit = match now.map_or(u64::BITS, |limit| limit.checked_ilog2().unwrap_or(0)) {
@@ -51,7 +50,7 @@ pub fn label_descendants(_: &Ambient, tag: &str) -> bool {
     done
 }
 
-/// Has what is started next carry the number of its call. Nobody else may start anything meanwhile.
+/// Sets the call's number for the next process. No other thread may start a process meanwhile.
 pub(super) fn next_call(call: u64) {
     if LABELLED.load(Ordering::SeqCst) {
         let maximum = rustix::process::getrlimit(Resource::Locks).maximum;

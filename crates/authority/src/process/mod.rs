@@ -1,4 +1,4 @@
-//! Child processes: what confines them, how they are run, and that none is left behind.
+//! Child processes: confining them, running them, and ending every descendant.
 //!
 //! ```text
 //! Spawner::run ─▶ fresh thread: Landlock, seccomp, spawn ─▶ child (own group, stdin empty, one pipe for its output)
@@ -6,7 +6,7 @@
 //!      ▼ main process ended: pipe drained until quiet, group killed, what is left of the call killed and reaped
 //! ```
 //!
-//! Both confinements bind to the thread that asked for them and to what it starts, so a thread that confines itself
+//! Landlock and seccomp apply to the thread that requests them and to its children, so a thread that confines itself
 //! and then spawns needs neither code between fork and exec nor a helper program.
 
 mod confinement;

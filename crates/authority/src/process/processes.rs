@@ -1,4 +1,4 @@
-//! Looking at processes through `/proc`. Whose they are is not known here.
+//! Reading processes from `/proc`. Knows nothing of hosts and calls.
 
 use crate::Ambient;
 use rustix::process::{Pid, PidfdFlags, Signal};
@@ -9,7 +9,7 @@ use std::os::unix::fs::MetadataExt;
 /// How far up a process's ancestors are followed; more than any chain that a person or a build makes.
 const MAX_ANCESTORS: usize = 4_096;
 
-/// What `/proc/<pid>/stat` says.
+/// Fields of `/proc/<pid>/stat`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Process {
     pub(super) pid: Pid,
@@ -48,13 +48,13 @@ fn parse(pid: Pid, stat: &str) -> Option<Process> {
     Some(Process { pid, parent, group, session, started, zombie: ended && threads <= 1 })
 }
 
-/// Whether a process of this number runs: it is there, and has not ended unnoticed by its parent.
+/// Whether a process with this number exists and is not a zombie.
 pub fn is_running(_: &Ambient, pid: u32) -> bool {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
     pid.and_then(look).is_some_and(|process| !process.zombie)
 }
 
-/// Kills a process if it is still the one that `fits` says; its number may be another's by now.
+/// Kills a process if `fits` accepts it; its number may have been reused.
 pub(super) fn kill_if(pid: Pid, fits: impl Fn(&Process) -> bool) -> bool {
     let Ok(handle) = rustix::process::pidfd_open(pid, PidfdFlags::empty()) else { return false };
     look(pid).is_some_and(|now| fits(&now)) && rustix::process::pidfd_send_signal(&handle, Signal::KILL).is_ok()
@@ -113,8 +113,8 @@ pub(super) fn all() -> Vec<Pid> {
     names.filter_map(|entry| pid_of(entry.file_name().to_str()?)).filter(|pid| *pid != own).collect()
 }
 
-/// This process, as others see it. Its session and group have the number 0 where they began outside of its namespace
-/// of processes (a container without an init of its own): no `getsid` or `getpgrp` here, whose types have no such number.
+/// This process, as others see it. Its session and group have the number 0 where they began outside of its namespace of
+/// processes (a container without an init of its own): no `getsid` or `getpgrp` here, whose types have no such number.
 pub(super) fn own() -> Option<Process> {
     look(rustix::process::getpid())
 }

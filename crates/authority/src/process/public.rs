@@ -1,8 +1,8 @@
-//! What of `/etc` every user of the machine may read. Children get no more of it, whoever they run as.
+//! The world-readable part of `/etc`. Children get no more of it, whatever user they run as.
 //!
-//! An ordinary user's children are refused the rest by the kernel. Root's are refused nothing, and Landlock gives a
-//! directory with everything below it: for root a directory is given whole only where all below it is for every user,
-//! and piece by piece otherwise. What gets there after the rules were made is as the directory is.
+//! The kernel denies the rest to an ordinary user's children, but nothing to root's, and a Landlock rule for a
+//! directory covers everything below it. So for root a directory is allowed as a whole only if everything below it is
+//! world-readable, and piece by piece otherwise. Files created after the rules get the rule of their directory.
 
 use std::fs::{DirEntry, Metadata};
 use std::os::unix::fs::MetadataExt;

@@ -1,4 +1,5 @@
-//! Which paths a confined child gets: the lists, and the Landlock rules made of them once per [`super::Spawner`].
+//! Which paths a confined child may use: the lists, and the Landlock rules built from them once for each
+//! [`super::Spawner`].
 
 use super::confinement::{Confinement, SandboxMode, support};
 use super::env::EnvPolicy;
@@ -42,11 +43,12 @@ const SYSTEM: &[&str] = &[
     "/dev/urandom",
 ];
 
-/// Written as well: nothing is kept there. No terminals: with `/dev/tty` a child could ask the person and wait for ever,
-/// and a new one from `/dev/ptmx` needs `/dev/pts`, where the person's own are.
+/// Written as well: nothing is kept there. No terminals: with `/dev/tty` a child could ask the person and wait for
+/// ever, and a new one from `/dev/ptmx` needs `/dev/pts`, where the person's own are.
 const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full"];
 
-/// Written by children that may write the project: Python's locks are there. It is shared with the person's other programs.
+/// Written by children that may write the project: Python's locks are there. It is shared with the person's other
+/// programs.
 const SHARED_MEMORY: &str = "/dev/shm";
 
 /// Of `/etc`, everything every user may read ([`super::public`]), except what is named here: keys live below these.

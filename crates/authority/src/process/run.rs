@@ -1,4 +1,4 @@
-//! One child from start to end: reading what it says, ending it when it is time, and leaving nothing of it.
+//! Running one child: reading its output, ending it at its deadline, and killing all of its descendants.
 
 use super::spawner::Spawner;
 use super::started::RunningChild;
@@ -12,34 +12,33 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// How long a child that was asked to end may take before it is killed.
+/// The time between `SIGTERM` and `SIGKILL`.
 pub const GRACE: Duration = Duration::from_secs(2);
 
-/// How long a killed child may take to be gone; only a hung disk or device makes it longer.
+/// How long a killed child may take to end; only a hung disk or device takes longer.
 pub const KILL_WAIT: Duration = Duration::from_secs(5);
 
-/// After the main process ended, its pipe is closed once nothing came for this long.
+/// After the main process has ended, its pipe is closed after this long without output.
 pub const QUIET: Duration = Duration::from_millis(100);
 
-/// After the main process ended, its pipe is closed at the latest then, however much still comes.
+/// After the main process has ended, its pipe is closed at the latest after this long, even if there is still output.
 pub const DRAIN: Duration = Duration::from_secs(1);
 
 const CHUNK: usize = 64 * 1024;
 
-/// How much is read at the very end, when nobody writes any more: a pipe holds less.
+/// The most reads after all processes have ended: a pipe holds less.
 const LAST_READS: usize = 32;
 
-/// What to run.
+/// A program to run, with its arguments and limits.
 #[derive(Clone, Debug)]
 pub struct Job {
     /// A name to look up in the child's `PATH`, or a path.
     pub program: OsString,
     pub args: Vec<OsString>,
-    /// Its working directory, absolute.
+    /// The working directory, absolute.
     pub cwd: PathBuf,
-    /// Which call it is for: 1 to 64 of `[A-Za-z0-9_-]`.
+    /// The call's id: 1 to 64 of `[A-Za-z0-9_-]`.
     pub call: String,
-    /// How long it may run.
     pub deadline: Duration,
 }
 
@@ -52,16 +51,16 @@ pub enum ChildExit {
     Cancelled,
 }
 
-/// What became of a child.
+/// The result of a child's run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChildResult {
     pub how: ChildExit,
-    /// From before its start until nothing of it was left.
+    /// From before its start until all of its processes had ended.
     pub took: Duration,
-    /// How many of its descendants were still alive and were killed.
+    /// How many of its descendants were killed after the main process had ended.
     pub leftovers: u32,
-    /// How many more there were at least that may still run: they fork faster than they are killed, do not die, or may
-    /// be those of another call. 0 says that none is left.
+    /// A lower bound of descendants that may still run: they fork faster than they are killed, do not die, or may
+    /// belong to another call. 0 means that none is left.
     pub remaining: u32,
     pub pid: u32,
 }
@@ -126,7 +125,7 @@ impl Spawner {
     }
 }
 
-/// Until the main process has ended; says why it was made to.
+/// Waits until the main process has ended; returns why it was stopped, if it was.
 async fn watch(
     started: &mut RunningChild,
     reader: &mut Reader,

@@ -1,4 +1,4 @@
-//! The right to start children, confined one way. How long they run and what they print is not known here.
+//! The grant to start children with one confinement. Knows nothing of their duration and output.
 
 use super::confinement::{Confinement, SandboxMode, support};
 use super::descendants::{MARK, RunningCall};
@@ -94,19 +94,18 @@ impl Spawner {
         Ok(Self { shared: Arc::new(shared), door: Door::new(), git: None })
     }
 
-    /// With what git would run watched around each child, and put back.
+    /// Reverts changes of each child to what git would run.
     #[must_use]
     pub fn with_git_guard(self, guard: Arc<GitGuard>) -> Self {
         Self { git: Some(guard), ..self }
     }
 
-    /// Where later findings about what git would run begin.
+    /// The position of the next git finding, for [`Spawner::git_findings`].
     pub fn git_mark(&self) -> usize {
         self.git.as_ref().map_or(0, |guard| guard.mark())
     }
 
-    /// What children changed of what git would run since a mark, also those of other calls that ran meanwhile, and what
-    /// nobody was told yet.
+    /// The git findings since a position, including those of concurrent calls, and earlier ones not reported yet.
     pub fn git_findings(&self, since: usize) -> Vec<GitFinding> {
         self.git.as_ref().map_or_else(Vec::new, |guard| guard.since(since))
     }
@@ -116,7 +115,7 @@ impl Spawner {
         self.shared.mode
     }
 
-    /// The same right under a door of its own, which shuts with this one's.
+    /// The same grant under a derived door.
     #[must_use]
     pub fn derive(&self) -> Self {
         Self { shared: self.shared.clone(), door: self.door.derive(), git: self.git.clone() }

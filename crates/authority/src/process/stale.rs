@@ -1,5 +1,5 @@
-//! Hosts that were killed: the directory for temporary files that each one left says who it was, and so which processes
-//! are its descendants. Where there is no such directory, nobody looks for processes.
+//! Hosts that were killed: the temporary directory that a host leaves behind identifies it, and so its descendants.
+//! Without such a directory no processes are searched for.
 
 use super::label;
 use super::processes::{self, Process};
@@ -14,31 +14,31 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-/// The link in the directory of a host whose target names it: there at once and whole, and without room in a file. No
-/// child that is confined can replace it.
+/// The link in a host's directory whose target identifies the host: created atomically and without a data block. No
+/// confined child can replace it.
 const OWNER: &str = "owner";
 
-/// A host that is no more, and whose directory nobody removed yet.
+/// A dead host whose temporary directory still exists.
 #[derive(Debug)]
 pub struct StaleHost {
     dir: PathBuf,
     pid: u32,
     tag: String,
-    /// While this is kept, nobody else removes the directory.
+    /// Locks the directory, so that no other process removes it.
     _held: Option<File>,
 }
 
-/// The hosts that were killed and left a directory below `parent`, where they put temporary files of children.
+/// The dead hosts that left a temporary directory below `parent`.
 pub fn stale_hosts(_: &Ambient, parent: &Path) -> Vec<StaleHost> {
     // Another start may end them meanwhile.
     held(parent).map(|host| StaleHost { _held: None, ..host }).collect()
 }
 
-/// Ends what still runs of hosts that were killed and left a directory below `parent`; says which sessions these wrote, and
-/// how many processes of each there were. Most often there is no such host, and then this is one look at the names in `parent`.
+/// Kills the descendants of dead hosts that left a directory below `parent`; returns each host's session and the number
+/// of processes killed. Usually there is no such host; then this only lists `parent`.
 ///
 /// # Errors
-/// `Unavailable`, besides, when some may still run.
+/// `Unavailable`, beside the list, when some may still run.
 pub fn end_stale(_: &Ambient, parent: &Path) -> (Vec<(String, u32)>, Result<(), Error>) {
     let (mut ended, mut unsure) = (Vec::new(), Vec::new());
     for host in held(parent) {
@@ -51,7 +51,7 @@ pub fn end_stale(_: &Ambient, parent: &Path) -> (Vec<(String, u32)>, Result<(), 
     (ended, if unsure.is_empty() { Ok(()) } else { Err(survivors::remain(&unsure.join(", "))) })
 }
 
-/// Those of which something still runs: their directories are what it is found by.
+/// The dead hosts with running descendants, which are found by the hosts' directories.
 pub(super) fn with_processes(parent: &Path) -> Vec<StaleHost> {
     held(parent).filter(|host| !host.processes().is_empty()).collect()
 }
@@ -78,12 +78,12 @@ fn read(dir: PathBuf, held: File) -> Option<StaleHost> {
 }
 
 impl StaleHost {
-    /// The session it wrote.
+    /// The session that the host wrote.
     pub fn session(&self) -> &str {
         self.tag.split('/').next().unwrap_or(&self.tag)
     }
 
-    /// The process it was.
+    /// The host's process number.
     pub fn pid(&self) -> u32 {
         self.pid
     }

@@ -1,4 +1,4 @@
-//! A child that was started: it is in descendants until it is finished, also when its caller goes away.
+//! A running child. Its resources are released when all of its processes have ended, also when the caller is dropped.
 
 use super::descendants::{self, Leftovers, RunningCall};
 use super::git_guard::Watch;
@@ -7,7 +7,7 @@ use crate::OwnedUseGuard;
 use rustix::process::{Pid, Signal, WaitIdStatus};
 use tokio::sync::oneshot;
 
-/// Dropped before it is finished, it is killed and cleaned up on a thread of its own.
+/// A running child. Dropped before it is finished, it is killed and cleaned up on a thread of its own.
 #[derive(Debug)]
 pub(super) struct RunningChild {
     pid: Pid,
@@ -15,7 +15,7 @@ pub(super) struct RunningChild {
     resources: Option<ChildResources>,
 }
 
-/// What a child holds until nothing of it is left.
+/// Resources of a child, released when all of its processes have ended.
 #[derive(Debug)]
 pub(super) struct ChildResources {
     pub(super) mark: String,

@@ -1,4 +1,4 @@
-//! Processes of a host that is no more: nobody is their parent any longer, so all of `/proc` is looked through.
+//! Processes of a host that has died: their parent is gone, so all of `/proc` is searched.
 
 use super::descendants::{MARK, signal_group};
 use super::label;
@@ -26,12 +26,12 @@ pub(super) struct Swept {
     pub(super) unsure: bool,
 }
 
-/// What is alive of `whose`, and everything below it, but not this process and what it was started by.
+/// The living processes that `whose` accepts, with their descendants, but not this process and its ancestors.
 pub(super) fn living(whose: impl Fn(&Process) -> bool) -> Vec<Pid> {
     Look::take(&whose).chosen.into_iter().map(|process| process.pid).collect()
 }
 
-/// Kills what [`living`] finds, look after look, until none is left.
+/// Kills the processes that [`living`] finds, repeatedly, until none is left.
 pub(super) fn end(whose: impl Fn(&Process) -> bool) -> Swept {
     let until = Instant::now() + MAX_TIME;
     let (mut ended, mut clean, mut wanted) = (HashSet::new(), 0, CLEAN);
@@ -118,8 +118,8 @@ pub(super) fn remain(whose: &str) -> Error {
     Error::new(ErrorKind::Unavailable, text)
 }
 
-/// Whether label or mark say that a process belongs to this tag (a session, or an epoch of it) and that its host is no
-/// more: another host may write a copy of the same session.
+/// Whether a process belongs to this tag (a session, or an epoch of it) by its label or mark, and its host has died:
+/// another host may write a copy of the same session.
 pub(super) fn tagged(process: &Process, tag: &str) -> bool {
     let below =
         |mark: Vec<u8>| mark.strip_prefix(tag.as_bytes()).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"));

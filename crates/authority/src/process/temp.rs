@@ -1,4 +1,5 @@
-//! Temporary directories of children: one per call, and one for caches of tools, below one private directory per spawner.
+//! Temporary directories of children: one for each call, and one for tools' caches, below one private directory for
+//! each spawner.
 
 use super::stale;
 use crate::remove::remove;
@@ -8,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// How the directories of hosts are called.
+/// The prefix of a host's directory.
 pub(super) const PREFIX: &str = "yoi-";
 
-/// What children get of it. The rest is the host's: who it is, and the lock that says that it lives.
+/// The part that children may use. The rest is the host's: its identity, and the lock that shows that it is alive.
 const CALLS: &str = "calls";
 
 #[derive(Debug)]
@@ -21,10 +22,10 @@ pub(super) struct TempBase {
     _scratch: Scratch,
 }
 
-/// What caches are below; no call has this name, for each ends in a number.
+/// The directory of caches; no call has this name, because calls' names end in a number.
 const CACHES: &str = "cache";
 
-/// How long the removal of one call's directory may keep its result back; the rest goes with the directory around it.
+/// How long the removal of one call's directory may delay its result; the rest is removed with the parent directory.
 const MAX_TIME: Duration = Duration::from_secs(2);
 
 /// One call's directory; removed with all its content when dropped.
@@ -34,7 +35,7 @@ pub(super) struct CallTemp {
 }
 
 impl TempBase {
-    /// Below `parent`, where those of hosts that are gone are removed, unless something of theirs still runs.
+    /// Creates it below `parent`, and removes the directories of dead hosts there unless their processes still run.
     pub(super) fn create(ambient: &Ambient, parent: &Path, tag: &str) -> Result<Self, Error> {
         // What is held is not removed.
         let kept = stale::with_processes(parent);
@@ -46,12 +47,12 @@ impl TempBase {
         Ok(Self { path, next: AtomicU64::new(0), _scratch: scratch })
     }
 
-    /// What children may write, each in a directory of its own below.
+    /// The directory that contains the calls' directories.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Where tools keep caches for all calls, made by the first of them.
+    /// The directory for tools' caches, shared by all calls; created on first use.
     pub(super) fn caches(&self) -> Result<PathBuf, Error> {
         let path = self.path().join(CACHES);
         // A child may have put something else there: what is below is as much its own, and its loss.

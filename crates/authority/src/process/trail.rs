@@ -1,6 +1,5 @@
-//! Following a path that the environment or the home directory names, without being led on by a link that a child may
-//! have left for a later run. What was followed is what is judged and what a rule is made for: each step is opened from
-//! the one before.
+//! Following a path from the environment or the home directory without trusting links that a child may have created in
+//! an earlier run. Each step is opened from the one before, so the path that was checked is the one that gets a rule.
 
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Access, FileType, Mode, OFlags};
@@ -13,7 +12,7 @@ use std::path::{Component, Path, PathBuf};
 const MAX_LINKS: usize = 16;
 const MAX_STEPS: usize = 512;
 
-/// Where links may have been made by a child, of this run or an earlier one.
+/// Where a child of this or an earlier run may have created links.
 pub(super) struct Ground<'a> {
     /// Below these children write; a link there is never followed.
     pub(super) written: &'a [PathBuf],
@@ -23,7 +22,7 @@ pub(super) struct Ground<'a> {
     pub(super) system: &'a [&'a str],
 }
 
-/// Whose word a path is.
+/// Where a path comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Named {
     /// A list of ours: the links on its own way are the person's, who moved a toolchain elsewhere.

@@ -1,6 +1,6 @@
-//! Payloads too large for a line, addressed by the digest of their bytes.
+//! Blobs: payloads too large for a line, named by the digest of their bytes.
 //!
-//! A blob is written beside its place, flushed, renamed, and its directory flushed; only then may a record name it.
+//! A blob is written to a temporary file, flushed, renamed, and its directory flushed; only then may a record name it.
 
 mod digest;
 mod quota;
@@ -18,22 +18,22 @@ pub use view::BlobView;
 
 use crate::error::{DiskFault, ErrorKind};
 
-/// A blob as a record names it.
+/// The reference to a blob in a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct BlobRef {
     pub digest: Digest,
     pub len: u64,
 }
 
-/// Bytes of a stream that were not kept.
+/// The part of a stream that was dropped because the stream was too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StreamGap {
-    /// Where in the stored bytes the kept head ends and the kept tail begins.
+    /// The offset in the stored bytes where the head ends and the tail starts.
     pub at: u64,
     pub dropped: u64,
 }
 
-/// Which lines of a blob to show.
+/// Which lines of a blob to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineWindow {
     /// From this line on, counted from 1.
@@ -41,10 +41,10 @@ pub enum LineWindow {
     Tail,
 }
 
-/// Some lines of a blob.
+/// Lines read from a blob.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlobLines {
-    /// The number of the first one shown, from 1.
+    /// The number of the first line, from 1.
     pub first: u64,
     /// Raw bytes, each without its line break; cut at the caller's bound.
     pub lines: Vec<Vec<u8>>,
@@ -62,13 +62,13 @@ pub enum BlobError {
     Closed,
     #[error("blob {0} is missing")]
     Missing(Digest),
-    /// Its bytes are not those that were stored.
+    /// The bytes do not match the digest.
     #[error("blob {0} is damaged")]
     Damaged(Digest),
-    /// More than the caller wanted in memory.
+    /// Larger than the caller's limit.
     #[error("blob of {len} bytes is over the limit of {limit}; read a part of it")]
     TooLarge { len: u64, limit: u64 },
-    /// The session's blobs have reached their bound, and records lead to all of them.
+    /// The session's blobs have reached their quota, and records reference all of them.
     #[error("the session's blobs take {bound} bytes, which is all they may; go on in a new session")]
     Full {
         /// [`Options::blob_bytes`](crate::Options::blob_bytes).

@@ -1,4 +1,4 @@
-//! A stream on its way into a blob, in bounded space.
+//! Writing a stream into a blob in bounded space.
 
 use std::fmt;
 
@@ -7,11 +7,11 @@ use blake3::Hasher;
 use super::store::Unnamed;
 use super::{BlobError, BlobRef, Blobs, Digest, StreamGap};
 
-/// CheckedLines of a stream's beginning, and again of its end.
+/// The bytes kept of a stream's beginning, and again of its end.
 const KEEP: u64 = 32 << 20;
 
-/// A stream on its way into a blob: the first and the last 32 MiB are kept. Dropped without
-/// [`finish`](Self::finish), it leaves nothing.
+/// Writes a stream into a blob; the first and the last 32 MiB are kept. Dropped without [`finish`](Self::finish), it
+/// leaves nothing.
 pub struct Spool {
     blobs: Blobs,
     head: Unnamed,
@@ -23,7 +23,7 @@ pub struct Spool {
     whole: Hasher,
 }
 
-/// What a spool has stored.
+/// The result of a finished spool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpoolEnd {
     pub blob: BlobRef,
@@ -40,7 +40,7 @@ impl Spool {
         Ok(Self { blobs, head, stored: Hasher::new(), length: 0, ring: None, behind: 0, whole: Hasher::new() })
     }
 
-    /// Adds bytes. After an error the spool is only good for dropping.
+    /// Adds bytes. After an error the spool can only be dropped.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), BlobError> {
         self.blobs.alive()?;
         self.whole.update(bytes);
@@ -58,7 +58,7 @@ impl Spool {
         self.length + self.behind
     }
 
-    /// Makes what is kept a durable blob.
+    /// Stores the kept bytes as a durable blob.
     pub fn finish(mut self) -> Result<SpoolEnd, BlobError> {
         let total = self.total();
         let whole = Digest::from(&self.whole);

@@ -1,4 +1,4 @@
-//! Writing blobs: durable first, then named. Which of them records lead to, it is told.
+//! Writing blobs: durable first, then named. The caller reports which blobs the records reference.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -13,9 +13,9 @@ use crate::error::DiskFault;
 use crate::ops::{Ops, Stored};
 use crate::session::{Options, Probe};
 
-/// Digests remembered as durable; forgetting one costs a look at the disk.
+/// The most digests remembered as durable; a forgotten one costs a read of the blob.
 const REMEMBERED: usize = 4096;
-/// How the files begin that are not blobs yet.
+/// The name prefix of files that are not blobs yet.
 const UNNAMED: &str = "tmp-";
 
 /// The blobs of a session, for its writer; clones share it. Works, and flushes, on the caller's thread.
@@ -36,7 +36,7 @@ struct Inner {
     quota: Mutex<QuotaState>,
 }
 
-/// What this process knows to be durable.
+/// Blobs and directories that this process knows to be durable.
 #[derive(Default)]
 struct Durable {
     blobs: HashSet<Digest>,
@@ -44,7 +44,7 @@ struct Durable {
     dirs: HashSet<PathBuf>,
 }
 
-/// A file that is not a blob yet and goes when it does not become one.
+/// A temporary file that is removed on drop unless it became a blob.
 pub(super) struct Unnamed {
     ops: Ops,
     pub(super) file: DiskFile,
@@ -64,10 +64,10 @@ impl Blobs {
         Self::new(ops.clone(), dir, options, Arc::default())
     }
 
-    /// Tells which blobs records lead to. Every other one that is stored by now may go, the oldest first, when a new
-    /// one would take the session over its bound; with none to go, the new one is [`BlobError::Full`]. Until it is told,
-    /// and from then on what is stored, counts as referred to. The next new blob looks at every blob's length, at none's
-    /// bytes.
+    /// Sets which blobs the records reference. All other blobs stored so far may be removed, the oldest first, when a
+    /// new blob would exceed the session's quota; if there are none, storing fails with [`BlobError::Full`]. Before the
+    /// first call all blobs count as referenced, and so do blobs stored after a call. The next new blob reads every
+    /// blob's length, but no content.
     pub fn refer(&self, referenced: HashSet<Digest>) -> Result<(), BlobError> {
         self.alive()?;
         self.quota().set_referenced(referenced);
@@ -92,12 +92,12 @@ impl Blobs {
         self.store(unnamed, blob)
     }
 
-    /// Starts a stream whose length nobody knows yet.
+    /// Starts a blob from a stream of unknown length.
     pub fn spool(&self) -> Result<Spool, BlobError> {
         Spool::new(self.clone())
     }
 
-    /// For reading.
+    /// The blobs, for reading.
     #[must_use]
     pub fn view(&self) -> &BlobView {
         &self.inner.view
@@ -141,8 +141,8 @@ impl Blobs {
         Ok(blob)
     }
 
-    /// Gives a file its name. What it replaces no longer counts: one that was damaged, or the same bytes, which somebody
-    /// else stored at the same time.
+    /// Gives a file its name. The file that it replaces, a damaged blob or the same bytes stored concurrently, no
+    /// longer counts.
     fn name(&self, unnamed: &Unnamed, path: &Path) -> Result<(), DiskFault> {
         let mut quota = self.quota();
         let before = self.inner.ops.stored(path)?.map_or(0, |stored| stored.len);
@@ -193,7 +193,7 @@ impl Blobs {
         Ok(names)
     }
 
-    /// Stores a blob of another session here, if it is what was stored there.
+    /// Copies a blob of another session, if it is undamaged there.
     pub(crate) fn copy(&self, from: &Self, digest: &Digest) -> Result<(), BlobError> {
         let (unnamed, mut at, mut refused) = (self.unnamed()?, 0, None);
         let len = from.inner.view.pieces(digest, |piece| {
@@ -210,7 +210,7 @@ impl Blobs {
         self.inner.quota.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// It is stored and durable, so that there is nothing to do. A damaged one is not, and will be replaced.
+    /// Whether the blob is stored and durable. A damaged one is not, and will be replaced.
     fn known(&self, blob: &BlobRef) -> Result<bool, BlobError> {
         self.alive()?;
         // From here on it will not go; if it went before, it is stored again.
@@ -256,7 +256,7 @@ impl Blobs {
         self.inner.durable.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Removes what spools of a crashed process have left; no record can name it. What cannot be removed is only
+    /// Removes temporary files of a crashed process; no record can name them. Errors are ignored: the files only take
     /// space.
     pub(crate) fn sweep(&self) {
         let left = self.inner.ops.list(self.inner.view.dir()).unwrap_or_default();
@@ -267,7 +267,7 @@ impl Blobs {
     }
 }
 
-/// Room for a blob that is about to get its name; given back when it does not.
+/// Quota reserved for a blob; released on drop unless the blob was stored.
 struct Reserved<'a> {
     blobs: &'a Blobs,
     len: u64,

@@ -1,4 +1,4 @@
-//! Reading blobs: whole, or some lines of them, always verified.
+//! Reading blobs, whole or by lines, always verified.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -40,8 +40,8 @@ impl BlobView {
         Ok(bytes)
     }
 
-    /// At most `lines` lines and `max_bytes` bytes of it; the whole is read and verified on the way. A stream's gap
-    /// ends a line, so that no line is put together from two.
+    /// Reads at most `lines` lines and `max_bytes` bytes; the whole blob is read and verified. A stream's gap ends a
+    /// line, so that no line is joined from two.
     pub fn lines(
         &self,
         digest: &Digest,
@@ -71,17 +71,17 @@ impl BlobView {
         Ok(collector.finish())
     }
 
-    /// The whole blob in pieces of at most 64 KiB. Only when this answers `Ok` were they what was stored.
+    /// Reads the whole blob in pieces of at most 64 KiB. Only if this returns `Ok` are the pieces undamaged.
     pub fn pieces(&self, digest: &Digest, each: impl FnMut(&[u8])) -> Result<u64, BlobError> {
         self.stream(digest, each)
     }
 
-    /// Verifies without keeping; answers the length.
+    /// Verifies the blob; returns its length.
     pub fn verify(&self, digest: &Digest) -> Result<u64, BlobError> {
         self.stream(digest, |_| {})
     }
 
-    /// Where the blob is or would be.
+    /// The path of the blob, whether or not it exists.
     #[must_use]
     pub fn path(&self, digest: &Digest) -> PathBuf {
         let hex = digest.to_string();
@@ -128,7 +128,7 @@ struct Collector {
     /// Each with whether it was cut.
     kept: VecDeque<(Vec<u8>, bool)>,
     bytes: usize,
-    /// BlobLines ended so far.
+    /// The number of complete lines so far.
     ended: u64,
     /// The line being read, as far as it is kept.
     current: Vec<u8>,

@@ -1,11 +1,11 @@
-//! From lines to frames, without a JSON parser. Knows no file and no body of a record.
+//! Checking lines and decoding their headers, without a JSON parser. Knows no file and no record body.
 //!
-//! [`standalone`] is all that a line says about itself; [`check`] adds what its place in the log demands.
+//! [`standalone`] checks a line by itself; [`check`] also checks that it continues the log.
 
 use super::MAX_LINE;
 use super::columns::{self, B, C, COVERED, D, E, FIXED, HEADER, N, OPENING, P, Q, T, TEMPLATE};
 
-/// The first thing that is wrong with a line.
+/// The first error in a line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Bad {
     #[error("the line is cut off after {0} bytes")]
@@ -33,7 +33,7 @@ pub enum Bad {
     Missing,
 }
 
-/// A line that is whole, borrowed.
+/// A valid line, borrowed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame<'a> {
     pub(crate) crc: u32,
@@ -70,7 +70,7 @@ pub struct OwnedFrame {
     pub line: String,
 }
 
-/// One committed record: its seq, and the checksum that tells it from any other that might have that seq.
+/// Identifies a committed record: its seq, and the checksum, because a log that was cut may reuse the seq.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordId {
     pub(crate) seq: u64,
@@ -78,13 +78,13 @@ pub struct RecordId {
 }
 
 impl RecordId {
-    /// Of a record that was read back.
+    /// The id of a record that was read back.
     #[must_use]
     pub fn of(frame: &OwnedFrame) -> Self {
         Self { seq: frame.seq, crc: frame.crc }
     }
 
-    /// Its seq.
+    /// The record's seq.
     #[must_use]
     pub fn seq(&self) -> u64 {
         self.seq

@@ -1,9 +1,9 @@
-//! Lines that were checked, kept one behind the other for whoever takes them as records.
+//! Checked lines in one buffer, read out later as records.
 
 use super::HEADER;
 use super::check::{Frame, OwnedFrame, RecordId};
 
-/// Checked lines in order, in one stretch of memory.
+/// Checked lines in order, in one buffer.
 #[derive(Debug, Default)]
 pub(crate) struct CheckedLines {
     text: String,

@@ -1,4 +1,5 @@
-//! The fixed columns of a header, and the numbers in them. What they mean is known by the two who use them.
+//! The fixed columns of a header and the encoding of numbers in them. Their meaning is known to the encoder and the
+//! checker.
 
 use std::ops::Range;
 

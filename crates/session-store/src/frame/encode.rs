@@ -1,7 +1,7 @@
-//! From values to lines, each with its place and checksum. Knows no file.
+//! Encoding records as lines with header and checksum. Knows no file.
 //!
-//! A batch's lines are laid down one behind the other; when its last record is known, `b`, `p` and `c` are filled
-//! in from the front, because each checksum covers the countdown and the checksum before it.
+//! The lines of a batch are encoded first; when the last record is known, `b`, `p` and `c` are filled in from the
+//! front, because each checksum covers the countdown and the previous checksum.
 
 use std::io;
 
@@ -15,7 +15,7 @@ use crate::error::ErrorKind;
 /// The longest kind.
 const MAX_KIND: usize = 32;
 
-/// Why a batch has no lines.
+/// Why a batch cannot be encoded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EncodeError {
     /// A line over 1 MiB: store the payload as a blob and its digest in the record.
@@ -52,14 +52,14 @@ impl EncodeError {
     }
 }
 
-/// Where a batch writes its records; lent to [`Records::encode`](crate::Records::encode).
+/// Takes the records of a batch; passed to [`Records::encode`](crate::Records::encode).
 pub struct Frames<'a> {
     encoder: &'a mut Encoder,
 }
 
 impl Frames<'_> {
-    /// Adds one record and answers its seq. `body` serializes to a JSON object (or unit for none); it is serialized
-    /// once, in place. The first error of a batch refuses the whole of it, whatever `encode` answers.
+    /// Adds one record and returns its seq. `body` serializes to a JSON object (or unit for none); it is serialized
+    /// once, in place. The first error of a batch refuses the whole batch, whatever `encode` returns.
     pub fn record(&mut self, kind: &'static str, v: u16, body: &impl Serialize) -> Result<u64, EncodeError> {
         let done = self.encoder.record(kind, v, body);
         if let Err(error) = &done {

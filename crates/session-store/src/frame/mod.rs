@@ -1,4 +1,4 @@
-//! One record is one line: how it is built and how it is checked.
+//! One record is one line: encoding and checking lines.
 
 mod check;
 mod checked;

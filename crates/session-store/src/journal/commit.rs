@@ -1,4 +1,4 @@
-//! The proof that a batch is durable, and the refusal that gives it back.
+//! The proof that a batch is durable, and the refusal that returns the batch.
 
 use std::fmt;
 use std::future::Future;
@@ -21,19 +21,19 @@ pub trait Records: Send + 'static {
     fn encode(&self, frames: &mut Frames<'_>) -> Result<(), EncodeError>;
 }
 
-/// Proof that the batch is durable. Only the journal makes one; it cannot be cloned, mapped or deserialized.
+/// Proof that the batch is durable. Only the journal creates it; it cannot be cloned, mapped or deserialized.
 pub struct Committed<T> {
     batch: T,
     place: BatchPosition,
 }
 
-/// What a batch became.
+/// The records of a committed batch.
 #[derive(Clone, Copy)]
 pub(crate) struct BatchPosition {
     first: u64,
     last: RecordId,
     time: u64,
-    /// Of the segment that was sealed right behind it.
+    /// The seal record, if the segment was sealed right after this batch.
     pub(crate) seal: Option<RecordId>,
 }
 
@@ -43,28 +43,28 @@ impl<T> Committed<T> {
         &self.batch
     }
 
-    /// The batch, spending the proof.
+    /// The batch; consumes the proof.
     pub fn into_inner(self) -> T {
         self.batch
     }
 
-    /// The seqs its records have, in the order they were written.
+    /// The seqs of the batch's records, in order.
     pub fn seqs(&self) -> RangeInclusive<u64> {
         self.place.first..=self.place.last.seq
     }
 
-    /// The wall clock its records have, in microseconds since 1970.
+    /// The time in the batch's records, in microseconds since 1970.
     pub fn time(&self) -> u64 {
         self.place.time
     }
 
-    /// Its last record, for [`Journal::checkpoint`](crate::Journal::checkpoint).
+    /// The last record of the batch, for [`Journal::checkpoint`](crate::Journal::checkpoint).
     pub fn mark(&self) -> RecordId {
         self.place.last
     }
 
-    /// The record that sealed the segment, if that stands right behind this batch: a checkpoint there leaves nothing of
-    /// the segment to be read again.
+    /// The seal record, if the segment was sealed right after this batch: with a checkpoint there, no record of the
+    /// segment is read again.
     pub fn seal(&self) -> Option<RecordId> {
         self.place.seal
     }
@@ -76,10 +76,10 @@ impl<T> fmt::Debug for Committed<T> {
     }
 }
 
-/// A batch that is not in the log, given back. `batch` is `None` only when the writer's thread died with it.
+/// A batch that was not committed, returned to the caller. `batch` is `None` only when the journal thread died with it.
 ///
-/// Should the process crash before the next successful commit, recovery may still find the batch, whole: bytes that
-/// reached the disk before the refusal cannot always be taken back.
+/// If the process crashes before the next successful commit, recovery may still find the whole batch: bytes that
+/// reached the disk before the refusal cannot always be removed.
 pub struct Refused<T> {
     pub batch: Option<T>,
     pub why: Refusal,
@@ -97,7 +97,7 @@ pub enum Refusal {
     /// [`MAX_QUEUE`](crate::MAX_QUEUE) batches are waiting already.
     #[error("the journal's queue is full")]
     Busy,
-    /// A batch before this one was refused and its caller has not taken the answer yet.
+    /// An earlier batch was refused and its caller has not read the result yet.
     #[error("an earlier batch was refused")]
     Behind,
     #[error("the journal is closed")]
@@ -151,7 +151,7 @@ impl<T> std::error::Error for Refused<T> {}
 
 type CommitResult<T> = Result<Committed<T>, (Refused<T>, Option<UnseenRefusal>)>;
 
-/// A commit under way. Dropping it loses the answer, not the batch.
+/// A commit in progress. Dropping it loses the result, not the batch.
 #[must_use = "a commit that nobody waits for proves nothing"]
 pub struct Commit<T> {
     answer: oneshot::Receiver<CommitResult<T>>,
@@ -172,7 +172,7 @@ impl<T> Future for Commit<T> {
     }
 }
 
-/// Taking the answer out is what makes a refusal seen.
+/// Reading the result marks a refusal as seen.
 fn open<T>(answer: Result<CommitResult<T>, oneshot::error::RecvError>) -> Result<Committed<T>, Refused<T>> {
     match answer {
         Ok(Ok(done)) => Ok(done),
@@ -181,7 +181,7 @@ fn open<T>(answer: Result<CommitResult<T>, oneshot::error::RecvError>) -> Result
     }
 }
 
-/// Counts one refusal that nobody has looked at; gone when it was taken, or when its commit was dropped.
+/// Counts one refusal whose result was not read yet; dropped when it is read, or with its commit.
 pub(crate) struct UnseenRefusal(Arc<AtomicUsize>);
 
 impl UnseenRefusal {
@@ -201,7 +201,7 @@ impl Drop for UnseenRefusal {
     }
 }
 
-/// A queued batch with its type forgotten.
+/// A batch in the queue.
 pub(crate) struct QueueEntry {
     pub(crate) batch: Box<dyn QueuedBatch>,
     pub(crate) reserved: bool,
@@ -212,7 +212,7 @@ pub(crate) trait QueuedBatch: Send {
     fn encode(&self, encoder: &mut Encoder) -> Result<BatchPosition, EncodeError>;
     fn commit(self: Box<Self>, place: BatchPosition);
     fn refuse(self: Box<Self>, why: Refusal);
-    /// Makes the refusal that will follow count before anybody is answered.
+    /// Counts the refusal that will follow, before any result is sent.
     fn doom(&mut self);
 }
 

@@ -1,4 +1,4 @@
-//! The end of the log, for the one who writes it: where the next group goes, and what happens when a segment is over.
+//! The end of the log, for the writer: where the next group is written, and when a new segment starts.
 //!
 //! ```text
 //! open ──write refused──> longer ──shortened──> open
@@ -15,10 +15,10 @@ use crate::ops::Ops;
 use crate::session::segment::{self, SegmentEnd};
 use crate::session::{Options, Probe};
 
-/// Where an opened log goes on.
+/// The position at which an opened log continues.
 pub(crate) struct LogEnd {
     pub(crate) file: DiskFile,
-    /// The first seq of the newest segment, and its proven bytes.
+    /// The first seq of the newest segment, and its durable bytes.
     pub(crate) first: u64,
     pub(crate) offset: u64,
     pub(crate) chain: Chain,
@@ -67,7 +67,7 @@ impl Log {
         (self.first, self.offset)
     }
 
-    /// Begins a group: with the record that opens a segment, if the group will open one.
+    /// Starts a group, with the record that opens a segment if the group starts one.
     pub(super) fn begin(&self, encoder: &mut Encoder) -> Result<(), EncodeError> {
         match self.tail {
             Tail::Open(_) | Tail::Longer(_) if self.offset > 0 => Ok(()),
@@ -81,7 +81,7 @@ impl Log {
         (seq > 0).then_some(SegmentEnd { first: self.first, offset: self.offset, seq, crc })
     }
 
-    /// Ends a group: with a seal, if the segment is full with it. The seal rides in the same write and flush.
+    /// Ends a group, with a seal record if the group fills the segment. The seal is part of the same write and flush.
     pub(super) fn seal(&self, encoder: &mut Encoder) -> Option<RecordId> {
         let (first, before) = match self.tail {
             Tail::Open(_) | Tail::Longer(_) => (self.first, self.offset),
@@ -92,7 +92,7 @@ impl Log {
         if bytes >= self.limit { segment::seal(encoder, first, bytes).ok() } else { None }
     }
 
-    /// One write and one flush. On refusal the log is what it was before, in memory and as far as possible on disk.
+    /// Does one write and one flush. On failure the log is unchanged in memory and, as far as possible, on disk.
     pub(super) fn write(&mut self, encoder: &Encoder, sealed: bool) -> Result<(), DiskFault> {
         let chain = Chain { seq: encoder.seq, crc: encoder.crc, epoch: encoder.epoch, batch_left: 0 };
         let file = match std::mem::replace(&mut self.tail, Tail::Over) {
@@ -132,7 +132,7 @@ impl Log {
         Ok(file)
     }
 
-    /// A segment gets its name when it is whole and durable; one that failed is made anew from nothing.
+    /// Creates a segment, which gets its name when it is complete and durable.
     fn new_segment(&self, bytes: &[u8]) -> Result<DiskFile, DiskFault> {
         let path = segment::path(&self.dir, self.chain.seq + 1);
         let unnamed = path.with_extension("tmp");

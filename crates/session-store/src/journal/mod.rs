@@ -1,7 +1,7 @@
-//! Appending: batches in, proofs of durability out. Knows no record.
+//! Appending batches; the result is a proof of durability. Knows no record.
 //!
-//! [`Journal`] is the handle, [`writer`] the thread behind it, [`shared`] what both look at, [`commit`] what passes between them, [`log`] the end of
-//! the log that the thread writes to.
+//! [`Journal`] is the handle, [`writer`] the thread that writes, [`shared`] the state of both, [`commit`] the messages
+//! and results, [`log`] the end of the log.
 
 mod commit;
 mod log;
@@ -30,7 +30,7 @@ use shared::WriterRequest;
 /// Batches that may wait for the writer; one more is [`Refusal::Busy`].
 pub const MAX_QUEUE: usize = 1024;
 
-/// The writing end of one session; clones share it. The last clone that goes closes it.
+/// The write handle of one session; clones share it. Dropping the last clone closes the session.
 ///
 /// ```
 /// use session_store::{EncodeError, Frames, Options, Reader, Records, Session};
@@ -84,9 +84,9 @@ impl Journal {
     /// Queues one atomic batch. It is queued by this call, not by polling; batches commit in the order of the calls.
     ///
     /// A batch that can never be stored ([`Refusal::TooLarge`], [`Refusal::Encode`]) is refused alone. When any other
-    /// was refused, those behind it are refused too ([`Refusal::Behind`]) until the callers have
-    /// taken the answer of every refused commit: nothing is committed on top of something that is not there. After that,
-    /// appending again *is* the attempt to resume. Called from any thread; never waits.
+    /// was refused, those behind it are refused too ([`Refusal::Behind`]) until the callers have read the result of
+    /// every refused commit, so that nothing is committed on top of a batch that is missing. After that, appending
+    /// again is the attempt to resume. Called from any thread; never waits.
     pub fn append<T: Records>(&self, batch: T) -> Commit<T> {
         self.queue(batch, false)
     }
@@ -117,10 +117,9 @@ impl Journal {
         commit
     }
 
-    /// Hands over what the records up to a committed one come to, in a form that this crate does not look into. `version` is
-    /// the form's; whoever opens the session gets both back, or nothing: a checkpoint is derived from the log, and a
-    /// missing, damaged or older one only makes opening slower. Over 64 MiB, or with a full queue, it is not kept.
-    /// Never waits.
+    /// Stores the caller's state after a committed record as a checkpoint. `version` is the version of the caller's
+    /// format. The next opening of the session returns both or nothing: a missing, damaged or older checkpoint only
+    /// makes opening slower. A checkpoint over 64 MiB is not stored, nor one when the queue is full. Never waits.
     pub fn checkpoint(&self, mark: RecordId, version: u32, bytes: Vec<u8>) {
         if bytes.len() <= MAX_CHECKPOINT_BYTES {
             // Nobody waits for it, so that nobody is told.
@@ -128,7 +127,7 @@ impl Journal {
         }
     }
 
-    /// The watermark: every record up to this seq survives any crash.
+    /// The durable seq: every record up to it survives any crash.
     #[must_use]
     pub fn durable(&self) -> u64 {
         self.inner.shared.durable.load(Ordering::Acquire)
@@ -140,7 +139,7 @@ impl Journal {
         self.inner.shared.epoch
     }
 
-    /// The disk refused the last ordinary batch that reached it.
+    /// Whether the disk refused the last ordinary batch that reached it.
     #[must_use]
     pub fn suspended(&self) -> bool {
         self.inner.shared.suspended.load(Ordering::Acquire)

@@ -1,4 +1,4 @@
-//! What a journal's handle and its thread share. Knows neither.
+//! State and requests shared by a journal's handle and its thread. Knows neither.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
@@ -6,15 +6,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use super::commit::QueueEntry;
 use crate::checkpoint::Checkpoint;
 
-/// What the handle and the thread both look at.
+/// State of the handle and the thread.
 pub(crate) struct Shared {
     pub(crate) durable: AtomicU64,
     pub(crate) suspended: AtomicBool,
     pub(crate) closed: Arc<AtomicBool>,
     pub(crate) flushes: Arc<AtomicU64>,
-    /// Refusals whose caller has not looked yet. While there is one, nothing may overtake the batch refused.
+    /// The number of refusals whose result was not read. While there is one, no batch may overtake the refused one.
     pub(crate) unseen: Arc<AtomicUsize>,
-    /// Refusals so far: a batch queued before the last one may have been built on what was refused.
+    /// The number of refusals so far: a batch queued before the last refusal may depend on the refused one.
     pub(crate) generation: AtomicU64,
     pub(crate) epoch: u32,
 }
@@ -33,7 +33,7 @@ impl Shared {
     }
 }
 
-/// What the handle asks of the thread.
+/// A request of the handle to the thread.
 pub(super) enum WriterRequest {
     Append(QueueEntry),
     Checkpoint(Checkpoint),

@@ -1,6 +1,6 @@
 //! The one thread that writes and syncs the log.
 //!
-//! A group is everything that was queued while the last one was being flushed: one write, one flush, one answer each.
+//! A group is all batches queued during the previous flush: one write, one flush, one result for each batch.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ const MAX_GROUP_BYTES: usize = MAX_BATCH_BYTES;
 /// Nor above this many batches.
 const MAX_GROUP: usize = 1024;
 
-/// What a writer starts with.
+/// The parts that a writer is created from.
 pub(crate) struct WriterParts {
     pub(crate) dir: PathBuf,
     pub(crate) place: LogEnd,
@@ -49,7 +49,7 @@ struct Group {
     batches: Vec<(Box<dyn QueuedBatch>, BatchPosition)>,
 }
 
-/// Tells everybody that the thread is gone, however it went.
+/// Marks the journal as closed when the thread ends, also by a panic.
 struct CloseOnDrop(Arc<Shared>);
 
 impl Writer {

@@ -1,4 +1,4 @@
-//! Reading on as a log grows. Waits for nothing: the caller says when to look.
+//! Following a log that grows. Never waits: the caller polls.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -12,8 +12,8 @@ use crate::session::head::Head;
 use crate::session::segment::{self, Segment};
 use crate::session::walk::Walk;
 
-/// The frames of a log in order, as far as it is known to be durable; behind the last one, [`look`](Self::look) finds
-/// out whether there are more. Takes no lock. Ends after the first error.
+/// The durable frames of a log in order; after the last one, [`look`](Self::look) checks for more. Takes no lock. Ends
+/// after the first error.
 #[derive(Debug)]
 pub struct Following {
     dir: PathBuf,
@@ -62,11 +62,11 @@ impl Reader {
 }
 
 impl Following {
-    /// Looks how far the log is durable by now; answers whether there is a record to be read. Reads HEAD, and the
-    /// names of the segments after a rotation.
+    /// Checks how far the log is durable now; returns whether there is a record to read. Reads HEAD, and lists the
+    /// segments after a rotation.
     ///
     /// # Errors
-    /// The disk refuses, or the session is not there any more.
+    /// The disk fails, or the session no longer exists.
     pub fn look(&mut self) -> Result<bool, ReadError> {
         match Head::read(&Ops::real(), &self.dir)? {
             Some(head) => self.advance(head.durable, Some(head.segment)),

@@ -1,7 +1,7 @@
-//! Finding a record by the fixed columns of lines, without an index. Knows no body of a record.
+//! Binary search for a record by the fixed columns of lines, without an index. Knows no record body.
 //!
-//! Lines hold no line break, and each can be checked alone: a jump to any byte finds the next newline, and behind it a
-//! seq that halves what is left. Whatever does not check only narrows less, so that the walk from there meets it.
+//! Lines contain no line break, and each can be checked alone: from any byte the next newline is found, and behind it a
+//! seq that halves the range. An invalid line only narrows the range less, so the walk from there reports it.
 
 use super::FrameIter;
 use crate::checkpoint::Checkpoint;
@@ -49,7 +49,8 @@ pub(crate) fn checkpoint(
     (walk.chain.mark() == mark).then(|| (found, FrameIter::new(walk, 0, upto)))
 }
 
-/// Where the first line that starts behind `offset` ends, and what the next has to continue; none where it is not whole.
+/// Where the first line that starts behind `offset` ends, and what the next has to continue; none where it is not
+/// whole.
 fn line_behind(ops: &Ops, file: &DiskFile, offset: u64) -> Result<Option<(u64, Chain)>, DiskFault> {
     for look in LOOKS {
         let mut bytes = vec![0; look];

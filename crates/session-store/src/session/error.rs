@@ -1,4 +1,4 @@
-//! Why a session was not made or opened. Knows no way to open one.
+//! Errors of creating and opening a session.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::damage::Damage;
 use crate::error::{DiskFault, ErrorKind};
 
-/// Who holds a session, as its lock file says.
+/// The process that holds a session, from the lock file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner {
     pub pid: u32,
@@ -15,7 +15,7 @@ pub struct Owner {
     pub since: u64,
 }
 
-/// Why a session was not made or opened.
+/// Why a session could not be created or opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// Another process (or another handle of this one) holds the lock. `None` where the lock file is unreadable.

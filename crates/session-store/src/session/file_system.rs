@@ -1,11 +1,11 @@
-//! Which file systems keep a journal. Told by their number alone.
+//! Which file systems are accepted for a journal, by their magic number.
 
 use std::path::Path;
 
 use super::error::OpenError;
 use crate::ops::Ops;
 
-/// Their flush or their lock may be a promise of somebody else's machine, or of any program at all.
+/// File systems whose flushes and locks depend on another machine or a user's program.
 const REFUSED: [(u64, &str); 13] = [
     (0x6969, "NFS"),
     (0x517B, "SMB"),

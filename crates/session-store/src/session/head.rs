@@ -1,5 +1,5 @@
-//! HEAD: how far the log is known to be durable. A hint, written behind every flush and never flushed itself: it can
-//! be older than the truth, never newer.
+//! HEAD: how far the log is known to be durable. A hint, written after every flush and never flushed itself: it can lag
+//! behind the log, but never be ahead of it.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! One writer per session: a lock on `LOCK` for as long as the writer lives.
+//! One writer for each session: a lock on the file `LOCK` for as long as the writer lives.
 
 use std::fs::TryLockError;
 use std::os::unix::fs::MetadataExt;
@@ -10,8 +10,8 @@ use crate::disk::{DiskFile, Op};
 use crate::error::DiskFault;
 use crate::ops::Ops;
 
-/// Somebody who only asks who the owner is holds the lock for microseconds; a writer tries that often before it
-/// believes that the session is busy.
+/// A query for the owner holds the lock for microseconds; a writer tries this often before it reports the session as
+/// busy.
 const TRIES: usize = 64;
 
 /// Bytes of the diagnostic JSON, padded so that a shorter one replaces a longer one without truncation.

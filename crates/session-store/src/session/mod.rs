@@ -1,4 +1,4 @@
-//! The directory of one session: made or opened, locked, recovered, handed over. Knows no batch and no reader.
+//! The directory of one session: creating, opening, locking and recovering it. Knows no batch and no reader.
 
 mod error;
 mod file_system;
@@ -36,15 +36,15 @@ pub struct Session;
 pub struct Opened {
     pub journal: Journal,
     pub blobs: Blobs,
-    /// What was found. Read the records back with [`Reader::open`](crate::Reader::open); all of them are durable.
+    /// The result of recovery. Read the records with [`Reader::open`](crate::Reader::open); all of them are durable.
     pub recovered: Recovered,
 }
 
-/// What opening found and did.
+/// The result of opening a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recovered {
     pub existed: bool,
-    /// The session's id, as the log has it; of the options while the log is empty.
+    /// The session's id from the log; from the options while the log is empty.
     pub session: String,
     /// The last record kept; 0 when there is none.
     pub last: u64,
@@ -58,15 +58,15 @@ pub struct Recovered {
     pub quarantine: Option<PathBuf>,
 }
 
-/// A session's lock without its journal: nobody else works in the directory until this is dropped.
+/// A session's lock without its journal: no other process can write the session until this is dropped.
 #[derive(Debug)]
 pub struct SessionLock {
     _lock: lock::Lock,
 }
 
 impl Session {
-    /// Makes the directory (its parent must exist) and an empty log in it; finishes what an earlier attempt left
-    /// unfinished. Three flushes.
+    /// Creates the directory (its parent must exist) and an empty log in it; completes an earlier unfinished attempt.
+    /// Three flushes.
     pub fn create(dir: &Path, options: Options) -> Result<Opened, OpenError> {
         open::create(dir, &options)
     }
@@ -77,29 +77,29 @@ impl Session {
         open::open(dir, &options, open::OpenMode::Append).map(|(opened, _)| opened)
     }
 
-    /// [`open`](Self::open) for whoever folds the log: what was read to prove the end of the log is handed on, so that
-    /// nothing is read twice. Holds the records of the newest segment in memory until they are taken.
+    /// [`open`](Self::open) that also returns the records, to be folded: those read while checking the log are not read
+    /// again. Keeps the records of the newest segment in memory until they are taken.
     pub fn resume(dir: &Path, options: Options) -> Result<(Opened, Past), OpenError> {
         open::open(dir, &options, open::OpenMode::Resume)
     }
 
-    /// Copies what verifies of a damaged session into a new one at `into` (its parent must exist), and leaves the
-    /// damaged one as it is. In the copy a `gap` record stands for each that is lost; blobs are copied if they
-    /// are what was stored. Cut short, it leaves a directory without a session, and can be done again. The copy has
-    /// the session's id: do not go on with both. Needs as much room as the session takes.
+    /// Copies the intact records and blobs of a damaged session into a new one at `into` (its parent must exist); the
+    /// damaged one is not changed. In the copy a `gap` record replaces each lost record. Interrupted, it leaves a
+    /// directory without a session, and can be repeated. The copy has the same session id: do not continue both. Needs
+    /// as much space as the session takes.
     pub fn salvage(dir: &Path, into: &Path, options: Options) -> Result<Salvaged, OpenError> {
         salvage::salvage(dir, into, &options)
     }
 
-    /// Takes the lock alone, whatever state the session is in, for moving or removing its directory. `now` in
-    /// microseconds, for whoever finds it busy. Where the directory is moved meanwhile, whoever waited for the lock
-    /// finds that it has none.
+    /// Takes the lock alone, whatever the state of the session, for moving or removing its directory. `now`, in
+    /// microseconds, is shown to processes that find the session busy. After the directory was moved, a process that
+    /// waited for the lock does not get it.
     pub fn hold(dir: &Path, now: u64) -> Result<SessionLock, OpenError> {
         Ok(SessionLock { _lock: lock::acquire(&Ops::real(), dir, now)? })
     }
 
-    /// Who holds the session now, without taking it. `Ok(None)` when nobody does; a pid of 0 when the lock file
-    /// does not say.
+    /// The process that holds the session now, without locking it. `Ok(None)` when it is free; a pid of 0 when the lock
+    /// file cannot be read.
     pub fn owner(dir: &Path) -> Result<Option<Owner>, DiskFault> {
         lock::owner(&Ops::real(), dir)
     }

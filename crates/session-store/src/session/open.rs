@@ -1,4 +1,4 @@
-//! From a directory to a session somebody can write.
+//! Opening a directory as a session for writing.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use crate::ops::Ops;
 /// What a session is opened for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum OpenMode {
-    /// It must not be there yet.
+    /// Create a session that must not exist yet.
     Create,
-    /// Somebody appends.
+    /// Open for appending.
     Append,
-    /// Somebody folds what is there, too.
+    /// Open for appending and keep the records for folding.
     Resume,
 }
 

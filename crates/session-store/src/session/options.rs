@@ -1,4 +1,4 @@
-//! What a session is given from outside. Knows no file of it.
+//! The options of a session. Knows none of its files.
 
 use std::sync::Arc;
 
@@ -6,12 +6,12 @@ use super::segment::SEGMENT_BYTES;
 use crate::blob::BLOB_BYTES;
 use crate::disk::{Disk, RealDisk};
 
-/// Microseconds since 1970.
+/// Returns the wall clock in microseconds since 1970.
 pub type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
-/// Called with the name of each point a test may wait or die at.
+/// Called with the name of each point at which a test may wait or stop.
 pub type Probe = Arc<dyn Fn(&'static str) + Send + Sync>;
 
-/// What a session is given from outside.
+/// The options for creating or opening a session.
 #[derive(Clone)]
 pub struct Options {
     /// The session's id, 1 to 64 of `A-Z a-z 0-9 . _ -`: written into the first record. When opening, used only if
@@ -24,7 +24,7 @@ pub struct Options {
     pub probe: Probe,
     /// Accept network and FUSE file systems, whose promises about flushes and locks are their own affair.
     pub any_file_system: bool,
-    /// A segment that has grown to this is sealed. A group of batches is never parted, so it may get longer by one.
+    /// A segment of this size is sealed. A group of batches is never split, so a segment may be longer by one group.
     pub segment_bytes: u64,
     /// The most bytes of blobs; see [`Blobs::refer`].
     pub blob_bytes: u64,

@@ -1,4 +1,4 @@
-//! What an opened session has to be folded from: the newest checkpoint and the records behind it.
+//! The records of an opened session for folding: the newest checkpoint and the records behind it.
 
 use std::fmt;
 use std::path::Path;
@@ -11,8 +11,8 @@ use crate::ops::Ops;
 use crate::reader::{FrameIter, seek};
 use crate::session::segment::Segment;
 
-/// The past of a session that was just opened. The records of the newest segment were read when it was opened, and
-/// are handed on; older ones are read when they are asked for. The default is that of a session without records.
+/// The checkpoint and records of a session that was just opened. The newest segment's records were read on opening;
+/// older ones are read on demand. The default is that of a session without records.
 pub struct Past {
     /// With the records behind it that stand in older segments.
     checkpoint: Option<(Checkpoint, FrameIter)>,
@@ -40,7 +40,7 @@ impl Past {
         Self { checkpoint, segments: found.segments.clone(), before, newest }
     }
 
-    /// The newest one that is whole and belongs to this log.
+    /// The newest checkpoint that is intact and belongs to this log.
     #[must_use]
     pub fn checkpoint(&self) -> Option<&Checkpoint> {
         self.checkpoint.as_ref().map(|(checkpoint, _)| checkpoint)
@@ -56,7 +56,7 @@ impl Past {
         PastFrames { older, failed: false, newest: self.newest.behind(seq) }
     }
 
-    /// Every record, for whoever has no use for the checkpoint.
+    /// Every record; ignores the checkpoint.
     #[must_use]
     pub fn all(mut self) -> PastFrames {
         self.checkpoint = None;

@@ -1,5 +1,4 @@
-//! What recovery changes on the disk. Each step may be the last one before a crash, and the next recovery does the
-//! same again.
+//! The changes that recovery makes to the disk. A crash may follow each step; the next recovery repeats them.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,7 +15,7 @@ use crate::error::DiskFault;
 use crate::frame::{Bad, Chain};
 use crate::ops::Ops;
 
-/// Stands beside the bytes that were cut.
+/// The description stored beside the bytes that were cut.
 #[derive(Serialize)]
 struct Reason<'a> {
     class: &'a str,
@@ -30,7 +29,7 @@ struct Reason<'a> {
     time: u64,
 }
 
-/// Copies what stands behind the last whole batch to `quarantine`, durably, and only then cuts it off.
+/// Copies the bytes behind the last whole batch to `quarantine`, durably, and then cuts them off.
 pub(super) fn cut(
     ops: &Ops,
     dir: &Path,
@@ -107,10 +106,10 @@ fn quarantine(
     Ok(named)
 }
 
-/// Makes sure that every record kept is durable before anybody is shown it.
+/// Makes every kept record durable before it is shown.
 ///
-/// What neither HEAD nor a later record vouches for may stand in the page cache alone; and if its writer's flush had failed, the kernel
-/// counts those pages as clean. So they are written once more, byte for byte, and flushed.
+/// Records that neither HEAD nor a later record proves durable may exist in the page cache only; and if their writer's
+/// flush failed, the kernel counts those pages as clean. So they are written once more, byte for byte, and flushed.
 pub(super) fn prove(ops: &Ops, dir: &Path, found: &Survey, probe: &Probe) -> Result<(), DiskFault> {
     let Some(segment) = found.segments.last().filter(|_| found.proven < found.good.seq) else { return Ok(()) };
     let file = existing(ops, &segment.path)?;

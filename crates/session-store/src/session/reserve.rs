@@ -1,4 +1,4 @@
-//! RESERVE: blocks set aside so that the record saying "the disk is full" still fits.
+//! RESERVE: disk blocks set aside, so that the record about a full disk still fits.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! Copying what verifies out of a damaged session, with every lost record's place marked.
+//! Copying the intact records of a damaged session, with a `gap` record for each lost one.
 //!
 //! The damaged session is not touched. The copy has the same seqs: where records are lost, each is replaced by a `gap`
 //! record. Records before the first gap are the same bytes; behind it, `p` and `c` are new, because each line's
@@ -28,11 +28,11 @@ const MAX_LOST: u64 = 1 << 24;
 /// Written at a time.
 const CHUNK: usize = 1 << 20;
 
-/// What a salvage has copied, and what not.
+/// The result of a salvage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Salvaged {
     pub kept: u64,
-    /// Each stretch of records that is lost, and what is wrong where it begins.
+    /// The lost ranges of records, each with the first error in it.
     pub lost: Vec<Damage>,
     pub blobs: u64,
     /// Blobs whose bytes are not what was stored; left out.

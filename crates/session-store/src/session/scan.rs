@@ -1,7 +1,7 @@
-//! Everything in a log that can still be read, and what is lost between.
+//! Reading all intact batches of a damaged log, and the losses between them.
 //!
-//! Where a walk stops at the first bad record, this goes on behind it. Only whole batches count. Behind a bad place it is
-//! not known where a batch begins, until one has ended or a segment opens; what stands before that is lost, too.
+//! A walk stops at the first bad record; a scan continues. Only whole batches count. After a bad record it is not known
+//! where a batch starts until one has ended or a segment opens; the records before that are lost, too.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! The files a log consists of, and the first and last record of each. Knows no other record.
+//! The segment files of a log, and the first and last record of each. Knows no other record.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use crate::ops::Ops;
 pub(crate) const KIND: &str = "segment";
 /// The kind of a full segment's last record.
 pub(crate) const SEAL: &str = "seal";
-/// How full a segment gets: what one look at the end of a log may have to read.
+/// The size at which a segment is sealed: opening a log reads at most one segment.
 pub(crate) const SEGMENT_BYTES: u64 = 16 << 20;
 /// The format of lines and directory.
 pub(crate) const FORMAT: u64 = 1;

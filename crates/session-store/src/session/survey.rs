@@ -1,4 +1,4 @@
-//! What a log holds and what is wrong with its end. Looks, and changes nothing.
+//! Checking a log's newest segment and diagnosing its end. Changes nothing.
 
 use std::path::Path;
 

@@ -1,5 +1,4 @@
-//! Walking the records of a log, file by file, each checked against the one before. What is wrong behind a bad one is
-//! not asked.
+//! Reading the records of a log in order, each checked against the one before, up to the first bad one.
 
 use crate::disk::DiskFile;
 use crate::error::DiskFault;

@@ -1,7 +1,6 @@
 //! Reading a configuration file of git the way git does: sections, subsections, quotes, continued lines, comments.
 //!
-//! What git refuses is refused here, and nothing is guessed: the caller takes a file that cannot be read for one that
-//! was made dangerous.
+//! What git refuses is refused here, and nothing is guessed: the caller treats an unreadable file as dangerous.
 
 use std::ops::Range;
 
@@ -18,7 +17,7 @@ pub(super) struct Entry {
     pub(super) span: Range<usize>,
 }
 
-/// A file that git would not read either, or that is beyond the bounds.
+/// A file that git would refuse, too, or that exceeds the bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Unreadable;
 

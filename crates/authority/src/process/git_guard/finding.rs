@@ -1,41 +1,41 @@
-//! What a command changed of what git runs, for the model and for the person.
+//! Reports of a command's changes to what git runs, for the model and for the person.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 const NAMED_KEYS: usize = 8;
 
-/// One change.
+/// One change by a command to a file that decides what git runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GitFinding {
     pub path: PathBuf,
     pub what: Handled,
-    /// The keys of a configuration that it is about, as git prints them.
+    /// The affected configuration keys, as git prints them.
     pub keys: Vec<String>,
-    /// Where a copy is: of what the command wrote, or of what it removed. Or why there is none.
+    /// The copy of what the command wrote or removed, or why there is none. `None`: no copy was needed.
     pub kept: Option<Result<PathBuf, String>>,
-    /// How a person lets such changes stay; empty where there is nothing to let.
+    /// How a person can allow such changes; empty where that does not apply.
     pub help: String,
 }
 
 /// What was done about a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Handled {
-    /// A changed file or key is as it was before.
+    /// A changed file or key was reverted.
     PutBack,
-    /// A new file is gone again.
+    /// A new file was removed.
     Removed,
-    /// It stays, since a person's rule allows writing it.
+    /// Kept: a person's rule allows the change.
     Left,
-    /// It should have been put back, and was not: why.
+    /// Reverting failed, with the reason.
     Failed(String),
-    /// It runs nothing by itself, and stays.
+    /// Kept: the file runs nothing by itself.
     Changed,
     /// The command removed it.
     Gone,
-    /// There are more names than are looked at.
+    /// There are more repositories or directories than are watched.
     Bound,
-    /// So many changes more are not named.
+    /// The number of further changes that are not listed.
     More(usize),
 }
 
@@ -44,7 +44,7 @@ impl GitFinding {
         Self { path: path.to_owned(), what, keys: Vec::new(), kept: None, help: String::new() }
     }
 
-    /// One line; `show` says how a path is shown.
+    /// The finding as one line; `show` formats paths.
     #[must_use]
     pub fn text(&self, show: impl Fn(&Path) -> String) -> String {
         let mut name = show(&self.path);

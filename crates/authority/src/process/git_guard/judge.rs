@@ -1,7 +1,7 @@
-//! Comparing two looks at what git runs, and putting back what runs code.
+//! Comparing two snapshots and reverting changes that run code.
 //!
-//! What leads elsewhere (configuration, links, `.git` files) comes before hooks: when it is put back, other files are
-//! hooks than before, so everything is looked at again in between.
+//! Configuration, links and `.git` files come before hooks: reverting them changes which files are hooks, so another
+//! snapshot is taken in between.
 
 use super::finding::{GitFinding, Handled};
 use super::keyed;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 /// clock than the times of files.
 const SLACK: i128 = 100_000_000;
 
-/// What a person's rules let stay, and how that is written.
+/// Which changes a person's rules allow, and how such a rule is written.
 pub(super) struct Rules<'a> {
     pub(super) allows: &'a (dyn Fn(&Path) -> bool + Send + Sync),
     pub(super) help: &'a (dyn Fn(&Path) -> String + Send + Sync),
@@ -36,7 +36,8 @@ pub(super) struct Judge<'a> {
 }
 
 impl Judge<'_> {
-    /// What leads elsewhere. Says whether anything was put back, so that all must be looked at again.
+    /// Reverts changed configuration, links and `.git` files. Returns whether there were any, so that a new snapshot is
+    /// needed.
     pub(super) fn leading(&mut self, after: &Snapshot) -> bool {
         let count = self.findings.len();
         for (path, now) in self.changed(after) {
@@ -289,8 +290,8 @@ impl Judge<'_> {
         path.ancestors().skip(1).take(3).any(|dir| self.role(dir) == Some(Role::HookDir))
     }
 
-    /// Whether a name that was not looked at before, for a bound, was what it is all the time: neither it nor a directory
-    /// above it changed since.
+    /// Whether a name that was not looked at before, for a bound, was what it is all the time: neither it nor a
+    /// directory above it changed since.
     fn is_unchanged(&self, path: &Path) -> bool {
         if !self.before.bounded || self.before.found.contains_key(path) {
             return false;

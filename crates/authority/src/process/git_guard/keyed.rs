@@ -1,10 +1,10 @@
-//! Putting back single keys of a configuration, so that what else a command changed there stays.
+//! Restoring single keys of a configuration file; a command's other changes to it stay.
 
 use super::config::{Entry, parse};
 use super::keys::runs_code;
 use std::collections::BTreeSet;
 
-/// What became of the keys that run code.
+/// The changes to keys that run code.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Difference {
     /// New, or with other values: as git prints them.
@@ -13,7 +13,7 @@ pub(super) struct Difference {
     pub(super) removed: BTreeSet<Vec<u8>>,
 }
 
-/// Compares the keys that run code, and those that `also` takes for such.
+/// Compares the keys that run code, and those that `also` accepts.
 pub(super) fn difference(before: &[Entry], now: &[Entry], also: &dyn Fn(&Entry) -> bool) -> Difference {
     let runs = |entry: &&Entry| runs_code(entry) || also(entry);
     let keys = |entries: &[Entry]| entries.iter().filter(runs).map(Entry::key).collect::<BTreeSet<_>>();
@@ -35,7 +35,7 @@ pub(super) fn difference(before: &[Entry], now: &[Entry], also: &dyn Fn(&Entry) 
     difference
 }
 
-/// The file as it is now, with these keys as they were before.
+/// The current file with these keys as they were before.
 pub(super) fn put_back(before: (&[u8], &[Entry]), now: (&[u8], &[Entry]), keys: &BTreeSet<Vec<u8>>) -> Vec<u8> {
     let mut text = Vec::with_capacity(now.0.len());
     let mut from = 0;

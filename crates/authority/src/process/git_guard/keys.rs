@@ -1,7 +1,7 @@
-//! Which keys of git's configuration make it run something, or read what does. No file is read here.
+//! Which keys of git's configuration make git run a program, or read configuration that does. No file is read here.
 //!
-//! Known keys stand in a table; beside it, names that say so themselves count, so that keys of later versions of git and
-//! of programs beside it do. A key too many is put back and told; a key too few runs.
+//! A table lists the known keys. Names that suggest a command count, too, to cover later versions of git and related
+//! programs. A false positive is reverted and reported; a false negative would run.
 
 use super::config::Entry;
 
@@ -16,7 +16,7 @@ const KEYS: &str = "core.attributesfile core.editor core.gitproxy core.hookspath
 /// Those that count unless the value is a truth value, which switches git's own on or off.
 const COMMANDS: &str = "core.fsmonitor pager.*";
 
-/// What stands in the name of a key whose value is a command.
+/// Words in the name of a key whose value is a command.
 const TELLING: &str = "askpass cmd command driver editor exec helper hook pager prog textconv";
 
 /// The commands that an alias may stand for, and the options that it may give them: these run nothing of the alias's.
@@ -25,10 +25,10 @@ const ALIASED: &str = "add blame branch checkout cherry-pick clean commit descri
 const ALIAS_OPTIONS: &str = "--abbrev-commit --all --amend --cached --color --decorate --graph --hard --name-only --no-edit --oneline \
     --pretty=oneline --prune --rebase --short --soft --staged --stat -1 -a -am -b -d -m -p -r -s -sb -u -v -vv";
 
-/// Where children may write beside the project, and nothing is watched.
+/// A directory outside of the project that children may write and that is not watched.
 const SHARED: &[u8] = b"/dev/shm";
 
-/// Whether git, on reading this, would run something or read more configuration.
+/// Whether git would run a program or read more configuration because of this entry.
 pub(super) fn runs_code(entry: &Entry) -> bool {
     let (section, subsection) = entry.parts();
     let value = entry.value.as_deref().unwrap_or_default();

@@ -1,8 +1,8 @@
-//! What names of the file system held when they were last read: what has not changed since is not read again.
+//! A cache of file system state: what has not changed since the last snapshot is not read again.
 //!
-//! A look that followed from names none of which changed follows again, with one system call for each file and directory
-//! ([`Memory::repeats`]). A name that is missing, a link, or a directory that nobody lists costs none where the
-//! directory above is unchanged: its times change with each of its names.
+//! A snapshot is reused when everything it depends on is unchanged, which costs one system call for each file and
+//! directory ([`Memory::repeats`]). A missing name, a link, or a directory that was not listed costs none if its parent
+//! directory is unchanged, because a directory's times change with its entries.
 
 use super::config::{self, Entry, Unreadable};
 use crate::Located;

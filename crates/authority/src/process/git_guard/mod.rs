@@ -1,13 +1,13 @@
-//! What git would run later is the same after a command as before it. Landlock cannot take `.git` out of a project that
-//! may be written, and what git runs for the person runs outside of the sandbox.
+//! Reverts a command's changes to what git would run later. Landlock cannot exclude `.git` from a writable project, and
+//! git runs hooks and configured programs for the person outside of the sandbox.
 //!
 //! ```text
-//! first call starts ─▶ look at everything (before) ─▶ commands ─▶ a call's last process ended ─▶ look again, compare:
-//!    configuration and links that lead elsewhere, put back ─▶ look again ─▶ hooks, put back ─▶ the rest is told
+//! first call starts ─▶ snapshot (before) ─▶ commands ─▶ a call's last process ended ─▶ snapshot, compare:
+//!    revert configuration and links that lead elsewhere ─▶ snapshot ─▶ revert hooks ─▶ report the rest
 //! ```
 //!
-//! Calls that run together share the look before, and what is found is told to all of them. Nothing is followed and
-//! nothing can block: names are opened from the roots' handles, one by one, without links, and only regular files.
+//! Concurrent calls share the first snapshot and the findings. No link is followed and no operation can block: names
+//! are opened one by one from the roots' handles, and only regular files are read.
 
 mod config;
 mod finding;
@@ -31,19 +31,19 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How often everything is looked at again because something that leads elsewhere was put back.
+/// The most snapshots that follow a reverted link or configuration.
 const MAX_ROUNDS: usize = 4;
 
-/// How many findings are kept for whoever asks.
+/// The most findings kept for [`GitGuard::since`].
 const MAX_FINDINGS: usize = 256;
 
-/// How many findings of one call are named; the others are counted.
+/// The most findings listed for one call; the others are counted.
 const MAX_OF_CALL: usize = 64;
 
 type Allows = Box<dyn Fn(&Path) -> bool + Send + Sync>;
 type Help = Box<dyn Fn(&Path) -> String + Send + Sync>;
 
-/// Watches what git would run, below directories that children may write.
+/// Watches the files that decide what git runs, below the directories that children may write.
 pub struct GitGuard {
     roots: Workspace,
     quarantine: Option<PathBuf>,
@@ -52,7 +52,7 @@ pub struct GitGuard {
     shared: Mutex<Shared>,
 }
 
-/// What calls that run together have in common.
+/// State shared by concurrent calls.
 #[derive(Default)]
 struct Shared {
     memory: Memory,
@@ -73,14 +73,14 @@ impl std::fmt::Debug for GitGuard {
     }
 }
 
-/// Held while a call's processes may run; dropped when none is left.
+/// Held while a call's processes may run. Dropping it compares.
 #[derive(Debug)]
 pub(super) struct Watch(Arc<GitGuard>);
 
 impl GitGuard {
-    /// For the directories that children may write, the project first. What is put back goes below `quarantine`, an
-    /// absolute path that children cannot write. `allows` says which files a person's rules let commands change, and
-    /// `help` how such a rule is written; both get absolute paths.
+    /// Guards the directories that children may write, the project first. Copies of reverted content go below
+    /// `quarantine`, an absolute path that children cannot write. `allows` tells whether a person's rules let commands
+    /// change a file, and `help` how such a rule is written; both get absolute paths.
     ///
     /// # Errors
     /// `FixInput` when there is no directory, or one does not exist; `Denied` by the system.
@@ -102,13 +102,13 @@ impl GitGuard {
         Ok(Self { roots: workspace, quarantine, allows, help, shared: Mutex::default() })
     }
 
-    /// Where later findings begin.
+    /// The position of the next finding, for [`GitGuard::since`].
     pub fn mark(&self) -> usize {
         let shared = self.lock();
         shared.first + shared.found.len()
     }
 
-    /// What was found since a mark, and what nobody was told yet.
+    /// The findings since a position, and earlier ones that were not reported yet.
     pub fn since(&self, mark: usize) -> Vec<GitFinding> {
         let mut shared = self.lock();
         let from = mark.min(shared.told).saturating_sub(shared.first);
@@ -117,12 +117,12 @@ impl GitGuard {
         found
     }
 
-    /// What nobody was told yet: of calls that were given up.
+    /// The findings that were not reported yet, such as those of abandoned calls.
     pub fn untold(&self) -> Vec<GitFinding> {
         self.since(usize::MAX)
     }
 
-    /// A call starts: before its first process does.
+    /// Starts watching a call, before its first process starts.
     pub(super) fn watch(self: &Arc<Self>) -> Watch {
         let mut shared = self.lock();
         if shared.running == 0 {
@@ -137,7 +137,7 @@ impl GitGuard {
         Watch(Arc::clone(self))
     }
 
-    /// A call's last process ended.
+    /// Compares after a call's last process has ended.
     fn compare(&self) {
         let mut shared = self.lock();
         let mut after = shared.look(&self.roots);
@@ -174,7 +174,7 @@ impl GitGuard {
 }
 
 impl Shared {
-    /// What is there now; the last look again, if nothing of what it followed from changed.
+    /// A snapshot of the current state; the previous one if nothing it depends on has changed.
     fn look(&mut self, roots: &Workspace) -> Arc<Snapshot> {
         if self.memory.repeats() {
             return Arc::clone(&self.before);
@@ -194,7 +194,7 @@ impl Shared {
     }
 }
 
-/// As many as one call is told of.
+/// Cuts the findings to [`MAX_OF_CALL`].
 fn few(mut findings: Vec<GitFinding>, top: &Path) -> Vec<GitFinding> {
     let more = findings.len().saturating_sub(MAX_OF_CALL);
     if more > 0 {

@@ -1,4 +1,4 @@
-//! Where what was put back goes: nothing that a command wrote is destroyed. Why it goes is not known here.
+//! Copies of content that was reverted or removed, so that nothing a command wrote is lost. Knows no reasons.
 
 use super::memory::now;
 use std::fs::{self, DirBuilder, OpenOptions};
@@ -6,11 +6,11 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 
-/// How many calls may leave something here, and how many bytes one call may. A person empties it.
+/// The most calls with copies here, and the most bytes of one call. A person empties the directory.
 const MAX_CALLS: usize = 256;
 const MAX_BYTES: usize = 4 << 20;
 
-/// The part of it that one look at the files fills; created with the first file.
+/// The directory of one comparison; created with the first file.
 #[derive(Debug)]
 pub(super) struct Quarantine<'a> {
     base: Option<&'a Path>,
@@ -23,7 +23,7 @@ impl<'a> Quarantine<'a> {
         Self { base, dir: None, bytes: 0 }
     }
 
-    /// Keeps bytes under the path that they had below their root; says where, or why not.
+    /// Stores a copy under its path below the root; returns the copy's path, or why there is none.
     pub(super) fn keep(&mut self, below: &Path, bytes: &[u8]) -> Result<PathBuf, String> {
         self.bytes = self.bytes.saturating_add(bytes.len());
         if self.bytes > MAX_BYTES {

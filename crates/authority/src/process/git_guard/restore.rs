@@ -1,4 +1,4 @@
-//! Making a name what it was, unless somebody changed it again meanwhile.
+//! Restoring a file or link, unless it changed again meanwhile.
 
 use super::memory::State;
 use crate::fs::{Stamp, Workspace, meta_at, relink, target};
@@ -14,7 +14,7 @@ pub(super) enum Wanted<'a> {
     Link(&'a OsStr),
 }
 
-/// Makes a name what is wanted. It replaces what was compared, and nothing else: `now` is what stood there then.
+/// Brings a path into the wanted state. Fails if the path is no longer in the state `now`, the one that was compared.
 pub(super) fn restore(roots: &Workspace, path: &Path, now: &State, wanted: Wanted<'_>) -> Result<(), String> {
     let at = roots.literal(path).ok_or("it is elsewhere")?;
     let write = |was: Option<Stamp>, bytes: &[u8], mode: Option<u32>| {
@@ -42,7 +42,7 @@ pub(super) fn restore(roots: &Workspace, path: &Path, now: &State, wanted: Wante
     done.map_err(|error: Error| error.to_string())
 }
 
-/// Takes away what was compared.
+/// Removes the file or link that was compared.
 fn clear(roots: &Workspace, at: &Located, now: &State) -> Result<(), String> {
     let same = match now {
         State::Missing => return Ok(()),

@@ -1,4 +1,4 @@
-//! GitFinding what git would run or read later: one look at every repository below the roots. Nothing is judged here.
+//! Taking a snapshot of the files that decide what git runs, in every repository below the roots. Compares nothing.
 //!
 //! Repositories are the project's own, those in its directories (nested, bare, submodules, worktrees), and those that a
 //! `.git` file, a `commondir` or a link leads to. Of each, its configuration with what that includes, its hooks where
@@ -48,7 +48,7 @@ const INNER: &[&str] = &["modules", "worktrees"];
 /// Files at the top of a root whose loss is told.
 const KEPT: &[&str] = &[".env", "yoi.toml"];
 
-/// What a name is to git.
+/// What a file or directory means to git.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     /// A repository's own configuration.
