@@ -1,4 +1,5 @@
-//! One endpoint and the connection to it, kept between requests. What is asked and answered is not known here.
+//! One endpoint and the connection to it, kept between requests. Knows nothing of the content of requests and
+//! responses.
 
 use crate::connection::HttpConnection;
 use crate::error::{Error, HttpErrorKind};
@@ -12,49 +13,49 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::{Instant, timeout, timeout_at};
 
-/// The most bytes of one answer.
+/// The most bytes of one response.
 pub const MAX_RESPONSE: u64 = 64 << 20;
 
 /// The most bytes of an error's body that are read.
 pub const MAX_ERROR_BODY: usize = 64 << 10;
 
-/// How long the end of a body that is already answered is waited for, before the connection is given up instead.
+/// How long [`HttpResponse::keep`] waits for the end of a body before it closes the connection.
 const DRAIN: Duration = Duration::from_millis(250);
 
 const USER_AGENT: &str = concat!("yoi/", env!("CARGO_PKG_VERSION"));
 
-/// How long each wait may last.
+/// The timeouts of one exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
-    /// Resolving, connecting and shaking hands.
+    /// Resolving, connecting and the TLS handshake.
     pub connect: Duration,
-    /// From the request to the first byte of the answer's body: a large prompt is read in this time.
+    /// From the request to the first byte of the response's body; includes the time to process a large prompt.
     pub first_byte: Duration,
-    /// Between two pieces of the answer.
+    /// Between two pieces of the response.
     pub between_bytes: Duration,
-    /// The answer in all, while pieces of it come.
+    /// The whole response.
     pub whole: Duration,
-    /// An error's body in all.
+    /// The whole body of an error.
     pub error_body: Duration,
-    /// How long an unused connection is trusted: what lies between may forget it without a word, and a request on it
-    /// would then wait for the whole of `first_byte`.
+    /// How long an idle connection is reused: a router may drop it silently, and a request on it would then wait for
+    /// the whole of `first_byte`.
     pub idle: Duration,
 }
 
 impl Timeouts {
-    /// For vendors and for local servers that read a long prompt slowly.
+    /// Timeouts for vendors and for local servers that process a long prompt slowly.
     pub const USUAL: Self = Self {
         connect: Duration::from_secs(10),
         first_byte: Duration::from_secs(120),
         between_bytes: Duration::from_secs(60),
-        // Several times what the longest answer takes.
+        // Several times the duration of the longest response.
         whole: Duration::from_secs(3600),
         error_body: Duration::from_secs(10),
         idle: Duration::from_secs(60),
     };
 }
 
-/// An endpoint and the connection to it.
+/// A client of one endpoint, with at most one kept connection.
 pub struct HttpClient {
     base: BaseUrl,
     net: Net,
@@ -63,48 +64,49 @@ pub struct HttpClient {
     kept: Mutex<Option<(HttpConnection, Instant)>>,
 }
 
-/// What goes up.
+/// A request to the endpoint.
 #[derive(Debug)]
 pub struct HttpRequest<'a> {
     pub method: Method,
-    /// What follows the base URL's own path; begins with `/`.
+    /// The path below the base URL; starts with `/`.
     pub path: &'a str,
-    /// Everything but host and length. Without a user agent, yoi's own is added.
+    /// All headers but host and length. Without a user agent, yoi's own is added.
     pub headers: HeaderMap,
     /// The body; `None` sends none.
     pub body: Option<Upload>,
 }
 
 impl HttpClient {
-    /// A client; nothing is connected before the first request. `net` must reach [`BaseUrl::host_port`].
+    /// Creates a client; it connects on the first request. `net` must reach [`BaseUrl::host_port`].
     #[must_use]
     pub fn new(base: BaseUrl, net: Net, timeouts: Timeouts) -> Self {
         Self { base, net, timeouts, tls: Tls::default(), kept: Mutex::new(None) }
     }
 
-    /// Uses these root certificates, which other clients may have read.
+    /// Uses these root certificates, which clients can share.
     #[must_use]
     pub fn secured(self, tls: Tls) -> Self {
         Self { tls, ..self }
     }
 
-    /// The endpoint.
+    /// The endpoint's URL.
     #[must_use]
     pub fn base(&self) -> &BaseUrl {
         &self.base
     }
 
-    /// The grant it connects under. An exchange under way does not watch its door: whoever waits selects on it.
+    /// The network grant. A running exchange does not watch its door: the caller selects on
+    /// [`authority::Door::closed`].
     #[must_use]
     pub fn net(&self) -> &Net {
         &self.net
     }
 
-    /// Sends, and waits for the head of the answer. A kept connection that ends before a byte of an answer came is
-    /// replaced once: the server had closed it while nobody looked.
+    /// Sends a request and waits for the head of the response. A kept connection that ends before the first byte of a
+    /// response is replaced once: the server had closed it while it was idle.
     ///
     /// # Errors
-    /// No connection, no or no valid answer in time, a grant that does not reach the endpoint.
+    /// No connection, no valid response in time, or a grant that does not include the endpoint.
     pub async fn send(&self, request: &HttpRequest<'_>) -> Result<HttpResponse<'_>, Error> {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some((connection, since)) = kept
@@ -210,25 +212,24 @@ impl HttpClient {
     }
 }
 
-/// A request that got no answer.
+/// A request without a response.
 struct NoResponse {
-    /// Not a byte came for it.
+    /// No byte was received for it.
     nothing_received: bool,
     error: hyper::Error,
 }
 
-/// An answer whose body is on the way.
+/// A response whose body is read piece by piece.
 #[must_use = "the body is still to be read"]
 pub struct HttpResponse<'a> {
-    /// The status; any but 1xx.
+    /// The status, never 1xx.
     pub status: StatusCode,
-    /// The headers.
     pub headers: HeaderMap,
     client: &'a HttpClient,
     connection: HttpConnection,
     body: Incoming,
     until: Instant,
-    /// When the whole of it must be there.
+    /// The deadline of the whole response.
     over: Instant,
     begun: bool,
     seen: u64,
@@ -241,8 +242,8 @@ impl HttpResponse<'_> {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// Whether a body that was cut is told from one that ended: by its length or its last chunk. Otherwise the end of
-    /// the connection is its end.
+    /// Whether a truncated body can be recognised, by its length or its last chunk. Otherwise the body ends with the
+    /// connection.
     #[must_use]
     pub fn shows_its_end(&self) -> bool {
         self.headers.contains_key(header::CONTENT_LENGTH) || self.headers.contains_key(header::TRANSFER_ENCODING)
@@ -251,7 +252,7 @@ impl HttpResponse<'_> {
     /// The next piece of the body; `None` at its proper end.
     ///
     /// # Errors
-    /// A body that stops coming, takes too long in all, is cut, or is over [`MAX_RESPONSE`].
+    /// A timeout between pieces or for the whole, a truncated body, or one over [`MAX_RESPONSE`].
     pub async fn next(&mut self) -> Result<Option<Bytes>, Error> {
         let waits = self.client.timeouts;
         let until = if self.begun { Instant::now() + waits.between_bytes } else { self.until };
@@ -286,7 +287,7 @@ impl HttpResponse<'_> {
         body
     }
 
-    /// Keeps the connection for the next request, if the body is or soon comes to its end.
+    /// Keeps the connection for the next request, if the body ends now or within a short wait.
     pub async fn keep(mut self) {
         let rest = async {
             while !self.body.is_end_stream() {
@@ -304,7 +305,7 @@ impl HttpResponse<'_> {
     }
 }
 
-/// An error and what caused it: hyper's own text leaves the cause out.
+/// The text of an error with its sources, which hyper's own text leaves out.
 fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

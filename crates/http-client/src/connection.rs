@@ -1,4 +1,4 @@
-//! One connection, polled only while somebody waits on it. It knows no address and no bound of time.
+//! One HTTP/1.1 connection, polled only while a future waits on it. Knows no address and no timeout.
 
 use crate::upload::Upload;
 use hyper::body::{Body as _, Bytes, Incoming};
@@ -23,7 +23,7 @@ pub(crate) struct HttpConnection {
     over: bool,
 }
 
-/// A stream that counts what comes.
+/// A stream that counts received bytes.
 struct CountingStream {
     stream: Box<dyn Duplex>,
     received: Arc<AtomicU64>,
@@ -37,12 +37,12 @@ impl HttpConnection {
         Ok(Self { requests, connection, received, over: false })
     }
 
-    /// How many bytes came so far.
+    /// The number of bytes received so far.
     pub(crate) fn received(&self) -> u64 {
         self.received.load(Ordering::Relaxed)
     }
 
-    /// Waits until another request may be sent; false when none may.
+    /// Waits until another request can be sent; false if the connection has ended.
     pub(crate) async fn is_ready(&mut self) -> bool {
         poll_fn(|cx| {
             self.turn(cx);
@@ -81,7 +81,7 @@ impl HttpConnection {
         .await
     }
 
-    /// Lets the connection read and write. What ends it reaches the waiting request or body as an error of theirs.
+    /// Polls the connection to read and write. Its errors reach the waiting request or body.
     fn turn(&mut self, cx: &mut Context<'_>) {
         if !self.over {
             self.over = Pin::new(&mut self.connection).poll(cx).is_ready();

@@ -1,31 +1,31 @@
-//! What an exchange ended with, when not with an answer.
+//! Errors of an exchange.
 
-/// What went wrong.
+/// The kind of an [`Error`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HttpErrorKind {
     /// No connection, or the name does not resolve.
     Connect,
-    /// A connection, but no trust, no TLS or no root certificates.
+    /// The TLS handshake failed, the certificate is not trusted, or there are no root certificates.
     Tls,
-    /// Nothing came for too long.
+    /// A timeout of [`crate::Timeouts`] expired.
     Timeout,
-    /// The stream ended or broke before the answer was whole.
+    /// The stream ended before the response was complete.
     Cut,
-    /// The bytes are no HTTP/1.1 answer.
+    /// The bytes are not an HTTP/1.1 response.
     Malformed,
-    /// The answer is over a bound.
+    /// The response is over a limit.
     TooLarge,
-    /// The grant does not reach the host, or was revoked.
+    /// The grant does not include the host, or was revoked.
     Denied,
     Bug,
 }
 
-/// An exchange without a whole answer.
+/// An exchange that failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Error {
     pub kind: HttpErrorKind,
-    /// The same for people; names the URL.
+    /// The message for people; names the URL.
     pub message: String,
 }
 

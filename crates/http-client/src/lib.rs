@@ -1,11 +1,11 @@
 //! HTTP/1.1 exchanges over an [`authority::Net`] grant: one endpoint, one connection, bounded waits and sizes.
 //!
-//! Nothing runs in the background: the connection is polled by whoever waits for it, so an idle endpoint costs no
-//! wake-up, and dropping a request's future ends it. Redirects are not followed, compression is not asked for, a
-//! proxy is not used, nothing is tried twice but a kept connection that turned out to be dead.
+//! Nothing runs in the background: the connection is polled by the future that waits for it, so an idle endpoint costs
+//! no wake-up, and dropping a request's future cancels it. Redirects are not followed, compression is not requested,
+//! proxies are not used, and nothing is retried except on a kept connection that the server had closed.
 //!
-//! It knows no vendor, no tool and no policy: what may be reached is the grant's, what an answer means is the
-//! caller's.
+//! It knows no vendor, no tool and no policy: the grant decides which hosts can be reached, the caller interprets
+//! responses.
 #![deny(clippy::wildcard_enum_match_arm)]
 
 mod client;

@@ -1,5 +1,5 @@
-//! TLS, set up at the first use of an `https` URL: reading the system's root certificates costs milliseconds that
-//! a local server never needs to pay.
+//! TLS, set up on the first use of an `https` URL, because reading the system's root certificates takes milliseconds
+//! that a local server does not need.
 
 use crate::error::HttpErrorKind;
 use rustls::pki_types::{ServerName, UnixTime};
@@ -12,7 +12,7 @@ use tokio::sync::OnceCell;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-/// The system's root certificates, once they were read. Clones share them.
+/// The system's root certificates, read on first use. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct Tls(Arc<OnceCell<Arc<ClientConfig>>>);
 
@@ -36,7 +36,7 @@ async fn load() -> Result<Arc<ClientConfig>, String> {
     tokio::task::spawn_blocking(config).await.map_err(|error| format!("reading root certificates: {error}"))?
 }
 
-/// The wall clock; one before 1970 shows no time by which a certificate could be judged.
+/// The wall clock; before 1970 it gives no time, and certificates cannot be checked.
 #[derive(Debug)]
 struct Clock;
 

@@ -1,4 +1,4 @@
-//! A request body out of shared chunks: no contiguous copy, length known.
+//! A request body of shared chunks, with known length and without a contiguous copy.
 
 use hyper::body::{Body, Bytes, Frame, SizeHint};
 use std::collections::VecDeque;
@@ -6,7 +6,7 @@ use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// A body. Clones share the bytes.
+/// A request body. Clones share the bytes.
 #[derive(Clone, Debug, Default)]
 pub struct Upload {
     chunks: VecDeque<Bytes>,
@@ -14,7 +14,7 @@ pub struct Upload {
 }
 
 impl Upload {
-    /// A body of these pieces.
+    /// A body of these chunks.
     pub fn new(chunks: impl IntoIterator<Item = Bytes>) -> Self {
         let chunks: VecDeque<_> = chunks.into_iter().filter(|chunk| !chunk.is_empty()).collect();
         Self { left: chunks.iter().map(|chunk| chunk.len() as u64).sum(), chunks }

@@ -1,4 +1,4 @@
-//! Addresses, parsed once: what is judged, connected to and shown is the same value. Nothing is resolved.
+//! URLs, parsed once: the value that is checked is the one connected to and displayed. Nothing is resolved.
 
 use authority::{ErrorKind, HostPort};
 use std::fmt;
@@ -24,7 +24,7 @@ pub struct BadUrl {
 }
 
 impl BaseUrl {
-    /// Reads a URL such as `http://127.0.0.1:8080/v1`. A trailing `/` is dropped.
+    /// Parses a URL such as `http://127.0.0.1:8080/v1`. A trailing `/` is dropped.
     ///
     /// # Errors
     /// Another scheme, no host, a bad port, credentials, a query or a fragment.
@@ -40,7 +40,7 @@ impl BaseUrl {
         }
     }
 
-    /// The same without `suffix` at the end of its path: people paste a whole address where its base is wanted.
+    /// The same without `suffix` at the end of its path, because people paste a full URL where the base is expected.
     #[must_use]
     pub fn without(mut self, suffix: &str) -> Self {
         if let Some(path) = self.path().strip_suffix(suffix).map(str::to_owned) {
@@ -49,7 +49,7 @@ impl BaseUrl {
         self
     }
 
-    /// What [`authority::Net`] must reach.
+    /// The host and port that the [`authority::Net`] grant must include.
     #[must_use]
     pub fn host_port(&self) -> HostPort {
         HostPort::new(self.host(), self.port())
@@ -73,9 +73,8 @@ impl BaseUrl {
         self.0.scheme() == "https"
     }
 
-    /// Whether its host may be anywhere on the internet. Nothing is looked up: a public address, or a name that is not
-    /// one of this machine or network (`localhost`, a name without a dot, `.local`, `.localhost`, `.internal`,
-    /// `.home.arpa`).
+    /// Whether its host may be on the internet, without a lookup: a public address, or a name that is not of this
+    /// machine or network (`localhost`, a name without a dot, `.local`, `.localhost`, `.internal`, `.home.arpa`).
     #[must_use]
     pub fn is_public(&self) -> bool {
         let host = self.host().trim_end_matches('.');
@@ -102,7 +101,7 @@ impl fmt::Display for BaseUrl {
 }
 
 impl Url {
-    /// Reads an absolute URL.
+    /// Parses an absolute URL.
     ///
     /// # Errors
     /// Another scheme, no host, a bad port, credentials, more than [`MAX_URL`] bytes.

@@ -1,16 +1,16 @@
-//! Endpoints known without configuration, as data. A provider named in the configuration stands beside these.
+//! Endpoints known without configuration, as data. The configuration can add providers.
 
 use crate::openai_chat::Flavour;
 
 /// One known provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Provider {
-    /// What stands before the `/` of a model's name.
+    /// The part before the `/` in a model's name.
     pub name: &'static str,
-    /// For lists and messages.
+    /// The name for lists and messages.
     pub about: &'static str,
     pub api: Api,
-    /// Where it is; a local one at the port it takes by itself.
+    /// The base URL; of a local server, at its default port.
     pub base_url: &'static str,
     pub key: KeyRule,
     /// A model to use when none is named: present at the vendor, able to call tools. Local servers have none: ask
@@ -18,7 +18,7 @@ pub struct Provider {
     pub default_model: Option<&'static str>,
 }
 
-/// How a provider is spoken to.
+/// The API of a provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Api {
     /// Chat completions.
@@ -30,14 +30,14 @@ pub enum Api {
 /// Whether a provider wants a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyRule {
-    /// In one of these variables, the first that is set.
+    /// The key is in the first of these variables that is set.
     Required(&'static [&'static str]),
-    /// A local server: none unless it was started with one.
+    /// A local server: no key unless it was started with one.
     None,
 }
 
 impl Provider {
-    /// Runs on this machine, so that it may be asked without being named.
+    /// Whether it runs on this machine; such a provider may be probed without being configured.
     #[must_use]
     pub fn is_local(&self) -> bool {
         self.key == KeyRule::None
@@ -55,7 +55,7 @@ impl Provider {
 
 const COMPATIBLE: Api = Api::OpenAiChat(Flavour::Compatible);
 
-/// All of them, in the order in which a key found in the environment chooses one.
+/// All known providers, in the order in which a key in the environment selects one.
 pub const PROVIDERS: [Provider; 8] = [
     Provider {
         name: "openai",
@@ -105,7 +105,7 @@ pub fn find(name: &str) -> Option<&'static Provider> {
     PROVIDERS.iter().find(|provider| provider.name == name)
 }
 
-/// A model's name, taken apart at its first `/`: `openrouter/vendor/model` is `vendor/model` at `openrouter`.
+/// Splits a model's name at its first `/`: `openrouter/vendor/model` is `vendor/model` at `openrouter`.
 /// `None` when there is no `/` or nothing on one side of it.
 #[must_use]
 pub fn split(model: &str) -> Option<(&str, &str)> {

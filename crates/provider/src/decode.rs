@@ -1,4 +1,4 @@
-//! What every vendor's decoder is: bytes in, events out, whatever the fragmentation. Knows no vendor.
+//! The interface of vendors' decoders: bytes in, events out, whatever the fragmentation. Knows no vendor.
 
 use crate::sse::{MAX_EVENT, SseEvent, TooLong};
 use crate::vendor_error::VendorError;

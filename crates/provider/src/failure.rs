@@ -1,11 +1,11 @@
-//! One failed attempt: what it was, whether trying again can help, and what the person does about it.
+//! One failed attempt: its cause, whether a retry can help, and the help for the person.
 
 use crate::vendor_error::{VendorError, one_line};
 use http_client::{BaseUrl, HttpErrorKind};
 use llm_worker::{ErrorKind, ModelError};
 use std::time::Duration;
 
-/// What one attempt ended with. `message` names the URL.
+/// A failed attempt. `message` names the URL.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) cause: FailureCause,
@@ -14,9 +14,9 @@ pub(crate) struct Failure {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum FailureCause {
-    /// There was no exchange, or its bytes are no answer of this API.
+    /// The HTTP exchange failed, or its bytes are not a response of this API.
     Http(HttpErrorKind),
-    /// The address leads to something that is not this API, or to another address.
+    /// The URL is not of this API, or redirects.
     WrongPlace,
     /// The endpoint reported an error, by status or in mid-stream.
     Refused {
@@ -26,7 +26,7 @@ pub(crate) enum FailureCause {
         wait: Option<Duration>,
         why: RefusalReason,
     },
-    /// Nobody listens to the events any more.
+    /// The receiver of the events was dropped.
     ReceiverGone,
 }
 
@@ -38,13 +38,13 @@ impl From<HttpErrorKind> for FailureCause {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RefusalReason {
-    /// Money or quota is used up: waiting does not help.
+    /// Credit or quota is used up: waiting does not help.
     Quota,
     /// The conversation is longer than the model's context.
     TooLong,
     /// The request is called invalid in mid-stream.
     Invalid,
-    /// What the status says.
+    /// As the status says.
     Status,
 }
 
@@ -66,8 +66,8 @@ impl Failure {
         Self::new(FailureCause::Refused { status, wait, why: why(status, error) }, message)
     }
 
-    /// Fit to be shown: vendors repeat the key they refuse, as long and in as many lines as they like. The key goes
-    /// first: cut before, a part of it would be left that nothing finds.
+    /// Makes the message safe to show: vendors repeat a refused key, and their messages may be long. The key is
+    /// replaced before the message is cut, so that no part of it remains.
     pub(crate) fn without(self, key: Option<&str>) -> Self {
         let message = match key.filter(|key| !key.is_empty()) {
             Some(key) => one_line(&self.message.replace(key, "‹key›")),
@@ -76,7 +76,7 @@ impl Failure {
         Self { message, ..self }
     }
 
-    /// Whether to send the same request again.
+    /// Whether the same request may succeed on a retry.
     pub(crate) fn passing(&self) -> bool {
         match &self.cause {
             FailureCause::Http(
@@ -175,16 +175,16 @@ impl From<http_client::Error> for Failure {
     }
 }
 
-/// What the host calls its own ways out of a failure.
+/// The host's wording for remedies in help texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HelpTerms {
-    /// How a person asks another model, as in `choose another model with --model`.
+    /// How a person chooses another model, as in `choose another model with --model`.
     pub other_model: &'static str,
     /// The command that lists an endpoint's models.
     pub model_list: &'static str,
 }
 
-/// Where the request went, for help.
+/// The endpoint, model and key of a request, for help texts.
 pub(crate) struct RequestContext<'a> {
     pub(crate) url: &'a str,
     pub(crate) model: &'a str,
@@ -192,7 +192,7 @@ pub(crate) struct RequestContext<'a> {
     pub(crate) terms: HelpTerms,
 }
 
-/// The printable name of the key, and whether there was one.
+/// The printable name of the key, and whether it was sent.
 pub(crate) enum KeyStatus<'a> {
     Sent(&'a str),
     Missing(&'a str),

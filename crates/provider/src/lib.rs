@@ -1,9 +1,9 @@
-//! One vendor's bytes to model events and back.
+//! Providers: encoding requests for vendors' APIs and decoding their responses to model events.
 //!
-//! Codecs here are pure: bytes in, events out, whatever the fragmentation. The network is reached only by
-//! [`http_client`] through an [`authority::Net`] it was given, time and chance only through [`retry::Pacing`].
-//! It knows nothing of history policy, of what a tool means, of files (a script is handed in as text), of
-//! configuration or of where keys are kept.
+//! Codecs are pure: bytes in, events out, whatever the fragmentation. The network is reached only by [`http_client`]
+//! with a given [`authority::Net`], clock and randomness only through [`retry::Pacing`]. This crate knows nothing of
+//! history policy, of the meaning of tools, of files (a script is passed in as text), of configuration or of where keys
+//! are kept.
 
 pub mod anthropic;
 pub mod catalog;

@@ -2,7 +2,7 @@
 //!
 //! Collected on 2026-11-21 from excerpts and public copies of the vendors' price pages, the older rows from general
 //! knowledge; compared neither with the pages as they stand today nor with a bill. Prices change: check them where a
-//! budget matters, and let the configuration's stand over these. A model whose price depends on the length of its prompt
+//! budget matters, and override these in the configuration. A model whose price depends on the length of its prompt
 //! is left out: a budget kept with its lower price would not be kept.
 
 use llm_worker::{Cost, Price};

@@ -1,8 +1,8 @@
-//! A model whose answers are written down as a script that [`crate::scripted`] plays.
+//! A model wrapper that records answers as a script for [`crate::scripted`].
 //!
-//! Each whole answer is one line, written before anybody hears of its end; an answer that was cut, or voided by a
-//! retry, is not written. Kept are the words, the calls, the stop reason and the token counts: not seals, which prove
-//! nothing to a script, and not the order in which reasoning parted the words.
+//! Each complete answer is one line, written before its stop event is passed on; an answer that was cut, or voided by a
+//! retry, is not written. Text, calls, stop reason and token counts are recorded. Provider signatures are not, as a
+//! script cannot use them, nor is the order of reasoning and text.
 
 use async_trait::async_trait;
 use llm_worker::model::{EVENT_QUEUE, EventSink};
@@ -14,17 +14,17 @@ use std::io;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
-/// Appends a line to wherever the script is kept.
+/// Appends a line to the script.
 pub type AppendLine = Box<dyn Fn(&str) -> io::Result<()> + Send + Sync>;
 
-/// A model, and where its answers are written.
+/// A model whose answers are recorded.
 pub struct Recording {
     inner: Arc<dyn Model>,
     write: AppendLine,
 }
 
 impl Recording {
-    /// To everybody else it is the model itself.
+    /// Wraps a model; its name, dialect and events do not change.
     #[must_use]
     pub fn new(inner: Arc<dyn Model>, write: AppendLine) -> Self {
         Self { inner, write }
@@ -73,11 +73,11 @@ impl Model for Recording {
     }
 }
 
-/// An answer so far. What bounds it is the turn, which hears every event before the next one is asked for.
+/// An answer so far. The turn bounds its size, because it gets every event before the next one is read.
 #[derive(Default)]
 struct PartialAnswer {
     reasoning: String,
-    /// Pieces of text that something else parted.
+    /// Texts separated by other events.
     texts: Vec<String>,
     parted: bool,
     sealed: bool,
@@ -111,7 +111,7 @@ enum Arguments<'a> {
 }
 
 impl PartialAnswer {
-    /// Takes one event; gives the line of an answer that is whole.
+    /// Takes one event; returns the line when the answer is complete.
     fn take(&mut self, event: &ModelEvent) -> Option<String> {
         match event {
             ModelEvent::Text(more) => {
@@ -151,7 +151,7 @@ impl PartialAnswer {
     }
 }
 
-/// An object as it stands, where that gives the same bytes back; else a string that holds them.
+/// The raw object, if it reads back as the same bytes; otherwise a string of them.
 fn arguments(raw: &str) -> Arguments<'_> {
     let object: Option<&RawValue> = serde_json::from_str(raw).ok();
     let same = |object: &&RawValue| object.get() == raw && raw.starts_with('{') && !raw.contains(['\n', '\r']);

@@ -1,5 +1,5 @@
-//! When a failed request is sent again: a bounded number of times, waiting longer each time, and as long as the
-//! endpoint asks up to a bound. Sends nothing; time and chance are handed in.
+//! When a failed request is retried: a bounded number of times, with growing waits, or with the wait that the endpoint
+//! asks for, up to a bound. Sends nothing; clock and randomness are passed in.
 
 use crate::failure::Failure;
 use std::future::Future;
@@ -8,22 +8,22 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// How often and how patiently.
+/// The number of attempts and the waits between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
     /// Attempts in all, the first included; at least 1.
     pub attempts: u32,
     /// The wait after the first failure; doubled after each.
     pub first: Duration,
-    /// The longest wait of our own choosing.
+    /// The longest wait chosen by this policy.
     pub longest: Duration,
-    /// The longest wait an endpoint may ask for; more is an error that says when.
+    /// The longest wait that an endpoint may ask for; a longer one is an error that names it.
     pub patience: Duration,
 }
 
 impl RetryPolicy {
-    /// Five attempts over about ten seconds: what a passing overload takes, without keeping a person waiting for
-    /// a server that is not there.
+    /// Five attempts over about ten seconds: enough for a short overload, without a long wait for a server that is
+    /// down.
     pub const USUAL: Self = Self {
         attempts: 5,
         first: Duration::from_millis(500),
@@ -57,10 +57,10 @@ pub(crate) enum RetryDecision {
     GiveUp,
 }
 
-/// A future that ends when a wait is over.
+/// A future that resolves after a wait.
 pub type SleepFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Time and chance.
+/// Timer, clock and randomness for retries.
 #[derive(Clone)]
 pub struct Pacing {
     pub sleep: Arc<dyn Fn(Duration) -> SleepFuture + Send + Sync>,

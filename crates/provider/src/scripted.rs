@@ -33,7 +33,7 @@ use serde_json::value::RawValue;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A script, ready to be played.
+/// A model that plays a script.
 #[derive(Debug)]
 pub struct Scripted {
     name: String,
@@ -41,7 +41,7 @@ pub struct Scripted {
     price: Option<Price>,
 }
 
-/// A script that cannot be read.
+/// A script that cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{script}, line {line}: {problem}")]
 pub struct ScriptError {
@@ -52,7 +52,7 @@ pub struct ScriptError {
 }
 
 impl ScriptError {
-    /// Always that the input is to be fixed.
+    /// Always [`ErrorKind::FixInput`].
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         ErrorKind::FixInput
@@ -103,7 +103,7 @@ struct ScriptFailure {
 }
 
 impl Scripted {
-    /// Reads a script. `name` is the model's name, as in `scripted:FILE`.
+    /// Parses a script. `name` is the model's name, as in `scripted:FILE`.
     ///
     /// # Errors
     /// The first line that is not an answer.
@@ -121,7 +121,7 @@ impl Scripted {
         Ok(Self { name: name.to_owned(), answers: answers.collect::<Result<_, _>>()?, price: None })
     }
 
-    /// The same with a price for the tokens it says it used.
+    /// Sets a price for the tokens in `usage`.
     #[must_use]
     pub fn priced(self, price: Option<Price>) -> Self {
         Self { price, ..self }
@@ -210,7 +210,7 @@ impl ScriptLine {
 }
 
 impl Call {
-    /// A string's inside, or the object as it was written.
+    /// The content of a string, or the object as it was written.
     fn arguments_text(&self) -> String {
         let written = self.arguments.get();
         serde_json::from_str(written).unwrap_or_else(|_| written.to_owned())
@@ -238,8 +238,8 @@ impl Model for Scripted {
     }
 }
 
-/// How many answers a history holds. An answer is reasoning, text, calls, in that order and each optional: whatever
-/// comes before its turn begins the next one, as does anything that is not the model's.
+/// The number of answers in a history. An answer is reasoning, text and calls, in that order and each optional: an item
+/// out of this order starts the next answer, and so does an item that is not the model's.
 fn answers_in(items: &[Item]) -> usize {
     let mut count = 0;
     let mut place = 0;

@@ -1,4 +1,4 @@
-//! What a vendor says went wrong, out of the shapes they say it in. Does not judge what to do about it.
+//! Parsing vendors' error responses in their different formats. Does not decide what to do about them.
 
 use authority::text::escape_line;
 use serde_json::Value;
@@ -75,8 +75,8 @@ fn retry_delay(details: &Value) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok()
 }
 
-/// Vendors' words end up on a terminal, in records and in one-line errors: in one line, without characters that mislead,
-/// at most [`MAX_WORDS`] characters.
+/// Vendors' words end up on a terminal, in records and in one-line errors: in one line, without characters that
+/// mislead, at most [`MAX_WORDS`] characters.
 pub(crate) fn one_line(text: &str) -> String {
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut words = escape_line(&words).into_owned();

@@ -1,4 +1,4 @@
-//! Arithmetic runs commands too: the value of a variable in it is an expression, and a subscript in that is expanded.
+//! Arithmetic can run commands: the value of a variable in it is an expression, and a subscript in that is expanded.
 
 /// Whether evaluating `text` may do more than calculate with numbers that stand in it.
 pub(crate) fn may_run(text: &str) -> bool {

@@ -1,4 +1,4 @@
-//! What is looked at before anything is parsed, so that the parser neither runs long nor out of stack.
+//! Bounds that are checked before parsing, so that the parser runs neither long nor out of stack.
 
 use crate::command_line::{CommandLine, Part};
 use crate::opaque::OpaqueReason;

@@ -1,4 +1,4 @@
-//! Programs and builtins that run what their arguments or their input say.
+//! Programs and builtins that run code from their arguments or their input.
 
 use crate::names::has;
 use crate::opaque::OpaqueReason;
@@ -190,8 +190,8 @@ fn sets(name: &str, bare: bool, arguments: &[Word]) -> Option<OpaqueReason> {
     None
 }
 
-/// Whether bash takes it for an assignment when it reads it, so that what is expanded in it stays one word: the name and
-/// the sign are not quoted, and no braces make several of it.
+/// Whether bash takes it for an assignment when it reads it, so that what is expanded in it stays one word: the name
+/// and the sign are not quoted, and no braces make several of it.
 fn is_unsplit(word: &Word, variable: &str) -> bool {
     let value = word.raw().strip_prefix(variable).and_then(|rest| rest.strip_prefix('='));
     value.is_some_and(|value| !value.replace("${", "").contains('{'))

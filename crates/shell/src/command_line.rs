@@ -1,38 +1,38 @@
-//! A command line, taken apart.
+//! The parts of a parsed command line.
 
 use crate::names::base_name;
 use crate::opaque::OpaqueReason;
 use crate::word::Word;
 use std::ops::Range;
 
-/// All that a text would run.
+/// A parsed text: all commands that it would run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CommandLine {
-    /// In the order in which they stand, what is inside a word before the command that has the word.
+    /// In order of appearance; commands inside a word come before the command that has the word.
     pub parts: Vec<Part>,
-    /// Functions that it defines. Their bodies are among the parts.
+    /// The functions that the text defines. Their bodies are among the parts.
     pub functions: Vec<Function>,
 }
 
-/// A simple command, or what stands in the place of one.
+/// A simple command, or a construct in place of one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Part {
-    /// As it is written, white space evened out, cut where it is long.
+    /// The source text with white space normalised, cut if long.
     pub text: String,
-    /// What is started. `None`: nothing is, variables are set or files opened.
+    /// The program. `None`: the part only sets variables or opens files.
     pub program: Option<Word>,
     pub arguments: Vec<Word>,
-    /// Programs that only start this one (`nice`, `timeout`), outermost first, without their directories.
+    /// Programs that only start this one (`nice`, `timeout`), outermost first, without directories.
     pub wrappers: Vec<String>,
-    /// Variables set before it or by it.
+    /// Variables set before the command or by it.
     pub assignments: Vec<Assignment>,
-    /// Files it reads from and writes to.
+    /// Redirections from and to files.
     pub redirections: Vec<Redirection>,
     /// Why more may run here than the text shows.
     pub opaque: Option<OpaqueReason>,
-    /// Indices of the parts whose output it is given: through a pipe, or inside one of its words.
+    /// Indices of the parts whose output it reads: through a pipe, or inside one of its words.
     pub reads: Vec<Range<usize>>,
-    /// Whether nobody waits for it.
+    /// Whether it runs in the background.
     pub background: bool,
 }
 
@@ -44,7 +44,7 @@ pub struct Assignment {
     pub value: Word,
 }
 
-/// `> file` and its kin.
+/// A redirection such as `> file`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Redirection {
     pub kind: RedirectKind,
@@ -52,15 +52,15 @@ pub struct Redirection {
     pub target: Word,
 }
 
-/// Which way a redirection goes.
+/// The direction of a redirection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RedirectKind {
     Read,
-    /// To a file, or both ways.
+    /// To a file, or reading and writing.
     Write,
-    /// From text that stands in the command.
+    /// From text in the command.
     Text,
-    /// To or from what is open already; or it is closed.
+    /// To or from an open descriptor, or closing one.
     Descriptor,
 }
 
@@ -71,19 +71,19 @@ pub struct Function {
     pub body: Range<usize>,
 }
 
-/// What an argument list says about the subcommand, the first argument that is no option.
+/// The subcommand in an argument list: the first argument that is not an option.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Subcommand<'a> {
-    /// The one that it is for certain: nothing but options known to change nothing else stands before it.
+    /// The subcommand, if it is certain: only harmless options come before it.
     pub certain: Option<&'a str>,
-    /// All that it may be, when options before it may take values.
+    /// All candidates, if options before them may take values.
     pub possible: Vec<&'a str>,
-    /// Whether it may be something that the text does not show.
+    /// Whether the text may not show the subcommand.
     pub hidden: bool,
 }
 
 impl Redirection {
-    /// Whether something other than an open descriptor or `/dev/null` may be written to, or a connection opened.
+    /// Whether it may write to a file other than `/dev/null`, or open a connection.
     #[must_use]
     pub fn writes(&self) -> bool {
         let target = self.target.literal();
@@ -109,7 +109,7 @@ impl Part {
         self.program.as_ref().and_then(Word::literal).map(base_name)
     }
 
-    /// Which subcommand is called.
+    /// The subcommand in the arguments.
     #[must_use]
     pub fn subcommand(&self) -> Subcommand<'_> {
         let name = self.program_name().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `[[ … ]]`: what stands in it is expanded, and sometimes calculated.
+//! `[[ … ]]`: its words are expanded, and some are evaluated as arithmetic.
 
 use crate::arithmetic;
 use crate::opaque::OpaqueReason;

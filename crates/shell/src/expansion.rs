@@ -1,4 +1,4 @@
-//! Expansions in which commands hide.
+//! Expansions that may contain commands.
 
 use crate::opaque::OpaqueReason;
 use crate::walk::WordFindings;

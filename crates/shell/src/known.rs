@@ -1,7 +1,7 @@
 //! Programs that can run others or code, and how they are called when they do not.
 //!
-//! A row lists what is recognised *entirely*: options with and without values, and what the other words may be. Whatever
-//! is not in the row is opaque, and so is a word that may be an option and is known only when it runs.
+//! A row lists *everything* that is accepted: options with and without values, and the allowed operands. A call with
+//! anything else is opaque, and so is one with an unexpanded word that may be an option.
 
 mod rows;
 

@@ -1,11 +1,10 @@
-//! What a shell command line would run, as far as its text says.
+//! Parsing shell command lines: which commands a text would run, as far as the text shows.
 //!
-//! [`parse`] lists every simple command in whatever position it stands, with what is literal in it, and says where the
+//! [`parse`] lists every simple command at any position, with its literal words, and marks parts as opaque where the
 //! text does not show what would run. It knows bash and a number of programs that start others. It knows no policy, no
-//! pods, no tools and no files: whether a path is a link, what a variable holds and what a script contains is not in
-//! the text.
+//! pods, no tools and no files: links, the values of variables and the content of scripts are not in the text.
 //!
-//! A consumer that refuses must count what is opaque as anything; one that allows must count it as nothing.
+//! A check that denies must treat an opaque part as any command; a check that allows must treat it as not allowed.
 
 mod arithmetic;
 mod bounds;
@@ -31,10 +30,11 @@ pub use names::{base_name, is_system_path};
 pub use opaque::OpaqueReason;
 pub use word::Word;
 
-/// Longest text that is parsed, in bytes. What is longer is opaque as a whole.
+/// The longest text that is parsed, in bytes. A longer text is opaque as a whole.
 pub const MAX_BYTES: usize = 32 * 1024;
 
-/// What `text` would run as `bash -c TEXT`. Never panics, never fails: what cannot be read is an opaque part.
+/// Parses a text as `bash -c TEXT` would run it. Never panics, never fails: text that cannot be parsed is an opaque
+/// part.
 #[must_use]
 pub fn parse(text: &str) -> CommandLine {
     bounds::parse(text)

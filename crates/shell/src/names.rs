@@ -1,6 +1,6 @@
-//! Names of programs, and lists of words. No file is looked at.
+//! Names of programs, and lists of words. No file is read.
 
-/// Directories whose programs are the system's.
+/// The system's directories of programs.
 const SYSTEM: [&str; 6] = ["/bin/", "/usr/bin/", "/usr/local/bin/", "/sbin/", "/usr/sbin/", "/usr/local/sbin/"];
 
 /// Whether a word is one of a list, which is written with spaces between.

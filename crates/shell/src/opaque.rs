@@ -1,38 +1,38 @@
-//! Why a text does not show what it runs.
+//! Reasons why a text does not show what it runs.
 
-/// Why something may run here that the text does not show.
+/// Why a part may run commands that the text does not show.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OpaqueReason {
-    /// Over the length that is read.
+    /// The text is longer than is parsed.
     #[error("it is longer than {} bytes", crate::MAX_BYTES)]
     TooLong,
-    /// Over the nesting that is read.
+    /// The text is nested deeper than is parsed.
     #[error("it is nested too deeply to be read")]
     TooDeep,
-    /// A character that terminals or shells treat in ways of their own.
+    /// A character with a special meaning to terminals or shells.
     #[error("it contains the character U+{0:04X}")]
     Character(u32),
-    /// No shell command, as far as the parser can tell.
+    /// Not a valid shell command.
     #[error("it cannot be parsed: {0}")]
     Syntax(String),
-    /// Two readings of it do not find the same commands, or the second does not know how it is written.
+    /// The two parsers do not find the same commands, or the second one does not know the syntax.
     #[error("it is written in a way that can be read as other commands")]
     Ambiguous,
     #[error("the program's name is known only when it runs")]
     Program,
-    /// The program runs what its arguments or its input say.
+    /// The program runs code from its arguments or its input.
     #[error("{0} runs code that it is given")]
     Code(String),
-    /// Names are given another meaning.
+    /// The command redefines names.
     #[error("{0} changes what other names mean")]
     Redefines(String),
-    /// A variable is set that decides what programs run.
+    /// The command sets a variable that decides what programs run.
     #[error("{0} decides what programs run")]
     Variable(String),
-    /// A command stands where it is not read: a here-document, arithmetic, a default value.
+    /// A command may be where the parser does not look: in a here-document, arithmetic, a default value.
     #[error("commands can hide in {0}")]
     Hidden(&'static str),
-    /// A program that starts another one, called in a way that is not known.
+    /// A program that starts another one, with unknown arguments.
     #[error("how {0} is called here is not understood")]
     Wrapper(String),
 }

@@ -1,4 +1,4 @@
-//! From the words of a simple command to what they start.
+//! Which programs the words of a simple command start.
 
 use crate::command_line::Assignment;
 use crate::names::{base_name, is_system_path};

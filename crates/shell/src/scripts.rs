@@ -1,4 +1,4 @@
-//! Scripts of `awk` and `sed` that only print and change what passes.
+//! Scripts of `awk` and `sed` that only filter text.
 
 use crate::known::is_input;
 use crate::word::Word;

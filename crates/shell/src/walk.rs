@@ -1,4 +1,4 @@
-//! From the parser's tree to parts, in the order in which they stand. What programs do is not known here.
+//! Listing the parts of the parser's tree in order. Knows nothing of programs.
 
 use crate::arithmetic;
 use crate::bounds::one_line;

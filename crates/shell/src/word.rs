@@ -1,4 +1,4 @@
-//! Words: quotes taken away, and whether anything is left to be expanded.
+//! Words without their quotes, and whether they contain expansions.
 
 use rable::{Node, NodeKind};
 
@@ -17,19 +17,19 @@ pub struct Word {
 }
 
 impl Word {
-    /// What the program is given, if the text says it.
+    /// The value of the word, if the text shows it.
     #[must_use]
     pub fn literal(&self) -> Option<&str> {
         self.literal.then_some(self.bare.as_str())
     }
 
-    /// Without its quotes, what is to be expanded left as it is written: `$HOME/x`, `~`, `*.c`.
+    /// The word without its quotes; expansions stay as written: `$HOME/x`, `~`, `*.c`.
     #[must_use]
     pub fn bare(&self) -> &str {
         &self.bare
     }
 
-    /// As it is written.
+    /// The source text of the word.
     #[must_use]
     pub fn raw(&self) -> &str {
         &self.raw
@@ -68,8 +68,8 @@ pub(crate) struct Inside {
     pub(crate) unparsed: bool,
     /// A backslash stands in backquotes, where it means something else.
     pub(crate) escaped_backquote: bool,
-    /// What ends a word stands unquoted in brackets. The parser takes them for a subscript wherever a command may begin,
-    /// behind a redirection too, where a shell does not and runs what is in them.
+    /// What ends a word stands unquoted in brackets. The parser takes them for a subscript wherever a command may
+    /// begin, behind a redirection too, where a shell does not and runs what is in them.
     pub(crate) torn: bool,
 }
 

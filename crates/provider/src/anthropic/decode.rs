@@ -1,10 +1,10 @@
-//! Answer bytes to events: pure, incremental, the same for every fragmentation.
+//! Decoding responses of the Messages API: pure, incremental, the same for every fragmentation.
 //!
 //! ```text
 //! message_start ─> (content_block_start ─> content_block_delta* ─> content_block_stop)* ─> message_delta ─> message_stop
 //! ```
-//! `ping` and every event, block and delta of another name push_text nothing. `error` may come anywhere. The answer is whole
-//! once `message_delta` gave a stop reason and `message_stop` came, as documented: between the two more counts may come.
+//! `ping` and unknown events, blocks and deltas are ignored. `error` may come anywhere. The answer is complete after a
+//! stop reason in `message_delta` and then `message_stop`, as documented: token counts may come between the two.
 
 use super::dialect::{REDACTED, SIGNATURE};
 use super::event::{BlockDelta, ContentBlock, MessagesEvent, MessagesUsage};

@@ -1,13 +1,13 @@
-//! The request body of Messages, as a left fold with `messages` last.
+//! Encoding requests of the Messages API, as a left fold with `messages` last.
 
 use crate::json_text::{host_note, object, put, put_string, vendor_model};
 use llm_worker::projection::{Dialect, Open, Surface};
 use llm_worker::{Item, ProviderSignature, ResultStatus, SealedReasoning};
 
-/// The limit of an answer where the surface has none: what every model behind this API takes.
+/// The output limit where the surface has none: every model behind this API accepts it.
 pub(super) const FALLBACK: u32 = 8_192;
 
-/// The kinds of seals: a signature under thinking that can be read, and thinking that cannot.
+/// The kinds of provider signatures: of readable thinking, and of redacted thinking.
 pub(super) const SIGNATURE: &str = "signature";
 pub(super) const REDACTED: &str = "redacted_thinking";
 
@@ -18,15 +18,15 @@ const ANCHOR: &str = r#","cache_control":{"type":"ephemeral"}"#;
 
 /// The dialect of Anthropic's Messages.
 ///
-/// Neighbours of one role are blocks of one message, so that all results of an answer stand in the message behind it,
-/// and a host's note with what a person says. Thinking goes back exactly as it came, in its place, when the projection
-/// shows its seal; other reasoning is left out. An answer that was thinking and nothing more gets a word behind it:
-/// the API refuses a message that ends with thinking. Arguments that are no JSON object are carried inside one.
+/// Adjacent items of one role are blocks of one message, so all results of an answer are in the message after it, and a
+/// host's note is in one message with the person's text. Thinking is sent back unchanged and in its place if the
+/// projection keeps its signature; other reasoning is omitted. An answer with thinking only gets a text block, because
+/// the API refuses a message that ends with thinking. Arguments that are not a JSON object are wrapped in one.
 ///
 /// Three anchors mark what the vendor's cache should keep: the last tool, the system prompt, and the last block of the
-/// body. The last one moves with each request although old bytes never change: the block behind which the body ends is
-/// left open, and the anchor stands in the bytes that close it. The vendor looks for an earlier anchor at most 20
-/// blocks back, so a step with more than nine calls is read anew.
+/// body. The last anchor moves with each request although old bytes never change: the last block is left open, and the
+/// anchor is part of the bytes that close it. The vendor searches at most 20 blocks back for an earlier anchor, so
+/// after a step with more than nine calls the request is not read from the cache.
 #[derive(Clone, Copy, Debug)]
 pub struct Messages;
 

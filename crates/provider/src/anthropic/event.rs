@@ -1,4 +1,4 @@
-//! The JSON of a stream's events. What has another name is left out, whatever it holds.
+//! The JSON of a stream's events. Unknown events are ignored.
 
 use serde::Deserialize;
 use serde_json::Value;

@@ -1,7 +1,7 @@
-//! Anthropic's Messages, streamed.
+//! Anthropic's Messages API, streamed.
 //!
-//! Thinking is neither asked for nor switched off: models that think by themselves do, and what they thought goes back
-//! to them with its signature. Caches are asked for (see [`Messages`]) at their usual life of five minutes.
+//! Thinking is neither requested nor disabled: the provider's default is used, and thinking is sent back with its
+//! signature. Prompt caching is requested (see [`Messages`]) with the default lifetime of five minutes.
 
 mod decode;
 mod dialect;
@@ -16,8 +16,8 @@ use llm_worker::Model;
 use llm_worker::projection::Dialect;
 use std::sync::Arc;
 
-/// A model behind a Messages endpoint; nothing is connected before the first request. The API wants a limit for every
-/// answer: without one in the configuration it is [`max_output`]'s.
+/// Creates a model of a Messages endpoint; it connects on the first request. The API requires an output limit; without
+/// one in the configuration it is [`max_output`].
 #[must_use]
 pub fn model(config: Config) -> Arc<dyn Model> {
     Arc::new(endpoint(config))
@@ -28,7 +28,7 @@ fn endpoint(mut config: Config) -> Endpoint<MessagesWire> {
     Endpoint::new(config, MessagesWire)
 }
 
-/// The key has a header of its own, and the version of the API, too.
+/// The wire format: the key and the API version are headers.
 pub(crate) struct MessagesWire;
 
 impl Wire for MessagesWire {
@@ -52,8 +52,8 @@ impl Wire for MessagesWire {
     }
 }
 
-/// The limit of an answer's tokens that a model surely takes, by its name at the vendor. Every Claude since 4 takes
-/// 32,000, which leaves room to think; one that is not a Claude, behind the same API, may take less.
+/// An output token limit that a model accepts, by its name at the vendor. Every Claude since 4 accepts 32,000, which
+/// leaves room for thinking; other models behind the same API may accept less.
 #[must_use]
 pub fn max_output(model: &str) -> u32 {
     const LIMITS: [(&str, u32); 5] =

@@ -1,4 +1,4 @@
-//! What an endpoint serves: for a person who asks, never for a run.
+//! Listing an endpoint's models, for a person's request; never used by a run.
 
 use super::{Wire, exposed, headers, refusal};
 use crate::anthropic;
@@ -28,7 +28,7 @@ struct Entry {
 /// The model names of an endpoint, sorted, at most [`MAX_MODELS`]. One attempt.
 ///
 /// # Errors
-/// No connection, a refusal, or an answer that is no list of models; without help, as no model was asked.
+/// No connection, an error status, or a response that is not a list of models. The error has no help text.
 pub async fn list_models(
     api: Api,
     base_url: &BaseUrl,

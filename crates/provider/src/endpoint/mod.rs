@@ -1,5 +1,5 @@
-//! One model behind one endpoint: what all wire formats have in common. Requests go out as the projection made them;
-//! what fails in passing is sent again; keys never show in errors.
+//! A model of one endpoint: the code shared by all wire formats. Request bodies are sent as the projection encoded
+//! them; temporary failures are retried; keys never appear in errors.
 
 mod list;
 
@@ -21,17 +21,17 @@ use llm_worker::{Body, ErrorKind, Model, ModelError, ModelEvent, ModelRequest, P
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-/// Everything one model needs.
+/// The configuration of one model.
 pub struct Config {
     /// `provider/name`; the endpoint is asked for what follows the first `/`.
     pub name: String,
-    /// Where the API is; the path of its answers at the end is dropped.
+    /// The URL of the API; the path of its chat endpoint at the end is dropped.
     pub base_url: BaseUrl,
     /// Must reach [`BaseUrl::host_port`].
     pub net: Net,
     /// Its id is shown in errors.
     pub key: Option<Secret>,
-    /// Where a key would come from (a variable's name), for the error when the endpoint wants one and there is none.
+    /// Where a key would come from (a variable's name), for the error about a missing key.
     pub key_source: Option<String>,
     pub timeouts: Timeouts,
     pub retry: RetryPolicy,
@@ -41,7 +41,7 @@ pub struct Config {
     pub terms: HelpTerms,
 }
 
-/// What a wire format does its own way.
+/// The parts that differ between wire formats.
 pub(crate) trait Wire: Send + Sync + 'static {
     /// Where answers are, below the base URL.
     const PATH: &'static str;
@@ -57,12 +57,12 @@ pub(crate) trait Wire: Send + Sync + 'static {
     fn dialect(&self) -> Arc<dyn Dialect>;
 }
 
-/// A base URL as people write it: the path of answers, which they paste, and the version are dropped.
+/// A base URL as people write it: the chat endpoint's path and the API version are dropped.
 fn base<W: Wire>(url: BaseUrl) -> BaseUrl {
     url.without(W::PATH).without(W::VERSION)
 }
 
-/// A header's value that is shown nowhere.
+/// A header value that debug output hides.
 pub(crate) fn hidden(text: &str) -> Option<HeaderValue> {
     let mut value = HeaderValue::from_str(text).ok()?;
     value.set_sensitive(true);
@@ -117,7 +117,7 @@ impl<W: Wire> Endpoint<W> {
         Self { name, client, max_output, price, url, key, key_source, retry, pacing, terms, wire }
     }
 
-    /// Sends until an answer is whole, the retries are used up, or the grant is revoked.
+    /// Sends until an answer is complete, the retries are used up, or the grant is revoked.
     pub(crate) async fn answer(&self, body: &Body, events: &EventSink) -> Result<(), ModelError> {
         tokio::select! {
             biased;
@@ -211,7 +211,7 @@ impl<W: Wire> Endpoint<W> {
         RequestContext { url: &self.url, model, key, terms: self.terms }
     }
 
-    /// The endpoint asks for more patience than the policy has: the person decides.
+    /// The endpoint asks for a longer wait than the policy allows: the person decides.
     fn too_long_a_wait(&self, failure: &Failure, asked: Duration) -> ModelError {
         let seconds = asked.as_secs() + u64::from(asked.subsec_nanos() > 0);
         let when = if seconds < 180 { format!("{seconds} s") } else { format!("{} min", seconds.div_ceil(60)) };
@@ -246,7 +246,7 @@ fn headers<W: Wire>(base: &BaseUrl, key: Option<&str>) -> Result<HeaderMap, Fail
     Ok(headers)
 }
 
-/// What a status other than 2xx means, with the vendor's own words.
+/// The failure for a status other than 2xx, with the vendor's message.
 async fn refusal(client: &HttpClient, mut answer: HttpResponse<'_>, now: SystemTime) -> Failure {
     let status = answer.status;
     if status.is_redirection() {

@@ -1,5 +1,5 @@
-//! Which call a fragment belongs to. Servers disagree: the index may be missing or always 0, ids and names may
-//! stand in the first fragment or in each, and a whole call may come at once.
+//! Assigning fragments to calls. Servers differ: the index may be missing or always 0, ids and names may be in the
+//! first fragment or in each, and a whole call may come at once.
 
 use super::chunk::CallPart;
 use llm_worker::ModelEvent;

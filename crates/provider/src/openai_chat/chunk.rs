@@ -1,4 +1,4 @@
-//! The JSON of an answer, streamed or whole, as leniently as servers differ: every field may be missing or null.
+//! The JSON of an answer, streamed or whole. Servers differ, so every field may be missing or null.
 
 use serde::Deserialize;
 use serde_json::Value;

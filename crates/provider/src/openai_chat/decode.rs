@@ -1,12 +1,12 @@
-//! Answer bytes to events: pure, incremental, the same for every fragmentation.
+//! Decoding responses of the chat completions API: pure, incremental, the same for every fragmentation.
 //!
 //! ```text
 //! Unknown ──first byte `{` or `[`──> Whole: one JSON document, read at the end (a server that does not stream)
 //!    └──────anything else──────────> Stream: server-sent events ──`[DONE]`──> done
 //! ```
-//! The answer is whole once a finish reason was seen and nothing can follow: `[DONE]` came, or the body came to its proper
-//! end, because some servers never send `[DONE]`. Between the two the token count may come, so a connection that breaks there
-//! has cut the answer.
+//! The answer is complete after a finish reason, when nothing can follow: after `[DONE]`, or at the proper end of the
+//! body, because some servers never send `[DONE]`. The token count may come in between, so an answer whose connection
+//! breaks there is truncated.
 
 use super::calls::Calls;
 use super::chunk::{CallPart, ChatMessage, ChatUsage, Chunk, text_of};

@@ -1,4 +1,4 @@
-//! The request body of chat completions, as a left fold with `messages` last.
+//! Encoding requests of the chat completions API, as a left fold with `messages` last.
 //!
 //! The system prompt is the first message. A host's note becomes a `<host-note source="…">` in a user message:
 //! many compatible servers refuse a system message in the middle. Neighbours of one role are one message, joined
@@ -10,15 +10,15 @@ use llm_worker::projection::{Dialect, Open, Surface};
 use llm_worker::{CallId, Item};
 use std::sync::Arc;
 
-/// What an endpoint that speaks chat completions wants differently.
+/// The deviations of an endpoint from the chat completions API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flavour {
     /// OpenAI itself: `max_completion_tokens`, `content: null` beside calls.
     OpenAi,
-    /// Everybody else: `max_tokens`, `content: ""` beside calls, and arguments that are no JSON object are carried
-    /// inside one, because Ollama, llama.cpp and vLLM answer 400 to any history that holds them verbatim.
+    /// Compatible servers: `max_tokens`, `content: ""` beside calls, and arguments that are not a JSON object are
+    /// wrapped in one, because Ollama, llama.cpp and vLLM refuse a history with such arguments (HTTP 400).
     Compatible,
-    /// As compatible, with the word that spares Gemini 3's check of thought signatures, which history does not keep.
+    /// As compatible, with the value that disables Gemini 3's check of thought signatures, which history does not keep.
     Gemini,
 }
 

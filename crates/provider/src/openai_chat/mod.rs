@@ -1,4 +1,4 @@
-//! Chat completions, streamed, for OpenAI and every endpoint that speaks its language.
+//! The chat completions API, streamed, for OpenAI and compatible endpoints.
 
 mod calls;
 mod chunk;
@@ -13,14 +13,14 @@ use llm_worker::Model;
 use llm_worker::projection::Dialect;
 use std::sync::Arc;
 
-/// A model behind a chat-completions endpoint; nothing is connected before the first request. `flavour` is what the
-/// endpoint wants differently.
+/// Creates a model of a chat completions endpoint; it connects on the first request. `flavour` selects the endpoint's
+/// deviations.
 #[must_use]
 pub fn model(config: Config, flavour: Flavour) -> Arc<dyn Model> {
     Arc::new(Endpoint::new(config, ChatWire(flavour)))
 }
 
-/// The key is a bearer token.
+/// The wire format: the key is a bearer token.
 pub(crate) struct ChatWire(Flavour);
 
 impl Wire for ChatWire {

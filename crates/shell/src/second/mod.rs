@@ -1,7 +1,7 @@
-//! A second reading of a text, by a grammar of our own that shares nothing with the parser's crate.
+//! A second parser, independent of the parser's crate, to cross-check the first one.
 //!
-//! It reads the plain part of bash's grammar and gives up on everything else, so it errs on the safe side: what it does
-//! not read, or reads otherwise than the parser does, is opaque. It calculates nothing and knows no programs.
+//! It covers the plain part of bash's grammar and rejects everything else, so it errs on the safe side: text that it
+//! rejects, or parses differently than the first parser, is opaque. It evaluates nothing and knows no programs.
 //!
 //! ```text
 //! list:     pipeline [ && | || | ; | & | newline  pipeline ]…      until a word that closes
