@@ -220,7 +220,7 @@ mod tests {
 
     // Given up on in one generation, a feature may be called again in the next; a thread it still holds stays counted.
     #[test]
-    fn a_new_generation_gives_up_on_nobody_and_keeps_its_threads_counted() {
+    fn a_new_generation_forgets_who_is_off_not_stuck_threads() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let (_inbox, mailbox) = inbox();
         let callbacks = Callbacks::with_grace(runtime.handle().clone(), Duration::from_millis(10));

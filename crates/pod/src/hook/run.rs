@@ -209,7 +209,7 @@ mod tests {
     // A gate holds its thread far past its deadline and then allows: it was denied long ago, nobody hears it, and the
     // pod notes that it came.
     #[test]
-    fn an_answer_that_comes_after_its_hook_was_given_up_is_noted_and_void() {
+    fn a_late_answer_of_a_hook_is_noted_and_void() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let (mut events, mailbox) = inbox();
         let callbacks = Callbacks::with_grace(runtime.handle().clone(), Duration::from_millis(10));

@@ -1,6 +1,6 @@
 //! One task serves every client, between turns and in them.
 
-use crate::scene::{echo, pod, said, sound};
+use crate::fixtures::{echo, pod, said, sound};
 use llm_worker::effect::Outcome;
 use llm_worker::{ErrorKind, ToolEffect, ToolError};
 use pod::control::{Event, Fatal, MAX_INLINE_INPUT, Outbox, RunLimits, SubmitError};
@@ -145,7 +145,7 @@ fn what_two_clients_say_in_the_same_words_is_two_inputs() {
 }
 
 #[test]
-fn a_cancel_right_behind_an_input_and_one_behind_a_close_are_heard() {
+fn a_cancel_behind_an_input_or_a_close_is_handled() {
     let (runs, ends) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let answers = vec![ScriptedAnswer::calls(&[("Wait", "{}")]), ScriptedAnswer::text("done")];
     let pod = pod(answers, vec![waits(&runs, &ends)]);
@@ -169,7 +169,7 @@ fn a_cancel_right_behind_an_input_and_one_behind_a_close_are_heard() {
 }
 
 #[test]
-fn a_turn_that_takes_two_inputs_keeps_the_tighter_limits_and_few_may_wait() {
+fn two_inputs_share_the_tighter_limits_and_few_may_wait() {
     let (runs, ends) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let calls = |name| ScriptedAnswer::calls(&[(name, "{}")]);
     let answers = vec![calls("Wait"), ScriptedAnswer::text("one"), calls("Echo"), ScriptedAnswer::text("two")];

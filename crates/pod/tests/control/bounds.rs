@@ -1,6 +1,6 @@
 //! The named bounds, each met from both sides by what it does; and one writer at a time.
 
-use crate::scene::{echo, pod, said, sound};
+use crate::fixtures::{echo, pod, said, sound};
 use llm_worker::effect::Outcome;
 use llm_worker::tool::LineRange;
 use llm_worker::{ErrorKind, Item, ResultStatus, ToolEffect};
@@ -27,7 +27,7 @@ fn user(pod: &PodUnderTest) -> String {
 }
 
 #[test]
-fn an_input_over_the_bound_becomes_a_blob_that_can_be_paged_also_after_reopening() {
+fn a_large_input_becomes_a_blob_that_can_be_paged() {
     // Counted as JSON: a quote is two bytes, a control character six.
     let quotes = "\"".repeat(MAX_INLINE_INPUT / 2);
     let bells = "\u{7}".repeat(MAX_INLINE_INPUT / 6);

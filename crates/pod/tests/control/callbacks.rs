@@ -1,7 +1,7 @@
 //! Foreign code that panics, spins, or never comes back.
 
-use crate::scene::{echo, pod, said, sound};
-use crate::sums::Of;
+use crate::aggregate_bounds::Of;
+use crate::fixtures::{echo, pod, said, sound};
 use llm_worker::{ResultStatus, ToolEffect};
 use pod::control::{CallbackFailure, Callbacks, Fatal};
 use pod::feature::HostCapability;
@@ -55,7 +55,7 @@ fn a_callback_ends_as_a_value_whatever_it_does() {
 }
 
 #[test]
-fn one_that_ignores_its_cancel_is_written_off_until_it_comes_back() {
+fn a_callback_that_ignores_cancel_is_stuck_until_it_returns() {
     let (runtime, callbacks) = runtime();
     let gate = Latch::new("stuck");
     for (at, cancel_first) in [(1, false), (2, true)] {
@@ -187,7 +187,7 @@ fn one_that_ignores_its_cancel_and_waits_gives_its_thread_back() {
 }
 
 #[test]
-fn with_too_many_stuck_threads_the_pod_ends_and_can_be_opened_again() {
+fn too_many_stuck_threads_end_the_pod() {
     let gate = Latch::new("stuck");
     let stuck = |name: &str| {
         let held = gate.clone();
@@ -216,7 +216,7 @@ fn with_too_many_stuck_threads_the_pod_ends_and_can_be_opened_again() {
         });
         assert_eq!(matches!(ran.how, RunEnd::Failed(HostError::Fatal(Fatal::Stuck))), ends, "{many}: {:?}", ran.how);
         assert_eq!(matches!(ran.how, RunEnd::Ended(_)), !ends, "{many}");
-        crate::scene::told_what_is_durable(&ran, &pod.records(), 0, "stuck");
+        crate::fixtures::told_what_is_durable(&ran, &pod.records(), 0, "stuck");
         pod.script.add(ScriptedAnswer::text("again"));
         pod.script.add(ScriptedAnswer::text("again"));
         pod.run("second").end();
@@ -238,12 +238,12 @@ impl Drop for Opens {
 #[test]
 fn a_call_that_was_written_off_changes_nothing_any_more() {
     let (gate, asked) = (Latch::new("written off"), Latch::new("asked"));
-    let changed = crate::scene::Changed::default();
+    let changed = crate::fixtures::Changed::default();
     let late = {
         let (gate, asked, changed) = (gate.clone(), asked.clone(), Arc::clone(&changed));
         FnTool::new("Late", ToolEffect::Effectful, move |cx, arguments| {
             let (gate, asked) = (gate.clone(), asked.clone());
-            let inner = crate::scene::changer("Inner", &changed);
+            let inner = crate::fixtures::changer("Inner", &changed);
             async move {
                 let _asked = Opens(asked);
                 gate.pass_blocking();

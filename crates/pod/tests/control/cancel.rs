@@ -1,6 +1,6 @@
 //! A turn cancelled at every one of its points.
 
-use crate::scene::{Changed, changer, echo, pod, printer, ran_once, sound, told_what_is_durable};
+use crate::fixtures::{Changed, changer, echo, pod, printer, ran_once, sound, told_what_is_durable};
 use llm_worker::effect::Outcome;
 use llm_worker::{ResultStatus, ToolEffect};
 use pod::record::Record;
@@ -16,7 +16,7 @@ fn scene() -> (PodUnderTest, Vec<FnTool>) {
 }
 
 #[test]
-fn cancelled_at_any_point_every_call_has_one_result_and_the_turn_says_so() {
+fn a_cancel_at_any_point_leaves_one_result_per_call() {
     let (reference, _) = scene();
     reference.run("first").end();
     let points = reference.points.numbered();

@@ -1,7 +1,7 @@
 //! Going on from a checkpoint is going on from the log.
 
-use crate::legal;
-use crate::scene::{echo, pod, printer, sound};
+use crate::fixtures::{echo, pod, printer, sound};
+use crate::record_strategy;
 use llm_worker::{CallId, Item, ProviderSignature, ToolEffect};
 use pod::record::{FeatureState, FileChanged, InputConsumed, Stored, TurnStarted};
 use pod::session::checkpoint::{CheckpointBuilder, VERSION};
@@ -191,20 +191,20 @@ fn what_a_fold_is_kept_in_is_pinned() {
         value: Arc::new(serde_json::json!({ "a": [1] })),
     };
     let records = vec![
-        legal::surface(1).into(),
-        legal::queued(1, Some(stored.into())),
-        legal::queued(2, None),
+        record_strategy::surface(1).into(),
+        record_strategy::queued(1, Some(stored.into())),
+        record_strategy::queued(2, None),
         TurnStarted { turn: 1 }.into(),
         InputConsumed { input: 1 }.into(),
-        legal::note("here"),
-        legal::item(Item::Reasoning { text: "so".to_owned(), seal }),
-        legal::item(Item::Reasoning { text: "and so".to_owned(), seal: None }),
-        legal::item(Item::Assistant { text: "well \"é\"\n".to_owned() }),
-        legal::asked(id),
-        legal::started(id, ToolEffect::Effectful),
-        legal::finished(id, None),
-        legal::asked(CallId::new(2).unwrap()),
-        legal::started(CallId::new(2).unwrap(), ToolEffect::Effectful),
+        record_strategy::note("here"),
+        record_strategy::item(Item::Reasoning { text: "so".to_owned(), seal }),
+        record_strategy::item(Item::Reasoning { text: "and so".to_owned(), seal: None }),
+        record_strategy::item(Item::Assistant { text: "well \"é\"\n".to_owned() }),
+        record_strategy::asked(id),
+        record_strategy::started(id, ToolEffect::Effectful),
+        record_strategy::finished(id, None),
+        record_strategy::asked(CallId::new(2).unwrap()),
+        record_strategy::started(CallId::new(2).unwrap(), ToolEffect::Effectful),
         FileChanged { call: CallId::new(2), ..change }.into(),
         state.into(),
     ];

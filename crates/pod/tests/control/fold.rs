@@ -1,7 +1,7 @@
 //! A log folds to what its pod holds, at every record of it.
 
-use crate::legal::{self, WAYS, record};
-use crate::scene::{echo, pod, printer, sound};
+use crate::fixtures::{echo, pod, printer, sound};
+use crate::record_strategy::{self, WAYS, record};
 use llm_worker::effect::Outcome;
 use llm_worker::history::{Counters, History};
 use llm_worker::projection::Neutral;
@@ -154,7 +154,7 @@ proptest! {
         prop_assert!(!fold.state.turn_open && fold.state.lost.is_none() && fold.state.open_calls.is_empty());
         prop_assert_eq!(fold.state.items, fold.items.len() as u64);
         let counters = Counters { calls: fold.state.calls, requests: fold.state.requests };
-        let restored = History::restore(legal::surface(1).surface, Arc::new(Neutral), fold.items, counters);
+        let restored = History::restore(record_strategy::surface(1).surface, Arc::new(Neutral), fold.items, counters);
         prop_assert!(restored.is_ok(), "{:?}", restored.err());
     }
 
@@ -178,10 +178,10 @@ proptest! {
 fn what_cannot_follow_is_refused() {
     let id = |number| CallId::new(number).unwrap();
     let begin = |open: bool| {
-        let mut records = vec![legal::surface(1).into(), legal::queued(1, None)];
+        let mut records = vec![record_strategy::surface(1).into(), record_strategy::queued(1, None)];
         if open {
             records.push(pod::record::TurnStarted { turn: 1 }.into());
-            records.push(legal::asked(id(1)));
+            records.push(record_strategy::asked(id(1)));
         }
         let mut state = SessionState::default();
         records.iter().for_each(|record| drop(state.apply(record).unwrap()));
@@ -193,37 +193,37 @@ fn what_cannot_follow_is_refused() {
         }
     };
     let unstarted = |change: &dyn Fn(&mut ToolFinished)| {
-        let Record::ToolFinished(mut finished) = legal::denied(id(1)) else { panic!("another kind") };
+        let Record::ToolFinished(mut finished) = record_strategy::denied(id(1)) else { panic!("another kind") };
         change(&mut finished);
         Record::from(finished)
     };
     let consumed = |input| Record::from(pod::record::InputConsumed { input });
     let turn = |turn| Record::from(pod::record::TurnStarted { turn });
     let cases: Vec<(bool, Record, &str)> = vec![
-        (false, legal::surface(1).into(), "generation"),
-        (false, legal::surface(3).into(), "generation"),
-        (false, legal::queued(1, None), "not the next"),
-        (false, legal::queued(3, None), "not the next"),
+        (false, record_strategy::surface(1).into(), "generation"),
+        (false, record_strategy::surface(3).into(), "generation"),
+        (false, record_strategy::queued(1, None), "not the next"),
+        (false, record_strategy::queued(3, None), "not the next"),
         (false, consumed(1), "no turn is open"),
         (true, consumed(2), "never queued"),
         (true, turn(2), "another turn is open"),
         (false, turn(2), "not the next"),
-        (false, legal::note("x"), "no turn is open"),
-        (false, legal::asked(id(1)), "no turn is open"),
-        (true, legal::asked(id(1)), "not the next call"),
-        (true, legal::asked(id(3)), "not the next call"),
-        (true, legal::item(Item::User { text: String::new() }), "kind of its own"),
-        (false, legal::request(1, 1, 0), "no turn is open"),
-        (true, legal::request(1, 1, 1), "a call has no result"),
-        (true, legal::started(id(2), ToolEffect::ReadOnly), "no such open call"),
-        (true, legal::finished(id(2), None), "not open"),
+        (false, record_strategy::note("x"), "no turn is open"),
+        (false, record_strategy::asked(id(1)), "no turn is open"),
+        (true, record_strategy::asked(id(1)), "not the next call"),
+        (true, record_strategy::asked(id(3)), "not the next call"),
+        (true, record_strategy::item(Item::User { text: String::new() }), "kind of its own"),
+        (false, record_strategy::request(1, 1, 0), "no turn is open"),
+        (true, record_strategy::request(1, 1, 1), "a call has no result"),
+        (true, record_strategy::started(id(2), ToolEffect::ReadOnly), "no such open call"),
+        (true, record_strategy::finished(id(2), None), "not open"),
         (true, unstarted(&|finished| finished.outcome.status = ResultStatus::Ok), "never started"),
         (true, unstarted(&of_feature(ResultStatus::Error)), "never started"),
-        (true, unstarted(&|finished| finished.output = legal::output(2)), "never started"),
+        (true, unstarted(&|finished| finished.output = record_strategy::output(2)), "never started"),
         (true, unstarted(&|finished| finished.ms = 1), "never started"),
-        (true, legal::turn_finished(1), "a call has no result"),
-        (true, legal::turn_finished(2), "not open"),
-        (false, legal::turn_finished(1), "not open"),
+        (true, record_strategy::turn_finished(1), "a call has no result"),
+        (true, record_strategy::turn_finished(2), "not open"),
+        (false, record_strategy::turn_finished(1), "not open"),
     ];
     for (open, record, why) in cases {
         let refused = begin(open).apply(&record).unwrap_err();
@@ -232,15 +232,21 @@ fn what_cannot_follow_is_refused() {
     // As older programs wrote of a call that was allowed and withdrawn.
     begin(true).apply(&unstarted(&of_feature(ResultStatus::Cancelled))).unwrap();
     let mut settled = begin(true);
-    settled.apply(&legal::started(id(1), ToolEffect::ReadOnly)).unwrap();
-    assert!(settled.apply(&legal::started(id(1), ToolEffect::ReadOnly)).unwrap_err().why.contains("started before"));
-    settled.apply(&legal::finished(id(1), None)).unwrap();
-    assert!(settled.apply(&legal::finished(id(1), None)).unwrap_err().why.contains("not open"));
+    settled.apply(&record_strategy::started(id(1), ToolEffect::ReadOnly)).unwrap();
+    assert!(
+        settled
+            .apply(&record_strategy::started(id(1), ToolEffect::ReadOnly))
+            .unwrap_err()
+            .why
+            .contains("started before")
+    );
+    settled.apply(&record_strategy::finished(id(1), None)).unwrap();
+    assert!(settled.apply(&record_strategy::finished(id(1), None)).unwrap_err().why.contains("not open"));
     for (number, generation, items, why) in [(2, 1, 2, "number"), (1, 2, 2, "generation"), (1, 1, 1, "all items")] {
-        let refused = settled.clone().apply(&legal::request(number, generation, items)).unwrap_err();
+        let refused = settled.clone().apply(&record_strategy::request(number, generation, items)).unwrap_err();
         assert!(refused.why.contains(why), "{refused}");
     }
-    settled.apply(&legal::request(1, 1, 2)).unwrap();
+    settled.apply(&record_strategy::request(1, 1, 2)).unwrap();
     let counters = Counters { calls: settled.calls, requests: settled.requests };
     assert_eq!(counters, Counters { calls: 1, requests: 1 });
 }

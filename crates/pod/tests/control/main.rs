@@ -3,23 +3,23 @@
 #![allow(clippy::disallowed_methods, reason = "tests stand at the composition root")]
 
 mod actor;
-mod blame;
+mod aggregate_bounds;
+mod attribution;
+mod blob_bound;
 mod bounds;
 mod callbacks;
 mod cancel;
 mod checkpoints;
-mod disks;
+mod disk_faults;
+mod fixtures;
 mod fold;
-mod gaps;
-mod kills;
-mod legal;
+mod foreign_text;
+mod kill_points;
+mod lost_records;
 mod outbox;
-mod parallel;
+mod parallel_calls;
+mod record_strategy;
 mod replay;
 mod restore;
-mod room;
-mod scene;
-mod staged;
-mod sums;
-mod unclean;
-mod words;
+mod stage_cleanup;
+mod unclean_starts;

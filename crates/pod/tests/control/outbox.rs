@@ -1,6 +1,6 @@
 //! Watchers that are slow, and watchers that are gone.
 
-use crate::scene::{pod, sound, told_what_is_durable};
+use crate::fixtures::{pod, sound, told_what_is_durable};
 use llm_worker::effect::Delta;
 use llm_worker::model::EVENT_QUEUE;
 use pod::control::{Event, Outbox};

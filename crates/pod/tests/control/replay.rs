@@ -1,7 +1,7 @@
 //! Every request is rebuilt from the log, and a log that says another thing than what was sent is told apart.
 
-use crate::legal::surface;
-use crate::scene::{echo, neutral, pod, printer, verified};
+use crate::fixtures::{echo, neutral, pod, printer, verified};
+use crate::record_strategy::surface;
 use llm_worker::projection::{Dialect, Neutral, Open, Surface};
 use llm_worker::{Item, ToolEffect};
 use pod::control::Batch;
@@ -64,7 +64,7 @@ fn every_request_that_was_sent_is_rebuilt_from_the_log() {
 /// The same log with one record changed in it; answers what was wrong with it, and at which seq.
 fn forged(pod: &PodUnderTest, change: &dyn Fn(&mut Record) -> bool) -> (u64, Option<Wrong>) {
     let records: Vec<_> = pod.records().into_iter().filter(|(_, r)| !matches!(r, Record::Other { .. })).collect();
-    let other = crate::scene::pod(Vec::new(), Vec::new());
+    let other = crate::fixtures::pod(Vec::new(), Vec::new());
     let (opened, mut at) = (other.store().unwrap(), None);
     for (seq, mut record) in records {
         if at.is_none() && change(&mut record) {

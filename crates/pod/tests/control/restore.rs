@@ -1,7 +1,7 @@
 //! What a crash left open is closed by one batch that says what is known and runs nothing.
 
-use crate::legal;
-use crate::scene::{echo, pod, results, sound};
+use crate::fixtures::{echo, pod, results, sound};
+use crate::record_strategy;
 use llm_worker::{CallId, Item, StopReason, ToolEffect, Usage};
 use pod::control::Batch;
 use pod::record::{HostStarted, InputConsumed, Record, Response, SystemItem, TurnStarted};
@@ -28,15 +28,15 @@ fn crashed(started: Option<ToolEffect>) -> (PodUnderTest, FnTool) {
     };
     let mut records: Vec<Record> = vec![
         started_host.into(),
-        legal::surface(1).into(),
-        legal::queued(1, None),
+        record_strategy::surface(1).into(),
+        record_strategy::queued(1, None),
         TurnStarted { turn: 1 }.into(),
         InputConsumed { input: 1 }.into(),
-        legal::request(1, 1, 1),
-        legal::asked(id(1)),
+        record_strategy::request(1, 1, 1),
+        record_strategy::asked(id(1)),
         response.into(),
     ];
-    records.extend(started.map(|effect| legal::started(id(1), effect)));
+    records.extend(started.map(|effect| record_strategy::started(id(1), effect)));
     let journal = pod.journal();
     journal.append(Batch::of(records)).wait().unwrap();
     journal.close();

@@ -79,7 +79,7 @@ impl FeatureModule for Eager {
 }
 
 #[test]
-fn nothing_has_an_effect_before_the_whole_feature_is_there_nor_after_it_failed() {
+fn an_install_has_no_effect_before_it_succeeds() {
     let early = vec!["Some(Early)"; 5];
     let gone = vec!["Some(Closed)", "Some(Closed)", "Some(Revoked)", "Some(Revoked)", "Some(Revoked)"];
     let done = vec!["None"; 5];

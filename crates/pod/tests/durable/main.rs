@@ -1,8 +1,7 @@
 //! What features make durable: state and notifications, in a running pod, killed and refused.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a rig that fails is a failed test")]
 
-mod files;
-mod floods;
+mod backpressure;
 mod hooks;
 mod installs;
 mod kills;
@@ -11,4 +10,5 @@ mod rig;
 mod secrets;
 mod sinks;
 mod state;
-mod values;
+mod state_files;
+mod state_values;

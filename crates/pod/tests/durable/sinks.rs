@@ -6,7 +6,7 @@ use pod::record::Record;
 use std::time::Duration;
 
 #[test]
-fn alerts_reach_the_watcher_and_nothing_else_and_stop_at_their_bound() {
+fn alerts_reach_only_the_watcher_and_are_bounded() {
     let (pod, _) = pod(&[&["alert 20"], &["alert 1"]]);
     let ran = pod.run("go");
     let alerts: Vec<String> = ran

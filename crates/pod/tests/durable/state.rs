@@ -160,7 +160,7 @@ fn left(version: u16, value: serde_json::Value) -> (FeatureInstallReport, Counte
 }
 
 #[test]
-fn an_older_value_is_migrated_and_an_unreadable_one_keeps_the_feature_out() {
+fn old_values_are_migrated_and_unreadable_ones_skip_the_feature() {
     let (report, counter) = left(1, 7.into());
     assert_eq!((report.outcome, counter.state().read().n), (InstallOutcome::Installed, 7));
     let (report, counter) = left(2, serde_json::json!({ "n": 8, "words": [] }));
@@ -178,7 +178,7 @@ fn an_older_value_is_migrated_and_an_unreadable_one_keeps_the_feature_out() {
 }
 
 #[test]
-fn a_state_that_was_not_granted_or_not_taken_up_keeps_the_feature_out() {
+fn an_ungranted_or_unstaged_state_skips_the_feature() {
     struct Lazy;
     impl FeatureModule for Lazy {
         fn descriptor(&self) -> FeatureDescriptor {

@@ -349,7 +349,7 @@ fn a_grant_that_nobody_took_up_is_seen() {
 }
 
 #[test]
-fn an_install_that_is_given_up_holds_nothing_while_its_thread_goes_on() {
+fn an_abandoned_install_holds_no_grant() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().canonicalize().unwrap();
     std::fs::write(root.join("a"), "text").unwrap();

@@ -121,7 +121,7 @@ fn a_handle_is_used_and_counted() {
 }
 
 #[test]
-fn a_call_that_waits_ends_when_its_grant_is_revoked_or_its_provider_leaves() {
+fn revocation_or_a_leaving_provider_ends_a_waiting_call() {
     type Act = fn(&FeatureRegistry) -> std::pin::Pin<Box<dyn Future<Output = usize> + Send>>;
     let cases: [(&str, Act, ErrorKind); 4] = [
         ("revoked", |r| Box::pin(r.revoke(&consumer(), &SLOW.admission(), Revoke::Now)), ErrorKind::Denied),

@@ -86,7 +86,7 @@ fn a_feature_that_keeps_its_word_is_installed_whole() {
 
 // covers: INV-06
 #[test]
-fn whatever_goes_wrong_at_any_registrar_call_leaves_the_registry_as_if_it_was_never_there() {
+fn a_failure_at_any_registrar_call_leaves_no_trace() {
     let without = surface(&install(None, None));
     for fail_at in 1..=CALLS {
         for way in ["error", "error ignored", "panic", "hang"] {

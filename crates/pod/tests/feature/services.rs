@@ -121,7 +121,7 @@ fn providers_come_first_and_ties_go_by_tier_and_id() {
 }
 
 #[test]
-fn every_way_to_lack_a_service_has_its_code_its_cause_and_its_words() {
+fn a_missing_service_is_reported_with_code_and_cause() {
     use DiagnosticCode as D;
     type Case =
         (&'static [Part], &'static str, InstallOutcome, &'static [DiagnosticCode], Option<&'static str>, &'static str);
@@ -209,7 +209,7 @@ fn every_way_to_lack_a_service_has_its_code_its_cause_and_its_words() {
 }
 
 #[test]
-fn a_cycle_is_told_with_its_path_to_all_in_it_and_takes_their_dependents_along() {
+fn a_cycle_is_reported_and_skips_its_dependents() {
     let plan = planned(&[
         part("builtin:a", &[], &[(A, REQUIRED, "^1")]),
         part("builtin:b", &[A], &[(B, REQUIRED, "^1")]),
@@ -306,7 +306,7 @@ fn what_needs_a_missing_service_is_left_out() {
 }
 
 #[test]
-fn a_provider_that_fails_in_any_way_takes_its_dependents_along_and_nothing_else() {
+fn a_failed_provider_skips_its_dependents_only() {
     let (release, wait) = std::sync::mpsc::channel::<()>();
     let wait = Arc::new(Mutex::new(wait));
     for way in ["error", "panic", "hang", "not provided", "provided twice", "not declared"] {

@@ -71,7 +71,7 @@ fn a_gate_that_fails_denies_and_is_named() {
 }
 
 #[test]
-fn a_gate_that_never_came_back_denies_at_once_and_loses_one_thread() {
+fn a_stuck_gate_denies_and_loses_one_thread() {
     let (stop, asked) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
     let (spins, counts) = (Arc::clone(&stop), Arc::clone(&asked));
     let spin = move |_: &ToolCallView| {
@@ -100,7 +100,7 @@ fn a_gate_is_never_suspended() {
 }
 
 #[test]
-fn the_first_refusal_ends_the_chain_and_every_verdict_is_journaled() {
+fn the_first_refusal_ends_the_chain_and_is_journaled() {
     let asked = Arc::new(Mutex::new(Vec::new()));
     let says = |name: &'static str, verdict: fn() -> PublicPreToolCallDecision| {
         let asked = Arc::clone(&asked);

@@ -119,7 +119,7 @@ fn a_tool_that_never_has_parsed_its_arguments_is_written_off() {
 
 // Calls that wait for their turn had been looked at before it came: each lost a thread, with a transform two.
 #[test]
-fn what_hangs_while_it_parses_costs_one_thread_whoever_has_a_say() {
+fn a_hanging_parser_costs_one_thread_only() {
     for (gated, rewritten) in [(true, false), (false, true), (true, true)] {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
         let gate = Latch::new("parsed");

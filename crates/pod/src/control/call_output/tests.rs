@@ -59,7 +59,7 @@ fn parts(text: &str) -> (String, u64, String) {
 }
 
 #[test]
-fn up_to_the_inline_bound_it_stands_whole_above_it_is_cut_and_kept() {
+fn output_is_inline_up_to_the_bound_and_cut_above_it() {
     let scene = Scene::new();
     let line = |n: usize| format!("{n:>31}\n");
     let lines: String = (0..INLINE / 32).map(line).collect();

@@ -63,7 +63,7 @@ fn wait<T>(work: impl Future<Output = T>) -> T {
 }
 
 #[test]
-fn it_outlives_the_session_and_two_pods_lose_nothing_to_each_other() {
+fn pod_state_outlives_sessions_and_concurrent_pods() {
     let dir = tempfile::tempdir().unwrap();
     let (_one, first, _rig) = pod(dir.path());
     let first = first.unwrap();
@@ -86,7 +86,7 @@ fn it_outlives_the_session_and_two_pods_lose_nothing_to_each_other() {
 }
 
 #[test]
-fn a_file_that_does_not_read_keeps_the_feature_out_and_is_left_alone() {
+fn an_unreadable_file_skips_the_feature_and_stays() {
     for content in ["", "{", "{\"feature\":\"x\",\"name\":\"y\",\"version\":9,\"value\":1}\n"] {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("builtin.tally")).unwrap();
@@ -116,7 +116,7 @@ fn what_the_disk_refuses_is_not_in_memory() {
 // What a newer program, or an older one whose value makes the migration panic, wrote meanwhile is never overwritten,
 // however often it is tried.
 #[test]
-fn what_somebody_else_wrote_and_this_does_not_read_is_left_alone() {
+fn an_unreadable_foreign_write_is_not_overwritten() {
     let migrating = |_: u16, _: &serde_json::Value| -> Result<u64, String> { panic!("on purpose") };
     let older = StateKey::new("tally", 2).scope(StateScope::User).migrating(migrating);
     for (key, theirs, words) in [(TALLY, 9, "use a newer one"), (older, 1, "on purpose")] {

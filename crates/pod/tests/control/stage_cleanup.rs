@@ -1,6 +1,6 @@
 //! What a killed call had put beside a file goes when its session is opened again, and nothing else.
 
-use crate::scene::{echo, pod, said, sound};
+use crate::fixtures::{echo, pod, said, sound};
 use authority::{Ambient, Workspace};
 use llm_worker::tool::FileChange;
 use llm_worker::{ErrorKind, ToolEffect, ToolError};

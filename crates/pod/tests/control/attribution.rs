@@ -1,6 +1,6 @@
 //! Who is written off for a thread that never comes back, and what the one who is loses.
 
-use crate::scene::{pod, said};
+use crate::fixtures::{pod, said};
 use llm_worker::{ResultStatus, ToolContext, ToolEffect, ToolResult};
 use pod::control::{AlertLevel, Event};
 use pod::feature::*;
@@ -96,7 +96,7 @@ fn any() -> Vec<HostCapability> {
 
 // Whoever has the thread in hand is who loses it: the service while it is being asked, else the one that asks.
 #[test]
-fn a_service_that_hangs_is_off_and_not_the_feature_that_asked_it() {
+fn a_hanging_service_is_off_and_its_consumer_is_not() {
     for (how, who) in [("holds", "builtin:oracle"), ("waits", "builtin:oracle"), ("alone", "builtin:asks")] {
         let gate = Latch::new(how);
         let held = gate.clone();

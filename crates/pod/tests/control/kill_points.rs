@@ -1,6 +1,6 @@
 //! A run killed at every one of its points, and what the next one makes of it.
 
-use crate::scene::{Changed, changer, echo, pod, printer, ran_once, sound, told_what_is_durable};
+use crate::fixtures::{Changed, changer, echo, pod, printer, ran_once, sound, told_what_is_durable};
 use llm_worker::{Item, ToolEffect};
 use pod::record::Record;
 use testkit::{FnTool, ModelScript, PodUnderTest, RunEnd, ScriptedAnswer};
@@ -60,7 +60,7 @@ fn killed_at(name: &str, nth: usize, segment_bytes: u64) {
 
 // covers: INV-13
 #[test]
-fn killed_at_any_point_nothing_told_is_lost_and_nothing_runs_again() {
+fn a_kill_at_any_point_loses_and_repeats_nothing() {
     every_point(16 << 20, &["commit:tool_started", "tool:running", "file_changed", "blob:written", "stream"]);
 }
 

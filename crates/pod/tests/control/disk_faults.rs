@@ -1,6 +1,6 @@
 //! The n-th operation of the disk fails, for every n of a run.
 
-use crate::scene::{Changed, changer, echo, pod, printer, ran_once, said, sound, told_what_is_durable};
+use crate::fixtures::{Changed, changer, echo, pod, printer, ran_once, said, sound, told_what_is_durable};
 use llm_worker::ToolEffect;
 use llm_worker::tool::FileChange;
 use pod::control::{Event, Fatal};
@@ -77,12 +77,12 @@ fn a_disk_that_is_full_once_costs_one_retry() {
 }
 
 #[test]
-fn a_disk_that_fails_for_good_ends_the_run_with_everything_told_kept() {
+fn a_failed_disk_ends_the_run_and_keeps_what_was_reported() {
     sweep(Fault::Ever(EIO));
 }
 
 #[test]
-fn a_disk_that_is_full_for_good_ends_the_run_with_everything_told_kept() {
+fn a_full_disk_ends_the_run_and_keeps_what_was_reported() {
     sweep(Fault::Ever(ENOSPC));
 }
 

@@ -1,7 +1,7 @@
 //! A pod goes on behind lost records: whatever is lost, it says so and is whole again.
 
-use crate::legal;
-use crate::scene::{Changed, changer, echo, pod, printer, results, verified};
+use crate::fixtures::{Changed, changer, echo, pod, printer, results, verified};
+use crate::record_strategy;
 use llm_worker::{CallId, Item, ToolEffect};
 use pod::record::{Gap, Record, Stored, SystemItem, TurnStarted};
 use pod::session::LostRecords;
@@ -160,33 +160,34 @@ fn losses_are_added_up_until_a_recovery_speaks_of_them() {
         state.apply(record).unwrap();
         state.lost
     };
-    take(&legal::surface(1).into());
-    take(&legal::queued(1, None));
+    take(&record_strategy::surface(1).into());
+    take(&record_strategy::queued(1, None));
     let one = take(&gap(5, 5)).unwrap();
     assert_eq!(
         (one, one.to_string().as_str()),
         (LostRecords { first: 5, last: 5, records: 1, inputs: 1 }, "record 5 is lost")
     );
-    take(&legal::queued(3, None));
+    take(&record_strategy::queued(3, None));
     let two = take(&gap(8, 9)).unwrap();
     assert_eq!(two, LostRecords { first: 5, last: 9, records: 2, inputs: 3 });
     assert_eq!(two.to_string(), "2 records between 5 and 9 are lost");
-    assert_eq!(take(&legal::recovered(0)), Some(two), "a recovery that knew nothing of it");
-    assert_eq!(take(&legal::recovered(2)), None);
+    assert_eq!(take(&record_strategy::recovered(0)), Some(two), "a recovery that knew nothing of it");
+    assert_eq!(take(&record_strategy::recovered(2)), None);
 }
 
 /// A state with one turn begun and a call open in it, behind a gap.
 fn parted() -> SessionState {
     let mut state = SessionState::default();
     let (call, gap) = (CallId::new(1).unwrap(), Gap { first: 5, last: 5, reason: None });
-    let begun = [legal::surface(1).into(), TurnStarted { turn: 1 }.into(), legal::asked(call), gap.into()];
+    let begun =
+        [record_strategy::surface(1).into(), TurnStarted { turn: 1 }.into(), record_strategy::asked(call), gap.into()];
     begun.iter().for_each(|record| drop(state.apply(record).unwrap()));
     state
 }
 
 #[test]
 fn a_turn_that_ends_or_begins_behind_a_loss_closes_its_calls() {
-    for (record, open) in [(legal::turn_finished(1), false), (TurnStarted { turn: 2 }.into(), true)] {
+    for (record, open) in [(record_strategy::turn_finished(1), false), (TurnStarted { turn: 2 }.into(), true)] {
         let mut state = parted();
         let items = state.apply(&record).unwrap();
         let lost =
@@ -200,14 +201,14 @@ fn a_turn_that_ends_or_begins_behind_a_loss_closes_its_calls() {
 fn what_came_of_lost_calls_and_turns() {
     let mut state = parted();
     let stored = Stored { digest: Digest::of(b"x"), bytes: 1, gap: None, whole: None };
-    state.apply(&legal::finished(CallId::new(7).unwrap(), Some(stored.into()))).unwrap();
+    state.apply(&record_strategy::finished(CallId::new(7).unwrap(), Some(stored.into()))).unwrap();
     assert_eq!(state.outputs.len(), 1, "the output of a call that is lost itself is there");
-    state.apply(&legal::item(Item::Assistant { text: "of the first turn".to_owned() })).unwrap();
-    state.apply(&legal::turn_finished(1)).unwrap();
-    state.apply(&legal::note("of a turn whose beginning is lost")).unwrap();
+    state.apply(&record_strategy::item(Item::Assistant { text: "of the first turn".to_owned() })).unwrap();
+    state.apply(&record_strategy::turn_finished(1)).unwrap();
+    state.apply(&record_strategy::note("of a turn whose beginning is lost")).unwrap();
     assert_eq!((state.turns, state.last_answer.as_deref()), (2, None));
     // Numbers can be counted on, whatever a record says.
-    state.apply(&legal::request(u64::MAX, 1, 0)).unwrap();
+    state.apply(&record_strategy::request(u64::MAX, 1, 0)).unwrap();
     assert_eq!(state.requests, u64::MAX >> 1);
 }
 
@@ -225,7 +226,7 @@ fn a_notification_behind_a_loss_leaves_the_surface_generation() {
 #[test]
 fn the_environment_is_not_known_behind_a_loss() {
     let mut state = SessionState::default();
-    let begun = [legal::surface(1).into(), TurnStarted { turn: 1 }.into(), legal::note("here")];
+    let begun = [record_strategy::surface(1).into(), TurnStarted { turn: 1 }.into(), record_strategy::note("here")];
     begun.iter().for_each(|record| drop(state.apply(record).unwrap()));
     assert_eq!(state.environment.as_deref(), Some("here"));
     state.apply(&Gap { first: 5, last: 5, reason: None }.into()).unwrap();

@@ -1,6 +1,6 @@
 //! What code of features says, answers or panics with is bounded before it reaches a record: no length of it ends the pod.
 
-use crate::scene::{pod, said, sound, verified};
+use crate::fixtures::{pod, said, sound, verified};
 use llm_worker::tool::{ArgumentError, Prepared};
 use llm_worker::{ResultStatus, Tool, ToolDefinition, ToolEffect};
 use pod::feature::*;
@@ -132,7 +132,7 @@ fn what_a_tool_makes_of_its_arguments_is_bounded() {
 #[test]
 fn what_transforms_answer_or_panic_with_is_bounded() {
     type Says = fn() -> Change<serde_json::Value>;
-    let echo = || crate::scene::echo("Echo", ToolEffect::ReadOnly);
+    let echo = || crate::fixtures::echo("Echo", ToolEffect::ReadOnly);
     let cases: [(Says, &str); 3] = [
         (|| Change::Replaced(json!({ "a": long() })), "at most 163840 are allowed"),
         (|| dies(), "it panicked"),

@@ -1,6 +1,6 @@
 //! Calls of one answer run together, under a cap, and cost few flushes.
 
-use crate::scene::{echo, pod, said, sound};
+use crate::fixtures::{echo, pod, said, sound};
 use llm_worker::{Item, ToolEffect};
 use std::sync::{Arc, Barrier};
 use testkit::{FnTool, ScriptedAnswer, within};

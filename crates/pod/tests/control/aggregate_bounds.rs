@@ -1,7 +1,7 @@
 //! What each may do alone, done by many at once: calls of one answer that all hang, and answers that come to more
 //! records or bytes than a batch of the log takes.
 
-use crate::scene::{echo, pod, said, sound};
+use crate::fixtures::{echo, pod, said, sound};
 use llm_worker::tool::{ArgumentError, Prepared};
 use llm_worker::turn::TurnLimits;
 use llm_worker::{ResultStatus, Tool, ToolDefinition, ToolEffect};

@@ -1,7 +1,7 @@
 //! What a pod does after things ended badly: stuck features, records no disk takes, hosts that left without a word,
 //! inputs nobody took, and a HEAD that is older than the log.
 
-use crate::scene::{echo, pod, said, sound};
+use crate::fixtures::{echo, pod, said, sound};
 use llm_worker::{ErrorKind, ToolEffect};
 use pod::control::Fatal;
 use pod::host::HostError;
@@ -13,7 +13,7 @@ use testkit::{EIO, Fault, FnTool, Latch, RunEnd, ScriptedAnswer, within};
 const SHORT: Duration = Duration::from_millis(20);
 
 #[test]
-fn a_feature_whose_thread_never_came_back_is_off_until_the_next_start() {
+fn a_feature_with_a_stuck_thread_is_off_until_restart() {
     let gate = Latch::new("never");
     let held = gate.clone();
     let stuck = FnTool::new("Stuck", ToolEffect::ReadOnly, move |_, _| {
@@ -142,7 +142,7 @@ fn an_input_nobody_took_goes_first_and_is_not_asked_twice() {
 }
 
 #[test]
-fn a_head_that_is_older_than_the_log_hides_nothing_from_the_next_start() {
+fn an_outdated_head_hides_no_record() {
     // Opening writes HEAD anew and goes on when that fails, whichever operation it is.
     let mut went_on = 0;
     for n in 0..40 {

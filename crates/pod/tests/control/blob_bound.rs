@@ -1,6 +1,6 @@
 //! The bound on a session's blobs, as tools and the model meet it.
 
-use crate::scene::{pod, printer, said, sound, verified};
+use crate::fixtures::{pod, printer, said, sound, verified};
 use llm_worker::tool::{FileChange, LineRange};
 use llm_worker::{ErrorKind, Item, ResultStatus, ToolEffect, ToolError};
 use pod::control::Outbox;
@@ -41,7 +41,7 @@ fn reader(pod: &PodUnderTest, nth: usize) -> (FnTool, Arc<Mutex<Option<ToolError
 }
 
 #[test]
-fn the_next_turn_of_the_same_start_lets_go_of_the_oldest_outputs() {
+fn the_next_turn_drops_the_oldest_outputs() {
     let mut pod = pod(Vec::new(), prints(4));
     pod.blob_bytes = ROOM;
     let answers = ["Print0", "Print1", "Print2", "Print3"].map(|name| ScriptedAnswer::calls(&[(name, "{}")]));
