@@ -1,7 +1,8 @@
-//! The named process: its session, its control loop, what it permits, and the door for features.
+//! A pod is a named process with a durable session: its session, its control loop, its permissions, and its
+//! features.
 //!
-//! A pod knows records, turns, permissions and `feature`. It knows no concrete tool, no vendor, no terminal
-//! and no argv: those are handed to it by the program that composes it.
+//! A pod knows records, turns, permissions and `feature`. It knows no concrete tool, no provider, no terminal and
+//! no command line: the program that composes it hands those over.
 #![deny(clippy::wildcard_enum_match_arm)]
 
 pub mod control;

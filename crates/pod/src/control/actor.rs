@@ -1,5 +1,6 @@
-//! The one task that owns a pod: it reads what clients and features ask for, takes inputs through turns one after the
-//! other, and lets go in the end. Between turns and in them it waits at one place.
+//! The one task that owns a pod. It reads the commands of clients and the requests of features, takes inputs
+//! through turns one after the other, and releases the session at the end. Between turns and in them it waits in
+//! one place.
 //!
 //! ```text
 //!   clients ───> commands ─┐                              ┌─> journal ─> fold ─> watchers
@@ -7,7 +8,8 @@
 //!   gates, calls, stream ──┘                              └─> callback threads, model
 //! ```
 //!
-//! It never runs feature, tool or model code: those answer through channels. It knows no socket and no screen.
+//! It never runs code of features, tools or models: those answer through channels. It knows no socket and no
+//! screen.
 
 use super::client::{Client, Command, SubmitError, client};
 use super::commit::Batch;

@@ -1,5 +1,5 @@
-//! May this call run? Its arguments are parsed once, here, and permission judges what was parsed; exactly that
-//! parse is what runs later.
+//! Decides whether a call may run. The arguments are parsed once, here; permission judges what was parsed, and
+//! exactly that parse runs later.
 
 use super::calls::{given_up_on, taken_back};
 use super::commit::Journaled;

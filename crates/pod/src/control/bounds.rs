@@ -1,4 +1,4 @@
-//! What the host asks of every call and what nothing exceeds, as data for reports.
+//! The checks that every call passes and the limits that nothing exceeds, as data for reports.
 
 use super::authorize;
 use super::call_output::INLINE;

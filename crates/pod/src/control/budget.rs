@@ -1,4 +1,4 @@
-//! What a turn has cost, and whether it may cost more. It knows prices and tokens, no model and no log.
+//! The cost of one turn, and whether it is spent. It knows prices and tokens, no model and no log.
 
 use crate::record::Unanswered;
 use llm_worker::{Cost, ModelEvent, Price, Usage};

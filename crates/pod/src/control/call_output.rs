@@ -1,4 +1,4 @@
-//! One running call, as the host sees it: its output, its file changes, and the bounded result that comes of it.
+//! The host's side of one running call: its output, the records of its file changes, and its bounded result.
 
 use crate::feature::sanitize;
 use crate::mailbox::requests::{DriverRequest, MailboxSender};

@@ -1,4 +1,4 @@
-//! Calls that were allowed: those that wait for a place under the cap, and those that run.
+//! The allowed calls of a turn: those that wait for a slot, and those that run.
 
 use super::authorize::Authorized;
 use super::call_output::CallOutput;

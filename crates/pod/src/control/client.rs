@@ -1,4 +1,5 @@
-//! A client's end of a pod: what people and scripts ask of the actor. It knows no record and no journal.
+//! A client's handle on a pod: people and scripts send commands to the actor through it. It knows no record and no
+//! journal.
 
 use super::limits::RunLimits;
 use super::turn_end::TurnEnd;

@@ -1,8 +1,8 @@
-//! The whole of the trust between the turn machine and the log. It performs nothing.
+//! The only path from the turn machine to the log and back. It performs no I/O.
 //!
-//! A [`Batch`] is made from what the machine wants committed; each fact carries what its record says, so it becomes
-//! records here, in the machine's own order. The log gives it back as `Committed<Batch>` only once it is durable, and
-//! only that yields the [`Ack`] which the machine accepts. Nothing else makes an `Ack`.
+//! A [`Batch`] is made from a commit request of the machine: each fact becomes a record, in the machine's order.
+//! The log returns the batch as `Committed<Batch>` once it is durable, and only that yields the [`Ack`] that the
+//! machine accepts.
 
 use super::authorize::Authorized;
 use super::budget::Budget;

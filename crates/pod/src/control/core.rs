@@ -1,4 +1,4 @@
-//! What lives as long as a pod: its state, and everything a turn works with. It knows no turn.
+//! What lives as long as a pod: its state, and everything a turn needs. It knows no turn.
 
 use super::authorize::Permission;
 use super::commit::{Ack, Batch};

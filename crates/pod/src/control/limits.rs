@@ -1,4 +1,4 @@
-//! What a turn may use, and what is left of it for the next one. It knows no log.
+//! What one turn may use, and what is left for the next turn of a run. It knows no log.
 
 use super::turn_end::TurnEnd;
 use llm_worker::Cost;

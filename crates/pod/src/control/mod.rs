@@ -1,4 +1,4 @@
-//! The one task that owns a pod's state, and the threads it lends to tools and features.
+//! The one task that owns a pod's state.
 
 mod actor;
 mod authorize;

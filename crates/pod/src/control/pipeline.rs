@@ -1,5 +1,5 @@
-//! Commits under way, of a turn, of the actor and of what features handed in, and the disk's retry. It knows no turn
-//! beyond the part that a commit carries.
+//! Commits in flight: those of a turn, of the actor, and of requests from features; and the retry after the disk
+//! refused one. It knows no turn beyond the part that a commit carries.
 
 use super::commit::{Ack, Batch, Journaled};
 use super::core::{Core, DISK_PAUSE, DISK_RETRIES, Fatal};

@@ -1,4 +1,4 @@
-//! A model's answer under way.
+//! A model's answer while it streams.
 
 use llm_worker::model::EVENT_QUEUE;
 use llm_worker::projection::ModelRequest;

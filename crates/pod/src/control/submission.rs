@@ -1,5 +1,5 @@
-//! Inputs on their way into the log, one after the other, in the order of their arrival: gates are asked, what is too
-//! large for a record is stored, and the commit is awaited. They know no turn but its end.
+//! Inputs on their way into the log, one after the other in the order of arrival: gates are asked, a large input is
+//! stored as a blob, and the commit is awaited. They know no turn but its end.
 
 use super::client::{MAX_SUBMISSIONS, Reply, Submission, SubmitError};
 use super::core::Core;

@@ -1,4 +1,4 @@
-//! One turn under way: it performs what the turn machine asks for, and tells it what came of it. It knows no client.
+//! One turn: it performs the effects of the turn machine and feeds the results back. It knows no client.
 //!
 //! ```text
 //!   Turn::poll ──> effects ──> journal · model task · callback threads
@@ -6,8 +6,8 @@
 //!        └── Turn::handle <── one of: committed, refused, model event, judged, call ended
 //! ```
 //!
-//! It borrows the [`Core`] from the actor, which alone appends to the log and folds what was committed, in that order. It never runs
-//! feature, tool or model code: those answer through channels.
+//! It borrows the [`Core`] from the actor, which alone appends to the log and folds what was committed, in that
+//! order. It never runs code of features, tools or models: those answer through channels.
 
 use super::authorize::{Authorization, Authorizer};
 use super::budget::Budget;

@@ -1,7 +1,8 @@
-//! Whose code a callback thread is in: when it never comes back, that is who is written off.
+//! Which feature's code a callback thread runs. If the thread never returns, that feature is disabled.
 //!
-//! A thread works for its owner. Within that it may be in code of somebody else (a tool that parses arguments, a
-//! service), or wait for it; so the one who holds the thread is looked for first, then the one who is waited for.
+//! A thread works for its owner. Within that it may run code of another feature (a tool that parses arguments, a
+//! service) or wait for it. The feature whose code runs is held responsible first, then the one that is waited for, then the
+//! owner.
 
 use crate::feature::FeatureId;
 use std::cell::RefCell;

@@ -1,8 +1,7 @@
 //! Threads for code that is not the host's: tools and hooks. They know no registry.
 //!
-//! A callback is a future that is *blocked on* in its own thread, so one that panics is an error value, one
-//! that spins or sleeps cannot hold the control thread, and one that never returns costs a thread and is
-//! written off.
+//! A callback is a future that is *blocked on* in its own thread: a panic becomes an error value, a callback that
+//! spins or sleeps cannot block the control thread, and one that never returns costs one thread.
 
 use super::attribution::Attribution;
 use crate::feature::{FeatureId, clamp};

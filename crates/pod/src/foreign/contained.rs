@@ -1,5 +1,5 @@
-//! Code of a feature, contained: attributed to it, under its doors, and with its panic as a value. It knows no thread and
-//! no grant.
+//! Contains code of a feature: it is attributed to the feature, ends when a door shuts, and its panic becomes a
+//! value. It knows no thread and no grant.
 
 use super::attribution;
 use super::callbacks::words;

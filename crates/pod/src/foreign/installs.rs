@@ -1,9 +1,10 @@
-//! `descriptor()` and `install()` of features: code that returns at once or blocks, for a caller without a runtime. It
-//! knows no plan.
+//! Runs `descriptor()` and `install()` of features: synchronous code, called by a host without a runtime. It knows
+//! no plan.
 //!
-//! Callbacks run one after another on one thread, since a start has many and each change of thread costs. One that does
-//! not answer in time is written off with its thread, and the rest go on in a new thread; what it answers later reaches
-//! nobody. It is no thread of [`super::Callbacks`], where a feature could not block on a runtime of its own.
+//! Callbacks run one after another on one thread, since a start has many and each change of thread costs. A
+//! callback that misses its deadline is abandoned with its thread, its late answer is dropped, and the others
+//! continue on a new thread. These threads are not those of [`super::Callbacks`], where a feature could not block
+//! on a runtime of its own.
 
 use super::contained::caught;
 use std::collections::VecDeque;

@@ -1,8 +1,9 @@
-//! Code of others: the threads it runs on, what contains it, and whose it is. It knows no turn, no journal and no plan.
+//! Code of features and tools: the threads it runs on, how it is contained, and which feature it belongs to. It
+//! knows no turn, no journal and no plan.
 //!
-//! Hooks and tools go the same way: [`Callbacks::run`] gives work a thread, a deadline, a cancellation and a grace, and
-//! counts the threads that do not come back; within it [`contained`] runs a feature's code. Installs, which nobody can
-//! tell to end, have threads and a deadline of their own in [`installs`].
+//! Hooks and tools go the same way: [`Callbacks::run`] gives work a thread, a deadline, a cancellation and a grace
+//! period, and counts the threads that do not return; within it [`contained`] runs a feature's code. Installs
+//! cannot be cancelled, so they have threads and a deadline of their own in [`installs`].
 
 pub(crate) mod attribution;
 mod callbacks;

@@ -1,4 +1,5 @@
-//! The hooks of one point, and what their answers come to. It knows no registry of features and no actor.
+//! The hooks of one point in install order, and how their answers combine. It knows no registry of features and no
+//! actor.
 
 use super::limits::{DEFAULT_DEADLINE, MAX_STRIKES};
 use super::observe::Listeners;

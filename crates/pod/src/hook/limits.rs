@@ -1,4 +1,4 @@
-//! How long hooks may take, and how often they may fail. It knows no hook.
+//! Deadlines of hooks, and how many failures in a row suspend one. It knows no hook.
 
 use std::time::Duration;
 

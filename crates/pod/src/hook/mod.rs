@@ -1,7 +1,8 @@
-//! Hooks: where a pod asks others before, or tells them after. It knows no actor.
+//! Hooks: points where a pod asks features before it acts, or tells them afterwards. It knows no actor.
 //!
 //! A *gate* may refuse, and refuses when it fails. A *transform* may replace a value, and the original stays when
-//! it fails. An *observer* is told, off the path. The class, not the author, fixes what a failure means:
+//! it fails. An *observer* is told afterwards, in the background. The class of a point fixes what a failure means;
+//! an author cannot change it:
 //!
 //! ```text
 //!   prompt ─ PromptSubmit ─> turn ─ PreRequest ─> model ─> call ─ ToolArguments ─ host permission ─ PreToolCall ─┐
@@ -9,8 +10,8 @@
 //!   TurnEnd <─ no more calls ──┴──────────────────────────────────────────────────── ToolOutcome <─ it runs ───┘
 //! ```
 //!
-//! Hooks see read-only views and answer values; they hold nothing through which they could write. They run on
-//! callback threads, so one that hangs loses its answer and nothing else.
+//! Hooks see read-only views and return values; they hold nothing that they could write through. They run on
+//! callback threads, so a hook that hangs loses its own answer and nothing else.
 
 mod chain;
 mod limits;

@@ -1,4 +1,4 @@
-//! Telling observers: a bounded queue beside the path, never on it. It knows no registry of features.
+//! Tells observers in the background, through a bounded queue. It knows no registry of features.
 
 use super::chain::{HookChain, HookRegistry};
 use super::typed::{Event, EventView};

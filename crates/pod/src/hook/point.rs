@@ -1,4 +1,4 @@
-//! The points where hooks stand, and what the class of each means. It knows nothing else of the pod.
+//! The hook points and the class of each. It knows nothing else of the pod.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

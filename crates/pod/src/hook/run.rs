@@ -1,8 +1,8 @@
-//! Runs the hooks of a chain: the one place where they run. Gates, transforms and observers differ only in the rule that
-//! says what an answer means for the hooks behind it. It knows no point.
+//! Runs the hooks of a chain; no other code runs hooks. Gates, transforms and observers differ only in a function
+//! that says what an answer means for the hooks behind it. It knows no point.
 //!
-//! Each hook is asked on a callback thread. An answer that is late is void, also when the hook held its thread and then
-//! answered; those behind it do not wait for that thread.
+//! Each hook is called on a callback thread. An answer after the deadline is void, and the next hooks do not wait
+//! for that thread.
 
 use super::chain::InstalledHook;
 use super::limits::CHAIN_BUDGET;

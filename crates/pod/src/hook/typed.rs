@@ -1,4 +1,4 @@
-//! What hooks at each point see and answer. It knows no chain's work and no feature but by its name.
+//! The input and the answer of the hooks at each point. It knows no chain's work and no feature but by its name.
 
 use super::chain::{HookChain, HookRegistry, HookRegistryBuilder};
 use super::point::{HookClass, HookPoint};

@@ -1,4 +1,4 @@
-//! Opening a pod and putting its parts together: the same for a headless run and for a pod that stays.
+//! Opens a pod and connects its parts; the same for a headless run and for a pod that stays.
 
 mod opening;
 mod staged;

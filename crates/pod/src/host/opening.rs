@@ -1,4 +1,4 @@
-//! From a session that the store opened to one that a pod can be put on: folded, and what closes it ready to commit.
+//! Opens a session for a pod: folds it, and prepares the records that close what a crash left open.
 
 use super::staged;
 use super::{HostError, PodDeps};

@@ -1,4 +1,4 @@
-//! What a change had put beside its file and that never took its place, because the process that made it was killed.
+//! Removes staged files that a killed process left beside their targets.
 
 use crate::session::changes::staged;
 use crate::session::fold::Changing;

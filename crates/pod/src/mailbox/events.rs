@@ -1,5 +1,5 @@
-//! What the pod tells whoever watches. Nothing is lost while they watch: a watcher that does not keep up
-//! slows the model's stream down, then features, never the turn's commits, and one that is gone is forgotten.
+//! The events that a pod shows to its watcher. A watcher loses no event: one that does not keep up slows down the
+//! model's stream, then features, never the turn's commits. A watcher that is gone is forgotten.
 
 use super::requests::AlertLevel;
 use crate::feature::FeatureId;

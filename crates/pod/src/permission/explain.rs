@@ -1,4 +1,4 @@
-//! What the table and the rules will say to calls of a tool, before there is a call. It knows no path.
+//! What the table and the rules decide about calls of a tool, before there is a call. It knows no path.
 
 use super::judge::{BUILT_IN, Policy, SandboxState};
 use super::rule::{Placed, Rule, RuleDecision};

@@ -1,5 +1,5 @@
-//! Path globs of rules. A refusal must not be dodged by another way to write a path, and an allowance must not be
-//! won by one: so they match differently. They know no tool.
+//! Path globs of rules. Another spelling of a path must not avoid a refusal and must not gain an allowance, so the
+//! two match differently. They know no tool.
 
 use super::place::Target;
 use super::rule::RuleDecision;

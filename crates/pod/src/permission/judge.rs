@@ -1,4 +1,4 @@
-//! One call, one decision, with the rule that made it. It knows no flag and no actor.
+//! Judges one call: one decision, with the rule that made it. It knows no flag and no actor.
 
 use super::place::{self, Target};
 use super::program;

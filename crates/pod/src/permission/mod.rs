@@ -1,16 +1,17 @@
-//! Whether a call may run: judged each time, on where its paths lead, by a table and by rules on top of it.
-//! It knows no tool by name.
+//! Whether a call may run: judged for each call, on where its paths lead, by a default table and by rules on top of
+//! it. It knows no tool by name.
 //!
-//! Layers go from the outermost (the built-in table) inwards (files, then flags). Inside a layer the last rule that
-//! matches speaks for it. A refusal by any layer stands; otherwise the innermost layer that spoke decides. What
-//! nothing answers is refused. `ask` needs a person: without one it is a refusal with the remedy that allows it.
+//! Layers are ordered from the outermost (the built-in table) inwards (files, then flags). Inside a layer the last
+//! rule that matches decides for the layer. A refusal by any layer is final; otherwise the innermost layer with a
+//! matching rule decides. Without a matching row or rule the call is refused. `ask` needs a person: without one it
+//! is a refusal that names the rule to add.
 //!
-//! A rule sees what a call *names*. `Grep` over a directory names the directory, not the files below. A shell command is
-//! taken apart (crate `shell`) and each part is judged like a call of its own: a call is as free as the least free part.
-//! What a part runs is known by its text or not at all: where it is opaque, no rule about a program allows it, and every
-//! refusal about one holds. Of the files that a command names, only those count that may hold secrets; what else it reads
-//! and writes the sandbox bounds, not the rules. A host is judged by the name that the
-//! call has; which hosts can be reached at all is the grant's, and what they resolve to is judged where it is connected.
+//! A rule sees what a call *names*. `Grep` over a directory names the directory, not the files below. A shell
+//! command is split into parts (crate `shell`) and each part is judged like a call of its own; the strictest
+//! decision holds. Where it cannot be known what a part runs, the part is opaque: no rule about a program allows
+//! it, and every refusal about a program applies. Of the files that a command names, only those count that may hold
+//! secrets; the sandbox bounds what else it reads and writes. A host is judged by the name in the call; the grant
+//! says which hosts can be reached, and their addresses are judged when connecting.
 
 mod explain;
 mod glob;

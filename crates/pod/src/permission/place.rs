@@ -1,4 +1,4 @@
-//! What a call names, after resolution: the thing that is judged. It knows no rule.
+//! Resolves what a call names into targets, which are judged. It knows no rule.
 
 use super::secret::{self, Named};
 use authority::{Access, Location, Workspace};

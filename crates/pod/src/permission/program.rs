@@ -1,5 +1,5 @@
-//! Rules about programs. An allowance must be won by the command as it stands; a refusal must not be dodged by another
-//! way to write it: so they match differently. They know no path.
+//! Rules about programs. Another spelling of a command must not avoid a refusal and must not gain an allowance, so
+//! the two match differently. They know no path.
 
 use super::rule::RuleDecision;
 use authority::text::escape_line;

@@ -1,5 +1,5 @@
-//! The next step after a refusal, a limit or a cut, as data. The host words it: it alone knows its flags, its files and
-//! the names of its tools.
+//! The next step after a refusal, a limit or a cut, as data. The host turns it into text: only the host knows its
+//! flags, its files and the names of its tools.
 
 /// What a person, or the model, does next.
 #[derive(Clone, Debug, PartialEq, Eq)]

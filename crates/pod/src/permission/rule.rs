@@ -1,4 +1,4 @@
-//! Rules as a person writes them, checked when they are read. They know no file that they stand in but its name.
+//! Rules as a person writes them, checked when they are read. They know no file but its name.
 
 use super::glob::PathGlob;
 use super::place::Target;

@@ -1,6 +1,6 @@
-//! Files that may hold secrets and that a shell command names, as far as its text shows. A command that does not name one
-//! can still read it; that is the sandbox's matter, and this only keeps an honest command from doing it unasked.
-//! It knows no rule.
+//! Finds files in a shell command that may hold secrets, as far as its text shows them. A command can read a file
+//! that it does not name; the sandbox bounds that. This check keeps an honest command from reading secrets without
+//! consent. It knows no rule.
 
 use authority::{ErrorKind, FileKind, Location, Workspace};
 use shell::{CommandLine, Part, Word};

@@ -1,4 +1,4 @@
-//! Records of a tool call: how it was judged, its start and its result. They know no item.
+//! Records of a tool call: its decision, its start and its result. They know no item.
 
 use super::{Decision, Output};
 use llm_worker::{CallId, ResultStatus, ToolEffect, ToolOutcome};

@@ -1,4 +1,4 @@
-//! What was decided of a call, a prompt, a request or an end: the one durable form. It knows nobody who decides.
+//! A decision about a call, an input, a request or the end of a turn, in its one durable form. It knows no decider.
 
 /// A decision with its reason, which is for the model and for people.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! The bodies of records. The store knows frames; a kind's meaning stands here and, for readers in other
+//! The bodies of records. The store knows frames; the meaning of a kind is defined here and, for readers in other
 //! languages, in `docs/JOURNAL.md`. One-letter keys belong to the frame header and are not used in bodies.
 
 mod call;

@@ -1,5 +1,5 @@
-//! What a pod changed in files, from its journal: for `yoi diff`, and to take it back.
-//! It knows no tool but the one of commands.
+//! The file changes of a pod, read from its journal: for `yoi diff` and `yoi undo`. It knows no tool but the one
+//! that runs commands.
 
 use super::stage_number;
 use crate::record::{DirectoryMoved, FileChanged, Gap, Record, Stored, ToolStarted};

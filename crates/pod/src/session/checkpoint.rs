@@ -1,9 +1,9 @@
-//! A fold kept beside the log, so that going on with a session reads its newest records only. It knows no
-//! record, only what they come to.
+//! A fold stored beside the log: opening a session reads it and then only newer records. It knows no record, only
+//! the folded state.
 //!
-//! A checkpoint is made where a segment ends, and where a host stops if enough came since the last one: one line of
-//! JSON with the state, then the items, each field behind its length. Like everything in `idx/` it is derived. Whatever
-//! does not read is made again from the log.
+//! A checkpoint is written at the end of a segment, and when a host stops after enough new records: one line of
+//! JSON with the state, then the items, each field behind its length. Like everything in `idx/` it is derived. An
+//! unreadable one is rebuilt from the log.
 
 use super::fold::SessionState;
 use super::restore::Restored;

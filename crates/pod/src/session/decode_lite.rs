@@ -1,7 +1,7 @@
-//! Decoding a record as far as a fold needs it, for whoever folds many at once: most of opening a session is this.
-//! It knows no state.
+//! Decodes only the fields of a record that a fold needs; opening a session spends most of its time here. It knows
+//! no state.
 //!
-//! What comes out folds to the same as the whole record does; `yoi verify` reads everything of each.
+//! The result folds to the same state as the full record; `yoi verify` decodes every field.
 
 use super::restore::{RestoreError, decode};
 use crate::record::{ItemAdded, Record};

@@ -1,5 +1,4 @@
-//! The fold of a log into state. Live and on replay it is this one function; there is no other way to change
-//! a [`SessionState`].
+//! The fold of a log into state. This one function changes a [`SessionState`], live and on replay.
 
 use super::lost::{LostRecords, bridged};
 use crate::record::{

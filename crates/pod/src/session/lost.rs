@@ -1,9 +1,9 @@
-//! What a fold makes of lost records: a copy of a damaged log has a `gap` record for each. It knows no file.
+//! Folds a log with lost records: a copy of a damaged log has a `gap` record for each. It knows no file.
 //!
-//! Behind a gap nobody knows what stood in it: a turn may have begun or ended, a call may have its result there, numbers
-//! have gone on. So until a recovery has spoken of the loss, a record that does not fit the state is not wrong: the state
-//! is made to fit it. A call that was open at the gap keeps waiting for a result; when the next item of another kind
-//! shows that there is none, it gets one that says so, and stands where a model would look for it.
+//! The content of a gap is unknown: a turn may have begun or ended in it, a call may have its result there, numbers
+//! may have increased. So until a recovery has reported the loss, a record that does not fit the state is accepted
+//! and the state is adjusted to it. A call that was open at the gap stays open. When the next item of another kind
+//! shows that its result is lost, it gets a result that says so, at the place where a model expects it.
 
 use super::fold::{IllegalRecord, SessionState};
 use crate::record::{Gap, NotificationQueued, Record, Recovery, Request, SystemItem};

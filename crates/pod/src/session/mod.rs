@@ -1,5 +1,5 @@
-//! What a pod's records mean: the fold of a log into state, what recovery says of a crash, and the proof that every
-//! request can be rebuilt. It knows no feature and no actor.
+//! The meaning of a pod's records: the fold of a log into state, what recovery reports after a crash, and the proof
+//! that every request can be rebuilt. It knows no feature and no actor.
 
 pub mod changes;
 pub mod checkpoint;

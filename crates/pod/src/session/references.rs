@@ -1,4 +1,4 @@
-//! Which blobs a session still leads to: the others may go when there is no room for a new one. It knows no store.
+//! Which blobs a session still refers to: the others may be removed to make room for a new one. It knows no store.
 
 use super::fold::SessionState;
 use session_store::Digest;

@@ -1,5 +1,5 @@
-//! The proof that a log says all a model ever saw: every request is rebuilt from the records before it and
-//! compared with what was sent. It knows no model.
+//! Proves that the log holds all that a model saw: every request is rebuilt from the records before it and compared
+//! with what was sent. It knows no model.
 
 use super::fold::SessionState;
 use super::references;

@@ -1,5 +1,5 @@
-//! From a log on disk back to a session that can go on. Nothing is executed: open calls get a result that
-//! says what is known, the open turn is closed, and one note tells the model.
+//! Restores a session from its log. Nothing is executed: open calls get a result that says what is known, the open
+//! turn is closed, and one note tells the model.
 
 use super::fold::{IllegalRecord, OpenCall, SessionState};
 use super::lost::{LostRecords, lost_result};

@@ -1,4 +1,4 @@
-//! Folding a session that was just opened: its newest checkpoint, and only the records behind that. It knows no lock.
+//! Folds a session that was just opened: its newest checkpoint, and only the records behind it. It knows no lock.
 
 use super::checkpoint::{CheckpointBuilder, VERSION};
 use super::decode_lite::decode_lite;

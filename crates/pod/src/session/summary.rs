@@ -1,4 +1,4 @@
-//! How a session stands, for listings: the newest checkpoint's state and the records behind it. Holds no item.
+//! The state of a session for listings: the newest checkpoint and the records behind it. Holds no item.
 
 use super::checkpoint;
 use super::decode_lite::decode_lite;

@@ -1,4 +1,4 @@
-//! What the host makes of declarations: a plan, as a pure function. It knows no feature's code and holds nothing.
+//! Turns declarations into a plan, as a pure function. It knows no feature's code and holds nothing.
 
 pub(super) mod plan;
 pub(super) mod policy;

@@ -1,5 +1,5 @@
-//! From descriptors and a policy to what will be installed: a pure function, the same for every registration order.
-//! It knows no module.
+//! Plans an install from descriptors and a policy: a pure function with the same result for every registration
+//! order. It knows no module.
 
 mod budget;
 mod order;

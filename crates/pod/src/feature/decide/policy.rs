@@ -1,4 +1,5 @@
-//! Who may have what: the host's decision, as data. What no row grants is refused. It knows no handle.
+//! Which feature may have which capability: the host's decision, as data. What no row grants is refused. It knows
+//! no handle.
 
 mod explain;
 mod table;

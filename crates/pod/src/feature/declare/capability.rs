@@ -1,4 +1,4 @@
-//! What a feature may ask of its host, as data. It knows no policy and no handle.
+//! The capabilities that a feature may request, as data. It knows no policy and no handle.
 
 mod compare;
 

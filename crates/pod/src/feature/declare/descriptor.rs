@@ -1,4 +1,4 @@
-//! What a feature says of itself: pure, bounded data without secrets, safe to show anywhere. It knows no host.
+//! A feature's descriptor: pure, bounded data without secrets, safe to show anywhere. It knows no host.
 
 use super::capability::HostCapability;
 use super::grants::CapabilityRequest;

@@ -1,5 +1,5 @@
-//! What can go wrong between a descriptor and a live feature: one code per cause, both sides named.
-//! It knows no plan and no stage.
+//! Problems between a descriptor and a live feature: one code per cause, both sides named. It knows no plan and no
+//! stage.
 
 use super::id::FeatureId;
 use authority::Redactor;

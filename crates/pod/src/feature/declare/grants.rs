@@ -1,5 +1,5 @@
-//! What a feature asked for and what it was given, as data. The data grants nothing: authority is a handle. It knows no
-//! policy and no door.
+//! What a feature requested and what it was granted, as data. The data grants nothing: authority is a handle. It
+//! knows no policy and no door.
 
 use super::capability::HostCapability;
 use super::id::FeatureId;

@@ -1,4 +1,4 @@
-//! Hooks as declared: one `const` key both declares and stages, so the two cannot drift. It knows no chain.
+//! Hooks as declared: one `const` key both declares and stages a hook, so the two cannot drift. It knows no chain.
 
 use super::capability::{HostCapability, MAX_NAMED_TOOLS};
 use super::text::{self, Lines, MAX_NAME, millis};

@@ -1,4 +1,4 @@
-//! What features and services are called. It knows nothing else of them.
+//! Names of features and services. It knows nothing else of them.
 
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;

@@ -1,4 +1,4 @@
-//! What a feature says of itself and what it wants, as data. It knows no policy, no plan and nothing that runs.
+//! What a feature declares about itself and requests, as data. It knows no policy, no plan and nothing that runs.
 
 pub(super) mod capability;
 pub(super) mod descriptor;

@@ -1,4 +1,4 @@
-//! What services are called, what is declared of them, and what a plan says of them. It knows no handle.
+//! Services: their names, their declarations, and their part of a plan. It knows no handle.
 
 use super::capability::HostCapability;
 use super::grants::Need;

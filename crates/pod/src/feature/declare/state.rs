@@ -1,4 +1,4 @@
-//! A state's name and shape: one `const` key both declares it and takes it up. It knows no journal and no file.
+//! A state's name and shape: one `const` key both declares and stages it. It knows no journal and no file.
 
 use super::text::{MAX_NAME, escape_line};
 use crate::record::FeatureState;

@@ -1,4 +1,4 @@
-//! What text of a feature may reach a screen, a report or a model.
+//! Sanitizes text of a feature before it reaches a screen, a report or a model.
 
 use authority::Redactor;
 pub(crate) use authority::text::Lines;

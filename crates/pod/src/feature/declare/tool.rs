@@ -1,4 +1,5 @@
-//! Tools as declared: one `const` key both declares and stages, so the two cannot drift. It knows no tool that runs.
+//! Tools as declared: one `const` key both declares and stages a tool, so the two cannot drift. It knows no tool
+//! that runs.
 
 use super::capability::HostCapability;
 use super::text::{Lines, MAX_NAME, MAX_TEXT, check, escape_line, millis};

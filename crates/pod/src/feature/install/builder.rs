@@ -1,4 +1,4 @@
-//! Collects modules, plans and installs them. It knows no turn: a registry is ready before the first.
+//! Collects modules, plans them and installs them. It knows no turn: a registry is complete before the first.
 
 use super::host_services::HostServices;
 use super::installing::Installing;

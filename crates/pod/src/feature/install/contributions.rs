@@ -1,4 +1,4 @@
-//! Tools and hooks as staged: what was declared, and what runs. They know no plan but the row they are compared with.
+//! Staged tools and hooks: their declaration and their code. They know no plan but the row they are compared with.
 
 use crate::feature::decide::plan::PlannedHook;
 use crate::feature::declare::capability::HostCapability;

@@ -1,4 +1,4 @@
-//! The handles a host has, and how a feature gets those it was granted. They know no registrar.
+//! The handles that a host offers, and how a feature gets those it was granted. They know no registrar.
 
 use super::probe::Staging;
 use super::stage::Stage;

@@ -1,5 +1,5 @@
-//! From a plan to a registry: installs run in the order of the plan, and each feature is merged whole or not at all.
-//! It knows no turn.
+//! Turns a plan into a registry: installs run in the order of the plan, and each feature is merged whole or not at
+//! all. It knows no turn.
 
 use super::context::FeatureInstallContext;
 use super::host_services::HostServices;

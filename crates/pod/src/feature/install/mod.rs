@@ -1,4 +1,5 @@
-//! From a plan to a registry: each feature stages what it declared, whole or not at all. It knows no turn and no model.
+//! Installs features: each feature stages what it declared and is merged whole or not at all. It knows no turn and
+//! no model.
 
 pub(super) mod builder;
 pub(super) mod context;

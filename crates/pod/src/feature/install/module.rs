@@ -1,4 +1,4 @@
-//! What every feature implements. It knows no host: only what a feature is handed.
+//! The trait that every feature implements. It knows no host: only what a feature is handed.
 
 use super::context::FeatureInstallContext;
 use crate::feature::declare::descriptor::FeatureDescriptor;

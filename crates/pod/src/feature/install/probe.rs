@@ -1,4 +1,4 @@
-//! One call of an install into the host, as a test sees it, and what it comes to. It knows no stage.
+//! Lets tests observe and change each call of an install into the host. It knows no stage.
 
 use crate::feature::declare::diagnostic::FeatureInstallError;
 use crate::feature::declare::id::FeatureId;

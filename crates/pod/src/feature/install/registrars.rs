@@ -1,4 +1,4 @@
-//! Registrars: typed ways into a feature's private stage. They know no handle and no host.
+//! Registrars: typed access to a feature's private stage. They know no handle and no host.
 
 use super::contributions::{HookContribution, Keyed, ToolContribution};
 use super::probe::Staging;

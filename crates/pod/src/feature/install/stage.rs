@@ -1,5 +1,5 @@
-//! What one feature has put together so far, privately: compared with its plan, then handed over whole or dropped.
-//! It knows no other feature but by its services.
+//! The private stage of one feature: compared with its plan, then merged whole or dropped. It knows no other
+//! feature but by its services.
 
 use super::contributions::{HookContribution, ToolContribution};
 use super::probe::{RegistrarCall, RegistrarProbe, Staging};

@@ -1,4 +1,5 @@
-//! The doors of grants: who holds what, how often it was used, and taking it back. It knows no policy.
+//! The doors of grants: which feature holds a grant, how often it was used, and how it is revoked. It knows no
+//! policy.
 
 use super::presence::Presence;
 use super::service::Service;

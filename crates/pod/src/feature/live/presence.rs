@@ -1,4 +1,5 @@
-//! Whether a feature is there: nothing it says before it is, or after it left, has any effect. It knows no grant.
+//! Whether a feature is installed: before that, and after it left, its updates and notifications have no effect. It
+//! knows no grant.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 

@@ -1,4 +1,5 @@
-//! What is live: built once per generation, whole features only, and then only read. It knows no module and no plan.
+//! The live registry: built once per generation, of whole features only, and read-only from then on. It knows no
+//! module and no plan.
 
 use super::grant::{GrantLedger, Revoke};
 use crate::feature::decide::report::{HostReport, RegistryReport, Totals};

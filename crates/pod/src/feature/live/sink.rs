@@ -1,5 +1,5 @@
-//! Sinks: the only ways in which a feature speaks up by itself. Each says whether the thing was done.
-//! They know no journal.
+//! Sinks: the only ways in which a feature can notify, alert or note. Each returns whether that was done. They know
+//! no journal.
 
 use super::presence::{Absent, Presence};
 use crate::control::AlertLevel;

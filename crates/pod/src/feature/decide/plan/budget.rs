@@ -1,5 +1,5 @@
-//! What all features together may put before the model, and at one point: each is bounded by itself, but the sum goes
-//! into one record of the log. It knows no policy.
+//! The bound on what all features together may add to the surface and to one hook point. Each feature is bounded by
+//! itself, but the sum goes into one record of the log. It knows no policy.
 
 use crate::feature::declare::diagnostic::{DiagnosticCode, FeatureDiagnostic};
 use crate::feature::declare::id::FeatureId;

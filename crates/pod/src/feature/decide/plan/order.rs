@@ -1,5 +1,4 @@
-//! An order in which everybody comes after those they need, and what cannot be ordered.
-//! It knows no feature: numbers and needs.
+//! Orders numbers so that each one comes after those it needs, and finds the cycles. It knows no feature.
 
 use std::collections::{BTreeMap, BTreeSet};
 

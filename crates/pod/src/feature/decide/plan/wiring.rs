@@ -1,4 +1,4 @@
-//! Who does what for whom, as declared, before anybody's fate is known.
+//! Matches providers and consumers of services, as declared, before it is decided which features are installed.
 
 use super::order::{self, Needs, Order};
 use super::{Declared, PlannedFeature};

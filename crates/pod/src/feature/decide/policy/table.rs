@@ -1,8 +1,8 @@
-//! What a person grants one feature, as it is written in a configuration: `[features."ID"] grant = { … }`.
-//! It knows no file.
+//! What a person grants one feature, as written in a configuration: `[features."ID"] grant = { … }`. It knows no
+//! file.
 //!
-//! A key that is there replaces what the defaults grant of its kind; an empty list or `false` leaves nothing of it. A key
-//! that is not there leaves the defaults alone.
+//! A key that is present replaces the default grants of its kind; an empty list or `false` grants nothing of it. A
+//! missing key keeps the defaults.
 
 use super::{CapabilityPolicy, PolicyRow, RowEffect};
 use crate::feature::declare::capability::HostCapability;

@@ -1,5 +1,5 @@
-//! What one capability means for another, and for people. It all follows from its parts: what two of them have in common
-//! decides. It knows no kind and no policy.
+//! Compares capabilities and shows them to people. Every comparison follows from what the parts of two capabilities
+//! have in common. It knows no kind and no policy.
 
 use super::{CapabilityScope, HostCapability, Names, Text};
 use authority::HostPattern;

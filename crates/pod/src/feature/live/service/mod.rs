@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A consumer sees a trait, never the type behind it, and holds nothing across a wait: its door is entered at each
-//! use and each time a call goes on. When the provider leaves, the doors of its consumers shut with that reason.
+//! use and each time a call continues. When the provider leaves, the doors of its consumers shut with that reason.
 
 mod handle;
 mod offer;

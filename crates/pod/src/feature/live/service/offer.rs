@@ -1,4 +1,4 @@
-//! A service between its provider and its consumers. It knows no policy.
+//! One service, between its provider and its consumers. It knows no policy.
 
 use super::handle::ServiceHandle;
 use crate::feature::declare::id::FeatureId;

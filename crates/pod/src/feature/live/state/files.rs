@@ -1,5 +1,5 @@
-//! State that outlives its session: one file each, replaced in one step, on a thread of its own.
-//! It knows no value, only its JSON.
+//! State that outlives its session: one file each, replaced atomically, on a thread of its own. It knows no value,
+//! only its JSON.
 
 use super::MAX_STATE;
 use crate::feature::FeatureId;

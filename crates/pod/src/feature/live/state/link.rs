@@ -1,5 +1,5 @@
-//! What features need of the pod they are installed into: a line to its actor, and the state they left behind.
-//! It knows no registry.
+//! What an install needs of the pod: the mailbox of its actor, and the recorded states of features. It knows no
+//! registry.
 
 use super::files::Keeper;
 use crate::feature::FeatureId;

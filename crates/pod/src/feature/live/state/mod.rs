@@ -1,13 +1,13 @@
-//! A feature's durable state: a value that is there again after a restart. It knows no actor.
+//! A feature's durable state: a value that survives restarts. It knows no actor.
 //!
 //! ```text
 //! update(f) ── f on a copy of the newest value, now ──▶ newest ── record durable and folded ──▶ read()
 //!                                                          └──── refused ──▶ newest = what read() shows
 //! ```
 //!
-//! [`DurableState::update`] runs its closure at once and hands the record in; program order is journal order, whatever
-//! is awaited first. An update that nobody waits for is piggybacked on the next commit. What is handed in was read back from
-//! its JSON: a value that would not read at the next start is refused now.
+//! [`DurableState::update`] runs its closure at once and sends the record to the actor; program order is journal
+//! order, whichever update is awaited first. An update that nobody awaits is piggybacked on the next commit. Each
+//! value is read back from its JSON first: a value that would not read at the next start is refused now.
 
 mod files;
 mod link;

@@ -1,4 +1,4 @@
-//! One state's value in memory, and its way to the log. It knows no actor, only the line to it.
+//! One state's value in memory, and how it becomes durable. It knows no actor, only its mailbox.
 
 use super::files::{FileContent, Keeper, NotQueued, NotWritten, StateFile};
 use super::link::PodLink;
