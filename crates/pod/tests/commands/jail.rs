@@ -21,7 +21,7 @@ enable -n [ alias bg bind caller cd compgen complete compopt declare dirs disown
   help history jobs let local logout mapfile popd pushd pwd read readarray shift shopt suspend test times true type \
   typeset umask unalias unset
 command_not_found_handle() {
-  builtin printf '%s %s\0' "$JAIL_AT" "$1" >>"$JAIL_LOG"
+  builtin printf '\0%s %s\1' "$JAIL_AT" "$1" >>"$JAIL_LOG"
   ((SECONDS > 1)) && builtin kill -KILL -- "-$JAIL_GROUP"
   return $((RANDOM % 4 == 0))
 }
@@ -51,7 +51,7 @@ cd work
 for at in "${!texts[@]}"; do
   : >"$home/started"
   PATH=$home/bin "$timeout" -k 1 2 "$bash" --norc -c "ulimit -f 1024; ${texts[at]}" </dev/null >/dev/null 2>&1
-  while read -r name; do printf '%s %s\0' "$at" "$name" >>"$home/log"; done <"$home/started"
+  while read -r name; do printf '\0%s %s\1' "$at" "$name" >>"$home/log"; done <"$home/started"
 done
 exit 0
 "#;
@@ -121,11 +121,25 @@ impl Jail {
         };
         let ended = self.runtime.block_on(self.spawner.run(job, |_| Ok(()), &CancellationToken::new())).unwrap();
         let mut found = vec![BTreeSet::new(); texts.len()];
-        for entry in fs::read(&log).unwrap().split(|byte| *byte == 0).filter(|entry| !entry.is_empty()) {
-            let entry = String::from_utf8_lossy(entry);
-            let (at, name) = entry.split_once(' ').unwrap();
-            found[at.parse::<usize>().unwrap()].insert(name.to_owned());
+        for (text, name) in entries(&fs::read(&log).unwrap()) {
+            found[text].insert(name);
         }
         (ended.how == ChildExit::Exit(0)).then_some(found)
     }
+}
+
+/// The number of a text and a name that it looked for, for each entry of the log. A text that is killed while it writes
+/// leaves the beginning of an entry, which is skipped.
+fn entries(log: &[u8]) -> impl Iterator<Item = (usize, String)> {
+    log.split(|byte| *byte == 0).filter_map(|entry| {
+        let entry = String::from_utf8_lossy(entry.strip_suffix(&[1])?);
+        let (text, name) = entry.split_once(' ').unwrap();
+        Some((text.parse().unwrap(), name.to_owned()))
+    })
+}
+
+#[test]
+fn an_entry_that_a_kill_cut_off_is_skipped() {
+    let log = b"\x000 p1\x01\x001\x001 p2\x01\x002 p";
+    assert_eq!(entries(log).collect::<Vec<_>>(), [(0, "p1".to_owned()), (1, "p2".to_owned())]);
 }
