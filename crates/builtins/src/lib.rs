@@ -1,8 +1,8 @@
-//! The built-in features: one file each, through the door that every feature uses.
+//! The built-in features: one module each, through the API that every feature uses.
 //!
 //! A feature here names its tools, asks for what they need and hands its handles to implementations in `tools`. It
-//! knows no socket, no store file and nothing of the pod but `pod::feature`; it opens, starts and waits for nothing
-//! by itself.
+//! knows no socket, no store file and nothing of the pod but `pod::feature`; it opens, starts and
+//! waits for nothing.
 
 pub mod circuit_breaker;
 mod clock;
@@ -31,8 +31,8 @@ pub use tools::{PathRemedy, Remedies};
 use pod::feature::{FeatureDescriptor, FeatureModule};
 use std::sync::Arc;
 
-/// Every built-in that is on by itself; [`policies`] has the others. `words` says what would allow a path that is
-/// refused.
+/// Every built-in that is on by default; [`policies`] has the others. `words` gives the text for what would allow a
+/// denied path.
 #[must_use]
 pub fn all(words: Remedies) -> Vec<Arc<dyn FeatureModule>> {
     vec![

@@ -1,5 +1,5 @@
-//! A typed tool that says where it writes. A key knows only its arguments, and these tools name items and notes, not paths;
-//! where these are is known once the handle is there.
+//! A typed tool with known locations. A key knows only its arguments, and these tools name items and notes, not paths;
+//! their locations are known once the handle exists.
 
 use llm_worker::tool::{ArgumentError, Prepared, ToolFuture, Touch, parse_arguments};
 use llm_worker::{Tool, ToolContext, ToolDefinition, ToolResult};
@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
 
-/// What a call with these arguments names.
+/// The paths that a call with these arguments touches.
 type Touches<A> = Box<dyn Fn(&A) -> Vec<Touch> + Send + Sync>;
 
 struct LocatedTool<S, A, F> {

@@ -28,7 +28,7 @@ const PAST: StateKey<Past> = StateKey::new("past", 1);
 /// The longest cycle that is looked for, in calls.
 const PERIOD: usize = 4;
 
-/// Hexadecimal digits of a digest that are kept: nobody gains anything from a collision.
+/// Hexadecimal digits of a digest that are kept: a collision has no security effect.
 const DIGITS: usize = 16;
 
 /// `[features."builtin:loop-detect"]`.

@@ -12,7 +12,7 @@ use std::time::Duration;
 /// [`Fact::Note`], [`Fact::Item`] and [`Fact::Finished`] are what the model sees, in the order it sees them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fact<P: Payload> {
-    /// A turn begins; of the turn's facts the first.
+    /// The turn started; the first fact of every turn.
     TurnStarted,
     /// One more item, which the host added: user or system.
     Note(P::Note),
@@ -61,16 +61,16 @@ pub struct RequestFact {
     pub body_len: u64,
 }
 
-/// What is decided of a call before it runs.
+/// The decision on one call before it runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CallVerdict<P: Payload> {
-    /// It runs, with this.
+    /// The call runs with this start record.
     Allow(P::Start),
-    /// Permission or a gate says no; the model and people read why.
+    /// Permission or a gate denied the call. The reason goes to the model and to people.
     Refuse { reason: String },
-    /// There is no such tool, or its arguments do not fit; the model and people read what to change.
+    /// The tool does not exist or its arguments are invalid. The text says what to change.
     Invalid { problem: String },
-    /// It does not run and the turn ends; the reason is for people.
+    /// The call does not run and the turn ends. The reason is for people.
     Abort { reason: String },
 }
 
@@ -78,30 +78,30 @@ pub enum CallVerdict<P: Payload> {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Outcome {
-    /// The model said all it wanted.
+    /// The model finished its answer.
     Done,
     /// Its output limit cut the final answer, which is kept as far as it came.
     MaxTokens,
-    /// The model, or a filter, refused.
+    /// The model or a filter of the provider refused.
     Refused,
     /// The final answer had neither text nor calls.
     Empty,
-    /// No whole answer came; nothing of it entered the history.
+    /// No complete answer arrived; nothing of it entered the history.
     ModelFailed {
         /// What to do next; `Exhausted` also when answers overflowed [`crate::TurnLimits`] time and again.
         kind: ErrorKind,
         message: String,
         help: Option<String>,
     },
-    /// Somebody stopped it.
+    /// The turn was cancelled.
     Cancelled,
-    /// It took as many requests as it may.
+    /// The limit of requests was reached.
     StepLimit,
-    /// It cost as much as it may, or more: what an answer costs is known when it is there.
+    /// The cost limit was reached or passed: the cost of an answer is known only after it.
     CostLimit,
     /// A gate, or the host, ended it; the reason is for people.
     Aborted { reason: String },
-    /// The host stopped in the middle; only recovery says this.
+    /// The host stopped during the turn; written only by recovery.
     Interrupted,
 }
 
@@ -152,7 +152,7 @@ pub enum Delta {
     Text(String),
     /// More reasoning text.
     Reasoning(String),
-    /// The model begins a tool call.
+    /// The model started a tool call.
     CallStarted {
         /// Its place in this answer, from 0.
         index: usize,
@@ -224,7 +224,7 @@ pub enum Input<P: Payload> {
     },
     /// The commit in flight is durable.
     Committed(P::Proof),
-    /// The commit in flight is not durable and will not become so.
+    /// The commit in flight failed and will not become durable.
     Refused(CommitRequest<P>),
     /// The disk may work again: try the refused commit once more.
     Resume,
@@ -232,12 +232,12 @@ pub enum Input<P: Payload> {
     Cancel,
 }
 
-/// What the gates before a request decided.
+/// The decision of the gates before a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gated<P: Payload> {
-    /// What is recorded of their verdicts, in front of everything.
+    /// The record of their verdicts; written before the other facts.
     pub judgement: Option<P::Judgement>,
-    /// What the request carries besides.
+    /// Items to add to the request.
     pub notes: Vec<P::Note>,
     /// End the turn instead of sending; the notes are kept.
     pub stop: Option<TurnStop>,
@@ -249,12 +249,12 @@ impl<P: Payload> Default for Gated<P> {
     }
 }
 
-/// Why no further request is sent.
+/// Why a turn ends before its next request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TurnStop {
-    /// The host's own count of steps is used up.
+    /// The host's limit of steps is reached.
     StepLimit,
-    /// The host's budget is used up.
+    /// The host's cost limit is reached.
     CostLimit,
     /// A gate ended the turn; the reason is for people.
     Aborted { reason: String },

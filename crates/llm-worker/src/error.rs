@@ -1,4 +1,4 @@
-//! What is to be done about a failure. Knows no failure.
+//! Error kinds: what the caller does next. Defines no errors.
 
 use serde::{Deserialize, Serialize};
 

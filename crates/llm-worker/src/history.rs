@@ -1,4 +1,4 @@
-//! The door to what a model sees: history grows only by facts whose commit was acknowledged.
+//! Model-visible history. It grows only by facts whose commit was acknowledged.
 //!
 //! A [`History`] keeps the encoded request and three counters, not the items. It has two entrances: the turn
 //! machine, on an acknowledgement, and [`History::restore`], with items read back from the journal.
@@ -134,7 +134,7 @@ impl History {
     }
 }
 
-/// A history that is not yet durable; nobody outside the turn machine sees it.
+/// A history that is not yet durable; visible only to the turn machine.
 pub(crate) struct Staged {
     pub(crate) projection: Projection,
     pub(crate) counters: Counters,

@@ -1,4 +1,4 @@
-//! The pieces of model-visible history. Knows no vendor and no order.
+//! The items of model-visible history. Knows no provider and no order of items.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -66,9 +66,9 @@ impl From<CallId> for String {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Item {
-    /// What a person (or a script in their place) asked.
+    /// The input of a person or a script.
     User { text: String },
-    /// What the host or a feature tells the model. `source` is `host` or a feature id.
+    /// A note of the host or a feature for the model. `source` is `host` or a feature id.
     System { source: String, text: String },
     /// The model's answer text.
     Assistant { text: String },
@@ -79,14 +79,14 @@ pub enum Item {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         seal: Option<SealedReasoning>,
     },
-    /// The model asks for a tool. `arguments` is the model's raw text, which need not be JSON.
+    /// A tool call. `arguments` is the model's raw text, which need not be JSON.
     ToolCall {
         id: CallId,
         /// The tool's name as the model wrote it; need not exist.
         name: String,
         arguments: String,
     },
-    /// What came of a call: exactly one per `ToolCall`.
+    /// The result of a call: exactly one per `ToolCall`.
     ToolResult {
         id: CallId,
         #[serde(flatten)]

@@ -1,4 +1,4 @@
-//! What a model is to the host: a dialect to encode requests in, and a stream of events back. Knows no turn.
+//! The interface to a model: a dialect that encodes requests, and a stream of events. Knows no turn.
 
 use crate::error::ErrorKind;
 use crate::item::ProviderSignature;

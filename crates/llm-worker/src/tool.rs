@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// What repeating a call would do; decides what recovery says of a call whose outcome is unknown.
+/// The effect of repeating a call. Recovery reports a call with an unknown outcome by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolEffect {
@@ -31,7 +31,7 @@ pub enum ToolEffect {
     Effectful,
 }
 
-/// What the model is told of a tool. `schema` is canonical JSON: sorted keys, no spaces.
+/// The definition of a tool for the model. `schema` is canonical JSON: sorted keys, no spaces.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolDefinition {
     /// 1 to 64 bytes of `[A-Za-z0-9_-]`.
@@ -74,7 +74,7 @@ impl Touch {
 
 /// What the host calls. Typed tools come from `pod::feature`; a foreign schema implements this directly.
 pub trait Tool: Send + Sync + 'static {
-    /// What the model is told; the same on every call.
+    /// The definition for the model; the same on every call.
     fn definition(&self) -> &ToolDefinition;
     /// Parses the model's raw argument text, once. Pure: no I/O.
     ///
@@ -83,7 +83,7 @@ pub trait Tool: Send + Sync + 'static {
     fn prepare(&self, raw: &str) -> Result<Prepared, ArgumentError>;
 }
 
-/// A parsed call: what was judged is what runs.
+/// A parsed call. Permission judges exactly the arguments that run.
 pub struct Prepared {
     /// The arguments re-serialised with defaults filled in: sorted keys, no spaces.
     pub canonical: Arc<str>,
@@ -198,7 +198,7 @@ pub enum LineRange {
     Tail { lines: u64 },
 }
 
-/// What a [`LineRange`] showed.
+/// The lines of a [`LineRange`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Excerpt {
     /// The text, lossy where the bytes are not UTF-8; at most 32 KiB.

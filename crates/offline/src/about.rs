@@ -1,4 +1,4 @@
-//! What a file says of itself: the first paragraph of a text as it stands, or of the comment at the head of a program.
+//! The summary of a file: its first paragraph, or that of the comment at the head of a program.
 //! From the rows of `Read`. A file without one has no description: code and imports are none.
 
 use crate::lang::Lang;

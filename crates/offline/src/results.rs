@@ -1,6 +1,6 @@
 //! The results of a turn, handed to the acts of its intents as if they waited for them.
 //!
-//! An act is run from its beginning on every step: what is in history is handed to it, and the first thing that is not
+//! An act runs from its start on every step: it gets the results in history, and the first missing one
 //! becomes the next step's calls.
 
 use crate::answer;

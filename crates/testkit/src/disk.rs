@@ -1,4 +1,4 @@
-//! A disk that fails where it is told to. It does not wait for flushes: a test that needs power loss is the store's own.
+//! A disk that fails at chosen operations. It ignores flushes: tests of power loss belong to the store.
 
 use session_store::{Disk, DiskFile, RealDisk};
 use std::io;
@@ -47,7 +47,7 @@ impl FailingDisk {
         plan.at = Some((plan.done + n, fault));
     }
 
-    /// From now on everything fails: to whoever uses it, the process is dead.
+    /// From now on every operation fails, as if the process were dead.
     pub fn die(&self) {
         self.plan().dead = true;
     }

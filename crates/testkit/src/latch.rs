@@ -10,10 +10,10 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A named place to wait at. Clones share one latch. Once open, it stays open.
 #[derive(Clone, Debug)]
-pub struct Latch(Arc<Inner>);
+pub struct Latch(Arc<LatchState>);
 
 #[derive(Debug)]
-struct Inner {
+struct LatchState {
     name: String,
     /// How many arrived, and whether it is open.
     state: Mutex<(usize, bool)>,
@@ -26,7 +26,7 @@ impl Latch {
     #[must_use]
     pub fn new(name: &str) -> Self {
         let (state, changed, opened) = (Mutex::new((0, false)), Condvar::new(), Notify::new());
-        Self(Arc::new(Inner { name: name.to_owned(), state, changed, opened }))
+        Self(Arc::new(LatchState { name: name.to_owned(), state, changed, opened }))
     }
 
     /// Opens it; all who wait continue.

@@ -1,12 +1,12 @@
-//! What a test of a pod is made of: a scripted model, tools made of closures, a disk that fails where it is told to, a
-//! clock that stands still, named points to wait or die at, and a pod put together from them.
+//! Parts for tests of a pod: a scripted model, tools made of closures, a disk that fails at chosen operations, a
+//! manual clock, named points to wait or die at, and a pod built from them.
 //!
 //! For authors of features there is [`FeatureHost`], which runs one feature in a pod of its own, and [`conformance`],
-//! which holds any feature to the contract of `pod::feature`.
+//! which checks any feature against the contract of `pod::feature`.
 //!
-//! It knows pods and what is below them, through their public doors. It knows no concrete tool, no vendor and no
+//! It knows pods and the crates below them, through their public API. It knows no concrete tool, no provider and no
 //! command line. A test claims authority and hands it in; `FeatureHost` alone claims it by itself, for a temporary
-//! directory. Everything panics instead of failing: a kit that does not work is a failed test.
+//! directory. Every error panics: a testkit that does not work is a failed test.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a kit that fails is a failed test")]
 
 mod clock;

@@ -1,4 +1,4 @@
-//! A model that answers from a list, and remembers what it was asked.
+//! A model that answers from a list and records its requests.
 
 use crate::latch::Latch;
 use async_trait::async_trait;
@@ -59,14 +59,14 @@ impl ScriptedAnswer {
         self.event(ModelEvent::Text(text.to_owned()))
     }
 
-    /// Waits here until the gate is open.
+    /// Waits here until the latch is open.
     #[must_use]
     pub fn wait_at(mut self, gate: &Latch) -> Self {
         self.0.push(Beat::Wait(gate.clone()));
         self
     }
 
-    /// From here on, opens the gate as soon as nobody on the control thread has anything left to do; in paused time only.
+    /// From here on, opens the latch as soon as the control thread is idle; in paused time only.
     #[must_use]
     pub fn when_idle(mut self, gate: &Latch) -> Self {
         self.0.push(Beat::WhenIdle(gate.clone()));
@@ -88,7 +88,7 @@ impl ScriptedAnswer {
     }
 }
 
-/// The answers to come, and the requests so far. A request past the last answer fails the turn.
+/// The remaining answers and the requests so far. A request past the last answer fails the turn.
 pub struct ModelScript {
     answers: Mutex<VecDeque<ScriptedAnswer>>,
     requests: Mutex<Vec<Vec<u8>>>,

@@ -1,4 +1,4 @@
-//! Named points that a run comes by: written down, and a place to act, wait or die.
+//! Named points that a run reaches: recorded, and a place to act, wait or die.
 
 use crate::disk::FailingDisk;
 use crate::latch::Latch;
@@ -11,15 +11,15 @@ type Act = Box<dyn FnOnce() + Send>;
 /// What the control thread unwinds with when the pod is killed.
 pub(crate) struct Killed;
 
-/// The points of one pod. Clones share them.
+/// The named points of one pod. Clones share them.
 #[derive(Clone)]
 pub struct KillPoints {
     disk: FailingDisk,
-    inner: Arc<Mutex<Inner>>,
+    inner: Arc<Mutex<PointState>>,
 }
 
 #[derive(Default)]
-struct Inner {
+struct PointState {
     came: Vec<String>,
     acts: Vec<(String, usize, Act)>,
     control: Option<ThreadId>,
@@ -33,13 +33,13 @@ impl KillPoints {
         Self { disk, inner: Arc::default() }
     }
 
-    /// Every point come by since the last start, in order.
+    /// Every point reached since the last start, in order.
     #[must_use]
     pub fn came(&self) -> Vec<String> {
         self.lock().came.clone()
     }
 
-    /// Every point come by since the last start, with how many of that name came before it.
+    /// Every point reached since the last start, with how often that name was reached before.
     #[must_use]
     pub fn numbered(&self) -> Vec<(String, usize)> {
         let came = self.came();
@@ -47,12 +47,12 @@ impl KillPoints {
         came.iter().enumerate().map(|(at, name)| (name.clone(), number(at, name))).collect()
     }
 
-    /// Does this at the `nth` point of that name, counted from 0, on the thread that comes by.
+    /// Runs `act` at the `nth` point of that name, counted from 0, on the thread that reaches it.
     pub fn at(&self, name: &str, nth: usize, act: impl FnOnce() + Send + 'static) {
         self.lock().acts.push((name.to_owned(), nth, Box::new(act)));
     }
 
-    /// Stops the thread that comes by there until the gate is open.
+    /// Stops the thread that reaches this point until the latch is open.
     #[must_use]
     pub fn hold(&self, name: &str, nth: usize) -> Latch {
         let gate = Latch::new(&format!("{name} {nth}"));
@@ -88,7 +88,7 @@ impl KillPoints {
         self.lock().killed
     }
 
-    /// Forgets what is planned.
+    /// Removes all planned actions.
     pub fn forget(&self) {
         self.lock().acts.clear();
     }
@@ -113,7 +113,7 @@ impl KillPoints {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, PointState> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

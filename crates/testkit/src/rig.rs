@@ -49,12 +49,12 @@ pub struct PodUnderTest {
     pub grace: Duration,
     /// Time passes only when nothing else is left to do. A call that is running holds it.
     pub paused: bool,
-    /// What the model is told of where it is.
+    /// The environment note for the model.
     pub environment: Arc<Mutex<String>>,
     /// How long a segment of the journal gets, in bytes.
     pub segment_bytes: u64,
     pub blob_bytes: u64,
-    /// How many children recovery is told to have ended, or why some may be left.
+    /// The number of children that recovery reports as ended, or why some may be left.
     pub survivors: Arc<Mutex<Result<u32, String>>>,
     permission: Arc<Permission>,
 }
@@ -69,7 +69,7 @@ pub enum RunEnd {
     Killed,
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug)]
 pub struct PodRun {
     pub how: RunEnd,
@@ -92,9 +92,9 @@ impl PodRun {
         }
     }
 
-    /// The records the watcher was told of.
+    /// The records that the watcher received.
     #[must_use]
-    pub fn told(&self) -> Vec<(u64, Record)> {
+    pub fn records(&self) -> Vec<(u64, Record)> {
         let record = |event: &Event| match event {
             Event::Record { seq, record } => Some((*seq, (**record).clone())),
             Event::Delta(_) | Event::Suspended { .. } | Event::Alert(_) => None,
@@ -367,7 +367,7 @@ impl PodUnderTest {
         Restored::from_frames(Reader::open(&self.dir).expect("a session").frames()).expect("a log that folds")
     }
 
-    /// What the log comes to.
+    /// The state folded from the log.
     #[must_use]
     pub fn state(&self) -> SessionState {
         self.restored().state
@@ -395,7 +395,7 @@ fn listen(mut events: Receiver<Event>) -> Vec<Event> {
     told
 }
 
-/// The records of a session that nobody writes.
+/// The records of a session without a writer.
 #[must_use]
 pub fn read(dir: &Path) -> Vec<(u64, Record)> {
     let frames = Reader::open(dir).expect("a session").frames();

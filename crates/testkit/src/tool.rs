@@ -47,7 +47,7 @@ impl FnTool {
         self
     }
 
-    /// With other words for the model.
+    /// With another description for the model.
     #[must_use]
     pub fn described(mut self, words: &str) -> Self {
         self.definition.description = words.to_owned();

@@ -1,4 +1,4 @@
-//! What a tool says back, within its bounds. Knows no tool.
+//! Results and errors of tools, within their bounds. Knows no tool.
 
 use authority::text::{Lines, escape_within};
 use llm_worker::{ErrorKind, ToolError, ToolOutput};
@@ -11,7 +11,7 @@ pub const CONTENT_MAX: usize = 31 * 1024;
 /// The most bytes of a summary or an error's message: one line.
 pub const SUMMARY_MAX: usize = 512;
 
-/// What stands where text was cut.
+/// The mark where text was cut.
 const CUT: &str = "…";
 
 /// A result with its summary made one bounded line.
@@ -31,7 +31,7 @@ pub(crate) fn fix(message: impl AsRef<str>) -> ToolError {
     fail(ErrorKind::FixInput, message)
 }
 
-/// What the handle said, in the tools' terms.
+/// An error of a handle as a tool error.
 #[must_use]
 pub fn refused(error: &authority::Error) -> ToolError {
     use authority::ErrorKind as Theirs;
@@ -46,7 +46,7 @@ pub fn refused(error: &authority::Error) -> ToolError {
     fail(kind, error.to_string())
 }
 
-/// The system's word about a path, while reading it.
+/// A system error while reading a path, as a tool error.
 pub(crate) fn unreadable(shown: &str, error: &std::io::Error) -> ToolError {
     fail(ErrorKind::Unavailable, format!("{shown}: reading failed: {error}"))
 }

@@ -1,4 +1,4 @@
-//! The live handle of Read, Write and Edit. Knows no arguments of theirs.
+//! The live handle of Read, Write and Edit. Knows none of their arguments.
 
 use crate::answer::{fail, fix, go_on, refused, unreadable};
 use crate::lines::CHECK_EVERY;
@@ -38,7 +38,7 @@ impl Files {
         Self { workspace, seen: ReadFiles::default(), remedies: None, changing: Mutex::new(()) }
     }
 
-    /// The same with the host's words of what would allow a path that is refused.
+    /// The same, with the host's text for what would allow a denied path.
     #[must_use]
     pub fn with_remedies(self, words: Remedies) -> Self {
         Self { remedies: Some(words), ..self }

@@ -1,12 +1,12 @@
-//! From a path as the model wrote it to a place under the workspace's roots. Knows no flag: what would allow a refused
-//! path is handed to the host as data.
+//! Resolves a path of the model to a location under the workspace's roots. Knows no flag: what would allow a denied
+//! path goes to the host as data.
 
 use crate::answer::{fail, refused};
 use authority::{Access, FileKind, Located, Location, Meta, Workspace, escape};
 use llm_worker::{ErrorKind, ToolError};
 use std::path::Path;
 
-/// What would allow a path that was refused.
+/// The setting that would allow a denied path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathRemedy<'a> {
     /// Add this directory, as it is shown, for reading.
@@ -17,7 +17,7 @@ pub enum PathRemedy<'a> {
     LeaveReadOnly,
 }
 
-/// The host's words of a remedy: a clause that ends an error's message.
+/// The host's text for a remedy: a clause at the end of an error message.
 pub type Remedies = fn(PathRemedy<'_>) -> String;
 
 /// The place a path means, if the workspace holds it.

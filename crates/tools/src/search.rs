@@ -23,7 +23,7 @@ impl Search {
         Self { workspace, remedies: None }
     }
 
-    /// The same with the host's words of what would allow a path that is refused.
+    /// The same, with the host's text for what would allow a denied path.
     #[must_use]
     pub fn with_remedies(self, words: Remedies) -> Self {
         Self { remedies: Some(words), ..self }
@@ -91,7 +91,7 @@ impl Search {
 /// How many of the files are named that may hold secrets.
 const NAMED: usize = 5;
 
-/// What a search did not see.
+/// The parts of the tree that a search skipped.
 #[derive(Debug, Default)]
 pub(crate) struct Gaps {
     count: u64,

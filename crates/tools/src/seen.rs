@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// How many files are remembered. The one noted longest ago is forgotten first and must then be read again.
 pub const MAX_SEEN: usize = 4096;
 
-/// What is known of a file's content.
+/// Whether the model has seen a file's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReadState {
     /// It was never shown, or too long ago.

@@ -1,4 +1,4 @@
-//! What memory is to other features: `yoi.memory.v1`, one façade that looks things up and one that keeps them.
+//! The service `yoi.memory.v1`: one side reads notes, the other writes them.
 
 use super::note::{Description, Note, NoteKind, NoteName, Tag};
 use crate::store_error::StoreError;
@@ -8,14 +8,14 @@ use pod::feature::{ServiceAccess, ServiceKey};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What looks things up.
+/// The reading side.
 pub const LOOKUP: ServiceKey<dyn MemoryLookup> = ServiceKey::new("yoi.memory.v1").access(ServiceAccess::MemoryRead);
-/// What keeps them.
+/// The writing side.
 pub const KEEPER: ServiceKey<dyn MemoryKeeper> = ServiceKey::new("yoi.memory.v1").access(ServiceAccess::MemoryWrite);
 /// The version of both.
 pub(super) const VERSION: &str = "1.0.0";
 
-/// Looking things up.
+/// Reads notes.
 #[async_trait]
 pub trait MemoryLookup: Send + Sync {
     /// The notes that fit, the best first; the same question finds the same order.
@@ -31,7 +31,7 @@ pub trait MemoryLookup: Send + Sync {
     async fn read(&self, name: NoteName) -> Result<Note, StoreError>;
 }
 
-/// Keeping and forgetting. Each change is made known to the host of `cx` before it happens.
+/// Writes and deletes notes. The host of `cx` records each change before it happens.
 #[async_trait]
 pub trait MemoryKeeper: Send + Sync {
     /// Keeps a note; whether it replaced one.
@@ -41,7 +41,7 @@ pub trait MemoryKeeper: Send + Sync {
     /// `Exhausted` when there are too many; `Denied` where nothing may be written.
     async fn write(&self, note: NewNote, cx: ToolContext) -> Result<NoteSaved, StoreError>;
 
-    /// Forgets a note; answers what it said.
+    /// Deletes a note and returns it.
     ///
     /// # Errors
     /// `FixInput` when there is none of this name, or others link to it.
@@ -89,7 +89,7 @@ pub struct Hits {
     pub unreadable: Vec<String>,
 }
 
-/// What became of a note.
+/// Whether a note was created or replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoteSaved {
     Created,

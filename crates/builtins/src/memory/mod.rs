@@ -134,7 +134,7 @@ async fn search(store: Arc<NoteStore>, query: NoteQuery, _: ToolContext) -> Tool
 }
 
 async fn read(store: Arc<NoteStore>, args: Named, _: ToolContext) -> ToolResult {
-    Ok(shown("", &store.read(args.name).await?))
+    Ok(note_output("", &store.read(args.name).await?))
 }
 
 async fn keep(store: Arc<NoteStore>, note: NewNote, cx: ToolContext) -> ToolResult {
@@ -147,10 +147,10 @@ async fn keep(store: Arc<NoteStore>, note: NewNote, cx: ToolContext) -> ToolResu
 }
 
 async fn forget(store: Arc<NoteStore>, args: Named, cx: ToolContext) -> ToolResult {
-    Ok(shown("forgotten; it said: ", &store.forget(args.name, cx).await?))
+    Ok(note_output("forgotten; it said: ", &store.forget(args.name, cx).await?))
 }
 
-fn shown(did: &str, note: &Note) -> ToolOutput {
+fn note_output(did: &str, note: &Note) -> ToolOutput {
     let Note { name, description, kind, tags, created, updated, text } = note;
     let tags: String = tags.iter().map(|tag| format!(" #{tag}")).collect();
     let head = format!("{kind} of {created}, updated {updated}{tags}");

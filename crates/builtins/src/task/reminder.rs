@@ -1,4 +1,4 @@
-//! The reminder of unfinished tasks that nobody touches.
+//! The reminder of unfinished tasks that were not changed for a while.
 //!
 //! It stands at `PreRequest` because that request brings what is said there. It never refuses: when the words are not
 //! durable within [`PATIENCE`], a later request brings them.

@@ -5,7 +5,7 @@ use encoding_rs::{Encoding, UTF_8};
 /// How far into a page its own word about its encoding is looked for.
 const META: usize = 1024;
 
-/// The kinds that are read.
+/// The kinds of body that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PageKind {
     /// A page.
@@ -14,7 +14,7 @@ pub(super) enum PageKind {
     Text,
 }
 
-/// What a type says about the kind.
+/// The kind that a content type declares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DeclaredKind {
     /// This one.

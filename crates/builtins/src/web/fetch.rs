@@ -216,14 +216,14 @@ async fn read(got: &mut HttpResponse<'_>, url: &Url, format: Format) -> ToolResu
         bytes.extend_from_slice(&piece);
     }
     let (found, text) = kind.read(&bytes).ok_or_else(|| no_text(url, &kind.essence, Some(bytes.len() as u64)))?;
-    let page = shown(found, text, url, format);
+    let page = readable_page(found, text, url, format);
     let essence = if kind.essence.is_empty() { "no type" } else { &kind.essence };
     let cut = if page.cut { ", cut" } else { "" };
     let summary = format!("{} {essence}, {} bytes{cut}: {url}", got.status.as_u16(), bytes.len());
     Ok(answer(&summary, marked(url, &page)))
 }
 
-fn shown(kind: PageKind, text: String, url: &Url, format: Format) -> Page {
+fn readable_page(kind: PageKind, text: String, url: &Url, format: Format) -> Page {
     let page = match (kind, format) {
         (PageKind::Html, Format::Markdown) => page::read(&text, url, Style::Markdown),
         (PageKind::Html, Format::Text) => page::read(&text, url, Style::Text),
@@ -259,7 +259,7 @@ async fn refusal(got: &mut HttpResponse<'_>, url: &Url, kind: &ContentType) -> T
         _other => (ErrorKind::FixInput, "the server does not answer this with a page"),
     };
     let body = got.error_body().await;
-    let said = kind.read(&body).map(|(found, text)| shown(found, text, url, Format::Text)).unwrap_or_default();
+    let said = kind.read(&body).map(|(found, text)| readable_page(found, text, url, Format::Text)).unwrap_or_default();
     let end = said.text.floor_char_boundary(MAX_REFUSAL);
     let said = Page { text: said.text.get(..end).unwrap_or_default().to_owned(), ..said };
     let content = if said.text.trim().is_empty() { String::new() } else { marked(url, &said) };

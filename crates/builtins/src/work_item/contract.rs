@@ -1,4 +1,4 @@
-//! What work items are to other features: `yoi.work-items.v1`, one façade that reads and one that writes.
+//! The service `yoi.work-items.v1`: one side reads work items, the other writes them.
 
 use super::id::{Assignee, ItemId, ItemRef, Priority, Time, Title, WorkItemKind, WorkItemLabel, WorkItemStatus};
 use crate::store_error::StoreError;
@@ -9,16 +9,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// What reads.
+/// The reading side.
 pub const READER: ServiceKey<dyn WorkItemReader> =
     ServiceKey::new("yoi.work-items.v1").access(ServiceAccess::WorkItemRead);
-/// What writes.
+/// The writing side.
 pub const WRITER: ServiceKey<dyn WorkItemWriter> =
     ServiceKey::new("yoi.work-items.v1").access(ServiceAccess::WorkItemWrite);
 /// The version of both.
 pub(super) const VERSION: &str = "1.0.0";
 
-/// Reading work items.
+/// Reads work items.
 #[async_trait]
 pub trait WorkItemReader: Send + Sync {
     /// The items that fit, the most urgent first and of these the newest.
@@ -34,7 +34,7 @@ pub trait WorkItemReader: Send + Sync {
     async fn show(&self, item: ItemRef) -> Result<WorkItem, StoreError>;
 }
 
-/// Writing work items. Each change is made known to the host of `cx` before it happens, for the call that makes it.
+/// Writes work items. The host of `cx` records each change before it happens, for the call that makes it.
 #[async_trait]
 pub trait WorkItemWriter: Send + Sync {
     /// Where it writes: what a tool that uses it names as touched.
@@ -108,7 +108,7 @@ pub struct WorkItemChange {
     pub assignee: Option<Assignee>,
 }
 
-/// What a list found.
+/// The result of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkItemList {
     /// At most as many as were asked for.
@@ -119,7 +119,7 @@ pub struct WorkItemList {
     pub unreadable: Vec<ItemId>,
 }
 
-/// What stands in an item's front matter.
+/// The front matter of an item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Heading {
     pub id: ItemId,
@@ -154,7 +154,7 @@ pub struct ThreadEntry {
     pub text: String,
 }
 
-/// What an update came to.
+/// The result of an update.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Updated {
     pub id: ItemId,

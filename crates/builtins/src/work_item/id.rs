@@ -120,7 +120,7 @@ impl ItemRef {
         id.as_str().starts_with(&self.0) || id.slug() == self.0
     }
 
-    /// Whether it is this very id.
+    /// Whether it is exactly this id.
     pub(super) fn is(&self, id: &ItemId) -> bool {
         id.as_str() == self.0
     }

@@ -83,7 +83,7 @@ impl Default for Settings {
     }
 }
 
-/// Who stands at an event.
+/// The author of an event.
 type Author = Arc<str>;
 
 /// Keeping the project's work items.

@@ -43,7 +43,7 @@ pub(super) struct WorkItemStore {
     pub(super) now: Now,
 }
 
-/// Where an item is.
+/// An item and the folder it is in.
 struct LocatedItem {
     id: ItemId,
     folder: WorkItemStatus,

@@ -65,8 +65,8 @@ pub struct Projection {
     generation: u64,
 }
 
-/// A point a [`Projection`] can go back to: for what changes old bytes, such as pruning or a moving cache anchor.
-/// Shares all full chunks with it.
+/// A point to which a [`Projection`] can be rewound: for changes of old bytes, such as pruning or a moving cache
+/// anchor. Shares all full chunks with it.
 #[derive(Clone)]
 pub struct RewindPoint(Projection);
 
@@ -155,13 +155,13 @@ impl Projection {
         &self.dialect
     }
 
-    /// Remembers this point.
+    /// The current end, for [`Projection::rewind_to`].
     #[must_use]
     pub fn mark(&self) -> RewindPoint {
         RewindPoint(self.clone())
     }
 
-    /// Goes back to a point, forgetting what was pushed since.
+    /// Drops everything pushed after `mark`.
     pub fn rewind_to(&mut self, mark: RewindPoint) {
         *self = mark.0;
     }

@@ -1,4 +1,4 @@
-//! The slot of commits: at most one commit is under way, and its effects come into being on its acknowledgement.
+//! The commit slot: at most one commit is in flight; its effects start on its acknowledgement.
 
 use super::{IllegalInput, Turn};
 use crate::effect::Fact;

@@ -1,15 +1,15 @@
-//! What a host does wrong with a turn. Knows no turn.
+//! Errors of a host that misuses a turn.
 
 use crate::error::ErrorKind;
 use crate::item::CallId;
 
-/// An input the turn has no use for now: a fault in the host. Nothing changed.
+/// An input that the turn does not expect in its phase: a bug in the host. The turn is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IllegalInput {
-    /// Nothing that was asked for is answered by it.
+    /// The turn did not ask for this input.
     #[error("a turn that is {phase} has no use for {input}")]
     Input { input: &'static str, phase: &'static str },
-    /// No answer is awaited for this call, or it was given before.
+    /// The call awaits no answer, or was answered before.
     #[error("no answer is awaited for call {0}")]
     Call(CallId),
     /// The acknowledged or refused commit is not the one in flight.
@@ -21,7 +21,7 @@ pub enum IllegalInput {
 }
 
 impl IllegalInput {
-    /// What the caller does next: always a bug report.
+    /// Always `Bug`.
     #[must_use]
     pub fn kind(self) -> ErrorKind {
         ErrorKind::Bug

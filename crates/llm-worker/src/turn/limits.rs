@@ -1,6 +1,6 @@
-//! What one turn may use. Knows no turn.
+//! The limits of one turn.
 
-/// What one turn may use.
+/// The limits of one turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TurnLimits {
     /// Requests in this turn.
@@ -43,5 +43,5 @@ impl TurnLimits {
     }
 }
 
-/// So many answers in a row over a limit end the turn: a model that was told twice does not find a smaller way.
+/// This many answers in a row over a limit end the turn: a model that was told twice will not shorten its answer.
 pub const MAX_OVERFLOWS: u32 = 3;

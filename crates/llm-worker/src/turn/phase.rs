@@ -1,4 +1,4 @@
-//! Where a turn stands. Each phase holds exactly what is there while it lasts.
+//! The phases of a turn. Each phase holds exactly the data it needs.
 
 use super::Payload;
 use super::answer::Answer;
@@ -77,7 +77,7 @@ impl<P: Payload> Default for Judging<P> {
     }
 }
 
-/// Calls whose start is durable.
+/// Calls whose start is durable, until their results are.
 pub(super) struct RunningCalls<P: Payload> {
     /// Not handed out yet.
     pub(super) waiting: VecDeque<(CallId, P::Start)>,
@@ -99,7 +99,7 @@ impl<P: Payload> RunningCalls<P> {
     }
 }
 
-/// Debts that were called off: their answers are ignored when they come.
+/// Requests to the host that were withdrawn; their answers are ignored when they arrive.
 #[derive(Default)]
 pub(super) struct Withdrawn {
     pub(super) gate: bool,

@@ -1,4 +1,4 @@
-//! Which input goes where. An input that fits no debt changes nothing and is a typed error.
+//! Routes each input to the current phase. An unexpected input changes nothing and is a typed error.
 
 use super::answer::{Taken, dropped};
 use super::phase::{CallState, Phase};

@@ -1,4 +1,4 @@
-//! From one commit to the next: what each makes durable, and where the turn stands behind it.
+//! The steps between commits: which facts each commit makes durable, and the phase after it.
 
 use super::calls::cancelled;
 use super::commit::CommitSlot;

@@ -104,9 +104,9 @@ pub(crate) fn told_what_is_durable(ran: &PodRun, log: &[(u64, Record)], before: 
         .filter(|(seq, record)| before < *seq && *seq <= ran.durable && ours(record))
         .map(|(seq, record)| (*seq, record.kind().to_owned()))
         .collect();
-    let told: Vec<_> = ran.told().iter().map(|(seq, record)| (*seq, record.kind().to_owned())).collect();
+    let told: Vec<_> = ran.records().iter().map(|(seq, record)| (*seq, record.kind().to_owned())).collect();
     assert_eq!(told, durable, "{what}");
-    for (seq, record) in ran.told() {
+    for (seq, record) in ran.records() {
         assert_eq!(log[usize::try_from(seq).unwrap() - 1], (seq, record), "{what}");
     }
 }

@@ -44,10 +44,10 @@ fn killed_at(name: &str, nth: usize, segment_bytes: u64) {
     assert_eq!(after, ran, "{what}: something ran that nobody asked for");
     ran_once(&tools, &what);
     let log = pod.records();
-    for (seq, record) in first.told() {
+    for (seq, record) in first.records() {
         assert_eq!(log[usize::try_from(seq).unwrap() - 1], (seq, record), "{what}: told and lost");
     }
-    told_what_is_durable(&second, &log, second.told()[0].0 - 1, &what);
+    told_what_is_durable(&second, &log, second.records()[0].0 - 1, &what);
     let queued = log.iter().any(|(_, record)| matches!(record, Record::InputQueued(i) if i.text == "first"));
     let expected: &[&str] = if queued { &["first", "second"] } else { &["second"] };
     assert_eq!(users(&pod), expected, "{what}");

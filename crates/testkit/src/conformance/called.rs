@@ -166,7 +166,7 @@ fn bounded((tool, arguments): &SampleCall, result: &ToolResult) -> Result<(), St
     Ok(())
 }
 
-/// Without characters that mislead whoever reads the one line that always stays.
+/// Without characters that mislead the reader of the summary line.
 fn plain((tool, arguments): &SampleCall, result: &ToolResult) -> Result<(), String> {
     let words = match result {
         Ok(output) => &output.summary,

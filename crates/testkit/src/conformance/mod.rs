@@ -1,5 +1,5 @@
-//! Any feature against the contract of `pod::feature`: what its author must keep, tried at every place where it could
-//! be broken. What the host ensures by itself is the host's own to test.
+//! Checks any feature against the contract of `pod::feature`: the duties of its author, tried at every place where
+//! they could be broken. Guarantees of the host are tested by the host.
 
 mod called;
 mod declared;
@@ -20,7 +20,7 @@ use std::time::Duration;
 /// How long a cancelled call has to end.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// One thing that must hold.
+/// One rule of the contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Check {
     /// `descriptor()` answers the same bytes each time, also in a new instance, and reads and writes nothing.
@@ -79,18 +79,18 @@ impl fmt::Display for Check {
     }
 }
 
-/// Whether a thing held.
+/// The outcome of one check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CheckOutcome {
-    /// It did.
+    /// The check passed.
     Yes,
-    /// It did not, and how that showed.
+    /// The check failed, with the evidence.
     No(String),
-    /// It could not be tried, and why.
+    /// The check could not run, with the reason.
     NotTried(String),
 }
 
-/// One check and what came of it.
+/// One check and its outcome.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckResult {
     pub check: Check,
@@ -107,7 +107,7 @@ impl fmt::Display for CheckResult {
     }
 }
 
-/// A feature held to the contract; see [`conformance`].
+/// A run of all checks over one feature; see [`conformance`].
 #[must_use]
 pub struct Conformance {
     feature: Box<dyn Fn() -> Arc<dyn FeatureModule>>,
@@ -116,7 +116,7 @@ pub struct Conformance {
     grace: Duration,
 }
 
-/// Holds a feature to the whole contract. The closure makes a new instance, as a new process would.
+/// Checks a feature against the whole contract. The closure makes a new instance, as a new process would.
 ///
 /// ```
 /// use pod::feature::author::*;

@@ -103,7 +103,7 @@ pub(super) fn surface(registry: &FeatureRegistry) -> String {
     format!("{tools:?} {:?} {hooks:?} {:?}", registry.instructions(), registry.report().order)
 }
 
-/// Does something that may panic; answers what it said.
+/// Runs `act`; the panic message if it panics.
 pub(super) fn unless_it_panics<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
         let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());

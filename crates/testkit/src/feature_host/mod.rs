@@ -1,4 +1,4 @@
-//! One feature in a pod of its own: what it is granted, what stands beside it, and everything it does seen from outside.
+//! One feature in its own pod: its grants, other features beside it, and everything it does, seen from outside.
 
 mod killed;
 mod setting;
@@ -161,7 +161,7 @@ impl FeatureHost {
     }
 }
 
-/// A module from a list, for whoever takes a feature by value.
+/// A shared module as a feature by value.
 #[derive(Clone)]
 pub struct Shared(pub Arc<dyn FeatureModule>);
 

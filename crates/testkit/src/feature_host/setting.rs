@@ -1,4 +1,4 @@
-//! What a feature under test is granted and what stands beside it: the same for a pod and for an install without one.
+//! The grants of a feature under test and the features beside it, for a pod or for an install without a pod.
 
 use crate::rig::Tools;
 use crate::tool::FnTool;
@@ -112,13 +112,13 @@ fn grant(policy: CapabilityPolicy, id: &FeatureId, held: Vec<HostCapability>) ->
     held.into_iter().fold(policy, |policy, capability| policy.grant(id.clone(), capability, SOURCE))
 }
 
-/// What a feature says of itself; nothing when it panics, which its report will tell.
+/// The feature's descriptor; `None` when `descriptor()` panics, which the install report then shows.
 pub(crate) fn declared(feature: &Arc<dyn FeatureModule>) -> FeatureDescriptor {
     let nothing = |_| FeatureDescriptor::builder(FeatureId::user("unknown")).build();
     catch_unwind(AssertUnwindSafe(|| feature.descriptor())).unwrap_or_else(nothing)
 }
 
-/// What it asks for by itself.
+/// The capabilities it requests itself.
 fn requested(descriptor: &FeatureDescriptor) -> impl Iterator<Item = HostCapability> {
     descriptor.requests.iter().map(|request| request.capability.clone())
 }

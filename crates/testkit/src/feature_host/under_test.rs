@@ -79,7 +79,7 @@ impl FeatureUnderTest {
         &self.id
     }
 
-    /// What came of its newest install.
+    /// The report of its newest install.
     ///
     /// # Panics
     /// There is none: its descriptor could not be had.
@@ -148,7 +148,7 @@ impl FeatureUnderTest {
         results.into_iter().map(|(_, outcome)| outcome).collect()
     }
 
-    /// One turn: a person's words, then the model's answers.
+    /// One turn: a person's input, then the model's answers.
     ///
     /// # Panics
     /// The pod cannot go on, or it was killed outside of [`FeatureUnderTest::dies`].
@@ -199,7 +199,7 @@ impl FeatureUnderTest {
         self.pod.script.requests()
     }
 
-    /// What the feature told the model, oldest first.
+    /// The feature's notifications for the model, oldest first.
     #[must_use]
     pub fn notifications(&self) -> Vec<Notification> {
         let waiting = self.log().notices;
@@ -214,7 +214,7 @@ impl FeatureUnderTest {
         self.records().into_iter().filter_map(queued).collect()
     }
 
-    /// What it told people, oldest first.
+    /// The feature's alerts for people, oldest first.
     #[must_use]
     pub fn alerts(&self) -> Vec<Alert> {
         let mine = |event: &Event| match event {

@@ -12,7 +12,7 @@ use llm_worker::ToolResult;
 use std::io::{self, Read};
 use tokio_util::sync::CancellationToken;
 
-/// What was found so far.
+/// The matches collected so far, as output lines.
 pub(super) struct GrepOutput<'a> {
     args: &'a Args,
     matcher: &'a RegexMatcher,

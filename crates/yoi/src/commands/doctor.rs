@@ -68,11 +68,12 @@ pub(crate) fn run(args: &JsonArgs, env: &Env) -> Result<Exit, Failure> {
     checks.extend(left.map(|left| note("processes", format!("of a killed run, {}", left.text())).help(HELP)));
     let broken = checks.iter().any(|check| check.state == CheckState::Broken);
     if args.json {
-        let row = |c: Check| json!({ "about": c.about, "state": shown(c.state).1, "text": c.text, "help": c.help });
+        let row =
+            |c: Check| json!({ "about": c.about, "state": symbol_and_name(c.state).1, "text": c.text, "help": c.help });
         out::json(&checks.into_iter().map(row).collect());
     } else {
         for check in &checks {
-            out::line(&format!("{} {:14} {}", shown(check.state).0, check.about, check.text));
+            out::line(&format!("{} {:14} {}", symbol_and_name(check.state).0, check.about, check.text));
             if let Some(help) = &check.help {
                 out::line(&format!("  help: {help}"));
             }
@@ -82,7 +83,7 @@ pub(crate) fn run(args: &JsonArgs, env: &Env) -> Result<Exit, Failure> {
 }
 
 /// The mark for people, and the word for programs.
-fn shown(state: CheckState) -> (&'static str, &'static str) {
+fn symbol_and_name(state: CheckState) -> (&'static str, &'static str) {
     match state {
         CheckState::Works => ("✓", "works"),
         CheckState::Note => ("-", "note"),
