@@ -37,7 +37,7 @@ const SHUT: u8 = 2;
 /// drop(narrower.enter()?);
 /// assert_eq!(narrower.uses(), 1);
 ///
-/// // Shutting the grant shuts every door derived from it; it resolves when nobody is inside any of them.
+/// // Shutting the grant shuts every door derived from it; it resolves when no use is in flight at any of them.
 /// grant.shut().await;
 /// assert!(narrower.enter().is_err());
 /// assert_eq!(narrower.refused(), 1);

@@ -11,7 +11,7 @@ pub enum ErrorKind {
     FixInput,
     /// The grant does not reach that far, or the operating system refused.
     Denied,
-    /// The grant was taken back; nothing under it will work again.
+    /// The grant was revoked; no operation under it will succeed again.
     Revoked,
     /// The kernel, the disk or the peer does not offer this now.
     Unavailable,

@@ -45,7 +45,7 @@ impl Scratch {
                 Err(Errno::NOENT) => continue,
                 Err(error) => return Err(Error::io("open", &path, error)),
             };
-            // Where directories cannot be locked, nobody's can, and none is ever taken for stale.
+            // Where directories cannot be locked, none is ever treated as stale.
             held.lock().ok();
             // Until it was locked, another start could find and remove it.
             if same(&held, &path) {
@@ -107,7 +107,7 @@ fn remove_stale(parent: &Path, prefix: &str, until: Instant) {
     }
 }
 
-/// This user's directories of such names that nobody held; each is held while its file is.
+/// This user's directories of such names that were not locked; each is locked while its file is kept.
 pub(crate) fn unheld<'a>(parent: &Path, prefix: &'a str) -> impl Iterator<Item = (PathBuf, File)> + use<'a> {
     let own = rustix::process::geteuid().as_raw();
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();

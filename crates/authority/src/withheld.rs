@@ -124,7 +124,7 @@ fn homes(env: &EnvPolicy) -> Vec<PathBuf> {
         let mut fields = line.split(|byte| *byte == b':');
         (fields.nth(2)? == user.as_bytes()).then(|| path(fields.nth(2).unwrap_or_default()))
     });
-    // A service's `/` or `/nonexistent` is nobody's home.
+    // A service's `/` or `/nonexistent` is not a home directory.
     let listed = listed.filter(|home| home.is_dir() && home != Path::new("/"));
     env.place("HOME").into_iter().chain(listed).collect()
 }

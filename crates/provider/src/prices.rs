@@ -111,7 +111,7 @@ mod tests {
             assert!(price.cache_write >= price.input, "{model}");
             assert!(catalog::split(model).is_some_and(|(provider, _)| catalog::find(provider).is_some()));
         }
-        // What is chosen by a key alone is paid by whoever set it.
+        // A model selected by an environment key alone must have a price.
         for provider in catalog::PROVIDERS.iter().filter(|provider| provider.name != "openrouter") {
             if let Some(model) = provider.default_model {
                 assert!(of(&format!("{}/{model}", provider.name)).is_some(), "{model}");

@@ -124,7 +124,7 @@ impl PartialAnswer {
             }
             ModelEvent::Reasoning(more) => self.reasoning.push_str(more),
             ModelEvent::Sealed(_) => self.sealed = true,
-            // A script is judged by nobody.
+            // A script does not record limits.
             ModelEvent::Shortfall(_) => return None,
             ModelEvent::CallStarted { name, .. } => self.calls.push((name.clone(), String::new())),
             ModelEvent::CallArguments { index, fragment } => {

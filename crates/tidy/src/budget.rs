@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::finding::Finding;
 use crate::source::{self, Source};
 
-/// Lines of a file; beyond it nobody reads the whole before changing a part. Wanted are 300.
+/// Lines of a file; a longer file is not read as a whole before a change. Wanted are 300.
 pub const FILE_LINES: usize = 800;
 /// Lines of a function, from `fn` to its brace: one screen.
 pub const FUNCTION_LINES: usize = 70;

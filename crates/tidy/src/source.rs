@@ -7,7 +7,7 @@ use crate::finding::Finding;
 /// Directories that are not ours to judge: version control and build output.
 const SKIPPED: [&str; 3] = [".git", "target", ".direnv"];
 
-/// Crates that nobody uses as a library or a program.
+/// Crates of the development, used neither as a library nor as a program.
 const NOT_SHIPPED: [&str; 3] = ["bench", "fuzz", "tidy"];
 
 /// A file of text. `path` is relative to the root, with `/`.

@@ -145,7 +145,7 @@ impl Staged {
             return Err(changed(&self.at));
         }
         let dir = self.beside.rename_into_place(&self.at, replaces)?;
-        // After the rename, which counts as a change, and through the open file, whoever has the name by now.
+        // After the rename, which changes the stamp, and through the open file, because the name may be another file's by now.
         let now = rustix::fs::fstat(&self.file).map_err(|error| Error::io("write", self.at.path(), error))?;
         rustix::fs::fsync(synced(&dir, &self.at)?).map_err(|error| Error::io("sync", self.at.path(), error))?;
         Ok(stamp(&now))
@@ -173,7 +173,7 @@ impl Beside {
                 },
                 Err(error) => return Err(failed(error)),
             };
-            // Until it was locked, somebody could take it for abandoned. Where nothing can be locked, nobody does.
+            // Before it was locked, another process could have treated it as abandoned. Without locks, none does.
             if matches!(made.try_lock(), Err(TryLockError::WouldBlock)) || !same(&made, self.dir.as_fd(), &self.temp) {
                 continue;
             }
@@ -248,7 +248,7 @@ impl Drop for Beside {
     fn drop(&mut self) {
         if self.held.as_ref().is_some_and(|held| same(held, self.dir.as_fd(), &self.temp)) {
             let inner = self.names.get(1..).unwrap_or_default();
-            // Nobody is left to tell; what stays is found by its number.
+            // A destructor cannot report errors; `unstage` finds the rest by its number.
             discard(self.dir.as_fd(), &self.temp, inner).ok();
         }
     }

@@ -43,7 +43,7 @@ const ROUND_WAIT: Duration = Duration::from_millis(20);
 const MAX_BELOW: usize = 65_536;
 
 static SUBREAPER: AtomicBool = AtomicBool::new(false);
-/// Nothing is started any more. Not under the lock: whoever holds that may be busy for a while.
+/// No process is started any more. Not under the lock, which may be held for a while.
 static CLOSED: AtomicBool = AtomicBool::new(false);
 static JOBS: Mutex<Option<Jobs>> = Mutex::new(None);
 
@@ -101,10 +101,10 @@ pub fn end_survivors(_: &Ambient, tag: &str) -> Result<u32, Error> {
 /// # Errors
 /// `Unavailable` when some may still run.
 pub fn end_descendants(_: &Ambient) -> Result<u32, Error> {
-    // First: whoever starts a child looks after it did so, and ends it.
+    // First: a thread that starts a child checks this afterwards and kills the child.
     CLOSED.store(true, Ordering::SeqCst);
     let mut sweep = Sweep::default();
-    // Not under the lock. What is reaped here is nobody's to wait for any more.
+    // Not under the lock. No other thread waits for the processes reaped here.
     sweep.rounds(|sweep| sweep.round(&HashSet::new(), |_| Whose::Ours).then_some(()));
     match sweep.left.len() {
         0 => Ok(sweep.ended),
@@ -180,7 +180,7 @@ impl RunningCall {
             sweep.rounds(|sweep| {
                 let mut guard = jobs();
                 let jobs = guard.get_or_insert_default();
-                // Without another call there is nobody else whose it could be.
+                // Without another call it can only belong to this one.
                 let alone = jobs.calls == 1;
                 let whose = |pid| if alone { Whose::Ours } else { whose(pid) };
                 sweep.round(&jobs.pids, whose).then(|| {

@@ -97,7 +97,7 @@ impl EnvPolicy {
         self.inherited.get(OsStr::new(name)).map(OsString::as_os_str)
     }
 
-    /// A directory the host was told of, also when children are not.
+    /// A directory from the host's environment, inherited by children or not.
     pub(crate) fn place(&self, name: &str) -> Option<PathBuf> {
         self.places.get(name).cloned()
     }

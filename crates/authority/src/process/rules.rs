@@ -282,7 +282,7 @@ fn given(env: &EnvPolicy, written: &[PathBuf], hidden: &[PathBuf]) -> Vec<End> {
     .collect()
 }
 
-/// What is in a directory and withheld from nobody.
+/// The entries of `/etc` that are not in [`ETC_WITHHELD`].
 fn named(etc: &Path) -> impl Iterator<Item = PathBuf> {
     let entries = std::fs::read_dir(etc).into_iter().flatten().flatten();
     let withheld = |name: &OsStr| name.to_str().is_some_and(|name| ETC_WITHHELD.contains(&name));

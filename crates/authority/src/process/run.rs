@@ -202,7 +202,7 @@ impl Reader {
         Ok(())
     }
 
-    /// What is there now. Nobody is left to be told of a failure.
+    /// Reads the rest of the output. Errors are ignored.
     fn rest(&mut self, on_output: &mut (impl FnMut(&[u8]) -> io::Result<()> + Send)) {
         for _ in 0..LAST_READS {
             match self.pipe.try_read(&mut self.buffer) {

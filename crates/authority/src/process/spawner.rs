@@ -151,10 +151,10 @@ impl Spawner {
         let spawn = move || {
             let (done, exited) = oneshot::channel();
             let started = spawn(shared.cage.as_ref(), command, resources, exited);
-            // Whoever drops the last spawner finds its directory gone, not this thread.
+            // The directory is removed by the drop of the last spawner, not by this thread.
             drop(shared);
             let pid = started.as_ref().ok().map(RunningChild::pid);
-            // Nobody waiting for the answer any more drops it, and with it the child.
+            // If the receiver is gone, sending drops the child, which kills it.
             if let (Ok(()), Some(pid)) = (answer.send(started), pid) {
                 wait(pid);
             }
@@ -228,7 +228,7 @@ fn spawn(
     Ok(RunningChild::new(pid, exited, resources))
 }
 
-/// Until the process has ended; it is left unreaped for `RunningChild`.
+/// Waits until the process has ended, without reaping it.
 fn wait(pid: Pid) {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
     while rustix::process::waitid(WaitId::Pid(pid), options).is_err_and(|error| error == Errno::INTR) {}

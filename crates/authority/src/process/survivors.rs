@@ -35,7 +35,7 @@ pub(super) fn living(whose: impl Fn(&Process) -> bool) -> Vec<Pid> {
 pub(super) fn end(whose: impl Fn(&Process) -> bool) -> Swept {
     let until = Instant::now() + MAX_TIME;
     let (mut ended, mut clean, mut wanted) = (HashSet::new(), 0, CLEAN);
-    // Those that nobody waits for, as below a first process that reaps nobody, are seen in every look.
+    // Zombies that are never reaped, as below an init process that does not reap, are seen in every round.
     let mut dead = HashSet::new();
     for _ in 0..MAX_ROUNDS {
         let look = Look::take(&whose);
@@ -71,7 +71,7 @@ struct Look {
     chosen: Vec<Process>,
     /// Those of the wanted that had ended.
     zombies: Vec<Process>,
-    /// Groups of which somebody else is a member, too.
+    /// Groups with members outside of the wanted processes.
     mixed: HashSet<i32>,
 }
 

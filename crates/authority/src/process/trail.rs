@@ -94,7 +94,7 @@ pub(super) fn follow(path: &Path, named: Named, ground: &Ground<'_>) -> Option<E
 
 impl Ground<'_> {
     /// Whether a link in this directory is followed. The `first` link of a path of ours is, wherever no child of this
-    /// run writes; further ones stand in places that nobody chose.
+    /// run writes; further ones are in directories that no person chose.
     fn trusts(&self, dir: &Path, fd: &OwnedFd, first: bool) -> bool {
         if self.written.iter().any(|root| dir.starts_with(root)) {
             return false;

@@ -164,7 +164,7 @@ impl Blobs {
         while !quota.fits(more) {
             let full = BlobError::Full { bound: self.inner.bound };
             let (digest, len) = quota.oldest().ok_or(full)?;
-            // First forgotten, so that nobody takes it for stored; should its removal not last, it is only space.
+            // First forgotten, so that it no longer counts as stored; if its removal is not durable, it only takes space.
             self.durable().blobs.remove(&digest);
             self.inner.ops.remove(&self.inner.view.path(&digest))?;
             quota.release(len);

@@ -122,7 +122,7 @@ impl Journal {
     /// makes opening slower. A checkpoint over 64 MiB is not stored, nor one when the queue is full. Never waits.
     pub fn checkpoint(&self, mark: RecordId, version: u32, bytes: Vec<u8>) {
         if bytes.len() <= MAX_CHECKPOINT_BYTES {
-            // Nobody waits for it, so that nobody is told.
+            // No caller waits for the result.
             drop(self.inner.queue.try_send(WriterRequest::Checkpoint(Checkpoint::new(mark, version, bytes))));
         }
     }
@@ -162,7 +162,7 @@ impl Inner {
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         // A batch that owns the last handle drops it on the writer's own thread, which ends by itself then.
         let Some(thread) = thread.filter(|thread| thread.thread().id() != thread::current().id()) else { return };
-        // Nobody listens when the thread is gone already; then the join answers at once.
+        // If the thread has ended already, the join returns at once.
         drop(self.queue.send(WriterRequest::Close));
         if thread.join().is_err() {
             self.shared.suspended.store(true, Ordering::Release);

@@ -93,7 +93,7 @@ impl Following {
         Ok(self.frames.waits())
     }
 
-    /// The segment under foot and those behind it.
+    /// The current segment and the later ones.
     fn ahead(&self, ops: &Ops, newest: Option<u64>) -> Result<Vec<Segment>, ReadError> {
         let here = self.frames.walk.segment.as_ref();
         if let Some(newest) = here.filter(|here| Some(here.first) == newest) {

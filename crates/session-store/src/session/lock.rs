@@ -17,7 +17,7 @@ const TRIES: usize = 64;
 /// Bytes of the diagnostic JSON, padded so that a shorter one replaces a longer one without truncation.
 const DIAGNOSTIC: usize = 64;
 
-/// Held; dropping it lets go.
+/// The held lock; dropping it releases it.
 #[derive(Debug)]
 pub(crate) struct Lock {
     _file: DiskFile,
@@ -39,7 +39,7 @@ pub(crate) fn acquire(ops: &Ops, dir: &Path, now: u64) -> Result<Lock, OpenError
             }
             Err(TryLockError::Error(e)) => return Err(DiskFault::new(Op::Lock, &path, &e).into()),
         }
-        // Whoever removed or replaced the file between opening and locking left us a lock on nothing.
+        // If the file was removed or replaced between opening and locking, the lock is void.
         if same_file(&file, &path) {
             let text = serde_json::to_string(&Owner { pid: std::process::id(), since: now }).unwrap_or_default();
             let line = format!("{text:<width$}\n", width = DIAGNOSTIC - 1);
@@ -51,7 +51,7 @@ pub(crate) fn acquire(ops: &Ops, dir: &Path, now: u64) -> Result<Lock, OpenError
     Err(OpenError::Busy { dir: dir.to_path_buf(), owner: read(ops, &path) })
 }
 
-/// Whether somebody holds it, and who.
+/// The process that holds the lock, if any.
 pub(crate) fn owner(ops: &Ops, dir: &Path) -> Result<Option<Owner>, DiskFault> {
     let path = path(dir);
     let Some(file) = ops.open(&path, false)? else { return Ok(None) };

@@ -20,7 +20,7 @@ pub(crate) enum Step<'a> {
 pub(crate) struct Walk {
     ops: Ops,
     segments: std::vec::IntoIter<Segment>,
-    /// The segment under foot.
+    /// The current segment.
     pub(crate) segment: Option<Segment>,
     feed: Option<Feed>,
     pub(crate) chain: Chain,

@@ -187,7 +187,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `${name…}` whose end nobody can doubt: no quotes and no commands in it.
+    /// `${name…}` with an unambiguous end: without quotes and commands.
     fn parameter(&mut self) -> Option<()> {
         self.expect("${")?;
         let special = |c: char| "@*#?$-".contains(c);

@@ -91,7 +91,7 @@ fn quote(bytes: &[u8], text: &mut Vec<u8>) {
     }
 }
 
-/// What git takes for space: vertical tabs and form feeds are none.
+/// White space to git: vertical tabs and form feeds are not.
 fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }

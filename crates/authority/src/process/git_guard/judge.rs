@@ -169,7 +169,7 @@ impl Judge<'_> {
             }
             (_, State::Missing | State::Dir) => {}
             (None | Some(State::Missing), _) if self.is_unchanged(path) => {}
-            // A file that was there before something led to it is somebody's: what led to it was put back or told.
+            // A file that existed before a link or key led to it is not a change: the link or key was reverted or reported.
             (None, _) if now.role == Role::LinkedHook && !self.was_listed(path) => {}
             _ => self.put_back(path, was, &now.state, Vec::new()),
         }
@@ -259,7 +259,7 @@ impl Judge<'_> {
             };
             finding.help = (self.rules.help)(path);
         }
-        // What fails again in a later round is told once.
+        // A failure that repeats in a later round is reported once.
         self.findings
             .retain(|told| told.path != finding.path || !matches!(told.what, Handled::Failed(_) | Handled::Left));
         self.findings.push(finding);

@@ -24,7 +24,7 @@ const MAX_KEPT: usize = 32 << 20;
 /// How many names of one directory are read.
 const MAX_ENTRIES: usize = 16_384;
 
-/// How many paths may lead somewhere in a look that is told from the next one without repeating it.
+/// The most resolved paths in a snapshot that can be reused.
 const MAX_LED: usize = 128;
 
 /// A change that is younger than this when it is read may be followed by another one with the same time: file systems
@@ -60,7 +60,7 @@ impl Content {
 }
 
 impl State {
-    /// Whether both are the same to whoever runs or reads them.
+    /// Whether both have the same content and permissions.
     pub(super) fn same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Missing, Self::Missing) | (Self::Dir, Self::Dir) => true,
@@ -271,7 +271,7 @@ impl Memory {
         let Meta { stamp, mode, len, .. } = looked_at(&file).map_err(|error| error.to_string())?;
         let mut hasher = blake3::Hasher::new();
         if len > MAX_FILE {
-            // Any change of such a file shows in its times, and it is read by nobody.
+            // The times show any change of such a file, and its content is not needed.
             hasher.update(format!("{stamp:?}").as_bytes());
             return Ok(Content { stamp, mode, digest: hasher.finalize(), bytes: None, config: OnceLock::new() });
         }

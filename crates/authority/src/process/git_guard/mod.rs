@@ -62,7 +62,7 @@ struct Shared {
     /// What was found, newest last, and how many came before these.
     found: VecDeque<GitFinding>,
     first: usize,
-    /// Up to here somebody was told.
+    /// The number of findings that were reported.
     told: usize,
     told_bound: bool,
 }

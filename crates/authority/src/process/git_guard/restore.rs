@@ -57,7 +57,7 @@ fn clear(roots: &Workspace, at: &Located, now: &State) -> Result<(), String> {
     roots.remove(at).map_err(|error| error.to_string())
 }
 
-/// For the temporary name: nobody else beside the file uses it.
+/// A random number for the temporary name.
 fn number() -> u64 {
     RandomState::new().build_hasher().finish()
 }

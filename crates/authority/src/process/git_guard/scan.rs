@@ -36,7 +36,7 @@ const REPORTED: &[&str] = &[
 /// Lists of what is still to be done, with commands among it.
 const TODOS: &[&str] = &["rebase-merge/git-rebase-todo", "rebase-merge/git-rebase-todo.backup", "sequencer/todo"];
 
-/// Directories of packages and of what builds leave: large, and seldom with repositories that somebody works in.
+/// Directories of packages and build output: large, and seldom with repositories in use.
 const LATER: &[&str] = &["node_modules", "target", ".venv", "venv", "__pycache__", ".tox", ".gradle", "Pods"];
 
 /// Old ways to name remotes: files with addresses.
@@ -45,7 +45,7 @@ const OLD_REMOTES: &[&str] = &["remotes", "branches"];
 /// Directories of a repository with repositories inside: submodules, which may have more, and worktrees.
 const INNER: &[&str] = &["modules", "worktrees"];
 
-/// Files at the top of a root whose loss is told.
+/// Files at the top of a root whose removal is reported.
 const KEPT: &[&str] = &[".env", "yoi.toml"];
 
 /// What a file or directory means to git.
