@@ -33,15 +33,15 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::error;
 
-/// A turn that begins so long after the use of grants was written down writes it again.
+/// The use of grants is journaled again at the first turn after this time.
 const GRANTS_EVERY: Duration = Duration::from_secs(60 * 60);
 
-/// A pod that is open: it works as long as [`run`](Self::run) does.
+/// An open pod: it works as long as [`run`](Self::run) does.
 pub struct Actor {
     core: Core,
     at: At,
     commands: mpsc::Receiver<Command>,
-    /// Whether a client is left.
+    /// Whether any client still exists.
     asked: bool,
     preamble: Preamble,
     submissions: Submissions,
@@ -50,35 +50,35 @@ pub struct Actor {
     grants_written: Instant,
 }
 
-/// What a start has to say: its records go into the log with the first input, in one flush, its notes to the model with
-/// the first turn.
+/// The records and notes of a start: the records are committed with the first input, in one flush; the model gets the
+/// notes in the first turn.
 pub(crate) struct Preamble {
     pub(crate) records: Vec<Record>,
     pub(crate) notes: Vec<SystemItem>,
-    /// Where and when, asked as each turn begins: the model is told when it changed.
+    /// Describes place and time as each turn begins; the model is told when the text changed.
     pub(crate) environment: Box<dyn Fn() -> String + Send>,
 }
 
 /// How a pod ended.
 pub struct ActorEnd {
     pub state: SessionState,
-    /// Why it could not go on; otherwise it let go in good order. What was committed is on disk.
+    /// Why the pod could not continue; `Ok` after an orderly stop. What was committed is on disk.
     pub result: Result<(), Fatal>,
 }
 
 enum At {
     Idle(Box<History>),
     Turn(Box<Running>),
-    /// On the way from one to the other; never while the actor waits.
+    /// During the change from one to the other; never while the actor waits.
     Between,
 }
 
 enum Closing {
     Open,
-    /// With the reason; once nothing is under way.
+    /// With the reason; it takes effect once nothing is in flight.
     Asked(String),
     Farewell(String),
-    /// The last record is on its way.
+    /// The last record is being committed.
     Stopping,
     Stopped,
 }
@@ -124,10 +124,10 @@ impl Actor {
         (actor, client)
     }
 
-    /// Works until a client asks it to let go, or no client is left. `cancel` ends turns in good order.
+    /// Runs until a client closes the pod, or no client is left. `cancel` ends turns in good order.
     pub async fn run(mut self, cancel: CancellationToken) -> ActorEnd {
         let result = self.work(&cancel).await;
-        // Clients hear at once that it is gone.
+        // Clients get an error at once.
         let Self { mut core, at, commands, submissions, closing, .. } = self;
         drop((commands, submissions));
         match &result {
@@ -159,7 +159,7 @@ impl Actor {
         }
     }
 
-    /// Goes on as far as it can without waiting.
+    /// Proceeds as far as it can without waiting.
     fn advance(&mut self) -> Result<(), Fatal> {
         self.submissions.advance(&mut self.core, &mut self.preamble.records);
         loop {
@@ -179,7 +179,7 @@ impl Actor {
         Ok(())
     }
 
-    /// Waits for whatever comes first. Every branch is cancel-safe.
+    /// Waits for the next event. Every branch is cancel-safe.
     async fn next(&mut self, cancel: &CancellationToken) -> DriverEvent {
         let Self { core, at, commands, asked, submissions, closing, farewell, .. } = self;
         let (room, behind) = (!core.outbox.is_full(), !core.outbox.is_empty());
@@ -293,8 +293,8 @@ impl Actor {
         Ok(())
     }
 
-    /// Lets go, if that was asked for and nothing is under way: observers hear the last event first, and what they make
-    /// of it is piggybacked on the last record.
+    /// Starts the stop, if one was requested and nothing is in flight: observers get the last event first, and records
+    /// that they cause are piggybacked on the last one.
     fn close(&mut self) {
         if !matches!(self.at, At::Idle(_)) || !self.submissions.is_idle() {
             return;

@@ -13,17 +13,17 @@ const MAX_COMMANDS: usize = 64;
 /// Inputs that may wait to be accepted.
 pub(super) const MAX_SUBMISSIONS: usize = 64;
 
-/// What a client asks for. Commands are always read, whatever features hand in.
+/// A command of a client. Commands are read even while requests of features wait.
 pub(super) enum Command {
     Submit(Submission),
     Cancel,
-    /// Let go of the session once nothing is under way.
+    /// Release the session once nothing is in flight.
     Close {
         reason: String,
     },
 }
 
-/// An input on its way.
+/// A submitted input.
 pub(super) struct Submission {
     pub(super) text: String,
     /// Of the turn that takes it.
@@ -59,7 +59,7 @@ impl SubmitError {
     }
 }
 
-/// A client's end; clones share the actor.
+/// A handle on a pod's actor; clones share it.
 #[derive(Clone, Debug)]
 pub struct Client {
     commands: mpsc::Sender<Command>,
@@ -74,7 +74,7 @@ pub(super) fn client(folded: watch::Receiver<u64>, limits: RunLimits) -> (Client
 }
 
 impl Client {
-    /// Hands in one input and waits for the end of the turn that takes it; that turn takes every input that was
+    /// Submits one input and waits for the end of the turn that takes it; that turn takes every input that was
     /// accepted before, under the tightest of their limits. An input that a gate refuses ends as an aborted turn.
     ///
     /// # Errors
@@ -94,25 +94,25 @@ impl Client {
         end.await.unwrap_or(Err(SubmitError::Closed))
     }
 
-    /// Ends the turn under way in good order, or the one that will take what is on its way; the others go on.
+    /// Ends the running turn in good order, or the next one if its input was submitted; later turns run.
     pub async fn cancel(&self) {
         // A pod that is gone has no turn.
         drop(self.commands.send(Command::Cancel).await);
     }
 
-    /// Asks the pod to let go of its session once no turn is under way; its last record says why.
+    /// Asks the pod to release its session once no turn runs; its last record has the reason.
     pub async fn close(&self, reason: &str) {
         // A pod that is gone has let go.
         drop(self.commands.send(Command::Close { reason: reason.to_owned() }).await);
     }
 
-    /// The seq of the newest record that the pod's state stands for: everything up to it can be read from the files.
+    /// The seq of the newest record that the pod has folded: everything up to it can be read from the files.
     #[must_use]
     pub fn folded(&self) -> watch::Receiver<u64> {
         self.folded.clone()
     }
 
-    /// What a turn may use unless it is submitted with limits of its own.
+    /// The limits of a turn whose input was submitted without limits.
     #[must_use]
     pub fn limits(&self) -> RunLimits {
         self.limits

@@ -16,13 +16,13 @@ use session_store::{Blobs, Committed, Journal, Refusal};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long the disk is given before a refused commit is tried once more.
+/// The pause before a refused commit is retried.
 pub const DISK_PAUSE: Duration = Duration::from_secs(1);
 
-/// How many times a refused commit is tried again before the pod gives up.
+/// How often a refused commit is retried before the pod ends.
 pub const DISK_RETRIES: u32 = 1;
 
-/// A session open for writing, and the names of things that tests may wait or die at.
+/// A session open for writing, and the probe through which tests wait or die at named points.
 pub struct OpenSession {
     pub journal: Journal,
     pub blobs: Blobs,
@@ -47,13 +47,13 @@ pub struct Core {
     pub(crate) pipeline: Pipeline,
 }
 
-/// Why a pod cannot go on.
+/// Why a pod cannot continue.
 #[derive(Debug, thiserror::Error)]
 pub enum Fatal {
     /// The journal refuses to be written.
     #[error("{0}")]
     Journal(String),
-    /// A record is over its bound or does not encode: no disk will ever take it.
+    /// A record is over its bound or does not encode: no retry can help.
     #[error("{0}")]
     Unstorable(String),
     /// Too many callbacks never came back.
@@ -84,7 +84,7 @@ impl Fatal {
 }
 
 impl Fatal {
-    /// What of a refusal no retry can mend.
+    /// A refusal that no retry can fix.
     pub(super) fn unstorable(why: &Refusal) -> Option<Self> {
         match why {
             Refusal::TooLarge(_) | Refusal::Encode(_) => Some(Self::Unstorable(why.to_string())),
@@ -121,7 +121,7 @@ impl Core {
         pending.take(request, &mut RequestContext { registry, state, outbox }, runs)
     }
 
-    /// The pod cannot go on: the reason is written if it is `told` and still fits, behind a start that is in the log.
+    /// Ends a pod that cannot continue: with `told`, the reason is journaled if the start is in the log and the record fits.
     pub(super) async fn give_up(&mut self, fatal: &Fatal, told: bool) {
         self.drain().await;
         self.pending.close();
@@ -143,7 +143,7 @@ impl Core {
         records.iter().for_each(|record| (self.store.probe)(&format!("commit:{}", record.kind())));
     }
 
-    /// The other half of every commit: state, then watchers. Nothing else changes the state.
+    /// Folds a durable batch: the state first, then watchers. Nothing else changes the state.
     pub(super) fn fold(&mut self, done: Committed<Batch>) -> Result<Option<Ack>, Fatal> {
         let (first, time, mut checkpoint, last) = (*done.seqs().start(), done.time(), done.seal(), done.mark());
         let (ack, records) = Ack::of(done);

@@ -15,7 +15,7 @@ pub struct RunLimits {
 }
 
 impl RunLimits {
-    /// What a turn may use that takes inputs with either limits.
+    /// The tighter of both, field by field.
     #[must_use]
     pub(super) fn meet(self, other: Self) -> Self {
         Self {
@@ -28,10 +28,10 @@ impl RunLimits {
         }
     }
 
-    /// What one more turn of a run may use that has used this; how the run ends if that is nothing.
+    /// What is left for the next turn of a run after `used`.
     ///
     /// # Errors
-    /// Nothing is left.
+    /// Nothing is left: the outcome of the run.
     pub fn left(self, used: &TurnEnd) -> Result<Self, Outcome> {
         let steps = u32::try_from(used.steps).unwrap_or(u32::MAX);
         let max_steps = self.max_steps.saturating_sub(steps);

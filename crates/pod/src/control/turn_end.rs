@@ -9,15 +9,15 @@ use std::sync::Arc;
 pub struct TurnEnd {
     pub outcome: Outcome,
     pub answer: Option<Arc<str>>,
-    /// What was refused among the calls of its last answer with calls, and why: the model did not work round it.
+    /// The refused call of its last answer with calls, and why; none if the model found another way.
     pub refused: Option<String>,
-    /// Why its answer is not what was asked for, from a model that knows.
+    /// Why its answer is incomplete, where the model reports that.
     pub shortfall: Option<Shortfall>,
     pub steps: u64,
     pub usage: Usage,
-    /// What they cost, as far as a price was known.
+    /// What the steps cost, as far as prices were known.
     pub cost: Option<Cost>,
-    /// Why a person should look before anything goes on, when a gate at its end says so.
+    /// Why a gate at the end of the turn wants a person to look before the next turn.
     pub paused: Option<String>,
 }
 

@@ -11,27 +11,27 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 thread_local! {
-    /// The attribution of the callback that has this thread.
+    /// The attribution of the callback that runs on this thread.
     static HERE: RefCell<Option<Arc<Attribution>>> = const { RefCell::new(None) };
 }
 
-/// One callback's.
+/// The attribution of one callback.
 #[derive(Debug, Default)]
 pub(crate) struct Attribution(Mutex<Inside>);
 
 #[derive(Debug, Default)]
 struct Inside {
     owner: Option<FeatureId>,
-    /// Whose code runs within the owner's, innermost last.
+    /// The features whose code runs within the owner's, innermost last.
     running: Vec<FeatureId>,
-    /// Whose answers are waited for, newest last, each with the number of the wait.
+    /// The features that are waited for, newest last, each with the number of the wait.
     waiting: Vec<(u64, FeatureId)>,
     waits: u64,
-    /// Whether the whole callback waits, so that nobody's code runs.
+    /// Whether the whole callback waits, so that no code of it runs.
     parked: bool,
 }
 
-/// While it is held, the thread is in somebody's code, or waits for it.
+/// While it is held, the thread runs code of a feature, or waits for it.
 #[must_use]
 pub(crate) struct Within(Option<(Arc<Attribution>, Entered)>);
 
@@ -45,7 +45,7 @@ impl Attribution {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs a callback on this thread, which is all its own.
+    /// Runs a callback on this thread and attributes the thread to it.
     pub(crate) fn watch<T>(self: Arc<Self>, work: impl FnOnce() -> T) -> T {
         struct Leaving;
         impl Drop for Leaving {
@@ -58,7 +58,7 @@ impl Attribution {
         work()
     }
 
-    /// The work of a callback, seen when it waits.
+    /// Runs the work of a callback and notes when it waits.
     pub(crate) async fn parking<T>(self: Arc<Self>, work: impl Future<Output = T>) -> T {
         let mut work = pin!(work);
         std::future::poll_fn(|cx| {
@@ -70,7 +70,7 @@ impl Attribution {
         .await
     }
 
-    /// Who keeps the thread, nobody when it is the host itself; and whether they only wait.
+    /// The feature that holds the thread (none for the host itself), and whether it only waits.
     pub(crate) fn who(&self) -> (Option<FeatureId>, bool) {
         let Inside { owner, running, waiting, waits: _, parked } = &*self.lock();
         let within = if *parked { waiting.last().map(|(_, feature)| feature) } else { running.last() };

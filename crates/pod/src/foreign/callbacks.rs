@@ -27,7 +27,7 @@ pub const GRACE: Duration = Duration::from_secs(5);
 /// many features do, since one call may always run.
 pub const MAX_STUCK: usize = MAX_THREADS / 2;
 
-/// Starts callbacks and counts the ones that never came back.
+/// Starts callbacks and counts the threads that did not return.
 #[derive(Clone)]
 pub struct Callbacks {
     runtime: Handle,
@@ -49,7 +49,7 @@ struct Trouble {
 /// Shuts what a feature holds.
 type Leave = Arc<dyn Fn(&FeatureId) + Send + Sync>;
 
-/// Why a callback brought no value.
+/// Why a callback returned no value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallbackFailure {
     #[error("it panicked: {0}")]
@@ -93,7 +93,7 @@ impl Callbacks {
         &self.runtime
     }
 
-    /// Threads written off and not come back since.
+    /// Threads that were abandoned and have not returned.
     #[must_use]
     pub fn stuck(&self) -> usize {
         self.stuck.load(Ordering::Relaxed)
@@ -103,8 +103,8 @@ impl Callbacks {
         self.features.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives up on a feature: nothing of it is called again by whoever asks first, and it holds nothing any more. The
-    /// pod is told.
+    /// Disables a feature: callers that ask [`Self::is_off`] no longer call it, its grants are revoked, and the pod is
+    /// told.
     pub fn write_off(&self, feature: &FeatureId) {
         if std::mem::replace(&mut self.features().entry(feature.clone()).or_default().off, true) {
             return;
@@ -117,7 +117,7 @@ impl Callbacks {
         }
     }
 
-    /// Whether a feature was given up on.
+    /// Whether a feature was disabled because its code did not return.
     #[must_use]
     pub fn is_off(&self, feature: &FeatureId) -> bool {
         self.features().get(feature).is_some_and(|trouble| trouble.off)

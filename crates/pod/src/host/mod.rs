@@ -26,7 +26,7 @@ const MAX_REPORT: usize = 896 * 1024;
 /// Of a report that is cut: most diagnostics about no feature, and most features that are missed.
 const MAX_REPORTED: usize = 64;
 
-/// What a program hands over to open a pod.
+/// What a program provides to open a pod.
 pub struct PodConfig {
     pub about: HostStarted,
     /// The system prompt, instructions of features included.
@@ -36,7 +36,7 @@ pub struct PodConfig {
     pub parts: PodDeps,
 }
 
-/// What a pod works with.
+/// The parts that a pod is built from.
 pub struct PodDeps {
     pub registry: Arc<FeatureRegistry>,
     pub permission: Arc<Permission>,
@@ -88,26 +88,26 @@ impl HostError {
     }
 }
 
-/// What opening found, for the person.
+/// What opening found, to be reported to the person.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenReport {
     pub existed: bool,
     /// Whether its last turn was left open.
     pub crashed: bool,
     pub cut: u64,
-    /// Where they are.
+    /// The file that holds the cut bytes.
     pub quarantine: Option<PathBuf>,
     /// Calls that got a result from recovery.
     pub interrupted: u64,
     /// Records that are lost, in a copy of a damaged session.
     pub lost: Option<LostRecords>,
-    /// Why child processes of before may still run.
+    /// Why child processes of an earlier start may still run.
     pub survivors: Option<String>,
-    /// Inputs that were accepted before and that no turn has taken: the next turn takes them first.
+    /// Inputs accepted by an earlier start that no turn has taken; the next turn takes them first.
     pub waiting: u64,
     /// Whether the request's fixed part differs from the recorded one.
     pub new_surface: bool,
-    /// Whether the recorded system prompt stays in force, and today's differs.
+    /// Whether the recorded system prompt stays in force although the current one differs.
     pub old_system: bool,
 }
 

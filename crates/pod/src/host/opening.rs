@@ -18,7 +18,7 @@ use session_store::{Blobs, Class, Journal, Opened, Past, Reader, Recovered};
 use std::path::Path;
 use std::sync::Arc;
 
-/// What a session that ended without warning may have left behind.
+/// How to clean up after a session that ended without warning.
 pub struct CrashCleanup<'a> {
     /// Now, by the wall clock, in microseconds.
     pub now: u64,
@@ -39,7 +39,7 @@ pub struct Opening {
     rest: RecoveredSession,
 }
 
-/// What a pod's core does not keep of an opening.
+/// The part of an opening that the core does not keep.
 pub struct RecoveredSession {
     pub(super) recovered: Recovered,
     pub(super) items: Vec<Item>,
@@ -73,7 +73,7 @@ impl Opening {
         })
     }
 
-    /// What features need to reach the pod that will be put on this session.
+    /// What an install needs to reach the pod that will be built on this session.
     #[must_use]
     pub fn link(&self) -> PodLink {
         self.link.clone()

@@ -253,14 +253,14 @@ pub fn staged(session: &str, call: Option<CallId>, path: &str) -> u64 {
     stage_number(&[session.as_bytes(), call.as_bytes(), path.as_bytes()])
 }
 
-/// Where a file stands against what the journal says of it.
+/// How a file compares with the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileStatus {
-    /// As the pod left it: taking it back is exact.
+    /// As the pod left it: undoing is exact.
     AsLeft,
-    /// As it was before: there is nothing to take back.
+    /// As it was before: nothing to undo.
     AsBefore,
-    /// Changed since by somebody else.
+    /// Modified after the pod's change.
     Changed,
 }
 

@@ -18,12 +18,12 @@ pub const MAX_OUTPUTS: usize = 4096;
 /// How many announced changes are kept, for the next start to look after; the oldest go first.
 pub const MAX_CHANGING: usize = 4096;
 
-/// What a session comes to at some point of its log. It holds no item: those go to the history. Its shape is that of
+/// The state of a session at some point of its log. It holds no item: those go to the history. Its shape is that of
 /// checkpoints: [`checkpoint::VERSION`](super::checkpoint::VERSION) changes with it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SessionState {
-    /// A host started and did not say that it stopped.
+    /// A host started, and no record of its stop follows.
     pub hosted: bool,
     /// The fixed part of requests, and its encoder.
     pub surface: Option<(Surface, Encoder)>,
@@ -100,7 +100,7 @@ pub struct Changing {
     pub made: Option<String>,
 }
 
-/// A record that cannot follow what stands before it.
+/// A record that cannot follow those before it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a `{kind}` record cannot stand here: {why}")]
 pub struct IllegalRecord {

@@ -12,7 +12,7 @@ use std::time::{Duration, UNIX_EPOCH};
 /// A log folded to its end.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Restored {
-    /// What it comes to.
+    /// The folded state.
     pub state: SessionState,
     /// Every item, oldest first.
     pub items: Vec<Item>,
@@ -78,17 +78,17 @@ impl Restored {
     }
 }
 
-/// What recovery knows besides the log's content.
+/// What recovery knows besides the content of the log.
 #[derive(Debug)]
 pub struct RecoveryFacts {
     /// What the end of the log looked like.
     pub class: String,
     pub cut_bytes: u64,
-    /// Where they are.
+    /// The name of the file that holds the cut bytes.
     pub quarantine: Option<String>,
-    /// Child processes that were still alive and were ended.
+    /// Child processes that still ran and were killed.
     pub ended_processes: u32,
-    /// Why some may still run, when they could not be ended or looked for.
+    /// Why some may still run, when they could not be killed or searched for.
     pub survivors: Option<String>,
     /// Files that tools had written beside others and that were removed.
     pub swept: u64,
@@ -148,13 +148,13 @@ pub fn closing(restored: &Restored, found: &RecoveryFacts) -> Vec<Record> {
     batch
 }
 
-/// What the model is told of processes that may go on beside it.
+/// The note to the model about processes that may still run.
 #[must_use]
 pub fn still_running(why: &str) -> String {
     format!("Child processes of before may still run and change files: {why}")
 }
 
-/// What the model is told of lost records.
+/// The note to the model about lost records.
 #[must_use]
 pub fn loss(lost: &LostRecords) -> String {
     format!(

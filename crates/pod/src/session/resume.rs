@@ -9,7 +9,7 @@ use session_store::{Journal, OwnedFrame, Past, ReadError, RecordId};
 /// A session folded to its end, by its writer.
 #[derive(Debug)]
 pub struct ResumedSession {
-    /// What it comes to.
+    /// The folded session.
     pub restored: Restored,
     /// For the next checkpoint.
     pub draft: CheckpointBuilder,
