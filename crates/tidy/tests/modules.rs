@@ -57,10 +57,12 @@ const ROOMS: &[(&str, &[Room])] = &[
         Room { name: "yoi::env", may: &["exit"] },
         Room { name: "yoi::project", may: &["env", "plain_file"] },
         Room { name: "yoi::pods", may: &["env", "exit"] },
+        // what people debug with; knows no pod and no run
+        Room { name: "yoi::host_log", may: &["env", "exit"] },
         Room { name: "yoi::instructions", may: &["env", "exit", "plain_file", "project"] },
         Room { name: "yoi::allow", may: &["nearest"] },
         // what is configured; knows no flag
-        Room { name: "yoi::config", may: &["compose", "env", "exit", "nearest", "plain_file", "pods", "project"] },
+        Room { name: "yoi::config", may: &["compose", "env", "exit", "host_log", "nearest", "plain_file", "pods", "project"] },
         // the composition root; knows no command
         Room { name: "yoi::compose", may: &["config", "env", "exit", "instructions", "nearest", "pods", "project", "show"] },
         Room { name: "yoi::candidates", may: &["compose", "config", "env", "pods"] },
@@ -69,7 +71,7 @@ const ROOMS: &[(&str, &[Room])] = &[
         Room { name: "yoi::overrides", may: &["allow", "cli", "config"] },
         // what people see; knows no command
         Room { name: "yoi::show", may: &["exit"] },
-        Room { name: "yoi::commands", may: &["cli", "compose", "config", "env", "exit", "instructions", "nearest", "pods", "project", "show"] },
+        Room { name: "yoi::commands", may: &["cli", "compose", "config", "env", "exit", "host_log", "instructions", "nearest", "pods", "project", "show"] },
     ]),
     ("session-store", &[
         Room { name: "session-store::disk", may: &[] },

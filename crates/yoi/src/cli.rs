@@ -23,6 +23,7 @@ Exit codes:
 const VARIABLES: &str = "\
 Variables, over the files and under the flags:
   YOI_MODEL · YOI_MAX_STEPS · YOI_MAX_COST · YOI_TOOL_CONCURRENCY · YOI_SANDBOX (read-only, workspace-write, off)
+Log for debugging: YOI_LOG (a filter: info, or warn,pod::control=debug)
 Directories: XDG_CONFIG_HOME (~/.config), XDG_STATE_HOME (~/.local/state), TMPDIR
 Colour: NO_COLOR, CLICOLOR_FORCE";
 

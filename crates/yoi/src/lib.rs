@@ -11,6 +11,7 @@ mod compose;
 mod config;
 mod env;
 mod exit;
+mod host_log;
 mod instructions;
 mod nearest;
 mod overrides;

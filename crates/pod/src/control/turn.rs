@@ -329,6 +329,8 @@ impl Running {
             Effect::Send(request) => {
                 self.starting = 0;
                 let (number, bytes) = (request.number(), request.body().len);
+                // The one before it ends first.
+                self.step_span = Span::none();
                 self.step_span = info_span!(parent: &self.turn_span, "step", request = number, bytes);
                 self.stream = Some(Stream::of(core.model.clone(), request));
             }

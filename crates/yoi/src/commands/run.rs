@@ -18,10 +18,11 @@ use crate::config::Config;
 use crate::config::file::Mode;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
+use crate::host_log::{HostLog, Wanted};
 use crate::instructions::Instructions;
 use crate::project::environment;
 use crate::show::progress::{OutputStyle, show};
-use authority::{Ambient, GitGuard, Secret};
+use authority::{Ambient, GitGuard, Redactor, Secret};
 use llm_worker::{ErrorKind, Model};
 use pod::control::{Actor, Callbacks, Client, Event, Outbox, SubmitError};
 use pod::feature::Unmet;
@@ -71,6 +72,7 @@ fn swept(args: &RunArgs, env: &Env) -> Swept {
 fn run_prompt(args: &RunArgs, env: &Env, points: &Points, signals: Signals, swept: Swept) -> Result<Exit, Failure> {
     let began = Instant::now();
     let prompt = input::prompt(args, env)?;
+    let log_wanted = Wanted::of(env)?;
     let schema = args.output_schema.as_deref().map(|file| OutputSchema::load(file, env)).transpose()?;
     let config = args.over(Config::load(env)?);
     let ambient = Ambient::claim();
@@ -96,11 +98,7 @@ fn run_prompt(args: &RunArgs, env: &Env, points: &Points, signals: Signals, swep
     if let Some(file) = recording {
         say(args, &format!("answers are written to {}", env.shown(&file)));
     }
-    let runtime = Builder::new_current_thread()
-        .enable_all()
-        .max_blocking_threads(pod::foreign::MAX_THREADS)
-        .build()
-        .map_err(|e| Failure::new(Exit::Unavailable, format!("no runtime: {}", authority::explain(&e))))?;
+    let runtime = runtime()?;
     // An answer that has to be of a form is shown when it is.
     let stream = env.stdout_terminal && !args.json && schema.is_none();
     let style = OutputStyle { json: args.json, quiet: args.quiet, stream, colour: env.colour() };
@@ -119,6 +117,8 @@ fn run_prompt(args: &RunArgs, env: &Env, points: &Points, signals: Signals, swep
         secrets,
         prompt,
         git: OnceLock::new(),
+        log_wanted,
+        host_log: OnceLock::new(),
     };
     let result = run.run(&runtime, &mut place, composed);
     // Written-off threads are not waited for; their process ends with this one.
@@ -139,6 +139,13 @@ fn run_prompt(args: &RunArgs, env: &Env, points: &Points, signals: Signals, swep
     }
 }
 
+/// The control thread's, with as many threads as callbacks may have.
+fn runtime() -> Result<Runtime, Failure> {
+    let mut builder = Builder::new_current_thread();
+    let runtime = builder.enable_all().max_blocking_threads(pod::foreign::MAX_THREADS).build();
+    runtime.map_err(|e| Failure::new(Exit::Unavailable, format!("no runtime: {}", authority::explain(&e))))
+}
+
 /// What a run goes by.
 struct RunContext<'a> {
     args: &'a RunArgs,
@@ -156,6 +163,8 @@ struct RunContext<'a> {
     prompt: String,
     /// Watches what git would run, once commands can.
     git: OnceLock<Option<Arc<GitGuard>>>,
+    log_wanted: Wanted,
+    host_log: OnceLock<HostLog>,
 }
 
 impl RunContext<'_> {
@@ -199,6 +208,7 @@ impl RunContext<'_> {
         let ending = self.signals.over();
         // The pod let go of its end, so the screen thread ends once everything is shown.
         let streamed = screen.join().unwrap_or(false);
+        self.host_log.get().into_iter().for_each(HostLog::flush);
         if done.is_err() || callbacks.stuck() > 0 {
             self.end_children();
         }
@@ -207,6 +217,15 @@ impl RunContext<'_> {
             warn(&format!("warning: {}", found.text(authority::escape)));
         }
         done.map(|(end, output, late)| FinishedRun { end, streamed, output, ending, late })
+    }
+
+    /// The log of the host, once all secrets that features may meet are known. A run goes on without it.
+    fn begin_log(&self, place: &SessionLocation, redactor: Redactor) {
+        let dir = place.name().map(|_| place.dir());
+        match self.log_wanted.begin(dir.as_deref(), redactor) {
+            Ok(log) => log.into_iter().for_each(|log| drop(self.host_log.set(log))),
+            Err(why) => warn(&format!("warning: no log of the host: {why}")),
+        }
     }
 
     /// Ends whatever a callback that was given up still runs.
@@ -278,6 +297,7 @@ impl RunContext<'_> {
         let Installed { registry, permission, no_shell, git } =
             composed.install(self.ambient, self.env, &tag, opening.link(), &self.secrets)?;
         self.git.set(git).ok();
+        self.begin_log(place, registry.redactor().clone());
         let lacking = required(&registry.report().unmet, registry.report());
         if !known {
             lacking.clone()?;

@@ -4,6 +4,7 @@ use super::file::{KeySource, Mode};
 use super::{Config, Endpoint, set};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
+use crate::host_log;
 use clap::ValueEnum;
 use std::ffi::OsStr;
 use std::str::FromStr;
@@ -68,7 +69,7 @@ fn variable(name: &str, value: &OsStr) -> Result<bool, Failure> {
             Err(Failure::new(Exit::Config, format!("there is no variable {name}"))
                 .help(format!("did you mean {meant}?")))
         }
-        None => Ok(name == INHERITED || !name.starts_with("YOI_")),
+        None => Ok(name == INHERITED || name == host_log::VARIABLE || !name.starts_with("YOI_")),
     }
 }
 

@@ -29,6 +29,7 @@ mod features;
 mod git_guard;
 mod grants;
 mod help_and_usage;
+mod host_log;
 mod hostile;
 mod instructions;
 mod key_redaction;
