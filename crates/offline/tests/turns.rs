@@ -149,7 +149,7 @@ fn a_history_of_another_planner_is_not_read_as_its_own() {
 #[test]
 fn passed_tests_are_summed_only_where_all_are_there() {
     let sum = "test result: ok. 7 passed; 0 failed; 1 ignored";
-    let cut = "[… 9 of 99 bytes left out; ReadOutput {\"handle\":\"o-1\"} pages the whole]";
+    let cut = "[… 9 of 99 bytes left out; ReadOutput {\"handle\":\"o-1\"} reads the rest]";
     for (output, summed) in [(format!("{sum}\nmore\n{sum}"), true), (format!("{sum}\n{cut}\n{sum}"), false)] {
         let (_, text) = turn(&mut vec![user("run the tests")], &surface(TOOLS), |name, _| match name {
             "Glob" => ok("1 file", "Cargo.toml"),

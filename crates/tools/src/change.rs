@@ -58,7 +58,7 @@ pub async fn remove(live: &Files, at: &Located, before: Before, cx: &ToolContext
     let now = live.workspace.metadata(at).map_err(|error| refused(&error))?;
     if now.stamp != stamp {
         let shown = live.workspace.show(at.path());
-        return Err(fix(format!("{shown} was changed at this moment by somebody else; read it again")));
+        return Err(fix(format!("{shown} was modified while this command ran; read it again")));
     }
     live.workspace.remove(at).map_err(|error| refused(&error))
 }

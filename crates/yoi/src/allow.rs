@@ -7,7 +7,7 @@ use pod::permission::{Layer, Rule, RuleDecision};
 /// Where such a rule is said to stand.
 pub(crate) const SOURCE: &str = "--allow";
 
-const EXAMPLES: &str = "write it as 'Bash git status,diff', 'Bash ls', 'Write docs/**' or 'Fetch docs.example.org'";
+const EXAMPLES: &str = "examples: 'Bash git status,diff', 'Bash ls', 'Write docs/**', 'Fetch docs.example.org'";
 
 /// What the words after a tool's name are about.
 #[derive(Clone, Copy)]
@@ -33,7 +33,7 @@ pub(crate) fn rule(text: &str) -> Result<Rule, String> {
         }
         About::Hosts => Rule { host: Some(rest.to_owned()), ..plain },
         About::Paths => Rule { path: Some(rest.to_owned()), ..plain },
-        About::Nothing => return Err(format!("calls of {tool} name nothing that `{rest}` could be; {EXAMPLES}")),
+        About::Nothing => return Err(format!("a rule for {tool} takes no `{rest}`; {EXAMPLES}")),
     };
     match Layer::new(SOURCE, vec![rule.clone()]) {
         Ok(_) => Ok(rule),
@@ -96,8 +96,8 @@ mod tests {
             ("Bash git status,,diff", "0 bytes"),
             ("Write ../x", "never matches"),
             ("Fetch https://x.org/", "`host`"),
-            ("* x", "name nothing"),
-            ("TaskCreate x", "name nothing"),
+            ("* x", "takes no `x`"),
+            ("TaskCreate x", "takes no `x`"),
         ];
         for (text, words) in cases {
             let problem = rule(text).unwrap_err();

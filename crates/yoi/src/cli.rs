@@ -15,26 +15,35 @@ use std::time::Duration;
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0 done · 1 the run failed, or `offline` did not understand the prompt or could not do it · 2 usage
-  3 a gate ended the run, or the model ended it on a refused call · 4 step, cost or time limit
-  5 model unreachable after retries · 65 damaged data · 69 unavailable · 70 internal error
-  74 journal not writable · 75 busy · 78 configuration · 130, 143 ended by a signal";
+  0         success
+  1         the run failed, or `offline` did not understand the prompt or could not do it
+  2         wrong command line
+  3         a hook ended the run, or the last call was refused
+  4         step, cost or time limit reached
+  5         model unreachable after retries
+  65        damaged or invalid data
+  69        something that is needed is unavailable
+  70        internal error
+  74        the journal or standard output cannot be written
+  75        the pod is in use
+  78        wrong configuration
+  130, 143  ended by a signal";
 
 const VARIABLES: &str = "\
-Variables, over the files and under the flags:
+Environment variables (they override the files; flags override them):
   YOI_MODEL · YOI_MAX_STEPS · YOI_MAX_COST · YOI_TOOL_CONCURRENCY · YOI_SANDBOX (read-only, workspace-write, off)
 Log for debugging: YOI_LOG (a filter: info, or warn,pod::control=debug)
 Directories: XDG_CONFIG_HOME (~/.config), XDG_STATE_HOME (~/.local/state), TMPDIR
 Colour: NO_COLOR, CLICOLOR_FORCE";
 
 const COMPLETIONS: &str = "\
-Where it goes:
+Installation:
   bash    yoi completions bash > ~/.local/share/bash-completion/completions/yoi
   fish    yoi completions fish > ~/.config/fish/completions/yoi.fish
   zsh     source <(yoi completions zsh), in ~/.zshrc behind compinit
   elvish  eval (yoi completions elvish | slurp), in rc.elv";
 
-/// Runs LLM agents as pods: named sessions whose every word is on disk, in order, and can be replayed.
+/// Runs LLM agents as pods: named sessions in which every event is on disk before anything acts on it.
 #[derive(Debug, Parser)]
 #[command(name = "yoi", version, after_help = EXIT_CODES)]
 pub(crate) struct Cli {
@@ -48,191 +57,191 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run a prompt to its end: answer on stdout, progress on stderr
+    /// Run a prompt: the answer goes to stdout, progress to stderr
     #[command(after_help = EXIT_CODES)]
     Run(RunArgs),
-    /// List named pods and the last runs
+    /// List named pods and the most recent runs
     Ls(LsArgs),
-    /// Print a pod's transcript
+    /// Print the transcript of a pod
     Log(LogArgs),
-    /// Check every record of a pod and rebuild every request it sent
+    /// Check every record of a pod and rebuild every request that it sent
     Verify(VerifyArgs),
-    /// Show what a pod changed in files
+    /// Show the file changes of a pod
     Diff(DiffArgs),
-    /// Take back what a pod changed in files
+    /// Undo the file changes of a pod
     Undo(UndoArgs),
     /// Move a pod to the trash, or delete it
     Rm(RmArgs),
-    /// Show what features install and what they may do
+    /// Show the features, what they add and what they may do
     Features(FeaturesArgs),
-    /// Begin a feature of one's own
+    /// Create a feature
     #[command(subcommand)]
     Feature(FeatureAction),
-    /// Check environment, configuration, models, sandbox and journals
+    /// Check the environment, configuration, models, sandbox and journals
     Doctor(JsonArgs),
     /// Show, check or create the configuration
     #[command(subcommand, after_help = VARIABLES)]
     Config(ConfigAction),
-    /// List what the project's yoi.toml asks for beyond narrowing, or grant it
+    /// List or grant what the project's yoi.toml requests beyond tightening your settings
     Grant(GrantArgs),
-    /// List what was granted to the project's yoi.toml, or take it back
+    /// List or revoke what was granted to the project's yoi.toml
     Revoke(GrantArgs),
     /// List the models that can be used now, and how to set up others
     Models(JsonArgs),
-    /// Print what a shell needs to complete yoi's commands, flags, pods and models
+    /// Print a script that completes commands, flags, pods and models in a shell
     #[command(after_help = COMPLETIONS)]
     Completions(CompletionsArgs),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// What to do; `-` reads it from stdin. With a prompt, piped stdin is attached to it
+    /// The prompt; `-` reads it from stdin. Piped stdin is attached to a given prompt
     #[arg(value_name = "PROMPT")]
     pub(crate) prompt: Option<OsString>,
-    /// Continue this directory's last run
+    /// Continue the last run in this directory
     #[arg(short = 'c', long = "continue", conflicts_with_all = ["pod", "ephemeral"])]
     pub(crate) resume: bool,
-    /// Run in the pod of this name, new or existing
+    /// Run in the pod NAME; create it if it does not exist
     #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(pods))]
     pub(crate) pod: Option<String>,
-    /// Keep nothing of this run
+    /// Do not save this run
     #[arg(long, conflicts_with = "pod")]
     pub(crate) ephemeral: bool,
-    /// The model: provider/name, offline, scripted:FILE, or record:MODEL
+    /// Use this model: provider/name, offline, scripted:FILE, or record:MODEL
     #[arg(short, long, value_name = "MODEL", add = ArgValueCandidates::new(models))]
     pub(crate) model: Option<String>,
-    /// How much the shell may touch
+    /// What shell commands may write
     #[arg(long, value_name = "MODE")]
     pub(crate) sandbox: Option<Mode>,
-    /// Change no file: the same as --sandbox read-only
+    /// Change no files; the same as --sandbox read-only
     #[arg(long, conflicts_with = "sandbox")]
     pub(crate) read_only: bool,
-    /// Also read DIR (repeatable)
+    /// Allow reading DIR (repeatable)
     #[arg(long, value_name = "DIR")]
     pub(crate) add_dir: Vec<PathBuf>,
-    /// Also read and write DIR (repeatable)
+    /// Allow reading and writing DIR (repeatable)
     #[arg(long, value_name = "DIR")]
     pub(crate) add_write_dir: Vec<PathBuf>,
-    /// Allow calls that would be asked about (repeatable): 'Bash git status,diff', 'Bash ls', 'Write docs/**', 'Bash'. What
-    /// a file denies stays denied
+    /// Allow calls that otherwise need approval (repeatable): 'Bash git status,diff', 'Bash ls', 'Write docs/**', 'Bash'.
+    /// Rules in files that deny a call still apply
     #[arg(long, value_name = "RULE", value_parser = crate::allow::rule)]
     pub(crate) allow: Vec<pod::permission::Rule>,
-    /// End after this many model requests
+    /// Stop after N model requests
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_steps: Option<u32>,
-    /// End before a request that would begin with this many dollars spent
+    /// Stop before the next request once USD dollars are spent
     #[arg(long, value_name = "USD", value_parser = dollars)]
     pub(crate) max_cost: Option<f64>,
-    /// End after this long: 90s, 10m, 2h
+    /// Stop after this time: 90s, 10m, 2h
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) timeout: Option<Duration>,
-    /// Read no AGENTS.md or CLAUDE.md
+    /// Do not read AGENTS.md or CLAUDE.md
     #[arg(long)]
     pub(crate) no_instructions: bool,
-    /// Have the answer be JSON that is valid against the JSON Schema in FILE, and print nothing else
+    /// Require an answer that is valid against the JSON Schema in FILE, and print only this JSON
     #[arg(long, value_name = "FILE")]
     pub(crate) output_schema: Option<PathBuf>,
-    /// Print records as JSON Lines, the last one the result
+    /// Print records as JSON Lines; the last line is the result
     #[arg(long)]
     pub(crate) json: bool,
-    /// Print no progress
+    /// Do not print progress
     #[arg(short, long)]
     pub(crate) quiet: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct LsArgs {
-    /// All runs, not only the last ten
+    /// List all runs, not only the last ten
     #[arg(long)]
     pub(crate) all: bool,
-    /// One JSON document
+    /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct LogArgs {
-    /// A pod, or a unique beginning of its name
+    /// Name of the pod, or a unique prefix of it
     #[arg(add = ArgValueCandidates::new(pods))]
     pub(crate) name: String,
-    /// Then go on as records are written, until interrupted
+    /// Keep printing new records until interrupted
     #[arg(short, long)]
     pub(crate) follow: bool,
-    /// Begin at this record
+    /// Start at record SEQ
     #[arg(long, value_name = "SEQ")]
     pub(crate) from: Option<u64>,
-    /// The records as they are, as JSON Lines
+    /// Print the raw records as JSON Lines
     #[arg(long)]
     pub(crate) json: bool,
-    /// Outputs unabridged
+    /// Do not shorten outputs
     #[arg(long)]
     pub(crate) full: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArgs {
-    /// A pod, or a unique beginning of its name
+    /// Name of the pod, or a unique prefix of it
     #[arg(add = ArgValueCandidates::new(pods))]
     pub(crate) name: String,
-    /// Copy what verifies into a new pod, with a gap for each record that is lost; the damaged one stays as it is
+    /// Copy the intact records into the new pod NEW; the damaged pod is not changed
     #[arg(long, value_name = "NEW")]
     pub(crate) salvage: Option<String>,
-    /// One JSON document
+    /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct DiffArgs {
-    /// A pod, or a unique beginning of its name
+    /// Name of the pod, or a unique prefix of it
     #[arg(add = ArgValueCandidates::new(pods))]
     pub(crate) name: String,
-    /// One JSON document
+    /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct UndoArgs {
-    /// A pod, or a unique beginning of its name
+    /// Name of the pod, or a unique prefix of it
     #[arg(add = ArgValueCandidates::new(pods))]
     pub(crate) name: String,
-    /// Take back only what came after this record
+    /// Undo only the changes after record SEQ
     #[arg(long, value_name = "SEQ")]
     pub(crate) to: Option<u64>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RmArgs {
-    /// The pod's whole name
+    /// Full name of the pod
     #[arg(add = ArgValueCandidates::new(pods))]
     pub(crate) name: String,
-    /// Delete it instead of moving it to the trash
+    /// Delete the pod instead of moving it to the trash
     #[arg(long)]
     pub(crate) purge: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct FeaturesArgs {
-    /// The report of this pod's newest start, instead of today's plan
+    /// Show the report of this pod's last start instead of the plan for the next one
     #[arg(add = ArgValueCandidates::new(pods))]
     pub(crate) name: Option<String>,
-    /// What would be installed, without installing it
+    /// Show what would be installed, without installing it
     #[arg(long)]
     pub(crate) plan: bool,
-    /// What came, went and changed from start N of the pod to its newest, or to start M; the first is 1
+    /// Show what changed from start N of the pod to start M (default: the last); the first start is 1
     #[arg(long, value_name = "N[..M]", conflicts_with = "plan")]
     pub(crate) diff: Option<Span>,
-    /// What decides whether a call of TOOL runs, and where that is written
+    /// Show what decides whether a call of TOOL runs, and where each rule is written
     #[arg(long, value_name = "TOOL", conflicts_with_all = ["plan", "diff"])]
     pub(crate) explain: Option<String>,
-    /// What the pod's newest start was granted and never used
+    /// Show the grants that the pod's last start did not use
     #[arg(long, conflicts_with_all = ["plan", "diff", "explain"])]
     pub(crate) unused: bool,
-    /// The JSON Schema of what is printed with --json
+    /// Print the JSON Schema of the --json output
     #[arg(long, conflicts_with = "json")]
     pub(crate) schema: bool,
-    /// One JSON document
+    /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -251,7 +260,7 @@ impl FromStr for Span {
     fn from_str(text: &str) -> Result<Self, String> {
         let number = |text: &str| match text.parse() {
             Ok(number @ 1..) => Ok(number),
-            Ok(0) | Err(_) => Err("give the number of a start, from 1, or two as in 1..3".to_owned()),
+            Ok(0) | Err(_) => Err("expected the number of a start, from 1, or a range such as 1..3".to_owned()),
         };
         match text.split_once("..") {
             Some((from, to)) => Ok(Self { from: number(from)?, to: Some(number(to)?) }),
@@ -262,45 +271,45 @@ impl FromStr for Span {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum FeatureAction {
-    /// Write a working crate with its test: one tool, one gate, state
+    /// Create a working crate with a test: one tool, one gate, state
     New(FeatureNewArgs),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct FeatureNewArgs {
-    /// The feature, its crate and its directory: words of a-z and 0-9 with - between them
+    /// Name of the feature, its crate and its directory: words of a-z and 0-9, joined by -
     pub(crate) name: String,
-    /// Where the crate's directory goes, instead of the current one
+    /// Create the crate in DIR instead of the current directory
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
-    /// The clone of yoi it builds against, instead of the one around it
+    /// Build against the clone of yoi in DIR instead of the enclosing one
     #[arg(long, value_name = "DIR")]
     pub(crate) yoi: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct GrantArgs {
-    /// Entries by their number in the list, by their key, or by at least 8 digits of their digest
+    /// Entries to select: by number, by key, or by at least 8 digits of the digest
     #[arg(value_name = "ENTRY", conflicts_with = "all")]
     pub(crate) entries: Vec<String>,
-    /// Every entry of the list
+    /// Select all entries
     #[arg(long)]
     pub(crate) all: bool,
-    /// One JSON document
+    /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct JsonArgs {
-    /// One JSON document
+    /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct CompletionsArgs {
-    /// The shell
+    /// Shell that will read the script
     pub(crate) shell: Shell,
 }
 
@@ -314,15 +323,15 @@ pub(crate) enum Shell {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigAction {
-    /// Every value in force and where it comes from
+    /// Show every setting and where it comes from
     Show(JsonArgs),
-    /// The files that are read
+    /// List the files that are read
     Path,
-    /// Read every file and say what is wrong
+    /// Read every file and report errors
     Check,
-    /// Write a commented configuration file
+    /// Create a commented configuration file
     Init,
-    /// The JSON Schema of a configuration file
+    /// Print the JSON Schema of a configuration file
     Schema,
 }
 
@@ -345,7 +354,9 @@ pub(crate) fn report(error: &clap::Error, args: &[OsString]) -> ExitCode {
 /// `0.50`, `2`; also with the sign before it.
 fn dollars(text: &str) -> Result<f64, String> {
     let amount: Option<f64> = text.strip_prefix('$').unwrap_or(text).parse().ok();
-    amount.filter(|dollars| *dollars > 0.0 && dollars.is_finite()).ok_or_else(|| "give dollars, as in 0.50".to_owned())
+    amount
+        .filter(|dollars| *dollars > 0.0 && dollars.is_finite())
+        .ok_or_else(|| "expected dollars, such as 0.50".to_owned())
 }
 
 /// `90s`, `10m`, `2h`; a plain number is seconds.
@@ -361,6 +372,6 @@ fn time(text: &str) -> Result<Duration, String> {
     let number: Option<u64> = number.parse().ok();
     match number.zip(seconds).and_then(|(n, s)| n.checked_mul(s)) {
         Some(seconds @ 1..) => Ok(Duration::from_secs(seconds)),
-        Some(0) | None => Err("give a time like 90s, 10m or 2h".to_owned()),
+        Some(0) | None => Err("expected a time such as 90s, 10m or 2h".to_owned()),
     }
 }

@@ -24,8 +24,8 @@ impl Env {
         })?;
         let cwd = directory.map_or_else(|| started.clone(), |dir| started.join(dir));
         let cwd = cwd.canonicalize().map_err(|e| {
-            Failure::new(Exit::Usage, format!("{}: {e}", authority::escape(&cwd)))
-                .help("name a directory that exists with -C")
+            Failure::new(Exit::Usage, format!("{}: {}", authority::escape(&cwd), authority::explain(&e)))
+                .help("choose an existing directory with -C")
         })?;
         if !cwd.is_dir() {
             return Err(Failure::new(Exit::Usage, format!("{} is not a directory", authority::escape(&cwd))));

@@ -79,7 +79,7 @@ impl Instructions {
             let cut = if part.cut { format!(" (cut to {})", size(part.text.len() as u64)) } else { String::new() };
             format!("{} {}{cut}", part.shown, size(part.size))
         });
-        let left_out = self.left_out.iter().map(|what| format!("left out: {what}"));
+        let left_out = self.left_out.iter().map(|what| format!("skipped: {what}"));
         let words: Vec<String> = sizes.chain(left_out).collect();
         (!words.is_empty()).then(|| format!("instructions: {}", words.join(", ")))
     }
@@ -190,14 +190,14 @@ mod tests {
         assert!(text.ends_with("abcde\n[… cut here: the file has 65536 bytes, this is its beginning]"), "{text}");
         let many = taken(&[&line, &line, &line, &line]);
         assert_eq!((many.parts.len(), many.left_out.len()), (MAX_ALL / MAX_FILE, 1));
-        assert!(many.line().unwrap().ends_with("left out: f3 is more than 98.4 kB in all"), "{:?}", many.line());
+        assert!(many.line().unwrap().ends_with("skipped: f3 is more than 98.4 kB in all"), "{:?}", many.line());
         let small: Vec<&[u8]> = std::iter::repeat_n(&b"x"[..], MAX_FILES + 1).collect();
         assert_eq!(taken(&small).parts.len(), MAX_FILES);
     }
 
     #[test]
     fn what_is_not_text_is_left_out_and_what_is_nearly_is_mended() {
-        assert_eq!(taken(&[b"a\0b"]).line().unwrap(), "instructions: left out: f0 is not text");
+        assert_eq!(taken(&[b"a\0b"]).line().unwrap(), "instructions: skipped: f0 is not text");
         assert_eq!(taken(&[b"a\xffb"]).parts[0].text, "a\u{fffd}b");
         assert_eq!(taken(&[b"", b" \n"]).line(), None);
         let mut long = vec![b'x'; MAX_FILE - 1];

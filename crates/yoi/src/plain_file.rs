@@ -29,7 +29,7 @@ pub(crate) fn open(path: &Path, links: Links) -> Result<Option<File>, String> {
             return Ok(None);
         }
         Err(_) if links == Links::Refused && path.is_symlink() => {
-            return Err("is a symbolic link, and is read only where it stands".to_owned());
+            return Err("is a symbolic link, which is not followed".to_owned());
         }
         Err(error) => return Err(error.to_string()),
     };

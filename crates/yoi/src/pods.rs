@@ -10,6 +10,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+/// An ambiguous prefix is answered with the names of at most this many pods.
+const NAMED: usize = 5;
+
 /// The directory of all pods of this user.
 #[derive(Clone, Debug)]
 pub(crate) struct Pods {
@@ -23,8 +26,8 @@ pub(crate) fn check_name(name: &str) -> Result<(), Failure> {
     if name.len() <= 64 && name.starts_with(first) && name.chars().all(ok) {
         return Ok(());
     }
-    Err(Failure::new(Exit::Usage, format!("`{name}` is not a pod name"))
-        .help("use 1 to 64 letters, digits, dots, dashes or underscores, beginning with a letter or digit"))
+    Err(Failure::new(Exit::Usage, format!("`{name}` is not a valid pod name"))
+        .help("use 1 to 64 letters, digits, dots, dashes or underscores; the first is a letter or digit"))
 }
 
 impl Pods {
@@ -77,12 +80,13 @@ impl Pods {
         let begun: Vec<String> = names.into_iter().filter(begins).collect();
         match begun.as_slice() {
             [only] => Ok(only.clone()),
-            [] => {
-                Err(Failure::new(Exit::Usage, format!("there is no pod called `{name}`"))
-                    .help("`yoi ls --all` lists them"))
+            [] => Err(Failure::new(Exit::Usage, format!("there is no pod called `{name}`"))
+                .help("`yoi ls --all` lists all pods")),
+            all => {
+                let named = if all.len() <= NAMED { format!(": {}", all.join(", ")) } else { String::new() };
+                Err(Failure::new(Exit::Usage, format!("`{name}` is ambiguous ({} pods{named})", all.len()))
+                    .help("type more of the name"))
             }
-            all => Err(Failure::new(Exit::Usage, format!("`{name}` begins {} pods: {}", all.len(), all.join(", ")))
-                .help("give more of the name")),
         }
     }
 
@@ -176,9 +180,11 @@ fn make(dir: &Path, sync: &mut dyn FnMut(&Path) -> io::Result<()>) -> io::Result
 pub(crate) fn disk(path: &Path, error: &io::Error) -> Failure {
     let failure = Failure::new(Exit::Journal, format!("{}: {}", path.display(), authority::explain(error)));
     match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => failure.help("free some space and run it again"),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            failure.help("free disk space, then run the command again")
+        }
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-            failure.help("set XDG_STATE_HOME to a directory that can be written, or use --ephemeral")
+            failure.help("set XDG_STATE_HOME to a writable directory, or use --ephemeral")
         }
         _ => failure,
     }
@@ -186,13 +192,13 @@ pub(crate) fn disk(path: &Path, error: &io::Error) -> Failure {
 
 pub(crate) fn read_failure(name: &str, error: &ReadError) -> Failure {
     if matches!(error, ReadError::NoSuch(_)) {
-        return Failure::new(Exit::Failed, format!("{name} is empty: it was ended before anything was recorded"))
-            .help(format!("`yoi run --pod {name}` begins it, `yoi rm {name}` removes it"));
+        return Failure::new(Exit::Failed, format!("{name} is empty: its run ended before the first record"))
+            .help(format!("`yoi run --pod {name}` starts it; `yoi rm {name}` removes it"));
     }
     let exit = if error.kind() == ErrorKind::Corrupt { Exit::Data } else { Exit::Journal };
     let failure = Failure::new(exit, format!("{name}: {error}"));
     match exit {
-        Exit::Data => failure.help(format!("`yoi verify {name}` says more; what is before it can be read")),
+        Exit::Data => failure.help(format!("`yoi verify {name}` lists the damage")),
         _ => failure,
     }
 }

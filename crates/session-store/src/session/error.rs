@@ -26,7 +26,7 @@ pub enum OpenError {
     Damaged { dir: PathBuf, damage: Box<Damage> },
     #[error("there is no session in {}", .0.display())]
     NoSuch(PathBuf),
-    #[error("{} exists already", .0.display())]
+    #[error("{} already exists", .0.display())]
     Exists(PathBuf),
     /// The file system or its permissions do not let this process write here.
     #[error("this session cannot be written here: {0}")]

@@ -81,9 +81,9 @@ pub(crate) fn diff(args: &DiffArgs, env: &Env) -> Result<Exit, Failure> {
     match lost {
         0 => Ok(Exit::Done),
         more => {
-            let what = if more == 1 { "one file is".to_owned() } else { format!("{more} files are") };
-            Err(Failure::new(Exit::Data, format!("{name}: what was in {what} lost"))
-                .help(format!("`yoi verify {name}` says more")))
+            let what = if more == 1 { "1 file".to_owned() } else { format!("{more} files") };
+            Err(Failure::new(Exit::Data, format!("{name}: the earlier content of {what} is lost"))
+                .help(format!("`yoi verify {name}` lists the damage")))
         }
     }
 }
@@ -190,7 +190,7 @@ pub(super) fn itself(files: &Workspace, path: &str) -> Result<Located, String> {
     if at.path() == Path::new(path) {
         return Ok(at);
     }
-    Err(format!("{path}: is now reached through a link, to {}", escape(at.path())))
+    Err(format!("{path}: is now reached through a link to {}", escape(at.path())))
 }
 
 pub(super) fn there(files: &Workspace, at: &Located) -> bool {
@@ -214,10 +214,10 @@ fn word(status: FileStatus) -> &'static str {
 fn show(changed: &Changed, status: FileStatus, diff: &str, terminal: bool) {
     let path = escape(Path::new(&changed.path));
     let said = match status {
-        FileStatus::AsBefore => return out::line(&format!("{path}: as it was before")),
+        FileStatus::AsBefore => return out::line(&format!("{path}: unchanged")),
         FileStatus::AsLeft if changed.between == Between::Nothing => None,
-        FileStatus::AsLeft => Some("changed by something else in between; the whole difference:"),
-        FileStatus::Changed => Some("changed since by somebody else; the whole difference:"),
+        FileStatus::AsLeft => Some("modified by something else between this pod's changes; the full diff:"),
+        FileStatus::Changed => Some("modified after this pod's change; the full diff:"),
     };
     if let Some(said) = said {
         out::line(&format!("{path}: {said}"));
@@ -248,16 +248,16 @@ const NAMED: usize = 5;
 /// Commands keep no before-images: what they changed is not known.
 pub(super) fn warn(changes: &Changes) {
     for (first, last) in &changes.lost {
-        out::line(&format!("records {first} to {last} are lost; what they changed in files is not known"));
+        out::line(&format!("records {first} to {last} are lost; their file changes are unknown"));
     }
     if changes.commands.is_empty() {
         return;
     }
     let ran = match changes.commands.len() {
-        1 => "1 shell command".to_owned(),
-        more => format!("{more} shell commands"),
+        1 => "1 shell command ran; its".to_owned(),
+        more => format!("{more} shell commands ran; their"),
     };
-    out::line(&format!("{ran} ran; what they changed in files is not tracked:"));
+    out::line(&format!("{ran} file changes are not tracked:"));
     for (seq, command) in changes.commands.iter().rev().take(NAMED) {
         out::line(&format!("{seq:>6}  {}", line(&brief(command), 100)));
     }

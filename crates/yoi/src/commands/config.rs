@@ -83,10 +83,10 @@ pub(crate) fn run(action: &ConfigAction, env: &Env) -> Result<Exit, Failure> {
                 out::line(&warning);
             }
             for (path, there) in &config.files {
-                out::line(&format!("{}: {}", authority::escape(path), if *there { "good" } else { "not there" }));
+                out::line(&format!("{}: {}", authority::escape(path), if *there { "valid" } else { "does not exist" }));
             }
             for asked in &config.pending {
-                out::line(&format!("{}: {} is not granted (yoi grant)", asked.source, asked.key));
+                out::line(&format!("{}: {} is not granted (`yoi grant`)", asked.source, asked.key));
             }
             unread(&config);
             Ok(Exit::Done)
@@ -108,7 +108,7 @@ fn init(env: &Env) -> Result<Exit, Failure> {
     let mut file = match file {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            return Err(Failure::new(Exit::Usage, format!("{} exists already", authority::escape(&path)))
+            return Err(Failure::new(Exit::Usage, format!("{} already exists", authority::escape(&path)))
                 .help("edit it; `yoi config check` reads it"));
         }
         Err(error) => return Err(disk(&path, &error)),
@@ -133,7 +133,7 @@ fn show(args: &JsonArgs, env: &Env) -> Result<Exit, Failure> {
         out::line(&format!("{key:width$}  {value}  ({source})"));
     }
     if !config.pending.is_empty() {
-        out::line("pending, of no effect until granted (yoi grant):");
+        out::line("pending, without effect until granted with `yoi grant`:");
     }
     for asked in &config.pending {
         out::line(&format!("{}  {}  ({})", asked.key, asked.value, asked.source));

@@ -12,6 +12,7 @@ use crate::config::file::Mode;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::pods::Pods;
+use crate::show::count::count;
 use crate::show::out;
 use authority::{Ambient, support};
 use pod::feature::InstallOutcome;
@@ -110,17 +111,19 @@ fn failed(about: &'static str, failure: Failure) -> Check {
 fn sandbox() -> Check {
     let support = support();
     let confined = format!(
-        "Landlock ABI {} and seccomp: commands write the project, what --add-write-dir gives, directories of their own for temporary files and caches, and /dev/shm; with read-only, only the directories of their own",
+        "Landlock ABI {} and seccomp: commands can write to the project, directories of --add-write-dir, private directories for temporary files and caches, and /dev/shm; with read-only, only to the private directories",
         support.landlock_abi
     );
     match support.missing() {
         None if support.landlock_abi >= 6 => works("sandbox", confined),
-        None => note("sandbox", format!("{confined}; they can signal your other processes"))
-            .help("Linux 6.12 or later closes that"),
-        Some(missing) => {
-            broken("sandbox", format!("this kernel has no {missing}: commands cannot be confined, so Bash is left out"))
-                .help("commands run only with --sandbox off here; a kernel of 5.13 or later with both enabled has them")
+        None => {
+            note("sandbox", format!("{confined}; they can signal your other processes")).help("use Linux 6.12 or later")
         }
+        Some(missing) => broken(
+            "sandbox",
+            format!("this kernel has no {missing}, so commands cannot be confined and are not available"),
+        )
+        .help("use Linux 5.13 or later with both enabled, or --sandbox off"),
     }
 }
 
@@ -141,7 +144,11 @@ fn state(env: &Env) -> Check {
 fn files(config: &Config) -> String {
     let read: Vec<String> =
         config.files.iter().filter(|(_, there)| *there).map(|(path, _)| path.display().to_string()).collect();
-    if read.is_empty() { "no file; everything is built in (yoi config init)".to_owned() } else { read.join(", ") }
+    if read.is_empty() {
+        "no file; all settings have their defaults (`yoi config init` creates a file)".to_owned()
+    } else {
+        read.join(", ")
+    }
 }
 
 /// What the project's file asks for, and whether what was granted counts.
@@ -149,7 +156,7 @@ fn project(config: &Config) -> Vec<Check> {
     let asks = |text: String| {
         let keys: Vec<String> =
             config.pending.iter().map(|asked| format!("{} ({})", asked.key, asked.source)).collect();
-        note("project", text).help(format!("yoi grant shows and accepts them: {}", keys.join(", ")))
+        note("project", text).help(format!("`yoi grant` lists and accepts them: {}", keys.join(", ")))
     };
     let unread = config.grants_unread.clone().map(|failure| failed("grants", failure));
     config.asks().into_iter().map(asks).chain(unread).collect()
@@ -163,7 +170,7 @@ fn model(config: &Config, env: &Env, found: &[models::EndpointModels]) -> Check 
     if let Some((url, endpoint)) = silent.and_then(|endpoint| Some((endpoint.asked.as_ref()?, endpoint))) {
         let text = format!("{} ({}) does not answer at {url}: {}", choice.name, choice.why, endpoint.state);
         return broken("model", text)
-            .help("start that server, correct its base_url, or choose another model (yoi models)");
+            .help("start that server, fix its base_url, or choose another model (`yoi models`)");
     }
     let built = build(&Ambient::claim(), &choice.name, config, env);
     match built.and_then(|built| affordable(&*built.model, config, env)) {
@@ -177,7 +184,8 @@ fn endpoints(found: Vec<models::EndpointModels>) -> Vec<Check> {
     let ready = found.into_iter().filter(|endpoint| endpoint.ready);
     let check = |endpoint: models::EndpointModels| {
         let line = endpoint.models.first().map(|model| format!("model = \"{model}\" in the configuration uses it"));
-        let text = format!("{}: {}, {} models", endpoint.provider, endpoint.state, endpoint.models.len());
+        let text =
+            format!("{}: {}, {}", endpoint.provider, endpoint.state, count(endpoint.models.len() as u64, "model"));
         Check { help: line, ..works("endpoint", text) }
     };
     ready.map(check).collect()
@@ -198,16 +206,16 @@ fn features(config: &Config, env: &Env) -> Vec<Check> {
     let mut checks = vec![match plan.unmet.first() {
         Some(unmet) => broken("features", format!("{} is required: {}", unmet.feature_id, unmet.reason)),
         None if whole => works("features", text),
-        None => note("features", text).help("yoi features says why"),
+        None => note("features", text).help("`yoi features` shows why"),
     }];
     checks.extend(match composed.spawner(&ambient, env, "doctor") {
         Err(failure) => Some(failed("commands", failure)),
         Ok(Err(why)) => Some(
-            note("commands", format!("cannot run here, so Bash is left out: {why}"))
-                .help("the other tools work; start in a project directory, or see the sandbox above"),
+            note("commands", format!("not available here: {why}"))
+                .help("start in a project directory, or see the sandbox above"),
         ),
         Ok(Ok(_)) if composed.mode == Mode::Off => Some(
-            note("commands", "the sandbox is off: they can do whatever you can do")
+            note("commands", "the sandbox is off: commands have all of your permissions")
                 .help("mode = \"workspace-write\" under [sandbox] confines them"),
         ),
         Ok(Ok(_)) => None,
@@ -223,7 +231,7 @@ fn secrets(config: &Config) -> Check {
         more => format!(", and {more} names of the configuration"),
     };
     let text = format!(
-        "reading .env*, *.pem and the like{added} needs a rule, and searches skip them; a command that does not name such a file can still read it"
+        "reading .env*, *.pem and similar files{added} needs a rule, and searches skip them; a command that does not name such a file can still read it"
     );
     note("secrets", text).help("keep secrets outside of the project; `secrets` under [permissions] adds names")
 }
@@ -238,16 +246,18 @@ fn journals(env: &Env) -> Vec<Check> {
         let dir = pods.dir(name);
         match Reader::open(&dir).and_then(|reader| reader.tail()) {
             Ok(Tail::Cut(_, bytes)) if !matches!(Session::owner(&dir), Ok(Some(_))) => checks.push(
-                note("journal", format!("{name}: {bytes} unfinished bytes at the end, from a crash"))
-                    .help(format!("the next yoi run --pod {name} cuts and keeps them apart")),
+                note("journal", format!("{name}: a crash left an incomplete record of {bytes} bytes at the end"))
+                    .help(format!("`yoi run --pod {name}` moves it to the quarantine directory of the pod")),
             ),
             Ok(_) => good += 1,
             Err(ReadError::NoSuch(_)) => checks.push(
-                note("journal", format!("{name} is empty: it was ended before anything was recorded"))
-                    .help(format!("yoi run --pod {name} begins it, yoi rm {name} removes it")),
+                note("journal", format!("{name} is empty: its run ended before the first record"))
+                    .help(format!("`yoi run --pod {name}` starts it; `yoi rm {name}` removes it")),
             ),
             Err(error) => {
-                checks.push(broken("journal", format!("{name}: {error}")).help(format!("yoi verify {name}")));
+                checks.push(
+                    broken("journal", format!("{name}: {error}")).help(format!("`yoi verify {name}` lists the damage")),
+                );
             }
         }
     }

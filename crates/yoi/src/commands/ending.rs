@@ -4,6 +4,7 @@ use crate::commands::output_schema::{AnswerForm, CORRECTIONS};
 use crate::commands::session_location::SessionLocation;
 use crate::commands::signals::Ending;
 use crate::exit::{Exit, Failure, labelled};
+use crate::show::count::count;
 use crate::show::escape::json as harmless;
 use crate::show::out;
 use crate::show::progress::OutputStyle;
@@ -96,18 +97,17 @@ fn printed(ended: &FinishedRun, style: OutputStyle) -> Option<Cow<'_, str>> {
 
 /// `12 steps · 34 s · 18k tokens · $0.05 · run-7f3a (yoi log run-7f3a)`.
 fn closing_line(end: &TurnEnd, place: &SessionLocation, took: Duration) -> String {
-    let steps = if end.steps == 1 { "1 step".to_owned() } else { format!("{} steps", end.steps) };
-    let mut parts = vec![steps, format!("{:.1} s", took.as_secs_f64())];
+    let mut parts = vec![count(end.steps.into(), "step"), format!("{:.1} s", took.as_secs_f64())];
     let tokens = end.usage.input.saturating_add(end.usage.output);
     match tokens {
         0 => {}
-        1..=9_999 => parts.push(format!("{tokens} tokens")),
+        1..=9_999 => parts.push(count(tokens, "token")),
         10_000.. => parts.push(format!("{}k tokens", tokens / 1000)),
     }
     parts.extend(end.cost.filter(|cost| *cost > Cost::default()).map(|cost| cost.to_string()));
     parts.push(match place.name() {
         Some(name) => format!("{name} (yoi log {name})"),
-        None => "nothing kept".to_owned(),
+        None => "not saved".to_owned(),
     });
     parts.join(" · ")
 }
@@ -140,23 +140,27 @@ fn failure(ended: &FinishedRun, place: &SessionLocation) -> Option<(String, Opti
     };
     Some(match outcome {
         Outcome::Done => match (output, refused, shortfall) {
-            (AnswerForm::Misfit(problems), _, _) => misfit(problems, place),
+            (AnswerForm::Misfit(problems), _, _) => misfit(problems),
             (_, Some(what), _) => (format!("refused: {what}"), None),
             (_, None, Some(Shortfall::NotUnderstood)) => {
                 ("the prompt was not understood".to_owned(), answer_hint(output, place))
             }
             (_, None, Some(Shortfall::NotDone)) => {
-                ("what was asked for was not done".to_owned(), answer_hint(output, place))
+                ("the request was not carried out".to_owned(), answer_hint(output, place))
             }
             (AnswerForm::Free | AnswerForm::Fits { .. } | AnswerForm::Missing, None, None) => return None,
         },
-        Outcome::MaxTokens => ("the model's output limit cut its answer".to_owned(), Some(go_on(", or ask for less"))),
+        Outcome::MaxTokens => {
+            ("the answer was cut at the model's output limit".to_owned(), Some(go_on(", or ask for less")))
+        }
         Outcome::Refused => ("the model refused to answer".to_owned(), None),
-        Outcome::Empty => ("the model answered nothing".to_owned(), Some(go_on(", or use another model with -m"))),
+        Outcome::Empty => {
+            ("the model returned an empty answer".to_owned(), Some(go_on(", or use another model with -m")))
+        }
         Outcome::Interrupted => ("the run was interrupted".to_owned(), Some(go_on(""))),
         Outcome::StepLimit => ("the step limit was reached".to_owned(), Some(go_on(", or raise --max-steps"))),
         Outcome::CostLimit => ("the cost limit was reached".to_owned(), Some(go_on(", or raise --max-cost"))),
-        Outcome::Aborted { reason } => (format!("ended by a gate: {reason}"), None),
+        Outcome::Aborted { reason } => (format!("a hook ended the run: {reason}"), None),
         Outcome::Cancelled => match ending {
             Some(Ending::Timeout) => ("the time limit was reached".to_owned(), Some(go_on(", or raise --timeout"))),
             Some(Ending::Signal(_)) | None => ("cancelled".to_owned(), Some(go_on(""))),
@@ -169,16 +173,15 @@ fn failure(ended: &FinishedRun, place: &SessionLocation) -> Option<(String, Opti
 fn answer_hint(output: &AnswerForm, place: &SessionLocation) -> Option<String> {
     match (output, place.name()) {
         (AnswerForm::Missing, Some(name)) => {
-            Some(format!("`yoi log {name}` has the answer; a form needs a language model"))
+            Some(format!("`yoi log {name}` shows the answer; --output-schema needs a language model"))
         }
-        (AnswerForm::Missing, None) => Some("a form needs a language model; name one with -m".to_owned()),
+        (AnswerForm::Missing, None) => Some("--output-schema needs a language model; choose one with -m".to_owned()),
         (AnswerForm::Free | AnswerForm::Fits { .. } | AnswerForm::Misfit(_), _) => None,
     }
 }
 
-fn misfit(problems: &[String], place: &SessionLocation) -> (String, Option<String>) {
-    let error = format!("the answer does not fit the schema: {}", problems.join("; "));
-    let kept = place.name().map(|name| format!("`yoi log {name}` has it; "));
-    let help = format!("a model is told at most {CORRECTIONS} times; try another one with -m, or a simpler schema");
-    (error, Some(format!("{}{help}", kept.unwrap_or_default())))
+fn misfit(problems: &[String]) -> (String, Option<String>) {
+    let error =
+        format!("after {CORRECTIONS} corrections, the answer does not match the schema: {}", problems.join("; "));
+    (error, Some("choose another model with -m, or simplify the schema".to_owned()))
 }

@@ -33,7 +33,8 @@ pub(crate) fn run(args: &FeatureNewArgs, env: &Env) -> Result<Exit, Failure> {
     let name = Name::of(&args.name)?;
     let parent = env.cwd.join(args.dir.as_deref().unwrap_or(Path::new("")));
     let parent = parent.canonicalize().map_err(|e| {
-        Failure::new(Exit::Usage, format!("{}: {e}", parent.display())).help("--dir takes a directory that exists")
+        Failure::new(Exit::Usage, format!("{}: {}", parent.display(), authority::explain(&e)))
+            .help("choose an existing directory with --dir")
     })?;
     let clone = match &args.yoi {
         Some(dir) => clone_at(&env.cwd.join(dir)).ok_or_else(|| no_clone(&format!("{} is not", dir.display()))),
@@ -43,8 +44,8 @@ pub(crate) fn run(args: &FeatureNewArgs, env: &Env) -> Result<Exit, Failure> {
     match fs::create_dir(&dir) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            return Err(Failure::new(Exit::Usage, format!("{} exists already", dir.display()))
-                .help("take another name, or another directory with --dir"));
+            return Err(Failure::new(Exit::Usage, format!("{} already exists", dir.display()))
+                .help("choose another name, or another directory with --dir"));
         }
         Err(error) => return Err(disk(&dir, &error)),
     }
@@ -61,7 +62,7 @@ pub(crate) fn run(args: &FeatureNewArgs, env: &Env) -> Result<Exit, Failure> {
 
 fn no_clone(what: &str) -> Failure {
     Failure::new(Exit::Usage, format!("{what} a clone of yoi, which the new crate builds against"))
-        .help("name one with --yoi DIR")
+        .help("choose one with --yoi DIR")
 }
 
 /// The directory, if yoi's crates are in it.
@@ -94,8 +95,8 @@ struct Name(String);
 impl Name {
     fn of(text: &str) -> Result<Self, Failure> {
         let wrong = |why: String| {
-            Failure::new(Exit::Usage, format!("`{text}` is no name for a feature: {why}"))
-                .help("take a name like my-feature")
+            Failure::new(Exit::Usage, format!("`{text}` is not a valid feature name: {why}"))
+                .help("use a name such as my-feature")
         };
         let part_fits = |part: &str| {
             part.starts_with(|c: char| c.is_ascii_lowercase())
@@ -103,11 +104,11 @@ impl Name {
         };
         if text.len() > MAX_NAME || !text.split('-').all(part_fits) {
             return Err(wrong(format!(
-                "words of a-z and 0-9 that begin with a letter, with - between them, at most {MAX_NAME} bytes"
+                "use words of a-z and 0-9 that start with a letter, joined by -, {MAX_NAME} bytes at most"
             )));
         }
         if TAKEN.contains(&text) || KEYWORDS.contains(&text) {
-            return Err(wrong("Rust or another crate has it".to_owned()));
+            return Err(wrong("Rust or another crate uses it".to_owned()));
         }
         Ok(Self(text.to_owned()))
     }

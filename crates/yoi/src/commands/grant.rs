@@ -54,7 +54,12 @@ pub(crate) fn grant(args: &GrantArgs, env: &Env) -> Result<Exit, Failure> {
     if lists(args) {
         let config = Config::load(env)?;
         config.grants_unread.clone().map_or(Ok(()), Err)?;
-        show(args, "pending", &config.pending, "nothing is pending: no project file asks for more than it has");
+        show(
+            args,
+            "pending",
+            &config.pending,
+            "nothing is pending: the project's yoi.toml requests nothing that is not granted",
+        );
         return Ok(Exit::Done);
     }
     let _lock = grants::lock(env)?;
@@ -75,7 +80,7 @@ pub(crate) fn revoke(args: &GrantArgs, env: &Env) -> Result<Exit, Failure> {
     by_a_person(env)?;
     let root = crate::project::Project::around(env).root;
     if lists(args) {
-        show(args, "granted", Grants::load(env, &root)?.all(), "nothing is granted to this project's file");
+        show(args, "granted", Grants::load(env, &root)?.all(), "nothing is granted to this project's yoi.toml");
         return Ok(Exit::Done);
     }
     let _lock = grants::lock(env)?;
@@ -100,8 +105,8 @@ fn by_a_person(env: &Env) -> Result<(), Failure> {
     if !marked {
         return Ok(());
     }
-    Err(Failure::new(Exit::Refused, "this was started by a run, and a run grants itself nothing")
-        .help("do it in a terminal of your own"))
+    Err(Failure::new(Exit::Refused, "a run cannot change its own grants")
+        .help("run this command in a terminal of your own"))
 }
 
 /// The processes above this one, nearest first.
@@ -134,8 +139,8 @@ fn chosen<'a, E: Entry>(args: &GrantArgs, all: &'a [E], what: &str, list: &str) 
         };
         let mut found = all.iter().enumerate().filter(fits).map(|(index, _)| index).peekable();
         if found.peek().is_none() {
-            return Err(Failure::new(Exit::Usage, format!("nothing that is {what} is called `{name}`"))
-                .help(format!("`{list}` lists what is {what}")));
+            return Err(Failure::new(Exit::Usage, format!("no {what} entry matches `{name}`"))
+                .help(format!("`{list}` lists the {what} entries")));
         }
         found.for_each(|index| picked.get_mut(index).map_or((), |picked| *picked = true));
     }
@@ -151,8 +156,8 @@ fn show<E: Entry>(args: &GrantArgs, what: &str, all: &[E], nothing: &str) {
     }
     out::line(&match (all.len(), what) {
         (0, _) => nothing.to_owned(),
-        (_, "pending") => "yoi grant NUMBER… accepts some, yoi grant --all all of it".to_owned(),
-        (_, _) => "yoi revoke NUMBER… takes some back, yoi revoke --all all of it".to_owned(),
+        (_, "pending") => "`yoi grant NUMBER…` grants some, `yoi grant --all` grants all".to_owned(),
+        (_, _) => "`yoi revoke NUMBER…` revokes some, `yoi revoke --all` revokes all".to_owned(),
     });
 }
 

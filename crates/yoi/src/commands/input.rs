@@ -27,12 +27,13 @@ pub(crate) fn prompt(args: &RunArgs, env: &Env) -> Result<String, Failure> {
         Some(prompt) => prompt.to_owned(),
         None if env.stdin_terminal => {
             return Err(Failure::new(Exit::Usage, "there is no prompt")
-                .help("give one: yoi run \"how many Rust files are here?\", or pipe it in"));
+                .help("pass one: yoi run \"how many Rust files are here?\""));
         }
         None => read(env)?,
     };
     if text.trim().is_empty() {
-        return Err(Failure::new(Exit::Usage, "the prompt is empty").help("say what to do"));
+        return Err(Failure::new(Exit::Usage, "the prompt is empty")
+            .help("pass one: yoi run \"how many Rust files are here?\""));
     }
     Ok(text)
 }
@@ -49,7 +50,7 @@ fn read(env: &Env) -> Result<String, Failure> {
         thread::spawn(move || {
             if told.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
                 // Said even to those who want no progress: a run that hangs must say why.
-                drop(io::stderr().write_all(b"waiting for standard input to end (</dev/null leaves it out)\n"));
+                drop(io::stderr().write_all(b"waiting for standard input to end (</dev/null skips it)\n"));
             }
         });
     }
@@ -58,12 +59,12 @@ fn read(env: &Env) -> Result<String, Failure> {
     drop(done);
     read.map_err(|e| Failure::new(Exit::Data, format!("standard input: {e}")))?;
     if bytes.len() as u64 > MAX_INPUT {
-        return Err(Failure::new(Exit::Data, "standard input is over 64 MiB")
-            .help("save it to a file in the project and say its name"));
+        return Err(Failure::new(Exit::Data, "standard input is larger than 64 MiB")
+            .help("save it to a file in the project and name that file in the prompt"));
     }
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         Failure::new(Exit::Data, format!("standard input is not UTF-8 at byte {at}"))
-            .help("convert it, for instance with iconv, or save it to a file and say its name")
+            .help("convert it, for instance with iconv, or save it to a file and name that file in the prompt")
     })
 }

@@ -5,7 +5,7 @@ use crate::env::Env;
 use crate::pods::Pods;
 use authority::Ambient;
 
-pub(crate) const HELP: &str = "the next `yoi run` ends them";
+pub(crate) const HELP: &str = "the next `yoi run` stops such processes";
 
 pub(crate) struct LeftRunning {
     session: String,
@@ -37,7 +37,7 @@ impl LeftRunning {
 pub(crate) fn ended(count: u32) -> Option<String> {
     match count {
         0 => None,
-        1 => Some("ended 1 process that a killed run had left running".to_owned()),
-        more => Some(format!("ended {more} processes that a killed run had left running")),
+        1 => Some("stopped 1 process of a killed run".to_owned()),
+        more => Some(format!("stopped {more} processes of a killed run")),
     }
 }

@@ -6,6 +6,7 @@ use crate::cli::LogArgs;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::pods::{Pods, read_failure};
+use crate::show::count::count;
 use crate::show::escape::{json, line};
 use crate::show::out;
 use crate::show::progress::brief;
@@ -89,7 +90,7 @@ fn whole(blobs: &BlobView, stored: &Stored) -> Result<(), BlobError> {
         at += piece.len() as u64;
     });
     match read {
-        Err(BlobError::Missing(_)) => out::line(&format!("{MARGIN}[gone: let go to make room for newer outputs]")),
+        Err(BlobError::Missing(_)) => out::line(&format!("{MARGIN}[deleted to make room for newer outputs]")),
         read => {
             read?;
             text.end();
@@ -158,13 +159,17 @@ impl Transcript {
                 format!("── {} in {} (yoi {version}, sandbox {sandbox})", utc(time), escape_line(cwd))
             }
             Record::SurfaceSet(set) => {
-                format!("model {} with {} tools", escape_line(&set.surface.model), set.surface.tools.len())
+                format!(
+                    "model {} with {}",
+                    escape_line(&set.surface.model),
+                    count(set.surface.tools.len() as u64, "tool")
+                )
             }
             Record::Recovery(recovery) => format!(
-                "restored after {} down: {} calls open, {} bytes cut ({})",
+                "restored after {}: {} interrupted, {} set aside ({})",
                 duration(recovery.down_us),
-                recovery.open_calls,
-                recovery.cut_bytes,
+                count(recovery.open_calls.into(), "call"),
+                count(recovery.cut_bytes, "byte"),
                 recovery.class
             ),
             Record::InputQueued(queued) => {
@@ -246,7 +251,7 @@ impl Transcript {
         }
         if let Some(output) = finished.output.as_ref().filter(|_| self.full) {
             self.whole = Some(output.stored.clone());
-            text.push_str(&format!("\n{MARGIN}whole output: {} ({} bytes):", output.handle, output.stored.total()));
+            text.push_str(&format!("\n{MARGIN}full output: {} ({} bytes):", output.handle, output.stored.total()));
             return text;
         }
         let shown = if self.full { usize::MAX } else { ABRIDGED };
@@ -254,10 +259,10 @@ impl Transcript {
         lines.by_ref().take(shown).for_each(|content| text.push_str(&format!("\n{MARGIN}{content}")));
         let left = lines.count();
         if left > 0 {
-            text.push_str(&format!("\n{MARGIN}… {left} more lines (--full)"));
+            text.push_str(&format!("\n{MARGIN}… {} (--full)", count(left as u64, "more line")));
         }
         if let Some(output) = &finished.output {
-            text.push_str(&format!("\n{MARGIN}whole output: {} ({} bytes)", output.handle, output.stored.total()));
+            text.push_str(&format!("\n{MARGIN}full output: {} ({} bytes)", output.handle, output.stored.total()));
         }
         text
     }

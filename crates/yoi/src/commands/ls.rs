@@ -68,13 +68,14 @@ pub(crate) fn run(args: &LsArgs, env: &Env) -> Result<Exit, Failure> {
     if args.json {
         out::json(&rows.iter().map(json).collect());
     } else if rows.is_empty() {
-        out::line("no pods yet; yoi run \"what is in this directory?\" makes one");
+        out::line("no pods yet; create one with yoi run \"what is in this directory?\"");
     } else {
         print(&rows);
     }
     if !args.json {
         let of_rows = rows.iter().any(|row| row.left.is_some()).then(|| "help: ".to_owned() + HELP);
-        let others = left.iter().map(|left| format!("of a killed run that is not listed, {}; {HELP}", left.text()));
+        let others =
+            left.iter().map(|left| format!("{}, left by a killed run that is not listed; {HELP}", left.text()));
         others.chain(of_rows).for_each(|line| out::line(&line));
     }
     Ok(Exit::Done)

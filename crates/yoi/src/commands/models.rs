@@ -55,9 +55,9 @@ pub(crate) fn run(args: &JsonArgs, env: &Env) -> Result<Exit, Failure> {
     }
     out::line(&format!("default: {} ({})", choice.name, choice.why));
     if choice.name != OFFLINE {
-        out::line(&format!("  price: {}", costs.map_or_else(|| "not known".to_owned(), amounts)));
+        out::line(&format!("  price: {}", costs.map_or_else(|| "unknown".to_owned(), amounts)));
     }
-    out::line(&format!("✓ {OFFLINE:12} embedded, always there; a rule-based planner, not a language model"));
+    out::line(&format!("✓ {OFFLINE:12} built in; a rule-based planner, not a language model"));
     for endpoint in &found {
         let mark = if endpoint.ready { "✓" } else { "-" };
         out::line(&format!("{mark} {:12} {}", endpoint.provider, endpoint.state));
@@ -73,7 +73,7 @@ pub(crate) fn run(args: &JsonArgs, env: &Env) -> Result<Exit, Failure> {
     }
     if let Some(model) = found.iter().filter(|f| f.ready).find_map(|f| f.models.first()) {
         out::line(&format!(
-            "to use one always, put this in the configuration (`yoi config path`): model = \"{}\"",
+            "to set a default, add to the configuration (`yoi config path`): model = \"{}\"",
             escape_line(model)
         ));
     }
@@ -83,10 +83,9 @@ pub(crate) fn run(args: &JsonArgs, env: &Env) -> Result<Exit, Failure> {
 /// Every endpoint of the configuration and the catalogue.
 pub(crate) fn find(config: &Config, env: &Env) -> Result<Vec<EndpointModels>, Failure> {
     let ambient = Ambient::claim();
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|e| Failure::new(Exit::Unavailable, format!("no runtime: {}", authority::explain(&e))))?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|e| {
+        Failure::new(Exit::Unavailable, format!("the runtime cannot start: {}", authority::explain(&e)))
+    })?;
     let configured = config.providers.keys().map(String::as_str);
     let known = catalog::PROVIDERS.iter().filter(|p| !config.providers.contains_key(p.name));
     let names: Vec<&str> = configured.chain(known.map(|p| p.name)).collect();
@@ -104,7 +103,7 @@ fn one(ambient: &Ambient, runtime: &tokio::runtime::Runtime, name: &str, config:
     if let Some(known) = known.filter(|known| !known.is_local()) {
         let models = known.default_model.map(|model| format!("{name}/{model}")).into_iter().collect();
         let key = reached.key_source.as_deref().unwrap_or("a key");
-        return found(format!("{} (key from {key}; not asked)", reached.url), models, true);
+        return found(format!("{} (key from {key}; not contacted)", reached.url), models, true);
     }
     let asked = Some(reached.url.to_string());
     let answered = match probe(ambient, runtime, &reached) {

@@ -54,7 +54,7 @@ impl OutputSchema {
     pub(crate) fn load(file: &Path, env: &Env) -> Result<Self, Failure> {
         let wrong = |what: String| {
             Failure::new(Exit::Usage, format!("--output-schema {}: {what}", file.display()))
-                .help("give a file with one JSON Schema that refers to nothing outside of it")
+                .help("use a file with one self-contained JSON Schema")
         };
         let mut bytes = Vec::new();
         let read = File::open(env.cwd.join(file)).and_then(|file| file.take(MAX_SCHEMA + 1).read_to_end(&mut bytes));
@@ -62,7 +62,7 @@ impl OutputSchema {
         if bytes.len() as u64 > MAX_SCHEMA {
             return Err(wrong(format!("over {} KiB", MAX_SCHEMA / 1024)));
         }
-        let schema: Value = serde_json::from_slice(&bytes).map_err(|e| wrong(format!("no JSON: {e}")))?;
+        let schema: Value = serde_json::from_slice(&bytes).map_err(|e| wrong(format!("not JSON: {e}")))?;
         Self::of(schema).map_err(wrong)
     }
 
@@ -170,9 +170,9 @@ fn short(text: &str) -> String {
 /// What is wrong with a schema.
 fn defect(error: &CompileError) -> String {
     match error {
-        CompileError::ValidationError { src, .. } => format!("no JSON Schema: {}", problems(src).join("; ")),
+        CompileError::ValidationError { src, .. } => format!("not a JSON Schema: {}", problems(src).join("; ")),
         CompileError::LoadUrlError { url, .. } | CompileError::UnsupportedUrlScheme { url } => {
-            format!("it refers to {url}, and nothing is loaded from outside of the file")
+            format!("it refers to {url}, but references outside of the file are not loaded")
         }
         other => short(&other.to_string().replace(PLACE, "it")),
     }
@@ -183,7 +183,7 @@ struct Nowhere;
 
 impl UrlLoader for Nowhere {
     fn load(&self, _: &str) -> Result<Value, Box<dyn Error>> {
-        Err("nothing is loaded".into())
+        Err("not loaded".into())
     }
 }
 
@@ -252,10 +252,10 @@ mod tests {
         std::fs::write(file.path(), "{}").unwrap();
         let url = format!("file://{}", file.path().display());
         let cases = [
-            (json!([]), "no JSON Schema"),
-            (json!({ "type": "nothing" }), "no JSON Schema"),
+            (json!([]), "not a JSON Schema"),
+            (json!({ "type": "nothing" }), "not a JSON Schema"),
             (json!({ "$ref": "https://example.org/x.json" }), "refers to https://example.org/x.json"),
-            (json!({ "$ref": url }), "nothing is loaded"),
+            (json!({ "$ref": url }), "not loaded"),
             (json!({ "$ref": "other.json" }), "refers to schema:/other.json"),
             (json!({ "$schema": "https://example.org/own" }), "https://example.org/own"),
             (json!({ "$ref": "#/$defs/none" }), "$defs/none"),

@@ -24,7 +24,7 @@ pub(crate) fn run(args: &RmArgs, env: &Env, points: &Points) -> Result<Exit, Fai
         Some(target) => format!("moved {} to {}", args.name, target.display()),
         None => format!("deleted {}", args.name),
     });
-    left.iter().for_each(|left| out::line(&format!("of {}, {}; {HELP}", args.name, left.text())));
+    left.iter().for_each(|left| out::line(&format!("{}: {}; {HELP}", args.name, left.text())));
     Ok(Exit::Done)
 }
 
@@ -33,11 +33,11 @@ fn remove(pods: &Pods, name: &str, purge: bool, points: &Points) -> Result<Optio
     let dir = pods.dir(name);
     if !dir.exists() {
         return Err(Failure::new(Exit::Usage, format!("there is no pod called `{name}`"))
-            .help("`yoi ls --all` lists them; rm takes the whole name"));
+            .help("`yoi ls --all` lists all pods; rm needs the full name"));
     }
     let _held = patient(&Ambient::claim(), || Session::hold(&dir, now())).map_err(|error| {
         let failure = open_failure(&error, now(), Some(name));
-        if failure.exit == Exit::Busy { failure.help("wait for it or end it first") } else { failure }
+        if failure.exit == Exit::Busy { failure.help("wait until it ends, or stop it") } else { failure }
     })?;
     (points.0)("rm.held");
     if let Ok(files) = everything(&Ambient::claim()) {

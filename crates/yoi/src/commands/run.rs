@@ -21,6 +21,7 @@ use crate::exit::{Exit, Failure};
 use crate::host_log::{HostLog, Wanted};
 use crate::instructions::Instructions;
 use crate::project::environment;
+use crate::show::count::count;
 use crate::show::progress::{OutputStyle, show};
 use authority::{Ambient, GitGuard, Redactor, Secret};
 use llm_worker::{ErrorKind, Model};
@@ -63,7 +64,7 @@ fn swept(args: &RunArgs, env: &Env) -> Swept {
         say(args, &text);
     }
     if let Err(error) = done {
-        warn(&format!("warning: of an earlier run that was killed, {error}"));
+        warn(&format!("warning: cleaning up after a killed run failed: {error}"));
     }
     clear_killed(env, ended.iter().map(|(session, _)| session.as_str()));
     ended
@@ -303,7 +304,7 @@ impl RunContext<'_> {
             lacking.clone()?;
         }
         if let Some(why) = no_shell {
-            say(self.args, &format!("commands cannot run here, so Bash is left out: {why}"));
+            say(self.args, &format!("shell commands are not available here: {why}"));
         }
         let parts = PodDeps {
             permission: Arc::new(permission),
@@ -321,16 +322,20 @@ impl RunContext<'_> {
         self.tell(&found);
         client.close(&failure.message).await;
         if let Err(error) = actor.run(CancellationToken::new()).await.result {
-            warn(&format!("warning: the report is not in the journal of this pod: {error}"));
+            warn(&format!("warning: the install report was not saved in this pod: {error}"));
         }
         Err(failure)
     }
 
     fn tell(&self, found: &OpenReport) {
         if found.crashed || found.cut > 0 {
-            let calls =
-                if found.interrupted == 1 { "1 call was" } else { &format!("{} calls were", found.interrupted) };
-            let cut = if found.cut > 0 { format!(", {} unfinished bytes set aside", found.cut) } else { String::new() };
+            let was = if found.interrupted == 1 { "was" } else { "were" };
+            let calls = format!("{} {was}", count(found.interrupted, "call"));
+            let cut = if found.cut > 0 {
+                format!(", an incomplete record was set aside ({})", count(found.cut, "byte"))
+            } else {
+                String::new()
+            };
             say(self.args, &format!("restored after a crash: {calls} interrupted{cut}"));
         }
         if let Some(lost) = &found.lost {
@@ -338,18 +343,17 @@ impl RunContext<'_> {
         }
         if let Some(why) = &found.survivors {
             // Said even to those who want no progress: two may be writing now.
-            warn(&format!("warning: processes of an earlier run may still be there: {why}"));
+            warn(&format!("warning: processes of an earlier run may still be running: {why}"));
         }
         if found.waiting > 0 {
-            let inputs =
-                if found.waiting == 1 { "1 earlier input" } else { &format!("{} earlier inputs", found.waiting) };
-            say(self.args, &format!("{inputs} had been accepted and not begun: the model gets that first"));
+            let inputs = count(found.waiting, "earlier input");
+            say(self.args, &format!("{inputs} had not been processed; the model gets this first"));
         }
         if found.existed && found.new_surface {
             say(self.args, "the model or its tools changed since the last run of this pod");
         }
         if found.old_system {
-            say(self.args, "the instructions changed since this pod got them: it goes on with those it has");
+            say(self.args, "the instruction files changed; this pod keeps the instructions it started with");
         }
     }
 }
@@ -358,7 +362,7 @@ impl RunContext<'_> {
 fn required(unmet: &[Unmet], report: impl Serialize) -> Result<(), Failure> {
     unmet.first().map_or(Ok(()), |Unmet { feature_id, required_by, reason }| {
         features::render(&serde_json::to_value(report).unwrap_or_default()).warn();
-        let message = format!("{feature_id} is required by {required_by} and will not be there: {reason}");
+        let message = format!("{feature_id} is required by {required_by} but is not available: {reason}");
         Err(Failure::new(Exit::Config, message).help("`yoi features --plan` shows the plan"))
     })
 }
@@ -397,13 +401,13 @@ fn greet(args: &RunArgs, config: &Config, choice: &ModelChoice, composed: &Compo
         say(
             args,
             &format!(
-                "{root} is /, your home or holds yoi's own files: nothing is written there; work in a project directory"
+                "{root} is read-only here: it is /, your home directory, or contains yoi's own files; start in a project directory"
             ),
         );
     }
     if composed.mode == Mode::Off {
         // Said even to those who want no progress.
-        warn("warning: the sandbox is off; commands can do whatever you can do");
+        warn("warning: the sandbox is off; commands have all of your permissions");
     }
 }
 
@@ -422,10 +426,10 @@ fn host_failure(error: &HostError, name: Option<&str>) -> Failure {
     let failure = Failure::new(exit, error.to_string());
     match (exit, name) {
         (Exit::Journal, Some(name)) => {
-            failure.help(format!("what was committed is kept; mend the disk, then go on with --pod {name}"))
+            failure.help(format!("what was recorded is kept; fix the disk, then continue with --pod {name}"))
         }
         (Exit::Data, Some(name)) => failure.help(damaged(name)),
-        (Exit::Failed, Some(name)) => failure.help(format!("ask for less at a time, then go on with --pod {name}")),
+        (Exit::Failed, Some(name)) => failure.help(format!("ask for less at a time, then continue with --pod {name}")),
         _ => failure,
     }
 }

@@ -67,7 +67,7 @@ impl SessionLocation {
             }
             None if args.resume => Some(pods.last_run(project).ok_or_else(|| {
                 Failure::new(Exit::Usage, format!("no run in {} to continue", authority::escape(project)))
-                    .help("leave out -c for a new run; `yoi ls` lists the runs there are")
+                    .help("omit -c to start a new run")
             })?),
             None => None,
         };
@@ -101,8 +101,7 @@ impl SessionLocation {
         let opened = match &mut self.keep {
             Keep::Nothing { parent, scratch } => {
                 let made = Scratch::create(ambient, parent, EPHEMERAL).map_err(|error| {
-                    Failure::new(Exit::Unavailable, error.to_string())
-                        .help("set TMPDIR to a directory that can be written")
+                    Failure::new(Exit::Unavailable, error.to_string()).help("set TMPDIR to a writable directory")
                 })?;
                 self.dir = scratch.insert(made).path().join(SESSION);
                 made_new(Session::create(&self.dir, options()))
@@ -187,7 +186,7 @@ impl SessionLocation {
     pub(crate) fn close(&mut self) -> Result<(), Failure> {
         let Keep::Nothing { scratch, .. } = &mut self.keep else { return Ok(()) };
         let removed = scratch.take().map_or(Ok(()), Scratch::remove);
-        removed.map_err(|e| Failure::new(Exit::Unavailable, e.to_string()).help("remove it by hand"))
+        removed.map_err(|e| Failure::new(Exit::Unavailable, e.to_string()).help("delete it manually"))
     }
 }
 
@@ -234,10 +233,11 @@ fn beside(env: &Env, roots: &[&Path]) -> Result<PathBuf, Failure> {
     }
     match state.filter(outside) {
         Some(state) => make_private(&state).map(|()| state),
-        None => {
-            Err(Failure::new(Exit::Unavailable, "every directory for temporary files is one that the run works in")
-                .help("set TMPDIR to a directory outside of the project"))
-        }
+        None => Err(Failure::new(
+            Exit::Unavailable,
+            "every directory for temporary files is inside a directory that the run can access",
+        )
+        .help("set TMPDIR to a directory outside of the project")),
     }
 }
 
@@ -265,26 +265,25 @@ pub(crate) fn open_failure(error: &OpenError, now: u64, name: Option<&str>) -> F
                 };
                 format!(" by process {} for {age}", owner.pid)
             });
-            Failure::new(Exit::Busy, format!("{name} is in use{who}")).help("wait for it, or use another --pod NAME")
+            Failure::new(Exit::Busy, format!("{name} is in use{who}"))
+                .help("wait until it ends, or use another pod with --pod NAME")
         }
         OpenError::Damaged { .. } => Failure::new(Exit::Data, error.to_string()).help(damaged(name)),
         OpenError::Format { .. } => {
             Failure::new(Exit::Data, error.to_string()).help("use a newer yoi to read this session")
         }
         OpenError::NoSuch(_) | OpenError::Id(_) | OpenError::Exists(_) => Failure::new(Exit::Usage, error.to_string()),
-        OpenError::Place { .. } => Failure::new(Exit::Journal, error.to_string())
-            .help("set XDG_STATE_HOME to a local directory, or any_file_system = true under [state] to take the risk"),
+        OpenError::Place { .. } => Failure::new(Exit::Journal, error.to_string()).help(
+            "set XDG_STATE_HOME to a local directory, or accept the risk with any_file_system = true under [state]",
+        ),
         OpenError::ReadOnly(_) | OpenError::Disk(_) => Failure::new(Exit::Journal, error.to_string())
-            .help("set XDG_STATE_HOME to a local directory that can be written, or use --ephemeral"),
+            .help("set XDG_STATE_HOME to a writable local directory, or use --ephemeral"),
     }
 }
 
 /// What to do with a pod whose journal is damaged.
 pub(crate) fn damaged(name: &str) -> String {
-    format!(
-        "`yoi verify {name}` names what is lost; `yoi verify {name} --salvage NEW` copies the rest, and \
-         `yoi run --pod NEW` goes on with that"
-    )
+    format!("`yoi verify {name} --salvage NEW` copies the intact records into a pod that `yoi run --pod NEW` continues")
 }
 
 #[cfg(test)]

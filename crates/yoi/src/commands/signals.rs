@@ -92,7 +92,7 @@ impl Signals {
         };
         let files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
         if files.is_some_and(|files| files < MIN_FILES) {
-            return Err(Failure::new(Exit::Unavailable, format!("this process may open fewer than {MIN_FILES} files"))
+            return Err(Failure::new(Exit::Unavailable, format!("the limit on open files is below {MIN_FILES}"))
                 .help(format!("raise `ulimit -n` to {MIN_FILES} or more")));
         }
         let runtime = Builder::new_current_thread().enable_all().build().map_err(fail)?;
@@ -175,8 +175,8 @@ impl Standing {
     fn leave(&self, with: Ending) -> ! {
         if self.phase == Phase::Preparing {
             let what = match with {
-                Ending::Timeout => "the time limit was reached before anything was begun",
-                Ending::Signal(_) => "cancelled before anything was begun",
+                Ending::Timeout => "the time limit was reached before the run started",
+                Ending::Signal(_) => "cancelled before the run started",
             };
             let failure = Failure::new(with.exit(), what);
             if self.json {

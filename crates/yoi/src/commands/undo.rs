@@ -50,7 +50,7 @@ pub(crate) fn run(args: &UndoArgs, env: &Env, points: &Points) -> Result<Exit, F
         }
         let done = tally.note(&changed.path, undo.file(changed))?;
         if changed.between == Between::Command && done != UndoAction::Nothing {
-            out::line("  what commands changed in it in between is taken back, too");
+            out::line("  this also undoes what commands changed in it");
         }
         if let (UndoAction::Removed, Some(made)) = (done, &changed.made) {
             tally.gone.push((changed.path.clone(), made.clone()));
@@ -69,13 +69,13 @@ pub(crate) fn run(args: &UndoArgs, env: &Env, points: &Points) -> Result<Exit, F
     undo.journal.close();
     let refused = tally.left.len();
     if refused == 0 && tally.undone == 0 {
-        out::line(&format!("{name}: no file stands changed; nothing to take back"));
+        out::line(&format!("{name}: nothing to undo"));
     }
     warn(&changes);
     if refused > 0 {
-        let files = if refused == 1 { "1 was".to_owned() } else { format!("{refused} were") };
-        return Err(Failure::new(Exit::Failed, format!("{files} left alone; the lines above say why"))
-            .help(format!("`yoi diff {name}` shows what stands changed")));
+        let files = if refused == 1 { "1 path was".to_owned() } else { format!("{refused} paths were") };
+        return Err(Failure::new(Exit::Failed, format!("{files} skipped; the reasons are above"))
+            .help(format!("`yoi diff {name}` shows the remaining changes")));
     }
     Ok(Exit::Done)
 }
@@ -97,8 +97,9 @@ impl<'a> Undo<'a> {
     fn new(opened: Opened, view: BlobView, points: &'a Points) -> Result<Self, Failure> {
         let Opened { journal, blobs, recovered } = opened;
         let runtime = Builder::new_current_thread().build();
-        let runtime =
-            runtime.map_err(|e| Failure::new(Exit::Unavailable, format!("no runtime: {}", authority::explain(&e))))?;
+        let runtime = runtime.map_err(|e| {
+            Failure::new(Exit::Unavailable, format!("the runtime cannot start: {}", authority::explain(&e)))
+        })?;
         let (files, session) = (everything(&Ambient::claim())?, recovered.session);
         Ok(Self { files, session, journal, blobs, view, runtime, points })
     }
@@ -109,17 +110,20 @@ impl<'a> Undo<'a> {
         let now = look(&self.files, path).map_err(SkipReason::File)?;
         match changed.status(now.bytes.as_deref()) {
             FileStatus::AsBefore => return Ok(None),
-            FileStatus::Changed => return Err(SkipReason::File(format!("{path} was changed since by somebody else"))),
+            FileStatus::Changed => {
+                return Err(SkipReason::File(format!("{path} was modified after this pod's change")));
+            }
             FileStatus::AsLeft => {}
         }
         if changed.doubtful {
-            let why = "records before its first known change are lost: what it was is not known";
+            let why = "records before its first known change are lost, so its earlier content is unknown";
             return Err(SkipReason::File(format!("{path}: {why}")));
         }
         if let Between::Other(seq) = changed.between {
             let after = seq.saturating_sub(1);
-            let why =
-                format!("{path} was changed by somebody else in between; `--to {after}` takes back what came then");
+            let why = format!(
+                "{path} was modified by something else between this pod's changes; `--to {after}` undoes only the later changes"
+            );
             return Err(SkipReason::File(why));
         }
         Ok(Some((now, before(changed, &self.view).map_err(SkipReason::File)?)))
@@ -161,11 +165,11 @@ impl<'a> Undo<'a> {
         let (from, to) = (self.place(&moved.from)?, self.place(&moved.to)?);
         let mut inside = changes.files().filter(|changed| relocated(&changed.path, &moved.to, "").is_some()).peekable();
         let why = match (there(&self.files, &from), self.stands(&to)) {
-            (true, true) => "where it was moved from, there is something again",
+            (true, true) => "its original location is in use again",
             (false, true) => {
                 let left = |why| match why {
                     SkipReason::File(why) => {
-                        SkipReason::File(format!("{}: is not moved back, because {why}", escape(to.path())))
+                        SkipReason::File(format!("{}: was not moved back: {why}", escape(to.path())))
                     }
                     SkipReason::Journal(why) => SkipReason::Journal(why),
                 };
@@ -178,7 +182,7 @@ impl<'a> Undo<'a> {
             {
                 return Ok(());
             }
-            (false, false) => "is not where it was moved to any more",
+            (false, false) => "is no longer where it was moved to",
         };
         Err(SkipReason::File(format!("{}: {why}", escape(to.path()))))
     }
@@ -195,7 +199,7 @@ impl<'a> Undo<'a> {
             return Ok(UndoAction::Nothing);
         }
         if left.iter().any(|path| relocated(path, &moved.to, "").is_some()) {
-            let why = "is not moved back, because of what is left alone in it";
+            let why = "was not moved back: a file in it was skipped";
             return Err(SkipReason::File(format!("{}: {why}", escape(to.path()))));
         }
         self.moving(&moved.to, &moved.from)?;
@@ -238,7 +242,7 @@ impl<'a> Undo<'a> {
         if now.bytes == was.bytes {
             return Ok(());
         }
-        Err(SkipReason::File(format!("{} was changed at this moment by somebody else", changed.path)))
+        Err(SkipReason::File(format!("{} was modified while this command ran", changed.path)))
     }
 }
 

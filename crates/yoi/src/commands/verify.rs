@@ -7,6 +7,7 @@ use crate::config::Config;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::pods::{Pods, check_name, read_failure};
+use crate::show::count::count;
 use crate::show::out;
 use pod::session::replay::{Wrong, verify};
 use session_store::{BLOB_BYTES, Damage, Options, ReadError, Reader, Session, Tail};
@@ -26,10 +27,10 @@ pub(crate) fn run(args: &VerifyArgs, env: &Env) -> Result<Exit, Failure> {
     let behind = if found.wrong.is_none() { reader.tail() } else { Ok(Tail::Clean) };
     let tail = match behind {
         Ok(Tail::Clean) => String::new(),
-        Ok(Tail::BeingWritten(bytes)) => format!("{bytes} bytes at the end are being written"),
-        Ok(Tail::Unproven(bytes)) => format!("{bytes} bytes at the end were not yet proven durable; they are kept"),
-        Ok(Tail::Cut(class, bytes)) => {
-            format!("{bytes} bytes at the end are unfinished ({class:?}); the next run cuts them")
+        Ok(Tail::BeingWritten(bytes)) => format!("the last {} are still being written", count(bytes, "byte")),
+        Ok(Tail::Unproven(bytes)) => format!("the last {} may not be durable yet; they are kept", count(bytes, "byte")),
+        Ok(Tail::Cut(_, bytes)) => {
+            format!("the last record is incomplete ({}); the next run removes it", count(bytes, "byte"))
         }
         Err(ReadError::Damaged(damage)) => {
             found.wrong = Some(Wrong { seq: damage.seq, what: damage.to_string() });
@@ -59,20 +60,30 @@ pub(crate) fn run(args: &VerifyArgs, env: &Env) -> Result<Exit, Failure> {
         None => {
             if !args.json {
                 out::line(&format!(
-                    "{name}: {} records good, {} of {} requests rebuilt byte for byte, {} blobs good",
-                    found.records, found.bodies, found.requests, found.blobs
+                    "{name}: {} good, {} of {} rebuilt byte for byte, {} good",
+                    count(found.records, "record"),
+                    found.bodies,
+                    count(found.requests, "request"),
+                    count(found.blobs, "blob"),
                 ));
             }
             Ok(Exit::Done)
         }
-        Some(wrong) => Err(Failure::new(Exit::Data, format!("{name}: record {}: {}", wrong.seq, wrong.what))
-            .help(next_step(&name, wrong.seq, &losses))),
+        Some(wrong) => {
+            let record = format!("record {}", wrong.seq);
+            // Damage names its record itself.
+            let what = if wrong.what.starts_with(&record) { wrong.what } else { format!("{record}: {}", wrong.what) };
+            Err(Failure::new(Exit::Data, format!("{name}: {what}")).help(next_step(&name, wrong.seq, &losses)))
+        }
     }
 }
 
 fn next_step(name: &str, seq: u64, losses: &[Damage]) -> String {
-    let before = format!("records before {seq} are good: yoi log {name}");
-    if losses.is_empty() { before } else { format!("{before}; what else is left: yoi verify {name} --salvage NEW") }
+    if losses.is_empty() {
+        format!("`yoi log {name}` shows the records before {seq}, which are good")
+    } else {
+        format!("`yoi verify {name} --salvage NEW` copies the intact records into a new pod")
+    }
 }
 
 /// Each stretch of lost records, and what is wrong where it begins.
@@ -106,8 +117,9 @@ fn salvage(pods: &Pods, name: &str, new: &str, json: bool, env: &Env) -> Result<
     }
     tell(&done.lost);
     for digest in &done.damaged_blobs {
-        out::line(&format!("lost: blob {digest}: its bytes are not those that were stored"));
+        out::line(&format!("lost: blob {digest}: its content does not match its digest"));
     }
-    out::line(&format!("{new}: {} records and {} blobs copied; {name} is as it was", done.kept, done.blobs));
+    let (records, blobs) = (count(done.kept, "record"), count(done.blobs, "blob"));
+    out::line(&format!("{new}: {records} and {blobs} copied; {name} was not changed"));
     Ok(Exit::Done)
 }

@@ -35,7 +35,7 @@ pub(super) fn printed(words: &[String], env: &Env) -> Result<String, String> {
 }
 
 fn within(words: &[String], env: &Env, limit: Duration) -> Result<String, String> {
-    let (program, args) = words.split_first().ok_or("names no program")?;
+    let (program, args) = words.split_first().ok_or("(an empty command) names no program")?;
     let mark = match env.text(INHERITED) {
         Some(outer) => format!("{outer}/key-{}", std::process::id()),
         None => format!(
@@ -44,10 +44,10 @@ fn within(words: &[String], env: &Env, limit: Duration) -> Result<String, String
             SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos()
         ),
     };
-    let mut command = Command::new(found(program, env)?);
+    let mut command = Command::new(found(program, env).map_err(|what| format!("cannot start: {what}"))?);
     command.arg0(program).args(args).current_dir(PLACE).env("PWD", PLACE).env_remove("OLDPWD").env(INHERITED, &mark);
     let started = command.stdin(Stdio::inherit()).stderr(Stdio::inherit()).stdout(Stdio::piped()).spawn();
-    let mut child = started.map_err(|error| error.to_string())?;
+    let mut child = started.map_err(|error| format!("cannot start: {}", authority::explain(&error)))?;
     let (status, bytes) = match watch(&mut child, limit) {
         Ok(done) => done,
         Err(what) => {
@@ -59,14 +59,14 @@ fn within(words: &[String], env: &Env, limit: Duration) -> Result<String, String
         }
     };
     if !status.success() {
-        return Err(format!("ended with {status}; it runs in {PLACE}, so name files by absolute paths"));
+        return Err(format!("ended with {status}; it runs in {PLACE}, so use absolute paths for files"));
     }
-    String::from_utf8(bytes).map_err(|_| "printed something that is not text".to_owned())
+    String::from_utf8(bytes).map_err(|_| "printed bytes that are not text".to_owned())
 }
 
 /// Waits for its end and its output, whichever way they come.
 fn watch(child: &mut Child, limit: Duration) -> Result<(ExitStatus, Vec<u8>), String> {
-    let stdout = child.stdout.take().ok_or("its output cannot be read")?;
+    let stdout = child.stdout.take().ok_or("has no readable output")?;
     let (pieces, read) = mpsc::channel();
     // Ends when the last holder of the other end does, or when nobody listens.
     thread::spawn(move || {
@@ -97,7 +97,7 @@ fn watch(child: &mut Child, limit: Duration) -> Result<(ExitStatus, Vec<u8>), St
         match ended {
             Some((status, at)) if !open || at.elapsed() > LAST_WORDS => return Ok((status, bytes)),
             None if begun.elapsed() > limit => {
-                return Err(format!("took longer than {} s and was ended", limit.as_secs()));
+                return Err(format!("took longer than {} s and was stopped", limit.as_secs()));
             }
             Some(_) => {}
             // The rest of its life is not waited for in a circle.
@@ -118,8 +118,7 @@ fn found(program: &str, env: &Env) -> Result<PathBuf, String> {
     }
     if program.contains('/') {
         return Err(format!(
-            "`{program}` is a relative path, and the command runs in {PLACE}, never in a project: name the program by an \
-             absolute path, by ~/… or by a name on PATH"
+            "`{program}` is a relative path, but the command runs in {PLACE}; use an absolute path, ~/… or a name on PATH"
         ));
     }
     let runs =

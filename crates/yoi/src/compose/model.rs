@@ -69,8 +69,9 @@ pub(crate) fn named(name: &str, config: &Config) -> Result<(), Failure> {
         return Ok(());
     }
     let Some((provider, _model)) = catalog::split(name) else {
-        return Err(Failure::new(Exit::Config, format!("`{name}` is not a model"))
-            .help("name one as provider/model, or use offline, scripted:FILE or record:MODEL; `yoi models` lists what is there"));
+        return Err(Failure::new(Exit::Config, format!("`{name}` is not a model")).help(
+            "use PROVIDER/MODEL, offline, scripted:FILE or record:MODEL; `yoi models` lists the available models",
+        ));
     };
     if config.providers.contains_key(provider) || catalog::find(provider).is_some() {
         return Ok(());
@@ -79,7 +80,7 @@ pub(crate) fn named(name: &str, config: &Config) -> Result<(), Failure> {
     let names: Vec<&str> = catalog::PROVIDERS.iter().map(|p| p.name).chain(configured).collect();
     let meant = did_you_mean(provider, &names);
     Err(Failure::new(Exit::Config, format!("there is no provider called `{provider}`")).help(format!(
-        "{meant}known: {}; others go under [providers.{provider}] in the configuration",
+        "{meant}known providers: {}; define others under [providers.{provider}] in the configuration",
         names.join(", ")
     )))
 }
@@ -186,7 +187,9 @@ pub(crate) fn price(name: &str, config: &Config) -> Option<Price> {
 /// A price as people read it.
 pub(crate) fn amounts(price: Price) -> String {
     let Price { input, output, cached_input, cache_write } = price;
-    format!("{input} in, {output} out, {cached_input} cached, {cache_write} into the cache, for a million tokens")
+    format!(
+        "{input} input, {output} output, {cached_input} cached input, {cache_write} cache writes, per million tokens"
+    )
 }
 
 /// A limit on what a run may cost can only be kept where there is a price.
@@ -196,7 +199,7 @@ pub(crate) fn affordable(model: &dyn Model, config: &Config, env: &Env) -> Resul
     let file = env.shown(&env.config_dir()?.join("config.toml"));
     let line = "price = { input = 0.0, output = 0.0 }";
     Err(Failure::new(Exit::Usage, format!("no price is known for {name}, so its cost cannot be limited ({source})"))
-        .help(format!("say what a million tokens cost, in {file}: {line} under [models.\"{name}\"]")))
+        .help(format!("set the price per million tokens in {file}: {line} under [models.\"{name}\"]")))
 }
 
 /// Where the provider of this name is, from configuration or the catalogue.
@@ -223,13 +226,13 @@ pub(crate) fn reach(ambient: &Ambient, provider: &str, config: &Config, env: &En
         (KeyRule::None, _) => None,
         (KeyRule::Required(_), Some(variable)) => {
             let key = env.text(variable).map(str::trim).filter(|key| !key.is_empty()).ok_or_else(|| {
-                Failure::new(Exit::Config, format!("{variable} is set, but not to a key")).help("set it to the key")
+                Failure::new(Exit::Config, format!("{variable} is empty")).help("set it to an API key")
             })?;
             Some(Secret::new(ambient, variable, key.to_owned()))
         }
         (KeyRule::Required(names), None) => {
-            return Err(Failure::new(Exit::Config, format!("{} needs a key", known.about))
-                .help(format!("set {}, or name another model with -m", names.join(" or "))));
+            return Err(Failure::new(Exit::Config, format!("{} needs an API key", known.about))
+                .help(format!("set {}, or choose another model with -m", names.join(" or "))));
         }
     };
     let key_source = variable.or(known.key_variables().first()).map(|name| (*name).to_owned());
@@ -244,7 +247,7 @@ pub(crate) fn in_the_clear(provider: &str, config: &Config) -> Option<String> {
     let url = BaseUrl::parse(&configured.value.base_url).ok()?;
     let key = configured.value.key.as_ref().filter(|_| !url.is_tls() && url.is_public())?;
     Some(format!(
-        "the key of {provider} ({}) and all that is said go unencrypted to {}; use https ({})",
+        "the API key of {provider} ({}) and all messages are sent unencrypted to {}; use https ({})",
         describe(key),
         url.host(),
         configured.source
@@ -278,11 +281,11 @@ pub(crate) fn dialect(id: &str, _surface: &Surface) -> Option<Arc<dyn Dialect>> 
 
 fn script(name: &str, file: &Path) -> Result<Scripted, Failure> {
     let fail = |what: String| Failure::new(Exit::Data, format!("{}: {what}", file.display()));
-    let size = fs::metadata(file).map_err(|e| fail(e.to_string()))?.len();
+    let size = fs::metadata(file).map_err(|e| fail(authority::explain(&e)))?.len();
     if size > MAX_SCRIPT {
         return Err(fail("larger than 64 MiB".to_owned()));
     }
-    let text = fs::read_to_string(file).map_err(|e| fail(e.to_string()))?;
+    let text = fs::read_to_string(file).map_err(|e| fail(authority::explain(&e)))?;
     Scripted::parse(name, &text).map_err(|e| fail(e.to_string()))
 }
 
@@ -297,7 +300,7 @@ pub(crate) fn describe(key: &KeySource) -> String {
 
 fn secret(ambient: &Ambient, provider: &str, key: &KeySource, env: &Env) -> Result<Secret, Failure> {
     let place = describe(key);
-    let fail = |what: &str| Failure::new(Exit::Config, format!("the key of {provider}: {place}: {what}"));
+    let fail = |what: &str| Failure::new(Exit::Config, format!("no API key for {provider}: {place} {what}"));
     let text = match key {
         KeySource::Env(name) => match env.var(name) {
             None => return Err(fail("is not set").help(format!("set {name}"))),
@@ -308,12 +311,13 @@ fn secret(ambient: &Ambient, provider: &str, key: &KeySource, env: &Env) -> Resu
                 Ok(rest) => env.home()?.join(rest),
                 Err(_) => path.clone(),
             };
-            fs::read_to_string::<PathBuf>(path).map_err(|e| fail(&e.to_string()))?
+            fs::read_to_string::<PathBuf>(path)
+                .map_err(|e| fail(&format!("cannot be read: {}", authority::explain(&e))))?
         }
         KeySource::Command(words) => key_command::printed(words, env).map_err(|what| fail(&what))?,
     };
     match text.lines().next().map(str::trim) {
         Some(line) if !line.is_empty() => Ok(Secret::new(ambient, &place, line.to_owned())),
-        Some(_) | None => Err(fail("is empty")),
+        Some(_) | None => Err(fail(if matches!(key, KeySource::Command(_)) { "printed no key" } else { "is empty" })),
     }
 }

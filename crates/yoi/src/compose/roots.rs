@@ -63,8 +63,9 @@ fn opened(ambient: &Ambient, to: Workspace, flag: &str, dir: &Path, access: Acce
 /// The directory that a flag means, if a run may have it.
 fn directory(env: &Env, withheld: &Withheld, flag: &str, written: &Path) -> Result<PathBuf, Failure> {
     let dir = env.cwd.join(written);
-    let dir =
-        dir.canonicalize().map_err(|error| refused(flag, &format!("open directory {}: {error}", env.shown(&dir))))?;
+    let dir = dir
+        .canonicalize()
+        .map_err(|error| refused(flag, &format!("{}: {}", env.shown(&dir), authority::explain(&error))))?;
     let Some(Conflict { place, why }) = withheld.conflict(&dir) else { return Ok(dir) };
     let what = match why {
         WithheldReason::Home => "the home directory",
@@ -74,10 +75,10 @@ fn directory(env: &Env, withheld: &Withheld, flag: &str, written: &Path) -> Resu
         WithheldReason::Kernel => "processes and devices",
     };
     let (shown, place) = (env.shown(&dir), env.shown(&place));
-    let text = format!("{flag} {shown}: {what} would be among what it adds ({place})");
-    Err(Failure::new(Exit::Usage, text).help("name a directory that neither holds such a place nor lies in one"))
+    let text = format!("{flag} {shown} would give access to {what} ({place})");
+    Err(Failure::new(Exit::Usage, text).help("choose a directory that does not contain it and is not inside of it"))
 }
 
 fn refused(flag: &str, why: &str) -> Failure {
-    Failure::new(Exit::Usage, why).help(format!("{flag} takes a directory that exists"))
+    Failure::new(Exit::Usage, why).help(format!("choose an existing directory with {flag}"))
 }

@@ -40,7 +40,7 @@ pub(crate) fn offer(
         let made = DirBuilder::new().recursive(true).mode(0o700).create(&notes);
         made.map_err(|e| {
             Failure::new(Exit::Unavailable, format!("{}: {e}", env.shown(&notes)))
-                .help("notes are kept there; make it writable, or switch builtin:memory off")
+                .help("notes are stored there; make it writable, or disable builtin:memory")
         })?;
         services = services.root(memory::ROOT, open(&notes)?);
     }

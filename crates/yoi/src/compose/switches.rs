@@ -46,7 +46,7 @@ pub(crate) fn switched(config: &Config) -> Result<Switched, Failure> {
         for Granted { table, at, keys } in &switches.grants {
             policy = policy.configured(&id, table, at).map_err(|bad| {
                 let message = format!("{}: features.\"{id}\".{bad}", keys.get(bad.key).unwrap_or(at));
-                Failure::new(Exit::Config, message).help("correct that grant")
+                Failure::new(Exit::Config, message).help("fix this grant")
             })?;
         }
         if let Some(source) = switches.off() {
@@ -98,7 +98,7 @@ fn known(place: &str, what: &str, name: &str, all: &[String]) -> Result<(), Fail
     }
     let all: Vec<&str> = all.iter().map(String::as_str).collect();
     let meant = did_you_mean(name, &all);
-    let help = format!("{meant}known: {}", all.join(", "));
+    let help = format!("{meant}known names: {}", all.join(", "));
     Err(Failure::new(Exit::Config, format!("{place}: there is no {what} `{name}`")).help(help))
 }
 
@@ -152,11 +152,11 @@ fn unfit(switches: Option<&Switches>, bad: &BadSettings, key: Option<&str>) -> F
     let unknown = key.filter(|key| {
         bad.problem.contains(&format!("unknown field `{key}`")) || bad.problem.contains(&format!("unknown key `{key}`"))
     });
-    let Some(unknown) = unknown else { return failure.help("correct that key") };
+    let Some(unknown) = unknown else { return failure.help("fix this key") };
     let expected = bad.problem.split('`').skip(1).step_by(2).filter(|name| *name != unknown);
     let known: Vec<&str> = expected.chain(COMMON).collect();
     failure.help(match nearest(unknown, &known) {
         Some(meant) => format!("did you mean `{meant}`?"),
-        None => format!("known here: {}", known.join(", ")),
+        None => format!("known keys: {}", known.join(", ")),
     })
 }

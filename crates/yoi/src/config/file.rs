@@ -157,7 +157,7 @@ struct KeyTable {
 }
 
 /// What is said of a key that stands in the file itself. It does not repeat the key.
-const PLAIN_KEY: &str = "a key itself does not belong in a configuration file";
+const PLAIN_KEY: &str = "an API key must not be written into a configuration file";
 
 /// The ways to name a key's place.
 const KEY_PLACES: &str = "{ env = \"NAME\" }, { file = \"PATH\" } or { command = [\"PROGRAM\", \"ARGUMENT\"] }";
@@ -178,7 +178,7 @@ impl<'de> Deserialize<'de> for KeySource {
                     KeyTable { env: Some(name), file: None, command: None } => Ok(KeySource::Env(name)),
                     KeyTable { env: None, file: Some(path), command: None } => Ok(KeySource::File(path)),
                     KeyTable { env: None, file: None, command: Some(words) } => Ok(KeySource::Command(words)),
-                    KeyTable { .. } => Err(de::Error::custom(format!("a key has one place: {KEY_PLACES}"))),
+                    KeyTable { .. } => Err(de::Error::custom(format!("a key has exactly one source: {KEY_PLACES}"))),
                 }
             }
         }
@@ -250,13 +250,13 @@ pub(crate) struct StateConfig {
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Mode {
     /// Nothing is written.
-    #[value(help = "Nothing may be written")]
+    #[value(help = "Commands cannot write")]
     ReadOnly,
     /// The project is written.
-    #[value(help = "The project and a temporary directory may be written")]
+    #[value(help = "Commands can write in the project and in temporary directories")]
     WorkspaceWrite,
     /// No confinement.
-    #[value(help = "No confinement")]
+    #[value(help = "Commands are not confined")]
     Off,
 }
 
@@ -303,7 +303,7 @@ pub(crate) fn parse(text: &str) -> Result<File, ParseProblem> {
 /// The known key nearest to an unknown one. The parser's message quotes both: the unknown one first.
 fn suggestion(message: &str) -> Option<String> {
     if message == PLAIN_KEY {
-        return Some(format!("say where it is: key = {KEY_PLACES}"));
+        return Some(format!("name its source: key = {KEY_PLACES}"));
     }
     let (kind, quoted) = message.split_once('`')?;
     if kind.trim() == "missing field" {
@@ -317,7 +317,8 @@ fn suggestion(message: &str) -> Option<String> {
     }
     Some(match nearest(unknown, &known) {
         Some(name) => format!("did you mean `{name}`?"),
-        None => format!("known here: {}", known.join(", ")),
+        // The parser's message lists them.
+        None => return None,
     })
 }
 

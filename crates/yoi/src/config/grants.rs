@@ -64,16 +64,16 @@ impl Grants {
         let digest = Digest::of(root.as_os_str().as_bytes()).to_string();
         let path = dir.join(format!("{digest}.json"));
         let unfit = |path: &Path, what: &str| {
-            Failure::new(Exit::Config, format!("{}: {what}: nothing counts as granted", authority::escape(path)))
-                .help("look at it, remove it, and grant again with `yoi grant`")
+            Failure::new(Exit::Config, format!("{}: {what}; all grants are ignored", authority::escape(path)))
+                .help("inspect it, remove it, then grant again with `yoi grant`")
         };
         let Some(bytes) = bytes(&dir, &path).map_err(|(path, what)| unfit(path, &what))? else {
             return Ok(Self::empty(path, root));
         };
         let kept: Kept = serde_json::from_slice(&bytes).map_err(|error| unfit(&path, &error.to_string()))?;
         match kept {
-            Kept { format, .. } if format != FORMAT => Err(unfit(&path, "is of another version of yoi")),
-            Kept { root, .. } if root != digest => Err(unfit(&path, "is about another project")),
+            Kept { format, .. } if format != FORMAT => Err(unfit(&path, "was written by another version of yoi")),
+            Kept { root, .. } if root != digest => Err(unfit(&path, "belongs to another project")),
             Kept { grants, .. } if grants.len() > MAX_GRANTS => Err(unfit(&path, "has too many entries")),
             kept => Ok(Self { path, kept }),
         }
@@ -96,7 +96,7 @@ impl Grants {
         }
         if self.kept.grants.len() >= MAX_GRANTS {
             return Err(Failure::new(Exit::Config, format!("this project has {MAX_GRANTS} grants already"))
-                .help("`yoi revoke` takes back those that are not needed"));
+                .help("`yoi revoke` removes grants that are not needed"));
         }
         let PendingGrant { key, value, digest, .. } = asked.clone();
         self.kept.grants.push(Grant { key, value, digest });
@@ -138,7 +138,7 @@ pub(crate) fn lock(env: &Env) -> Result<File, Failure> {
     match rustix::fs::flock(&held, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(held),
         Err(rustix::io::Errno::WOULDBLOCK) => {
-            Err(Failure::new(Exit::Busy, "another process changes grants just now").help("try again"))
+            Err(Failure::new(Exit::Busy, "another process is changing the grants").help("try again"))
         }
         Err(error) => Err(disk(&dir, &error.into())),
     }

@@ -80,7 +80,7 @@ pub(crate) struct Config {
     pub(crate) files: Vec<(PathBuf, bool)>,
     /// What project files ask for and nobody granted.
     pub(crate) pending: Vec<PendingGrant>,
-    /// Why nothing counts as granted although something was.
+    /// Why all grants are ignored although something was.
     pub(crate) grants_unread: Option<Failure>,
     /// Variables that look like ours and are not.
     pub(crate) unknown: Vec<String>,

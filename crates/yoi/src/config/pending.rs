@@ -123,28 +123,30 @@ fn effect(path: &[&str], value: &Value) -> String {
     match path {
         ["model"] => model(value.as_str().unwrap_or_default()),
         ["providers", ..] => provider(value),
-        ["models", _, "price"] => "what this model costs is counted like this".to_owned(),
-        ["models", ..] => "an answer of this model may be that long".to_owned(),
-        ["permissions", ..] => "calls like this run unasked, where no rule of your own files says otherwise".to_owned(),
+        ["models", _, "price"] => "sets the price of this model".to_owned(),
+        ["models", ..] => "sets the maximum length of this model's answers".to_owned(),
+        ["permissions", ..] => {
+            "such calls run without approval, unless a rule in your own files decides otherwise".to_owned()
+        }
         ["features", id, "enabled"] if value.as_bool() == Some(false) => {
             format!("switches off {id}, which you switched on")
         }
         ["features", id, "enabled"] => format!("switches {id} on"),
-        ["features", id, "grant"] => format!("{id} may do this, in the place of what it may do by itself"),
-        ["features", id, ..] => format!("is a setting of {id}"),
-        ["sandbox", ..] if value.as_str() == Some("off") => "commands can do whatever you can do".to_owned(),
-        ["sandbox", ..] => "tools and commands write in the project".to_owned(),
-        ["instructions"] => "decides whether files of instructions are read, your own among them".to_owned(),
-        ["state", ..] => "decides on which file systems sessions are kept".to_owned(),
-        _ => "puts it in force".to_owned(),
+        ["features", id, "grant"] => format!("replaces the default permissions of {id}"),
+        ["features", id, ..] => format!("changes a setting of {id}"),
+        ["sandbox", ..] if value.as_str() == Some("off") => "commands have all of your permissions".to_owned(),
+        ["sandbox", ..] => "tools and commands can write in the project".to_owned(),
+        ["instructions"] => "decides whether instruction files are read, including yours".to_owned(),
+        ["state", ..] => "decides on which file systems sessions are stored".to_owned(),
+        _ => "applies this setting".to_owned(),
     }
 }
 
 fn model(name: &str) -> String {
     match name {
-        _ if name.starts_with("scripted:") => "that file says what is done, in the place of a model".to_owned(),
-        _ if name.starts_with("record:") => "what the model answers is written to a file".to_owned(),
-        _ => "nothing by itself: it is used once its provider is known, granted or in your own files".to_owned(),
+        _ if name.starts_with("scripted:") => "that file replaces the model".to_owned(),
+        _ if name.starts_with("record:") => "writes the model's answers to a file".to_owned(),
+        _ => "no effect until its provider is granted or in your own files".to_owned(),
     }
 }
 
@@ -153,12 +155,12 @@ fn provider(value: &Value) -> String {
     let key = value.get("key");
     let of = |place: &str| key.and_then(|key| key.get(place)).map(inline);
     let key = match (of("command"), of("file"), of("env")) {
-        (Some(words), ..) => format!("; runs {words} as you, outside of the sandbox, for its key"),
-        (_, Some(file), _) => format!("; its key is what the file {file} holds then"),
-        (.., Some(name)) => format!("; its key is what the variable {name} holds then"),
+        (Some(words), ..) => format!("; runs {words} as you, outside of the sandbox, to get its key"),
+        (_, Some(file), _) => format!("; reads its key from the file {file}"),
+        (.., Some(name)) => format!("; reads its key from the variable {name}"),
         (None, None, None) => String::new(),
     };
-    format!("models of it can be used: what they are told goes to {url}{key}")
+    format!("its models can be used: all messages are sent to {url}{key}")
 }
 
 #[cfg(test)]

@@ -170,8 +170,8 @@ impl Config {
             *files.entry(&asked.file).or_default() += 1;
         }
         let line = |(file, count): (&str, usize)| match count {
-            1 => format!("{file} asks for 1 thing that is not granted: yoi grant"),
-            _ => format!("{file} asks for {count} things that are not granted: yoi grant"),
+            1 => format!("{file} requests 1 setting that is not granted (`yoi grant` lists it)"),
+            _ => format!("{file} requests {count} settings that are not granted (`yoi grant` lists them)"),
         };
         files.into_iter().map(line).collect()
     }

@@ -23,7 +23,7 @@ pub(super) struct Text {
 /// Reads a file that need not be there.
 pub(super) fn read(path: &Path, links: Links, env: &Env) -> Result<Option<Text>, Failure> {
     let fail = |what: &str| Failure::new(Exit::Config, format!("{}: {what}", authority::escape(path)));
-    let unfit = |what: String| fail(&what).help("make it a plain file of TOML, or remove it");
+    let unfit = |what: String| fail(&what).help("replace it with a regular TOML file, or remove it");
     let Some(file) = plain_file::open(path, links).map_err(unfit)? else { return Ok(None) };
     let bytes = plain_file::whole(file, MAX_FILE).map_err(unfit)?;
     let text = String::from_utf8(bytes).map_err(|error| {
@@ -36,7 +36,7 @@ pub(super) fn read(path: &Path, links: Links, env: &Env) -> Result<Option<Text>,
 pub(super) fn parse(path: &Path, text: &str, shown: String) -> Result<Text, Failure> {
     let wrong = |problem: file::ParseProblem| {
         let message = format!("{}:{}: {}", authority::escape(path), problem.line, problem.what);
-        let help = problem.help.unwrap_or_else(|| "`yoi config init` writes an example".to_owned());
+        let help = problem.help.unwrap_or_else(|| "`yoi config init` creates an example".to_owned());
         Failure::new(Exit::Config, message).help(help)
     };
     let file = file::parse(text).map_err(wrong)?;

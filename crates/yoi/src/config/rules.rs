@@ -51,7 +51,7 @@ impl Config {
         SecretNames::with(&all).map_err(|error| {
             let wrong = |glob: &&Sourced<String>| SecretNames::with(std::slice::from_ref(&glob.value)).is_err();
             let source = self.secrets.iter().find(wrong).or(self.secrets.last()).map_or("", |glob| &glob.source);
-            Failure::new(Exit::Config, format!("{source}: permissions.secrets: {error}")).help("correct that name")
+            Failure::new(Exit::Config, format!("{source}: permissions.secrets: {error}")).help("fix this name")
         })
     }
 
@@ -69,6 +69,6 @@ fn layer(FileRules { source, rules }: &FileRules) -> Result<Layer, Failure> {
             Some(written) => format!("{}: {}: {problem}", written.source, written.key()),
             None => format!("{source_name}: permissions.rules: {problem}"),
         };
-        Failure::new(Exit::Config, message).help("correct that rule")
+        Failure::new(Exit::Config, message).help("fix this rule")
     })
 }

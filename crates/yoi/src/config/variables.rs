@@ -41,7 +41,7 @@ impl Config {
     /// One line about variables that nothing reads.
     pub(crate) fn warning(&self) -> Option<String> {
         let names = (!self.unknown.is_empty()).then(|| self.unknown.join(", "))?;
-        Some(format!("warning: not read: {names}; the variables are {}", VARIABLES.join(", ")))
+        Some(format!("warning: unknown variables: {names}; known: {}", VARIABLES.join(", ")))
     }
 
     fn names_a_key(&self, variable: &str) -> bool {
@@ -66,8 +66,7 @@ fn variable(name: &str, value: &OsStr) -> Result<bool, Failure> {
     }
     match VARIABLES.iter().find(|known| strsim::damerau_levenshtein(known, name) <= TYPO) {
         Some(meant) => {
-            Err(Failure::new(Exit::Config, format!("there is no variable {name}"))
-                .help(format!("did you mean {meant}?")))
+            Err(Failure::new(Exit::Config, format!("unknown variable {name}")).help(format!("did you mean {meant}?")))
         }
         None => Ok(name == INHERITED || name == host_log::VARIABLE || !name.starts_with("YOI_")),
     }

@@ -38,20 +38,22 @@ fn words(remedy: &Remedy) -> String {
                 .to_owned();
         }
         Remedy::FixPath => return "Name a path that exists or can be created.".to_owned(),
-        Remedy::ChangeRule => return "To allow it, change that rule: no rule inside of it can.".to_owned(),
+        Remedy::ChangeRule => {
+            return "To allow it, change that rule; a more specific rule cannot override it.".to_owned();
+        }
         Remedy::RaiseCost => return "raise --max-cost, or choose another model with -m".to_owned(),
         Remedy::PageOutput(handle) => {
-            return format!("ReadOutput {{\"handle\":\"{handle}\"}} pages the whole");
+            return format!("ReadOutput {{\"handle\":\"{handle}\"}} reads the rest");
         }
         Remedy::Rule { tool, about, beside } => (tool, about.as_deref(), beside),
     };
     let rule = allow(tool, about);
-    let written = "write that as [[permissions.rules]] in your configuration.";
+    let written = "add such a rule to [[permissions.rules]] in your configuration.";
     match beside {
         Beside::Nothing => format!("To allow it, start with {rule}, or {written}"),
         Beside::Secret => format!(
-            "To allow it, start with {rule}, or {written} (No lock: a command that does not name such a file can still \
-             read it.)"
+            "To allow it, start with {rule}, or {written} (This protects only against calls that name the \
+             file: other commands can still read it.)"
         ),
         Beside::AskingRule => format!("To allow it, start with {rule}, or change that rule."),
         Beside::Sandbox => format!("To allow it, use the sandbox (--sandbox workspace-write), or start with {rule}."),
@@ -78,18 +80,18 @@ mod tests {
                 "To allow it, start without --read-only, in a project directory, with --sandbox workspace-write.",
             ),
             (words(&Remedy::FixPath), "Name a path that exists or can be created."),
-            (words(&Remedy::ChangeRule), "To allow it, change that rule: no rule inside of it can."),
+            (words(&Remedy::ChangeRule), "To allow it, change that rule; a more specific rule cannot override it."),
             (words(&Remedy::RaiseCost), "raise --max-cost, or choose another model with -m"),
-            (words(&Remedy::PageOutput("o-1".to_owned())), "ReadOutput {\"handle\":\"o-1\"} pages the whole"),
+            (words(&Remedy::PageOutput("o-1".to_owned())), "ReadOutput {\"handle\":\"o-1\"} reads the rest"),
             (
                 rule(Some("git status"), Beside::Nothing),
-                "To allow it, start with --allow 'Bash git status', or write that as [[permissions.rules]] in your \
-                 configuration.",
+                "To allow it, start with --allow 'Bash git status', or add such a rule to [[permissions.rules]] \
+                 in your configuration.",
             ),
             (
                 rule(None, Beside::Secret),
-                "To allow it, start with --allow Bash, or write that as [[permissions.rules]] in your configuration. \
-                 (No lock: a command that does not name such a file can still read it.)",
+                "To allow it, start with --allow Bash, or add such a rule to [[permissions.rules]] in your configuration. \
+                 (This protects only against calls that name the file: other commands can still read it.)",
             ),
             (rule(None, Beside::AskingRule), "To allow it, start with --allow Bash, or change that rule."),
             (

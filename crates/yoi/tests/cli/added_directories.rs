@@ -120,19 +120,18 @@ fn places_of_keys_and_of_yoi_are_added_by_no_name() {
     ];
     for flag in ["--add-dir", "--add-write-dir"] {
         for dir in withheld.iter().map(|dir| format!("{root}/{dir}")).chain(["/".to_owned(), "/proc/self".to_owned()]) {
-            let done =
-                scene.yoi(&["run", flag, &dir, "go"]).ends(2).says(&[flag, "would be among what it adds", "help: "]);
+            let done = scene.yoi(&["run", flag, &dir, "go"]).ends(2).says(&[flag, "would give access to", "help: "]);
             assert!(!done.err.contains("model: "), "{dir}: {}", done.err);
         }
         for dir in ["home/work", "other", "home/.config/app"] {
             scene.yoi(&["run", flag, &format!("{root}/{dir}"), "how many files are here?"]).ends(0);
         }
-        scene.yoi(&["run", flag, &format!("{root}/none"), "go"]).ends(2).says(&[flag, "takes a directory that exists"]);
+        scene.yoi(&["run", flag, &format!("{root}/none"), "go"]).ends(2).says(&[flag, "choose an existing directory"]);
     }
     // The defaults below the home directory count where no variable says otherwise.
     let mut command = scene.command(&["run", "--add-write-dir", &format!("{root}/home/.config"), "go"]);
     command.env_remove("XDG_STATE_HOME").env_remove("XDG_CONFIG_HOME");
-    finish(command.spawn().unwrap()).ends(2).says(&["would be among what it adds"]);
+    finish(command.spawn().unwrap()).ends(2).says(&["would give access to"]);
 }
 
 #[test]

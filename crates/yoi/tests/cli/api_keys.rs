@@ -32,14 +32,14 @@ fn a_key_command_runs_outside_of_the_project_and_is_bounded() {
     let table = [
         ("[\"sh\", \"-c\", \"yes\"]", "prints more than 64 KiB"),
         ("[\"sh\", \"-c\", \"yes | tr -d '\\\\n'\"]", "prints more than 64 KiB"),
-        ("[\"./evil\"]", "is a relative path, and the command runs in /"),
+        ("[\"./evil\"]", "is a relative path, but the command runs in /"),
         ("[\"../project/evil\"]", "is a relative path"),
         ("[\"evil\"]", "there is no program `evil`"),
-        ("[\"cat\", \"evil\"]", "name files by absolute paths"),
+        ("[\"cat\", \"evil\"]", "use absolute paths for files"),
     ];
     for (command, says) in table {
         let (keys, done) = asked(&scene, &format!("{{ command = {command} }}"));
-        done.ends(78).says(&["the key of x: ", says]);
+        done.ends(78).says(&["no API key for x: ", says]);
         assert_eq!(keys, Vec::<String>::new());
     }
     scene.config(
@@ -57,7 +57,7 @@ fn a_key_command_runs_outside_of_the_project_and_is_bounded() {
 #[test]
 fn a_key_that_goes_unencrypted_to_a_public_host_is_told() {
     let scene = Scene::new();
-    let warning = "the key of x (FAKE_KEY) and all that is said go unencrypted to ";
+    let warning = "the API key of x (FAKE_KEY) and all messages are sent unencrypted to ";
     let table = [
         ("http://public.invalid/v1", true),
         ("http://10.0.0.1.nip.invalid:8080/v1", true),

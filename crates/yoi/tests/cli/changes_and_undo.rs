@@ -40,8 +40,8 @@ fn a_diff_shows_it_and_undo_takes_it_back() {
     assert!(!scene.file("sub/new.txt").exists());
     assert_eq!(scene.read("b.txt"), "by-hand\n", "what a command changed is named, not touched");
     scene.sound("work");
-    scene.yoi(&["undo", "work"]).ends(0).prints(&["nothing to take back"]);
-    scene.yoi(&["diff", "work"]).ends(0).prints(&["as it was before"]);
+    scene.yoi(&["undo", "work"]).ends(0).prints(&["nothing to undo"]);
+    scene.yoi(&["diff", "work"]).ends(0).prints(&[": unchanged"]);
     let model = scene.script("script.jsonl", &vec![json!({ "text": "on" }); 9]);
     scene.yoi(&["run", "--pod", "work", "-m", &model, "go on"]).ends(0);
     scene.sound("work");
@@ -51,9 +51,9 @@ fn a_diff_shows_it_and_undo_takes_it_back() {
 fn what_somebody_else_changed_is_left_alone() {
     let scene = changed();
     scene.write("a.sh", "mine\n");
-    scene.yoi(&["diff", "work"]).ends(0).prints(&["changed since by somebody else", "-one", "+mine"]);
-    let undone = scene.yoi(&["undo", "work"]).ends(1).prints(&["left alone: ", "removed: "]);
-    undone.says(&["1 was left alone", "yoi diff work"]);
+    scene.yoi(&["diff", "work"]).ends(0).prints(&["modified after this pod's change", "-one", "+mine"]);
+    let undone = scene.yoi(&["undo", "work"]).ends(1).prints(&["skipped: ", "removed: "]);
+    undone.says(&["1 path was skipped", "yoi diff work"]);
     assert_eq!(scene.read("a.sh"), "mine\n");
     assert!(!scene.file("sub/new.txt").exists());
 }
@@ -64,10 +64,10 @@ fn a_file_that_is_no_file_any_more_is_left_alone() {
     fs::remove_file(scene.file("a.sh")).unwrap();
     fs::create_dir(scene.file("a.sh")).unwrap();
     scene.yoi(&["diff", "work"]).ends(0).prints(&["no longer a regular file", "+new"]);
-    scene.yoi(&["undo", "work"]).ends(1).prints(&["left alone", "removed: "]);
+    scene.yoi(&["undo", "work"]).ends(1).prints(&["skipped: ", "removed: "]);
     assert!(scene.file("a.sh").is_dir());
     fs::remove_dir(scene.file("a.sh")).unwrap();
-    scene.yoi(&["undo", "work"]).ends(1).prints(&["left alone"]);
+    scene.yoi(&["undo", "work"]).ends(1).prints(&["skipped: "]);
 }
 
 #[test]
@@ -104,10 +104,10 @@ fn what_commands_changed_in_between_is_taken_back_too() {
         assert_eq!(scene.read("a"), "three\nmore\n");
         let undone = scene.yoi(&["undo", "work"]).ends(if command { 0 } else { 1 });
         if command {
-            undone.prints(&["restored: ", "what commands changed in it in between is taken back, too"]);
+            undone.prints(&["restored: ", "this also undoes what commands changed in it"]);
             assert_eq!(scene.read("a"), "one\n");
         } else {
-            undone.prints(&["left alone: ", "changed by somebody else in between"]);
+            undone.prints(&["skipped: ", "modified by something else between this pod's changes"]);
             assert_eq!(scene.read("a"), "three\nmore\n");
         }
     }
@@ -123,7 +123,7 @@ fn directories_that_somebody_else_made_stay() {
     scene.yoi(&["undo", "work"]).ends(0).prints(&["removed: "]);
     assert!(scene.file("sub/.git/refs/heads").is_dir() && scene.file("sub/.git/refs/tags").is_dir());
     fs::remove_dir_all(scene.file("sub/.git")).unwrap();
-    scene.yoi(&["undo", "work"]).ends(0).prints(&["nothing to take back"]);
+    scene.yoi(&["undo", "work"]).ends(0).prints(&["nothing to undo"]);
     assert!(scene.file("sub").is_dir(), "it is somebody else's by now");
 }
 
@@ -145,8 +145,8 @@ fn a_link_planted_on_the_way_is_not_followed() {
     let scene = changed();
     fs::rename(scene.file("sub"), scene.path("elsewhere")).unwrap();
     symlink(scene.path("elsewhere"), scene.file("sub")).unwrap();
-    let undone = scene.yoi(&["undo", "work"]).ends(1).prints(&["restored: ", "left alone: ", "reached through a link"]);
-    undone.says(&["1 was left alone"]);
+    let undone = scene.yoi(&["undo", "work"]).ends(1).prints(&["restored: ", "skipped: ", "reached through a link"]);
+    undone.says(&["1 path was skipped"]);
     assert_eq!(fs::read_to_string(scene.path("elsewhere/new.txt")).unwrap(), "new\n");
     scene.yoi(&["diff", "work"]).ends(0).prints(&["reached through a link"]);
 }
@@ -157,8 +157,8 @@ fn one_file_that_cannot_be_restored_does_not_keep_the_others() {
     fs::remove_dir_all(scene.pod("work").join("blobs")).unwrap();
     fs::create_dir(scene.pod("work").join("blobs")).unwrap();
     let diff = scene.yoi(&["diff", "work"]).ends(65).prints(&["+new", "by-hand"]);
-    diff.says(&["what was in one file is lost"]);
-    scene.yoi(&["undo", "work"]).ends(1).prints(&["left alone: ", "a.sh", "removed: "]);
+    diff.says(&["the earlier content of 1 file is lost"]);
+    scene.yoi(&["undo", "work"]).ends(1).prints(&["skipped: ", "a.sh", "removed: "]);
     assert_eq!(scene.read("a.sh"), "one\n2\n");
     assert!(!scene.file("sub/new.txt").exists());
 }

@@ -91,6 +91,6 @@ fn a_route_names_the_programs_of_its_rules() {
     let route = scene.yoi(&["features", "--explain", "Bash", "--json"]).ends(0).json();
     assert_eq!(route["verdict"], "depends", "{route}");
     let steps = route["steps"].to_string();
-    assert!(steps.contains("on rm, and where a command is opaque: ask"), "{steps}");
-    assert!(steps.contains("on git push,pull, and where a command is opaque: deny"), "{steps}");
+    assert!(steps.contains("on rm, and where a command cannot be analyzed: ask"), "{steps}");
+    assert!(steps.contains("on git push,pull, and where a command cannot be analyzed: deny"), "{steps}");
 }

@@ -19,11 +19,11 @@ fn what_is_wrong_in_a_file_is_said_with_its_line() {
         ("[sandbox]\nmode = \"offf\"\n".into(), &["config.toml:2:", "did you mean `off`?"]),
         ("[providers.x]\napi = \"openai-chat\"\n".into(), &["config.toml:1:", "base_url", "add it"]),
         (provider.replace("openai-chat", "openai"), &["config.toml:2:", "openai-chat"]),
-        (format!("{provider}key = \"{CANARY}\"\n"), &["config.toml:4:", "a key itself does not belong", "env = "]),
+        (format!("{provider}key = \"{CANARY}\"\n"), &["config.toml:4:", "an API key must not be written", "env = "]),
         (format!("{provider}key = {CANARY}\n"), &["config.toml:4:"]),
         (format!("{provider}api_key = \"{CANARY}\"\n"), &["config.toml:4:", "api_key", "`key`"]),
         (format!("{provider}key = {{ value = \"{CANARY}\" }}\n"), &["config.toml:4:", "value"]),
-        (format!("{provider}key = {{}}\n"), &["config.toml:4:", "a key has one place"]),
+        (format!("{provider}key = {{}}\n"), &["config.toml:4:", "a key has exactly one source"]),
         (format!("{provider}attempts = 0\n"), &["providers.x.attempts", "1 to 20"]),
         (format!("{provider}timeouts = {{ connect_s = -1 }}\n"), &["providers.x.timeouts", "seconds"]),
     ];
@@ -78,10 +78,10 @@ fn a_model_that_is_not_there_is_said() {
     let wrong: [(&str, i32, &[&str]); 7] = [
         ("nope", 78, &["`nope` is not a model", "yoi models"]),
         ("", 78, &["is not a model"]),
-        ("nowhere/x", 78, &["there is no provider called `nowhere`", "known: openai", "[providers.nowhere]"]),
-        ("openai/x", 78, &["needs a key", "set OPENAI_API_KEY"]),
-        ("anthropic/x", 78, &["Anthropic needs a key", "set ANTHROPIC_API_KEY"]),
-        ("scripted:none.jsonl", 65, &["none.jsonl", "No such file"]),
+        ("nowhere/x", 78, &["there is no provider called `nowhere`", "known providers: openai", "[providers.nowhere]"]),
+        ("openai/x", 78, &["needs an API key", "set OPENAI_API_KEY"]),
+        ("anthropic/x", 78, &["Anthropic needs an API key", "set ANTHROPIC_API_KEY"]),
+        ("scripted:none.jsonl", 65, &["none.jsonl", "does not exist"]),
         ("scripted:bad.jsonl", 65, &["bad.jsonl", "line 2"]),
     ];
     scene.write("bad.jsonl", "{\"text\":\"x\"}\n{\"txet\":1}\n");
@@ -92,13 +92,13 @@ fn a_model_that_is_not_there_is_said() {
         let child = scene.command(&["run", "-m", "openai/x", "x"]).env("OPENAI_API_KEY", value).spawn().unwrap();
         finish(child).ends(78)
     };
-    key(" ").says(&["OPENAI_API_KEY is set, but not to a key"]);
+    key(" ").says(&["OPENAI_API_KEY is empty"]);
     let provider = "[providers.x]\napi = \"openai-chat\"\nbase_url = \"http://127.0.0.1:9/v1\"\nkey = ";
     let places: [(&str, &[&str]); 5] = [
-        ("{ env = \"X_KEY\" }", &["the key of x: X_KEY: is not set", "set X_KEY"]),
-        ("{ file = \"~/none\" }", &["the key of x: ~/none", "No such file"]),
-        ("{ command = [\"false\"] }", &["the key of x: `false`", "exit status: 1"]),
-        ("{ command = [\"true\"] }", &["is empty"]),
+        ("{ env = \"X_KEY\" }", &["no API key for x: X_KEY is not set", "set X_KEY"]),
+        ("{ file = \"~/none\" }", &["no API key for x: ~/none", "does not exist"]),
+        ("{ command = [\"false\"] }", &["no API key for x: `false`", "exit status: 1"]),
+        ("{ command = [\"true\"] }", &["printed no key"]),
         ("{ command = [] }", &["names no program"]),
     ];
     for (place, says) in places {

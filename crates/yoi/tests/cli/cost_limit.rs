@@ -66,7 +66,7 @@ fn a_spent_budget_ends_the_run_before_the_next_request() {
     scene.yoi(&["config", "show"]).ends(0).prints(&[
         "limits.max_cost_usd",
         "0.03",
-        "$2.00 in, $9.00 out, $0.20 cached",
+        "$2.00 input, $9.00 output, $0.20 cached input",
     ]);
 }
 

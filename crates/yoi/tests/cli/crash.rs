@@ -22,6 +22,6 @@ fn the_run_after_a_killed_one_restores_and_says_so() {
     done.says(&["restored after a crash: 1 call was interrupted"]);
     assert!(gone(pid.trim()), "no child survives");
     assert_eq!(scene.sound("p"), 1);
-    scene.yoi(&["log", "p"]).ends(0).prints(&["restored after", "1 calls open"]);
+    scene.yoi(&["log", "p"]).ends(0).prints(&["restored after", "1 call interrupted"]);
     assert_eq!(scene.left_behind(), Vec::<std::path::PathBuf>::new());
 }

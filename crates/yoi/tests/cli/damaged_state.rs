@@ -45,7 +45,7 @@ fn a_state_directory_that_is_read_only() {
         return;
     }
     let done = scene.yoi(&["run", "-m", &model, "x"]).ends(74);
-    done.says(&["ermission denied", "set XDG_STATE_HOME to a directory that can be written, or use --ephemeral"]);
+    done.says(&["ermission denied", "set XDG_STATE_HOME to a writable directory, or use --ephemeral"]);
     scene.yoi(&["doctor"]).ends(1).prints(&["✗ state"]);
     fs::set_permissions(scene.path("state"), Permissions::from_mode(0o700)).unwrap();
 }
@@ -55,7 +55,7 @@ fn a_limit_on_the_size_of_files_is_an_error_not_the_end() {
     let scene = Scene::new();
     let model = listing(&scene, 200);
     let done = around(&scene, "ulimit -f 100; exec \"$@\"", &["run", "--pod", "p", "-m", &model, "x"]).ends(74);
-    done.says(&["error: ", "ulimit -f", "help: what was committed is kept"]);
+    done.says(&["error: ", "ulimit -f", "help: what was recorded is kept"]);
     let verified = scene.yoi(&["verify", "p", "--json"]).ends(0).json();
     assert!(verified["records"].as_u64().unwrap() > 10, "{verified}");
     let tiny = around(&scene, "ulimit -f 0; exec \"$@\"", &["run", "--pod", "q", "-m", &model, "x"]).ends(74);
@@ -107,8 +107,8 @@ fn a_damaged_journal_is_named_and_left_as_it_is() {
     scene.sound("p");
     // Bytes behind the end are a crash's, not damage: they are set aside.
     fs::write(&path, [&good[..], b"{\"c\":\"12345678\",\"n\":"].concat()).unwrap();
-    scene.yoi(&["verify", "p"]).ends(0).prints(&["unfinished", "records good"]);
-    scene.yoi(&["run", "--pod", "p", "-m", &model, "on"]).says(&["unfinished bytes set aside"]);
+    scene.yoi(&["verify", "p"]).ends(0).prints(&["incomplete", "records good"]);
+    scene.yoi(&["run", "--pod", "p", "-m", &model, "on"]).says(&["incomplete record was set aside"]);
     scene.sound("p");
     scene.yoi(&["rm", "p", "--purge"]).ends(0);
 }
@@ -158,7 +158,7 @@ fn a_pod_that_was_hardly_begun_is_empty_and_not_damaged() {
         assert!(!listed.out.contains("damaged"), "{left:?}: {}", listed.out);
         for command in ["log", "verify", "diff"] {
             let done = scene.yoi(&[command, "p"]).ends(1);
-            done.says(&["p is empty", "before anything was recorded", "`yoi run --pod p`"]);
+            done.says(&["p is empty", "before the first record", "`yoi run --pod p`"]);
         }
         let doctor = scene.yoi(&["doctor"]);
         assert!(doctor.out.contains("p is empty") && !doctor.out.contains("✗ journal"), "{left:?}: {}", doctor.out);

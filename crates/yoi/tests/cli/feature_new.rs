@@ -48,7 +48,7 @@ fn it_is_the_template_under_another_name() {
         assert_eq!(back(text), fs::read_to_string(template.join(original)).unwrap(), "{original}");
     }
     let again = scene.yoi(&["feature", "new", "night-watch", "--yoi", clone.to_str().unwrap()]);
-    again.ends(2).says(&["exists already", "take another name"]);
+    again.ends(2).says(&["already exists", "choose another name"]);
     assert_eq!(files(&scene.file("night-watch")), written);
 }
 
@@ -73,11 +73,14 @@ fn what_cannot_be_done_leaves_nothing() {
     let yoi = clone.to_str().unwrap();
     let long = "a".repeat(65);
     for name in ["", "-a", "a-", "a--b", "A", "a_b", "a/b", "../a", "1a", "a-1", "pod", "self", "serde-json", &long] {
-        scene.yoi(&["feature", "new", "--yoi", yoi, "--", name]).ends(2).says(&["is no name for a feature"]);
+        scene.yoi(&["feature", "new", "--yoi", yoi, "--", name]).ends(2).says(&["is not a valid feature name"]);
     }
     scene.yoi(&["feature", "new", "mine"]).ends(2).says(&["not in a clone of yoi", "--yoi DIR"]);
     scene.yoi(&["feature", "new", "mine", "--yoi", "."]).ends(2).says(&["is not a clone of yoi"]);
-    scene.yoi(&["feature", "new", "mine", "--yoi", yoi, "--dir", "nowhere"]).ends(2).says(&["--dir takes a directory"]);
+    scene
+        .yoi(&["feature", "new", "mine", "--yoi", yoi, "--dir", "nowhere"])
+        .ends(2)
+        .says(&["choose an existing directory with --dir"]);
     let there: Vec<_> = fs::read_dir(scene.file("")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(there, [".git"]);
 }

@@ -133,7 +133,7 @@ fn undo_moves_a_work_item_back_with_its_files() {
         assert_eq!(json["moved"], json!([{"from": id, "to": closed}]));
         scene.yoi(&["undo", "moves"]).ends(0).prints(&["restored: ", "moved back: "]);
         assert_eq!(tree(&scene.file("work-items")), before);
-        scene.yoi(&["undo", "moves"]).ends(0).prints(&["nothing to take back"]);
+        scene.yoi(&["undo", "moves"]).ends(0).prints(&["nothing to undo"]);
         assert_eq!(tree(&scene.file("work-items")), before);
         scene.yoi(&["log", "moves"]).ends(0).prints(&["  moves ", "  undo: moves "]);
         scene.sound("moves");
@@ -177,8 +177,9 @@ fn a_moved_work_item_changed_since_stays_in_one_place() {
         }
         let before = tree(&mine);
         let undone = scene.yoi(&["undo", "moves"]).ends(1);
-        let why = if edit { "thread.md was changed since by somebody else" } else { "is not where it was moved to" };
-        undone.prints(&["left alone: ", why]).says(&["1 was left alone"]);
+        let why =
+            if edit { "thread.md was modified after this pod's change" } else { "is no longer where it was moved to" };
+        undone.prints(&["skipped: ", why]).says(&["1 path was skipped"]);
         assert_eq!(tree(&mine), before, "nothing of it is touched");
         assert!(!id.exists() && (edit || !pending.exists()), "it stands in one folder");
     }
@@ -212,8 +213,11 @@ fn what_somebody_else_wrote_in_between_is_not_taken_back() {
     let closed = scene.file("work-items/closed").join(id.file_name().unwrap());
     let before = tree(&closed);
     assert!(fs::read_to_string(closed.join("item.md")).unwrap().contains("Mine."));
-    scene.yoi(&["diff", "moves"]).ends(0).prints(&["changed by something else in between"]);
-    let undone = scene.yoi(&["undo", "moves"]).ends(1).prints(&["changed by somebody else in between; `--to "]);
+    scene.yoi(&["diff", "moves"]).ends(0).prints(&["modified by something else between this pod's changes"]);
+    let undone = scene
+        .yoi(&["undo", "moves"])
+        .ends(1)
+        .prints(&["modified by something else between this pod's changes; `--to "]);
     assert_eq!(tree(&closed), before);
     let to = undone.out.split("`--to ").nth(1).unwrap().split('`').next().unwrap();
     scene.yoi(&["undo", "moves", "--to", to]).ends(0);
@@ -229,7 +233,7 @@ fn a_work_item_that_somebody_else_removed_stays_gone() {
     run(&scene, "both", &[], &[item(), to("closed")]);
     let id = fs::read_dir(scene.file("work-items/closed")).unwrap().next().unwrap().unwrap().path();
     fs::remove_dir_all(&id).unwrap();
-    scene.yoi(&["undo", "both"]).ends(0).prints(&["nothing to take back"]);
+    scene.yoi(&["undo", "both"]).ends(0).prints(&["nothing to undo"]);
     assert!(!id.exists());
 }
 

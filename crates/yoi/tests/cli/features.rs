@@ -152,14 +152,14 @@ fn a_route_of_a_tool_that_is_off_or_unknown_says_so() {
     let scene = Scene::new();
     scene.config("[features.\"builtin:shell\"]\nenabled = false\n");
     let (shown, route) = explained(&scene, "Bash");
-    shown.prints(&["✗ builtin:shell is off: enabled = false in", "config.toml:2", "the model is not shown Bash"]);
+    shown.prints(&["✗ builtin:shell is off: enabled = false in", "config.toml:2", "the model is not offered Bash"]);
     assert_eq!(route["verdict"], "absent");
     scene
         .yoi(&["features", "--explain", "Bahs"])
         .ends(2)
         .says(&["no feature has a tool `Bahs`", "did you mean `Bash`?"]);
     scene.yoi(&["features", "--explain", "Bash", "--plan"]).ends(2);
-    scene.yoi(&["features", "--diff", "1"]).ends(2).says(&["--diff and --unused are about"]);
+    scene.yoi(&["features", "--diff", "1"]).ends(2).says(&["--diff and --unused need the name of a pod"]);
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn a_person_narrows_and_widens_what_a_feature_may_do() {
     let plan = scene.yoi(&["features"]).ends(0).prints(&["~ builtin:files", "without Write", "config.toml:3"]);
     fits(&plan.out);
     let (shown, route) = explained(&scene, "Write");
-    shown.prints(&["config.toml:3", "the model is not shown Write"]);
+    shown.prints(&["config.toml:3", "the model is not offered Write"]);
     assert_eq!(route["verdict"], "absent");
     scene.yoi(&["config", "show"]).ends(0).prints(&["{\"fs\":{\"workspace\":\"read\"}}", "config.toml:3)"]);
     scene.config("[features.\"builtin:search\".grant]\nalerts = true\nfs = { workspace = \"write\" }\n");
@@ -285,7 +285,7 @@ fn a_known_pod_that_lacks_a_requirement_records_the_report() {
         run().ends(0);
         let before = scene.records("p");
         scene.config(&format!("[features.\"{id}\"]\n{switches}"));
-        let says = format!("error: {id} is required by $XDG_CONFIG_HOME/yoi/config.toml:3 and will not be there: ");
+        let says = format!("error: {id} is required by $XDG_CONFIG_HOME/yoi/config.toml:3 but is not available: ");
         run().ends(78).says(&[&says, why]);
         let after = scene.records("p");
         let kinds: Vec<_> = after.iter().skip(before.len()).map(|record| record["k"].as_str().unwrap()).collect();
@@ -317,7 +317,7 @@ fn findings_of_opening_are_printed_even_if_the_run_fails() {
     let cut = [&fs::read(&log).unwrap()[..], b"{\"c\":\"12345678\",\"n\":"].concat();
     fs::write(&log, cut).unwrap();
     scene.config("[features.\"builtin:shell\"]\nenabled = false\nrequired = true\n");
-    let found = "restored after a crash: 0 calls were interrupted, 20 unfinished bytes set aside";
+    let found = "restored after a crash: 0 calls were interrupted, an incomplete record was set aside (20 bytes)";
     run().ends(78).says(&[found, "error: builtin:shell is required"]);
     scene.sound("p");
 }

@@ -32,7 +32,7 @@ fn what_is_granted_acts_until_its_text_changes() {
     let scene = Scene::new();
     scene.write("yoi.toml", SANDBOX);
     assert_eq!(mode(&scene), "workspace-write");
-    scene.yoi(&["grant", "--all"]).ends(0).prints(&["granted: sandbox.mode", "= \"off\"", "whatever you can do"]);
+    scene.yoi(&["grant", "--all"]).ends(0).prints(&["granted: sandbox.mode", "= \"off\"", "all of your permissions"]);
     assert_eq!(mode(&scene), "off");
     scene.yoi(&["config", "show"]).prints(&["off  (", "project/yoi.toml:2, granted)"]);
     scene.yoi(&["run", "list the files"]).ends(0).says(&["the sandbox is off"]);
@@ -91,7 +91,7 @@ fn entries_are_named_by_number_key_or_digest() {
         scene.yoi(&["revoke", "--all"]).ends(0);
     }
     for nonsense in ["0", "4", "sandbox", "", &digest[..7]] {
-        scene.yoi(&["grant", nonsense]).ends(2).says(&["nothing that is pending is called", "`yoi grant` lists"]);
+        scene.yoi(&["grant", nonsense]).ends(2).says(&["no pending entry matches", "`yoi grant` lists"]);
     }
     scene.yoi(&["grant", "1", "99"]).ends(2);
     assert_eq!(pending(&scene).len(), 3, "all of what is named, or nothing");
@@ -161,7 +161,7 @@ fn grants_that_somebody_else_could_have_written_do_not_count() {
     let good = fs::read_to_string(&file).unwrap();
     let ignored = |why: &str| {
         assert_eq!(mode(&scene), "workspace-write", "{why}");
-        let says = [why, "nothing counts as granted", "remove it"];
+        let says = [why, "all grants are ignored", "remove it"];
         scene.yoi(&["config", "show"]).ends(0).says(&says);
         for args in [&["grant"][..], &["grant", "--all"], &["revoke"], &["revoke", "--all"]] {
             scene.yoi(args).ends(78).says(&says);
@@ -215,7 +215,7 @@ fn a_run_grants_itself_nothing() {
     scene.write("yoi.toml", SANDBOX);
     for args in [&["grant"][..], &["grant", "--all"], &["revoke", "--all"]] {
         let child = scene.command(args).env("YOI_CALL", "a/1/c00000001").spawn().unwrap();
-        finish(child).ends(3).says(&["a run grants itself nothing"]);
+        finish(child).ends(3).says(&["a run cannot change its own grants"]);
     }
     // Taking the mark off does not help: whoever started it carries it.
     let mut shell = std::process::Command::new("sh");
@@ -223,7 +223,7 @@ fn a_run_grants_itself_nothing() {
     shell.args(["-c", "env -u YOI_CALL \"$0\" grant --all; exit $?"]).arg(yoi.get_program());
     shell.env_clear().envs(yoi.get_envs().filter_map(|(name, value)| Some((name, value?)))).env("YOI_CALL", "a/1/c1");
     shell.current_dir(scene.path("project")).stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
-    finish(shell.spawn().unwrap()).ends(3).says(&["a run grants itself nothing"]);
+    finish(shell.spawn().unwrap()).ends(3).says(&["a run cannot change its own grants"]);
     assert_eq!(mode(&scene), "workspace-write");
     assert!(!scene.path("state/yoi/grants").exists());
 }

@@ -67,13 +67,13 @@ fn links_stay_in_the_project_and_nothing_is_waited_for() {
     let agents = scene.file("AGENTS.md");
     let cases: [(&str, &str, &str); 8] = [
         ("docs/guide.md", "instructions: AGENTS.md 0.1 kB", "the guide"),
-        ("/etc/passwd", "instructions: left out: AGENTS.md leads out of the project", ""),
-        ("../home/.ssh/id_rsa", "instructions: left out: AGENTS.md leads out of the project", ""),
-        (".git/config", "instructions: left out: AGENTS.md is a link that is not followed", ""),
-        (".env", "instructions: left out: AGENTS.md is a link that is not followed", ""),
-        ("/dev/zero", "instructions: left out: AGENTS.md leads out of the project", ""),
-        ("docs", "instructions: left out: AGENTS.md ", ""),
-        ("AGENTS.md", "instructions: left out: AGENTS.md ", ""),
+        ("/etc/passwd", "instructions: skipped: AGENTS.md leads out of the project", ""),
+        ("../home/.ssh/id_rsa", "instructions: skipped: AGENTS.md leads out of the project", ""),
+        (".git/config", "instructions: skipped: AGENTS.md is a link that is not followed", ""),
+        (".env", "instructions: skipped: AGENTS.md is a link that is not followed", ""),
+        ("/dev/zero", "instructions: skipped: AGENTS.md leads out of the project", ""),
+        ("docs", "instructions: skipped: AGENTS.md ", ""),
+        ("AGENTS.md", "instructions: skipped: AGENTS.md ", ""),
     ];
     for (target, line, text) in cases {
         symlink(target, &agents).unwrap();
@@ -84,10 +84,10 @@ fn links_stay_in_the_project_and_nothing_is_waited_for() {
     }
     fifo(&agents);
     let (said, got) = told(&scene, "", &[]);
-    assert!(said.starts_with("instructions: left out: AGENTS.md ") && got.is_empty(), "{said}");
+    assert!(said.starts_with("instructions: skipped: AGENTS.md ") && got.is_empty(), "{said}");
     fs::remove_file(&agents).unwrap();
     fs::create_dir(&agents).unwrap();
-    assert!(told(&scene, "", &[]).0.starts_with("instructions: left out: AGENTS.md "));
+    assert!(told(&scene, "", &[]).0.starts_with("instructions: skipped: AGENTS.md "));
     fs::remove_dir(&agents).unwrap();
     // The user's own may be anywhere, but not be waited for either.
     let own = scene.path("config/yoi/AGENTS.md");
@@ -104,7 +104,7 @@ fn a_large_file_is_cut_and_one_that_is_no_text_left_out() {
     scene.write("AGENTS.md", "");
     let file = fs::File::options().write(true).open(scene.file("AGENTS.md")).unwrap();
     file.set_len(1 << 30).unwrap();
-    assert_eq!(told(&scene, "", &[]), ("instructions: left out: AGENTS.md is not text".to_owned(), String::new()));
+    assert_eq!(told(&scene, "", &[]), ("instructions: skipped: AGENTS.md is not text".to_owned(), String::new()));
     scene.write("AGENTS.md", "all work and no play\n".repeat(10_000));
     let (line, text) = told(&scene, "", &[]);
     assert_eq!(line, "instructions: AGENTS.md 210.0 kB (cut to 32.8 kB)");
@@ -120,7 +120,7 @@ fn a_pod_goes_on_with_those_it_has() {
     let answers: Vec<_> = (0..3).map(|_| json!({ "text": "done" })).collect();
     let model = scene.script("s.jsonl", &answers);
     let run = || scene.yoi(&["run", "--pod", "p", "-m", &model, "go"]).ends(0);
-    let changed = "the instructions changed since this pod got them";
+    let changed = "the instruction files changed";
     assert!(!run().err.contains(changed));
     assert!(!run().err.contains(changed));
     scene.write("AGENTS.md", "the second");

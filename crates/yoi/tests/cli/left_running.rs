@@ -59,12 +59,12 @@ fn any_next_start_ends_what_a_killed_run_left() {
         for text in [&listed.out, &doctor.out] {
             let swapped = format!("2 processes still run ({}, {})", left[1], left[0]);
             assert!(text.contains(&said) || text.contains(&swapped), "{flags:?}: {text}");
-            assert!(text.contains("the next `yoi run` ends them"), "{text}");
+            assert!(text.contains("the next `yoi run` stops such processes"), "{text}");
         }
         // Asking ends nothing.
         assert!(!left.iter().any(|pid| gone(pid)));
         let next = scene.yoi(&["run", "-m", &hello(&scene), "hello"]).ends(0);
-        next.says(&["ended 2 processes that a killed run had left running"]);
+        next.says(&["stopped 2 processes of a killed run"]);
         assert!(left.iter().all(|pid| gone(pid)), "{flags:?}");
         assert!(!scene.yoi(&["ls"]).ends(0).out.contains("still run"));
     }
@@ -100,11 +100,7 @@ fn a_pod_ends_what_it_left_wherever_that_was() {
 fn rm_says_what_still_runs() {
     let scene = Scene::new();
     let left = Begun::in_scene(&scene, &["--pod", "p"], &scene.path("tmp")).kill();
-    scene.yoi(&["rm", "p", "--purge"]).ends(0).prints(&[
-        "deleted p",
-        "of p, 2 processes still run",
-        "the next `yoi run`",
-    ]);
+    scene.yoi(&["rm", "p", "--purge"]).ends(0).prints(&["deleted p", "p: 2 processes still run", "the next `yoi run`"]);
     scene.yoi(&["run", "-m", &hello(&scene), "hello"]).ends(0);
     assert!(left.iter().all(|pid| gone(pid)));
 }

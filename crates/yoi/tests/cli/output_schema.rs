@@ -77,8 +77,8 @@ fn a_model_that_never_gets_it_right_is_given_up() {
     let scene = scene();
     let model = scene.script("s.jsonl", &answers(&["[]", "{}", "{\"files\":1.5}", "no", "{\"files\":1}"]));
     let done = run(&scene, &model, &["--pod", "p"]).ends(1).says(&[
-        "error: the answer does not fit the schema: it is not one JSON document",
-        "help: `yoi log p` has it; a model is told at most 3 times",
+        "the answer does not match the schema: it is not one JSON document",
+        "help: choose another model with -m",
     ]);
     assert_eq!(done.out, "", "whoever reads it gets JSON of that form or nothing");
     assert_eq!(inputs(&scene, "p").len(), 4);
@@ -94,9 +94,9 @@ fn what_is_no_schema_is_refused_before_anything_begins() {
     let file = scene.path("schema.json");
     let long = format!("{{\"description\":\"{}\"}}", "x".repeat(64 * 1024));
     for (text, says) in [
-        ("{", "no JSON: "),
-        ("{\"type\":\"thing\"}", "no JSON Schema: /type: "),
-        ("{\"$ref\":\"http://127.0.0.1:1/x\"}", "it refers to http://127.0.0.1:1/x, and nothing is loaded"),
+        ("{", "not JSON: "),
+        ("{\"type\":\"thing\"}", "not a JSON Schema: /type: "),
+        ("{\"$ref\":\"http://127.0.0.1:1/x\"}", "it refers to http://127.0.0.1:1/x, but references outside"),
         (&long, "over 64 KiB"),
     ] {
         fs::write(&file, text).unwrap();

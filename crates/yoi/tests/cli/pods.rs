@@ -17,13 +17,13 @@ fn with_pods(names: &[&str]) -> Scene {
 fn a_unique_beginning_is_enough_for_reading() {
     let scene = with_pods(&["alpha", "alpine", "beta"]);
     scene.yoi(&["log", "be"]).ends(0).prints(&["> say hello", "hello"]);
-    scene.yoi(&["verify", "b"]).ends(0).prints(&["beta: ", "records good", "1 of 1 requests rebuilt"]);
+    scene.yoi(&["verify", "b"]).ends(0).prints(&["beta: ", "records good", "1 of 1 request rebuilt"]);
     scene.yoi(&["features", "bet"]).ends(0).prints(&["builtin:files"]);
     for command in ["log", "verify", "diff", "undo"] {
         let done = scene.yoi(&[command, "al"]).ends(2);
-        done.says(&["`al` begins 2 pods: alpha, alpine", "help: give more of the name"]);
+        done.says(&["`al` is ambiguous (2 pods: alpha, alpine)", "help: type more of the name"]);
     }
-    scene.yoi(&["rm", "bet"]).ends(2).says(&["there is no pod called `bet`", "rm takes the whole name"]);
+    scene.yoi(&["rm", "bet"]).ends(2).says(&["there is no pod called `bet`", "rm needs the full name"]);
     // For `run` a name is a name: it may be new.
     let model = scene.script("script.jsonl", &[json!({ "text": "hello" })]);
     scene.yoi(&["run", "--pod", "al", "-m", &model, "x"]).ends(0);

@@ -123,12 +123,12 @@ fn what_widens_is_pending_with_its_line_and_does_nothing() {
         assert!(force.values().all(|(value, _)| !value.starts_with("allow")), "{force:?}");
         assert_eq!(pending.keys().collect::<Vec<_>>(), [key], "{text}");
         assert!(pending[key].1.ends_with(&format!("project/yoi.toml:{line}")), "{text}: {pending:?}");
-        let listed = format!("project/yoi.toml:{line}: {key} is not granted (yoi grant)");
+        let listed = format!("project/yoi.toml:{line}: {key} is not granted (`yoi grant`)");
         scene.yoi(&["config", "check"]).ends(0).prints(&[&listed]);
-        scene.yoi(&["config", "show"]).ends(0).prints(&["pending, of no effect", key]);
+        scene.yoi(&["config", "show"]).ends(0).prints(&["pending, without effect", key]);
         scene.yoi(&["grant"]).ends(0).prints(&[&format!("1  {key}"), &format!("yoi.toml:{line}")]);
     }
-    scene.yoi(&["doctor"]).prints(&["- project", "asks for 1 thing that is not granted", "builtin:task"]);
+    scene.yoi(&["doctor"]).prints(&["- project", "requests 1 setting that is not granted", "builtin:task"]);
 }
 
 #[test]
@@ -138,7 +138,10 @@ fn a_run_says_on_one_line_what_is_not_granted() {
     let model = scene.script("s.jsonl", &[json!({ "text": "done" })]);
     let done = scene.yoi(&["run", "--pod", "p", "-m", &model, "go"]).ends(0);
     let lines: Vec<&str> = done.err.lines().filter(|line| line.contains("yoi.toml")).collect();
-    assert!(lines.len() == 1 && lines[0].ends_with("asks for 2 things that are not granted: yoi grant"), "{lines:?}");
+    assert!(
+        lines.len() == 1 && lines[0].ends_with("requests 2 settings that are not granted (`yoi grant` lists them)"),
+        "{lines:?}"
+    );
     assert!(!done.err.contains("sandbox is off"));
     let started = scene.records("p").into_iter().find(|record| record["k"] == "host_started").unwrap();
     assert_eq!(started["sandbox"], "workspace-write");
@@ -162,7 +165,7 @@ fn an_invalid_project_file_stops_the_run_and_is_named() {
         ),
         (b"[features.\"nobody\"]\nx = 1\n", "project/yoi.toml:1: features.\"nobody\""),
         (b"[[permissions.rules]]\ntool = \"Bsh\"\ndecision = \"deny\"\n", "yoi.toml:1: permissions.rules[0].tool"),
-        (b"[providers.x]\nkey = \"sk-canary-0123456789\"\n", "project/yoi.toml:2: a key itself does not belong"),
+        (b"[providers.x]\nkey = \"sk-canary-0123456789\"\n", "project/yoi.toml:2: an API key must not be written"),
         (b"[sandbox]\nmode = \"of\"\n", "project/yoi.toml:2:"),
         (b"model = \"\xff\"\n", "project/yoi.toml: is not UTF-8 after byte 9"),
         (b"model = ", "project/yoi.toml:1:"),
@@ -183,7 +186,7 @@ fn an_invalid_project_file_stops_the_run_and_is_named() {
 fn a_required_feature_is_not_switched_on_by_it() {
     let scene = Scene::new();
     scene.write("yoi.toml", "\n[features.\"builtin:loop-detect\"]\nrequired = true\n");
-    let says = ["builtin:loop-detect is required by", "project/yoi.toml:3 and will not be there"];
+    let says = ["builtin:loop-detect is required by", "project/yoi.toml:3 but is not available"];
     scene.yoi(&["run", "list the files"]).ends(78).says(&says);
     scene.config("[features.\"builtin:loop-detect\"]\nenabled = true\n");
     scene.yoi(&["run", "list the files"]).ends(0);

@@ -80,7 +80,7 @@ fn the_limits_end_a_run_with_four() {
     done.says(&["error: the time limit was reached", "or raise --timeout"]);
     assert_eq!(scene.sound("time"), 1);
     let done = scene.yoi(&["run", "--ephemeral", "--max-steps", "1", "-m", &model, "go"]).ends(4);
-    done.says(&["run it again, or raise --max-steps", "nothing kept"]);
+    done.says(&["run it again, or raise --max-steps", "not saved"]);
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn ephemeral_leaves_nothing() {
     let scene = Scene::new();
     let calls = json!({ "calls": [{ "name": "Bash", "arguments": { "command": "mktemp; echo $TMPDIR" } }] });
     let model = scene.script("script.jsonl", &[calls, json!({ "text": "done" })]);
-    let done = scene.yoi(&["run", "--ephemeral", "-m", &model, "go"]).ends(0).says(&["exit 0", "nothing kept"]);
+    let done = scene.yoi(&["run", "--ephemeral", "-m", &model, "go"]).ends(0).says(&["exit 0", "not saved"]);
     assert_eq!(done.out, "done\n");
     assert_eq!(scene.left_behind(), Vec::<std::path::PathBuf>::new());
     assert_eq!(fs::read_dir(scene.path("state")).unwrap().count(), 0);

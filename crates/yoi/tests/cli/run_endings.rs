@@ -119,7 +119,7 @@ fn the_time_limit_covers_what_is_waited_for_before_the_run() {
     let model = hello(&scene);
     let mut waiting = scene.command(&["run", "--timeout", "1s", "-m", &model]).stdin(Stdio::piped()).spawn().unwrap();
     let held = waiting.stdin.take();
-    finish(waiting).ends(4).says(&["the time limit was reached before anything was begun"]);
+    finish(waiting).ends(4).says(&["the time limit was reached before the run started"]);
     drop(held);
     let started = scene.path("started");
     let keys = format!("command = [\"sh\", \"-c\", \"echo $$ > {}; exec sleep 600\"]", started.display());
@@ -135,7 +135,7 @@ fn the_time_limit_covers_what_is_waited_for_before_the_run() {
     let run = scene.command(&["run", "--timeout", "1h", "-m", "slow/x", "go"]).spawn().unwrap();
     reached(&started);
     signal(run.id(), Signal::TERM);
-    finish(run).ends(143).says(&["cancelled before anything was begun"]);
+    finish(run).ends(143).says(&["cancelled before the run started"]);
     assert_eq!(scene.pods(), Vec::<String>::new());
 }
 
@@ -276,7 +276,7 @@ fn an_answer_that_fits_no_record_is_no_disks_fault() {
     let scene = Scene::new();
     let long = scene.script("long.jsonl", &[json!({ "text": "\u{1}".repeat(300 * 1024) }), json!({ "text": "short" })]);
     let done = scene.yoi(&["run", "--pod", "p", "-m", &long, "go"]).ends(1);
-    assert!(done.err.contains("help: ask for less at a time, then go on with --pod p"), "{}", done.err);
+    assert!(done.err.contains("help: ask for less at a time, then continue with --pod p"), "{}", done.err);
     let short = scene.script("short.jsonl", &[json!({ "text": "short" })]);
     scene.yoi(&["run", "--pod", "p", "-m", &short, "again"]).ends(0);
     scene.yoi(&["verify", "p"]).ends(0);

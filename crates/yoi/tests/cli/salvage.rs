@@ -70,7 +70,7 @@ fn damage_in_a_sealed_segment_is_named_and_a_copy_goes_on() {
     let next = seq + 1;
     let found = scene.yoi(&["verify", "p"]).ends(65);
     found
-        .says(&[&format!("p: record {seq}: "), "--salvage NEW"])
+        .says(&[&format!("p: record {seq} at byte "), "--salvage NEW"])
         .prints(&[&format!("lost: records {seq} to {next}: at byte ")]);
     let refused = scene.yoi(&["run", "--pod", "p", "-m", &model, "go on"]).ends(65);
     refused.says(&[&format!("record {seq} at byte "), "`yoi verify p --salvage NEW`", "`yoi run --pod NEW`"]);
@@ -96,7 +96,7 @@ fn undo_takes_back_only_what_it_knows() {
     let scene = Scene::new();
     damage(&sealed(&scene), "turn_finished");
     scene.yoi(&["verify", "p", "--salvage", "q"]).ends(0);
-    scene.yoi(&["undo", "q"]).ends(0).prints(&["removed: ", "are lost; what they changed in files is not known"]);
+    scene.yoi(&["undo", "q"]).ends(0).prints(&["removed: ", "are lost; their file changes are unknown"]);
     assert!(!scene.file("a.txt").exists());
 
     // It is lost: the change behind it began with something that nobody knows the beginning of.
@@ -104,6 +104,6 @@ fn undo_takes_back_only_what_it_knows() {
     damage(&sealed(&scene), "file_changed");
     scene.yoi(&["verify", "p", "--salvage", "q"]).ends(0);
     let left = scene.yoi(&["undo", "q"]).ends(1);
-    left.prints(&["left alone: ", "records before its first known change are lost"]);
+    left.prints(&["skipped: ", "records before its first known change are lost"]);
     assert_eq!(scene.read("a.txt"), "three\n");
 }

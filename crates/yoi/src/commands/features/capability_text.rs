@@ -7,7 +7,7 @@ use serde_json::Value;
 pub(super) fn means(held: &HostCapability) -> Option<String> {
     match held {
         HostCapability::ContributeTool { .. } | HostCapability::ContributeHook { .. } => None,
-        HostCapability::TransformResults { tools } => Some(format!("change what {} answers", tools.join(", "))),
+        HostCapability::TransformResults { tools } => Some(format!("change results of {}", tools.join(", "))),
         HostCapability::RewriteArguments { tools } => Some(format!("change arguments of {}", tools.join(", "))),
         HostCapability::ScopedFs { root, read, write, execute } => {
             let words = [(read, "read"), (write, "write"), (execute, "run")];
@@ -26,7 +26,7 @@ pub(super) fn means(held: &HostCapability) -> Option<String> {
         HostCapability::SecretRef { id } => Some(format!("hold the secret {id}")),
         HostCapability::StateStore { scope } => Some(format!("keep {scope} state")),
         HostCapability::EmitModelNotification { max_bytes, per_turn } => {
-            Some(format!("tell the model something ({max_bytes} bytes, {per_turn} a turn)"))
+            Some(format!("send messages to the model ({max_bytes} bytes, {per_turn} a turn)"))
         }
         HostCapability::EmitUserAlert => Some("alert you".to_owned()),
     }

@@ -128,16 +128,16 @@ impl Route {
         let mut page = Page::default();
         let effect = match self.effect {
             ToolEffect::ReadOnly => "changes nothing",
-            ToolEffect::Idempotent => "running it twice is as running it once",
-            ToolEffect::Effectful => "running it twice may do it twice",
+            ToolEffect::Idempotent => "safe to repeat",
+            ToolEffect::Effectful => "not safe to repeat",
         };
         page.wrapped("", &format!("{} of {}: {effect}", self.tool, self.feature));
         let mut part = None;
         for step in &self.steps {
             if part != Some(step.part) {
                 page.line(match step.part {
-                    Part::Surface => "is it there?",
-                    Part::Judgement => "may a call run? asked in this order:",
+                    Part::Surface => "is it available?",
+                    Part::Judgement => "is a call allowed? checked in this order:",
                     Part::Run => "how does it run?",
                 });
                 part = Some(step.part);
@@ -159,8 +159,8 @@ impl Route {
 fn unknown(tool: &str, all: &[FeatureDescriptor]) -> Failure {
     let names: Vec<&str> = all.iter().flat_map(|feature| &feature.tools).map(|tool| tool.name.as_str()).collect();
     let meant = did_you_mean(tool, &names);
-    let what = format!("no feature has a tool `{tool}`: a call of it would be answered so by host:known-tool");
-    Failure::new(Exit::Usage, what).help(format!("{meant}there are: {}", names.join(", ")))
+    let what = format!("no feature has a tool `{tool}`");
+    Failure::new(Exit::Usage, what).help(format!("{meant}known tools: {}", names.join(", ")))
 }
 
 /// A tool, everything that has a say, and what was said so far.
@@ -212,7 +212,7 @@ impl<'a> RouteBuilder<'a> {
             self.say(Part::Surface, Mark::No, format!("{id} is skipped: {}", diagnostic.message), None);
         }
         for skipped in planned.skipped_contributions.iter().filter(|skipped| skipped.name == tool.name) {
-            self.say(Part::Surface, Mark::No, format!("{} is left out: {}", tool.name, skipped.reason), None);
+            self.say(Part::Surface, Mark::No, format!("{} is not installed: {}", tool.name, skipped.reason), None);
         }
         let starts = self.feature.requests.iter().any(|r| matches!(r.capability, HostCapability::Process { .. }));
         if let Some(why) = self.no_shell.take().filter(|_| starts) {
@@ -236,7 +236,7 @@ impl<'a> RouteBuilder<'a> {
                 let reason = reason.as_deref().unwrap_or_default();
                 let part = planned.grants.granted().iter().find(|held| asked.covers(held));
                 let (mark, left) = match part {
-                    Some(held) => (Mark::Yes, format!("of {asked}, {held} is left")),
+                    Some(held) => (Mark::Yes, format!("{asked} is reduced to {held}")),
                     None => (Mark::No, format!("{asked} is not granted")),
                 };
                 self.say(Part::Surface, mark, format!("{left}: {reason}"), None);
@@ -250,7 +250,7 @@ impl<'a> RouteBuilder<'a> {
             let text = format!("`{}` of {feature} may rewrite its arguments; {}", hook.name, failing(hook));
             self.say(Part::Judgement, Mark::Note, text, None);
         }
-        let fit = "host:arguments: they must fit the tool; else the model is told what was expected";
+        let fit = "host:arguments: they must match the tool's schema; otherwise the model is told what was expected";
         self.say(Part::Judgement, Mark::Depends, fit, None);
         let permission = &self.composed.permission;
         let all = permission.policy.expect(&self.tool.name, self.tool.effect, permission.now);
@@ -262,7 +262,7 @@ impl<'a> RouteBuilder<'a> {
             self.permission(met);
         }
         for (feature, hook) in self.hooks(HookPoint::PreToolCall) {
-            let text = format!("gate `{}` of {feature} is asked at each call; {}", hook.name, failing(hook));
+            let text = format!("gate `{}` of {feature} runs at each call; {}", hook.name, failing(hook));
             self.say(Part::Judgement, Mark::Depends, text, None);
         }
         expected
@@ -272,7 +272,7 @@ impl<'a> RouteBuilder<'a> {
     fn permission(&mut self, met: &Expectation) {
         let word = |decision| match decision {
             RuleDecision::Allow => "allow",
-            RuleDecision::Ask => "ask, and nobody can be asked here: refused",
+            RuleDecision::Ask => "ask; nobody can be asked here, so it is refused",
             RuleDecision::Deny => "deny",
         };
         for said in &met.statements {
@@ -286,7 +286,7 @@ impl<'a> RouteBuilder<'a> {
             };
             let on = place.map(|place| format!(", on {place}")).unwrap_or_default();
             let opaque = said.program.is_some() && said.decision != RuleDecision::Allow;
-            let opaque = if opaque { ", and where a command is opaque" } else { "" };
+            let opaque = if opaque { ", and where a command cannot be analyzed" } else { "" };
             let by = if said.text == met.what { String::new() } else { format!(" by `{}`", said.text) };
             let text = format!("host:permission: {}{on}{opaque}: {}{by}", met.what, word(said.decision));
             self.say(Part::Judgement, mark, text, Some(said.source.clone()));
@@ -297,20 +297,22 @@ impl<'a> RouteBuilder<'a> {
         let mut notes = Vec::new();
         if let Some(sandbox) = &self.plan.host.sandbox {
             let force = if sandbox.enforced { "in force" } else { "not enforced by this kernel" };
-            let text = format!("sandbox of its children: {}, {force}", sandbox.mode);
+            let text = format!("sandbox of its processes: {}, {force}", sandbox.mode);
             notes.push((text, Some(sandbox.source.clone())));
         }
         let calls = &self.config.tool_concurrency;
         notes.push((format!("at most {} calls run at once", calls.value), Some(calls.source.clone())));
         let limit = time(self.tool.deadline_ms);
-        notes.push((format!("its start is journaled first; it is given up after {limit}"), None));
+        notes.push((format!("its start is recorded first; it is stopped after {limit}"), None));
         notes.extend(self.hooks(HookPoint::ToolOutcome).map(|(feature, hook)| {
             (format!("`{}` of {feature} sees its result and may change it; {}", hook.name, failing(hook)), None)
         }));
         let inline = self.plan.host.limits.iter().find(|limit| limit.name == "tool.result_inline");
-        notes.extend(inline.map(|inline| {
-            (format!("a result over {} bytes is cut, and ReadOutput pages the whole", inline.value), None)
-        }));
+        notes.extend(
+            inline.map(|inline| {
+                (format!("a result over {} bytes is cut; ReadOutput reads the rest", inline.value), None)
+            }),
+        );
         for (text, source) in notes {
             self.say(Part::Run, Mark::Note, text, source);
         }
@@ -323,7 +325,7 @@ fn failing(hook: &PlannedHook) -> String {
         FailureRule::KeepOriginal => "changes nothing",
         FailureRule::Count => "is counted",
     };
-    format!("failing, or silent for {}, it {means}", time(hook.deadline_ms))
+    format!("if it fails or takes longer than {}, it {means}", time(hook.deadline_ms))
 }
 
 fn time(ms: u64) -> String {
@@ -366,7 +368,7 @@ fn judged(expected: &[Expectation], gated: bool) -> Verdict {
 fn conclusion(tool: &str, verdict: Verdict, expected: &[Expectation], gated: bool) -> String {
     let gates = if gated { ", unless a gate refuses it" } else { "" };
     match verdict {
-        Verdict::Absent => format!("the model is not shown {tool}; calling it is answered by host:known-tool"),
+        Verdict::Absent => format!("the model is not offered {tool}; a call of it fails"),
         Verdict::Refused => format!("a call of {tool} is refused"),
         Verdict::Runs => format!("a call of {tool} runs"),
         Verdict::Depends => {

@@ -32,11 +32,15 @@ use unused::Unused;
 /// Shows the plan for this directory and configuration, or what a pod's newest start installed; or looks closer.
 pub(crate) fn run(args: &FeaturesArgs, env: &Env) -> Result<Exit, Failure> {
     if args.name.is_some() && (args.plan || args.explain.is_some()) {
-        return Err(Failure::new(Exit::Usage, "--plan and --explain are about the next start; leave out the name"));
+        return Err(Failure::new(
+            Exit::Usage,
+            "--plan and --explain describe the next start; omit the name of the pod",
+        ));
     }
     if args.name.is_none() && (args.diff.is_some() || args.unused) {
-        return Err(Failure::new(Exit::Usage, "--diff and --unused are about the starts of a pod; name it")
-            .help("`yoi ls` lists the pods"));
+        return Err(
+            Failure::new(Exit::Usage, "--diff and --unused need the name of a pod").help("`yoi ls` lists the pods")
+        );
     }
     if args.schema {
         out::json(&schema(args)?);

@@ -2,6 +2,7 @@
 
 use super::capability_text::{granted, list, means, text};
 use super::page::Page;
+use crate::show::count::count as numbered;
 use pod::feature::HostCapability;
 use serde_json::Value;
 
@@ -22,7 +23,7 @@ pub(crate) fn render(document: &Value) -> Page {
     }
     for unmet in list(document, "unmet") {
         let (id, by) = (text(unmet, "feature_id"), text(unmet, "required_by"));
-        page.wrapped("! ", &format!("{id} is required by {by} and will not be there: {}", text(unmet, "reason")));
+        page.wrapped("! ", &format!("{id} is required by {by} but is not available: {}", text(unmet, "reason")));
     }
     if !features.is_empty() {
         page.wrapped("", &sum(document));
@@ -77,7 +78,7 @@ fn sum(document: &Value) -> String {
     words.extend((degraded > 0).then(|| format!("{degraded} of them degraded")));
     words.extend(Some(count("skipped")).filter(|n| *n > 0).map(|n| format!("{n} skipped")));
     words.push(format!("{} off", count("disabled")));
-    format!("{}; {} tools", words.join(", "), features.iter().map(|f| names(f).count()).sum::<usize>())
+    format!("{}; {}", words.join(", "), numbered(features.iter().map(|f| names(f).count() as u64).sum(), "tool"))
 }
 
 /// Tool names of a plan or of a report.
@@ -127,7 +128,7 @@ fn host(page: &mut Page, document: &Value) {
     shown.extend(limits.iter().filter(|limit| !set(limit) && known.contains(&text(limit, "name"))));
     if !shown.is_empty() {
         let words: Vec<_> = shown.iter().map(|limit| bound(limit)).collect();
-        page.line("the host's bounds (--json has all):");
+        page.line("the host's limits (all with --json):");
         page.wrapped("    ", &words.join(", "));
     }
 }

@@ -4,6 +4,7 @@ use super::capability_text::{granted, list, means, text};
 use super::journal::{PodStart, Starts};
 use super::page::Page;
 use crate::exit::{Exit, Failure};
+use crate::show::count::count;
 use pod::feature::HostCapability;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -39,9 +40,11 @@ impl Unused {
     pub(super) fn of(starts: &Starts) -> Result<Self, Failure> {
         let newest = starts.newest()?;
         let Some(used) = &newest.used else {
-            let what =
-                format!("{}: start {} has no ledger: it runs, or did not end in good order", starts.pod, newest.start);
-            return Err(Failure::new(Exit::Unavailable, what).help("run it once more to its end"));
+            let what = format!(
+                "{}: start {} has no list of used grants: it is running, or was killed",
+                starts.pod, newest.start
+            );
+            return Err(Failure::new(Exit::Unavailable, what).help("let a run of this pod finish first"));
         };
         let (mut unused, mut uncounted) = (Vec::new(), 0);
         for feature in list(&newest.report, "features") {
@@ -74,7 +77,8 @@ impl Unused {
         }
         for idle in &self.unused {
             let means = idle.means.as_ref().map(|means| format!(": it may {means}")).unwrap_or_default();
-            let refused = if idle.refused > 0 { format!(" (refused {} times)", idle.refused) } else { String::new() };
+            let refused =
+                if idle.refused > 0 { format!(" (refused {})", count(idle.refused, "time")) } else { String::new() };
             page.wrapped("  ", &format!("{} {}{means}{refused}", idle.feature, idle.grant));
         }
         page

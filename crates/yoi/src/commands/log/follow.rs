@@ -29,7 +29,7 @@ pub(super) fn run(dir: &Path, printer: &mut Printer<'_>) -> Result<Exit, Failure
         let gone = site.is_gone();
         let removed = || {
             let failure = Failure::new(Exit::Unavailable, format!("{name} was removed"));
-            failure.help("unless it was purged, it is in `trash` beside the directory of pods")
+            failure.help("unless it was purged, it is in the directory `trash` next to the pods")
         };
         let fail = |e| if gone { removed() } else { site.failure(read_failure(name, &e)) };
         while following.look().map_err(fail)? {

@@ -7,7 +7,7 @@ use pod::session::changes::relocated;
 use std::path::Path;
 
 /// What helps when the journal cannot be written.
-const UNWRITTEN: &str = "files named above are taken back, no other was changed; mend the disk and run it again";
+const UNWRITTEN: &str = "only the changes listed above were undone; fix the disk, then run the command again";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum UndoAction {
@@ -46,7 +46,7 @@ impl Tally {
             Err(SkipReason::Journal(what)) => return Err(Failure::new(Exit::Journal, what.clone()).help(UNWRITTEN)),
         };
         if let Err(SkipReason::File(why)) = &done {
-            out::line(&format!("left alone: {why}"));
+            out::line(&format!("skipped: {why}"));
             self.left.push(path.to_owned());
         } else if !word.is_empty() {
             out::line(&format!("{word}: {}", escape(Path::new(path))));

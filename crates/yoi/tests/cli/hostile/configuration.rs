@@ -53,7 +53,7 @@ fn a_repository_plays_no_model_and_opens_no_door() {
     let before = files(&scene);
     let done = everything(&scene);
     done[0].lines_with("model: offline", 1);
-    done[0].lines_with("asks for 7 things that are not granted: yoi grant", 1);
+    done[0].lines_with("requests 7 settings that are not granted", 1);
     assert!(done.iter().all(|done| !done.err.contains("sandbox is off")));
     unharmed(&scene);
     // The same script, played because the user said so, is judged like any other.
@@ -138,7 +138,7 @@ fn a_repository_further_down_or_elsewhere_gets_no_more() {
         all.extend(args);
         scene.yoi(&all).ends(0)
     };
-    show(&["config", "show"]).prints(&["read-only  (/", "pending, of no effect"]);
+    show(&["config", "show"]).prints(&["read-only  (/", "pending, without effect"]);
     assert!(!show(&["features"]).out.contains("✓ builtin:shell"));
     // A grant for one root is none for another with the same text.
     show(&["grant", "--all"]);
@@ -146,5 +146,5 @@ fn a_repository_further_down_or_elsewhere_gets_no_more() {
     scene.write("vendor/y/yoi.toml", wide);
     let other = scene.file("vendor/y");
     let other = scene.yoi(&["-C", other.to_str().unwrap(), "config", "show"]).ends(0);
-    other.prints(&["read-only  (/", "pending, of no effect"]);
+    other.prints(&["read-only  (/", "pending, without effect"]);
 }

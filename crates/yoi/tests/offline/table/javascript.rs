@@ -60,7 +60,7 @@ pub(super) fn rows(root: &Path) -> Vec<Row> {
         changes("rename formatDuration to showDuration in src", &["matches in 0 files"], |root| {
             times(root, js, "formatDuration") == 0
         }),
-        undone("create src/parse.js with \"x\"", &["exists already"], |root| {
+        undone("create src/parse.js with \"x\"", &["already exists"], |root| {
             text(root, "src/parse.js").contains("parse")
         }),
     ]

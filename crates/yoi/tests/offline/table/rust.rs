@@ -170,7 +170,7 @@ fn rust_changes(root: &Path) -> Vec<Row> {
         changes("create docs/todo.txt with \"buy milk\"", &["docs/todo.txt", "1 line"], |root| {
             text(root, "docs/todo.txt") == "buy milk\n"
         }),
-        undone("create README.md with 'gone'", &["exists already"], |root| {
+        undone("create README.md with 'gone'", &["already exists"], |root| {
             text(root, "README.md").contains("# Ledger")
         }),
         changes("overwrite docs/notes.md with 'short'", &["docs/notes.md"], |root| {
