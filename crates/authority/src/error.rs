@@ -59,7 +59,11 @@ impl Error {
     pub(crate) fn io(doing: &str, path: &Path, error: impl Into<io::Error>) -> Self {
         let error = error.into();
         let shown = crate::fs::escape(path);
-        Self { kind: kind_of(&error), message: format!("{doing} {shown}: {}", explain(&error)), source: Some(error) }
+        let message = match error.kind() {
+            io::ErrorKind::NotFound => explain_at(&shown, &error),
+            _ => format!("{doing} {}", explain_at(&shown, &error)),
+        };
+        Self { kind: kind_of(&error), message, source: Some(error) }
     }
 
     pub(crate) fn system(doing: &str, error: impl Into<io::Error>) -> Self {
@@ -138,6 +142,12 @@ pub fn explain(error: &io::Error) -> String {
     }
     let next = NEXT.iter().find(|(kind, _)| *kind == error.kind());
     next.map_or_else(|| error.to_string(), |(_, text)| (*text).to_owned())
+}
+
+/// The same about a path.
+pub fn explain_at(path: &str, error: &io::Error) -> String {
+    let colon = if error.kind() == io::ErrorKind::NotFound { "" } else { ":" };
+    format!("{path}{colon} {}", explain(error))
 }
 
 pub(crate) fn too_many_links(path: &Path) -> Error {

@@ -25,7 +25,7 @@ mod withheld;
 pub use ambient::Ambient;
 pub use clock::dated;
 pub use door::{Door, LongUse, OwnedUseGuard, Shut, UseGuard};
-pub use error::{Error, ErrorKind, explain};
+pub use error::{Error, ErrorKind, explain, explain_at};
 pub use fs::{
     Access, FileKind, Located, Location, LockDir, MAX_DIR_ENTRIES, MAX_IGNORE_FILE, MAX_LINKS, MAX_PATH,
     MAX_WALK_DEPTH, Meta, SecretNames, Staged, Stamp, Walk, WalkEntry, WalkOptions, Workspace, escape,

@@ -92,7 +92,7 @@ pub(crate) fn make_private(path: &Path) -> Result<(), Error> {
     made.map_err(|error| match (error.kind(), path.parent()) {
         (std::io::ErrorKind::NotFound, Some(parent)) => {
             let text = format!(
-                "the directory for temporary files, {}, does not exist; make it, or set TMPDIR to one that does",
+                "the directory for temporary files, {}, does not exist; create it, or set TMPDIR to an existing directory",
                 crate::escape(parent)
             );
             Error::new(ErrorKind::Unavailable, text)

@@ -178,7 +178,7 @@ impl Live {
         let (tool, errors) = (&call.tool, self.settings.errors);
         match said {
             Some(Said::Go) if forgotten => Verdict::deny(
-                "rule `memory`: its state takes nothing just now, so it cannot count; try this call again",
+                "rule `memory`: its state cannot be updated now, so calls cannot be counted; try this call again",
             ),
             Some(Said::Go) => Verdict::allow(),
             Some(Said::Rests { left_us }) => Verdict::deny(format!(
@@ -190,7 +190,9 @@ impl Live {
                 "rule `trial`: {tool} failed {errors} times in a row, and {trial} is the one call that tries whether it \
                  works again; wait for its result"
             )),
-            None => Verdict::deny("rule `memory`: its state is closed, so it cannot count; go on in a new session"),
+            None => Verdict::deny(
+                "rule `memory`: its state is closed, so calls cannot be counted; continue in a new session",
+            ),
         }
     }
 

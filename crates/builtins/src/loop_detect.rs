@@ -134,7 +134,7 @@ impl Live {
         let (tool, times) = (&call.tool, self.window);
         match circle {
             Some(None) if forgotten => Verdict::deny(
-                "rule `memory`: its state takes nothing just now, so it cannot count; try this call again",
+                "rule `memory`: its state cannot be updated now, so calls cannot be counted; try this call again",
             ),
             Some(None) => Verdict::allow(),
             Some(Some(1)) => Verdict::deny(format!(
@@ -145,7 +145,9 @@ impl Live {
                 "rule `cycle`: the same {period} calls went round {times} times and nothing changed; try something else, \
                  or say what is missing"
             )),
-            None => Verdict::deny("rule `memory`: its state is closed, so it cannot count; go on in a new session"),
+            None => Verdict::deny(
+                "rule `memory`: its state is closed, so calls cannot be counted; continue in a new session",
+            ),
         }
     }
 

@@ -146,9 +146,9 @@ impl HttpClient {
 
     fn unanswered(&self, error: &hyper::Error) -> Error {
         match error.is_parse() {
-            true => self.error(HttpErrorKind::Malformed, &format!("not an HTTP/1.1 answer: {error}")),
+            true => self.error(HttpErrorKind::Malformed, &format!("not an HTTP/1.1 response: {error}")),
             false => {
-                self.error(HttpErrorKind::Cut, &format!("the connection ended before an answer: {}", chain(error)))
+                self.error(HttpErrorKind::Cut, &format!("the connection closed before the response: {}", chain(error)))
             }
         }
     }

@@ -33,8 +33,8 @@ impl BaseUrl {
         let foreign = |c: char| !c.is_ascii_graphic() || matches!(c, '"' | '<' | '>' | '\\');
         match text.split_once("://") {
             None => bad("expected http://… or https://…"),
-            Some(_) if text.contains(foreign) => bad("it holds a character that a URL cannot hold"),
-            Some((_, rest)) if rest.contains(['?', '#']) => bad("a query or fragment does not belong here"),
+            Some(_) if text.contains(foreign) => bad("it contains a character that is not allowed in a URL"),
+            Some((_, rest)) if rest.contains(['?', '#']) => bad("it must not contain a query or fragment"),
             Some((_, rest)) if rest.starts_with('/') => bad("the host is missing"),
             Some(_) => checked(text, url::Url::parse(text)).map(Self),
         }
@@ -187,14 +187,16 @@ fn checked(text: &str, parsed: Result<url::Url, ParseError>) -> Result<url::Url,
         Err(ParseError::InvalidPort) => "the port must be 1 to 65535",
         Err(ParseError::InvalidIpv6Address) => "not an IPv6 address in the brackets",
         Err(ParseError::InvalidIpv4Address) => "not an IPv4 address",
-        Err(_) => "the host holds a character that no host has",
+        Err(_) => "the host contains a character that is not allowed",
         Ok(url) if !matches!(url.scheme(), "http" | "https") => "the scheme must be http or https",
-        Ok(url) if !url.username().is_empty() || url.password().is_some() => "a user or password does not belong here",
+        Ok(url) if !url.username().is_empty() || url.password().is_some() => {
+            "it must not contain a user name or password"
+        }
         Ok(url) if url.port() == Some(0) => "the port must be 1 to 65535",
         Ok(url) if host(&url).bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_:".contains(&byte)) => {
             return Ok(url);
         }
-        Ok(_) => "the host holds a character that no host has",
+        Ok(_) => "the host contains a character that is not allowed",
     };
     Err(BadUrl::new(text, why))
 }

@@ -133,30 +133,30 @@ impl Failure {
     fn help(&self, place: &RequestContext<'_>) -> Option<String> {
         let RequestContext { url, model, key, terms: HelpTerms { other_model, model_list } } = place;
         let text = match self.cause {
-            FailureCause::Http(HttpErrorKind::Connect) => format!("is the server running, and is {url} its address? Check the base URL and the network"),
-            FailureCause::Http(HttpErrorKind::Timeout) => format!("{url} accepted the request and went silent: try again, or a smaller model or context"),
-            FailureCause::Http(HttpErrorKind::Cut | HttpErrorKind::Malformed) => "try again; if it stays, the server or a proxy before it breaks streams".to_owned(),
-            FailureCause::Http(HttpErrorKind::Tls) => format!("check {url} and the system's certificates; a local server usually wants http://, not https://"),
+            FailureCause::Http(HttpErrorKind::Connect) => format!("check that the server is running and that {url} is its address"),
+            FailureCause::Http(HttpErrorKind::Timeout) => format!("{url} accepted the request but did not answer in time: try again, or use a smaller model or context"),
+            FailureCause::Http(HttpErrorKind::Cut | HttpErrorKind::Malformed) => "try again; if this persists, the server or a proxy is cutting streams".to_owned(),
+            FailureCause::Http(HttpErrorKind::Tls) => format!("check {url} and the system's certificates; local servers usually use http://, not https://"),
             FailureCause::Http(HttpErrorKind::TooLarge) => "ask for a shorter answer, or set a limit on its tokens".to_owned(),
-            FailureCause::WrongPlace => format!("check the base URL {url}: most servers want it to end in /v1"),
-            FailureCause::Http(HttpErrorKind::Denied) => "the host is not among the model hosts of this run; check the provider's base URL".to_owned(),
+            FailureCause::WrongPlace => format!("check the base URL {url}: for most servers it ends in /v1"),
+            FailureCause::Http(HttpErrorKind::Denied) => "check the provider's base URL: this run may not connect to its host".to_owned(),
             FailureCause::Http(HttpErrorKind::Bug) | FailureCause::ReceiverGone => return None,
             FailureCause::Refused { why, status, .. } => match (why, status) {
-                (RefusalReason::Quota, _) => format!("add credit or raise the limit with the vendor, or {other_model}"),
+                (RefusalReason::Quota, _) => format!("add credit or raise the limit at the provider, or {other_model}"),
                 (RefusalReason::TooLong, _) | (RefusalReason::Status, Some(413)) => {
-                    "the conversation is too long for this model: begin a new one, or choose a model with a larger context".to_owned()
+                    "the conversation is too long for this model: start a new one, or choose a model with a larger context".to_owned()
                 }
                 (RefusalReason::Status, Some(401 | 403)) => match key {
-                    KeyStatus::Sent(name) => format!("check the key in {name}: right vendor, not expired, allowed to use {model}"),
-                    KeyStatus::Missing(name) => format!("no key was sent; set {name}"),
-                    KeyStatus::None => "no key was sent; give the provider a key in the configuration".to_owned(),
+                    KeyStatus::Sent(name) => format!("check the API key in {name}: is it for this provider, not expired, and allowed to use {model}?"),
+                    KeyStatus::Missing(name) => format!("no API key was sent; set {name}"),
+                    KeyStatus::None => "no API key was sent; set the key of this provider in the configuration".to_owned(),
                 },
-                (RefusalReason::Status, Some(404)) => format!("does the endpoint serve `{model}`? `{model_list}` lists what it has"),
-                (RefusalReason::Status, Some(429)) => format!("the vendor's rate limit: wait a little, or {other_model}"),
+                (RefusalReason::Status, Some(404)) => format!("check that the endpoint serves `{model}`; `{model_list}` lists its models"),
+                (RefusalReason::Status, Some(429)) => format!("the provider's rate limit was reached: wait, or {other_model}"),
                 (RefusalReason::Status, Some(400..500)) | (RefusalReason::Invalid, _) => {
-                    format!("the endpoint calls the request invalid: does `{model}` support tools and streaming?")
+                    format!("the endpoint rejected the request: check that `{model}` supports tools and streaming")
                 }
-                (RefusalReason::Status, _) => format!("the vendor has trouble: try again later, or {other_model}"),
+                (RefusalReason::Status, _) => format!("the provider reported a server error: try again later, or {other_model}"),
             },
         };
         Some(text)

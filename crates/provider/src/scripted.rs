@@ -168,10 +168,10 @@ impl Scripted {
         ModelError {
             kind: ErrorKind::FixInput,
             message: format!(
-                "{}: the script has {lines} answers and history holds {played}: nothing is left to play",
+                "{}: the script has no answer left (lines: {lines}, answers in this session: {played})",
                 self.name
             ),
-            help: Some("add a line to the script, or begin a new session".to_owned()),
+            help: Some("add a line to the script, or start a new session".to_owned()),
         }
     }
 }

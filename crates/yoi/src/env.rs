@@ -24,7 +24,7 @@ impl Env {
         })?;
         let cwd = directory.map_or_else(|| started.clone(), |dir| started.join(dir));
         let cwd = cwd.canonicalize().map_err(|e| {
-            Failure::new(Exit::Usage, format!("{}: {}", authority::escape(&cwd), authority::explain(&e)))
+            Failure::new(Exit::Usage, authority::explain_at(&authority::escape(&cwd), &e))
                 .help("choose an existing directory with -C")
         })?;
         if !cwd.is_dir() {

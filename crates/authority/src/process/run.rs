@@ -158,7 +158,7 @@ async fn watch(
             started.signal(Signal::CONT);
             next = Instant::now() + GRACE;
         } else if killed {
-            let text = format!("process {} does not die; look for a hung disk or device", started.pid());
+            let text = format!("process {} cannot be killed; look for a hung disk or device", started.pid());
             return Err(Error::new(ErrorKind::Unavailable, text));
         } else {
             killed = true;

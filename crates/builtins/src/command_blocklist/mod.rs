@@ -105,7 +105,7 @@ impl Live {
     fn judge(&self, call: &ToolCallView) -> Verdict<PreToolCall> {
         let Some(BlockedCommand { rule, text, why }) = self.found(call) else { return Verdict::allow() };
         if !self.settings.warn_only {
-            return Verdict::deny(format!("rule `{rule}`: `{text}` {why}; do without it, or ask the person to run it"));
+            return Verdict::deny(format!("rule `{rule}`: `{text}` {why}; avoid it, or ask the user to run it"));
         }
         // Whether somebody watches changes nothing for the call: the result says it too.
         drop(self.alerts.alert(AlertLevel::Warning, &format!("rule `{rule}`: `{text}` {why}; warn_only lets it run")));

@@ -23,7 +23,7 @@ pub(super) fn find(text: &str, patterns: &[String]) -> Option<BlockedCommand> {
 fn within(text: &str, patterns: &[String], depth: usize) -> Option<BlockedCommand> {
     let script = shell::parse(text);
     if let Some(function) = bomb(&script) {
-        let why = "starts itself again and again until nothing else runs";
+        let why = "starts copies of itself without end";
         return Some(BlockedCommand { rule: "fork-bomb", text: format!("{function}()"), why });
     }
     for (at, part) in script.parts.iter().enumerate() {
@@ -58,9 +58,11 @@ fn judge(
     }
     match name {
         "sudo" | "doas" | "su" | "pkexec" | "run0" => return Some(("privilege", "acts as another user")),
-        "mke2fs" | "mkswap" | "wipefs" | "blkdiscard" => return Some(("file-system", "makes or wipes a file system")),
+        "mke2fs" | "mkswap" | "wipefs" | "blkdiscard" => {
+            return Some(("file-system", "creates or wipes a file system"));
+        }
         _ if name == "mkfs" || name.starts_with("mkfs.") => {
-            return Some(("file-system", "makes or wipes a file system"));
+            return Some(("file-system", "creates or wipes a file system"));
         }
         "dd" if arguments.iter().any(|a| a.strip_prefix("of=").is_some_and(is_device)) => {
             return Some(("device", "writes over a device"));
@@ -74,9 +76,9 @@ fn judge(
         return Some(("power", "stops or restarts the machine"));
     }
     if runs_download(script, part) {
-        return Some(("download", "runs what it downloads, unread"));
+        return Some(("download", "runs downloaded code without review"));
     }
-    patterns.iter().any(|pattern| fits(pattern, name, &arguments)).then_some(("pattern", "is on the person's own list"))
+    patterns.iter().any(|pattern| fits(pattern, name, &arguments)).then_some(("pattern", "is on the user's own list"))
 }
 
 /// A word as far as a shell expands it: a quoted `~` is a file of that name.

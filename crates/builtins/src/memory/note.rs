@@ -122,7 +122,7 @@ fn kebab(what: &str, text: String) -> Result<String, String> {
     if plain::is_slug(&text, MAX_NAME) {
         return Ok(text);
     }
-    Err(format!("no {what}: small letters, digits and single dashes, at most {MAX_NAME} bytes, like-this-1"))
+    Err(format!("invalid {what}: use small letters, digits and single dashes, at most {MAX_NAME} bytes, like-this-1"))
 }
 
 impl TryFrom<String> for NoteName {

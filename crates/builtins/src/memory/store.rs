@@ -86,7 +86,7 @@ impl MemoryKeeper for NoteStore {
         let today = Day::of((self.now)());
         let created = match &before {
             None if names.len() >= MAX_NOTES => {
-                let text = format!("there are {MAX_NOTES} notes, which is the most; forget some that are out of date");
+                let text = format!("there are {MAX_NOTES} notes, the maximum; delete some that are outdated");
                 return Err(StoreError::new(ErrorKind::Exhausted, text));
             }
             None => today.clone(),
@@ -149,7 +149,7 @@ impl NoteStore {
 
     fn load(&self, name: &NoteName) -> Result<Note, StoreError> {
         let corrupt =
-            |why: &str| StoreError::new(ErrorKind::Corrupt, format!("the note `{name}` does not read: {why}"));
+            |why: &str| StoreError::new(ErrorKind::Corrupt, format!("the note `{name}` cannot be read: {why}"));
         let file = match self.files.workspace().open_file(&self.at(name)?) {
             Ok(file) => file,
             Err(error) if error.is_not_found() => {

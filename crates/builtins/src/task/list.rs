@@ -152,5 +152,5 @@ impl Tasks {
 }
 
 fn missing(id: u32) -> ToolError {
-    fail(ErrorKind::FixInput, format!("there is no task {id}; TaskList names those there are"))
+    fail(ErrorKind::FixInput, format!("there is no task {id}; TaskList lists the tasks"))
 }

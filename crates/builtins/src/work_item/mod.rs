@@ -159,7 +159,7 @@ fn always<A>(touch: &Touch) -> impl Fn(&A) -> Vec<Touch> + Send + Sync + use<A> 
 fn absent(error: FeatureInstallError) -> FeatureInstallError {
     match error {
         FeatureInstallError::Unavailable { .. } => FeatureInstallError::failed(
-            "this project has no directory `work-items`; make one, or leave the feature off here",
+            "this project has no directory `work-items`; create it, or disable the feature here",
         ),
         error => error,
     }

@@ -277,7 +277,7 @@ impl WorkItemStore {
     fn lock(&self) -> Result<LockDir, StoreError> {
         let lock = self.files.workspace().lock_dir(&self.at(".lock")?)?;
         lock.ok_or_else(|| {
-            let text = "somebody else changes work items now: work-items/.lock is there; try again, and if it stays, remove it";
+            let text = "another process is changing work items: work-items/.lock exists; try again, and if this persists, remove it";
             StoreError::new(ErrorKind::Retry, text)
         })
     }

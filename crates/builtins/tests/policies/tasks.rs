@@ -46,8 +46,8 @@ fn errors_say_the_next_step_and_change_nothing() {
     host.call("TaskCreate", json!({"title": "Read"}));
     let before = host.state(&TASKS);
     let cases = [
-        ("TaskGet", json!({"id": 7}), "TaskList names those"),
-        ("TaskUpdate", json!({"id": 7, "status": "done"}), "TaskList names those"),
+        ("TaskGet", json!({"id": 7}), "TaskList lists the tasks"),
+        ("TaskUpdate", json!({"id": 7, "status": "done"}), "TaskList lists the tasks"),
         ("TaskUpdate", json!({"id": 1}), "give a status, a title or a detail"),
         ("TaskUpdate", json!({"id": 1, "status": "finished"}), "dropped"),
         ("TaskUpdate", json!({"id": 1, "title": "a\nb"}), "line break"),

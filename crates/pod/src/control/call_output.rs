@@ -256,8 +256,9 @@ fn refused(error: &BlobError) -> ToolError {
 }
 
 fn gone(handle: &str) -> ToolError {
-    let message =
-        format!("gone: output `{handle}` was let go to make room for newer ones; make it again if you need it");
+    let message = format!(
+        "gone: output `{handle}` was deleted to make room for newer outputs; run the call again if you need it"
+    );
     ToolError::new(ErrorKind::Unavailable, message)
 }
 

@@ -180,7 +180,7 @@ fn unrun(id: CallId, call: Box<Authorized>, status: ResultStatus, words: &str) -
 
 /// Why a tool is not there any more.
 pub(super) fn given_up_on(tool: &str, feature: &FeatureId) -> String {
-    format!("{tool} is off: code of {feature} never came back")
+    format!("{tool} is disabled: code of {feature} did not return")
 }
 
 /// Why a tool may not be called any more.

@@ -43,7 +43,7 @@ pub enum SubmitError {
     #[error("{MAX_SUBMISSIONS} inputs wait to be accepted already")]
     Busy,
     /// The pod let go of its session; what was committed is on disk.
-    #[error("the pod has let go of its session")]
+    #[error("the pod has closed its session")]
     Closed,
 }
 

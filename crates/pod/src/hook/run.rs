@@ -96,7 +96,7 @@ pub(super) async fn run<P: Point>(
 /// becomes of the others.
 fn barred<P: Point>(hook: &InstalledHook<P>, callbacks: &Callbacks) -> Option<&'static str> {
     if callbacks.is_off(&hook.feature) {
-        return Some("its feature is off: code of it never came back");
+        return Some("its feature is disabled: its code did not return");
     }
     if hook.is_revoked() {
         return Some(REVOKED);

@@ -227,7 +227,7 @@ impl Pending {
                 false
             }
             DriverRequest::Off { feature } => {
-                let text = "its code never came back; it is off until the next start, and holds nothing any more";
+                let text = "its code did not return; it is disabled until the next start, and its grants are revoked";
                 pod.outbox.show(Event::warning(format!("{feature}: {text}")));
                 self.wait(FeatureNote { feature: feature.to_string(), text: text.to_owned() }, None);
                 false

@@ -160,7 +160,7 @@ impl TargetDecision<'_> {
         let decision = match self.decision {
             RuleDecision::Allow => Decision::Allow,
             RuleDecision::Ask => {
-                let why = format!("needs a person's consent (`{text}`, {source}), and nobody can be asked here");
+                let why = format!("needs approval (`{text}`, {source}), and nobody can be asked here");
                 Decision::Refuse { reason: format!("{} {why}. {}", self.what(call), help()) }
             }
             RuleDecision::Deny => {

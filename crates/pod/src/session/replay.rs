@@ -212,10 +212,16 @@ impl Replay {
         found.dropped = self.missing.iter().filter(|(_, digest)| !kept.contains(digest)).count() as u64;
         found.wrong = gone.map(|(seq, digest)| Wrong { seq: *seq, what: BlobError::Missing(*digest).to_string() });
         if found.dropped > 0 {
-            found.notes.insert(format!("{} blobs were dropped by the bound on what a session keeps", found.dropped));
+            found.notes.insert(match found.dropped {
+                1 => "1 blob was dropped at the limit of what a session stores".to_owned(),
+                more => format!("{more} blobs were dropped at the limit of what a session stores"),
+            });
         }
         if found.beyond > 0 {
-            found.notes.insert(format!("{} requests behind lost records are not rebuilt", found.beyond));
+            found.notes.insert(match found.beyond {
+                1 => "1 request behind lost records is not rebuilt".to_owned(),
+                more => format!("{more} requests behind lost records are not rebuilt"),
+            });
         }
     }
 }

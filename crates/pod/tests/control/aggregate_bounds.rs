@@ -80,7 +80,7 @@ fn calls_that_all_hang_cost_their_feature_and_not_the_pod() {
         assert_eq!(ran.end().answer.as_deref(), Some("went on"), "{how} {cap}");
         let outcomes = outcomes(&pod);
         let told = |words: &str| outcomes.iter().filter(|(_, text)| text.contains(words)).count();
-        let off = "not run: Hang is off: code of user:hangs never came back";
+        let off = "not run: Hang is disabled: code of user:hangs did not return";
         let counts = (hangs.ran().len(), told("it did not stop within"), told(off));
         assert_eq!(counts, (begun, begun, TurnLimits::CALLS - begun), "{how} {cap}");
         assert_eq!(outcomes.last().map(|(status, _)| *status), Some(ResultStatus::Ok), "{how} {cap}");

@@ -12,7 +12,7 @@ use std::time::Duration;
 use testkit::{Latch, PodRun, PodUnderTest, ScriptedAnswer, feature, within};
 
 const SHORT: Duration = Duration::from_millis(20);
-const OFF: &str = "never came back";
+const OFF: &str = "did not return";
 
 fn declaring(id: &str) -> FeatureDescriptorBuilder {
     FeatureDescriptor::builder(id.parse().unwrap()).version("1.0.0")

@@ -84,7 +84,7 @@ impl Decode for MessagesDecoder {
             }
             MessagesEvent::MessageStop => self.done = true,
             MessagesEvent::Error { error } => {
-                let unsaid = || VendorError::saying("the vendor ended the answer with an error");
+                let unsaid = || VendorError::saying("the provider ended the answer with an error");
                 return Err(failed(VendorError::read(&error).unwrap_or_else(unsaid)));
             }
             MessagesEvent::Unknown => {}

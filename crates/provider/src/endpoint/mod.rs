@@ -168,7 +168,7 @@ impl<W: Wire> Endpoint<W> {
                 Some(piece) => piece,
                 None if answer.shows_its_end() || decoder.one_document() => break,
                 None => {
-                    let what = "the connection ended, and nothing says that the answer had: it may be cut";
+                    let what = "the connection closed before the end of the answer";
                     return Err(Failure::at(self.client.base(), HttpErrorKind::Cut, what));
                 }
             };
@@ -188,14 +188,12 @@ impl<W: Wire> Endpoint<W> {
     fn undecoded(&self, error: DecodeError) -> Failure {
         let base = self.client.base();
         match error {
-            DecodeError::Cut => {
-                Failure::at(base, HttpErrorKind::Cut, "the answer ended before its end was said: it was cut")
-            }
+            DecodeError::Cut => Failure::at(base, HttpErrorKind::Cut, "the answer has no end: it was cut"),
             DecodeError::Malformed(what) => {
                 Failure::at(base, HttpErrorKind::Malformed, &format!("the answer holds {what}"))
             }
             DecodeError::Vendor(error) => {
-                let message = format!("{}: the endpoint failed in mid-answer: {}", self.url, error.message);
+                let message = format!("{}: the endpoint failed during the answer: {}", self.url, error.message);
                 Failure::refused(error.status, None, &error, message)
             }
         }
@@ -240,7 +238,9 @@ fn exposed(key: Option<&Secret>) -> Result<Option<&str>, Failure> {
 
 /// What every request carries.
 fn headers<W: Wire>(base: &BaseUrl, key: Option<&str>) -> Result<HeaderMap, Failure> {
-    let unfit = || Failure::at(base, HttpErrorKind::Denied, "the key holds characters that no header can carry");
+    let unfit = || {
+        Failure::at(base, HttpErrorKind::Denied, "the API key contains a character that an HTTP header cannot contain")
+    };
     let mut headers = W::headers(key).ok_or_else(unfit)?;
     headers.insert(header::ACCEPT, HeaderValue::from_static("text/event-stream, application/json"));
     Ok(headers)

@@ -126,7 +126,9 @@ impl ChatDecoder {
             }
             match choice.finish_reason.filter(|reason| !reason.is_empty()) {
                 Some(reason) if reason == "error" => {
-                    return Err(DecodeError::Vendor(VendorError::saying("the vendor ended the answer with an error")));
+                    return Err(DecodeError::Vendor(VendorError::saying(
+                        "the provider ended the answer with an error",
+                    )));
                 }
                 Some(reason) => self.finish = Some(reason),
                 None => {}

@@ -22,7 +22,7 @@ pub enum OpenError {
     #[error("{} is in use{}", dir.display(), match owner { Some(o) => format!(" by process {}", o.pid), None => String::new() })]
     Busy { dir: PathBuf, owner: Option<Owner> },
     /// Records that had been durable are missing or changed. Nothing was written; read it with `Reader`.
-    #[error("{} has lost durable records: {damage}", dir.display())]
+    #[error("the journal in {} is damaged: {damage}", dir.display())]
     Damaged { dir: PathBuf, damage: Box<Damage> },
     #[error("there is no session in {}", .0.display())]
     NoSuch(PathBuf),
@@ -32,7 +32,7 @@ pub enum OpenError {
     #[error("this session cannot be written here: {0}")]
     ReadOnly(DiskFault),
     /// A network or FUSE file system, which may lose what it says it has flushed.
-    #[error("{} is on {file_system}, which journals are not kept on; choose a local directory or allow it", dir.display())]
+    #[error("{} is on {file_system}, where journals are not safe", dir.display())]
     Place { dir: PathBuf, file_system: &'static str },
     /// The session id has a character outside `A-Z a-z 0-9 . _ -`, or is empty or longer than 64.
     #[error("`{0}` is not a session id")]

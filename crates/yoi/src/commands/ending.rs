@@ -141,7 +141,7 @@ fn failure(ended: &FinishedRun, place: &SessionLocation) -> Option<(String, Opti
     Some(match outcome {
         Outcome::Done => match (output, refused, shortfall) {
             (AnswerForm::Misfit(problems), _, _) => misfit(problems),
-            (_, Some(what), _) => (format!("refused: {what}"), None),
+            (_, Some(what), _) => (format!("refused: {}", once(what)), None),
             (_, None, Some(Shortfall::NotUnderstood)) => {
                 ("the prompt was not understood".to_owned(), answer_hint(output, place))
             }
@@ -167,6 +167,12 @@ fn failure(ended: &FinishedRun, place: &SessionLocation) -> Option<(String, Opti
         },
         Outcome::ModelFailed { message, help, .. } => (message.clone(), help.clone()),
     })
+}
+
+/// A refusal without the tool's name before it, where the reason begins with that name.
+fn once(refusal: &str) -> &str {
+    let named = refusal.split_once(": ").filter(|(tool, reason)| reason.starts_with(tool));
+    named.map_or(refusal, |(_, reason)| reason)
 }
 
 /// Where the answer says more, where standard output does not have it.

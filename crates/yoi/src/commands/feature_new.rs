@@ -33,7 +33,7 @@ pub(crate) fn run(args: &FeatureNewArgs, env: &Env) -> Result<Exit, Failure> {
     let name = Name::of(&args.name)?;
     let parent = env.cwd.join(args.dir.as_deref().unwrap_or(Path::new("")));
     let parent = parent.canonicalize().map_err(|e| {
-        Failure::new(Exit::Usage, format!("{}: {}", parent.display(), authority::explain(&e)))
+        Failure::new(Exit::Usage, authority::explain_at(&parent.display().to_string(), &e))
             .help("choose an existing directory with --dir")
     })?;
     let clone = match &args.yoi {

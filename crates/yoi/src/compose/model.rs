@@ -280,12 +280,14 @@ pub(crate) fn dialect(id: &str, _surface: &Surface) -> Option<Arc<dyn Dialect>> 
 }
 
 fn script(name: &str, file: &Path) -> Result<Scripted, Failure> {
-    let fail = |what: String| Failure::new(Exit::Data, format!("{}: {what}", file.display()));
-    let size = fs::metadata(file).map_err(|e| fail(authority::explain(&e)))?.len();
+    let shown = file.display().to_string();
+    let fail = |what: String| Failure::new(Exit::Data, format!("{shown}: {what}"));
+    let unread = |error: std::io::Error| Failure::new(Exit::Data, authority::explain_at(&shown, &error));
+    let size = fs::metadata(file).map_err(unread)?.len();
     if size > MAX_SCRIPT {
         return Err(fail("larger than 64 MiB".to_owned()));
     }
-    let text = fs::read_to_string(file).map_err(|e| fail(authority::explain(&e)))?;
+    let text = fs::read_to_string(file).map_err(unread)?;
     Scripted::parse(name, &text).map_err(|e| fail(e.to_string()))
 }
 
@@ -311,8 +313,7 @@ fn secret(ambient: &Ambient, provider: &str, key: &KeySource, env: &Env) -> Resu
                 Ok(rest) => env.home()?.join(rest),
                 Err(_) => path.clone(),
             };
-            fs::read_to_string::<PathBuf>(path)
-                .map_err(|e| fail(&format!("cannot be read: {}", authority::explain(&e))))?
+            fs::read_to_string::<PathBuf>(path).map_err(|e| fail(&authority::explain(&e)))?
         }
         KeySource::Command(words) => key_command::printed(words, env).map_err(|what| fail(&what))?,
     };

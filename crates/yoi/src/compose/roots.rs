@@ -63,9 +63,7 @@ fn opened(ambient: &Ambient, to: Workspace, flag: &str, dir: &Path, access: Acce
 /// The directory that a flag means, if a run may have it.
 fn directory(env: &Env, withheld: &Withheld, flag: &str, written: &Path) -> Result<PathBuf, Failure> {
     let dir = env.cwd.join(written);
-    let dir = dir
-        .canonicalize()
-        .map_err(|error| refused(flag, &format!("{}: {}", env.shown(&dir), authority::explain(&error))))?;
+    let dir = dir.canonicalize().map_err(|error| refused(flag, &authority::explain_at(&env.shown(&dir), &error)))?;
     let Some(Conflict { place, why }) = withheld.conflict(&dir) else { return Ok(dir) };
     let what = match why {
         WithheldReason::Home => "the home directory",

@@ -58,8 +58,8 @@ fn what_stays_ends_with_five_and_the_next_run_goes_on() {
         (|| Reply::Cut(vec![delta(&json!({ "content": "half" }))]), &["2 attempts", "help: try again"]),
         (|| status("500 Internal Server Error", ""), &["500", "so it is", "2 attempts", "help: "]),
         (|| status("429 Too Many Requests", ""), &["429", "rate limit"]),
-        (|| Reply::Hang(Vec::new()), &["went silent", "2 attempts"]),
-        (|| Reply::Hang(vec![delta(&json!({ "content": "half" }))]), &["went silent"]),
+        (|| Reply::Hang(Vec::new()), &["did not answer in time", "2 attempts"]),
+        (|| Reply::Hang(vec![delta(&json!({ "content": "half" }))]), &["did not answer in time"]),
     ];
     for (reply, says) in always {
         let well = Arc::new(Mutex::new(false));
@@ -78,7 +78,7 @@ fn what_stays_ends_with_five_and_the_next_run_goes_on() {
     scene.config(
         "model = \"x/y\"\n[providers.x]\napi = \"openai-chat\"\nbase_url = \"http://127.0.0.1:9/v1\"\nattempts = 1\n",
     );
-    run(&scene, &[]).ends(5).says(&["127.0.0.1:9", "is the server running"]);
+    run(&scene, &[]).ends(5).says(&["127.0.0.1:9", "the server is running"]);
 }
 
 #[test]
@@ -99,9 +99,9 @@ fn retry_after_is_kept() {
 #[test]
 fn what_does_not_pass_is_not_tried_again() {
     let refused: [(&str, i32, &[&str]); 4] = [
-        ("401 Unauthorized", 78, &["401", "check the key in FAKE_KEY"]),
+        ("401 Unauthorized", 78, &["401", "check the API key in FAKE_KEY"]),
         ("403 Forbidden", 78, &["403", "FAKE_KEY"]),
-        ("404 Not Found", 78, &["404", "does the endpoint serve `one`", "yoi models"]),
+        ("404 Not Found", 78, &["404", "check that the endpoint serves `one`", "yoi models"]),
         ("402 Payment Required", 1, &["402", "add credit"]),
     ];
     for (line, code, says) in refused {

@@ -108,7 +108,7 @@ impl CapabilityPolicy {
         let near = rows.filter(|row| row.rule == RowEffect::Grant && row.capability.is_about(asked));
         let near: Vec<_> = near.take(MAX_SHOWN).map(|row| format!("{} by {}", row.capability, row.source)).collect();
         if !near.is_empty() {
-            return format!("granted is only {}", near.join(", "));
+            return format!("the only grant is {}", near.join(", "));
         }
         let decided = self.decided.get(feature).into_iter().flatten().find(|(about, _)| about.is_about(asked));
         // There is no default for hosts: a person names them.
@@ -120,7 +120,7 @@ impl CapabilityPolicy {
             }
             false => "no rule grants it".to_owned(),
         };
-        decided.map_or_else(nothing, |(_, source)| format!("{source} grants nothing of it"))
+        decided.map_or_else(nothing, |(_, source)| format!("{source} does not grant it"))
     }
 
     pub(crate) fn disabled_by(&self, feature: &FeatureId) -> Option<&str> {

@@ -120,7 +120,7 @@ async fn what_passes_is_retried_until_it_has_passed() {
 #[tokio::test]
 async fn refusals_are_told_apart_and_say_what_to_do() {
     let table = [
-        ("400 Bad Request", "invalid_request_error", "bad tool", ErrorKind::FixInput, "support tools"),
+        ("400 Bad Request", "invalid_request_error", "bad tool", ErrorKind::FixInput, "supports tools"),
         (
             "400 Bad Request",
             "invalid_request_error",

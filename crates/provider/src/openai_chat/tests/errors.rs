@@ -15,7 +15,7 @@ async fn refusals_are_told_apart_and_say_what_to_do() {
             r#"{"error":{"message":"bad tool","type":"invalid_request_error"}}"#,
             ErrorKind::FixInput,
             "bad tool",
-            "support tools",
+            "supports tools",
         ),
         (
             "401 Unauthorized",
@@ -73,7 +73,7 @@ async fn refusals_are_told_apart_and_say_what_to_do() {
             r#"{"detail":[{"msg":"field required"}]}"#,
             ErrorKind::FixInput,
             "field required",
-            "support tools",
+            "supports tools",
         ),
         ("501 Not Implemented", "", "", ErrorKind::Unavailable, "501", "another model"),
         (
@@ -110,10 +110,10 @@ async fn refusals_are_told_apart_and_say_what_to_do() {
 #[test]
 fn help_names_the_ways_out_in_the_hosts_words() {
     let table = [
-        (402, "add credit or raise the limit with the vendor, or choose another model with -m"),
-        (404, "does the endpoint serve `m`? `yoi models` lists what it has"),
-        (429, "the vendor's rate limit: wait a little, or choose another model with -m"),
-        (500, "the vendor has trouble: try again later, or choose another model with -m"),
+        (402, "add credit or raise the limit at the provider, or choose another model with -m"),
+        (404, "check that the endpoint serves `m`; `yoi models` lists its models"),
+        (429, "the provider's rate limit was reached: wait, or choose another model with -m"),
+        (500, "the provider reported a server error: try again later, or choose another model with -m"),
     ];
     for (status, help) in table {
         let failure = Failure::refused(Some(status), None, &VendorError::saying("no"), "no".to_owned());
