@@ -159,11 +159,8 @@ impl Transcript {
                 format!("── {} in {} (yoi {version}, sandbox {sandbox})", utc(time), escape_line(cwd))
             }
             Record::SurfaceSet(set) => {
-                format!(
-                    "model {} with {}",
-                    escape_line(&set.surface.model),
-                    count(set.surface.tools.len() as u64, "tool")
-                )
+                let tools = count(set.surface.tools.len() as u64, "tool");
+                format!("model {} with {tools}", escape_line(&set.surface.model))
             }
             Record::Recovery(recovery) => format!(
                 "restored after {}: {} interrupted, {} set aside ({})",

@@ -108,7 +108,7 @@ impl CapabilityPolicy {
         let near = rows.filter(|row| row.rule == RowEffect::Grant && row.capability.is_about(asked));
         let near: Vec<_> = near.take(MAX_SHOWN).map(|row| format!("{} by {}", row.capability, row.source)).collect();
         if !near.is_empty() {
-            return format!("the only grant is {}", near.join(", "));
+            return format!("limited to {}", near.join(", "));
         }
         let decided = self.decided.get(feature).into_iter().flatten().find(|(about, _)| about.is_about(asked));
         // There is no default for hosts: a person names them.
