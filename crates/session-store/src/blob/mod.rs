@@ -69,7 +69,7 @@ pub enum BlobError {
     #[error("blob of {len} bytes is over the limit of {limit}; read a part of it")]
     TooLarge { len: u64, limit: u64 },
     /// The session's blobs have reached their quota, and records reference all of them.
-    #[error("the session's blobs take {bound} bytes, which is all they may; go on in a new session")]
+    #[error("the session's blobs have reached the limit of {bound} bytes; continue in a new session")]
     Full {
         /// [`Options::blob_bytes`](crate::Options::blob_bytes).
         bound: u64,

@@ -144,7 +144,8 @@ fn run_prompt(args: &RunArgs, env: &Env, points: &Points, signals: Signals, swep
 fn runtime() -> Result<Runtime, Failure> {
     let mut builder = Builder::new_current_thread();
     let runtime = builder.enable_all().max_blocking_threads(pod::foreign::MAX_THREADS).build();
-    runtime.map_err(|e| Failure::new(Exit::Unavailable, format!("no runtime: {}", authority::explain(&e))))
+    runtime
+        .map_err(|e| Failure::new(Exit::Unavailable, format!("the runtime cannot start: {}", authority::explain(&e))))
 }
 
 /// What a run goes by.
