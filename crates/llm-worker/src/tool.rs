@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// The effect of repeating a call. Recovery reports a call with an unknown outcome by it.
+/// What repeating a call would do; decides what recovery says of a call whose outcome is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolEffect {
