@@ -53,3 +53,6 @@ pub use live::service::{ServiceError, ServiceFuture, ServiceHandle};
 pub use live::sink::{FeatureAlertSink, FeatureNotifySink, Receipt, RunningNotes, SinkError};
 pub(crate) use live::state::Keeper;
 pub use live::state::{DurableState, MAX_STATE, PodLink, StateError, Update};
+
+#[cfg(test)]
+mod tests;

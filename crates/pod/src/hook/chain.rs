@@ -348,3 +348,6 @@ impl std::fmt::Debug for HookRegistry {
 fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
+
+#[cfg(test)]
+mod tests;

@@ -343,3 +343,6 @@ impl SessionState {
         item
     }
 }
+
+#[cfg(test)]
+mod tests;

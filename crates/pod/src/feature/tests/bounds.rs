@@ -1,8 +1,8 @@
 //! What a descriptor may say.
 
-use crate::rig::*;
+use super::rig::*;
+use crate::feature::*;
 use llm_worker::ToolDefinition;
-use pod::feature::*;
 use std::borrow::Cow;
 use std::sync::Arc;
 

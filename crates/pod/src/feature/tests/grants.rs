@@ -1,8 +1,8 @@
 //! Grants: what a configuration makes of requests, and what revocation makes of the handles.
 
-use crate::rig::*;
+use super::rig::*;
+use crate::feature::*;
 use authority::{Access, Ambient, ErrorKind, HostPattern, Net, Secret, Workspace};
-use pod::feature::*;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

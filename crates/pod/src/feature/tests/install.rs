@@ -1,7 +1,7 @@
 //! Installed as planned, or nothing left behind.
 
-use crate::rig::*;
-use pod::feature::*;
+use super::rig::*;
+use crate::feature::*;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};

@@ -1,9 +1,9 @@
 //! Handles on services while they are used: what revocation, leaving and panics do to them.
 
-use crate::rig::*;
-use crate::services::anything;
+use super::rig::*;
+use super::services::anything;
+use crate::feature::*;
 use llm_worker::ErrorKind;
-use pod::feature::*;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

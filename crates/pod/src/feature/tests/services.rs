@@ -1,7 +1,7 @@
 //! Services between features: planned, installed, lost.
 
-use crate::rig::*;
-use pod::feature::*;
+use super::rig::*;
+use crate::feature::*;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! What the host says of itself: its rules, already in the plan, and why it starts no children.
 
-use crate::rig::{build, declaring, feature, id, tools_for, with};
-use pod::feature::*;
+use super::rig::{build, declaring, feature, id, tools_for, with};
+use crate::feature::*;
 
 #[test]
 fn a_plan_says_what_the_host_enforces() {

@@ -1,7 +1,7 @@
 //! Features made of closures.
 
+use crate::feature::*;
 use llm_worker::{Tool, ToolContext, ToolDefinition, ToolEffect, ToolOutput, ToolResult};
-use pod::feature::*;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 

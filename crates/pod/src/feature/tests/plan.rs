@@ -1,7 +1,7 @@
 //! Planning: pure, total, and blind to the order of registration.
 
-use crate::rig::*;
-use pod::feature::*;
+use super::rig::*;
+use crate::feature::*;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

@@ -1,11 +1,15 @@
 //! Which row of the policy answers, and what the table and rules will say before there is a call.
+#![allow(clippy::unwrap_used, reason = "a helper that fails is a failed test")]
 
-use crate::rig::id;
 use authority::SandboxMode;
 use llm_worker::ToolEffect;
-use pod::feature::{CapabilityPolicy, HostCapability};
+use pod::feature::{CapabilityPolicy, FeatureId, HostCapability};
 use pod::permission::{ActionKind, Layer, Policy, Rule, RuleDecision, SandboxState};
 use testkit::TERMS;
+
+fn id(text: &str) -> FeatureId {
+    text.parse().unwrap()
+}
 
 #[test]
 fn a_row_admits_or_refuses_and_says_where_it_is_written() {

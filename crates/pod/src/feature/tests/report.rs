@@ -1,7 +1,7 @@
 //! The report: stable bytes, sums that add up, a digest that follows the content.
 
-use crate::rig::*;
-use pod::feature::*;
+use super::rig::*;
+use crate::feature::*;
 use std::sync::Arc;
 
 fn report(tools: &'static [&'static str], text: &'static str) -> RegistryReport {

@@ -1,0 +1,131 @@
+use super::{MAX_CHANGING, MAX_OUTPUTS, SessionState};
+use crate::record::{
+    FileChanged, InputConsumed, InputQueued, ItemAdded, NotificationQueued, Output, Record, Response, Stored,
+    SystemItem, ToolFinished, TurnStarted,
+};
+use llm_worker::{CallId, Item, ResultStatus, StopReason, ToolOutcome, Usage};
+use session_store::Digest;
+
+fn id(number: u64) -> CallId {
+    CallId::new(number).unwrap()
+}
+
+/// The state behind these records, all of which are legal.
+fn folded(records: impl IntoIterator<Item = Record>) -> SessionState {
+    let mut state = SessionState::default();
+    for record in records {
+        state.apply(&record).unwrap();
+    }
+    state
+}
+
+fn turn(number: u64) -> Record {
+    TurnStarted { turn: number }.into()
+}
+
+fn queued(input: u64) -> Record {
+    InputQueued { input, text: format!("input {input}"), whole: None }.into()
+}
+
+fn assistant(text: &str) -> Record {
+    ItemAdded { item: Item::Assistant { text: text.to_owned() } }.into()
+}
+
+fn call(number: u64) -> Record {
+    ItemAdded { item: Item::ToolCall { id: id(number), name: "T".to_owned(), arguments: "{}".to_owned() } }.into()
+}
+
+fn result(number: u64, status: ResultStatus, output: Option<Output>) -> Record {
+    let outcome = ToolOutcome { status, summary: "summary".to_owned(), content: String::new() };
+    let (feature, ms) = (None, 0);
+    ToolFinished { call: id(number), feature, outcome, output, ms, transforms: Vec::new(), warnings: Vec::new() }.into()
+}
+
+fn response(stop: StopReason, input: u64) -> Record {
+    Response { stop, usage: Usage { input, ..Usage::default() }, cost: None, shortfall: None }.into()
+}
+
+fn change(call: Option<CallId>, path: &str) -> Record {
+    let after = Some("digest".to_owned());
+    FileChanged { call, path: path.to_owned(), before: None, mode: None, after, made: None }.into()
+}
+
+#[test]
+fn an_input_waits_in_the_queue_until_a_turn_consumes_it() {
+    let mut state = folded([queued(1), queued(2), turn(1)]);
+    assert_eq!(state.queued.len(), 2);
+    let items = state.apply(&InputConsumed { input: 2 }.into()).unwrap();
+    assert_eq!(items, [Item::User { text: "input 2".to_owned() }]);
+    assert_eq!(state.queued.keys().collect::<Vec<_>>(), [&1]);
+    let refused = state.apply(&InputConsumed { input: 2 }.into()).unwrap_err();
+    assert!(refused.why.contains("taken before"), "{refused}");
+}
+
+#[test]
+fn text_behind_a_paused_response_joins_the_answer_before_it() {
+    let paused = || response(StopReason::Paused, 10);
+    let mut state = folded([turn(1), assistant("one"), paused()]);
+    state.requests = 1;
+    state.apply(&assistant("two")).unwrap();
+    assert_eq!(state.last_answer.as_deref(), Some("one\n\ntwo"));
+    state.requests = 2;
+    state.apply(&assistant("three")).unwrap();
+    assert_eq!((state.last_answer.as_deref(), state.usage.input), (Some("three"), 10));
+}
+
+#[test]
+fn a_refusal_is_remembered_until_the_model_proposes_another_call() {
+    let mut state = folded([turn(1), call(1), result(1, ResultStatus::Refused, None)]);
+    assert_eq!(state.refused.as_deref(), Some("T: summary"));
+    state.apply(&call(2)).unwrap();
+    assert_eq!(state.refused, None);
+}
+
+#[test]
+fn a_notification_is_delivered_once_and_as_it_was_queued() {
+    let (feature, text) = ("builtin:f".to_owned(), "words".to_owned());
+    let queued = NotificationQueued { number: 1, feature, registry_generation: 1, text };
+    let delivered = |text: &str| {
+        let (feature, text) = (queued.feature.clone(), text.to_owned());
+        Record::from(SystemItem::Notification { number: 1, feature, registry_generation: 1, text })
+    };
+    let mut state = folded([queued.clone().into(), turn(1)]);
+    assert!(state.clone().apply(&delivered("other words")).is_err());
+    state.apply(&delivered("words")).unwrap();
+    assert!(state.notices.is_empty());
+    for again in [delivered("words"), queued.into()] {
+        assert!(state.apply(&again).is_err(), "{again:?}");
+    }
+}
+
+#[test]
+fn a_call_that_ended_well_left_nothing_to_clean_up() {
+    let paths = |state: &SessionState| state.changing.iter().map(|left| left.path.clone()).collect::<Vec<_>>();
+    let mut state = folded([turn(1), call(1), call(2), change(Some(id(1)), "/a"), change(Some(id(2)), "/b")]);
+    let started = |state: &mut SessionState| {
+        state.open_calls.values_mut().for_each(|call| call.started = Some(llm_worker::ToolEffect::Effectful));
+    };
+    started(&mut state);
+    state.apply(&result(1, ResultStatus::Ok, None)).unwrap();
+    assert_eq!(paths(&state), ["/b"]);
+    state.apply(&result(2, ResultStatus::Error, None)).unwrap();
+    assert_eq!(paths(&state), ["/b"], "a thread of a failed call may still work on it");
+    assert_eq!(state.file_changes, 2);
+}
+
+#[test]
+fn what_is_kept_per_record_is_bounded() {
+    let mut state = folded([turn(1)]);
+    for number in 1..=MAX_OUTPUTS as u64 + 3 {
+        let stored = Stored { digest: Digest::of(&number.to_le_bytes()), bytes: number, gap: None, whole: None };
+        state.apply(&call(number)).unwrap();
+        state.open_calls.values_mut().for_each(|call| call.started = Some(llm_worker::ToolEffect::ReadOnly));
+        state.apply(&result(number, ResultStatus::Ok, Some(stored.into()))).unwrap();
+    }
+    assert_eq!(state.outputs.len(), MAX_OUTPUTS);
+    assert_eq!(state.outputs.front().map(|output| output.stored.bytes), Some(4), "the oldest leave first");
+    for number in 0..=MAX_CHANGING {
+        state.apply(&change(None, &format!("/{number}"))).unwrap();
+    }
+    assert_eq!((state.changing.len(), state.changing[0].path.as_str()), (MAX_CHANGING, "/1"));
+}
