@@ -16,7 +16,7 @@ const EXCEPTIONS: &[Exception] = &[Exception {
     work_item: "20261121-022123-routing-matches",
 }];
 
-/// Names that several types have. Only idioms stay here; the others are being renamed.
+/// Names that several types have: idioms, with a reason each.
 const HOMONYMS: &[Homonym] = &[
     Homonym { name: "Error", reason: "the error of a crate, by Rust's custom" },
     Homonym { name: "ErrorKind", reason: "what the caller of a crate does next, by Rust's custom" },

@@ -1,3 +1,5 @@
+//! How the answers of gates and transforms combine, without a pod.
+
 use super::{Change, Hook, HookRegistryBuilder, InstalledHook, MAX_REASON, Recheck, Transformed};
 use crate::feature::FeatureId;
 use crate::foreign::Callbacks;

@@ -1,3 +1,5 @@
+//! One rule of the fold in each test: what a record changes in the state, without a file or a pod.
+
 use super::{MAX_CHANGING, MAX_OUTPUTS, SessionState};
 use crate::record::{
     FileChanged, InputConsumed, InputQueued, ItemAdded, NotificationQueued, Output, Record, Response, Stored,
