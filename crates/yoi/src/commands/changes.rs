@@ -43,7 +43,7 @@ pub(crate) fn diff(args: &DiffArgs, env: &Env) -> Result<Exit, Failure> {
         let (before, now) = match both {
             Ok(both) => both,
             Err(why) if args.json => {
-                rows.push(serde_json::json!({ "path": changed.path, "status": "unreadable", "why": why }));
+                rows.push(serde_json::json!({ "path": changed.path, "standing": "unreadable", "why": why }));
                 continue;
             }
             Err(why) => {
@@ -56,7 +56,7 @@ pub(crate) fn diff(args: &DiffArgs, env: &Env) -> Result<Exit, Failure> {
         if args.json {
             rows.push(serde_json::json!({
                 "path": changed.path, "existed": before.is_some(), "exists": now.is_some(),
-                "status": word(status), "diff": diff,
+                "standing": word(status), "diff": diff,
             }));
         } else {
             show(changed, status, &diff, env.stdout_terminal);
