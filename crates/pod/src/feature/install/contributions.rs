@@ -41,12 +41,12 @@ pub(crate) struct Keyed<S, A, F> {
     definition: ToolDefinition,
     touches: fn(&A) -> Vec<Touch>,
     live: Arc<S>,
-    request: F,
+    method: F,
 }
 
 impl<S, A: JsonSchema, F> Keyed<S, A, F> {
-    pub(crate) fn new(key: &ToolKey<A>, live: &Arc<S>, request: F) -> Self {
-        Self { definition: key.declaration().definition(), touches: key.touches, live: Arc::clone(live), request }
+    pub(crate) fn new(key: &ToolKey<A>, live: &Arc<S>, method: F) -> Self {
+        Self { definition: key.declaration().definition(), touches: key.touches, live: Arc::clone(live), method }
     }
 }
 
@@ -64,8 +64,8 @@ where
     fn prepare(&self, raw: &str) -> Result<Prepared, ArgumentError> {
         let (args, canonical) = parse_arguments::<A>(&self.definition.name, raw)?;
         let touches = (self.touches)(&args);
-        let (live, request) = (Arc::clone(&self.live), self.request);
-        Ok(Prepared::new(canonical, touches, move |cx| -> ToolFuture { Box::pin(request(live, args, cx)) }))
+        let (live, method) = (Arc::clone(&self.live), self.method);
+        Ok(Prepared::new(canonical, touches, move |cx| -> ToolFuture { Box::pin(method(live, args, cx)) }))
     }
 }
 

@@ -27,7 +27,7 @@ impl ToolRegistrar<'_> {
         &mut self,
         key: &ToolKey<A>,
         live: &Arc<S>,
-        request: F,
+        method: F,
     ) -> Result<Staging, FeatureInstallError>
     where
         S: Send + Sync + 'static,
@@ -35,7 +35,7 @@ impl ToolRegistrar<'_> {
         F: Fn(Arc<S>, A, ToolContext) -> R + Copy + Send + Sync + 'static,
         R: Future<Output = ToolResult> + Send + 'static,
     {
-        let tool = Keyed::new(key, live, request);
+        let tool = Keyed::new(key, live, method);
         let definition = tool.definition().clone();
         let needs = key.needed().to_vec();
         let feature = self.stage.feature.clone();
@@ -65,13 +65,13 @@ impl PublicHookRegistrar<'_> {
     ///
     /// # Errors
     /// Not declared, staged twice, or not the key that was declared.
-    pub fn gate<P, S, F>(&mut self, key: &HookKey<P>, live: &Arc<S>, request: F) -> Result<Staging, FeatureInstallError>
+    pub fn gate<P, S, F>(&mut self, key: &HookKey<P>, live: &Arc<S>, method: F) -> Result<Staging, FeatureInstallError>
     where
         P: Gate,
         S: Send + Sync + 'static,
         F: Fn(&S, &P::Input) -> P::Answer + Send + Sync + 'static,
     {
-        self.request(key, live, request)
+        self.method(key, live, method)
     }
 
     /// Stages a transform. Its failure keeps the value as it was.
@@ -82,14 +82,14 @@ impl PublicHookRegistrar<'_> {
         &mut self,
         key: &HookKey<P>,
         live: &Arc<S>,
-        request: F,
+        method: F,
     ) -> Result<Staging, FeatureInstallError>
     where
         P: Transform,
         S: Send + Sync + 'static,
         F: Fn(&S, &P::Input) -> P::Answer + Send + Sync + 'static,
     {
-        self.request(key, live, request)
+        self.method(key, live, method)
     }
 
     /// Stages an observer. Its failure is counted.
@@ -100,14 +100,14 @@ impl PublicHookRegistrar<'_> {
         &mut self,
         key: &HookKey<P>,
         live: &Arc<S>,
-        request: F,
+        method: F,
     ) -> Result<Staging, FeatureInstallError>
     where
         P: Observe,
         S: Send + Sync + 'static,
         F: Fn(&S, &P::Input) -> P::Answer + Send + Sync + 'static,
     {
-        self.request(key, live, request)
+        self.method(key, live, method)
     }
 
     /// Stages a hook of a type of its own, or one that awaits something.
@@ -119,14 +119,14 @@ impl PublicHookRegistrar<'_> {
         self.stage.call("hooks", &name, |stage| stage.hook(hook))
     }
 
-    fn request<P, S, F>(&mut self, key: &HookKey<P>, live: &Arc<S>, request: F) -> Result<Staging, FeatureInstallError>
+    fn method<P, S, F>(&mut self, key: &HookKey<P>, live: &Arc<S>, method: F) -> Result<Staging, FeatureInstallError>
     where
         P: Point,
         S: Send + Sync + 'static,
         F: Fn(&S, &P::Input) -> P::Answer + Send + Sync + 'static,
     {
         let live = Arc::clone(live);
-        let hook = move |input: &P::Input| request(&live, input);
+        let hook = move |input: &P::Input| method(&live, input);
         let feature = self.stage.feature.clone();
         self.register(HookContribution::new(feature, key, Arc::new(hook)))
     }
