@@ -331,7 +331,7 @@ async fn what_is_too_much_is_not_waited_for() {
     .await;
     refused(server.get("/declared").await, ErrorKind::Exhausted, &["at most 4 MiB"], "declared");
     refused(server.get("/endless").await, ErrorKind::Exhausted, &["at most 4 MiB"], "endless");
-    refused(server.get("/headers").await, ErrorKind::Unavailable, &["not an HTTP/1.1 answer"], "headers");
+    refused(server.get("/headers").await, ErrorKind::Unavailable, &["not an HTTP/1.1 response"], "headers");
 }
 
 #[tokio::test]

@@ -215,7 +215,7 @@ fn a_person_narrows_and_widens_what_a_feature_may_do() {
     let (_, route) = explained(&scene, "Grep");
     has(&route, "yes", "ScopedFs(workspace:r) is granted by ScopedFs(workspace:rw)", "config.toml:1");
     scene.config("[features.\"builtin:shell\"]\ngrant = { process = [] }\n");
-    scene.yoi(&["features"]).ends(0).prints(&["✗ builtin:shell", "does not grant it"]);
+    scene.yoi(&["features"]).ends(0).prints(&["✗ builtin:shell", "was denied Process(*)"]);
     let wrong: [(&str, &[&str]); 3] = [
         ("grant = { netwrk = [] }\n", &["config.toml:2:", "netwrk", "did you mean `network`?"]),
         ("grant = { fs = { workspace = \"rw\" } }\n", &["config.toml:2:", "rw"]),

@@ -179,7 +179,9 @@ fn masked(text: &str, before: &str) -> String {
     let mut all = parts.next().unwrap_or_default().to_owned();
     for part in parts {
         let end = part.find(|c: char| !(c.is_ascii_hexdigit() || "-.:TZ".contains(c))).unwrap_or(part.len());
-        let varies = part.get(..end).is_some_and(|found| found.contains(|c: char| c.is_ascii_digit()));
+        // The name of a run can be four letters.
+        let named = before == "run-" && end == 4;
+        let varies = named || part.get(..end).is_some_and(|found| found.contains(|c: char| c.is_ascii_digit()));
         all.push_str(before);
         all.push_str(if varies { "X" } else { "" });
         all.push_str(if varies { &part[end..] } else { part });
