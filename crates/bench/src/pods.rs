@@ -16,7 +16,7 @@ use pod::host::{self, CrashCleanup, Opening, PodConfig, PodDeps};
 use pod::permission::{HostTerms, Policy, SandboxState};
 use pod::record::HostStarted;
 use provider::openai_chat::{Chat, Flavour};
-use session_store::{Clock, Opened, Options, Past, Session};
+use session_store::{Clock, Opened, Options, Session, SessionRecords};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -118,14 +118,14 @@ impl PodPlace {
 
     /// Opens the session, making it the first time.
     #[must_use]
-    pub fn open(&self, disk: &CountingDisk) -> (Opened, Past) {
+    pub fn open(&self, disk: &CountingDisk) -> (Opened, SessionRecords) {
         let mut options = Options::new("bench", clock());
         options.disk = Arc::new(disk.clone());
         let dir = self.session();
         if dir.exists() {
             return Session::resume(&dir, options).unwrap();
         }
-        (Session::create(&dir, options).unwrap(), Past::default())
+        (Session::create(&dir, options).unwrap(), SessionRecords::default())
     }
 
     /// One run to its end: `steps` model steps of `calls` calls each, and the last answer.

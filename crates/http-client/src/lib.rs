@@ -15,7 +15,7 @@ mod tls;
 mod upload;
 mod url;
 
-pub use self::url::{BadUrl, BaseUrl, MAX_URL, Url};
+pub use self::url::{BaseUrl, InvalidUrl, MAX_URL, Url};
 pub use client::{HttpClient, HttpRequest, HttpResponse, MAX_ERROR_BODY, MAX_RESPONSE, Timeouts};
 pub use error::{Error, HttpErrorKind};
 pub use hyper::body::Bytes;

@@ -18,7 +18,7 @@ pub struct Url(url::Url);
 /// A URL that cannot be used, and why.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("URL `{url}`: {why}")]
-pub struct BadUrl {
+pub struct InvalidUrl {
     url: String,
     why: &'static str,
 }
@@ -28,8 +28,8 @@ impl BaseUrl {
     ///
     /// # Errors
     /// Another scheme, no host, a bad port, credentials, a query or a fragment.
-    pub fn parse(text: &str) -> Result<Self, BadUrl> {
-        let bad = |why| Err(BadUrl::new(text, why));
+    pub fn parse(text: &str) -> Result<Self, InvalidUrl> {
+        let bad = |why| Err(InvalidUrl::new(text, why));
         let foreign = |c: char| !c.is_ascii_graphic() || matches!(c, '"' | '<' | '>' | '\\');
         match text.split_once("://") {
             None => bad("expected http://… or https://…"),
@@ -105,7 +105,7 @@ impl Url {
     ///
     /// # Errors
     /// Another scheme, no host, a bad port, credentials, more than [`MAX_URL`] bytes.
-    pub fn parse(text: &str) -> Result<Self, BadUrl> {
+    pub fn parse(text: &str) -> Result<Self, InvalidUrl> {
         Self::read(text, url::Url::parse)
     }
 
@@ -113,19 +113,19 @@ impl Url {
     ///
     /// # Errors
     /// As [`Url::parse`].
-    pub fn join(&self, reference: &str) -> Result<Self, BadUrl> {
+    pub fn join(&self, reference: &str) -> Result<Self, InvalidUrl> {
         Self::read(reference, |reference| self.0.join(reference))
     }
 
-    fn read(text: &str, parse: impl FnOnce(&str) -> Result<url::Url, ParseError>) -> Result<Self, BadUrl> {
+    fn read(text: &str, parse: impl FnOnce(&str) -> Result<url::Url, ParseError>) -> Result<Self, InvalidUrl> {
         let text = text.trim();
         if text.len() > MAX_URL {
-            return Err(BadUrl::new(text, "it is too long"));
+            return Err(InvalidUrl::new(text, "it is too long"));
         }
         let mut url = checked(text, parse(text))?;
         url.set_fragment(None);
         // What is encoded is longer.
-        if url.as_str().len() > MAX_URL { Err(BadUrl::new(text, "it is too long")) } else { Ok(Self(url)) }
+        if url.as_str().len() > MAX_URL { Err(InvalidUrl::new(text, "it is too long")) } else { Ok(Self(url)) }
     }
 
     /// The endpoint it is at, without path.
@@ -162,7 +162,7 @@ impl fmt::Display for Url {
     }
 }
 
-impl BadUrl {
+impl InvalidUrl {
     /// Always that the input is to be fixed.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
@@ -178,7 +178,7 @@ impl BadUrl {
 }
 
 /// A parsed URL, if it is one that can be reached and holds no credentials.
-fn checked(text: &str, parsed: Result<url::Url, ParseError>) -> Result<url::Url, BadUrl> {
+fn checked(text: &str, parsed: Result<url::Url, ParseError>) -> Result<url::Url, InvalidUrl> {
     let why = match parsed {
         Err(ParseError::RelativeUrlWithoutBase | ParseError::RelativeUrlWithCannotBeABaseBase) => {
             "expected http://… or https://…"
@@ -198,7 +198,7 @@ fn checked(text: &str, parsed: Result<url::Url, ParseError>) -> Result<url::Url,
         }
         Ok(_) => "the host contains a character that is not allowed",
     };
-    Err(BadUrl::new(text, why))
+    Err(InvalidUrl::new(text, why))
 }
 
 fn host(url: &url::Url) -> &str {

@@ -27,4 +27,4 @@ mod tests;
 mod vendor_error;
 
 pub use failure::HelpTerms;
-pub use http_client::{BadUrl, BaseUrl, Timeouts};
+pub use http_client::{BaseUrl, InvalidUrl, Timeouts};

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use crate::error::{DiskFault, ErrorKind};
-use crate::frame::Bad;
+use crate::frame::FrameError;
 
 /// The first bad record of a log, among those that had been durable.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -13,7 +13,7 @@ pub struct Damage {
     pub seq: u64,
     pub segment: PathBuf,
     pub offset: u64,
-    pub bad: Bad,
+    pub bad: FrameError,
     /// The records that were durable and can no longer be read in sequence.
     pub lost: RangeInclusive<u64>,
 }
@@ -41,9 +41,10 @@ impl ReadError {
     }
 }
 
-/// Damage to the end of a log that loses no durable record.
+/// Damage to the end of a log that loses no durable record: recovery cuts it off. Reported by
+/// [`Recovered`](crate::Recovered) and [`Tail`](crate::Tail).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
+pub enum TailDamage {
     /// The file ends inside a line or a batch.
     TornTail,
     /// Nothing but zeros behind the last record.
@@ -52,7 +53,7 @@ pub enum Class {
     BadTail,
 }
 
-impl Class {
+impl TailDamage {
     /// The name used in a quarantine's description.
     #[must_use]
     pub fn name(self) -> &'static str {

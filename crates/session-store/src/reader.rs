@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use crate::blob::BlobView;
 use crate::checkpoint::Checkpoint;
-use crate::damage::{Class, Damage, ReadError};
+use crate::damage::{Damage, ReadError, TailDamage};
 use crate::frame::Chain;
 use crate::ops::Ops;
 use crate::session::head::Head;
@@ -37,7 +37,7 @@ pub enum Tail {
     /// Whole batches that were not yet known to be durable; recovery keeps them. Bytes.
     Unproven(u64),
     /// Recovery will cut these bytes.
-    Cut(Class, u64),
+    Cut(TailDamage, u64),
 }
 
 impl Reader {

@@ -19,7 +19,7 @@ use pod::permission::{HostTerms, Layer, Policy, Rule, RuleDecision, SandboxState
 use pod::record::{HostStarted, Record};
 use pod::session::fold::SessionState;
 use pod::session::restore::{Restored, decode};
-use session_store::{BLOB_BYTES, Journal, OpenError, Opened, Options, Past, Reader, Session};
+use session_store::{BLOB_BYTES, Journal, OpenError, Opened, Options, Reader, Session, SessionRecords};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -159,7 +159,7 @@ impl PodUnderTest {
     ///
     /// # Errors
     /// As the store says.
-    pub fn resume(&self) -> Result<(Opened, Past), OpenError> {
+    pub fn resume(&self) -> Result<(Opened, SessionRecords), OpenError> {
         let points = self.points.clone();
         let options = Options {
             disk: Arc::new(self.disk.clone()),
@@ -169,7 +169,9 @@ impl PodUnderTest {
             ..Options::new("s-1", self.clock.clock())
         };
         match Session::resume(&self.dir, options.clone()) {
-            Err(OpenError::NoSuch(_)) => Session::create(&self.dir, options).map(|opened| (opened, Past::default())),
+            Err(OpenError::NoSuch(_)) => {
+                Session::create(&self.dir, options).map(|opened| (opened, SessionRecords::default()))
+            }
             other => other,
         }
     }
@@ -271,7 +273,7 @@ impl PodUnderTest {
     }
 
     /// The store, or the run that a kill or a disk ended while it was being opened.
-    fn begin(&self) -> Result<(Opened, Past), Box<PodRun>> {
+    fn begin(&self) -> Result<(Opened, SessionRecords), Box<PodRun>> {
         let over = |how| Box::new(PodRun { how, found: None, events: Vec::new(), durable: 0, flushes: 0 });
         match catch_unwind(AssertUnwindSafe(|| self.resume())) {
             Ok(Ok(opened)) => Ok(opened),
@@ -285,7 +287,7 @@ impl PodUnderTest {
     ///
     /// # Errors
     /// As the host says.
-    pub fn opening(&self, opened: (Opened, Past)) -> Result<Opening, HostError> {
+    pub fn opening(&self, opened: (Opened, SessionRecords)) -> Result<Opening, HostError> {
         let ended = self.survivors.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let end_survivors = |_: &str| ended.clone();
         let files = Some(&self.permission.workspace);

@@ -22,7 +22,7 @@ const NAME_TRIES: usize = 4;
 #[derive(Debug)]
 pub struct Staged {
     at: Located,
-    beside: Beside,
+    entry: TempEntry,
     file: File,
     /// The stamp of the file that it replaces; `None` for a new file.
     was: Option<Stamp>,
@@ -31,7 +31,7 @@ pub struct Staged {
 
 /// The temporary file or directory, until it is renamed or dropped.
 #[derive(Debug)]
-struct Beside {
+struct TempEntry {
     /// The deepest existing directory above the file.
     dir: OwnedFd,
     temp: OsString,
@@ -105,12 +105,12 @@ impl Workspace {
         if !expected(was) {
             return Err(changed(at));
         }
-        let mut beside = Beside { dir, temp: temp_name(number), names, held: None };
-        // From here on, dropping `beside` removes what it made.
-        let file = beside.create(at, old.is_some())?;
+        let mut entry = TempEntry { dir, temp: temp_name(number), names, held: None };
+        // From here on, dropping `entry` removes the temporary files.
+        let file = entry.create(at, old.is_some())?;
         fill(&file, bytes, old.as_ref(), at)?;
-        beside.sync(at)?;
-        Ok(Staged { at: at.clone(), beside, file, was, door: self.door().clone() })
+        entry.sync(at)?;
+        Ok(Staged { at: at.clone(), entry, file, was, door: self.door().clone() })
     }
 }
 
@@ -139,12 +139,12 @@ impl Staged {
         let door = self.door.clone();
         let _use = door.enter().map_err(|_| Error::revoked(&super::escape(self.at.path())))?;
         let replaces = self.was.is_some();
-        if let (true, [leaf]) = (replaces, self.beside.names.as_slice())
-            && look(&self.beside.dir, leaf, &self.at)?.as_ref().map(stamp) != self.was
+        if let (true, [leaf]) = (replaces, self.entry.names.as_slice())
+            && look(&self.entry.dir, leaf, &self.at)?.as_ref().map(stamp) != self.was
         {
             return Err(changed(&self.at));
         }
-        let dir = self.beside.rename_into_place(&self.at, replaces)?;
+        let dir = self.entry.rename_into_place(&self.at, replaces)?;
         // After the rename, which changes the stamp, and through the open file, because the name may be another file's by now.
         let now = rustix::fs::fstat(&self.file).map_err(|error| Error::io("write", self.at.path(), error))?;
         rustix::fs::fsync(synced(&dir, &self.at)?).map_err(|error| Error::io("sync", self.at.path(), error))?;
@@ -152,7 +152,7 @@ impl Staged {
     }
 }
 
-impl Beside {
+impl TempEntry {
     /// Creates the missing directories and the file under the temporary name.
     fn create(&mut self, at: &Located, replaces: bool) -> Result<File, Error> {
         let failed = |error: Errno| trouble("write beside", at.path(), error);
@@ -244,7 +244,7 @@ impl Beside {
     }
 }
 
-impl Drop for Beside {
+impl Drop for TempEntry {
     fn drop(&mut self) {
         if self.held.as_ref().is_some_and(|held| same(held, self.dir.as_fd(), &self.temp)) {
             let inner = self.names.get(1..).unwrap_or_default();

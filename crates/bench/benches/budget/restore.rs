@@ -9,7 +9,7 @@ use bench::ratio::{median, ms};
 use llm_worker::history::{Counters, History};
 use pod::session::resume::{ResumedSession, resume};
 use provider::openai_chat::{Chat, Flavour};
-use session_store::{Past, Reader};
+use session_store::{Reader, SessionRecords};
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -67,7 +67,7 @@ pub(crate) fn restore(ambient: &Ambient, amount: Amount, table: &mut Table) {
 }
 
 /// Folds and encodes; answers how many records stood behind the checkpoint.
-fn round(past: Past, began: Instant, times: &mut Times) -> u64 {
+fn round(past: SessionRecords, began: Instant, times: &mut Times) -> u64 {
     let from = past.checkpoint().map_or(0, session_store::Checkpoint::seq);
     let folding = Instant::now();
     let ResumedSession { restored, .. } = resume(past).unwrap();

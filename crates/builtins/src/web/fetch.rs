@@ -8,8 +8,8 @@ use super::page::{self, Page, Style};
 use authority::Net;
 use authority::text::{Lines, strip};
 use http_client::{
-    BadUrl, Error, HeaderMap, HeaderValue, HttpClient, HttpErrorKind, HttpRequest, HttpResponse, Method, StatusCode,
-    Timeouts, Tls, Url, header,
+    Error, HeaderMap, HeaderValue, HttpClient, HttpErrorKind, HttpRequest, HttpResponse, InvalidUrl, Method,
+    StatusCode, Timeouts, Tls, Url, header,
 };
 use llm_worker::tool::Touch;
 use llm_worker::{ErrorKind, ToolContext, ToolEffect, ToolError, ToolOutput, ToolResult};
@@ -272,7 +272,7 @@ fn no_text(url: &Url, essence: &str, size: Option<u64>) -> ToolError {
     fail(ErrorKind::FixInput, format!("{url}: {essence}, {size}: not text, and only text is read"))
 }
 
-fn unfit(bad: &BadUrl) -> ToolError {
+fn unfit(bad: &InvalidUrl) -> ToolError {
     fail(ErrorKind::FixInput, bad.to_string())
 }
 

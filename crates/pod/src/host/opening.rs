@@ -14,7 +14,7 @@ use crate::session::restore::{RecoveryFacts, RestoreError, Restored, closing};
 use crate::session::resume::{ResumedSession, everything, resume};
 use authority::Workspace;
 use llm_worker::Item;
-use session_store::{Blobs, Class, Journal, Opened, Past, Reader, Recovered};
+use session_store::{Blobs, Journal, Opened, Reader, Recovered, SessionRecords, TailDamage};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -52,7 +52,11 @@ impl Opening {
     ///
     /// # Errors
     /// The log does not read, or does not fold.
-    pub fn of(dir: &Path, (opened, past): (Opened, Past), after: &CrashCleanup<'_>) -> Result<Self, HostError> {
+    pub fn of(
+        dir: &Path,
+        (opened, past): (Opened, SessionRecords),
+        after: &CrashCleanup<'_>,
+    ) -> Result<Self, HostError> {
         let Opened { journal, blobs, recovered } = opened;
         let mut resumed = folded(dir, &recovered, past)?;
         resumed.keep(&journal);
@@ -97,7 +101,7 @@ impl Opening {
 
 /// Folds up to what the store proved when it opened the session. What does not fit behind a checkpoint may be the
 /// checkpoint's fault: then the log has the last word.
-fn folded(dir: &Path, recovered: &Recovered, past: Past) -> Result<ResumedSession, HostError> {
+fn folded(dir: &Path, recovered: &Recovered, past: SessionRecords) -> Result<ResumedSession, HostError> {
     let helped = past.checkpoint().is_some();
     match resume(past) {
         Err(RestoreError::Illegal { .. } | RestoreError::Body { .. }) if helped => {
@@ -111,9 +115,9 @@ fn folded(dir: &Path, recovered: &Recovered, past: Past) -> Result<ResumedSessio
 fn closed(recovered: &Recovered, restored: &Restored, after: &CrashCleanup<'_>) -> (Vec<Record>, Option<String>) {
     let class = match recovered.class {
         None => "clean",
-        Some(Class::TornTail) => "torn_tail",
-        Some(Class::ZeroTail) => "zero_tail",
-        Some(Class::BadTail) => "bad_tail",
+        Some(TailDamage::TornTail) => "torn_tail",
+        Some(TailDamage::ZeroTail) => "zero_tail",
+        Some(TailDamage::BadTail) => "bad_tail",
     };
     let name = recovered.quarantine.as_ref().and_then(|path| path.file_name());
     let left = &restored.state.changing;

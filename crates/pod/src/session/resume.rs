@@ -4,7 +4,7 @@ use super::checkpoint::{CheckpointBuilder, VERSION};
 use super::decode_lite::decode_lite;
 use super::restore::{RestoreError, Restored};
 use crate::record::Record;
-use session_store::{Journal, OwnedFrame, Past, ReadError, RecordId};
+use session_store::{Journal, OwnedFrame, ReadError, RecordId, SessionRecords};
 
 /// A session folded to its end, by its writer.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub struct ResumedSession {
 ///
 /// # Errors
 /// As [`Restored::from_frames`]. Behind a checkpoint a record that does not fit may also be the checkpoint's fault.
-pub fn resume(past: Past) -> Result<ResumedSession, RestoreError> {
+pub fn resume(past: SessionRecords) -> Result<ResumedSession, RestoreError> {
     let begun = past.checkpoint().and_then(|kept| CheckpointBuilder::read(kept.version(), kept.bytes()));
     match begun {
         Some((restored, draft)) => fold(restored, draft, past.behind_checkpoint()),

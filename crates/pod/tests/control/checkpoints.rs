@@ -8,7 +8,7 @@ use pod::session::checkpoint::{CheckpointBuilder, VERSION};
 use pod::session::restore::Restored;
 use pod::session::resume::{ResumedSession, everything, resume};
 use pod::session::summary::Summary;
-use session_store::{Digest, EncodeError, Frames, Past, Reader, RecordId, Records};
+use session_store::{Digest, EncodeError, Frames, Reader, RecordId, Records, SessionRecords};
 use std::fs;
 use std::sync::Arc;
 use testkit::{ModelScript, PodUnderTest, ScriptedAnswer};
@@ -26,7 +26,7 @@ fn sealed(runs: usize) -> PodUnderTest {
     pod
 }
 
-fn past(pod: &PodUnderTest) -> Past {
+fn past(pod: &PodUnderTest) -> SessionRecords {
     let (opened, past) = pod.resume().unwrap();
     opened.journal.close();
     past

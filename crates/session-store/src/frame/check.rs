@@ -5,9 +5,10 @@
 use super::MAX_LINE;
 use super::columns::{self, B, C, COVERED, D, E, FIXED, HEADER, N, OPENING, P, Q, T, TEMPLATE};
 
-/// The first error in a line.
+/// The first error in a line, or why the next line is missing. Used for the lines of live logs, damaged tails and scans;
+/// [`Damage`](crate::Damage) and a quarantine's description carry it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Bad {
+pub enum FrameError {
     #[error("the line is cut off after {0} bytes")]
     Short(u64),
     /// The bytes between the columns, or a column's digits.
@@ -156,41 +157,41 @@ pub(crate) fn rechained(line: &str, previous: u32) -> (Vec<u8>, u32) {
 }
 
 /// Checks `line` (newline included) as the successor of `chain`.
-pub(crate) fn check<'a>(line: &'a [u8], chain: &Chain) -> Result<Frame<'a>, Bad> {
+pub(crate) fn check<'a>(line: &'a [u8], chain: &Chain) -> Result<Frame<'a>, FrameError> {
     let frame = standalone(line)?;
     if frame.seq != chain.seq + 1 {
-        return Err(Bad::Seq { want: chain.seq + 1, found: frame.seq });
+        return Err(FrameError::Seq { want: chain.seq + 1, found: frame.seq });
     }
     if frame.previous != chain.crc {
-        return Err(Bad::Previous);
+        return Err(FrameError::Previous);
     }
     if frame.epoch < chain.epoch {
-        return Err(Bad::Epoch { last: chain.epoch, found: frame.epoch });
+        return Err(FrameError::Epoch { last: chain.epoch, found: frame.epoch });
     }
     if chain.batch_left > 0 && frame.batch_left != chain.batch_left - 1 {
-        return Err(Bad::Batch);
+        return Err(FrameError::Batch);
     }
     Ok(frame)
 }
 
 /// Checks a line by itself: columns, length, newline, checksum.
-pub(crate) fn standalone(line: &[u8]) -> Result<Frame<'_>, Bad> {
-    let header = line.first_chunk::<HEADER>().ok_or(Bad::Short(line.len() as u64))?;
+pub(crate) fn standalone(line: &[u8]) -> Result<Frame<'_>, FrameError> {
+    let header = line.first_chunk::<HEADER>().ok_or(FrameError::Short(line.len() as u64))?;
     if !columns::fits(header) {
-        return Err(Bad::Header);
+        return Err(FrameError::Header);
     }
     if columns::hex(&header[N]) != u32::try_from(line.len()).ok() || line.len() > MAX_LINE {
-        return Err(Bad::Length);
+        return Err(FrameError::Length);
     }
-    let [body @ .., b'\n'] = line else { return Err(Bad::Length) };
-    let found = columns::hex(&header[C]).ok_or(Bad::Header)?;
+    let [body @ .., b'\n'] = line else { return Err(FrameError::Length) };
+    let found = columns::hex(&header[C]).ok_or(FrameError::Header)?;
     let computed = crc32c::crc32c(body.get(COVERED..).unwrap_or_default());
     if found != computed {
-        return Err(Bad::Checksum { found, computed });
+        return Err(FrameError::Checksum { found, computed });
     }
-    parse(header, body, found).ok_or(Bad::Header).and_then(|frame| {
+    parse(header, body, found).ok_or(FrameError::Header).and_then(|frame| {
         let sane = frame.durable < frame.seq && frame.batch_left < super::MAX_BATCH_RECORDS as u32;
-        if sane { Ok(frame) } else { Err(Bad::Batch) }
+        if sane { Ok(frame) } else { Err(FrameError::Batch) }
     })
 }
 

@@ -10,7 +10,7 @@ pub(crate) use checked::{CheckedLines, CheckedRecords};
 pub(crate) use columns::HEADER;
 pub(crate) use encode::Encoder;
 
-pub use check::{Bad, OwnedFrame, RecordId};
+pub use check::{FrameError, OwnedFrame, RecordId};
 pub use encode::{EncodeError, Frames};
 
 /// The longest line, newline included. Larger payloads are blobs.

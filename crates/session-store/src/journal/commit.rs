@@ -213,20 +213,20 @@ pub(crate) trait QueuedBatch: Send {
     fn commit(self: Box<Self>, place: BatchPosition);
     fn refuse(self: Box<Self>, why: Refusal);
     /// Counts the refusal that will follow, before any result is sent.
-    fn doom(&mut self);
+    fn count_refusal(&mut self);
 }
 
 pub(crate) struct PendingBatch<T> {
     batch: T,
     answer: oneshot::Sender<CommitResult<T>>,
     unseen: Arc<AtomicUsize>,
-    doomed: Option<UnseenRefusal>,
+    refusal_guard: Option<UnseenRefusal>,
 }
 
 impl<T: Records> PendingBatch<T> {
     pub(crate) fn new(batch: T, unseen: Arc<AtomicUsize>) -> (Self, Commit<T>) {
         let (answer, receiver) = oneshot::channel();
-        (Self { batch, answer, unseen, doomed: None }, Commit { answer: receiver })
+        (Self { batch, answer, unseen, refusal_guard: None }, Commit { answer: receiver })
     }
 
     pub(crate) fn refuse(self, why: Refusal) {
@@ -253,14 +253,14 @@ impl<T: Records> QueuedBatch for PendingBatch<T> {
 
     fn refuse(mut self: Box<Self>, why: Refusal) {
         if !why.unstorable() {
-            self.doom();
+            self.count_refusal();
         }
-        let Self { batch, answer, doomed, .. } = *self;
-        drop(answer.send(Err((Refused { batch: Some(batch), why }, doomed))));
+        let Self { batch, answer, refusal_guard, .. } = *self;
+        drop(answer.send(Err((Refused { batch: Some(batch), why }, refusal_guard))));
     }
 
-    fn doom(&mut self) {
+    fn count_refusal(&mut self) {
         let unseen = &self.unseen;
-        self.doomed.get_or_insert_with(|| UnseenRefusal::new(unseen));
+        self.refusal_guard.get_or_insert_with(|| UnseenRefusal::new(unseen));
     }
 }

@@ -191,7 +191,7 @@ impl Writer {
             self.shared.suspended.store(true, Ordering::Release);
         }
         for batch in &mut batches {
-            batch.doom();
+            batch.count_refusal();
         }
         self.shared.generation.fetch_add(1, Ordering::SeqCst);
         for batch in batches {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::damage::{Damage, ReadError};
-use crate::frame::{Bad, Chain, OwnedFrame};
+use crate::frame::{Chain, FrameError, OwnedFrame};
 use crate::ops::Ops;
 use crate::session::segment::Segment;
 use crate::session::walk::{Step, Walk};
@@ -45,7 +45,7 @@ impl Iterator for FrameIter {
                 Ok(Step::Frame(frame)) if frame.seq < self.from => {}
                 Ok(Step::Frame(frame)) => return Some(Ok(frame.to_owned())),
                 Ok(Step::Bad(bad)) => break bad,
-                Ok(Step::End) => break Bad::Missing,
+                Ok(Step::End) => break FrameError::Missing,
                 Err(fault) => {
                     self.done = true;
                     return Some(Err(fault.into()));

@@ -6,7 +6,7 @@ pub(crate) mod head;
 pub(crate) mod lock;
 mod open;
 mod options;
-mod past;
+mod records;
 mod repair;
 pub(crate) mod reserve;
 mod salvage;
@@ -19,11 +19,11 @@ use std::path::{Path, PathBuf};
 
 pub use error::{OpenError, Owner};
 pub use options::{Clock, Options, Probe};
-pub use past::{Past, PastFrames};
+pub use records::{SessionRecordIter, SessionRecords};
 pub use salvage::Salvaged;
 
 use crate::blob::Blobs;
-use crate::damage::Class;
+use crate::damage::TailDamage;
 use crate::error::DiskFault;
 use crate::journal::Journal;
 use crate::ops::Ops;
@@ -52,7 +52,7 @@ pub struct Recovered {
     pub last_time: Option<u64>,
     pub epoch: u32,
     /// What was wrong with the tail, if anything.
-    pub class: Option<Class>,
+    pub class: Option<TailDamage>,
     /// Bytes cut off and copied to `quarantine`.
     pub cut: u64,
     pub quarantine: Option<PathBuf>,
@@ -79,7 +79,7 @@ impl Session {
 
     /// [`open`](Self::open) that also returns the records, to be folded: those read while checking the log are not read
     /// again. Keeps the records of the newest segment in memory until they are taken.
-    pub fn resume(dir: &Path, options: Options) -> Result<(Opened, Past), OpenError> {
+    pub fn resume(dir: &Path, options: Options) -> Result<(Opened, SessionRecords), OpenError> {
         open::open(dir, &options, open::OpenMode::Resume)
     }
 

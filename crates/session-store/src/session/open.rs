@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::head::{self, Head};
 use super::survey::{Diagnosis, Survey, survey};
-use super::{OpenError, Opened, Options, Past, Recovered, file_system, lock, repair, reserve, segment};
+use super::{OpenError, Opened, Options, Recovered, SessionRecords, file_system, lock, repair, reserve, segment};
 use crate::blob::Blobs;
 use crate::disk::DiskFile;
 use crate::error::DiskFault;
@@ -36,7 +36,7 @@ pub(super) fn create(dir: &Path, options: &Options) -> Result<Opened, OpenError>
     enter(&ops, dir, options, OpenMode::Create).map(|(opened, _)| opened)
 }
 
-pub(super) fn open(dir: &Path, options: &Options, mode: OpenMode) -> Result<(Opened, Past), OpenError> {
+pub(super) fn open(dir: &Path, options: &Options, mode: OpenMode) -> Result<(Opened, SessionRecords), OpenError> {
     let ops = Ops::new(Arc::clone(&options.disk));
     named(&options.session)?;
     if ops.open(&lock::path(dir), false)?.is_none() && !segment::log(dir).is_dir() {
@@ -53,7 +53,7 @@ fn named(id: &str) -> Result<(), OpenError> {
     if spelled && !id.is_empty() && id.len() <= MAX_ID { Ok(()) } else { Err(OpenError::Id(id.to_owned())) }
 }
 
-fn enter(ops: &Ops, dir: &Path, options: &Options, mode: OpenMode) -> Result<(Opened, Past), OpenError> {
+fn enter(ops: &Ops, dir: &Path, options: &Options, mode: OpenMode) -> Result<(Opened, SessionRecords), OpenError> {
     let lock = lock::acquire(ops, dir, (options.clock)())?;
     let head = Head::read(ops, dir)?;
     let mut found = survey(ops, dir, head, mode == OpenMode::Resume)?;
@@ -90,7 +90,7 @@ fn enter(ops: &Ops, dir: &Path, options: &Options, mode: OpenMode) -> Result<(Op
     if found.good.seq == 0 {
         names(ops, dir)?;
     }
-    let past = Past::new(ops, dir, &mut found);
+    let past = SessionRecords::new(ops, dir, &mut found);
     let place = LogEnd { file, first, offset: found.offset, chain: found.good, sealed: found.sealed };
     let start = WriterParts { dir: dir.to_path_buf(), place, head, lock };
     Ok((start_writer(ops, options, start, recovered)?, past))

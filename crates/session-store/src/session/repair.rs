@@ -9,10 +9,10 @@ use super::options::{Options, Probe};
 use super::reserve;
 use super::survey::Survey;
 use super::walk::{Step, Walk};
-use crate::damage::Class;
+use crate::damage::TailDamage;
 use crate::disk::{DiskFile, Op};
 use crate::error::DiskFault;
-use crate::frame::{Bad, Chain};
+use crate::frame::{Chain, FrameError};
 use crate::ops::Ops;
 
 /// The description stored beside the bytes that were cut.
@@ -34,7 +34,7 @@ pub(super) fn cut(
     ops: &Ops,
     dir: &Path,
     found: &Survey,
-    why: (Class, &Bad),
+    why: (TailDamage, &FrameError),
     options: &Options,
 ) -> Result<PathBuf, DiskFault> {
     let Some(path) = found.segments.last().map(|segment| &segment.path) else {
@@ -67,7 +67,7 @@ fn quarantine(
     dir: &Path,
     segment: &DiskFile,
     found: &Survey,
-    (class, bad): (Class, &Bad),
+    (class, bad): (TailDamage, &FrameError),
     time: u64,
 ) -> Result<PathBuf, DiskFault> {
     let place = dir.join("quarantine");

@@ -10,7 +10,7 @@ use super::segment::{self, Segment};
 use super::walk::Feed;
 use crate::damage::Damage;
 use crate::error::DiskFault;
-use crate::frame::{self, Bad, Chain, Frame, OwnedFrame};
+use crate::frame::{self, Chain, Frame, FrameError, OwnedFrame};
 use crate::ops::Ops;
 
 /// The next thing that is known, in the order of seqs.
@@ -56,7 +56,7 @@ impl Scan<'_> {
         let next = self.segments.get(n + 1).map_or(u64::MAX, |segment| segment.first);
         // A batch does not go on in another segment.
         if !self.place.is_some_and(|chain| chain.seq + 1 == segment.first && chain.batch_left == 0) {
-            self.stray(&segment, 0, Bad::Missing);
+            self.stray(&segment, 0, FrameError::Missing);
         }
         let Some(mut feed) = Feed::open(self.ops, &segment)? else { return Ok(()) };
         while feed.fill(frame::MAX_LINE)? > 0 {
@@ -65,8 +65,8 @@ impl Scan<'_> {
             let line = length.and_then(|length| window.get(..length));
             let read = match line {
                 Some(line) => self.fit(line, next),
-                None if frame::begins_like_one(window) => Err(Bad::Short(window.len() as u64)),
-                None => Err(Bad::Header),
+                None if frame::begins_like_one(window) => Err(FrameError::Short(window.len() as u64)),
+                None => Err(FrameError::Header),
             };
             let skip = match read {
                 Ok(frame) => {
@@ -87,17 +87,17 @@ impl Scan<'_> {
     }
 
     /// A line that fits what is known of its place.
-    fn fit<'l>(&self, line: &'l [u8], next: u64) -> Result<Frame<'l>, Bad> {
+    fn fit<'l>(&self, line: &'l [u8], next: u64) -> Result<Frame<'l>, FrameError> {
         let frame = match &self.place {
             Some(chain) => frame::check(line, chain)?,
             None => frame::standalone(line)?,
         };
         let fits = frame.seq > self.good.seq && frame.seq < next && frame.epoch >= self.good.epoch;
-        if fits { Ok(frame) } else { Err(Bad::Previous) }
+        if fits { Ok(frame) } else { Err(FrameError::Previous) }
     }
 
     /// From here on nothing is known.
-    fn stray(&mut self, segment: &Segment, offset: u64, bad: Bad) {
+    fn stray(&mut self, segment: &Segment, offset: u64, bad: FrameError) {
         let seq = self.place.map_or(self.good.seq, |chain| chain.seq) + 1;
         let damage = Damage { seq, segment: segment.path.clone(), offset, bad, lost: seq..=seq };
         self.bad.get_or_insert(damage);
@@ -142,7 +142,7 @@ impl Scan<'_> {
             let last = self.segments.last().cloned();
             let (segment, offset) = last.map_or_else(|| (segment::path(dir, 1), 0), |last| (last.path, last.length));
             let seq = self.good.seq + 1;
-            self.bad = Some(Damage { seq, segment, offset, bad: Bad::Missing, lost: seq..=seq });
+            self.bad = Some(Damage { seq, segment, offset, bad: FrameError::Missing, lost: seq..=seq });
         }
         self.lost(self.proven + 1)
     }

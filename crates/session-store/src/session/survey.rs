@@ -5,9 +5,9 @@ use std::path::Path;
 use super::head::Head;
 use super::segment::{self, Segment};
 use super::walk::{Feed, Step, Walk};
-use crate::damage::{Class, Damage};
+use crate::damage::{Damage, TailDamage};
 use crate::error::DiskFault;
-use crate::frame::{self, Bad, Chain, CheckedLines};
+use crate::frame::{self, Chain, CheckedLines, FrameError};
 use crate::ops::Ops;
 
 pub(crate) struct Survey {
@@ -36,7 +36,7 @@ pub(crate) struct Survey {
 pub(crate) enum Diagnosis {
     Clean,
     /// Nothing durable is lost by cutting off what stands behind `good`.
-    Cut(Class, Bad),
+    Cut(TailDamage, FrameError),
     Damaged(Damage),
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn survey(ops: &Ops, dir: &Path, head: Option<Head>, keep: bool) -> R
         diagnosis: Diagnosis::Clean,
     };
     let bad = survey.records(&mut walk)?;
-    let bad = bad.or((walk.chain.batch_left > 0).then_some(Bad::Missing));
+    let bad = bad.or((walk.chain.batch_left > 0).then_some(FrameError::Missing));
     // A batch that is not whole does not exist.
     let good = survey.good.seq;
     survey.frames.iter_mut().for_each(|frames| frames.end_at(good));
@@ -90,29 +90,29 @@ pub(crate) fn survey(ops: &Ops, dir: &Path, head: Option<Head>, keep: bool) -> R
         Some(bad) if survey.proven <= survey.good.seq && cuttable => Diagnosis::Cut(class(&bad, zeros), bad),
         bad => {
             let seq = walk.chain.seq + 1;
-            Diagnosis::Damaged(Damage { seq, segment, offset, bad: bad.unwrap_or(Bad::Missing), lost })
+            Diagnosis::Damaged(Damage { seq, segment, offset, bad: bad.unwrap_or(FrameError::Missing), lost })
         }
     };
     Ok(survey)
 }
 
-fn class(bad: &Bad, zeros: bool) -> Class {
+fn class(bad: &FrameError, zeros: bool) -> TailDamage {
     match bad {
-        _ if zeros => Class::ZeroTail,
-        Bad::Short(_) | Bad::Missing => Class::TornTail,
-        Bad::Header
-        | Bad::Length
-        | Bad::Checksum { .. }
-        | Bad::Previous
-        | Bad::Seq { .. }
-        | Bad::Epoch { .. }
-        | Bad::Batch => Class::BadTail,
+        _ if zeros => TailDamage::ZeroTail,
+        FrameError::Short(_) | FrameError::Missing => TailDamage::TornTail,
+        FrameError::Header
+        | FrameError::Length
+        | FrameError::Checksum { .. }
+        | FrameError::Previous
+        | FrameError::Seq { .. }
+        | FrameError::Epoch { .. }
+        | FrameError::Batch => TailDamage::BadTail,
     }
 }
 
 impl Survey {
     /// Walks as far as the records are good.
-    fn records(&mut self, walk: &mut Walk) -> Result<Option<Bad>, DiskFault> {
+    fn records(&mut self, walk: &mut Walk) -> Result<Option<FrameError>, DiskFault> {
         loop {
             match walk.step()? {
                 Step::End => return Ok(None),

@@ -2,7 +2,7 @@
 
 use crate::disk::DiskFile;
 use crate::error::DiskFault;
-use crate::frame::{self, Bad, Chain, Frame};
+use crate::frame::{self, Chain, Frame, FrameError};
 use crate::ops::Ops;
 use crate::session::segment::Segment;
 
@@ -13,7 +13,7 @@ const CHUNK: usize = 256 << 10;
 pub(crate) enum Step<'a> {
     Frame(Frame<'a>),
     /// Not a successor of what came before. The walk stays here.
-    Bad(Bad),
+    Bad(FrameError),
     End,
 }
 
@@ -81,7 +81,7 @@ impl Walk {
                 // Empty: only the first segment had its name before it had a record.
                 let empty = feed_at == 0 && self.segment.as_ref().is_some_and(|segment| segment.first > 1);
                 if !whole || empty {
-                    return Ok(Step::Bad(Bad::Missing));
+                    return Ok(Step::Bad(FrameError::Missing));
                 }
             }
             let Some(next) = self.segments.next() else { return Ok(Step::End) };
@@ -89,7 +89,7 @@ impl Walk {
             self.feed = Feed::open(&self.ops, &next)?;
             self.segment = Some(next);
             if !begins {
-                return Ok(Step::Bad(Bad::Missing));
+                return Ok(Step::Bad(FrameError::Missing));
             }
         }
         let Some(feed) = self.feed.as_mut() else { return Ok(Step::End) };
@@ -169,21 +169,21 @@ impl Feed {
     }
 
     /// The bytes of the next line, by its own length.
-    fn line(&mut self) -> Result<Result<&[u8], Bad>, DiskFault> {
+    fn line(&mut self) -> Result<Result<&[u8], FrameError>, DiskFault> {
         let have = self.fill(frame::HEADER)?;
         if !frame::begins_like_one(self.window()) {
-            return Ok(Err(Bad::Header));
+            return Ok(Err(FrameError::Header));
         }
         if have < frame::HEADER {
-            return Ok(Err(Bad::Short(have as u64)));
+            return Ok(Err(FrameError::Short(have as u64)));
         }
-        let Some(length) = frame::line_length(self.window()) else { return Ok(Err(Bad::Length)) };
+        let Some(length) = frame::line_length(self.window()) else { return Ok(Err(FrameError::Length)) };
         let have = self.fill(length)?;
         match self.window().get(..length) {
             Some(line) => Ok(Ok(line)),
             // A line that is over before its length says so is wrong, not cut off.
-            None if memchr::memchr(b'\n', self.window()).is_some() => Ok(Err(Bad::Length)),
-            None => Ok(Err(Bad::Short(have as u64))),
+            None if memchr::memchr(b'\n', self.window()).is_some() => Ok(Err(FrameError::Length)),
+            None => Ok(Err(FrameError::Short(have as u64))),
         }
     }
 }

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use serde::Serialize;
 use session_store::{
-    EncodeError, Frames, Journal, OpenError, Opened, Options, OwnedFrame, Past, Reader, RecordId, Records, Refusal,
-    Session,
+    EncodeError, Frames, Journal, OpenError, Opened, Options, OwnedFrame, Reader, RecordId, Records, Refusal, Session,
+    SessionRecords,
 };
 
 use crate::bit_rot;
@@ -216,7 +216,7 @@ impl World {
         &mut self,
         before: &BTreeMap<PathBuf, Vec<u8>>,
         opened: &Opened,
-        past: Option<Past>,
+        past: Option<SessionRecords>,
     ) -> Result<(), String> {
         let (dir, recovered) = (self.dir(), &opened.recovered);
         if recovered.cut > 0 {

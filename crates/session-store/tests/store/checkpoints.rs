@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use session_store::{
-    Checkpoint, Digest, MAX_CHECKPOINT_BYTES, Op, Options, OwnedFrame, Past, ReadError, Reader, Session,
+    Checkpoint, Digest, MAX_CHECKPOINT_BYTES, Op, Options, OwnedFrame, ReadError, Reader, Session, SessionRecords,
 };
 
 use crate::disks::{ENOSPC, Judge, Judged, Quick};
@@ -44,13 +44,13 @@ fn unfold(checkpoint: Option<&Checkpoint>) -> Vec<String> {
 }
 
 /// What a past comes to, with the help of its checkpoint.
-fn fold(past: Past) -> Vec<String> {
+fn fold(past: SessionRecords) -> Vec<String> {
     let mut all = unfold(past.checkpoint());
     all.extend(notes_of(past.behind_checkpoint()));
     all
 }
 
-fn resume(scene: &Scene) -> Past {
+fn resume(scene: &Scene) -> SessionRecords {
     let (opened, past) = Session::resume(&scene.dir, small()).unwrap();
     opened.journal.close();
     past

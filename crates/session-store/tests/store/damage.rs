@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use session_store::{Bad, Class, ErrorKind, OpenError, OwnedFrame, ReadError, Reader};
+use session_store::{ErrorKind, FrameError, OpenError, OwnedFrame, ReadError, Reader, TailDamage};
 
 use crate::scene::{Scene, append, files, shown, texts};
 
@@ -75,7 +75,7 @@ fn every_truncation_leaves_the_longest_prefix_of_whole_batches() {
         let opened = intact.scene.open().unwrap();
         let found = &opened.recovered;
         assert_eq!(found.last as usize, records, "cut at {cut}");
-        assert_eq!(found.class, (cut > end).then_some(Class::TornTail), "cut at {cut}");
+        assert_eq!(found.class, (cut > end).then_some(TailDamage::TornTail), "cut at {cut}");
         assert_eq!(found.cut as usize, cut - end);
         assert_eq!(quarantined(&dir), &intact.bytes[end..cut], "cut at {cut}");
         assert!(intact.is_prefix(&shown(&dir), records), "cut at {cut}");
@@ -135,7 +135,7 @@ fn no_flipped_bit_is_accepted() {
             let dir = intact.lay(&flipped, false);
             match intact.scene.open() {
                 Ok(opened) => {
-                    let class = opened.recovered.class.map(Class::name);
+                    let class = opened.recovered.class.map(TailDamage::name);
                     *classes.entry(class).or_insert(0) += 1;
                     assert!(class.is_some(), "byte {byte} bit {bit}");
                     assert!(intact.is_prefix(&shown(&dir), records), "byte {byte} bit {bit}");
@@ -176,15 +176,19 @@ fn tails_have_names() {
     let first = intact.frames[0].line.len() + 1;
     let mut over = line(9, intact.frames[7].crc, 5, 8, 0).into_bytes();
     over[21..29].copy_from_slice(b"00000fff");
-    let cases: [(&str, Vec<u8>, Class); 8] = [
-        ("zeros", vec![0; 5000], Class::ZeroTail),
-        ("two MiB of zeros", vec![0; 2 << 20], Class::ZeroTail),
-        ("half a line", intact.bytes[..200].to_vec(), Class::BadTail),
-        ("the beginning of a header", intact.bytes[..60].to_vec(), Class::TornTail),
-        ("a line of the past", intact.bytes[first..first + intact.frames[1].line.len() + 1].to_vec(), Class::BadTail),
-        ("noise", b"noise\n\xff\xfe\n".to_vec(), Class::BadTail),
-        ("noise and zeros", [&b"noise\n"[..], &[0; 5000]].concat(), Class::BadTail),
-        ("a line that is over before its length says so", over, Class::BadTail),
+    let cases: [(&str, Vec<u8>, TailDamage); 8] = [
+        ("zeros", vec![0; 5000], TailDamage::ZeroTail),
+        ("two MiB of zeros", vec![0; 2 << 20], TailDamage::ZeroTail),
+        ("half a line", intact.bytes[..200].to_vec(), TailDamage::BadTail),
+        ("the beginning of a header", intact.bytes[..60].to_vec(), TailDamage::TornTail),
+        (
+            "a line of the past",
+            intact.bytes[first..first + intact.frames[1].line.len() + 1].to_vec(),
+            TailDamage::BadTail,
+        ),
+        ("noise", b"noise\n\xff\xfe\n".to_vec(), TailDamage::BadTail),
+        ("noise and zeros", [&b"noise\n"[..], &[0; 5000]].concat(), TailDamage::BadTail),
+        ("a line that is over before its length says so", over, TailDamage::BadTail),
     ];
     for (name, tail, class) in cases {
         let dir = intact.lay(&[intact.bytes.clone(), tail.clone()].concat(), false);
@@ -218,7 +222,7 @@ fn a_stale_tail_of_an_older_epoch_is_cut() {
     bytes.extend_from_slice(stale);
     std::fs::write(scene.log(), &bytes).unwrap();
     let opened = scene.open().unwrap();
-    assert_eq!((opened.recovered.last, opened.recovered.class), (3, Some(Class::BadTail)));
+    assert_eq!((opened.recovered.last, opened.recovered.class), (3, Some(TailDamage::BadTail)));
     assert_eq!(quarantined(&scene.dir), stale);
     assert_eq!(texts(&scene.dir), ["one", "of the second epoch"]);
 }
@@ -255,7 +259,7 @@ fn splices_show() {
         let dir = intact.lay(&bytes, true);
         let error = Reader::open(&dir).unwrap().frames().find_map(Result::err).unwrap();
         assert!(
-            matches!(&error, ReadError::Damaged(d) if d.seq == seq && matches!(d.bad, Bad::Seq { .. })),
+            matches!(&error, ReadError::Damaged(d) if d.seq == seq && matches!(d.bad, FrameError::Seq { .. })),
             "{name}: {error}"
         );
         assert!(matches!(intact.scene.open(), Err(OpenError::Damaged { .. })), "{name}");
@@ -266,7 +270,7 @@ fn splices_show() {
     let ours: usize = lines[..2].iter().map(Vec::len).sum();
     let dir = intact.lay(&[&intact.bytes[..ours], &strange[at..]].concat(), true);
     let error = Reader::open(&dir).unwrap().frames().find_map(Result::err).unwrap();
-    assert!(matches!(&error, ReadError::Damaged(d) if d.seq == 3 && d.bad == Bad::Previous), "{error}");
+    assert!(matches!(&error, ReadError::Damaged(d) if d.seq == 3 && d.bad == FrameError::Previous), "{error}");
 }
 
 /// One line, right in itself.
@@ -289,19 +293,19 @@ fn a_line_has_to_fit_its_place() {
     let crc = |line: &str| u32::from_str_radix(&line[6..14], 16).unwrap();
     let good = line(9, last.crc, 5, 8, 0);
     let begun = line(9, last.crc, 5, 8, 2);
-    let cases: [(&str, Vec<String>, Option<Bad>); 8] = [
+    let cases: [(&str, Vec<String>, Option<FrameError>); 8] = [
         ("fits", vec![good.clone()], None),
-        ("fits as a batch", vec![begun.clone(), line(10, crc(&begun), 5, 8, 1)], Some(Bad::Missing)),
+        ("fits as a batch", vec![begun.clone(), line(10, crc(&begun), 5, 8, 1)], Some(FrameError::Missing)),
         (
             "of a fenced writer",
             vec![good.clone(), line(10, crc(&good), 4, 8, 0)],
-            Some(Bad::Epoch { last: 5, found: 4 }),
+            Some(FrameError::Epoch { last: 5, found: 4 }),
         ),
-        ("countdown jumps", vec![begun.clone(), line(10, crc(&begun), 5, 8, 0)], Some(Bad::Batch)),
-        ("countdown starts again", vec![begun.clone(), line(10, crc(&begun), 5, 8, 2)], Some(Bad::Batch)),
-        ("durable before it was written", vec![line(9, last.crc, 5, 9, 0)], Some(Bad::Batch)),
-        ("skips", vec![line(10, last.crc, 5, 8, 0)], Some(Bad::Seq { want: 9, found: 10 })),
-        ("another past", vec![line(9, last.crc ^ 1, 5, 8, 0)], Some(Bad::Previous)),
+        ("countdown jumps", vec![begun.clone(), line(10, crc(&begun), 5, 8, 0)], Some(FrameError::Batch)),
+        ("countdown starts again", vec![begun.clone(), line(10, crc(&begun), 5, 8, 2)], Some(FrameError::Batch)),
+        ("durable before it was written", vec![line(9, last.crc, 5, 9, 0)], Some(FrameError::Batch)),
+        ("skips", vec![line(10, last.crc, 5, 8, 0)], Some(FrameError::Seq { want: 9, found: 10 })),
+        ("another past", vec![line(9, last.crc ^ 1, 5, 8, 0)], Some(FrameError::Previous)),
     ];
     for (name, lines, bad) in cases {
         intact.lay(&[intact.bytes.clone(), lines.concat().into_bytes()].concat(), false);

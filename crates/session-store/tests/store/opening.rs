@@ -138,7 +138,7 @@ fn a_readers_view_of_the_tail() {
     assert_eq!(reader.tail().unwrap(), Tail::BeingWritten(10));
     assert_eq!(reader.frames().filter(|frame| frame.is_ok()).count(), 2);
     opened.journal.close();
-    assert_eq!(reader.tail().unwrap(), Tail::Cut(session_store::Class::TornTail, 10));
+    assert_eq!(reader.tail().unwrap(), Tail::Cut(session_store::TailDamage::TornTail, 10));
     assert_eq!(texts(&scene.dir), ["one"]);
 }
 

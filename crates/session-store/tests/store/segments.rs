@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use session_store::{Bad, Op, OpenError, Opened, Options, ReadError, Reader, RecordId, Refusal, Session};
+use session_store::{FrameError, Op, OpenError, Opened, Options, ReadError, Reader, RecordId, Refusal, Session};
 
 use crate::disks::{ENOSPC, Judge, Judged, Quick};
 use crate::scene::{Scene, append, files, notes, options, texts};
@@ -312,7 +312,7 @@ fn what_stands_behind_a_named_end_is_not_read() {
 fn a_missing_segment_and_a_missing_end_are_named() {
     let damage = |scene: &Scene| {
         let OpenError::Damaged { damage, .. } = scene.open().unwrap_err() else { panic!("something is gone") };
-        assert_eq!(damage.bad, Bad::Missing);
+        assert_eq!(damage.bad, FrameError::Missing);
         (damage.seq, damage.segment, damage.offset)
     };
     let (scene, _) = rotated(18);

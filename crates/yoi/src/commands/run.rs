@@ -30,7 +30,7 @@ use pod::feature::Unmet;
 use pod::host::{self, CrashCleanup, HostError, OpenReport, Opening, PodConfig, PodDeps};
 use pod::record::HostStarted;
 use serde::Serialize;
-use session_store::{Clock, Opened, Past};
+use session_store::{Clock, Opened, SessionRecords};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -262,7 +262,7 @@ impl RunContext<'_> {
     async fn open(
         &self,
         place: &SessionLocation,
-        opened: (Opened, Past),
+        opened: (Opened, SessionRecords),
         composed: Composed,
         callbacks: Callbacks,
         outbox: Outbox,

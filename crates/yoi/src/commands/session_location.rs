@@ -7,7 +7,7 @@ use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::pods::{Pods, check_name, make_private};
 use authority::{Ambient, Scratch};
-use session_store::{Clock, OpenError, Opened, Options, Past, ReadError, Reader, Session, Tail};
+use session_store::{Clock, OpenError, Opened, Options, ReadError, Reader, Session, SessionRecords, Tail};
 use std::fs::{DirBuilder, File};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -90,7 +90,7 @@ impl SessionLocation {
         ambient: &Ambient,
         clock: &Clock,
         points: &Points,
-    ) -> Result<(Opened, Past), Failure> {
+    ) -> Result<(Opened, SessionRecords), Failure> {
         let options = || {
             let mut options = Options::new(self.id.to_string(), clock.clone());
             let reached = points.0.clone();
@@ -216,8 +216,8 @@ pub(crate) fn ephemeral_left(env: &Env) -> impl Iterator<Item = (PathBuf, File)>
 }
 
 /// A new session has no past.
-fn made_new(made: Result<Opened, OpenError>) -> Result<(Opened, Past), OpenError> {
-    made.map(|opened| (opened, Past::default()))
+fn made_new(made: Result<Opened, OpenError>) -> Result<(Opened, SessionRecords), OpenError> {
+    made.map(|opened| (opened, SessionRecords::default()))
 }
 
 /// A directory for what is not kept that is in none of those the run works in: its own journal would be among the

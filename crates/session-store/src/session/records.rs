@@ -11,10 +11,10 @@ use crate::ops::Ops;
 use crate::reader::{FrameIter, seek};
 use crate::session::segment::Segment;
 
-/// The checkpoint and records of a session that was just opened. The newest segment's records were read on opening;
-/// older ones are read on demand. The default is that of a session without records.
-pub struct Past {
-    /// With the records behind it that stand in older segments.
+/// The checkpoint and the records of a session that was just opened, for the caller to fold into its state. The newest
+/// segment's records were read on opening; older ones are read on demand. The default is that of a session without records.
+pub struct SessionRecords {
+    /// The checkpoint, and the records behind it that are in older segments.
     checkpoint: Option<(Checkpoint, FrameIter)>,
     segments: Vec<Segment>,
     /// The last record before `newest`.
@@ -22,14 +22,14 @@ pub struct Past {
     newest: CheckedLines,
 }
 
-/// Records in order, each checked; ends after the first error.
-pub struct PastFrames {
+/// Iterates over the records of a [`SessionRecords`] in order, each checked; ends after the first error.
+pub struct SessionRecordIter {
     older: FrameIter,
     failed: bool,
     newest: CheckedRecords,
 }
 
-impl Past {
+impl SessionRecords {
     pub(super) fn new(ops: &Ops, dir: &Path, found: &mut Survey) -> Self {
         let (before, newest) = (found.from, found.frames.take().unwrap_or_default());
         let checkpoint = Checkpoint::read(ops, dir).and_then(|kept| match kept.seq() {
@@ -48,23 +48,23 @@ impl Past {
 
     /// Every record behind the checkpoint; all of them if there is none.
     #[must_use]
-    pub fn behind_checkpoint(self) -> PastFrames {
+    pub fn behind_checkpoint(self) -> SessionRecordIter {
         let (seq, older) = match self.checkpoint {
             Some((kept, older)) => (kept.seq(), older),
             None => (0, FrameIter::behind(self.segments, Chain::START, self.before.seq)),
         };
-        PastFrames { older, failed: false, newest: self.newest.behind(seq) }
+        SessionRecordIter { older, failed: false, newest: self.newest.behind(seq) }
     }
 
     /// Every record; ignores the checkpoint.
     #[must_use]
-    pub fn all(mut self) -> PastFrames {
+    pub fn all(mut self) -> SessionRecordIter {
         self.checkpoint = None;
         self.behind_checkpoint()
     }
 }
 
-impl Iterator for PastFrames {
+impl Iterator for SessionRecordIter {
     type Item = Result<OwnedFrame, ReadError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -77,20 +77,20 @@ impl Iterator for PastFrames {
     }
 }
 
-impl Default for Past {
+impl Default for SessionRecords {
     fn default() -> Self {
         Self { checkpoint: None, segments: Vec::new(), before: Chain::START, newest: CheckedLines::default() }
     }
 }
 
-impl fmt::Debug for Past {
+impl fmt::Debug for SessionRecords {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Past").field("before", &self.before.seq).finish_non_exhaustive()
+        f.debug_struct("SessionRecords").field("before", &self.before.seq).finish_non_exhaustive()
     }
 }
 
-impl fmt::Debug for PastFrames {
+impl fmt::Debug for SessionRecordIter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PastFrames").field("older", &self.older).finish_non_exhaustive()
+        f.debug_struct("SessionRecordIter").field("older", &self.older).finish_non_exhaustive()
     }
 }
