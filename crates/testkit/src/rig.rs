@@ -135,7 +135,7 @@ impl PodUnderTest {
             segment_bytes: 16 << 20,
             blob_bytes: BLOB_BYTES,
             survivors: Arc::new(Mutex::new(Ok(0))),
-            permission: Arc::new(Permission { policy, workspace, now }),
+            permission: Arc::new(Permission { policy, workspace, sandbox: now }),
             root,
         }
     }
@@ -143,8 +143,8 @@ impl PodUnderTest {
     /// Judges calls by these rules alone, instead of allowing everything.
     pub fn judge_by(&mut self, rules: Vec<Rule>) {
         let policy = Policy::new(TERMS, vec![Layer::new("testkit", rules).expect("rules")]);
-        let Permission { workspace, now, .. } = (*self.permission).clone();
-        self.permission = Arc::new(Permission { policy, workspace, now });
+        let Permission { workspace, sandbox: now, .. } = (*self.permission).clone();
+        self.permission = Arc::new(Permission { policy, workspace, sandbox: now });
     }
 
     /// Makes or opens the session's store.

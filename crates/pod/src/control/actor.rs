@@ -15,10 +15,10 @@ use super::client::{Client, Command, SubmitError, client};
 use super::commit::Batch;
 use super::core::{Core, Fatal};
 use super::limits::RunLimits;
-use super::pipeline::{Landed, Own};
+use super::pipeline::{ActorCommit, CommitResult};
 use super::stream::{Stream, StreamEvent};
 use super::submission::{Prepared, Submissions};
-use super::turn::{Running, Work, Worked};
+use super::turn::{Running, TaskResult, TurnTasks};
 use crate::mailbox::requests::Wakeup;
 use crate::record::{HostStopped, Record, SystemItem};
 use crate::session::fold::SessionState;
@@ -46,7 +46,7 @@ pub struct Actor {
     preamble: Preamble,
     submissions: Submissions,
     closing: Closing,
-    farewell: JoinSet<()>,
+    observer_flush: JoinSet<()>,
     grants_written: Instant,
 }
 
@@ -77,7 +77,7 @@ enum Closing {
     Open,
     /// With the reason; it takes effect once nothing is in flight.
     Asked(String),
-    Farewell(String),
+    FlushingObservers(String),
     /// The last record is being committed.
     Stopping,
     Stopped,
@@ -98,10 +98,10 @@ enum DriverEvent {
     Committed(Result<Committed<Batch>, Refused<Batch>>),
     Asked(Option<Command>),
     Prepared(Result<Prepared, JoinError>),
-    Worked(Worked),
+    Task(TaskResult),
     Wakeup(Wakeup),
     Stream(StreamEvent),
-    Farewell(Result<(), JoinError>),
+    ObserversFlushed(Result<(), JoinError>),
     Retry,
     Shown,
 }
@@ -118,7 +118,7 @@ impl Actor {
             preamble,
             submissions,
             closing: Closing::Open,
-            farewell: JoinSet::new(),
+            observer_flush: JoinSet::new(),
             grants_written: Instant::now(),
         };
         (actor, client)
@@ -144,7 +144,7 @@ impl Actor {
         // The lock goes first: a slow watcher keeps nobody else out.
         core.store.journal.close();
         core.outbox.drain().await;
-        core.registry.hooks().farewell().await;
+        core.registry.hooks().flush_observers().await;
         ActorEnd { state: core.state, result }
     }
 
@@ -181,19 +181,19 @@ impl Actor {
 
     /// Waits for the next event. Every branch is cancel-safe.
     async fn next(&mut self, cancel: &CancellationToken) -> DriverEvent {
-        let Self { core, at, commands, asked, submissions, closing, farewell, .. } = self;
+        let Self { core, at, commands, asked, submissions, closing, observer_flush, .. } = self;
         let (room, behind) = (!core.outbox.is_full(), !core.outbox.is_empty());
-        let (mut heeds, mut suspended, mut cancellable) = (core.heeds(), false, false);
-        let (mut work, mut stream) = (None, None);
+        let (mut accepts_requests, mut suspended, mut cancellable) = (core.accepts_feature_requests(), false, false);
+        let (mut tasks, mut stream) = (None, None);
         match at {
             At::Turn(turn) => {
-                heeds &= turn.heeds();
+                accepts_requests &= turn.accepts_feature_requests();
                 suspended = turn.suspended();
                 cancellable = !turn.is_cancelled();
-                (work, stream) = turn.parts();
+                (tasks, stream) = turn.parts();
             }
             // Nothing is behind the last record.
-            At::Idle(_) | At::Between => heeds &= !matches!(closing, Closing::Stopping),
+            At::Idle(_) | At::Between => accepts_requests &= !matches!(closing, Closing::Stopping),
         }
         let retry_at = core.pipeline.retry_at(suspended);
         let Core { pipeline, pending, outbox, .. } = core;
@@ -203,10 +203,10 @@ impl Actor {
             done = pipeline.front() => DriverEvent::Committed(done),
             command = commands.recv(), if *asked => DriverEvent::Asked(command),
             prepared = submissions.next() => DriverEvent::Prepared(prepared),
-            worked = worked(work) => DriverEvent::Worked(worked),
-            wakeup = pending.next(), if heeds => DriverEvent::Wakeup(wakeup),
+            result = task_result(tasks) => DriverEvent::Task(result),
+            wakeup = pending.next(), if accepts_requests => DriverEvent::Wakeup(wakeup),
             event = streamed(stream), if room => DriverEvent::Stream(event),
-            Some(heard) = farewell.join_next() => DriverEvent::Farewell(heard),
+            Some(flushed) = observer_flush.join_next() => DriverEvent::ObserversFlushed(flushed),
             () = outbox.progress(), if behind => DriverEvent::Shown,
             () = sleep_until(retry_at) => DriverEvent::Retry,
         }
@@ -215,15 +215,15 @@ impl Actor {
     fn take(&mut self, event: DriverEvent) -> Result<(), Fatal> {
         let Self { core, at, submissions, preamble, .. } = self;
         match (event, at) {
-            (DriverEvent::Committed(done), at) => match (core.landed(done)?, at) {
-                (Some(Landed::Own(Own::Input)), _) => submissions.landed(),
-                (Some(Landed::Own(Own::Stop)), _) => self.closing = Closing::Stopped,
-                (Some(landed), At::Turn(turn)) => turn.landed(core, landed)?,
+            (DriverEvent::Committed(done), at) => match (core.commit_ended(done)?, at) {
+                (Some(CommitResult::Actor(ActorCommit::Input)), _) => submissions.commit_ended(),
+                (Some(CommitResult::Actor(ActorCommit::Stop)), _) => self.closing = Closing::Stopped,
+                (Some(result), At::Turn(turn)) => turn.commit_ended(core, result)?,
                 (Some(_) | None, _) => {}
             },
             (DriverEvent::Asked(Some(Command::Submit(submission))), _) => match self.closing {
                 Closing::Open => submissions.take(submission),
-                Closing::Asked(_) | Closing::Farewell(_) | Closing::Stopping | Closing::Stopped => {
+                Closing::Asked(_) | Closing::FlushingObservers(_) | Closing::Stopping | Closing::Stopped => {
                     drop(submission.reply.send(Err(SubmitError::Closed)));
                 }
             },
@@ -235,8 +235,8 @@ impl Actor {
                 self.closing.ask("no client is left".to_owned());
             }
             (DriverEvent::Prepared(prepared), _) => submissions.prepared(core, &mut preamble.records, prepared?),
-            (DriverEvent::Farewell(heard), _) => {
-                heard?;
+            (DriverEvent::ObserversFlushed(flushed), _) => {
+                flushed?;
                 self.stop();
             }
             (DriverEvent::Wakeup(wakeup), At::Turn(turn)) => turn.wake(core, wakeup),
@@ -247,10 +247,10 @@ impl Actor {
                     turn.resume()?;
                 }
             }
-            (DriverEvent::Worked(worked), At::Turn(turn)) => turn.worked(core, worked)?,
+            (DriverEvent::Task(result), At::Turn(turn)) => turn.task_result(core, result)?,
             (DriverEvent::Stream(event), At::Turn(turn)) => turn.streamed(core, event)?,
             (DriverEvent::Cancelled | DriverEvent::Shown, _)
-            | (DriverEvent::Worked(_) | DriverEvent::Stream(_), At::Idle(_) | At::Between) => {}
+            | (DriverEvent::Task(_) | DriverEvent::Stream(_), At::Idle(_) | At::Between) => {}
         }
         Ok(())
     }
@@ -301,21 +301,23 @@ impl Actor {
         }
         if let Closing::Asked(reason) = &mut self.closing {
             let registry = self.core.registry.clone();
-            self.farewell.spawn(async move { registry.hooks().farewell().await });
-            self.closing = Closing::Farewell(std::mem::take(reason));
+            self.observer_flush.spawn(async move { registry.hooks().flush_observers().await });
+            self.closing = Closing::FlushingObservers(std::mem::take(reason));
         }
     }
 
     /// Writes the last record.
     fn stop(&mut self) {
-        let Closing::Farewell(reason) = std::mem::replace(&mut self.closing, Closing::Stopping) else { return };
+        let Closing::FlushingObservers(reason) = std::mem::replace(&mut self.closing, Closing::Stopping) else {
+            return;
+        };
         self.core.collect(&|_| false);
         let mut records = std::mem::take(&mut self.preamble.records);
         // No input came: the surface on record stays.
         records.retain(|record| !matches!(record, Record::SurfaceSet(_)));
         records.push(self.core.registry.grants_used().into());
         records.push(HostStopped { reason }.into());
-        self.core.append_own(Own::Stop, records);
+        self.core.append_actor_commit(ActorCommit::Stop, records);
     }
 }
 
@@ -326,9 +328,9 @@ async fn streamed(stream: Option<&mut Stream>) -> StreamEvent {
     }
 }
 
-async fn worked(work: Option<&mut Work>) -> Worked {
-    match work {
-        Some(work) => work.next().await,
+async fn task_result(tasks: Option<&mut TurnTasks>) -> TaskResult {
+    match tasks {
+        Some(tasks) => tasks.next().await,
         None => std::future::pending().await,
     }
 }

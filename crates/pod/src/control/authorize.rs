@@ -27,7 +27,7 @@ pub struct Permission {
     pub policy: Policy,
     /// Where paths lead.
     pub workspace: Workspace,
-    pub now: SandboxState,
+    pub sandbox: SandboxState,
 }
 
 #[cfg(test)]
@@ -166,7 +166,7 @@ impl Authorizer {
     /// would only lose one more thread.
     fn barred(&self, call: &CallView) -> Option<Authorization> {
         let tool = self.registry.tools().get(&call.name)?;
-        if self.callbacks.is_off(&tool.feature) {
+        if self.callbacks.is_disabled(&tool.feature) {
             let problem = given_up_on(&call.name, &tool.feature);
             return Some(Authorization::invalid("host:stuck-feature", &problem, self.registry.redactor()));
         }
@@ -286,8 +286,8 @@ impl Authorizer {
             touches: &prepared.touches,
             feature: &registered.feature,
         };
-        let Permission { policy, workspace, now } = &*self.permission;
-        let judged = policy.judge(&facts, workspace, *now);
+        let Permission { policy, workspace, sandbox } = &*self.permission;
+        let judged = policy.judge(&facts, workspace, *sandbox);
         let RuleRef { text, source, .. } = &judged.rule;
         let verdict = if judged.decision.allows() {
             CallVerdict::Allow(Box::new(self.allowed(call, registered, prepared)))

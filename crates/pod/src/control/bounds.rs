@@ -60,7 +60,7 @@ pub fn limits(own: &RunLimits, steps: &str, calls: &str, cost: &str) -> Vec<Host
         timed("hook.deadline", hook::DEFAULT_DEADLINE),
         timed("hook.deadline_most", hook::MAX_DEADLINE),
         timed("hook.chain", hook::CHAIN_BUDGET),
-        fixed("hook.failures_in_a_row", hook::MAX_STRIKES.into(), "failures"),
+        fixed("hook.failures_in_a_row", hook::MAX_CONSECUTIVE_FAILURES.into(), "failures"),
         sized("hook.gates", MAX_GATES, "gates at a point"),
         sized("hook.transforms", MAX_TRANSFORMS, "transforms at a point"),
         sized("callback.threads", MAX_THREADS, "threads"),

@@ -223,7 +223,7 @@ impl CallOutput {
     async fn changing(&self, record: Record) -> Result<(), ToolError> {
         let (reply, answer) = oneshot::channel();
         let gone = || ToolError::new(ErrorKind::Cancelled, "the turn has ended; nothing was changed");
-        let request = DriverRequest::Changing { call: self.call, change: Box::new(record), reply };
+        let request = DriverRequest::AnnounceChange { call: self.call, change: Box::new(record), reply };
         self.mailbox.send(request).await.map_err(|_closed| gone())?;
         match answer.await {
             Ok(Ok(())) => Ok(()),

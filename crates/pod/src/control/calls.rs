@@ -64,7 +64,7 @@ impl Calls {
         let spare = (MAX_STUCK - 1).saturating_sub(core.callbacks.stuck());
         while self.running.len() < most.min(spare).max(1) {
             let Some((id, call)) = self.waiting.pop_front() else { return };
-            if core.callbacks.is_off(&call.view.feature) {
+            if core.callbacks.is_disabled(&call.view.feature) {
                 let words = format!("not run: {}", given_up_on(&call.view.tool, &call.view.feature));
                 let done = unrun(id, call, ResultStatus::Error, &words);
                 self.tasks.spawn(async move { done });
@@ -87,7 +87,7 @@ impl Calls {
             id,
             core.store.blobs.clone(),
             core.state.outputs.clone(),
-            core.pending.mailbox(),
+            core.pending.sender(),
             core.registry.redactor().clone(),
             core.permission.policy.terms,
         ));

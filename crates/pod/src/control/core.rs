@@ -94,7 +94,7 @@ impl Fatal {
 }
 
 impl Core {
-    /// Handles every request in the inbox. Returns whether one needs a commit now. `runs` tells whether a call still runs
+    /// Handles every request in the mailbox. Returns whether one needs a commit now. `runs` tells whether a call still runs
     /// and so may change files.
     pub(super) fn collect(&mut self, runs: &dyn Fn(CallId) -> bool) -> bool {
         let mut urgent = false;
@@ -104,7 +104,7 @@ impl Core {
         urgent
     }
 
-    /// Handles a wakeup of the inbox; starts a commit if a caller waits for one.
+    /// Handles a wakeup of the mailbox; starts a commit if a caller waits for one.
     pub(super) fn wake(&mut self, wakeup: Wakeup, runs: &dyn Fn(CallId) -> bool) {
         let urgent = match wakeup {
             Wakeup::Request(request) => self.handle(request, runs),

@@ -41,7 +41,7 @@ struct Flight {
 
 struct Held {
     batch: Batch,
-    part: OwnPart,
+    part: ActorPart,
     waiters: Vec<Box<dyn CommitWaiter>>,
 }
 
@@ -50,33 +50,33 @@ struct Held {
 enum CommitPart {
     Nothing,
     Turn,
-    Own(OwnPart),
+    Actor(ActorPart),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct OwnPart {
-    own: Own,
+struct ActorPart {
+    commit: ActorCommit,
     /// Records of features in front of it.
     piggybacked: usize,
     refusals: u32,
 }
 
-/// What the actor commits by itself, beside a turn.
+/// The reason for a commit of the actor that belongs to no turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Own {
-    /// What closes a log that was left open.
+pub(super) enum ActorCommit {
+    /// Records that recovery adds to a log whose host did not stop.
     Repair,
     Input,
     TurnEnd,
     Stop,
 }
 
-/// What became of a commit that somebody goes on from.
-pub(super) enum Landed {
+/// The end of a commit that the turn or the actor waits for.
+pub(super) enum CommitResult {
     Durable(Ack),
-    /// The turn's part is to be tried again.
+    /// The turn must commit its part again.
     Refused(CommitRequest<Journaled>),
-    Own(Own),
+    Actor(ActorCommit),
 }
 
 impl Pipeline {
@@ -103,8 +103,8 @@ impl Pipeline {
 }
 
 impl Core {
-    /// Whether there is room for what features hand in.
-    pub(super) fn heeds(&self) -> bool {
+    /// Whether requests of features may be read: there is room for their records and their events.
+    pub(super) fn accepts_feature_requests(&self) -> bool {
         (self.pipeline.ahead() < MAX_AHEAD || self.pending.waiting() < MAX_UNCOMMITTED) && !self.outbox.is_over()
     }
 
@@ -116,7 +116,7 @@ impl Core {
     }
 
     /// Appends records of the actor's own, behind everything that waits.
-    pub(super) fn append_own(&mut self, own: Own, mut records: Vec<Record>) {
+    pub(super) fn append_actor_commit(&mut self, commit: ActorCommit, mut records: Vec<Record>) {
         loop {
             let Piggybacked { records: mut all, waiters } = self.pending.piggybacked();
             if self.pending.waiting() == 0 {
@@ -124,7 +124,7 @@ impl Core {
                 all.append(&mut records);
                 return self.append(
                     Batch::of(all),
-                    CommitPart::Own(OwnPart { own, piggybacked, refusals: 0 }),
+                    CommitPart::Actor(ActorPart { commit, piggybacked, refusals: 0 }),
                     waiters,
                 );
             }
@@ -137,14 +137,14 @@ impl Core {
     /// # Errors
     /// The journal refused, or they do not fold.
     pub(crate) async fn repair(&mut self, records: Vec<Record>) -> Result<(), Fatal> {
-        self.append_own(Own::Repair, records);
+        self.append_actor_commit(ActorCommit::Repair, records);
         while !self.pipeline.is_empty() {
             if self.pipeline.flights.is_empty() {
                 tokio::time::sleep(DISK_PAUSE).await;
                 self.append_held();
             }
             let done = self.pipeline.front().await;
-            self.landed(done)?;
+            self.commit_ended(done)?;
         }
         Ok(())
     }
@@ -160,7 +160,7 @@ impl Core {
     /// Appends again what the disk refused of the actor's own.
     pub(super) fn append_held(&mut self) {
         for Held { batch, part, waiters } in std::mem::take(&mut self.pipeline.held) {
-            self.append(batch, CommitPart::Own(part), waiters);
+            self.append(batch, CommitPart::Actor(part), waiters);
         }
     }
 
@@ -175,8 +175,11 @@ impl Core {
         self.pipeline.owed = self.pending.waiting() > 0;
     }
 
-    /// Takes the end of the oldest commit. Answers what became of it, if somebody goes on from there.
-    pub(super) fn landed(&mut self, done: Result<Committed<Batch>, Refused<Batch>>) -> Result<Option<Landed>, Fatal> {
+    /// Handles the end of the oldest commit. Returns its result if the turn or the actor waits for it.
+    pub(super) fn commit_ended(
+        &mut self,
+        done: Result<Committed<Batch>, Refused<Batch>>,
+    ) -> Result<Option<CommitResult>, Fatal> {
         let Some(Flight { part, waiters, span, commit: _ }) = self.pipeline.flights.pop_front() else {
             return Ok(None);
         };
@@ -195,8 +198,8 @@ impl Core {
                     self.append(Batch::of(vec![Resumed {}.into()]), CommitPart::Nothing, Vec::new());
                 }
                 Ok(match part {
-                    CommitPart::Own(part) => Some(Landed::Own(part.own)),
-                    CommitPart::Turn | CommitPart::Nothing => ack.map(Landed::Durable),
+                    CommitPart::Actor(part) => Some(CommitResult::Actor(part.commit)),
+                    CommitPart::Turn | CommitPart::Nothing => ack.map(CommitResult::Durable),
                 })
             }
             Err(Refused { batch, why }) => self.refused(batch, &why, part, waiters),
@@ -209,7 +212,7 @@ impl Core {
         why: &Refusal,
         part: CommitPart,
         waiters: Vec<Box<dyn CommitWaiter>>,
-    ) -> Result<Option<Landed>, Fatal> {
+    ) -> Result<Option<CommitResult>, Fatal> {
         let reason = why.to_string();
         let mut part = match part {
             CommitPart::Nothing | CommitPart::Turn => {
@@ -226,15 +229,15 @@ impl Core {
                 };
                 let refusals = self.pipeline.refusals.saturating_add(1);
                 self.pipeline.refusals = refusals;
-                return self.suspend(why, refusals).map(|()| Some(Landed::Refused(request)));
+                return self.suspend(why, refusals).map(|()| Some(CommitResult::Refused(request)));
             }
-            CommitPart::Own(part) => part,
+            CommitPart::Actor(part) => part,
         };
         part.refusals = part.refusals.saturating_add(1);
         match self.suspend(why, part.refusals).and(batch.ok_or(Fatal::Journal(reason.clone()))) {
             Ok(mut batch) => {
                 let mut waiters = waiters;
-                if matches!(part.own, Own::Input | Own::TurnEnd) {
+                if matches!(part.commit, ActorCommit::Input | ActorCommit::TurnEnd) {
                     // What features hand in meanwhile must not be overtaken by what they handed in before.
                     batch = batch.behind(part.piggybacked);
                     part.piggybacked = 0;

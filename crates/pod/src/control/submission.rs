@@ -5,7 +5,7 @@ use super::client::{MAX_SUBMISSIONS, Reply, Submission, SubmitError};
 use super::core::Core;
 use super::gates;
 use super::limits::RunLimits;
-use super::pipeline::Own;
+use super::pipeline::ActorCommit;
 use super::turn_end::TurnEnd;
 use crate::hook::{GateOutcome, HookPoint, PromptSubmit, PromptView};
 use crate::permission::Remedy;
@@ -179,13 +179,13 @@ impl Submissions {
         }
         self.step = Step::Committing(submission, refused);
         if records.is_empty() {
-            return self.landed();
+            return self.commit_ended();
         }
-        core.append_own(Own::Input, records);
+        core.append_actor_commit(ActorCommit::Input, records);
     }
 
     /// It is in the log.
-    pub(super) fn landed(&mut self) {
+    pub(super) fn commit_ended(&mut self) {
         let Step::Committing(Submission { reply, limits, .. }, refused) = std::mem::take(&mut self.step) else {
             return;
         };

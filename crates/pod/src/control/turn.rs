@@ -17,7 +17,7 @@ use super::commit::{Batch, Journaled, Note, Turn, TurnInfo};
 use super::core::{Core, Fatal};
 use super::gates;
 use super::limits::RunLimits;
-use super::pipeline::{Landed, Own};
+use super::pipeline::{ActorCommit, CommitResult};
 use super::stream::{Stream, StreamEvent};
 use super::turn_end::{self, TurnEnd};
 use crate::feature::MAX_GATES;
@@ -61,7 +61,7 @@ pub(super) struct Running {
     limits: RunLimits,
     stage: TurnStage,
     stream: Option<Stream>,
-    work: Work,
+    tasks: TurnTasks,
     authorizer: Authorizer,
     /// Bytes of arguments of this answer's calls that may run.
     starting: usize,
@@ -92,28 +92,28 @@ struct Before {
     cost: Cost,
 }
 
-/// What others do for a turn.
-pub(super) struct Work {
+/// The work that a turn waits for: gates, authorizations and calls.
+pub(super) struct TurnTasks {
     gates: JoinSet<GateOutcome>,
     judges: JoinSet<(CallId, Box<Authorization>)>,
     calls: Calls,
 }
 
-/// What they brought.
-pub(super) enum Worked {
+/// The result of one of the [`TurnTasks`].
+pub(super) enum TaskResult {
     Gated(Result<GateOutcome, JoinError>),
     Judged(Result<(CallId, Box<Authorization>), JoinError>),
     Call(CallEvent),
 }
 
-impl Work {
-    /// What comes first; pending while nothing is under way. Cancel-safe.
-    pub(super) async fn next(&mut self) -> Worked {
+impl TurnTasks {
+    /// The next result; pending while no task runs. Cancel-safe.
+    pub(super) async fn next(&mut self) -> TaskResult {
         tokio::select! {
             biased;
-            Some(outcome) = self.gates.join_next() => Worked::Gated(outcome),
-            Some(judged) = self.judges.join_next() => Worked::Judged(judged),
-            event = self.calls.next() => Worked::Call(event),
+            Some(outcome) = self.gates.join_next() => TaskResult::Gated(outcome),
+            Some(judged) = self.judges.join_next() => TaskResult::Judged(judged),
+            event = self.calls.next() => TaskResult::Call(event),
         }
     }
 }
@@ -143,14 +143,14 @@ impl Running {
         };
         let authorizer = Authorizer::new(core, info.generation);
         let turn = Turn::start(history, notes, answers);
-        let work = Work { gates: JoinSet::new(), judges: JoinSet::new(), calls: Calls::new() };
+        let tasks = TurnTasks { gates: JoinSet::new(), judges: JoinSet::new(), calls: Calls::new() };
         Self {
             turn,
             info,
             limits,
             stage: TurnStage::Machine,
             stream: None,
-            work,
+            tasks,
             authorizer,
             starting: 0,
             before,
@@ -164,7 +164,7 @@ impl Running {
     pub(super) fn advance(&mut self, core: &mut Core) -> Result<bool, Fatal> {
         while matches!(self.stage, TurnStage::Machine) {
             let Some(effect) = self.turn.poll() else {
-                self.work.calls.fill(core, self.limits.tool_concurrency, &self.step_span);
+                self.tasks.calls.fill(core, self.limits.tool_concurrency, &self.step_span);
                 return if core.callbacks.stuck() >= MAX_STUCK { Err(Fatal::Stuck) } else { Ok(false) };
             };
             if let Some(outcome) = self.perform(core, effect)? {
@@ -185,24 +185,24 @@ impl Running {
     /// Asks the gates at the end of the turn, if there are any.
     fn ask(&mut self, core: &Core, outcome: Outcome) -> TurnStage {
         // What is still asked before a request that will not be sent is nobody's business any more.
-        self.work.gates = JoinSet::new();
+        self.tasks.gates = JoinSet::new();
         if !core.registry.hooks().any::<TurnEndPoint>("") {
             return TurnStage::Over(outcome, None);
         }
         let (registry, callbacks) = (core.registry.clone(), core.callbacks.clone());
         let steps = core.state.requests - self.before.requests;
         let view = TurnEndView { turn: core.state.turns, outcome: outcome.clone(), steps };
-        self.work.gates.spawn(async move { registry.hooks().decide::<TurnEndPoint>(&callbacks, || view).await });
+        self.tasks.gates.spawn(async move { registry.hooks().decide::<TurnEndPoint>(&callbacks, || view).await });
         TurnStage::Asking(outcome)
     }
 
     /// What it waits for: others' work, and the model's answer.
-    pub(super) fn parts(&mut self) -> (Option<&mut Work>, Option<&mut Stream>) {
-        (Some(&mut self.work), self.stream.as_mut())
+    pub(super) fn parts(&mut self) -> (Option<&mut TurnTasks>, Option<&mut Stream>) {
+        (Some(&mut self.tasks), self.stream.as_mut())
     }
 
-    /// Whether features may hand in more.
-    pub(super) fn heeds(&self) -> bool {
+    /// Whether requests of features may be read in this stage.
+    pub(super) fn accepts_feature_requests(&self) -> bool {
         !matches!(self.stage, TurnStage::Settling(_))
     }
 
@@ -229,12 +229,12 @@ impl Running {
         }
     }
 
-    /// A commit of the turn's own is durable, or is to be tried again.
-    pub(super) fn landed(&mut self, core: &mut Core, landed: Landed) -> Result<(), Fatal> {
-        match landed {
-            Landed::Durable(ack) => self.turn.handle(Input::Committed(ack))?,
-            Landed::Refused(request) => self.turn.handle(Input::Refused(request))?,
-            Landed::Own(_) => {
+    /// A commit of this turn is durable, or the disk refused it.
+    pub(super) fn commit_ended(&mut self, core: &mut Core, result: CommitResult) -> Result<(), Fatal> {
+        match result {
+            CommitResult::Durable(ack) => self.turn.handle(Input::Committed(ack))?,
+            CommitResult::Refused(request) => self.turn.handle(Input::Refused(request))?,
+            CommitResult::Actor(_) => {
                 if let TurnStage::Noting(outcome, paused) = &self.stage {
                     paused.iter().for_each(|reason| core.outbox.show(Event::warning(reason.clone())));
                     self.stage = TurnStage::Over(outcome.clone(), paused.clone());
@@ -244,19 +244,19 @@ impl Running {
         Ok(())
     }
 
-    pub(super) fn worked(&mut self, core: &mut Core, worked: Worked) -> Result<(), Fatal> {
-        match worked {
-            Worked::Gated(outcome) => self.gates_answered(core, &outcome?)?,
-            Worked::Judged(judged) => {
+    pub(super) fn task_result(&mut self, core: &mut Core, result: TaskResult) -> Result<(), Fatal> {
+        match result {
+            TaskResult::Gated(outcome) => self.gates_answered(core, &outcome?)?,
+            TaskResult::Judged(judged) => {
                 let (id, judged) = judged?;
                 let judged = judged.within(&mut self.starting, core.registry.redactor());
                 self.turn.handle(judged.into_input(id))?;
             }
-            Worked::Call(CallEvent::Done(done)) => {
+            TaskResult::Call(CallEvent::Done(done)) => {
                 (core.store.probe)("tool:ended");
                 self.done(*done)?;
             }
-            Worked::Call(CallEvent::Broken(broken)) => return Err(broken.into()),
+            TaskResult::Call(CallEvent::Broken(broken)) => return Err(broken.into()),
         }
         Ok(())
     }
@@ -269,7 +269,7 @@ impl Running {
         };
         self.stage = TurnStage::Noting(outcome.clone(), gates::refusal(gates));
         let verdicts = gates::verdicts(HookPoint::TurnEnd, None, gates);
-        core.append_own(Own::TurnEnd, verdicts.into_iter().map(Record::from).collect());
+        core.append_actor_commit(ActorCommit::TurnEnd, verdicts.into_iter().map(Record::from).collect());
         Ok(())
     }
 
@@ -312,9 +312,9 @@ impl Running {
         Ok(self.turn.handle(Input::ToolDone { id, outcome, ending: ended })?)
     }
 
-    /// Handles a wakeup of the inbox.
+    /// Handles a wakeup of the mailbox.
     pub(super) fn wake(&self, core: &mut Core, wakeup: Wakeup) {
-        core.wake(wakeup, &|call| self.work.calls.runs(call));
+        core.wake(wakeup, &|call| self.tasks.calls.runs(call));
     }
 
     /// Performs one effect, or starts what will perform it.
@@ -322,7 +322,7 @@ impl Running {
         match effect {
             Effect::Gate => self.gate(core)?,
             Effect::Commit(request) => {
-                let calls = &self.work.calls;
+                let calls = &self.tasks.calls;
                 core.collect(&|call| calls.runs(call));
                 core.append_of_turn(|piggybacked| Batch::of_turn(request, &self.info, piggybacked));
             }
@@ -336,13 +336,13 @@ impl Running {
             }
             Effect::Delta(delta) => core.outbox.show(Event::Delta(delta)),
             Effect::Judge(call) => self.judge(call),
-            Effect::Run(run) => self.work.calls.wait(run.id(), run.into_start()),
+            Effect::Run(run) => self.tasks.calls.wait(run.id(), run.into_start()),
             Effect::CancelModel => {
                 self.stream = None;
                 self.info.budget.attempt_failed();
             }
             Effect::CancelTool(id) => {
-                if let Some(done) = self.work.calls.cancel(id) {
+                if let Some(done) = self.tasks.calls.cancel(id) {
                     self.done(done)?;
                 }
             }
@@ -372,7 +372,7 @@ impl Running {
         let (registry, callbacks) = (core.registry.clone(), core.callbacks.clone());
         let (number, items) = (core.state.requests + 1, core.state.items);
         let view = RequestView { turn: self.info.number, number, items };
-        self.work.gates.spawn(async move { registry.hooks().decide::<PreRequest>(&callbacks, || view).await });
+        self.tasks.gates.spawn(async move { registry.hooks().decide::<PreRequest>(&callbacks, || view).await });
         Ok(())
     }
 
@@ -393,7 +393,7 @@ impl Running {
 
     fn judge(&mut self, call: CallView) {
         let (id, authorizer) = (call.id, self.authorizer.clone());
-        self.work.judges.spawn(async move { (id, Box::new(authorizer.judge(call).await)) });
+        self.tasks.judges.spawn(async move { (id, Box::new(authorizer.judge(call).await)) });
     }
 
     /// The history again, and how the turn ended, once it is over.
@@ -419,9 +419,9 @@ impl Running {
     /// The pod cannot go on: nothing more starts, and children end.
     pub(super) async fn abandon(mut self, core: &mut Core) {
         self.stream = None;
-        self.work.calls.end();
+        self.tasks.calls.end();
         core.drain().await;
         core.pending.shut();
-        self.work.calls.ended().await;
+        self.tasks.calls.ended().await;
     }
 }

@@ -23,7 +23,7 @@ pub const MAX_THREADS: usize = 64;
 pub const GRACE: Duration = Duration::from_secs(5);
 
 /// With this many threads written off, half of them, the pod ends: it would run out of them. Calls of one feature do not
-/// cost so many, since what is written off is not called again and no more run at once than leave one over; calls of as
+/// cost so many, since what is written off is not called again and no more run at once than revoke one over; calls of as
 /// many features do, since one call may always run.
 pub const MAX_STUCK: usize = MAX_THREADS / 2;
 
@@ -34,20 +34,20 @@ pub struct Callbacks {
     grace: Duration,
     stuck: Arc<AtomicUsize>,
     /// Of this generation's features; the threads above are counted whichever generation they are of.
-    features: Arc<Mutex<BTreeMap<FeatureId, Trouble>>>,
-    pod: Option<(MailboxSender, Leave)>,
+    features: Arc<Mutex<BTreeMap<FeatureId, FeatureStatus>>>,
+    pod: Option<(MailboxSender, RevokeFeature)>,
 }
 
-/// What became of a feature that kept a thread too long.
+/// A feature whose code kept a thread past its deadline.
 #[derive(Default)]
-struct Trouble {
-    off: bool,
-    /// Threads of it that are held past their time just now.
-    late: usize,
+struct FeatureStatus {
+    disabled: bool,
+    /// Threads that the feature's code holds past their deadline at this moment.
+    overdue_threads: usize,
 }
 
-/// Shuts what a feature holds.
-type Leave = Arc<dyn Fn(&FeatureId) + Send + Sync>;
+/// Revokes every grant of a feature.
+type RevokeFeature = Arc<dyn Fn(&FeatureId) + Send + Sync>;
 
 /// Why a callback returned no value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -74,9 +74,9 @@ impl Callbacks {
     }
 
     /// The same threads for one generation of a pod's features: nobody is given up on yet. The pod takes notes of what
-    /// came too late, and `leave` shuts what a feature that is given up on holds.
-    pub(crate) fn serving(self, mailbox: MailboxSender, leave: impl Fn(&FeatureId) + Send + Sync + 'static) -> Self {
-        Self { features: Arc::default(), pod: Some((mailbox, Arc::new(leave))), ..self }
+    /// came too late, and `revoke` shuts what a feature that is given up on holds.
+    pub(crate) fn serving(self, mailbox: MailboxSender, revoke: impl Fn(&FeatureId) + Send + Sync + 'static) -> Self {
+        Self { features: Arc::default(), pod: Some((mailbox, Arc::new(revoke))), ..self }
     }
 
     /// Leaves a note with the pod, if there is one and it takes it.
@@ -99,44 +99,44 @@ impl Callbacks {
         self.stuck.load(Ordering::Relaxed)
     }
 
-    fn features(&self) -> MutexGuard<'_, BTreeMap<FeatureId, Trouble>> {
+    fn features(&self) -> MutexGuard<'_, BTreeMap<FeatureId, FeatureStatus>> {
         self.features.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Disables a feature: callers that ask [`Self::is_off`] no longer call it, its grants are revoked, and the pod is
+    /// Disables a feature: callers that ask [`Self::is_disabled`] no longer call it, its grants are revoked, and the pod is
     /// told.
-    pub fn write_off(&self, feature: &FeatureId) {
-        if std::mem::replace(&mut self.features().entry(feature.clone()).or_default().off, true) {
+    pub fn disable(&self, feature: &FeatureId) {
+        if std::mem::replace(&mut self.features().entry(feature.clone()).or_default().disabled, true) {
             return;
         }
-        warn!(%feature, "quarantined: code of this feature did not return");
-        if let Some((mailbox, leave)) = self.pod.clone() {
-            leave(feature);
+        warn!(%feature, "feature disabled: its code did not return");
+        if let Some((mailbox, revoke)) = self.pod.clone() {
+            revoke(feature);
             let feature = feature.clone();
-            drop(self.runtime.spawn(async move { mailbox.send(DriverRequest::Off { feature }).await }));
+            drop(self.runtime.spawn(async move { mailbox.send(DriverRequest::FeatureDisabled { feature }).await }));
         }
     }
 
     /// Whether a feature was disabled because its code did not return.
     #[must_use]
-    pub fn is_off(&self, feature: &FeatureId) -> bool {
-        self.features().get(feature).is_some_and(|trouble| trouble.off)
+    pub fn is_disabled(&self, feature: &FeatureId) -> bool {
+        self.features().get(feature).is_some_and(|status| status.disabled)
     }
 
-    /// A thread of this feature is held past its time.
-    pub(crate) fn is_late(&self, feature: &FeatureId) -> bool {
-        self.features().get(feature).is_some_and(|trouble| trouble.late > 0)
+    /// Whether the feature's code holds a thread past its deadline.
+    pub(crate) fn has_overdue_thread(&self, feature: &FeatureId) -> bool {
+        self.features().get(feature).is_some_and(|status| status.overdue_threads > 0)
     }
 
-    /// Counts a thread that is held past its time.
-    pub(crate) fn late(&self, feature: &FeatureId) {
-        self.features().entry(feature.clone()).or_default().late += 1;
+    /// Counts a thread that the feature's code holds past its deadline.
+    pub(crate) fn add_overdue_thread(&self, feature: &FeatureId) {
+        self.features().entry(feature.clone()).or_default().overdue_threads += 1;
     }
 
-    /// Such a thread came back.
-    pub(crate) fn back(&self, feature: &FeatureId) {
-        if let Some(trouble) = self.features().get_mut(feature) {
-            trouble.late = trouble.late.saturating_sub(1);
+    /// A thread counted by [`Self::add_overdue_thread`] returned.
+    pub(crate) fn remove_overdue_thread(&self, feature: &FeatureId) {
+        if let Some(status) = self.features().get_mut(feature) {
+            status.overdue_threads = status.overdue_threads.saturating_sub(1);
         }
     }
 
@@ -178,7 +178,7 @@ impl Callbacks {
                 return Ok(done);
             }
             if let Some(feature) = who {
-                callbacks.write_off(&feature);
+                callbacks.disable(&feature);
             }
             if !came_back {
                 let before = stuck.fetch_add(1, Ordering::Relaxed);
@@ -215,15 +215,15 @@ pub(super) fn words(payload: &(dyn Any + Send)) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mailbox::requests::inbox;
+    use crate::mailbox::requests::mailbox;
 
     // Given up on in one generation, a feature may be called again in the next; a thread it still holds stays counted.
     #[test]
     fn a_new_generation_forgets_who_is_off_not_stuck_threads() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let (_inbox, mailbox) = inbox();
+        let (_mailbox, sender) = mailbox();
         let callbacks = Callbacks::with_grace(runtime.handle().clone(), Duration::from_millis(10));
-        let callbacks = callbacks.serving(mailbox.clone(), |_| ());
+        let callbacks = callbacks.serving(sender.clone(), |_| ());
         let feature = FeatureId::builtin("sleeper");
         let (open, gate) = std::sync::mpsc::channel::<()>();
         let owner = feature.clone();
@@ -233,9 +233,9 @@ mod tests {
         };
         let lost =
             runtime.block_on(async { callbacks.run(Duration::from_millis(10), CancellationToken::new(), holds).await });
-        let next = callbacks.clone().serving(mailbox, |_| ());
+        let next = callbacks.clone().serving(sender, |_| ());
         assert!(matches!(lost, Err(CallbackFailure::Stuck(_))));
-        assert_eq!((callbacks.is_off(&feature), next.is_off(&feature)), (true, false));
+        assert_eq!((callbacks.is_disabled(&feature), next.is_disabled(&feature)), (true, false));
         assert_eq!((callbacks.stuck(), next.stuck()), (1, 1));
         drop(open);
         runtime.block_on(async {

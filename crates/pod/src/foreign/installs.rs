@@ -13,10 +13,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Threads that may be written off before nothing more is called.
+/// After this many abandoned threads no further callback starts.
 const MAX_STUCK: usize = 8;
 
-pub(crate) type Job<T> = Box<dyn FnOnce() -> T + Send>;
+/// One call of `descriptor()` or `install()`.
+pub(crate) type InstallCallback<T> = Box<dyn FnOnce() -> T + Send>;
 
 /// How a callback ended.
 pub(crate) enum CallbackEnd<T> {
@@ -26,10 +27,10 @@ pub(crate) enum CallbackEnd<T> {
     NotCalled,
 }
 
-/// What one worker thread has left to do; empty once it is written off.
-type Queue<T> = Arc<Mutex<VecDeque<Job<T>>>>;
+/// The callbacks that one worker thread has not started; empty once the thread is abandoned.
+type Queue<T> = Arc<Mutex<VecDeque<InstallCallback<T>>>>;
 
-/// Runs callbacks; threads that were written off are counted over all of them.
+/// Runs install callbacks, one after another. Counts abandoned threads across all of its runs.
 pub(crate) struct Runner {
     limit: Duration,
     stuck: Vec<JoinHandle<()>>,
@@ -41,22 +42,22 @@ impl Runner {
         Self { limit, stuck: Vec::new() }
     }
 
-    /// Runs all jobs; the answers stand in the jobs' order.
-    pub(crate) fn run_all<T: Send + 'static>(&mut self, jobs: Vec<Job<T>>) -> Vec<CallbackEnd<T>> {
-        let total = jobs.len();
+    /// Runs all callbacks; the answers stand in the callbacks' order.
+    pub(crate) fn run_all<T: Send + 'static>(&mut self, callbacks: Vec<InstallCallback<T>>) -> Vec<CallbackEnd<T>> {
+        let total = callbacks.len();
         let mut ended = Vec::with_capacity(total);
-        let mut left = VecDeque::from(jobs);
+        let mut left = VecDeque::from(callbacks);
         while !left.is_empty() {
             self.stuck.retain(|thread| !thread.is_finished());
             if self.stuck.len() >= MAX_STUCK {
                 break;
             }
             let (count, queue) = (left.len(), Arc::new(Mutex::new(left)));
-            let (answers, inbox) = channel();
+            let (answers, results) = channel();
             let worker = Arc::clone(&queue);
             let thread = thread::Builder::new().name("feature-install".into()).spawn(move || work(&worker, &answers));
             let Ok(thread) = thread else { break };
-            left = match listen(count, &queue, &inbox, self.limit, &mut ended) {
+            left = match listen(count, &queue, &results, self.limit, &mut ended) {
                 None => break,
                 Some(unstarted) => {
                     self.stuck.push(thread);
@@ -70,26 +71,26 @@ impl Runner {
     }
 }
 
-/// Collects a worker's answers to `count` jobs until it is done, or one is late: then what was not begun is given back.
+/// Collects a worker's answers to `count` callbacks until it is done, or one is late: then what was not begun is given back.
 fn listen<T>(
     count: usize,
     queue: &Queue<T>,
-    inbox: &Receiver<CallbackEnd<T>>,
+    results: &Receiver<CallbackEnd<T>>,
     limit: Duration,
     ended: &mut Vec<CallbackEnd<T>>,
-) -> Option<VecDeque<Job<T>>> {
+) -> Option<VecDeque<InstallCallback<T>>> {
     let all = ended.len() + count;
     loop {
-        match inbox.recv_timeout(limit) {
+        match results.recv_timeout(limit) {
             Ok(answer) => ended.push(answer),
             Err(RecvTimeoutError::Disconnected) => return None,
             Err(RecvTimeoutError::Timeout) => {
-                // A worker answers before it takes the next job. So with the queue held every answer is there, and a job
+                // A worker answers before it takes the next callback. So with the queue held every answer is there, and a callback
                 // that is neither answered nor in the queue is in hand. Without one, the thread has yet to run.
-                let mut jobs = queue.lock().unwrap_or_else(PoisonError::into_inner);
-                ended.extend(inbox.try_iter());
-                if ended.len() + jobs.len() < all {
-                    return Some(std::mem::take(&mut jobs));
+                let mut callbacks = queue.lock().unwrap_or_else(PoisonError::into_inner);
+                ended.extend(results.try_iter());
+                if ended.len() + callbacks.len() < all {
+                    return Some(std::mem::take(&mut callbacks));
                 }
             }
         }
@@ -99,9 +100,9 @@ fn listen<T>(
 fn work<T>(queue: &Queue<T>, answers: &Sender<CallbackEnd<T>>) {
     loop {
         let next = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-        let Some(job) = next else { return };
+        let Some(callback) = next else { return };
         let began = Instant::now();
-        let answer = match caught(job) {
+        let answer = match caught(callback) {
             Ok(value) => CallbackEnd::Done { value, took: began.elapsed() },
             Err(message) => CallbackEnd::Panicked { message },
         };

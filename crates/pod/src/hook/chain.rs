@@ -1,8 +1,8 @@
 //! The hooks of one point in install order, and how their answers combine. It knows no registry of features and no
 //! actor.
 
-use super::limits::{DEFAULT_DEADLINE, MAX_STRIKES};
-use super::observe::Listeners;
+use super::limits::{DEFAULT_DEADLINE, MAX_CONSECUTIVE_FAILURES};
+use super::observe::ObserverQueue;
 use super::run::{HookRun, Next, run};
 use super::typed::{Chains, Gate, Observe, Point, Transform};
 use super::verdict::{Change, MAX_REASON};
@@ -32,9 +32,9 @@ impl<P: Point, F: Fn(&P::Input) -> P::Answer + Send + Sync + 'static> Hook<P> fo
 /// Longest problem with what a transform answered, in bytes; a longer one is cut.
 const MAX_PROBLEM: usize = 512;
 
-/// What is added to the problem that suspends a transform.
-const LAST_STRAW: &str = "; after 3 failures in a row it is not asked again";
-const _: () = assert!(MAX_STRIKES == 3, "the words above say it");
+/// Appended to the recorded problem of the failure that suspends a transform.
+const SUSPENDED_SUFFIX: &str = "; after 3 failures in a row it is not asked again";
+const _: () = assert!(MAX_CONSECUTIVE_FAILURES == 3, "the text above names the number");
 
 /// One installed hook.
 pub struct InstalledHook<P: Point> {
@@ -46,15 +46,15 @@ pub struct InstalledHook<P: Point> {
     pub code: Arc<dyn Hook<P>>,
     /// Revocation guards: shut when a grant that it depends on is revoked.
     pub(crate) doors: Vec<Arc<Door>>,
-    strikes: AtomicU32,
-    lost: AtomicUsize,
+    consecutive_failures: AtomicU32,
+    abandoned: AtomicUsize,
 }
 
 impl<P: Point> InstalledHook<P> {
     /// A hook about every tool, with [`DEFAULT_DEADLINE`].
     #[must_use]
     pub fn new(feature: FeatureId, name: impl Into<String>, code: Arc<dyn Hook<P>>) -> Self {
-        let (strikes, lost) = (AtomicU32::new(0), AtomicUsize::new(0));
+        let (consecutive_failures, abandoned) = (AtomicU32::new(0), AtomicUsize::new(0));
         Self {
             feature,
             name: name.into(),
@@ -62,43 +62,43 @@ impl<P: Point> InstalledHook<P> {
             tools: vec!["*".to_owned()],
             code,
             doors: Vec::new(),
-            strikes,
-            lost,
+            consecutive_failures,
+            abandoned,
         }
     }
 
     fn asked(&self, tool: &str) -> bool {
-        // A gate gets no strikes.
-        let suspended = self.strikes.load(Ordering::Relaxed) >= MAX_STRIKES;
+        // Failures of a gate are not counted: a gate is never suspended.
+        let suspended = self.consecutive_failures.load(Ordering::Relaxed) >= MAX_CONSECUTIVE_FAILURES;
         !suspended && (tool.is_empty() || self.tools.iter().any(|known| known == "*" || known == tool))
     }
 
-    /// A call of it went away with its thread.
-    pub(super) fn gone(&self) {
-        self.lost.fetch_add(1, Ordering::Relaxed);
+    /// Counts a call of this hook whose thread was abandoned.
+    pub(super) fn call_abandoned(&self) {
+        self.abandoned.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Such a call came back after all.
-    pub(super) fn returned(&self) {
-        // `Err` is a call that nobody had written off.
-        self.lost.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |lost| lost.checked_sub(1)).ok();
+    /// An abandoned call returned after all.
+    pub(super) fn call_returned(&self) {
+        // `Err`: the call had not been counted as abandoned.
+        self.abandoned.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |abandoned| abandoned.checked_sub(1)).ok();
     }
 
     pub(super) fn is_revoked(&self) -> bool {
         self.doors.iter().any(|door| door.is_shut())
     }
 
-    /// Whether some call of it never came back. Asking again would only lose one more thread.
-    pub(super) fn is_lost(&self) -> bool {
-        self.lost.load(Ordering::Relaxed) > 0
+    /// Whether an abandoned call of this hook has not returned. Another call would block another thread.
+    pub(super) fn has_abandoned_call(&self) -> bool {
+        self.abandoned.load(Ordering::Relaxed) > 0
     }
 
-    /// Counts a failure, or forgets the earlier ones; says when this was the last straw.
-    fn strike(&self, failed: bool) -> bool {
+    /// Counts a failure, or resets the count after a success. Returns whether this failure suspends the hook.
+    fn record_result(&self, failed: bool) -> bool {
         if failed {
-            self.strikes.fetch_add(1, Ordering::Relaxed) + 1 == MAX_STRIKES
+            self.consecutive_failures.fetch_add(1, Ordering::Relaxed) + 1 == MAX_CONSECUTIVE_FAILURES
         } else {
-            self.strikes.store(0, Ordering::Relaxed);
+            self.consecutive_failures.store(0, Ordering::Relaxed);
             false
         }
     }
@@ -231,14 +231,14 @@ impl<P: Transform> HookChain<P> {
         let (done, last) = run(callbacks, self.asked(tool), Arc::new(input), Arc::new(interpret)).await;
         let mut notes = Vec::new();
         for HookRun { hook, took, answer, asked, replaced } in done {
-            let straw = asked && hook.strike(answer.is_err());
+            let suspended_now = asked && hook.record_result(answer.is_err());
             let after = match (answer, replaced) {
                 (Ok(_), None) => continue,
                 (Ok(_), Some(input)) => Ok(P::digest(&input)),
                 (Err(problem), _) => {
                     let problem = sanitize(&problem, MAX_PROBLEM, redactor);
-                    let last = if straw { LAST_STRAW } else { "" };
-                    Err(format!("{problem}{last}"))
+                    let suffix = if suspended_now { SUSPENDED_SUFFIX } else { "" };
+                    Err(format!("{problem}{suffix}"))
                 }
             };
             let before = at.clone();
@@ -258,7 +258,7 @@ impl<P: Observe> HookChain<P> {
         let (done, _) = run(callbacks, self.asked(""), Arc::new(input), Arc::new(interpret)).await;
         for run in done {
             // A hook that was not asked did not fail.
-            let _suspended = run.asked && run.hook.strike(run.answer.is_err());
+            let _suspended_now = run.asked && run.hook.record_result(run.answer.is_err());
         }
     }
 }
@@ -267,7 +267,7 @@ impl<P: Observe> HookChain<P> {
 #[derive(Default)]
 pub struct HookRegistry {
     pub(super) chains: Chains,
-    pub(super) listeners: Listeners,
+    pub(super) observer_queue: ObserverQueue,
     redactor: Redactor,
 }
 
@@ -298,7 +298,7 @@ impl HookRegistryBuilder {
     /// The hooks as they are.
     #[must_use]
     pub fn build(self) -> HookRegistry {
-        HookRegistry { chains: self.chains, listeners: Listeners::default(), redactor: self.redactor }
+        HookRegistry { chains: self.chains, observer_queue: ObserverQueue::default(), redactor: self.redactor }
     }
 }
 

@@ -8,5 +8,5 @@ pub const DEFAULT_DEADLINE: Duration = Duration::from_secs(2);
 pub const MAX_DEADLINE: Duration = Duration::from_secs(10);
 /// How long one pass over a chain may take, whatever its hooks declare.
 pub const CHAIN_BUDGET: Duration = Duration::from_secs(10);
-/// After this many failures in a row a transform or an observer is not asked again. A gate always is.
-pub const MAX_STRIKES: u32 = 3;
+/// After this many failures in a row a transform or an observer is not called again in this generation. A gate always is.
+pub const MAX_CONSECUTIVE_FAILURES: u32 = 3;

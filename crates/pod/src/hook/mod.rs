@@ -22,7 +22,7 @@ mod typed;
 mod verdict;
 
 pub use chain::{GateOutcome, GateRun, Hook, HookChain, HookRegistry, HookRegistryBuilder, InstalledHook, Transformed};
-pub use limits::{CHAIN_BUDGET, DEFAULT_DEADLINE, MAX_DEADLINE, MAX_STRIKES};
+pub use limits::{CHAIN_BUDGET, DEFAULT_DEADLINE, MAX_CONSECUTIVE_FAILURES, MAX_DEADLINE};
 pub use point::{FailureRule, HookClass, HookPoint};
 pub use typed::{
     Event, EventView, Gate, Observe, Point, PreRequest, PreToolCall, PromptSubmit, PromptView, RequestView,

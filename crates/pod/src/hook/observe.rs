@@ -10,21 +10,21 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
 /// How many events may wait for observers; more are dropped and counted.
-const QUEUE: usize = 1024;
+const MAX_QUEUED: usize = 1024;
 
-/// How long a pod that lets go waits for observers to hear the last events.
-const FAREWELL: Duration = Duration::from_secs(1);
+/// How long a closing pod waits until observers have received the last events.
+const OBSERVER_FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What the task is handed.
+/// A message to the task that calls observers.
 enum ObserverMessage {
     Event(EventView),
-    /// Everything before this was told.
-    Heard(oneshot::Sender<()>),
+    /// Answered once observers were called with every earlier event.
+    Flush(oneshot::Sender<()>),
 }
 
-/// The way to the task that tells observers.
+/// The queue of the task that calls observers; the task starts with the first event.
 #[derive(Default)]
-pub(super) struct Listeners {
+pub(super) struct ObserverQueue {
     queue: OnceLock<mpsc::Sender<ObserverMessage>>,
     missed: AtomicU64,
 }
@@ -37,27 +37,27 @@ impl HookRegistry {
         if !self.any::<Event>("") || matches!(**record, Record::FeatureState(_)) {
             return;
         }
-        let queue = self.listeners.queue.get_or_init(|| {
-            let (sender, events) = mpsc::channel(QUEUE);
+        let queue = self.observer_queue.queue.get_or_init(|| {
+            let (sender, events) = mpsc::channel(MAX_QUEUED);
             drop(tokio::spawn(listen(self.chains.event.clone(), callbacks.clone(), events)));
             sender
         });
-        let missed = self.listeners.missed.swap(0, Ordering::Relaxed);
+        let missed = self.observer_queue.missed.swap(0, Ordering::Relaxed);
         if queue.try_send(ObserverMessage::Event(EventView { seq, missed, record: Arc::clone(record) })).is_err() {
-            self.listeners.missed.fetch_add(missed + 1, Ordering::Relaxed);
+            self.observer_queue.missed.fetch_add(missed + 1, Ordering::Relaxed);
         }
     }
 
-    /// Waits until observers heard what they were told, at most [`FAREWELL`].
-    pub(crate) async fn farewell(&self) {
-        let Some(queue) = self.listeners.queue.get() else { return };
-        let (heard, all) = oneshot::channel();
+    /// Waits until observers were called with all queued events, at most [`OBSERVER_FLUSH_TIMEOUT`].
+    pub(crate) async fn flush_observers(&self) {
+        let Some(queue) = self.observer_queue.queue.get() else { return };
+        let (flushed, all) = oneshot::channel();
         let wait = async {
-            if queue.send(ObserverMessage::Heard(heard)).await.is_ok() {
+            if queue.send(ObserverMessage::Flush(flushed)).await.is_ok() {
                 drop(all.await);
             }
         };
-        drop(tokio::time::timeout(FAREWELL, wait).await);
+        drop(tokio::time::timeout(OBSERVER_FLUSH_TIMEOUT, wait).await);
     }
 }
 
@@ -65,7 +65,7 @@ async fn listen(observers: HookChain<Event>, callbacks: Callbacks, mut events: m
     while let Some(told) = events.recv().await {
         match told {
             ObserverMessage::Event(event) => observers.tell(&callbacks, event).await,
-            ObserverMessage::Heard(heard) => drop(heard.send(())),
+            ObserverMessage::Flush(flushed) => drop(flushed.send(())),
         }
     }
 }

@@ -95,16 +95,16 @@ pub(super) async fn run<P: Point>(
 /// Why a hook is not asked: it, or another of its feature, would only lose one more thread. A gate has a say whatever
 /// becomes of the others.
 fn barred<P: Point>(hook: &InstalledHook<P>, callbacks: &Callbacks) -> Option<&'static str> {
-    if callbacks.is_off(&hook.feature) {
+    if callbacks.is_disabled(&hook.feature) {
         return Some("its feature is disabled: its code did not return");
     }
     if hook.is_revoked() {
         return Some(REVOKED);
     }
-    if hook.is_lost() {
+    if hook.has_abandoned_call() {
         return Some("an earlier call of it has not come back; it is not asked again until it does");
     }
-    let spared = P::CLASS != HookClass::Gate && callbacks.is_late(&hook.feature);
+    let spared = P::CLASS != HookClass::Gate && callbacks.has_overdue_thread(&hook.feature);
     spared.then_some("another hook of its feature has not come back; it is not asked until that does")
 }
 
@@ -131,8 +131,8 @@ async fn ask<P: Point>(
                 (answer, next)
             });
             if reply.send((took, answer)).is_err() {
-                hook.returned();
-                callbacks.back(&hook.feature);
+                hook.call_returned();
+                callbacks.remove_overdue_thread(&hook.feature);
                 let name = &hook.name;
                 let text =
                     format!("hook `{name}` answered after {took:.1?}, when it had been given up; nobody heard it");
@@ -162,13 +162,13 @@ async fn ask<P: Point>(
     }
     let took = began.elapsed();
     cancel.cancel();
-    hook.gone();
-    callbacks.late(&hook.feature);
+    hook.call_abandoned();
+    callbacks.add_overdue_thread(&hook.feature);
     report.close();
     // It may have come in the last moment.
     if report.try_recv().is_ok() {
-        hook.returned();
-        callbacks.back(&hook.feature);
+        hook.call_returned();
+        callbacks.remove_overdue_thread(&hook.feature);
     }
     (took, Err(format!("it did not answer within {limit:?} and was given up after {took:.1?}")))
 }
@@ -202,7 +202,7 @@ mod tests {
     use super::*;
     use crate::feature::FeatureId;
     use crate::hook::{HookRegistryBuilder, PreRequest, RequestView, Verdict};
-    use crate::mailbox::requests::{DriverRequest, Wakeup, inbox};
+    use crate::mailbox::requests::{DriverRequest, Wakeup, mailbox};
     use crate::record::Decision;
     use std::sync::mpsc;
 
@@ -211,9 +211,9 @@ mod tests {
     #[test]
     fn a_late_answer_of_a_hook_is_noted_and_void() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let (mut events, mailbox) = inbox();
+        let (mut events, sender) = mailbox();
         let callbacks = Callbacks::with_grace(runtime.handle().clone(), Duration::from_millis(10));
-        let callbacks = callbacks.serving(mailbox, |_| ());
+        let callbacks = callbacks.serving(sender, |_| ());
         let (open, gate) = mpsc::channel::<()>();
         let gate = std::sync::Mutex::new(gate);
         let hook = move |_: &RequestView| {
@@ -230,7 +230,7 @@ mod tests {
             let view = || RequestView { turn: 1, number: 1, items: 0 };
             let passed = hooks.decide::<PreRequest>(&callbacks, view).await;
             assert!(matches!(passed.decision, Decision::Abort { .. }), "{passed:?}");
-            let Wakeup::Request(DriverRequest::Off { feature: whose }) = events.next().await else {
+            let Wakeup::Request(DriverRequest::FeatureDisabled { feature: whose }) = events.next().await else {
                 panic!("still on")
             };
             assert_eq!(whose, feature);

@@ -5,7 +5,7 @@ use super::{HostError, PodDeps};
 use crate::control::{Core, OpenSession, Pipeline};
 use crate::feature::PodLink;
 use crate::mailbox::pending::Pending;
-use crate::mailbox::requests::inbox;
+use crate::mailbox::requests::mailbox;
 use crate::record::Record;
 use crate::session::checkpoint::CheckpointBuilder;
 use crate::session::fold::SessionState;
@@ -64,8 +64,8 @@ impl Opening {
         blobs.refer(references::of(&restored.state, blobs.bound()))?;
         let (closing, survivors) = closed(&recovered, &restored, after);
         let Restored { state, items, .. } = restored;
-        let pending = Pending::new(inbox());
-        let link = PodLink::new(pending.mailbox(), pending.keeper(), &state.features);
+        let pending = Pending::new(mailbox());
+        let link = PodLink::new(pending.sender(), pending.keeper(), &state.features);
         Ok(Self {
             journal,
             blobs,
@@ -92,7 +92,7 @@ impl Opening {
         let store = OpenSession { journal, blobs, session, key, probe };
         let holds = Arc::clone(&registry);
         // Its doors are shut at once; whoever is inside one is not waited for.
-        let callbacks = callbacks.serving(pending.mailbox(), move |feature| drop(holds.leave(feature)));
+        let callbacks = callbacks.serving(pending.sender(), move |feature| drop(holds.leave(feature)));
         let pipeline = Pipeline::default();
         let core = Core { store, state, draft, registry, permission, model, callbacks, outbox, pending, pipeline };
         (core, rest)

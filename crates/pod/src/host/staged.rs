@@ -1,14 +1,14 @@
 //! Removes staged files that a killed process left beside their targets.
 
 use crate::session::changes::staged;
-use crate::session::fold::Changing;
+use crate::session::fold::FileChangeIntent;
 use authority::{Located, Workspace};
 use std::path::Path;
 
 /// Removes what an announced change of this session left: what is staged for its file, under the number of just this
 /// change, or directories that were made for a move that did not happen, as long as nothing is in them. Answers how much
 /// went. What cannot be removed stays: it is only space.
-pub fn sweep(files: &Workspace, session: &str, left: &Changing) -> u64 {
+pub fn sweep(files: &Workspace, session: &str, left: &FileChangeIntent) -> u64 {
     // Reached through a link, it is not the place that was recorded.
     let itself = |path: &Path| files.inside(path).ok().filter(|at: &Located| at.path() == path);
     let path = Path::new(&left.path);

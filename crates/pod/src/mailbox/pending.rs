@@ -1,7 +1,9 @@
 //! Records that wait for a commit, and how much each feature may still notify, alert and note.
 
 use super::events::{Alert, Event, Outbox};
-use super::requests::{AlertLevel, CommitWaiter, Declined, DriverRequest, Inbox, MailboxSender, Notification, Wakeup};
+use super::requests::{
+    AlertLevel, CommitWaiter, Declined, DriverRequest, Mailbox, MailboxSender, Notification, Wakeup,
+};
 use crate::feature::{FeatureId, FeatureRegistry, Keeper, MAX_NOTES, sanitize};
 use crate::record::{FeatureNote, NotificationQueued, Record};
 use crate::session::fold::SessionState;
@@ -39,10 +41,10 @@ const MAX_PIGGYBACK_BYTES: usize = 4 << 20;
 /// The assumed size of a record without state: a bounded text or a path.
 const SMALL: usize = 8 * 1024;
 
-/// The inbox, and the records made from its requests that are not in a commit yet.
+/// The mailbox, and the records made from its requests that are not in a commit yet.
 pub(crate) struct Pending {
-    inbox: Inbox,
-    mailbox: MailboxSender,
+    mailbox: Mailbox,
+    sender: MailboxSender,
     keeper: Keeper,
     waiting: VecDeque<PendingRecord>,
     /// By feature, since the start of the turn, or of this hour while no turn is open.
@@ -93,11 +95,11 @@ pub(crate) fn resolve_all(waiters: Vec<Box<dyn CommitWaiter>>, done: Result<(), 
 }
 
 impl Pending {
-    pub(crate) fn new((inbox, mailbox): (Inbox, MailboxSender)) -> Self {
+    pub(crate) fn new((mailbox, sender): (Mailbox, MailboxSender)) -> Self {
         let now = Instant::now();
         Self {
-            inbox,
             mailbox,
+            sender,
             keeper: Keeper::default(),
             waiting: VecDeque::new(),
             used: BTreeMap::new(),
@@ -109,9 +111,9 @@ impl Pending {
         }
     }
 
-    /// The sending end of the inbox.
-    pub(crate) fn mailbox(&self) -> MailboxSender {
-        self.mailbox.clone()
+    /// The sending end of the mailbox.
+    pub(crate) fn sender(&self) -> MailboxSender {
+        self.sender.clone()
     }
 
     /// The thread that writes state files.
@@ -119,9 +121,9 @@ impl Pending {
         self.keeper.clone()
     }
 
-    /// The next event of the inbox. Cancel-safe.
+    /// The next event of the mailbox. Cancel-safe.
     pub(crate) async fn next(&mut self) -> Wakeup {
-        self.inbox.next().await
+        self.mailbox.next().await
     }
 
     /// A turn begins: allowances are renewed.
@@ -165,8 +167,8 @@ impl Pending {
 
     /// Refuses further requests, and drops requests and records that wait; their callers get an error.
     pub(crate) fn shut(&mut self) {
-        self.inbox.close();
-        while self.inbox.now().is_some() {}
+        self.mailbox.close();
+        while self.mailbox.now().is_some() {}
         while !self.waiting.is_empty() {
             resolve_all(self.piggybacked().waiters, Err("the pod has let go"));
         }
@@ -193,9 +195,9 @@ impl Pending {
         used.alerts <= MAX_ALERTS
     }
 
-    /// The next request of the inbox, without waiting.
+    /// The next request of the mailbox, without waiting.
     pub(crate) fn now(&mut self) -> Option<DriverRequest> {
-        self.inbox.now()
+        self.mailbox.now()
     }
 
     /// Handles one request. Returns whether its record needs a commit of its own now. `runs` tells whether a call still
@@ -208,7 +210,7 @@ impl Pending {
     ) -> bool {
         self.renew(pod.state.turn_open);
         match request {
-            DriverRequest::Changing { call, change, reply } => {
+            DriverRequest::AnnounceChange { call, change, reply } => {
                 if !runs(call) {
                     Box::new(reply).resolve(Err("the call was given up; nothing was changed"));
                     return false;
@@ -226,7 +228,7 @@ impl Pending {
                 self.alert(feature, level, &text, pod);
                 false
             }
-            DriverRequest::Off { feature } => {
+            DriverRequest::FeatureDisabled { feature } => {
                 let text = "its code did not return; it is disabled until the next start, and its grants are revoked";
                 pod.outbox.show(Event::warning(format!("{feature}: {text}")));
                 self.wait(FeatureNote { feature: feature.to_string(), text: text.to_owned() }, None);

@@ -10,12 +10,12 @@ use std::sync::Arc;
 use tokio::sync::{Notify, mpsc, oneshot};
 
 /// Requests that may wait for the actor.
-pub(crate) const INBOX: usize = 256;
+pub(crate) const MAILBOX_CAPACITY: usize = 256;
 
 /// A request to the actor.
 pub(crate) enum DriverRequest {
-    /// A running call is about to change files or directories; `change` is the record to commit first.
-    Changing { call: CallId, change: Box<Record>, reply: oneshot::Sender<Result<(), String>> },
+    /// A running call is about to change files or directories; `change` must be durable first.
+    AnnounceChange { call: CallId, change: Box<Record>, reply: oneshot::Sender<Result<(), String>> },
     /// A feature's session state has a new value; `bytes` is its size as JSON.
     UpdateState { state: FeatureState, bytes: usize, waiter: Box<dyn CommitWaiter> },
     /// A feature notifies the model.
@@ -23,7 +23,7 @@ pub(crate) enum DriverRequest {
     /// A feature alerts people; `text` is not sanitized yet.
     Alert { feature: FeatureId, level: AlertLevel, text: String },
     /// A feature was disabled because its code did not return.
-    Off { feature: FeatureId },
+    FeatureDisabled { feature: FeatureId },
     /// A feature adds a note to the report; `text` is not sanitized yet.
     Note { feature: FeatureId, text: String },
 }
@@ -69,28 +69,28 @@ impl CommitWaiter for oneshot::Sender<Result<(), String>> {
     }
 }
 
-/// The sending end; clones share it.
+/// The sending end of the mailbox; tools and features hold clones.
 #[derive(Clone, Debug)]
 pub(crate) struct MailboxSender {
     requests: mpsc::Sender<DriverRequest>,
     wanted: Arc<Notify>,
 }
 
-/// The actor's end.
+/// The receiving end of the mailbox; the actor owns it.
 #[derive(Debug)]
-pub(crate) struct Inbox {
+pub(crate) struct Mailbox {
     requests: mpsc::Receiver<DriverRequest>,
     wanted: Arc<Notify>,
 }
 
 /// Creates the mailbox: the actor's end and the sending end.
-pub(crate) fn inbox() -> (Inbox, MailboxSender) {
-    let (sender, requests) = mpsc::channel(INBOX);
+pub(crate) fn mailbox() -> (Mailbox, MailboxSender) {
+    let (sender, requests) = mpsc::channel(MAILBOX_CAPACITY);
     let wanted = Arc::new(Notify::new());
-    (Inbox { requests, wanted: Arc::clone(&wanted) }, MailboxSender { requests: sender, wanted })
+    (Mailbox { requests, wanted: Arc::clone(&wanted) }, MailboxSender { requests: sender, wanted })
 }
 
-/// Why the inbox woke the actor.
+/// Why the mailbox woke the actor.
 pub(crate) enum Wakeup {
     Request(DriverRequest),
     /// A caller waits for a record that was sent earlier without a waiter.
@@ -124,7 +124,7 @@ impl MailboxSender {
     }
 }
 
-impl Inbox {
+impl Mailbox {
     /// The next event. Cancel-safe; pending while there is none.
     pub(crate) async fn next(&mut self) -> Wakeup {
         tokio::select! {

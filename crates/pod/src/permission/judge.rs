@@ -2,7 +2,7 @@
 
 use super::place::{self, Target};
 use super::program;
-use super::remedy::{Beside, HostTerms, Remedy};
+use super::remedy::{AlternativeRemedy, HostTerms, Remedy};
 use super::rule::{Layer, Placed, RuleDecision};
 use super::table::{self, DefaultRule, RowRemedy};
 use crate::feature::{FeatureId, HostReport, HostRule};
@@ -172,19 +172,19 @@ impl TargetDecision<'_> {
     }
 
     fn remedy(&self, tool: &str, now: SandboxState, terms: HostTerms) -> Remedy {
-        let beside = match &self.origin {
+        let alternative = match &self.origin {
             Origin::DefaultRule(DefaultRule { remedy: RowRemedy::By(remedy), .. }) => return remedy.clone(),
             Origin::Rule { .. } if self.decision == RuleDecision::Deny => return Remedy::ChangeRule,
-            Origin::DefaultRule(DefaultRule { remedy: RowRemedy::Secret, .. }) => Beside::Secret,
-            Origin::Rule { .. } => Beside::AskingRule,
+            Origin::DefaultRule(DefaultRule { remedy: RowRemedy::Secret, .. }) => AlternativeRemedy::Secret,
+            Origin::Rule { .. } => AlternativeRemedy::AskingRule,
             Origin::DefaultRule(DefaultRule { remedy: RowRemedy::Rule, .. }) | Origin::Nobody => match now.mode {
-                SandboxMode::Off => Beside::Sandbox,
-                SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite if !now.enforced => Beside::Kernel,
-                SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite => Beside::Nothing,
+                SandboxMode::Off => AlternativeRemedy::Sandbox,
+                SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite if !now.enforced => AlternativeRemedy::Kernel,
+                SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite => AlternativeRemedy::Nothing,
             },
         };
         let tool = if matches!(self.target, Some(Target::Path { command: true, .. })) { terms.read } else { tool };
-        Remedy::Rule { tool: tool.to_owned(), about: self.target.and_then(allowing), beside }
+        Remedy::Rule { tool: tool.to_owned(), about: self.target.and_then(allowing), alternative }
     }
 
     fn what(&self, call: &CallFacts<'_>) -> String {

@@ -27,5 +27,5 @@ pub(crate) mod tests;
 
 pub use explain::{ActionKind, Expectation, RuleStatement};
 pub use judge::{CallFacts, Policy, PolicyDecision, RuleRef, SandboxState};
-pub use remedy::{Beside, HostTerms, Remedy};
+pub use remedy::{AlternativeRemedy, HostTerms, Remedy};
 pub use rule::{Layer, Rule, RuleDecision, RuleError};

@@ -1,7 +1,8 @@
 //! The next step after a refusal, a limit or a cut, as data. The host turns it into text: only the host knows its
 //! flags, its files and the names of its tools.
 
-/// What a person, or the model, does next.
+/// What a person, or the model, can do about a refusal. Permission attaches it to its decision; the host renders it with
+/// [`HostTerms::remedy`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Remedy {
     AddDir,
@@ -16,7 +17,7 @@ pub enum Remedy {
         tool: String,
         /// The narrowest program, path or host that allows the call, in plain characters; without it the whole tool.
         about: Option<String>,
-        beside: Beside,
+        alternative: AlternativeRemedy,
     },
     /// Raise the cost limit, or choose another model.
     RaiseCost,
@@ -24,24 +25,25 @@ pub enum Remedy {
     PageOutput(String),
 }
 
-/// What else allows a call that a rule would allow.
+/// Another way to get a call allowed, besides a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Beside {
+pub enum AlternativeRemedy {
     Nothing,
-    /// Nothing; and a command that does not name the file can read it all the same.
+    /// None; and a command that does not name the file can still read it.
     Secret,
-    /// Changing the rule that asks.
+    /// Changing the rule that asks for approval.
     AskingRule,
     Sandbox,
-    /// A kernel that can confine it.
+    /// Running on a kernel that can confine the command.
     Kernel,
 }
 
-/// What a host calls things.
+/// The names and texts of the program around this crate, which `yoi` supplies: the crate knows neither flags nor files of
+/// configuration.
 #[derive(Clone, Copy, Debug)]
 pub struct HostTerms {
     /// The tool whose rules also say which files a command may name.
     pub read: &'static str,
-    /// The words of a remedy; they end up in results, requests and the journal.
+    /// Renders a remedy as text; the text ends up in results, requests and the journal.
     pub remedy: fn(&Remedy) -> String,
 }

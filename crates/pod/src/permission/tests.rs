@@ -298,10 +298,10 @@ fn reasons_name_the_path_and_the_next_step() {
         (world.read(&table(), "out/f", CONFINED), vec!["out/f", "which is", "outside/f"]),
         (
             world.write(&table(), ".env", CONFINED),
-            vec![".env", "nobody can be asked", r#"Rule { tool: "Write", about: Some(".env"), beside: Nothing }"#],
+            vec![".env", "nobody can be asked", r#"Rule { tool: "Write", about: Some(".env"), alternative: Nothing }"#],
         ),
-        (world.write(&table(), "a.rs", OFF), vec!["beside: Sandbox"]),
-        (world.write(&table(), "a.rs", UNENFORCED), vec!["beside: Kernel"]),
+        (world.write(&table(), "a.rs", OFF), vec!["alternative: Sandbox"]),
+        (world.write(&table(), "a.rs", UNENFORCED), vec!["alternative: Kernel"]),
         (world.write(&file, "a.rs", CONFINED), vec!["/etc/yoi/config.toml", "deny Write", "ChangeRule"]),
         (world.write(&table(), "a\nb\u{202e}.rs/../out/f", CONFINED), vec!["cannot be resolved", "FixPath"]),
     ];

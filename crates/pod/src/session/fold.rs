@@ -46,7 +46,7 @@ pub struct SessionState {
     pub cost: Option<Cost>,
     /// How the newest finished turn ended.
     pub last_outcome: Option<Outcome>,
-    /// The newest answer text of the newest turn; its parts, where reasoning parted them, by blank lines.
+    /// The newest answer text of the newest turn; its parts, where reasoning separated them, by blank lines.
     pub last_answer: Option<Arc<str>>,
     /// The request that answers, or goes on to answer.
     pub answered: u64,
@@ -59,7 +59,7 @@ pub struct SessionState {
     pub outputs: Arc<VecDeque<Output>>,
     pub file_changes: u64,
     /// Changes that may have left something on the disk, newest last.
-    pub changing: VecDeque<Changing>,
+    pub changing: VecDeque<FileChangeIntent>,
     /// Blobs that hold what files were before they changed.
     pub images: Arc<BTreeSet<Digest>>,
     /// Features' state in session scope, by feature and name.
@@ -84,14 +84,15 @@ pub struct OpenCall {
     pub arguments: String,
     /// What running it twice would do, once it was started.
     pub started: Option<ToolEffect>,
-    /// Records behind it are lost, and its result may be one of them.
-    pub parted: bool,
+    /// Records that follow the call are lost, and its result may be one of them.
+    #[serde(rename = "parted")]
+    pub records_lost_after_start: bool,
 }
 
-/// A change that was announced, and that no record says is done: what it left on the disk goes at the next start.
+/// The intent of a file change whose completion is not recorded. The next start removes its temporary files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Changing {
+pub struct FileChangeIntent {
     /// The call that does it; none for `yoi undo`.
     pub call: Option<CallId>,
     /// The file, or the new place of a directory; absolute.
@@ -192,7 +193,7 @@ impl SessionState {
             },
             Record::ToolFinished(finished) => {
                 let Some(open) = self.open_calls.get(&finished.call) else { return illegal("that call is not open") };
-                if open.started.is_none() && !open.parted && finished.ran() {
+                if open.started.is_none() && !open.records_lost_after_start && finished.ran() {
                     return illegal("that call was never started, and this is the result of one that ran");
                 }
                 if finished.outcome.status == ResultStatus::Refused {
@@ -290,7 +291,7 @@ impl SessionState {
                 // Calls after a refusal are its workaround.
                 self.refused = None;
                 let (name, arguments) = (name.clone(), arguments.clone());
-                let open = OpenCall { name, arguments, started: None, parted: false };
+                let open = OpenCall { name, arguments, started: None, records_lost_after_start: false };
                 self.open_calls.insert(*id, open);
             }
             Item::Assistant { text } => self.answer(text),
@@ -320,7 +321,7 @@ impl SessionState {
     }
 
     fn announced(&mut self, call: Option<CallId>, path: &str, made: Option<String>) {
-        self.changing.push_back(Changing { call, path: path.to_owned(), made });
+        self.changing.push_back(FileChangeIntent { call, path: path.to_owned(), made });
         self.changing.drain(..self.changing.len().saturating_sub(MAX_CHANGING));
     }
 

@@ -64,7 +64,7 @@ impl SessionState {
     pub(super) fn part(&mut self, gap: &Gap) {
         self.lost = Some(LostRecords::and(self.lost, gap, self.inputs));
         self.untold = Some(LostRecords::and(self.untold, gap, self.inputs));
-        self.open_calls.values_mut().for_each(|call| call.parted = true);
+        self.open_calls.values_mut().for_each(|call| call.records_lost_after_start = true);
         // It may have changed.
         self.environment = None;
     }
@@ -92,7 +92,7 @@ impl Bridge {
             Record::InputQueued(queued) => below(&mut self.state.inputs, queued.input),
             Record::InputConsumed(consumed) => {
                 self.within_turn();
-                self.close_parted();
+                self.close_calls_with_lost_results();
                 raise(&mut self.state.inputs, consumed.input);
                 let missing = || format!("[input {}: its text is lost]", consumed.input);
                 self.state.queued.entry(consumed.input).or_insert_with(missing);
@@ -104,12 +104,12 @@ impl Bridge {
             }
             Record::SystemItem(said) => {
                 self.within_turn();
-                self.close_parted();
+                self.close_calls_with_lost_results();
                 self.said(said);
             }
             Record::ItemAdded(added) => {
                 self.within_turn();
-                self.close_parted();
+                self.close_calls_with_lost_results();
                 match &added.item {
                     Item::ToolCall { id, .. } => below(&mut self.state.calls, id.number()),
                     Item::Reasoning { seal: Some(seal), .. } => {
@@ -168,7 +168,7 @@ impl Bridge {
     /// What a request was made of is not known any more; only its number counts.
     fn request(&mut self, request: &Request) -> bool {
         self.within_turn();
-        self.close_parted();
+        self.close_calls_with_lost_results();
         raise(&mut self.state.requests, request.number);
         raise(&mut self.state.surface_generation, request.generation);
         false
@@ -195,8 +195,8 @@ impl Bridge {
     }
 
     /// Calls that were open at a gap have no result in the log.
-    fn close_parted(&mut self) {
-        self.close(|call| call.parted);
+    fn close_calls_with_lost_results(&mut self) {
+        self.close(|call| call.records_lost_after_start);
     }
 
     fn close_all(&mut self) {

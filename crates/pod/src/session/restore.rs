@@ -125,7 +125,8 @@ pub fn closing(restored: &Restored, found: &RecoveryFacts) -> Vec<Record> {
         duration(down_us)
     )];
     for (id, call) in &state.open_calls {
-        let outcome = if call.parted { lost_result() } else { interrupted(*id, call, restored.started_at) };
+        let outcome =
+            if call.records_lost_after_start { lost_result() } else { interrupted(*id, call, restored.started_at) };
         note.push(format!("{id} {}: {}", call.name, outcome.summary));
         let transforms = Vec::new();
         batch.push(

@@ -11,7 +11,7 @@ fn refusals_name_the_part_the_rule_and_the_remedy() {
     let file = |rules| Policy::new(TERMS, vec![layer("/etc/yoi/config.toml", rules)]);
     let none = Policy::new(TERMS, Vec::new());
     let cases = [
-        (&none, OFF, "git status", vec!["Bash `git status`", r#"about: Some("git status")"#, "beside: Sandbox"]),
+        (&none, OFF, "git status", vec!["Bash `git status`", r#"about: Some("git status")"#, "alternative: Sandbox"]),
         (&none, OFF, "git -C d status", vec![r#"about: Some("git")"#]),
         (&none, OFF, "/usr/bin/ls -l", vec![r#"about: Some("ls")"#]),
         (&none, OFF, "./run x.y", vec![r#"about: Some("./run")"#]),
@@ -33,7 +33,7 @@ fn refusals_name_the_part_the_rule_and_the_remedy() {
             &file(vec![about("rm", Ask)]),
             CONFINED,
             "rm x",
-            vec!["`ask Bash rm`", r#"about: Some("rm x")"#, "beside: AskingRule"],
+            vec!["`ask Bash rm`", r#"about: Some("rm x")"#, "alternative: AskingRule"],
         ),
         (&file(vec![about("git push,pull", Deny)]), CONFINED, "git pull", vec!["`deny Bash git push,pull`"]),
         (&file(vec![about("rm", Deny)]), CONFINED, "if", vec!["(opaque: it cannot be parsed"]),

@@ -176,7 +176,7 @@ fn losses_are_added_up_until_a_recovery_speaks_of_them() {
 }
 
 /// A state with one turn begun and a call open in it, behind a gap.
-fn parted() -> SessionState {
+fn with_lost_records() -> SessionState {
     let mut state = SessionState::default();
     let (call, gap) = (CallId::new(1).unwrap(), Gap { first: 5, last: 5, reason: None });
     let begun =
@@ -188,7 +188,7 @@ fn parted() -> SessionState {
 #[test]
 fn a_turn_that_ends_or_begins_behind_a_loss_closes_its_calls() {
     for (record, open) in [(record_strategy::turn_finished(1), false), (TurnStarted { turn: 2 }.into(), true)] {
-        let mut state = parted();
+        let mut state = with_lost_records();
         let items = state.apply(&record).unwrap();
         let lost =
             |item: &Item| matches!(item, Item::ToolResult { outcome, .. } if outcome.summary.starts_with("lost: "));
@@ -199,7 +199,7 @@ fn a_turn_that_ends_or_begins_behind_a_loss_closes_its_calls() {
 
 #[test]
 fn what_came_of_lost_calls_and_turns() {
-    let mut state = parted();
+    let mut state = with_lost_records();
     let stored = Stored { digest: Digest::of(b"x"), bytes: 1, gap: None, whole: None };
     state.apply(&record_strategy::finished(CallId::new(7).unwrap(), Some(stored.into()))).unwrap();
     assert_eq!(state.outputs.len(), 1, "the output of a call that is lost itself is there");
@@ -215,7 +215,7 @@ fn what_came_of_lost_calls_and_turns() {
 /// Registry and surface are counted apart: words that a later registry accepted say nothing of the surface.
 #[test]
 fn a_notification_behind_a_loss_leaves_the_surface_generation() {
-    let mut state = parted();
+    let mut state = with_lost_records();
     let before = state.surface_generation;
     let (feature, text) = ("builtin:x".to_owned(), "words".to_owned());
     state.apply(&SystemItem::Notification { number: 1, feature, registry_generation: 7, text }.into()).unwrap();

@@ -96,7 +96,7 @@ fn ends(pod: PodUnderTest) -> PodUnderTest {
     pod
 }
 
-// The control thread is held until the inbox is full of the largest values: together they are more than one batch.
+// The control thread is held until the mailbox is full of the largest values: together they are more than one batch.
 #[test]
 fn what_is_too_much_for_one_batch_comes_in_several() {
     let (pod, flood) = pod(MAX_STATE - 1024, false);

@@ -26,7 +26,7 @@ pub(crate) fn guard(ambient: &Ambient, env: &Env, permission: &Permission) -> Re
     }
     let quarantine = env.state_dir().ok().map(|state| state.join(QUARANTINE));
     let project = permission.workspace.project().to_owned();
-    let (policy, workspace, now) = (permission.policy.clone(), permission.workspace.clone(), permission.now);
+    let (policy, workspace, now) = (permission.policy.clone(), permission.workspace.clone(), permission.sandbox);
     let allows = move |path: &Path| {
         let touches = [Touch::Write(path.to_owned())];
         let feature = &builtins::files::ID;

@@ -82,7 +82,7 @@ pub(crate) fn compose(ambient: &Ambient, config: &Config, env: &Env, added: Adde
     let builder = FeatureRegistryBuilder::new(capabilities.clone()).with_all(modules).host(host);
     let written = std::iter::once(workspace.project().to_path_buf()).chain(added.write.iter().cloned());
     let confinement = Confinement { mode: mode.into(), read: added.read.clone(), write: written.collect() };
-    let permission = Permission { policy, workspace: workspace.clone(), now };
+    let permission = Permission { policy, workspace: workspace.clone(), sandbox: now };
     Ok(Composed { project, workspace, added, permission, mode, capabilities, on, access, builder, confinement })
 }
 

@@ -1,7 +1,7 @@
 //! Remedies in words: the flags, the files and the tools that they mean.
 
 use builtins::PathRemedy as Refused;
-use pod::permission::{Beside, HostTerms, Remedy};
+use pod::permission::{AlternativeRemedy, HostTerms, Remedy};
 
 /// What this program calls things.
 pub(crate) const TERMS: HostTerms = HostTerms { read: "Read", remedy: words };
@@ -30,7 +30,7 @@ pub(crate) fn in_tools(remedy: Refused<'_>) -> String {
 }
 
 fn words(remedy: &Remedy) -> String {
-    let (tool, about, beside) = match remedy {
+    let (tool, about, alternative) = match remedy {
         Remedy::AddDir => return "To allow it, start with --add-dir DIR.".to_owned(),
         Remedy::AddWriteDir => return "To allow it, start with --add-write-dir DIR.".to_owned(),
         Remedy::LeaveReadOnly => {
@@ -45,19 +45,21 @@ fn words(remedy: &Remedy) -> String {
         Remedy::PageOutput(handle) => {
             return format!("ReadOutput {{\"handle\":\"{handle}\"}} reads the rest");
         }
-        Remedy::Rule { tool, about, beside } => (tool, about.as_deref(), beside),
+        Remedy::Rule { tool, about, alternative } => (tool, about.as_deref(), alternative),
     };
     let rule = allow(tool, about);
     let written = "add such a rule to [[permissions.rules]] in your configuration.";
-    match beside {
-        Beside::Nothing => format!("To allow it, start with {rule}, or {written}"),
-        Beside::Secret => format!(
+    match alternative {
+        AlternativeRemedy::Nothing => format!("To allow it, start with {rule}, or {written}"),
+        AlternativeRemedy::Secret => format!(
             "To allow it, start with {rule}, or {written} (This protects only against calls that name the \
              file: other commands can still read it.)"
         ),
-        Beside::AskingRule => format!("To allow it, start with {rule}, or change that rule."),
-        Beside::Sandbox => format!("To allow it, use the sandbox (--sandbox workspace-write), or start with {rule}."),
-        Beside::Kernel => {
+        AlternativeRemedy::AskingRule => format!("To allow it, start with {rule}, or change that rule."),
+        AlternativeRemedy::Sandbox => {
+            format!("To allow it, use the sandbox (--sandbox workspace-write), or start with {rule}.")
+        }
+        AlternativeRemedy::Kernel => {
             format!("This kernel cannot confine it (see yoi doctor). To allow it, start with {rule}.")
         }
     }
@@ -69,8 +71,8 @@ mod tests {
 
     #[test]
     fn each_remedy_names_its_flag() {
-        let rule = |about: Option<&str>, beside| {
-            words(&Remedy::Rule { tool: "Bash".to_owned(), about: about.map(str::to_owned), beside })
+        let rule = |about: Option<&str>, alternative| {
+            words(&Remedy::Rule { tool: "Bash".to_owned(), about: about.map(str::to_owned), alternative })
         };
         let cases = [
             (words(&Remedy::AddDir), "To allow it, start with --add-dir DIR."),
@@ -84,22 +86,22 @@ mod tests {
             (words(&Remedy::RaiseCost), "raise --max-cost, or choose another model with -m"),
             (words(&Remedy::PageOutput("o-1".to_owned())), "ReadOutput {\"handle\":\"o-1\"} reads the rest"),
             (
-                rule(Some("git status"), Beside::Nothing),
+                rule(Some("git status"), AlternativeRemedy::Nothing),
                 "To allow it, start with --allow 'Bash git status', or add such a rule to [[permissions.rules]] \
                  in your configuration.",
             ),
             (
-                rule(None, Beside::Secret),
+                rule(None, AlternativeRemedy::Secret),
                 "To allow it, start with --allow Bash, or add such a rule to [[permissions.rules]] in your configuration. \
                  (This protects only against calls that name the file: other commands can still read it.)",
             ),
-            (rule(None, Beside::AskingRule), "To allow it, start with --allow Bash, or change that rule."),
+            (rule(None, AlternativeRemedy::AskingRule), "To allow it, start with --allow Bash, or change that rule."),
             (
-                rule(None, Beside::Sandbox),
+                rule(None, AlternativeRemedy::Sandbox),
                 "To allow it, use the sandbox (--sandbox workspace-write), or start with --allow Bash.",
             ),
             (
-                rule(None, Beside::Kernel),
+                rule(None, AlternativeRemedy::Kernel),
                 "This kernel cannot confine it (see yoi doctor). To allow it, start with --allow Bash.",
             ),
         ];

@@ -88,7 +88,7 @@ fn authorizer(runtime: &tokio::runtime::Runtime, gate: &Latch, gated: bool, rewr
         permission: Arc::new(Permission {
             policy: Policy::new(crate::permission::tests::TERMS, Vec::new()),
             workspace,
-            now,
+            sandbox: now,
         }),
         callbacks: Callbacks::with_grace(runtime.handle().clone(), GRACE),
         generation: 1,
@@ -113,7 +113,7 @@ fn a_tool_that_never_has_parsed_its_arguments_is_written_off() {
     let registered = RegisteredTool { feature: ID, definition, tool, deadline, door };
     let work = async move { prepare(&registered, "{}").map(drop) };
     let lost = runtime.block_on(async { callbacks.run(GRACE, CancellationToken::new(), work).await.is_err() });
-    assert!(lost && callbacks.is_off(&ID));
+    assert!(lost && callbacks.is_disabled(&ID));
     gate.open();
 }
 

@@ -1,7 +1,7 @@
 //! One call's output and file changes, at their bounds.
 
 use super::{CallOutput, HEAD_BYTES, HEAD_LINES, INLINE, TAIL_BYTES};
-use crate::mailbox::requests::{DriverRequest, Inbox, MailboxSender, Wakeup, inbox};
+use crate::mailbox::requests::{DriverRequest, Mailbox, MailboxSender, Wakeup, mailbox};
 use crate::permission::tests::TERMS;
 use crate::record::{FileChanged, Output, Record};
 use authority::Redactor;
@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 struct Scene {
     opened: Opened,
-    mailbox: MailboxSender,
-    inbox: Inbox,
+    sender: MailboxSender,
+    mailbox: Mailbox,
     _root: tempfile::TempDir,
 }
 
@@ -22,8 +22,8 @@ impl Scene {
     fn new() -> Self {
         let root = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         let opened = Session::create(&root.path().join("one"), Options::new("s-1", Arc::new(|| 1))).unwrap();
-        let (inbox, mailbox) = inbox();
-        Self { opened, mailbox, inbox, _root: root }
+        let (mailbox, sender) = mailbox();
+        Self { opened, sender, mailbox, _root: root }
     }
 
     fn output(&self, outputs: Vec<Output>) -> CallOutput {
@@ -33,7 +33,7 @@ impl Scene {
             call,
             self.opened.blobs.clone(),
             Arc::new(VecDeque::from(outputs)),
-            self.mailbox.clone(),
+            self.sender.clone(),
             Redactor::default(),
             TERMS,
         )
@@ -236,9 +236,9 @@ fn leave_to_change_a_file_comes_with_the_record_or_not_at_all() {
             let asked = tokio::select! {
                 biased;
                 early = &mut leave => panic!("it went on before the answer: {early:?}"),
-                event = scene.inbox.next() => event,
+                event = scene.mailbox.next() => event,
             };
-            let Wakeup::Request(DriverRequest::Changing { call: asking, change, reply }) = asked else {
+            let Wakeup::Request(DriverRequest::AnnounceChange { call: asking, change, reply }) = asked else {
                 panic!("no change")
             };
             let Record::FileChanged(change) = *change else { panic!("not of a file") };
@@ -257,7 +257,7 @@ fn leave_to_change_a_file_comes_with_the_record_or_not_at_all() {
         assert_eq!(got.map(drop).map_err(|error| error.kind), expected);
     }
     let output = scene.output(Vec::new());
-    scene.inbox.close();
+    scene.mailbox.close();
     let refused = runtime.block_on(output.file_changing(change("/p/a"))).unwrap_err();
     assert_eq!(refused.kind, ErrorKind::Cancelled);
     let odd = std::path::PathBuf::from(<std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(b"/p/\xff"));

@@ -10,7 +10,7 @@ use crate::feature::decide::report::HostReport;
 use crate::feature::declare::descriptor::FeatureDescriptor;
 use crate::feature::declare::diagnostic::{DiagnosticCode, FeatureDiagnostic};
 use crate::feature::live::registry::FeatureRegistry;
-use crate::foreign::installs::{CallbackEnd, Job, Runner};
+use crate::foreign::installs::{CallbackEnd, InstallCallback, Runner};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -107,11 +107,11 @@ impl FeatureRegistryBuilder {
 }
 
 fn declare(modules: &[Arc<dyn FeatureModule>], limit: Duration) -> Declarations {
-    let job = |module: &Arc<dyn FeatureModule>| -> Job<FeatureDescriptor> {
+    let callback = |module: &Arc<dyn FeatureModule>| -> InstallCallback<FeatureDescriptor> {
         let module = Arc::clone(module);
         Box::new(move || module.descriptor())
     };
-    let ended = Runner::new(limit).run_all(modules.iter().map(job).collect());
+    let ended = Runner::new(limit).run_all(modules.iter().map(callback).collect());
     let (mut features, mut lost) = (Vec::new(), Vec::new());
     for (module, ended) in modules.iter().zip(ended) {
         let source = module.source();

@@ -17,7 +17,7 @@ use crate::feature::declare::service::MissingService;
 use crate::feature::live::grant::FeatureGrants;
 use crate::feature::live::registry::{FeatureRegistry, Instruction, RegisteredTool};
 use crate::feature::live::service::Services;
-use crate::foreign::installs::{CallbackEnd, Job, Runner};
+use crate::foreign::installs::{CallbackEnd, InstallCallback, Runner};
 use crate::hook::HookRegistryBuilder;
 use authority::Redactor;
 use std::collections::{BTreeMap, BTreeSet};
@@ -44,7 +44,7 @@ struct Waiting {
     at: usize,
     planned: PlannedFeature,
     holdings: FeatureGrants,
-    job: Job<Staged>,
+    callback: InstallCallback<Staged>,
 }
 
 type Staged = (Result<(), FeatureInstallError>, Stage);
@@ -87,12 +87,12 @@ impl Installing {
         let (host, probe) = (self.host.clone(), self.probe.clone());
         let redactor = host.redactor().clone();
         let mut stage = Stage::new(&descriptor, &planned, &self.services, holdings.clone(), redactor, probe);
-        let job = Box::new(move || {
+        let callback = Box::new(move || {
             let result = module.install(&mut FeatureInstallContext::new(&mut stage, &host));
             (result, stage)
         });
         self.batched.insert(planned.feature_id.clone());
-        self.batch.push(Waiting { at, planned, holdings, job });
+        self.batch.push(Waiting { at, planned, holdings, callback });
     }
 
     /// A feature that the plan leaves out.
@@ -129,13 +129,13 @@ impl Installing {
     }
 
     fn run(&mut self) {
-        let (mut jobs, mut waiting) = (Vec::new(), Vec::new());
+        let (mut callbacks, mut waiting) = (Vec::new(), Vec::new());
         self.batched.clear();
-        for Waiting { at, planned, holdings, job } in std::mem::take(&mut self.batch) {
-            jobs.push(job);
+        for Waiting { at, planned, holdings, callback } in std::mem::take(&mut self.batch) {
+            callbacks.push(callback);
             waiting.push((at, planned, holdings));
         }
-        let ended = self.runner.run_all(jobs);
+        let ended = self.runner.run_all(callbacks);
         for ((at, planned, holdings), ended) in waiting.into_iter().zip(ended) {
             let mut report = FeatureInstallReport::planned(&planned);
             let outcome = self.outcome(&planned.feature_id, ended);

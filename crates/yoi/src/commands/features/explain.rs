@@ -253,7 +253,7 @@ impl<'a> RouteBuilder<'a> {
         let fit = "host:arguments: they must match the tool's schema; otherwise the model is told what was expected";
         self.say(Part::Judgement, Mark::Depends, fit, None);
         let permission = &self.composed.permission;
-        let all = permission.policy.expect(&self.tool.name, self.tool.effect, permission.now);
+        let all = permission.policy.expect(&self.tool.name, self.tool.effect, permission.sandbox);
         let mut expected: Vec<Expectation> = all.into_iter().filter(|met| comes_up(met.action, planned)).collect();
         if !expected.iter().any(|met| matches!(met.action, ActionKind::Reads | ActionKind::Writes)) {
             expected.retain(|met| met.action != ActionKind::Lost);

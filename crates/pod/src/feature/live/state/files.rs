@@ -19,7 +19,7 @@ use std::time::Duration;
 const QUEUE: usize = 64;
 
 /// How long a pod that lets go waits for the last updates.
-const FAREWELL: Duration = Duration::from_secs(5);
+const FINAL_WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The longest file: the longest value, and what stands around it.
 const MAX_FILE: u64 = MAX_STATE as u64 + 4096;
@@ -75,12 +75,12 @@ impl Keeper {
         }
     }
 
-    /// Takes nothing more, and waits until what is queued was written, at most [`FAREWELL`]; blocks.
+    /// Takes nothing more, and waits until what is queued was written, at most [`FINAL_WRITE_TIMEOUT`]; blocks.
     pub(crate) fn finish(&self) {
         let jobs = std::mem::replace(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), FileJobs::Finished);
         if let FileJobs::Working { queue, done } = jobs {
             drop(queue);
-            match done.recv_timeout(FAREWELL) {
+            match done.recv_timeout(FINAL_WRITE_TIMEOUT) {
                 Ok(()) | Err(RecvTimeoutError::Disconnected | RecvTimeoutError::Timeout) => {}
             }
         }
