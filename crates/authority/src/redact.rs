@@ -114,7 +114,7 @@ impl Known {
         self.secrets.get(found.pattern().as_usize()).map(Secret::to_string).unwrap_or_default()
     }
 
-    /// What stands before `until`, with names for the secrets that begin there, and how much of the bytes that was.
+    /// What is before `until`, with names for the secrets that begin there, and how much of the bytes that was.
     fn pass(&self, bytes: &[u8], until: usize) -> (Vec<u8>, usize) {
         let (mut clean, mut at) = (Vec::with_capacity(bytes.len()), 0);
         for found in self.find(bytes).take_while(|found| found.start() < until) {
@@ -155,7 +155,7 @@ impl RedactedStream {
             return Cow::Borrowed(piece);
         }
         self.held.extend_from_slice(piece);
-        // Each secret that begins before this stands there to its end, so the longest is known.
+        // Each secret that begins before this is there to its end, so the longest is known.
         let until = self.held.len().saturating_sub(known.overlap());
         let (clean, used) = known.pass(&self.held, until);
         self.held.drain(..used);

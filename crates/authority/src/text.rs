@@ -1,6 +1,6 @@
 //! Displaying foreign text safely: the one table of misleading characters, and functions that escape or remove them.
 //!
-//! A character misleads when a terminal acts on it, when it reorders what stands beside it, or when it has no shape of
+//! A character misleads when a terminal acts on it, when it reorders what is beside it, or when it has no shape of
 //! its own, so that two different texts look the same. The table is Unicode's control characters (Cc), line and
 //! paragraph separators (Zl, Zp), default-ignorable characters, and the format characters (Cf) that are not drawn.
 //!

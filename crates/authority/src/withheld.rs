@@ -204,7 +204,7 @@ fn path(bytes: &[u8]) -> PathBuf {
 
 fn read(list: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
-    // A system without the list has none of what stands in it.
+    // A system without the list has none of what is in it.
     if let Ok(file) = std::fs::File::open(list) {
         file.take(MAX_LIST).read_to_end(&mut bytes).ok();
     }

@@ -73,7 +73,7 @@ fn what_is_dropped_or_killed_leaves_nothing() {
     }
 }
 
-/// Directories are made by others while a file waits in staged ones, and files, and what stands in the way.
+/// Directories are made by others while a file waits in staged ones, and files, and what is in the way.
 #[test]
 fn what_others_make_meanwhile_is_used_and_stays() {
     type Case = (&'static str, Result<(), ErrorKind>, &'static [&'static str]);

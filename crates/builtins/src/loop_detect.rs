@@ -2,7 +2,7 @@
 //!
 //! Two rules. *Repeat*: the call is the `window`-th in a row of the same tool with the same arguments, whatever they
 //! answered. *Cycle*: with this call, the last calls are `window` rounds of the same two to four, and what the rounds
-//! before answered did not change. A call that never came here, because the host refused it, stands in between as
+//! before answered did not change. A call that never came here, because the host refused it, counts in between as
 //! another one.
 //!
 //! Its memory is state of the session: digests of the last calls and of what they answered. A restored pod counts on,

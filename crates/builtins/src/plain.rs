@@ -1,4 +1,4 @@
-//! Text that stands in files which people read: no control characters, nothing invisible, nothing that reorders.
+//! Text that is in files which people read: no control characters, nothing invisible, nothing that reorders.
 
 use authority::text::{Lines, find};
 use serde::de::value::{Error, StrDeserializer};

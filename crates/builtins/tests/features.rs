@@ -117,7 +117,7 @@ fn eight_tools_are_on_the_surface_and_each_does_its_work() {
         registry.report()
     );
 
-    // tool, arguments, what stands in summary or content
+    // tool, arguments, what is in summary or content
     let calls = [
         ("List", "{}", "a.txt"),
         ("Glob", r#"{"pattern":"*.txt"}"#, "a.txt"),

@@ -209,7 +209,7 @@ async fn a_text_cannot_hold_its_own_end() {
     assert!(content.ends_with(&format!("\n[{mark}: end]")));
 }
 
-// The title stands between the marks, too; it is written by who knows the text.
+// The title is between the marks, too; it is written by who knows the text.
 #[tokio::test]
 async fn a_title_cannot_hold_the_end_of_its_page() {
     let text = "What is to be read.";

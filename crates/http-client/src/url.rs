@@ -170,7 +170,7 @@ impl InvalidUrl {
     }
 
     fn new(url: &str, why: &'static str) -> Self {
-        // For a message; a URL may be very long, and what ends its password may stand behind the cut.
+        // For a message; a URL may be very long, and what ends its password may be behind the cut.
         let mut url = redacted(url);
         url.truncate(url.char_indices().nth(200).map_or(url.len(), |(at, _)| at));
         Self { url, why }
@@ -209,7 +209,7 @@ fn port(url: &url::Url) -> u16 {
     url.port_or_known_default().unwrap_or_default()
 }
 
-/// What stands before an `@` may be a password.
+/// What is before an `@` may be a password.
 pub(crate) fn redacted(url: &str) -> String {
     let Some((before, after)) = url.rsplit_once('@') else { return url.to_owned() };
     let scheme = before.split_once("://").map(|(scheme, _)| scheme);

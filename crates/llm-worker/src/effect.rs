@@ -1,4 +1,4 @@
-//! What passes between a turn and its host, as data. Knows no phase of a turn.
+//! The effects, inputs and facts that pass between a turn and its host. Does not depend on the phases of a turn.
 
 use crate::error::ErrorKind;
 use crate::item::{CallId, Item, ToolOutcome};
@@ -8,25 +8,27 @@ use crate::projection::ModelRequest;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// What must be durable. Facts of one [`CommitRequest`] are one atomic batch, in this order in the journal;
-/// [`Fact::Note`], [`Fact::Item`] and [`Fact::Finished`] are what the model sees, in the order it sees them.
+/// An event of a turn that must be durable before the turn continues; the host writes each as a record. The facts of
+/// one [`CommitRequest`] are one atomic batch, in this order in the journal; [`Fact::Note`], [`Fact::Item`] and
+/// [`Fact::Finished`] are what the model sees, in the order it sees them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fact<P: Payload> {
     /// The turn started; the first fact of every turn.
     TurnStarted,
-    /// One more item, which the host added: user or system.
+    /// An item that the host added: user or system.
     Note(P::Note),
-    /// One more item, of the model's answer or the turn's own: reasoning, assistant, tool call or system. Never a result.
+    /// An item of the model's answer, or one that the turn added: reasoning, assistant, tool call or system. Never a
+    /// result.
     Item(Item),
-    /// The answer is whole.
+    /// The answer is complete.
     Response {
         stop: StopReason,
-        /// What it cost, with the attempts before it that brought none.
+        /// The tokens of the answer and of the failed attempts before it.
         usage: Usage,
         shortfall: Option<Shortfall>,
     },
-    /// A call was judged, or gates spoke before a request. A call without this was not judged, because the turn ended
-    /// first.
+    /// A call was judged, or gates decided before a request. A call without this fact was not judged, because the turn
+    /// ended first.
     Judged(P::Judgement),
     /// An allowed call is about to run.
     Started { call: CallId, start: P::Start },
@@ -34,16 +36,16 @@ pub enum Fact<P: Payload> {
     Finished {
         call: CallId,
         outcome: ToolOutcome,
-        /// What the host says of it besides; of a call that started.
+        /// The host's record of the end, for a call that started.
         ending: Option<P::Ending>,
     },
-    /// A request is about to be sent; its items are all those before this fact.
+    /// A request is about to be sent. It contains all items before this fact.
     Request(RequestFact),
     /// The turn is over; its last fact.
     TurnFinished(Outcome),
 }
 
-/// What identifies a request, so that anybody can rebuild it from the journal and compare.
+/// Identifies a request, so that the request can be rebuilt from the journal and compared with the one that was sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestFact {
     /// Its number in the session, from 1.
@@ -52,7 +54,7 @@ pub struct RequestFact {
     pub generation: u64,
     /// How many items it holds.
     pub items: u64,
-    /// BLAKE3 of the request in our own terms, lower-case hex.
+    /// BLAKE3 of the request in the [`crate::Neutral`] encoding, lower-case hex.
     pub neutral_digest: String,
     pub dialect: String,
     pub dialect_version: u16,
@@ -80,13 +82,13 @@ pub enum CallVerdict<P: Payload> {
 pub enum Outcome {
     /// The model finished its answer.
     Done,
-    /// Its output limit cut the final answer, which is kept as far as it came.
+    /// The output limit cut the final answer; the part that arrived is kept.
     MaxTokens,
     /// The model or a filter of the provider refused.
     Refused,
     /// The final answer had neither text nor calls.
     Empty,
-    /// No complete answer arrived; nothing of it entered the history.
+    /// No complete answer arrived; the history has no part of it.
     ModelFailed {
         /// What to do next; `Exhausted` also when answers overflowed [`crate::TurnLimits`] time and again.
         kind: ErrorKind,
@@ -111,8 +113,8 @@ impl From<ModelError> for Outcome {
     }
 }
 
-/// The most bytes of a model's words on why it stopped or failed that are kept: they have to fit a record, whatever a
-/// server says.
+/// The most bytes of a provider's stop reason or error message that are kept. A server controls their length, and they
+/// have to fit into a record.
 pub const MAX_REASON: usize = 8 << 10;
 
 pub(crate) fn short(mut words: String) -> String {
@@ -120,15 +122,15 @@ pub(crate) fn short(mut words: String) -> String {
     words
 }
 
-/// What the host is to do. Each but `Delta`, `CancelModel`, `CancelTool` and `Finished` is a debt, answered by
-/// exactly one [`Input`], also when its performer died.
+/// The next action of the host, from [`crate::Turn::poll`]. The host answers each with exactly one [`Input`], also when
+/// the task that performs it has failed; `Delta`, `CancelModel`, `CancelTool` and `Finished` have no answer.
 #[derive(Debug)]
 pub enum Effect<P: Payload> {
     /// Run the gates before a request. Answered by [`Input::Gated`].
     Gate,
     /// Make these facts durable. Answered by [`Input::Committed`] or [`Input::Refused`].
     Commit(CommitRequest<P>),
-    /// Send this. Answered by [`Input::Model`] events up to a stop, or [`Input::ModelFailed`].
+    /// Send this request. Answered by [`Input::Model`] events up to a stop, or [`Input::ModelFailed`].
     Send(ModelRequest),
     /// For the screen; not durable.
     Delta(Delta),
@@ -136,16 +138,17 @@ pub enum Effect<P: Payload> {
     Judge(CallView),
     /// Run this call. Answered by [`Input::ToolDone`].
     Run(ToolRun<P>),
-    /// Drop the stream; what still comes of it is ignored until the next [`Effect::Send`], and must not come after it.
+    /// Drop the stream. Events that still arrive are ignored until the next [`Effect::Send`]; the host must not pass
+    /// them after it.
     CancelModel,
-    /// End this call; its `Run` is still to be answered, within the host's grace.
+    /// Cancel this call. The host still answers its `Run`, within its grace period.
     CancelTool(CallId),
-    /// The turn's end is durable; take the history back with [`crate::Turn::finish`]. Answers to what a cancel
-    /// withdrew may still be under way: they belong to this turn and must not reach the next one.
+    /// The turn's end is durable; take the history with [`crate::Turn::finish`]. Answers to effects that a cancel
+    /// withdrew may still arrive. They belong to this turn and must not reach the next one.
     Finished(Outcome),
 }
 
-/// Part of an answer, while it comes.
+/// Part of an answer while it streams; for display, never recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Delta {
     /// More answer text.
@@ -159,7 +162,7 @@ pub enum Delta {
         /// The tool's name as the model wrote it.
         name: String,
     },
-    /// What was shown of this answer is void; it is asked for again.
+    /// The parts shown of this answer are void; the request is sent again.
     Retrying {
         /// Which attempt failed, from 1.
         attempt: u32,
@@ -168,7 +171,7 @@ pub enum Delta {
     },
 }
 
-/// A proposed call.
+/// A call that the model proposed, for the host to judge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallView {
     pub id: CallId,
@@ -178,7 +181,7 @@ pub struct CallView {
     pub arguments: String,
 }
 
-/// Leave to run one call, whose start is durable. Made by the turn machine alone.
+/// Permits the host to run one call, whose start is durable. Only the turn machine creates it.
 #[derive(Debug)]
 pub struct ToolRun<P: Payload> {
     id: CallId,
@@ -186,7 +189,7 @@ pub struct ToolRun<P: Payload> {
 }
 
 impl<P: Payload> ToolRun<P> {
-    /// Called by `turn` alone, once per acknowledged [`Fact::Started`].
+    /// Called only by `turn`, once per acknowledged [`Fact::Started`].
     pub(crate) fn new(id: CallId, start: P::Start) -> Self {
         Self { id, start }
     }
@@ -204,18 +207,18 @@ impl<P: Payload> ToolRun<P> {
     }
 }
 
-/// What the host tells a turn.
+/// An event that the host passes to [`crate::Turn::handle`]: an answer to an [`Effect`], or a cancel.
 #[derive(Debug)]
 pub enum Input<P: Payload> {
     /// The gates have run.
     Gated(Gated<P>),
-    /// The model said something.
+    /// An event of the model's stream.
     Model(ModelEvent),
-    /// No whole answer will come.
+    /// The request failed; no complete answer will arrive.
     ModelFailed(ModelError),
     /// A call was judged.
     Judged { id: CallId, verdict: CallVerdict<P>, judgement: P::Judgement },
-    /// A call ended, one way or another.
+    /// A call ended, in whichever way.
     ToolDone {
         id: CallId,
         /// Its result, bounded by the host.
@@ -226,9 +229,9 @@ pub enum Input<P: Payload> {
     Committed(P::Proof),
     /// The commit in flight failed and will not become durable.
     Refused(CommitRequest<P>),
-    /// The disk may work again: try the refused commit once more.
+    /// Retry the refused commit: the disk may accept writes again.
     Resume,
-    /// Stop. Legal at any time, any number of times.
+    /// Cancel the turn. Legal at any time, any number of times.
     Cancel,
 }
 
@@ -239,7 +242,7 @@ pub struct Gated<P: Payload> {
     pub judgement: Option<P::Judgement>,
     /// Items to add to the request.
     pub notes: Vec<P::Note>,
-    /// End the turn instead of sending; the notes are kept.
+    /// End the turn instead of sending the request; the notes are kept.
     pub stop: Option<TurnStop>,
 }
 

@@ -1,8 +1,9 @@
-//! Error kinds: what the caller does next. Defines no errors.
+//! The kinds of errors that all crates but the store share. Defines no errors.
 
 use serde::{Deserialize, Serialize};
 
-/// What the caller of something that failed does next.
+/// What the caller of a failed operation can do next. Errors of the host, of tools and of models have a `kind()` of
+/// this type; the model sees it with a failed call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorKind {
@@ -12,14 +13,14 @@ pub enum ErrorKind {
     FixInput,
     /// Not allowed; ask for authority.
     Denied,
-    /// Something needed is not there.
+    /// Something needed is missing.
     Unavailable,
     /// Stored data is damaged.
     Corrupt,
     /// A limit was reached.
     Exhausted,
-    /// It was cancelled.
+    /// The operation was cancelled.
     Cancelled,
-    /// A fault in this program.
+    /// A bug in this program.
     Bug,
 }

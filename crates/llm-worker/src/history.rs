@@ -1,7 +1,7 @@
 //! Model-visible history. It grows only by facts whose commit was acknowledged.
 //!
-//! A [`History`] keeps the encoded request and three counters, not the items. It has two entrances: the turn
-//! machine, on an acknowledgement, and [`History::restore`], with items read back from the journal.
+//! A [`History`] keeps the encoded request and three counters, not the items. Two callers add items: the turn machine,
+//! on an acknowledgement, and [`History::restore`], with items read from the journal.
 
 use crate::effect::Fact;
 use crate::error::ErrorKind;
@@ -15,7 +15,8 @@ use std::sync::Arc;
 #[cfg(test)]
 mod tests;
 
-/// Everything committed that a model may be shown.
+/// All committed items of a session, encoded as the next request. A turn takes it and the host gets it back when the
+/// turn ends.
 #[derive(Debug)]
 pub struct History {
     surface: Surface,
@@ -23,7 +24,7 @@ pub struct History {
     counters: Counters,
 }
 
-/// The numbers a session gave out last; they are never given out again.
+/// The last numbers that a session assigned to calls and requests. Numbers are never reused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// The last tool call's number; 0 before the first.
@@ -33,14 +34,14 @@ pub struct Counters {
 }
 
 impl History {
-    /// A history without items.
+    /// Creates a history without items, for a new session.
     #[must_use]
     pub fn begin(surface: Surface, dialect: Arc<dyn Dialect>) -> Self {
         let projection = Projection::new(&surface, dialect);
         Self { surface, projection, counters: Counters::default() }
     }
 
-    /// The history these committed items are, in journal order.
+    /// Rebuilds the history of these committed items, in journal order, for a resumed session.
     ///
     /// # Errors
     /// The items are not a history: a call without a result, a result without a call, a call number that does
@@ -102,32 +103,32 @@ impl History {
         self.projection.items()
     }
 
-    /// The numbers given out last.
+    /// The last numbers assigned.
     #[must_use]
     pub fn counters(&self) -> Counters {
         self.counters
     }
 
-    /// The request these items are.
+    /// The request with all items so far.
     #[must_use]
     pub fn body(&self) -> Body {
         self.projection.body()
     }
 
-    /// BLAKE3 of that request in our own terms, lower-case hex.
+    /// BLAKE3 of that request in the [`Neutral`] encoding, lower-case hex.
     #[must_use]
     pub fn neutral_digest(&self) -> String {
         self.projection.neutral_digest()
     }
 
-    /// What this history will be once `facts` are durable.
+    /// Computes the history as it will be once `facts` are durable.
     pub(crate) fn stage<P: Payload>(&self, facts: &[Fact<P>]) -> Box<Staged> {
         let mut staged = Box::new(Staged { projection: self.projection.clone(), counters: self.counters });
         facts.iter().for_each(|fact| staged.see(fact));
         staged
     }
 
-    /// Called by `turn` alone, on the acknowledgement of exactly the facts that were staged.
+    /// Called only by `turn`, on the acknowledgement of exactly the facts that were staged.
     pub(crate) fn accept(&mut self, staged: Staged) {
         self.projection = staged.projection;
         self.counters = staged.counters;
@@ -163,7 +164,7 @@ impl Staged {
     }
 }
 
-/// One result for each call, in a list of items.
+/// Checks that a list of items has one result for each call.
 #[derive(Default)]
 struct Calls {
     last: u64,
@@ -199,7 +200,7 @@ impl Calls {
     }
 }
 
-/// Items that cannot be a history, or not this one.
+/// The error of restoring or re-encoding a history: the items are not valid, or belong to another history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HistoryError {
     /// A call has no result.
@@ -208,7 +209,7 @@ pub enum HistoryError {
     /// A result has no call, or is the second one.
     #[error("there is a result for {0}, but no call that waits for one")]
     Unasked(CallId),
-    /// A call's number does not rise, or was never given out.
+    /// A call's number does not rise, or was never assigned.
     #[error("tool call {0} is out of order")]
     Numbered(CallId),
     /// A new surface must have a higher generation.

@@ -1,4 +1,4 @@
-//! The items of model-visible history. Knows no provider and no order of items.
+//! The items of model-visible history. Does not depend on providers or on the order of items.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -74,7 +74,7 @@ pub enum Item {
     Assistant { text: String },
     /// The model's reasoning, where a vendor shows it.
     Reasoning {
-        /// Its words; may be empty when there is a seal.
+        /// May be empty when there is a seal.
         text: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         seal: Option<SealedReasoning>,
@@ -94,9 +94,9 @@ pub enum Item {
     },
 }
 
-/// What a vendor sent beside reasoning and wants back byte for byte: a signature, or the reasoning itself, unreadable.
-/// It proves what stood before it, so it is worth something only to the model that made it and only on the surface it
-/// was made on: elsewhere a projection leaves it out.
+/// A provider's signature of reasoning, or the reasoning itself in encrypted form, to be sent back byte for byte. It
+/// covers the items before it, so only the model and the surface that it was made for accept it; a projection omits it
+/// for any other.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SealedReasoning {
     /// `provider/name` of the model that made it.
@@ -107,15 +107,16 @@ pub struct SealedReasoning {
     pub signature: ProviderSignature,
 }
 
-/// The vendor's part of a [`SealedReasoning`]; means nothing outside its dialect.
+/// The provider's part of a [`SealedReasoning`]; only the provider's dialect interprets it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProviderSignature {
-    /// The vendor's word for it, as in `signature`.
+    /// The provider's name for it, as in `signature`.
     pub kind: String,
     pub data: String,
 }
 
-/// The bounded result of one call, as the model sees it.
+/// The bounded result of one call, as the model sees it. The host makes it from the tool's
+/// [`ToolOutput`](crate::tool::ToolOutput) or error.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolOutcome {
     pub status: ResultStatus,
@@ -130,8 +131,8 @@ impl ToolOutcome {
     /// The longest summary, in bytes.
     pub const SUMMARY_MAX: usize = 512;
 
-    /// An outcome that is only words: the first line is the summary, the rest the content. A first line over
-    /// [`ToolOutcome::SUMMARY_MAX`] is cut there and goes on in the content.
+    /// Makes an outcome of a text: the first line is the summary, the rest the content. A first line over
+    /// [`ToolOutcome::SUMMARY_MAX`] is cut there and continues in the content.
     #[must_use]
     pub fn of(status: ResultStatus, words: &str) -> Self {
         let line = words.find('\n').unwrap_or(words.len());

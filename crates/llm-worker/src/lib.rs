@@ -1,8 +1,8 @@
 //! One model turn over committed history, as a state machine without I/O.
 //!
-//! This crate knows items, tools as a trait, models as a trait, and the order in which things may happen.
-//! It knows nothing about files, processes, sockets, clocks, pods, features or vendors. What must be durable
-//! it hands out as a [`turn::CommitRequest`] and goes on only when the acknowledgement comes back.
+//! This crate defines items, tools as a trait, models as a trait, and the order of the steps of a turn. It does not
+//! depend on files, processes, sockets, clocks, pods, features or providers. Events that must be durable are returned
+//! as a [`turn::CommitRequest`]; the turn continues only after the host acknowledges them.
 #![deny(clippy::wildcard_enum_match_arm)]
 
 pub mod effect;

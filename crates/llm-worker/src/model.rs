@@ -1,4 +1,4 @@
-//! The interface to a model: a dialect that encodes requests, and a stream of events. Knows no turn.
+//! The interface to a model: a dialect that encodes requests, and a stream of events. Does not depend on turns.
 
 use crate::error::ErrorKind;
 use crate::item::ProviderSignature;
@@ -10,13 +10,14 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// Where a model's events go; bounded, so a slow host slows the stream.
+/// The channel into which a model sends its events; bounded, so a slow host slows the stream.
 pub type EventSink = mpsc::Sender<ModelEvent>;
 
-/// How many events may wait between a model and the turn.
+/// The number of events that may wait between a model and the turn.
 pub const EVENT_QUEUE: usize = 256;
 
-/// Sends one request, streams one answer.
+/// A model that answers requests: sends one request at a time and streams the answer. Implemented by providers and by
+/// test models; called by the host.
 #[async_trait]
 pub trait Model: Send + Sync + 'static {
     /// `provider/name`, as in `openai/gpt-4.1`, or `offline`.
@@ -25,18 +26,18 @@ pub trait Model: Send + Sync + 'static {
     /// How requests are encoded for this model.
     fn dialect(&self) -> Arc<dyn Dialect>;
 
-    /// The most tokens one answer may have; the vendor's own limit when `None`. Stands in the surface.
+    /// The most tokens one answer may have; the provider's limit when `None`. Part of the surface.
     fn max_output(&self) -> Option<u32> {
         None
     }
 
-    /// What its tokens cost, where that is known.
+    /// The price of the model's tokens, if known.
     fn price(&self) -> Option<Price> {
         None
     }
 
     /// Streams the answer into `events`, ending with exactly one [`ModelEvent::Stop`] before `Ok`.
-    /// Retries inside are announced by [`ModelEvent::Retrying`], which voids what came before it.
+    /// The model announces its own retries by [`ModelEvent::Retrying`], which voids the events before it.
     /// Dropping the future cancels the request.
     ///
     /// # Errors
@@ -51,8 +52,8 @@ pub enum ModelEvent {
     Text(String),
     /// More reasoning text.
     Reasoning(String),
-    /// Ends the reasoning so far, with what the vendor wants back; without reasoning before it, what is sealed is
-    /// not shown.
+    /// Ends the reasoning so far with the provider's signature. Without reasoning text before it, the sealed reasoning
+    /// is not shown.
     Sealed(ProviderSignature),
     /// A tool call begins; sent once per index.
     CallStarted { index: usize, name: String },
@@ -60,8 +61,8 @@ pub enum ModelEvent {
     CallArguments { index: usize, fragment: String },
     /// Tokens counted so far; the last one counts.
     Usage(Usage),
-    /// The answer says that what was asked for is not done. Only a model that knows this for certain sends it, before
-    /// its stop; no vendor's words are judged.
+    /// The answer does not do what the prompt asked for. Only a model that knows this for certain sends it, before its
+    /// stop; the text of providers' answers is not interpreted.
     Shortfall(Shortfall),
     /// Everything since the request began is void; it will be sent again after `delay`.
     Retrying {
@@ -70,7 +71,7 @@ pub enum ModelEvent {
         delay: Duration,
         why: String,
     },
-    /// The answer is whole.
+    /// The answer is complete.
     Stop(StopReason),
 }
 
@@ -78,39 +79,39 @@ pub enum ModelEvent {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
-    /// It said all it wanted.
+    /// The answer is finished.
     EndTurn,
-    /// It wants tools run.
+    /// The answer ends with tool calls.
     ToolUse,
-    /// Its output limit cut it.
+    /// The output limit cut the answer.
     MaxTokens,
-    /// It, or a filter, refused.
+    /// The model, or a filter of the provider, refused.
     Refusal,
-    /// The vendor wants the answer so far sent back, to go on with it.
+    /// The provider paused: it continues the answer when the answer so far is sent back.
     Paused,
-    /// A vendor's other reason, verbatim.
+    /// Another reason of the provider, verbatim.
     Other(String),
 }
 
-/// Why a whole answer is not what was asked for.
+/// Why a complete answer does not do what the prompt asked for; see [`ModelEvent::Shortfall`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Shortfall {
     /// The prompt was not understood; nothing was changed or run.
     NotUnderstood,
-    /// What was asked for was tried and did not succeed.
+    /// The prompt was understood and tried, without success.
     NotDone,
 }
 
-/// Tokens of one answer, as its vendor counts them.
+/// Tokens of one or more answers, as their provider counts them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
     /// Tokens read, cached ones included.
     pub input: u64,
     pub output: u64,
-    /// Tokens of `input` that came from the vendor's cache.
+    /// Tokens of `input` that came from the provider's cache.
     pub cached: u64,
-    /// Tokens of `input` that the vendor put into its cache, where that has a price of its own.
+    /// Tokens of `input` that the provider wrote to its cache, if cache writes have a price of their own.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cache_write: u64,
 }
@@ -121,7 +122,7 @@ fn is_zero(count: &u64) -> bool {
 }
 
 impl Usage {
-    /// The sum. Counts are a vendor's, so they stop at the end of their range.
+    /// The sum. Saturates, because a provider may report any number.
     #[must_use]
     pub fn plus(self, more: Self) -> Self {
         Self {
@@ -144,7 +145,7 @@ impl Usage {
     }
 }
 
-/// Billionths of a US dollar, whole, so that a sum is the same in every order.
+/// An amount of money in billionths of a US dollar. Integers, so that a sum is the same in every order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Cost(u64);
@@ -152,32 +153,32 @@ pub struct Cost(u64);
 impl Cost {
     const DOLLAR: f64 = 1e9;
 
-    /// So many billionths.
+    /// An amount of `count` billionths.
     #[must_use]
     pub const fn billionths(count: u64) -> Self {
         Self(count)
     }
 
-    /// How many billionths.
+    /// The number of billionths.
     #[must_use]
     pub const fn count(self) -> u64 {
         self.0
     }
 
-    /// An amount a person wrote: from 0 to a billion dollars, rounded to a billionth.
+    /// Converts an amount of a setting: 0 to a billion dollars, rounded to a billionth. `None` outside of this range.
     #[must_use]
     pub fn of_dollars(dollars: f64) -> Option<Self> {
         let whole = (dollars * Self::DOLLAR).round();
         (0.0..=1e18).contains(&whole).then_some(Self(whole as u64))
     }
 
-    /// For people and scripts.
+    /// The amount in dollars, for people and scripts.
     #[must_use]
     pub fn dollars(self) -> f64 {
         self.0 as f64 / Self::DOLLAR
     }
 
-    /// The sum, up to the end of the range.
+    /// The sum; saturates.
     #[must_use]
     pub fn plus(self, more: Self) -> Self {
         Self(self.0.saturating_add(more.0))
@@ -202,10 +203,10 @@ impl fmt::Display for Cost {
     }
 }
 
-/// What a million tokens of each sort cost.
+/// The price of a million tokens of each kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Price {
-    /// Read, neither from nor into the vendor's cache.
+    /// Input tokens that are neither read from nor written to the provider's cache.
     pub input: Cost,
     pub output: Cost,
     pub cached_input: Cost,
@@ -213,17 +214,17 @@ pub struct Price {
 }
 
 impl Price {
-    /// Nothing.
+    /// Every token is free.
     pub const FREE: Self = Self { input: Cost(0), output: Cost(0), cached_input: Cost(0), cache_write: Cost(0) };
 
-    /// What these tokens cost, a begun billionth counted whole.
+    /// The cost of these tokens, rounded up to a billionth.
     #[must_use]
     pub fn of(&self, usage: &Usage) -> Cost {
         let Usage { input, output, cached, cache_write } = *usage;
         let plain = input.saturating_sub(cached).saturating_sub(cache_write);
         let parts =
             [(plain, self.input), (output, self.output), (cached, self.cached_input), (cache_write, self.cache_write)];
-        // Four products of two 64-bit numbers could be one bit over 128; no vendor counts that far.
+        // Four products of two 64-bit numbers could exceed 128 bits by one bit; no provider counts that far.
         let sum = parts
             .iter()
             .fold(0_u128, |sum, (tokens, price)| sum.saturating_add(u128::from(*tokens) * u128::from(price.0)));
@@ -231,7 +232,7 @@ impl Price {
     }
 }
 
-/// A request that brought no whole answer.
+/// The error of a request that got no complete answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ModelError {

@@ -1,33 +1,37 @@
-//! What a host attaches to the facts of a turn, and the commit that makes them durable. Knows no phase of a turn.
+//! The data that a host attaches to the facts of a turn, and the commit that makes them durable. Does not depend on the
+//! phases of a turn.
 
 use crate::effect::Fact;
 use crate::item::Item;
 use std::fmt;
 
-/// What a host attaches to facts. A turn carries it, unread, from where the host hands it in to the fact it belongs to.
+/// The types of the data that a host attaches to facts. A turn passes these values, without reading them, from the
+/// input that contains them to the fact that they belong to. Implemented once by `pod`, and by tests.
 pub trait Payload: Sized + fmt::Debug {
     /// The proof that a commit is durable.
     type Proof: Acknowledged<Self>;
-    /// An item that the host adds, and what its record says of it.
+    /// An item that the host adds, with the data for its record.
     type Note: fmt::Debug;
-    /// What is recorded of a verdict.
+    /// The data recorded with a verdict.
     type Judgement: fmt::Debug;
-    /// What an allowed call runs with, and what is recorded of its start.
+    /// The data that an allowed call runs with and that is recorded with its start.
     type Start: fmt::Debug;
-    /// What is recorded of a result besides; of a call that was cancelled behind its start, what that start knows.
+    /// Further data recorded with a result. For a call that was cancelled after its start and before it ran, it is made
+    /// from the start's data.
     type Ending: fmt::Debug + From<Self::Start>;
 
-    /// What the model sees of a note: a user or system item.
+    /// The item that the model sees for a note: user or system.
     fn item(note: &Self::Note) -> Item;
 }
 
-/// The host's proof that a [`CommitRequest`] is durable. Implemented once, by the host, over its store's receipt.
+/// The host's proof that a [`CommitRequest`] is durable, passed in [`crate::Input::Committed`]. Implemented once, by
+/// the host, over the store's `Committed`.
 pub trait Acknowledged<P: Payload>: fmt::Debug {
-    /// The commit that is durable.
+    /// The durable commit.
     fn into_request(self) -> CommitRequest<P>;
 }
 
-/// Facts to make durable as one atomic batch. Made by the turn machine alone; it cannot be copied, so one commit is
+/// Facts to make durable as one atomic batch. Only the turn machine creates it. It cannot be copied, so each commit is
 /// acknowledged or refused once.
 #[derive(Debug)]
 #[must_use = "a commit is a debt: answer it with Committed or Refused"]
@@ -38,7 +42,7 @@ pub struct CommitRequest<P: Payload> {
 }
 
 impl<P: Payload> CommitRequest<P> {
-    /// What to write, in order.
+    /// The facts to write, in order.
     #[must_use]
     pub fn facts(&self) -> &[Fact<P>] {
         &self.facts

@@ -1,4 +1,4 @@
-//! What a tool is to the host: a definition, a parse that happens once, and a run. Knows no tool.
+//! The interface between tools and the host: a definition, arguments that are parsed once, and a run. Contains no tool.
 
 mod arguments;
 mod schema;
@@ -43,7 +43,7 @@ pub struct ToolDefinition {
     pub effect: ToolEffect,
 }
 
-/// A resource that a prepared call names in its arguments: what permission judges.
+/// A resource that a prepared call names in its arguments. Permission judges a call by these.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Touch {
     /// Reads this path, as the model wrote it.
@@ -54,25 +54,26 @@ pub enum Touch {
     Shell(String),
     /// Reads from this host: a name or address, as the model wrote it.
     Host(String),
-    /// Changes nothing but what this session keeps of itself.
+    /// Changes only the session's own state.
     Session,
 }
 
 impl Touch {
-    /// The command, if it runs one.
+    /// The command of [`Touch::Shell`].
     #[must_use]
     pub fn command(&self) -> Option<&str> {
         if let Self::Shell(command) = self { Some(command) } else { None }
     }
 
-    /// The file, if it writes one.
+    /// The path of [`Touch::Write`].
     #[must_use]
     pub fn written(&self) -> Option<&std::path::Path> {
         if let Self::Write(path) = self { Some(path) } else { None }
     }
 }
 
-/// What the host calls. Typed tools come from `pod::feature`; a foreign schema implements this directly.
+/// A tool as the host calls it. Features implement the typed trait of `pod::feature`, which implements this one; a tool
+/// whose schema comes from elsewhere implements this directly.
 pub trait Tool: Send + Sync + 'static {
     /// The definition for the model; the same on every call.
     fn definition(&self) -> &ToolDefinition;
@@ -83,11 +84,12 @@ pub trait Tool: Send + Sync + 'static {
     fn prepare(&self, raw: &str) -> Result<Prepared, ArgumentError>;
 }
 
-/// A parsed call. Permission judges exactly the arguments that run.
+/// A call with parsed arguments, from [`Tool::prepare`]. The host judges it and then runs it, so permission judges
+/// exactly the arguments that run.
 pub struct Prepared {
     /// The arguments re-serialised with defaults filled in: sorted keys, no spaces.
     pub canonical: Arc<str>,
-    /// What the arguments name.
+    /// The resources that the arguments name.
     pub touches: Vec<Touch>,
     run: Box<dyn FnOnce(ToolContext) -> ToolFuture + Send>,
 }
@@ -117,7 +119,8 @@ impl std::fmt::Debug for Prepared {
     }
 }
 
-/// Arguments that do not fit, with at most [`ArgumentError::MAX_PROBLEMS`] places named.
+/// The error of parsing a call's arguments, for the model to correct, with at most [`ArgumentError::MAX_PROBLEMS`]
+/// places named.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("arguments do not fit {tool}: {}", problems.join("; "))]
 pub struct ArgumentError {
@@ -127,55 +130,55 @@ pub struct ArgumentError {
 }
 
 impl ArgumentError {
-    /// How many places one error names.
+    /// The number of places that one error names.
     pub const MAX_PROBLEMS: usize = 3;
 
-    /// What the caller does next: the model writes other arguments.
+    /// Always `FixInput`: the model writes other arguments.
     #[must_use]
     pub fn kind(&self) -> crate::ErrorKind {
         crate::ErrorKind::FixInput
     }
 }
 
-/// What one running call is given.
+/// The context of one running call: its cancellation, its deadline and the services of the host.
 #[derive(Clone)]
 pub struct ToolContext {
     pub call: CallId,
     /// Fires when the call must end: cancelled, revoked or past its deadline.
     pub cancel: CancellationToken,
-    /// How long the host waits for this call in all.
+    /// The total time that the host waits for this call.
     pub deadline: Duration,
     /// The host's side of the call.
     pub host: Arc<dyn CallHost>,
 }
 
-/// What a running call may ask of the host.
+/// The services of the host for one running call, in [`ToolContext`]. Implemented by the host and by test rigs.
 #[async_trait]
 pub trait CallHost: Send + Sync {
-    /// Appends to this call's full output, in order. The host keeps the first and last 32 MiB. Blocks for
-    /// the time of a file write. When a tool writes output, its `ToolOutput::content` must be empty.
+    /// Appends to this call's full output, in order. The host keeps the first and last 32 MiB. Blocks while a file is
+    /// written. When a tool writes output, its `ToolOutput::content` must be empty.
     ///
     /// # Errors
-    /// The disk refused; the call should end.
+    /// The disk write failed; the call should end.
     fn write_output(&self, bytes: &[u8]) -> Result<(), ToolError>;
 
-    /// Tells the person, with the result and also where they want no progress: for what they must know of a call,
-    /// whatever the model says of it. One line of at most 1 KiB, journaled with the result; beyond 16 of one call they
-    /// are dropped, and the last one says so.
+    /// Shows the user a warning with the result, also when progress is not shown: for facts that the user must know
+    /// even if the model does not mention them. One line of at most 1 KiB, journaled with the result. After 16 warnings
+    /// of one call further ones are dropped, and the last one says so.
     fn warn(&self, text: &str) {
-        // A host without a person.
+        // The default is for a host without a user.
         let _unheard = text;
     }
 
-    /// A window of an earlier full output of this session, by its handle.
+    /// Reads lines of an earlier full output of this session, by its handle.
     ///
     /// # Errors
     /// An unknown handle names the known ones.
     fn read_output(&self, handle: &str, window: LineRange) -> Result<Excerpt, ToolError>;
 
     /// Makes a file change durable before it happens: keeps the before-image and journals the intent. Call it before
-    /// anything of the change is on disk. Answers the number under which the next content is staged: after a crash,
-    /// recovery removes what was staged for this file under it.
+    /// any part of the change is on disk. Returns the number under which the next content is staged: after a crash,
+    /// recovery removes the content staged for this file under this number.
     ///
     /// # Errors
     /// The journal refused: do not change the file.
@@ -210,52 +213,52 @@ pub struct Excerpt {
     pub total: u64,
 }
 
-/// One file about to change.
+/// One file that is about to change; see [`CallHost::file_changing`].
 #[derive(Clone, Debug)]
 pub struct FileChange {
     /// Absolute path after resolution.
     pub path: PathBuf,
-    /// The bytes before; `None` for a file that does not exist yet.
+    /// The content before the change; `None` for a file that does not exist yet.
     pub before: Option<Vec<u8>>,
     /// The file's permission bits before.
     pub mode: Option<u32>,
     /// BLAKE3 of the bytes after, lower-case hex; `None` for a file that is removed.
     pub after: Option<String>,
-    /// The directory that is made for it, the topmost where there are several; absolute.
+    /// The directory created for it, the topmost if there are several; absolute.
     pub made: Option<PathBuf>,
 }
 
-/// One directory about to get another name, with all it holds.
+/// One directory that is about to be renamed with its content; see [`CallHost::directory_moving`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DirectoryMove {
-    /// Where it stands; absolute, after resolution.
+    /// The path before; absolute, after resolution.
     pub from: PathBuf,
-    /// Where it will stand; absolute, after resolution.
+    /// The path after; absolute, after resolution.
     pub to: PathBuf,
-    /// The directory that is made above that, the topmost where there are several; absolute.
+    /// The directory created above `to`, the topmost if there are several; absolute.
     pub made: Option<PathBuf>,
 }
 
-/// What a tool answers.
+/// The result of running a tool.
 pub type ToolResult = Result<ToolOutput, ToolError>;
 
-/// A result: one line that always stays, and a body.
+/// The output of a tool that succeeded: one line that is always kept, and a body that may be cut.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolOutput {
     /// One line, at most 512 bytes.
     pub summary: String,
-    /// The body; the host cuts what is over its inline limit and keeps the whole by handle.
+    /// The body. The host cuts it at its inline limit and keeps the full text by a handle.
     pub content: String,
 }
 
-/// A failure, as the model and the person read it.
+/// The failure of a tool, as the model and the user read it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ToolError {
     pub kind: crate::ErrorKind,
     /// What failed and where, and the next step.
     pub message: String,
-    /// What was produced before it failed; bounded like any content.
+    /// The output before the failure; bounded like any content.
     pub content: String,
 }
 

@@ -40,7 +40,7 @@ const SETS: &[(&str, &str)] = &[
     ("lit", "text|string|phrase"),
 ];
 
-/// Patterns that stand in others, `;` between them.
+/// Patterns that are in others, `;` between them.
 #[rustfmt::skip]
 const PARTS: &[(&str, &str)] = &[
     ("in", "@in current|whole|entire? @place|@dirword|tree; @in {lang} files|code|sources?; @in {glob} files?; \

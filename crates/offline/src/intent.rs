@@ -185,7 +185,7 @@ impl<'a> Filled<'a, '_> {
         self.found.slot(slot).find_map(|at| self.matcher.tokens.get(at))
     }
 
-    /// Text as it is meant: what is quoted as it stands, else with the marks that are a part of it. A question mark at
+    /// Text as it is meant: what is quoted unchanged, else with the marks that are a part of it. A question mark at
     /// the end of a question is none.
     fn literal(&self) -> Option<String> {
         let token = self.all(TEXTS).next()?;

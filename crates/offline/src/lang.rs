@@ -25,7 +25,7 @@ pub(crate) fn noun(word: &str) -> Option<(&'static str, &'static str)> {
     NOUNS.iter().find(|(noun, others, _)| word == *noun || is(word, others)).map(|(noun, _, kinds)| (*kinds, *noun))
 }
 
-/// A kind of definition and a regex of the lines that are one. `@` stands for the name, `~` for what may stand before
+/// A kind of definition and a regex of the lines that are one. `@` stands for the name, `~` for what may be before
 /// a Rust item.
 type Defs = &'static [(&'static str, &'static str)];
 

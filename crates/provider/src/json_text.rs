@@ -7,7 +7,7 @@ pub(crate) fn put(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(text.as_bytes());
 }
 
-/// What stands before a value, then a whole JSON string.
+/// What is before a value, then a whole JSON string.
 pub(crate) fn put_string(out: &mut Vec<u8>, before: &str, text: &str) {
     put(out, before);
     put(out, "\"");

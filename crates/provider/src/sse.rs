@@ -2,7 +2,7 @@
 //!
 //! Lines end in LF, CR or CRLF; a byte-order mark, comments and unknown fields are dropped; `data` lines of one
 //! event are joined by LF. A field called `error` is llama.cpp's way to fail in mid-stream: it counts as an event
-//! named `error`. What stands after the last blank line is an event too ([`Sse::finish`]): some servers omit it.
+//! named `error`. What is after the last blank line is an event too ([`Sse::finish`]): some servers omit it.
 
 /// The longest line, and the longest event, in bytes. A whole answer in one chunk fits; a runaway does not.
 pub(crate) const MAX_EVENT: usize = 4 << 20;

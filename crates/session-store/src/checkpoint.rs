@@ -17,12 +17,13 @@ use crate::ops::Ops;
 pub const MAX_CHECKPOINT_BYTES: usize = 64 << 20;
 /// The head line is far shorter.
 const MAX_HEAD: usize = 256;
-/// Before the digest, and between it and what it covers.
+/// The bytes before the digest, and those between the digest and the bytes that it covers.
 const OPENING: &[u8] = b"{\"digest\":\"";
 const BEHIND: &[u8] = b"\",";
 const DIGITS: usize = 64;
 
-/// The caller's state after a committed record.
+/// The caller's state after a committed record, as stored by [`Journal::checkpoint`](crate::Journal::checkpoint) and
+/// returned when the session is opened or read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checkpoint {
     mark: RecordId,
@@ -30,7 +31,7 @@ pub struct Checkpoint {
     bytes: Vec<u8>,
 }
 
-/// The first line, but for the digest; that covers everything behind itself.
+/// The first line without the digest. The digest covers everything behind itself.
 #[derive(Serialize, Deserialize)]
 struct About {
     seq: u64,
@@ -44,19 +45,19 @@ impl Checkpoint {
         Self { mark, version, bytes }
     }
 
-    /// The last record it covers.
+    /// The seq of the last record that the state includes.
     #[must_use]
     pub fn seq(&self) -> u64 {
         self.mark.seq
     }
 
-    /// The version of the bytes' format, as given.
+    /// The version of the caller's format.
     #[must_use]
     pub fn version(&self) -> u32 {
         self.version
     }
 
-    /// The bytes, as given.
+    /// The caller's bytes.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
@@ -66,7 +67,7 @@ impl Checkpoint {
         self.mark
     }
 
-    /// Writes it, replacing the previous one.
+    /// Writes the checkpoint and replaces the previous one.
     pub(crate) fn write(&self, ops: &Ops, dir: &Path) -> Result<(), DiskFault> {
         ops.create_dir(&index(dir))?;
         let (path, unnamed) = (path(dir), index(dir).join("fold.tmp"));
@@ -102,7 +103,7 @@ impl Checkpoint {
 
     /// Reads the stored checkpoint, if it is intact. The caller checks whether it belongs to the log.
     pub(crate) fn read(ops: &Ops, dir: &Path) -> Option<Self> {
-        // Whatever is wrong with it, the log has everything that is in it.
+        // An unreadable checkpoint is no error: its state can be computed from the log.
         let file = ops.open(&path(dir), false).ok()??;
         let length = usize::try_from(ops.length(&file).ok()?).ok()?;
         if length > MAX_CHECKPOINT_BYTES + MAX_HEAD {

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use crate::error::{DiskFault, ErrorKind};
 use crate::frame::FrameError;
 
-/// The first bad record of a log, among those that had been durable.
+/// Damage that loses durable records: the first bad record and the records lost with it. Opening for writing refuses
+/// such a log; [`Session::salvage`](crate::Session::salvage) copies the intact records.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("record {seq} at byte {offset} of {}: {bad}; lost: {} to {}", segment.display(), lost.start(), lost.end())]
 pub struct Damage {
@@ -18,7 +19,7 @@ pub struct Damage {
     pub lost: RangeInclusive<u64>,
 }
 
-/// Why reading stopped.
+/// The error of reading a log: damage, or a failed disk operation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
     #[error("{0}")]
@@ -30,7 +31,7 @@ pub enum ReadError {
 }
 
 impl ReadError {
-    /// What the caller does next.
+    /// Tells the caller whether to retry, to fix the disk or to salvage.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
@@ -47,9 +48,9 @@ impl ReadError {
 pub enum TailDamage {
     /// The file ends inside a line or a batch.
     TornTail,
-    /// Nothing but zeros behind the last record.
+    /// Only zeros follow the last record.
     ZeroTail,
-    /// Bytes that are no continuation of the log.
+    /// Bytes that do not continue the log follow the last record.
     BadTail,
 }
 

@@ -1,4 +1,5 @@
-//! All file system operations of the store, so that a test can fail, cut or kill at each of them. Knows no log.
+//! All file system operations of the store, so that a test can fail, cut or kill at each of them. Does not depend on
+//! the format of logs.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -90,13 +91,13 @@ pub trait Disk: Send + Sync + 'static {
     }
 }
 
-/// The file system itself.
+/// The [`Disk`] for production: every method is the default one.
 #[derive(Clone, Copy, Debug)]
 pub struct RealDisk;
 
 impl Disk for RealDisk {}
 
-/// An open file and the path it was opened by.
+/// A file opened by a [`Disk`], with the path it was opened by.
 #[derive(Debug)]
 pub struct DiskFile {
     pub file: File,
@@ -104,7 +105,7 @@ pub struct DiskFile {
     pub path: PathBuf,
 }
 
-/// An operation, for error messages.
+/// The disk operation that a [`DiskFault`](crate::DiskFault) names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
     CreateDir,
@@ -124,7 +125,7 @@ pub enum Op {
     Stat,
 }
 
-/// Real blocks where the file system cannot hand them out unwritten.
+/// Writes zeros where the file system cannot allocate unwritten blocks.
 fn zeros(file: &DiskFile, len: u64) -> io::Result<()> {
     const PAGE: [u8; 4096] = [0; 4096];
     let mut at = 0;

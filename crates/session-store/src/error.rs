@@ -1,4 +1,4 @@
-//! Errors of disk operations, and what the caller does next.
+//! Errors of disk operations, and the kinds of all errors of this crate.
 
 use rustix::io::Errno;
 use std::io;
@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 
 use crate::disk::Op;
 
-/// What the caller does next.
+/// What the caller can do about an error of this crate. Every error type here has a `kind()`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// Ask again, nothing has to change.
+    /// Try again unchanged.
     Retry,
     /// The value handed in can never be stored.
     FixInput,
     /// The file system or its permissions forbid it.
     Denied,
-    /// The disk, the directory or the other owner has to change first; then ask again.
+    /// The disk, the directory or the other owner has to change first; then try again.
     Unavailable,
-    /// What is on the disk is not what was written.
+    /// The disk holds other bytes than those written.
     Corrupt,
     /// A bound was reached: disk space, quota, size.
     Exhausted,
@@ -25,7 +25,7 @@ pub enum ErrorKind {
     Bug,
 }
 
-/// A disk operation that failed.
+/// A failed disk operation: which one, on which path, and the system's error.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{op} {}: {}", path.display(), words(*kind, *code))]
 pub struct DiskFault {
@@ -57,7 +57,7 @@ impl DiskFault {
     }
 }
 
-/// Limits of the process and of the machine, which the standard library has no word for, or one that misleads.
+/// Errors about limits of the process or the machine for which the standard library has no text, or a misleading one.
 const LIMITS: &[(Errno, &str)] = &[
     (Errno::MFILE, "this process has as many files open as it may; raise `ulimit -n`"),
     (Errno::NFILE, "the system has as many files open as it can; close other programs"),

@@ -1,4 +1,4 @@
-//! Disk operations with named errors and counted flushes. Knows no file by name.
+//! Disk operations with named errors and counted flushes. Does not depend on file names.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use crate::disk::{Disk, DiskFile, Op, RealDisk};
 use crate::error::DiskFault;
 
-/// Copied at a time.
+/// Bytes copied at a time.
 const BLOCK: usize = 256 << 10;
 
 #[derive(Clone)]
@@ -29,12 +29,12 @@ impl Ops {
         Self { disk, flushes: Arc::default() }
     }
 
-    /// For readers, which nothing is injected into.
+    /// The real disk, for readers: tests inject faults into writers only.
     pub(crate) fn real() -> Self {
         Self::new(Arc::new(RealDisk))
     }
 
-    /// Makes a directory; answers whether it was missing.
+    /// Creates a directory; returns whether it was missing.
     pub(crate) fn create_dir(&self, path: &Path) -> Result<bool, DiskFault> {
         match self.disk.create_dir(path) {
             Ok(()) => Ok(true),
@@ -43,7 +43,7 @@ impl Ops {
         }
     }
 
-    /// Makes a new file in place of one that a failed attempt may have left.
+    /// Creates a file; replaces one that a failed attempt may have left.
     pub(crate) fn create_afresh(&self, path: &Path) -> Result<DiskFile, DiskFault> {
         self.remove(path)?;
         self.create(path)
@@ -62,7 +62,7 @@ impl Ops {
         }
     }
 
-    /// Opens a file for writing, too; makes it when it is missing.
+    /// Opens a file for reading and writing; creates it if it is missing.
     pub(crate) fn open_or_create(&self, path: &Path) -> Result<DiskFile, DiskFault> {
         match self.open(path, true)? {
             Some(file) => Ok(file),
@@ -70,7 +70,7 @@ impl Ops {
         }
     }
 
-    /// Fills `buf` as far as the file goes.
+    /// Fills `buf`; returns fewer bytes only at the end of the file.
     pub(crate) fn read_at(&self, file: &DiskFile, buf: &mut [u8], at: u64) -> Result<usize, DiskFault> {
         let mut done = 0;
         while let Some(rest) = buf.get_mut(done..).filter(|rest| !rest.is_empty()) {
@@ -84,7 +84,7 @@ impl Ops {
         Ok(done)
     }
 
-    /// Hands on `from..to` of a file in blocks, each with its offset; an error where the file ends before.
+    /// Passes `from..to` of a file to a closure in blocks, each with its offset; an error if the file ends before `to`.
     pub(crate) fn blocks<E: From<DiskFault>>(
         &self,
         file: &DiskFile,

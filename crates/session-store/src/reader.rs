@@ -28,7 +28,7 @@ pub struct Reader {
     durable: u64,
 }
 
-/// The state of the bytes behind the last durable record.
+/// The state of the bytes behind the last durable record, for people who inspect a session; see [`Reader::tail`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tail {
     Clean,
@@ -45,7 +45,7 @@ impl Reader {
     /// log's end.
     pub fn open(dir: &Path) -> Result<Self, ReadError> {
         let ops = Ops::real();
-        // HEAD first: whatever it vouches for is in the segments that are listed after it.
+        // HEAD is read first: every record that it reports as durable is in the segments listed after it.
         let head = Head::read(&ops, dir)?;
         let segments = segment::list(&ops, dir)?;
         if segments.is_empty() && head.is_none_or(|head| head.durable == 0) {
@@ -55,7 +55,8 @@ impl Reader {
             Some(head) => head.durable,
             None => {
                 let found = survey(&ops, dir, None, false)?;
-                // A living writer may yet take back what nothing vouches for; of a dead one's, recovery keeps it.
+                // A live writer may still remove records not proven durable. If the writer is dead, recovery keeps
+                // them.
                 let kept = if lock::owner(&ops, dir)?.is_some() { 0 } else { found.good.seq };
                 kept.max(found.proven)
             }

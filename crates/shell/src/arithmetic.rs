@@ -1,6 +1,6 @@
 //! Arithmetic can run commands: the value of a variable in it is an expression, and a subscript in that is expanded.
 
-/// Whether evaluating `text` may do more than calculate with numbers that stand in it.
+/// Whether evaluating `text` may do more than calculate with numbers that are in it.
 pub(crate) fn may_run(text: &str) -> bool {
     let without_counts = text.replace("$#", "0").replace("$?", "0");
     without_counts.chars().any(|c| c.is_alphabetic() || matches!(c, '_' | '$' | '`' | '['))

@@ -30,7 +30,7 @@ const ALWAYS: &str = "docker-compose gdbserver eval source . fc bind compgen com
 /// Builtins that set variables, by the names that they are given.
 const SETTERS: &str = "export declare typeset local readonly read mapfile readarray getopts printf";
 
-/// What a program runs that its arguments do not show as programs. `bare`: its name stands first, and without quotes.
+/// What a program runs that its arguments do not show as programs. `bare`: its name is first, and without quotes.
 pub(crate) fn runs(name: &str, bare: bool, arguments: &[Word]) -> Option<OpaqueReason> {
     let code = || OpaqueReason::Code(name.to_owned());
     if has(ALWAYS, name) || name.starts_with("ld-linux") {

@@ -12,7 +12,7 @@ use crate::word::{self, Word};
 use rable::{ListOperator, Node, NodeKind};
 use std::ops::Range;
 
-/// Deepest nesting that is followed, over what stands inside of words too.
+/// Deepest nesting that is followed, over what is inside of words too.
 pub(crate) const MAX_DEPTH: usize = 128;
 
 /// Reads `text`, which is within the bounds.
@@ -258,7 +258,7 @@ impl PartWalk {
         }
     }
 
-    /// Reads a word, and what stands inside of it as parts.
+    /// Reads a word, and what is inside of it as parts.
     fn word(&mut self, node: &Node, found: &mut WordFindings) -> Word {
         let NodeKind::Word { value, parts, .. } = &node.kind else {
             found.add(OpaqueReason::Hidden("a word that is not known"));

@@ -40,7 +40,7 @@ impl Word {
         Self { raw: raw.to_owned(), bare: raw.to_owned(), literal: false, splits: true, matches: true, leads: false }
     }
 
-    /// Whether it may become several words, or none: what follows it then stands elsewhere.
+    /// Whether it may become several words, or none: what follows it then is elsewhere.
     pub(crate) fn splits(&self) -> bool {
         self.splits || self.matches
     }
@@ -64,11 +64,11 @@ impl Word {
 /// What a word's text shows beside the word itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Inside {
-    /// A substitution stands in it that the parser left as text.
+    /// A substitution is in it that the parser left as text.
     pub(crate) unparsed: bool,
-    /// A backslash stands in backquotes, where it means something else.
+    /// A backslash is in backquotes, where it means something else.
     pub(crate) escaped_backquote: bool,
-    /// What ends a word stands unquoted in brackets. The parser takes them for a subscript wherever a command may
+    /// What ends a word is unquoted in brackets. The parser takes them for a subscript wherever a command may
     /// begin, behind a redirection too, where a shell does not and runs what is in them.
     pub(crate) torn: bool,
 }
@@ -101,7 +101,7 @@ pub(crate) fn read(raw: &str, parts: &[Node]) -> (Word, Inside) {
                 reader.expanded("");
             }
             NodeKind::ParamLength { .. } | NodeKind::ProcessSubstitution { .. } => reader.expanded(""),
-            // Whatever else stands in a word is expanded.
+            // Whatever else is in a word is expanded.
             _ => {
                 reader.splits |= reader.quote != Quote::Double;
                 reader.expanded("");
@@ -140,7 +140,7 @@ struct Reader {
     inside: Inside,
 }
 
-/// Whether unquoted braces with a comma or dots stand in a word.
+/// Whether unquoted braces with a comma or dots are in a word.
 #[derive(Default)]
 struct Braces {
     open: bool,

@@ -21,7 +21,7 @@ struct Wrapper {
     long_values: &'static str,
     /// Words of its own before the program.
     operands: usize,
-    /// Whether `NAME=value` may stand before the program.
+    /// Whether `NAME=value` may be before the program.
     assigns: bool,
 }
 

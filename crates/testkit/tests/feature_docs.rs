@@ -1,4 +1,4 @@
-//! `docs/FEATURES.md`: its example is the template, and every line of its other code stands in a feature that runs.
+//! `docs/FEATURES.md`: its example is the template, and every line of its other code is in a feature that runs.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a rig that fails is a failed test")]
 
 use llm_worker::ResultStatus;

@@ -1,4 +1,4 @@
-//! Grants that are taken back while what stands under them runs.
+//! Grants that are taken back while what is under them runs.
 #![allow(clippy::unwrap_used, reason = "a rig that fails is a failed test")]
 
 use async_trait::async_trait;

@@ -100,7 +100,7 @@ pub async fn move_dir(live: &Files, from: &Located, to: &Located, cx: &ToolConte
     live.seen.forget_below(from.path());
     let Err(error) = workspace.rename(from, to) else { return Ok(()) };
     if workspace.metadata(from).is_ok() {
-        // It still stands there, and the journal is to say so.
+        // It still is there, and the journal is to say so.
         cx.host.directory_moving(DirectoryMove { from: there, to: here, made: None }).await?;
     }
     Err(refused(&error))

@@ -265,7 +265,7 @@ pub(super) fn regular(shown: &str, path: &Path, stat: &Stat) -> Result<(), Error
     Err(Error::new(ErrorKind::FixInput, format!("{shown} is {what}")))
 }
 
-/// `O_NOFOLLOW` answers `ELOOP` or, for directories, `ENOTDIR` when a link stands where none stood when the path was
+/// `O_NOFOLLOW` answers `ELOOP` or, for directories, `ENOTDIR` when a link is where none stood when the path was
 /// settled.
 pub(super) fn trouble(doing: &str, path: &Path, error: Errno) -> Error {
     if error == Errno::LOOP {

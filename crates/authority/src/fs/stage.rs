@@ -336,7 +336,7 @@ fn discard(dir: BorrowedFd<'_>, temp: &OsStr, inner: &[OsString]) -> Result<bool
     }
 }
 
-/// What stands there now, if anything.
+/// What is there now, if anything.
 fn look(dir: &OwnedFd, leaf: &OsStr, at: &Located) -> Result<Option<Stat>, Error> {
     match stat_at(dir.as_fd(), leaf) {
         Ok(stat) => Ok(Some(stat)),

@@ -95,7 +95,7 @@ impl FromStr for HostPattern {
             )
         };
         let (host, port) = match text.rsplit_once(':') {
-            // The colons of an IPv6 address stand in brackets when a port follows.
+            // The colons of an IPv6 address are in brackets when a port follows.
             Some((host, port)) if !host.contains(':') || host.ends_with(']') => {
                 let one = || port.parse().ok().filter(|port| *port > 0).map(Port::One);
                 let port = if port == "*" { Some(Port::Any) } else { one() };

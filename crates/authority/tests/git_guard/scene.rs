@@ -149,7 +149,7 @@ impl Scene {
         set.iter().fold(command.to_owned(), |text, (name, path)| text.replace(name, path.to_str().unwrap()))
     }
 
-    /// The person's own git, outside of everything; `git` stands before the words.
+    /// The person's own git, outside of everything; `git` is before the words.
     pub(crate) fn git(&self, words: &str) -> Output {
         let text = self.filled(&format!("git {words}"));
         let mut command = Command::new("timeout");

@@ -203,7 +203,7 @@ fn runs_download(script: &CommandLine, part: &Part) -> bool {
 
 /// Whether a download is among what a part is given, over any number of pipes.
 fn fed_by_download(script: &CommandLine, part: &Part) -> bool {
-    // What feeds a part stands before it, so looking backwards once is enough.
+    // What feeds a part is before it, so looking backwards once is enough.
     let mut feeds = vec![false; script.parts.len()];
     mark(&mut feeds, part);
     for at in (0..script.parts.len()).rev() {

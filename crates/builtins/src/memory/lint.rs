@@ -32,7 +32,7 @@ const NAMED: &[&str] = &["password", "passwd", "secret", "token", "api_key", "ap
 /// The shortest value behind such a name that counts, in bytes.
 const MIN_VALUE: usize = 8;
 
-/// Whether a text may stand in a note.
+/// Whether a text may be in a note.
 ///
 /// # Errors
 /// The rule it breaks and where; never the secret itself.

@@ -22,7 +22,7 @@ pub(super) fn words(text: &str) -> Vec<String> {
     words.map(str::to_lowercase).collect()
 }
 
-/// How well a note fits; 0 where nothing of the question stands in it. A note that has more of the different words
+/// How well a note fits; 0 where nothing of the question is in it. A note that has more of the different words
 /// comes before one that has fewer more often.
 pub(super) fn score(note: &Note, question: &[String]) -> (usize, u64) {
     let tags: Vec<String> = note.tags.iter().map(ToString::to_string).collect();

@@ -64,7 +64,7 @@ pub struct Tasks {
     reminded: u64,
 }
 
-/// Whether these words may stand in a task.
+/// Whether these words may be in a task.
 pub(super) fn fits(title: Option<&str>, detail: Option<&str>) -> Result<(), ToolError> {
     let title = title.map_or(Ok(()), |title| plain::line("title", title, MAX_TITLE));
     let detail = detail.map_or(Ok(()), |detail| plain::text("detail", detail, MAX_DETAIL));

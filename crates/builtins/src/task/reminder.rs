@@ -1,6 +1,6 @@
 //! The reminder of unfinished tasks that were not changed for a while.
 //!
-//! It stands at `PreRequest` because that request brings what is said there. It never refuses: when the words are not
+//! It is a `PreRequest` hook because that request brings what the hook says. It never refuses: when the words are not
 //! durable within [`PATIENCE`], a later request brings them.
 
 use super::Live;

@@ -10,7 +10,7 @@ const MAX_DEPTH: usize = 8;
 #[derive(Debug, Default)]
 pub(super) struct Blocks {
     out: String,
-    /// Line ends that stand before the next word.
+    /// Line ends that are before the next word.
     ends: usize,
     space: bool,
     /// What each line begins with, innermost last.
@@ -54,7 +54,7 @@ impl Blocks {
         self.out.push_str(text);
     }
 
-    /// Text right behind the last word, whatever was to stand between that and what follows.
+    /// Text right behind the last word, whatever was to be between that and what follows.
     pub(super) fn glue(&mut self, text: &str) {
         let due = (std::mem::take(&mut self.ends), std::mem::take(&mut self.space));
         self.push(text);

@@ -233,7 +233,7 @@ fn readable_page(kind: PageKind, text: String, url: &Url, format: Format) -> Pag
     Page { title: strip(&page.title, Lines::One), text: strip(&page.text, Lines::Many), ..page }
 }
 
-/// Data, with its origin. The mark is a digest of all that stands between, so that none of it can hold its own end.
+/// Data, with its origin. The mark is a digest of all that is between, so that none of it can hold its own end.
 fn marked(url: &Url, page: &Page) -> String {
     let mut hasher = blake3::Hasher::new();
     for part in [&url.to_string(), &page.title, &page.text] {

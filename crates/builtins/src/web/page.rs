@@ -18,7 +18,7 @@ const AROUND: &[&str] = &["nav", "aside", "footer", "dialog", "menu"];
 /// Elements that have no end.
 const VOID: &[&str] =
     &["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr"];
-/// Elements that stand apart from what surrounds them.
+/// Elements that are apart from what surrounds them.
 const APART: &str = "p div section article main header figure figcaption dl fieldset form details summary address \
                      hgroup nav aside footer dialog body";
 

@@ -14,7 +14,7 @@ const MARKER: &str = "<!-- event: ";
 pub(super) struct ItemFile {
     /// The front matter. Its status is the written one; the folder may say something else after a crash.
     pub(super) heading: Heading,
-    /// Everything behind the second rule, as it stands there.
+    /// Everything behind the second rule, unchanged.
     rest: String,
 }
 
@@ -25,7 +25,7 @@ impl ItemFile {
         Self { heading, rest }
     }
 
-    /// Reads what stands in the file of this item.
+    /// Parses the content of this item's file.
     ///
     /// # Errors
     /// The line, and what was expected there.
@@ -66,7 +66,7 @@ impl ItemFile {
         )
     }
 
-    /// What stands behind the front matter.
+    /// The text behind the front matter.
     pub(super) fn body(&self) -> &str {
         self.rest.trim_matches('\n')
     }
@@ -116,7 +116,7 @@ pub(super) fn new_thread(id: &ItemId, first: &ThreadEntry) -> String {
     text
 }
 
-/// The thread with one more event behind it; nothing that stands there changes. The event is not before the last one.
+/// The thread with one more event behind it; nothing that is there changes. The event is not before the last one.
 /// `created` is as for [`events`].
 ///
 /// # Errors
@@ -205,7 +205,7 @@ fn is_older(thread: &str) -> bool {
     thread.starts_with(MARKER) || thread.lines().find(|line| line.starts_with("## ")) == Some("## Created")
 }
 
-/// What stands in the older form, and how many lines that are: up to the first numbered event. Where markers stand, they
+/// The events in the older form, and how many lines they take: up to the first numbered event. Where markers are, they
 /// divide it, else headings do.
 fn older(thread: &str, created: &Time) -> (Vec<ThreadEntry>, usize) {
     let marked = thread.starts_with(MARKER);

@@ -138,7 +138,7 @@ impl Time {
         plain::has_form(text, FORM).then(|| Self(text.to_owned()))
     }
 
-    /// `20260131-120000`, as it stands in an id.
+    /// `20260131-120000`, as it is in an id.
     pub(super) fn stamp(&self) -> String {
         self.0.chars().filter(|c| !matches!(c, '-' | ':' | 'Z')).map(|c| if c == 'T' { '-' } else { c }).collect()
     }

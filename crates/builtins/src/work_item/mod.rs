@@ -72,7 +72,7 @@ const UPDATE: ToolKey<WorkItemChange> = ToolKey::new(
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
-    /// Who stands at the events of threads; one line of at most 120 bytes.
+    /// The author name in the events of threads; one line of at most 120 bytes.
     pub author: String,
 }
 

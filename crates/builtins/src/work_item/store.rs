@@ -361,7 +361,7 @@ fn few<T>(labels: Vec<T>) -> Result<Vec<T>, StoreError> {
     Err(StoreError::fix(format!("{} labels are too many; at most {MAX_LABELS}", labels.len())))
 }
 
-/// A text that may stand in an item.
+/// A text that may be in an item.
 fn given(what: &str, text: &str) -> Result<String, StoreError> {
     plain::text(what, text, MAX_TEXT).map_err(StoreError::fix)?;
     Ok(plain::trimmed(text))

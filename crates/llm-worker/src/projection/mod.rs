@@ -1,4 +1,4 @@
-//! History to request: a pure left fold, append-only, each item encoded once per dialect.
+//! Encoding history as a request: a pure left fold, append-only; each item is encoded once per dialect.
 
 pub mod neutral;
 mod request;
@@ -16,10 +16,10 @@ use crate::tool::ToolDefinition;
 use rope::Rope;
 use std::sync::Arc;
 
-/// Everything of a request that is fixed within one generation of the tool surface.
+/// The part of a request that is fixed within one generation of the tool surface: model, system prompt and tools.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Surface {
-    /// Which generation this is, from 1.
+    /// The generation's number, from 1.
     pub generation: u64,
     /// `provider/name` of the model.
     pub model: String,
@@ -27,32 +27,33 @@ pub struct Surface {
     pub system: String,
     /// Sorted by name.
     pub tools: Vec<ToolDefinition>,
-    /// The most tokens one answer may have; the vendor's own limit when `None`.
+    /// The most tokens one answer may have; the provider's limit when `None`.
     pub max_output: Option<u32>,
 }
 
-/// What a dialect has open at the end of the bytes so far; 0 is "nothing", the rest is the dialect's own.
+/// The dialect's state at the end of the bytes so far: which JSON brackets are open. 0 is "none"; each dialect defines
+/// the other values.
 pub type Open = u8;
 
-/// A vendor's encoding of a request as a left fold: same items, same bytes. The item array is the last
+/// A provider's encoding of a request as a left fold: same items, same bytes. The item array is the last
 /// key of the body, so that requests of one generation grow append-only.
 pub trait Dialect: Send + Sync + 'static {
-    /// Encoder name, as in `openai-chat`. `neutral` is [`Neutral`]'s alone.
+    /// Encoder name, as in `openai-chat`. Only [`Neutral`] uses `neutral`.
     fn id(&self) -> &'static str;
     /// Raised whenever the bytes for the same input change.
     fn version(&self) -> u16;
-    /// Bytes up to and including the opening of the item array.
+    /// Writes the bytes up to and including the opening of the item array.
     fn head(&self, surface: &Surface, out: &mut Vec<u8>);
-    /// Bytes for one more item, given what the last one left open; returns what this one leaves open.
+    /// Writes the bytes of one more item, given the state after the item before; returns the state after this item.
     fn append(&self, open: Open, first: bool, item: &Item, out: &mut Vec<u8>) -> Open;
-    /// Bytes that close whatever is open and the body.
+    /// Writes the bytes that close all open brackets and the body.
     fn close(&self, open: Open, out: &mut Vec<u8>);
 }
 
 /// The bytes and digests of the next request, grown item by item.
 ///
-/// Two folds run side by side: the vendor's dialect, whose bytes are kept, and [`Neutral`], of which only the
-/// running digest is kept (the vendor's bytes serve when the dialect *is* neutral).
+/// It runs two folds: the provider's dialect, whose bytes are kept, and [`Neutral`], of which only the running digest
+/// is kept (if the dialect is [`Neutral`], there is one fold).
 #[derive(Clone)]
 pub struct Projection {
     dialect: Arc<dyn Dialect>,
@@ -77,7 +78,8 @@ impl Projection {
         Self::over(Rope::default(), surface, dialect)
     }
 
-    /// The same for a comparison: only digests and length are kept, so that a [`Body`] has no bytes to send.
+    /// Like [`new`](Self::new), for a comparison: only digests and length are kept, so that a [`Body`] has no bytes to
+    /// send.
     #[must_use]
     pub fn measured(surface: &Surface, dialect: Arc<dyn Dialect>) -> Self {
         Self::over(Rope::measured(), surface, dialect)
@@ -98,8 +100,8 @@ impl Projection {
         Self { dialect, open: 0, rope, neutral, story: Box::new(blake3::Hasher::new()), items: 0, model, generation }
     }
 
-    /// Encodes one more item: its own bytes only, whatever came before. A vendor's dialect is not shown a seal of
-    /// another model or surface.
+    /// Encodes one more item without encoding earlier ones again. Sealed reasoning of another model or surface is
+    /// omitted from the provider's dialect.
     pub fn push(&mut self, item: &Item) {
         let first = self.items == 0;
         let mut bytes = Vec::new();
@@ -120,7 +122,7 @@ impl Projection {
         **model != *self.model || *generation != self.generation
     }
 
-    /// The request as it stands.
+    /// The request so far, closed.
     #[must_use]
     pub fn body(&self) -> Body {
         let mut end = Vec::new();
@@ -128,7 +130,7 @@ impl Projection {
         self.rope.body(&end, self.items)
     }
 
-    /// BLAKE3 of the request in our own terms ([`Neutral`]), lower-case hex.
+    /// BLAKE3 of the request in the [`Neutral`] encoding, lower-case hex.
     #[must_use]
     pub fn neutral_digest(&self) -> String {
         let Some(neutral) = &self.neutral else { return self.body().digest };
@@ -137,19 +139,19 @@ impl Projection {
         neutral.clone().update(&end).finalize().to_hex().to_string()
     }
 
-    /// BLAKE3 of the items alone, whatever the surface and the dialect; lower-case hex.
+    /// BLAKE3 of the items alone, independent of surface and dialect; lower-case hex.
     #[must_use]
     pub fn items_digest(&self) -> String {
         self.story.finalize().to_hex().to_string()
     }
 
-    /// How many items were pushed.
+    /// The number of items pushed.
     #[must_use]
     pub fn items(&self) -> u64 {
         self.items
     }
 
-    /// How the bytes are encoded.
+    /// The dialect of the bytes.
     #[must_use]
     pub fn dialect(&self) -> &Arc<dyn Dialect> {
         &self.dialect

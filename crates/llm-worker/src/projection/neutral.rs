@@ -1,4 +1,5 @@
-//! A request in our own terms: what the journal's neutral digest covers, and what models in this process read.
+//! The neutral encoding of a request, independent of providers: the journal's neutral digest covers it, and models in
+//! this process read it.
 //!
 //! `{"generation":1,"model":"offline","system":"…","tools":[…],"items":[…]}`, with `"max_output":n` before
 //! `items` when the surface has one. Tools and items are written as their types serialize.
@@ -8,12 +9,13 @@ use crate::item::Item;
 use crate::tool::ToolDefinition;
 use serde::{Deserialize, Serialize};
 
-/// Our own encoding.
+/// The dialect that belongs to no provider. Its digest identifies a request in the journal; the models of `offline` and
+/// of tests decode it with [`decode`].
 #[derive(Clone, Copy, Debug)]
 pub struct Neutral;
 
 impl Neutral {
-    /// Its encoder name, which no other dialect may use.
+    /// The encoder name; no other dialect may use it.
     pub const ID: &'static str = "neutral";
 }
 
@@ -60,7 +62,7 @@ fn json(value: &impl Serialize, out: &mut Vec<u8>) {
     serde_json::to_writer(out, value).ok();
 }
 
-/// A neutral body, read back.
+/// A decoded neutral request; see [`decode`].
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NeutralRequest {
@@ -73,15 +75,15 @@ pub struct NeutralRequest {
     pub items: Vec<Item>,
 }
 
-/// Reads a neutral body.
+/// Decodes a neutral request, for models in this process and for tests.
 ///
 /// # Errors
-/// The bytes are not one whole neutral request.
+/// The bytes are not exactly one neutral request.
 pub fn decode(bytes: &[u8]) -> Result<NeutralRequest, NotNeutral> {
     Ok(serde_json::from_slice(bytes)?)
 }
 
-/// Bytes that are not one whole neutral request.
+/// The error of [`decode`]: the bytes are not exactly one neutral request.
 #[derive(Debug, thiserror::Error)]
 #[error("not a request in neutral/1: {0}")]
 pub struct NotNeutral(#[from] serde_json::Error);

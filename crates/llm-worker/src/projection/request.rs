@@ -1,9 +1,9 @@
-//! What is handed to a model: exact bytes, whatever they mean.
+//! A request as exact bytes for a model. Does not depend on their encoding.
 
 use super::Body;
 
-/// A request whose record is durable. The turn machine makes it after the acknowledgement and nobody else can,
-/// so a model is never shown what is not on disk.
+/// A request whose record is durable. Only the turn machine creates it, after the acknowledgement, so a model never
+/// gets an item that is not on disk.
 #[derive(Debug)]
 pub struct ModelRequest {
     body: Body,
@@ -12,7 +12,7 @@ pub struct ModelRequest {
 }
 
 impl ModelRequest {
-    /// Called by `turn` alone, once per acknowledged [`crate::Fact::Request`].
+    /// Called only by `turn`, once per acknowledged [`crate::Fact::Request`].
     pub(crate) fn new(body: Body, number: u64, generation: u64) -> Self {
         Self { body, number, generation }
     }

@@ -1,4 +1,5 @@
-//! Bytes that only grow: full chunks are shared, the tail is copied, the digest runs along. Knows no item.
+//! An append-only byte buffer: full chunks are shared, the tail is copied, the digest is updated with each append. Does
+//! not depend on items.
 
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ pub(super) struct Rope {
     tail: Vec<u8>, // always shorter than CHUNK
     hasher: Box<blake3::Hasher>,
     len: u64,
-    /// Only digest and length are wanted.
+    /// Only digest and length are kept.
     measured: bool,
 }
 

@@ -135,7 +135,7 @@ fn a_neutral_body_reads_back_and_its_bytes_are_pinned() {
     assert_eq!(neutral::decode(&bytes).unwrap().max_output, None);
 }
 
-/// What a seal proves is gone once another model or another surface stands before it.
+/// What a seal proves is gone once another model or another surface is before it.
 #[test]
 fn a_seal_is_shown_only_where_it_was_made() {
     let sealed = |model: &str, generation| {

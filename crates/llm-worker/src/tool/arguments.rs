@@ -1,4 +1,4 @@
-//! A model's raw argument text, parsed once and never guessed at.
+//! Parsing a model's raw argument text strictly: nothing is guessed.
 
 use super::ArgumentError;
 use serde::de::{self, DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -8,11 +8,12 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-/// How much of one problem is kept: parsers quote the values they refuse.
+/// The longest text of one problem: parsers quote the values they refuse.
 const PROBLEM_MAX: usize = 240;
 
-/// Parses arguments and writes them back in canonical form, defaults filled in: what is judged and shown is what
-/// runs. Unknown fields inside internally tagged or untagged enums are seen by `deny_unknown_fields` only.
+/// Parses arguments and writes them back in canonical form, with defaults filled in, so that the arguments that are
+/// judged and shown are those that run. Unknown fields inside internally tagged or untagged enums are seen by
+/// `deny_unknown_fields` only.
 ///
 /// # Errors
 /// Not JSON, more than one value, not an object, a key twice, an unknown field, a missing one, a wrong type. Names at
@@ -40,7 +41,7 @@ pub fn parse_arguments<A: DeserializeOwned + Serialize>(tool: &str, raw: &str) -
     let mut text = String::new();
     match serde_json::to_value(&arguments) {
         Ok(mut value) => {
-            // Whatever map type `serde_json` was built with.
+            // Sorted here, because `serde_json` may be built with another map type.
             value.sort_all_objects();
             text = value.to_string();
             check_objects(&serde_json::from_str(raw).unwrap_or_default(), &value, &mut String::new(), &mut problems);
@@ -50,7 +51,7 @@ pub fn parse_arguments<A: DeserializeOwned + Serialize>(tool: &str, raw: &str) -
     if problems.0.is_empty() { Ok((arguments, text.into())) } else { Err(problems.of(tool)) }
 }
 
-/// Refuses an array where a struct was meant: serde takes it for the fields in order.
+/// Refuses an array instead of a struct, which serde reads as the fields in order.
 fn check_objects(given: &Value, read: &Value, pointer: &mut String, problems: &mut Problems) {
     let mut inside = |key: &str, given: &Value, read: &Value| {
         let here = pointer.len();
@@ -97,7 +98,7 @@ impl Problems {
     }
 }
 
-/// One JSON object, no key twice at any depth: what serde would let through.
+/// Checks what serde accepts and this crate does not: more than one JSON object, and duplicate keys at any depth.
 fn check_shape(raw: &str, problems: &mut Problems) {
     let mut source = serde_json::Deserializer::from_str(raw);
     let mut duplicates = Vec::new();
@@ -111,14 +112,14 @@ fn check_shape(raw: &str, problems: &mut Problems) {
     }
 }
 
-/// Walks a value, keeping nothing but where keys come twice; answers what the value is.
+/// Visits a value and records duplicate keys; returns the kind of the value.
 struct Shape<'a> {
     pointer: &'a mut String,
     duplicates: &'a mut Vec<String>,
 }
 
 impl Shape<'_> {
-    /// Goes one step down for as long as `next` takes.
+    /// Runs `next` one level deeper, below `key`.
     fn inside<T>(&mut self, key: &str, next: impl FnOnce(Shape<'_>) -> T) -> T {
         let here = self.pointer.len();
         push_pointer(self.pointer, key);
@@ -224,14 +225,14 @@ fn ignored_pointer(path: &serde_ignored::Path<'_>) -> String {
     }
 }
 
-/// The parser's words without line and column: the pointer says where.
+/// The parser's message without line and column; the pointer names the place.
 fn without_position(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let end = text.rfind(" at line ").unwrap_or(text.len());
     text.get(..end).unwrap_or(&text).to_owned()
 }
 
-/// The field names of a struct, as its own `Deserialize` announces them; none for other types.
+/// The field names of a struct, from its `Deserialize`; empty for other types.
 fn known_fields<A: DeserializeOwned>() -> &'static [&'static str] {
     match A::deserialize(Probe) {
         Err(Announced(fields)) => fields,
@@ -239,7 +240,7 @@ fn known_fields<A: DeserializeOwned>() -> &'static [&'static str] {
     }
 }
 
-/// Asked for a struct, it fails with that struct's fields.
+/// A deserializer that fails with the field names of the struct that is requested.
 struct Probe;
 
 #[derive(Debug)]

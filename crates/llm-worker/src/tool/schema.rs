@@ -5,8 +5,8 @@ use schemars::generate::SchemaSettings;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// The JSON Schema of `A` without what only costs tokens: titles, `$schema`, Rust's number formats, null defaults.
-/// Subschemas stand where they are used; only a type that contains itself keeps `$defs`.
+/// The JSON Schema of `A` without the parts that only cost tokens: titles, `$schema`, Rust's number formats, null
+/// defaults. Subschemas are inlined; only a type that contains itself keeps `$defs`.
 #[must_use]
 pub fn canonical_schema<A: JsonSchema>() -> Arc<str> {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
@@ -15,7 +15,7 @@ pub fn canonical_schema<A: JsonSchema>() -> Arc<str> {
     });
     let mut schema = settings.into_generator().into_root_schema_for::<A>().to_value();
     slim(&mut schema);
-    // Whatever map type `serde_json` was built with.
+    // Sorted here, because `serde_json` may be built with another map type.
     schema.sort_all_objects();
     schema.to_string().into()
 }
@@ -26,7 +26,8 @@ const SIZES: [&str; 14] = [
     "float", "double",
 ];
 
-/// Knows which keywords hold schemas, so that a property called `title` stays.
+/// Removes the parts that only cost tokens. Follows only keywords that contain schemas, so that a property called
+/// `title` stays.
 fn slim(schema: &mut Value) {
     let Value::Object(keywords) = schema else { return };
     keywords.retain(|keyword, value| match keyword.as_str() {

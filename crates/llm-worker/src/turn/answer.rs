@@ -1,4 +1,4 @@
-//! An answer while it comes: bounded, and worth nothing before its stop.
+//! Collecting an answer from stream events, within limits. It is used only once its stop arrived.
 
 use super::phase::{CallState, Judging, Proposed};
 use super::{Payload, TurnLimits};
@@ -10,7 +10,7 @@ use crate::projection::Surface;
 
 #[derive(Default)]
 pub(super) struct Answer {
-    /// In the order in which they began.
+    /// In the order in which they started.
     parts: Vec<Part>,
     /// Bytes of text, reasoning and seals.
     bytes: usize,
@@ -20,7 +20,7 @@ pub(super) struct Answer {
     sealed: bool,
     usage: Usage,
     shortfall: Option<Shortfall>,
-    /// What attempts cost that brought no answer.
+    /// Tokens of the attempts that failed.
     voided: Usage,
 }
 
@@ -42,7 +42,7 @@ pub(super) enum Taken {
 }
 
 impl Answer {
-    /// Takes one event. On an error the answer is void: it is over a limit, or its events contradict each other.
+    /// Adds one event. On an error the answer is void: it exceeds a limit, or its events contradict each other.
     pub(super) fn take(&mut self, event: ModelEvent, limits: &TurnLimits) -> Result<Taken, ModelError> {
         let delta = match event {
             ModelEvent::Text(more) => {
@@ -95,12 +95,12 @@ impl Answer {
         Ok(Taken::More(delta))
     }
 
-    /// An answer after attempts that cost this and brought none.
+    /// Starts an answer after failed attempts that used these tokens.
     pub(super) fn after(voided: Usage) -> Self {
         Self { voided, ..Self::default() }
     }
 
-    /// What it cost so far, with the attempts before it.
+    /// Tokens used so far, with the attempts before it.
     pub(super) fn spent(&self) -> Usage {
         self.voided.plus(self.usage)
     }
@@ -114,7 +114,7 @@ impl Answer {
     }
 
     fn seal(&mut self, signature: ProviderSignature, limits: &TurnLimits) -> Result<(), ModelError> {
-        // One more than its bytes, so that empty ones are bounded as well.
+        // Counts one byte more than the signature has, so that empty ones are bounded, too.
         self.make_room(signature.kind.len() + signature.data.len() + 1, limits)?;
         self.sealed = true;
         match self.parts.last_mut() {
@@ -169,7 +169,7 @@ impl Answer {
         !self.calls.is_empty()
     }
 
-    /// How a turn ends that ends with this answer.
+    /// The outcome of a turn that ends with this answer.
     pub(super) fn outcome(&self, stop: &StopReason) -> Outcome {
         let blank = !self.parts.iter().any(|part| matches!(part, Part::Text(text) if !blank(text)));
         match stop {
@@ -182,8 +182,8 @@ impl Answer {
         }
     }
 
-    /// The whole answer to a request of this surface, its calls numbered from behind `last`. `None` when a session has
-    /// no numbers left.
+    /// Turns the complete answer to a request of this surface into items. Its calls are numbered from `last` + 1;
+    /// `None` if the session has no numbers left.
     pub(super) fn into_judging<P: Payload>(self, stop: StopReason, last: u64, surface: &Surface) -> Option<Judging<P>> {
         let usage = self.spent();
         let parts = if self.sealed { self.parts } else { gathered(self.parts) };
@@ -212,8 +212,8 @@ impl Answer {
     }
 }
 
-/// Reasoning, text and calls one after the other, each in one piece: servers that send no seals mix their fragments as
-/// they like.
+/// Joins the fragments of reasoning, of text and of each call, in this order: servers that send no seals mix the
+/// fragments.
 fn gathered(parts: Vec<Part>) -> Vec<Part> {
     let (mut thought, mut said, mut calls) = (String::new(), String::new(), Vec::new());
     for part in parts {
@@ -230,17 +230,17 @@ fn sealed(signature: ProviderSignature, surface: &Surface) -> SealedReasoning {
     SealedReasoning { model: surface.model.clone(), generation: surface.generation, signature }
 }
 
-/// A vendor's own word becomes a record, so it is as long as one is at most.
+/// Cuts a provider's own stop reason to [`MAX_REASON`], because it is recorded.
 fn bounded(stop: StopReason) -> StopReason {
     if let StopReason::Other(word) = stop { StopReason::Other(short(word)) } else { stop }
 }
 
-/// No vendor takes white space for content, and no reader misses it.
+/// Whether a text is only white space; providers do not accept it as content.
 fn blank(text: &str) -> bool {
     text.trim().is_empty()
 }
 
-/// Words for the model about an answer of its own that went over a limit.
+/// The system item that tells the model which limit its answer exceeded.
 pub(super) fn dropped(why: &str) -> Item {
     let text = format!(
         "Your last answer was dropped, because {why}. None of it was kept, and no call of it was run. Do the work in smaller \

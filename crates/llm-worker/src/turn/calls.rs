@@ -1,4 +1,4 @@
-//! What becomes of an answer's calls: judged, cut off, or stopped with the turn.
+//! Handling an answer's calls: judging them, or ending them with a cut answer or a stopped turn.
 
 use super::answer::Answer;
 use super::phase::{CallState, Judging, Phase, Proposed};
@@ -14,7 +14,7 @@ const DECLINED: &str = "not run: the answer it belongs to is a refusal";
 pub(super) const CANCELLED: &str = "not run: the turn was cancelled";
 
 impl<P: Payload> Turn<P> {
-    /// A whole answer. With calls they are judged, unless the answer was cut or refused.
+    /// Handles a complete answer. Its calls are judged, unless the answer was cut or refused.
     pub(super) fn answered(&mut self, answer: Answer, stop: StopReason) {
         let outcome = answer.outcome(&stop);
         let has_calls = answer.has_calls();
@@ -31,7 +31,7 @@ impl<P: Payload> Turn<P> {
             return;
         };
         if !has_calls && goes_on {
-            // The same as behind calls that have their results, but there are none.
+            // Continues like after calls that have their results.
             self.write(judging.answer);
             self.phase = Phase::Starting;
             return;
@@ -53,8 +53,8 @@ impl<P: Payload> Turn<P> {
         }
     }
 
-    /// Every call is judged: the answer, the verdicts, the starts and the results of what does not run, as one
-    /// commit. When one verdict aborts the turn, nothing starts and this is the last commit.
+    /// Called when every call is judged. Commits the answer, the verdicts, the starts and the results of calls that do
+    /// not run, as one commit. When one verdict aborts the turn, nothing starts and this is the last commit.
     pub(super) fn start_calls(&mut self, judging: Judging<P>) {
         let abort = judging.calls.iter().find_map(|call| {
             let CallState::Judged(CallVerdict::Abort { reason }, _) = &call.state else { return None };
@@ -72,8 +72,8 @@ impl<P: Payload> Turn<P> {
     }
 }
 
-/// The facts of an answer. With `halt` none of its calls starts: allowed and unjudged ones get a cancelled result saying
-/// so.
+/// The facts of an answer. With `halt` none of its calls starts: allowed and unjudged ones get a cancelled result
+/// saying so.
 pub(super) fn rule<P: Payload>(judging: Judging<P>, halt: Option<&str>) -> Vec<Fact<P>> {
     let (mut facts, mut starts, mut results) = (judging.answer, Vec::new(), Vec::new());
     for Proposed { id, state, .. } in judging.calls {

@@ -1,9 +1,9 @@
-//! Cancel, from every phase: nothing is sent or run after it, every call still gets its one result, and the end is
-//! committed like any other.
+//! Cancelling a turn in each phase: nothing is sent or run after it, every call still gets its one result, and the end
+//! is committed like any other.
 //!
 //! | phase | what happens |
 //! |---|---|
-//! | BeforeGate, Gating | what was to ride with the request is committed with the end; a gate's answer is ignored |
+//! | BeforeGate, Gating | the facts that wait for the request are committed with the end; a gate's answer is ignored |
 //! | Sending | the commit under way is awaited, then the end; the request stays recorded and is never sent |
 //! | Cleared | the end |
 //! | Streaming | `CancelModel`; nothing of the answer is kept; later events are ignored |
@@ -57,7 +57,7 @@ impl<P: Payload> Turn<P> {
         }
     }
 
-    /// Ends the stream; what is still on its way is ignored.
+    /// Ends the stream; events that still arrive are ignored.
     pub(super) fn withdraw_model(&mut self) {
         self.withdrawn.model = true;
         self.notices.push_back(Effect::CancelModel);

@@ -14,7 +14,7 @@ pub(super) enum CommitSlot<P: Payload> {
 }
 
 impl<P: Payload> CommitSlot<P> {
-    /// The commit to write now, if there is one; it is in flight from here on.
+    /// Returns the commit to write now, if there is one; it is in flight from then on.
     pub(super) fn hand_out(&mut self) -> Option<CommitRequest<P>> {
         match mem::replace(self, Self::Idle) {
             Self::Ready { request, staged } => {
@@ -28,7 +28,7 @@ impl<P: Payload> CommitSlot<P> {
         }
     }
 
-    /// Takes the commit in flight, when `request` is that one.
+    /// Takes the commit in flight, if `request` is that one.
     fn take_flight(&mut self, request: &CommitRequest<P>) -> Result<Box<Staged>, IllegalInput> {
         match mem::replace(self, Self::Idle) {
             Self::InFlight { turn, number, staged } if turn == request.turn && number == request.number => Ok(staged),

@@ -1,9 +1,10 @@
-//! Errors of a host that misuses a turn.
+//! The error of a host that misuses a turn.
 
 use crate::error::ErrorKind;
 use crate::item::CallId;
 
-/// An input that the turn does not expect in its phase: a bug in the host. The turn is unchanged.
+/// The error of [`crate::Turn::handle`] for an input that the turn does not expect in its phase: a bug in the host. The
+/// turn is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IllegalInput {
     /// The turn did not ask for this input.

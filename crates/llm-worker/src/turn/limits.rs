@@ -1,6 +1,6 @@
 //! The limits of one turn.
 
-/// The limits of one turn.
+/// The limits of one turn, set by the host: the number of requests and the size of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TurnLimits {
     /// Requests in this turn.
@@ -29,7 +29,7 @@ impl TurnLimits {
     /// Parts of an answer: above what a model does on purpose, which thinks or talks between its calls at most.
     pub const PARTS: usize = 512;
 
-    /// This many requests, and the limits above for each answer.
+    /// At most this many requests, and the limits above for each answer.
     #[must_use]
     pub const fn steps(steps: u32) -> Self {
         Self {
@@ -43,5 +43,6 @@ impl TurnLimits {
     }
 }
 
-/// This many answers in a row over a limit end the turn: a model that was told twice will not shorten its answer.
+/// The number of consecutive answers over a limit that ends the turn: a model that ignored two notes will ignore the
+/// next.
 pub const MAX_OVERFLOWS: u32 = 3;

@@ -1,7 +1,7 @@
 //! One turn: from input to final answer, as a state machine that does no I/O and reads no clock.
 //!
-//! The host calls [`Turn::handle`] with what happened, then [`Turn::poll`] until it says `None`, and performs
-//! each [`Effect`]. A commit comes last and one is in flight, so batching falls out.
+//! The host calls [`Turn::handle`] with what happened, then [`Turn::poll`] until it returns `None`, and performs
+//! each [`Effect`]. Commits are yielded last, and only one is in flight, so facts that wait for it become one batch.
 //!
 //! ```text
 //!  start
@@ -27,24 +27,24 @@
 //!  Draining ─ open calls end ────────> Ending ══ pending, TurnFinished ══> Ended ─ Finished
 //! ```
 //!
-//! `══` is a commit and the only way across: what lies behind it is made on the acknowledgement. Refused, the machine is
-//! [`Turn::suspended`] and yields the same commit again after [`crate::Input::Resume`]. `Cancel` is legal everywhere;
-//! where each phase goes is in `cancel`. Decisions worth knowing:
+//! `══` is a commit and the only way across: the effects behind it are made on the acknowledgement. If a commit is
+//! refused, the machine is [`Turn::suspended`] and yields the same commit again after [`crate::Input::Resume`].
+//! `Cancel` is legal everywhere; where each phase goes is in `cancel`. Decisions worth knowing:
 //!
 //! - An answer is committed whole or not at all: a failed, cut, cancelled or overflowing stream leaves nothing.
 //! - An answer cut by its output limit (or refused) runs none of its calls: the last one may be half a call that
 //!   happens to parse, and the ones before it were meant to go with it. Each gets a result saying so; after a cut the
 //!   model is asked again, after a refusal the turn ends.
-//! - An answer over one of [`TurnLimits`] is dropped at once and its stream with it. The model is told which limit it was, in a
-//!   system item that rides with the next request, so that it can split the work; what the answer cost is counted with the
-//!   next one. [`MAX_OVERFLOWS`] in a row end the turn.
+//! - An answer over one of [`TurnLimits`] is dropped at once and its stream with it. The model is told which limit it
+//!   was, in a system item that is part of the next request, so that it can split the work. The tokens of the dropped
+//!   answer are counted with the next one. [`MAX_OVERFLOWS`] in a row end the turn.
 //! - An answer of white space without calls is [`Outcome::Empty`]; it is not asked for again.
 //! - Text of white space alone is no item.
-//! - An answer that its vendor paused is committed like one with calls, and the next request carries it, so that the
-//!   vendor goes on; each such request is a step. Paused before its first word, it is [`Outcome::Empty`].
-//! - The parts of an answer keep their order where a seal proves it (see [`crate::SealedReasoning`]); otherwise reasoning, text
-//!   and calls are one after the other, each in one piece.
-//! - A stop reason nobody knows counts as an end: its calls are judged like any others.
+//! - An answer that its provider paused is committed like one with calls, and the next request carries it, so that the
+//!   provider continues; each such request is a step. Paused before its first word, it is [`Outcome::Empty`].
+//! - The parts of an answer keep their order where a seal proves it (see [`crate::SealedReasoning`]); otherwise
+//!   reasoning, text and calls are one after the other, each in one piece.
+//! - An unknown stop reason counts as an end: its calls are judged like any others.
 
 mod answer;
 mod calls;
@@ -75,17 +75,15 @@ use std::collections::VecDeque;
 use std::mem;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A running turn.
+/// A running turn, as a state machine that a host drives. `pod` does so in its actor.
 ///
-/// A host polls effects until there are none, performs them, and answers each with one [`Input`](crate::Input). Here the
-/// log is a vector and the model answers at once:
+/// A host polls effects until there are none, performs them, and answers each with one [`Input`](crate::Input). Here
+/// the log is a vector and the model answers at once:
 ///
 /// ```
 /// use llm_worker::{
-///     Acknowledged, CommitRequest, Effect, Gated, History, Input, Item, ModelEvent, Neutral, Outcome, Payload, StopReason,
-///     Surface, Turn, TurnLimits,
-/// };
-/// use std::sync::Arc;
+///     Acknowledged, CommitRequest, Effect, Gated, History, Input, Item, ModelEvent, Neutral, Outcome, Payload,
+///   StopReason, Surface, Turn, TurnLimits, }; use std::sync::Arc;
 ///
 /// /// The proof that a commit is durable. A real host makes it from its store's receipt.
 /// #[derive(Debug)]
@@ -134,19 +132,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 ///                 turn.handle(Input::Committed(Durable(request)))?;
 ///             }
 ///             Effect::Send(_) => {
-///                 assert!(log.iter().any(|fact| fact.contains("say hello")), "the input is durable before it is sent");
-///                 turn.handle(Input::Model(ModelEvent::Text("hello".to_owned())))?;
-///                 turn.handle(Input::Model(ModelEvent::Stop(StopReason::EndTurn)))?;
-///             }
-///             Effect::Finished(outcome) => break 'turn outcome,
-///             // This model proposes no calls, and nothing is cancelled.
-///             other => assert!(matches!(other, Effect::Delta(_))),
-///         }
-///     }
-/// };
-/// assert_eq!(outcome, Outcome::Done);
-/// let Ok(history) = turn.finish() else { panic!("the turn is over") };
-/// assert_eq!(history.items(), 2);
+///                 assert!(log.iter().any(|fact| fact.contains("say hello")), "the input is durable before it is
+///   sent"); turn.handle(Input::Model(ModelEvent::Text("hello".to_owned())))?;
+///   turn.handle(Input::Model(ModelEvent::Stop(StopReason::EndTurn)))?; } Effect::Finished(outcome) => break 'turn
+///   outcome, // This model proposes no calls, and nothing is cancelled. other => assert!(matches!(other,
+///   Effect::Delta(_))), } } }; assert_eq!(outcome, Outcome::Done); let Ok(history) = turn.finish() else { panic!("the
+///   turn is over") }; assert_eq!(history.items(), 2);
 /// # Ok::<(), llm_worker::IllegalInput>(())
 /// ```
 #[must_use]
@@ -154,9 +145,9 @@ pub struct Turn<P: Payload> {
     history: History,
     limits: TurnLimits,
     steps: u32,
-    /// Answers over a limit since the last whole one.
+    /// Answers over a limit since the last complete one.
     overflows: u32,
-    /// What they cost.
+    /// The tokens of these answers.
     voided: Usage,
     phase: Phase<P>,
     slot: CommitSlot<P>,
@@ -166,12 +157,12 @@ pub struct Turn<P: Payload> {
     commits: u64,
 }
 
-/// Tells turns of one process apart, so that one cannot take another's acknowledgement.
+/// Numbers the turns of this process, so that a turn refuses the acknowledgement of another one.
 static TURNS: AtomicU64 = AtomicU64::new(0);
 
 impl<P: Payload> Turn<P> {
-    /// Begins a turn over this history with these user and system items. They and the first request are one commit.
-    /// An item of another kind ends the turn at once with [`Outcome::Aborted`], and none is kept.
+    /// Starts a turn over this history with these user and system items. The items and the first request are one
+    /// commit. If one item is of another kind, the turn ends at once with [`Outcome::Aborted`], and no item is kept.
     pub fn start(history: History, notes: Vec<P::Note>, limits: TurnLimits) -> Self {
         let mut turn = Self {
             history,
@@ -197,7 +188,7 @@ impl<P: Payload> Turn<P> {
         turn
     }
 
-    /// The next thing to do; `None` until something is handled.
+    /// The next effect to perform; `None` until [`handle`](Self::handle) is called again.
     pub fn poll(&mut self) -> Option<Effect<P>> {
         if let Some(notice) = self.notices.pop_front() {
             return Some(notice);
@@ -215,7 +206,7 @@ impl<P: Payload> Turn<P> {
         self.slot.hand_out().map(Effect::Commit)
     }
 
-    /// What this phase has to give out now, if anything.
+    /// The effect that is due in this phase, if any.
     fn perform(&mut self) -> Option<Effect<P>> {
         match &mut self.phase {
             Phase::BeforeGate(pending_facts) => {
@@ -249,28 +240,28 @@ impl<P: Payload> Turn<P> {
         }
     }
 
-    /// What is committed so far.
+    /// The committed history so far.
     #[must_use]
     pub fn history(&self) -> &History {
         &self.history
     }
 
-    /// Whether a commit was refused and nothing goes on before [`crate::Input::Resume`]. Running calls may still end.
+    /// Whether a commit was refused and the turn waits for [`crate::Input::Resume`]. Running calls may still end.
     #[must_use]
     pub fn suspended(&self) -> bool {
         matches!(self.slot, CommitSlot::Suspended { .. })
     }
 
-    /// Gives the history back once the turn's end is durable.
+    /// Returns the history once the turn's end is durable.
     ///
     /// # Errors
-    /// The turn is not over; it comes back unchanged.
+    /// The turn is not over; it is returned unchanged.
     pub fn finish(self) -> Result<History, Box<Self>> {
         if matches!(self.phase, Phase::Ended) { Ok(self.history) } else { Err(Box::new(self)) }
     }
 }
 
-/// Whether the host may put this into history: the rest comes from the model and its calls.
+/// Whether the host may add this item to history: other items come from the model and its calls.
 fn is_said(item: &Item) -> bool {
     match item {
         Item::User { .. } | Item::System { .. } => true,

@@ -7,9 +7,9 @@ use crate::item::CallId;
 use std::collections::{BTreeSet, VecDeque};
 
 pub(super) enum Phase<P: Payload> {
-    /// These facts ride with the next request; the gates were not asked yet.
+    /// These facts are committed with the next request; the gates have not run yet.
     BeforeGate(Vec<Fact<P>>),
-    /// The same, and the gates are running.
+    /// These facts are committed with the next request; the gates are running.
     Gating(Vec<Fact<P>>),
     /// The commit of a request is under way.
     Sending,
@@ -17,9 +17,9 @@ pub(super) enum Phase<P: Payload> {
     Cleared,
     /// The request was sent.
     Streaming(Answer),
-    /// The answer is whole; its calls are being judged.
+    /// The answer is complete; its calls are being judged.
     Judging(Judging<P>),
-    /// The commit of an answer with calls is under way; those it starts run behind it.
+    /// The commit of an answer with calls is under way; the calls that it starts run after it.
     Starting,
     /// Calls run.
     Running(RunningCalls<P>),
@@ -50,7 +50,7 @@ impl<P: Payload> Phase<P> {
     }
 }
 
-/// A whole answer whose calls are being judged.
+/// A complete answer whose calls are being judged.
 pub(super) struct Judging<P: Payload> {
     /// The answer's items and its response.
     pub(super) answer: Vec<Fact<P>>,
@@ -79,9 +79,9 @@ impl<P: Payload> Default for Judging<P> {
 
 /// Calls whose start is durable, until their results are.
 pub(super) struct RunningCalls<P: Payload> {
-    /// Not handed out yet.
+    /// Not yet returned as [`Effect::Run`](crate::Effect::Run).
     pub(super) waiting: VecDeque<(CallId, P::Start)>,
-    /// Handed out, no result yet.
+    /// Running; no result yet.
     pub(super) open: BTreeSet<CallId>,
     /// Results that are not durable yet.
     pub(super) done: Vec<Fact<P>>,

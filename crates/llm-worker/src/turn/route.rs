@@ -11,11 +11,11 @@ use std::mem;
 use std::time::Duration;
 
 impl<P: Payload> Turn<P> {
-    /// Takes one input. Poll afterwards until `None`.
+    /// Processes one input of the host. Call [`poll`](Self::poll) afterwards until it returns `None`.
     ///
     /// # Errors
-    /// The input answers nothing that was asked for. Answers to what a cancel or an overflow withdrew are not
-    /// errors: they are ignored.
+    /// The input answers no effect of this phase. Answers to effects that a cancel or an overflow withdrew are no
+    /// errors; they are ignored.
     pub fn handle(&mut self, input: Input<P>) -> Result<(), IllegalInput> {
         match input {
             Input::Gated(gated) => self.gated(gated),
@@ -82,8 +82,8 @@ impl<P: Payload> Turn<P> {
         if mem::take(&mut self.withdrawn.model) { Ok(()) } else { Err(self.illegal("ModelFailed")) }
     }
 
-    /// The stream broke the rules or overflowed: what still comes of it is of no use. Of an overflow the model is told
-    /// with the next request, unless that did not help before.
+    /// Drops the stream because it broke the protocol or exceeded a limit. After an overflow, a note with the next
+    /// request tells the model, unless earlier notes did not help.
     fn void(&mut self, error: ModelError, spent: Usage) {
         let over = error.kind == ErrorKind::Exhausted;
         self.overflows += u32::from(over);

@@ -9,7 +9,7 @@ use crate::item::CallId;
 use std::mem;
 
 impl<P: Payload> Turn<P> {
-    /// Goes on to the next request, or ends when no more are left. The slot is free.
+    /// Continues with the next request, or ends the turn if no steps are left. The slot is free.
     pub(super) fn step(&mut self, pending_facts: Vec<Fact<P>>) {
         if self.steps < self.limits.steps {
             self.phase = Phase::BeforeGate(pending_facts);
@@ -46,8 +46,8 @@ impl<P: Payload> Turn<P> {
         self.phase = Phase::Ending(outcome);
     }
 
-    /// Goes on when no call is open: to the next request, or to the end of a cancelled turn. Waits for the slot,
-    /// so that results that came meanwhile ride along.
+    /// Continues when no call is open: with the next request, or with the end of a cancelled turn. Waits for the slot,
+    /// so that results that arrived meanwhile are part of the same commit.
     pub(super) fn continue_when_idle(&mut self) {
         if !matches!(self.slot, CommitSlot::Idle) {
             return;
@@ -61,7 +61,7 @@ impl<P: Payload> Turn<P> {
         }
     }
 
-    /// Goes on after the acknowledgement of these facts.
+    /// Continues after the acknowledgement of these facts.
     pub(super) fn advance(&mut self, facts: Vec<Fact<P>>) {
         let started = facts.into_iter().filter_map(started);
         match &mut self.phase {

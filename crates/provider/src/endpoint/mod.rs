@@ -51,7 +51,7 @@ pub(crate) trait Wire: Send + Sync + 'static {
     const VERSION: &'static str;
     /// Reads an answer.
     type Decoder: Decode;
-    /// What every request carries besides; `None` when the key cannot stand in a header.
+    /// What every request carries besides; `None` when the key cannot be in a header.
     fn headers(key: Option<&str>) -> Option<HeaderMap>;
     /// How requests are encoded.
     fn dialect(&self) -> Arc<dyn Dialect>;

@@ -1,4 +1,4 @@
-//! The digest that names a blob. Knows no file.
+//! The digest that names a blob. Does not depend on files.
 
 use std::fmt;
 

@@ -25,7 +25,7 @@ pub struct BlobRef {
     pub len: u64,
 }
 
-/// The part of a stream that was dropped because the stream was too long.
+/// The part of a stream that a [`Spool`] dropped because the stream was too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StreamGap {
     /// The offset in the stored bytes where the head ends and the tail starts.
@@ -33,7 +33,7 @@ pub struct StreamGap {
     pub dropped: u64,
 }
 
-/// Which lines of a blob to read.
+/// The lines of a blob to read; for [`BlobView::lines`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineWindow {
     /// From this line on, counted from 1.
@@ -41,7 +41,7 @@ pub enum LineWindow {
     Tail,
 }
 
-/// Lines read from a blob.
+/// Lines read from a blob by [`BlobView::lines`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlobLines {
     /// The number of the first line, from 1.
@@ -77,7 +77,7 @@ pub enum BlobError {
 }
 
 impl BlobError {
-    /// What the caller does next.
+    /// Tells the caller whether to retry, to free space or to give up.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {

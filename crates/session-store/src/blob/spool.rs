@@ -10,14 +10,14 @@ use super::{BlobError, BlobRef, Blobs, Digest, StreamGap};
 /// The bytes kept of a stream's beginning, and again of its end.
 const KEEP: u64 = 32 << 20;
 
-/// Writes a stream into a blob; the first and the last 32 MiB are kept. Dropped without [`finish`](Self::finish), it
-/// leaves nothing.
+/// Writes a stream of unknown length into a blob; made by [`Blobs::spool`]. The first and the last 32 MiB are kept.
+/// Dropped without [`finish`](Self::finish), it leaves nothing.
 pub struct Spool {
     blobs: Blobs,
     head: Unnamed,
     stored: Hasher,
     length: u64,
-    /// The end, written round and round, once the beginning is full.
+    /// A ring buffer for the end of the stream, used once the beginning is full.
     ring: Option<Unnamed>,
     behind: u64,
     whole: Hasher,
@@ -52,7 +52,7 @@ impl Spool {
         if rest.is_empty() { Ok(()) } else { self.turn(rest) }
     }
 
-    /// Bytes so far.
+    /// Bytes written so far.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.length + self.behind
@@ -64,7 +64,7 @@ impl Spool {
         let whole = Digest::from(&self.whole);
         let gap = (self.behind > KEEP).then_some(StreamGap { at: KEEP, dropped: self.behind.saturating_sub(KEEP) });
         if let Some(ring) = self.ring.take() {
-            // The oldest byte stands where the next one would have gone.
+            // The oldest byte is where the next one would have gone.
             let oldest = if gap.is_some() { self.behind % KEEP } else { 0 };
             self.copy(&ring, oldest, self.behind.min(KEEP))?;
             self.copy(&ring, 0, oldest)?;

@@ -18,7 +18,7 @@ const REMEMBERED: usize = 4096;
 /// The name prefix of files that are not blobs yet.
 const UNNAMED: &str = "tmp-";
 
-/// The blobs of a session, for its writer; clones share it. Works, and flushes, on the caller's thread.
+/// Stores the blobs of an open session; clones share the state. It writes and flushes on the caller's thread.
 #[derive(Clone)]
 pub struct Blobs {
     inner: Arc<Inner>,
@@ -59,7 +59,7 @@ impl Blobs {
         Self { inner: Arc::new(Inner { ops, dir, view, probe, closed, names, durable, bound, quota }) }
     }
 
-    /// Of a session that is not open.
+    /// Opens the blobs of a session that is not open, without its lock.
     pub(crate) fn apart(ops: &Ops, dir: &Path, options: &Options) -> Self {
         Self::new(ops.clone(), dir, options, Arc::default())
     }
@@ -97,7 +97,7 @@ impl Blobs {
         Spool::new(self.clone())
     }
 
-    /// The blobs, for reading.
+    /// The same blobs, for reading.
     #[must_use]
     pub fn view(&self) -> &BlobView {
         &self.inner.view
@@ -121,7 +121,7 @@ impl Blobs {
         Ok(Unnamed { ops, file, named: false })
     }
 
-    /// Gives a file its name, durably.
+    /// Renames a temporary file to its final name, durably.
     pub(super) fn store(&self, mut unnamed: Unnamed, blob: BlobRef) -> Result<BlobRef, BlobError> {
         let Inner { ops, view, probe, .. } = &*self.inner;
         self.alive()?;
@@ -141,8 +141,8 @@ impl Blobs {
         Ok(blob)
     }
 
-    /// Gives a file its name. The file that it replaces, a damaged blob or the same bytes stored concurrently, no
-    /// longer counts.
+    /// Renames a temporary file to its final name. The file that it replaces, a damaged blob or the same bytes stored
+    /// concurrently, no longer counts.
     fn name(&self, unnamed: &Unnamed, path: &Path) -> Result<(), DiskFault> {
         let mut quota = self.quota();
         let before = self.inner.ops.stored(path)?.map_or(0, |stored| stored.len);
@@ -164,7 +164,8 @@ impl Blobs {
         while !quota.fits(more) {
             let full = BlobError::Full { bound: self.inner.bound };
             let (digest, len) = quota.oldest().ok_or(full)?;
-            // First forgotten, so that it no longer counts as stored; if its removal is not durable, it only takes space.
+            // Removed from the set of durable blobs first, so that it no longer counts as stored. If its removal is not
+            // durable, it only takes space.
             self.durable().blobs.remove(&digest);
             self.inner.ops.remove(&self.inner.view.path(&digest))?;
             quota.release(len);
@@ -173,7 +174,7 @@ impl Blobs {
         Ok(Reserved { blobs: self, len: blob.len })
     }
 
-    /// All blobs and their lengths.
+    /// Lists all blobs with their lengths and ages.
     fn found(&self) -> Result<Vec<(Digest, Stored)>, DiskFault> {
         let (ops, view) = (&self.inner.ops, &self.inner.view);
         let mut found = Vec::new();
@@ -213,7 +214,7 @@ impl Blobs {
     /// Whether the blob is stored and durable. A damaged one is not, and will be replaced.
     fn known(&self, blob: &BlobRef) -> Result<bool, BlobError> {
         self.alive()?;
-        // From here on it will not go; if it went before, it is stored again.
+        // From here on it is not removed; if it was removed before, it is stored again.
         self.quota().mark_referenced(&blob.digest);
         if self.durable().blobs.contains(&blob.digest) {
             return Ok(true);
@@ -231,7 +232,8 @@ impl Blobs {
         }
     }
 
-    /// Makes a directory and its name durable before anything is in it: one that is not empty is.
+    /// Makes a directory and its name durable before the first file is put into it. A directory that is not empty is
+    /// durable already.
     fn directory(&self, path: &Path, parent: &Path) -> Result<(), DiskFault> {
         if self.durable().dirs.contains(path) {
             return Ok(());

@@ -11,10 +11,10 @@ use super::{BlobError, BlobLines, Digest, LineWindow, StreamGap};
 use crate::disk::Op;
 use crate::error::DiskFault;
 
-/// Read at a time.
+/// Bytes read at a time.
 const BLOCK: usize = 64 << 10;
 
-/// The blobs of a session, for reading.
+/// Reads the blobs of a session, open or not, and verifies each against its digest.
 #[derive(Clone, Debug)]
 pub struct BlobView {
     dir: PathBuf,
@@ -125,7 +125,7 @@ struct Collector {
     window: LineWindow,
     limit: usize,
     max_bytes: usize,
-    /// Each with whether it was cut.
+    /// Each line, and whether it was cut.
     kept: VecDeque<(Vec<u8>, bool)>,
     bytes: usize,
     /// The number of complete lines so far.
@@ -198,7 +198,7 @@ impl Collector {
         match self.window {
             LineWindow::From(first) => {
                 let wanted = self.ended >= first && self.kept.len() < self.limit;
-                // A line of which nothing fits is left out; the empty line that fits is kept.
+                // A line is omitted if no byte of it fits; an empty line that fits is kept.
                 if wanted && (!self.full || !line.is_empty()) {
                     self.bytes += line.len();
                     self.kept.push_back((line, cut));

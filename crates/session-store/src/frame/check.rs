@@ -1,20 +1,20 @@
-//! Checking lines and decoding their headers, without a JSON parser. Knows no file and no record body.
+//! Checking lines and decoding their headers, without a JSON parser. Does not depend on files or record bodies.
 //!
 //! [`standalone`] checks a line by itself; [`check`] also checks that it continues the log.
 
 use super::MAX_LINE;
 use super::columns::{self, B, C, COVERED, D, E, FIXED, HEADER, N, OPENING, P, Q, T, TEMPLATE};
 
-/// The first error in a line, or why the next line is missing. Used for the lines of live logs, damaged tails and scans;
-/// [`Damage`](crate::Damage) and a quarantine's description carry it.
+/// The first error in a line, or why the next line is missing. Used for the lines of live logs, damaged tails and
+/// scans; [`Damage`](crate::Damage) and a quarantine's description carry it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
     #[error("the line is cut off after {0} bytes")]
     Short(u64),
-    /// The bytes between the columns, or a column's digits.
+    /// The bytes between the columns, or a column's digits, are wrong.
     #[error("the header is not one")]
     Header,
-    /// The length is impossible, or no newline stands at its end.
+    /// The length is impossible, or no newline is at its end.
     #[error("the length and the newline do not agree")]
     Length,
     #[error("the checksum is {found:08x}, the bytes give {computed:08x}")]
@@ -23,10 +23,10 @@ pub enum FrameError {
     Previous,
     #[error("its seq is {found} instead of {want}")]
     Seq { want: u64, found: u64 },
-    /// Written by a writer that had been fenced off.
+    /// Written by an earlier writer after a later one took over.
     #[error("its epoch {found} is older than {last}")]
     Epoch { last: u32, found: u32 },
-    /// It claims that itself or a later record was durable, or the countdown of its batch jumps.
+    /// The record claims that itself or a later record was durable, or the countdown of its batch skips a number.
     #[error("its batch countdown or watermark is impossible")]
     Batch,
     /// The log ends inside a batch or before a record that had been durable.
@@ -50,20 +50,20 @@ pub(crate) struct Frame<'a> {
     pub(crate) line: &'a str,
 }
 
-/// A record as read back: the header's fields and the whole line.
+/// A record as read back by readers: the header's fields and the whole line. The caller parses the body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnedFrame {
     pub seq: u64,
     pub epoch: u32,
-    /// Checksum of the line; the next line names it.
+    /// Checksum of the line, repeated in the next line.
     pub crc: u32,
-    /// Highest seq known durable when it was written.
+    /// Highest seq known to be durable when the record was written.
     pub durable: u64,
     /// Microseconds since 1970, informational.
     pub time: u64,
-    /// Records of its batch still to come.
+    /// The number of records of its batch that follow.
     pub batch_left: u32,
-    /// What it is; unknown kinds are kept.
+    /// The record's kind, not checked against any list.
     pub kind: String,
     pub v: u16,
     /// The whole line without its newline: one JSON object, header keys included. Deserialize the body from it;
@@ -116,7 +116,7 @@ impl Chain {
     }
 }
 
-/// The parts between the columns are right, as far as there are bytes.
+/// Whether the parts between the columns are right, as far as there are bytes.
 pub(crate) fn begins_like_one(bytes: &[u8]) -> bool {
     if let Some(header) = bytes.first_chunk() {
         return columns::fits(header);
@@ -133,8 +133,8 @@ pub(crate) fn line_length(bytes: &[u8]) -> Option<usize> {
     (length > HEADER && length <= MAX_LINE).then_some(length)
 }
 
-/// How far to skip from a line that is bad: the next candidate stands behind a newline, or, if that newline is what was
-/// hit, at the line's length.
+/// The number of bytes to skip from a bad line: to the byte after the next newline, or, if that newline is the damaged
+/// byte, by the line's length.
 pub(crate) fn next_candidate(window: &[u8]) -> usize {
     let newline = memchr::memchr(b'\n', window).map(|at| at + 1);
     let follows = |at: &usize| window.get(*at..at + OPENING.len()) == Some(OPENING);
@@ -142,7 +142,7 @@ pub(crate) fn next_candidate(window: &[u8]) -> usize {
     newline.into_iter().chain(claimed).min().unwrap_or(window.len())
 }
 
-/// The same line behind another one: its bytes, newline included, and its new checksum.
+/// Rewrites a line to follow another one: returns its bytes, newline included, and its new checksum.
 pub(crate) fn rechained(line: &str, previous: u32) -> (Vec<u8>, u32) {
     let mut bytes = line.as_bytes().to_vec();
     if let Some(column) = bytes.get_mut(P) {

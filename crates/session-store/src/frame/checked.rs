@@ -35,12 +35,12 @@ impl CheckedLines {
         self.heads.push(Head { seq, durable, time, crc, epoch, batch_left, length, kind, v });
     }
 
-    /// Forgets what stands behind `seq`.
+    /// Drops the lines behind `seq`.
     pub(crate) fn end_at(&mut self, seq: u64) {
         while self.heads.pop_if(|head| head.seq > seq).is_some() {}
     }
 
-    /// The record with this mark is among them.
+    /// Whether the record with this mark is among the lines.
     pub(crate) fn holds(&self, mark: RecordId) -> bool {
         let found = self.heads.binary_search_by_key(&mark.seq, |head| head.seq).ok();
         found.and_then(|at| self.heads.get(at)).is_some_and(|head| head.crc == mark.crc)

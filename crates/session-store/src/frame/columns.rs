@@ -27,7 +27,7 @@ pub(crate) const COVERED: usize = 15;
 pub(crate) const FIXED: [Range<usize>; 9] =
     [0..6, 14..21, 29..36, 44..50, 56..61, 73..78, 90..95, 100..105, 121..HEADER];
 
-/// All bits where the template says what stands there.
+/// All bits set at the bytes that the template fixes.
 #[expect(clippy::indexing_slicing, reason = "evaluated by the compiler, which refuses what is out of bounds")]
 const MASK: [u8; HEADER] = {
     let mut mask = [0; HEADER];
@@ -43,7 +43,7 @@ const MASK: [u8; HEADER] = {
     mask
 };
 
-/// Whether the parts between the columns are right, all at once: this is asked of every line.
+/// Whether the parts between the columns are right. Compares all at once, because every line is checked.
 pub(crate) fn fits(header: &[u8; HEADER]) -> bool {
     let bytes = header.iter().zip(TEMPLATE).zip(&MASK);
     bytes.fold(0, |differ, ((byte, want), mask)| differ | ((byte ^ want) & mask)) == 0

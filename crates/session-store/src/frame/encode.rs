@@ -1,4 +1,4 @@
-//! Encoding records as lines with header and checksum. Knows no file.
+//! Encoding records as lines with header and checksum. Does not depend on files.
 //!
 //! The lines of a batch are encoded first; when the last record is known, `b`, `p` and `c` are filled in from the
 //! front, because each checksum covers the countdown and the previous checksum.
@@ -15,7 +15,7 @@ use crate::error::ErrorKind;
 /// The longest kind.
 const MAX_KIND: usize = 32;
 
-/// Why a batch cannot be encoded.
+/// The error of encoding a batch. The batch is refused and never stored.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EncodeError {
     /// A line over 1 MiB: store the payload as a blob and its digest in the record.
@@ -29,10 +29,10 @@ pub enum EncodeError {
     /// A kind is 1 to 32 of `a-z`, `0-9` and `_`.
     #[error("`{0}` is not a kind of record")]
     Kind(String),
-    /// A body is a JSON object; one-letter keys belong to the header; no line break may stand in it.
+    /// A body is a JSON object; one-letter keys belong to the header; it contains no line break.
     #[error("the body of a `{kind}` record cannot be stored: {reason}")]
     Body { kind: &'static str, reason: String },
-    /// A counter left its column; the session is at its end.
+    /// A counter no longer fits its column: no more records can be added to the session.
     #[error("the session is full: {0} no longer fits its column")]
     Column(&'static str),
     /// The batch's own reason, or a panic inside its encoder.
@@ -41,7 +41,7 @@ pub enum EncodeError {
 }
 
 impl EncodeError {
-    /// What the caller does next.
+    /// Tells the caller whether to change the batch or to start a new session.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
@@ -93,7 +93,7 @@ impl Encoder {
         Self { bytes: Vec::new(), seq, crc, epoch, durable, time, starts: Vec::new(), failed: None }
     }
 
-    /// Encodes one batch, or leaves everything as it was.
+    /// Encodes one batch; on an error the buffer is unchanged.
     pub(crate) fn batch(
         &mut self,
         encode: impl FnOnce(&mut Frames<'_>) -> Result<(), EncodeError>,
@@ -113,7 +113,7 @@ impl Encoder {
         }
     }
 
-    /// Takes back what an encoder that panicked has left.
+    /// Removes the bytes that an encoder wrote before it panicked.
     pub(crate) fn forget(&mut self, bytes: usize, seq: u64) {
         self.bytes.truncate(bytes);
         self.seq = seq;

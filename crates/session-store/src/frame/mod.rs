@@ -17,5 +17,5 @@ pub use encode::{EncodeError, Frames};
 pub const MAX_LINE: usize = 1 << 20;
 /// The most records in one batch; the column `b` has five digits.
 pub const MAX_BATCH_RECORDS: usize = 4096;
-/// The most bytes in one batch: what one positioned write and one flush carry in well under a second.
+/// The most bytes in one batch: one positioned write and one flush of that size take well under a second.
 pub const MAX_BATCH_BYTES: usize = 16 << 20;

@@ -1,4 +1,4 @@
-//! The proof that a batch is durable, and the refusal that returns the batch.
+//! The messages of a commit: the proof that a batch is durable, and the refusal that returns the batch.
 
 use std::fmt;
 use std::future::Future;
@@ -14,7 +14,8 @@ use tokio::sync::oneshot;
 use crate::error::{DiskFault, ErrorKind};
 use crate::frame::{EncodeError, Encoder, Frames, RecordId};
 
-/// One atomic batch: either all of its records are in the log or none.
+/// Records that a caller passes to [`Journal::append`](crate::Journal::append) as one atomic batch: either all of them
+/// are in the log or none.
 pub trait Records: Send + 'static {
     /// Writes the records, in order. Called on the journal thread, again if the batch is appended again; it must
     /// give the same records each time. A panic refuses the batch.
@@ -38,12 +39,12 @@ pub(crate) struct BatchPosition {
 }
 
 impl<T> Committed<T> {
-    /// The batch.
+    /// The committed batch.
     pub fn get(&self) -> &T {
         &self.batch
     }
 
-    /// The batch; consumes the proof.
+    /// The committed batch; consumes the proof.
     pub fn into_inner(self) -> T {
         self.batch
     }
@@ -85,7 +86,7 @@ pub struct Refused<T> {
     pub why: Refusal,
 }
 
-/// Why a batch is not in the log.
+/// The reason why a batch was not committed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// The disk refused; the log was rolled back to the commit before.
@@ -121,7 +122,7 @@ impl Refusal {
         }
     }
 
-    /// The batch's own fault: it says nothing about the disk or about the batches around it.
+    /// Whether the batch itself is the reason, not the disk or another batch.
     pub(super) fn unstorable(&self) -> bool {
         matches!(self, Self::TooLarge(_) | Self::Encode(_))
     }
@@ -151,7 +152,8 @@ impl<T> std::error::Error for Refused<T> {}
 
 type CommitResult<T> = Result<Committed<T>, (Refused<T>, Option<UnseenRefusal>)>;
 
-/// A commit in progress. Dropping it loses the result, not the batch.
+/// The result of [`Journal::append`](crate::Journal::append), to be awaited. Dropping it loses the result, not the
+/// batch.
 #[must_use = "a commit that nobody waits for proves nothing"]
 pub struct Commit<T> {
     answer: oneshot::Receiver<CommitResult<T>>,
@@ -172,7 +174,7 @@ impl<T> Future for Commit<T> {
     }
 }
 
-/// Reading the result marks a refusal as seen.
+/// Unwraps the result; a refusal counts as seen from then on.
 fn open<T>(answer: Result<CommitResult<T>, oneshot::error::RecvError>) -> Result<Committed<T>, Refused<T>> {
     match answer {
         Ok(Ok(done)) => Ok(done),

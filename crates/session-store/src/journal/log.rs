@@ -30,7 +30,7 @@ pub(super) struct Log {
     dir: PathBuf,
     session: String,
     probe: Probe,
-    /// A segment that reaches this is sealed.
+    /// A segment of at least this many bytes is sealed.
     limit: u64,
     tail: Tail,
     first: u64,
@@ -40,9 +40,9 @@ pub(super) struct Log {
 
 enum Tail {
     Open(DiskFile),
-    /// Bytes of a refused group stand behind `offset`.
+    /// Bytes of a refused group are behind `offset`.
     Longer(DiskFile),
-    /// Sealed, or a flush failed: nothing more goes through that descriptor.
+    /// The segment was sealed, or a flush failed: nothing more is written through that descriptor.
     Over,
 }
 
@@ -88,7 +88,7 @@ impl Log {
             Tail::Over => (self.chain.seq + 1, 0),
         };
         let bytes = before + encoder.bytes.len() as u64;
-        // A counter that has left its column refuses the next group; until then the segment grows.
+        // If a counter no longer fits its column, the next group is refused; until then the segment grows.
         if bytes >= self.limit { segment::seal(encoder, first, bytes).ok() } else { None }
     }
 
@@ -123,7 +123,7 @@ impl Log {
         }
         (self.probe)("journal:written");
         if let Err(fault) = self.ops.sync(&file) {
-            // Only so that a crash before the new segment finds less; the log does not rely on it.
+            // Best effort: a recovery before the new segment exists has less to check. The log does not rely on it.
             drop(self.ops.truncate(&file, self.offset));
             return Err(fault);
         }
@@ -132,14 +132,14 @@ impl Log {
         Ok(file)
     }
 
-    /// Creates a segment, which gets its name when it is complete and durable.
+    /// Creates a segment under a temporary name and renames it when it is complete and durable.
     fn new_segment(&self, bytes: &[u8]) -> Result<DiskFile, DiskFault> {
         let path = segment::path(&self.dir, self.chain.seq + 1);
         let unnamed = path.with_extension("tmp");
         let mut file = match self.unnamed(&unnamed, bytes) {
             Ok(file) => file,
             Err(fault) => {
-                // What it took is what a full disk needs.
+                // Frees the space on a full disk.
                 drop(self.ops.remove(&unnamed));
                 return Err(fault);
             }
@@ -150,7 +150,8 @@ impl Log {
         (self.probe)("journal:synced");
         file.path = path;
         if self.chain.seq > 0 {
-            // It has a durable successor now, so that no recovery will want to write to it. For people's hands only.
+            // The segment has a durable successor, so no recovery writes to it. Read-only protects against accidental
+            // edits.
             drop(self.ops.protect(&segment::path(&self.dir, self.first)));
         }
         Ok(file)

@@ -1,4 +1,4 @@
-//! Appending batches; the result is a proof of durability. Knows no record.
+//! Appending batches; the result is a proof of durability. Does not depend on the meaning of records.
 //!
 //! [`Journal`] is the handle, [`writer`] the thread that writes, [`shared`] the state of both, [`commit`] the messages
 //! and results, [`log`] the end of the log.
@@ -30,7 +30,7 @@ use shared::WriterRequest;
 /// Batches that may wait for the writer; one more is [`Refusal::Busy`].
 pub const MAX_QUEUE: usize = 1024;
 
-/// The write handle of one session; clones share it. Dropping the last clone closes the session.
+/// Appends batches to one open session, from any thread; clones share it. Dropping the last clone closes the session.
 ///
 /// ```
 /// use session_store::{EncodeError, Frames, Options, Reader, Records, Session};
@@ -111,7 +111,7 @@ impl Journal {
             Ok(()) => {}
             Err(TrySendError::Full(WriterRequest::Append(entry))) => entry.batch.refuse(Refusal::Busy),
             Err(TrySendError::Disconnected(WriterRequest::Append(entry))) => entry.batch.refuse(Refusal::Closed),
-            // It was an append.
+            // The request was an append.
             Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {}
         }
         commit

@@ -1,4 +1,4 @@
-//! State and requests shared by a journal's handle and its thread. Knows neither.
+//! State and requests shared by a journal's handle and its thread. Does not depend on either.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};

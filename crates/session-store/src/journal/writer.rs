@@ -19,9 +19,9 @@ use crate::session::head::Head;
 use crate::session::lock::Lock;
 use crate::session::{Clock, Options, Probe, reserve};
 
-/// A group takes no further batch above this: what one flush carries in well under a second.
+/// A group of this many bytes takes no further batch: a flush of that size takes well under a second.
 const MAX_GROUP_BYTES: usize = MAX_BATCH_BYTES;
-/// Nor above this many batches.
+/// A group of this many batches takes no further one.
 const MAX_GROUP: usize = 1024;
 
 /// The parts that a writer is created from.
@@ -40,7 +40,7 @@ pub(crate) struct Writer {
     head: DiskFile,
     reserve_free: bool,
     shared: Arc<Shared>,
-    /// Let go when the thread ends.
+    /// Released when the thread ends.
     _lock: Lock,
 }
 
@@ -76,7 +76,7 @@ impl Writer {
             }
             next = next.or_else(|| messages.recv().ok());
         }
-        // What was queued behind the end is answered, not dropped.
+        // Requests queued behind the end are refused, not dropped.
         for message in messages.try_iter() {
             match message {
                 WriterRequest::Append(entry) => entry.batch.refuse(Refusal::Closed),
@@ -85,7 +85,8 @@ impl Writer {
         }
     }
 
-    /// Commits `entry` and what waits behind it. Gives back the message that belongs to no group.
+    /// Commits `entry` and the batches queued behind it as one group. Returns the first request that cannot be in a
+    /// group.
     fn gather(&mut self, entry: QueueEntry, messages: &Receiver<WriterRequest>) -> Option<WriterRequest> {
         let mut group = match self.group() {
             Ok(group) => group,
@@ -121,7 +122,7 @@ impl Writer {
         next
     }
 
-    /// One batch alone, with the reserve's help.
+    /// Commits one batch alone; frees the reserve if the disk is full.
     fn reserved(&mut self, batch: Box<dyn QueuedBatch>) {
         let mut tried = self.alone(&*batch);
         if matches!(tried, Err(Refusal::Full(_))) && reserve::free(&self.ops, self.log.directory()).is_ok() {
@@ -142,7 +143,7 @@ impl Writer {
         Ok(place)
     }
 
-    /// An empty group at the end of the log, with the record that opens the segment if it needs one.
+    /// Starts an empty group at the end of the log, with the record that opens the segment if one is needed.
     fn group(&self) -> Result<Group, Refusal> {
         let Chain { seq, crc, epoch: _, batch_left: _ } = self.log.chain();
         let mut encoder = Encoder::new(seq, crc, self.shared.epoch, seq, (self.clock)());
@@ -150,7 +151,8 @@ impl Writer {
         Ok(Group { encoder, batches: Vec::new() })
     }
 
-    /// A batch that cannot be encoded is refused alone; one that follows a refusal is refused with it.
+    /// Adds a batch to the group. A batch that cannot be encoded is refused alone; one that was queued before a refusal
+    /// is refused, too.
     fn add(&self, group: &mut Group, entry: QueueEntry) {
         if entry.generation < self.shared.generation.load(Ordering::SeqCst) {
             return self.refuse(vec![entry.batch], &Refusal::Behind);
@@ -161,7 +163,7 @@ impl Writer {
         }
     }
 
-    /// One write and one flush; then the watermark.
+    /// Does one write and one flush, then updates the durable seq.
     fn write(&mut self, encoder: &Encoder, sealed: bool) -> Result<(), DiskFault> {
         (self.probe)("journal:encoded");
         self.log.write(encoder, sealed)?;
@@ -171,21 +173,22 @@ impl Writer {
         Ok(())
     }
 
-    /// Says how far the log is durable, to readers and to the next recovery.
+    /// Writes HEAD, which tells readers and the next recovery how far the log is durable.
     pub(crate) fn hint(&self) {
         let (Chain { seq: durable, .. }, (segment, offset)) = (self.log.chain(), self.log.end());
         let head = Head { epoch: self.shared.epoch, durable, segment, offset };
-        // An old HEAD is a true one: recovery and readers only see less of what was proven.
+        // An outdated HEAD is still correct: recovery and readers only see fewer records as proven durable.
         drop(head.write(&self.ops, &self.head));
     }
 
-    /// Derived: what cannot be kept is made again at the next seal.
+    /// Stores a checkpoint. A failure is ignored: the caller makes another one at the next seal.
     fn keep(&self, checkpoint: &Checkpoint) {
         drop(checkpoint.write(&self.ops, self.log.directory()));
         (self.probe)("journal:checkpoint");
     }
 
-    /// Every refusal counts before the first is answered, so that nothing appended in between overtakes another.
+    /// Refuses the batches. All refusals are counted before the first result is sent, so that no batch appended in
+    /// between is committed before them.
     fn refuse(&self, mut batches: Vec<Box<dyn QueuedBatch>>, why: &Refusal) {
         if !matches!(why, Refusal::Behind) {
             self.shared.suspended.store(true, Ordering::Release);

@@ -28,10 +28,10 @@ impl Reader {
     }
 
     /// Every record from `seq` on, also those that become durable later. Reads about twenty times 4 KiB to find the
-    /// first one; the chain is checked from a record before it on, so damage further in front is not met.
+    /// first one; the chain is checked from a record before it on, so damage before that record is not noticed.
     ///
     /// # Errors
-    /// The disk refuses.
+    /// A disk operation failed.
     pub fn from(&self, seq: u64) -> Result<Following, ReadError> {
         Ok(Following { dir: self.dir.clone(), frames: self.between(seq, self.durable)? })
     }
@@ -40,7 +40,7 @@ impl Reader {
     /// `bytes` of lines.
     ///
     /// # Errors
-    /// One of them is damaged, or the disk refuses.
+    /// One of the records is damaged, or a disk operation failed.
     pub fn page(&self, before: u64, records: usize, bytes: usize) -> Result<Vec<OwnedFrame>, ReadError> {
         let last = before.saturating_sub(1).min(self.durable);
         let (mut page, mut held) = (VecDeque::new(), 0);
@@ -84,7 +84,7 @@ impl Following {
 
     fn advance(&mut self, durable: u64, newest: Option<u64>) -> Result<bool, ReadError> {
         if durable > self.frames.upto && !self.frames.done {
-            // What was read ahead was not durable then and may have changed since.
+            // Bytes read ahead were not durable when they were read and may have changed since.
             let (ops, walk) = (Ops::real(), &self.frames.walk);
             let segments = self.ahead(&ops, newest)?;
             self.frames.walk = Walk::within(&ops, segments, walk.chain, walk.offset())?;
@@ -99,7 +99,7 @@ impl Following {
         if let Some(newest) = here.filter(|here| Some(here.first) == newest) {
             return Ok(vec![newest.clone()]);
         }
-        // What is durable was asked before: whatever that vouches for is in these.
+        // The durable seq was read before: every record up to it is in the segments listed now.
         let mut segments = segment::list(ops, &self.dir)?;
         segments.retain(|segment| here.is_none_or(|here| segment.first >= here.first));
         if segments.is_empty() { Err(ReadError::NoSuch(self.dir.clone())) } else { Ok(segments) }

@@ -1,4 +1,4 @@
-//! The frames of a log in order. Knows no directory of a session.
+//! The frames of a log in order. Does not depend on session directories.
 
 use std::fmt;
 
@@ -8,10 +8,11 @@ use crate::ops::Ops;
 use crate::session::segment::Segment;
 use crate::session::walk::{Step, Walk};
 
-/// The frames of a log in order, each checked; ends after the first error.
+/// Iterates over the frames of a log in order, each checked; ends after the first error. Made by
+/// [`Reader::frames`](crate::Reader::frames).
 pub struct FrameIter {
     pub(super) walk: Walk,
-    /// The first record to hand out; those before it are checked and passed over.
+    /// The first record to return; those before it are checked and skipped.
     pub(super) from: u64,
     pub(super) upto: u64,
     pub(super) done: bool,
@@ -22,12 +23,12 @@ impl FrameIter {
         Self { walk, from, upto, done: false }
     }
 
-    /// There is a record to hand out, or damage to tell of.
+    /// Whether there is a record to return, or damage to report.
     pub(super) fn waits(&self) -> bool {
         !self.done && self.walk.chain.seq.max(self.from.saturating_sub(1)) < self.upto
     }
 
-    /// The records of `segments` up to `upto`; the first of them continues `from`.
+    /// Iterates over the records of `segments` up to `upto`; the first of them continues `from`.
     pub(crate) fn behind(segments: Vec<Segment>, from: Chain, upto: u64) -> Self {
         Self::new(Walk::behind(&Ops::real(), segments, from), 0, upto)
     }

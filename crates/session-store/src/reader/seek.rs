@@ -1,4 +1,4 @@
-//! Binary search for a record by the fixed columns of lines, without an index. Knows no record body.
+//! Binary search for a record by the fixed columns of lines, without an index. Does not depend on record bodies.
 //!
 //! Lines contain no line break, and each can be checked alone: from any byte the next newline is found, and behind it a
 //! seq that halves the range. An invalid line only narrows the range less, so the walk from there reports it.
@@ -12,12 +12,14 @@ use crate::ops::Ops;
 use crate::session::segment::Segment;
 use crate::session::walk::{Step, Walk};
 
-/// Read at a time; a longer line takes a second read, the longest a third. No less is halved again.
+/// Read sizes, tried in order until a complete line is found. The binary search stops at ranges smaller than the first
+/// size.
 const LOOKS: [usize; 3] = [4 << 10, 64 << 10, 2 * MAX_LINE];
 
-/// A walk that has some record before `seq` behind it, a near one if the log is whole there.
+/// Returns a walk that starts before the record `seq`, close to it if the log is intact there.
 pub(crate) fn before(ops: &Ops, segments: &[Segment], seq: u64) -> Result<Walk, DiskFault> {
-    // What a segment continues is known from its own first record; if that is bad, from the walk through the one before.
+    // The chain that a segment continues is in its own first record. If that record is bad, the walk starts in an
+    // earlier segment.
     let known = |segment: &Segment| segment.first <= seq && (segment.first == 1 || segment.previous.is_some());
     let segments = segments.get(segments.iter().rposition(known).unwrap_or(0)..).unwrap_or_default();
     let Some(segment) = segments.first() else { return Ok(Walk::new(ops, Vec::new())) };
@@ -34,7 +36,7 @@ pub(crate) fn before(ops: &Ops, segments: &[Segment], seq: u64) -> Result<Walk, 
     Walk::within(ops, segments.to_vec(), chain, low)
 }
 
-/// The checkpoint that is kept, if its record stands in these segments, and the records behind it up to `upto`.
+/// Returns the stored checkpoint, if its record is in these segments, and the records behind it up to `upto`.
 pub(crate) fn checkpoint(
     ops: &Ops,
     segments: &[Segment],
@@ -49,8 +51,8 @@ pub(crate) fn checkpoint(
     (walk.chain.mark() == mark).then(|| (found, FrameIter::new(walk, 0, upto)))
 }
 
-/// Where the first line that starts behind `offset` ends, and what the next has to continue; none where it is not
-/// whole.
+/// The end of the first line that starts behind `offset`, and the chain that the next line continues; `None` if the
+/// line is incomplete.
 fn line_behind(ops: &Ops, file: &DiskFile, offset: u64) -> Result<Option<(u64, Chain)>, DiskFault> {
     for look in LOOKS {
         let mut bytes = vec![0; look];

@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 use crate::damage::Damage;
 use crate::error::{DiskFault, ErrorKind};
 
-/// The process that holds a session, from the lock file.
+/// The process that holds a session's lock, as written in the lock file; for messages.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner {
     pub pid: u32,
-    /// Since when, microseconds.
+    /// Time of opening in microseconds since 1970.
     pub since: u64,
 }
 

@@ -10,7 +10,7 @@ use crate::error::DiskFault;
 use crate::frame::columns;
 use crate::ops::Ops;
 
-/// A reader may look while the writer writes; it looks again this often.
+/// A reader may read HEAD while the writer writes it; the reader retries this often.
 const LOOKS: usize = 8;
 /// `{"c":"…8…"` and the rest in fixed columns, newline included.
 const LENGTH: usize = 15 + 11 + 17 + 17 + 21 + 2;
@@ -58,7 +58,7 @@ impl Head {
         ops.write_at(file, &self.line(), 0)
     }
 
-    /// `None` when it is missing or not whole.
+    /// Reads HEAD; `None` if it is missing or incomplete.
     pub(crate) fn read(ops: &Ops, dir: &Path) -> Result<Option<Self>, DiskFault> {
         let Some(file) = ops.open(&path(dir), false)? else { return Ok(None) };
         for _ in 0..LOOKS {

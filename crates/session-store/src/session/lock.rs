@@ -62,7 +62,7 @@ pub(crate) fn owner(ops: &Ops, dir: &Path) -> Result<Option<Owner>, DiskFault> {
     }
 }
 
-/// `None` when it appeared in between, so that the next try opens it.
+/// `None` if another process created the file in between; the next try opens it.
 fn open_or_create(ops: &Ops, path: &Path) -> Result<Option<DiskFile>, DiskFault> {
     match ops.open_or_create(path) {
         Ok(file) => Ok(Some(file)),

@@ -1,4 +1,4 @@
-//! The directory of one session: creating, opening, locking and recovering it. Knows no batch and no reader.
+//! The directory of one session: creating, opening, locking and recovering it. Does not depend on batches or readers.
 
 mod error;
 mod file_system;
@@ -28,10 +28,11 @@ use crate::error::DiskFault;
 use crate::journal::Journal;
 use crate::ops::Ops;
 
-/// The directory of one session.
+/// The functions that create, open, resume and salvage the directory of one session. Start here.
 pub struct Session;
 
-/// A session with its lock held by this process, until [`Journal::close`] or the last journal handle goes.
+/// A session opened for writing: its journal, its blobs and the result of recovery. This process holds the lock until
+/// [`Journal::close`] or until the last journal handle is dropped.
 #[derive(Debug)]
 pub struct Opened {
     pub journal: Journal,
@@ -40,7 +41,7 @@ pub struct Opened {
     pub recovered: Recovered,
 }
 
-/// The result of opening a session.
+/// The part of [`Opened`] that says what recovery found and changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recovered {
     pub existed: bool,
@@ -51,7 +52,7 @@ pub struct Recovered {
     /// Wall clock of that record, microseconds.
     pub last_time: Option<u64>,
     pub epoch: u32,
-    /// What was wrong with the tail, if anything.
+    /// The damage to the tail that recovery cut off, if any.
     pub class: Option<TailDamage>,
     /// Bytes cut off and copied to `quarantine`.
     pub cut: u64,

@@ -12,7 +12,7 @@ use crate::error::DiskFault;
 use crate::journal::{Journal, LogEnd, Shared, Writer, WriterParts};
 use crate::ops::Ops;
 
-/// What a session is opened for.
+/// The purpose of opening a session.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum OpenMode {
     /// Create a session that must not exist yet.
@@ -85,7 +85,7 @@ fn enter(ops: &Ops, dir: &Path, options: &Options, mode: OpenMode) -> Result<(Op
     segment::protect(ops, &found.segments);
     segment::sweep(ops, dir);
     let head = ops.open_or_create(&head::path(dir))?;
-    // The reserve is a help in need, and a disk without room for it has that need already.
+    // Without space for the reserve the session can still be opened.
     drop(reserve::ensure(ops, dir));
     if found.good.seq == 0 {
         names(ops, dir)?;
@@ -105,14 +105,14 @@ fn start_writer(ops: &Ops, options: &Options, start: WriterParts, recovered: Rec
     Ok(Opened { journal: Journal::start(writer, shared)?, blobs, recovered })
 }
 
-/// The newest segment, opened for writing (unless it is full); the first one is made here, empty.
+/// Opens the newest segment for writing (unless it is full); creates the first one, empty.
 fn log(ops: &Ops, dir: &Path, found: &Survey) -> Result<(DiskFile, u64), DiskFault> {
     ops.create_dir(&segment::log(dir))?;
     let (path, first) = found.segments.last().map_or_else(|| (segment::path(dir, 1), 1), |s| (s.path.clone(), s.first));
     Ok((ops.open_or_create(&path)?, first))
 }
 
-/// Makes the way to the log durable, before anything in it can be.
+/// Makes the names of the log's directories durable before records are written.
 pub(super) fn names(ops: &Ops, dir: &Path) -> Result<(), DiskFault> {
     ops.sync_dir(&segment::log(dir))?;
     ops.sync_dir(dir)?;

@@ -1,4 +1,4 @@
-//! The options of a session. Knows none of its files.
+//! The options of a session. Does not depend on its files.
 
 use std::sync::Arc;
 
@@ -18,13 +18,13 @@ pub struct Options {
     /// the log is still empty.
     pub session: String,
     pub clock: Clock,
-    /// [`RealDisk`], or one that fails.
+    /// [`RealDisk`], or a test's disk that fails.
     pub disk: Arc<dyn Disk>,
     /// A no-op outside tests.
     pub probe: Probe,
-    /// Accept network and FUSE file systems, whose promises about flushes and locks are their own affair.
+    /// Accept network and FUSE file systems, whose flushes and locks may not be reliable.
     pub any_file_system: bool,
-    /// A segment of this size is sealed. A group of batches is never split, so a segment may be longer by one group.
+    /// Bytes at which a segment is sealed. A group of batches is never split, so a segment may be longer by one group.
     pub segment_bytes: u64,
     /// The most bytes of blobs; see [`Blobs::refer`].
     pub blob_bytes: u64,

@@ -42,7 +42,7 @@ pub(super) fn cut(
     };
     let segment = existing(ops, path)?;
     let copy = match quarantine(ops, dir, &segment, found, why, (options.clock)()) {
-        // A full disk is where torn tails come from: the reserve is for this, too.
+        // A full disk often causes torn tails: the reserve is freed for the copy.
         Err(fault) if fault.is_full() => {
             reserve::free(ops, dir)?;
             quarantine(ops, dir, &segment, found, why, (options.clock)())?
@@ -50,7 +50,8 @@ pub(super) fn cut(
         other => other?,
     };
     (options.probe)("recovery:quarantined");
-    // Not flushed: should the old end come back, the same recovery finds it; the next commit's flush settles it.
+    // Not flushed: if a crash restores the old end, the next recovery cuts it again. The next commit's flush makes the
+    // cut durable.
     ops.truncate(&segment, found.offset)?;
     (options.probe)("recovery:truncated");
     Ok(copy)
@@ -61,7 +62,7 @@ fn existing(ops: &Ops, path: &Path) -> Result<DiskFile, DiskFault> {
     ops.open(path, true)?.ok_or_else(missing)
 }
 
-/// The file is named by its content: a recovery that was interrupted finds its own copy, and no two differ.
+/// Copies the bytes to a file named by its content, so that a repeated recovery finds the copy of an interrupted one.
 fn quarantine(
     ops: &Ops,
     dir: &Path,
@@ -123,7 +124,7 @@ pub(super) fn prove(ops: &Ops, dir: &Path, found: &Survey, probe: &Probe) -> Res
     Ok(())
 }
 
-/// Where in the newest segment the records after `seq` begin.
+/// The offset in the newest segment at which the records after `seq` begin.
 fn offset_behind(ops: &Ops, found: &Survey, seq: u64) -> Result<u64, DiskFault> {
     let newest = found.segments.last().cloned().into_iter().collect();
     let mut walk = match found.from {

@@ -92,7 +92,7 @@ pub(crate) fn list(ops: &Ops, dir: &Path) -> Result<Vec<Segment>, DiskFault> {
     Ok(found)
 }
 
-/// The end of the segment before, as the first record says, if that is whole and stands in its place.
+/// The end of the segment before, as the first record says, if that is whole and is in its place.
 fn previous(ops: &Ops, file: &DiskFile, first: u64) -> Result<Option<SegmentEnd>, DiskFault> {
     let Some((place, body)) = opening(ops, file)? else { return Ok(None) };
     let Chain { seq, crc, epoch: _, batch_left: _ } = place;

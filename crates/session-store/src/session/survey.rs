@@ -35,7 +35,7 @@ pub(crate) struct Survey {
 
 pub(crate) enum Diagnosis {
     Clean,
-    /// Nothing durable is lost by cutting off what stands behind `good`.
+    /// Nothing durable is lost by cutting off what follows `good`.
     Cut(TailDamage, FrameError),
     Damaged(Damage),
 }
@@ -43,7 +43,7 @@ pub(crate) enum Diagnosis {
 /// Room that is set aside at once for what is kept, in bytes: a segment is no longer, whatever the file's length says.
 const MOST_KEPT: u64 = 2 * segment::SEGMENT_BYTES;
 
-/// Reads the newest segment; the whole log if what stands before that is not in its place. Records inside older
+/// Reads the newest segment; the whole log if what is before that is not in its place. Records inside older
 /// segments are checked when they are read.
 pub(crate) fn survey(ops: &Ops, dir: &Path, head: Option<Head>, keep: bool) -> Result<Survey, DiskFault> {
     let segments = segment::list(ops, dir)?;
@@ -140,7 +140,7 @@ impl Survey {
         }
     }
 
-    /// Reads what stands behind the first bad line for whole lines of this or a later writer, each of which says
+    /// Reads what follows the first bad line for whole lines of this or a later writer, each of which says
     /// what was durable when it was written. Answers whether there is nothing but zeros.
     fn evidence(&mut self, rest: &mut Feed) -> Result<bool, DiskFault> {
         let mut zeros = rest.fill(1)? > 0;

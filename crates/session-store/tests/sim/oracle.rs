@@ -33,7 +33,7 @@ impl Batch {
         Self { texts, round, epoch: None }
     }
 
-    /// What stands behind it in `notes`, if they begin with it.
+    /// What is behind it in `notes`, if they begin with it.
     fn take<'a>(&self, notes: &'a [Note]) -> Option<&'a [Note]> {
         let (mine, rest) = notes.split_at_checked(self.texts.len())?;
         let left = (0..self.texts.len() as u32).rev();
@@ -110,7 +110,7 @@ impl Oracle {
         if self.fold().starts_with(text.as_bytes()) { Ok(()) } else { Err("a reader saw what is not committed".into()) }
     }
 
-    /// A checkpoint and what stands behind it is everything.
+    /// A checkpoint and what follows it is everything.
     pub(crate) fn folded(&self, checkpoint: Option<&Checkpoint>, behind: &[OwnedFrame]) -> Result<(), String> {
         let Some(checkpoint) = checkpoint else { return self.whole(&[], behind) };
         match self.checkpoints.get(&checkpoint.seq()) {

@@ -1,4 +1,4 @@
-//! Checkpoints: the newest one and what is behind it, or everything.
+//! Checkpoints: the newest one and what follows it, or everything.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -132,7 +132,7 @@ fn one_of_another_log_is_not_there() {
     assert!(Reader::open(&other.dir).unwrap().checkpoint().is_none());
 }
 
-/// An older one is as good: more stands behind it.
+/// An older one is as good: more is behind it.
 #[test]
 fn an_older_one_serves() {
     let (long, short) = (folded(25), folded(8));

@@ -1,4 +1,4 @@
-//! Every cut, every flipped bit, and what stands in for a tail after a crash.
+//! Every cut, every flipped bit, and what is found instead of a tail after a crash.
 
 use std::path::{Path, PathBuf};
 
@@ -203,7 +203,7 @@ fn tails_have_names() {
     }
 }
 
-/// Blocks of an earlier writer stand behind the log of a later one: they prove nothing, whatever they say.
+/// Blocks of an earlier writer are behind the log of a later one: they prove nothing, whatever they say.
 #[test]
 fn a_stale_tail_of_an_older_epoch_is_cut() {
     let scene = Scene::with(&BATCHES);

@@ -183,7 +183,7 @@ impl Power {
         state.restore(from, to);
     }
 
-    /// Takes what stands in `dir` as durable.
+    /// Takes what is in `dir` as durable.
     pub(crate) fn adopt(&self, dir: &Path) {
         let mut state = self.state.lock().unwrap();
         let mut names = Vec::new();

@@ -65,7 +65,7 @@ fn check(dir: &Path, told: &Told, what: &str) {
     }
     let opened = Session::open(dir, options(Arc::new(Quick))).unwrap_or_else(|e| panic!("{what}: {e}"));
     let found = texts(dir);
-    // Whatever else is there was handed over, and stands whole.
+    // Whatever else is there was handed over, and is whole.
     let mut acked = told.acked.iter().peekable();
     for text in &found {
         if acked.peek() == Some(&text) {

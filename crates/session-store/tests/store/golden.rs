@@ -154,7 +154,7 @@ fn format_1_is_opened_and_goes_on() {
 }
 
 /// The bytes are a function of what is handed in. When a change of the format is meant, it gets a number and a
-/// directory of its own; what this test writes stands in the directory that it names.
+/// directory of its own; what this test writes is in the directory that it names.
 #[test]
 fn the_same_input_gives_the_same_bytes() {
     let scene = Scene::new();

@@ -138,7 +138,7 @@ fn what_was_queued_behind_a_refusal_is_refused() {
     assert_eq!(texts(&scene.dir), ["third"]);
 }
 
-/// Half a batch stands in the file and cannot be cut off at once: the next one does not go on top of it.
+/// Half a batch is in the file and cannot be cut off at once: the next one does not go on top of it.
 #[test]
 fn what_a_refused_write_left_is_gone_before_the_next() {
     let scene = Scene::new();

@@ -1,4 +1,4 @@
-//! Full segments: sealed, continued, read across, and what may stand in for the next one after a crash.
+//! Full segments: sealed, continued, read across, and what may be found instead of the next one after a crash.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -294,7 +294,7 @@ fn on_a_full_disk_the_last_word_still_opens_a_segment() {
     assert_eq!(texts(&scene.dir), expected);
 }
 
-/// A write whose flush failed is made again in the next segment: what stands behind the named end is no part of the log.
+/// A write whose flush failed is made again in the next segment: what follows the named end is no part of the log.
 #[test]
 fn what_stands_behind_a_named_end_is_not_read() {
     let (scene, _) = rotated(18);

@@ -15,7 +15,7 @@ pub(super) struct Here {
 const OPERATORS: [&str; 12] = ["<<<", "<<-", "&>>", "<<", "<&", "<>", ">>", ">&", ">|", "&>", "<", ">"];
 
 impl Reader<'_> {
-    /// Whether a redirection begins here: a number may stand before it, and `<(` is a word.
+    /// Whether a redirection begins here: a number may be before it, and `<(` is a word.
     pub(super) fn at_redirection(&self) -> bool {
         let digits = self.text.iter().skip(self.at).take_while(|c| c.is_ascii_digit()).count();
         match self.after(digits) {
@@ -36,7 +36,7 @@ impl Reader<'_> {
                 self.pending.push(Here { delimiter, quoted, strips: operator == "<<-" });
                 None
             }
-            // `>&-` ends a redirection, and bash takes what stands behind it, as in `>&-x`, for the next word.
+            // `>&-` ends a redirection, and bash takes what follows it, as in `>&-x`, for the next word.
             "<&" | ">&" if self.peek() == Some('-') && !self.after(1).is_none_or(ends_word) => return None,
             "<&" | ">&" => self.word(false)?.literal().filter(|target| !is_descriptor(target)),
             _ => self.word(false)?.literal(),

@@ -13,7 +13,7 @@ pub(super) struct RawWord {
     touched: bool,
     /// Whether a line goes on in it.
     pub(super) continued: bool,
-    /// How much of an assignment's name and sign stands before its value.
+    /// How much of an assignment's name and sign is before its value.
     sets: Option<String>,
     opens_brace: bool,
     divides_brace: bool,
@@ -25,7 +25,7 @@ impl RawWord {
         (!expands || (self.bare == "[" && !self.touched)).then(|| self.bare.clone())
     }
 
-    /// The variable that it sets, if it stands where it can.
+    /// The variable that it sets, if it is where it can.
     pub(super) fn sets(&self) -> Option<String> {
         self.sets.clone()
     }
@@ -46,7 +46,7 @@ impl RawWord {
 }
 
 impl Reader<'_> {
-    /// A word, which must not be empty. `assigns`: whether `name=(…)` may stand here.
+    /// A word, which must not be empty. `assigns`: whether `name=(…)` may be here.
     pub(super) fn word(&mut self, assigns: bool) -> Option<RawWord> {
         let from = self.at;
         let mut word = RawWord::default();

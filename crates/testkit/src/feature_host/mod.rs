@@ -101,7 +101,7 @@ impl FeatureHost {
         self
     }
 
-    /// Adds a tool of somebody else, for gates and transforms to stand around.
+    /// Adds a tool of another feature, whose calls the gates and transforms of the feature under test see.
     pub fn tool(mut self, tool: FnTool) -> Self {
         self.setting.tools.push(tool);
         self
@@ -151,7 +151,7 @@ impl FeatureHost {
     /// The same, but a feature that is left out is no panic: [`FeatureUnderTest::report`] says why.
     ///
     /// # Panics
-    /// What stands beside it is not installed, or the pod does not open.
+    /// Another feature of the setting was not installed, or the pod did not open.
     pub fn try_install(self, feature: impl FeatureModule) -> FeatureUnderTest {
         let host = FeatureUnderTest::open(self.pod, self.setting, Arc::new(feature));
         for other in host.registry_report().features.iter().filter(|other| other.feature_id != *host.id()) {

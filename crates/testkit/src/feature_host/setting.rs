@@ -14,7 +14,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Who contributes the tools that stand beside a feature.
+/// The id of the feature that contributes the tools of the setting.
 const KIT: FeatureId = FeatureId::builtin("testkit");
 
 /// Where every grant and refusal is written.
@@ -37,7 +37,7 @@ impl Setting {
         Self { dirs: root.join("roots"), ..Self::default() }
     }
 
-    /// A builder with what stands beside, and the feature unless it is left out.
+    /// A builder with the setting's other features, and the feature under test unless it is left out.
     pub(crate) fn builder(&self, feature: Option<&Arc<dyn FeatureModule>>) -> FeatureRegistryBuilder {
         let nothing = CapabilityPolicy::nothing().grant(KIT, HostCapability::tool("*"), SOURCE);
         let policy = self.beside.iter().fold(nothing, |policy, other| {

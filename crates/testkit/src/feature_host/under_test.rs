@@ -129,7 +129,7 @@ impl FeatureUnderTest {
         results.into_iter().next().unwrap_or_else(|| panic!("the turn ended before the call of {tool}"))
     }
 
-    /// One turn in which the model makes these calls at once; the results stand in their order.
+    /// One turn in which the model makes these calls at once; the results come in the order of the calls.
     ///
     /// # Panics
     /// The pod cannot go on.

@@ -1,7 +1,7 @@
 //! Bytes and edits to bytes, nothing outside of a match touched. Knows no file.
 //!
 //! The model writes `\n`. Where the file has `\r\n`, a match is looked for in the text with `\r\n` read as `\n`, and
-//! what is put there takes the line end that stands at the match. An `old` that itself has a `\r` is taken literally.
+//! what is put there takes the line end that is at the match. An `old` that itself has a `\r` is taken literally.
 
 use super::Replacement;
 use super::nearest::{Nearest, nearest};

@@ -155,7 +155,7 @@ fn around(line: &[u8], matcher: &RegexMatcher) -> String {
         return String::from_utf8_lossy(line).into_owned();
     }
     let start = matcher.find(line).ok().flatten().map_or(0, |found| found.start());
-    // A quarter of the room before the match, unless it stands at the beginning anyway.
+    // A quarter of the room before the match, unless it is at the beginning anyway.
     let from = if start < MAX_LINE / 2 { 0 } else { start - MAX_LINE / 4 };
     // Never from inside of a character.
     let skip = line.iter().skip(from).take_while(|b| **b & 0xc0 == 0x80).count();

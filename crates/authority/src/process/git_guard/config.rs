@@ -52,7 +52,7 @@ impl Entry {
         [&self.section, &b"."[..], &self.name].concat()
     }
 
-    /// What stands before the first dot, and what between that and the name.
+    /// What is before the first dot, and what between that and the name.
     pub(super) fn parts(&self) -> (&[u8], &[u8]) {
         match self.section.iter().position(|byte| *byte == b'.') {
             Some(dot) => (self.section.get(..dot).unwrap_or_default(), self.section.get(dot + 1..).unwrap_or_default()),

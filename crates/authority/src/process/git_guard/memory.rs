@@ -111,7 +111,7 @@ pub(super) struct Memory {
     vague: bool,
     /// What must be unchanged for this look to be the same again; none where that cannot be told.
     proof: Option<Vec<(Located, Option<Stamp>)>>,
-    /// How often the system was asked what stands at a name.
+    /// How often the system was asked what is at a name.
     pub(super) asked: u64,
 }
 
@@ -180,7 +180,7 @@ impl Memory {
         to
     }
 
-    /// What stands at a path below a root, links not followed.
+    /// What is at a path below a root, links not followed.
     pub(super) fn state(&mut self, roots: &Workspace, path: &Path) -> State {
         if let Some(What::State(state)) = self.recall(|memory| &mut memory.states, path) {
             return state;

@@ -136,7 +136,7 @@ fn every_order_of_items_is_a_request_the_api_takes() {
         Item::Reasoning { text: "no seal".to_owned(), seal: None },
         thought("another vendor's", "encrypted_content", "x"),
     ];
-    // A result stands behind its call in every history.
+    // A result is behind its call in every history.
     let loose = items.iter().filter(|item| !matches!(item, Item::ToolResult { .. }));
     orders.extend(loose.map(|item| [foreign.as_slice(), &[user("x"), item.clone()]].concat()));
     for order in orders {

@@ -52,7 +52,7 @@ fn shown(events: &[ModelEvent]) -> Vec<String> {
 fn decode<'a>(mut pieces: impl Iterator<Item = &'a [u8]>) -> Vec<String> {
     let (mut decoder, mut out) = (MessagesDecoder::default(), Vec::new());
     let ended = pieces.try_for_each(|piece| decoder.push(piece, &mut out)).and_then(|()| decoder.finish(&mut out));
-    // Counts come first and last; only the last is of interest, and it must not stand between the words.
+    // Counts come first and last; only the last is of interest, and it must not come between the words.
     let last = out.iter().rposition(|event| matches!(event, ModelEvent::Usage(_)));
     let kept: Vec<ModelEvent> = out
         .into_iter()

@@ -164,7 +164,7 @@ async fn the_key_is_in_no_message_and_no_message_is_endless() {
         stream(format!(r#"{{"choices":"{KEY}"}}"#)),
         stream(format!(r#"{{"choices":"{}"}}"#, "y".repeat(2 << 20))),
     ];
-    // Somewhere here the key stands across the cut.
+    // Somewhere here the key is across the cut.
     for padding in (510..600).step_by(6) {
         let across = format!("{}{KEY}", "x".repeat(padding));
         replies.push(status("400 Bad Request", "", &format!(r#"{{"error":{{"message":"{across}"}}}}"#)));

@@ -108,7 +108,7 @@ proptest! {
         }
     }
 
-    // Whatever the line ends are: what stands before and after the one match comes out byte for byte, and the match
+    // Whatever the line ends are: what is before and after the one match comes out byte for byte, and the match
     // itself is `old` but for its line ends.
     #[test]
     fn nothing_outside_of_the_match_changes(before in text(), old in needle()) {

@@ -4,7 +4,7 @@ use super::{Unreadable, parse};
 use std::hash::{BuildHasher, Hasher};
 use std::process::Command;
 
-/// What stands in generated files: pieces that mean something to git, and such that break it.
+/// What is in generated files: pieces that mean something to git, and such that break it.
 const PIECES: &[&[u8]] = &[
     b"[core]",
     b"[CORE]\n",
