@@ -1,5 +1,5 @@
-//! The hooks of one point in install order, and how their answers combine. It knows no registry of features and no
-//! actor.
+//! The hooks of one point in install order, and how their answers combine. Does not depend on the registry of features
+//! or on the actor.
 
 use super::limits::{DEFAULT_DEADLINE, MAX_CONSECUTIVE_FAILURES};
 use super::observe::ObserverQueue;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// What is asked or told at a point.
+/// The code of a hook at the point `P`. Features implement it, or pass a closure; the host calls it.
 #[async_trait]
 pub trait Hook<P: Point>: Send + Sync + 'static {
     /// Called once for each event of the point, on a callback thread.
@@ -29,29 +29,29 @@ impl<P: Point, F: Fn(&P::Input) -> P::Answer + Send + Sync + 'static> Hook<P> fo
     }
 }
 
-/// Longest problem with what a transform answered, in bytes; a longer one is cut.
+/// Bytes of the recorded problem of a failed transform; a longer text is cut.
 const MAX_PROBLEM: usize = 512;
 
 /// Appended to the recorded problem of the failure that suspends a transform.
 const SUSPENDED_SUFFIX: &str = "; after 3 failures in a row it is not asked again";
 const _: () = assert!(MAX_CONSECUTIVE_FAILURES == 3, "the text above names the number");
 
-/// One installed hook.
+/// An installed hook: the code of a feature with its limits. Install makes it from the hook's declaration.
 pub struct InstalledHook<P: Point> {
     pub feature: FeatureId,
     pub name: String,
     pub deadline: Duration,
-    /// The tools it is asked about; `*` is any. Means nothing where no tool is at hand.
+    /// The tools whose calls the hook gets; `*` is any. Ignored at points without a tool.
     pub tools: Vec<String>,
     pub code: Arc<dyn Hook<P>>,
-    /// Revocation guards: shut when a grant that it depends on is revoked.
+    /// Revocation guards: shut when a grant that the hook depends on is revoked.
     pub(crate) doors: Vec<Arc<Door>>,
     consecutive_failures: AtomicU32,
     abandoned: AtomicUsize,
 }
 
 impl<P: Point> InstalledHook<P> {
-    /// A hook about every tool, with [`DEFAULT_DEADLINE`].
+    /// A hook for every tool, with [`DEFAULT_DEADLINE`].
     #[must_use]
     pub fn new(feature: FeatureId, name: impl Into<String>, code: Arc<dyn Hook<P>>) -> Self {
         let (consecutive_failures, abandoned) = (AtomicU32::new(0), AtomicUsize::new(0));
@@ -121,30 +121,31 @@ impl<P: Point> Clone for HookChain<P> {
     }
 }
 
-/// The result of asking a chain of gates.
+/// The decision of a chain of gates, with the run of each. The actor acts on the decision and journals the runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct GateOutcome {
     /// The first refusal, or `Allow` when there was none.
     pub decision: Decision,
-    /// Every gate that was asked, in order; the last one made the decision when that is a refusal.
+    /// Every gate that was called, in order; if the decision is a refusal, the last one made it.
     pub runs: Vec<GateRun>,
 }
 
-/// One gate that was asked.
+/// One call of a gate, for the `verdict` record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GateRun {
     pub feature: FeatureId,
     pub hook: String,
     /// Milliseconds until it answered or was given up.
     pub ms: u64,
-    /// What it decided, or what its failure counts as; a reason names feature and hook.
+    /// The gate's decision, or the refusal that its failure counts as; a reason names feature and hook.
     pub decision: Decision,
-    /// It panicked, or did not answer in time.
+    /// Whether the gate panicked or did not answer in time.
     pub failed: bool,
 }
 
-/// What one transform did, or failed to do. One that left the value alone is not mentioned.
+/// A value that a transform replaced, or failed to replace; recorded as a `TransformNote`. A transform that returns
+/// `Unchanged` has none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transformed {
     pub feature: FeatureId,
@@ -162,7 +163,7 @@ impl<P: Point> HookChain<P> {
         self.hooks.push(Arc::new(hook));
     }
 
-    /// Whether somebody is asked about this tool.
+    /// Whether any hook is called for this tool.
     fn any(&self, tool: &str) -> bool {
         self.hooks.iter().any(|hook| hook.asked(tool))
     }
@@ -193,7 +194,7 @@ impl<P: Gate> HookChain<P> {
     }
 }
 
-/// Puts feature and hook in front of the reason, which is bounded, without secrets and without control characters.
+/// Prefixes the reason with feature and hook; cuts it to its bound and removes secrets and control characters.
 fn signed(decision: Decision, feature: &FeatureId, hook: &str, redactor: &Redactor) -> Decision {
     let sign = |reason: String| {
         let reason = escape_line(&redactor.text(clamp(&reason)).replace('\n', " "), MAX_REASON);
@@ -257,13 +258,14 @@ impl<P: Observe> HookChain<P> {
         let interpret = |_: &P::Input, (): &()| Next::Same;
         let (done, _) = run(callbacks, self.asked(""), Arc::new(input), Arc::new(interpret)).await;
         for run in done {
-            // A hook that was not asked did not fail.
+            // A hook that was skipped did not fail.
             let _suspended_now = run.asked && run.hook.record_result(run.answer.is_err());
         }
     }
 }
 
-/// Every hook of one generation.
+/// All hooks of one generation of the feature registry, with the queue of its observers. Built by install; the actor
+/// calls it at each point.
 #[derive(Default)]
 pub struct HookRegistry {
     pub(super) chains: Chains,
@@ -271,7 +273,7 @@ pub struct HookRegistry {
     redactor: Redactor,
 }
 
-/// Collects hooks in install order.
+/// Collects hooks in install order into a [`HookRegistry`]. Used by install, and by tests of hooks alone.
 #[derive(Default)]
 #[must_use]
 pub struct HookRegistryBuilder {
@@ -285,17 +287,17 @@ impl HookRegistryBuilder {
         Self::default()
     }
 
-    /// Adds a hook behind those of its point.
+    /// Appends a hook to the chain of its point.
     pub fn add<P: Point>(&mut self, hook: InstalledHook<P>) {
         P::chain_mut(self).push(hook);
     }
 
-    /// Keeps secrets out of what hooks say.
+    /// Redacts secrets in the reasons and problems of hooks with `redactor`.
     pub fn redact(self, redactor: Redactor) -> Self {
         Self { redactor, ..self }
     }
 
-    /// The hooks as they are.
+    /// The registry with all hooks added so far.
     #[must_use]
     pub fn build(self) -> HookRegistry {
         HookRegistry { chains: self.chains, observer_queue: ObserverQueue::default(), redactor: self.redactor }
@@ -303,14 +305,14 @@ impl HookRegistryBuilder {
 }
 
 impl HookRegistry {
-    /// Whether anybody stands at this point and is asked about this tool; the tool is empty where none is at hand.
+    /// Whether this point has a hook that is called for `tool`; `tool` is empty at points without a tool.
     #[must_use]
     pub fn any<P: Point>(&self, tool: &str) -> bool {
         P::chain(self).any(tool)
     }
 
-    /// Asks the gates of a point, in install order, until one refuses. Without gates nothing is allocated and
-    /// `input` is not called.
+    /// Calls the gates of a point, in install order, until one refuses. Without gates nothing is allocated and `input`
+    /// is not called.
     pub async fn decide<P: Gate>(&self, callbacks: &Callbacks, input: impl FnOnce() -> P::Input) -> GateOutcome {
         let chain = P::chain(self);
         if chain.hooks.is_empty() {
@@ -319,8 +321,8 @@ impl HookRegistry {
         chain.decide(callbacks, input(), &self.redactor).await
     }
 
-    /// Lets the transforms of a point change a value, in install order. `recheck` checks each replacement; what it
-    /// refuses counts as a failure of that transform, and the value before stays.
+    /// Calls the transforms of a point, in install order; each gets the value that the one before left. `recheck`
+    /// checks each replacement; one that it refuses counts as a failure of that transform, and the earlier value stays.
     pub(crate) async fn transform<P: Transform>(
         &self,
         callbacks: &Callbacks,

@@ -1,7 +1,7 @@
-//! Hooks: points where a pod asks features before it acts, or tells them afterwards. It knows no actor.
+//! Hooks: points where a pod calls features before it acts, or after a record is durable. Does not depend on the actor.
 //!
 //! A *gate* may refuse, and refuses when it fails. A *transform* may replace a value, and the original stays when
-//! it fails. An *observer* is told afterwards, in the background. The class of a point fixes what a failure means;
+//! it fails. An *observer* gets durable records afterwards, in the background. The class of a point fixes what a failure means;
 //! an author cannot change it:
 //!
 //! ```text
@@ -10,8 +10,8 @@
 //!   TurnEnd <─ no more calls ──┴──────────────────────────────────────────────────── ToolOutcome <─ it runs ───┘
 //! ```
 //!
-//! Hooks see read-only views and return values; they hold nothing that they could write through. They run on
-//! callback threads, so a hook that hangs loses its own answer and nothing else.
+//! Hooks get read-only views and return values; they have no handle to write through. They run on callback threads, so
+//! a hook that hangs loses its own answer and nothing else.
 
 mod chain;
 mod limits;
@@ -30,7 +30,8 @@ pub use typed::{
 };
 pub use verdict::{Change, MAX_REASON, MayAbort, MayAllow, MayDeny, MayPause, Verdict};
 
-/// What stands before a call: an author's own type implements this, a method of a live part does by itself.
+/// The trait of a gate before a call. An author's own type implements it; a method of a live part becomes one by
+/// itself.
 pub type PublicPreToolCallHook = dyn Hook<PreToolCall>;
-/// What a gate before a call decides.
+/// The return value of a [`PublicPreToolCallHook`].
 pub type PublicPreToolCallDecision = Verdict<PreToolCall>;

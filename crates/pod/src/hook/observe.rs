@@ -1,4 +1,4 @@
-//! Tells observers in the background, through a bounded queue. It knows no registry of features.
+//! Calls observers in the background, through a bounded queue. Does not depend on the registry of features.
 
 use super::chain::{HookChain, HookRegistry};
 use super::typed::{Event, EventView};
@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
-/// How many events may wait for observers; more are dropped and counted.
+/// Events that may wait for observers; more are dropped and counted.
 const MAX_QUEUED: usize = 1024;
 
 /// How long a closing pod waits until observers have received the last events.
@@ -30,10 +30,10 @@ pub(super) struct ObserverQueue {
 }
 
 impl HookRegistry {
-    /// Tells observers of a durable record, some time soon. Without observers nothing happens; when they do not
-    /// keep up, the event is dropped and the next one they get says how many were.
+    /// Queues a durable record for the observers. If the queue is full, the event is dropped, and the next event that
+    /// they get has the number of dropped ones. Without observers it does nothing.
     pub(crate) fn tell(&self, callbacks: &Callbacks, seq: u64, record: &Arc<Record>) {
-        // A feature's state is its own affair.
+        // The state of a feature is private to that feature.
         if !self.any::<Event>("") || matches!(**record, Record::FeatureState(_)) {
             return;
         }
@@ -62,8 +62,8 @@ impl HookRegistry {
 }
 
 async fn listen(observers: HookChain<Event>, callbacks: Callbacks, mut events: mpsc::Receiver<ObserverMessage>) {
-    while let Some(told) = events.recv().await {
-        match told {
+    while let Some(message) = events.recv().await {
+        match message {
             ObserverMessage::Event(event) => observers.tell(&callbacks, event).await,
             ObserverMessage::Flush(flushed) => drop(flushed.send(())),
         }

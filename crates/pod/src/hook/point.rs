@@ -1,4 +1,4 @@
-//! The hook points and the class of each. It knows nothing else of the pod.
+//! The hook points and the class of each. Depends on no other module of the crate.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ pub enum HookPoint {
 }
 
 impl HookPoint {
-    /// What hooks may do there.
+    /// The class of the hooks at this point.
     #[must_use]
     pub const fn class(self) -> HookClass {
         match self {
@@ -77,7 +77,7 @@ pub enum FailureRule {
 }
 
 impl HookClass {
-    /// What a failure of this class means.
+    /// How the host handles a failed hook of this class.
     #[must_use]
     pub const fn on_failure(self) -> FailureRule {
         match self {

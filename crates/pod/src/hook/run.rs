@@ -1,7 +1,7 @@
-//! Runs the hooks of a chain; no other code runs hooks. Gates, transforms and observers differ only in a function
-//! that says what an answer means for the hooks behind it. It knows no point.
+//! Runs the hooks of a chain; no other code runs hooks. Gates, transforms and observers differ only in a function that
+//! interprets an answer for the hooks that follow. Depends on no particular point.
 //!
-//! Each hook is called on a callback thread. An answer after the deadline is void, and the next hooks do not wait
+//! Each hook is called on a callback thread. An answer after the deadline is ignored, and the next hooks do not wait
 //! for that thread.
 
 use super::chain::InstalledHook;
@@ -16,43 +16,43 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-/// How much later than its deadline a hook's thread is given up: time to be woken and to report.
+/// Time between a hook's deadline and the moment its thread is abandoned: the thread must wake up and report.
 const SLACK: Duration = Duration::from_millis(100);
 
-/// A hook that takes so long stands in the log of the host: every turn that meets it waits for it.
+/// A hook that takes this long is logged in the log of the host: every turn that calls it waits for it.
 const SLOW: Duration = Duration::from_millis(500);
 
-/// Why a hook whose grant was taken back says nothing.
+/// The problem of a hook that is skipped because its grant was revoked.
 const REVOKED: &str = "its grant was revoked";
 
-/// What an answer means for the rest of the pass.
+/// The effect of an answer on the rest of the chain.
 pub(super) enum Next<I> {
     Same,
     With(Arc<I>),
     Stop,
-    /// The answer will not do: it counts as a failure.
+    /// The answer is not valid: it counts as a failure.
     Reject(String),
 }
 
-/// Says what an answer means for the hooks behind it.
+/// Interprets an answer for the hooks that follow.
 pub(super) type Interpret<P> =
     Arc<dyn Fn(&<P as Point>::Input, &<P as Point>::Answer) -> Next<<P as Point>::Input> + Send + Sync>;
 
-/// One hook that was run.
+/// The result of one hook of a chain, or of skipping it.
 pub(super) struct HookRun<P: Point> {
     pub(super) hook: Arc<InstalledHook<P>>,
     pub(super) took: Duration,
     pub(super) answer: Result<P::Answer, String>,
-    /// Whether it had a chance to answer.
+    /// Whether the hook was called; it may have been skipped.
     pub(super) asked: bool,
-    /// The input it put in place of the one it saw.
+    /// The hook's replacement of its input.
     pub(super) replaced: Option<Arc<P::Input>>,
 }
 
-/// What a hook's thread reports: the time it took, and the answer with its meaning for the hooks behind it.
+/// The report of a hook's thread: the time taken, and the answer with its effect on the hooks that follow.
 type HookReport<P> = (Duration, Result<(<P as Point>::Answer, Next<<P as Point>::Input>), String>);
 
-/// Asks `hooks` in order; answers what each said and the last input.
+/// Calls `hooks` in order. Returns the result of each and the last input.
 pub(super) async fn run<P: Point>(
     callbacks: &Callbacks,
     hooks: Vec<Arc<InstalledHook<P>>>,
@@ -92,8 +92,9 @@ pub(super) async fn run<P: Point>(
     (runs, input)
 }
 
-/// Why a hook is not asked: it, or another of its feature, would only lose one more thread. A gate has a say whatever
-/// becomes of the others.
+/// The reason to skip a hook. A hook is skipped if an earlier call of the hook still blocks a thread. A transform or
+/// observer is also skipped if another hook of the same feature blocks one. A late hook does not cause other gates to
+/// be skipped.
 fn barred<P: Point>(hook: &InstalledHook<P>, callbacks: &Callbacks) -> Option<&'static str> {
     if callbacks.is_disabled(&hook.feature) {
         return Some("its feature is disabled: its code did not return");
@@ -108,7 +109,7 @@ fn barred<P: Point>(hook: &InstalledHook<P>, callbacks: &Callbacks) -> Option<&'
     spared.then_some("another hook of its feature has not come back; it is not asked until that does")
 }
 
-/// Has one hook asked on a thread, and waits no longer than its deadline.
+/// Calls one hook on a callback thread, and waits for it until its deadline.
 async fn ask<P: Point>(
     callbacks: &Callbacks,
     hook: &Arc<InstalledHook<P>>,
@@ -141,7 +142,7 @@ async fn ask<P: Point>(
         }
     };
     let cancel = CancellationToken::new();
-    // Watched to its end, so that a thread that never comes back is counted.
+    // Awaited in a task, so that a thread that never returns is counted.
     drop(tokio::spawn(callbacks.run(CHAIN_BUDGET + SLACK, cancel.clone(), work)));
     let rest = || until.saturating_duration_since(Instant::now());
     let ended = || "its thread ended without an answer".to_owned();
@@ -165,7 +166,7 @@ async fn ask<P: Point>(
     hook.call_abandoned();
     callbacks.add_overdue_thread(&hook.feature);
     report.close();
-    // It may have come in the last moment.
+    // The answer may have arrived just before the close.
     if report.try_recv().is_ok() {
         hook.call_returned();
         callbacks.remove_overdue_thread(&hook.feature);
@@ -173,7 +174,7 @@ async fn ask<P: Point>(
     (took, Err(format!("it did not answer within {limit:?} and was given up after {took:.1?}")))
 }
 
-/// What a hook says, or why it says nothing; and how long that took.
+/// The answer of a hook or its failure, and the time taken.
 async fn answer<P: Point>(
     hook: &InstalledHook<P>,
     input: &P::Input,
@@ -190,7 +191,7 @@ async fn answer<P: Point>(
         Err(_elapsed) => Err(format!("it did not answer within {limit:?} and was given up after {took:.1?}")),
         Ok(Err(Broke::Panicked(words))) => Err(format!("it panicked after {took:.1?}: {words}")),
         Ok(Err(Broke::Revoked)) => Err(REVOKED.to_owned()),
-        // The timer polls the work first: a hook that held its thread is seen to be late only here.
+        // `timeout` polls the work first: a hook that blocked its thread past the deadline is detected only here.
         Ok(Ok(_)) if took > limit => Err(format!("it answered after {took:.1?}, past its deadline of {limit:?}")),
         Ok(Ok(answer)) => Ok(answer),
     };
@@ -206,8 +207,8 @@ mod tests {
     use crate::record::Decision;
     use std::sync::mpsc;
 
-    // A gate holds its thread far past its deadline and then allows: it was denied long ago, nobody hears it, and the
-    // pod notes that it came.
+    // A gate blocks its thread far past its deadline and then allows: the call was denied at the deadline, the late
+    // answer is ignored, and the pod notes it.
     #[test]
     fn a_late_answer_of_a_hook_is_noted_and_void() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

@@ -1,4 +1,4 @@
-//! The input and the answer of the hooks at each point. It knows no chain's work and no feature but by its name.
+//! The input and the answer of the hooks at each point. Does not depend on how a chain runs.
 
 use super::chain::{HookChain, HookRegistry, HookRegistryBuilder};
 use super::point::{HookClass, HookPoint};
@@ -11,21 +11,21 @@ use llm_worker::tool::Touch;
 use llm_worker::{CallId, ToolEffect, ToolOutput};
 use std::sync::Arc;
 
-/// A place where the host asks or tells. Only the host has points.
+/// A hook point as a type: it fixes the class, the input and the answer of its hooks. Sealed: only the host has points.
 pub trait Point: sealed::HasChain + Send + Sync + Sized + 'static {
     /// The point's name in descriptors and reports.
     const POINT: HookPoint;
-    /// What its hooks are.
+    /// The class of its hooks.
     const CLASS: HookClass;
-    /// What they see.
+    /// The read-only value that its hooks get.
     type Input: Send + Sync + 'static;
-    /// What they answer.
+    /// The value that its hooks return.
     type Answer: Send + 'static;
 }
 
 /// A point whose hooks may refuse.
 pub trait Gate: Point<Answer = Verdict<Self>> {
-    /// The decision that stands in for a gate that failed.
+    /// The decision if a gate fails, with the problem as its reason.
     fn refusal(reason: String) -> Decision;
 }
 
@@ -37,19 +37,19 @@ pub trait Transform: Point<Answer = Change<Self::Value>> {
     fn with(input: &Self::Input, value: &Self::Value) -> Self::Input;
     /// BLAKE3 of the value in an input, hex.
     fn digest(input: &Self::Input) -> String;
-    /// The name of a secret that stands in an input.
+    /// The name of a secret that an input contains.
     fn secret(input: &Self::Input, redactor: &Redactor) -> Option<String>;
 }
 
-/// A point whose hooks are told.
+/// A point whose hooks get an event and cannot answer.
 pub trait Observe: Point<Answer = ()> {}
 
 pub(super) mod sealed {
     use super::{HookChain, HookRegistry, HookRegistryBuilder};
 
-    /// Where a point's hooks are kept.
+    /// Maps a point to its chain.
     pub trait HasChain: Sized {
-        /// The point's chain, to run it.
+        /// The point's chain, to call its hooks.
         fn chain(hooks: &HookRegistry) -> &HookChain<Self>
         where
             Self: super::Point;
@@ -141,7 +141,7 @@ impl Transform for ToolArguments {
         blake3::hash(input.arguments.as_bytes()).to_hex().to_string()
     }
 
-    /// Arguments are looked through as values: their text writes quotes and line ends otherwise.
+    /// Searches the parsed values: JSON text escapes quotes and line ends.
     fn secret(input: &ToolCallView, redactor: &Redactor) -> Option<String> {
         let whole = || redactor.finds(input.arguments.as_bytes());
         serde_json::from_str(&input.arguments).ok().and_then(|value| secret(&value, redactor)).or_else(whole)
@@ -151,7 +151,7 @@ impl Transform for ToolArguments {
 impl Transform for ToolOutcome {
     type Value = ToolOutput;
 
-    /// How the call ended stays: a transform words a result anew, it does not turn an error into a success.
+    /// Keeps the status: a transform can reword a result, but cannot turn an error into a success.
     fn with(input: &ToolOutcomeView, value: &ToolOutput) -> ToolOutcomeView {
         let ToolOutput { summary, content } = value.clone();
         let outcome = llm_worker::ToolOutcome { status: input.outcome.status, summary, content };
@@ -172,23 +172,23 @@ impl Transform for ToolOutcome {
 
 impl Observe for Event {}
 
-/// What [`PromptSubmit`] sees.
+/// An input as a [`PromptSubmit`] gate sees it, before it is queued.
 #[derive(Clone, Debug)]
 pub struct PromptView {
     pub text: String,
 }
 
-/// What [`PreRequest`] sees.
+/// A request as a [`PreRequest`] gate sees it, before it is recorded and sent.
 #[derive(Clone, Debug)]
 pub struct RequestView {
     pub turn: u64,
     /// The request's number in the session, from 1.
     pub number: u64,
-    /// Items that are durable so far.
+    /// Number of items that are durable so far.
     pub items: u64,
 }
 
-/// What hooks around a call see of it.
+/// A call as a [`ToolArguments`] transform and a [`PreToolCall`] gate see it; also a part of [`ToolOutcomeView`].
 #[derive(Clone, Debug)]
 pub struct ToolCallView {
     pub call: CallId,
@@ -200,29 +200,29 @@ pub struct ToolCallView {
     pub touches: Vec<Touch>,
 }
 
-/// What [`ToolOutcome`] sees.
+/// A call and its bounded result, as a [`ToolOutcome`] transform sees them.
 #[derive(Clone, Debug)]
 pub struct ToolOutcomeView {
     pub call: Arc<ToolCallView>,
-    /// What the model will see; already within the host's bounds.
+    /// The result for the model, already cut to the host's bounds.
     pub outcome: llm_worker::ToolOutcome,
 }
 
-/// What [`TurnEnd`] sees.
+/// A finished turn as a [`TurnEnd`] gate sees it.
 #[derive(Clone, Debug)]
 pub struct TurnEndView {
     pub turn: u64,
     pub outcome: Outcome,
-    /// Requests it sent.
+    /// Number of requests that the turn sent.
     pub steps: u64,
 }
 
-/// What [`Event`] observers are told.
+/// A durable record as an [`Event`] observer sees it.
 #[derive(Clone, Debug)]
 pub struct EventView {
     /// The record's place in the log.
     pub seq: u64,
-    /// Events dropped since the one before, because observers did not keep up.
+    /// Number of events dropped since the previous one, because observers did not keep up.
     pub missed: u64,
     pub record: Arc<Record>,
 }

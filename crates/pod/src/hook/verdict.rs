@@ -1,15 +1,15 @@
-//! The return values of hooks. Each point allows some verdicts only; others do not compile. It knows no chain.
+//! The return values of hooks. Each point allows some verdicts only; others do not compile.
 //!
-//! A [`Verdict`] is what an author's gate returns; inside it is the [`Decision`] that the host journals.
+//! An author's gate returns a [`Verdict`]; it contains the [`Decision`] that the host journals.
 
 use super::typed::{Point, PreRequest, PreToolCall, PromptSubmit, TurnEnd};
 use crate::record::Decision;
 use std::marker::PhantomData;
 
-/// Longest reason of a verdict, in bytes; a longer one is cut.
+/// Bytes of the reason of a verdict; a longer text is cut.
 pub const MAX_REASON: usize = 2 * 1024;
 
-/// What a gate at the point `P` returns.
+/// The return value of a gate at the point `P`; `P` decides which constructors exist.
 #[must_use]
 pub struct Verdict<P> {
     decision: Decision,
@@ -31,45 +31,45 @@ impl<P> Verdict<P> {
 }
 
 impl<P: MayAllow> Verdict<P> {
-    /// Nothing against it.
+    /// Allow; a later gate may still refuse.
     pub fn allow() -> Self {
         Self::of(Decision::Allow)
     }
 }
 
 impl<P: MayDeny> Verdict<P> {
-    /// Not this call; the model reads why, so say what to do instead.
+    /// Refuse this call. The model reads the reason: name an alternative.
     pub fn deny(reason: impl Into<String>) -> Self {
         Self::of(Decision::Refuse { reason: reason.into() })
     }
 }
 
 impl<P: MayAbort> Verdict<P> {
-    /// The turn ends here.
+    /// Refuse, and end the turn.
     pub fn abort(reason: impl Into<String>) -> Self {
         Self::of(Decision::Abort { reason: reason.into() })
     }
 }
 
 impl<P: MayPause> Verdict<P> {
-    /// The turn is over as it is.
+    /// Let the turn end as it is.
     pub fn finish() -> Self {
         Self::of(Decision::Allow)
     }
 
-    /// A person should look before anything goes on.
+    /// Let the turn end, and report that a person should look at the result before another turn starts.
     pub fn pause(reason: impl Into<String>) -> Self {
         Self::of(Decision::Pause { reason: reason.into() })
     }
 }
 
-/// Points whose gates may allow.
+/// Implemented by the points whose gates can return [`Verdict::allow`].
 pub trait MayAllow: Point {}
-/// Points whose gates may refuse one call.
+/// Implemented by the points whose gates can return [`Verdict::deny`].
 pub trait MayDeny: Point {}
-/// Points whose gates may end the turn.
+/// Implemented by the points whose gates can return [`Verdict::abort`].
 pub trait MayAbort: Point {}
-/// Points whose gates may ask for a person.
+/// Implemented by the points whose gates can return [`Verdict::finish`] or [`Verdict::pause`].
 pub trait MayPause: Point {}
 
 impl MayAllow for PreToolCall {}
@@ -81,11 +81,11 @@ impl MayAllow for PreRequest {}
 impl MayAbort for PreRequest {}
 impl MayPause for TurnEnd {}
 
-/// A transform's answer.
+/// The return value of a transform.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Change<V> {
     Unchanged,
-    /// Use this instead. The host checks it as it checks any such value, and journals that it was replaced.
+    /// Use this value instead. The host checks it like the original and journals the replacement.
     Replaced(V),
 }

@@ -1,4 +1,4 @@
-//! What the table and the rules decide about calls of a tool, before there is a call. It knows no path.
+//! What the table and the rules decide about calls of a tool, before there is a call. Does not resolve paths.
 
 use super::judge::{BUILT_IN, Policy, SandboxState};
 use super::rule::{Placed, Rule, RuleDecision};
@@ -7,59 +7,61 @@ use authority::SandboxMode;
 use llm_worker::ToolEffect;
 use serde::Serialize;
 
-/// A kind of thing that a call may do, as rows part them.
+/// A kind of action, as the default rules distinguish them. Part of an [`Expectation`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ActionKind {
     Reads,
     Writes,
     Hosts,
-    /// Runs a command, or does what it does not name.
+    /// Runs a command, or has effects that the call does not name.
     Runs,
-    /// Changes what the session keeps of itself.
+    /// Changes the session's own state.
     Session,
     /// Names nothing and changes nothing.
     Nothing,
-    /// Names a path that leads nowhere.
+    /// Names a path that cannot be resolved.
     Lost,
 }
 
-/// What is said of calls that do one kind of thing.
+/// The decision about one kind of action of a tool, with all rules that apply. Made by [`Policy::expect`] for `yoi
+/// features explain`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Expectation {
     #[serde(rename = "matter")]
     pub action: ActionKind,
     pub what: &'static str,
-    /// Who says what, outermost first. The last that is about everything decides; the others decide about what they name.
+    /// The rules that apply, outermost first. Of those without a path, host or program the last decides; the others
+    /// decide about what they name.
     #[serde(rename = "said")]
     pub statements: Vec<RuleStatement>,
-    /// What is decided where no rule about less matches.
+    /// The decision where no narrower rule matches.
     pub decision: RuleDecision,
 }
 
-/// A row or rule that speaks.
+/// A default rule or a written rule in an [`Expectation`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RuleStatement {
-    /// `default`, or where the rule stands: a file and its line, a flag.
+    /// `default`, or the rule's origin: a file and its line, a flag.
     pub source: String,
     pub text: String,
     pub decision: RuleDecision,
-    /// Only about paths that match this.
+    /// The rule applies only to paths that match this.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Only about hosts that match this.
+    /// The rule applies only to hosts that match this.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
-    /// Only about commands that run this: `git status,diff`. With ask or deny also about what is opaque.
+    /// The rule applies only to commands that run this: `git status,diff`. With ask or deny also to opaque commands.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program: Option<String>,
-    /// Whether it decides where no rule about less matches.
+    /// Whether the rule decides where no narrower one matches.
     pub decides: bool,
 }
 
 impl Policy {
-    /// What calls of a tool meet, for each kind of thing they may do. A call that does several is as free as the
-    /// least free of them.
+    /// The decisions about calls of a tool, for each kind of action they may perform. For a call with several kinds the
+    /// strictest decision applies.
     #[must_use]
     pub fn expect(&self, tool: &str, effect: ToolEffect, now: SandboxState) -> Vec<Expectation> {
         let read_only = now.mode == SandboxMode::ReadOnly;
@@ -75,7 +77,7 @@ impl Policy {
         let decision = self.in_order(by_row, |layer| {
             let meets = |placed: &&Placed| placed.rule.is_about_tool(tool) && action.is_met_by(&placed.rule);
             let rules: Vec<_> = layer.rules.iter().filter(meets).collect();
-            // The last that matches speaks: what stands before one about everything never does.
+            // The last match decides: rules before one about everything have no effect.
             let last = rules.iter().rposition(|placed| placed.rule.is_about_everything());
             if last.is_some() {
                 deciding = statements.len();

@@ -1,5 +1,5 @@
-//! Path globs of rules. Another spelling of a path must not avoid a refusal and must not gain an allowance, so the
-//! two match differently. They know no tool.
+//! Path globs of rules. Another spelling of a path must not avoid a refusal and must not gain an allowance, so the two
+//! match differently. Do not depend on tools.
 
 use super::place::Target;
 use super::rule::RuleDecision;
@@ -34,7 +34,7 @@ impl PathGlob {
         set.build().map(Self).map_err(|e| format!("`path`: {e}"))
     }
 
-    /// An allowance matches where the path leads; a refusal or a question also how it was written.
+    /// An allowance matches the resolved path; a refusal or a question also the path as written.
     pub(super) fn hits(&self, decision: RuleDecision, target: &Target) -> bool {
         let Target::Path { resolved, written, .. } = target else { return false };
         let any = |paths: &[std::path::PathBuf]| paths.iter().any(|p| self.0.is_match(p as &Path));

@@ -1,4 +1,4 @@
-//! Judges one call: one decision, with the rule that made it. It knows no flag and no actor.
+//! Judges one call: one decision, with the rule that made it. Does not depend on the actor.
 
 use super::place::{self, Target};
 use super::program;
@@ -12,17 +12,19 @@ use authority::{SandboxMode, Workspace};
 use llm_worker::ToolEffect;
 use llm_worker::tool::Touch;
 
-/// Where the built-in table is named in decisions.
+/// The name of the built-in table in decisions.
 pub(super) const BUILT_IN: &str = "default";
 
-/// The built-in table and the layers on top of it.
+/// The rules of a pod: the built-in table and the layers that override it. `yoi` builds it from configuration and
+/// flags; the actor asks it about each call.
 #[derive(Clone, Debug)]
 pub struct Policy {
     pub(super) layers: Vec<Layer>,
     pub terms: HostTerms,
 }
 
-/// What is judged.
+/// A call as [`Policy::judge`] gets it: its tool, the tool's effect, the resources that its parsed arguments name, and
+/// the tool's feature.
 #[derive(Clone, Copy, Debug)]
 pub struct CallFacts<'a> {
     pub tool: &'a str,
@@ -31,7 +33,7 @@ pub struct CallFacts<'a> {
     pub feature: &'a FeatureId,
 }
 
-/// What is in force while it is judged. In this build nobody can be asked.
+/// The sandbox that applies to the call. Whether commands are confined decides some default rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SandboxState {
     pub mode: SandboxMode,
@@ -39,18 +41,18 @@ pub struct SandboxState {
     pub enforced: bool,
 }
 
-/// A decision about a call, and who made it.
+/// The decision about a call, and the rule that made it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyDecision {
-    /// Allowed, or refused with what was refused, why, and what would allow it.
+    /// For a refusal the reason names the call, the rule and a remedy.
     pub decision: Decision,
     pub rule: RuleRef,
 }
 
-/// A rule and where it is written.
+/// The rule that made a decision, and its source; for the `verdict` record and for messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleRef {
-    /// `default`, or where the rule stands: a file and its line, a flag.
+    /// `default`, or the rule's origin: a file and its line, a flag.
     pub source: String,
     pub text: String,
 }
@@ -62,7 +64,7 @@ impl Policy {
         Self { layers, terms }
     }
 
-    /// Judges a call. It is as free as the least free thing it names.
+    /// Judges a call. If it names several things, the strictest decision applies.
     #[must_use]
     pub fn judge(&self, call: &CallFacts<'_>, workspace: &Workspace, now: SandboxState) -> PolicyDecision {
         let ruled = self.layers.iter().any(|layer| layer.names_programs(call.tool));
@@ -73,7 +75,7 @@ impl Policy {
         strictest.unwrap_or_else(TargetDecision::none).decide(call, now, self.terms)
     }
 
-    /// Whether a person's own rule allows this call: not the built-in table alone.
+    /// Whether a rule of a person allows this call. False if only the built-in table allows it.
     #[must_use]
     pub fn allows_by_rule(&self, call: &CallFacts<'_>, workspace: &Workspace, now: SandboxState) -> bool {
         let judged = self.judge(call, workspace, now);
@@ -91,7 +93,8 @@ impl Policy {
         TargetDecision { decision, origin, target: Some(target) }
     }
 
-    /// Lets the layers speak after the row, from the outermost inwards, until somebody denies; the last that spoke decides.
+    /// Applies the layers after the default rule, from the outermost inwards, until one denies. The last layer with a
+    /// matching rule decides.
     pub(super) fn in_order<'a>(
         &'a self,
         row: RuleDecision,
@@ -107,7 +110,7 @@ impl Policy {
         decision
     }
 
-    /// Every row and rule in the order they apply, for reports.
+    /// Every default rule and written rule in the order they apply, for reports.
     #[must_use]
     pub fn describe(&self, now: SandboxState) -> HostReport {
         let row = |row: &&DefaultRule| HostRule {
@@ -131,7 +134,7 @@ impl SandboxState {
     }
 }
 
-/// What the table and the layers say of one target.
+/// The decision of the table and the layers about one target.
 struct TargetDecision<'a> {
     decision: RuleDecision,
     origin: Origin<'a>,
@@ -145,7 +148,7 @@ enum Origin<'a> {
 }
 
 impl TargetDecision<'_> {
-    /// Nothing said anything: refused.
+    /// No rule applies: refused.
     fn none() -> Self {
         Self { decision: RuleDecision::Deny, origin: Origin::Nobody, target: None }
     }
@@ -204,7 +207,7 @@ impl TargetDecision<'_> {
     }
 }
 
-/// The narrowest thing that a rule names to allow it. What a glob or a shell would read in its own way is not offered.
+/// The narrowest text for a rule that allows the target. None if a glob or a shell would interpret the text.
 fn allowing(target: &Target) -> Option<String> {
     let about = match target {
         Target::Part(part, _) => program::allowing(part),

@@ -1,4 +1,4 @@
-//! Resolves what a call names into targets, which are judged. It knows no rule.
+//! Resolves what a call names into targets, which are judged. Does not depend on rules.
 
 use super::secret::{self, Named};
 use authority::{Access, Location, Workspace};
@@ -7,33 +7,33 @@ use llm_worker::tool::Touch;
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
-/// One thing a call does.
+/// One action of a call: the unit of judgement.
 pub(super) enum Target {
     Path {
         way: AccessMode,
         side: Side,
-        /// To be written, it configures other programs; or it may hold secrets.
+        /// The path may hold secrets, or it configures other programs and would be written.
         guarded: bool,
         /// A shell command names it.
         command: bool,
-        /// Where it leads: absolute, and relative to the project when inside it.
+        /// The resolved path: absolute, and relative to the project if inside it.
         resolved: Vec<PathBuf>,
-        /// How it was written, `.` and `..` taken away: absolute, and relative to the project when inside it.
+        /// The path as written, without `.` and `..`: absolute, and relative to the project if inside it.
         written: Vec<PathBuf>,
         /// For people.
         shown: String,
     },
-    /// Names a path whose place cannot be found out.
+    /// A path that cannot be resolved.
     Lost {
         shown: String,
         why: String,
     },
     Host(String),
-    /// Runs a shell command that was not taken apart, or something that cannot be told from one.
+    /// Runs a shell command that was not split, or something equivalent.
     Command,
-    /// Runs one part of a shell command; the whole of it for people, where there is more.
+    /// Runs one part of a shell command; with the whole command for people, if it has more parts.
     Part(Box<shell::Part>, Option<String>),
-    /// Changes what the session keeps of itself.
+    /// Changes the session's own state.
     Session,
     /// Changes nothing and names nothing.
     Nothing,
@@ -48,13 +48,13 @@ pub(super) enum AccessMode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     Inside,
-    /// Below a directory that was added for reading only, and it would be written.
+    /// Would be written, below a directory that was added for reading only.
     ReadOnly,
     Outside,
 }
 
-/// Everything one call does. A call with effects that names none of them is judged like a command. Commands are taken
-/// apart only where that can change what is said.
+/// All targets of a call. A call with effects that names none is judged like a command. Commands are split only if that
+/// can change the decision.
 pub(super) fn targets(effect: ToolEffect, touches: &[Touch], workspace: &Workspace, parts: bool) -> Vec<Target> {
     let mut targets = Vec::with_capacity(touches.len());
     for touch in touches {
@@ -96,7 +96,7 @@ fn secret_target(named: Named, workspace: &Workspace) -> Target {
             side: Side::Inside,
             guarded: true,
             command: true,
-            // Nobody knows where it leads, so nothing that allows a path allows it.
+            // The path is unknown, so no rule that allows paths matches it.
             resolved: Vec::new(),
             written: vec![PathBuf::from(&shown)],
             shown: authority::escape(Path::new(&shown)),
@@ -113,7 +113,7 @@ fn split(text: &str, parts: Vec<shell::Part>) -> Vec<Target> {
         text.push('…');
     }
     let parts: Vec<_> = parts.into_iter().map(|part| Target::Part(Box::new(part), whole.clone())).collect();
-    // A text that starts nothing is still a command: a shell is started for it.
+    // A text without any part is still a command: a shell is started for it.
     if parts.is_empty() { vec![Target::Command] } else { parts }
 }
 
@@ -136,7 +136,7 @@ fn path_target(way: AccessMode, path: &Path, workspace: &Workspace, command: boo
         }
         Location::Outside(at) => (Side::Outside, at.as_path(), None),
     };
-    // Only names below a root count: the directories above it were somebody's choice.
+    // Only names below a root are checked: a person chose the directories above it.
     let secret = matches!(&place, Location::Inside(at) if workspace.may_hold_secrets(at))
         || below_a_root.is_some_and(|below| workspace.secret_names().matches(below));
     let configures = || below.is_some_and(names_guarded) || below_a_root.is_some_and(names_guarded);
@@ -147,7 +147,7 @@ fn path_target(way: AccessMode, path: &Path, workspace: &Workspace, command: boo
     Target::Path { way, side, guarded, command, resolved, written, shown }
 }
 
-/// `.` and `..` taken away by the letter, without asking the disk.
+/// Removes `.` and `..` lexically, without reading the disk.
 pub(super) fn plain(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for part in path.components() {
@@ -162,7 +162,8 @@ pub(super) fn plain(path: &Path) -> PathBuf {
     out
 }
 
-/// Names that configure other programs, or hold secrets and are not read by them, in any case: some file systems do not tell cases apart.
+/// Whether a component is a name that configures other programs or may hold secrets, in any case: some file systems
+/// ignore case.
 fn names_guarded(path: &Path) -> bool {
     path.components().any(|part| guarded_name(part.as_os_str()))
 }

@@ -1,5 +1,5 @@
-//! Rules about programs. Another spelling of a command must not avoid a refusal and must not gain an allowance, so
-//! the two match differently. They know no path.
+//! Rules about programs. Another spelling of a command must not avoid a refusal and must not gain an allowance, so the
+//! two match differently. Do not depend on paths.
 
 use super::rule::RuleDecision;
 use authority::text::escape_line;
@@ -11,11 +11,11 @@ const MAX_SUBCOMMANDS: usize = 64;
 /// Longest name, in bytes.
 const MAX_NAME: usize = 256;
 
-/// What a rule says about commands: a program, and which of its subcommands.
+/// The commands that a rule is about: a program, and some or all of its subcommands.
 #[derive(Clone, Debug)]
 pub(super) struct Programs {
     program: String,
-    /// None: whatever it is called with.
+    /// Empty: any arguments.
     subcommands: Vec<String>,
 }
 
@@ -43,8 +43,8 @@ impl Programs {
         Ok(Self { program: program.to_owned(), subcommands: listed.to_vec() })
     }
 
-    /// An allowance needs all of a part to be known and harmless beside the program; a refusal or a question takes
-    /// whatever may be the program, and what cannot be known.
+    /// An allowance matches only if everything in a part is known and harmless. A refusal or a question matches
+    /// whatever may be the program, and opaque parts.
     pub(super) fn hits(&self, decision: RuleDecision, part: &Part) -> bool {
         match decision {
             RuleDecision::Allow => self.allows(part),
@@ -75,7 +75,7 @@ impl Programs {
     }
 }
 
-/// The narrowest rule that allows a part: `git status`, `ls`. None where no rule about a program does.
+/// The narrowest rule that allows a part: `git status`, `ls`. None if no rule about a program can.
 pub(super) fn allowing(part: &Part) -> Option<String> {
     let program = part.program.as_ref()?.literal()?;
     let program = if is_system_path(program) { base_name(program) } else { program };

@@ -1,4 +1,4 @@
-//! Rules as a person writes them, checked when they are read. They know no file but its name.
+//! Rules as a person writes them, checked when they are read. Independent of the format of files.
 
 use super::glob::PathGlob;
 use super::place::Target;
@@ -58,31 +58,31 @@ impl RuleDecision {
     }
 }
 
-/// A rule that cannot be read.
+/// A rule that is not valid, reported to the person who wrote it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{source_name}: permissions.rules[{index}]: {problem}")]
 pub struct RuleError {
     pub source_name: String,
-    /// Which rule, from 0.
+    /// The index of the rule, from 0.
     pub index: usize,
     pub problem: String,
 }
 
 impl RuleError {
-    /// What the caller does next: change the file.
+    /// Always `FixInput`: the person must change the file.
     #[must_use]
     pub const fn kind(&self) -> llm_worker::ErrorKind {
         llm_worker::ErrorKind::FixInput
     }
 }
 
-/// The rules of one file, or of the flags.
+/// The checked rules of one source: a file, the flags or the environment. Part of a [`Policy`](super::Policy).
 #[derive(Clone, Debug)]
 pub struct Layer {
     pub(super) rules: Vec<Placed>,
 }
 
-/// A rule that was checked, and where it stands.
+/// A checked rule with its origin.
 #[derive(Clone, Debug)]
 pub(super) struct Placed {
     pub(super) rule: Rule,
@@ -91,7 +91,7 @@ pub(super) struct Placed {
     scope: Scope,
 }
 
-/// What a rule is about.
+/// The calls that a rule applies to.
 #[derive(Clone, Debug)]
 enum Scope {
     Everything,
@@ -132,7 +132,7 @@ impl Scope {
 }
 
 impl Layer {
-    /// Reads a layer's rules. `source` is the file, `flags` or `environment`: what a refusal names.
+    /// Checks a layer's rules. `source` is the file, `flags` or `environment`; refusals name it.
     ///
     /// # Errors
     /// An empty tool name, a glob that does not compile, a host or a program that is none, or more than 1,024
@@ -143,7 +143,7 @@ impl Layer {
         Self::placed(source, placed)
     }
 
-    /// The same of rules that each come with their own place, `user.toml:12`, which is what a refusal names.
+    /// Checks rules that each have an origin, as in `user.toml:12`; refusals name it.
     ///
     /// # Errors
     /// Like [`Layer::new`].
@@ -164,13 +164,12 @@ impl Layer {
         Ok(Self { rules: checked })
     }
 
-    /// Whether it has a rule about what programs a tool's commands run.
+    /// Whether a rule of the layer is about the programs that a tool's commands run.
     pub(super) fn names_programs(&self, tool: &str) -> bool {
         self.rules.iter().any(|placed| placed.rule.is_about_tool(tool) && placed.rule.program.is_some())
     }
 
-    /// The last rule that matches. What may be read, by the rules about `read`, may be named in a command, and what may
-    /// not may not.
+    /// The last rule that matches. For a file that a command names, rules about the tool `read` apply, too.
     pub(super) fn speaks(&self, tool: &str, read: &str, target: &Target) -> Option<&Placed> {
         let command = matches!(target, Target::Path { command: true, .. });
         let about = |rule: &Rule| rule.is_about_tool(tool) || (command && rule.is_about_tool(read));
@@ -180,7 +179,7 @@ impl Layer {
 }
 
 impl Rule {
-    /// About every call of a tool; its other fields narrow it.
+    /// A rule about every call of a tool; set other fields to narrow it.
     #[must_use]
     pub fn new(tool: impl Into<String>, decision: RuleDecision) -> Self {
         Self { tool: tool.into(), path: None, host: None, program: None, subcommand: None, decision }
@@ -194,7 +193,7 @@ impl Rule {
         self.path.is_none() && self.host.is_none() && self.program.is_none()
     }
 
-    /// Which commands it is about, in the short form: `git status,diff`.
+    /// The commands that the rule is about, in the short form: `git status,diff`.
     pub(super) fn command(&self) -> Option<String> {
         let subcommands = self.subcommand.as_ref().map(|listed| format!(" {}", listed.join(","))).unwrap_or_default();
         self.program.as_ref().map(|program| format!("{program}{subcommands}"))

@@ -1,26 +1,26 @@
-//! Finds files in a shell command that may hold secrets, as far as its text shows them. A command can read a file
-//! that it does not name; the sandbox bounds that. This check keeps an honest command from reading secrets without
-//! consent. It knows no rule.
+//! Finds files in a shell command that may hold secrets, as far as its text shows them. A command can read a file that
+//! it does not name; the sandbox bounds that. This check keeps an honest command from reading secrets without consent.
+//! Does not depend on rules.
 
 use authority::{ErrorKind, FileKind, Location, Workspace};
 use shell::{CommandLine, Part, Word};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// How many different words of a command are looked up, how many directory entries its patterns are compared with, how
-/// many names one path may have, and from how many directories names are taken to start.
+/// Limits on the different words of a command that are looked up, on the directory entries that its patterns are
+/// compared with, on the names in one path, and on the directories that names may start from.
 const MAX_WORDS: usize = 4096;
 const MAX_ENTRIES: usize = 4096;
 const MAX_NAMES: usize = 64;
 const MAX_BASES: usize = 8;
 
-/// What ends a name inside a word: `HEAD:.env`, `--file=.env`, `x=@.env`, `open('.env')`.
+/// Characters that end a name inside a word: `HEAD:.env`, `--file=.env`, `x=@.env`, `open('.env')`.
 const SEPARATORS: &[char] = &['=', ':', ',', '@', ';', '(', ')', '{', '}', '<', '>', '!', '\'', '"', '`', '|', '&'];
 
-/// Stands for what is expanded when the command runs.
+/// Placeholder for a variable or a substitution.
 const EXPANSION: char = '\u{1a}';
 
-/// What a pattern in an unknown directory is compared with.
+/// Names that a pattern in an unknown directory is compared with.
 const SAMPLES: [&str; 9] =
     [".env", ".env.local", ".netrc", ".npmrc", "id_rsa", "id_ecdsa", "id_ed25519", "id_ed25519_sk", "key.pem"];
 
@@ -41,7 +41,7 @@ pub(super) fn named(text: &str, script: &CommandLine, workspace: &Workspace) -> 
     for part in &script.parts {
         words(part).for_each(|word| search.word(word));
     }
-    // What stands in code for an interpreter, in a loop's list or behind a wrapper's option is in no word.
+    // Names in code for an interpreter, in a loop's list or behind a wrapper's option are in no word.
     if script.parts.iter().any(shows_less) {
         let bare: String = text.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
         for text in [text, &bare] {
@@ -106,7 +106,7 @@ impl Search<'_> {
         self.workspace.secret_names().matches(name.as_ref())
     }
 
-    /// A name as it is: where it exists, else where it would be.
+    /// Checks a name without wildcards: where it exists, else where it would be.
     fn name(&mut self, text: &str) {
         if !self.seen.insert(text.to_owned()) {
             return;
@@ -128,7 +128,7 @@ impl Search<'_> {
                     }
                 }
                 Ok(Location::Outside(_)) => {}
-                // What cannot be followed now may be there when it runs.
+                // A path that cannot be resolved now may exist when the command runs.
                 Err(_) => self.by_name(text),
             }
         }
@@ -138,7 +138,7 @@ impl Search<'_> {
     }
 
     fn by_name(&mut self, text: &str) {
-        // Of an absolute path the directories above a root do not count, and which these are is not known here.
+        // Of an absolute path only the file name is checked: which of its directories is a root is not known here.
         let path = Path::new(text);
         let name = if path.is_absolute() { path.file_name().map(Path::new) } else { Some(path) };
         if name.is_some_and(|name| self.by_letters(name)) {
@@ -146,7 +146,7 @@ impl Search<'_> {
         }
     }
 
-    /// A name with wildcards and expansions.
+    /// Checks a name with wildcards and expansions.
     fn pattern(&mut self, text: &str) {
         if !wild(text) {
             return if text.starts_with('~') { self.somewhere(text) } else { self.name(text) };
@@ -156,7 +156,7 @@ impl Search<'_> {
         if dir.contains(EXPANSION) || dir.starts_with('~') || parts.len() > MAX_NAMES {
             return self.somewhere(text);
         }
-        // A variable alone says nothing of a name.
+        // A variable alone does not show a name.
         if last.starts_with(EXPANSION) && !last.contains(char::is_alphanumeric) {
             return;
         }
@@ -164,7 +164,7 @@ impl Search<'_> {
         bases.into_iter().for_each(|base| self.expand(base, &parts, text));
     }
 
-    /// A pattern in a directory that is not known: by each of its names.
+    /// Checks a pattern in an unknown directory, by each of its names.
     fn somewhere(&mut self, text: &str) {
         for part in text.split('/').filter(|part| part.contains(char::is_alphanumeric)) {
             if self.by_letters(part) || SAMPLES.iter().any(|name| self.fits(part, name)) {
@@ -173,7 +173,7 @@ impl Search<'_> {
         }
     }
 
-    /// What a pattern stands for, below a directory, name by name.
+    /// Expands a pattern below a directory, name by name.
     fn expand(&mut self, at: PathBuf, parts: &[&str], text: &str) {
         let Some((part, rest)) = parts.split_first() else {
             return match at.to_str() {
@@ -193,7 +193,7 @@ impl Search<'_> {
         }
     }
 
-    /// The names in a directory; `None` where there are too many.
+    /// The names in a directory; `None` if there are too many.
     fn entries(&mut self, dir: &Path) -> Option<Vec<(String, FileKind)>> {
         if let Some(known) = self.listed.get(dir) {
             return Some(known.clone());
@@ -216,11 +216,11 @@ impl Search<'_> {
         Some(found)
     }
 
-    /// Whether a pattern may stand for a name.
+    /// Whether a pattern may match a name.
     fn fits(&self, part: &str, name: &str) -> bool {
         let hidden = name.starts_with('.') && !self.dotted && !part.starts_with(['.', '{', EXPANSION]);
         let mut pattern: Vec<char> = part.to_lowercase().chars().collect();
-        // Whatever stands in brackets and braces.
+        // Brackets and braces match anything.
         for (open, close) in [('[', ']'), ('{', '}')] {
             let ends = (pattern.iter().position(|c| *c == open), pattern.iter().rposition(|c| *c == close));
             if let (Some(from), Some(to)) = ends
@@ -239,7 +239,7 @@ fn wild(text: &str) -> bool {
     braces || text.contains(['*', '?', '[', EXPANSION])
 }
 
-/// `*` and expansions stand for any characters, `?` for one.
+/// `*` and expansions match any characters, `?` one.
 fn matches(pattern: &[char], name: &[char]) -> bool {
     let many = |c: &char| matches!(*c, '*' | EXPANSION);
     let (mut p, mut n, mut back) = (0, 0, None);
@@ -265,7 +265,7 @@ fn matches(pattern: &[char], name: &[char]) -> bool {
     pattern.get(p..).unwrap_or_default().iter().all(many)
 }
 
-/// The word, what stands in it behind and between separators, and what follows an option's letter.
+/// The word, its pieces between separators, and what follows an option's letter.
 fn pieces(text: &str) -> Vec<&str> {
     let mut all = vec![text];
     if text.contains(SEPARATORS) {
@@ -277,7 +277,7 @@ fn pieces(text: &str) -> Vec<&str> {
     all
 }
 
-/// A word with [`EXPANSION`] in the place of variables and substitutions, and without backslashes.
+/// A word with [`EXPANSION`] instead of variables and substitutions, and without backslashes.
 fn without_expansions(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
@@ -304,7 +304,7 @@ fn without_expansions(text: &str) -> String {
     out
 }
 
-/// Past the bracket that closes the next one.
+/// Skips to the bracket that closes the next one.
 fn skip(chars: &mut std::iter::Peekable<std::str::Chars<'_>>, open: char, close: char) {
     let mut depth = 0_usize;
     for c in chars.by_ref() {

@@ -1,4 +1,4 @@
-//! The default policy, as data. It knows no tool.
+//! The default policy, as data. Depends on no tool's name.
 
 use super::explain::ActionKind;
 use super::place::{AccessMode, Side, Target};
@@ -9,14 +9,14 @@ use llm_worker::ToolEffect;
 /// One line of the default policy.
 pub(super) struct DefaultRule {
     pub(super) text: &'static str,
-    /// With the sandbox in force.
+    /// The decision if the sandbox confines commands.
     pub(super) confined: RuleDecision,
     pub(super) otherwise: RuleDecision,
-    /// What a person does to allow it.
+    /// The remedy that a refusal names.
     pub(super) remedy: RowRemedy,
 }
 
-/// What allows what a row refuses.
+/// The remedy for a refusal by a default rule.
 pub(super) enum RowRemedy {
     /// An allow rule for this tool.
     Rule,
@@ -46,7 +46,7 @@ const fn row(text: &'static str, confined: RuleDecision, otherwise: RuleDecision
     DefaultRule { text, confined, otherwise, remedy }
 }
 
-/// Every row, in the order a report shows them.
+/// Every default rule, in the order of reports.
 pub(super) static ROWS: [&DefaultRule; 13] = [
     &READ_INSIDE,
     &READ_SECRET,
@@ -63,7 +63,7 @@ pub(super) static ROWS: [&DefaultRule; 13] = [
     &LOST,
 ];
 
-/// The row that answers for a target.
+/// The default rule for a target.
 pub(super) fn answering(target: &Target, read_only: bool) -> &'static DefaultRule {
     match target {
         Target::Path { way: AccessMode::Read, side: Side::Inside | Side::ReadOnly, guarded: true, .. } => &READ_SECRET,
@@ -82,12 +82,12 @@ pub(super) fn answering(target: &Target, read_only: bool) -> &'static DefaultRul
     }
 }
 
-/// What is said of commands, whatever they are.
+/// The default decision about commands.
 pub(super) fn command(confined: bool) -> RuleDecision {
     COMMAND.decision(confined)
 }
 
-/// The rows that may answer for what calls of a tool do, when only its effect is known.
+/// The default rules that may apply to calls of a tool, when only its effect is known.
 pub(super) fn expected(effect: ToolEffect, read_only: bool) -> Vec<(ActionKind, &'static DefaultRule)> {
     match effect {
         ToolEffect::ReadOnly => vec![

@@ -1,4 +1,4 @@
-//! Records of a tool call: its decision, its start and its result. They know no item.
+//! Records of a tool call: its decision, its start and its result. Do not depend on items.
 
 use super::{Decision, Output};
 use llm_worker::{CallId, ResultStatus, ToolEffect, ToolOutcome};
@@ -6,21 +6,22 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// Body of `verdict`.
+/// Body of `verdict`: a decision of permission or of a gate. Committed with the turn's next batch; the verdict of a
+/// call is durable before the call runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "VerdictLine", into = "VerdictLine")]
 pub struct VerdictGiven {
-    /// None when the gate stands elsewhere.
+    /// None for a gate at a point without a call.
     pub call: Option<CallId>,
     pub decision: Decision,
     pub rule: String,
-    /// The gate that decided, when one did.
+    /// The gate that decided, if a gate did.
     pub gate: GateNote,
-    /// What became of the call's arguments before it was judged.
+    /// The transforms that changed the call's arguments, or failed to, before it was judged.
     pub transforms: Vec<TransformNote>,
 }
 
-/// The same as it stands in the log.
+/// The body of a [`VerdictGiven`] as the log has it.
 #[derive(Serialize, Deserialize)]
 struct VerdictLine {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -52,79 +53,81 @@ impl TryFrom<VerdictLine> for VerdictGiven {
     }
 }
 
-/// Which gate of which feature decided, and how long it took. All there or none.
+/// The gate that decided, with its feature and its duration: all fields or none. A part of [`VerdictGiven`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GateNote {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hook: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feature: Option<String>,
-    /// Milliseconds until it answered or was given up.
+    /// Milliseconds until the gate answered or its deadline passed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ms: Option<u64>,
 }
 
-/// A value that a transform replaced, or failed to.
+/// A value that a transform replaced, or failed to replace: arguments in [`VerdictGiven`], a result in
+/// [`ToolFinished`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TransformNote {
     pub hook: String,
     pub feature: String,
-    /// Milliseconds until it answered or was given up.
+    /// Milliseconds until the transform answered or its deadline passed.
     pub ms: u64,
     /// BLAKE3 of the value before, hex.
     pub before: String,
-    /// BLAKE3 of the value after, hex; none when the value before was kept.
+    /// BLAKE3 of the value after, hex; none if the value before was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
-    /// Why it was kept.
+    /// The reason why the value before was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
 
-/// Body of `tool_started`.
+/// Body of `tool_started`: durable before the tool's code runs, so that recovery knows which calls may have had
+/// effects.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolStarted {
     pub call: CallId,
     pub name: String,
     pub feature: String,
-    /// The generation of the surface it was judged under.
+    /// The generation of the surface that the call was judged under.
     pub generation: u64,
     /// The arguments as they run: sorted keys, defaults filled in.
     pub arguments: Arc<str>,
     /// BLAKE3 of `arguments`, hex.
     pub arguments_digest: String,
     pub effect: ToolEffect,
-    /// The value of `YOI_CALL` in its children, and the key to pass where a service wants one.
+    /// The value of `YOI_CALL` in child processes of the call, and the idempotency key for services that take one.
     pub idempotency_key: String,
 }
 
-/// Body of `tool_finished`.
+/// Body of `tool_finished`: the result of a call, also of one that was refused, cancelled or closed by recovery.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolFinished {
     pub call: CallId,
     /// The feature whose tool ran; none for a call that did not start, or that recovery closed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feature: Option<String>,
-    /// What the model sees.
+    /// The result for the model.
     pub outcome: ToolOutcome,
-    /// The full output, where it did not fit.
+    /// The full output, if it did not fit into `outcome`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Output>,
-    /// How long it ran, milliseconds; 0 for a call that did not run.
+    /// Milliseconds that the call ran; 0 if it did not.
     pub ms: u64,
-    /// What became of its result before it was recorded.
+    /// The transforms that changed the result, or failed to, before it was recorded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub transforms: Vec<TransformNote>,
-    /// What the person was told of it, in lines.
+    /// Warnings that were shown to the person, a line each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
 
 impl ToolFinished {
-    /// It says something that only a call which was started can come to; denials and recovery write none of it.
+    /// Whether the record has something that only a started call can have; refusals and recovery write none of it.
     #[must_use]
     pub fn ran(&self) -> bool {
-        // Older programs named the feature of a call that was allowed, too, when it was withdrawn before its start.
+        // Older programs also named the feature of an allowed call that was withdrawn before its start.
         let withdrawn = matches!(self.outcome.status, ResultStatus::Cancelled | ResultStatus::Refused);
         let named = self.feature.is_some() && !withdrawn;
         self.outcome.status == ResultStatus::Ok || named || self.output.is_some() || self.ms > 0

@@ -1,10 +1,11 @@
-//! A decision about a call, an input, a request or the end of a turn, in its one durable form. It knows no decider.
+//! A decision about a call, an input, a request or the end of a turn, in its one durable form. Independent of
+//! permission and hooks, which make the decisions.
 
-/// A decision with its reason, which is for the model and for people.
+/// The decision of permission or of a gate. The reason is for the model and for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
     Allow,
-    /// Permission or a gate refused it.
+    /// Refused by permission or by a gate.
     Refuse {
         reason: String,
     },
@@ -15,14 +16,14 @@ pub enum Decision {
     Abort {
         reason: String,
     },
-    /// A person should look before anything goes on.
+    /// The turn ends, and a person should look before another one starts.
     Pause {
         reason: String,
     },
 }
 
 impl Decision {
-    /// The decision in a word, as it is journaled.
+    /// The word for the decision in the journal.
     #[must_use]
     pub const fn word(&self) -> &'static str {
         match self {
@@ -34,7 +35,7 @@ impl Decision {
         }
     }
 
-    /// Why; empty for an allowance.
+    /// The reason; empty for `Allow`.
     #[must_use]
     pub fn reason(&self) -> &str {
         match self {
@@ -45,13 +46,13 @@ impl Decision {
         }
     }
 
-    /// Whether it goes on.
+    /// Whether the decision is `Allow`.
     #[must_use]
     pub fn allows(&self) -> bool {
         *self == Self::Allow
     }
 
-    /// As it was journaled.
+    /// Reads the journaled form.
     pub(super) fn read(word: &str, reason: String) -> Result<Self, String> {
         Ok(match word {
             "allow" => Self::Allow,

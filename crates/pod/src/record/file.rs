@@ -1,16 +1,16 @@
-//! Records of files, and the blobs that records name. They know no tool.
+//! Records of file changes, and references to blobs. Do not depend on tools.
 
 use llm_worker::CallId;
 use serde::{Deserialize, Serialize};
 use session_store::{BlobRef, Digest};
 
-/// Bytes kept beside the log.
+/// A reference to a blob: bytes that are kept in a file beside the log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stored {
     /// BLAKE3 of the stored bytes: the blob's name.
     pub digest: Digest,
     pub bytes: u64,
-    /// Where the middle of a very long stream was not kept.
+    /// The part of a very long stream that was left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gap: Option<session_store::StreamGap>,
     /// With a gap: the digest of the whole stream.
@@ -19,7 +19,7 @@ pub struct Stored {
 }
 
 impl Stored {
-    /// Bytes there were before any were left out.
+    /// Bytes of the whole stream, including those that were left out.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.bytes + self.gap.map_or(0, |gap| gap.dropped)
@@ -32,10 +32,10 @@ impl From<BlobRef> for Stored {
     }
 }
 
-/// A full text and the handle that names it.
+/// The full text of an output or an input that was too long to show, with the handle for paging it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Output {
-    /// What the tool that pages outputs takes: `o-` and the first 12 digits of the digest.
+    /// The argument of the tool that pages outputs: `o-` and the first 12 digits of the digest.
     pub handle: String,
     pub stored: Stored,
 }
@@ -47,35 +47,35 @@ impl From<Stored> for Output {
     }
 }
 
-/// Body of `file_changed`: written before the change becomes visible.
+/// Body of `file_changed`: durable before the change becomes visible. `yoi undo` restores `before`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileChanged {
-    /// The call that does it; none for `yoi undo`.
+    /// The call that changes the file; none for `yoi undo`.
     pub call: Option<CallId>,
-    /// The file, absolute, symlinks resolved. A path that is not UTF-8 is refused before it comes to this.
+    /// The file, absolute, symlinks resolved. A path that is not UTF-8 is refused earlier.
     pub path: String,
-    /// The bytes before; none when the file did not exist.
+    /// The bytes before; none if the file did not exist.
     pub before: Option<Stored>,
     /// Permission bits before.
     pub mode: Option<u32>,
-    /// BLAKE3 of the bytes after, hex; none when the change removes the file.
+    /// BLAKE3 of the bytes after, hex; none if the change removes the file.
     pub after: Option<String>,
-    /// The directory that is made for it, absolute; the topmost where there are several.
+    /// The directory that is created for the file, absolute; the topmost if there are several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made: Option<String>,
 }
 
-/// Body of `directory_moved`: written before the move becomes visible. One that brings a directory back to where an
-/// earlier one found it takes that back.
+/// Body of `directory_moved`: durable before the move becomes visible. A move that returns a directory to the source of
+/// an earlier move cancels the earlier move.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DirectoryMoved {
-    /// The call that does it; none for `yoi undo`.
+    /// The call that moves the directory; none for `yoi undo`.
     pub call: Option<CallId>,
     /// The directory, absolute, symlinks resolved; UTF-8 like the paths of files.
     pub from: String,
-    /// Its new name, likewise.
+    /// The new path, in the same form.
     pub to: String,
-    /// The directory that is made above that, absolute; the topmost where there are several.
+    /// The directory that is created above `to`, absolute; the topmost if there are several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made: Option<String>,
 }

@@ -1,20 +1,20 @@
-//! Records of the process that holds the session: start, stop, recovery, the disk. They know no turn.
+//! Records of the process that holds the session: start, stop, recovery, refusals of the disk. Independent of turns.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Body of `host_started`.
+/// Body of `host_started`: written with the first input of each start, after recovery.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostStarted {
     pub version: String,
-    /// Its process id; diagnostic.
+    /// The process id, for diagnosis only.
     pub pid: u32,
     /// The project root, absolute.
     pub project: String,
     /// The working directory, absolute.
     pub cwd: String,
     pub sandbox: String,
-    /// BLAKE3 of the effective configuration, hex; secrets stand in it by name.
+    /// BLAKE3 of the effective configuration, hex; a secret is represented by its name.
     pub config_digest: String,
     /// Directories that were added for reading, absolute.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -24,35 +24,36 @@ pub struct HostStarted {
     pub add_write_dirs: Vec<String>,
 }
 
-/// Body of `host_stopped`.
+/// Body of `host_stopped`: the last record of an orderly stop. If it is missing, the next start runs recovery.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostStopped {
-    /// Why, in a word or two.
+    /// The reason for people, one or two words.
     pub reason: String,
 }
 
-/// Body of `recovery`.
+/// Body of `recovery`: what a start repaired after a stop that was not orderly. Written once, before the start's other
+/// records.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recovery {
-    /// What the end of the log looked like: `clean`, `torn_tail`, `zero_tail` or `bad_tail`.
+    /// Damage at the end of the log: `clean`, `torn_tail`, `zero_tail` or `bad_tail`.
     pub class: String,
-    /// Bytes cut from the end; they are in the quarantine file.
+    /// Bytes cut from the end; the quarantine file has them.
     pub cut_bytes: u64,
     /// The quarantine file's name, if bytes were cut.
     pub quarantine: Option<String>,
     pub open_calls: u64,
     pub open_turn: bool,
-    /// Left-over child processes that were ended.
+    /// Child processes of the earlier start that were ended.
     pub ended_processes: u32,
-    /// Why some may still run, when they could not be ended or looked for.
+    /// The reason why some of them may still run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub survivors: Option<String>,
     /// Microseconds from the last record to this start.
     pub down_us: u64,
-    /// Files that tools had written beside others, for changes that did not come about, and that were removed.
+    /// Temporary files of unfinished changes that were removed.
     #[serde(default, skip_serializing_if = "none")]
     pub swept: u64,
-    /// Records that were lost since a recovery last spoke of any: only in a copy of a damaged log.
+    /// Records lost since the previous recovery that reported any; only in a copy of a damaged log.
     #[serde(default, skip_serializing_if = "none")]
     pub lost: u64,
 }
@@ -62,38 +63,40 @@ fn none(count: &u64) -> bool {
     *count == 0
 }
 
-/// Body of `features`: the registry's report, as `yoi features --json` prints it.
+/// Body of `features`: the install report of a start, as `yoi features --json` prints it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Features {
     pub report: serde_json::Value,
 }
 
-/// Body of `gap`.
+/// Body of `gap`: a range of lost records. The store writes it into a copy of a damaged log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gap {
-    /// The first record of the stretch that is lost.
+    /// The first lost record.
     pub first: u64,
     pub last: u64,
-    /// In the first one of a stretch: what is wrong there.
+    /// The damage; only in the first `gap` of a range.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// Body of `suspended`.
+/// Body of `suspended`: written as the last record by a pod that ends because it cannot continue. The event `Suspended`
+/// is another thing: the disk refused one commit, and the pod retries it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Suspended {
-    /// What the disk said.
+    /// The reason why the pod ends.
     pub reason: String,
 }
 
-/// Body of `resumed`.
+/// Body of `resumed`: written by a running pod after the disk had refused commits and accepts them again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resumed {}
 
-/// Body of `grants_used`: the ledger of a start, written when its host lets go.
+/// Body of `grants_used`: the use of all grants of a start so far. Written at the first turn after each hour, and when
+/// the pod stops.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GrantsUsed {
-    /// Each grant that was taken up, by feature in install order; at most 4,096.
+    /// Each grant with a handle, by feature in install order; at most 4,096.
     pub grants: Vec<UsedGrant>,
 }
 

@@ -1,4 +1,4 @@
-//! The bodies of records. The store knows frames; the meaning of a kind is defined here and, for readers in other
+//! The bodies of records. The store knows only frames; the meaning of a kind is defined here and, for readers in other
 //! languages, in `docs/JOURNAL.md`. One-letter keys belong to the frame header and are not used in bodies.
 
 mod call;
@@ -27,9 +27,8 @@ macro_rules! records {
         #[derive(Clone, Debug, PartialEq)]
         pub enum Record {
             $($(#[$doc])* $variant($variant),)*
-            /// A kind of the store's own, or of a later version: kept in the file, without meaning here.
+            /// A kind that only the store uses, or of a later version: kept in the file, ignored here.
             Other {
-                /// Its kind.
                 kind: String,
             },
         }
@@ -96,9 +95,9 @@ macro_rules! records {
 records! {
     /// A process took the session.
     HostStarted = "host_started" / 1,
-    /// It let go in good order.
+    /// The process stopped in good order.
     HostStopped = "host_stopped" / 1,
-    /// What recovery found and did.
+    /// The damage that recovery found, and its repairs.
     Recovery = "recovery" / 1,
     /// The fixed part of the requests that follow.
     SurfaceSet = "surface" / 1,
@@ -110,15 +109,15 @@ records! {
     InputConsumed = "input_consumed" / 1,
     /// A turn began.
     TurnStarted = "turn_started" / 1,
-    /// The host or a feature told the model something.
+    /// A text of the host or of a feature for the model.
     SystemItem = "system_item" / 1,
-    /// The model said something or asked for a tool.
+    /// A part of an answer: text, reasoning or a tool call.
     ItemAdded = "item" / 1,
     /// A request was about to be sent.
     Request = "request" / 1,
-    /// An answer was whole.
+    /// An answer arrived completely.
     Response = "response" / 1,
-    /// A call was judged.
+    /// A decision of permission or of a gate.
     VerdictGiven = "verdict" / 1,
     /// A call was about to run.
     ToolStarted = "tool_started" / 1,
@@ -126,28 +125,28 @@ records! {
     ToolFinished = "tool_finished" / 1,
     /// A file is about to change.
     FileChanged = "file_changed" / 1,
-    /// A directory is about to get another name.
+    /// A directory is about to be moved.
     DirectoryMoved = "directory_moved" / 1,
-    /// A feature's durable state has this value now.
+    /// A feature's durable state has a new value.
     FeatureState = "feature_state" / 1,
-    /// A feature has words for the model; the next step brings them.
+    /// A feature's notification for the model; the next step delivers it.
     NotificationQueued = "notification_queued" / 1,
-    /// A feature left a note for whoever inspects the pod.
+    /// A feature's note for people who inspect the pod.
     FeatureNote = "feature_note" / 1,
-    /// Writing failed; nothing more is started.
+    /// The pod ends because it cannot continue.
     Suspended = "suspended" / 1,
-    /// Writing works again.
+    /// The disk accepts commits again.
     Resumed = "resumed" / 1,
     /// A turn ended.
     TurnFinished = "turn_finished" / 1,
-    /// What a start's grants were used for, as it ends.
+    /// The use of a start's grants so far.
     GrantsUsed = "grants_used" / 1,
-    /// A record stood here and is lost; only in a copy of a damaged log, written by the store.
+    /// A lost record; only in a copy of a damaged log, written by the store.
     Gap = "gap" / 1,
 }
 
 impl Record {
-    /// The blob it names, if it names one.
+    /// The blob that the record refers to, if any. Replay checks that it exists.
     #[must_use]
     pub fn stored(&self) -> Option<&Stored> {
         match self {

@@ -1,35 +1,36 @@
-//! Records that a feature causes: its state, notes and notifications. They know no capability.
+//! Records that a feature causes: its state, notes and notifications. Do not depend on capabilities.
 
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Body of `notification_queued`.
+/// Body of `notification_queued`: a notification that was accepted and is not delivered yet. A `system_item` delivers
+/// it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotificationQueued {
-    /// Its number, rising within a session.
+    /// Rises within a session.
     pub number: u64,
     pub feature: String,
     /// The generation of the registry that accepted it.
     #[serde(rename = "generation")]
     pub registry_generation: u64,
-    /// The exact model-visible words.
+    /// The exact model-visible text.
     pub text: String,
 }
 
-/// Body of `feature_state`: the whole value, for its owner alone; never model-visible.
+/// Body of `feature_state`: the new whole value of a durable state. Only its feature reads it; never model-visible.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FeatureState {
     pub feature: String,
     pub name: String,
-    /// The version of its shape.
+    /// The version of the value's schema, from the state's declaration.
     pub version: u16,
     pub value: Arc<serde_json::Value>,
 }
 
-/// Body of `feature_note`.
+/// Body of `feature_note`: a note for people who inspect the pod.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FeatureNote {
     pub feature: String,
-    /// What; bounded, without control characters.
+    /// Bounded, without control characters.
     pub text: String,
 }

@@ -1,4 +1,4 @@
-//! Records of a turn: the surface, inputs, items, requests and responses. They know no call's judgement and no file.
+//! Records of a turn: the surface, inputs, items, requests and responses. Do not depend on permission or on files.
 
 use super::Output;
 use llm_worker::effect::Outcome;
@@ -9,34 +9,34 @@ use serde::{Deserialize, Serialize};
 /// A queued input's number, dense within a session from 1.
 pub type InputId = u64;
 
-/// Body of `surface`.
+/// Body of `surface`: the fixed part of the requests that follow. Written when a start cannot use the recorded one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SurfaceSet {
     pub surface: Surface,
     pub encoder: Encoder,
 }
 
-/// Which encoder made a request's bytes.
+/// The dialect that encoded the bytes of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Encoder {
-    /// As in `openai-chat`.
+    /// The name of the dialect, as in `openai-chat`.
     pub id: String,
-    /// Raised when the bytes for the same items change.
+    /// Raised whenever the bytes for the same items change.
     pub version: u16,
 }
 
-/// Body of `input_queued`.
+/// Body of `input_queued`: an accepted input that waits for a turn.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputQueued {
     pub input: InputId,
     /// The exact model-visible text.
     pub text: String,
-    /// For an input too long to stand inline: its whole.
+    /// The full text of an input that is too long for the record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub whole: Option<Output>,
 }
 
-/// Body of `input_consumed`.
+/// Body of `input_consumed`: a turn took a queued input, which is now an item.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputConsumed {
     pub input: InputId,
@@ -45,22 +45,22 @@ pub struct InputConsumed {
 /// Body of `turn_started`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnStarted {
-    /// Its number, dense from 1.
+    /// Dense from 1.
     pub turn: u64,
 }
 
-/// Body of `system_item`: words of the host, or of a feature, that the model reads.
+/// Body of `system_item`: a text of the host or of a feature that the model reads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "topic", rename_all = "snake_case")]
 pub enum SystemItem {
-    /// When and where: date, working directory, git state.
+    /// Date, working directory and git state.
     Environment {
         /// The generation of the surface it was made under.
         generation: u64,
         /// The exact model-visible words.
         text: String,
     },
-    /// What an interruption left behind, or an answer that was dropped because it went over a limit.
+    /// The consequences of an interruption, or of an answer that was dropped because it exceeded a limit.
     Recovery {
         /// The generation of the surface it was made under.
         generation: u64,
@@ -80,7 +80,7 @@ pub enum SystemItem {
 }
 
 impl SystemItem {
-    /// Who says it: `host` or a feature id.
+    /// The author: `host` or a feature id.
     #[must_use]
     pub fn source(&self) -> &str {
         match self {
@@ -97,7 +97,7 @@ impl SystemItem {
         }
     }
 
-    /// What the history gets.
+    /// The item for the history.
     #[must_use]
     pub fn item(&self) -> Item {
         Item::System { source: self.source().to_owned(), text: self.text().to_owned() }
@@ -110,18 +110,18 @@ pub struct ItemAdded {
     pub item: Item,
 }
 
-/// Body of `request`.
+/// Body of `request`: durable before the request is sent. The digests prove that a replay builds the same bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
-    /// Its number, dense from 1.
+    /// Dense from 1.
     pub number: u64,
-    /// The surface it stands on.
+    /// The generation of the surface that it uses.
     pub generation: u64,
-    /// It carries the first `items` items of the history.
+    /// The request has the first `items` items of the history.
     pub items: u64,
-    /// The version of this project's own terms, in which `neutral_digest` is counted.
+    /// The version of the neutral form, for `neutral_digest`.
     pub projection: u16,
-    /// Digest of the request in this project's own terms, hex.
+    /// Digest of the request in the neutral form, which is independent of dialects; hex.
     pub neutral_digest: String,
     pub encoder: Encoder,
     /// Digest of the body's bytes, hex.
@@ -129,17 +129,17 @@ pub struct Request {
     pub bytes: u64,
 }
 
-/// Body of `response`.
+/// Body of `response`: a complete answer. Its parts are `item` records.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Response {
     pub stop: StopReason,
-    /// Tokens counted by the vendor.
+    /// Tokens counted by the provider.
     pub usage: Usage,
-    /// What they cost, in billionths of a US dollar; none where no price was known, or where nothing was counted for a
-    /// model that has one.
+    /// Cost of these tokens, in billionths of a US dollar; none if no price was known, or if the model has a price and
+    /// nothing was counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Cost>,
-    /// Why this answer is not what was asked for; only the embedded planner says so.
+    /// The reason why this answer does not do what was asked; only the embedded planner sets it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shortfall: Option<Shortfall>,
 }
@@ -149,17 +149,17 @@ pub struct Response {
 pub struct TurnFinished {
     pub turn: u64,
     pub outcome: Outcome,
-    /// What attempts cost that brought no answer before it ended: cut, cancelled or overlong. Not in any `response`.
+    /// Usage of attempts that ended without an answer: cut, cancelled or too long. Not in any `response`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unanswered: Option<Unanswered>,
 }
 
-/// Tokens that were counted for no answer.
+/// Usage of attempts without an answer; part of [`TurnFinished`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unanswered {
-    /// Tokens counted by the vendor.
+    /// Tokens counted by the provider.
     pub usage: Usage,
-    /// What they cost, as for an answer.
+    /// Cost of these tokens, in the unit of [`Response`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Cost>,
 }
