@@ -1,8 +1,8 @@
 //! A pod is a named process with a durable session: its session, its control loop, its permissions, and its
 //! features.
 //!
-//! A pod knows records, turns, permissions and `feature`. It knows no concrete tool, no provider, no terminal and
-//! no command line: the program that composes it hands those over.
+//! A pod consists of records, turns, permissions and `feature`. It depends on no concrete tool, provider, terminal or
+//! command line: the program that composes the pod supplies them.
 #![deny(clippy::wildcard_enum_match_arm)]
 
 pub mod control;

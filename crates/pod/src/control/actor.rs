@@ -8,8 +8,8 @@
 //!   gates, calls, stream ──┘                              └─> callback threads, model
 //! ```
 //!
-//! It never runs code of features, tools or models: those answer through channels. It knows no socket and no
-//! screen.
+//! It never runs code of features, tools or models: those answer through channels. Does not depend on sockets or
+//! terminals.
 
 use super::client::{Client, Command, SubmitError, client};
 use super::commit::Batch;
@@ -36,7 +36,7 @@ use tracing::error;
 /// The use of grants is journaled again at the first turn after this time.
 const GRANTS_EVERY: Duration = Duration::from_secs(60 * 60);
 
-/// An open pod: it works as long as [`run`](Self::run) does.
+/// An open pod. The host creates it with its [`Client`]; it does nothing until [`run`](Self::run) is polled.
 pub struct Actor {
     core: Core,
     at: At,
@@ -50,16 +50,16 @@ pub struct Actor {
     grants_written: Instant,
 }
 
-/// The records and notes of a start: the records are committed with the first input, in one flush; the model gets the
+/// What a start leaves for the actor. The records are committed with the first input, in one flush; the model gets the
 /// notes in the first turn.
 pub(crate) struct Preamble {
     pub(crate) records: Vec<Record>,
     pub(crate) notes: Vec<SystemItem>,
-    /// Describes place and time as each turn begins; the model is told when the text changed.
+    /// Describes date, directory and git state as each turn begins; the model is informed if the text changed.
     pub(crate) environment: Box<dyn Fn() -> String + Send>,
 }
 
-/// How a pod ended.
+/// The end of a pod, for the program that ran it.
 pub struct ActorEnd {
     pub state: SessionState,
     /// Why the pod could not continue; `Ok` after an orderly stop. What was committed is on disk.
@@ -69,7 +69,7 @@ pub struct ActorEnd {
 enum At {
     Idle(Box<History>),
     Turn(Box<Running>),
-    /// During the change from one to the other; never while the actor waits.
+    /// While the actor changes from one to the other; never while it waits.
     Between,
 }
 
@@ -137,11 +137,11 @@ impl Actor {
                 if let At::Turn(turn) = at {
                     turn.abandon(&mut core).await;
                 }
-                // A last record that does not fit leaves the log as it is: the next start finds no stop.
+                // If the last record does not fit, the log stays as it is: the next start finds no `host_stopped`.
                 core.give_up(fatal, !matches!(closing, Closing::Stopping)).await;
             }
         }
-        // The lock goes first: a slow watcher keeps nobody else out.
+        // The lock is released first: a slow watcher must not keep other processes out.
         core.store.journal.close();
         core.outbox.drain().await;
         core.registry.hooks().flush_observers().await;
@@ -192,7 +192,7 @@ impl Actor {
                 cancellable = !turn.is_cancelled();
                 (tasks, stream) = turn.parts();
             }
-            // Nothing is behind the last record.
+            // Nothing may follow the last record.
             At::Idle(_) | At::Between => accepts_requests &= !matches!(closing, Closing::Stopping),
         }
         let retry_at = core.pipeline.retry_at(suspended);
@@ -313,7 +313,7 @@ impl Actor {
         };
         self.core.collect(&|_| false);
         let mut records = std::mem::take(&mut self.preamble.records);
-        // No input came: the surface on record stays.
+        // Without an input the recorded surface still applies.
         records.retain(|record| !matches!(record, Record::SurfaceSet(_)));
         records.push(self.core.registry.grants_used().into());
         records.push(HostStopped { reason }.into());

@@ -21,11 +21,11 @@ use std::time::Duration;
 use tokio::sync::{Mutex, Semaphore};
 use tokio_util::sync::CancellationToken;
 
-/// What calls are judged by.
+/// The policy, the workspace and the sandbox that calls are judged with. The host supplies it when it opens a pod.
 #[derive(Clone, Debug)]
 pub struct Permission {
     pub policy: Policy,
-    /// Where paths lead.
+    /// Resolves the paths of a call.
     pub workspace: Workspace,
     pub sandbox: SandboxState,
 }
@@ -36,20 +36,20 @@ mod tests;
 /// How long parsing and judging one call may take.
 pub(super) const DEADLINE: Duration = Duration::from_secs(10);
 
-/// Calls that are judged at once; far fewer than there are threads.
+/// Calls that may be judged at the same time; far fewer than there are threads.
 const SLOTS: usize = 8;
 
-/// Most bytes of why a call does not run; foreign tools word some of that themselves.
+/// Bytes of the reason why a call does not run; a part of it may be the text of a foreign tool.
 const MAX_PROBLEM: usize = 4 * 1024;
 
-/// How a call was judged, and what its record says of that.
+/// The decision about a call, with the parts of its `verdict` records.
 #[derive(Debug)]
 pub(crate) struct Authorization {
     pub(crate) verdict: CallVerdict<Journaled>,
     rule: String,
-    /// The gate that decided, when one did.
+    /// The gate that decided, if a gate did.
     gate: GateNote,
-    /// What the gates said that allowed it.
+    /// The verdicts of the gates that allowed the call.
     allowed: Vec<VerdictGiven>,
     transforms: Vec<TransformNote>,
 }
@@ -57,12 +57,12 @@ pub(crate) struct Authorization {
 /// An allowed call: the parse that was judged, what hooks see of it, and the tool's own deadline.
 #[derive(Debug)]
 pub(crate) struct Authorized {
-    /// Written before it runs.
+    /// Durable before the call runs.
     pub(crate) record: ToolStarted,
     pub(crate) view: Arc<ToolCallView>,
     pub(crate) prepared: Prepared,
     pub(crate) deadline: Duration,
-    /// What it passes while it runs.
+    /// The door of the tool's grant: each step of the call enters it.
     pub(crate) door: Arc<Door>,
 }
 
@@ -72,7 +72,7 @@ impl Authorization {
         Self { verdict, rule, gate, allowed, transforms }
     }
 
-    /// A call that cannot run as it stands; `rule` names the check that found out.
+    /// A call that is not valid; `rule` names the check that failed.
     fn invalid(rule: &str, problem: &str, redactor: &Redactor) -> Self {
         Self::by(rule, CallVerdict::Invalid { problem: sanitize_lines(problem, MAX_PROBLEM, redactor) })
     }
@@ -81,7 +81,8 @@ impl Authorization {
         Self::by("host:revoked", CallVerdict::Refuse { reason: taken_back(&tool.definition.name, &tool.feature) })
     }
 
-    /// The same, unless it runs with too many arguments for one answer: a tool may word few at length.
+    /// Refuses an allowed call if the calls of this answer have too many bytes of arguments together: defaults can make
+    /// short arguments long.
     pub(crate) fn within(self, bytes: &mut usize, redactor: &Redactor) -> Self {
         let CallVerdict::Allow(call) = &self.verdict else { return self };
         *bytes += call.record.arguments.len();
@@ -97,7 +98,7 @@ impl Authorization {
         Self { verdict, rule, ..self }
     }
 
-    /// What the turn is told.
+    /// The input for the turn machine.
     pub(crate) fn into_input(self, id: CallId) -> Input<Journaled> {
         let Self { verdict, rule, gate, allowed: mut judgement, transforms } = self;
         let decision = match &verdict {
@@ -111,18 +112,18 @@ impl Authorization {
     }
 }
 
-/// Everything that judges calls of one generation.
+/// Judges the calls of one turn, under one generation of the surface. Clones share its slots.
 #[derive(Clone)]
 pub(crate) struct Authorizer {
     registry: Arc<FeatureRegistry>,
     permission: Arc<Permission>,
     callbacks: Callbacks,
     generation: u64,
-    /// `<session>/<epoch>`, the front of every idempotency key.
+    /// `<session>/<epoch>`, the prefix of every idempotency key.
     key: Arc<str>,
-    /// One for each call that is being judged: tools parse there, and may hang.
+    /// A permit for each call under judgement: parsing runs code of tools, which may hang.
     slots: Arc<Semaphore>,
-    /// Calls that hooks have a say in are judged one after another, in their order: a gate may count them.
+    /// Calls that pass hooks are judged one after another, in their order: a gate may count them.
     in_order: Arc<Mutex<()>>,
 }
 
@@ -139,10 +140,10 @@ impl Authorizer {
         }
     }
 
-    /// Transforms, then the host's own permission, then gates: each sees what the one before left, and a gate
-    /// never sees a call that the host refuses.
+    /// Judges one call: transforms, then permission, then gates. Each sees the result of the one before, and a gate
+    /// never sees a call that permission refuses.
     pub(crate) async fn judge(self, call: CallView) -> Authorization {
-        // Nobody closes it.
+        // The semaphore is never closed.
         let _slot = self.slots.acquire().await.ok();
         let hooks = self.registry.hooks();
         let (rewritten, gated) = (hooks.any::<ToolArguments>(&call.name), hooks.any::<PreToolCall>(""));
@@ -150,7 +151,7 @@ impl Authorizer {
             return self.permit(call).await;
         }
         let order = self.in_order.lock().await;
-        // While it waited, a call before it may have lost the feature its thread.
+        // Meanwhile an earlier call may have disabled the feature.
         if let Some(barred) = self.barred(&call) {
             return barred;
         }
@@ -162,8 +163,8 @@ impl Authorizer {
         judged
     }
 
-    /// What becomes of a call of a tool that is not there any more. Asked before each time that its code would run: it
-    /// would only lose one more thread.
+    /// The refusal of a call whose feature is disabled or whose grant is revoked. Checked each time before code of the
+    /// tool runs, which would block another thread.
     fn barred(&self, call: &CallView) -> Option<Authorization> {
         let tool = self.registry.tools().get(&call.name)?;
         if self.callbacks.is_disabled(&tool.feature) {
@@ -173,7 +174,7 @@ impl Authorizer {
         tool.door.is_shut().then(|| Authorization::revoked(tool))
     }
 
-    /// The host's own judgement, on a callback thread.
+    /// The decision of permission, on a callback thread.
     async fn permit(&self, call: CallView) -> Authorization {
         if let Some(barred) = self.barred(&call) {
             return barred;
@@ -186,7 +187,7 @@ impl Authorizer {
         })
     }
 
-    /// Lets transforms change arguments that parse; those that do not are the model's to correct.
+    /// Calls the transforms of arguments that parse; the model must correct those that do not.
     async fn rewrite(&self, call: CallView) -> (CallView, Vec<TransformNote>) {
         let Some(registered) = self.registry.tools().get(&call.name).cloned() else { return (call, Vec::new()) };
         let (first, tool) = (call.clone(), registered.clone());
@@ -205,7 +206,7 @@ impl Authorizer {
         (call, gates::notes(done))
     }
 
-    /// Asks the gates about a call that the host permits.
+    /// Calls the gates for a call that permission allows.
     async fn ask(&self, judged: Authorization) -> Authorization {
         let CallVerdict::Allow(call) = &judged.verdict else { return judged };
         let view = call.view.clone();
@@ -221,7 +222,7 @@ impl Authorizer {
     }
 }
 
-/// Why arguments brought nothing that could run.
+/// The reason why arguments cannot be run.
 #[derive(Debug)]
 enum Unfit {
     Revoked,
@@ -237,9 +238,10 @@ impl Unfit {
     }
 }
 
-/// Parses arguments, whoever wrote them. Their canonical form is what is recorded, so it has the bound of the raw one.
+/// Parses arguments of the model or of a transform. Their canonical form is recorded, so it has the bound of the raw
+/// one.
 ///
-/// Parsing is a use of the tool: whoever takes it back waits for it.
+/// Parsing counts as a use of the tool's grant. A revocation waits until parsing ends.
 fn prepare(registered: &RegisteredTool, arguments: &str) -> Result<Prepared, Unfit> {
     let bounded = |what: &str, bytes: usize| match bytes > MAX_ARGUMENTS {
         true => Err(Unfit::Problem(format!(
@@ -267,7 +269,8 @@ fn view(call: &CallView, registered: &RegisteredTool, prepared: &Prepared) -> To
 }
 
 impl Authorizer {
-    /// Judges one call by table and rules. Reads directory entries to resolve paths, so it runs on a callback thread.
+    /// Judges one call by the default table and the rules. Reads directory entries to resolve paths, so it runs on a
+    /// callback thread.
     fn by_the_host(&self, call: &CallView) -> Authorization {
         let (tools, redactor) = (self.registry.tools(), self.registry.redactor());
         let Some(registered) = tools.get(&call.name) else {

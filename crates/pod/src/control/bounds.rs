@@ -14,7 +14,7 @@ use crate::mailbox::pending::{MAX_ALERTS, MAX_MESSAGE, MAX_WAITING};
 use llm_worker::turn::TurnLimits as Answers;
 use std::time::Duration;
 
-/// What stands between a call and its result, in the order of asking.
+/// The checks between a call and its result, in their order.
 #[must_use]
 pub fn gates() -> Vec<HostGate> {
     const GATES: [(&str, &str); 8] = [
@@ -33,7 +33,7 @@ pub fn gates() -> Vec<HostGate> {
     GATES.iter().map(|(name, text)| HostGate { name: (*name).to_owned(), text: (*text).to_owned() }).collect()
 }
 
-/// What nothing exceeds. `steps`, `calls` and `cost` say where the limits of `own` are written.
+/// The limits of a pod. `steps`, `calls` and `cost` name the sources of the limits in `own`.
 #[must_use]
 pub fn limits(own: &RunLimits, steps: &str, calls: &str, cost: &str) -> Vec<HostLimit> {
     let set = |name: &str, value: u64, unit: &str, source: &str| {
@@ -79,7 +79,7 @@ pub fn limits(own: &RunLimits, steps: &str, calls: &str, cost: &str) -> Vec<Host
     budget.into_iter().chain(limits).collect()
 }
 
-/// The source of what nobody can set.
+/// The source of limits that have no setting.
 const BUILT_IN: &str = "built-in";
 
 fn count(value: usize) -> u64 {

@@ -1,19 +1,19 @@
-//! The cost of one turn, and whether it is spent. It knows prices and tokens, no model and no log.
+//! The cost of one turn, and whether its limit is reached. Depends only on prices and tokens.
 
 use crate::record::Unanswered;
 use llm_worker::{Cost, ModelEvent, Price, Usage};
 
-/// The account of one turn.
+/// The usage and cost of one turn so far.
 #[derive(Debug)]
 pub(crate) struct Budget {
     price: Option<Price>,
-    /// What the session had cost before.
+    /// The cost of the session before this turn.
     before: Cost,
-    /// Tokens counted since the last answer, for attempts that brought none.
+    /// Tokens of attempts without an answer, since the last answer.
     unanswered: Usage,
-    /// What the attempt under way has counted.
+    /// Tokens of the running attempt.
     attempt: Usage,
-    /// An answer came for which nothing was counted, though its model has a price.
+    /// An answer had no token count, though its model has a price.
     uncounted: bool,
 }
 
@@ -22,13 +22,13 @@ impl Budget {
         Self { price, before, unanswered: Usage::default(), attempt: Usage::default(), uncounted: false }
     }
 
-    /// Keeps count of what no answer has paid for yet.
+    /// Counts the tokens of attempts.
     pub(super) fn count(&mut self, event: &ModelEvent) {
         match event {
             ModelEvent::Usage(usage) => self.attempt = *usage,
             ModelEvent::Retrying { .. } => self.attempt_failed(),
             ModelEvent::Stop(_) => {
-                // The answer's own record has it all.
+                // The `response` record has all tokens of this attempt.
                 self.attempt_failed();
                 let usage = std::mem::take(&mut self.unanswered);
                 self.uncounted |= self.price.is_some_and(|price| !counted(price, &usage));
@@ -42,28 +42,28 @@ impl Budget {
         }
     }
 
-    /// No answer of its own will say what the attempt under way cost.
+    /// The running attempt will have no answer: counts its tokens as unanswered.
     pub(super) fn attempt_failed(&mut self) {
         self.unanswered = self.unanswered.plus(std::mem::take(&mut self.attempt));
     }
 
-    /// Whether the turn has cost as much as it may, in a session that has cost `total`.
+    /// Whether the turn has reached its cost limit, if the session has cost `total`.
     pub(super) fn is_spent(&self, most: Option<Cost>, total: Cost) -> bool {
         let unanswered = self.price.map_or_else(Cost::default, |price| price.of(&self.unanswered));
         most.is_some_and(|most| total.since(self.before).plus(unanswered) >= most)
     }
 
-    /// Whether its cost is unknown.
+    /// Whether the cost of the turn is unknown.
     pub(super) fn is_uncounted(&self) -> bool {
         self.uncounted
     }
 
-    /// What an answer cost, where that is known.
+    /// The cost of an answer, if it is known.
     pub(super) fn cost(&self, usage: &Usage) -> Option<Cost> {
         self.price.filter(|price| counted(*price, usage)).map(|price| price.of(usage))
     }
 
-    /// What attempts cost that brought no answer, with the one under way.
+    /// Usage of attempts without an answer, including the running one.
     pub(super) fn unanswered(&self) -> Option<Unanswered> {
         let usage = self.unanswered.plus(self.attempt);
         let cost = self.price.map(|price| price.of(&usage));
@@ -71,7 +71,8 @@ impl Budget {
     }
 }
 
-/// Whether tokens were counted, where counting matters: no answer takes none, so a vendor that says so did not count.
+/// Whether tokens were counted, if the model has a price. No answer takes zero tokens, so zero means that the provider
+/// did not count.
 fn counted(price: Price, usage: &Usage) -> bool {
     price == Price::FREE || *usage != Usage::default()
 }

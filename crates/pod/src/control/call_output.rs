@@ -19,21 +19,21 @@ use tokio::sync::oneshot;
 #[cfg(test)]
 mod tests;
 
-/// Results up to this many bytes stand in the history whole.
+/// Results up to this many bytes are in the history whole.
 pub(crate) const INLINE: usize = 32 * 1024;
 
-/// Of a longer one: at most this much of its beginning, in bytes …
+/// Of a longer result: at most this much of its beginning, in bytes …
 const HEAD_BYTES: usize = 4 * 1024;
 /// … and in lines,
 const HEAD_LINES: usize = 60;
 /// and this much of its end, in bytes.
 const TAIL_BYTES: usize = 8 * 1024;
 
-/// How many warnings one call may have for the person, and how long each may be, in bytes.
+/// Warnings that one call may have for the person, and the bytes of each.
 const MAX_WARNINGS: usize = 16;
 const MAX_WARNING: usize = 1024;
 
-/// The host's side of one call.
+/// The [`CallHost`] of one running call: the tool's access to output, file changes and outputs of earlier calls.
 pub(crate) struct CallOutput {
     session: Arc<str>,
     call: CallId,
@@ -46,7 +46,7 @@ pub(crate) struct CallOutput {
     warnings: Mutex<Vec<String>>,
 }
 
-/// Where a call's output goes: memory while it is short, a spooled blob from then on.
+/// Storage of a call's output: memory while it is short, then a spooled blob.
 enum Sink {
     Small(Vec<u8>),
     Large {
@@ -54,7 +54,7 @@ enum Sink {
         tail: Vec<u8>,
         spool: Box<Spool>,
     },
-    /// A write was refused: what was kept so far is not what was written.
+    /// A write failed: the stored part is not the whole output.
     Broken(ToolError),
     Closed,
 }
@@ -73,8 +73,8 @@ impl CallOutput {
         Self { session, call, blobs, outputs, mailbox, redactor, terms, sink, warnings: Mutex::default() }
     }
 
-    /// Bounds what the tool answered; the full output, where it does not fit. From here on its output is closed. Syncs
-    /// a blob when there is one.
+    /// Closes the output and cuts the tool's result to its bound; also returns the full output if it was cut. Syncs the
+    /// blob, if there is one.
     pub(crate) fn finish(&self, result: ToolResult, cancelled: bool) -> (ToolOutcome, Option<Output>) {
         let (status, summary, content) = match result {
             Ok(output) => (ResultStatus::Ok, output.summary, output.content),
@@ -84,7 +84,7 @@ impl CallOutput {
                 (status, error.message, error.content)
             }
         };
-        // Before it is split: a secret may have a line end in it.
+        // Before the split: a secret may contain a line end.
         let ToolOutcome { summary, content: overflow, .. } = ToolOutcome::of(status, &self.redactor.text(&summary));
         let content = if overflow.is_empty() { content } else { format!("{overflow}\n{content}") };
         match self.bounded(&content) {
@@ -96,7 +96,7 @@ impl CallOutput {
         }
     }
 
-    /// What the call told the person; also of a call that brought no result.
+    /// The call's warnings for the person; also of a call without a result.
     pub(crate) fn warnings(&self) -> Vec<String> {
         std::mem::take(&mut *self.warnings.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -128,7 +128,7 @@ impl CallOutput {
 }
 
 impl Sink {
-    /// After an error nothing more may go in.
+    /// After an error no more output is accepted.
     fn write(&mut self, bytes: &[u8], blobs: &Blobs) -> Result<(), ToolError> {
         match self {
             Self::Small(kept) if kept.len() + bytes.len() <= INLINE => kept.extend_from_slice(bytes),
@@ -266,7 +266,7 @@ fn trim(tail: &mut Vec<u8>) {
     tail.drain(..tail.len().saturating_sub(TAIL_BYTES));
 }
 
-/// Text of bytes that need not be UTF-8, and says so where they are not.
+/// Decodes bytes as UTF-8, and marks invalid ones.
 fn lossy(bytes: &[u8]) -> String {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.to_owned(),
@@ -274,7 +274,7 @@ fn lossy(bytes: &[u8]) -> String {
     }
 }
 
-/// Head, a line that says what is missing and how to get it, tail; both cut at line ends where there are any.
+/// Head, a line that says what is missing and how to get it, tail; both cut at line ends if there are any.
 fn excerpt(head: &[u8], tail: &[u8], total: u64, page: &str) -> String {
     let lines = memchr::memchr_iter(b'\n', head).take(HEAD_LINES).last();
     let head = lines.and_then(|end| head.get(..=end)).unwrap_or_else(|| whole_end(head));
@@ -286,7 +286,7 @@ fn excerpt(head: &[u8], tail: &[u8], total: u64, page: &str) -> String {
     format!("{}{newline}[… {missing} of {total} bytes left out; {page}]\n{}", lossy(head), lossy(tail))
 }
 
-/// Without the beginning of a character that was cut in the middle.
+/// Removes an incomplete character at the end.
 fn whole_end(head: &[u8]) -> &[u8] {
     match std::str::from_utf8(head) {
         Err(error) if error.error_len().is_none() => head.get(..error.valid_up_to()).unwrap_or(head),
@@ -294,13 +294,13 @@ fn whole_end(head: &[u8]) -> &[u8] {
     }
 }
 
-/// Without the rest of a character that was cut in the middle: at most three bytes.
+/// Removes the rest of a cut character at the start: at most three bytes.
 fn whole_start(tail: &[u8]) -> &[u8] {
     let rest = tail.iter().take(3).take_while(|byte| **byte & 0b1100_0000 == 0b1000_0000).count();
     tail.get(rest..).unwrap_or(tail)
 }
 
-/// Takes lines away until the rest fits with its line breaks, which the store does not count.
+/// Removes lines until the rest fits with its line breaks, which the store does not count.
 fn fit(shown: &mut session_store::BlobLines, window: session_store::LineWindow) {
     let mut bytes = shown.lines.iter().map(|line| line.len() + 1).sum::<usize>();
     let (over, mut kept) = (|bytes: usize| bytes > INLINE + 1, shown.lines.len());

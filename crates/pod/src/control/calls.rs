@@ -19,17 +19,17 @@ use tokio_util::sync::CancellationToken;
 use tracing::field::{Empty, debug};
 use tracing::{Span, info_span};
 
-/// Most bytes of what is said of a call that panicked or never came back.
+/// Bytes of the problem of a call that panicked or did not return.
 const MAX_LAST_WORDS: usize = 2 * 1024;
 
-/// The calls of one turn.
+/// The allowed calls of one turn: waiting and running.
 pub(super) struct Calls {
     waiting: VecDeque<(CallId, Box<Authorized>)>,
     running: HashMap<CallId, CancellationToken>,
     tasks: JoinSet<Done>,
 }
 
-/// A call that came to its end.
+/// The end of a call.
 pub(super) struct Done {
     pub(super) id: CallId,
     pub(super) outcome: ToolOutcome,
@@ -39,7 +39,7 @@ pub(super) struct Done {
 /// An event of the running calls.
 pub(super) enum CallEvent {
     Done(Box<Done>),
-    /// A task of the host's own died: a fault in this program.
+    /// A task of the host panicked: a fault in this program.
     Broken(JoinError),
 }
 
@@ -53,13 +53,13 @@ impl Calls {
         self.waiting.push_back((id, call));
     }
 
-    /// Whether this call runs and may still ask for things.
+    /// Whether this call runs and may still send requests.
     pub(super) fn runs(&self, id: CallId) -> bool {
         self.running.contains_key(&id)
     }
 
-    /// Starts waiting calls while there is room under the cap, and as long as the pod could do without the threads of
-    /// all that run. One whose feature was given up on meanwhile is answered instead.
+    /// Starts waiting calls, up to the limit of concurrent calls and as long as the pod could continue without the
+    /// threads of all running calls. A call whose feature was disabled meanwhile gets a result instead.
     pub(super) fn fill(&mut self, core: &Core, most: usize, step_span: &Span) {
         let spare = (MAX_STUCK - 1).saturating_sub(core.callbacks.stuck());
         while self.running.len() < most.min(spare).max(1) {
@@ -97,7 +97,7 @@ impl Calls {
         let seen = view.clone();
         let work = async move {
             let stop = cx.cancel.clone();
-            // It may have waited for a thread longer than it was wanted.
+            // The call may have been cancelled while it waited for a thread.
             if stop.is_cancelled() {
                 let never = ToolError::new(ErrorKind::Cancelled, "cancelled before it started");
                 return Ok(output.finish(Err(never), true));
@@ -111,7 +111,7 @@ impl Calls {
                 Ok(result) => Ok(output.finish(result, stop.is_cancelled())),
                 Err(Broke::Panicked(words)) => Err(CallbackFailure::Panicked(words)),
                 Err(Broke::Revoked) => {
-                    // What it left to others ends as well.
+                    // Work that it delegated ends as well.
                     stop.cancel();
                     let (status, words) = revoked(&seen, begun);
                     let (outcome, full) = output.finish(Err(ToolError::new(ErrorKind::Denied, words)), true);
@@ -136,7 +136,7 @@ impl Calls {
         });
     }
 
-    /// What comes next of them. Cancel-safe; pending while nothing runs.
+    /// The next event of the running calls. Cancel-safe; pending while nothing runs.
     pub(super) async fn next(&mut self) -> CallEvent {
         match self.tasks.join_next().await {
             Some(Ok(done)) => {
@@ -148,7 +148,7 @@ impl Calls {
         }
     }
 
-    /// Tells a running call to end; one that still waits never starts, and its outcome is given back.
+    /// Cancels a call. A running one ends later; a waiting one never starts, and its outcome is returned.
     pub(super) fn cancel(&mut self, id: CallId) -> Option<Done> {
         if let Some(cancel) = self.running.get(&id) {
             cancel.cancel();
@@ -159,13 +159,13 @@ impl Calls {
         Some(unrun(id, call, ResultStatus::Cancelled, "cancelled before it started"))
     }
 
-    /// Tells every call to end; none that waits will start.
+    /// Cancels every call; none that waits will start.
     pub(super) fn end(&mut self) {
         self.waiting.clear();
         self.running.values().for_each(CancellationToken::cancel);
     }
 
-    /// Waits until none runs, as long as the callbacks' grace allows.
+    /// Waits until no call runs, at most for the grace of callbacks.
     pub(super) async fn ended(&mut self) {
         while let Some(done) = self.tasks.join_next().await {
             drop(done);
@@ -173,22 +173,22 @@ impl Calls {
     }
 }
 
-/// The result of a call that does not run, though its start is durable.
+/// The result of a call that does not run, although its start is durable.
 fn unrun(id: CallId, call: Box<Authorized>, status: ResultStatus, words: &str) -> Done {
     Done { id, outcome: ToolOutcome::of(status, words), ended: call.into() }
 }
 
-/// Why a tool is not there any more.
+/// The problem of a call whose feature is disabled.
 pub(super) fn given_up_on(tool: &str, feature: &FeatureId) -> String {
     format!("{tool} is disabled: code of {feature} did not return")
 }
 
-/// Why a tool may not be called any more.
+/// The reason to refuse a call of a tool whose grant was revoked.
 pub(super) fn taken_back(tool: &str, feature: &FeatureId) -> String {
     format!("{tool} was revoked: {feature} may not offer it any more")
 }
 
-/// What is known of a call whose tool was taken back.
+/// The result of a running call whose tool's grant was revoked.
 fn revoked(view: &ToolCallView, begun: bool) -> (ResultStatus, String) {
     if !begun {
         return (ResultStatus::Refused, taken_back(&view.tool, &view.feature));
@@ -197,7 +197,7 @@ fn revoked(view: &ToolCallView, begun: bool) -> (ResultStatus, String) {
     (ResultStatus::Interrupted, words)
 }
 
-/// The outcome of a call that brought none.
+/// The outcome of a call without a result.
 fn given_up(lost: &CallbackFailure, redactor: &Redactor) -> ToolOutcome {
     let text = sanitize_lines(&format!("the tool failed: {lost}"), MAX_LAST_WORDS, redactor);
     ToolOutcome::of(ResultStatus::Error, &text)

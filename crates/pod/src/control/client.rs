@@ -1,5 +1,5 @@
-//! A client's handle on a pod: people and scripts send commands to the actor through it. It knows no record and no
-//! journal.
+//! A client's handle on a pod: people and scripts send commands to the actor through it. Does not depend on records or
+//! on the journal.
 
 use super::limits::RunLimits;
 use super::turn_end::TurnEnd;
@@ -23,26 +23,26 @@ pub(super) enum Command {
     },
 }
 
-/// A submitted input.
+/// An input with its limits, and the channel for the end of its turn.
 pub(super) struct Submission {
     pub(super) text: String,
-    /// Of the turn that takes it.
+    /// Limits of the turn that takes the input.
     pub(super) limits: RunLimits,
     pub(super) reply: Reply,
 }
 
 pub(super) type Reply = oneshot::Sender<Result<TurnEnd, SubmitError>>;
 
-/// Why an input was not taken through a turn.
+/// The reason why a submitted input did not get into a turn.
 #[derive(Debug, thiserror::Error)]
 pub enum SubmitError {
-    /// It is large and could not be stored.
+    /// The input is large and could not be stored as a blob.
     #[error(transparent)]
     Blob(#[from] BlobError),
-    /// Too many wait.
+    /// Too many inputs wait.
     #[error("{MAX_SUBMISSIONS} inputs wait to be accepted already")]
     Busy,
-    /// The pod let go of its session; what was committed is on disk.
+    /// The pod has ended; everything committed is on disk.
     #[error("the pod has closed its session")]
     Closed,
 }
@@ -59,7 +59,8 @@ impl SubmitError {
     }
 }
 
-/// A handle on a pod's actor; clones share it.
+/// The handle for submitting inputs to an open pod, cancelling turns and closing the pod; clones share it. Used by `yoi
+/// run` and tests.
 #[derive(Clone, Debug)]
 pub struct Client {
     commands: mpsc::Sender<Command>,
@@ -67,7 +68,7 @@ pub struct Client {
     limits: RunLimits,
 }
 
-/// A client, and where the actor reads its commands.
+/// Creates a client and the actor's receiving end.
 pub(super) fn client(folded: watch::Receiver<u64>, limits: RunLimits) -> (Client, mpsc::Receiver<Command>) {
     let (commands, receiver) = mpsc::channel(MAX_COMMANDS);
     (Client { commands, folded, limits }, receiver)
@@ -78,12 +79,12 @@ impl Client {
     /// accepted before, under the tightest of their limits. An input that a gate refuses ends as an aborted turn.
     ///
     /// # Errors
-    /// The input could not be stored, 64 wait already, or the pod has let go, in good order or not.
+    /// The input could not be stored, 64 wait already, or the pod has ended.
     pub async fn submit(&self, text: &str) -> Result<TurnEnd, SubmitError> {
         self.submit_within(text, self.limits).await
     }
 
-    /// The same, with limits of its own for that turn.
+    /// As [`Self::submit`], with limits for that turn.
     ///
     /// # Errors
     /// As [`Self::submit`].
@@ -96,13 +97,13 @@ impl Client {
 
     /// Ends the running turn in good order, or the next one if its input was submitted; later turns run.
     pub async fn cancel(&self) {
-        // A pod that is gone has no turn.
+        // A pod that has ended has no turn.
         drop(self.commands.send(Command::Cancel).await);
     }
 
-    /// Asks the pod to release its session once no turn runs; its last record has the reason.
+    /// Asks the pod to end once no turn runs; its last record has the reason.
     pub async fn close(&self, reason: &str) {
-        // A pod that is gone has let go.
+        // The pod has ended already.
         drop(self.commands.send(Command::Close { reason: reason.to_owned() }).await);
     }
 

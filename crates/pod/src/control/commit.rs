@@ -16,7 +16,7 @@ use llm_worker::projection::{Dialect, Neutral};
 use llm_worker::turn::{Acknowledged, CommitRequest, Payload};
 use session_store::{Committed, EncodeError, Frames, Records};
 
-/// What this pod attaches to a turn's facts.
+/// The payload type of this pod for the turn machine: it fixes the types that the host attaches to facts.
 #[derive(Debug)]
 pub(crate) struct Journaled;
 
@@ -49,15 +49,15 @@ pub(crate) enum Note {
     System(SystemItem),
 }
 
-/// How a call that started ended, beyond what the model sees.
+/// The end of a started call, beyond the result for the model.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CallEnd {
     pub(crate) feature: Option<String>,
-    /// The full output, where it did not fit.
+    /// The full output, if it did not fit.
     pub(crate) output: Option<Output>,
     pub(crate) ms: u64,
     pub(crate) transforms: Vec<TransformNote>,
-    /// What the person must know of it.
+    /// Warnings for the person.
     pub(crate) warnings: Vec<String>,
 }
 
@@ -67,7 +67,7 @@ impl From<Box<Authorized>> for CallEnd {
     }
 }
 
-/// What the records of a turn say of it.
+/// Facts of the running turn for its records.
 #[derive(Debug)]
 pub(crate) struct TurnInfo {
     pub(crate) number: u64,
@@ -76,7 +76,7 @@ pub(crate) struct TurnInfo {
     pub(crate) budget: Budget,
 }
 
-/// One atomic batch: a turn's facts as records, and what else belongs to them.
+/// One atomic batch: the facts of a turn as records, and records of the host and of features.
 #[derive(Debug, Default)]
 pub struct Batch {
     turn: Option<CommitRequest<Journaled>>,
@@ -84,7 +84,7 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// A batch that says nothing of a turn.
+    /// A batch without a turn's facts.
     #[must_use]
     pub fn of(records: Vec<Record>) -> Self {
         Self { turn: None, records }
@@ -96,18 +96,18 @@ impl Batch {
         Self { turn: Some(request), records }
     }
 
-    /// The same without its first records.
+    /// The batch without its first records.
     pub(crate) fn behind(mut self, first: usize) -> Self {
         self.records.drain(..first.min(self.records.len()));
         self
     }
 
-    /// What it will write.
+    /// The records of the batch.
     pub(crate) fn records(&self) -> &[Record] {
         &self.records
     }
 
-    /// The turn's part, given back by a log that refused it.
+    /// The turn's part of a refused batch, for another attempt.
     pub(crate) fn into_turn(self) -> Option<CommitRequest<Journaled>> {
         self.turn
     }
@@ -119,12 +119,12 @@ impl Records for Batch {
     }
 }
 
-/// Proof that a turn's commit is durable.
+/// Proof that a turn's commit is durable; only [`Self::of`] creates one, from a committed batch.
 #[derive(Debug)]
 pub(crate) struct Ack(CommitRequest<Journaled>);
 
 impl Ack {
-    /// Takes a durable batch apart: the proof for its turn, and its records to fold.
+    /// Splits a durable batch into the proof for its turn and its records to fold.
     pub(crate) fn of(done: Committed<Batch>) -> (Option<Self>, Vec<Record>) {
         let Batch { turn, records } = done.into_inner();
         (turn.map(Self), records)
@@ -144,7 +144,7 @@ fn add_record(records: &mut Vec<Record>, fact: &Fact<Journaled>, turn: &TurnInfo
         Fact::TurnStarted => TurnStarted { turn: turn.number }.into(),
         Fact::Note(Note::Input { input, .. }) => InputConsumed { input: *input }.into(),
         Fact::Note(Note::System(item)) => item.clone().into(),
-        // The turn's own words, about an answer that it dropped.
+        // The note of the turn about an answer that it dropped.
         Fact::Item(Item::System { text, .. }) => {
             SystemItem::Recovery { generation: turn.generation, text: text.clone() }.into()
         }

@@ -1,4 +1,4 @@
-//! What lives as long as a pod: its state, and everything a turn needs. It knows no turn.
+//! The state of a pod and everything a turn needs. Does not depend on turns.
 
 use super::authorize::Permission;
 use super::commit::{Ack, Batch};
@@ -22,18 +22,18 @@ pub const DISK_PAUSE: Duration = Duration::from_secs(1);
 /// How often a refused commit is retried before the pod ends.
 pub const DISK_RETRIES: u32 = 1;
 
-/// A session open for writing, and the probe through which tests wait or die at named points.
+/// A session open for writing, and the probe with which tests wait or kill the process at named points.
 pub struct OpenSession {
     pub journal: Journal,
     pub blobs: Blobs,
     pub session: Arc<str>,
-    /// `<session>/<epoch>`: the front of idempotency keys and of `YOI_CALL`.
+    /// `<session>/<epoch>`: the prefix of idempotency keys and of `YOI_CALL`.
     pub key: Arc<str>,
     /// Called with a record's kind before it is committed (`commit:KIND`) and after (`KIND`).
     pub probe: Arc<dyn Fn(&str) + Send + Sync>,
 }
 
-/// Everything a turn works with; lives as long as the pod.
+/// The state, the journal and the parts of an open pod. The actor owns it and lends it to the running turn.
 pub struct Core {
     pub store: OpenSession,
     pub state: SessionState,
@@ -50,22 +50,22 @@ pub struct Core {
 /// Why a pod cannot continue.
 #[derive(Debug, thiserror::Error)]
 pub enum Fatal {
-    /// The journal refuses to be written.
+    /// The journal refused a commit too often.
     #[error("{0}")]
     Journal(String),
-    /// A record is over its bound or does not encode: no retry can help.
+    /// A record exceeds its bound or cannot be encoded: no retry can help.
     #[error("{0}")]
     Unstorable(String),
-    /// Too many callbacks never came back.
+    /// Too many callbacks did not return.
     #[error("{MAX_STUCK} tool or feature threads are stuck and were abandoned")]
     Stuck,
-    /// What was committed does not fold: a fault in this program.
+    /// A committed record does not fold: a fault in this program.
     #[error("{0}; this is a bug")]
     Fold(#[from] IllegalRecord),
-    /// The turn machine refused what it was told: a fault in this program.
+    /// The turn machine refused an input: a fault in this program.
     #[error("{0}; this is a bug")]
     Turn(#[from] llm_worker::turn::IllegalInput),
-    /// A task of the host's own died: a fault in this program.
+    /// A task of the host panicked: a fault in this program.
     #[error("{0}; this is a bug")]
     Broken(#[from] tokio::task::JoinError),
 }
@@ -121,7 +121,8 @@ impl Core {
         pending.take(request, &mut RequestContext { registry, state, outbox }, runs)
     }
 
-    /// Ends a pod that cannot continue: with `told`, the reason is journaled if the start is in the log and the record fits.
+    /// Ends a pod that cannot continue. With `told`, a `suspended` record gets the reason, if the start is in the log
+    /// and the record fits.
     pub(super) async fn give_up(&mut self, fatal: &Fatal, told: bool) {
         self.drain().await;
         self.pending.close();
@@ -143,7 +144,7 @@ impl Core {
         records.iter().for_each(|record| (self.store.probe)(&format!("commit:{}", record.kind())));
     }
 
-    /// Folds a durable batch: the state first, then watchers. Nothing else changes the state.
+    /// Folds a durable batch: first into the state, then it is shown to watchers. Nothing else changes the state.
     pub(super) fn fold(&mut self, done: Committed<Batch>) -> Result<Option<Ack>, Fatal> {
         let (first, time, mut checkpoint, last) = (*done.seqs().start(), done.time(), done.seal(), done.mark());
         let (ack, records) = Ack::of(done);

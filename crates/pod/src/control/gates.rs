@@ -1,4 +1,4 @@
-//! Hooks as the actor uses them: what they see, and the records of what they decided.
+//! Hooks as the actor uses them: their views, and the records of their decisions.
 
 use super::call_output::INLINE;
 use crate::feature::FeatureRegistry;
@@ -8,7 +8,7 @@ use crate::record::{GateNote, TransformNote, VerdictGiven};
 use llm_worker::{CallId, ToolOutcome};
 use std::sync::Arc;
 
-/// The decision of every gate that was asked, as records.
+/// The decision of every called gate, as records.
 pub(crate) fn verdicts(point: HookPoint, call: Option<CallId>, outcome: &GateOutcome) -> Vec<VerdictGiven> {
     outcome.runs.iter().map(|run| verdict(point, call, run)).collect()
 }
@@ -20,12 +20,12 @@ fn verdict(point: HookPoint, call: Option<CallId>, run: &GateRun) -> VerdictGive
     VerdictGiven { call, decision: decision.clone(), rule, gate, transforms: Vec::new() }
 }
 
-/// The reason, when a gate refused.
+/// The reason, if a gate refused.
 pub(crate) fn refusal(outcome: &GateOutcome) -> Option<String> {
     (!outcome.decision.allows()).then(|| outcome.decision.reason().to_owned())
 }
 
-/// What transforms did, as it is journaled.
+/// The changes and failures of transforms, as records.
 pub(crate) fn notes(transformed: Vec<Transformed>) -> Vec<TransformNote> {
     let note = |Transformed { feature, hook, ms, before, after }| {
         let feature = feature.to_string();
@@ -37,7 +37,7 @@ pub(crate) fn notes(transformed: Vec<Transformed>) -> Vec<TransformNote> {
     transformed.into_iter().map(note).collect()
 }
 
-/// Lets transforms word a result anew.
+/// Calls the transforms of a result.
 pub(crate) async fn outcome(
     registry: &FeatureRegistry,
     callbacks: &Callbacks,

@@ -1,16 +1,16 @@
-//! What one turn may use, and what is left for the next turn of a run. It knows no log.
+//! Limits of one turn, and of the next turn of a run. Does not depend on the log.
 
 use super::turn_end::TurnEnd;
 use llm_worker::Cost;
 use llm_worker::effect::Outcome;
 
-/// What one turn may use, from configuration.
+/// The limits of one turn, from configuration or from a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunLimits {
     pub max_steps: u32,
-    /// Calls that run at once; the others wait their turn.
+    /// Calls that run at the same time; others wait.
     pub tool_concurrency: usize,
-    /// What one turn may cost: once that much is spent, no further request is sent.
+    /// Cost of one turn: once this much is spent, no further request is sent.
     pub max_cost: Option<Cost>,
 }
 
@@ -28,10 +28,10 @@ impl RunLimits {
         }
     }
 
-    /// What is left for the next turn of a run after `used`.
+    /// The limits of the next turn of a run after `used`.
     ///
     /// # Errors
-    /// Nothing is left: the outcome of the run.
+    /// A limit is reached: the outcome of the run.
     pub fn left(self, used: &TurnEnd) -> Result<Self, Outcome> {
         let steps = u32::try_from(used.steps).unwrap_or(u32::MAX);
         let max_steps = self.max_steps.saturating_sub(steps);

@@ -1,5 +1,5 @@
-//! Commits in flight: those of a turn, of the actor, and of requests from features; and the retry after the disk
-//! refused one. It knows no turn beyond the part that a commit carries.
+//! Commits in flight: of the turn, of the actor, and of requests from features; and the retry after the disk refused
+//! one. Does not depend on the turn, except for its part of a commit.
 
 use super::commit::{Ack, Batch, Journaled};
 use super::core::{Core, DISK_PAUSE, DISK_RETRIES, Fatal};
@@ -14,15 +14,15 @@ use tokio::time::Instant;
 use tracing::field::Empty;
 use tracing::{Span, debug_span, info, warn};
 
-/// Commits that only carry what features handed in and may be on their way at once. While there are so many, features
-/// wait: they must not keep the turn's own commits from the journal.
+/// Commits in flight that have only records of features. At this many, features wait: they must not keep the turn's own
+/// commits from the journal.
 const MAX_AHEAD: usize = 2;
 
 /// Commits resolve in the order they were appended.
 #[derive(Default)]
 pub(crate) struct Pipeline {
     flights: VecDeque<Flight>,
-    /// Whether records wait for a commit of their own.
+    /// Whether waiting records need a commit of their own.
     owed: bool,
     /// Refusals in a row of the turn's commit.
     refusals: u32,
@@ -34,7 +34,7 @@ pub(crate) struct Pipeline {
 struct Flight {
     commit: Commit<Batch>,
     part: CommitPart,
-    /// Ends with the commit, in the log of the host.
+    /// The span of the commit in the log of the host.
     span: Span,
     waiters: Vec<Box<dyn CommitWaiter>>,
 }
@@ -45,7 +45,7 @@ struct Held {
     waiters: Vec<Box<dyn CommitWaiter>>,
 }
 
-/// What a commit carries besides what features handed in.
+/// The part of a commit that is not from features.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CommitPart {
     Nothing,
@@ -56,7 +56,7 @@ enum CommitPart {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct ActorPart {
     commit: ActorCommit,
-    /// Records of features in front of it.
+    /// Records of features before it in the batch.
     piggybacked: usize,
     refusals: u32,
 }
@@ -84,7 +84,7 @@ impl Pipeline {
         self.flights.is_empty() && self.held.is_empty()
     }
 
-    /// The oldest commit's end; pending while there is none. Cancel-safe.
+    /// The end of the oldest commit; pending while there is none. Cancel-safe.
     pub(super) async fn front(&mut self) -> Result<Committed<Batch>, Refused<Batch>> {
         match self.flights.front_mut() {
             Some(flight) => (&mut flight.commit).await,
@@ -92,7 +92,7 @@ impl Pipeline {
         }
     }
 
-    /// When a refused commit is tried again; none while none is held here or by the turn (`suspended`).
+    /// The time of the next retry; none if neither the pipeline nor the turn (`suspended`) has a refused commit.
     pub(super) fn retry_at(&self, suspended: bool) -> Option<Instant> {
         self.retry_at.filter(|_| suspended || !self.held.is_empty())
     }
@@ -108,14 +108,14 @@ impl Core {
         (self.pipeline.ahead() < MAX_AHEAD || self.pending.waiting() < MAX_UNCOMMITTED) && !self.outbox.is_over()
     }
 
-    /// Appends the turn's commit, with what waits as far as it has room for it.
+    /// Appends the turn's commit, with as many waiting records as fit.
     pub(super) fn append_of_turn(&mut self, of: impl FnOnce(Vec<Record>) -> Batch) {
         let Piggybacked { records, waiters } = self.pending.piggybacked();
         self.append(of(records), CommitPart::Turn, waiters);
         self.pipeline.owed |= self.pending.waiting() > 0;
     }
 
-    /// Appends records of the actor's own, behind everything that waits.
+    /// Appends records of the actor, after all waiting records.
     pub(super) fn append_actor_commit(&mut self, commit: ActorCommit, mut records: Vec<Record>) {
         loop {
             let Piggybacked { records: mut all, waiters } = self.pending.piggybacked();
@@ -132,10 +132,10 @@ impl Core {
         }
     }
 
-    /// Commits records before anybody else can ask for anything.
+    /// Commits records and waits for it, before clients or features can send anything.
     ///
     /// # Errors
-    /// The journal refused, or they do not fold.
+    /// The journal refused, or the records do not fold.
     pub(crate) async fn repair(&mut self, records: Vec<Record>) -> Result<(), Fatal> {
         self.append_actor_commit(ActorCommit::Repair, records);
         while !self.pipeline.is_empty() {
@@ -157,14 +157,14 @@ impl Core {
         self.pipeline.flights.push_back(Flight { commit, part, span, waiters });
     }
 
-    /// Appends again what the disk refused of the actor's own.
+    /// Retries the actor's commits that the disk refused.
     pub(super) fn append_held(&mut self) {
         for Held { batch, part, waiters } in std::mem::take(&mut self.pipeline.held) {
             self.append(batch, CommitPart::Actor(part), waiters);
         }
     }
 
-    /// Gives what waits commits of its own; as far as there may be more of them.
+    /// Commits waiting records by themselves, as many as may be in flight.
     pub(super) fn write_out(&mut self) {
         while self.pending.waiting() > 0 && self.pipeline.ahead() < MAX_AHEAD {
             let Piggybacked { records, waiters } = self.pending.piggybacked();
@@ -194,7 +194,7 @@ impl Core {
                 resolve_all(waiters, Ok(()));
                 if ack.is_some() && std::mem::take(&mut self.pipeline.refusals) > 0 {
                     info!("the journal takes commits again");
-                    // The log says that it could not be written for a while.
+                    // The record tells readers of the log that commits were refused for a while.
                     self.append(Batch::of(vec![Resumed {}.into()]), CommitPart::Nothing, Vec::new());
                 }
                 Ok(match part {
@@ -217,10 +217,10 @@ impl Core {
         let mut part = match part {
             CommitPart::Nothing | CommitPart::Turn => {
                 resolve_all(waiters, Err(&reason));
-                // Without its batch a commit can neither be tried again nor given back.
+                // Without its batch a commit can neither be retried nor returned to the turn.
                 let Some(batch) = batch else { return Err(Fatal::Journal(reason)) };
                 let Some(request) = batch.into_turn() else {
-                    // In a turn its next commit says the same.
+                    // During a turn, the turn's next commit reports the same.
                     if !self.state.turn_open {
                         let text = format!("the journal did not take what features handed in: {reason}");
                         self.outbox.show(Event::warning(text));
@@ -238,7 +238,7 @@ impl Core {
             Ok(mut batch) => {
                 let mut waiters = waiters;
                 if matches!(part.commit, ActorCommit::Input | ActorCommit::TurnEnd) {
-                    // What features hand in meanwhile must not be overtaken by what they handed in before.
+                    // Later records of features must not overtake earlier ones.
                     batch = batch.behind(part.piggybacked);
                     part.piggybacked = 0;
                     resolve_all(std::mem::take(&mut waiters), Err(&reason));
@@ -253,7 +253,7 @@ impl Core {
         }
     }
 
-    /// The disk refused: says so, and when it is tried again, unless it was tried often enough.
+    /// Reports that the disk refused a commit and schedules the retry; an error after too many refusals.
     fn suspend(&mut self, why: &Refusal, refusals: u32) -> Result<(), Fatal> {
         if let Some(unstorable) = Fatal::unstorable(why) {
             return Err(unstorable);
@@ -261,15 +261,15 @@ impl Core {
         let reason = why.to_string();
         warn!(reason, refusals, "the journal refused a commit");
         self.pipeline.retry_at = Some(Instant::now() + DISK_PAUSE);
-        // The one in front of it was told.
+        // The commit before it was reported.
         if !matches!(why, Refusal::Behind) {
             self.outbox.show(Event::Suspended { reason: reason.clone() });
         }
         if refusals > DISK_RETRIES { Err(Fatal::Journal(reason)) } else { Ok(()) }
     }
 
-    /// The pod cannot go on: what was appended is awaited, and if it became durable, watchers are told and its caller may
-    /// go on. What is held goes nowhere any more.
+    /// For a pod that cannot continue: awaits the commits in flight. Those that became durable are folded and their
+    /// callers get the result. Refused ones are dropped.
     pub(super) async fn drain(&mut self) {
         for Held { waiters, .. } in std::mem::take(&mut self.pipeline.held) {
             resolve_all(waiters, Err("the pod cannot go on"));

@@ -1,4 +1,4 @@
-//! A model's answer while it streams.
+//! Receives a model's answer while it streams.
 
 use llm_worker::model::EVENT_QUEUE;
 use llm_worker::projection::ModelRequest;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-/// The model's task, and what it says. Dropping it ends the task.
+/// The task that runs the model's client for one request, and its events. Dropping it aborts the task.
 pub(super) struct Stream {
     events: mpsc::Receiver<ModelEvent>,
     done: JoinHandle<Result<(), ModelError>>,
@@ -17,9 +17,9 @@ pub(super) struct Stream {
 /// An event of the stream.
 pub(super) enum StreamEvent {
     Event(ModelEvent),
-    /// The answer was whole, and the model's client is done with it.
+    /// The answer is complete, and the model's client has ended.
     Whole,
-    /// No whole answer will come.
+    /// The request failed: the answer stays incomplete.
     Failed(ModelError),
 }
 
@@ -31,8 +31,8 @@ impl Stream {
         Self { events, done, stopped: false }
     }
 
-    /// The next event, or the end once every event was taken. What a client says or fails at after the stop is
-    /// not part of the answer. Cancel-safe.
+    /// The next event, or the end after all events. What a client sends after the stop is not part of the answer.
+    /// Cancel-safe.
     pub(super) async fn next(&mut self) -> StreamEvent {
         while let Some(event) = self.events.recv().await {
             if !self.stopped {

@@ -1,5 +1,5 @@
-//! Inputs on their way into the log, one after the other in the order of arrival: gates are asked, a large input is
-//! stored as a blob, and the commit is awaited. They know no turn but its end.
+//! Inputs on their way into the log, one after the other in the order of arrival: gates are called, a large input is
+//! stored as a blob, and the commit is awaited. Depends on no turn, only on the end of one.
 
 use super::client::{MAX_SUBMISSIONS, Reply, Submission, SubmitError};
 use super::core::Core;
@@ -15,39 +15,39 @@ use std::collections::VecDeque;
 use std::panic::resume_unwind;
 use tokio::task::{JoinError, JoinSet};
 
-/// An input up to this many bytes, encoded as JSON, stands in the history whole.
+/// An input up to this many bytes, encoded as JSON, is in the history whole.
 pub const MAX_INLINE_INPUT: usize = 256 * 1024;
 
 /// Of a longer one, this much of its beginning and of its end.
 const INPUT_ENDS: usize = 16 * 1024;
 
-/// Every input that no turn has taken yet.
+/// All inputs that no turn has taken yet.
 pub(super) struct Submissions {
-    /// The newest input that was there when the pod was opened.
+    /// The newest input that existed when the pod was opened.
     opened_at: u64,
     waiting: VecDeque<Submission>,
     step: Step,
     task: JoinSet<Prepared>,
-    /// What the next turn may use; none while no input waits for it.
+    /// The limits of the next turn; none while no input waits for it.
     accepted: Option<RunLimits>,
     /// That turn is cancelled as it begins.
     cancelled: bool,
-    /// Who hears of the end of the next turn, and of the one under way.
+    /// The clients that wait for the end of the next turn, and of the running one.
     next: Vec<Reply>,
     current: Vec<Reply>,
 }
 
-/// How far the oldest one is.
+/// The stage of the oldest input.
 #[derive(Default)]
 enum Step {
     #[default]
     Waiting,
     Preparing(Submission),
-    /// On its way to the log; with the reason if a gate refused it.
+    /// Its commit is in flight; with the reason if a gate refused it.
     Committing(Submission, Option<String>),
 }
 
-/// What gates said of an input, and where it is stored if it is large.
+/// The decision of gates about an input, and its blob if it is large.
 pub(super) struct Prepared {
     outcome: GateOutcome,
     whole: Option<Result<BlobRef, BlobError>>,
@@ -73,36 +73,36 @@ impl Submissions {
         if self.waiting.len() + on_the_way + self.next.len() < MAX_SUBMISSIONS {
             self.waiting.push_back(submission);
         } else {
-            // A client that is gone hears nothing.
+            // A client that has ended gets no answer.
             drop(submission.reply.send(Err(SubmitError::Busy)));
         }
     }
 
-    /// Whether none is on its way to the log.
+    /// Whether no input is on its way to the log.
     pub(super) fn is_idle(&self) -> bool {
         self.waiting.is_empty() && matches!(self.step, Step::Waiting)
     }
 
-    /// Cancels the turn that takes what is on its way, if anything is.
+    /// Cancels the turn that will take the inputs on their way, if there are any.
     pub(super) fn cancel(&mut self) {
         self.cancelled = !self.is_idle() || self.accepted.is_some();
     }
 
-    /// A turn begins with every accepted input, if there is a new one: what it may use, and whether it is cancelled.
+    /// Starts a turn if there is a new input: returns its limits, and whether it is cancelled.
     pub(super) fn begin_turn(&mut self) -> Option<(RunLimits, bool)> {
         let limits = self.accepted.take()?;
         self.current.append(&mut self.next);
         Some((limits, std::mem::take(&mut self.cancelled)))
     }
 
-    /// The turn is over.
+    /// Sends the end of a turn to the clients that wait for it.
     pub(super) fn turn_ended(&mut self, end: &TurnEnd) {
         for reply in self.current.drain(..) {
             drop(reply.send(Ok(end.clone())));
         }
     }
 
-    /// Begins with the next one, unless one is on its way. `preamble` goes into the log in front of it.
+    /// Starts with the next input, unless one is on its way. The records of `preamble` go into the log before it.
     pub(super) fn advance(&mut self, core: &mut Core, preamble: &mut Vec<Record>) {
         if !matches!(self.step, Step::Waiting) {
             return;
@@ -134,7 +134,7 @@ impl Submissions {
         });
     }
 
-    /// What came of preparing one; pending while none is prepared. Cancel-safe.
+    /// The next prepared input; pending while none is prepared. Cancel-safe.
     pub(super) async fn next(&mut self) -> Result<Prepared, JoinError> {
         match self.task.join_next().await {
             Some(prepared) => prepared,
@@ -142,7 +142,7 @@ impl Submissions {
         }
     }
 
-    /// One is prepared: it goes into the log, or back to who submitted it.
+    /// Commits a prepared input, or returns its error to the client.
     pub(super) fn prepared(&mut self, core: &mut Core, preamble: &mut Vec<Record>, prepared: Prepared) {
         let Step::Preparing(submission) = std::mem::take(&mut self.step) else { return };
         match prepared.whole.transpose() {
@@ -171,7 +171,7 @@ impl Submissions {
                 Some(whole) => shortened(core, &submission.text, whole),
                 None => submission.text.clone(),
             };
-            // Somebody who was told that it failed says it again: it is the same input.
+            // A client that got an error may submit the input again: it is the same input.
             let waited = core.state.queued.last_key_value().filter(|(input, _)| **input <= self.opened_at);
             if waited.is_none_or(|(_, waiting)| *waiting != text) {
                 records.push(InputQueued { input, text, whole }.into());
@@ -184,7 +184,7 @@ impl Submissions {
         core.append_actor_commit(ActorCommit::Input, records);
     }
 
-    /// It is in the log.
+    /// The input's commit has ended.
     pub(super) fn commit_ended(&mut self) {
         let Step::Committing(Submission { reply, limits, .. }, refused) = std::mem::take(&mut self.step) else {
             return;
@@ -202,7 +202,7 @@ impl Submissions {
     }
 }
 
-/// Both ends of a text, and where the whole of it is.
+/// Both ends of a text, and the handle of the whole.
 fn shortened(core: &Core, text: &str, whole: &Output) -> String {
     let head = text.get(..text.floor_char_boundary(INPUT_ENDS)).unwrap_or_default();
     let tail = text.get(text.ceil_char_boundary(text.len() - INPUT_ENDS)..).unwrap_or_default();

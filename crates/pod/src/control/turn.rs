@@ -1,4 +1,4 @@
-//! One turn: it performs the effects of the turn machine and feeds the results back. It knows no client.
+//! One turn: performs the effects of the turn machine and feeds the results back. Does not depend on clients.
 //!
 //! ```text
 //!   Turn::poll ──> effects ──> journal · model task · callback threads
@@ -37,24 +37,24 @@ use tokio::task::{JoinError, JoinSet};
 use tracing::field::Empty;
 use tracing::{Span, debug, info_span, warn};
 
-/// Bytes of one call's raw arguments. A record is at most 1 MiB, and JSON may need six bytes for one.
+/// Limit on the bytes of one call's raw arguments. A record is at most 1 MiB, and JSON may need six bytes for one.
 pub(super) const MAX_ARGUMENTS: usize = 160 * 1024;
 
-/// Bytes of one answer: above the longest output of any vendor, and text seldom needs escapes.
+/// Limit on the bytes of one answer: above the longest output of any provider, and text seldom needs escapes.
 pub(super) const MAX_ANSWER: usize = 768 * 1024;
 
-/// Bytes of the arguments of all calls of one answer, as they came and again as they would run: both stand in one batch,
-/// and with six bytes for one it still takes them.
+/// Limit on the argument bytes of all calls of one answer. A batch contains the raw and the canonical arguments; it has
+/// room for both even if JSON escapes each byte with six.
 pub(super) const MAX_CALLS: usize = 1 << 20;
 
-/// The batch of an answer holds the piggybacked records, what gates said before the request and again of each call, the parts
-/// of the answer, and for each call a verdict and its start or its result.
+/// The batch of an answer has the piggybacked records, the verdicts of gates before the request and about each call,
+/// the parts of the answer, and for each call a verdict and its start or its result.
 const _: () = {
     let calls = Answers::CALLS * (MAX_GATES + 2);
     assert!(MAX_PIGGYBACK + 2 * MAX_GATES + Answers::PARTS + 1 + calls <= MAX_BATCH_RECORDS, "an answer fits a batch");
 };
 
-/// One turn under way.
+/// The running turn. The actor creates it, passes events to it and takes its result.
 pub(super) struct Running {
     turn: Turn,
     info: TurnInfo,
@@ -63,29 +63,29 @@ pub(super) struct Running {
     stream: Option<Stream>,
     tasks: TurnTasks,
     authorizer: Authorizer,
-    /// Bytes of arguments of this answer's calls that may run.
+    /// Argument bytes of this answer's calls that may run.
     starting: usize,
-    /// Of the session, when it began.
+    /// Usage of the session when the turn began.
     before: Before,
     cancelled: bool,
-    /// Of the latest request, in the log of the host.
+    /// The span of the latest request in the log of the host.
     step_span: Span,
     turn_span: Span,
 }
 
-/// How far a turn is.
+/// The stage of a turn.
 enum TurnStage {
     Machine,
-    /// It is over; what was appended behind it is still folded and shown, and no call asks for more.
+    /// The machine has ended; commits in flight are still folded and shown, and requests of calls are not read.
     Settling(Outcome),
-    /// Gates are asked about its end.
+    /// Gates at the end of the turn are running.
     Asking(Outcome),
-    /// What they said is on its way to the log; with the reason to pause.
+    /// The verdicts of those gates are being committed; with the reason to pause.
     Noting(Outcome, Option<String>),
     Over(Outcome, Option<String>),
 }
 
-/// What the session had used before this turn.
+/// Usage of the session before this turn.
 struct Before {
     requests: u64,
     usage: Usage,
@@ -160,7 +160,7 @@ impl Running {
         }
     }
 
-    /// Goes on as far as it can without waiting. Answers whether the turn is over, with everything behind it.
+    /// Proceeds as far as it can without waiting. Returns whether the turn is over and all its commits have ended.
     pub(super) fn advance(&mut self, core: &mut Core) -> Result<bool, Fatal> {
         while matches!(self.stage, TurnStage::Machine) {
             let Some(effect) = self.turn.poll() else {
@@ -182,9 +182,9 @@ impl Running {
         Ok(matches!(self.stage, TurnStage::Over(..)))
     }
 
-    /// Asks the gates at the end of the turn, if there are any.
+    /// Calls the gates at the end of the turn, if there are any.
     fn ask(&mut self, core: &Core, outcome: Outcome) -> TurnStage {
-        // What is still asked before a request that will not be sent is nobody's business any more.
+        // Gates before a request that will not be sent are dropped.
         self.tasks.gates = JoinSet::new();
         if !core.registry.hooks().any::<TurnEndPoint>("") {
             return TurnStage::Over(outcome, None);
@@ -196,7 +196,7 @@ impl Running {
         TurnStage::Asking(outcome)
     }
 
-    /// What it waits for: others' work, and the model's answer.
+    /// The sources of events that the turn waits for: its tasks and the model's stream.
     pub(super) fn parts(&mut self) -> (Option<&mut TurnTasks>, Option<&mut Stream>) {
         (Some(&mut self.tasks), self.stream.as_mut())
     }
@@ -211,7 +211,7 @@ impl Running {
         self.turn.suspended()
     }
 
-    /// The disk may take the turn's commit now.
+    /// Retries the turn's refused commit.
     pub(super) fn resume(&mut self) -> Result<(), Fatal> {
         if self.turn.suspended() { Ok(self.turn.handle(Input::Resume)?) } else { Ok(()) }
     }
@@ -329,7 +329,7 @@ impl Running {
             Effect::Send(request) => {
                 self.starting = 0;
                 let (number, bytes) = (request.number(), request.body().len);
-                // The one before it ends first.
+                // The span of the previous request must end first.
                 self.step_span = Span::none();
                 self.step_span = info_span!(parent: &self.turn_span, "step", request = number, bytes);
                 self.stream = Some(Stream::of(core.model.clone(), request));
@@ -351,7 +351,7 @@ impl Running {
         Ok(None)
     }
 
-    /// Asks the gates before a request; without any, it is cleared at once. A budget that is used up comes first.
+    /// Calls the gates before a request; without gates the request is cleared at once. The cost limit is checked first.
     fn gate(&mut self, core: &Core) -> Result<(), Fatal> {
         let is_first = core.state.requests == self.before.requests;
         if let Some(Err(replaced)) = is_first.then(|| core.permission.workspace.check_roots()) {
@@ -376,7 +376,7 @@ impl Running {
         Ok(())
     }
 
-    /// Clears or stops the next request. Notifications that wait go with it.
+    /// Clears or stops the next request. Waiting notifications are committed with it.
     fn gated(
         &mut self,
         core: &Core,
@@ -396,7 +396,7 @@ impl Running {
         self.tasks.judges.spawn(async move { (id, Box::new(authorizer.judge(call).await)) });
     }
 
-    /// The history again, and how the turn ended, once it is over.
+    /// The history and the end of the turn, once it is over.
     pub(super) fn finish(self, core: &Core) -> Result<(History, TurnEnd), Fatal> {
         let (state, before) = (&core.state, self.before);
         let (TurnStage::Over(outcome, paused), Ok(history)) = (self.stage, self.turn.finish()) else {
@@ -416,7 +416,7 @@ impl Running {
         Ok((history, end))
     }
 
-    /// The pod cannot go on: nothing more starts, and children end.
+    /// For a pod that cannot continue: nothing more starts, and child processes are ended.
     pub(super) async fn abandon(mut self, core: &mut Core) {
         self.stream = None;
         self.tasks.calls.end();

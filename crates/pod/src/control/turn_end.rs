@@ -1,27 +1,27 @@
-//! How a turn ended. It knows no log.
+//! The end of a turn. Does not depend on the log.
 
 use llm_worker::effect::Outcome;
 use llm_worker::{Cost, Shortfall, Usage};
 use std::sync::Arc;
 
-/// How a turn ended.
+/// The end of a turn, for the client that submitted its input.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TurnEnd {
     pub outcome: Outcome,
     pub answer: Option<Arc<str>>,
     /// The refused call of its last answer with calls, and why; none if the model found another way.
     pub refused: Option<String>,
-    /// Why its answer is incomplete, where the model reports that.
+    /// The reason why the answer is incomplete, if the model reports one.
     pub shortfall: Option<Shortfall>,
     pub steps: u64,
     pub usage: Usage,
-    /// What the steps cost, as far as prices were known.
+    /// Cost of the steps, as far as prices were known.
     pub cost: Option<Cost>,
-    /// Why a gate at the end of the turn wants a person to look before the next turn.
+    /// The reason of a gate at the end of the turn to have a person look before the next turn.
     pub paused: Option<String>,
 }
 
-/// How a turn ended, in one word without the texts that may stand in it.
+/// The name of an outcome, without its texts.
 pub(super) fn outcome_name(outcome: &Outcome) -> &'static str {
     match outcome {
         Outcome::Done => "done",
@@ -38,18 +38,18 @@ pub(super) fn outcome_name(outcome: &Outcome) -> &'static str {
 }
 
 impl TurnEnd {
-    /// The end of a turn that never began: a gate refused its input.
+    /// The end of a turn that never started: a gate refused its input.
     pub(super) fn refused(reason: String) -> Self {
         let (outcome, usage) = (Outcome::Aborted { reason }, Usage::default());
         Self { outcome, answer: None, refused: None, shortfall: None, steps: 0, usage, cost: None, paused: None }
     }
 
-    /// This turn and the next one of a run as one.
+    /// Adds the next turn of a run to this one.
     #[must_use]
     pub fn and(self, next: Self) -> Self {
         Self {
             answer: next.answer.or(self.answer),
-            // One step made no calls, so it worked round nothing.
+            // A single step has no calls, so it worked around nothing.
             refused: next.refused.or(self.refused.filter(|_| next.steps <= 1)),
             shortfall: next.shortfall,
             steps: self.steps.saturating_add(next.steps),

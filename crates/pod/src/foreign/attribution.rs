@@ -1,8 +1,8 @@
 //! Which feature's code a callback thread runs. If the thread never returns, that feature is disabled.
 //!
 //! A thread works for its owner. Within that it may run code of another feature (a tool that parses arguments, a
-//! service) or wait for it. The feature whose code runs is held responsible first, then the one that is waited for, then the
-//! owner.
+//! service) or wait for it. The responsible feature is the one whose code runs, else the one that is waited for, else
+//! the owner.
 
 use crate::feature::FeatureId;
 use std::cell::RefCell;
@@ -22,16 +22,16 @@ pub(crate) struct Attribution(Mutex<Inside>);
 #[derive(Debug, Default)]
 struct Inside {
     owner: Option<FeatureId>,
-    /// The features whose code runs within the owner's, innermost last.
+    /// Features whose code runs within the owner's code, innermost last.
     running: Vec<FeatureId>,
-    /// The features that are waited for, newest last, each with the number of the wait.
+    /// Features that are waited for, newest last, each with the number of the wait.
     waiting: Vec<(u64, FeatureId)>,
     waits: u64,
     /// Whether the whole callback waits, so that no code of it runs.
     parked: bool,
 }
 
-/// While it is held, the thread runs code of a feature, or waits for it.
+/// A guard: until it is dropped, the thread runs code of a feature or waits for it.
 #[must_use]
 pub(crate) struct Within(Option<(Arc<Attribution>, Entered)>);
 
@@ -70,7 +70,7 @@ impl Attribution {
         .await
     }
 
-    /// The feature that holds the thread (none for the host itself), and whether it only waits.
+    /// The responsible feature (none for the host itself), and whether the callback only waits.
     pub(crate) fn who(&self) -> (Option<FeatureId>, bool) {
         let Inside { owner, running, waiting, waits: _, parked } = &*self.lock();
         let within = if *parked { waiting.last().map(|(_, feature)| feature) } else { running.last() };
@@ -78,7 +78,7 @@ impl Attribution {
     }
 }
 
-/// The callback that has this thread works for this feature from here on.
+/// Sets the owner of the current callback thread.
 pub(crate) fn own(feature: &FeatureId) {
     HERE.with_borrow(|here| {
         if let Some(attribution) = here {
@@ -87,7 +87,7 @@ pub(crate) fn own(feature: &FeatureId) {
     });
 }
 
-/// Until it is dropped, code of this feature runs on this thread.
+/// Marks code of this feature as running on this thread, until the guard is dropped.
 pub(crate) fn inside(feature: &FeatureId) -> Within {
     enter(|inside| {
         inside.running.push(feature.clone());
@@ -95,7 +95,7 @@ pub(crate) fn inside(feature: &FeatureId) -> Within {
     })
 }
 
-/// Until it is dropped, the callback that has this thread may wait for this feature.
+/// Marks the current callback as waiting for this feature, until the guard is dropped.
 pub(crate) fn waiting(feature: &FeatureId) -> Within {
     enter(|inside| {
         inside.waits += 1;

@@ -1,4 +1,4 @@
-//! Threads for code that is not the host's: tools and hooks. They know no registry.
+//! Threads for code of features and tools. Do not depend on the registry of features.
 //!
 //! A callback is a future that is *blocked on* in its own thread: a panic becomes an error value, a callback that
 //! spins or sleeps cannot block the control thread, and one that never returns costs one thread.
@@ -16,24 +16,25 @@ use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-/// How many callback threads there may be; give the runtime as many blocking threads.
+/// Limit on callback threads; configure the runtime with as many blocking threads.
 pub const MAX_THREADS: usize = 64;
 
-/// How long a callback may go on after its cancellation before it is written off.
+/// Time between the cancellation of a callback and its abandonment.
 pub const GRACE: Duration = Duration::from_secs(5);
 
-/// With this many threads written off, half of them, the pod ends: it would run out of them. Calls of one feature do not
-/// cost so many, since what is written off is not called again and no more run at once than revoke one over; calls of as
-/// many features do, since one call may always run.
+/// With this many abandoned threads, half of all, the pod ends before it runs out of them. Calls of one feature cannot
+/// reach it: a feature with an abandoned thread is not called again, and running calls leave one thread over. Calls of
+/// as many features can, since one call may always run.
 pub const MAX_STUCK: usize = MAX_THREADS / 2;
 
-/// Starts callbacks and counts the threads that did not return.
+/// Runs code of features and tools on threads with a deadline, and counts the threads that do not return. The program
+/// creates it once; hooks, calls and permission use it.
 #[derive(Clone)]
 pub struct Callbacks {
     runtime: Handle,
     grace: Duration,
     stuck: Arc<AtomicUsize>,
-    /// Of this generation's features; the threads above are counted whichever generation they are of.
+    /// State of this generation's features. The count above is of all generations.
     features: Arc<Mutex<BTreeMap<FeatureId, FeatureStatus>>>,
     pod: Option<(MailboxSender, RevokeFeature)>,
 }
@@ -49,13 +50,13 @@ struct FeatureStatus {
 /// Revokes every grant of a feature.
 type RevokeFeature = Arc<dyn Fn(&FeatureId) + Send + Sync>;
 
-/// Why a callback returned no value.
+/// The reason why a callback returned no value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallbackFailure {
     #[error("it panicked: {0}")]
     Panicked(String),
-    /// It did not end within this grace after its cancellation. Where it only waited, its thread was taken back; else
-    /// that is written off.
+    /// It did not end within this grace after its cancellation. If it only waited, its thread was recovered; else the
+    /// thread is abandoned.
     #[error("it did not stop within {0:?} of being cancelled and was abandoned")]
     Stuck(Duration),
 }
@@ -67,22 +68,22 @@ impl Callbacks {
         Self::with_grace(runtime, GRACE)
     }
 
-    /// The same, with another grace.
+    /// As [`Self::new`], with another grace.
     #[must_use]
     pub fn with_grace(runtime: Handle, grace: Duration) -> Self {
         Self { runtime, grace, stuck: Arc::default(), features: Arc::default(), pod: None }
     }
 
-    /// The same threads for one generation of a pod's features: nobody is given up on yet. The pod takes notes of what
-    /// came too late, and `revoke` shuts what a feature that is given up on holds.
+    /// The same threads for one generation of a pod's features, with no feature disabled. `mailbox` gets notes about
+    /// late answers, and `revoke` revokes the grants of a disabled feature.
     pub(crate) fn serving(self, mailbox: MailboxSender, revoke: impl Fn(&FeatureId) + Send + Sync + 'static) -> Self {
         Self { features: Arc::default(), pod: Some((mailbox, Arc::new(revoke))), ..self }
     }
 
-    /// Leaves a note with the pod, if there is one and it takes it.
+    /// Sends a note about a feature to the pod, if there is one and its mailbox has room.
     pub(crate) fn note(&self, feature: FeatureId, text: String) {
         if let Some((mailbox, _)) = &self.pod {
-            // A pod that has let go, or is flooded, does without.
+            // If the pod has ended or the mailbox is full, the note is dropped.
             mailbox.try_send(DriverRequest::Note { feature, text }).ok();
         }
     }
@@ -103,8 +104,8 @@ impl Callbacks {
         self.features.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Disables a feature: callers that ask [`Self::is_disabled`] no longer call it, its grants are revoked, and the pod is
-    /// told.
+    /// Disables a feature: callers that check [`Self::is_disabled`] no longer call it, its grants are revoked, and the
+    /// pod is informed.
     pub fn disable(&self, feature: &FeatureId) {
         if std::mem::replace(&mut self.features().entry(feature.clone()).or_default().disabled, true) {
             return;
@@ -140,9 +141,9 @@ impl Callbacks {
         }
     }
 
-    /// Runs `work` on a thread of its own. At `deadline`, or when `cancel` fires before, the token is
-    /// cancelled; the grace later work that waits is dropped, the thread of one that does not is written off, and with
-    /// either the feature whose code it is. The work itself starts on this call.
+    /// Runs `work` on its own thread, starting at once. At `deadline`, or when `cancel` fires earlier, the token is
+    /// cancelled. If the work has not ended after the grace, it is dropped if it only waits; else its thread is
+    /// abandoned. In both cases the responsible feature is disabled, unless the work ends at the last moment.
     pub fn run<F, T>(
         &self,
         deadline: Duration,
@@ -171,7 +172,7 @@ impl Callbacks {
             }
             let (who, parked) = attribution.who();
             over.cancel();
-            // Who waits lets go of its thread where it stands; who holds it cannot be made to.
+            // Work that waits can be dropped, which frees its thread; work that blocks the thread cannot be stopped.
             let back = if parked { tokio::time::timeout(grace, &mut thread).await.ok() } else { None };
             let came_back = back.is_some();
             if let Some(Ok(Some(done))) = back {
@@ -183,7 +184,7 @@ impl Callbacks {
             if !came_back {
                 let before = stuck.fetch_add(1, Ordering::Relaxed);
                 warn!(abandoned = before + 1, most = MAX_STUCK, "a callback thread was abandoned");
-                // It may come back after all; then its thread counts again.
+                // If it returns after all, its thread is available again.
                 tokio::spawn(async move {
                     drop(thread.await);
                     stuck.fetch_sub(1, Ordering::Relaxed);
@@ -194,7 +195,7 @@ impl Callbacks {
     }
 }
 
-/// What a thread brought, if it was not told to let go.
+/// The value of a thread, unless its work was dropped.
 fn ended<T>(done: Result<Option<T>, tokio::task::JoinError>, grace: Duration) -> Result<T, CallbackFailure> {
     done.map_err(lost)?.ok_or(CallbackFailure::Stuck(grace))
 }
@@ -206,7 +207,7 @@ fn lost(error: tokio::task::JoinError) -> CallbackFailure {
     CallbackFailure::Panicked(words(&*panic))
 }
 
-/// The words of a panic, as they were said.
+/// The message of a panic.
 pub(super) fn words(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().copied().or_else(|| payload.downcast_ref::<String>().map(String::as_str));
     clamp(text.unwrap_or("no message")).to_owned()
@@ -217,7 +218,8 @@ mod tests {
     use super::*;
     use crate::mailbox::requests::mailbox;
 
-    // Given up on in one generation, a feature may be called again in the next; a thread it still holds stays counted.
+    // A feature that was disabled in one generation may be called again in the next; a thread that it still blocks
+    // stays counted.
     #[test]
     fn a_new_generation_forgets_who_is_off_not_stuck_threads() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

@@ -1,5 +1,5 @@
-//! Contains code of a feature: it is attributed to the feature, ends when a door shuts, and its panic becomes a
-//! value. It knows no thread and no grant.
+//! Contains code of a feature: it is attributed to the feature, ends when a door shuts, and its panic becomes a value.
+//! Does not depend on threads or on grants.
 
 use super::attribution;
 use super::callbacks::words;
@@ -11,15 +11,15 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// Why contained work has no answer.
+/// The reason why contained work has no result.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Broke {
     Panicked(String),
     Revoked,
 }
 
-/// Runs work of a feature on the callback thread that asks for it, which counts as the feature's from here on. The work
-/// ends where it waits when one of these doors shuts; while a door drains it may finish.
+/// Runs work of a feature on the current callback thread, which is attributed to the feature from here on. If one of
+/// the doors shuts, the work ends at its next wait; while a door drains it may finish.
 pub(crate) async fn contained<'a, T: Send + 'a>(
     feature: &FeatureId,
     doors: &'a [Arc<Door>],
@@ -34,26 +34,27 @@ pub(crate) async fn contained<'a, T: Send + 'a>(
         })
         .await
     });
-    // There are few: for a hook one for its point, and where tools are named one for them.
+    // There are at most two: for a hook the door of its point and, if it names tools, the door of those.
     let behind = |work, door: &'a Arc<Door>| -> Pin<Box<dyn Future<Output = _> + Send + 'a>> {
         Box::pin(async move { under(door, work).await.unwrap_or(Err(Broke::Revoked)) })
     };
     doors.iter().fold(work, behind).await
 }
 
-/// Runs code of a feature here and now; the words of a panic are the error.
+/// Runs code of a feature at once; the message of a panic is the error.
 pub(crate) fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| words(&*panic))
 }
 
-/// Lets work go on under a door, which is entered for each step.
+/// Runs work under a door, which is entered for each step.
 async fn under<T>(door: &Arc<Door>, work: impl Future<Output = T>) -> Result<T, Shut> {
     let under_way = door.begin()?;
     let mut work = pin!(work);
     stepping(&under_way, |cx| work.as_mut().poll(cx)).await
 }
 
-/// Takes the steps of work that has begun under a door: it ends where it waits when that shuts, and its result is void.
+/// Runs the steps of started work under a door: if the door shuts, the work ends at its next wait and its result is
+/// dropped.
 pub(crate) async fn stepping<T>(
     under_way: &LongUse,
     mut step: impl FnMut(&mut Context<'_>) -> Poll<T>,
@@ -77,7 +78,8 @@ mod tests {
     use std::time::Duration;
     use tokio::time::Instant;
 
-    // A call of a tool that is taken back ends where it waits; one that drains may come to its end, and no other begins.
+    // A call whose tool's grant is revoked ends at its next wait; one whose grant drains may finish, and no other
+    // starts.
     #[test]
     fn work_under_a_door_ends_with_it() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();

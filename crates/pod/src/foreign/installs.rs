@@ -1,5 +1,5 @@
-//! Runs `descriptor()` and `install()` of features: synchronous code, called by a host without a runtime. It knows
-//! no plan.
+//! Runs `descriptor()` and `install()` of features: synchronous code, called by a host without a runtime. Does not
+//! depend on the plan.
 //!
 //! Callbacks run one after another on one thread, since a start has many and each change of thread costs. A
 //! callback that misses its deadline is abandoned with its thread, its late answer is dropped, and the others
@@ -42,7 +42,7 @@ impl Runner {
         Self { limit, stuck: Vec::new() }
     }
 
-    /// Runs all callbacks; the answers stand in the callbacks' order.
+    /// Runs all callbacks; the results are in the order of the callbacks.
     pub(crate) fn run_all<T: Send + 'static>(&mut self, callbacks: Vec<InstallCallback<T>>) -> Vec<CallbackEnd<T>> {
         let total = callbacks.len();
         let mut ended = Vec::with_capacity(total);
@@ -71,7 +71,8 @@ impl Runner {
     }
 }
 
-/// Collects a worker's answers to `count` callbacks until it is done, or one is late: then what was not begun is given back.
+/// Collects a worker's results of `count` callbacks until it is done or one is late. If one is late, returns the
+/// callbacks that have not started.
 fn listen<T>(
     count: usize,
     queue: &Queue<T>,
@@ -85,8 +86,9 @@ fn listen<T>(
             Ok(answer) => ended.push(answer),
             Err(RecvTimeoutError::Disconnected) => return None,
             Err(RecvTimeoutError::Timeout) => {
-                // A worker answers before it takes the next callback. So with the queue held every answer is there, and a callback
-                // that is neither answered nor in the queue is in hand. Without one, the thread has yet to run.
+                // A worker sends its result before it takes the next callback. So while the queue is locked every
+                // result is in the channel, and a callback that is in neither is running. If none is running, the
+                // thread has not started yet.
                 let mut callbacks = queue.lock().unwrap_or_else(PoisonError::into_inner);
                 ended.extend(results.try_iter());
                 if ended.len() + callbacks.len() < all {

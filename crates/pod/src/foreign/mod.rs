@@ -1,9 +1,9 @@
-//! Code of features and tools: the threads it runs on, how it is contained, and which feature it belongs to. It
-//! knows no turn, no journal and no plan.
+//! Runs code of features and tools: its threads, its containment, and its attribution to a feature. Does not depend on
+//! turns, the journal or the plan.
 //!
-//! Hooks and tools go the same way: [`Callbacks::run`] gives work a thread, a deadline, a cancellation and a grace
-//! period, and counts the threads that do not return; within it [`contained`] runs a feature's code. Installs
-//! cannot be cancelled, so they have threads and a deadline of their own in [`installs`].
+//! Hooks and tools use the same path: [`Callbacks::run`] gives work a thread, a deadline, a cancellation and a grace
+//! period, and counts the threads that do not return; within it [`contained`] runs a feature's code. Installs cannot be
+//! cancelled, so they have threads and a deadline of their own in [`installs`].
 
 pub(crate) mod attribution;
 mod callbacks;

@@ -1,4 +1,4 @@
-//! Opens a pod and connects its parts; the same for a headless run and for a pod that stays.
+//! Opens a pod and connects its parts. `yoi` supplies the parts; tests supply scripted ones.
 
 mod opening;
 mod staged;
@@ -20,23 +20,23 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tracing::{info, warn};
 
-/// Most bytes of an install report in the log; a record has at most 1 MiB.
+/// Bytes of an install report in the log; a record has at most 1 MiB.
 const MAX_REPORT: usize = 896 * 1024;
 
-/// Of a report that is cut: most diagnostics about no feature, and most features that are missed.
+/// Limit of a cut report on general diagnostics, and on missing required features.
 const MAX_REPORTED: usize = 64;
 
-/// What a program provides to open a pod.
+/// The configuration and parts that a program supplies to [`open`] a pod.
 pub struct PodConfig {
     pub about: HostStarted,
     /// The system prompt, instructions of features included.
     pub system: String,
-    /// Where and when, asked as each turn begins: shown to the model when it changed.
+    /// Describes date, directory and git state; called as each turn begins, and sent to the model if the text changed.
     pub environment: Box<dyn Fn() -> String + Send>,
     pub parts: PodDeps,
 }
 
-/// The parts that a pod is built from.
+/// The parts that a pod is built from: installed features, permission, model, threads, and the channel to its watcher.
 pub struct PodDeps {
     pub registry: Arc<FeatureRegistry>,
     pub permission: Arc<Permission>,
@@ -48,25 +48,25 @@ pub struct PodDeps {
     pub probe: Arc<dyn Fn(&str) + Send + Sync>,
 }
 
-/// Why a pod was not opened.
+/// The reason why a pod was not opened, or ended.
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
-    /// Its log does not read.
+    /// The log cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// Its log does not fold.
+    /// The log cannot be folded.
     #[error(transparent)]
     Restore(#[from] RestoreError),
-    /// Its items are no history.
+    /// The items of the log do not form a history.
     #[error(transparent)]
     History(#[from] HistoryError),
-    /// Its blobs are not to be had.
+    /// The blobs are not accessible.
     #[error(transparent)]
     Blob(#[from] BlobError),
-    /// An input was not taken.
+    /// An input did not get into a turn.
     #[error(transparent)]
     Submit(#[from] SubmitError),
-    /// The pod could not go on.
+    /// The pod could not continue.
     #[error(transparent)]
     Fatal(#[from] Fatal),
 }
@@ -88,11 +88,11 @@ impl HostError {
     }
 }
 
-/// What opening found, to be reported to the person.
+/// The result of opening a session: recovery, losses and waiting inputs. The program reports it to the person.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenReport {
     pub existed: bool,
-    /// Whether its last turn was left open.
+    /// Whether the last turn had no end: the process was killed or crashed.
     pub crashed: bool,
     pub cut: u64,
     /// The file that holds the cut bytes.
@@ -107,14 +107,14 @@ pub struct OpenReport {
     pub waiting: u64,
     /// Whether the request's fixed part differs from the recorded one.
     pub new_surface: bool,
-    /// Whether the recorded system prompt stays in force although the current one differs.
+    /// Whether the recorded system prompt still applies although the current one differs.
     pub old_system: bool,
 }
 
-/// Closes what a crash left open, and puts the pod together. Executes nothing.
+/// Closes open calls and turns after a crash, and builds the pod. Executes nothing.
 ///
 /// # Errors
-/// The items are no history, or the disk refuses.
+/// The items do not form a history, or the disk refuses.
 pub async fn open(opening: Opening, start: PodConfig) -> Result<(Actor, Client, OpenReport), HostError> {
     let PodConfig { about, system, environment, parts } = start;
     let limits = parts.limits;
@@ -151,7 +151,7 @@ pub async fn open(opening: Opening, start: PodConfig) -> Result<(Actor, Client, 
     }
     let mut notes = Vec::new();
     if let Some(why) = survivors.as_deref().filter(|_| !crashed) {
-        // After a crash the recovery's own note says it.
+        // After a crash the recovery's note reports it.
         notes.push(SystemItem::Recovery { generation, text: still_running(why) });
     }
     let found = OpenReport {
@@ -171,7 +171,7 @@ pub async fn open(opening: Opening, start: PodConfig) -> Result<(Actor, Client, 
     Ok((actor, client, found))
 }
 
-/// The report as the log takes it: whole, or without the features it has no room for, and then it says so.
+/// The report for the log: whole, or without the features that do not fit, with a diagnostic that says so.
 fn reported(report: &RegistryReport) -> serde_json::Value {
     let bytes = |part: &dyn Fn() -> serde_json::Result<String>| part().map_or(0, |text| text.len());
     if bytes(&|| serde_json::to_string(report)) <= MAX_REPORT {
@@ -193,7 +193,7 @@ fn reported(report: &RegistryReport) -> serde_json::Value {
     serde_json::to_value(cut).unwrap_or_default()
 }
 
-/// The fixed part of this start's requests: the recorded one while it still stands, else the next generation.
+/// The surface for this start: the recorded one if it still applies, else the next generation.
 fn surface(core: &Core, system: &str) -> (Surface, Encoder, bool) {
     let dialect = core.model.dialect();
     let encoder = Encoder { id: dialect.id().to_owned(), version: dialect.version() };

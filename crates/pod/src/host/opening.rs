@@ -1,4 +1,4 @@
-//! Opens a session for a pod: folds it, and prepares the records that close what a crash left open.
+//! Opens a session for a pod: folds it, and prepares the records that close open calls and turns after a crash.
 
 use super::staged;
 use super::{HostError, PodDeps};
@@ -18,17 +18,19 @@ use session_store::{Blobs, Journal, Opened, Reader, Recovered, SessionRecords, T
 use std::path::Path;
 use std::sync::Arc;
 
-/// How to clean up after a session that ended without warning.
+/// The cleanup after a start that ended without a stop, supplied by the program: only it may end processes and change
+/// files.
 pub struct CrashCleanup<'a> {
     /// Now, by the wall clock, in microseconds.
     pub now: u64,
-    /// Ends processes left over from the session it is given and counts them, or says why some may be left.
+    /// Ends remaining processes of this session and counts them; an error is the reason why some may remain.
     pub end_survivors: &'a dyn Fn(&str) -> Result<u32, String>,
-    /// Where its tools changed files: what is left of a change beside its file is removed there.
+    /// The directories that tools could change: staged files of unfinished changes are removed there.
     pub files: Option<&'a Workspace>,
 }
 
-/// A session, locked, repaired and folded. Nothing was executed and nothing written beyond what the store repaired.
+/// A session that is locked, repaired and folded, but not yet a pod. Nothing was executed, and only the store's repair
+/// was written.
 pub struct Opening {
     journal: Journal,
     blobs: Blobs,
@@ -39,7 +41,7 @@ pub struct Opening {
     rest: RecoveredSession,
 }
 
-/// The part of an opening that the core does not keep.
+/// The part of an [`Opening`] that the core does not keep: `open` uses it for history and report.
 pub struct RecoveredSession {
     pub(super) recovered: Recovered,
     pub(super) items: Vec<Item>,
@@ -48,10 +50,10 @@ pub struct RecoveredSession {
 }
 
 impl Opening {
-    /// Folds the session in `dir`, and tells its blobs which of them it leads to.
+    /// Folds the session in `dir`, and tells its blob store which blobs are still referenced.
     ///
     /// # Errors
-    /// The log does not read, or does not fold.
+    /// The log cannot be read or folded.
     pub fn of(
         dir: &Path,
         (opened, past): (Opened, SessionRecords),
@@ -77,13 +79,13 @@ impl Opening {
         })
     }
 
-    /// What an install needs to reach the pod that will be built on this session.
+    /// The link that an install needs to reach the pod that will be built on this session.
     #[must_use]
     pub fn link(&self) -> PodLink {
         self.link.clone()
     }
 
-    /// Puts the parts on the session.
+    /// Combines the session with the parts of a pod.
     pub fn core(self, parts: PodDeps) -> (Core, RecoveredSession) {
         let Self { journal, blobs, state, draft, pending, link: _, rest } = self;
         let key: Arc<str> = format!("{}/{}", rest.recovered.session, rest.recovered.epoch).into();
@@ -91,7 +93,7 @@ impl Opening {
         let session = rest.recovered.session.as_str().into();
         let store = OpenSession { journal, blobs, session, key, probe };
         let holds = Arc::clone(&registry);
-        // Its doors are shut at once; whoever is inside one is not waited for.
+        // Its doors are shut at once, without waiting for running uses.
         let callbacks = callbacks.serving(pending.sender(), move |feature| drop(holds.leave(feature)));
         let pipeline = Pipeline::default();
         let core = Core { store, state, draft, registry, permission, model, callbacks, outbox, pending, pipeline };
@@ -99,8 +101,8 @@ impl Opening {
     }
 }
 
-/// Folds up to what the store proved when it opened the session. What does not fit behind a checkpoint may be the
-/// checkpoint's fault: then the log has the last word.
+/// Folds up to the last record that the store verified. If records after a checkpoint do not fit, the checkpoint may be
+/// wrong: then the whole log is folded.
 fn folded(dir: &Path, recovered: &Recovered, past: SessionRecords) -> Result<ResumedSession, HostError> {
     let helped = past.checkpoint().is_some();
     match resume(past) {
@@ -111,7 +113,7 @@ fn folded(dir: &Path, recovered: &Recovered, past: SessionRecords) -> Result<Res
     }
 }
 
-/// What closes the log, and with it what a crash left beside it. Also why processes may still run.
+/// Makes the records that close the log, and cleans up beside it. Also returns the reason why processes may still run.
 fn closed(recovered: &Recovered, restored: &Restored, after: &CrashCleanup<'_>) -> (Vec<Record>, Option<String>) {
     let class = match recovered.class {
         None => "clean",
@@ -123,7 +125,7 @@ fn closed(recovered: &Recovered, restored: &Restored, after: &CrashCleanup<'_>) 
     let left = &restored.state.changing;
     let sweep = |files: &Workspace| left.iter().map(|left| staged::sweep(files, &recovered.session, left)).sum();
     let swept = after.files.map_or(0, sweep);
-    // A host that left in good order ended its children, unless it wrote some off.
+    // A host that stopped in good order ended its child processes, unless it abandoned some.
     let ended = if restored.state.hosted { (after.end_survivors)(&recovered.session) } else { Ok(0) };
     let found = RecoveryFacts {
         class: class.to_owned(),

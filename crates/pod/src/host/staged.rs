@@ -5,11 +5,11 @@ use crate::session::fold::FileChangeIntent;
 use authority::{Located, Workspace};
 use std::path::Path;
 
-/// Removes what an announced change of this session left: what is staged for its file, under the number of just this
-/// change, or directories that were made for a move that did not happen, as long as nothing is in them. Answers how much
-/// went. What cannot be removed stays: it is only space.
+/// Removes the remains of an unfinished file change of this session: the staged content with the number of this change,
+/// or empty directories that were created for a move. Returns how many were removed. Files that cannot be removed only
+/// waste space.
 pub fn sweep(files: &Workspace, session: &str, left: &FileChangeIntent) -> u64 {
-    // Reached through a link, it is not the place that was recorded.
+    // A path through a symlink is not the recorded one.
     let itself = |path: &Path| files.inside(path).ok().filter(|at: &Located| at.path() == path);
     let path = Path::new(&left.path);
     let Some(made) = &left.made else {

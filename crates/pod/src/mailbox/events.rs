@@ -1,5 +1,5 @@
-//! The events that a pod shows to its watcher. A watcher loses no event: one that does not keep up slows down the
-//! model's stream, then features, never the turn's commits. A watcher that is gone is forgotten.
+//! The events that a pod sends to its watcher. A watcher loses no event: one that does not keep up slows down the
+//! model's stream, then features, never the turn's commits. A watcher that ended gets no more events.
 
 use super::requests::AlertLevel;
 use crate::feature::FeatureId;
@@ -15,63 +15,63 @@ pub const CHANNEL: usize = 256;
 /// How many events may wait behind it before the model's stream is held back.
 pub const BACKLOG: usize = 1024;
 
-/// With so many waiting, features are not heeded either: what they hand in makes events, too. What a running turn
-/// still brings by itself is bounded.
+/// At this many waiting events requests of features wait, too, since they cause events. The events of a running turn
+/// alone are bounded.
 pub const MOST: usize = 4 * BACKLOG;
 
-/// One thing to show.
+/// An event for the watcher of a pod: `yoi run` prints it, tests check it.
 #[derive(Clone, Debug)]
 pub enum Event {
     /// A record became durable.
     Record { seq: u64, record: Arc<Record> },
     /// Part of an answer that is not durable yet.
     Delta(Delta),
-    /// Writing failed; it is tried again shortly.
+    /// The disk refused a commit; the pod retries it shortly. Not the record `suspended`, which ends a pod.
     Suspended { reason: String },
-    /// For people; in no log and no context.
+    /// A text for people; in no log and no context.
     Alert(Alert),
 }
 
-/// Short words for people.
+/// A short text of a feature or of the host for the people who watch a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alert {
     pub level: AlertLevel,
-    /// The feature that says it; none for the host.
+    /// The author; none for the host.
     pub from: Option<FeatureId>,
     pub text: String,
 }
 
 impl Event {
-    /// The host's own words.
+    /// A warning of the host.
     pub(crate) fn warning(text: String) -> Self {
         Self::Alert(Alert { level: AlertLevel::Warning, from: None, text })
     }
 }
 
-/// The pod's end of the channel to its watcher.
+/// The pod's end of the channel to its watcher, with a backlog. The program creates it and passes it to the host.
 #[derive(Debug)]
 pub struct Outbox {
     watcher: Option<mpsc::Sender<Event>>,
     backlog: VecDeque<Event>,
-    /// The newest record that the state stands for: who reads the files needs no more.
+    /// The newest folded record: readers of the files may read up to it.
     folded: watch::Sender<u64>,
 }
 
 impl Outbox {
-    /// An outbox nobody watches.
+    /// An outbox without a watcher.
     #[must_use]
     pub fn unwatched() -> Self {
         Self { watcher: None, backlog: VecDeque::new(), folded: watch::Sender::default() }
     }
 
-    /// An outbox and the end to watch it from.
+    /// An outbox and the receiving end for its watcher.
     #[must_use]
     pub fn watched() -> (Self, mpsc::Receiver<Event>) {
         let (sender, receiver) = mpsc::channel(CHANNEL);
         (Self { watcher: Some(sender), ..Self::unwatched() }, receiver)
     }
 
-    /// Shows one event, now or as soon as there is room.
+    /// Sends one event, now or as soon as there is room.
     pub fn show(&mut self, event: Event) {
         if self.watcher.is_some() {
             self.backlog.push_back(event);
@@ -79,12 +79,12 @@ impl Outbox {
         }
     }
 
-    /// The state stands for this record and all before it.
+    /// Publishes that this record and all before it are folded.
     pub(crate) fn folded(&self, seq: u64) {
         self.folded.send_replace(seq);
     }
 
-    /// Says up to where a reader of the files may go.
+    /// Follows the newest folded record; readers of the files may read up to it.
     pub(crate) fn following(&self) -> watch::Receiver<u64> {
         self.folded.subscribe()
     }
@@ -107,7 +107,7 @@ impl Outbox {
         self.backlog.is_empty()
     }
 
-    /// Resolves when some waiting event was handed over, or the watcher is gone. Cancel-safe.
+    /// Resolves when a waiting event was sent, or the watcher ended. Cancel-safe.
     pub async fn progress(&mut self) {
         let Some(watcher) = &self.watcher else { return };
         let watching = match watcher.reserve().await {
@@ -124,7 +124,7 @@ impl Outbox {
         }
     }
 
-    /// Resolves when everything was handed over, or the watcher is gone: as long as the watcher takes.
+    /// Resolves when all events were sent, or the watcher ended. Takes as long as the watcher does.
     pub async fn drain(&mut self) {
         while !self.backlog.is_empty() {
             self.progress().await;

@@ -1,5 +1,5 @@
-//! Queues around the task that owns a pod: requests in, records that wait for a commit, events out. It knows neither
-//! turns nor models.
+//! Queues around the task that owns a pod: requests in, records that wait for a commit, events out. Do not depend on
+//! turns or models.
 
 pub mod events;
 pub(crate) mod pending;

@@ -20,16 +20,16 @@ pub(crate) const MAX_WAITING: usize = 64;
 /// Most alerts of one feature in one turn.
 pub(crate) const MAX_ALERTS: u32 = 8;
 
-/// Between turns the allowances are renewed this often.
+/// Between turns the allowances are renewed after this time.
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
-/// The allowance of notes is renewed this often.
+/// The allowance of notes is renewed after this time.
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Most bytes of an alert or a note.
 pub(crate) const MAX_MESSAGE: usize = 512;
 
-/// So many waiting records get a commit of their own; fewer wait for the next one.
+/// At this many waiting records they get a commit of their own; fewer wait for the next one.
 pub(crate) const MAX_UNCOMMITTED: usize = 32;
 
 /// Most records piggybacked on one commit; the others wait for the next.
@@ -126,7 +126,7 @@ impl Pending {
         self.mailbox.next().await
     }
 
-    /// A turn begins: allowances are renewed.
+    /// Renews allowances at the start of a turn.
     pub(crate) fn turn_began(&mut self) {
         self.used.clear();
         self.used_since = Instant::now();
