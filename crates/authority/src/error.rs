@@ -59,10 +59,8 @@ impl Error {
     pub(crate) fn io(doing: &str, path: &Path, error: impl Into<io::Error>) -> Self {
         let error = error.into();
         let shown = crate::fs::escape(path);
-        let message = match error.kind() {
-            io::ErrorKind::NotFound => explain_at(&shown, &error),
-            _ => format!("{doing} {}", explain_at(&shown, &error)),
-        };
+        let explained = explain_at(&shown, &error);
+        let message = if error.kind() == io::ErrorKind::NotFound { explained } else { format!("{doing} {explained}") };
         Self { kind: kind_of(&error), message, source: Some(error) }
     }
 

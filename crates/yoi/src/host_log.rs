@@ -13,6 +13,7 @@ use authority::Redactor;
 use filter::Filter;
 use std::path::{Path, PathBuf};
 use subscriber::Subscriber;
+use tracing::level_filters::LevelFilter;
 use writer::{Destination, Files, LogWriter};
 
 /// The variable that switches the log on. It is no key of the configuration.
@@ -37,9 +38,8 @@ impl Wanted {
     /// `Config` for a value that is not a filter.
     pub(crate) fn of(env: &Env) -> Result<Self, Failure> {
         let Some(value) = env.var(VARIABLE) else { return Ok(Self(None)) };
-        let filter = value.to_str().and_then(Filter::parse);
-        if filter.is_some() {
-            return Ok(Self(filter));
+        if let Some(filter) = value.to_str().and_then(Filter::parse) {
+            return Ok(Self((filter.most() > LevelFilter::OFF).then_some(filter)));
         }
         let value = value.to_string_lossy();
         Err(Failure::new(Exit::Config, format!("{VARIABLE}={value}: expected a filter"))

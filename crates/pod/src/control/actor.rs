@@ -133,7 +133,8 @@ impl Actor {
         match &result {
             Ok(()) => core.pending.close(),
             Err(fatal) => {
-                error!(%fatal, "the pod cannot go on");
+                // Its text may be a panic's, which can quote what was being worked on.
+                error!(kind = ?fatal.kind(), "the pod cannot go on");
                 if let At::Turn(turn) = at {
                     turn.abandon(&mut core).await;
                 }

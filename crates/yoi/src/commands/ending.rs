@@ -97,7 +97,7 @@ fn printed(ended: &FinishedRun, style: OutputStyle) -> Option<Cow<'_, str>> {
 
 /// `12 steps · 34 s · 18k tokens · $0.05 · run-7f3a (yoi log run-7f3a)`.
 fn closing_line(end: &TurnEnd, place: &SessionLocation, took: Duration) -> String {
-    let mut parts = vec![count(end.steps.into(), "step"), format!("{:.1} s", took.as_secs_f64())];
+    let mut parts = vec![count(end.steps, "step"), format!("{:.1} s", took.as_secs_f64())];
     let tokens = end.usage.input.saturating_add(end.usage.output);
     match tokens {
         0 => {}

@@ -165,7 +165,7 @@ impl Transcript {
             Record::Recovery(recovery) => format!(
                 "restored after {}: {} interrupted, {} set aside ({})",
                 duration(recovery.down_us),
-                count(recovery.open_calls.into(), "call"),
+                count(recovery.open_calls, "call"),
                 count(recovery.cut_bytes, "byte"),
                 recovery.class
             ),

@@ -4,19 +4,22 @@
 use rustix::fs::OFlags;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Most lines that wait; of at most 4 KiB each.
 const QUEUE: usize = 1024;
 
 /// How long a flush waits.
 const FLUSH: Duration = Duration::from_millis(500);
+
+/// How long a flush waits before it tries a full queue again.
+const AGAIN: Duration = Duration::from_millis(5);
 
 /// Where lines go.
 pub(super) enum Destination {
@@ -30,6 +33,8 @@ pub(super) struct Files {
     file: File,
     size: u64,
     max: u64,
+    /// The last write failed and may have left a part of its line.
+    torn: bool,
 }
 
 enum Message {
@@ -64,10 +69,17 @@ impl LogWriter {
 
     /// Waits until what was handed over is written, but not longer than [`FLUSH`].
     pub(super) fn flush(&self) {
+        let until = Instant::now() + FLUSH;
         let (done, over) = sync_channel(1);
-        if self.queue.try_send(Message::Flush(done)).is_ok() {
-            over.recv_timeout(FLUSH).ok();
+        let mut message = Message::Flush(done);
+        while let Err(TrySendError::Full(back)) = self.queue.try_send(message) {
+            if Instant::now() >= until {
+                return;
+            }
+            message = back;
+            thread::sleep(AGAIN);
         }
+        over.recv_timeout(until.saturating_duration_since(Instant::now())).ok();
     }
 }
 
@@ -76,7 +88,11 @@ fn write_all(mut to: Destination, lines: &Receiver<Message>, missing: &AtomicU64
         match message {
             Message::Line(line) => {
                 let before = missing.swap(0, Ordering::Relaxed);
-                let text = if before > 0 { format!("{before} lines are missing here\n{line}") } else { line };
+                let text = match before {
+                    0 => line,
+                    1 => format!("1 line is missing here\n{line}"),
+                    more => format!("{more} lines are missing here\n{line}"),
+                };
                 if to.write(text.as_bytes()).is_err() {
                     missing.fetch_add(before + 1, Ordering::Relaxed);
                 }
@@ -103,35 +119,55 @@ impl Files {
     pub(super) fn open(path: PathBuf, max: u64) -> io::Result<Self> {
         let file = append(&path)?;
         let size = file.metadata()?.len();
-        Ok(Self { path, file, size, max })
+        Ok(Self { path, file, size, max, torn: false })
     }
 
     fn write(&mut self, text: &[u8]) -> io::Result<()> {
-        let bytes = text.len() as u64;
-        if self.size > 0 && self.size + bytes > self.max {
-            let mut older = self.path.clone().into_os_string();
-            older.push(".1");
-            std::fs::rename(&self.path, older)?;
-            *self = Self::open(std::mem::take(&mut self.path), self.max)?;
+        if self.size > 0 && self.size + text.len() as u64 > self.max {
+            self.rotate()?;
         }
-        self.file.write_all(text)?;
-        self.size += bytes;
+        let text = if self.torn { [b"\n", text].concat() } else { text.to_vec() };
+        let written = self.file.write_all(&text);
+        self.torn = written.is_err();
+        self.size = match written {
+            Ok(()) => self.size + text.len() as u64,
+            Err(_) => self.file.metadata().map_or(self.size, |meta| meta.len()),
+        };
+        written
+    }
+
+    fn rotate(&mut self) -> io::Result<()> {
+        let mut older = self.path.clone().into_os_string();
+        older.push(".1");
+        match std::fs::rename(&self.path, older) {
+            // An earlier attempt renamed it and could not open the next one.
+            Err(why) if why.kind() == io::ErrorKind::NotFound => {}
+            renamed => renamed?,
+        }
+        *self = Self::open(self.path.clone(), self.max)?;
         Ok(())
     }
 }
 
-fn append(path: &PathBuf) -> io::Result<File> {
+fn append(path: &Path) -> io::Result<File> {
     // Not through a link, and without waiting for the reader of a pipe.
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
-    let file = OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(flags.cast_signed()).open(path)?;
-    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("not a plain file")) }
+    let opened = OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(flags.cast_signed()).open(path);
+    let file = opened.map_err(|why| match rustix::io::Errno::from_io_error(&why) {
+        Some(rustix::io::Errno::LOOP) => io::Error::other("it is a symbolic link"),
+        _ => why,
+    })?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    // An older file may have another mode.
+    file.set_permissions(std::fs::Permissions::from_mode(0o600))?;
+    Ok(file)
 }
 
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
-    use std::path::Path;
     use std::sync::{Mutex, PoisonError, mpsc};
 
     /// What was written.
@@ -188,6 +224,38 @@ pub(super) mod tests {
         );
         assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2);
+    }
+
+    // The file was renamed and the next one could not be opened: the log forgot its own name, and everything after it was
+    // lost although the disk worked again.
+    #[test]
+    fn a_log_whose_next_file_cannot_be_opened_goes_on_later() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, older) = (dir.path().join("log"), dir.path().join("log.1"));
+        std::fs::write(&path, "before\n").unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o666)).unwrap();
+        let mut files = Files::open(path.clone(), 10).unwrap();
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        // As behind a rename whose open failed.
+        std::fs::rename(&path, &older).unwrap();
+        let gone = dir.path().join("gone");
+        files.path = gone.join("log");
+        assert!(files.write(b"second\n").is_err() && files.write(b"second\n").is_err());
+        std::fs::create_dir(&gone).unwrap();
+        files.write(b"second\n").unwrap();
+        assert_eq!(std::fs::read_to_string(gone.join("log")).unwrap(), "second\n");
+    }
+
+    #[test]
+    fn a_line_behind_a_torn_one_begins_anew() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log");
+        let mut files = Files::open(path.clone(), 1000).unwrap();
+        files.file.write_all(b"half a li").unwrap();
+        files.torn = true;
+        files.write(b"whole\n").unwrap();
+        files.write(b"next\n").unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "half a li\nwhole\nnext\n");
     }
 
     #[test]
@@ -260,11 +328,13 @@ pub(super) mod tests {
         }
         let missing = writer.missing.load(Ordering::Relaxed);
         assert!((99..=100).contains(&missing), "{missing}");
+        let began = Instant::now();
         writer.flush();
+        assert!(began.elapsed() >= FLUSH, "the queue is full for the whole time");
         drop(open);
-        while writer.queue.try_send(Message::Line("last\n".to_owned())).is_err() {
-            thread::yield_now();
-        }
+        // It waits for room in the queue.
+        writer.flush();
+        writer.write("last".to_owned());
         writer.flush();
         assert!(lines.text().contains("lines are missing here\n") && lines.text().ends_with("last\n"));
     }

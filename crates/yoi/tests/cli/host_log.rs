@@ -70,7 +70,9 @@ fn turns_steps_calls_and_commits_are_in_it_and_no_contents() {
     assert_eq!(scene.pods(), ["copy"]);
     // Off, there is none.
     scene.yoi(&["run", "--pod", "q", "list the files"]).ends(0);
-    with(&scene, "", &["run", "--pod", "q", "list the files"]).ends(0);
+    for off in ["", "off"] {
+        with(&scene, off, &["run", "--pod", "q", "list the files"]).ends(0);
+    }
     assert!(!scene.pod("q").join("host.log").exists());
 }
 
