@@ -243,7 +243,7 @@ add_event() { # what, text, new status
     if is_older "$dir/thread.md"; then older=1; fi
     last=$(awk -v older="$older" -v time="$TIME" -v created="$(field "$dir/item.md" created_at)" '
         NR == 1 && older { t = created }
-        older && /^<!-- event: / && match($0, " at: " time) { t = substr($0, RSTART + 5, 20) }
+        older && /^<!-- event: / && match($0, ".* at: " time) { t = substr($0, RLENGTH - 19, 20) }
         older && $0 ~ "^## 1 [|] " time " [|] " { older = 0 }
         !older && /^## / { split($0, part, " [|] "); sub(/^## /, "", part[1]); n = part[1]; t = part[2] }
         END { print n + 0, t }' "$dir/thread.md")
@@ -390,13 +390,15 @@ make_item() {
 }
 
 cmd_comment() {
-    what=comment item='' words=- given=0
+    what=comment item='' words=- given=0 plain=''
     while [ $# -gt 0 ]; do
-        if [ "$1" = --role ]; then
+        if [ "$1" = --role ] && [ -z "$plain" ]; then
             [ $# -gt 1 ] || usage '--role needs a value'
             is_one_of "$2" "$ROLES" || usage "there is no role '$2'; there are $ROLES"
             what=$2
             shift
+        elif [ "$1" = -- ] && [ -z "$plain" ]; then
+            plain=yes
         else
             given=$((given + 1))
             if [ "$given" -eq 1 ]; then item=$1; else words=$1; fi
