@@ -1,4 +1,4 @@
-//! [`Ambient`]: the token that the constructors of all handles ask for. Knows none of those handles.
+//! [`Ambient`]: the token that the constructors of all handles ask for. Does not depend on those handles.
 
 /// Proof that the caller is the composition root. With it any path can be opened, any program started and any host
 /// reached, so the binary claims it once and hands out narrower handles.

@@ -1,4 +1,4 @@
-//! Times that can be written as a date. Knows nothing of what happened at them.
+//! Times that can be written as a date. Does not depend on the events at those times.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

@@ -1,9 +1,9 @@
-//! Doors: one for each grant. Every use of a grant enters its door, and a door that is shut never opens again. A door
-//! does not know what its grant is for.
+//! Doors: one for each grant. Every use of a grant enters its door, and a door that is shut never opens again. Does not
+//! depend on the purpose of grants.
 //!
 //! ```text
 //! open ──enter──▶ in flight (counted) ──drop──▶ open
-//!   ├──drain──▶ draining: enter and begin are refused, uses under way go on ──deadline──▶ shut
+//!   ├──drain──▶ draining: enter and begin are refused, running uses continue ──deadline──▶ shut
 //!   └──shut───▶ shut: everything is refused at once, closed() fires; shut().await resolves when no use is in flight,
 //!               here and at every derived door
 //! ```
@@ -24,7 +24,7 @@ const OPEN: u8 = 0;
 const DRAINING: u8 = 1;
 const SHUT: u8 = 2;
 
-/// The door of one grant.
+/// The door of one grant: handles enter it for each use, and the host shuts it to revoke the grant.
 ///
 /// ```
 /// use authority::Door;
@@ -62,7 +62,7 @@ pub struct Door {
     _parent: Option<Arc<Door>>,
 }
 
-/// The door is shut: the grant was revoked.
+/// The error of entering a door that is shut: the grant was revoked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the grant was revoked")]
 pub struct Shut;
@@ -75,8 +75,8 @@ pub struct UseGuard<'a>(&'a Door);
 #[derive(Debug)]
 pub struct OwnedUseGuard(Arc<Door>);
 
-/// A use that waits in between, such as a running call: it enters the door for each step. [`Door::drain`] waits for it,
-/// [`Door::shut`] does not.
+/// A use that lasts longer than one operation, such as a running call: it enters the door for each of its steps.
+/// [`Door::drain`] waits for it, [`Door::shut`] does not.
 #[derive(Debug)]
 pub struct LongUse(Arc<Door>);
 
@@ -135,13 +135,13 @@ impl Door {
         Ok(OwnedUseGuard(self.clone()))
     }
 
-    /// Starts a use that waits in between: it enters for each of its steps, and a drain lets it finish.
+    /// Starts a use of several steps, such as a call: it enters the door for each step, and a drain lets it finish.
     ///
     /// # Errors
     /// [`Shut`].
     pub fn begin(self: &Arc<Self>) -> Result<LongUse, Shut> {
         self.long_uses.fetch_add(1, Ordering::SeqCst);
-        // From here on dropping it undoes the count.
+        // From here on dropping `begun` undoes the count.
         let begun = LongUse(self.clone());
         if self.state.load(Ordering::SeqCst) == OPEN { Ok(begun) } else { Err(self.refuse()) }
     }
@@ -149,7 +149,7 @@ impl Door {
     /// Shuts at once, also every derived door; resolves when no use is in flight at any of them. Dropping the
     /// future does not open anything again. Waits by tokio's timer.
     ///
-    /// Awaited by a task that holds a guard of the door, it never resolves.
+    /// It never resolves if the task that awaits it holds a guard of the door.
     #[must_use = "the door is shut at once, but uses under way end only when this resolves"]
     pub fn shut(self: &Arc<Self>) -> impl Future<Output = ()> + Send + use<> {
         let all = self.with_derived(Self::close);
@@ -192,23 +192,23 @@ impl Door {
         self.closed.cancelled().await;
     }
 
-    /// How often it was entered.
+    /// The number of uses so far.
     pub fn uses(&self) -> u64 {
         self.uses.load(Ordering::Relaxed)
     }
 
-    /// How often entry was refused.
+    /// The number of refused uses so far.
     pub fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
     }
 
-    /// When it was last entered, by the system's wall clock.
+    /// The time of the last use, by the system's wall clock.
     pub fn last_use(&self) -> Option<SystemTime> {
         let millis = self.last_use.load(Ordering::Relaxed);
         (millis != 0).then(|| UNIX_EPOCH + Duration::from_millis(millis))
     }
 
-    /// Counts a use unless the door's state is beyond `state`.
+    /// Counts a use, unless the door's state is later than `state`.
     #[inline]
     fn step_in(&self, state: u8) -> Result<(), Shut> {
         self.in_flight.fetch_add(1, Ordering::SeqCst);
@@ -251,7 +251,8 @@ impl Door {
     }
 
     fn with_derived(self: &Arc<Self>, act: fn(&Self)) -> Vec<Arc<Self>> {
-        // The state before the lock: a door derived at this moment either sees it or is in the list.
+        // Sets the state before taking the lock: a door derived at the same time either sees the state or is in the
+        // list.
         act(self);
         let derived: Vec<_> = {
             let derived = self.derived.lock().unwrap_or_else(PoisonError::into_inner);
@@ -290,7 +291,7 @@ impl LongUse {
     /// Enters the door for one step.
     ///
     /// # Errors
-    /// [`Shut`], not yet while the door drains.
+    /// [`Shut`], but not while the door drains.
     #[inline]
     pub fn enter(&self) -> Result<UseGuard<'_>, Shut> {
         self.0.step_in(DRAINING)?;

@@ -4,7 +4,7 @@ use rustix::io::Errno;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What the caller does next.
+/// What the caller of an operation on a handle can do about its error; see [`Error::kind`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
     /// The request itself is wrong: a path that does not exist, a directory where a file was wanted.
@@ -55,7 +55,7 @@ impl Error {
         Self::new(ErrorKind::Revoked, format!("{what}: the grant was revoked; ask for it again"))
     }
 
-    /// Wraps an I/O error with what was being done and the path it was done to.
+    /// Wraps an I/O error with the operation and its path.
     pub(crate) fn io(doing: &str, path: &Path, error: impl Into<io::Error>) -> Self {
         let error = error.into();
         let shown = crate::fs::escape(path);
@@ -69,13 +69,14 @@ impl Error {
         Self { kind: kind_of(&error), message: format!("{doing}: {}", explain(&error)), source: Some(error) }
     }
 
-    /// The same with kind `Unavailable`: an error of the peer or the network, whatever the system calls it.
+    /// Changes the kind to `Unavailable`: for errors of the peer or the network, whatever kind the system's error
+    /// suggests.
     pub(crate) fn unavailable(self) -> Self {
         Self { kind: ErrorKind::Unavailable, ..self }
     }
 }
 
-/// The request is wrong: nothing but another request helps.
+/// Errors that only another request can fix.
 const FIX_INPUT: &[io::ErrorKind] = &[
     io::ErrorKind::NotFound,
     io::ErrorKind::NotADirectory,
@@ -95,7 +96,7 @@ const EXHAUSTED: &[io::ErrorKind] = &[
     io::ErrorKind::TooManyLinks,
 ];
 
-/// Errors in no list count as failures of the system, not of the caller.
+/// Classifies an error; errors in no list count as failures of the system, not of the caller.
 fn kind_of(error: &io::Error) -> ErrorKind {
     if CODES.iter().any(|(code, _)| error.raw_os_error() == Some(code.raw_os_error())) {
         return ErrorKind::Exhausted;
@@ -105,7 +106,8 @@ fn kind_of(error: &io::Error) -> ErrorKind {
     lists.iter().find(|(list, _)| list.contains(&io)).map_or(ErrorKind::Unavailable, |(_, kind)| *kind)
 }
 
-/// Limits of the process and of the machine, which have no name in the standard library, or one that says less.
+/// Messages for errors about limits of the process or the machine, where the standard library has no text or a vaguer
+/// one.
 const CODES: &[(Errno, &str)] = &[
     (Errno::MFILE, "this process has as many files open as it may; raise `ulimit -n`"),
     (Errno::NFILE, "the system has as many files open as it can; close other programs"),
@@ -142,7 +144,7 @@ pub fn explain(error: &io::Error) -> String {
     next.map_or_else(|| error.to_string(), |(_, text)| (*text).to_owned())
 }
 
-/// The same about a path.
+/// The message for an error of the operating system at a path.
 pub fn explain_at(path: &str, error: &io::Error) -> String {
     let colon = if error.kind() == io::ErrorKind::NotFound { "" } else { ":" };
     format!("{path}{colon} {}", explain(error))

@@ -4,8 +4,8 @@
 //! widened. Each has a [`Door`]: every operation enters it, is counted, and fails with [`ErrorKind::Revoked`] once the
 //! door is shut.
 //!
-//! This crate knows nothing of pods, sessions, tools, models or permissions: who gets which handle is decided
-//! elsewhere. It does not protect against other code in this process, which can call the operating system directly.
+//! This crate does not depend on pods, sessions, tools, models or permissions: the pod and `yoi` decide which code gets
+//! which handle. It does not protect against other code in this process, which can call the operating system directly.
 #![deny(clippy::wildcard_enum_match_arm)]
 
 mod ambient;

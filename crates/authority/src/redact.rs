@@ -1,15 +1,15 @@
-//! Keeping secrets out of output. Knows no files or screens: code that writes or displays text passes it through a
-//! [`Redactor`] first.
+//! Keeping secrets out of output. Does not depend on files or screens: code that writes or displays text passes it
+//! through a [`Redactor`] first.
 
 use crate::{Error, ErrorKind, Secret};
 use aho_corasick::{AhoCorasick, AhoCorasickKind, Match, MatchKind};
 use std::borrow::Cow;
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// A shorter secret is not looked for: it would be found in ordinary words.
+/// The shortest secret that is replaced, in bytes: a shorter one would match ordinary words.
 pub const MIN_REDACTED: usize = 8;
 
-/// How many bytes of secrets are looked for in all: some keys of 4 KiB, and the memory for them stays below 16 MiB.
+/// The most bytes of all secrets together: room for some keys of 4 KiB, and less than 16 MiB of memory.
 pub const MAX_REDACTED: usize = 256 * 1024;
 
 /// Replaces the exact bytes of secrets by their names. Encoded forms of a secret are not recognised. Clones share the
@@ -79,7 +79,7 @@ impl std::fmt::Debug for Redactor {
 /// An immutable set of secrets. Readers share it; adding a secret creates a new set.
 #[derive(Default)]
 struct Known {
-    /// In the order of the automaton's patterns.
+    /// The secrets in the order of the automaton's patterns.
     secrets: Vec<Secret>,
     automaton: Option<AhoCorasick>,
 }
@@ -147,7 +147,8 @@ impl RedactedStream {
         Self { redactor, held: Vec::new() }
     }
 
-    /// Takes a piece and returns the bytes that are final. The rest may be the start of a secret and is held back.
+    /// Adds a piece and returns the bytes that are final. The rest may be the start of a secret and is kept for the
+    /// next call.
     #[must_use]
     pub fn push<'a>(&mut self, piece: &'a [u8]) -> Cow<'a, [u8]> {
         let known = self.redactor.known();
@@ -155,14 +156,14 @@ impl RedactedStream {
             return Cow::Borrowed(piece);
         }
         self.held.extend_from_slice(piece);
-        // Each secret that begins before this is there to its end, so the longest is known.
+        // Each secret that starts before this is complete, so the longest match is known.
         let until = self.held.len().saturating_sub(known.overlap());
         let (clean, used) = known.pass(&self.held, until);
         self.held.drain(..used);
         Cow::Owned(clean)
     }
 
-    /// Ends the stream: returns the bytes held back.
+    /// Ends the stream: returns the remaining bytes.
     #[must_use]
     pub fn finish(&mut self) -> Vec<u8> {
         let held = std::mem::take(&mut self.held);

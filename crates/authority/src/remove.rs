@@ -13,10 +13,10 @@ use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How many levels are open at a time.
+/// The most levels open at a time.
 const MAX_OPEN: usize = 32;
 
-/// How long a removal may take; what is left of temporary directories, a later start removes.
+/// The longest time of a removal; a later start removes the rest of temporary directories.
 pub(crate) const MAX_TIME: Duration = Duration::from_secs(30);
 
 /// Removes a directory with its content, without following links. A missing directory is no error.
@@ -29,7 +29,7 @@ pub fn remove_dir(_: &Ambient, path: &Path) -> Result<(), Error> {
 
 /// Removes the tree; starts no further operation after `until`.
 pub(crate) fn remove(path: &Path, until: Instant) -> io::Result<()> {
-    // Most are empty.
+    // Most directories are empty.
     if matches!(rustix::fs::rmdir(path), Ok(()) | Err(Errno::NOENT)) {
         return Ok(());
     }
@@ -49,8 +49,8 @@ pub(crate) fn remove(path: &Path, until: Instant) -> io::Result<()> {
     })
 }
 
-/// Opens a directory, never what a link leads to, and makes it one whose owner can empty it: some programs leave it
-/// without the permissions for that, as Go's module cache.
+/// Opens a directory, not the target of a link, and sets permissions with which its owner can empty it: some programs,
+/// such as Go's module cache, remove them.
 pub(crate) fn open<P: rustix::path::Arg + Copy>(at: impl AsFd, path: P) -> Result<OwnedFd, Errno> {
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let fd = match rustix::fs::openat(&at, path, flags | OFlags::RDONLY, Mode::empty()) {
@@ -65,7 +65,7 @@ pub(crate) fn open<P: rustix::path::Arg + Copy>(at: impl AsFd, path: P) -> Resul
     };
     let mode = Mode::from_raw_mode(rustix::fs::fstat(&fd)?.st_mode);
     if !mode.contains(Mode::RWXU) {
-        // Where it fails, so does what needs it.
+        // If this fails, the operations that need the permissions fail, too.
         rustix::fs::fchmod(&fd, Mode::RWXU).ok();
     }
     Ok(fd)
@@ -74,7 +74,7 @@ pub(crate) fn open<P: rustix::path::Arg + Copy>(at: impl AsFd, path: P) -> Resul
 struct Removal {
     top: OwnedFd,
     until: Instant,
-    /// How many directories were moved up; their names there.
+    /// The number of directories moved up, which are named by it.
     moved: u64,
     /// Whether this pass removed or moved anything.
     progress: bool,
@@ -95,7 +95,7 @@ impl Removal {
             let Some(level) = levels.last_mut() else { return Ok(()) };
             let entry = match level.dir.read() {
                 Some(Ok(entry)) if Instant::now() < self.until => entry,
-                // At the end, too late, or where it cannot be read any further.
+                // At the end of the directory, after the time limit, or after a read error.
                 _ended => {
                     let name = levels.pop().map(|level| level.name).unwrap_or_default();
                     if let Some(above) = levels.last() {
@@ -118,7 +118,7 @@ impl Removal {
         }
     }
 
-    /// Removes what is no directory; hands out a directory to be emptied, or moves it up.
+    /// Removes an entry that is no directory; returns a directory to be emptied, or moves it up.
     fn entry(
         &mut self,
         dir: BorrowedFd<'_>,
@@ -128,7 +128,7 @@ impl Removal {
     ) -> Result<Option<OwnedFd>, Errno> {
         if kind != FileType::Directory {
             match rustix::fs::unlinkat(dir, name, AtFlags::empty()) {
-                // A file system that does not say what is what.
+                // The file system does not report entry types.
                 Err(Errno::ISDIR) => {}
                 done => {
                     self.took(done);
@@ -143,7 +143,7 @@ impl Removal {
         while Instant::now() < self.until {
             self.moved += 1;
             match rustix::fs::renameat(dir, name, &self.top, format!(".up-{}", self.moved)) {
-                // Something of that name is there.
+                // The name is taken.
                 Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR) => {}
                 done => {
                     self.took(done);
@@ -154,11 +154,11 @@ impl Removal {
         Ok(None)
     }
 
-    /// Notes that there was something to be done, or why it could not be.
+    /// Records progress, or the error that prevented it.
     fn took(&mut self, done: Result<(), Errno>) {
         match done {
             Ok(()) => self.progress = true,
-            // Gone already.
+            // Removed already.
             Err(Errno::NOENT) => {}
             Err(error) => self.trouble = Some(error),
         }

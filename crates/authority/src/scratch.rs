@@ -1,4 +1,4 @@
-//! A private temporary directory that is removed with its owner. Knows nothing of its content.
+//! A private temporary directory that is removed with its owner. Does not depend on its content.
 
 use crate::remove::{MAX_TIME, open, remove};
 use crate::{Ambient, Error, ErrorKind};
@@ -41,11 +41,11 @@ impl Scratch {
             make_private(&path)?;
             let held = match open(CWD, &path) {
                 Ok(held) => File::from(held),
-                // Another start took it for a stale one in this moment.
+                // Another starting process removed it as stale.
                 Err(Errno::NOENT) => continue,
                 Err(error) => return Err(Error::io("open", &path, error)),
             };
-            // Where directories cannot be locked, none is ever treated as stale.
+            // If directories cannot be locked, none is treated as stale.
             held.lock().ok();
             // Until it was locked, another start could find and remove it.
             if same(&held, &path) {
@@ -81,7 +81,7 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         if !self.removed {
-            // What cannot be removed stays for the next start: nothing depends on its absence.
+            // The next start removes the rest.
             remove(&self.path, Instant::now() + MAX_TIME).ok();
         }
     }
@@ -114,7 +114,7 @@ pub(crate) fn unheld<'a>(parent: &Path, prefix: &'a str) -> impl Iterator<Item =
     let named = entries.filter(move |entry| entry.file_name().to_str().is_some_and(|name| named(name, prefix)));
     named.filter_map(move |entry| {
         let path = entry.path();
-        // Before it is opened, which may change its permissions.
+        // Checked before opening, which may change its permissions.
         entry.metadata().ok().filter(|meta| meta.is_dir() && meta.uid() == own)?;
         let held = File::from(open(CWD, &path).ok()?);
         let free = held.metadata().is_ok_and(|meta| meta.uid() == own) && held.try_lock().is_ok();

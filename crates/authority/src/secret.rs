@@ -1,10 +1,11 @@
-//! Secrets: values that are read by an explicit call and never printed by accident. Knows nothing of their origin.
+//! Secrets: values that are read by an explicit call and never printed by accident. Does not depend on their origin.
 
 use crate::{Ambient, Door, Error};
 use std::fmt;
 use std::sync::Arc;
 
-/// A secret value under a grant. Clones share the grant's door. Not serialisable; its memory is not wiped.
+/// A secret value, such as an API key, under a grant. Clones share the grant's door. Not serialisable; its memory is
+/// not wiped.
 #[derive(Clone)]
 pub struct Secret {
     id: Arc<str>,

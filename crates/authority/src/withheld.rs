@@ -178,7 +178,7 @@ impl Mount {
     }
 }
 
-/// Spaces and the like stand as `\040` there.
+/// Spaces and similar characters are written as `\040` there.
 fn unescaped(field: &[u8]) -> PathBuf {
     let mut out = Vec::with_capacity(field.len());
     let mut rest = field;
@@ -204,7 +204,7 @@ fn path(bytes: &[u8]) -> PathBuf {
 
 fn read(list: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
-    // A system without the list has none of what is in it.
+    // If the system has no such list, nothing is withheld.
     if let Ok(file) = std::fs::File::open(list) {
         file.take(MAX_LIST).read_to_end(&mut bytes).ok();
     }

@@ -4,7 +4,7 @@ use session_store::Clock;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Stands still until it is moved. Clones share it.
+/// A wall clock for tests: its time changes only by [`advance`](Self::advance). Clones share it.
 #[derive(Clone, Debug)]
 pub struct ManualClock(Arc<AtomicU64>);
 
@@ -15,18 +15,18 @@ impl ManualClock {
         Self(Arc::new(AtomicU64::new(us)))
     }
 
-    /// Moves it on.
+    /// Advances the clock.
     pub fn advance(&self, us: u64) {
         self.0.fetch_add(us, Ordering::SeqCst);
     }
 
-    /// Now, microseconds since 1970.
+    /// The current time, microseconds since 1970.
     #[must_use]
     pub fn now(&self) -> u64 {
         self.0.load(Ordering::SeqCst)
     }
 
-    /// The same clock as the store and the host take it.
+    /// This clock in the type that the store and the host take.
     #[must_use]
     pub fn clock(&self) -> Clock {
         let clock = self.clone();

@@ -5,23 +5,24 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Input/output error.
+/// The error number of an input/output error.
 pub const EIO: i32 = 5;
-/// No space left.
+/// The error number for "no space left".
 pub const ENOSPC: i32 = 28;
 
 /// How the chosen operation fails, with which error number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// This one only.
+    /// Only this operation.
     Once(i32),
-    /// This one and all that follow.
+    /// This operation and all that follow.
     Ever(i32),
-    /// A write takes half of its bytes, and the next operation fails; anything else fails itself.
+    /// If it is a write, it writes half of its bytes and the next operation fails; any other operation fails itself.
     Short(i32),
 }
 
-/// A quick disk. Clones share their count and their plan.
+/// A [`Disk`](session_store::Disk) that performs operations without flushes and fails at planned ones. Clones share the
+/// count of operations and the plan.
 #[derive(Clone, Debug, Default)]
 pub struct FailingDisk(Arc<Mutex<Plan>>);
 
@@ -34,14 +35,14 @@ struct Plan {
     last: Option<PathBuf>,
 }
 
-/// What an operation may do.
+/// The plan's decision for one operation.
 enum Leave {
     Whole,
     Half,
 }
 
 impl FailingDisk {
-    /// Fails at the `n`-th operation from now, counted from 0.
+    /// Plans a failure at the `n`-th operation from now, counted from 0.
     pub fn fail_at(&self, n: usize, fault: Fault) {
         let mut plan = self.plan();
         plan.at = Some((plan.done + n, fault));
@@ -52,7 +53,7 @@ impl FailingDisk {
         self.plan().dead = true;
     }
 
-    /// Works again, whatever was planned.
+    /// Removes all planned failures.
     pub fn mend(&self) {
         let mut plan = self.plan();
         (plan.dead, plan.at, plan.halved) = (false, None, false);
@@ -64,7 +65,7 @@ impl FailingDisk {
         self.plan().done
     }
 
-    /// What the newest failed operation was about.
+    /// The path of the newest failed operation.
     #[must_use]
     pub fn failed(&self) -> Option<PathBuf> {
         self.plan().last.clone()

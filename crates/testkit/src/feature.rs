@@ -1,4 +1,4 @@
-//! A feature made of a closure. It knows no host.
+//! A feature made of a closure. Does not depend on a host.
 
 use pod::feature::{FeatureDescriptor, FeatureInstallContext, FeatureInstallError, FeatureModule};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ where
     }
 }
 
-/// A feature that declares this and is installed by this closure.
+/// Creates a feature with this descriptor whose install runs the closure; for tests of the host.
 pub fn feature(
     descriptor: FeatureDescriptor,
     install: impl Fn(&mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> + Send + Sync + 'static,

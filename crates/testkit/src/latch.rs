@@ -5,17 +5,18 @@ use std::thread;
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// How long anything here waits before the test fails: enough for a slow machine.
+/// The longest wait of the testkit before the test fails: enough for a slow machine.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A named place to wait at. Clones share one latch. Once open, it stays open.
+/// A named point at which code under test waits until the test opens it. Clones share one latch. Once open, it stays
+/// open.
 #[derive(Clone, Debug)]
 pub struct Latch(Arc<LatchState>);
 
 #[derive(Debug)]
 struct LatchState {
     name: String,
-    /// How many arrived, and whether it is open.
+    /// The number of arrivals, and whether it is open.
     state: Mutex<(usize, bool)>,
     changed: Condvar,
     opened: Notify,
@@ -29,14 +30,14 @@ impl Latch {
         Self(Arc::new(LatchState { name: name.to_owned(), state, changed, opened }))
     }
 
-    /// Opens it; all who wait continue.
+    /// Opens the latch; all waiting code continues.
     pub fn open(&self) {
         self.lock().1 = true;
         self.0.changed.notify_all();
         self.0.opened.notify_waiters();
     }
 
-    /// How many have arrived so far, waiting or already through.
+    /// The number of arrivals so far, whether they still wait or not.
     #[must_use]
     pub fn came(&self) -> usize {
         self.lock().0
@@ -85,7 +86,7 @@ impl Latch {
 pub fn within<T: Send + 'static>(what: &str, work: impl FnOnce() -> T + Send + 'static) -> T {
     let (done, result) = mpsc::channel();
     let thread = thread::spawn(move || {
-        // The receiver is gone when the test has failed already.
+        // The receiver was dropped if the test has failed already.
         drop(done.send(work()));
     });
     match result.recv_timeout(PATIENCE) {

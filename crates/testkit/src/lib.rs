@@ -4,8 +4,8 @@
 //! For authors of features there is [`FeatureHost`], which runs one feature in a pod of its own, and [`conformance`],
 //! which checks any feature against the contract of `pod::feature`.
 //!
-//! It knows pods and the crates below them, through their public API. It knows no concrete tool, no provider and no
-//! command line. A test claims authority and hands it in; `FeatureHost` alone claims it by itself, for a temporary
+//! It uses pods and the crates below them through their public API. It does not depend on concrete tools, providers or
+//! the command line. A test claims authority and passes it in; only `FeatureHost` claims it itself, for a temporary
 //! directory. Every error panics: a testkit that does not work is a failed test.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a kit that fails is a failed test")]
 

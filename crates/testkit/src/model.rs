@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// One answer, event by event.
+/// One scripted answer, event by event; for [`ModelScript`].
 #[derive(Clone, Debug, Default)]
 pub struct ScriptedAnswer(Vec<Beat>);
 
@@ -23,19 +23,19 @@ enum Beat {
 }
 
 impl ScriptedAnswer {
-    /// Nothing yet: a stream that ends without a stop.
+    /// An empty answer: the stream ends without a stop until events are added.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A whole answer of text.
+    /// A complete answer of text.
     #[must_use]
     pub fn text(text: &str) -> Self {
         Self::new().say(text).stop(StopReason::EndTurn)
     }
 
-    /// A whole answer of calls: names and raw arguments.
+    /// A complete answer of calls: names and raw arguments.
     #[must_use]
     pub fn calls(calls: &[(&str, &str)]) -> Self {
         let started = calls.iter().enumerate().fold(Self::new(), |answer, (index, (name, arguments))| {
@@ -46,41 +46,41 @@ impl ScriptedAnswer {
         started.stop(StopReason::ToolUse)
     }
 
-    /// One more event.
+    /// Adds an event.
     #[must_use]
     pub fn event(mut self, event: ModelEvent) -> Self {
         self.0.push(Beat::Event(event));
         self
     }
 
-    /// More text.
+    /// Adds text.
     #[must_use]
     pub fn say(self, text: &str) -> Self {
         self.event(ModelEvent::Text(text.to_owned()))
     }
 
-    /// Waits here until the latch is open.
+    /// Adds a wait until the latch is open.
     #[must_use]
     pub fn wait_at(mut self, gate: &Latch) -> Self {
         self.0.push(Beat::Wait(gate.clone()));
         self
     }
 
-    /// From here on, opens the latch as soon as the control thread is idle; in paused time only.
+    /// From this point of the stream on, opens the latch as soon as the control thread is idle; in paused time only.
     #[must_use]
     pub fn when_idle(mut self, gate: &Latch) -> Self {
         self.0.push(Beat::WhenIdle(gate.clone()));
         self
     }
 
-    /// Usage of ten tokens in, one out, and the stop.
+    /// Adds a usage of ten input tokens and one output token, and the stop.
     #[must_use]
     pub fn stop(self, reason: StopReason) -> Self {
         let usage = Usage { input: 10, output: 1, cached: 0, cache_write: 0 };
         self.event(ModelEvent::Usage(usage)).event(ModelEvent::Stop(reason))
     }
 
-    /// Fails here.
+    /// Adds a failure of the request.
     #[must_use]
     pub fn fail(mut self, error: ModelError) -> Self {
         self.0.push(Beat::Fail(error));
@@ -88,7 +88,8 @@ impl ScriptedAnswer {
     }
 }
 
-/// The remaining answers and the requests so far. A request past the last answer fails the turn.
+/// A [`Model`](llm_worker::Model) that answers from a list and records its requests. A request after the last answer
+/// fails the turn.
 pub struct ModelScript {
     answers: Mutex<VecDeque<ScriptedAnswer>>,
     requests: Mutex<Vec<Vec<u8>>>,
@@ -96,25 +97,25 @@ pub struct ModelScript {
 }
 
 impl ModelScript {
-    /// These answers, in [`Neutral`].
+    /// A model with these answers and the [`Neutral`] dialect.
     #[must_use]
     pub fn new(answers: impl IntoIterator<Item = ScriptedAnswer>) -> Arc<Self> {
         Self::in_dialect(Arc::new(Neutral), answers)
     }
 
-    /// These answers to requests in that dialect.
+    /// A model with these answers and that dialect.
     #[must_use]
     pub fn in_dialect(dialect: Arc<dyn Dialect>, answers: impl IntoIterator<Item = ScriptedAnswer>) -> Arc<Self> {
         let answers = Mutex::new(answers.into_iter().collect());
         Arc::new(Self { answers, requests: Mutex::default(), dialect })
     }
 
-    /// One more answer behind those that are left.
+    /// Adds an answer behind the remaining ones.
     pub fn add(&self, answer: ScriptedAnswer) {
         self.answers.lock().unwrap_or_else(PoisonError::into_inner).push_back(answer);
     }
 
-    /// Forgets the answers that are left.
+    /// Removes the remaining answers.
     pub fn clear(&self) {
         self.answers.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
@@ -125,7 +126,7 @@ impl ModelScript {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The same, read back; only for a script in [`Neutral`].
+    /// All requests, decoded; only for a script in [`Neutral`].
     #[must_use]
     pub fn requests(&self) -> Vec<NeutralRequest> {
         self.bodies().iter().map(|body| neutral::decode(body).expect("a neutral request")).collect()
@@ -151,11 +152,11 @@ impl Model for ModelScript {
         };
         for beat in beats {
             match beat {
-                // A host that hung up wants no more.
+                // Sending fails if the host dropped the stream.
                 Beat::Event(event) => drop(events.send(event).await),
                 Beat::Wait(gate) => gate.pass().await,
                 Beat::WhenIdle(gate) => drop(tokio::spawn(async move {
-                    // Paused time passes when nothing else can happen.
+                    // Paused time advances when nothing else can run.
                     tokio::time::sleep(Duration::from_secs(1)).await;
                     gate.open();
                 })),

@@ -8,10 +8,11 @@ use tokio_util::sync::CancellationToken;
 
 type Act = Box<dyn FnOnce() + Send>;
 
-/// What the control thread unwinds with when the pod is killed.
+/// The payload of the control thread's unwinding when the pod is killed.
 pub(crate) struct Killed;
 
-/// The named points of one pod. Clones share them.
+/// The named points that one pod reaches: a test lists them, runs code at them, or kills the pod at one. Clones share
+/// them.
 #[derive(Clone)]
 pub struct KillPoints {
     disk: FailingDisk,
@@ -24,7 +25,7 @@ struct PointState {
     acts: Vec<(String, usize, Act)>,
     control: Option<ThreadId>,
     killed: bool,
-    /// Fires when it is killed.
+    /// Fires when the pod is killed.
     gone: CancellationToken,
 }
 
@@ -39,7 +40,7 @@ impl KillPoints {
         self.lock().came.clone()
     }
 
-    /// Every point reached since the last start, with how often that name was reached before.
+    /// Every point reached since the last start, with the number of earlier points of that name.
     #[must_use]
     pub fn numbered(&self) -> Vec<(String, usize)> {
         let came = self.came();
@@ -72,7 +73,7 @@ impl KillPoints {
         });
     }
 
-    /// A new start on this thread: nothing came by yet; what is planned stays.
+    /// Resets the reached points for a new start on this thread; planned actions stay.
     pub(crate) fn start(&self) {
         let mut inner = self.lock();
         (inner.came, inner.control, inner.killed) = (Vec::new(), Some(thread::current().id()), false);

@@ -29,32 +29,33 @@ use tokio::runtime::Builder;
 use tokio::sync::mpsc::Receiver;
 use tokio_util::sync::CancellationToken;
 
-/// Everything a pod is made of, to be changed before it is run. Everything is permitted.
+/// The parts of a pod for tests of the host: change them, then run, kill and reopen the pod. Every call is permitted by
+/// default.
 pub struct PodUnderTest {
     root: tempfile::TempDir,
     pub dir: PathBuf,
     pub project: PathBuf,
     pub clock: ManualClock,
     pub disk: FailingDisk,
-    /// The store's and the driver's.
+    /// The points of the store and of the actor.
     pub points: KillPoints,
     pub script: Arc<ModelScript>,
     pub tools: Vec<FnTool>,
-    /// What else is installed, each with what it is granted; the workspace is the project's.
+    /// Further features, each with its granted capabilities; their workspace is the project.
     pub features: Vec<(Arc<dyn FeatureModule>, Vec<HostCapability>)>,
-    /// Keeps secrets out of what features write and show.
+    /// Keeps secrets out of texts that features write and show.
     pub redactor: Redactor,
     pub limits: RunLimits,
-    /// How long a cancelled call may go on.
+    /// The time that a cancelled call may continue.
     pub grace: Duration,
-    /// Time passes only when nothing else is left to do. A call that is running holds it.
+    /// Whether time advances only when nothing else can run. A running call stops it.
     pub paused: bool,
     /// The environment note for the model.
     pub environment: Arc<Mutex<String>>,
-    /// How long a segment of the journal gets, in bytes.
+    /// The size of a journal segment, in bytes.
     pub segment_bytes: u64,
     pub blob_bytes: u64,
-    /// The number of children that recovery reports as ended, or why some may be left.
+    /// The number of children that recovery reports as ended, or the reason why some may remain.
     pub survivors: Arc<Mutex<Result<u32, String>>>,
     permission: Arc<Permission>,
 }
@@ -64,16 +65,16 @@ pub struct PodUnderTest {
 pub enum RunEnd {
     Ended(TurnEnd),
     NotOpened(OpenError),
-    /// The pod was not opened, or could not go on.
+    /// The pod was not opened, or it failed.
     Failed(HostError),
     Killed,
 }
 
-/// The result of a run.
+/// The result of [`PodUnderTest::run`].
 #[derive(Debug)]
 pub struct PodRun {
     pub how: RunEnd,
-    /// What opening found, when it came that far.
+    /// The report of opening, if the pod was opened.
     pub found: Option<OpenReport>,
     pub events: Vec<Event>,
     /// The journal's watermark at the end.
@@ -103,11 +104,11 @@ impl PodRun {
     }
 }
 
-/// What a host without flags calls things: its remedies are words for a test to look for.
+/// The terms of a host without flags: a remedy is its debug text, which tests search for.
 pub const TERMS: HostTerms = HostTerms { read: "Read", remedy: |remedy| format!("{remedy:?}") };
 
 impl PodUnderTest {
-    /// A pod with this script and these tools, in a directory in memory where there is one.
+    /// A pod with this script and these tools, in a memory file system if there is one.
     #[must_use]
     pub fn new(ambient: &Ambient, script: Arc<ModelScript>, tools: Vec<FnTool>) -> Self {
         let root = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a directory");
@@ -147,18 +148,18 @@ impl PodUnderTest {
         self.permission = Arc::new(Permission { policy, workspace, sandbox: now });
     }
 
-    /// Makes or opens the session's store.
+    /// Creates or opens the session's store.
     ///
     /// # Errors
-    /// As the store says.
+    /// The store's error.
     pub fn store(&self) -> Result<Opened, OpenError> {
         self.resume().map(|(opened, _)| opened)
     }
 
-    /// The same, with what the session has to be folded from.
+    /// Like [`store`](Self::store), with the records to fold.
     ///
     /// # Errors
-    /// As the store says.
+    /// The store's error.
     pub fn resume(&self) -> Result<(Opened, SessionRecords), OpenError> {
         let points = self.points.clone();
         let options = Options {
@@ -179,13 +180,13 @@ impl PodUnderTest {
     /// Opens the pod, takes one input through a turn and closes it.
     ///
     /// # Panics
-    /// The store does not open for another reason than a kill, or the pod panics.
+    /// The store cannot be opened for another reason than a kill, or the pod panics.
     #[must_use]
     pub fn run(&self, text: &str) -> PodRun {
         self.run_until(text, &CancellationToken::new())
     }
 
-    /// The same, with a token that cancels the turn.
+    /// Like [`run`](Self::run), with a token that cancels the turn.
     ///
     /// # Panics
     /// As [`PodUnderTest::run`].
@@ -194,7 +195,7 @@ impl PodUnderTest {
         self.run_watched(text, cancel, listen)
     }
 
-    /// The same, with a watcher that takes its events as it likes.
+    /// Like [`run`](Self::run), with a watcher that reads events at its own pace.
     ///
     /// # Panics
     /// As [`PodUnderTest::run`].
@@ -236,9 +237,9 @@ impl PodUnderTest {
             })
         }));
         match &done {
-            // A killed process takes its threads along.
+            // The threads of a killed process end, too.
             Err(_) => runtime.shutdown_timeout(PATIENCE),
-            // Calls that never come back are not waited for.
+            // Does not wait for calls that never return.
             Ok(_) => runtime.shutdown_background(),
         }
         ran.how = match done {
@@ -253,10 +254,10 @@ impl PodUnderTest {
         ran
     }
 
-    /// Opens the pod and runs it for the clients of `work`, until one of them closes it or the last one is gone.
+    /// Opens the pod and runs it for the clients of `work`, until one of them closes it or the last one is dropped.
     ///
     /// # Panics
-    /// The pod does not open.
+    /// The pod cannot be opened.
     #[must_use]
     pub fn serve<T>(&self, outbox: Outbox, work: impl AsyncFnOnce(Client) -> T) -> (T, ActorEnd) {
         let mut builder = Builder::new_current_thread();
@@ -272,7 +273,7 @@ impl PodUnderTest {
         done
     }
 
-    /// The store, or the run that a kill or a disk ended while it was being opened.
+    /// Opens the store; if a kill or a disk fault ended the opening, returns the result of the run.
     fn begin(&self) -> Result<(Opened, SessionRecords), Box<PodRun>> {
         let over = |how| Box::new(PodRun { how, found: None, events: Vec::new(), durable: 0, flushes: 0 });
         match catch_unwind(AssertUnwindSafe(|| self.resume())) {
@@ -283,10 +284,10 @@ impl PodUnderTest {
         }
     }
 
-    /// The session, folded.
+    /// Folds the session's records, for opening the pod.
     ///
     /// # Errors
-    /// As the host says.
+    /// The host's error.
     pub fn opening(&self, opened: (Opened, SessionRecords)) -> Result<Opening, HostError> {
         let ended = self.survivors.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let end_survivors = |_: &str| ended.clone();
@@ -298,7 +299,7 @@ impl PodUnderTest {
         )
     }
 
-    /// What opening the pod takes.
+    /// The configuration for opening the pod.
     #[must_use]
     pub fn start(&self, opening: &Opening, outbox: Outbox, callbacks: Callbacks) -> PodConfig {
         let points = self.points.clone();
@@ -331,7 +332,7 @@ impl PodUnderTest {
         }
     }
 
-    /// Everything installed; panics when a feature is not installed whole.
+    /// Installs all features; panics if one is not installed completely.
     fn registry(&self, opening: &Opening) -> FeatureRegistry {
         let id = FeatureId::builtin("testkit");
         let mut policy = CapabilityPolicy::nothing().grant(id.clone(), HostCapability::tool("*"), "testkit");
@@ -351,7 +352,7 @@ impl PodUnderTest {
         registry
     }
 
-    /// The whole disk works again and nothing is planned: a new process.
+    /// Removes all planned faults and kills, as for a new process.
     pub fn revive(&self) {
         self.disk.mend();
         self.points.forget();
@@ -363,7 +364,7 @@ impl PodUnderTest {
         read(&self.dir)
     }
 
-    /// The log, folded.
+    /// The session restored from the log.
     #[must_use]
     pub fn restored(&self) -> Restored {
         Restored::from_frames(Reader::open(&self.dir).expect("a session").frames()).expect("a log that folds")
@@ -375,7 +376,7 @@ impl PodUnderTest {
         self.restored().state
     }
 
-    /// Keeps nothing open: the directory goes with this.
+    /// The temporary directory, removed when this value is dropped.
     #[must_use]
     pub fn root(&self) -> &Path {
         self.root.path()
@@ -388,7 +389,7 @@ impl PodUnderTest {
     }
 }
 
-/// Takes every event as it comes.
+/// Collects every event.
 fn listen(mut events: Receiver<Event>) -> Vec<Event> {
     let mut told = Vec::new();
     while let Some(event) = events.blocking_recv() {

@@ -1,8 +1,8 @@
-//! What a gate answers, as tests of features see it.
+//! The decision of gates, as tests of features see it.
 
 use pod::record::Decision;
 
-/// The answer of the gates at one point; see [`FeatureUnderTest::ask`](crate::FeatureUnderTest::ask).
+/// The decision of the gates at one point; see [`FeatureUnderTest::ask`](crate::FeatureUnderTest::ask).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ruling {
     Allow,

@@ -1,4 +1,4 @@
-//! A tool made of a closure. It knows no feature.
+//! A tool made of a closure. Does not depend on features.
 
 use llm_worker::tool::{ArgumentError, Prepared, Touch};
 use llm_worker::{CallId, Tool, ToolContext, ToolDefinition, ToolEffect, ToolResult};
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 type Body = dyn Fn(ToolContext, String) -> Pin<Box<dyn Future<Output = ToolResult> + Send>> + Send + Sync;
 
-/// Takes any arguments, hands them to the closure as they came, and remembers which calls ran.
+/// A tool that accepts any arguments, passes the raw text to a closure, and records which calls ran.
 #[derive(Clone)]
 pub struct FnTool {
     definition: ToolDefinition,
@@ -20,7 +20,7 @@ pub struct FnTool {
 }
 
 impl FnTool {
-    /// A tool that names no files, with a deadline of a minute.
+    /// A tool whose calls name no files, with a deadline of a minute.
     pub fn new<F, R>(name: &str, effect: ToolEffect, body: F) -> Self
     where
         F: Fn(ToolContext, String) -> R + Send + Sync + 'static,
@@ -33,28 +33,28 @@ impl FnTool {
         Self { definition, deadline, touches, body, ran: Arc::default() }
     }
 
-    /// With another deadline.
+    /// Sets another deadline.
     #[must_use]
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
         self
     }
 
-    /// Its arguments name these.
+    /// Sets the resources that every call names.
     #[must_use]
     pub fn touching(mut self, touches: Vec<Touch>) -> Self {
         self.touches = touches;
         self
     }
 
-    /// With another description for the model.
+    /// Sets another description for the model.
     #[must_use]
     pub fn described(mut self, words: &str) -> Self {
         self.definition.description = words.to_owned();
         self
     }
 
-    /// The calls that ran, in the order they began.
+    /// The calls that ran, in the order in which they started.
     #[must_use]
     pub fn ran(&self) -> Vec<CallId> {
         self.ran.lock().unwrap_or_else(PoisonError::into_inner).clone()

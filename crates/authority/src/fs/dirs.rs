@@ -14,7 +14,7 @@ use std::os::fd::{AsFd, OwnedFd};
 pub struct LockDir {
     dir: OwnedFd,
     name: OsString,
-    /// Device and inode; `None` keeps it. Another process may have removed it and created its own.
+    /// Device and inode, because another process may have removed the directory and created its own; `None` keeps it.
     made: Option<(u64, u64)>,
 }
 
@@ -70,7 +70,7 @@ impl Workspace {
         let made = Above::make(to)?;
         let (new_dir, new) = parent(to)?;
         let renamed = match rustix::fs::renameat_with(&old_dir, old, &new_dir, new, RenameFlags::NOREPLACE) {
-            // Some file systems know no NOREPLACE.
+            // Some file systems do not support NOREPLACE.
             Err(Errno::INVAL) if stat_at(new_dir.as_fd(), new).is_err() && !to.path().starts_with(from.path()) => {
                 rustix::fs::renameat(&old_dir, old, &new_dir, new)
             }
@@ -120,7 +120,7 @@ impl Above {
 
 impl Drop for Above {
     fn drop(&mut self) {
-        // The innermost first.
+        // Removes the innermost directory first.
         while self.0.pop().is_some() {}
     }
 }

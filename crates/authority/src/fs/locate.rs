@@ -18,12 +18,12 @@ pub const MAX_LINKS: usize = 40;
 /// The longest path, in bytes; the kernel's own limit.
 pub const MAX_PATH: usize = 4096;
 
-/// Where a path leads.
+/// The result of [`Workspace::locate`](super::Workspace::locate): whether a path leads below a root.
 #[derive(Clone, Debug)]
 pub enum Location {
     /// Below a root.
     Inside(Located),
-    /// Elsewhere: absolute, resolved.
+    /// Outside of every root: absolute, resolved.
     Outside(PathBuf),
 }
 
@@ -54,7 +54,7 @@ impl Located {
         &self.relative
     }
 
-    /// What its root allows.
+    /// The access that its root allows.
     pub fn access(&self) -> Access {
         self.root.access
     }
@@ -88,7 +88,7 @@ impl Root {
         Self { path: self.path.clone(), access: Access::Read, dir: self.dir.clone(), which: self.which }
     }
 
-    /// Whether its path leads to another directory than was opened, or to none.
+    /// Whether the path now leads to another directory than the opened one, or to none.
     pub(super) fn is_replaced(&self) -> bool {
         rustix::fs::lstat(&self.path).map(|stat| which(&stat)) != Ok(self.which)
     }

@@ -12,7 +12,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// How many entries of one directory are listed.
+/// The most entries of one directory that are listed.
 pub const MAX_DIR_ENTRIES: usize = 50_000;
 
 /// The type of a directory entry.
@@ -20,7 +20,7 @@ pub const MAX_DIR_ENTRIES: usize = 50_000;
 pub enum FileKind {
     File,
     Dir,
-    /// A symbolic link, itself.
+    /// A symbolic link, not its target.
     Symlink,
     /// A FIFO, socket or device.
     Other,
@@ -46,7 +46,7 @@ pub struct Meta {
 pub struct Stamp([i128; 7]);
 
 impl Stamp {
-    /// When anything about the file last changed: nanoseconds since 1970. No program can set it.
+    /// The time of the file's last change (`ctime`) in nanoseconds since 1970. No program can set it.
     pub(crate) fn changed(&self) -> i128 {
         let [_, _, _, _, _, seconds, nanos] = self.0;
         seconds * 1_000_000_000 + nanos
@@ -73,7 +73,7 @@ impl Workspace {
         Ok(File::from(file))
     }
 
-    /// Metadata of a path; of a link, its own.
+    /// Metadata of a path; for a link, of the link itself.
     ///
     /// # Errors
     /// `FixInput` when there is nothing; `Denied` by the system; `Revoked`.
@@ -84,7 +84,7 @@ impl Workspace {
         Ok(meta(&stat))
     }
 
-    /// The entries of a directory, sorted by name, without `.` and `..`. One that vanishes meanwhile is left out.
+    /// The entries of a directory, sorted by name, without `.` and `..`. An entry removed meanwhile is omitted.
     ///
     /// # Errors
     /// `FixInput` when it is no directory; `Exhausted` beyond [`MAX_DIR_ENTRIES`]; `Denied` by the system; `Revoked`.
@@ -129,7 +129,7 @@ pub(crate) fn looked_at(file: impl AsFd) -> Result<Meta, Errno> {
 /// A directory entry: its name, and its type where the directory has it.
 pub(crate) type Name = (OsString, Option<FileKind>);
 
-/// At most `max` names of a directory with what they are, as far as the directory says so, and the directory's state
+/// At most `max` names of a directory with their types, where the directory has them, and the directory's metadata
 /// before they were read.
 pub(crate) fn names(at: &Located, max: usize) -> Result<(Meta, Vec<Name>), Error> {
     let dir = open_dir(at)?;
@@ -145,13 +145,13 @@ pub(crate) fn target(at: &Located) -> Result<OsString, Error> {
     Ok(OsString::from_vec(target.into_bytes()))
 }
 
-/// Makes a link that points there; the name must be free.
+/// Creates a link to `target`; the name must be free.
 pub(crate) fn relink(at: &Located, target: &OsStr) -> Result<(), Error> {
     let (dir, leaf) = parent(at)?;
     rustix::fs::symlinkat(target, &dir, leaf).map_err(|error| Error::io("link", at.path(), error))
 }
 
-/// The handle of the directory that holds a place, and the name in it; `.` for a root itself.
+/// The handle of the directory that contains a path, and the name in it; `.` for a root itself.
 pub(super) fn parent(at: &Located) -> Result<(OwnedFd, &OsStr), Error> {
     let mut dir = top(at)?;
     let Some(leaf) = at.relative().file_name() else {
@@ -265,8 +265,8 @@ pub(super) fn regular(shown: &str, path: &Path, stat: &Stat) -> Result<(), Error
     Err(Error::new(ErrorKind::FixInput, format!("{shown} is {what}")))
 }
 
-/// `O_NOFOLLOW` answers `ELOOP` or, for directories, `ENOTDIR` when a link is where none stood when the path was
-/// settled.
+/// Converts an error of opening a path. With `O_NOFOLLOW` the kernel returns `ELOOP` or, for directories, `ENOTDIR` if
+/// a link was created after the path was resolved.
 pub(super) fn trouble(doing: &str, path: &Path, error: Errno) -> Error {
     if error == Errno::LOOP {
         let text = format!("{doing} {}: it became a symbolic link meanwhile; try again", super::escape(path));

@@ -1,4 +1,4 @@
-//! Which files may hold secrets, by their names. This only classifies; permissions are checked elsewhere.
+//! Classifying files that may hold secrets, by their names. Permissions are checked elsewhere.
 
 use super::locate::Located;
 use super::workspace::Workspace;
@@ -7,21 +7,22 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use std::io::Read;
 use std::path::Path;
 
-/// Names at any depth, as `.gitignore` has them; what is below a directory of such a name is meant, too.
+/// Names at any depth, in the syntax of `.gitignore`; files below a directory of such a name are included.
 const NAMES: [&str; 9] =
     [".env*", "!.env.example", "*.pem", "id_rsa", "id_ecdsa", "id_ed25519", "id_*_sk", ".netrc", "credentials*.json"];
 
 /// A file that holds a secret only where a line of it sets one.
 const NPMRC: &str = ".npmrc";
 
-/// How much of it is read; a longer one counts as holding a secret.
+/// The most bytes of it that are read; a longer file counts as holding a secret.
 const MAX_NPMRC: u64 = 64 << 10;
 
-/// The most globs that are added, and the longest, in bytes.
+/// The most globs that can be added, and the longest, in bytes.
 const MAX_GLOBS: usize = 256;
 const MAX_GLOB: usize = 1024;
 
-/// The names of files that may hold secrets. Letter case is ignored, as on some file systems.
+/// The names of files that may hold secrets, which tools ask about before they read. Letter case is ignored, as on some
+/// file systems.
 #[derive(Clone, Debug)]
 pub struct SecretNames(Gitignore);
 
@@ -29,7 +30,7 @@ impl SecretNames {
     /// The built-in names and these: a glob without `/` matches names at any depth, one with `/` paths below a root.
     ///
     /// # Errors
-    /// `FixInput` for a glob that is none, that would take names away, and for more than 256.
+    /// `FixInput` for an invalid glob, one that would remove names, and for more than 256.
     pub fn with(globs: &[String]) -> Result<Self, Error> {
         let wrong = |text: String| Error::new(ErrorKind::FixInput, text);
         if globs.len() > MAX_GLOBS {
@@ -72,7 +73,7 @@ impl Workspace {
     fn sets_a_token(&self, at: &Located) -> bool {
         let file = match self.open_file(at) {
             Ok(file) => file,
-            // What does not exist holds nothing; what cannot be read is not known.
+            // A missing file holds no secret; an unreadable one may.
             Err(error) => return !error.is_not_found(),
         };
         let mut bytes = Vec::new();
@@ -83,7 +84,7 @@ impl Workspace {
             let (key, value) = line.split_once('=').unwrap_or((line, ""));
             let key = key.to_ascii_lowercase();
             let value = value.trim().trim_matches(['"', '\'']);
-            // A variable's name is no token.
+            // A reference to a variable is no token.
             let variable = value.starts_with("${") && value.find('}') == value.len().checked_sub(1);
             ["_auth", "_password"].iter().any(|name| key.contains(name)) && !variable
         })

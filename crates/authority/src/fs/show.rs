@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::{Component, Path};
 
 /// The path as one line of text: characters that mislead are escaped (`\n`, `\u{202e}`), a byte that is not UTF-8 is
-/// `\xNN`, a backslash is itself.
+/// `\xNN`, a backslash is unchanged.
 pub fn escape(path: &Path) -> String {
     use std::os::unix::ffi::OsStrExt;
     let (mut out, mut names) = (String::new(), Escaper::new(Lines::One));

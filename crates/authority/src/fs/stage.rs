@@ -13,7 +13,7 @@ use std::io::Write;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-/// Attempts to take a temporary name that a dead process left behind.
+/// The number of attempts to reuse a temporary name that a dead process left.
 const NAME_TRIES: usize = 4;
 
 /// New content of a file, durable under a temporary name (`.yoi-<16 hex digits>.tmp`) beside it. Where parent
@@ -44,7 +44,7 @@ struct TempEntry {
 impl Workspace {
     /// Writes and syncs the next content of a file, existing or not, without making it visible. It is for the file as
     /// it is now; see [`Self::stage_over`]. `number` makes the temporary name: one that no other writer beside this
-    /// file uses. What a dead process left under it is removed.
+    /// file uses. Files that a dead process left under this name are removed.
     ///
     /// An existing file keeps its permission bits and its owner; a new one gets `0666` less the umask. As the name is
     /// given to a new file, other hard links keep the old content, and extended attributes do not carry over.
@@ -128,9 +128,9 @@ impl Staged {
         Ok(self)
     }
 
-    /// Renames it into place, durably. A new file must still be absent, a replaced one unchanged. This is checked right
-    /// before the rename: only a change between these two system calls is lost. Directories created meanwhile are used.
-    /// Returns the stamp of this file; one put in its place meanwhile has another.
+    /// Renames the new content into place, durably. A new file must still be absent, a replaced one unchanged. This is
+    /// checked right before the rename: only a change between these two system calls is lost. Directories created
+    /// meanwhile are used. Returns the stamp of this file; one put in its place meanwhile has another.
     ///
     /// # Errors
     /// `FixInput` when the file was created, changed or removed meanwhile; `Denied` by the system; `Revoked`.
@@ -145,7 +145,8 @@ impl Staged {
             return Err(changed(&self.at));
         }
         let dir = self.entry.rename_into_place(&self.at, replaces)?;
-        // After the rename, which changes the stamp, and through the open file, because the name may be another file's by now.
+        // Read after the rename, which changes the stamp, and through the open file, because the name may belong to
+        // another file by now.
         let now = rustix::fs::fstat(&self.file).map_err(|error| Error::io("write", self.at.path(), error))?;
         rustix::fs::fsync(synced(&dir, &self.at)?).map_err(|error| Error::io("sync", self.at.path(), error))?;
         Ok(stamp(&now))
@@ -196,7 +197,7 @@ impl TempEntry {
         create_file(dir.as_fd(), leaf, false).map(File::from)
     }
 
-    /// Makes what is in staged directories durable.
+    /// Makes the content of staged directories durable.
     fn sync(&self, at: &Located) -> Result<(), Error> {
         let failed = |error: Errno| trouble("write beside", at.path(), error);
         let mut name = self.temp.as_os_str();
@@ -218,7 +219,7 @@ impl TempEntry {
         let mut names = self.names.iter().peekable();
         while let Some(new) = names.next() {
             let renamed = match rustix::fs::renameat_with(&from, old, &to, new, flags) {
-                // Some file systems know no NOREPLACE.
+                // Some file systems do not support NOREPLACE.
                 Err(Errno::INVAL) if !replaces => match stat_at(to.as_fd(), new) {
                     Ok(_) => Err(Errno::EXIST),
                     Err(_) => rustix::fs::renameat(&from, old, &to, new),
@@ -264,7 +265,7 @@ fn names(at: &Located) -> Vec<OsString> {
     if names.is_empty() { vec![OsString::from(".")] } else { names }
 }
 
-/// The deepest directory above a place that is there, and the names below it.
+/// The deepest existing directory above a path, and the names below it.
 fn nearest(at: &Located) -> Result<(OwnedFd, Vec<OsString>), Error> {
     let (mut dir, mut left) = (top(at)?, names(at).into_iter());
     while let [name, _, ..] = left.as_slice() {
@@ -288,7 +289,7 @@ fn make_dir(dir: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
 }
 
 fn create_file(dir: BorrowedFd<'_>, name: &OsStr, replaces: bool) -> Result<OwnedFd, Errno> {
-    // A replacement gets its bits when its content is complete.
+    // A replacement gets its permission bits when its content is complete.
     let mode = Mode::from_raw_mode(if replaces { 0o600 } else { 0o666 });
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     rustix::fs::openat(dir, name, flags, mode)
@@ -326,7 +327,7 @@ fn discard(dir: BorrowedFd<'_>, temp: &OsStr, inner: &[OsString]) -> Result<bool
                     continue;
                 };
                 let (name, kind) = dirs.get(depth).map_or((leaf, AtFlags::empty()), |name| (name, AtFlags::REMOVEDIR));
-                // One that could not even be made cannot be removed either: what stays shows at the end.
+                // Errors show at the end: the directory is then not empty.
                 rustix::fs::unlinkat(&*above, name, kind).ok();
             }
             rustix::fs::unlinkat(dir, temp, AtFlags::REMOVEDIR)?;
@@ -336,7 +337,7 @@ fn discard(dir: BorrowedFd<'_>, temp: &OsStr, inner: &[OsString]) -> Result<bool
     }
 }
 
-/// What is there now, if anything.
+/// The metadata of the entry that is there now, if any.
 fn look(dir: &OwnedFd, leaf: &OsStr, at: &Located) -> Result<Option<Stat>, Error> {
     match stat_at(dir.as_fd(), leaf) {
         Ok(stat) => Ok(Some(stat)),

@@ -18,16 +18,16 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// How deep a walk goes; each level keeps one file descriptor open.
+/// The deepest level of a walk; each level keeps one file descriptor open.
 pub const MAX_WALK_DEPTH: usize = 128;
 
-/// How much of one ignore file is read.
+/// The most bytes of one ignore file that are read.
 pub const MAX_IGNORE_FILE: u64 = 1 << 20;
 
-/// What a walk includes.
+/// The options of [`Workspace::walk`]: which files it includes, and how deep it goes.
 #[derive(Clone, Copy, Debug)]
 pub struct WalkOptions {
-    /// Skip what `.gitignore` and `.git/info/exclude` name. `.git` is always skipped.
+    /// Skip files that `.gitignore` and `.git/info/exclude` name. `.git` is always skipped.
     pub gitignore: bool,
     /// How many levels down; 1 is the directory's own entries. Deeper than [`MAX_WALK_DEPTH`] nothing is walked: a
     /// directory there is an error of the walk, unless this ends it before.
@@ -45,9 +45,9 @@ impl Default for WalkOptions {
 pub struct WalkEntry {
     /// Absolute.
     pub path: PathBuf,
-    /// What it is; links are not followed.
+    /// The type; links are not followed.
     pub kind: FileKind,
-    /// Length in bytes; 0 for what is no regular file.
+    /// Length in bytes; 0 unless it is a regular file.
     pub len: u64,
     /// 1 for an entry of the directory the walk started in, 0 for a file it started at.
     pub depth: usize,
@@ -64,8 +64,8 @@ impl WalkEntry {
     }
 }
 
-/// An iterator over what is below a directory: parents before children, names in byte order. An error is about one
-/// directory or file; the walk goes on after it, except after `Revoked`, which ends it.
+/// Iterates over the files and directories below a directory, from [`Workspace::walk`]: parents before children, names
+/// in byte order. An error concerns one directory or file, and the walk continues after it; `Revoked` ends the walk.
 #[derive(Debug)]
 pub struct Walk {
     workspace: Workspace,

@@ -1,4 +1,4 @@
-//! The directories of one grant. Knows neither its holder nor its purpose.
+//! The directories of one grant. Does not depend on its holder or purpose.
 
 use super::locate::{Located, Location, Root};
 use super::secrets::SecretNames;
@@ -7,7 +7,7 @@ use crate::{Ambient, Door, Error, ErrorKind, UseGuard};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The access allowed below a root.
+/// The access that a [`Workspace`] allows below one of its roots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Access {
     /// Read files, list directories, read metadata.
@@ -16,7 +16,8 @@ pub enum Access {
     ReadWrite,
 }
 
-/// The directories of one grant: the project and added ones. Clones share the grant's door.
+/// A handle for the files below the directories of one grant: the project and added directories. All file operations of
+/// tools and features go through one. Clones share the grant's door.
 #[derive(Clone, Debug)]
 pub struct Workspace {
     roots: Vec<Arc<Root>>,
@@ -52,7 +53,7 @@ impl Workspace {
         let root = Root::open(dir, access)?;
         self.roots.retain(|old| old.path != root.path || old.path == self.project);
         match self.roots.iter_mut().find(|old| old.path == root.path) {
-            // Adding the project again changes what may be done there.
+            // Adding the project again changes its access.
             Some(same) => *same = Arc::new(root),
             None => self.roots.push(Arc::new(root)),
         }

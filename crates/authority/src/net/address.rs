@@ -1,7 +1,7 @@
-//! Which addresses belong to the public internet: globally routable, and not of this machine, its network or its
-//! hosting provider.
+//! Classifying addresses of the public internet: globally routable, and not of this machine, its network or its hosting
+//! provider.
 //!
-//! Not known here: a local network's own prefix for translation to IPv4, and public addresses of this machine.
+//! Not covered: a local network's own prefix for translation to IPv4, and public addresses of this machine.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -25,7 +25,7 @@ const FOUR: &[([u8; 4], u32, &str)] = &[
     ([240, 0, 0, 0], 4, "reserved"),
 ];
 
-/// The same for IPv6, inside [`GLOBAL`].
+/// IPv6 ranges inside [`GLOBAL`] that are not public.
 const SIX: &[([u16; 2], u32, &str)] = &[
     ([0x2001, 0], 23, "of a protocol"),
     ([0x2001, 0xdb8], 32, "for documentation"),
@@ -33,7 +33,7 @@ const SIX: &[([u16; 2], u32, &str)] = &[
     ([0x3fff, 0], 20, "for documentation"),
 ];
 
-/// Where global unicast addresses of IPv6 are: 2000::/3.
+/// The range of global unicast addresses of IPv6: 2000::/3.
 const GLOBAL: u128 = 0b001;
 
 /// The prefix by which networks translate to IPv4: 64:ff9b::/96.
@@ -45,7 +45,7 @@ pub fn is_public(address: IpAddr) -> bool {
     judge(address).is_ok()
 }
 
-/// Why an address is not public; `Ok` when it is.
+/// Returns the reason if an address is not public.
 pub(super) fn judge(address: IpAddr) -> Result<(), &'static str> {
     match address {
         IpAddr::V4(four) => judge_four(four),
@@ -62,7 +62,7 @@ fn judge_four(address: Ipv4Addr) -> Result<(), &'static str> {
 
 fn judge_six(address: Ipv6Addr) -> Result<(), &'static str> {
     let bits = address.to_bits();
-    // Another way to write an IPv4 address: it is what is meant.
+    // A mapped IPv4 address is judged as the IPv4 address.
     if let Some(four) = address.to_ipv4_mapped() {
         return judge_four(four);
     }

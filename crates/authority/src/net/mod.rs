@@ -1,4 +1,4 @@
-//! Connections to the hosts of a grant and to no other. The data sent over them is not known here.
+//! Connections to the hosts of a grant and to no other. Does not depend on the data sent over them.
 //!
 //! There are two kinds of grant. [`Net::to`] names hosts and ports exactly and does not check their addresses: for
 //! endpoints that a person configured, which may be on this machine. [`Net::public`] is for hosts that a model or a
@@ -20,7 +20,7 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 
-/// How many of a name's addresses are tried. All of them are checked.
+/// The most addresses of a name that are tried. All of them are checked.
 pub const MAX_ADDRESSES: usize = 8;
 
 /// The least time one address gets while others remain to be tried.
@@ -56,7 +56,7 @@ fn canonical(host: &str) -> String {
     host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase()
 }
 
-/// The right to connect to some hosts. Clones share the grant's door.
+/// A handle that connects to the hosts of one grant. The HTTP client takes one. Clones share the grant's door.
 #[derive(Clone, Debug)]
 pub struct Net {
     reach: Reach,
@@ -130,8 +130,8 @@ impl Net {
     }
 
     /// Resolves `host` and connects to the first of at most [`MAX_ADDRESSES`] addresses that answers, all within
-    /// `timeout`. Nagle's algorithm is off. The stream itself is not under the door once it is handed out: its owner
-    /// selects on [`Door::closed`].
+    /// `timeout`. Nagle's algorithm is off. The door does not close a stream that was returned: its owner selects on
+    /// [`Door::closed`].
     ///
     /// # Errors
     /// `Denied` for a host or port that is not in the grant, or for a non-public address under a public grant;

@@ -4,14 +4,15 @@ use crate::{Error, ErrorKind};
 use std::fmt;
 use std::str::FromStr;
 
-/// The longest name of a host that DNS knows.
+/// The longest host name in DNS.
 const MAX_HOST: usize = 253;
 
 /// The ports of a pattern that names none.
 const WEB: [u16; 2] = [80, 443];
 
-/// `docs.example.org`, `*.example.org` (what is below it, not itself) or `*`, each with `:PORT` behind it for another
-/// port than 80 and 443, or `:*` for any. Letters are ASCII: other names are written as DNS has them (`xn--…`).
+/// A pattern for hosts in a grant: `docs.example.org`, `*.example.org` (names below it, not itself) or `*`, each with
+/// `:PORT` behind it for another port than 80 and 443, or `:*` for any. Letters are ASCII: other names are written in
+/// the form of DNS (`xn--…`).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HostPattern {
     host: Host,

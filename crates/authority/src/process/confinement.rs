@@ -1,19 +1,19 @@
-//! The configuration of a confinement, and what this kernel can enforce.
+//! The configuration of a confinement, and the mechanisms that this kernel can enforce.
 
 use super::filter;
 use landlock::{ABI, Access, AccessFs, LandlockStatus, Ruleset, RulesetAttr};
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-/// How far children are confined. Landlock does not cover permissions, times and extended attributes: a confined child
-/// can change these of any file that the person owns, though not the content.
+/// The mode of the sandbox: how far children are confined. Landlock does not cover permissions, times and extended
+/// attributes: a confined child can change these of any file that the person owns, though not the content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SandboxMode {
     /// Children read the system and the given directories; they write only their temporary directory.
     ReadOnly,
     /// Children also write below the writable directories.
     WorkspaceWrite,
-    /// No confinement: children can do what the person running yoi can do.
+    /// No confinement: children have all rights of the user who runs yoi.
     Off,
 }
 
@@ -23,15 +23,16 @@ pub struct Confinement {
     pub mode: SandboxMode,
     /// For reading and running.
     pub read: Vec<PathBuf>,
-    /// For everything, in [`SandboxMode::WorkspaceWrite`]; for reading and running in [`SandboxMode::ReadOnly`].
+    /// For reading, writing and running, in [`SandboxMode::WorkspaceWrite`]; for reading and running in
+    /// [`SandboxMode::ReadOnly`].
     pub write: Vec<PathBuf>,
 }
 
 /// Which confinement mechanisms this kernel has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Support {
-    /// Landlock's ABI version; 0 when it is not there. Below 3, files outside can be truncated by a child that may
-    /// write them anyway; below 6, a child can signal the person's other processes.
+    /// Landlock's ABI version; 0 if the kernel does not have Landlock. Below 3, files outside can be truncated by a
+    /// child that may write them anyway; below 6, a child can signal the person's other processes.
     pub landlock_abi: i32,
     /// Whether system calls can be filtered on this kernel and architecture.
     pub seccomp: bool,
@@ -46,7 +47,7 @@ impl Support {
         }
     }
 
-    /// The first thing a confining mode needs and this kernel lacks.
+    /// The first mechanism that a confining mode needs and this kernel lacks.
     pub fn missing(&self) -> Option<&'static str> {
         if self.landlock_abi < 1 {
             Some("Landlock")

@@ -43,7 +43,7 @@ const ROUND_WAIT: Duration = Duration::from_millis(20);
 const MAX_BELOW: usize = 65_536;
 
 static SUBREAPER: AtomicBool = AtomicBool::new(false);
-/// No process is started any more. Not under the lock, which may be held for a while.
+/// Set when no process may start any more. Not under the lock, which may be held for a while.
 static CLOSED: AtomicBool = AtomicBool::new(false);
 static JOBS: Mutex<Option<Jobs>> = Mutex::new(None);
 
@@ -51,18 +51,18 @@ static JOBS: Mutex<Option<Jobs>> = Mutex::new(None);
 #[derive(Debug, Default)]
 struct Jobs {
     calls: usize,
-    /// How many calls there ever were.
+    /// The number of calls started so far.
     begun: u64,
     /// The main processes that are not yet reaped.
     pids: HashSet<Pid>,
 }
 
-/// The fate of a call's processes other than the main one.
+/// The counts of a call's processes, without the main one, that were killed or may remain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Leftovers {
-    /// They lived, and were ended.
+    /// Processes that ran and were killed.
     pub(super) ended: u32,
-    /// They may still run: they multiply faster than they are ended, do not die, or may be another call's.
+    /// Processes that may still run: they fork faster than they are killed, do not die, or may belong to another call.
     pub(super) remaining: u32,
 }
 
@@ -119,7 +119,7 @@ pub fn end_descendants(_: &Ambient) -> Result<u32, Error> {
 #[derive(Debug)]
 pub(super) struct RunningCall {
     call: u64,
-    /// It was taken out of the count.
+    /// The call was removed from the count.
     over: bool,
 }
 
@@ -142,7 +142,7 @@ impl RunningCall {
         label::next_call(self.call);
         let mut child = command.spawn()?;
         if CLOSED.load(Ordering::SeqCst) {
-            // It goes with the process at the latest.
+            // Best effort: the process's end frees the child at the latest.
             child.kill().and_then(|()| child.wait()).ok();
             return Err(left());
         }
@@ -154,9 +154,9 @@ impl RunningCall {
 
     /// Kills the call's remaining processes, the main process included if it still runs, and reaps them.
     pub(super) fn end(mut self, main: Pid, mark: &str) -> (Leftovers, Option<WaitIdStatus>) {
-        // It was not reaped yet, so its number still means this group.
+        // The process was not reaped yet, so its number still identifies this group.
         signal_group(main, Signal::KILL);
-        // Until it has ended, its children are not ours.
+        // Its children become ours only when it has ended.
         let waited = wait(main, WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
         let group = main.as_raw_nonzero().get();
         let whose = |pid: Pid| {
@@ -201,7 +201,7 @@ impl RunningCall {
         jobs.pids.remove(&main);
         let status = waited.and_then(|_| wait(main, WaitIdOptions::EXITED));
         let left = u32::try_from(sweep.left.len()).unwrap_or(u32::MAX);
-        // What the last round found was reaped in it, and may have started another.
+        // A process reaped in the last round may have started another one.
         let remaining = left.saturating_add(sweep.strangers).max(u32::from(!sweep.clean));
         (Leftovers { ended: sweep.ended, remaining }, status)
     }
@@ -216,7 +216,7 @@ impl Drop for RunningCall {
         let jobs = guard.get_or_insert_default();
         jobs.calls = jobs.calls.saturating_sub(1);
         if jobs.calls == 0 && SUBREAPER.load(Ordering::SeqCst) {
-            // Held meanwhile: the next call's child must not be among them.
+            // The lock is held meanwhile, so that the next call's child is not among them.
             Sweep::default().rounds(|sweep| sweep.round(&jobs.pids, |_| Whose::Ours).then_some(()));
         }
     }
@@ -258,10 +258,10 @@ enum Whose {
 struct Sweep {
     /// Whose group is killed in each round.
     main: Option<Pid>,
-    /// Killed and not reaped yet, and whether it was seen to live, and so counted.
+    /// Processes killed and not reaped yet, and whether each was seen running, and so counted.
     sent: HashMap<Pid, bool>,
     ended: u32,
-    /// What the last round found and could not reap, and whom it could not attribute.
+    /// Processes that the last round found and could not reap, and those it could not attribute.
     left: Vec<Pid>,
     strangers: u32,
     clean: bool,
@@ -279,7 +279,7 @@ impl Sweep {
             if Instant::now() > until {
                 return;
             }
-            // What is new may have multiplied already: that is looked for at once.
+            // New processes may have forked already, so the next round follows at once.
             match self.left.first() {
                 Some(first) if self.sent.len() == known => wait_for(*first),
                 Some(_) | None => {}
@@ -307,7 +307,7 @@ impl Sweep {
                     self.ended = self.ended.saturating_add(u32::from(killed && !counted));
                 }
                 (Whose::Ours, None) => self.left.push(pid),
-                // Who ended may have been ours, and have started another one.
+                // A process that ended may have been ours and may have started another one.
                 (Whose::Unknown, Some(_)) => clean = false,
                 (Whose::Unknown, None) => self.strangers = self.strangers.saturating_add(1),
                 (Whose::Others, _) => {}
@@ -319,12 +319,12 @@ impl Sweep {
         clean
     }
 
-    /// Kills one of ours that was not yet, and what it leads and has started, which would come up in the next rounds.
+    /// Kills one of our processes, and its group and descendants, which the next rounds would find.
     fn kill(&mut self, top: Pid) {
         if self.sent.contains_key(&top) {
             return;
         }
-        // It is this process's to reap, so its number is its own.
+        // Only this process can reap it, so its number was not reused.
         rustix::process::kill_process(top, Signal::KILL).ok();
         let own = processes::own().map_or(0, |process| process.session);
         let mut found = vec![top];

@@ -11,10 +11,10 @@ const INHERITED: &str = "PATH HOME USER LOGNAME SHELL LANG LANGUAGE TERM COLORTE
     GOMODCACHE JAVA_HOME RBENV_ROOT ASDF_DIR ASDF_DATA_DIR SDKMAN_DIR XDG_DATA_DIRS XDG_CONFIG_DIRS NIX_PATH \
     NIX_PROFILES SSL_CERT_FILE SSL_CERT_DIR NIX_SSL_CERT_FILE SOURCE_DATE_EPOCH LOCALE_ARCHIVE";
 
-/// Names with this beginning are inherited too.
+/// Names with this prefix are inherited, too.
 const INHERITED_PREFIX: &str = "LC_";
 
-/// Set for every child, whatever the host has: a prompt or a pager would wait for ever.
+/// Variables set for every child, because a prompt or a pager would wait for ever.
 const SET: &[(&str, &str)] = &[
     ("GIT_TERMINAL_PROMPT", "0"),
     ("GIT_PAGER", "cat"),
@@ -32,9 +32,8 @@ const SET: &[(&str, &str)] = &[
     ("CARGO_TERM_PROGRESS_WHEN", "never"),
 ];
 
-/// Where tools keep what they can make again, below the pod's own directory of caches: those that follow XDG, and those
-/// that have a place of their own, by default or because a file of settings says so. Confined children cannot write the
-/// person's.
+/// Variables that name cache directories of tools, as paths below the pod's cache directory: of tools that follow XDG,
+/// and of tools with a setting of their own. Confined children cannot write the user's caches.
 const CACHES: &[(&str, &str)] = &[
     ("XDG_CACHE_HOME", ""),
     ("GOCACHE", "go-build"),
@@ -48,7 +47,7 @@ const CACHES: &[(&str, &str)] = &[
 /// Parts of names of secrets; such a variable is not passed even on request.
 const SECRET_PARTS: &[&str] = &["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"];
 
-/// The variables children inherit.
+/// The environment variables that children inherit; checked for names of secrets.
 #[derive(Clone, Debug)]
 pub struct EnvPolicy {
     inherited: BTreeMap<OsString, OsString>,
@@ -116,7 +115,7 @@ impl EnvPolicy {
 
 /// The variables of a confined child that point tools to a cache directory; they override inherited ones.
 pub(super) fn caches(dir: &Path) -> impl Iterator<Item = (&'static str, PathBuf)> {
-    // Without the separator at the end that joining nothing leaves.
+    // An empty part is not joined, because that would add a separator at the end.
     CACHES.iter().map(|(name, below)| (*name, if below.is_empty() { dir.to_owned() } else { dir.join(below) }))
 }
 

@@ -9,15 +9,16 @@ use std::collections::BTreeMap;
 
 /// Refused with `EPERM`, whatever the arguments.
 const REFUSED: &[libc::c_long] = &[
-    // The network, and sockets of other programs of this person. `socketpair` stays, for pipes between processes.
+    // The network, and sockets of the user's other programs. `socketpair` is allowed, for pipes between processes.
     libc::SYS_socket,
-    // Does input and output, sockets included, without any further system call to filter.
+    // Performs I/O, sockets included, without further system calls that could be filtered.
     libc::SYS_io_uring_setup,
     // Keys that the person's other programs keep in the kernel.
     libc::SYS_keyctl,
     libc::SYS_add_key,
     libc::SYS_request_key,
-    // Memory and queues that are shared by number, not by path. An existing one needs no `get`: its number will do.
+    // Memory and queues that are shared by number, not by path. An existing one can be used by its number, without
+    // `get`.
     libc::SYS_shmget,
     libc::SYS_shmat,
     libc::SYS_shmctl,
@@ -36,7 +37,7 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_open_by_handle_at,
     libc::SYS_fanotify_init,
     FILE_SETATTR,
-    // Parts of the kernel with a history of mistakes and no use in building and testing.
+    // Parts of the kernel with a history of vulnerabilities that building and testing do not need.
     libc::SYS_bpf,
     libc::SYS_perf_event_open,
     libc::SYS_userfaultfd,
@@ -75,26 +76,25 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_kexec_file_load,
 ];
 
-/// From this number on, x86-64 kernels take a call for one of the x32 ABI, under which every call above has a second
-/// number. No other architecture has calls there. On a kernel built without x32 the answer is the same, so the test of
-/// it tells only on the others.
+/// From this number on, x86-64 kernels treat a call as one of the x32 ABI, which gives every call above a second
+/// number. No other architecture has calls there. A kernel built without x32 returns the same error, so a test proves
+/// the filter only on the others.
 const X32: u32 = 0x4000_0000;
 
-/// In a user namespace of its own a child would have every power again over what the namespace holds, and so reach
-/// parts of the kernel that expect an administrator. Other namespaces need a power no child has.
+/// In a new user namespace a child would have all capabilities inside of it, and could reach parts of the kernel meant
+/// for administrators. Other namespaces need a capability that no child has.
 const NEW_USER: u64 = 0x1000_0000;
 
-/// Takes its flags in memory, where no filter sees them. The C library asks `clone` when there is no such call.
+/// Has its flags in memory, where a filter cannot read them. The C library uses `clone` if this call is missing.
 const CLONE3: u32 = 435;
 
-/// Types typing characters into the terminal that the person will go on using.
+/// Inserts characters into the terminal's input, which the user continues to use.
 const TIOCSTI: u64 = 0x5412;
 const TIOCLINUX: u64 = 0x541c;
 
-/// Kinds of `ioctl` by which file systems are told things about files that are open for reading only, as the middle
-/// byte of the number, and those of them that only ask, or need a file open for writing. Landlock judges neither: by
-/// one a file could be made unchangeable for the person, too (verity), by others its attributes or snapshots are
-/// changed.
+/// `ioctl` groups (middle byte of the number) that can modify a file through a read-only descriptor. Each entry lists
+/// the permitted numbers of its group: they only query, or require a writable descriptor. Landlock does not restrict
+/// these calls: one could make a file immutable (verity), others change attributes or snapshots.
 const FILE_SYSTEMS: &[(u64, &[u64])] = &[
     // ext4 and most: flags, verity, encryption. GETFLAGS, FIEMAP, PROCMAP_QUERY, MEASURE_VERITY; <linux/fs.h>.
     (0x66, &[0x8008_6601, 0xc020_660b, 0xc068_6611, 0xc004_6686]),
@@ -117,11 +117,12 @@ const KIND: u64 = 0xff00;
 /// The attributes of a file as a call of its own, with this number everywhere; <asm-generic/unistd.h>.
 const FILE_SETATTR: libc::c_long = 469;
 
-/// Ways to be told of, and to hold up, who opens a file: `F_SETLEASE`, `F_NOTIFY`, `F_SETDELEG`; <linux/fcntl.h>.
+/// Commands that report or delay other programs' opening of a file: `F_SETLEASE`, `F_NOTIFY`, `F_SETDELEG`;
+/// <linux/fcntl.h>.
 const LEASES: &[u64] = &[1024, 1026, 1040];
 
-/// Scheduling: of whom is the argument with this index, where 0 is the caller. Of affinity it is left open: threads of
-/// the C library (OpenMP's) are placed by number.
+/// Scheduling calls, with the index of the argument that names the process, where 0 is the caller. Affinity is not
+/// restricted: OpenMP sets it for its threads by number.
 const SCHEDULING: &[(libc::c_long, u8)] = &[
     (libc::SYS_sched_setscheduler, 0),
     (libc::SYS_sched_setparam, 0),
@@ -134,7 +135,7 @@ const SCHEDULING: &[(libc::c_long, u8)] = &[
 const PRIO_USER: u64 = 2;
 const IOPRIO_WHO_USER: u64 = 3;
 
-/// The limit on file locks, by which descendants are known ([`super::label`]); <asm-generic/resource.h>.
+/// The limit on file locks, which labels descendants ([`super::label`]); <asm-generic/resource.h>.
 const LOCKS: u64 = 10;
 
 /// The sockets of this machine; <linux/socket.h>.
@@ -203,7 +204,7 @@ fn compile() -> Result<BpfProgram, seccompiler::BackendError> {
     Ok(program)
 }
 
-/// What is answered with `ENOSYS`, as on a kernel without it: [`CLONE3`], and numbers at or over [`X32`].
+/// Calls that fail with `ENOSYS`, as on a kernel without them: [`CLONE3`], and numbers at or over [`X32`].
 fn absent() -> BpfProgram {
     let errno = RETURN_ERRNO | libc::ENOSYS.unsigned_abs();
     vec![

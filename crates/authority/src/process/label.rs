@@ -10,10 +10,11 @@ use rustix::process::{Pid, Resource, Rlimit};
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The label proper. Above it one single bit, a lower one for each host inside of another: limits only go down.
+/// The bits of the label. Exactly one bit above them is set, a lower one for each nested host, because limits can only
+/// decrease.
 const BITS: u32 = 48;
 const MASK: u64 = (1 << BITS) - 1;
-/// The highest bit that is not infinite to anybody.
+/// The highest bit of a limit that no program treats as infinite.
 const TOP: u32 = 62;
 
 /// Process numbers have at most so many bits.
@@ -28,7 +29,7 @@ static LABELLED: AtomicBool = AtomicBool::new(false);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Label {
     host: u64,
-    /// Of one host, the number of the call.
+    /// The number of the call, unique in one host.
     pub(super) call: u64,
 }
 
@@ -70,22 +71,22 @@ pub(super) fn of(pid: Pid) -> Option<Label> {
 }
 
 impl Label {
-    /// Whether a host of this session made it.
+    /// Whether a host of this session set the label.
     pub(super) fn is_of(self, tag: &str) -> bool {
         self.host == host_label(tag, self.pid())
     }
 
-    /// Whether this host of this session made it.
+    /// Whether this host of this session set the label.
     pub(super) fn is_by(self, tag: &str, pid: u32) -> bool {
         self.host == host_label(tag, pid)
     }
 
-    /// Whether this process made it, or a host around it whose label this one carries, too.
+    /// Whether this process set the label, or an enclosing host whose label this process has, too.
     pub(super) fn is_by_us(self) -> bool {
         LABELLED.load(Ordering::SeqCst) && of(rustix::process::getpid()).is_some_and(|own| own.host == self.host)
     }
 
-    /// Whether the host that made it still runs, and is neither this process nor the one that carries it.
+    /// Whether the host that set the label still runs, and is neither this process nor the process that has the label.
     pub(super) fn host_lives(self, carrier: Pid) -> bool {
         let host = i32::try_from(self.pid()).ok().and_then(Pid::from_raw);
         let other = host.filter(|pid| *pid != carrier && *pid != rustix::process::getpid());

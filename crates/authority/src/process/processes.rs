@@ -1,4 +1,4 @@
-//! Reading processes from `/proc`. Knows nothing of hosts and calls.
+//! Reading processes from `/proc`. Does not depend on hosts and calls.
 
 use crate::Ambient;
 use rustix::process::{Pid, PidfdFlags, Signal};
@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
-/// How far up a process's ancestors are followed; more than any chain that a person or a build makes.
+/// The most ancestors of a process that are followed; more than any real chain has.
 const MAX_ANCESTORS: usize = 4_096;
 
 /// Fields of `/proc/<pid>/stat`.
@@ -16,7 +16,7 @@ pub(super) struct Process {
     pub(super) parent: i32,
     pub(super) group: i32,
     pub(super) session: i32,
-    /// When it was started, in ticks since the machine was: with the number, one process and no later one.
+    /// Start time in ticks since boot. With the process number it identifies a process uniquely.
     pub(super) started: u64,
     /// Ended, with all its threads, but not yet waited for.
     pub(super) zombie: bool,
@@ -29,7 +29,7 @@ impl Process {
     }
 }
 
-/// What a process is now; `None` when it is gone.
+/// The current state of a process; `None` if it does not exist.
 pub(super) fn look(pid: Pid) -> Option<Process> {
     let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
     parse(pid, &String::from_utf8_lossy(&stat))
@@ -44,7 +44,7 @@ fn parse(pid: Pid, stat: &str) -> Option<Process> {
     let (parent, group, session) = (next(0)?.parse().ok()?, next(0)?.parse().ok()?, next(0)?.parse().ok()?);
     let threads: u64 = next(13)?.parse().ok()?;
     let started = next(1)?.parse().ok()?;
-    // Its first thread may have ended alone.
+    // Its first thread may have ended while others run.
     Some(Process { pid, parent, group, session, started, zombie: ended && threads <= 1 })
 }
 
@@ -75,8 +75,8 @@ pub(super) fn own_user(pid: Pid) -> bool {
 
 /// The children of a process, those of its first thread last. `None` on a kernel that does not list them.
 ///
-/// Who loses its parent goes to the first thread of its new one, and never back. So what was there all the time is
-/// found, whichever thread it was at.
+/// An orphan moves to the list of the first thread of its new parent, and never back. So a child that exists the whole
+/// time is found, whichever thread it belongs to.
 pub(super) fn children(pid: Pid) -> Option<Vec<Pid>> {
     let first = pid.to_string();
     let mut found = Vec::new();
@@ -100,7 +100,7 @@ pub(super) fn own_children() -> Vec<Pid> {
     let own = rustix::process::getpid();
     children(own).unwrap_or_else(|| {
         let own = own.as_raw_nonzero().get();
-        // Twice: who became a child behind the reader is found by the second.
+        // Listed twice: the second list contains processes that became children during the first.
         let listed: HashSet<Pid> = all().into_iter().chain(all()).collect();
         listed.into_iter().filter(|pid| look(*pid).is_some_and(|process| process.parent == own)).collect()
     })
@@ -119,7 +119,7 @@ pub(super) fn own() -> Option<Process> {
     look(rustix::process::getpid())
 }
 
-/// This process and what it was started by, and so on.
+/// This process and its ancestors.
 pub(super) fn own_line() -> HashSet<Pid> {
     let above = |pid: &Pid| Pid::from_raw(look(*pid)?.parent);
     std::iter::successors(Some(rustix::process::getpid()), above).take(MAX_ANCESTORS).collect()

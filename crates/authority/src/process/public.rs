@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// Entries looked at. Directories beyond are not given.
 const MAX_ENTRIES: usize = 8192;
 
-/// To read a file or list a directory, and to enter it.
+/// The permission bit for all users to read a file or list a directory, and the bit to enter it.
 const READ: u32 = 0o004;
 const ENTER: u32 = 0o001;
 
@@ -19,11 +19,11 @@ struct Dir {
     path: PathBuf,
     parent: Option<usize>,
     whole: bool,
-    /// What is given of it when it is not given whole, besides its directories.
+    /// The files to allow if the directory is not allowed as a whole.
     files: Vec<PathBuf>,
 }
 
-/// Of `roots` what is for every user; for root also by what is below them.
+/// The parts of `roots` that every user may read; for root the files below them are checked, too.
 pub(super) fn public(roots: impl IntoIterator<Item = PathBuf>, root: bool) -> Vec<PathBuf> {
     let roots = roots.into_iter();
     if root {
@@ -93,7 +93,7 @@ fn look(entry: Option<&DirEntry>, parent: usize, dirs: &mut Vec<Dir>) {
     }
 }
 
-/// Not whole, and so nothing that it is in.
+/// Marks a directory, and all above it, as not allowed as a whole.
 fn split(dirs: &mut [Dir], at: usize) {
     let mut next = Some(at);
     while let Some(dir) = next.and_then(|at| dirs.get_mut(at)).filter(|dir| dir.whole) {
@@ -102,7 +102,7 @@ fn split(dirs: &mut [Dir], at: usize) {
     }
 }
 
-/// Whether every user may enter all that a path is in.
+/// Whether every user may enter all directories above a path.
 fn reachable(path: &Path) -> bool {
     path.ancestors().skip(1).all(|dir| dir.symlink_metadata().is_ok_and(|meta| meta.mode() & ENTER != 0))
 }

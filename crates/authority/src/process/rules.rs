@@ -1,4 +1,4 @@
-//! Which paths a confined child may use: the lists, and the Landlock rules built from them once for each
+//! The paths that a confined child may use: lists, and the Landlock rules built from them once for each
 //! [`super::Spawner`].
 
 use super::confinement::{Confinement, SandboxMode, support};
@@ -15,7 +15,7 @@ use rustix::fs::{FileType, Mode, OFlags};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// Programs, libraries and what the kernel says of the machine: read and run, where they exist.
+/// Programs, libraries and information of the kernel about the machine: children read and run them.
 const SYSTEM: &[&str] = &[
     "/usr",
     "/bin",
@@ -71,7 +71,7 @@ pub(crate) const ETC_WITHHELD: &[&str] = &[
     "kubernetes",
 ];
 
-/// What of the withheld is harmless and needed.
+/// Harmless files below the withheld ones that programs need.
 pub(crate) const ETC_GIVEN: &[&str] = &[
     "/etc/ssl/certs",
     "/etc/ssl/openssl.cnf",
@@ -130,7 +130,7 @@ const HOME_READ: &[&str] = &[
 /// them and says nothing.
 const CARGO: &[&str] = &["bin", "registry", "git", "config.toml", "config", "env"];
 
-/// Toolchains wherever the person put them.
+/// Variables that name directories of toolchains.
 const TOOLCHAIN_VARS: &[&str] = &[
     "RUSTUP_HOME",
     "PYENV_ROOT",
@@ -146,7 +146,7 @@ const TOOLCHAIN_VARS: &[&str] = &[
     "ASDF_DATA_DIR",
 ];
 
-/// Where keys live, below the home directory: no directory above or below these is given to a child.
+/// Directories of keys below the home directory: no directory above or below these is allowed to a child.
 pub(crate) const HOME_HIDDEN: &[&str] = &[
     ".ssh",
     ".gnupg",
@@ -227,7 +227,7 @@ pub(super) fn build(confinement: &Confinement, env: &EnvPolicy, temp: &Path) -> 
     Ok(ruleset)
 }
 
-/// Everything this kernel can judge is judged, and so refused where no rule allows it.
+/// The ruleset handles every access right that this kernel supports, so all are refused where no rule allows them.
 fn handled(abi: ABI) -> Result<RulesetCreated, landlock::RulesetError> {
     let mut ruleset = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
     ruleset = ruleset.handle_access(AccessFs::from_all(abi))?;
@@ -240,21 +240,21 @@ fn handled(abi: ABI) -> Result<RulesetCreated, landlock::RulesetError> {
     ruleset.create()
 }
 
-/// A handle for a rule on what is the system's own; `None` for what does not exist here.
+/// A handle for a rule on a path of the system; `None` if the path does not exist.
 fn open(path: &Path, access: BitFlags<AccessFs>, abi: ABI) -> Option<(OwnedFd, BitFlags<AccessFs>)> {
     let fd = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
     let kind = FileType::from_raw_mode(rustix::fs::fstat(&fd).ok()?.st_mode);
     fitting(fd, kind, access, abi)
 }
 
-/// The part of `access` that fits what something is.
+/// The part of `access` that applies to a file type.
 fn fitting(fd: OwnedFd, kind: FileType, access: BitFlags<AccessFs>, abi: ABI) -> Option<(OwnedFd, BitFlags<AccessFs>)> {
     let access = if kind == FileType::Directory { access } else { access & AccessFs::from_file(abi) };
     (!access.is_empty()).then_some((fd, access))
 }
 
-/// The toolchains that the home directory and the environment name. What lies below a place that children write is left
-/// out, for they have it anyway, and what leads out of one is not followed; never to where keys are.
+/// The toolchains that the home directory and the environment name. Paths below a directory that children write are
+/// omitted, because they are allowed anyway, and links out of one are not followed; no path leads to keys.
 fn given(env: &EnvPolicy, written: &[PathBuf], hidden: &[PathBuf]) -> Vec<End> {
     let home = env.place("HOME").and_then(|home| home.canonicalize().ok());
     let mut written = written.to_vec();
@@ -289,7 +289,7 @@ fn named(etc: &Path) -> impl Iterator<Item = PathBuf> {
     entries.filter(move |entry| !withheld(&entry.file_name())).map(|entry| entry.path())
 }
 
-/// Places that no child reads: keys, yoi's own state (other pods' sessions) and configuration. Those that exist.
+/// Existing paths that no child may read: keys, yoi's own state (other pods' sessions) and configuration.
 fn hidden(env: &EnvPolicy) -> Vec<PathBuf> {
     let home = env.place("HOME");
     let below_home = |name: &str| home.as_ref().map(|home| home.join(name));

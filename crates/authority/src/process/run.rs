@@ -29,7 +29,7 @@ const CHUNK: usize = 64 * 1024;
 /// The most reads after all processes have ended: a pipe holds less.
 const LAST_READS: usize = 32;
 
-/// A program to run, with its arguments and limits.
+/// A program to run for one call, with its arguments and limits; for [`super::Spawner::run`].
 #[derive(Clone, Debug)]
 pub struct Job {
     /// A name to look up in the child's `PATH`, or a path.
@@ -55,7 +55,7 @@ pub enum ChildExit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChildResult {
     pub how: ChildExit,
-    /// From before its start until all of its processes had ended.
+    /// Time from before its start until all of its processes had ended.
     pub took: Duration,
     /// How many of its descendants were killed after the main process had ended.
     pub leftovers: u32,
@@ -175,7 +175,7 @@ struct Reader {
 }
 
 impl Reader {
-    /// Waits for some output and hands it on.
+    /// Waits for output and passes it on.
     async fn next(&mut self, on_output: &mut (impl FnMut(&[u8]) -> io::Result<()> + Send)) -> io::Result<()> {
         self.pipe.readable().await?;
         match self.pipe.try_read(&mut self.buffer) {

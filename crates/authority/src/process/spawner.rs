@@ -1,4 +1,4 @@
-//! The grant to start children with one confinement. Knows nothing of their duration and output.
+//! The grant to start children with one confinement. Does not depend on their duration and output.
 
 use super::confinement::{Confinement, SandboxMode, support};
 use super::descendants::{MARK, RunningCall};
@@ -30,15 +30,17 @@ const STACK: usize = 256 * 1024;
 const MAX_TAG: usize = 256;
 const MAX_CALL: usize = 64;
 
-/// What root's children keep of its powers: those to open files and over themselves, not to change whose a file is.
-/// With SETUID they can become another person and change permissions as that one. An ordinary user has none to keep.
+/// The capabilities that root's children keep: to open files and to change their own identity, but not to change owners
+/// of files. With SETUID they can become another user and change permissions as that user. An ordinary user's children
+/// have none.
 const KEPT: CapabilitySet = CapabilitySet::DAC_OVERRIDE
     .union(CapabilitySet::FSETID)
     .union(CapabilitySet::KILL)
     .union(CapabilitySet::SETGID)
     .union(CapabilitySet::SETUID);
 
-/// Starts children. Clones share the grant's door, rules and temporary directory.
+/// A handle that starts child processes with one confinement; the shell tool holds one. Clones share the grant's door,
+/// rules and temporary directory.
 #[derive(Clone, Debug)]
 pub struct Spawner {
     shared: Arc<Shared>,
@@ -56,7 +58,7 @@ struct Shared {
     temp: TempBase,
 }
 
-/// Both halves of a confinement, built once and applied by each spawning thread.
+/// The Landlock rules and the system call filter of a confinement, built once and applied by each spawning thread.
 struct Cage {
     ruleset: RulesetCreated,
     filter: BpfProgram,
@@ -166,7 +168,8 @@ impl Spawner {
         Ok((started, reader))
     }
 
-    /// The program's path, so that the kernel's answer is about that and nothing is searched under confinement.
+    /// Finds the program's path before confinement, so that errors concern this path and nothing is searched under
+    /// confinement.
     fn find(&self, job: &Job) -> Result<PathBuf, Error> {
         let name = Path::new(&job.program);
         if job.program.as_encoded_bytes().contains(&b'/') {
@@ -195,13 +198,15 @@ impl Cage {
         Ok(Self { ruleset: rules::build(confinement, env, temp)?, filter: filter::build()? })
     }
 
-    /// Confines the calling thread for good, and whatever it starts.
+    /// Confines the calling thread and all processes that it starts, irrevocably.
     fn close(&self) -> io::Result<()> {
         for capability in CapabilitySet::all().difference(KEPT).iter() {
-            // Refused to an ordinary user, whose children have none anyway, and for numbers this kernel does not know.
+            // Fails for an ordinary user, whose children have no capabilities anyway, and for numbers that this kernel
+            // does not have.
             rustix::thread::remove_capability_from_bounding_set(capability).ok();
         }
-        // Both survive the start of a program: root's children would have them in spite of the bounding set.
+        // Ambient and inheritable capabilities survive exec: root's children would keep them in spite of the bounding
+        // set.
         rustix::thread::clear_ambient_capability_set()?;
         let mut sets = rustix::thread::capabilities(None)?;
         sets.inheritable &= KEPT;

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 /// confined child can replace it.
 const OWNER: &str = "owner";
 
-/// A dead host whose temporary directory still exists.
+/// A dead host whose temporary directory still exists, as listed by [`stale_hosts`].
 #[derive(Debug)]
 pub struct StaleHost {
     dir: PathBuf,
@@ -30,7 +30,7 @@ pub struct StaleHost {
 
 /// The dead hosts that left a temporary directory below `parent`.
 pub fn stale_hosts(_: &Ambient, parent: &Path) -> Vec<StaleHost> {
-    // Another start may end them meanwhile.
+    // Not locked: another start may end them meanwhile.
     held(parent).map(|host| StaleHost { _held: None, ..host }).collect()
 }
 
@@ -60,7 +60,7 @@ fn held(parent: &Path) -> impl Iterator<Item = StaleHost> {
     unheld(parent, PREFIX).filter_map(|(dir, held)| read(dir, held))
 }
 
-/// Notes in the directory of a host who that is.
+/// Writes the host's identity into its directory.
 pub(super) fn note(dir: &Path, tag: &str) -> io::Result<()> {
     let own = rustix::process::getpid();
     let started = processes::look(own).map_or(0, |process| process.started);
@@ -71,7 +71,8 @@ fn read(dir: PathBuf, held: File) -> Option<StaleHost> {
     let text = fs::read_link(dir.join(OWNER)).ok()?;
     let mut fields = text.to_str()?.splitn(3, ' ');
     let (pid, started, tag) = (fields.next()?.parse().ok()?, fields.next()?.parse::<u64>().ok()?, fields.next()?);
-    // Its directory was not held, so it ended. This is asked besides, for file systems on which a lock says less.
+    // Its directory was not locked, so the host ended. The process is checked, too, for file systems with unreliable
+    // locks.
     let now = i32::try_from(pid).ok().and_then(Pid::from_raw).and_then(processes::look);
     let runs = now.is_some_and(|process| process.started == started && !process.zombie);
     (!runs).then(|| StaleHost { dir, pid, tag: tag.to_owned(), _held: Some(held) })
@@ -94,7 +95,8 @@ impl StaleHost {
         living.into_iter().map(|pid| pid.as_raw_nonzero().get().unsigned_abs()).collect()
     }
 
-    /// By the label, which only its descendants have, or by the directory that only its children were told of.
+    /// Recognises a process by the label, which only its descendants have, or by the directory, which only its children
+    /// know.
     fn owns(&self, process: &Process) -> bool {
         let below = |temp: Vec<u8>| {
             let rest = temp.strip_prefix(self.dir.as_os_str().as_bytes());

@@ -29,9 +29,9 @@ impl ChildResources {
     fn release(self, pid: Pid) -> (Leftovers, Option<WaitIdStatus>) {
         let Self { mark, temp, slot, guard, git } = self;
         let ended = slot.end(pid, &mark);
-        // Its processes are gone before their directory is emptied, and all of it before the door may say so.
+        // Released in this order: the directory after its processes ended, and the use of the door last.
         drop(temp);
-        // Compared when nothing writes any more.
+        // The guard compares when no process of the call writes any more.
         drop(git);
         drop(guard);
         ended
@@ -49,18 +49,18 @@ impl RunningChild {
 
     /// Resolves when the main process has ended; once.
     pub(super) async fn exited(&mut self) {
-        // The thread that waits answers by ending, too.
+        // If the waiting thread ends without an answer, the process has ended, too.
         (&mut self.exited).await.ok();
     }
 
-    /// To the whole group, and to the main process should it have left that.
+    /// Sends a signal to the whole group, and to the main process in case it left the group.
     pub(super) fn signal(&self, signal: Signal) {
         descendants::signal_group(self.pid, signal);
-        // Its number is its own until it is reaped.
+        // Its number is not reused until it is reaped.
         rustix::process::kill_process(self.pid, signal).ok();
     }
 
-    /// Ends what is left, reaps it and releases everything. Blocks until the main process has ended.
+    /// Kills the remaining processes, reaps them and releases everything. Blocks until the main process has ended.
     pub(super) fn finish(mut self) -> (Leftovers, Option<WaitIdStatus>) {
         let Some(resources) = self.resources.take() else { return (Leftovers::default(), None) };
         resources.release(self.pid)
@@ -75,7 +75,7 @@ impl Drop for RunningChild {
         let clean_up = move || {
             resources.release(pid);
         };
-        // Without a thread to spare it stays unreaped: blocking here could stop the whole process.
+        // If no thread can be created, the child is not reaped: blocking here could stop the whole process.
         std::thread::Builder::new().name("reap".to_owned()).spawn(clean_up).ok();
     }
 }

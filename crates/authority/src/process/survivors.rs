@@ -8,16 +8,16 @@ use rustix::process::{Pid, Signal};
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
-/// Looks without a finding after which none is left. Processes that fork and end between the list and the look are
-/// missed, so there is more than one; once such a thing was seen, many.
+/// The number of consecutive empty rounds after which no process is left. A process that forks and ends between listing
+/// and reading is missed, so more than one round is needed.
 const CLEAN: u32 = 2;
 const CLEAN_BEHIND_A_CHAIN: u32 = 16;
 
-/// How often, and for how long, is looked at most.
+/// The most rounds, and the longest time.
 const MAX_ROUNDS: u32 = 1_000;
 const MAX_TIME: Duration = Duration::from_secs(3);
 
-/// How long killed processes are waited for before the next look.
+/// The pause after killing before the next round.
 const PAUSE: Duration = Duration::from_millis(2);
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -39,7 +39,7 @@ pub(super) fn end(whose: impl Fn(&Process) -> bool) -> Swept {
     let mut dead = HashSet::new();
     for _ in 0..MAX_ROUNDS {
         let look = Look::take(&whose);
-        // What ended by itself while it was looked at was likely followed by another.
+        // A process that ended by itself while it was read has likely started another one.
         let mut slipped = false;
         for zombie in look.zombies.iter().map(Process::identity) {
             slipped |= dead.insert(zombie) && !ended.contains(&zombie);
@@ -69,7 +69,7 @@ pub(super) fn end(whose: impl Fn(&Process) -> bool) -> Swept {
 
 struct Look {
     chosen: Vec<Process>,
-    /// Those of the wanted that had ended.
+    /// The wanted processes that had ended.
     zombies: Vec<Process>,
     /// Groups with members outside of the wanted processes.
     mixed: HashSet<i32>,
@@ -78,7 +78,7 @@ struct Look {
 impl Look {
     fn take(whose: &impl Fn(&Process) -> bool) -> Self {
         let spared = processes::own_line();
-        // The newest first: they are the ones that may be gone in a moment.
+        // The newest first: they are the most likely to end soon.
         let all: Vec<Process> = processes::all().into_iter().rev().filter_map(processes::look).collect();
         let mut below: HashMap<i32, Vec<Process>> = HashMap::new();
         let (mut next, mut zombies) = (Vec::new(), Vec::new());
@@ -103,7 +103,7 @@ impl Look {
         Self { chosen, zombies, mixed }
     }
 
-    /// No fork gets out of a group that is killed as one, however fast it is.
+    /// Kills whole groups, because no fork escapes from a group that is killed at once.
     fn kill_groups(&self) {
         let groups: HashSet<i32> = self.chosen.iter().chain(&self.zombies).map(|process| process.group).collect();
         for group in groups.difference(&self.mixed).filter_map(|group| Pid::from_raw(*group)) {
@@ -112,7 +112,7 @@ impl Look {
     }
 }
 
-/// Some of `whose` may still run.
+/// The error that some processes of `whose` may still run.
 pub(super) fn remain(whose: &str) -> Error {
     let text = format!("processes of {whose} do not end, or not as fast as they begin; look for them with `ps`");
     Error::new(ErrorKind::Unavailable, text)

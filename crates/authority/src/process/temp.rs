@@ -37,7 +37,7 @@ pub(super) struct CallTemp {
 impl TempBase {
     /// Creates it below `parent`, and removes the directories of dead hosts there unless their processes still run.
     pub(super) fn create(ambient: &Ambient, parent: &Path, tag: &str) -> Result<Self, Error> {
-        // What is held is not removed.
+        // Locked directories are not removed.
         let kept = stale::with_processes(parent);
         let scratch = Scratch::create(ambient, parent, PREFIX)?;
         drop(kept);
@@ -55,7 +55,8 @@ impl TempBase {
     /// The directory for tools' caches, shared by all calls; created on first use.
     pub(super) fn caches(&self) -> Result<PathBuf, Error> {
         let path = self.path().join(CACHES);
-        // A child may have put something else there: what is below is as much its own, and its loss.
+        // A child may have put something else there. Only children of this spawner use the directory, so only they are
+        // affected.
         make_private(&path).or_else(|error| path.symlink_metadata().map(drop).map_err(|_| error))?;
         Ok(path)
     }
@@ -75,7 +76,7 @@ impl CallTemp {
 
 impl Drop for CallTemp {
     fn drop(&mut self) {
-        // It goes with the directory around it at the latest.
+        // Best effort: it is removed with the parent directory at the latest.
         remove(&self.path, Instant::now() + MAX_TIME).ok();
     }
 }

@@ -8,45 +8,45 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
 
-/// How many links one path may lead through, and how many names it may have in all.
+/// The most links on one path, and the most names in all.
 const MAX_LINKS: usize = 16;
 const MAX_STEPS: usize = 512;
 
 /// Where a child of this or an earlier run may have created links.
 pub(super) struct Ground<'a> {
-    /// Below these children write; a link there is never followed.
+    /// Directories that children write; a link below one is never followed.
     pub(super) written: &'a [PathBuf],
-    /// The person's home, resolved. A project there is not written to, so links directly in it are theirs.
+    /// The user's home, resolved. A project there is not written to, so links directly in it are theirs.
     pub(super) home: Option<&'a Path>,
     /// The system's own directories, whose links are the system's even where this user could write there.
     pub(super) system: &'a [&'a str],
 }
 
-/// Where a path comes from.
+/// The origin of a path, which decides which links are trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Named {
-    /// A list of ours: the links on its own way are the person's, who moved a toolchain elsewhere.
+    /// A list in this program: links on the path were created by the user, who moved a toolchain.
     ByUs,
-    /// A variable: it may name a place below any project.
+    /// An environment variable, which may name a path below any project.
     ByVariable,
 }
 
 #[derive(Debug)]
 pub(super) struct End {
-    /// A handle on it, of the kind rules are made for.
+    /// An `O_PATH` handle on it, for a rule.
     pub(super) fd: OwnedFd,
     /// Where it is, without links.
     pub(super) path: PathBuf,
     pub(super) kind: FileType,
 }
 
-/// Opens a path without links; `None` where something else stands by now.
+/// Opens a path without links; `None` if something else is there by now.
 pub(super) fn exactly(path: &Path) -> Option<End> {
     let ground = Ground { written: &[PathBuf::from("/")], home: None, system: &[] };
     follow(path, Named::ByVariable, &ground)
 }
 
-/// Follows an absolute path to its end. `None` where nothing is, or where a link stands that is not to be trusted.
+/// Follows an absolute path to its end. `None` if nothing is there, or if a link on the path is not trusted.
 pub(super) fn follow(path: &Path, named: Named, ground: &Ground<'_>) -> Option<End> {
     let mut todo: VecDeque<OsString> = names(path)?;
     let mut stack = vec![open_root()?];
@@ -103,7 +103,7 @@ impl Ground<'_> {
     }
 }
 
-/// Whether this user could make a link there; then a child that was given the place could, too.
+/// Whether this user could create a link there; then a child that may write there could, too.
 fn writable(dir: &OwnedFd) -> bool {
     rustix::fs::accessat(dir, ".", Access::WRITE_OK, rustix::fs::AtFlags::EACCESS).is_ok()
 }
@@ -112,7 +112,7 @@ fn open_root() -> Option<OwnedFd> {
     rustix::fs::open("/", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).ok()
 }
 
-/// The link itself, where one stands.
+/// Opens the link itself, if the name is a link.
 fn step(dir: &OwnedFd, name: &OsStr) -> Option<OwnedFd> {
     rustix::fs::openat(dir.as_fd(), name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()).ok()
 }

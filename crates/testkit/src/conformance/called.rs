@@ -1,4 +1,4 @@
-//! Calls: what tools take, how they end, what they leave.
+//! Checks of calls: accepted arguments, endings and leftovers.
 
 use super::hooked::{STRANGE, stranger};
 use super::installed::words;
@@ -14,7 +14,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// The most a tool answers in memory; `ToolContext::host` takes what is longer.
+/// The most bytes a tool may return in memory; longer output goes through `ToolContext::host`.
 const MAX_ANSWER: usize = 1024 * 1024;
 
 pub(super) struct Called {
@@ -22,13 +22,13 @@ pub(super) struct Called {
     pub(super) cancellation: CheckOutcome,
     pub(super) outputs: CheckOutcome,
     pub(super) text: CheckOutcome,
-    /// Calls that end by themselves, soon.
+    /// Calls that end by themselves within a short time.
     pub(super) quick: Vec<SampleCall>,
 }
 
 pub(super) type SampleCall = (String, Value);
 
-/// What a tool is called with: the author's examples, or what fits its schema.
+/// The sample calls of all tools: the author's examples, or arguments made from the schema.
 fn calls(conformance: &Conformance, descriptor: &FeatureDescriptor) -> Vec<SampleCall> {
     let mut calls = Vec::new();
     for tool in &descriptor.tools {
@@ -85,7 +85,7 @@ pub(super) fn called(conformance: &Conformance) -> Called {
     Called { arguments, cancellation, outputs, text, quick }
 }
 
-/// Tools of which no call was seen through, each with why.
+/// Tools without a completed call, each with the reason.
 #[derive(Default)]
 struct Untried {
     why: BTreeMap<String, String>,
@@ -101,7 +101,7 @@ impl Untried {
         self.tried.insert(tool.to_owned());
     }
 
-    /// What is broken is broken; what holds as far as it was tried holds only where each tool was.
+    /// Keeps a failure. A success stays one only if every tool was tried.
     fn unless(&self, held: CheckOutcome) -> CheckOutcome {
         let not = self.why.iter().find(|(tool, _)| !self.tried.contains(*tool));
         match (held, not) {
@@ -146,11 +146,11 @@ fn arguments(conformance: &Conformance, descriptor: &FeatureDescriptor) -> Check
     }))
 }
 
-/// Within what the host takes at once.
+/// Whether the output is within what the host accepts at once.
 fn bounded((tool, arguments): &SampleCall, result: &ToolResult) -> Result<(), String> {
     let (summary, content) = match result {
         Ok(output) => (&output.summary, &output.content),
-        // The host cuts the words of an error itself.
+        // The host cuts the message of an error itself.
         Err(error) => (&String::new(), &error.content),
     };
     let most = ToolOutcome::SUMMARY_MAX;
@@ -166,7 +166,7 @@ fn bounded((tool, arguments): &SampleCall, result: &ToolResult) -> Result<(), St
     Ok(())
 }
 
-/// Without characters that mislead the reader of the summary line.
+/// Whether the summary is free of characters that mislead a reader.
 fn plain((tool, arguments): &SampleCall, result: &ToolResult) -> Result<(), String> {
     let words = match result {
         Ok(output) => &output.summary,
@@ -178,7 +178,8 @@ fn plain((tool, arguments): &SampleCall, result: &ToolResult) -> Result<(), Stri
     }
 }
 
-/// Kills around each update of a state; the fold is what was there, and the feature takes it up again.
+/// Kills the pod around each update of a state and checks that the state is unchanged after the restart, and that the
+/// feature installs again.
 pub(super) fn state(conformance: &Conformance, quick: &[SampleCall]) -> CheckOutcome {
     if conformance.descriptor().states.is_empty() {
         return CheckOutcome::Yes;
@@ -224,14 +225,14 @@ pub(super) fn state(conformance: &Conformance, quick: &[SampleCall]) -> CheckOut
     all(killed.into_iter().chain([again(whole, "after a restart")]))
 }
 
-/// Nothing of a feature outlives its pod, and nothing is there when it is off.
+/// Checks that nothing of a feature outlives its pod, and that a disabled feature leaves nothing.
 pub(super) fn leftovers(conformance: &Conformance, quick: &[SampleCall]) -> CheckOutcome {
     let mut host = conformance.host().install(Shared(conformance.instance()));
     for (tool, arguments) in quick {
         host.calls(&[(tool, &arguments.to_string())]);
     }
     let tasks = host.close();
-    // The host's own task that tells observers.
+    // The host's own task that calls observers.
     let own = usize::from(host.registry().hooks().any::<pod::hook::Event>(""));
     if tasks > own {
         return CheckOutcome::No(format!("{} tasks that it started live on after the pod was closed", tasks - own));

@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::fs;
 use std::sync::Arc;
 
-/// The same bytes each time, and nothing read or written on the way.
+/// Checks that `descriptor()` returns the same bytes each time, and reads and writes nothing.
 pub(super) fn pure(conformance: &Conformance) -> CheckOutcome {
     let (one, other) = (conformance.instance(), conformance.instance());
     let bytes = |feature: &Arc<dyn FeatureModule>| {
@@ -28,9 +28,9 @@ pub(super) fn pure(conformance: &Conformance) -> CheckOutcome {
     all([same, quiet(&one)])
 }
 
-/// Counts the reads and writes of this thread, where the kernel tells.
+/// Counts the reads and writes of this thread, where the kernel reports them.
 fn quiet(feature: &Arc<dyn FeatureModule>) -> Result<(), String> {
-    // The second pair is what counting itself costs.
+    // The second pair measures the reads of the counting itself.
     let (Some(a), _, Some(b), Some(c)) = (calls(), feature.descriptor(), calls(), calls()) else { return Ok(()) };
     if b - a > c - b {
         return Err(format!("`descriptor()` did {} reads or writes", (b - a) - (c - b)));
@@ -44,16 +44,16 @@ fn calls() -> Option<u64> {
     Some(number("syscr:")? + number("syscw:")?)
 }
 
-/// Within what planning takes.
+/// Checks that the descriptor is within the limits of planning.
 pub(super) fn bounded(conformance: &Conformance) -> CheckOutcome {
     match unless_it_panics(|| conformance.instance().descriptor().problems()) {
         Ok(problems) => all(problems.into_iter().map(Err)),
-        // Told by the check before.
+        // The check before reports this.
         Err(_) => CheckOutcome::NotTried("there is no descriptor".to_owned()),
     }
 }
 
-/// Schemas that somebody else can follow, too.
+/// Checks that every schema is valid and its references resolve.
 pub(super) fn schemas(conformance: &Conformance) -> CheckOutcome {
     let tools = conformance.descriptor().tools;
     all(tools.iter().map(|tool| {

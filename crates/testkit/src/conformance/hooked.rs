@@ -1,4 +1,4 @@
-//! Hooks: each asked about ordinary things, in a pod where a call comes by.
+//! Checks of hooks: each is called with ordinary views, in a pod that runs calls.
 
 use super::{CheckOutcome, Conformance, all};
 use crate::feature_host::{FeatureUnderTest, tool_call};
@@ -19,7 +19,7 @@ const TOOL: &str = "testkit-tool";
 /// Arguments with which it fails.
 const FAILS: &str = r#"{"fail":true}"#;
 
-/// Calls of a tool that no feature knows: one that succeeds, one that fails.
+/// Calls of a tool that the feature does not know: one that succeeds, one that fails.
 pub(super) const STRANGE: [(&str, &str); 2] = [(TOOL, "{}"), (TOOL, FAILS)];
 
 pub(super) fn stranger() -> FnTool {
@@ -41,7 +41,7 @@ pub(super) fn hooks(conformance: &Conformance) -> CheckOutcome {
     for point in declared.iter().map(|hook| hook.point) {
         results.push(asked(&mut host, point));
     }
-    // Under transforms and observers: calls of a tool they do not know, and their results.
+    // Runs transforms and observers on calls of a tool they do not know, and on their results.
     host.turn("Look around.", [ScriptedAnswer::calls(&STRANGE), ScriptedAnswer::text("Done.")]);
     let mine = host.id().to_string();
     let notes = host.records().into_iter().flat_map(|(_, record)| match record {
@@ -58,7 +58,7 @@ pub(super) fn hooks(conformance: &Conformance) -> CheckOutcome {
     all(results)
 }
 
-/// Asks the gates of a point about ordinary things; whatever they answer, they answer.
+/// Calls the gates of a point with ordinary views; any decision is accepted.
 fn asked(host: &mut FeatureUnderTest, point: HookPoint) -> Result<(), String> {
     let touches = [
         Vec::new(),

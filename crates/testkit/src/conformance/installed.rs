@@ -1,4 +1,4 @@
-//! Installs: whole, or nothing left behind, with or without what may be denied.
+//! Checks of installs: complete or without a trace, with and without each optional capability.
 
 use super::site::{Site, surface};
 use super::{CheckOutcome, Conformance, all};
@@ -13,13 +13,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// How long an install may take that hangs on purpose; the second time in case the machine was busy.
+/// The time limits of an install that hangs on purpose; the second one is for a busy machine.
 const HANGS: [Duration; 2] = [Duration::from_millis(200), Duration::from_secs(3)];
 
-/// Which registrar was called about what.
+/// The calls of registrars: the registrar's name and its argument.
 type Calls = Vec<(&'static str, String)>;
 
-/// Installs, and counts the calls into the host.
+/// Installs the feature and records its calls into the host.
 fn counted(site: &Site, id: &FeatureId) -> (FeatureRegistry, Calls) {
     let calls = Arc::new(Mutex::new(Vec::new()));
     let (seen, id) = (Arc::clone(&calls), id.clone());
@@ -56,7 +56,7 @@ pub(super) fn whole(conformance: &Conformance) -> CheckOutcome {
     all((0..2).map(once))
 }
 
-/// What goes wrong at a call.
+/// The failure that is injected at a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     Error,
@@ -81,7 +81,7 @@ pub(super) fn atomic(conformance: &Conformance) -> CheckOutcome {
         }
     }
     let places: Vec<_> = places().collect();
-    // Each waits for nothing but its limit, so all wait at once.
+    // Each one only waits for its limit, so all run at once.
     let hung = thread::scope(|scope| {
         let one = |number: usize| {
             let try_it = |limit| {
@@ -102,7 +102,7 @@ pub(super) fn atomic(conformance: &Conformance) -> CheckOutcome {
     if more.is_empty() { CheckOutcome::Yes } else { CheckOutcome::No(format!("failed installs left {more:?}")) }
 }
 
-/// Installs with one call going wrong.
+/// Installs the feature with a failure injected at one call.
 fn fails(site: &Site, id: &FeatureId, number: usize, way: Way, limit: Duration) -> Result<FeatureRegistry, String> {
     let (release, wait) = channel::<()>();
     let (victim, wait) = (id.clone(), Mutex::new(wait));
@@ -125,7 +125,7 @@ fn fails(site: &Site, id: &FeatureId, number: usize, way: Way, limit: Duration) 
     Ok(registry)
 }
 
-/// The registry is one without the feature, and says why.
+/// Checks that the registry is without the feature and reports the reason.
 fn left(registry: &FeatureRegistry, id: &FeatureId, without: &str) -> Result<(), String> {
     let report = report(registry, id)?;
     if report.outcome != InstallOutcome::Skipped || report.diagnostics.is_empty() {
@@ -137,12 +137,12 @@ fn left(registry: &FeatureRegistry, id: &FeatureId, without: &str) -> Result<(),
     Ok(())
 }
 
-/// What a feature asks for by itself, by how much it needs it.
+/// The capabilities that a feature requests itself, with this need.
 fn requests(descriptor: &FeatureDescriptor, need: Need) -> impl Iterator<Item = HostCapability> {
     descriptor.requests.iter().filter(move |request| request.need == need).map(|request| request.capability.clone())
 }
 
-/// What its requirements of services ask for.
+/// The capabilities that its service requirements request, with this need.
 fn used(descriptor: &FeatureDescriptor, need: Need) -> impl Iterator<Item = HostCapability> {
     descriptor.requires.iter().filter(move |asked| asked.need == need).map(|asked| asked.service.admission())
 }
@@ -159,7 +159,7 @@ pub(super) fn optional(conformance: &Conformance) -> CheckOutcome {
     let required: BTreeSet<_> = required.into_iter().chain(used(&descriptor, Need::Required)).collect();
     let optional = requests(&descriptor, Need::Optional).chain(used(&descriptor, Need::Optional));
     let optional: BTreeSet<_> = optional.chain(tools).chain(hooks).chain(services).collect();
-    // A request for more may cover one for less that the feature cannot do without.
+    // An optional request may include a required one that asks for less.
     let optional: Vec<_> = optional.difference(&required).cloned().collect();
     if optional.is_empty() {
         return CheckOutcome::Yes;
@@ -206,8 +206,8 @@ pub(super) fn required(conformance: &Conformance) -> CheckOutcome {
     all(denied.into_iter().chain([vain]))
 }
 
-/// Whether an install took up what it asked for. What tools, hooks, states and provided services ask for by
-/// themselves is taken up by staging them.
+/// Whether an install used a capability that it requested. The capabilities of tools, hooks, states and provided
+/// services are used by staging them.
 fn taken(capability: &HostCapability, calls: &Calls) -> bool {
     let asked = |registrar: &str, about: &str| calls.iter().any(|(other, name)| *other == registrar && name == about);
     match capability {

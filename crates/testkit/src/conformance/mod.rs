@@ -1,5 +1,5 @@
-//! Checks any feature against the contract of `pod::feature`: the duties of its author, tried at every place where
-//! they could be broken. Guarantees of the host are tested by the host.
+//! Checks any feature against the contract of `pod::feature`: the duties of its author, tried at every point where the
+//! feature could break them. Guarantees of the host are tested by the host.
 
 mod called;
 mod declared;
@@ -17,44 +17,45 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a cancelled call has to end.
+/// The time in which a cancelled call has to end.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// One rule of the contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Check {
-    /// `descriptor()` answers the same bytes each time, also in a new instance, and reads and writes nothing.
+    /// `descriptor()` returns the same bytes each time, also in a new instance, and reads and writes nothing.
     Descriptor,
     /// The descriptor is within the bounds of planning.
     Bounds,
-    /// Every schema is one that can be followed: known types, references that lead somewhere.
+    /// Every schema is valid: known types, references that resolve.
     Schemas,
-    /// It installs whole with what it asks for, twice over, and stages what it declares.
+    /// With all its requested capabilities it installs completely, twice, and stages everything that it declares.
     Install,
     /// An error, a panic or a hang at any call into the host leaves no file and nothing in the registry.
     Atomic,
-    /// Any optional capability, tool or hook can be denied, and all at once, and the rest is there.
+    /// If any optional capability, tool or hook is denied, or all at once, the rest is installed.
     Optional,
-    /// Without a required capability it is left out before its install is called; it asks for none in vain.
+    /// Without a required capability it is skipped before its install is called; it uses every capability that it
+    /// requests.
     Required,
-    /// Tools refuse arguments that are no object, or name unknown fields; what they accept is an object.
+    /// Tools accept only objects as arguments and refuse unknown fields.
     Arguments,
-    /// A cancelled call ends in time. Of a tool that refuses its sample arguments none begins: that is not tried.
+    /// A cancelled call ends in time. Not tried for a tool that refuses its sample arguments.
     Cancellation,
-    /// A call neither panics nor answers more than the host takes at once.
+    /// A call does not panic and returns no more than the host accepts at once.
     Outputs,
     /// Summaries and errors hold no characters that mislead a reader.
     Text,
-    /// Hooks answer in time and do not panic, whatever the call.
+    /// Hooks return in time and do not panic for any call.
     Hooks,
-    /// After a kill around any update it installs again, and what the log holds of its state stays as it is.
+    /// After a kill around any update it installs again, and the state in the log is unchanged.
     State,
-    /// After its pod closed no task of it lives; disabled, it leaves nothing.
+    /// No task of it runs after its pod closed; if it is disabled, it leaves nothing.
     Leftovers,
 }
 
 impl Check {
-    /// Every check, in the order they are made.
+    /// Every check, in the order in which they run.
     pub const ALL: [Self; 14] = [
         Self::Descriptor,
         Self::Bounds,
@@ -116,7 +117,8 @@ pub struct Conformance {
     grace: Duration,
 }
 
-/// Checks a feature against the whole contract. The closure makes a new instance, as a new process would.
+/// Checks a feature against the whole contract. Call it in a test of the feature. The closure creates a new instance,
+/// as a new process would.
 ///
 /// ```
 /// use pod::feature::author::*;
@@ -145,26 +147,26 @@ pub fn conformance<M: FeatureModule>(feature: impl Fn() -> M + 'static) -> Confo
 }
 
 impl Conformance {
-    /// Arguments for a tool, to call it with. A tool without any is called with arguments made from its schema, which
-    /// may fit the schema and still be refused. Give one that does the work, and one that takes long.
+    /// Adds example arguments for a tool. A tool without examples is called with arguments made from its schema, which
+    /// the tool may refuse. Give one example that does the work, and one that takes long.
     pub fn example(mut self, tool: &str, arguments: Value) -> Self {
         self.examples.entry(tool.to_owned()).or_default().push(arguments);
         self
     }
 
-    /// Makes the host the feature is tried in, for one that needs somebody beside it or files in its project.
+    /// Sets the host that the feature is tried in, for a feature that needs other features or files in its project.
     pub fn on(mut self, host: impl Fn() -> FeatureHost + 'static) -> Self {
         self.host = Box::new(host);
         self
     }
 
-    /// How long a cancelled call has to end; five seconds unless said.
+    /// Sets the time in which a cancelled call has to end; the default is five seconds.
     pub fn grace(mut self, grace: Duration) -> Self {
         self.grace = grace;
         self
     }
 
-    /// Makes every check.
+    /// Runs every check and returns the results.
     #[must_use]
     pub fn findings(&self) -> Vec<CheckResult> {
         let mut made = Made::default();
@@ -192,10 +194,10 @@ impl Conformance {
         made.findings
     }
 
-    /// Makes every check and panics with all that do not hold.
+    /// Runs every check and panics with all that failed.
     ///
     /// # Panics
-    /// On the first feature that breaks the contract.
+    /// At least one check failed.
     pub fn assert(&self) {
         let findings = self.findings();
         let broken: Vec<_> =
@@ -218,7 +220,7 @@ impl Made {
         self.findings.iter().any(|finding| finding.check == check && matches!(finding.held, CheckOutcome::No(_)))
     }
 
-    /// The checks that were not made, for this reason.
+    /// Adds the checks that did not run, with this reason.
     fn rest(mut self, why: &str) -> Vec<CheckResult> {
         let made = self.findings.len();
         for check in Check::ALL.into_iter().skip(made) {
@@ -228,7 +230,7 @@ impl Made {
     }
 }
 
-/// All of several parts, or the first problem.
+/// The outcome of a check of several parts: passed, or the first problem.
 fn all(parts: impl IntoIterator<Item = Result<(), String>>) -> CheckOutcome {
     match parts.into_iter().find_map(Result::err) {
         Some(how) => CheckOutcome::No(how),

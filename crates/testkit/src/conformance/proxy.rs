@@ -1,5 +1,5 @@
-//! A tool of the kit that calls a tool of the feature, and sees its answer before the host bounds it. The pod runs
-//! around both, so whatever the tool waits for is there.
+//! A tool of the testkit that calls a tool of the feature and gets its result before the host bounds it. Both run in a
+//! pod, so everything that the tool waits for exists.
 
 use super::Conformance;
 use super::called::SampleCall;
@@ -13,25 +13,25 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
-/// How long a call may take before its output is no longer waited for.
+/// The longest wait for a call's output.
 pub(super) const PATIENT: Duration = Duration::from_secs(2);
 
-/// How long a call goes on before it is cancelled.
+/// The time after which a call is cancelled.
 const LEAD: Duration = Duration::from_millis(20);
 
-/// The proxy's name; no author would choose it.
+/// The proxy's name, which no author would choose.
 const PROXY: &str = "testkit-proxy";
 
 pub(super) enum CallEnd {
-    /// Its arguments do not fit, or the tool is not there.
+    /// The arguments were refused, or the tool does not exist.
     NotBegun,
     Answered(ToolResult),
     Panicked(String),
-    /// Not in time.
+    /// The call did not end in time.
     Late,
 }
 
-/// What to call, with which arguments.
+/// The tool to call, and its arguments.
 type Aim = (Arc<dyn Tool>, String);
 
 type Slot<T> = Arc<Mutex<Option<T>>>;
@@ -85,14 +85,14 @@ async fn watched(tool: &dyn Tool, arguments: &str, cx: ToolContext, grace: Optio
             () = cx.cancel.cancelled() => CallEnd::Late,
         };
     };
-    // On the pod's own thread, since the tool may hold this one.
+    // Spawned on the pod's own thread, because the tool may block this one.
     drop(tokio::spawn(async move {
         tokio::time::sleep(LEAD).await;
         token.cancel();
     }));
     let began = Instant::now();
     match tokio::time::timeout(LEAD + grace, work).await {
-        // The timer polls the work first: a tool that held its thread is seen to be late only here.
+        // The timer polls the work first, so a tool that blocked its thread is found late only here.
         Ok(_) if began.elapsed() > LEAD + grace => CallEnd::Late,
         Ok(ended) => ended,
         Err(_elapsed) => CallEnd::Late,

@@ -1,4 +1,4 @@
-//! JSON Schemas as far as arguments need them: what is wrong with one, and a value that fits.
+//! The part of JSON Schema that arguments need: finding an error in a schema, and making a value that matches one.
 
 use serde_json::{Map, Value, json};
 
@@ -10,7 +10,7 @@ const MANY: usize = 64;
 
 const TYPES: [&str; 7] = ["null", "boolean", "object", "array", "number", "string", "integer"];
 
-/// The first thing that is wrong with a schema, if anything; `root` is what its references start from.
+/// The first error in a schema, if any; references start at `root`.
 pub(super) fn problem(schema: &Value, root: &Value) -> Option<String> {
     let schema = match schema {
         Value::Bool(_) => return None,
@@ -53,7 +53,7 @@ fn resolve<'a>(reference: &str, root: &'a Value) -> Option<&'a Value> {
     root.pointer(reference.strip_prefix('#')?)
 }
 
-/// The smallest value that fits, more or less: bounds of numbers and lengths are kept, patterns are not.
+/// A small value that matches the schema. It respects limits of numbers and lengths, but not patterns.
 pub(super) fn of(schema: &Value) -> Value {
     value(schema, schema, 0)
 }

@@ -13,7 +13,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// How many files a session and its project may hold.
+/// The most files of a session and its project.
 const MAX_FILES: usize = 100_000;
 
 impl Conformance {
@@ -25,13 +25,13 @@ impl Conformance {
         crate::feature_host::declared(&self.instance())
     }
 
-    /// A host that this feature was not installed in yet.
+    /// Creates a host in which the feature was not installed yet.
     pub(super) fn host(&self) -> FeatureHost {
         (self.host)().grace(self.grace)
     }
 }
 
-/// A place to install in.
+/// A directory with a session to install a feature in, without a pod.
 pub(super) struct Site {
     feature: Arc<dyn FeatureModule>,
     pub(super) setting: Setting,
@@ -89,7 +89,7 @@ impl Site {
     }
 }
 
-/// What a pod would see of a registry: tools, instructions, hooks, order.
+/// A registry as text, as a pod would see it: tools, instructions, hooks, order.
 pub(super) fn surface(registry: &FeatureRegistry) -> String {
     let tools: Vec<_> = registry.tools().iter().map(|tool| format!("{tool:?} {:?}", tool.definition)).collect();
     let hooks = registry.hooks();

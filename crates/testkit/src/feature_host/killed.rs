@@ -1,13 +1,13 @@
-//! Everything once for each point at which the pod can be killed.
+//! Repeating a test once for each point at which the pod can be killed.
 
 use super::FeatureUnderTest;
 
-/// Does `act` once in a new host to see the points it comes by, those before and after each record among them; then
-/// once more for each of them, in a host that is killed there and opened again before `check` looks at it. Answers how
-/// many kills there were. `check` is told where, for its messages; `""` is the run that was not killed.
+/// Runs `act` once in a new host to record the points that it reaches, among them those before and after each record.
+/// Then runs it once more for each point, in a host that is killed there and opened again before `check` runs. Returns
+/// the number of kills. `check` gets the name of the point for its messages; `""` is the run without a kill.
 ///
 /// # Panics
-/// As `act` and `check` do, and when `act` comes by nothing.
+/// As `act` and `check` do, and if `act` reaches no point.
 pub fn killed_anywhere(
     host: impl Fn() -> FeatureUnderTest,
     mut act: impl FnMut(&mut FeatureUnderTest),

@@ -1,4 +1,4 @@
-//! One feature in its own pod: its grants, other features beside it, and everything it does, seen from outside.
+//! One feature in its own pod: its grants, other features, and everything that the feature does, as seen from outside.
 
 mod killed;
 mod setting;
@@ -23,10 +23,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A host for one feature, before it is installed.
+/// Builds a pod for tests of one feature; [`FeatureHost::install`] installs the feature and opens the pod.
 ///
-/// The feature gets everything it asks for. With [`FeatureHost::grant`], it gets of what it requests by itself only
-/// what is granted; its tools, hooks and states need no grant. [`FeatureHost::deny`] beats both.
+/// The feature gets everything it asks for. With [`FeatureHost::grant`], only the granted ones of its own requests are
+/// granted; its tools, hooks and states need no grant. [`FeatureHost::deny`] overrides both.
 ///
 /// ```
 /// use pod::feature::author::*;
@@ -80,7 +80,8 @@ impl Default for FeatureHost {
 }
 
 impl FeatureHost {
-    /// A pod in a temporary directory. Every call is permitted; time is real; the wall clock stands still.
+    /// A pod in a temporary directory. Every call is permitted; timers run in real time; the wall clock does not
+    /// advance.
     #[allow(clippy::disallowed_methods, reason = "the root of a test, in a directory of its own")]
     pub fn new() -> Self {
         let ambient = Ambient::claim();
@@ -95,7 +96,7 @@ impl FeatureHost {
         self
     }
 
-    /// Refuses a capability, whatever else grants it: a request, a tool, a hook, a state.
+    /// Denies a capability, also when a request, tool, hook or state would grant it.
     pub fn deny(mut self, capability: HostCapability) -> Self {
         self.setting.denied.push(capability);
         self
@@ -107,25 +108,25 @@ impl FeatureHost {
         self
     }
 
-    /// Installs another feature beside it, with everything that one asks for.
+    /// Installs another feature, too, with all capabilities that it requests.
     pub fn with(mut self, feature: impl FeatureModule) -> Self {
         self.setting.beside.push(Arc::new(feature));
         self
     }
 
-    /// Permits only what these rules allow. They are the host's own, and come before any gate.
+    /// Permits only calls that these rules allow. The rules belong to the host and are evaluated before any gate.
     pub fn judge_by(mut self, rules: Vec<Rule>) -> Self {
         self.pod.judge_by(rules);
         self
     }
 
-    /// How long a cancelled call may go on before the host gives it up.
+    /// Sets the time that a cancelled call may continue before the host abandons it.
     pub fn grace(mut self, grace: Duration) -> Self {
         self.pod.grace = grace;
         self
     }
 
-    /// The wall clock, to hand to a feature that is made with one.
+    /// The wall clock, for features that take one.
     #[must_use]
     pub fn clock(&self) -> ManualClock {
         self.pod.clock.clone()
@@ -140,7 +141,7 @@ impl FeatureHost {
     /// Installs the feature and opens the pod.
     ///
     /// # Panics
-    /// The feature is skipped; the message says why. [`FeatureHost::try_install`] answers the report instead.
+    /// The feature was not installed; the message has the reason. [`FeatureHost::try_install`] does not panic.
     pub fn install(self, feature: impl FeatureModule) -> FeatureUnderTest {
         let host = self.try_install(feature);
         let report = host.report();
@@ -148,7 +149,8 @@ impl FeatureHost {
         host
     }
 
-    /// The same, but a feature that is left out is no panic: [`FeatureUnderTest::report`] says why.
+    /// Like [`install`](Self::install), but a feature that is not installed is no panic: [`FeatureUnderTest::report`]
+    /// has the reason.
     ///
     /// # Panics
     /// Another feature of the setting was not installed, or the pod did not open.
@@ -161,7 +163,7 @@ impl FeatureHost {
     }
 }
 
-/// A shared module as a feature by value.
+/// Passes a shared feature where a feature by value is expected.
 #[derive(Clone)]
 pub struct Shared(pub Arc<dyn FeatureModule>);
 

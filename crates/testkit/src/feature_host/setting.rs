@@ -17,10 +17,10 @@ use std::sync::Arc;
 /// The id of the feature that contributes the tools of the setting.
 const KIT: FeatureId = FeatureId::builtin("testkit");
 
-/// Where every grant and refusal is written.
+/// The source that every grant and denial names.
 const SOURCE: &str = "testkit";
 
-/// Everything about an install but the feature.
+/// The grants, denials and other features of an install, without the feature under test.
 #[derive(Clone, Default)]
 pub(crate) struct Setting {
     pub(crate) granted: Vec<HostCapability>,
@@ -32,7 +32,7 @@ pub(crate) struct Setting {
 }
 
 impl Setting {
-    /// Nothing granted by name, nothing refused, nobody beside. Directories that are asked for are made below `root`.
+    /// A setting without explicit grants, denials or other features. Requested directories are created below `root`.
     pub(crate) fn new(root: &Path) -> Self {
         Self { dirs: root.join("roots"), ..Self::default() }
     }
@@ -61,13 +61,13 @@ impl Setting {
         if self.disabled { policy.disable(id.clone(), SOURCE) } else { policy }
     }
 
-    /// The handles that the feature and those beside it can be granted.
+    /// The handles that can be granted to the features.
     pub(crate) fn services(&self, workspace: Workspace, link: PodLink, feature: &FeatureDescriptor) -> HostServices {
         let ambient = ambient();
         let state = |name| directory(&ambient, &self.dirs.join(name));
         let link = link.files(StateScope::Pod, state("pod-state")).files(StateScope::User, state("user-state"));
         let services = HostServices::none().root(HostCapability::WORKSPACE, workspace);
-        // No connection leaves a test: whatever is granted, nothing is reached.
+        // No host can be reached, whatever is granted: tests do not connect.
         let services = services.net(Net::to(&ambient, [])).link(link);
         let others: Vec<_> = self.beside.iter().map(declared).collect();
         let requests = || others.iter().chain([feature]).flat_map(|descriptor| &descriptor.requests);
@@ -85,7 +85,7 @@ impl Setting {
         roots.into_iter().fold(services, |services, (name, dir)| services.root(name, dir))
     }
 
-    /// Where states of a scope other than the session's are kept.
+    /// The directory for states of a scope other than the session's.
     pub(crate) fn state_dir(&self, scope: StateScope) -> PathBuf {
         self.dirs.join(if scope == StateScope::Pod { "pod-state" } else { "user-state" })
     }
@@ -96,7 +96,7 @@ fn ambient() -> Ambient {
     Ambient::claim()
 }
 
-/// Starts children as they are, without confinement.
+/// Creates a spawner without confinement.
 fn spawner(ambient: &Ambient) -> Spawner {
     let confinement = Confinement { mode: SandboxMode::Off, read: Vec::new(), write: Vec::new() };
     let env = EnvPolicy::from_vars(std::env::vars_os(), &[]).expect("an environment");
@@ -118,12 +118,12 @@ pub(crate) fn declared(feature: &Arc<dyn FeatureModule>) -> FeatureDescriptor {
     catch_unwind(AssertUnwindSafe(|| feature.descriptor())).unwrap_or_else(nothing)
 }
 
-/// The capabilities it requests itself.
+/// The capabilities that the feature requests itself.
 fn requested(descriptor: &FeatureDescriptor) -> impl Iterator<Item = HostCapability> {
     descriptor.requests.iter().map(|request| request.capability.clone())
 }
 
-/// What it asks for by declaring tools, hooks, states and services.
+/// The capabilities that it needs for its declared tools, hooks, states and services.
 fn implied(descriptor: &FeatureDescriptor) -> impl Iterator<Item = HostCapability> {
     let tool = |name: &String| HostCapability::ContributeTool { name: Cow::Owned(name.clone()) };
     let tools = descriptor.tools.iter().map(move |declared| tool(&declared.name));

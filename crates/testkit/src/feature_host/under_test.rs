@@ -1,4 +1,4 @@
-//! A feature in an open pod: turns, calls, gates, restarts and kills, and what is on disk after them.
+//! A feature in an open pod: turns, calls, gates, restarts and kills, and the records on disk after them.
 
 use super::setting::{Setting, declared};
 use crate::Ruling;
@@ -33,11 +33,12 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::Receiver;
 use tokio_util::sync::CancellationToken;
 
-/// How long tasks have to end after their pod did.
+/// The time in which tasks have to end after their pod closed.
 const AFTER: Duration = Duration::from_secs(1);
 
-/// A feature, installed through the real registry into a real pod. The pod stays open between calls; what the feature
-/// keeps in memory lives until [`FeatureUnderTest::restart`].
+/// A feature that [`FeatureHost`](crate::FeatureHost) installed through the real registry into a real pod; tests of
+/// features run calls and turns with it and inspect the results. The pod stays open between calls; the feature's memory
+/// lasts until [`FeatureUnderTest::restart`].
 pub struct FeatureUnderTest {
     pod: PodUnderTest,
     setting: Setting,
@@ -58,11 +59,11 @@ struct Open {
     journal: Journal,
 }
 
-/// Words for the model.
+/// A notification of the feature for the model, as recorded; see [`FeatureUnderTest::notifications`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notification {
     pub text: String,
-    /// Whether a request brought them.
+    /// Whether a request to the model contained it.
     pub delivered: bool,
 }
 
@@ -73,16 +74,16 @@ impl FeatureUnderTest {
         Self { pod, setting, feature, id, open: Some(open), registry, events: Vec::new(), dying: false }
     }
 
-    /// Which feature.
+    /// The feature's id.
     #[must_use]
     pub fn id(&self) -> &FeatureId {
         &self.id
     }
 
-    /// The report of its newest install.
+    /// The report of the newest install.
     ///
     /// # Panics
-    /// There is none: its descriptor could not be had.
+    /// There is no report, because `descriptor()` panicked.
     #[must_use]
     pub fn report(&self) -> &FeatureInstallReport {
         let lost = || panic!("there is no report of {}: {:#?}", self.id, self.registry_report().diagnostics);
@@ -93,7 +94,7 @@ impl FeatureUnderTest {
         self.registry.report()
     }
 
-    /// What is live; a clone of it is there also while a turn goes on.
+    /// The registry of the current start; clone it for use while a turn runs.
     #[must_use]
     pub fn registry(&self) -> &Arc<FeatureRegistry> {
         &self.registry
@@ -105,22 +106,22 @@ impl FeatureUnderTest {
         &self.pod.project
     }
 
-    /// Moves the wall clock on.
+    /// Advances the wall clock.
     pub fn advance(&self, time: Duration) {
         self.pod.clock.advance(u64::try_from(time.as_micros()).expect("a time within this age"));
     }
 
-    /// One turn in which the model makes one call. Everything happens that happens to any call: its arguments are
-    /// parsed and transformed, permission and gates judge it, its start and its result are journaled, its output is
-    /// bounded and transformed.
+    /// Runs one turn in which the model makes one call. The call is handled like any call: its arguments are parsed and
+    /// transformed, permission and gates judge it, its start and its result are journaled, its output is bounded and
+    /// transformed.
     ///
     /// # Panics
-    /// The turn ended without a result: a gate stopped it before.
+    /// The turn ended without a result, because a gate ended it before.
     pub fn call(&mut self, tool: &str, arguments: Value) -> ToolOutcome {
         self.call_raw(tool, &arguments.to_string())
     }
 
-    /// The same with argument text as a model might write it.
+    /// Like [`call`](Self::call), with raw argument text, which need not be JSON.
     ///
     /// # Panics
     /// As [`FeatureUnderTest::call`].
@@ -129,7 +130,7 @@ impl FeatureUnderTest {
         results.into_iter().next().unwrap_or_else(|| panic!("the turn ended before the call of {tool}"))
     }
 
-    /// One turn in which the model makes these calls at once; the results come in the order of the calls.
+    /// Runs one turn in which the model makes these calls at once; the results come in the order of the calls.
     ///
     /// # Panics
     /// The pod cannot go on.
@@ -148,10 +149,10 @@ impl FeatureUnderTest {
         results.into_iter().map(|(_, outcome)| outcome).collect()
     }
 
-    /// One turn: a person's input, then the model's answers.
+    /// Runs one turn: a user's input, then the model's scripted answers.
     ///
     /// # Panics
-    /// The pod cannot go on, or it was killed outside of [`FeatureUnderTest::dies`].
+    /// The pod failed, or it was killed outside of [`FeatureUnderTest::dies`].
     pub fn turn(&mut self, words: &str, answers: impl IntoIterator<Item = ScriptedAnswer>) -> TurnEnd {
         self.pod.script.clear();
         answers.into_iter().for_each(|answer| self.pod.script.add(answer));
@@ -179,7 +180,7 @@ impl FeatureUnderTest {
         }
     }
 
-    /// Asks the gates of a point what they say to this. Nothing is journaled.
+    /// Runs the gates of a point on this view and returns their decision. Nothing is journaled.
     ///
     /// # Panics
     /// The pod is closed.
@@ -193,7 +194,7 @@ impl FeatureUnderTest {
         open.runtime.block_on(registry.hooks().decide::<P>(&open.callbacks, || view))
     }
 
-    /// The requests to the model so far: what it was told, by whom.
+    /// The requests to the model so far.
     #[must_use]
     pub fn requests(&self) -> Vec<NeutralRequest> {
         self.pod.script.requests()
@@ -224,7 +225,7 @@ impl FeatureUnderTest {
         self.events.iter().filter_map(mine).collect()
     }
 
-    /// Its notes: those of the newest install, then those it took while it ran.
+    /// The feature's notes for people who inspect the pod: those of the newest install, then those made while it ran.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
         let installed = self.report().diagnostics.iter().filter(|d| d.code == DiagnosticCode::Note);
@@ -240,7 +241,7 @@ impl FeatureUnderTest {
     /// the latest by [`FeatureUnderTest::restart`].
     ///
     /// # Panics
-    /// What is there does not read as `T`.
+    /// The state cannot be deserialized as `T`.
     #[must_use]
     pub fn state<T>(&self, key: &StateKey<T>) -> T
     where
@@ -284,25 +285,26 @@ impl FeatureUnderTest {
     fn reader(&self) -> Reader {
         let reader = Reader::open(&self.pod.dir).expect("a session");
         match &self.open {
-            // What the log's head vouches for may be older.
+            // The log's HEAD may report fewer records than the journal.
             Some(open) => reader.upto(open.journal.durable()),
             None => reader,
         }
     }
 
-    /// The points the pod came by since it was opened, each with how many of that name came before it: `commit:KIND`
-    /// before a record of that kind is written and `KIND` after it, among others.
+    /// The points that the pod reached since it was opened, each with the number of earlier points of the same name:
+    /// `commit:KIND` before a record of that kind is written and `KIND` after it, among others.
     #[must_use]
     pub fn points(&self) -> Vec<(String, usize)> {
         self.pod.points.numbered()
     }
 
-    /// Plans a kill: at the `nth` point of that name since the pod was opened, counted from 0, the process is gone.
+    /// Plans a kill: the pod dies like a killed process at the `nth` point of that name since it was opened, counted
+    /// from 0.
     pub fn kill_at(&mut self, point: &str, nth: usize) {
         self.pod.points.kill(point, nth);
     }
 
-    /// Does something during which the pod may be killed, and opens it again. Answers whether it was.
+    /// Runs `act`, during which the pod may be killed, and opens the pod again. Returns whether it was killed.
     ///
     /// # Panics
     /// As `act` does by itself.
@@ -328,16 +330,16 @@ impl FeatureUnderTest {
         self.reopen();
     }
 
-    /// Closes the pod in good order and opens it again: the feature is installed anew, with the state it left.
+    /// Closes the pod normally and opens it again: the feature is installed again, with its durable state.
     ///
     /// # Panics
-    /// The pod does not close.
+    /// The pod could not be closed.
     pub fn restart(&mut self) {
         self.close();
         self.reopen();
     }
 
-    /// Closes the pod in good order; answers how many tasks are still there.
+    /// Closes the pod normally; returns the number of tasks that still run.
     pub(crate) fn close(&mut self) -> usize {
         let Some(Open { actor, client, runtime, callbacks: _, mut events, journal }) = self.open.take() else {
             self.dead()
@@ -357,7 +359,7 @@ impl FeatureUnderTest {
         left
     }
 
-    /// Leaves the feature out from the next start on.
+    /// Disables the feature from the next start on.
     pub(crate) fn disable(&mut self) {
         self.setting.disabled = true;
     }
@@ -365,7 +367,7 @@ impl FeatureUnderTest {
     pub(crate) fn reopen(&mut self) {
         if let Some(Open { runtime, journal, actor, .. }) = self.open.take() {
             drop(actor);
-            // A killed process takes its threads along.
+            // The threads of a killed process end, too.
             runtime.shutdown_timeout(PATIENCE);
             journal.close();
         }
@@ -392,7 +394,7 @@ impl Drop for FeatureUnderTest {
     }
 }
 
-/// Does it, and notes what is told meanwhile.
+/// Awaits the work and collects the events sent meanwhile.
 async fn watched<T>(work: impl Future<Output = T>, events: &mut Receiver<Event>, told: &mut Vec<Event>) -> T {
     let mut work = pin!(work);
     let done = loop {

@@ -1,4 +1,4 @@
-//! Views that hooks are asked about, made without a pod.
+//! Views for calling hooks, made without a pod.
 
 use llm_worker::tool::Touch;
 use llm_worker::{CallId, ToolEffect};
@@ -6,8 +6,9 @@ use pod::feature::FeatureId;
 use pod::hook::ToolCallView;
 use serde_json::{Value, json};
 
-/// A call of an effectful tool of nobody in particular, which names no file and no command. Its fields are public: say
-/// `ToolCallView { touches, ..tool_call("Write", arguments) }` for one that does.
+/// A view of a call of an effectful tool that names no file and no command, for
+/// [`FeatureUnderTest::ask`](crate::FeatureUnderTest::ask). Its fields are public: write `ToolCallView { touches,
+/// ..tool_call("Write", arguments) }` for a call that names some.
 ///
 /// # Panics
 /// Never: there is a first call.
@@ -23,7 +24,7 @@ pub fn tool_call(tool: &str, arguments: Value) -> ToolCallView {
     }
 }
 
-/// A call that runs this shell command.
+/// A view of a call that runs this shell command.
 #[must_use]
 pub fn shell_call(command: &str) -> ToolCallView {
     let touches = vec![Touch::Shell(command.to_owned())];

@@ -1,6 +1,6 @@
 //! Reading a configuration file of git the way git does: sections, subsections, quotes, continued lines, comments.
 //!
-//! What git refuses is refused here, and nothing is guessed: the caller treats an unreadable file as dangerous.
+//! Input that git refuses is refused here, and nothing is guessed: the caller treats an unreadable file as dangerous.
 
 use std::ops::Range;
 
@@ -11,9 +11,9 @@ pub(super) struct Entry {
     /// The section and the subsection, as git prints them: the section in lower case, the subsection as it is.
     pub(super) section: Vec<u8>,
     pub(super) name: Vec<u8>,
-    /// The value with quotes and escapes taken away; none where only the name stands.
+    /// The value without quotes and escapes; `None` for a name without a value.
     pub(super) value: Option<Vec<u8>>,
-    /// Where it stands: from its name to the end of its last line.
+    /// Its bytes in the file: from its name to the end of its last line.
     pub(super) span: Range<usize>,
 }
 
@@ -52,7 +52,7 @@ impl Entry {
         [&self.section, &b"."[..], &self.name].concat()
     }
 
-    /// What is before the first dot, and what between that and the name.
+    /// The parts of the key before the name: the section and the subsection.
     pub(super) fn parts(&self) -> (&[u8], &[u8]) {
         match self.section.iter().position(|byte| *byte == b'.') {
             Some(dot) => (self.section.get(..dot).unwrap_or_default(), self.section.get(dot + 1..).unwrap_or_default()),
@@ -106,7 +106,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// The next byte and where it stands; a line end of two bytes is one.
+    /// The next byte and its offset; a line end of two bytes counts as one.
     fn next(&mut self) -> Option<(usize, u8)> {
         let at = self.at;
         let byte = *self.bytes.get(at)?;

@@ -1,4 +1,4 @@
-//! Reports of a command's changes to what git runs, for the model and for the person.
+//! Reports of a command's changes to files that decide what git runs, for the model and for the user.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ pub struct GitFinding {
     pub help: String,
 }
 
-/// What was done about a change.
+/// The action taken on a change; part of a [`GitFinding`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Handled {
     /// A changed file or key was reverted.
@@ -31,9 +31,9 @@ pub enum Handled {
     Failed(String),
     /// Kept: the file runs nothing by itself.
     Changed,
-    /// The command removed it.
+    /// The command removed the file.
     Gone,
-    /// There are more repositories or directories than are watched.
+    /// There are more repositories or directories than the limit allows to watch.
     Bound,
     /// The number of further changes that are not listed.
     More(usize),

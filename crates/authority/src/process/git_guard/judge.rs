@@ -94,7 +94,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Names that are not what they were, with what they are now.
+    /// Paths whose state changed, with their current state.
     fn changed(&mut self, after: &Snapshot) -> Vec<(PathBuf, Watched)> {
         let mut changed = Vec::new();
         for (path, now) in &after.found {
@@ -104,7 +104,7 @@ impl Judge<'_> {
                 changed.push((path.clone(), now.clone()));
             }
         }
-        // What is no longer looked at, since what led to it went, is still what it was.
+        // Paths that are no longer watched, because the link or key that led to them was removed, count as unchanged.
         for (path, was) in self.before.found.iter().filter(|(path, _)| !after.found.contains_key(*path)) {
             let state = self.memory.state(self.roots, path);
             if !state.same(&was.state) {
@@ -114,7 +114,7 @@ impl Judge<'_> {
         changed
     }
 
-    /// Whether a `.git` file, or a link of that name, leads to where nothing is watched.
+    /// Whether a `.git` file, or a link of that name, leads to a place that is not watched.
     fn leads_away(&self, path: &Path, was: Option<&Watched>, now: &Watched) -> bool {
         let leads = now.leads.as_ref();
         leads.is_some_and(|to| self.roots.literal(to).is_none())
@@ -129,7 +129,7 @@ impl Judge<'_> {
         let old = match was.map(|was| &was.state) {
             Some(State::File(content)) => Some(content),
             Some(_) => None,
-            // What led here is put back, or left by a rule: the file itself was there before.
+            // The link or key that led here is reverted, or allowed by a rule; the file itself existed before.
             None if self.role(path) == Some(Role::Included) => return,
             None => None,
         };
@@ -169,13 +169,14 @@ impl Judge<'_> {
             }
             (_, State::Missing | State::Dir) => {}
             (None | Some(State::Missing), _) if self.is_unchanged(path) => {}
-            // A file that existed before a link or key led to it is not a change: the link or key was reverted or reported.
+            // A file that existed before a link or key led to it is not a change: the link or key was reverted or
+            // reported.
             (None, _) if now.role == Role::LinkedHook && !self.was_listed(path) => {}
             _ => self.put_back(path, was, &now.state, Vec::new()),
         }
     }
 
-    /// A list of what is to be done runs what its new lines say.
+    /// Handles a changed to-do list of git: git runs the commands in its new lines.
     fn todo(&mut self, path: &Path, old: Option<&State>, now: &State) {
         let lines = |state: Option<&State>| match state {
             Some(State::File(content)) => commands(content.bytes.as_deref().unwrap_or_default()),
@@ -187,7 +188,7 @@ impl Judge<'_> {
         }
     }
 
-    /// A file that was removed: what it held is kept.
+    /// Handles a removed file: its content is copied to quarantine.
     fn gone(&mut self, path: &Path, old: Option<&State>) {
         let mut finding = GitFinding::new(path, Handled::Gone);
         if let Some(State::File(content)) = old {
@@ -199,7 +200,8 @@ impl Judge<'_> {
         self.findings.push(finding);
     }
 
-    /// A repository that was removed: its configuration and its hooks are kept. Nothing else of it is known.
+    /// Handles a removed repository: its configuration and its hooks are copied to quarantine; the guard has nothing
+    /// else of it.
     fn repository_gone(&mut self, git: &Path) {
         let mut finding = GitFinding::new(git, Handled::Gone);
         for (path, was) in self.before.found.range(git.to_owned()..).take_while(|(path, _)| path.starts_with(git)) {
@@ -224,7 +226,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Makes a name what it was, as a whole.
+    /// Restores a path to its earlier state as a whole.
     fn put_back(&mut self, path: &Path, was: Option<&Watched>, now: &State, keys: Vec<String>) {
         let wanted = match was.map(|was| &was.state) {
             Some(State::File(content)) => match &content.bytes {
@@ -273,7 +275,7 @@ impl Judge<'_> {
         self.before.found.get(path).map(|watched| watched.role)
     }
 
-    /// Whether the repository of a name was looked at before.
+    /// Whether the repository of a path was in the snapshot before.
     fn is_old(&self, path: &Path, after: &Snapshot) -> bool {
         let git = path.ancestors().find(|dir| after.watches(dir) || self.before.watches(dir));
         git.is_some_and(|git| self.before.watches(git))
@@ -285,13 +287,13 @@ impl Judge<'_> {
         git.is_none_or(|git| matches!(self.memory.state(self.roots, git), State::Dir))
     }
 
-    /// Whether the directory of a hook was looked at before.
+    /// Whether the directory of a hook was in the snapshot before.
     fn was_listed(&self, path: &Path) -> bool {
         path.ancestors().skip(1).take(3).any(|dir| self.role(dir) == Some(Role::HookDir))
     }
 
-    /// Whether a name that was not looked at before, for a bound, was what it is all the time: neither it nor a
-    /// directory above it changed since.
+    /// Whether a path that an earlier snapshot omitted because of a limit is unchanged: neither it nor a directory
+    /// above it changed since.
     fn is_unchanged(&self, path: &Path) -> bool {
         if !self.before.bounded || self.before.found.contains_key(path) {
             return false;

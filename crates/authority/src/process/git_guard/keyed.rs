@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 /// The changes to keys that run code.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Difference {
-    /// New, or with other values: as git prints them.
+    /// Keys that are new or have other values, as git prints them.
     pub(super) changed: BTreeSet<Vec<u8>>,
-    /// No longer there.
+    /// Keys that were removed.
     pub(super) removed: BTreeSet<Vec<u8>>,
 }
 
@@ -27,7 +27,7 @@ pub(super) fn difference(before: &[Entry], now: &[Entry], also: &dyn Fn(&Entry) 
         if is == was {
             continue;
         }
-        // Where values only went, what is left was there before.
+        // If values were only removed, the remaining ones existed before.
         let mut rest = was.iter();
         let only_fewer = is.iter().all(|value| rest.any(|old| old == value));
         if only_fewer { &mut difference.removed } else { &mut difference.changed }.insert(key.clone());
@@ -57,10 +57,10 @@ pub(super) fn put_back(before: (&[u8], &[Entry]), now: (&[u8], &[Entry]), keys: 
         meaning
     };
     match parse(&text) {
-        // Nothing else was changed: byte for byte as it was.
+        // Nothing else was changed: the file is restored byte for byte.
         Ok(entries) if sorted(meaning(&entries)) == sorted(meaning(before.1)) => before.0.to_owned(),
         Ok(entries) if difference(before.1, &entries, &|_| false).changed.is_empty() => text,
-        // Cannot come about; the file as it was is harmless.
+        // Unreachable; the earlier content is harmless.
         Ok(_) | Err(_) => before.0.to_owned(),
     }
 }

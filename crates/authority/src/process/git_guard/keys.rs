@@ -1,4 +1,4 @@
-//! Which keys of git's configuration make git run a program, or read configuration that does. No file is read here.
+//! The keys of git's configuration that make git run a program, or read configuration that does. Reads no file.
 //!
 //! A table lists the known keys. Names that suggest a command count, too, to cover later versions of git and related
 //! programs. A false positive is reverted and reported; a false negative would run.
@@ -13,13 +13,13 @@ const KEYS: &str = "core.attributesfile core.editor core.gitproxy core.hookspath
     sendemail.smtpserver imap.tunnel hook.* svn.authorsprog svn-remote.authorsprog lfs.path lfs.clean \
     lfs.smudge lfs.standalonetransferagent";
 
-/// Those that count unless the value is a truth value, which switches git's own on or off.
+/// Keys that count unless the value is a truth value, which only switches a feature of git on or off.
 const COMMANDS: &str = "core.fsmonitor pager.*";
 
 /// Words in the name of a key whose value is a command.
 const TELLING: &str = "askpass cmd command driver editor exec helper hook pager prog textconv";
 
-/// The commands that an alias may stand for, and the options that it may give them: these run nothing of the alias's.
+/// The commands and options that an alias may contain: they run no program that the alias names.
 const ALIASED: &str = "add blame branch checkout cherry-pick clean commit describe diff fetch log ls-files merge pull push reflog \
     remote reset restore revert rev-parse rm shortlog show stash status switch tag";
 const ALIAS_OPTIONS: &str = "--abbrev-commit --all --amend --cached --color --decorate --graph --hard --name-only --no-edit --oneline \
@@ -57,7 +57,7 @@ fn leads_away(text: &[u8]) -> bool {
     helper || text.windows(SHARED.len()).any(|part| part == SHARED)
 }
 
-/// What git reads as a truth value: nothing, words and numbers.
+/// Whether git reads a value as a truth value: no value, certain words, and numbers.
 fn is_truth(value: Option<&[u8]>) -> bool {
     let Some(value) = value else { return true };
     let value = value.to_ascii_lowercase();

@@ -1,4 +1,4 @@
-//! A cache of file system state: what has not changed since the last snapshot is not read again.
+//! A cache of file system state: files unchanged since the last snapshot are not read again.
 //!
 //! A snapshot is reused when everything it depends on is unchanged, which costs one system call for each file and
 //! directory ([`Memory::repeats`]). A missing name, a link, or a directory that was not listed costs none if its parent
@@ -15,13 +15,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// How much of one file is read and kept.
+/// The most bytes of one file that are read and kept.
 pub(super) const MAX_FILE: u64 = 4 << 20;
 
-/// How much of all files is kept together; what is beyond is known by its digest only.
+/// The most bytes of all files that are kept; of further files only the digest is kept.
 const MAX_KEPT: usize = 32 << 20;
 
-/// How many names of one directory are read.
+/// The most names of one directory that are read.
 const MAX_ENTRIES: usize = 16_384;
 
 /// The most resolved paths in a snapshot that can be reused.
@@ -46,7 +46,7 @@ pub(super) struct Content {
     pub(super) stamp: Stamp,
     pub(super) mode: u32,
     pub(super) digest: blake3::Hash,
-    /// All of it, where it is not too large.
+    /// The whole content, if it is not too large.
     pub(super) bytes: Option<Arc<[u8]>>,
     config: OnceLock<Result<Vec<Entry>, Unreadable>>,
 }
@@ -72,19 +72,19 @@ impl State {
     }
 }
 
-/// What a directory holds, as far as is asked.
+/// The names in a directory that the caller asked for.
 #[derive(Debug, Default)]
 pub(super) struct Listing {
-    /// Names, and whether each is a directory; nothing where the directory does not say.
+    /// Names, and the type of each where the directory has it.
     pub(super) names: Vec<Name>,
-    /// There are more than are read.
+    /// The directory has more names than were read.
     pub(super) cut: bool,
 }
 
 #[derive(Debug)]
 struct Known {
     at: Located,
-    /// None where there is nothing.
+    /// `None` if nothing is there.
     stamp: Option<Stamp>,
     /// Another change would have another time.
     stable: bool,
@@ -98,25 +98,25 @@ enum What {
     Listing(Arc<Listing>),
 }
 
-/// Everything that was read, by name.
+/// Everything that was read, by path.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     states: HashMap<PathBuf, Known>,
     listings: HashMap<PathBuf, Known>,
-    /// Where paths led in this look: from a directory, as written.
+    /// Paths resolved for this snapshot: the directory and the path as written, and the result.
     led: HashMap<(PathBuf, PathBuf), Option<PathBuf>>,
     kept: usize,
     scan: u64,
-    /// Something of this look cannot be told from a later state of it.
+    /// A later change could not be distinguished from the state of this snapshot.
     vague: bool,
-    /// What must be unchanged for this look to be the same again; none where that cannot be told.
+    /// The files that must be unchanged for this snapshot to be reused; `None` if that cannot be decided.
     proof: Option<Vec<(Located, Option<Stamp>)>>,
-    /// How often the system was asked what is at a name.
+    /// The number of system calls for the state of a path.
     pub(super) asked: u64,
 }
 
 impl Memory {
-    /// A new look at everything begins; what the last one did not come to is forgotten.
+    /// Starts a new snapshot; entries that the last one did not use are dropped.
     pub(super) fn begin(&mut self) {
         (self.vague, self.proof) = (false, None);
         self.led.clear();
@@ -131,7 +131,7 @@ impl Memory {
         self.scan += 1;
     }
 
-    /// A look ended: what it followed from is known.
+    /// Ends a snapshot and records the files it depends on.
     pub(super) fn end(&mut self) {
         let scan = self.scan;
         let mut seen: BTreeMap<&Path, (&Known, bool)> = BTreeMap::new();
@@ -147,7 +147,7 @@ impl Memory {
         let is_dir = |path: &Path| {
             seen.get(path).is_some_and(|(known, _)| matches!(known.what, What::State(State::Dir) | What::Listing(_)))
         };
-        // What is missing below what is missing needs nothing, either.
+        // A path below a missing directory needs no check of its own.
         let is_told = |dir: &Path| is_dir(dir) || seen.get(dir).is_some_and(|(known, _)| known.stamp.is_none());
         let asks = |path: &Path, may_change: bool| {
             may_change || above.contains(path) && is_dir(path) || !path.parent().is_some_and(is_told)
@@ -157,7 +157,7 @@ impl Memory {
         self.proof = (!self.vague).then(|| needed.map(|(_, (known, _))| (known.at.clone(), known.stamp)).collect());
     }
 
-    /// Whether a new look would find what the last one did.
+    /// Whether a new snapshot would be equal to the last one.
     pub(super) fn repeats(&mut self) -> bool {
         let Some(proof) = self.proof.take() else { return false };
         let same = proof.iter().all(|(at, stamp)| {
@@ -169,7 +169,7 @@ impl Memory {
         same
     }
 
-    /// Where a path leads that is read in a directory.
+    /// Resolves a path relative to a directory.
     pub(super) fn leads(&mut self, from: &Path, path: &Path) -> Option<PathBuf> {
         let to = resolve(from, path).ok();
         self.vague |= self.led.len() >= MAX_LED;
@@ -180,7 +180,7 @@ impl Memory {
         to
     }
 
-    /// What is at a path below a root, links not followed.
+    /// The state of a path below a root, links not followed.
     pub(super) fn state(&mut self, roots: &Workspace, path: &Path) -> State {
         if let Some(What::State(state)) = self.recall(|memory| &mut memory.states, path) {
             return state;
@@ -219,7 +219,7 @@ impl Memory {
         self.learn(at, Some(stamp), state)
     }
 
-    /// What a directory holds; nothing where there is none. Only names that `wanted` takes are kept.
+    /// The names in a directory that `wanted` accepts; empty if there is no directory.
     pub(super) fn listing(
         &mut self,
         roots: &Workspace,
@@ -249,7 +249,7 @@ impl Memory {
         state
     }
 
-    /// What is known of a name from this look, or from one before if it is unchanged.
+    /// The state of a path from this snapshot, or from an earlier one if it is unchanged.
     fn recall(&mut self, of: fn(&mut Self) -> &mut HashMap<PathBuf, Known>, path: &Path) -> Option<What> {
         let scan = self.scan;
         let known = of(self).get_mut(path)?;
@@ -267,11 +267,11 @@ impl Memory {
 
     fn read(&mut self, roots: &Workspace, at: &Located) -> Result<Content, String> {
         let file = roots.open_file(at).map_err(|error| error.to_string())?;
-        // Before its content: what is written while it is read shows as a change later.
+        // Read before the content: a write during the read shows as a change later.
         let Meta { stamp, mode, len, .. } = looked_at(&file).map_err(|error| error.to_string())?;
         let mut hasher = blake3::Hasher::new();
         if len > MAX_FILE {
-            // The times show any change of such a file, and its content is not needed.
+            // The stamp shows any change of such a file; its content is not needed.
             hasher.update(format!("{stamp:?}").as_bytes());
             return Ok(Content { stamp, mode, digest: hasher.finalize(), bytes: None, config: OnceLock::new() });
         }
@@ -292,7 +292,7 @@ impl Known {
     }
 }
 
-/// What is at a place, if anything.
+/// The metadata of a path, if it exists.
 fn stands(at: &Located) -> Result<Option<Meta>, Errno> {
     match meta_at(at) {
         Ok(meta) => Ok(Some(meta)),

@@ -43,7 +43,8 @@ const MAX_OF_CALL: usize = 64;
 type Allows = Box<dyn Fn(&Path) -> bool + Send + Sync>;
 type Help = Box<dyn Fn(&Path) -> String + Send + Sync>;
 
-/// Watches the files that decide what git runs, below the directories that children may write.
+/// Watches the files that decide what git runs, below the directories that children may write, and reverts commands'
+/// changes to them. A [`super::Spawner`] calls it around each call.
 pub struct GitGuard {
     roots: Workspace,
     quarantine: Option<PathBuf>,
@@ -59,7 +60,7 @@ struct Shared {
     running: usize,
     before: Arc<Snapshot>,
     since: i128,
-    /// What was found, newest last, and how many came before these.
+    /// The findings, newest last, and the number of findings dropped before these.
     found: VecDeque<GitFinding>,
     first: usize,
     /// The number of findings that were reported.
@@ -73,7 +74,7 @@ impl std::fmt::Debug for GitGuard {
     }
 }
 
-/// Held while a call's processes may run. Dropping it compares.
+/// Held while a call's processes may run. Dropping it compares the state with the snapshot.
 #[derive(Debug)]
 pub(super) struct Watch(Arc<GitGuard>);
 
@@ -127,7 +128,7 @@ impl GitGuard {
         let mut shared = self.lock();
         if shared.running == 0 {
             shared.since = memory::now();
-            // The person may have changed something since the last command.
+            // The user may have changed something since the last command.
             shared.before = shared.look(&self.roots);
             if shared.before.bounded {
                 shared.add(vec![GitFinding::new(self.roots.project(), Handled::Bound)]);
@@ -160,7 +161,7 @@ impl GitGuard {
         }
         judge.rest(&after);
         let findings = judge.findings;
-        // What was put back is what it was; what stays is not told again.
+        // Reverted paths are as before; changes that stay are not reported again.
         if !findings.is_empty() {
             after = Arc::new(Snapshot::take(memory, &self.roots, known));
         }

@@ -1,4 +1,5 @@
-//! Copies of content that was reverted or removed, so that nothing a command wrote is lost. Knows no reasons.
+//! Copies of content that was reverted or removed, so that nothing a command wrote is lost. Does not depend on the
+//! reasons.
 
 use super::memory::now;
 use std::fs::{self, DirBuilder, OpenOptions};
@@ -6,7 +7,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 
-/// The most calls with copies here, and the most bytes of one call. A person empties the directory.
+/// The most calls with copies in the directory, and the most bytes of one call. The user empties the directory.
 const MAX_CALLS: usize = 256;
 const MAX_BYTES: usize = 4 << 20;
 

@@ -9,7 +9,7 @@ use std::path::Path;
 
 pub(super) enum Wanted<'a> {
     Nothing,
-    /// A file, with these permission bits; those that it has where there are none.
+    /// A file with this content and these permission bits; `None` keeps the current bits.
     Content(&'a [u8], Option<u32>),
     Link(&'a OsStr),
 }

@@ -11,12 +11,12 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// How many repositories are looked at, how many names in all, and how deep directories are searched.
+/// The most repositories, the most names in all, and the deepest directory that a snapshot covers.
 const MAX_REPOSITORIES: usize = 128;
 const MAX_NAMES: usize = 2048;
 const MAX_DEPTH: usize = 12;
 
-/// How deep a directory of hooks is looked at: hook managers keep parts of a hook in a directory of its name.
+/// The depth to which a directory of hooks is read: hook managers keep parts of a hook in a directory of its name.
 const HOOK_DEPTH: usize = 2;
 
 const CONFIGS: &[&str] = &["config", "config.worktree"];
@@ -33,7 +33,7 @@ const REPORTED: &[&str] = &[
     "sequencer/opts",
 ];
 
-/// Lists of what is still to be done, with commands among it.
+/// To-do lists of git, which can contain commands.
 const TODOS: &[&str] = &["rebase-merge/git-rebase-todo", "rebase-merge/git-rebase-todo.backup", "sequencer/todo"];
 
 /// Directories of packages and build output: large, and seldom with repositories in use.
@@ -66,9 +66,9 @@ pub(super) enum Role {
     /// A file that names another directory: `.git`, `commondir`.
     Pointer,
     Todo,
-    /// Told when it changes.
+    /// Reported when it changes.
     Reported,
-    /// Told when it is removed.
+    /// Reported when it is removed.
     Kept,
 }
 
@@ -76,7 +76,7 @@ pub(super) enum Role {
 pub(super) struct Watched {
     pub(super) role: Role,
     pub(super) state: State,
-    /// Where a pointer leads.
+    /// The path that a pointer names.
     pub(super) leads: Option<PathBuf>,
 }
 
@@ -84,13 +84,13 @@ pub(super) struct Watched {
 pub(super) struct Snapshot {
     pub(super) found: BTreeMap<PathBuf, Watched>,
     pub(super) repositories: BTreeSet<PathBuf>,
-    /// Not everything was looked at.
+    /// A limit was reached, so the snapshot is incomplete.
     pub(super) bounded: bool,
 }
 
 impl Snapshot {
-    /// Looks at everything. Repositories that are known come before those that are found, so that a bound cuts the same
-    /// off each time.
+    /// Takes a snapshot. Known repositories come before newly found ones, so that a limit omits the same ones each
+    /// time.
     pub(super) fn take(memory: &mut Memory, roots: &Workspace, known: &BTreeSet<PathBuf>) -> Self {
         memory.begin();
         let mut scan = Scan { memory, roots, snapshot: Self::default(), looks: 0 };
@@ -124,7 +124,7 @@ struct Scan<'a> {
 }
 
 impl Scan<'_> {
-    /// One more name; `false` beyond the bound.
+    /// Counts one more name; `false` beyond the limit.
     fn look(&mut self) -> bool {
         self.looks += 1;
         let within = self.looks <= MAX_NAMES;
@@ -140,7 +140,7 @@ impl Scan<'_> {
         self.insert(path, role, state, None);
     }
 
-    /// A name whose directory may be missing.
+    /// Notes a name whose directory may be missing.
     fn note_below(&mut self, git: &Path, name: &str, role: Role) {
         let path = git.join(name);
         path.parent().map(|dir| self.memory.state(self.roots, dir));
@@ -151,12 +151,12 @@ impl Scan<'_> {
         self.snapshot.found.insert(path.to_owned(), Watched { role, state, leads });
     }
 
-    /// Where a path leads, if below a root.
+    /// Resolves a path; `None` outside of the roots.
     fn resolved(&mut self, from: &Path, path: &Path) -> Option<PathBuf> {
         self.memory.leads(from, path).filter(|path| self.roots.literal(path).is_some())
     }
 
-    /// What has the name `.git`: a repository, a file or a link that leads to one, or nothing.
+    /// Handles the name `.git`: a repository, a file or a link that leads to one, or nothing.
     fn dot_git(&mut self, path: &Path) {
         let state = self.memory.state(self.roots, path);
         let dir = path.parent().unwrap_or(path);
@@ -191,13 +191,13 @@ impl Scan<'_> {
         }
     }
 
-    /// A directory that git would take for a repository.
+    /// Whether git would treat a directory as a repository.
     fn is_repository(&mut self, path: &Path) -> bool {
         let mut there = |name: &str| !matches!(self.memory.state(self.roots, &path.join(name)), State::Missing);
         there("HEAD") && (there("commondir") || (there("objects") && there("refs")))
     }
 
-    /// What of one repository is watched.
+    /// Notes the watched files of one repository.
     fn repository(&mut self, git: &Path) {
         if self.snapshot.repositories.contains(git) {
             return;
@@ -230,7 +230,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Where its hooks are run: a relative path of hooks means one there.
+    /// The directories in which its hooks run; relative hook paths are relative to these.
     fn worktrees(&mut self, git: &Path) -> BTreeSet<PathBuf> {
         let mut tops = BTreeSet::from([git.to_owned(), git.parent().unwrap_or(git).to_owned()]);
         if let State::File(content) = self.memory.state(self.roots, &git.join("config")) {
@@ -260,7 +260,7 @@ impl Scan<'_> {
         }
     }
 
-    /// The repository that a worktree shares.
+    /// Handles the repository that a worktree shares.
     fn common(&mut self, git: &Path) {
         let path = git.join("commondir");
         let state = self.memory.state(self.roots, &path);
@@ -272,7 +272,7 @@ impl Scan<'_> {
         self.pointer(&path, state, leads);
     }
 
-    /// A file of configuration, what it includes, and the hooks that it names.
+    /// Handles a configuration file, the files that it includes, and the hooks that it names.
     fn config(&mut self, path: &Path, role: Role, tops: &BTreeSet<PathBuf>) {
         let mut todo = vec![(path.to_owned(), role)];
         while let Some((path, role)) = todo.pop() {
@@ -408,7 +408,7 @@ impl Scan<'_> {
     }
 }
 
-/// What of a directory says whether it is a repository or has one inside.
+/// Whether a name in a directory shows that the directory is a repository or contains one.
 fn tells(name: &OsString, kind: Option<FileKind>) -> bool {
     let telling = [".git", "HEAD", "commondir", "objects", "refs"].iter().any(|known| name.eq_ignore_ascii_case(known));
     telling || matches!(kind, Some(FileKind::Dir) | None)
