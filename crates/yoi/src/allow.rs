@@ -1,6 +1,7 @@
 //! `--allow RULE`: a rule in a few words.
 
 use crate::nearest::did_you_mean;
+use crate::usage::BadValue;
 use pod::feature::HostCapability;
 use pod::permission::{Layer, Rule, RuleDecision};
 
@@ -19,7 +20,7 @@ enum About {
 }
 
 /// Reads a tool's name and what its calls may be about: a program with its subcommands, a glob of paths, or a host.
-pub(crate) fn rule(text: &str) -> Result<Rule, String> {
+pub(crate) fn rule(text: &str) -> Result<Rule, BadValue> {
     let (tool, rest) = text.trim().split_once(char::is_whitespace).unwrap_or((text.trim(), ""));
     let rest = rest.trim();
     let plain = Rule::new(tool, RuleDecision::Allow);
@@ -33,16 +34,16 @@ pub(crate) fn rule(text: &str) -> Result<Rule, String> {
         }
         About::Hosts => Rule { host: Some(rest.to_owned()), ..plain },
         About::Paths => Rule { path: Some(rest.to_owned()), ..plain },
-        About::Nothing => return Err(format!("a rule for {tool} takes no `{rest}`; {EXAMPLES}")),
+        About::Nothing => return Err(BadValue::new(format!("a rule for {tool} takes no `{rest}`"), EXAMPLES)),
     };
     match Layer::new(SOURCE, vec![rule.clone()]) {
         Ok(_) => Ok(rule),
-        Err(error) => Err(format!("{}; {EXAMPLES}", error.problem)),
+        Err(error) => Err(BadValue::new(error.problem, EXAMPLES)),
     }
 }
 
 /// By what the feature of a tool asks for.
-fn about(tool: &str) -> Result<About, String> {
+fn about(tool: &str) -> Result<About, BadValue> {
     if tool == "*" {
         return Ok(About::Nothing);
     }
@@ -50,7 +51,7 @@ fn about(tool: &str) -> Result<About, String> {
     let Some(feature) = all.iter().find(|feature| feature.tools.iter().any(|known| known.name == tool)) else {
         let names: Vec<&str> = all.iter().flat_map(|feature| &feature.tools).map(|tool| tool.name.as_str()).collect();
         let meant = did_you_mean(tool, &names);
-        return Err(format!("there is no tool `{tool}`: {meant}{EXAMPLES}"));
+        return Err(BadValue::new(format!("there is no tool `{tool}`"), format!("{meant}{EXAMPLES}")));
     };
     let asks = |wanted: fn(&HostCapability) -> bool| feature.requests.iter().any(|request| wanted(&request.capability));
     Ok(match () {
@@ -100,8 +101,9 @@ mod tests {
             ("TaskCreate x", "takes no `x`"),
         ];
         for (text, words) in cases {
-            let problem = rule(text).unwrap_err();
-            assert!(problem.contains(words) && problem.contains("'Bash git status,diff'"), "{text}: {problem}");
+            let BadValue { message, help } = rule(text).unwrap_err();
+            assert!(format!("{message} {help}").contains(words), "{text}: {message}, {help}");
+            assert!(help.contains("'Bash git status,diff'"), "{text}: {help}");
         }
     }
 }

@@ -3,11 +3,11 @@
 use crate::candidates::{models, pods};
 use crate::config::file::Mode;
 use crate::exit::Exit;
-use authority::text::{escape_line, escape_lines};
+use crate::usage::{self, BadValue};
+use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::ArgValueCandidates;
 use std::ffi::OsString;
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::str::FromStr;
@@ -16,34 +16,35 @@ use std::time::Duration;
 const EXIT_CODES: &str = "\
 Exit codes:
   0         success
-  1         the run failed, or `offline` did not understand the prompt or could not do it
-  2         wrong command line
+  1         the command failed or was only partly done;
+            with `offline`, also: the prompt was not understood or not carried out
+  2         wrong command or argument
   3         a hook ended the run, or the last call was refused
   4         step, cost or time limit reached
-  5         model unreachable after retries
+  5         the model gave no complete answer after retries
   65        damaged or invalid data
-  69        something that is needed is unavailable
+  69        a system resource is unavailable or too small
   70        internal error
   74        the journal or standard output cannot be written
   75        the pod is in use
-  78        wrong configuration
+  78        wrong configuration, API key or model script
   130, 143  ended by a signal";
 
 const VARIABLES: &str = "\
 Environment variables (they override the files; flags override them):
   YOI_MODEL · YOI_MAX_STEPS · YOI_MAX_COST · YOI_TOOL_CONCURRENCY · YOI_SANDBOX (read-only, workspace-write, off)
-Log for debugging: YOI_LOG (a filter: info, or warn,pod::control=debug)
+Debug log: YOI_LOG=info writes one; other filters have the form warn,pod::control=debug
 Directories: XDG_CONFIG_HOME (~/.config), XDG_STATE_HOME (~/.local/state), TMPDIR
-Colour: NO_COLOR, CLICOLOR_FORCE";
+Colour: NO_COLOR turns colour off; CLICOLOR_FORCE turns colour on for pipes, too";
 
 const COMPLETIONS: &str = "\
 Installation:
   bash    yoi completions bash > ~/.local/share/bash-completion/completions/yoi
   fish    yoi completions fish > ~/.config/fish/completions/yoi.fish
-  zsh     source <(yoi completions zsh), in ~/.zshrc behind compinit
-  elvish  eval (yoi completions elvish | slurp), in rc.elv";
+  zsh     add `source <(yoi completions zsh)` to ~/.zshrc, after compinit
+  elvish  add `eval (yoi completions elvish | slurp)` to rc.elv";
 
-/// Runs LLM agents as pods: named sessions in which every event is on disk before anything acts on it.
+/// Runs LLM agents in pods: named sessions that are saved on disk.
 #[derive(Debug, Parser)]
 #[command(name = "yoi", version, after_help = EXIT_CODES)]
 pub(crate) struct Cli {
@@ -60,7 +61,7 @@ pub(crate) enum Command {
     /// Run a prompt: the answer goes to stdout, progress to stderr
     #[command(after_help = EXIT_CODES)]
     Run(RunArgs),
-    /// List named pods and the most recent runs
+    /// List pods; of the runs without --pod, only the last ten
     Ls(LsArgs),
     /// Print the transcript of a pod
     Log(LogArgs),
@@ -74,7 +75,7 @@ pub(crate) enum Command {
     Rm(RmArgs),
     /// Show the features, what they add and what they may do
     Features(FeaturesArgs),
-    /// Create a feature
+    /// Create the crate of a new feature
     #[command(subcommand)]
     Feature(FeatureAction),
     /// Check the environment, configuration, models, sandbox and journals
@@ -82,9 +83,9 @@ pub(crate) enum Command {
     /// Show, check or create the configuration
     #[command(subcommand, after_help = VARIABLES)]
     Config(ConfigAction),
-    /// List or grant what the project's yoi.toml requests beyond tightening your settings
+    /// List or accept the pending entries of the project's yoi.toml: those that do more than tighten your settings
     Grant(GrantArgs),
-    /// List or revoke what was granted to the project's yoi.toml
+    /// List or revoke the accepted entries of the project's yoi.toml
     Revoke(GrantArgs),
     /// List the models that can be used now, and how to set up others
     Models(JsonArgs),
@@ -95,25 +96,27 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// The prompt; `-` reads it from stdin. Piped stdin is attached to a given prompt
+    /// The prompt; `-` reads it from stdin. If PROMPT is given, piped stdin is added to it
     #[arg(value_name = "PROMPT")]
     pub(crate) prompt: Option<OsString>,
     /// Continue the last run in this directory
     #[arg(short = 'c', long = "continue", conflicts_with_all = ["pod", "ephemeral"])]
     pub(crate) resume: bool,
     /// Run in the pod NAME; create it if it does not exist
-    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(pods))]
+    // A name that starts with a dash is refused as a name.
+    #[arg(long, value_name = "NAME", allow_hyphen_values = true, add = ArgValueCandidates::new(pods))]
     pub(crate) pod: Option<String>,
     /// Do not save this run
     #[arg(long, conflicts_with = "pod")]
     pub(crate) ephemeral: bool,
-    /// Use this model: provider/name, offline, scripted:FILE, or record:MODEL
+    /// Use this model: PROVIDER/MODEL, offline, scripted:FILE (plays answers from FILE) or record:MODEL (saves the
+    /// answers of MODEL to a file)
     #[arg(short, long, value_name = "MODEL", add = ArgValueCandidates::new(models))]
     pub(crate) model: Option<String>,
-    /// What shell commands may write
+    /// Limit what tools and commands may write
     #[arg(long, value_name = "MODE")]
     pub(crate) sandbox: Option<Mode>,
-    /// Change no files; the same as --sandbox read-only
+    /// Do not change project files; the same as --sandbox read-only
     #[arg(long, conflicts_with = "sandbox")]
     pub(crate) read_only: bool,
     /// Allow reading DIR (repeatable)
@@ -122,18 +125,18 @@ pub(crate) struct RunArgs {
     /// Allow reading and writing DIR (repeatable)
     #[arg(long, value_name = "DIR")]
     pub(crate) add_write_dir: Vec<PathBuf>,
-    /// Allow calls that otherwise need approval (repeatable): 'Bash git status,diff', 'Bash ls', 'Write docs/**', 'Bash'.
-    /// Rules in files that deny a call still apply
+    /// Allow calls that otherwise need approval (repeatable): 'Bash git status,diff' (git status and git diff), 'Bash
+    /// ls', 'Write docs/**', 'Bash'. `deny` rules in configuration files still apply
     #[arg(long, value_name = "RULE", value_parser = crate::allow::rule)]
     pub(crate) allow: Vec<pod::permission::Rule>,
     /// Stop after N model requests
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = steps, allow_negative_numbers = true)]
     pub(crate) max_steps: Option<u32>,
-    /// Stop before the next request once USD dollars are spent
-    #[arg(long, value_name = "USD", value_parser = dollars)]
+    /// Send no further request after the run has cost this many US dollars
+    #[arg(long, value_name = "USD", value_parser = dollars, allow_negative_numbers = true)]
     pub(crate) max_cost: Option<f64>,
     /// Stop after this time: 90s, 10m, 2h
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = time, allow_negative_numbers = true)]
     pub(crate) timeout: Option<Duration>,
     /// Do not read AGENTS.md or CLAUDE.md
     #[arg(long)]
@@ -151,7 +154,7 @@ pub(crate) struct RunArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct LsArgs {
-    /// List all runs, not only the last ten
+    /// List all runs without --pod, not only the last ten
     #[arg(long)]
     pub(crate) all: bool,
     /// Print one JSON document
@@ -167,7 +170,7 @@ pub(crate) struct LogArgs {
     /// Keep printing new records until interrupted
     #[arg(short, long)]
     pub(crate) follow: bool,
-    /// Start at record SEQ
+    /// Start at record SEQ (`yoi log NAME` shows the numbers)
     #[arg(long, value_name = "SEQ")]
     pub(crate) from: Option<u64>,
     /// Print the raw records as JSON Lines
@@ -206,7 +209,7 @@ pub(crate) struct UndoArgs {
     /// Name of the pod, or a unique prefix of it
     #[arg(add = ArgValueCandidates::new(pods))]
     pub(crate) name: String,
-    /// Undo only the changes after record SEQ
+    /// Undo only the changes after record SEQ (`yoi log NAME` shows the numbers)
     #[arg(long, value_name = "SEQ")]
     pub(crate) to: Option<u64>,
 }
@@ -223,19 +226,19 @@ pub(crate) struct RmArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct FeaturesArgs {
-    /// Show the report of this pod's last start instead of the plan for the next one
+    /// Pod whose last start is shown; without NAME, the plan for the next start
     #[arg(add = ArgValueCandidates::new(pods))]
     pub(crate) name: Option<String>,
-    /// Show what would be installed, without installing it
+    /// Show the plan for the next start, without installing anything (the default without NAME)
     #[arg(long)]
     pub(crate) plan: bool,
-    /// Show what changed from start N of the pod to start M (default: the last); the first start is 1
+    /// Show what changed between start N and start M of the pod. Without M: the last start. The first start is 1
     #[arg(long, value_name = "N[..M]", conflicts_with = "plan")]
     pub(crate) diff: Option<Span>,
-    /// Show what decides whether a call of TOOL runs, and where each rule is written
+    /// Show the rules that decide about calls of TOOL, and where each rule is written
     #[arg(long, value_name = "TOOL", conflicts_with_all = ["plan", "diff"])]
     pub(crate) explain: Option<String>,
-    /// Show the grants that the pod's last start did not use
+    /// Show the capabilities that features got but did not use in the pod's last start
     #[arg(long, conflicts_with_all = ["plan", "diff", "explain"])]
     pub(crate) unused: bool,
     /// Print the JSON Schema of the --json output
@@ -255,12 +258,15 @@ pub(crate) struct Span {
 }
 
 impl FromStr for Span {
-    type Err = String;
+    type Err = BadValue;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, BadValue> {
         let number = |text: &str| match text.parse() {
             Ok(number @ 1..) => Ok(number),
-            Ok(0) | Err(_) => Err("expected the number of a start, from 1, or a range such as 1..3".to_owned()),
+            Ok(0) | Err(_) => Err(BadValue::new(
+                "the value must be the number of a start, from 1, or a range of two numbers",
+                "use a value such as 1 or 1..3",
+            )),
         };
         match text.split_once("..") {
             Some((from, to)) => Ok(Self { from: number(from)?, to: Some(number(to)?) }),
@@ -271,7 +277,7 @@ impl FromStr for Span {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum FeatureAction {
-    /// Create a working crate with a test: one tool, one gate, state
+    /// Create a crate that builds, with one tool, one hook that can refuse calls, saved state and a test
     New(FeatureNewArgs),
 }
 
@@ -282,14 +288,14 @@ pub(crate) struct FeatureNewArgs {
     /// Create the crate in DIR instead of the current directory
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
-    /// Build against the clone of yoi in DIR instead of the enclosing one
+    /// Build against the clone of yoi in DIR instead of the clone that contains the current directory
     #[arg(long, value_name = "DIR")]
     pub(crate) yoi: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct GrantArgs {
-    /// Entries to select: by number, by key, or by at least 8 digits of the digest
+    /// Entries to select: by number, by key, or by the first 8 or more digits of the digest. Without ENTRY, list them
     #[arg(value_name = "ENTRY", conflicts_with = "all")]
     pub(crate) entries: Vec<String>,
     /// Select all entries
@@ -325,9 +331,9 @@ pub(crate) enum Shell {
 pub(crate) enum ConfigAction {
     /// Show every setting and where it comes from
     Show(JsonArgs),
-    /// List the files that are read
+    /// List the configuration files that yoi reads
     Path,
-    /// Read every file and report errors
+    /// Read every configuration file and report errors
     Check,
     /// Create a commented configuration file
     Init,
@@ -335,32 +341,37 @@ pub(crate) enum ConfigAction {
     Schema,
 }
 
-/// `--help` and `--version` are results; everything else clap says is a usage error. It quotes what was typed, so it is
-/// made to say the same of words that no terminal acts on.
+/// `--help` and `--version` are results; help that nobody asked for is not, and all else is a usage error.
 pub(crate) fn report(error: &clap::Error, args: &[OsString]) -> ExitCode {
     if !error.use_stderr() {
         drop(error.print());
         return Exit::Done.code();
     }
-    let harmless = args.iter().map(|word| escape_line(&word.to_string_lossy()).into_owned());
-    match Cli::try_parse_from(harmless) {
-        Err(same) if same.kind() == error.kind() => drop(same.print()),
-        // What is wrong with them is what was taken away.
-        Ok(_) | Err(_) => drop(std::io::stderr().write_all(escape_lines(&error.render().to_string()).as_bytes())),
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        drop(error.print());
+        return Exit::Usage.code();
     }
-    Exit::Usage.code()
+    usage::failure(error, args).report()
+}
+
+/// `500`.
+fn steps(text: &str) -> Result<u32, BadValue> {
+    let number = text.parse().ok().filter(|steps| *steps > 0);
+    number.ok_or_else(|| {
+        BadValue::new(format!("the value must be a whole number from 1 to {}", u32::MAX), "use a number such as 20")
+    })
 }
 
 /// `0.50`, `2`; also with the sign before it.
-fn dollars(text: &str) -> Result<f64, String> {
+fn dollars(text: &str) -> Result<f64, BadValue> {
     let amount: Option<f64> = text.strip_prefix('$').unwrap_or(text).parse().ok();
-    amount
-        .filter(|dollars| *dollars > 0.0 && dollars.is_finite())
-        .ok_or_else(|| "expected dollars, such as 0.50".to_owned())
+    amount.filter(|dollars| *dollars > 0.0 && dollars.is_finite()).ok_or_else(|| {
+        BadValue::new("the value must be an amount of US dollars, more than 0", "use an amount such as 0.50")
+    })
 }
 
 /// `90s`, `10m`, `2h`; a plain number is seconds.
-fn time(text: &str) -> Result<Duration, String> {
+fn time(text: &str) -> Result<Duration, BadValue> {
     let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
     let seconds = match unit {
@@ -372,6 +383,8 @@ fn time(text: &str) -> Result<Duration, String> {
     let number: Option<u64> = number.parse().ok();
     match number.zip(seconds).and_then(|(n, s)| n.checked_mul(s)) {
         Some(seconds @ 1..) => Ok(Duration::from_secs(seconds)),
-        Some(0) | None => Err("expected a time such as 90s, 10m or 2h".to_owned()),
+        Some(0) | None => {
+            Err(BadValue::new("the value must be a time of at least 1 second", "use a time such as 90s, 10m or 2h"))
+        }
     }
 }

@@ -19,6 +19,7 @@ mod plain_file;
 mod pods;
 mod project;
 mod show;
+mod usage;
 
 #[cfg(feature = "fuzzing")]
 pub use config::fuzzing;

@@ -1,7 +1,14 @@
 //! The known name nearest to an unknown one. Has no list of its own.
 
-/// One of `known`, unless each of them is too far away.
+/// The fewest letters of a name that are taken for its beginning.
+const BEGINNING: usize = 3;
+
+/// One of `known`: one that the unknown name begins, else the nearest, unless each of them is too far away.
 pub(crate) fn nearest<'a>(unknown: &str, known: &[&'a str]) -> Option<&'a str> {
+    let begun = |name: &&&str| unknown.len() >= BEGINNING && name.starts_with(unknown);
+    if let Some(name) = known.iter().find(begun) {
+        return Some(name);
+    }
     let far = |name: &&str| strsim::damerau_levenshtein(name, unknown);
     let nearest = known.iter().copied().min_by_key(far)?;
     (far(&nearest) <= 3.max(unknown.len() / 3)).then_some(nearest)

@@ -1,6 +1,7 @@
 //! What a configuration makes of the features of this build: which are on, with which settings, under which policy.
 
 use super::grants;
+use crate::config::parser_text::in_words;
 use crate::config::{Config, Granted, Switches};
 use crate::exit::{Exit, Failure};
 use crate::nearest::{did_you_mean, nearest};
@@ -147,7 +148,7 @@ fn blamed(
 fn unfit(switches: Option<&Switches>, bad: &BadSettings, key: Option<&str>) -> Failure {
     let place = switches.map_or("", |switches| key.map_or(&switches.at, |key| switches.place(key)));
     let field = key.map(|key| format!(".{key}")).unwrap_or_default();
-    let message = format!("{place}: features.\"{}\"{field}: {}", bad.feature, bad.problem);
+    let message = format!("{place}: features.\"{}\"{field}: {}", bad.feature, in_words(&bad.problem, key));
     let failure = Failure::new(Exit::Config, message);
     let unknown = key.filter(|key| {
         bad.problem.contains(&format!("unknown field `{key}`")) || bad.problem.contains(&format!("unknown key `{key}`"))

@@ -1,6 +1,6 @@
 //! One configuration file, as it is written. Every key is optional; an unknown one is an error.
 
-use crate::nearest::nearest;
+use super::parser_text::{KEY_PLACES, MORE_SOURCES, NO_SOURCE, PLAIN_KEY, explain};
 use authority::SandboxMode;
 use clap::ValueEnum;
 use llm_worker::Cost;
@@ -156,12 +156,6 @@ struct KeyTable {
     command: Option<Vec<String>>,
 }
 
-/// What is said of a key that stands in the file itself. It does not repeat the key.
-const PLAIN_KEY: &str = "an API key must not be written into a configuration file";
-
-/// The ways to name a key's place.
-const KEY_PLACES: &str = "{ env = \"NAME\" }, { file = \"PATH\" } or { command = [\"PROGRAM\", \"ARGUMENT\"] }";
-
 impl<'de> Deserialize<'de> for KeySource {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         struct WrittenRule;
@@ -178,7 +172,8 @@ impl<'de> Deserialize<'de> for KeySource {
                     KeyTable { env: Some(name), file: None, command: None } => Ok(KeySource::Env(name)),
                     KeyTable { env: None, file: Some(path), command: None } => Ok(KeySource::File(path)),
                     KeyTable { env: None, file: None, command: Some(words) } => Ok(KeySource::Command(words)),
-                    KeyTable { .. } => Err(de::Error::custom(format!("a key has exactly one source: {KEY_PLACES}"))),
+                    KeyTable { env: None, file: None, command: None } => Err(de::Error::custom(NO_SOURCE)),
+                    KeyTable { .. } => Err(de::Error::custom(MORE_SOURCES)),
                 }
             }
         }
@@ -250,13 +245,13 @@ pub(crate) struct StateConfig {
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Mode {
     /// Nothing is written.
-    #[value(help = "Commands cannot write")]
+    #[value(help = "Commands can write only their temporary and cache directories")]
     ReadOnly,
     /// The project is written.
     #[value(help = "Commands can write in the project and in temporary directories")]
     WorkspaceWrite,
     /// No confinement.
-    #[value(help = "Commands are not confined")]
+    #[value(help = "Commands run without a sandbox; each needs an allow rule")]
     Off,
 }
 
@@ -287,38 +282,19 @@ pub(crate) struct ParseProblem {
     /// From 1.
     pub(crate) line: usize,
     pub(crate) what: String,
-    pub(crate) help: Option<String>,
+    pub(crate) help: String,
 }
 
 /// Reads a file's text.
 pub(crate) fn parse(text: &str) -> Result<File, ParseProblem> {
     toml::from_str(text).map_err(|error| {
         let at = error.span().map_or(0, |span| span.start);
-        let line = text.get(..at).unwrap_or(text).matches('\n').count() + 1;
-        let what = error.message().lines().next().unwrap_or_default().to_owned();
-        ParseProblem { line, help: suggestion(&what), what }
-    })
-}
-
-/// The known key nearest to an unknown one. The parser's message quotes both: the unknown one first.
-fn suggestion(message: &str) -> Option<String> {
-    if message == PLAIN_KEY {
-        return Some(format!("name its source: key = {KEY_PLACES}"));
-    }
-    let (kind, quoted) = message.split_once('`')?;
-    if kind.trim() == "missing field" {
-        return Some("add it".to_owned());
-    }
-    let mut names = quoted.split('`').step_by(2);
-    let unknown = names.next()?;
-    let known: Vec<&str> = names.collect();
-    if known.is_empty() {
-        return None;
-    }
-    Some(match nearest(unknown, &known) {
-        Some(name) => format!("did you mean `{name}`?"),
-        // The parser's message lists them.
-        None => return None,
+        let before = text.get(..at).unwrap_or(text);
+        let start = before.rfind('\n').map_or(0, |end| end + 1);
+        let line = text.get(start..).unwrap_or_default().lines().next().unwrap_or_default();
+        let message = error.message().lines().next().unwrap_or_default();
+        let (what, help) = explain(message, line, before.get(start..).unwrap_or_default());
+        ParseProblem { line: before.matches('\n').count() + 1, what, help }
     })
 }
 

@@ -5,7 +5,7 @@ use super::grants::Grants;
 use super::{Config, read};
 use crate::project::Project;
 use pod::permission::RuleDecision;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// What the person configured; everything that a project could want to widen is set.
 const PERSONS: &str = r#"
@@ -66,12 +66,11 @@ pub fn narrows(text: &str) {
 }
 
 fn layered(persons: &str, projects: Option<&str>) -> Option<Config> {
-    let root = PathBuf::from("/p");
-    let mut config = Config::built_in(Project { root: root.clone(), too_wide: false, files: Vec::new() });
-    let mut text = read::parse(Path::new("/u/config.toml"), persons, "config.toml".to_owned()).ok()?;
+    let mut config = Config::built_in(Project { root: PathBuf::from("/p"), too_wide: false, files: Vec::new() });
+    let mut text = read::parse(persons, "config.toml".to_owned()).ok()?;
     config.layer(std::mem::take(&mut text.file), &|key| text.place(key));
     if let Some(projects) = projects {
-        let text = read::parse(&root.join("yoi.toml"), projects, "yoi.toml".to_owned()).ok()?;
+        let text = read::parse(projects, "yoi.toml".to_owned()).ok()?;
         config.narrow(text, &Grants::none());
     }
     config.check().ok()?;

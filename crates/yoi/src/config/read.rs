@@ -22,22 +22,20 @@ pub(super) struct Text {
 
 /// Reads a file that need not be there.
 pub(super) fn read(path: &Path, links: Links, env: &Env) -> Result<Option<Text>, Failure> {
-    let fail = |what: &str| Failure::new(Exit::Config, format!("{}: {what}", authority::escape(path)));
+    let fail = |what: &str| Failure::new(Exit::Config, format!("{}: {what}", env.shown(path)));
     let unfit = |what: String| fail(&what).help("replace it with a regular TOML file, or remove it");
     let Some(file) = plain_file::open(path, links).map_err(unfit)? else { return Ok(None) };
     let bytes = plain_file::whole(file, MAX_FILE).map_err(unfit)?;
     let text = String::from_utf8(bytes).map_err(|error| {
         fail(&format!("is not UTF-8 after byte {}", error.utf8_error().valid_up_to())).help("save it as UTF-8")
     })?;
-    parse(path, &text, env.shown(path)).map(Some)
+    parse(&text, env.shown(path)).map(Some)
 }
 
 /// Reads what stands in a file; `shown` is its path for people.
-pub(super) fn parse(path: &Path, text: &str, shown: String) -> Result<Text, Failure> {
+pub(super) fn parse(text: &str, shown: String) -> Result<Text, Failure> {
     let wrong = |problem: file::ParseProblem| {
-        let message = format!("{}:{}: {}", authority::escape(path), problem.line, problem.what);
-        let help = problem.help.unwrap_or_else(|| "`yoi config init` creates an example".to_owned());
-        Failure::new(Exit::Config, message).help(help)
+        Failure::new(Exit::Config, format!("{shown}:{}: {}", problem.line, problem.what)).help(problem.help)
     };
     let file = file::parse(text).map_err(wrong)?;
     let table = text.parse().map_err(|_| Failure::new(Exit::Internal, format!("{shown}: read twice, parsed once")))?;

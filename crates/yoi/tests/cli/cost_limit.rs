@@ -90,7 +90,7 @@ fn what_has_no_price_has_no_budget() {
     let wrong: [(&str, &str); 6] = [
         ("[limits]\nmax_cost_usd = 0\n", "`max_cost_usd` must be more than 0"),
         ("[models.\"openai/x\"]\nprice = { input = -1, output = 1 }\n", "`models.\"openai/x\".price` must be dollars"),
-        ("[models.\"openai/x\"]\nprice = { input = 1 }\n", "missing field `output`"),
+        ("[models.\"openai/x\"]\nprice = { input = 1 }\n", "the key `output` is missing"),
         ("[models.\"nowhere/x\"]\nmax_output = 5\n", "there is no provider called `nowhere`"),
         ("[models.\"openai/x\"]\nmax_output = 0\n", "at least 1"),
         ("[models.\"offline\"]\nmax_output = 5\n", "no such limit"),

@@ -94,13 +94,13 @@ fn settings_that_do_not_fit_name_their_line() {
         (format!("{loops}windw = 4\n"), &["config.toml:3: features.\"builtin:loop-detect\".windw", "mean `window`?"]),
         (
             format!("{loops}window = \"four\"\n"),
-            &["config.toml:3: features.\"builtin:loop-detect\".window", "expected"],
+            &["config.toml:3: features.\"builtin:loop-detect\".window", "a whole number, not text"],
         ),
         (format!("{loops}\n\nwindow = 1\n"), &["config.toml:5: ", "`window` is 1; expected 2 to 20"]),
         (format!("{loops}requird = true\n"), &["config.toml:3: ", "did you mean `required`?"]),
         ("[features.\"builtin:files\"]\nenabeld = true\n".into(), &["config.toml:2: ", "did you mean `enabled`?"]),
         ("\n[features.\"builtin:shel\"]\nenabled = false\n".into(), &["config.toml:2: ", "mean `builtin:shell`?"]),
-        ("[features]\n\"builtin:shell\" = { enabled = 3 }\n".into(), &["config.toml:2:", "invalid type"]),
+        ("[features]\n\"builtin:shell\" = { enabled = 3 }\n".into(), &["config.toml:2:", "must be true or false"]),
         ("\n[features.\"builtin:write-policy\"]\nenabled = true\n".into(), &["config.toml:2: ", "`scopes`"]),
     ];
     for (text, says) in wrong {

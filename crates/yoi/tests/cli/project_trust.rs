@@ -152,9 +152,9 @@ fn a_run_says_on_one_line_what_is_not_granted() {
 #[test]
 fn an_invalid_project_file_stops_the_run_and_is_named() {
     let wrong: [(&[u8], &str); 14] = [
-        (b"[limits]\nmax_stepps = 1\n", "project/yoi.toml:2: unknown field `max_stepps`"),
-        (b"\nmodle = \"x\"\n", "project/yoi.toml:2: unknown field `modle`"),
-        (b"[context]\nlimit = 1\n", "project/yoi.toml:1: unknown field `context`"),
+        (b"[limits]\nmax_stepps = 1\n", "project/yoi.toml:2: unknown key `max_stepps`"),
+        (b"\nmodle = \"x\"\n", "project/yoi.toml:2: unknown key `modle`"),
+        (b"[context]\nlimit = 1\n", "project/yoi.toml:1: unknown key `context`"),
         (b"[limits]\nmax_steps = 0\n", "project/yoi.toml:2: `max_steps` must be at least 1"),
         (b"limits = { max_cost_usd = nan }\n", "project/yoi.toml:1: `max_cost_usd` must be"),
         (b"limits = { max_cost_usd = -1 }\n", "project/yoi.toml:1: `max_cost_usd` must be"),

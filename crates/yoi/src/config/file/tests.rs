@@ -1,14 +1,17 @@
 //! Files that read, and what is said of those that do not.
 
+use super::super::parser_text::PLAIN_KEY;
 use super::*;
 
 #[test]
 fn an_unknown_key_names_its_line_and_the_nearest_known_one() {
     let problem = parse("model = \"offline\"\n\n[limits]\nmax_stepps = 3\n").err();
     let problem = problem.expect("max_stepps is not a key");
-    assert_eq!((problem.line, problem.help.as_deref()), (4, Some("did you mean `max_steps`?")));
+    assert_eq!(problem.line, 4);
+    assert!(problem.help.starts_with("did you mean `max_steps`?"));
     let problem = parse("[sandbox]\nmode = \"workspace\"\n").expect_err("no such mode");
-    assert_eq!((problem.line, problem.help.as_deref()), (2, None));
+    assert_eq!(problem.line, 2);
+    assert!(problem.help.starts_with("did you mean `workspace-write`?"));
 }
 
 #[test]
@@ -16,7 +19,7 @@ fn a_plaintext_key_does_not_read() {
     let text = "[providers.x]\napi = \"openai-chat\"\nbase_url = \"http://h/v1\"\nkey = \"sk-123\"\n";
     let problem = parse(text).expect_err("keys are never written here");
     assert_eq!((problem.line, problem.what.as_str()), (4, PLAIN_KEY));
-    assert!(problem.help.is_some_and(|help| help.contains("env = ")));
+    assert!(problem.help.contains("env = "));
     let two = text.replace("\"sk-123\"", "{ env = \"A\", file = \"b\" }");
     assert!(parse(&two).expect_err("one place").what.contains("one source"));
     let text = text.replace("\"sk-123\"", "{ env = \"X_KEY\" }");

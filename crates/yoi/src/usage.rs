@@ -1,0 +1,148 @@
+//! Usage errors: what is wrong with a command line, in the form of every other error. Parses nothing.
+
+use crate::cli::Cli;
+use crate::exit::{Exit, Failure};
+use crate::nearest::nearest;
+use authority::text::escape_line;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Command, CommandFactory};
+use std::error::Error;
+use std::ffi::OsString;
+use std::fmt;
+
+/// Why a value of an option is refused, and what to write in its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct BadValue {
+    pub(crate) message: String,
+    pub(crate) help: String,
+}
+
+impl BadValue {
+    pub(crate) fn new(message: impl Into<String>, help: impl Into<String>) -> Self {
+        Self { message: message.into(), help: help.into() }
+    }
+}
+
+impl fmt::Display for BadValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl Error for BadValue {}
+
+/// A usage error as a failure. Words of the command line are escaped.
+pub(crate) fn failure(error: &clap::Error, args: &[OsString]) -> Failure {
+    let (path, command) = named(args);
+    let manual = || format!("`{path} --help` describes the arguments");
+    let argument = strings(error, ContextKind::InvalidArg).join(" ");
+    let value = strings(error, ContextKind::InvalidValue).join(" ");
+    let (message, help) = match error.kind() {
+        ErrorKind::InvalidSubcommand => {
+            let word = strings(error, ContextKind::InvalidSubcommand).join(" ");
+            let known: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
+            let meant = nearest(&word, &known).map(|name| format!("did you mean `{name}`?"));
+            (
+                format!("`{word}` is not a command"),
+                meant.unwrap_or_else(|| format!("`{path} --help` lists the commands")),
+            )
+        }
+        ErrorKind::MissingRequiredArgument => missing(&path, &argument).unwrap_or_else(|| {
+            let verb = if argument.contains("> <") { "are" } else { "is" };
+            (format!("{argument} {verb} missing"), manual())
+        }),
+        ErrorKind::UnknownArgument if path == "yoi run" && !argument.starts_with('-') => (
+            format!("the prompt must be one argument; `{argument}` is one more"),
+            "use quotes: yoi run \"list files\"".to_owned(),
+        ),
+        ErrorKind::UnknownArgument => {
+            let what = if argument.starts_with('-') { "option" } else { "argument" };
+            let meant = strings(error, ContextKind::SuggestedArg).join(" ");
+            let help = if meant.is_empty() { manual() } else { format!("did you mean `{meant}`?") };
+            (format!("`{path}` has no {what} `{argument}`"), help)
+        }
+        ErrorKind::InvalidValue if value.is_empty() => (format!("{} needs a value", option(&argument)), manual()),
+        ErrorKind::InvalidValue => {
+            let known = strings(error, ContextKind::ValidValue);
+            let meant = strings(error, ContextKind::SuggestedValue).join(" ");
+            let help = if meant.is_empty() { manual() } else { format!("did you mean `{meant}`?") };
+            (format!("{}: the value must be {}", given(&argument, &value), one_of(&known)), help)
+        }
+        ErrorKind::ValueValidation => match error.source() {
+            Some(source) => {
+                let help = source.downcast_ref::<BadValue>().map_or_else(manual, |bad| bad.help.clone());
+                (format!("{}: {source}", given(&argument, &value)), help)
+            }
+            None => (format!("{} is not valid", given(&argument, &value)), manual()),
+        },
+        ErrorKind::ArgumentConflict => {
+            let prior = strings(error, ContextKind::PriorArg);
+            let prior: Vec<&str> = prior.iter().map(|prior| option(prior)).collect();
+            if prior == [option(&argument)] {
+                (format!("{} is given more than once", option(&argument)), "use it only once".to_owned())
+            } else {
+                let all = [option(&argument)].into_iter().chain(prior).collect::<Vec<_>>();
+                let number = if all.len() == 2 { "the two" } else { "them" };
+                (format!("{} cannot be used together", all.join(" and ")), format!("use only one of {number}"))
+            }
+        }
+        ErrorKind::TooManyValues => (format!("{} takes no value `{value}`", option(&argument)), manual()),
+        ErrorKind::InvalidUtf8 => ("an argument is not UTF-8".to_owned(), manual()),
+        _ => {
+            let text = error.render().to_string();
+            let first = text.lines().next().unwrap_or_default();
+            (first.strip_prefix("error: ").unwrap_or(first).to_owned(), manual())
+        }
+    };
+    Failure::new(Exit::Usage, escape_line(&message)).help(escape_line(&help))
+}
+
+/// The command that a command line names, as far as it names one, and how it is called.
+fn named(args: &[OsString]) -> (String, Command) {
+    let (mut path, mut command) = ("yoi".to_owned(), Cli::command());
+    for word in args.iter().skip(1).filter_map(|word| word.to_str()) {
+        if let Some(below) = command.find_subcommand(word).cloned() {
+            path = format!("{path} {word}");
+            command = below;
+        }
+    }
+    (path, command)
+}
+
+/// A required argument that people know by another word than its placeholder.
+fn missing(path: &str, argument: &str) -> Option<(String, String)> {
+    let (what, help) = match (path, argument) {
+        ("yoi feature new", "<NAME>") => ("the feature's name", "use a name such as my-feature"),
+        (_, "<NAME>") => ("the pod's name", "`yoi ls` lists the names"),
+        (_, "<SHELL>") => ("the shell", "use bash, elvish, fish or zsh"),
+        (_, _) => return None,
+    };
+    Some((format!("{what} is missing"), help.to_owned()))
+}
+
+/// An option without the placeholder of its value.
+fn option(argument: &str) -> &str {
+    argument.split_once(" <").map_or(argument, |(option, _)| option)
+}
+
+/// An option with its value; the value alone where it has no option.
+fn given(argument: &str, value: &str) -> String {
+    let quote = if value.contains(char::is_whitespace) { "'" } else { "" };
+    if argument.starts_with('-') { format!("{} {quote}{value}{quote}", option(argument)) } else { format!("`{value}`") }
+}
+
+fn one_of(known: &[String]) -> String {
+    match known.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        Some((last, _)) => last.clone(),
+        None => String::new(),
+    }
+}
+
+fn strings(error: &clap::Error, kind: ContextKind) -> Vec<String> {
+    match error.get(kind) {
+        Some(ContextValue::String(text)) => vec![text.clone()],
+        Some(ContextValue::Strings(texts)) => texts.clone(),
+        Some(_) | None => Vec::new(),
+    }
+}
