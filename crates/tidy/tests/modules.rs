@@ -60,14 +60,16 @@ const ROOMS: &[(&str, &[Room])] = &[
         // what people debug with; knows no pod and no run
         Room { name: "yoi::host_log", may: &["env", "exit"] },
         Room { name: "yoi::instructions", may: &["env", "exit", "plain_file", "project"] },
-        Room { name: "yoi::allow", may: &["nearest"] },
+        Room { name: "yoi::bad_value", may: &[] },
+        Room { name: "yoi::allow", may: &["bad_value", "nearest"] },
+        Room { name: "yoi::usage", may: &["bad_value", "exit", "nearest"] },
         // what is configured; knows no flag
         Room { name: "yoi::config", may: &["compose", "env", "exit", "host_log", "nearest", "plain_file", "pods", "project"] },
         // the composition root; knows no command
         Room { name: "yoi::compose", may: &["config", "env", "exit", "instructions", "nearest", "pods", "project", "show"] },
         Room { name: "yoi::candidates", may: &["compose", "config", "env", "pods"] },
         // flags; runs nothing
-        Room { name: "yoi::cli", may: &["allow", "candidates", "config", "exit"] },
+        Room { name: "yoi::cli", may: &["allow", "bad_value", "candidates", "config"] },
         Room { name: "yoi::overrides", may: &["allow", "cli", "config"] },
         // what people see; knows no command
         Room { name: "yoi::show", may: &["exit"] },

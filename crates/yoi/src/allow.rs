@@ -1,7 +1,7 @@
 //! `--allow RULE`: a rule in a few words.
 
+use crate::bad_value::BadValue;
 use crate::nearest::did_you_mean;
-use crate::usage::BadValue;
 use pod::feature::HostCapability;
 use pod::permission::{Layer, Rule, RuleDecision};
 

@@ -1,15 +1,12 @@
 //! The command line: commands, flags and their help. Runs nothing and opens nothing.
 
+use crate::bad_value::BadValue;
 use crate::candidates::{models, pods};
 use crate::config::file::Mode;
-use crate::exit::Exit;
-use crate::usage::{self, BadValue};
-use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::ArgValueCandidates;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -339,19 +336,6 @@ pub(crate) enum ConfigAction {
     Init,
     /// Print the JSON Schema of a configuration file
     Schema,
-}
-
-/// `--help` and `--version` are results; help that nobody asked for is not, and all else is a usage error.
-pub(crate) fn report(error: &clap::Error, args: &[OsString]) -> ExitCode {
-    if !error.use_stderr() {
-        drop(error.print());
-        return Exit::Done.code();
-    }
-    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        drop(error.print());
-        return Exit::Usage.code();
-    }
-    usage::failure(error, args).report()
 }
 
 /// `500`.

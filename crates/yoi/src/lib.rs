@@ -4,6 +4,7 @@
 //! and hands handles down. It knows no turn order, no record format and no vendor's bytes; those live below.
 
 mod allow;
+mod bad_value;
 mod candidates;
 mod cli;
 mod commands;
@@ -25,7 +26,7 @@ mod usage;
 pub use config::fuzzing;
 pub use exit::Exit;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use std::ffi::OsString;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -55,7 +56,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>, points: &Points) -> ExitCo
     }
     let cli = match cli::Cli::try_parse_from(&args) {
         Ok(cli) => cli,
-        Err(error) => return cli::report(&error, &args),
+        Err(error) => return usage::report(&error, &args, cli::Cli::command()),
     };
     let env = match env::Env::of_process(cli.directory.as_deref()) {
         Ok(env) => env,

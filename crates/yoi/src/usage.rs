@@ -1,39 +1,33 @@
 //! Usage errors: what is wrong with a command line, in the form of every other error. Parses nothing.
 
-use crate::cli::Cli;
+use crate::bad_value::BadValue;
 use crate::exit::{Exit, Failure};
 use crate::nearest::nearest;
 use authority::text::escape_line;
+use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Command, CommandFactory};
 use std::error::Error;
 use std::ffi::OsString;
-use std::fmt;
+use std::process::ExitCode;
 
-/// Why a value of an option is refused, and what to write in its place.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct BadValue {
-    pub(crate) message: String,
-    pub(crate) help: String,
-}
-
-impl BadValue {
-    pub(crate) fn new(message: impl Into<String>, help: impl Into<String>) -> Self {
-        Self { message: message.into(), help: help.into() }
+/// Prints a usage error and gives the exit code; help that nobody asked for is one, too.
+pub(crate) fn report(error: &clap::Error, args: &[OsString], command: Command) -> ExitCode {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            drop(error.print());
+            Exit::Done.code()
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            drop(error.print());
+            Exit::Usage.code()
+        }
+        _ => failure(error, args, command).report(),
     }
 }
-
-impl fmt::Display for BadValue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl Error for BadValue {}
 
 /// A usage error as a failure. Words of the command line are escaped.
-pub(crate) fn failure(error: &clap::Error, args: &[OsString]) -> Failure {
-    let (path, command) = named(args);
+fn failure(error: &clap::Error, args: &[OsString], program: Command) -> Failure {
+    let (path, command) = named(args, program);
     let manual = || format!("`{path} --help` describes the arguments");
     let argument = strings(error, ContextKind::InvalidArg).join(" ");
     let value = strings(error, ContextKind::InvalidValue).join(" ");
@@ -98,8 +92,8 @@ pub(crate) fn failure(error: &clap::Error, args: &[OsString]) -> Failure {
 }
 
 /// The command that a command line names, as far as it names one, and how it is called.
-fn named(args: &[OsString]) -> (String, Command) {
-    let (mut path, mut command) = ("yoi".to_owned(), Cli::command());
+fn named(args: &[OsString], mut command: Command) -> (String, Command) {
+    let mut path = "yoi".to_owned();
     for word in args.iter().skip(1).filter_map(|word| word.to_str()) {
         if let Some(below) = command.find_subcommand(word).cloned() {
             path = format!("{path} {word}");
