@@ -1,4 +1,4 @@
-//! What the author of a feature imports, in one line: `use pod::feature::author::*;`. Nothing is defined here but the
+//! The imports for authors of features, in one line: `use pod::feature::author::*;`. Nothing is defined here except the
 //! conversions that let `?` work in a tool.
 //!
 //! The derives need `serde` and `schemars` among the crate's own dependencies.

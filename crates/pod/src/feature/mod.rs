@@ -1,13 +1,13 @@
-//! The one door through which anything is added to a pod: declare, decide, stage, commit, report.
+//! The only way to add anything to a pod: declare, decide, stage, commit, report.
 //!
-//! A [`FeatureModule`] says what it wants ([`FeatureDescriptor`], pure data). The host decides
-//! ([`CapabilityPolicy`] → [`InstallPlan`], a pure function). The feature stages contributions under its plan
-//! ([`FeatureInstallContext`]); what it staged must be what was planned, and only then is all of it merged at
-//! once into a [`FeatureRegistry`]. A feature that fails, panics or hangs on the way leaves nothing behind; the
-//! pod starts without it and its [`FeatureInstallReport`] says why.
+//! A [`FeatureModule`] declares its requests ([`FeatureDescriptor`], pure data). The host decides ([`CapabilityPolicy`]
+//! → [`InstallPlan`], a pure function). The feature stages contributions under its plan ([`FeatureInstallContext`]);
+//! the stage must equal the plan, and only then is all of it merged at once into a [`FeatureRegistry`]. A feature that
+//! fails, panics or hangs on the way leaves nothing behind; the pod starts without it and its [`FeatureInstallReport`]
+//! has the reason.
 //!
 //! In this build a feature contributes tools, hooks, instructions and services, keeps durable state, uses services of
-//! others, and speaks up through sinks.
+//! other features, and sends notifications, alerts and notes through sinks.
 
 pub mod author;
 mod decide;

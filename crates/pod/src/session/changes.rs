@@ -1,5 +1,5 @@
-//! The file changes of a pod, read from its journal: for `yoi diff` and `yoi undo`. It knows no tool but the one
-//! that runs commands.
+//! The file changes of a pod, read from its journal: for `yoi diff` and `yoi undo`. The only tool it distinguishes is
+//! the one that runs commands.
 
 use super::stage_number;
 use crate::record::{DirectoryMoved, FileChanged, Gap, Record, Stored, ToolStarted};
@@ -8,25 +8,25 @@ use session_store::Digest;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-/// The changes of one file, from some point on.
+/// The changes of one file after some record; what `yoi undo` needs to restore it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Changed {
-    /// The file, absolute; where it was relocated to when a directory above it was moved.
+    /// The absolute path; the new one if a directory above it was moved.
     pub path: String,
-    /// The bytes before the first of them; none when the file did not exist.
+    /// The bytes before the first change; none if the file did not exist.
     pub before: Option<Stored>,
     /// Permission bits before.
     pub mode: Option<u32>,
-    /// Digests it had on the way, the newest last; `None` stands for "removed". A change whose intent was
-    /// journaled may not have happened: then the file still has the digest before it.
+    /// Digests after each change, the newest last; `None` means "removed". The last intent may not have been carried
+    /// out: then the file has the digest before it.
     pub steps: Vec<Option<String>>,
-    /// The directory that was made for it, if one was, the topmost: gone again with the file, if nothing else is in it.
+    /// The topmost directory that was created for the file: removed with the file, if it is empty then.
     pub made: Option<String>,
-    /// Records before the first of them are lost, which may have changed it first: `before` need not be what was there.
+    /// Whether lost records may have changed the file first: then `before` may be wrong.
     pub doubtful: bool,
-    /// Whether something else changed it between two of them, which `before` therefore leaves out.
+    /// Whether something else changed the file between two changes; `before` does not include that.
     pub between: Between,
-    /// The record of the newest.
+    /// The seq of the newest change.
     last: u64,
 }
 
@@ -35,47 +35,47 @@ pub struct Changed {
 pub enum Between {
     #[default]
     Nothing,
-    /// Something did while commands of the session ran, perhaps one of them.
+    /// A change while commands of the session ran, perhaps by one of them.
     Command,
-    /// Somebody else did, before this record.
+    /// A change by another program, before this record.
     Other(u64),
 }
 
-/// A directory that a session moved, once or several times.
+/// A directory that a session moved, once or several times; `yoi undo` moves it back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moved {
-    /// Where it stood, absolute.
+    /// The original absolute path.
     pub from: String,
-    /// Where it was moved to in the end, absolute.
+    /// The final absolute path.
     pub to: String,
-    /// What was made on the way: a place of it, and the topmost directory that was made above that.
+    /// Directories created for the moves: a path, and the topmost directory that was created above it.
     pub made: Vec<(String, String)>,
 }
 
-/// Every change of a session, and the commands that may have changed more.
+/// All file changes of a session, folded from its records, and the commands that may have changed more.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
     files: BTreeMap<String, Changed>,
     moved: Vec<Moved>,
-    /// The newest move, and the others as they were before it.
+    /// The newest move, and the earlier moves before it was added.
     newest: Option<(DirectoryMoved, Vec<Moved>)>,
-    /// Directories that were made for moves of which nothing is left, each below the path it was made for.
+    /// Directories that were created for moves that were cancelled, each below the path it was created for.
     made: Vec<(String, String)>,
     shell: &'static str,
-    /// Commands that ran, which keep no before-images; each with its seq.
+    /// The seqs of executed commands, which record no before-images.
     pub commands: Vec<(u64, String)>,
-    /// Stretches of lost records, first and last seq: what they changed is not known.
+    /// Ranges of lost records, first and last seq: their changes are unknown.
     pub lost: Vec<(u64, u64)>,
 }
 
 impl Changes {
-    /// None so far; calls of the tool `shell` are commands.
+    /// No changes; calls of the tool `shell` count as commands.
     #[must_use]
     pub fn beside(shell: &'static str) -> Self {
         Self { shell, ..Self::default() }
     }
 
-    /// Takes one more record, oldest first. Records up to `after` are passed over.
+    /// Adds one more record, oldest first. Ignores records up to `after`.
     pub fn take(&mut self, seq: u64, after: u64, record: &Record) {
         if seq <= after {
             return;
@@ -155,7 +155,8 @@ impl Changes {
         self.newest = Some((moving.clone(), before));
     }
 
-    /// Looks where the moved directories stand. An intent may not have been relocated out, or somebody else moved one back.
+    /// Checks on disk where the moved directories are. An intent may not have been carried out, or a person moved one
+    /// back.
     pub fn settle(&mut self, there: impl Fn(&str) -> bool) {
         let stands = |from: &str, to: &str| there(from) && !there(to);
         if let Some((DirectoryMoved { from, to, made, .. }, before)) = self.newest.take()
@@ -170,14 +171,14 @@ impl Changes {
         }
     }
 
-    /// This directory stands where it stood.
+    /// This directory is at its original path.
     fn stood(&mut self, at: usize) {
         let Moved { from, to, made } = self.moved.remove(at);
         self.relocate(&to, &from);
         self.made.extend(made);
     }
 
-    /// Every file in a directory goes with it.
+    /// Moves the paths of all files in a directory.
     fn relocate(&mut self, from: &str, to: &str) {
         let inside: Vec<String> =
             self.files.keys().filter(|path| relocated(path, from, to).is_some()).cloned().collect();
@@ -199,19 +200,19 @@ impl Changes {
         self.files.values()
     }
 
-    /// The directories that were moved and not back.
+    /// The directories that were moved and not moved back.
     pub fn moved(&self) -> &[Moved] {
         &self.moved
     }
 
-    /// What was made for moves of which nothing is left: a path, and the topmost directory that was made above it.
+    /// Directories that were created for cancelled moves: a path, and the topmost directory that was created above it.
     pub fn made(&self) -> &[(String, String)] {
         &self.made
     }
 }
 
 impl Changed {
-    /// Whether a change that found `before` follows the ones that are known.
+    /// Whether a change with this `before` follows the known ones.
     fn follow(&mut self, commands: &[(u64, String)], before: Option<&Stored>, seq: u64) {
         let found = before.map(|stored| stored.digest.to_string());
         if self.steps.is_empty() || self.status_of(found.as_deref()) != FileStatus::Changed {
@@ -238,15 +239,15 @@ impl Changed {
     }
 }
 
-/// Where a path is once the directory `from` is called `to`; nothing for a path that is not in it.
+/// The new path of a file after `from` is moved to `to`; none for a path outside `from`.
 #[must_use]
 pub fn relocated(path: &str, from: &str, to: &str) -> Option<String> {
     let below = path.strip_prefix(from)?;
     (below.is_empty() || below.starts_with('/')).then(|| format!("{to}{below}"))
 }
 
-/// The number under which a session stages the next content of a file: no other change of any session has it, but one of
-/// the same file in the same call; those of `yoi undo`, which has no call, are one after another.
+/// The number of the staged content of a file change. No other change has it, except changes of the same file in the
+/// same call; those of `yoi undo`, which has no call, happen one after another.
 #[must_use]
 pub fn staged(session: &str, call: Option<CallId>, path: &str) -> u64 {
     let call = call.map_or_else(|| "undo".to_owned(), |call| call.to_string());
@@ -256,16 +257,16 @@ pub fn staged(session: &str, call: Option<CallId>, path: &str) -> u64 {
 /// How a file compares with the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileStatus {
-    /// As the pod left it: undoing is exact.
+    /// As after the pod's change: undo is exact.
     AsLeft,
-    /// As it was before: nothing to undo.
+    /// As before the change: nothing to undo.
     AsBefore,
     /// Modified after the pod's change.
     Changed,
 }
 
 impl Changed {
-    /// Compares with the file as it is; `None` is "there is no such file".
+    /// Compares with the current file; `None` means that there is no such file.
     #[must_use]
     pub fn status(&self, now: Option<&[u8]>) -> FileStatus {
         self.status_of(now.map(|bytes| Digest::of(bytes).to_string()).as_deref())

@@ -1,5 +1,5 @@
-//! A fold stored beside the log: opening a session reads it and then only newer records. It knows no record, only
-//! the folded state.
+//! A fold stored beside the log: opening a session reads it and then only newer records. Independent of records, except
+//! for the folded state.
 //!
 //! A checkpoint is written at the end of a segment, and when a host stops after enough new records: one line of
 //! JSON with the state, then the items, each field behind its length. Like everything in `idx/` it is derived. An
@@ -11,21 +11,21 @@ use llm_worker::{CallId, Item, ProviderSignature, ResultStatus, SealedReasoning,
 use serde::{Deserialize, Serialize};
 use session_store::MAX_CHECKPOINT_BYTES;
 
-/// Of the bytes, and of what the fold makes of records: raised when either changes.
+/// The version of the bytes and of the fold's result: raised when either changes.
 pub const VERSION: u32 = 4;
 
-/// What a checkpoint holds of a fold beyond its state, gathered while the fold goes on.
+/// The parts of a checkpoint besides the state, collected during the fold: items and clocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckpointBuilder {
-    /// Encoded, oldest first; none once they are more than a checkpoint may hold.
+    /// Encoded items, oldest first; none once they exceed the limit of a checkpoint.
     items: Option<Vec<u8>>,
     times: Times,
     /// Records since the last checkpoint.
     behind: u64,
 }
 
-/// A host that stops leaves a checkpoint if at least this part of the log came since the last one: all that are ever
-/// written of a session take no more than so many times its fold, and no listing reads more than that part.
+/// A stopping host writes a checkpoint if at least this part of the log is newer than the last one. So all checkpoints
+/// of a session together take at most this many times the bytes of its fold, and a listing folds at most this part.
 const DUE: u64 = 16;
 
 /// Clocks of records, in microseconds.
@@ -45,7 +45,7 @@ struct Head<S> {
 }
 
 impl CheckpointBuilder {
-    /// Of a fold that has come this far.
+    /// A builder for a fold with these records.
     #[must_use]
     pub fn of(restored: &Restored) -> Self {
         let times = Times { newest: restored.last_time, started: restored.started_at };
@@ -54,7 +54,7 @@ impl CheckpointBuilder {
         draft
     }
 
-    /// Takes the items that one more record added, and its clock. `started` says that the record began a call.
+    /// Adds the items of one more record, and its clock. `started` means that the record started a call.
     pub fn take(&mut self, items: &[Item], time: u64, started: bool) {
         self.behind += 1;
         self.times.newest = self.times.newest.max(time);
@@ -73,13 +73,13 @@ impl CheckpointBuilder {
         }
     }
 
-    /// Whether a host that stops with this record should leave a checkpoint.
+    /// Whether a host that stops with this record should write a checkpoint.
     #[must_use]
     pub fn due(&self, seq: u64) -> bool {
         self.behind.saturating_mul(DUE) >= seq
     }
 
-    /// The bytes of a checkpoint of now; none when there are too many items.
+    /// The bytes of a checkpoint of this state; none if there are too many items.
     #[must_use]
     pub fn bytes(&mut self, state: &SessionState) -> Option<Vec<u8>> {
         self.behind = 0;
@@ -90,7 +90,7 @@ impl CheckpointBuilder {
         Some(bytes)
     }
 
-    /// A fold as its checkpoint has it; none when this is not one of this version.
+    /// Reads a checkpoint; none if it has another version.
     #[must_use]
     pub fn read(version: u32, bytes: &[u8]) -> Option<(Restored, Self)> {
         let (Head { times, state }, encoded) = read(version, bytes)?;
@@ -106,13 +106,13 @@ impl CheckpointBuilder {
     }
 }
 
-/// The state that a checkpoint has, and the newest record's clock, for who wants no items.
+/// The state of a checkpoint and the newest record's clock, for readers that need no items.
 #[must_use]
 pub fn state(version: u32, bytes: &[u8]) -> Option<(SessionState, u64)> {
     read(version, bytes).map(|(head, _)| (head.state, head.times.newest))
 }
 
-/// The first line, and the items as they are.
+/// The first line, and the items as bytes.
 fn read(version: u32, bytes: &[u8]) -> Option<(Head<SessionState>, &[u8])> {
     if version != VERSION {
         return None;

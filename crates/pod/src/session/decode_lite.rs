@@ -1,5 +1,5 @@
-//! Decodes only the fields of a record that a fold needs; opening a session spends most of its time here. It knows
-//! no state.
+//! Decodes only the fields of a record that a fold needs; opening a session spends most of its time here. Does not
+//! depend on the state.
 //!
 //! The result folds to the same state as the full record; `yoi verify` decodes every field.
 
@@ -16,7 +16,7 @@ const VERSION: u16 = 1;
 /// As [`decode`], for what is read of it.
 pub(super) fn decode_lite(frame: &OwnedFrame) -> Result<Record, RestoreError> {
     match (frame.kind.as_str(), frame.v) {
-        // They change no state.
+        // These kinds do not change the state.
         ("verdict" | "features" | "feature_note" | "grants_used" | "suspended" | "resumed", VERSION) => {
             Ok(Record::Other { kind: String::new() })
         }

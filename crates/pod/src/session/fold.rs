@@ -12,10 +12,10 @@ use session_store::Digest;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-/// How many outputs stay reachable by handle; the oldest go first.
+/// Limit on outputs that can be read by handle; the oldest are dropped.
 pub const MAX_OUTPUTS: usize = 4096;
 
-/// How many announced changes are kept, for the next start to look after; the oldest go first.
+/// Limit on recorded intents of file changes; the oldest are dropped.
 pub const MAX_CHANGING: usize = 4096;
 
 /// The state of a session at some point of its log. It holds no item: those go to the history. Its shape is that of
@@ -42,36 +42,37 @@ pub struct SessionState {
     pub calls: u64,
     pub requests: u64,
     pub usage: Usage,
-    /// What they cost, as far as prices were known; none when none was.
+    /// Cost of all answers, as far as prices were known; none if none was.
     pub cost: Option<Cost>,
     /// How the newest finished turn ended.
     pub last_outcome: Option<Outcome>,
     /// The newest answer text of the newest turn; its parts, where reasoning separated them, by blank lines.
     pub last_answer: Option<Arc<str>>,
-    /// The request that answers, or goes on to answer.
+    /// The request that produced the newest answer, or that continues it.
     pub answered: u64,
-    /// What was refused of the newest answer of the newest turn that had calls, and why; the last where it was several.
+    /// The refused call of the newest answer with calls in the newest turn, and the reason; the last one if there are
+    /// several.
     pub refused: Option<String>,
-    /// Why the newest answer of the newest turn is not what was asked for.
+    /// The reason why the newest answer of the newest turn does not do what was asked.
     pub shortfall: Option<Shortfall>,
     pub environment: Option<String>,
     /// Full outputs, newest last.
     pub outputs: Arc<VecDeque<Output>>,
     pub file_changes: u64,
-    /// Changes that may have left something on the disk, newest last.
+    /// Intents of file changes that may have left temporary files, newest last.
     pub changing: VecDeque<FileChangeIntent>,
-    /// Blobs that hold what files were before they changed.
+    /// Before-images of changed files.
     pub images: Arc<BTreeSet<Digest>>,
     /// Features' state in session scope, by feature and name.
     #[serde(with = "super::checkpoint::values")]
     pub features: BTreeMap<(String, String), FeatureState>,
-    /// Notifications the model has not been shown yet, by number.
+    /// Undelivered notifications, by number.
     pub notices: BTreeMap<u64, NotificationQueued>,
     /// The highest notification number given.
     pub notified: u64,
-    /// What is lost since the newest recovery that spoke of it: records may follow that do not fit.
+    /// Lost records since the newest recovery that reported any: records may follow that do not fit.
     pub lost: Option<LostRecords>,
-    /// What is lost and the model was not told of.
+    /// Lost records that the model was not informed of.
     pub untold: Option<LostRecords>,
 }
 
@@ -82,7 +83,7 @@ pub struct OpenCall {
     /// The tool, as the model named it.
     pub name: String,
     pub arguments: String,
-    /// What running it twice would do, once it was started.
+    /// The tool's effect, once the call was started.
     pub started: Option<ToolEffect>,
     /// Records that follow the call are lost, and its result may be one of them.
     #[serde(rename = "parted")]
@@ -93,11 +94,11 @@ pub struct OpenCall {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FileChangeIntent {
-    /// The call that does it; none for `yoi undo`.
+    /// The call that changes the file; none for `yoi undo`.
     pub call: Option<CallId>,
     /// The file, or the new place of a directory; absolute.
     pub path: String,
-    /// Of a directory that is moved: the topmost directory that is made above its new place.
+    /// For a moved directory: the topmost directory that is created above its new place.
     pub made: Option<String>,
 }
 
@@ -110,7 +111,7 @@ pub struct IllegalRecord {
 }
 
 impl SessionState {
-    /// Takes one more record; answers the items it adds to the history: one at most, but where records are lost.
+    /// Folds one more record. Returns the items that it adds to the history: at most one, except after lost records.
     ///
     /// # Errors
     /// The record contradicts the state: the log was not written by this program, or there is a bug.
@@ -121,7 +122,7 @@ impl SessionState {
         self.follow(record).map(|item| item.into_iter().collect())
     }
 
-    /// Takes a record that fits what stands before it.
+    /// Folds a record that follows from those before it.
     pub(super) fn follow(&mut self, record: &Record) -> Result<Option<Item>, IllegalRecord> {
         let illegal = |why: &str| Err(IllegalRecord { kind: record.kind().to_owned(), why: why.to_owned() });
         match record {
@@ -240,7 +241,7 @@ impl SessionState {
         Ok(None)
     }
 
-    /// Why this request cannot follow what stands before it.
+    /// The reason why this request cannot follow.
     fn misfit(&self, request: &Request) -> Option<&'static str> {
         let Some((surface, encoder)) = &self.surface else { return Some("there is no surface before it") };
         if !self.turn_open {
@@ -325,7 +326,7 @@ impl SessionState {
         self.changing.drain(..self.changing.len().saturating_sub(MAX_CHANGING));
     }
 
-    /// A call that ended well left nothing behind. One that failed may have a thread that still works on a file.
+    /// Drops the intents of a call that succeeded. A failed call may have a thread that still changes a file.
     fn settled(&mut self, finished: &ToolFinished) {
         let well = finished.outcome.status == ResultStatus::Ok;
         self.changing.retain(|left| left.call != Some(finished.call) || (!well && left.made.is_none()));

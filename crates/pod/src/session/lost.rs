@@ -1,4 +1,4 @@
-//! Folds a log with lost records: a copy of a damaged log has a `gap` record for each. It knows no file.
+//! Folds a log with lost records: a copy of a damaged log has a `gap` record for each. Does not read files.
 //!
 //! The content of a gap is unknown: a turn may have begun or ended in it, a call may have its result there, numbers
 //! may have increased. So until a recovery has reported the loss, a record that does not fit the state is accepted
@@ -11,14 +11,14 @@ use llm_worker::{CallId, Item, ResultStatus, ToolOutcome};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Records that are lost.
+/// The lost records of a session, for reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LostRecords {
     pub first: u64,
     pub last: u64,
     pub records: u64,
-    /// The highest input accepted before: those that wait may have been taken in what is lost.
+    /// The highest input accepted before the gap: a turn may have taken queued inputs in the gap.
     pub inputs: u64,
 }
 
@@ -43,13 +43,13 @@ impl fmt::Display for LostRecords {
     }
 }
 
-/// The result of a call whose own may be lost.
+/// The result for a call whose result may be lost.
 pub(super) fn lost_result() -> ToolOutcome {
     let words = "lost: what came of it was in damaged records; verify before retrying";
     ToolOutcome { status: ResultStatus::Interrupted, summary: words.to_owned(), content: String::new() }
 }
 
-/// Takes a record behind a gap. An error changes nothing.
+/// Folds a record after a gap. An error changes nothing.
 pub(super) fn bridged(state: &mut SessionState, record: &Record) -> Result<Vec<Item>, IllegalRecord> {
     let mut bridge = Bridge { state: state.clone(), items: Vec::new() };
     if bridge.fits(record) {
@@ -65,11 +65,11 @@ impl SessionState {
         self.lost = Some(LostRecords::and(self.lost, gap, self.inputs));
         self.untold = Some(LostRecords::and(self.untold, gap, self.inputs));
         self.open_calls.values_mut().for_each(|call| call.records_lost_after_start = true);
-        // It may have changed.
+        // A lost record may have changed it.
         self.environment = None;
     }
 
-    /// A recovery that spoke of the loss: from here on everything fits again.
+    /// Handles a recovery that reported the loss: from here on every record must fit again.
     pub(super) fn recovered(&mut self, recovery: &Recovery) {
         if let Some(lost) = self.lost.filter(|_| recovery.lost > 0) {
             self.queued.retain(|input, _| *input > lost.inputs);
@@ -78,14 +78,14 @@ impl SessionState {
     }
 }
 
-/// A state that is being made to fit.
+/// A state that is being adjusted to a record.
 struct Bridge {
     state: SessionState,
     items: Vec<Item>,
 }
 
 impl Bridge {
-    /// Makes the state such that this record can follow; answers whether the record says more than that.
+    /// Adjusts the state so that this record can follow; returns whether the record must still be folded.
     fn fits(&mut self, record: &Record) -> bool {
         match record {
             Record::SurfaceSet(set) => below(&mut self.state.surface_generation, set.surface.generation),
@@ -156,7 +156,7 @@ impl Bridge {
         true
     }
 
-    /// The record that began the turn is lost; so is the number of the turn, which is at least the next.
+    /// The start of the turn is lost; so is its number, which is at least the next.
     fn within_turn(&mut self) {
         if !self.state.turn_open {
             self.state.turn_open = true;
@@ -165,7 +165,7 @@ impl Bridge {
         }
     }
 
-    /// What a request was made of is not known any more; only its number counts.
+    /// The content of a request is unknown after a gap; only its number counts.
     fn request(&mut self, request: &Request) -> bool {
         self.within_turn();
         self.close_calls_with_lost_results();
@@ -174,7 +174,7 @@ impl Bridge {
         false
     }
 
-    /// Whether the call itself is not lost.
+    /// Whether the call's own record is known.
     fn known(&mut self, call: CallId) -> bool {
         raise(&mut self.state.calls, call.number());
         self.state.open_calls.contains_key(&call)
@@ -194,7 +194,7 @@ impl Bridge {
         }
     }
 
-    /// Calls that were open at a gap have no result in the log.
+    /// Closes calls that were open at a gap: the log has no result of them.
     fn close_calls_with_lost_results(&mut self) {
         self.close(|call| call.records_lost_after_start);
     }

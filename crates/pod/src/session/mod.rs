@@ -1,5 +1,5 @@
-//! The meaning of a pod's records: the fold of a log into state, what recovery reports after a crash, and the proof
-//! that every request can be rebuilt. It knows no feature and no actor.
+//! The meaning of a pod's records: the fold of a log into state, the report of recovery after a crash, and the proof
+//! that every request can be rebuilt. Does not depend on features or the actor.
 
 pub mod changes;
 pub mod checkpoint;
@@ -16,7 +16,7 @@ pub use lost::LostRecords;
 
 use llm_worker::ErrorKind;
 
-/// A number for staging a file's next content, of what tells it from others.
+/// A number that identifies the staged content of a file change.
 pub(crate) fn stage_number(parts: &[&[u8]]) -> u64 {
     let mut hasher = blake3::Hasher::new();
     for part in parts {
@@ -25,7 +25,7 @@ pub(crate) fn stage_number(parts: &[&[u8]]) -> u64 {
     hasher.finalize().as_bytes().first_chunk().map_or(0, |first| u64::from_be_bytes(*first))
 }
 
-/// What a refusal of the store asks of whoever meets it.
+/// The error kind of a store's error.
 pub(crate) fn kind_of_store(kind: session_store::ErrorKind) -> ErrorKind {
     match kind {
         session_store::ErrorKind::Retry => ErrorKind::Retry,

@@ -1,11 +1,12 @@
-//! Which blobs a session still refers to: the others may be removed to make room for a new one. It knows no store.
+//! Which blobs a session still refers to: the others may be removed to make room for a new one. Does not depend on the
+//! store.
 
 use super::fold::SessionState;
 use session_store::Digest;
 use std::collections::HashSet;
 
-/// What files were before they changed, always; of full outputs the newest, as many as fit into half of `bound`, the
-/// most bytes that the session's blobs may take. What has a handle and is not among them can be gone.
+/// All before-images of files; of full outputs the newest, as many as fit into half of `bound`, the limit on the bytes
+/// of the session's blobs. Other outputs with a handle may have been removed.
 #[must_use]
 pub fn of(state: &SessionState, bound: u64) -> HashSet<Digest> {
     let mut room = bound / 2;

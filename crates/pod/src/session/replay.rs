@@ -1,5 +1,5 @@
-//! Proves that the log holds all that a model saw: every request is rebuilt from the records before it and compared
-//! with what was sent. It knows no model.
+//! Proves that the log contains all that a model got: every request is rebuilt from the records before it and compared
+//! with the sent one. Does not depend on models.
 
 use super::fold::SessionState;
 use super::references;
@@ -11,25 +11,25 @@ use session_store::{BlobError, BlobView, Digest, OwnedFrame, ReadError};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Finds the encoder a request was made with; `None` where this build has only another version.
+/// Finds the encoder of a request; `None` if this build has only another version.
 pub type Dialects<'a> = &'a dyn Fn(&str, &Surface) -> Option<Arc<dyn Dialect>>;
 
-/// What a check of a whole session found.
+/// The result of checking a whole session, for `yoi verify`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verification {
     pub records: u64,
     pub requests: u64,
-    /// Of those, the ones whose exact bytes were rebuilt too.
+    /// Of these, requests whose exact bytes were rebuilt too.
     pub bodies: u64,
     /// Blobs read and compared with their names.
     pub blobs: u64,
-    /// Full outputs that are not there any more and may not be: the bound on blobs lets the oldest go.
+    /// Full outputs that were removed and may be: the quota on blobs removes the oldest.
     pub dropped: u64,
     /// Requests behind lost records, which cannot be rebuilt.
     pub beyond: u64,
-    /// Requests whose bytes this build cannot make, with the reason, each reason once; records that are lost.
+    /// Reasons why this build cannot rebuild the bytes of some requests, each once; and lost records.
     pub notes: BTreeSet<String>,
-    /// The first thing that is wrong; what stands before it is good.
+    /// The first error; everything before it is valid.
     pub wrong: Option<Wrong>,
 }
 
@@ -40,9 +40,9 @@ pub struct Wrong {
     pub what: String,
 }
 
-/// Checks every frame, folds every record, rebuilds every request, reads every blob named. `frames` reads the log from its
-/// first record: once, and once more up to each later surface, so that no more of it is held than a record. `bound` is
-/// the most bytes that the session's blobs may take.
+/// Checks every frame, folds every record, rebuilds every request, reads every blob that a record names. `frames` reads
+/// the log from its first record: once, and once more up to each later surface, so that only one record is in memory at
+/// a time. `bound` is the limit on the bytes of the session's blobs.
 #[must_use]
 pub fn verify<I: Iterator<Item = Result<OwnedFrame, ReadError>>>(
     frames: impl Fn() -> I,
@@ -75,7 +75,7 @@ fn fold(state: &mut SessionState, seq: u64, record: &Record) -> Result<Vec<Item>
     state.apply(record).map_err(|source| RestoreError::Illegal { seq, source })
 }
 
-/// Gives a projection the items that stand before a record.
+/// Passes a projection the items before a record.
 fn before(
     frames: impl Iterator<Item = Result<OwnedFrame, ReadError>>,
     seq: u64,
@@ -96,11 +96,11 @@ fn before(
 struct Replay {
     state: SessionState,
     projection: Option<Rebuilt>,
-    /// Blobs that were looked at.
+    /// Blobs that were checked.
     seen: BTreeSet<Digest>,
     /// Blobs that the newest record names.
     named: Vec<Stored>,
-    /// Those that are not there, by the first record that names them.
+    /// Missing blobs, by the first record that names them.
     missing: Vec<(u64, Digest)>,
 }
 
@@ -146,7 +146,7 @@ impl Replay {
         Ok(())
     }
 
-    /// What of this request does not come out the same.
+    /// The difference between this request and the rebuilt one.
     fn compare(&mut self, request: &Request, found: &mut Verification) -> Option<String> {
         if self.state.lost.is_some() {
             found.beyond += 1;
@@ -205,7 +205,7 @@ impl Replay {
         Ok(())
     }
 
-    /// Of what is missing, the bound may have let go what nothing at the end of the log leads to.
+    /// A missing blob is not an error if the final state does not reference it: the quota may have removed it.
     fn end(&self, bound: u64, found: &mut Verification) {
         let kept = references::of(&self.state, bound);
         let gone = self.missing.iter().find(|(_, digest)| kept.contains(digest));

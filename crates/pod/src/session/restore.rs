@@ -1,5 +1,5 @@
-//! Restores a session from its log. Nothing is executed: open calls get a result that says what is known, the open
-//! turn is closed, and one note tells the model.
+//! Restores a session from its log. Nothing is executed: open calls get a result that states what is known, the open
+//! turn is closed, and one note informs the model.
 
 use super::fold::{IllegalRecord, OpenCall, SessionState};
 use super::lost::{LostRecords, lost_result};
@@ -9,7 +9,7 @@ use llm_worker::{CallId, Item, ResultStatus, ToolEffect, ToolOutcome};
 use session_store::{OwnedFrame, ReadError};
 use std::time::{Duration, UNIX_EPOCH};
 
-/// A log folded to its end.
+/// A session folded to its end, with its items. Opening a pod and `yoi log` use it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Restored {
     /// The folded state.
@@ -22,7 +22,7 @@ pub struct Restored {
     pub started_at: Option<u64>,
 }
 
-/// Why a log cannot be folded.
+/// The reason why a log cannot be folded.
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError {
     /// The log itself is damaged or unreadable.
@@ -52,7 +52,7 @@ impl Restored {
     /// Folds frames from the first.
     ///
     /// # Errors
-    /// Damage, a body that does not read, a record that cannot stand where it does.
+    /// Damage, a body that cannot be read, or a record that does not follow from those before it.
     pub fn from_frames(frames: impl Iterator<Item = Result<OwnedFrame, ReadError>>) -> Result<Self, RestoreError> {
         let mut restored = Self::default();
         for frame in frames {
@@ -66,7 +66,7 @@ impl Restored {
     /// Takes one more record.
     ///
     /// # Errors
-    /// It cannot stand here.
+    /// The record does not follow from those before it.
     pub fn take(&mut self, seq: u64, time: u64, record: &Record) -> Result<(), RestoreError> {
         let items = self.state.apply(record).map_err(|source| RestoreError::Illegal { seq, source })?;
         self.items.extend(items);
@@ -78,25 +78,26 @@ impl Restored {
     }
 }
 
-/// What recovery knows besides the content of the log.
+/// Facts of recovery that are not in the log: damage at its end, cleaned up processes and files. The host collects
+/// them.
 #[derive(Debug)]
 pub struct RecoveryFacts {
-    /// What the end of the log looked like.
+    /// Damage at the end of the log.
     pub class: String,
     pub cut_bytes: u64,
     /// The name of the file that holds the cut bytes.
     pub quarantine: Option<String>,
     /// Child processes that still ran and were killed.
     pub ended_processes: u32,
-    /// Why some may still run, when they could not be killed or searched for.
+    /// The reason why some may still run.
     pub survivors: Option<String>,
-    /// Files that tools had written beside others and that were removed.
+    /// Temporary files of unfinished changes that were removed.
     pub swept: u64,
     /// Now, microseconds.
     pub now: u64,
 }
 
-/// The one batch that closes what a crash left open; empty when the log ended in good order.
+/// The batch that closes open calls and the open turn after a crash; empty if the log ended in good order.
 #[must_use]
 pub fn closing(restored: &Restored, found: &RecoveryFacts) -> Vec<Record> {
     let state = &restored.state;
@@ -164,7 +165,7 @@ pub fn loss(lost: &LostRecords) -> String {
     )
 }
 
-/// What is known of a call that has no result, as `docs/JOURNAL.md` tables it.
+/// The recovery result of a call, as in the table of `docs/JOURNAL.md`.
 fn interrupted(id: CallId, call: &OpenCall, started_at: Option<u64>) -> ToolOutcome {
     let (summary, content) = match call.started {
         None => ("not executed; safe to retry".to_owned(), String::new()),
@@ -178,7 +179,7 @@ fn interrupted(id: CallId, call: &OpenCall, started_at: Option<u64>) -> ToolOutc
     ToolOutcome { status: ResultStatus::Interrupted, summary, content }
 }
 
-/// What is known of a call that had begun and was not let finish.
+/// The result of a started call that could not finish.
 pub(crate) fn cut_off(effect: ToolEffect) -> &'static str {
     match effect {
         ToolEffect::ReadOnly => "interrupted; safe to run again",

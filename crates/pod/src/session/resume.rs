@@ -1,4 +1,5 @@
-//! Folds a session that was just opened: its newest checkpoint, and only the records behind it. It knows no lock.
+//! Folds a session that was just opened: its newest checkpoint, and only the records after it. Does not depend on
+//! locks.
 
 use super::checkpoint::{CheckpointBuilder, VERSION};
 use super::decode_lite::decode_lite;
@@ -6,21 +7,22 @@ use super::restore::{RestoreError, Restored};
 use crate::record::Record;
 use session_store::{Journal, OwnedFrame, ReadError, RecordId, SessionRecords};
 
-/// A session folded to its end, by its writer.
+/// A session folded to its end by the process that holds its lock.
 #[derive(Debug)]
 pub struct ResumedSession {
     /// The folded session.
     pub restored: Restored,
     /// For the next checkpoint.
     pub draft: CheckpointBuilder,
-    /// The fold at the newest seal that was passed on the way: no checkpoint of it was there.
+    /// A checkpoint at the newest seal that was folded, since none was stored for it.
     checkpoint: Option<(RecordId, Vec<u8>)>,
 }
 
-/// Folds what stands behind the newest checkpoint; everything where there is none of this version.
+/// Folds the records after the newest checkpoint; all records if there is none of this version.
 ///
 /// # Errors
-/// As [`Restored::from_frames`]. Behind a checkpoint a record that does not fit may also be the checkpoint's fault.
+/// As [`Restored::from_frames`]. After a checkpoint, a record that does not fit may also mean that the checkpoint is
+/// wrong.
 pub fn resume(past: SessionRecords) -> Result<ResumedSession, RestoreError> {
     let begun = past.checkpoint().and_then(|kept| CheckpointBuilder::read(kept.version(), kept.bytes()));
     match begun {
@@ -29,7 +31,7 @@ pub fn resume(past: SessionRecords) -> Result<ResumedSession, RestoreError> {
     }
 }
 
-/// Folds everything.
+/// Folds all records.
 ///
 /// # Errors
 /// As [`Restored::from_frames`].
@@ -60,7 +62,7 @@ fn fold(
 }
 
 impl ResumedSession {
-    /// Keeps the checkpoint that was missing.
+    /// Stores the checkpoint that was missing.
     pub fn keep(&mut self, journal: &Journal) {
         if let Some((mark, bytes)) = self.checkpoint.take() {
             journal.checkpoint(mark, VERSION, bytes);

@@ -1,4 +1,4 @@
-//! The state of a session for listings: the newest checkpoint and the records behind it. Holds no item.
+//! The state of a session for listings: the newest checkpoint and the records after it, without items.
 
 use super::checkpoint;
 use super::decode_lite::decode_lite;
@@ -6,10 +6,10 @@ use super::fold::SessionState;
 use super::restore::RestoreError;
 use session_store::{OwnedFrame, ReadError, Reader};
 
-/// Records of a log that is checked whole for a listing, since that costs next to nothing.
+/// Up to this many records a log is checked whole for a listing, since that is cheap.
 const SHORT: u64 = 200;
 
-/// A session folded to its end, without its items.
+/// A session folded to its end, without its items; `yoi ls` shows it.
 #[derive(Debug, Default)]
 pub struct Summary {
     pub state: SessionState,
@@ -18,11 +18,11 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Folds what stands behind the newest checkpoint. What stands before it is checked only where the log is short.
-    /// Without a checkpoint everything is folded, and then `patience` is called for each record.
+    /// Folds the records after the newest checkpoint. Records before it are checked only if the log is short. Without a
+    /// checkpoint all records are folded, and `patience` is called for each.
     ///
     /// # Errors
-    /// Damage, a body that does not read, a record that cannot stand where it does.
+    /// Damage, a body that cannot be read, or a record that does not follow from those before it.
     pub fn read(reader: &Reader, mut patience: impl FnMut()) -> Result<Self, RestoreError> {
         if let Some((kept, behind)) = reader.checkpoint()
             && let Some((state, last_time)) = checkpoint::state(kept.version(), kept.bytes())
@@ -31,7 +31,7 @@ impl Summary {
                 reader.frames().try_for_each(|frame| frame.map(drop))?;
             }
             match (Self { state, last_time }).fold(behind) {
-                // The checkpoint may be at fault; the log has the last word.
+                // The checkpoint may be wrong; the log decides.
                 Err(RestoreError::Body { .. } | RestoreError::Illegal { .. }) => {}
                 other => return other,
             }

@@ -1,4 +1,4 @@
-//! Turns declarations into a plan, as a pure function. It knows no feature's code and holds nothing.
+//! Turns declarations into a plan, as a pure function. Runs no code of features.
 
 pub(super) mod plan;
 pub(super) mod policy;

@@ -1,5 +1,5 @@
-//! Plans an install from descriptors and a policy: a pure function with the same result for every registration
-//! order. It knows no module.
+//! Plans an install from descriptors and a policy: a pure function with the same result for every registration order.
+//! Does not depend on modules.
 
 mod budget;
 mod order;
@@ -124,7 +124,7 @@ pub(crate) struct Declared {
     pub(crate) descriptor: FeatureDescriptor,
 }
 
-/// Decides. `declared` must be sorted by [`sort_key`]; the plan's features stand in the same order.
+/// Plans all features. `declared` must be sorted by [`sort_key`]; the plan's features are in the same order.
 pub(crate) fn plan(
     declared: &[&Declared],
     policy: &CapabilityPolicy,
@@ -154,7 +154,7 @@ pub(crate) fn sort_key(declared: &Declared) -> (FeatureId, &'static str, String)
     (declared.descriptor.id.clone(), declared.source, content)
 }
 
-/// Required features that are not live, with the reason.
+/// Required features that will not be live, with the reason.
 pub(crate) fn unmet<'a>(
     policy: &CapabilityPolicy,
     features: impl Iterator<Item = (&'a FeatureId, InstallOutcome, &'a [FeatureDiagnostic])>,
@@ -173,7 +173,7 @@ pub(crate) fn unmet<'a>(
     unmet
 }
 
-/// Who has which tool name, case aside.
+/// The owner of each tool name, case ignored.
 struct TakenNames {
     reserved: BTreeMap<String, FeatureId>,
     taken: BTreeMap<String, FeatureId>,
@@ -199,7 +199,7 @@ impl TakenNames {
     }
 }
 
-/// One feature looked at alone: whether it could be installed if everything it needs of others is there.
+/// Plans one feature alone: whether it could be installed if all required services exist.
 fn alone(at: usize, declared: &Declared, all: &[&Declared], policy: &CapabilityPolicy) -> PlannedFeature {
     let FeatureDescriptor { id, version, runtime, .. } = &declared.descriptor;
     let mut planned = PlannedFeature {
@@ -235,7 +235,7 @@ fn alone(at: usize, declared: &Declared, all: &[&Declared], policy: &CapabilityP
     planned
 }
 
-/// The same feature among the others; those it needs were settled before.
+/// Plans the feature among the others; the features it requires were planned before.
 fn together(
     at: usize,
     descriptor: &FeatureDescriptor,
@@ -280,7 +280,7 @@ fn together(
     planned
 }
 
-/// What it takes of what all features share, as declared.
+/// The feature's share of the common budgets, as declared.
 fn demand(descriptor: &FeatureDescriptor, planned: &PlannedFeature) -> FeatureDemand {
     let mut demand = FeatureDemand::default();
     let tools = descriptor.tools.iter().filter(|tool| planned.tools.iter().any(|planned| planned.name == tool.name));
@@ -290,7 +290,7 @@ fn demand(descriptor: &FeatureDescriptor, planned: &PlannedFeature) -> FeatureDe
     demand
 }
 
-/// A requirement that is not met, in words.
+/// The message about a requirement that is not met.
 pub(crate) fn lacks(
     code: DiagnosticCode,
     id: &FeatureId,
@@ -301,7 +301,7 @@ pub(crate) fn lacks(
     FeatureDiagnostic::new(code, id, format!("{id} needs service {service} {version}: {reason}")).caused_by(cause)
 }
 
-/// Takes a feature out of the plan; what it was granted stays to be seen.
+/// Removes a feature from the plan; its grants stay in the report.
 pub(crate) fn skip(planned: &mut PlannedFeature) {
     planned.outcome = InstallOutcome::Skipped;
     planned.tools.clear();
@@ -311,7 +311,7 @@ pub(crate) fn skip(planned: &mut PlannedFeature) {
     planned.services.provided.clear();
 }
 
-/// What it contributes with the capabilities and services it gets, and what it therefore does not.
+/// Plans the contributions that are possible with the granted capabilities and services, and lists the skipped ones.
 pub(crate) fn contribute(descriptor: &FeatureDescriptor, planned: &mut PlannedFeature) {
     let missing = planned.services.missing.iter();
     let missing = missing.map(|m| DeniedCapability { capability: m.service.admission(), reason: m.reason.clone() });
@@ -339,7 +339,7 @@ pub(crate) fn contribute(descriptor: &FeatureDescriptor, planned: &mut PlannedFe
     planned.outcome = if lost.is_empty() { InstallOutcome::Installed } else { InstallOutcome::Degraded };
 }
 
-/// What keeps a feature out before any capability is looked at.
+/// The problem that excludes a feature before any capability is decided.
 fn obstacles(at: usize, declared: &Declared, all: &[&Declared]) -> Vec<FeatureDiagnostic> {
     let FeatureDescriptor { id, runtime, .. } = &declared.descriptor;
     if at >= MAX_FEATURES {
@@ -370,8 +370,8 @@ fn obstacles(at: usize, declared: &Declared, all: &[&Declared]) -> Vec<FeatureDi
     }
 }
 
-/// What is granted: each explicit request, and the tools, hooks and states, which ask for themselves. A feature can do
-/// without a tool or a hook, and without a state only when it says so.
+/// Decides each explicit request and the implicit ones of tools, hooks and states. Tools and hooks are optional; states
+/// only if they are declared so.
 fn grants(descriptor: &FeatureDescriptor, policy: &CapabilityPolicy) -> (CapabilityGrantSet, Vec<FeatureDiagnostic>) {
     let id = &descriptor.id;
     let explicit = descriptor.requests.iter().map(|r| (r.capability.clone(), r.need));
@@ -399,7 +399,7 @@ fn grants(descriptor: &FeatureDescriptor, policy: &CapabilityPolicy) -> (Capabil
     (CapabilityGrantSet::new(granted, denied), diagnostics)
 }
 
-/// What its requirements ask for; the strictest need of each.
+/// The capabilities that the requirements request; the strictest need of each.
 fn admissions(descriptor: &FeatureDescriptor) -> BTreeMap<HostCapability, Need> {
     let mut needs = BTreeMap::new();
     for asked in &descriptor.requires {
@@ -409,7 +409,7 @@ fn admissions(descriptor: &FeatureDescriptor) -> BTreeMap<HostCapability, Need> 
     needs
 }
 
-/// Of what is declared, what can be there; the rest is skipped. `of` says its kind and name, and what it takes.
+/// Splits declared contributions into possible and skipped ones. `of` returns kind, name and needs.
 fn kept<'a, T>(
     declared: &'a [T],
     lost: &[DeniedCapability],

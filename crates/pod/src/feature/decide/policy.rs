@@ -1,5 +1,5 @@
-//! Which feature may have which capability: the host's decision, as data. What no row grants is refused. It knows
-//! no handle.
+//! Which feature may have which capability: the host's decision, as data. Without a granting row a request is refused.
+//! Does not depend on handles.
 
 mod explain;
 mod table;
@@ -12,14 +12,15 @@ use crate::feature::declare::grants::Need;
 use crate::feature::declare::id::FeatureId;
 use std::collections::BTreeMap;
 
-/// Grants, refusals and switches, each with the place it was written.
+/// The grants, refusals and switches of all features, each with its source. `yoi` builds it from defaults and
+/// configuration; [`FeatureRegistryBuilder`](crate::feature::FeatureRegistryBuilder) plans with it.
 ///
 /// A feature starts with nothing. A refusal beats every grant, in whatever order they were added.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct CapabilityPolicy {
     rows: BTreeMap<FeatureId, Vec<PolicyRow>>,
-    /// What a person decided instead of the defaults: an example of each kind, and where that is written.
+    /// Kinds whose defaults a person replaced: an example of each, and its source.
     decided: BTreeMap<FeatureId, Vec<(HostCapability, String)>>,
     disabled: BTreeMap<FeatureId, String>,
     required: BTreeMap<FeatureId, String>,
@@ -38,12 +39,12 @@ enum RowEffect {
     Refuse,
 }
 
-/// What the policy says to one request.
+/// The decision about one request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct GrantDecision {
-    /// What is granted: all of it, or what is left of it.
+    /// The granted part: all of it, some or nothing.
     pub(crate) granted: Option<HostCapability>,
-    /// Why not all of it is, where that counts as a denial.
+    /// The reason for a part that counts as denied.
     pub(crate) denied: Option<String>,
 }
 
@@ -58,7 +59,7 @@ impl CapabilityPolicy {
         self.row(feature, capability, RowEffect::Grant, source.into())
     }
 
-    /// Refuses whatever overlaps a capability.
+    /// Refuses every request that overlaps a capability.
     pub fn refuse(self, feature: FeatureId, capability: HostCapability, source: impl Into<String>) -> Self {
         self.row(feature, capability, RowEffect::Refuse, source.into())
     }
@@ -69,7 +70,7 @@ impl CapabilityPolicy {
         self
     }
 
-    /// No pod without this feature.
+    /// Requires this feature: without it no pod starts.
     pub fn require(mut self, feature: FeatureId, source: impl Into<String>) -> Self {
         self.required.insert(feature, source.into());
         self
@@ -80,8 +81,8 @@ impl CapabilityPolicy {
         self
     }
 
-    /// Decides a request. More than is granted comes down to what is, where that is of use; of an optional request for
-    /// writing, reading is left.
+    /// Decides a request. A request for more than is granted gets the granted part, if that is useful alone; an
+    /// optional request for writing may get reading.
     pub(crate) fn decide(&self, feature: &FeatureId, asked: &HostCapability, need: Need) -> GrantDecision {
         let rows = self.rows.get(feature).map_or(&[][..], Vec::as_slice);
         if let Some(refusal) =
@@ -102,7 +103,7 @@ impl CapabilityPolicy {
         GrantDecision { granted: reading, denied: Some(self.reason(feature, asked)) }
     }
 
-    /// Why no row grants it: which rows are about the same, and who decided.
+    /// The reason for a missing grant: rows about the same thing, and their source.
     fn reason(&self, feature: &FeatureId, asked: &HostCapability) -> String {
         let rows = self.rows.get(feature).into_iter().flatten();
         let near = rows.filter(|row| row.rule == RowEffect::Grant && row.capability.is_about(asked));
@@ -111,7 +112,7 @@ impl CapabilityPolicy {
             return format!("limited to {}", near.join(", "));
         }
         let decided = self.decided.get(feature).into_iter().flatten().find(|(about, _)| about.is_about(asked));
-        // There is no default for hosts: a person names them.
+        // Hosts have no default: a person names them.
         let hosts = matches!(asked, HostCapability::Network { .. });
         let nothing = || match hosts {
             true => {
@@ -127,7 +128,7 @@ impl CapabilityPolicy {
         self.disabled.get(feature).map(String::as_str)
     }
 
-    /// Every required feature and where that is written, by id.
+    /// Every required feature and its source, by id.
     pub(crate) fn required(&self) -> impl Iterator<Item = (&FeatureId, &str)> {
         self.required.iter().map(|(id, source)| (id, source.as_str()))
     }

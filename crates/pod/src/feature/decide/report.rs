@@ -1,4 +1,4 @@
-//! What was installed, what was not, and why: stable bytes for journals, scripts and diffs. It knows no door.
+//! What was installed, what was not, and why: stable bytes for journals, scripts and diffs. Does not depend on doors.
 
 use super::plan::{PlannedFeature, PlannedHook, Unmet};
 use crate::feature::declare::capability::HostCapability;

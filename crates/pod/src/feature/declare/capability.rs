@@ -1,4 +1,4 @@
-//! The capabilities that a feature may request, as data. It knows no policy and no handle.
+//! The capabilities that a feature may request, as data. Does not depend on the policy or on handles.
 
 mod compare;
 
@@ -9,7 +9,7 @@ use authority::HostPattern;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// Words: borrowed in a `const`, owned when read.
+/// Text: borrowed in a `const`, owned when read.
 type Text = Cow<'static, str>;
 
 type Names = Cow<'static, [Text]>;
@@ -115,57 +115,57 @@ impl HostCapability {
     /// The root that holds the project, the working directory and the directories added by flag.
     pub const WORKSPACE: &'static str = "workspace";
 
-    /// Reading the workspace.
+    /// Request to read the workspace.
     pub const READ_WORKSPACE: Self =
         Self::ScopedFs { root: Cow::Borrowed(Self::WORKSPACE), read: true, write: false, execute: false };
 
-    /// Reading and changing the workspace.
+    /// Request to read and change the workspace.
     pub const WRITE_WORKSPACE: Self =
         Self::ScopedFs { root: Cow::Borrowed(Self::WORKSPACE), read: true, write: true, execute: false };
 
-    /// Starting any program.
+    /// Request to start any program.
     pub const ANY_PROGRAM: Self = Self::Process { programs: Cow::Borrowed(&[Cow::Borrowed("*")]) };
 
-    /// Putting a tool of this name before the model.
+    /// Request to offer a tool of this name to the model.
     #[must_use]
     pub const fn tool(name: &'static str) -> Self {
         Self::ContributeTool { name: Cow::Borrowed(name) }
     }
 
-    /// Doing something for other features under this name.
+    /// Request to provide the service of this name.
     #[must_use]
     pub const fn provide(service: &'static str) -> Self {
         Self::ProvideService { key: Cow::Borrowed(service) }
     }
 
-    /// Using what another feature provides under this name.
+    /// Request to use the service of this name.
     #[must_use]
     pub const fn using(service: &'static str) -> Self {
         Self::UseService { key: Cow::Borrowed(service) }
     }
 
-    /// Connecting to whichever hosts are granted, at whichever ports.
+    /// Request to connect to all granted hosts, at all granted ports.
     #[must_use]
     pub const fn network(purpose: &'static str) -> Self {
         Self::Network { purpose: Cow::Borrowed(purpose), hosts: Cow::Borrowed(&[Cow::Borrowed("*:*")]) }
     }
 
-    /// Holding the secret of this name.
+    /// Request for the secret of this name.
     #[must_use]
     pub const fn secret(id: &'static str) -> Self {
         Self::SecretRef { id: Cow::Borrowed(id) }
     }
 
-    /// Keeping state in the session.
+    /// Request to keep state in the session.
     pub const SESSION_STATE: Self = Self::StateStore { scope: StateScope::Session };
 
-    /// Replacing what any tool answers.
+    /// Request to replace the results of any tool.
     pub const ANY_RESULT: Self = Self::TransformResults { tools: Cow::Borrowed(&[Cow::Borrowed("*")]) };
 
-    /// Replacing the arguments of any tool.
+    /// Request to replace the arguments of any tool.
     pub const ANY_ARGUMENTS: Self = Self::RewriteArguments { tools: Cow::Borrowed(&[Cow::Borrowed("*")]) };
 
-    /// Its kind by name, and what of that kind it means: whatever compares or shows capabilities goes by this.
+    /// The kind by name, and its parameters in a common form: all comparisons and texts are based on this.
     fn parts(&mut self) -> (&'static str, CapabilityScope<'_>) {
         match self {
             Self::ContributeTool { name } => ("ContributeTool", CapabilityScope::Name(name)),
@@ -196,7 +196,7 @@ impl HostCapability {
         }
     }
 
-    /// Whether a handle comes with it, which passes a door.
+    /// Whether its grant gives the feature a handle, whose uses enter a door.
     pub(crate) fn is_held(&self) -> bool {
         !matches!(
             self,
@@ -207,18 +207,18 @@ impl HostCapability {
         )
     }
 
-    /// Standing at this point, as what hooks there are.
+    /// Request to add hooks at this point.
     pub(crate) fn at(point: HookPoint) -> Self {
         Self::ContributeHook { point, class: point.class() }
     }
 
-    /// What is wrong with a row of a policy, if anything; unlike a request, it may mean any name.
+    /// The problem of a row of a policy, if any; unlike a request, it may mean any name.
     pub(crate) fn row_problem(&self) -> Option<String> {
         let any = matches!(self, Self::ProvideService { key } | Self::UseService { key } if key == "*");
         if any { None } else { self.problem() }
     }
 
-    /// What is wrong with a request for this, if anything.
+    /// The problem of a request, if any.
     pub(crate) fn problem(&self) -> Option<String> {
         match self {
             Self::ContributeTool { name } => {
@@ -265,19 +265,19 @@ impl HostCapability {
     }
 }
 
-/// What a capability means of its kind.
+/// The parameters of a capability, in a form that all kinds share.
 enum CapabilityScope<'a> {
     /// One name; `*` is any.
     Name(&'a mut Text),
     /// Some names; `*` is any.
     Names(&'a mut Names),
-    /// What for, and patterns of hosts.
+    /// The purpose, and patterns of hosts.
     Hosts(&'a mut Text, &'a mut Names),
-    /// Ways to use one thing, each with its letter.
+    /// Modes of access to one thing, each with its letter.
     Modes(Option<&'a mut Text>, Vec<(&'a mut bool, char)>),
-    /// At most so many bytes, so many times a turn.
+    /// A limit on bytes, and on times per turn.
     Bounds(&'a mut u32, &'a mut u32),
-    /// This or nothing.
+    /// No parameter.
     Whole(String),
 }
 

@@ -1,4 +1,4 @@
-//! A feature's descriptor: pure, bounded data without secrets, safe to show anywhere. It knows no host.
+//! A feature's descriptor: pure, bounded data without secrets, safe to show anywhere. Does not depend on the host.
 
 use super::capability::HostCapability;
 use super::grants::CapabilityRequest;
@@ -15,7 +15,7 @@ use std::borrow::Cow;
 
 /// Longest reason of a request, in bytes.
 const MAX_REASON: usize = 512;
-/// Most tools, requests, hooks, instructions, states, provided and required services of one feature.
+/// Limit on the tools, requests, hooks, instructions, states, provided and required services of one feature.
 const MAX_TOOLS: usize = 64;
 const MAX_REQUESTS: usize = 64;
 const MAX_HOOKS: usize = 16;
@@ -102,13 +102,14 @@ impl FeatureDescriptor {
         })
     }
 
-    /// What tools and hooks may need: what is requested, and what admits to a required service.
+    /// The capabilities that tools and hooks may name as needs: requested ones, and those that admit to a required
+    /// service.
     fn requested(&self) -> Vec<HostCapability> {
         let services = self.requires.iter().map(|asked| asked.service.admission());
         self.requests.iter().map(|request| request.capability.clone()).chain(services).collect()
     }
 
-    /// Everything that is out of bounds, at most one problem per part. Planning refuses a descriptor with any.
+    /// All violations of bounds, at most one per part. Planning refuses a descriptor with any.
     #[must_use]
     pub fn problems(&self) -> Vec<String> {
         let mut found = Vec::new();
@@ -174,7 +175,8 @@ fn twice<'a>(kind: &str, names: impl Iterator<Item = &'a str>) -> Option<String>
     names.find(|n| !seen.insert(n.to_ascii_lowercase())).map(|n| format!("{kind} `{n}` is declared twice (case aside)"))
 }
 
-/// Collects a descriptor; nothing is checked before planning, so a descriptor always comes to be.
+/// Builds a [`FeatureDescriptor`] in `descriptor()` of a feature. Nothing is checked before planning, so building
+/// cannot fail.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct FeatureDescriptorBuilder(FeatureDescriptor);
@@ -198,7 +200,7 @@ impl FeatureDescriptorBuilder {
         self
     }
 
-    /// Asks for a capability.
+    /// Requests a capability.
     pub fn request(mut self, request: CapabilityRequest) -> Self {
         self.0.requests.push(request);
         self
@@ -240,7 +242,7 @@ impl FeatureDescriptorBuilder {
         self
     }
 
-    /// Declares a state by the key that will also take it up.
+    /// Declares a state by the key that will also open it.
     pub fn state<T>(mut self, key: &StateKey<T>) -> Self {
         self.0.states.push(key.declaration());
         self
@@ -252,7 +254,7 @@ impl FeatureDescriptorBuilder {
         self
     }
 
-    /// Asks for a service of another feature.
+    /// Requires a service of another feature.
     pub fn requires(mut self, service: ServiceRequirement) -> Self {
         self.0.requires.push(service);
         self

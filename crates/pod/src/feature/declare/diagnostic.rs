@@ -1,5 +1,5 @@
-//! Problems between a descriptor and a live feature: one code per cause, both sides named. It knows no plan and no
-//! stage.
+//! Problems between a descriptor and a live feature: one code per cause, with both sides named. Does not depend on the
+//! plan or the stage.
 
 use super::id::FeatureId;
 use authority::Redactor;

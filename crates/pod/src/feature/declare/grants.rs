@@ -1,5 +1,5 @@
-//! What a feature requested and what it was granted, as data. The data grants nothing: authority is a handle. It
-//! knows no policy and no door.
+//! What a feature requested and what it was granted, as data. The data grants nothing: authority is a handle. Does not
+//! depend on the policy or on doors.
 
 use super::capability::HostCapability;
 use super::id::FeatureId;
@@ -83,8 +83,8 @@ impl CapabilityGrantSet {
     }
 }
 
-/// One grant and what came of it: a view. A use is an entry through one of its doors; an asynchronous call of a service
-/// enters each time it goes on.
+/// The registry's view of one grant and its counters, for reports; `record::UsedGrant` is its journaled form. A use is an
+/// entry through one of the grant's doors; an asynchronous call of a service enters each time it continues.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct GrantUse {
     /// Whose.

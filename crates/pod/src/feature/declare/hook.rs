@@ -1,4 +1,5 @@
-//! Hooks as declared: one `const` key both declares and stages a hook, so the two cannot drift. It knows no chain.
+//! Hooks as declared: one `const` key both declares and stages a hook, so the two cannot differ. Does not depend on
+//! chains.
 
 use super::capability::{HostCapability, MAX_NAMED_TOOLS};
 use super::text::{self, Lines, MAX_NAME, millis};
@@ -26,7 +27,7 @@ pub struct HookKey<P> {
 }
 
 impl<P: Point> HookKey<P> {
-    /// A hook with [`DEFAULT_DEADLINE`]; a transform is asked about every tool.
+    /// A hook with [`DEFAULT_DEADLINE`]; a transform gets the calls of every tool.
     #[must_use]
     pub const fn new(name: &'static str) -> Self {
         Self { name, deadline: DEFAULT_DEADLINE, tools: &["*"], needs: &[], point: PhantomData }
@@ -66,7 +67,7 @@ impl<P: Point> HookKey<P> {
 }
 
 impl<P: Transform> HookKey<P> {
-    /// The tools this transform is asked about, and asks to be granted; `*` is any.
+    /// The tools whose calls this transform gets, and requests to change; `*` is any.
     #[must_use]
     pub const fn tools(mut self, tools: &'static [&'static str]) -> Self {
         self.tools = tools;
@@ -75,7 +76,7 @@ impl<P: Transform> HookKey<P> {
 }
 
 impl HostCapability {
-    /// Standing at this point.
+    /// The request to add a hook at this point.
     #[must_use]
     pub const fn hook<P: Point>() -> Self {
         Self::ContributeHook { point: P::POINT, class: P::CLASS }

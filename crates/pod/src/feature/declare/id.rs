@@ -1,4 +1,4 @@
-//! Names of features and services. It knows nothing else of them.
+//! Names of features and services. Depends on no other module.
 
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -157,7 +157,7 @@ pub(crate) const fn service_name_fits(name: &str) -> bool {
     parts >= 2 && part >= 2 && versioned && numbered && name.len() <= MAX_SERVICE_NAME
 }
 
-/// What is wrong with a service's name, if anything.
+/// The problem of a service's name, if any.
 pub(crate) fn service_problem(name: &str) -> Option<String> {
     let shown = || super::text::escape_line(name, MAX_SERVICE_NAME);
     (!service_name_fits(name))

@@ -1,4 +1,4 @@
-//! What a feature declares about itself and requests, as data. It knows no policy, no plan and nothing that runs.
+//! What a feature declares about itself and requests, as data. Does not depend on the policy, the plan or running code.
 
 pub(super) mod capability;
 pub(super) mod descriptor;

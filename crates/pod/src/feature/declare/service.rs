@@ -1,4 +1,4 @@
-//! Services: their names, their declarations, and their part of a plan. It knows no handle.
+//! Services: their names, their declarations, and their part of a plan. Do not depend on handles.
 
 use super::capability::HostCapability;
 use super::grants::Need;
@@ -73,7 +73,8 @@ impl<T: ?Sized> ServiceKey<T> {
         self.name
     }
 
-    /// What a consumer must be granted; for the `needs` of tools and hooks that are nothing without the service.
+    /// The capability that a consumer must be granted; for the `needs` of tools and hooks that cannot work without the
+    /// service.
     #[must_use]
     pub const fn admission(self) -> HostCapability {
         self.access.admits(self.name)
@@ -93,7 +94,7 @@ impl<T: ?Sized> Clone for ServiceKey<T> {
 impl<T: ?Sized> Copy for ServiceKey<T> {}
 
 impl ServiceAccess {
-    /// What admits a consumer of the service `name`.
+    /// The capability that admits a consumer of the service `name`.
     const fn admits(self, name: &'static str) -> HostCapability {
         match self {
             Self::Whole => HostCapability::UseService { key: Cow::Borrowed(name) },

@@ -1,4 +1,4 @@
-//! A state's name and shape: one `const` key both declares and stages it. It knows no journal and no file.
+//! A state's name and shape: one `const` key both declares and opens it. Does not depend on the journal or on files.
 
 use super::text::{MAX_NAME, escape_line};
 use crate::record::FeatureState;
@@ -57,7 +57,7 @@ impl<T: DeserializeOwned> StateKey<T> {
         Self { name, version, scope: StateScope::Session, migrate, value: PhantomData }
     }
 
-    /// Where it lives.
+    /// Sets the scope.
     #[must_use]
     pub const fn scope(mut self, scope: StateScope) -> Self {
         self.scope = scope;
@@ -91,7 +91,7 @@ impl<T: DeserializeOwned> StateKey<T> {
 }
 
 impl<T: DeserializeOwned + Default> StateKey<T> {
-    /// The value that was left, or the default where there was none.
+    /// The stored value, or the default if there is none.
     pub(crate) fn left(&self, left: Option<&FeatureState>) -> Result<T, String> {
         left.map_or_else(|| Ok(T::default()), |left| self.read(left.version, &left.value))
     }

@@ -16,7 +16,7 @@ pub(crate) fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Refuses empty, oversized and misleading text, which can make a screen show something else than what is there. The
+/// Refuses empty, oversized and misleading text, which can make a screen show something else than the text says. The
 /// problem names `what`.
 pub(crate) fn check(what: &str, text: &str, max: usize, lines: Lines) -> Result<(), String> {
     if text.trim().is_empty() {
@@ -31,33 +31,32 @@ pub(crate) fn check(what: &str, text: &str, max: usize, lines: Lines) -> Result<
     }
 }
 
-/// Text cut to at most `max` bytes at a character, with what [`check`] refuses escaped: for words that must be shown
-/// whatever is in them. Words of a feature need [`sanitize`].
+/// Cuts text to at most `max` bytes at a character, and escapes what [`check`] refuses: for texts that must be shown
+/// whatever they contain. Texts of a feature need [`sanitize`].
 pub(crate) fn escape_line(text: &str, max: usize) -> String {
     escape_within(text, Lines::One, max)
 }
 
-/// A feature's words on their way are cut here: far beyond all that is ever shown of them, so that half a secret on
-/// this edge is not shown either.
+/// Limit on a feature's text before redaction: far beyond all that is ever shown of it, so that a secret that is cut in
+/// half here is not shown either.
 const MAX_RAW: usize = 64 * 1024;
 
-/// Words of a feature before they were redacted, bounded; the holder of the redactor calls [`sanitize`].
+/// Bounds a feature's text before redaction; the holder of the redactor calls [`sanitize`].
 pub(crate) fn clamp(text: &str) -> &str {
     text.get(..text.floor_char_boundary(MAX_RAW)).unwrap_or(text)
 }
 
-/// Words of a feature, as they may be written and shown: without secrets, which are looked for before anything is
-/// escaped or cut, and then as [`escape_line`].
+/// Makes a feature's text safe to write and show: removes secrets first, then cuts and escapes as [`escape_line`].
 pub(crate) fn sanitize(text: &str, max: usize, redactor: &Redactor) -> String {
     escape_line(&redactor.text(clamp(text)), max)
 }
 
-/// The same of words that may have lines.
+/// As [`sanitize`], for texts that may have several lines.
 pub(crate) fn sanitize_lines(text: &str, max: usize, redactor: &Redactor) -> String {
     escape_within(&redactor.text(clamp(text)), Lines::Many, max)
 }
 
-/// The name of a secret whose words stand in some string, name or number of a value.
+/// The name of a secret that some string, key or number of a value contains.
 pub(crate) fn secret(value: &Value, redactor: &Redactor) -> Option<String> {
     if redactor.is_idle() {
         return None;

@@ -1,5 +1,5 @@
-//! Tools as declared: one `const` key both declares and stages a tool, so the two cannot drift. It knows no tool
-//! that runs.
+//! Tools as declared: one `const` key both declares and stages a tool, so the two cannot differ. Does not depend on
+//! running tools.
 
 use super::capability::HostCapability;
 use super::text::{Lines, MAX_NAME, MAX_TEXT, check, escape_line, millis};
@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long the host waits for a call whose key says nothing.
+/// Deadline of a call whose key sets none.
 pub const DEFAULT_DEADLINE: Duration = Duration::from_secs(60);
 /// Longest schema, in bytes.
 const MAX_SCHEMA: usize = 64 * 1024;
-/// The longest wait a key may ask for: an hour of work and ten seconds to say how it ended.
+/// The longest deadline that a key may set: an hour of work and ten seconds to report its end.
 pub const MAX_DEADLINE: Duration = Duration::from_secs(3_610);
 
 /// A tool's name, effect and argument type, as a `const`.
@@ -45,8 +45,8 @@ impl<A> ToolKey<A> {
         Self { name, effect, about, touches: |_| Vec::new(), deadline: DEFAULT_DEADLINE, needs: &[] }
     }
 
-    /// Says which files, commands and hosts the arguments name, or that a call changes nothing but the feature's
-    /// session state: what permission judges.
+    /// Sets the function that lists the files, commands and hosts named in the arguments, or says that a call changes
+    /// only the feature's session state. Permission judges this list.
     #[must_use]
     pub const fn touching(mut self, touches: fn(&A) -> Vec<Touch>) -> Self {
         self.touches = touches;
@@ -118,7 +118,7 @@ impl ToolDeclaration {
         Self { name, about: description, effect, schema, deadline_ms: millis(DEFAULT_DEADLINE), needs: Vec::new() }
     }
 
-    /// What the model is told.
+    /// The tool's definition for the model.
     #[must_use]
     pub fn definition(&self) -> ToolDefinition {
         ToolDefinition {
@@ -129,7 +129,7 @@ impl ToolDeclaration {
         }
     }
 
-    /// What this tool costs in every request, in bytes of text.
+    /// Bytes of text that this tool adds to every request.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.name.len() + self.about.len() + self.schema.len()

@@ -1,4 +1,4 @@
-//! Collects modules, plans them and installs them. It knows no turn: a registry is complete before the first.
+//! Collects modules, plans them and installs them. Independent of turns: a registry is complete before the first.
 
 use super::host_services::HostServices;
 use super::installing::Installing;
@@ -18,8 +18,9 @@ use std::time::Duration;
 /// How long one `descriptor()` or `install()` may take.
 pub const CALLBACK_LIMIT: Duration = Duration::from_secs(5);
 
-/// Collects modules, plans, installs. Callbacks run on threads of their own; [`FeatureRegistryBuilder::plan`] and
-/// [`FeatureRegistryBuilder::install`] wait for them, so they belong before the control thread starts its work.
+/// Plans and installs modules into a [`FeatureRegistry`]; `yoi` and tests use it once per start. Callbacks run on
+/// threads of their own; [`FeatureRegistryBuilder::plan`] and [`FeatureRegistryBuilder::install`] block until these
+/// end, so call them before the control thread starts its work.
 #[must_use]
 pub struct FeatureRegistryBuilder {
     policy: CapabilityPolicy,
@@ -30,7 +31,7 @@ pub struct FeatureRegistryBuilder {
     declared: Option<Declarations>,
 }
 
-/// The modules whose descriptors could be had, in plan order, and what is known of the others.
+/// The modules whose descriptors are known, in plan order, and the problems of the others.
 struct Declarations {
     features: Vec<(Declared, Arc<dyn FeatureModule>)>,
     lost: Vec<FeatureDiagnostic>,
@@ -43,7 +44,7 @@ impl FeatureRegistryBuilder {
         Self { policy, modules: Vec::new(), host, limit: CALLBACK_LIMIT, probe: None, declared: None }
     }
 
-    /// Adds a module. The order of adding means nothing.
+    /// Adds a module. The order of adding has no effect.
     pub fn with(mut self, module: Arc<dyn FeatureModule>) -> Self {
         self.modules.push(module);
         self.declared = None;
@@ -55,25 +56,25 @@ impl FeatureRegistryBuilder {
         modules.into_iter().fold(self, Self::with)
     }
 
-    /// Says what the host itself enforces, for the report.
+    /// Sets the host's own part of the report.
     pub fn host(mut self, host: HostReport) -> Self {
         self.host = host;
         self
     }
 
-    /// Waits less, or more, than [`CALLBACK_LIMIT`] for each callback.
+    /// Sets the deadline of each callback, instead of [`CALLBACK_LIMIT`].
     pub fn callback_limit(mut self, limit: Duration) -> Self {
         self.limit = limit;
         self
     }
 
-    /// Lets a test fail any call an install makes.
+    /// Sets a probe with which a test can fail any call of an install into the host.
     pub fn probe(mut self, probe: RegistrarProbe) -> Self {
         self.probe = Some(probe);
         self
     }
 
-    /// What would be installed. Calls every `descriptor()` once, the first time.
+    /// The plan of the install. Calls every `descriptor()` once, the first time.
     pub fn plan(&mut self) -> InstallPlan {
         let declared = match self.declared.take() {
             Some(declared) => declared,
@@ -85,8 +86,8 @@ impl FeatureRegistryBuilder {
         plan
     }
 
-    /// Installs generation 1. A feature that fails is left out whole; this itself cannot fail, but
-    /// [`RegistryReport::unmet`] may forbid to go on.
+    /// Installs generation 1. A feature that fails is left out whole; this itself cannot fail, but if
+    /// [`RegistryReport::unmet`] is not empty, no pod may start.
     pub fn install(mut self, services: &HostServices) -> FeatureRegistry {
         let plan = self.plan();
         let declared = self.declared.map_or_else(Vec::new, |d| d.features);

@@ -1,4 +1,4 @@
-//! One feature's install, as the feature sees it. It reaches no pod, no journal and no other feature.
+//! One feature's install, as the feature sees it. Gives access to no pod, no journal and no other feature.
 
 use super::host_services::{FeatureServiceProvider, HostServices, NOT_OFFERED};
 use super::registrars::{InstructionRegistrar, PublicHookRegistrar, ToolRegistrar};
@@ -13,7 +13,8 @@ use crate::feature::live::state::DurableState;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// One feature's install, from call to return. It reaches no pod, no journal and no other feature.
+/// The argument of `install()`: a feature stages its contributions and gets its granted handles through it. Valid until
+/// `install()` returns. Gives access to no pod, no journal and no other feature.
 pub struct FeatureInstallContext<'a> {
     stage: &'a mut Stage,
     services: &'a HostServices,
@@ -24,13 +25,13 @@ impl<'a> FeatureInstallContext<'a> {
         Self { stage, services }
     }
 
-    /// Whose install this is.
+    /// The id of the feature.
     #[must_use]
     pub fn feature_id(&self) -> &FeatureId {
         &self.stage.feature
     }
 
-    /// What was granted and denied.
+    /// The granted and denied requests.
     #[must_use]
     pub fn grants(&self) -> &CapabilityGrantSet {
         &self.stage.grants
@@ -46,21 +47,21 @@ impl<'a> FeatureInstallContext<'a> {
         PublicHookRegistrar { stage: self.stage }
     }
 
-    /// Words a declared instruction anew.
+    /// Replaces the text of a declared instruction.
     pub fn instructions(&mut self) -> InstructionRegistrar<'_> {
         InstructionRegistrar { stage: self.stage }
     }
 
-    /// Hands out what was granted.
+    /// Gives access to granted handles and services.
     pub fn services(&mut self) -> FeatureServiceProvider<'_> {
         FeatureServiceProvider { stage: self.stage, services: self.services }
     }
 
-    /// Takes up a declared state, with the value it was left at. It is updated once the feature is installed.
+    /// Opens a declared state, with its stored value. It can be updated once the feature is installed.
     ///
     /// # Errors
-    /// Not declared, or not as declared; `Denied`; what was left does not read; the host keeps no state. A feature that
-    /// goes on in spite of that is not installed, unless it was denied and asked for the scope as optional.
+    /// Not declared, or not as declared; `Denied`; the stored value cannot be read; the host keeps no state. A feature
+    /// that ignores the error is not installed, unless it was denied and requested the scope as optional.
     pub fn state<T>(&mut self, key: &StateKey<T>) -> Result<DurableState<T>, FeatureInstallError>
     where
         T: Serialize + DeserializeOwned + Clone + Default + Send + Sync + 'static,
@@ -77,14 +78,14 @@ impl<'a> FeatureInstallContext<'a> {
         })
     }
 
-    /// The way to tell the model something, once the feature is installed.
+    /// The sink for notifications of the model; usable once the feature is installed.
     ///
     /// # Errors
-    /// `Denied` without a grant of `EmitModelNotification`; `Unavailable` where no pod listens.
+    /// `Denied` without a grant of `EmitModelNotification`; `Unavailable` if there is no pod.
     pub fn notifications(&mut self) -> Result<FeatureNotifySink, FeatureInstallError> {
         let mailbox = self.services.mailbox();
         self.stage.call("notifications", "", |stage| {
-            // Without a grant, asking for the least is refused by name.
+            // Without a grant, a request for the minimum is refused by name.
             let (mut max_bytes, mut per_turn) = (1, 1);
             for grant in stage.grants.granted() {
                 if let HostCapability::EmitModelNotification { max_bytes: bytes, per_turn: times } = grant {
@@ -104,10 +105,10 @@ impl<'a> FeatureInstallContext<'a> {
         })
     }
 
-    /// The way to tell people something, once the feature is installed.
+    /// The sink for alerts to people; usable once the feature is installed.
     ///
     /// # Errors
-    /// `Denied` without a grant of `EmitUserAlert`; `Unavailable` where no pod listens.
+    /// `Denied` without a grant of `EmitUserAlert`; `Unavailable` if there is no pod.
     pub fn alerts(&mut self) -> Result<FeatureAlertSink, FeatureInstallError> {
         let mailbox = self.services.mailbox();
         self.stage.call("alerts", "", |stage| {
@@ -117,20 +118,20 @@ impl<'a> FeatureInstallContext<'a> {
         })
     }
 
-    /// Takes notes for the report.
+    /// The sink for notes in the report.
     pub fn diagnostics(&mut self) -> FeatureDiagnosticSink<'_> {
         FeatureDiagnosticSink { stage: self.stage, services: self.services }
     }
 }
 
-/// Takes notes for the report; see [`FeatureInstallContext::diagnostics`].
+/// Adds notes to a feature's install report; see [`FeatureInstallContext::diagnostics`].
 pub struct FeatureDiagnosticSink<'a> {
     stage: &'a mut Stage,
     services: &'a HostServices,
 }
 
 impl FeatureDiagnosticSink<'_> {
-    /// Keeps a note in this feature's report, cut at 512 bytes. Dropped with the feature when its install fails.
+    /// Adds a note to this feature's report, cut at 512 bytes. Dropped with the feature if its install fails.
     ///
     /// # Errors
     /// `Exhausted` after [`crate::feature::MAX_NOTES`].
@@ -138,10 +139,10 @@ impl FeatureDiagnosticSink<'_> {
         self.stage.call("diagnostics", "", |stage| stage.note(text))
     }
 
-    /// The way to take notes while the pod runs.
+    /// The sink for notes while the pod runs.
     ///
     /// # Errors
-    /// `Unavailable` where no pod listens.
+    /// `Unavailable` if there is no pod.
     pub fn later(&mut self) -> Result<RunningNotes, FeatureInstallError> {
         let mailbox = self.services.mailbox();
         self.stage.call("diagnostics", "later", |stage| {

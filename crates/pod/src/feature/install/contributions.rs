@@ -1,4 +1,4 @@
-//! Staged tools and hooks: their declaration and their code. They know no plan but the row they are compared with.
+//! Staged tools and hooks: their declaration and their code.
 
 use crate::feature::decide::plan::PlannedHook;
 use crate::feature::declare::capability::HostCapability;
@@ -14,13 +14,13 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
 
-/// A tool as staged.
+/// A tool as `install()` stages it: a declaration with code. The host compares it with the plan.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct ToolContribution {
     pub feature_id: FeatureId,
     pub name: String,
-    /// What the model is told, as declared.
+    /// The definition for the model, as declared.
     pub definition: ToolDefinition,
     /// Requests without which it is left out, as declared.
     pub required_capabilities: Vec<HostCapability>,
@@ -69,10 +69,10 @@ where
     }
 }
 
-/// Adds a hook behind these doors.
+/// Adds a hook to a registry, with these doors as revocation guards.
 type Adding = dyn FnOnce(Vec<Arc<Door>>, &mut HookRegistryBuilder) + Send;
 
-/// A hook as staged.
+/// A hook as `install()` stages it: a declaration with code. The host compares it with the plan.
 #[non_exhaustive]
 pub struct HookContribution {
     pub feature_id: FeatureId,
@@ -83,7 +83,7 @@ pub struct HookContribution {
     pub required_capabilities: Vec<HostCapability>,
     deadline_ms: u64,
     tools: Vec<String>,
-    /// What it takes to stand there.
+    /// The capabilities that the hook needs.
     pub(crate) implied: Vec<HostCapability>,
     add: Box<Adding>,
 }

@@ -1,4 +1,4 @@
-//! The handles that a host offers, and how a feature gets those it was granted. They know no registrar.
+//! The handles that a host offers, and how a feature gets those it was granted. Do not depend on registrars.
 
 use super::probe::Staging;
 use super::stage::Stage;
@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Hands out what was granted; see [`FeatureInstallContext::services`].
+/// Gives a feature its granted handles and services during `install()`; see [`FeatureInstallContext::services`].
 pub struct FeatureServiceProvider<'a> {
     pub(super) stage: &'a mut Stage,
     pub(super) services: &'a HostServices,
@@ -42,11 +42,11 @@ impl FeatureServiceProvider<'_> {
         })
     }
 
-    /// The host's way to start confined children: any program.
+    /// The handle for starting confined child processes: any program.
     ///
     /// # Errors
-    /// `Denied` without a grant for every program (a spawner cannot be narrowed to some in this build);
-    /// `Unavailable` when the host starts no children.
+    /// `Denied` without a grant for every program (a spawner cannot be narrowed to some in this build); `Unavailable`
+    /// if the host starts no child processes.
     pub fn process(&mut self) -> Result<Spawner, FeatureInstallError> {
         let services = self.services;
         self.stage.call("services.process", "*", |stage| {
@@ -58,10 +58,10 @@ impl FeatureServiceProvider<'_> {
         })
     }
 
-    /// The hosts that were granted, under one door. Which these are, the handle says.
+    /// The handle for connecting to the granted hosts, under one door; it lists the hosts.
     ///
     /// # Errors
-    /// `Denied` without a grant of `Network`; `Unavailable` when the host reaches none of them.
+    /// `Denied` without a grant of `Network`; `Unavailable` if the host offers none of them.
     pub fn network(&mut self) -> Result<Net, FeatureInstallError> {
         let services = self.services;
         self.stage.call("services.network", "", |stage| {
@@ -89,7 +89,7 @@ impl FeatureServiceProvider<'_> {
         })
     }
 
-    /// A secret that was granted.
+    /// The handle on a granted secret.
     ///
     /// # Errors
     /// `Denied` without a grant of this `SecretRef`; `Unavailable` when the host knows no such secret.
@@ -130,7 +130,8 @@ impl FeatureServiceProvider<'_> {
     }
 }
 
-/// The handles a host can give out. Holding one of these is holding all of them: only the composition root does.
+/// All handles that the host can give to features: the source of every grant. Only the composition root has a value of
+/// it, since it contains the authority of all.
 #[derive(Clone)]
 #[must_use]
 pub struct HostServices {
@@ -142,7 +143,7 @@ pub struct HostServices {
     pub(super) redactor: Redactor,
 }
 
-/// What is said of a handle that a host simply does not have.
+/// The message for a handle that the host does not offer.
 pub(super) const NOT_OFFERED: &str = "this host does not offer it";
 
 impl HostServices {
@@ -164,7 +165,8 @@ impl HostServices {
         self
     }
 
-    /// Keeps secrets out of whatever features write and show: reports, notifications, alerts, notes, state, results.
+    /// Sets the redactor for all texts that features write and show: reports, notifications, alerts, notes, state,
+    /// results.
     pub fn redact(mut self, redactor: Redactor) -> Self {
         self.redactor = redactor;
         self

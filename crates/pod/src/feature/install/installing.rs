@@ -1,5 +1,5 @@
-//! Turns a plan into a registry: installs run in the order of the plan, and each feature is merged whole or not at
-//! all. It knows no turn.
+//! Turns a plan into a registry: installs run in the order of the plan, and each feature is merged whole or not at all.
+//! Does not depend on turns.
 
 use super::context::FeatureInstallContext;
 use super::host_services::HostServices;
@@ -33,13 +33,13 @@ pub(crate) struct Installing {
     hooks: HookRegistryBuilder,
     services: Services,
     reports: BTreeMap<usize, FeatureInstallReport>,
-    /// What may run in one go: nobody in here needs a service of another in here.
+    /// Features that may install in one batch: none of them needs a service of another one in it.
     batch: Vec<Waiting>,
     batched: BTreeSet<FeatureId>,
     budget: plan::PlanBudget,
 }
 
-/// A feature whose turn has come.
+/// A feature that waits in the batch.
 struct Waiting {
     at: usize,
     planned: PlannedFeature,
@@ -95,12 +95,12 @@ impl Installing {
         self.batch.push(Waiting { at, planned, holdings, callback });
     }
 
-    /// A feature that the plan leaves out.
+    /// Reports a feature that the plan excludes.
     pub(crate) fn left_out(&mut self, at: usize, planned: &PlannedFeature) {
         self.reports.insert(at, FeatureInstallReport::planned(planned));
     }
 
-    /// Services that were planned and whose provider did not make it.
+    /// Planned services whose provider was not installed.
     fn lose_services(&self, descriptor: &FeatureDescriptor, planned: &mut PlannedFeature) {
         let resolved = std::mem::take(&mut planned.services.resolved);
         let (found, lost): (Vec<_>, Vec<_>) =
@@ -171,7 +171,7 @@ impl Installing {
         Err(vec![FeatureDiagnostic::quoting(code, id, &what, self.host.redactor())])
     }
 
-    /// The plan counted what was declared; instructions may have been worded anew.
+    /// The plan counted declared texts; an install may have replaced instructions.
     fn within_budget(&mut self, complete: Complete) -> Result<Complete, Vec<FeatureDiagnostic>> {
         let mut wanted = plan::FeatureDemand::default();
         for (tool, _) in &complete.tools {

@@ -1,5 +1,5 @@
-//! Installs features: each feature stages what it declared and is merged whole or not at all. It knows no turn and
-//! no model.
+//! Installs features: each feature stages what it declared and is merged whole or not at all. Does not depend on turns
+//! or models.
 
 pub(super) mod builder;
 pub(super) mod context;

@@ -1,4 +1,4 @@
-//! Registrars: typed access to a feature's private stage. They know no handle and no host.
+//! Registrars: typed access to a feature's private stage. Do not depend on handles or on the host.
 
 use super::contributions::{HookContribution, Keyed, ToolContribution};
 use super::probe::Staging;
@@ -54,8 +54,8 @@ impl ToolRegistrar<'_> {
     }
 }
 
-/// Stages hooks; see [`FeatureInstallContext::hooks`]. A hook is a method of the feature's live part that sees a view
-/// and answers; it runs on a callback thread, within the deadline of its key.
+/// Stages hooks; see [`FeatureInstallContext::hooks`]. A hook is a method of the feature's live part that gets a view
+/// and returns an answer; it runs on a callback thread, within the deadline of its key.
 pub struct PublicHookRegistrar<'a> {
     pub(super) stage: &'a mut Stage,
 }
@@ -132,14 +132,14 @@ impl PublicHookRegistrar<'_> {
     }
 }
 
-/// Words declared instructions anew; see [`FeatureInstallContext::instructions`].
+/// Replaces the texts of declared instructions; see [`FeatureInstallContext::instructions`].
 pub struct InstructionRegistrar<'a> {
     pub(super) stage: &'a mut Stage,
 }
 
 impl InstructionRegistrar<'_> {
-    /// Replaces the text of a declared instruction, for words that depend on what was granted. An instruction
-    /// that is never set keeps its declared text.
+    /// Replaces the text of a declared instruction, for texts that depend on the grants. An instruction that is never
+    /// set keeps its declared text.
     ///
     /// # Errors
     /// Not declared, or out of the bounds of a declared text.

@@ -1,5 +1,4 @@
-//! The private stage of one feature: compared with its plan, then merged whole or dropped. It knows no other
-//! feature but by its services.
+//! The private stage of one feature: compared with its plan, then merged whole or dropped.
 
 use super::contributions::{HookContribution, ToolContribution};
 use super::probe::{RegistrarCall, RegistrarProbe, Staging};
@@ -24,7 +23,7 @@ use std::sync::Arc;
 /// Most calls of one install into the host.
 const MAX_CALLS: usize = 1_024;
 
-/// A feature's private stage. It knows the plan and refuses what is not in it.
+/// A feature's private stage; refuses contributions that are not in the plan.
 pub(crate) struct Stage {
     pub(crate) feature: FeatureId,
     pub(crate) grants: CapabilityGrantSet,
@@ -38,7 +37,7 @@ pub(crate) struct Stage {
     states: BTreeSet<String>,
     planned_services: Vec<ServiceDeclaration>,
     services: Services,
-    /// What each requirement came to; without a service, why.
+    /// The result of each requirement; without a service, the reason.
     wanted: BTreeMap<ServiceId, Result<Arc<Service>, String>>,
     holdings: FeatureGrants,
     redactor: Redactor,
@@ -95,8 +94,8 @@ impl Stage {
         }
     }
 
-    /// One call into the host. A refusal is remembered, so that a feature which ignores it is not installed all
-    /// the same; only a handle may be refused without that, since a feature can do without.
+    /// Counts a call into the host. A refusal is remembered, so that a feature that ignores it is not installed; a
+    /// refused handle is not, since a feature can work without it.
     pub(crate) fn call<T>(
         &mut self,
         registrar: &'static str,
@@ -115,7 +114,7 @@ impl Stage {
         result
     }
 
-    /// Bounds what a stage holds: nothing is staged and no handle is had without a call.
+    /// Bounds the size of a stage: nothing is staged and no handle is given without a call.
     fn room(&self) -> Result<(), FeatureInstallError> {
         let many = || format!("install() of {} made more than {MAX_CALLS} calls", self.feature);
         if self.calls > MAX_CALLS { Err(FeatureInstallError::Exhausted(many())) } else { Ok(()) }
@@ -126,18 +125,18 @@ impl Stage {
         grant.ok_or_else(|| FeatureInstallError::Denied { feature: self.feature.clone(), asked: asked.to_string() })
     }
 
-    /// What is said of a grant for which the host has nothing.
+    /// The message for a grant for which the host offers nothing.
     pub(crate) fn unavailable(&self, asked: String, why: &str) -> FeatureInstallError {
         FeatureInstallError::Unavailable { feature: self.feature.clone(), asked, why: why.to_owned() }
     }
 
-    /// The one door of the grant that includes `asked`.
+    /// The door of the grant that includes `asked`.
     pub(crate) fn grant(&mut self, asked: &HostCapability) -> Result<Arc<Door>, FeatureInstallError> {
         let grant = self.granted(asked)?;
         Ok(self.holdings.find(&grant).unwrap_or_else(|| self.hold(grant, Door::new())))
     }
 
-    /// Enters a door in the books of the grant.
+    /// Records a door under its grant.
     pub(crate) fn hold(&self, capability: HostCapability, door: Arc<Door>) -> Arc<Door> {
         self.holdings.hold(GrantHandle { capability, door: Arc::clone(&door), about: About::Operations });
         door
@@ -192,7 +191,7 @@ impl Stage {
         service.handle(door, self.redactor.clone()).ok_or(differs)
     }
 
-    /// Takes up a state that equals its declaration.
+    /// Opens a state that equals its declaration.
     pub(crate) fn state<T>(
         &mut self,
         declared: &StateDeclaration,
@@ -286,7 +285,7 @@ impl Stage {
         Ok(())
     }
 
-    /// The whole feature, or everything that keeps it from being whole.
+    /// Completes the stage, or returns all differences from the plan.
     pub(crate) fn complete(self) -> Result<Complete, Vec<FeatureDiagnostic>> {
         let Self { feature, planned, planned_hooks, instructions, mut tools, mut hooks, notes, refusal, .. } = self;
         let Self { planned_states, states, planned_services, services, redactor, .. } = self;

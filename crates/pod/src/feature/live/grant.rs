@@ -1,4 +1,4 @@
-//! The doors of grants: which feature holds a grant, how often it was used, and how it is revoked. It knows no
+//! The doors of grants: which feature holds a grant, how often it was used, and how it is revoked. Do not depend on the
 //! policy.
 
 use super::presence::Presence;
@@ -20,11 +20,11 @@ use tokio::time::Instant;
 pub(crate) struct GrantHandle {
     pub(crate) capability: HostCapability,
     pub(crate) door: Arc<Door>,
-    /// What the grant is about, where that is not the door alone.
+    /// The object of the grant, if it is not the door alone.
     pub(crate) about: About,
 }
 
-/// What stands behind a held door.
+/// The kind of object that a door protects.
 #[derive(Clone)]
 pub(crate) enum About {
     /// An operation at a time.
@@ -34,7 +34,7 @@ pub(crate) enum About {
 }
 
 impl GrantHandle {
-    /// Refuses at once what is new; the future resolves when nothing runs under it any more.
+    /// Refuses new uses at once; the future resolves when no use runs any more.
     fn shut(&self, how: Revoke) -> ShutFuture {
         if let About::Provided(service) = &self.about {
             service.leave();
@@ -48,17 +48,17 @@ impl GrantHandle {
 
 type ShutFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// How a grant ends.
+/// How to end a grant; argument of [`FeatureRegistry::revoke`](crate::feature::FeatureRegistry::revoke).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Revoke {
-    /// At once: what waits inside is cancelled, its result is void.
+    /// At once: running uses end at their next wait, and their results are dropped.
     Now,
     /// New uses are refused at once; those under way may finish within this time.
     Drain(Duration),
 }
 
-/// The doors of one feature while it installs. The host shares it with the install, so that a feature which is given up
-/// holds nothing, even while its thread goes on.
+/// The doors of one feature while it installs. The host shares it with the install, so that a feature that is abandoned
+/// holds no authority, even while its thread runs.
 #[derive(Clone, Default)]
 pub(crate) struct FeatureGrants(Arc<Mutex<Holdings>>, Arc<Presence>);
 
@@ -73,7 +73,7 @@ impl FeatureGrants {
         &self.1
     }
 
-    /// Enters a door in the books; shut at once when the feature was given up.
+    /// Records a door; shuts it at once if the feature was abandoned.
     pub(crate) fn hold(&self, held: GrantHandle) {
         let mut holding = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if holding.given_up {
@@ -82,13 +82,13 @@ impl FeatureGrants {
         holding.held.push(held);
     }
 
-    /// The door that is held under this grant already.
+    /// The existing door of this grant.
     pub(crate) fn find(&self, capability: &HostCapability) -> Option<Arc<Door>> {
         let holding = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         holding.held.iter().find(|held| held.capability == *capability).map(|held| Arc::clone(&held.door))
     }
 
-    /// The door under which this service is held already.
+    /// The existing door of this service.
     pub(crate) fn service(&self, wanted: &Arc<Service>) -> Option<Arc<Door>> {
         let holding = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         holding.held.iter().find_map(|held| match &held.about {
@@ -97,18 +97,18 @@ impl FeatureGrants {
         })
     }
 
-    /// Shuts all of them, and every one that comes.
+    /// Shuts all doors, and every later one.
     pub(crate) fn give_up(&self) {
         self.1.leave();
         let mut holding = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         holding.given_up = true;
         for held in &holding.held {
-            // Nobody waits for who is still inside.
+            // Running uses are not awaited.
             drop(held.shut(Revoke::Now));
         }
     }
 
-    /// The feature is installed: hands them over, open.
+    /// Returns the open doors of an installed feature.
     pub(crate) fn take(&self) -> Vec<GrantHandle> {
         self.1.come();
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner).held)
@@ -128,23 +128,23 @@ fn row(feature: &FeatureId, capability: &HostCapability, doors: &[&GrantHandle])
     }
 }
 
-/// Every door of a generation, by feature in install order.
+/// Every door of a generation of the registry, by feature in install order.
 #[derive(Default)]
 pub(crate) struct GrantLedger {
     handles: Vec<(FeatureId, GrantHandle)>,
-    /// Those of tools and hooks: a call of one passes it, nobody holds it.
+    /// Doors of tools and hooks: calls enter them, no feature has a handle.
     contributions: Vec<(FeatureId, GrantHandle)>,
     presence: BTreeMap<FeatureId, Arc<Presence>>,
 }
 
 impl GrantLedger {
-    /// A feature is there, and all it holds.
+    /// Adds an installed feature with its doors.
     pub(crate) fn extend(&mut self, feature: &FeatureId, holdings: &FeatureGrants) {
         self.handles.extend(holdings.take().into_iter().map(|held| (feature.clone(), held)));
         self.presence.insert(feature.clone(), Arc::clone(holdings.presence()));
     }
 
-    /// The door of a tool or hook; one for all that stand under the same grant.
+    /// The door of a tool or hook; shared by all under the same grant.
     pub(crate) fn contributes(&mut self, feature: &FeatureId, capability: HostCapability) -> Arc<Door> {
         let mut known = self.contributions.iter().rev().take_while(|(id, _)| id == feature);
         if let Some((_, held)) = known.find(|(_, held)| held.capability == capability) {
@@ -180,7 +180,7 @@ impl GrantLedger {
         shut(all.map(|held| held.shut(how)).collect())
     }
 
-    /// Ends every grant of `feature`, and whatever else it says.
+    /// Ends every grant of `feature`, also of its sinks and states.
     pub(crate) fn leave(&self, feature: &FeatureId) -> impl Future<Output = usize> + Send + use<> {
         if let Some(presence) = self.presence.get(feature) {
             presence.leave();
@@ -193,16 +193,16 @@ impl GrantLedger {
     }
 }
 
-/// Waits until nobody is inside any of them.
+/// Waits until no door has running uses.
 async fn shut(closing: Vec<ShutFuture>) -> usize {
     let count = closing.len();
-    // At once, not one after the other: each drains in the same time.
+    // All at the same time: each has the whole time to drain.
     let mut closing = JoinAll(closing);
     poll_fn(|cx| closing.poll(cx)).await;
     count
 }
 
-/// Futures that are waited for together.
+/// Futures that are awaited together.
 struct JoinAll(Vec<ShutFuture>);
 
 impl JoinAll {

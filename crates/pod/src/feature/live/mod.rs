@@ -1,4 +1,4 @@
-//! What is live after an install: tools, grants, services, states and sinks. It knows no module and no plan.
+//! What is live after an install: tools, grants, services, states and sinks. Does not depend on modules or the plan.
 
 pub(super) mod grant;
 pub(super) mod presence;

@@ -1,5 +1,5 @@
-//! The live registry: built once per generation, of whole features only, and read-only from then on. It knows no
-//! module and no plan.
+//! The live registry: built once per generation, of whole features only, and read-only from then on. Does not depend on
+//! modules or the plan.
 
 use super::grant::{GrantLedger, Revoke};
 use crate::feature::decide::report::{HostReport, RegistryReport, Totals};
@@ -19,10 +19,11 @@ use std::time::Duration;
 /// Most grants of one ledger that are journaled.
 const MAX_USES: usize = 4096;
 
-/// Longest grant in words, in bytes.
+/// Longest text of a grant, in bytes.
 const MAX_GRANT: usize = 128;
 
-/// One generation of live features.
+/// One generation of live features: tools, hooks, instructions, grants and the install report. Built by
+/// [`FeatureRegistryBuilder`](crate::feature::FeatureRegistryBuilder); the pod uses it for its whole run.
 pub struct FeatureRegistry {
     pub(crate) tools: ToolRegistry,
     pub(crate) hooks: HookRegistry,
@@ -33,7 +34,7 @@ pub struct FeatureRegistry {
     redactor: Redactor,
 }
 
-/// A text for the system prompt, with who wants it there.
+/// A text for the system prompt, with its feature.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Instruction {
     pub feature: FeatureId,
@@ -59,7 +60,7 @@ impl FeatureRegistry {
         Self { tools, hooks: HookRegistry::default(), instructions, report, timings, grants, redactor }
     }
 
-    /// Keeps secrets out of what was said so far, and from here on.
+    /// Redacts the texts written so far, and later ones.
     pub(crate) fn redact(&mut self, redactor: Redactor) {
         let texts = self.instructions.iter_mut().map(|instruction| &mut instruction.text);
         let notes = self.report.features.iter_mut().flat_map(|feature| &mut feature.diagnostics);
@@ -72,13 +73,13 @@ impl FeatureRegistry {
         self.redactor = redactor;
     }
 
-    /// What keeps secrets out of texts.
+    /// The redactor for texts of features.
     #[must_use]
     pub fn redactor(&self) -> &Redactor {
         &self.redactor
     }
 
-    /// The version of the tool surface.
+    /// The number of this generation of the registry.
     #[must_use]
     pub fn generation(&self) -> u64 {
         self.report.generation
@@ -102,14 +103,14 @@ impl FeatureRegistry {
         &self.instructions
     }
 
-    /// What was installed and what was not.
+    /// The report of the install.
     #[must_use]
     pub fn report(&self) -> &RegistryReport {
         &self.report
     }
 
-    /// What was granted to live features as handles, in install order, and what came of it. Tools and hooks, which are
-    /// no handles, have no row.
+    /// The use of the grants that live features hold as handles, in install order. Tools and hooks are no handles and
+    /// have no row.
     #[must_use]
     pub fn grants(&self) -> Vec<GrantUse> {
         let reports: BTreeMap<_, _> = self.report.features.iter().map(|report| (&report.feature_id, report)).collect();
@@ -118,7 +119,7 @@ impl FeatureRegistry {
         self.grants.uses(granted.filter(|(_, capability)| capability.is_held()))
     }
 
-    /// The same as it is journaled: what was taken up, at most [`MAX_USES`] rows.
+    /// [`Self::grants`] for the journal: grants with a handle, at most [`MAX_USES`] rows.
     pub(crate) fn grants_used(&self) -> GrantsUsed {
         let row = |used: &GrantUse| UsedGrant {
             feature: used.feature_id.to_string(),
@@ -130,12 +131,12 @@ impl FeatureRegistry {
         GrantsUsed { grants: self.grants().iter().filter(|used| used.held).take(MAX_USES).map(row).collect() }
     }
 
-    /// Takes back every grant of a feature that has any part of `capability`, whole; also what others derived from it,
-    /// such as handles on its services. Reading and writing includes a handle that only reads. A tool whose grant is taken
-    /// back is called no more, and a call of it ends where it waits; a transform or an observer is passed over; a gate,
-    /// which nothing makes fail open, refuses from then on. New uses are refused at once. When the future resolves,
-    /// nothing runs under these grants any more; it tells how many doors that were. Dropping it gives nothing back, and
-    /// ends a drain early.
+    /// Revokes every grant of a feature that has any part of `capability`, whole; also grants that others derived from
+    /// it, such as handles on its services. Reading and writing includes a handle that only reads. A tool with a
+    /// revoked grant is not called any more, and a running call ends at its next wait; a transform or an observer is
+    /// skipped; a gate refuses from then on. New uses are refused at once. The future resolves, with the number of
+    /// doors, when nothing runs under these grants any more. Dropping it does not restore a grant, and ends a drain
+    /// early.
     #[must_use = "new uses are refused at once, but those under way end only when this resolves"]
     pub fn revoke(
         &self,
@@ -146,14 +147,14 @@ impl FeatureRegistry {
         self.grants.revoke(feature, capability, how)
     }
 
-    /// Takes back every handle of a feature; its tools and hooks are for who calls them to leave. Whoever uses its
-    /// services is told that it left.
+    /// Revokes every handle of a feature; callers of its tools and hooks must stop calling them. Consumers of its
+    /// services get an error that says that it left.
     #[must_use = "the doors are shut at once, but uses under way end only when this resolves"]
     pub fn leave(&self, feature: &FeatureId) -> impl Future<Output = usize> + Send + use<> {
         self.grants.leave(feature)
     }
 
-    /// How long each `install()` took; apart from the report, whose bytes are stable.
+    /// The duration of each `install()`; not in the report, whose bytes are stable.
     #[must_use]
     pub fn timings(&self) -> &[(FeatureId, Duration)] {
         &self.timings
@@ -166,20 +167,20 @@ impl fmt::Debug for FeatureRegistry {
     }
 }
 
-/// The tools of one generation, by name.
+/// The tools of one generation of the feature registry, by name. The surface and every call use it.
 #[derive(Clone, Debug)]
 pub struct ToolRegistry {
     pub(crate) by_name: BTreeMap<String, RegisteredTool>,
 }
 
-/// A tool, who contributed it, and how long the host waits for it.
+/// An installed tool with its feature and its deadline.
 #[derive(Clone)]
 pub struct RegisteredTool {
     pub feature: FeatureId,
     pub definition: ToolDefinition,
     pub tool: Arc<dyn Tool>,
     pub deadline: Duration,
-    /// What each call passes: shut when the grant of this tool is taken back.
+    /// The door of the tool's grant: each step of a call enters it; shut when the grant is revoked.
     pub door: Arc<Door>,
 }
 
@@ -202,7 +203,7 @@ impl ToolRegistry {
         self.by_name.values()
     }
 
-    /// What the model is told, by name: the same tools, the same bytes.
+    /// The definitions for the model, by name: the same tools, the same bytes.
     #[must_use]
     pub fn definitions(&self) -> Vec<ToolDefinition> {
         self.iter().map(|t| t.definition.clone()).collect()

@@ -1,5 +1,5 @@
-//! Sinks: the only ways in which a feature can notify, alert or note. Each returns whether that was done. They know
-//! no journal.
+//! Sinks: the only ways in which a feature can notify, alert or note. Each returns whether that was done. Do not depend
+//! on the journal.
 
 use super::presence::{Absent, Presence};
 use crate::control::AlertLevel;
@@ -11,7 +11,8 @@ use std::fmt;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
-/// Tells the model something at its next step; see [`crate::feature::FeatureInstallContext::notifications`].
+/// Sends notifications to the model, delivered with its next step; see
+/// [`crate::feature::FeatureInstallContext::notifications`].
 #[derive(Clone)]
 pub struct FeatureNotifySink {
     pub(crate) feature: FeatureId,
@@ -22,14 +23,14 @@ pub struct FeatureNotifySink {
     pub(crate) mailbox: MailboxSender,
 }
 
-/// A notification is durable, and the model's next step brings it, once.
+/// Proof that a notification is durable. The model gets it once, with its next step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Receipt {
-    /// Its number in the session.
+    /// The notification's number in the session.
     pub number: u64,
 }
 
-/// Why something was not said.
+/// The reason why a text was not sent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SinkError {
     /// Empty, or with control characters.
@@ -40,10 +41,10 @@ pub enum SinkError {
     Exhausted(String),
     #[error("it was not written: {0}")]
     Refused(String),
-    /// The grant was revoked, or the feature is not there any more.
+    /// The grant was revoked, or the feature is not live any more.
     #[error("the grant was revoked")]
     Revoked,
-    /// The feature installs: what it said could not be taken back if it failed.
+    /// The feature is still installing: a text could not be withdrawn if the install failed.
     #[error("the feature is not installed yet; say it from a tool or a hook")]
     Early,
     #[error("too much waits already; try again")]
@@ -86,8 +87,8 @@ impl From<Absent> for SinkError {
 }
 
 impl FeatureNotifySink {
-    /// Resolves when the words are durable. The model's next step brings them, attributed to this feature, also when
-    /// the host was killed in between. Dropping the future loses the answer, not the notification.
+    /// Resolves when the text is durable. The model gets it with its next step, attributed to this feature, even if the
+    /// host was killed in between. Dropping the future loses the answer, not the notification.
     ///
     /// # Errors
     /// `Early` in an install; `Malformed`; `Exhausted` beyond the grant's bytes or number per turn, or while
@@ -127,7 +128,7 @@ impl fmt::Debug for FeatureNotifySink {
     }
 }
 
-/// Tells people something, now and briefly; see [`crate::feature::FeatureInstallContext::alerts`].
+/// Shows short texts to the people who watch the pod; see [`crate::feature::FeatureInstallContext::alerts`].
 #[derive(Clone)]
 pub struct FeatureAlertSink {
     pub(crate) feature: FeatureId,
@@ -137,8 +138,8 @@ pub struct FeatureAlertSink {
 }
 
 impl FeatureAlertSink {
-    /// Shows at most 512 bytes to whoever watches. It is in no log and no context; beyond 8 in a turn they are dropped,
-    /// and the watcher is told so.
+    /// Shows at most 512 bytes to the watcher. Alerts are in no log and no context; beyond 8 in a turn they are
+    /// dropped, and the watcher is informed.
     ///
     /// # Errors
     /// `Early` in an install; `Malformed` when empty; `Revoked`; `Busy`; `Closed`.
@@ -159,7 +160,7 @@ impl fmt::Debug for FeatureAlertSink {
     }
 }
 
-/// Notes for whoever inspects the pod, while it runs; see [`crate::feature::FeatureDiagnosticSink::later`].
+/// Adds notes for people who inspect the pod, while it runs; see [`crate::feature::FeatureDiagnosticSink::later`].
 #[derive(Clone)]
 pub struct RunningNotes {
     pub(crate) feature: FeatureId,
@@ -172,7 +173,7 @@ impl RunningNotes {
     /// [`crate::feature::MAX_NOTES`] in one day they are dropped, and the last one says so.
     ///
     /// # Errors
-    /// `Early` in an install; `Revoked` once the feature is not there any more; `Busy`; `Closed`.
+    /// `Early` in an install; `Revoked` once the feature is not live any more; `Busy`; `Closed`.
     pub fn note(&self, text: &str) -> Result<(), SinkError> {
         self.presence.check()?;
         let (feature, text) = (self.feature.clone(), crate::feature::clamp(text).to_owned());

@@ -1,31 +1,30 @@
-//! The bound on what all features together may add to the surface and to one hook point. Each feature is bounded by
-//! itself, but the sum goes into one record of the log. It knows no policy.
+//! Limits on all features together: what they add to the surface and to one hook point. Each feature has limits of its
+//! own, but the sum goes into one record of the log. Does not depend on the policy.
 
 use crate::feature::declare::diagnostic::{DiagnosticCode, FeatureDiagnostic};
 use crate::feature::declare::id::FeatureId;
 use crate::hook::{HookClass, HookPoint};
 use std::collections::BTreeMap;
 
-/// Most bytes, written as JSON, of all tools and instructions. The rest of a system prompt still has budget beside them
-/// in a record.
+/// Limit on the JSON bytes of all tools and instructions. The rest of a system prompt must fit into the same record.
 pub(crate) const MAX_SURFACE: usize = 768 * 1024;
 
-/// Most transforms at one point: what each of them did stands in the record of the call.
+/// Limit on transforms at one point: the record of a call has the effect of each.
 pub(crate) const MAX_TRANSFORMS: usize = 128;
 
-/// Most gates at one point: what each of them said of each call of an answer goes into one batch of the log.
+/// Limit on gates at one point: one batch of the log has their verdicts on each call of an answer.
 pub(crate) const MAX_GATES: usize = 32;
 
-/// What stands around one tool in its record.
+/// Bytes around one tool in its record.
 const AROUND: usize = 64;
 
-/// What is left of it.
+/// The unused part of the budget.
 pub(crate) struct PlanBudget {
     bytes: usize,
     hooks: BTreeMap<HookPoint, usize>,
 }
 
-/// What one feature takes.
+/// The share of one feature.
 #[derive(Default)]
 pub(crate) struct FeatureDemand {
     bytes: usize,
@@ -51,7 +50,7 @@ impl PlanBudget {
         Self { bytes: MAX_SURFACE, hooks: BTreeMap::new() }
     }
 
-    /// Takes all that a feature wants, or nothing.
+    /// Reserves all that a feature needs, or nothing.
     pub(crate) fn take(&mut self, id: &FeatureId, demand: FeatureDemand) -> Result<(), Box<FeatureDiagnostic>> {
         let FeatureDemand { bytes, hooks } = demand;
         let full = |message| Err(Box::new(FeatureDiagnostic::new(DiagnosticCode::TooManyFeatures, id, message)));
@@ -78,7 +77,7 @@ impl PlanBudget {
     }
 }
 
-/// How many hooks may stand at a point; as many as like where they only listen.
+/// Limit on hooks at a point; none for observers.
 fn most(point: HookPoint) -> Option<(&'static str, usize)> {
     match point.class() {
         HookClass::Gate => Some(("gates", MAX_GATES)),

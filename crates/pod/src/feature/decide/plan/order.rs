@@ -1,22 +1,22 @@
-//! Orders numbers so that each one comes after those it needs, and finds the cycles. It knows no feature.
+//! Orders numbers so that each one comes after those it needs, and finds the cycles. Does not depend on features.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Whom each one needs, by number, and whether it cannot do without.
+/// The needs of each number, and whether they are strict.
 pub(super) type Needs = Vec<BTreeMap<usize, bool>>;
 
 /// Every number once, in order; ties by number.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Order {
     pub(super) sequence: Vec<usize>,
-    /// Who is part of a cycle without a need that could be cut, and that cycle.
+    /// Numbers in a cycle of strict needs only, each with that cycle.
     pub(super) cycles: BTreeMap<usize, Vec<usize>>,
-    /// Needs that were given up because they would close a cycle: who, whom.
+    /// Optional needs that were dropped because they would close a cycle: who, whom.
     pub(super) cut: BTreeSet<(usize, usize)>,
 }
 
-/// Orders. A cycle loses all its needs that can be done without; one that has none is told to all its members.
-/// Without cycles it takes about as many steps as there are needs.
+/// Orders. A cycle loses all its optional needs; one without optional needs is reported to all its members. Without
+/// cycles it takes about as many steps as there are needs.
 pub(super) fn order(mut needs: Needs) -> Order {
     let mut needed_by: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (who, whom) in needs.iter().enumerate() {
@@ -60,7 +60,7 @@ fn cycle(needs: &Needs, start: usize) -> Vec<usize> {
     cycle
 }
 
-/// Makes one of them ready at least.
+/// Drops optional needs so that at least one number becomes ready.
 fn untie(cycle: Vec<usize>, needs: &mut Needs, ready: &mut BTreeSet<usize>, order: &mut Order) {
     let edges = || cycle.iter().copied().zip(cycle.iter().copied().cycle().skip(1));
     let soft: Vec<_> =

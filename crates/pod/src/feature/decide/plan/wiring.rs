@@ -13,21 +13,21 @@ use std::collections::BTreeMap;
 /// Services and their providers.
 pub(super) struct Wiring<'a> {
     declared: &'a [&'a Declared],
-    /// Of each name, the first that declares it and may provide it.
+    /// The first provider of each name that is allowed to provide it.
     providers: BTreeMap<&'a str, usize>,
-    /// Of each name, the first that declares it, allowed or not: who is to blame for its absence.
+    /// The first declared provider of each name, allowed or not: the cause if the service is missing.
     known: BTreeMap<&'a str, usize>,
     order: Order,
 }
 
-/// What a requirement comes to.
+/// The result of a requirement.
 pub(super) enum Resolution {
     Resolved(ResolvedService),
     Missing { code: DiagnosticCode, missing: MissingService, cause: Option<FeatureId> },
 }
 
 impl<'a> Wiring<'a> {
-    /// `planned` tells who is left after everybody was looked at alone.
+    /// `planned` has the features that could be installed alone.
     pub(super) fn of(declared: &'a [&'a Declared], planned: &[PlannedFeature]) -> Self {
         let mut wiring = Self { declared, providers: BTreeMap::new(), known: BTreeMap::new(), order: Order::default() };
         for (at, (one, planned)) in declared.iter().zip(planned).enumerate() {
@@ -65,7 +65,7 @@ impl<'a> Wiring<'a> {
         &self.order.sequence
     }
 
-    /// What keeps `at` out whatever becomes of the others.
+    /// The problem that excludes `at` regardless of the other features.
     pub(super) fn obstacles(&self, at: usize) -> Vec<FeatureDiagnostic> {
         let Some(one) = self.declared.get(at) else { return Vec::new() };
         let id = &one.descriptor.id;
@@ -83,7 +83,7 @@ impl<'a> Wiring<'a> {
         taken.collect()
     }
 
-    /// What becomes of a requirement of `at`, once the fate of everybody before it is known.
+    /// Resolves a requirement of `at`, once all features before it are decided.
     pub(super) fn find(&self, at: usize, asked: &ServiceRequirement, planned: &[PlannedFeature]) -> Resolution {
         let ServiceRequirement { service, version: range, .. } = asked;
         let missing = |code, cause: Option<usize>, reason: String| {
@@ -118,7 +118,7 @@ impl<'a> Wiring<'a> {
         Resolution::Resolved(ResolvedService { service: service.clone(), version, provider })
     }
 
-    /// Who provides exactly this, in which version.
+    /// The provider of exactly this service, with its version.
     fn offer(&self, service: &ServiceId) -> Option<(usize, &'a str)> {
         let provider = *self.providers.get(service.name.as_str())?;
         let declared = &self.declared.get(provider)?.descriptor.provides;
@@ -144,7 +144,7 @@ impl<'a> Wiring<'a> {
 /// Most names of a cycle in a message.
 const MAX_PATH: usize = 6;
 
-/// What a feature needs to provide a service.
+/// The capability for providing a service.
 pub(super) fn provides(name: &str) -> HostCapability {
     HostCapability::ProvideService { key: name.to_owned().into() }
 }

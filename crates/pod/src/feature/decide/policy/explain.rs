@@ -1,24 +1,24 @@
-//! Which row of the policy answers a request, for people who ask why. It knows no plan.
+//! Which row of the policy decides about a request, for people who ask why. Does not depend on the plan.
 
 use super::{CapabilityPolicy, RowEffect};
 use crate::feature::{FeatureId, HostCapability};
 use serde::Serialize;
 
-/// What the policy says to one request, and the row that says it.
+/// The decision about one request with the row that made it; for `yoi features explain`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Admission {
     pub granted: bool,
-    /// The row's capability, which includes or overlaps what was asked; none when no row speaks.
+    /// The row's capability, which includes or overlaps the request; none if no row applies.
     pub row: Option<String>,
-    /// Where the row is written: `default`, or a file and line.
+    /// The row's source: `default`, or a file and line.
     pub source: Option<String>,
-    /// Why it is not granted, where no row refuses it.
+    /// The reason for the missing grant, if no row refuses it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
 impl CapabilityPolicy {
-    /// Which row admits or refuses `asked`: the first refusal, else the last grant.
+    /// The row that admits or refuses `asked`: the first refusal, else the last grant.
     #[must_use]
     pub fn admission(&self, feature: &FeatureId, asked: &HostCapability) -> Admission {
         let rows = self.rows.get(feature).map_or(&[][..], Vec::as_slice);

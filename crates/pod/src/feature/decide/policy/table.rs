@@ -1,5 +1,5 @@
-//! What a person grants one feature, as written in a configuration: `[features."ID"] grant = { … }`. It knows no
-//! file.
+//! The grants of a person to one feature, as written in a configuration: `[features."ID"] grant = { … }`. Does not read
+//! files.
 //!
 //! A key that is present replaces the default grants of its kind; an empty list or `false` grants nothing of it. A
 //! missing key keeps the defaults.
@@ -62,7 +62,7 @@ pub struct GrantTable {
     pub state: Option<Vec<StateScope>>,
 }
 
-/// How far a directory is open.
+/// The value of a directory key in `grant = { fs = … }`: how far the directory is open to the feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FsAccess {
@@ -74,7 +74,7 @@ pub enum FsAccess {
     Write,
 }
 
-/// How far a store is open to a consumer.
+/// The value of a store key in `grant = { … }`: how far the store is open to the feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StoreAccess {
@@ -96,7 +96,7 @@ pub struct NotificationBounds {
     pub per_turn: u32,
 }
 
-/// A grant that cannot be meant.
+/// An invalid entry of a grant, reported to the person who wrote it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("grant.{key}: {problem}")]
 pub struct BadGrant {
@@ -104,10 +104,10 @@ pub struct BadGrant {
     pub problem: String,
 }
 
-/// Words of a capability.
+/// Text of a capability.
 type CapabilityText = Cow<'static, str>;
 
-/// One key: what its grants are about, and the grants.
+/// One key: an example of its kind, and its grants.
 struct Decided {
     about: HostCapability,
     granted: Vec<HostCapability>,
@@ -172,7 +172,7 @@ impl GrantTable {
     }
 }
 
-/// What one key decides, within its bounds.
+/// Checks one key, within its bounds.
 fn checked(key: &'static str, about: HostCapability, granted: Vec<HostCapability>) -> Result<Decided, BadGrant> {
     if granted.len() > MAX_ENTRIES {
         let problem = format!("{} entries; at most {MAX_ENTRIES} are allowed", granted.len());
@@ -185,11 +185,11 @@ fn checked(key: &'static str, about: HostCapability, granted: Vec<HostCapability
 }
 
 impl CapabilityPolicy {
-    /// Puts what a person grants a feature in the place of what it was granted so far, kind by kind. `source` is the
-    /// file and key. Refusals stay.
+    /// Replaces the grants of a feature by those of a person, kind by kind. `source` is the file and key. Refusals
+    /// stay.
     ///
     /// # Errors
-    /// An entry that means nothing, or too many of them; nothing has changed then.
+    /// An invalid entry, or too many of them; then nothing is changed.
     pub fn configured(mut self, feature: &FeatureId, table: &GrantTable, source: &str) -> Result<Self, BadGrant> {
         let decided = table.decided()?;
         let rows = self.rows.entry(feature.clone()).or_default();

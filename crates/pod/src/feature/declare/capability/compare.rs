@@ -1,5 +1,5 @@
-//! Compares capabilities and shows them to people. Every comparison follows from what the parts of two capabilities
-//! have in common. It knows no kind and no policy.
+//! Compares capabilities and shows them to people. Every comparison follows from the common part of the parameters of
+//! two capabilities. Depends on no kind and no policy.
 
 use super::{CapabilityScope, HostCapability, Names, Text};
 use authority::HostPattern;
@@ -7,7 +7,7 @@ use std::fmt;
 use std::mem::discriminant;
 
 impl HostCapability {
-    /// What `self` and `asked` have in common, if anything; `asked` itself, as it is written, where `self` includes it.
+    /// The common part of `self` and `asked`, if any; `asked` itself, as it is written, if `self` includes it.
     #[must_use]
     pub fn meet(&self, asked: &Self) -> Option<Self> {
         if discriminant(self) != discriminant(asked) {
@@ -39,7 +39,7 @@ impl HostCapability {
         self.meet(asked).is_some_and(|both| both == *asked)
     }
 
-    /// Whether a refusal of `self` hits any part of `asked`. A refusal to write lets a feature read.
+    /// Whether a refusal of `self` affects any part of `asked`. A refusal of writing leaves reading.
     pub(crate) fn conflicts_with(&self, asked: &Self) -> bool {
         if let Self::ScopedFs { root, read: _, write, execute } = self
             && (*write || *execute)
@@ -50,14 +50,14 @@ impl HostCapability {
         self.meet(asked).is_some()
     }
 
-    /// What a grant of `self` leaves of `asked`, where the rest is of use without the whole: hosts that both mean, the
+    /// The useful part of `asked` that a grant of `self` allows, for kinds that can be granted in part: common hosts,
     /// smaller numbers of notifications.
     pub(crate) fn leaves(&self, asked: &Self) -> Option<Self> {
         let divisible = matches!(asked, Self::Network { .. } | Self::EmitModelNotification { .. });
         self.meet(asked).filter(|left| divisible || left == asked)
     }
 
-    /// Two things that are left of one request, together.
+    /// Combines two granted parts of one request.
     pub(crate) fn joined(self, other: Self) -> Self {
         match (self, other) {
             (Self::Network { purpose, hosts }, Self::Network { hosts: more, .. }) => {
@@ -67,7 +67,7 @@ impl HostCapability {
         }
     }
 
-    /// The part that only reads, of what reads and writes.
+    /// The read-only part of a request for reading and writing.
     pub(crate) fn reading(&self) -> Option<Self> {
         let mut part = self.clone();
         if let Self::ScopedFs { read: true, write, .. }
@@ -79,7 +79,7 @@ impl HostCapability {
         None
     }
 
-    /// Whether both are about the same thing, so that a word on one is a word on the other.
+    /// Whether both are about the same thing, so that a row of policy about one also decides about the other.
     pub(crate) fn is_about(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::ScopedFs { root, .. }, Self::ScopedFs { root: other, .. }) => root == other,
@@ -133,7 +133,7 @@ fn hosts_of_both(own: &Names, asked: &Names) -> Option<Names> {
     Some(if both == **asked { asked.clone() } else { sorted(both) })
 }
 
-/// Whether a pattern of hosts includes another; what is no pattern includes nothing and is included nowhere.
+/// Whether a pattern of hosts includes another; an invalid pattern includes nothing and is included nowhere.
 fn includes(own: &str, asked: &str) -> bool {
     let (own, asked) = (own.parse::<HostPattern>(), asked.parse::<HostPattern>());
     own.ok().zip(asked.ok()).is_some_and(|(own, asked)| own.covers(&asked))
@@ -145,7 +145,7 @@ fn sorted(mut names: Vec<Text>) -> Names {
     names.into()
 }
 
-/// Leaves the modes that are on in both, if any.
+/// Keeps the modes that both have, if any.
 fn modes_of_both(own: &[(&mut bool, char)], asked: Vec<(&mut bool, char)>) -> Option<()> {
     let left = own.iter().zip(asked).map(|((own, _), (asked, _))| {
         *asked &= **own;

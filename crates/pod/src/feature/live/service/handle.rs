@@ -1,4 +1,4 @@
-//! A consumer's handle on a service. It knows no plan.
+//! A consumer's handle on a service. Does not depend on the plan.
 
 use super::offer::Service;
 use crate::feature::sanitize;
@@ -12,13 +12,13 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// What an asynchronous method of a contract returns; what `#[async_trait]` makes of an `async fn`.
+/// The return type of an asynchronous method of a contract, as `#[async_trait]` writes it.
 pub type ServiceFuture<'a, R> = Pin<Box<dyn Future<Output = R> + Send + 'a>>;
 
-/// A service that was granted. Clones share the door of the grant.
+/// A consumer's handle on a granted service. Clones share the door of the grant.
 ///
-/// Methods of a contract take owned arguments: the host drops a call when the grant is revoked, whatever its caller
-/// still has.
+/// Methods of a contract take owned arguments: the host drops a call when the grant is revoked, even while its caller
+/// still holds references.
 pub struct ServiceHandle<T: ?Sized> {
     pub(super) target: Arc<T>,
     pub(super) service: Arc<Service>,
@@ -26,7 +26,7 @@ pub struct ServiceHandle<T: ?Sized> {
     pub(super) redactor: Redactor,
 }
 
-/// Why a service was not had.
+/// The reason why a use of a service failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ServiceError {
     #[error("the grant of service {service} was revoked")]
@@ -38,7 +38,7 @@ pub enum ServiceError {
     Panicked {
         service: String,
         provider: String,
-        /// Its last words, cut at 512 bytes.
+        /// The message of the panic, cut at 512 bytes.
         message: String,
     },
 }
@@ -59,8 +59,8 @@ impl ServiceError {
 }
 
 impl<T: ?Sized + Send + Sync + 'static> ServiceHandle<T> {
-    /// Uses the service at once, in the caller's thread. Whoever revokes waits for `f`; so `f` revoking its own grant
-    /// and waiting for that never ends.
+    /// Uses the service synchronously, in the caller's thread. A revocation waits for `f`; so an `f` that revokes its
+    /// own grant and waits for that never ends.
     ///
     /// # Errors
     /// `Revoked`; `Unavailable` after the provider left; `Panicked`.
@@ -70,13 +70,13 @@ impl<T: ?Sized + Send + Sync + 'static> ServiceHandle<T> {
         caught(|| f(&self.target)).map_err(|words| self.panicked(&words))
     }
 
-    /// Uses the service as long as it takes. The door is entered each time the call goes on and nothing is held while
-    /// it waits; so it ends, wherever it waits, when the grant is revoked.
+    /// Uses the service asynchronously. The door is entered each time the call continues, and nothing is held while it
+    /// waits; so the call ends at its next wait when the grant is revoked.
     ///
     /// # Errors
     /// `Revoked`; `Unavailable` after the provider left; `Panicked`.
     pub async fn call<R>(&self, f: impl for<'a> FnOnce(&'a T) -> ServiceFuture<'a, R>) -> Result<R, ServiceError> {
-        // Waited for by a drain only: revoking at once lets nobody finish.
+        // Only a drain waits for it: a revocation at once lets no use finish.
         let under_way = self.door.begin().map_err(|Shut| self.shut())?;
         let target = Arc::clone(&self.target);
         let _waiting = attribution::waiting(&self.service.provider);

@@ -1,4 +1,4 @@
-//! One service, between its provider and its consumers. It knows no policy.
+//! One service, between its provider and its consumers. Does not depend on the policy.
 
 use super::handle::ServiceHandle;
 use crate::feature::declare::id::FeatureId;
@@ -12,13 +12,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// The services of the features that are installed so far.
 pub(crate) type Services = BTreeMap<ServiceId, Arc<Service>>;
 
-/// A service as it was staged.
+/// A staged service.
 pub(crate) struct Service {
     pub(crate) id: ServiceId,
     pub(crate) provider: FeatureId,
     /// An `Arc` of the contract, known by its type.
     target: Box<dyn Any + Send + Sync>,
-    /// Of the provider's grant; its consumers' are derived from it.
+    /// The door of the provider's grant; those of consumers are derived from it.
     pub(crate) door: Arc<Door>,
     left: AtomicBool,
 }
@@ -33,7 +33,7 @@ impl Service {
         Self { id: key.id(), provider, target: Box::new(target), door, left }
     }
 
-    /// A handle under a grant of its own; nothing if this is a service of another contract.
+    /// A handle under a grant of its own; none if the service has another contract.
     pub(crate) fn handle<T: ?Sized + Send + Sync + 'static>(
         self: &Arc<Self>,
         door: Arc<Door>,
@@ -43,7 +43,7 @@ impl Service {
         Some(ServiceHandle { target: Arc::clone(target), service: Arc::clone(self), door, redactor })
     }
 
-    /// Says why the doors of its consumers shut; before they do.
+    /// Sets the reason before the doors of consumers shut.
     pub(crate) fn leave(&self) {
         self.left.store(true, Ordering::SeqCst);
     }

@@ -1,5 +1,4 @@
-//! State that outlives its session: one file each, replaced atomically, on a thread of its own. It knows no value,
-//! only its JSON.
+//! State that outlives its session: one file each, replaced atomically, on a thread of its own. Handles only JSON.
 
 use super::MAX_STATE;
 use crate::feature::FeatureId;
@@ -15,36 +14,36 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// How many updates may wait for the disk.
+/// Updates that may wait for the disk.
 const QUEUE: usize = 64;
 
-/// How long a pod that lets go waits for the last updates.
+/// Time that a closing pod waits for the last updates.
 const FINAL_WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The longest file: the longest value, and what stands around it.
+/// The longest file: the longest value and the fields around it.
 const MAX_FILE: u64 = MAX_STATE as u64 + 4096;
 
 type FileJob = Box<dyn FnOnce() + Send>;
 
-/// The thread that writes; clones share it. It starts with the first job, and ends with the last clone or when it is
-/// told to finish.
+/// The thread that writes state files; clones share it. It starts with the first job, and ends with the last clone or
+/// when it is told to finish.
 #[derive(Clone, Default)]
 pub(crate) struct Keeper(Arc<Mutex<FileJobs>>);
 
-/// What a keeper's thread has before it.
+/// A job of the keeper's thread.
 #[derive(Default)]
 enum FileJobs {
     #[default]
     Idle,
     Working {
         queue: SyncSender<FileJob>,
-        /// Falls silent when the thread has done everything.
+        /// Disconnects when the thread has done everything.
         done: Receiver<()>,
     },
     Finished,
 }
 
-/// Why a job was not queued.
+/// The reason why a job was not queued.
 pub(super) enum NotQueued {
     Full,
     Closed,
@@ -57,7 +56,7 @@ impl Keeper {
             let (queue, receiver) = sync_channel::<FileJob>(QUEUE);
             let (working, done) = sync_channel::<()>(0);
             let work = move || {
-                // Settling an update drops values of a feature, and that may panic.
+                // Completing an update drops values of a feature, whose code may panic.
                 receiver.into_iter().for_each(|job| drop(catch_unwind(AssertUnwindSafe(job))));
                 drop(working);
             };
@@ -75,7 +74,7 @@ impl Keeper {
         }
     }
 
-    /// Takes nothing more, and waits until what is queued was written, at most [`FINAL_WRITE_TIMEOUT`]; blocks.
+    /// Accepts no more jobs, and waits until queued ones are written, at most [`FINAL_WRITE_TIMEOUT`]; blocks.
     pub(crate) fn finish(&self) {
         let jobs = std::mem::replace(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), FileJobs::Finished);
         if let FileJobs::Working { queue, done } = jobs {
@@ -91,20 +90,21 @@ impl Keeper {
 pub(super) struct StateFile {
     dir: Workspace,
     path: PathBuf,
-    /// Of its staged updates, the same for every process: what a dead one left goes with the next update.
+    /// The number of staged updates, the same for every process: the next update removes the staged file of a dead
+    /// process.
     number: u64,
-    /// The file as it was when the value in memory was read from it or written to it; none while there was none.
+    /// The file's stamp when the value in memory was read from it or written to it; none if there was no file.
     stamp: Mutex<Option<Stamp>>,
 }
 
-/// What is in a file, and as of when; nothing where there is no file.
+/// The content of a file with its stamp; none if there is no file.
 pub(super) type FileContent = (Option<FeatureState>, Option<Stamp>);
 
-/// Why a value was not written.
+/// The reason why a value was not written.
 pub(super) enum NotWritten {
-    /// Somebody else wrote meanwhile.
+    /// Another process wrote meanwhile.
     Changed,
-    /// The disk, or the grant.
+    /// The disk refused, or the grant was revoked.
     Refused(String),
 }
 
@@ -117,7 +117,7 @@ impl StateFile {
         Self { dir, path, number, stamp: Mutex::default() }
     }
 
-    /// What is there. It counts as known only once it was [`Self::adopt`]ed.
+    /// Reads the file. The content counts as known only after [`Self::adopt`].
     pub(super) fn read(&self) -> Result<FileContent, String> {
         let refused = |error: &dyn std::fmt::Display| format!("{}: {error}", self.path.display());
         let at = self.dir.inside(&self.path).map_err(|e| refused(&e))?;
@@ -137,7 +137,7 @@ impl StateFile {
         Ok((Some(state), Some(meta.stamp)))
     }
 
-    /// The value that was found as of then is the one in memory: the next one may replace it.
+    /// The value with this stamp is now in memory: the next one may replace it.
     pub(super) fn adopt(&self, stamp: Option<Stamp>) {
         *self.stamp() = stamp;
     }
@@ -146,7 +146,7 @@ impl StateFile {
         self.stamp.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Replaces the file, unless somebody else changed it since it was read or written here.
+    /// Replaces the file, unless another process changed it since it was read or written here.
     pub(super) fn write(&self, state: &FeatureState) -> Result<(), NotWritten> {
         let refused = |error: &dyn std::fmt::Display| NotWritten::Refused(error.to_string());
         let mut bytes = serde_json::to_vec(state).map_err(|e| refused(&e))?;
@@ -185,7 +185,7 @@ mod tests {
         let held = Box::new(move || {
             begun.send(()).unwrap();
             gate.recv().unwrap();
-            // Whoever does not wait is through by now.
+            // An update that does not wait has ended by now.
             thread::sleep(Duration::from_millis(20));
         });
         assert!(keeper.queue(held).is_ok());

@@ -1,5 +1,5 @@
-//! What an install needs of the pod: the mailbox of its actor, and the recorded states of features. It knows no
-//! registry.
+//! The link from an install to the pod: the mailbox of its actor, and the recorded states of features. Does not depend
+//! on the registry.
 
 use super::files::Keeper;
 use crate::feature::FeatureId;
@@ -10,8 +10,8 @@ use authority::Workspace;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The way from features to one pod; [`crate::host::Opening::link`] gives it. Holding it is holding the state of every
-/// feature: only the composition root does.
+/// The link from features to one pod; [`crate::host::Opening::link`] creates it. It gives access to the state of every
+/// feature, so only the composition root has it.
 #[derive(Clone)]
 pub struct PodLink {
     pub(crate) mailbox: MailboxSender,
@@ -32,7 +32,7 @@ impl PodLink {
         self
     }
 
-    /// Where state of a scope other than the session's is kept.
+    /// The directory for state of a scope other than the session's.
     pub(super) fn dir(&self, scope: StateScope) -> Option<&Workspace> {
         self.dirs.get(&scope)
     }

@@ -1,4 +1,4 @@
-//! A feature's durable state: a value that survives restarts. It knows no actor.
+//! A feature's durable state: a value that survives restarts. Does not depend on the actor.
 //!
 //! ```text
 //! update(f) ── f on a copy of the newest value, now ──▶ newest ── record durable and folded ──▶ read()
@@ -20,5 +20,5 @@ pub use slot::{DurableState, StateError, Update};
 /// The longest value, as JSON, in bytes.
 pub const MAX_STATE: usize = 64 * 1024;
 
-/// How deep arrays and objects may stand in each other: well below what any reader of the log takes.
+/// Limit on the nesting of arrays and objects: well below what any reader of the log accepts.
 const MAX_NESTING: usize = 64;

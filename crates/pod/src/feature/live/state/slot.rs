@@ -1,4 +1,4 @@
-//! One state's value in memory, and how it becomes durable. It knows no actor, only its mailbox.
+//! One state's value in memory, and how it becomes durable. Depends on the actor's mailbox only.
 
 use super::files::{FileContent, Keeper, NotQueued, NotWritten, StateFile};
 use super::link::PodLink;
@@ -22,7 +22,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use tokio::sync::oneshot;
 
-/// A value that survives restarts; see [`crate::feature::FeatureInstallContext::state`]. Clones share it.
+/// A feature's handle on a value that survives restarts; see [`crate::feature::FeatureInstallContext::state`]. Clones
+/// share it.
 pub struct DurableState<T> {
     slot: Arc<Slot<T>>,
 }
@@ -39,12 +40,12 @@ impl<T> fmt::Debug for DurableState<T> {
     }
 }
 
-/// Why an update is not durable. The value is then what it was.
+/// The reason why an update is not durable. The value is unchanged then.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StateError {
     #[error("the update was not written: {0}")]
     Refused(String),
-    /// An update it was built on was refused.
+    /// An earlier update, which this one depends on, was refused.
     #[error("the update was built on one that was refused; read the state and update it again")]
     Superseded,
     /// The value grew over [`MAX_STATE`]; this many bytes of JSON.
@@ -55,16 +56,17 @@ pub enum StateError {
     /// The closure panicked; nothing was changed.
     #[error("the update panicked: {0}")]
     Panicked(String),
-    /// The pod has let go, the grant was revoked, or the feature is not there any more.
+    /// The pod has ended, the grant was revoked, or the feature is not live any more.
     #[error("the state is closed")]
     Closed,
-    /// The feature installs: what it wrote could not be taken back if it failed.
+    /// The feature is still installing: an update could not be withdrawn if the install failed.
     #[error("the feature is not installed yet; update the state from a tool or a hook")]
     Early,
-    /// The value does not encode as JSON, or what it encodes to does not read again.
+    /// The value does not encode as JSON, or its JSON cannot be read again.
     #[error("the state does not go through JSON: {0}")]
     Json(String),
-    /// Somebody else wrote what this does not read. It is left alone, and nothing is written until the next start.
+    /// Another process wrote a value that this build cannot read. The file is kept, and nothing is written until the
+    /// next start.
     #[error("somebody else wrote the state, and it does not read: {0}")]
     Unreadable(String),
 }
@@ -82,7 +84,7 @@ impl StateError {
     }
 }
 
-/// The answer to an update. Dropping it loses the answer, not the update.
+/// The pending result of an update. Dropping it loses the result, not the update.
 #[must_use = "an update is durable only when this says so; drop it on purpose where that does not matter"]
 pub struct Update<R> {
     begun: Result<Begun<R>, Option<StateError>>,
@@ -91,13 +93,13 @@ pub struct Update<R> {
 struct Begun<R> {
     value: Option<R>,
     done: oneshot::Receiver<Result<(), StateError>>,
-    /// Whom to tell that somebody waits.
+    /// The mailbox, to request a commit when the caller waits.
     mailbox: Option<MailboxSender>,
 }
 
 impl<R> Update<R> {
-    /// Why it was not even handed in, if it was not: for whoever does not wait for the answer and still must not go on
-    /// without.
+    /// The error if the update was rejected before it was queued. For callers that do not await the update but must not
+    /// continue after a rejection.
     #[must_use]
     pub fn refused(&self) -> Option<&StateError> {
         self.begun.as_ref().err().and_then(Option::as_ref)
@@ -130,7 +132,7 @@ struct Slot<T> {
     door: Arc<Door>,
     presence: Arc<Presence>,
     redactor: Redactor,
-    /// Held while a closure runs, so that the actor, which takes only `cells`, never waits for a feature.
+    /// Locked while a closure runs. The actor locks only `cells`, so it never waits for a feature.
     turn: Mutex<()>,
     cells: Mutex<Cells<T>>,
 }
@@ -144,16 +146,16 @@ enum Durability {
 struct Cells<T> {
     durable: Arc<T>,
     newest: Arc<T>,
-    /// Raised when updates were refused: those built on them are void.
+    /// Raised when updates were refused: later updates that depend on those are invalid.
     epoch: u64,
-    /// What somebody else wrote and nobody here has read yet: reading it is the feature's code, on its own thread.
+    /// A value of another process that is not parsed yet: parsing runs the feature's code, on the feature's thread.
     found: Option<FileContent>,
-    /// Why that did not read. It is not known what is there, so nothing is written over it.
+    /// The error of parsing it. The stored value is unknown, so it is not overwritten.
     unreadable: Option<String>,
 }
 
 impl<T: Serialize + DeserializeOwned + Clone + Default + Send + Sync + 'static> DurableState<T> {
-    /// The state a feature left, or its default.
+    /// The stored state, or its default.
     pub(crate) fn load(
         key: &StateKey<T>,
         feature: &FeatureId,
@@ -186,15 +188,15 @@ impl<T: Serialize + DeserializeOwned + Clone + Default + Send + Sync + 'static> 
         Arc::clone(&self.slot.cells().durable)
     }
 
-    /// The newest value, committed or not: what the next update starts from. For finding out whether there is anything
-    /// to update; what is shown or promised to anybody comes from [`DurableState::read`].
+    /// The newest value, committed or not: the base of the next update. Use it to find out whether an update is needed;
+    /// show or report only [`DurableState::read`].
     #[must_use]
     pub fn newest(&self) -> Arc<T> {
         self.slot.catch_up();
         Arc::clone(&self.slot.cells().newest)
     }
 
-    /// Runs `change` now, on a copy of the newest value, committed or not, and hands the result in, as it reads back
+    /// Runs `change` at once, on a copy of the newest value, committed or not, and queues the result, as it reads back
     /// from its JSON. Must not be called from within another update of the same state: that never returns.
     pub fn update<R>(&self, change: impl FnOnce(&mut T) -> R) -> Update<R> {
         Update { begun: self.begin(change).map_err(Some) }
@@ -240,8 +242,8 @@ impl<T: Serialize + DeserializeOwned + Clone + Default + Send + Sync + 'static> 
 }
 
 impl<T: Serialize + DeserializeOwned + Clone + Default> Slot<T> {
-    /// The next value as whoever reads it later will find it: changed, written as JSON and read again, so that what
-    /// is in memory is what is in the log, and what does not read never gets there.
+    /// The next value as a later reader gets it: changed, written as JSON and read again. So the value in memory equals
+    /// the one in the log, and a value that cannot be read is never written.
     fn next<R>(&self, before: &T, change: impl FnOnce(&mut T) -> R) -> Result<(R, T, Value, usize), StateError> {
         let mut value = before.clone();
         let answer = change(&mut value);
@@ -265,7 +267,7 @@ impl<T: Serialize + DeserializeOwned + Clone + Default> Slot<T> {
         Ok((answer, value, json, text.len()))
     }
 
-    /// Starts over from what somebody else wrote, if there is such a thing.
+    /// Replaces the value by that of another process, if there is one.
     fn catch_up(&self) {
         let Some((left, stamp)) = self.cells().found.take() else { return };
         let read = self.contained(|| self.key.left(left.as_ref())).and_then(|read| read);
@@ -282,7 +284,7 @@ impl<T: Serialize + DeserializeOwned + Clone + Default> Slot<T> {
     }
 }
 
-/// How deep arrays and objects stand in each other. A value that was parsed has a bound on it.
+/// The nesting of arrays and objects. A parsed value has a bound on it.
 fn nesting(value: &Value) -> usize {
     match value {
         Value::Array(values) => 1 + values.iter().map(nesting).max().unwrap_or(0),
@@ -313,8 +315,8 @@ impl<T: Send + Sync + 'static> Slot<T> {
     }
 }
 
-/// Writes one value to its file, on the keeper's thread. No code of a feature runs there: one that hangs would hold up
-/// the states of all.
+/// Writes one value to its file, on the keeper's thread. No code of a feature runs there: if it hung, it would block
+/// the states of all features.
 fn save<T: Send + Sync + 'static>(file: &StateFile, state: &FeatureState, waiter: Box<PendingUpdate<T>>) {
     if !waiter.is_valid() {
         return waiter.resolve(Err("what it was built on was refused"));
@@ -339,7 +341,7 @@ fn save<T: Send + Sync + 'static>(file: &StateFile, state: &FeatureState, waiter
 }
 
 impl<T> Cells<T> {
-    /// Takes back what is not durable.
+    /// Discards updates that are not durable.
     fn start_over(&mut self) {
         self.newest = Arc::clone(&self.durable);
         self.epoch += 1;
@@ -347,7 +349,7 @@ impl<T> Cells<T> {
 }
 
 impl<T> Slot<T> {
-    /// Runs code of the feature; the words of a panic are the error.
+    /// Runs code of the feature; the message of a panic is the error.
     fn contained<R>(&self, work: impl FnOnce() -> R) -> Result<R, String> {
         caught(work).map_err(|words| sanitize(&words, MAX_MESSAGE, &self.redactor))
     }
@@ -390,7 +392,7 @@ impl<T: Send + Sync> CommitWaiter for PendingUpdate<T> {
 
 impl<T> PendingUpdate<T> {
     fn answer(self, told: Result<(), StateError>) {
-        // Whoever asked may not wait for the answer.
+        // The caller may not wait for the result.
         drop(self.reply.send(told));
     }
 }
