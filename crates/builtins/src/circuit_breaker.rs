@@ -1,4 +1,4 @@
-//! `builtin:circuit-breaker`: gives a failing tool a rest. Off until configured.
+//! `builtin:circuit-breaker`: refuses calls of a failing tool for a while. Off until configured.
 //!
 //! ```text
 //!   closed ── `errors` in a row ──> open ── after `rest_s`, one call ──> trial ── success ──> closed
@@ -8,12 +8,12 @@
 //! ```
 //!
 //! Each tool has a breaker of its own. While a trial runs, other calls of its tool are refused, however long it takes.
-//! One that ends without a result (cancelled, refused by somebody else, cut off) is over when the model is asked next;
-//! then the next call tries.
+//! A trial that ends without a result (cancelled, refused by another gate, cut off) is over at the next request to the
+//! model; then the next call is the trial.
 //!
 //! Breakers are state of the session and outlive the process, so a rest is measured by the wall clock: no other clock
-//! goes on while nothing runs. A clock that is set back begins the rest anew, once for each time it is set back; one
-//! that jumps ahead ends it early, which costs one trial.
+//! advances while no process runs. A clock that is set back restarts the rest; one that jumps ahead ends it early,
+//! which costs one trial.
 
 use crate::clock::Now;
 use llm_worker::{CallId, ResultStatus, ToolOutput};
@@ -35,7 +35,7 @@ const RESULTS: HookKey<ToolOutcome> = HookKey::new("circuit-breaker-results");
 const REQUESTS: HookKey<PreRequest> = HookKey::new("circuit-breaker-requests");
 const BREAKERS: StateKey<Breakers> = StateKey::new("breakers", 1);
 
-/// Most tools whose errors are remembered; there are seldom more than some dozens of tools at all.
+/// The most tools whose errors are remembered; there are seldom more than some dozens of tools.
 const MAX_TOOLS: usize = 128;
 
 const MICROS: u64 = 1_000_000;
@@ -57,17 +57,17 @@ impl Default for Settings {
     }
 }
 
-/// Refusing calls of a tool that fails again and again.
+/// The feature that refuses calls of a tool after `errors` consecutive failures, until a trial call succeeds.
 pub struct CircuitBreaker {
     settings: Settings,
     now: Now,
 }
 
 impl CircuitBreaker {
-    /// With these settings and this clock.
+    /// Creates the feature with these settings and this clock.
     ///
     /// # Errors
-    /// A value out of its bounds, by its key.
+    /// A value outside of its limits; the text names its key.
     pub fn new(settings: Settings, now: Now) -> Result<Self, String> {
         match settings {
             Settings { errors: 1..=100, rest_s: 1..=3600 } => Ok(Self { settings, now }),
@@ -109,7 +109,7 @@ struct Live {
     breakers: DurableState<Breakers>,
 }
 
-/// Those that are not closed without an error, by tool.
+/// The breakers by tool, without those that are closed and have no error.
 type Breakers = BTreeMap<String, Breaker>;
 
 /// The breaker of one tool. Times are microseconds since 1970.
@@ -124,7 +124,7 @@ enum Breaker {
 /// An open breaker whose rest is over.
 const RESTED: Breaker = Breaker::Open { since_us: 0 };
 
-/// What a breaker says to a call.
+/// A breaker's decision on a call.
 enum Said {
     Go,
     Rests { left_us: u64 },
@@ -148,7 +148,7 @@ impl Breaker {
         }
     }
 
-    /// What it becomes when this call ended; `None` is closed without an error.
+    /// The breaker after this call ended; `None` is closed without an error.
     fn after(&self, call: CallId, failed: bool, limit: u32, now_us: u64) -> Option<Self> {
         let opened = Self::Open { since_us: now_us };
         match self {
@@ -156,7 +156,7 @@ impl Breaker {
             Self::Closed { errors } if failed => Some(Self::Closed { errors: errors + 1 }),
             Self::Closed { .. } => None,
             Self::Trial { call: trial } if *trial == call => failed.then_some(opened),
-            // Calls that began before it opened say nothing new.
+            // Calls that started before it opened do not count.
             Self::Open { .. } | Self::Trial { .. } => Some(self.clone()),
         }
     }
@@ -168,7 +168,7 @@ impl Live {
             return Verdict::allow();
         }
         let (now_us, rest_us, mut said) = (self.now_us(), self.settings.rest_s * MICROS, None);
-        // Not waited for: it is written with how the call was judged.
+        // Not awaited: it is written with the call's verdict.
         let counted = self.breakers.update(|breakers| {
             let breaker = breakers.get_mut(&call.tool);
             said = Some(breaker.map_or(Said::Go, |breaker| breaker.ask(call.call, now_us, rest_us)));
@@ -233,7 +233,7 @@ impl Live {
     }
 }
 
-/// Forgets the breaker that matters least while there are too many: closed before open, few errors and long ago first.
+/// Drops the least important breakers while there are too many: closed before open, few and old errors first.
 fn make_room(breakers: &mut Breakers) {
     while breakers.len() >= MAX_TOOLS {
         let least = breakers.iter().min_by_key(|(_, breaker)| match breaker {

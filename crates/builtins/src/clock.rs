@@ -1,7 +1,7 @@
-//! Time as the composition root hands it in.
+//! The clock that the composition root passes to built-in features.
 
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// What a calendar says: for dates, and for waits that outlive the process.
+/// The wall clock, for dates and for waits that outlive the process.
 pub type Now = Arc<dyn Fn() -> SystemTime + Send + Sync>;

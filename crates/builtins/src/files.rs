@@ -1,4 +1,4 @@
-//! `builtin:files`: Read, List, Write and Edit. Without the grant to write, the last two are left out.
+//! `builtin:files`: Read, List, Write and Edit. Without the grant to write, the last two are not installed.
 
 use pod::feature::{
     CapabilityRequest, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule,
@@ -22,7 +22,7 @@ const WRITE: ToolKey<write::Args> =
 const EDIT: ToolKey<edit::Args> =
     ToolKey::new(edit::NAME, edit::EFFECT, edit::ABOUT).touching(edit::touches).needs(WRITES);
 
-/// Reading and changing files of the workspace.
+/// The feature that adds the tools to read and change files of the workspace.
 #[derive(Debug)]
 pub struct FilesFeature(pub tools::Remedies);
 

@@ -1,8 +1,8 @@
 //! The built-in features: one module each, through the API that every feature uses.
 //!
-//! A feature here names its tools, asks for what they need and hands its handles to implementations in `tools`. It
-//! knows no socket, no store file and nothing of the pod but `pod::feature`; it opens, starts and
-//! waits for nothing.
+//! A feature here declares its tools, requests the capabilities that they need and passes the handles to
+//! implementations in `tools`. It does not depend on sockets, files of the store or the pod except `pod::feature`; it
+//! opens, starts and waits for nothing.
 
 pub mod circuit_breaker;
 mod clock;
@@ -31,8 +31,8 @@ pub use tools::{PathRemedy, Remedies};
 use pod::feature::{FeatureDescriptor, FeatureModule};
 use std::sync::Arc;
 
-/// Every built-in that is on by default; [`policies`] has the others. `words` gives the text for what would allow a
-/// denied path.
+/// Every built-in feature that is on by default, for `yoi` to install; [`policies`] has the others. `words` gives the
+/// text about the setting that would allow a denied path.
 #[must_use]
 pub fn all(words: Remedies) -> Vec<Arc<dyn FeatureModule>> {
     vec![
@@ -43,7 +43,7 @@ pub fn all(words: Remedies) -> Vec<Arc<dyn FeatureModule>> {
     ]
 }
 
-/// What every built-in declares, whether it is on or not.
+/// The descriptors of all built-in features, whether on or not.
 #[must_use]
 pub fn declared() -> Vec<FeatureDescriptor> {
     let unworded = |_: PathRemedy<'_>| String::new();

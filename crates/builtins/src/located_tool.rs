@@ -1,5 +1,5 @@
-//! A typed tool with known locations. A key knows only its arguments, and these tools name items and notes, not paths;
-//! their locations are known once the handle exists.
+//! A typed tool with known locations. A tool key can derive paths only from arguments. These tools name items and
+//! notes, not paths; the paths are known once the handle exists.
 
 use llm_worker::tool::{ArgumentError, Prepared, ToolFuture, Touch, parse_arguments};
 use llm_worker::{Tool, ToolContext, ToolDefinition, ToolResult};

@@ -1,12 +1,12 @@
-//! `builtin:loop-detect`: refuses the call that would go round in circles. Off until configured.
+//! `builtin:loop-detect`: refuses a call that repeats earlier calls without progress. Off until configured.
 //!
 //! Two rules. *Repeat*: the call is the `window`-th in a row of the same tool with the same arguments, whatever they
-//! answered. *Cycle*: with this call, the last calls are `window` rounds of the same two to four, and what the rounds
-//! before answered did not change. A call that never came here, because the host refused it, counts in between as
-//! another one.
+//! answered. *Cycle*: with this call, the last calls are `window` rounds of the same two to four, and the results of
+//! the rounds before did not change. A call that the host refused before it reached this feature counts as a different
+//! call.
 //!
-//! Its memory is state of the session: digests of the last calls and of what they answered. A restored pod counts on,
-//! calls that were cut off included.
+//! Its memory is state of the session: digests of the last calls and of their results. A restored pod continues to
+//! count, calls that were cut off included.
 
 use llm_worker::{CallId, ToolOutput};
 use pod::feature::{
@@ -25,7 +25,7 @@ const GATE: HookKey<PreToolCall> = HookKey::new("loop-detect");
 const RESULTS: HookKey<ToolOutcome> = HookKey::new("loop-detect-results");
 const PAST: StateKey<Past> = StateKey::new("past", 1);
 
-/// The longest cycle that is looked for, in calls.
+/// The longest cycle that is detected, in calls.
 const PERIOD: usize = 4;
 
 /// Hexadecimal digits of a digest that are kept: a collision has no security effect.
@@ -40,21 +40,21 @@ pub struct Settings {
 }
 
 impl Default for Settings {
-    /// Twice may be a second look; three times is a circle.
+    /// Two rounds may be a deliberate repetition; three are a loop.
     fn default() -> Self {
         Self { window: 3 }
     }
 }
 
-/// Refusing calls that repeat without end.
+/// The feature that refuses a call that repeats or cycles.
 #[derive(Debug)]
 pub struct LoopDetect(Settings);
 
 impl LoopDetect {
-    /// With these settings.
+    /// Creates the feature with these settings.
     ///
     /// # Errors
-    /// A value out of its bounds, by its key.
+    /// A value outside of its limits; the text names its key.
     pub fn new(settings: Settings) -> Result<Self, String> {
         match settings.window {
             2..=20 => Ok(Self(settings)),
@@ -94,12 +94,12 @@ struct Live {
 /// The last calls.
 type Past = BTreeMap<CallId, Seen>;
 
-/// What is remembered of a call.
+/// The digests that are remembered of a call.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Seen {
     /// Digest of its tool and arguments.
     same: String,
-    /// Absent while it runs, and for one that was cut off or refused by somebody else.
+    /// Absent while it runs, and for a call that was cut off or refused by another gate.
     #[serde(rename = "came", default, skip_serializing_if = "Option::is_none")]
     ending: Option<CallEnding>,
 }
@@ -117,7 +117,7 @@ impl Live {
     fn judge(&self, call: &ToolCallView) -> Verdict<PreToolCall> {
         let seen = Seen { same: digest([&call.tool, &call.arguments]), ending: None };
         let mut circle = None;
-        // Not waited for: it is written with how the call was judged.
+        // Not awaited: it is written with the call's verdict.
         let counted = self.past.update(|past| {
             past.insert(call.call, seen);
             while past.len() > self.window * PERIOD {
@@ -153,7 +153,7 @@ impl Live {
 
     fn finished(&self, view: &ToolOutcomeView) -> Change<ToolOutput> {
         let outcome = &view.outcome;
-        // Summaries tell times; they count only where there is nothing else.
+        // Summaries may contain durations; they count only if the content is empty.
         let words = if outcome.content.is_empty() { &outcome.summary } else { &outcome.content };
         let ending = CallEnding::Answered(digest([&format!("{:?}", outcome.status), words]));
         drop(self.past.update(|past| {
@@ -182,7 +182,7 @@ fn goes_round(newest: &[(u64, &Seen)], window: usize, period: usize) -> bool {
         })
 }
 
-/// Whether two calls are known to have brought the same; one of the newest round may still run.
+/// Whether two calls are known to have the same result; a call of the newest round may still run.
 fn unchanged(newest: bool, later: &Seen, earlier: &Seen) -> bool {
     match (&later.ending, &earlier.ending) {
         (None, Some(_)) => newest,

@@ -1,4 +1,4 @@
-//! `builtin:notes-router`: one tool that files a note where it belongs. Off until configured.
+//! `builtin:notes-router`: one tool that stores a note as a work item or in memory. Off until configured.
 //!
 //! ```text
 //!   asks for something to be done ── work items there ──> a work item
@@ -6,8 +6,8 @@
 //!             └── otherwise ─────────────────────────────> a note in memory
 //! ```
 //!
-//! It keeps nothing itself: memory it requires, work items it can do without. It knows their contracts and not who
-//! provides them.
+//! It stores nothing itself. It requires memory; work items are optional. It depends on their contracts, not on the
+//! features that provide them.
 
 use crate::memory::{Description, KEEPER, MemoryKeeper, NewNote, NoteKind, NoteName, NoteSaved};
 use crate::store_error::StoreError;
@@ -45,7 +45,7 @@ const WISHES: [&str; 6] = ["should", "must", "needs to", "has to", "is broken", 
 /// The longest name that a title becomes, in bytes.
 const MAX_NAME: usize = 60;
 
-/// Filing notes.
+/// The feature that adds the tool to store a note where it belongs.
 #[derive(Debug)]
 pub struct NotesRouter;
 
@@ -110,7 +110,7 @@ impl Live {
         Ok(tools::answer(&format!("{note}, though {why}: {lost}"), String::new()))
     }
 
-    /// As a work item; or, where there are none, why not.
+    /// Stores a note as a work item; returns the reason if there are no work items.
     async fn file(&self, args: &Args, cx: ToolContext) -> Result<Result<ItemId, String>, StoreError> {
         let Some(items) = &self.items else { return Ok(Err("there are no work items here".to_owned())) };
         let (title, body) = (args.title.clone(), args.text.clone());
@@ -122,7 +122,7 @@ impl Live {
         }
     }
 
-    /// As a note in memory; its name.
+    /// Stores a note in memory; returns its name.
     async fn remember(&self, args: Args, cx: ToolContext) -> Result<String, StoreError> {
         let title = args.title.to_string();
         let slug = plain::slug(&title, MAX_NAME);
@@ -141,7 +141,7 @@ impl Live {
     }
 }
 
-/// Why a note asks for something to be done, if it does.
+/// The reason why a note counts as a request for work, if it does.
 fn asks(title: &str, text: &str) -> Option<String> {
     let lower = title.to_lowercase();
     let first = lower.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();

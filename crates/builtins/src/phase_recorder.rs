@@ -85,7 +85,7 @@ impl Phases {
     }
 }
 
-/// Recording phases.
+/// The feature that adds the tool to record phases of the work.
 #[derive(Debug)]
 pub struct PhaseRecorder;
 

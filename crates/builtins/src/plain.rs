@@ -1,4 +1,4 @@
-//! Text that is in files which people read: no control characters, nothing invisible, nothing that reorders.
+//! Checks of text for files that people read: no control, invisible or reordering characters.
 
 use authority::text::{Lines, find};
 use serde::de::value::{Error, StrDeserializer};
@@ -35,7 +35,7 @@ pub(crate) fn trimmed(value: &str) -> String {
     lines.join("\n")
 }
 
-/// A name in small letters, digits and single dashes, from any text; empty where nothing of it can stand.
+/// A name in small letters, digits and single dashes, from any text; empty if no character can be used.
 pub(crate) fn slug(value: &str, max: usize) -> String {
     let mut out = String::new();
     for byte in value.bytes() {
@@ -62,7 +62,8 @@ pub(crate) fn is_slug(value: &str, max: usize) -> bool {
         && !value.contains("--")
 }
 
-/// Whether `text` is of a form, byte by byte: `d` is a digit, a digit stands for those up to it, the rest for itself.
+/// Whether `text` matches a form, byte by byte: `d` matches a digit, a digit matches digits up to it, any other byte
+/// matches itself.
 pub(crate) fn has_form(text: &str, form: &[u8]) -> bool {
     let fits = |(byte, form): (u8, &u8)| match form {
         b'd' => byte.is_ascii_digit(),

@@ -17,10 +17,10 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What a person wrote for one feature, `enabled` and `required` left out.
+/// The settings that a user wrote for one feature, without `enabled` and `required`.
 pub type Settings = Map<String, Value>;
 
-/// Settings that do not fit their feature.
+/// The error of [`with_settings`]: the settings of a feature are invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{feature}: {problem}")]
 pub struct BadSettings {
@@ -29,7 +29,7 @@ pub struct BadSettings {
     pub problem: String,
 }
 
-/// Features that are off unless a person enables them.
+/// The ids of built-in features that are off unless the configuration enables them.
 pub const OPT_IN: [FeatureId; 9] = [
     loop_detect::ID,
     circuit_breaker::ID,
@@ -42,7 +42,7 @@ pub const OPT_IN: [FeatureId; 9] = [
     command_blocklist::ID,
 ];
 
-/// What each of [`OPT_IN`] declares, for plans in which it is off.
+/// The descriptors of all [`OPT_IN`] features, for plans in which they are off.
 #[must_use]
 pub fn declared() -> Vec<FeatureDescriptor> {
     vec![
@@ -58,11 +58,11 @@ pub fn declared() -> Vec<FeatureDescriptor> {
     ]
 }
 
-/// These features with their settings, each only where it is there to be installed: `enabled` says of which
-/// features the settings must be complete.
+/// Creates the opt-in features that have complete settings, for `yoi` to install. `enabled` names the features whose
+/// settings must be complete.
 ///
 /// # Errors
-/// Settings that do not fit, or settings for a built-in that has none.
+/// Invalid settings, or settings for a built-in that has none.
 pub fn with_settings(
     settings: &BTreeMap<FeatureId, Settings>,
     enabled: impl Fn(&FeatureId) -> bool,

@@ -11,7 +11,7 @@ use tools::{glob, grep};
 /// This feature's id.
 pub const ID: FeatureId = FeatureId::builtin("search");
 
-/// A search of the largest tree a call looks at, on a cold disk.
+/// Enough for a search of the largest allowed tree on a cold disk.
 const DEADLINE: Duration = Duration::from_secs(120);
 
 const GLOB: ToolKey<glob::Args> =
@@ -19,7 +19,7 @@ const GLOB: ToolKey<glob::Args> =
 const GREP: ToolKey<grep::Args> =
     ToolKey::new(grep::NAME, grep::EFFECT, grep::ABOUT).touching(grep::touches).deadline(DEADLINE);
 
-/// Finding files and text in the workspace.
+/// The feature that adds the tools to find files and text in the workspace.
 #[derive(Debug)]
 pub struct SearchFeature(pub tools::Remedies);
 

@@ -1,4 +1,4 @@
-//! `builtin:shell`: Bash, and ReadOutput for what its answers leave out.
+//! `builtin:shell`: Bash, and ReadOutput for the parts of long outputs that results omit.
 
 use pod::feature::{
     CapabilityRequest, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule,
@@ -13,13 +13,13 @@ pub const ID: FeatureId = FeatureId::builtin("shell");
 /// The shell, looked up in the children's `PATH`.
 const PROGRAM: &str = "bash";
 
-/// A command says itself how long it may take; the host waits for the longest.
+/// Each command has its own timeout; the host waits for the longest one.
 const BASH: ToolKey<bash::Args> =
     ToolKey::new(bash::NAME, bash::EFFECT, bash::ABOUT).touching(bash::touches).deadline(MAX_DEADLINE);
 const READ_OUTPUT: ToolKey<read_output::Args> =
     ToolKey::new(read_output::NAME, read_output::EFFECT, read_output::ABOUT).touching(read_output::touches);
 
-/// Running commands.
+/// The feature that adds the tools to run shell commands and to page their output.
 #[derive(Debug)]
 pub struct ShellFeature;
 

@@ -1,8 +1,8 @@
-//! Why a store could not do what it was asked: the error of the contracts of work items and memory.
+//! The error of the contracts of work items and memory.
 
 use llm_worker::{ErrorKind, ToolError};
 
-/// What failed, where, and the next step.
+/// The error of a store of notes or work items: what failed, where, and the next step.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct StoreError {

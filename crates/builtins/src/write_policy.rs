@@ -1,8 +1,8 @@
-//! `builtin:write-policy`: files are written below the given directories and nowhere else. Off until configured.
+//! `builtin:write-policy`: refuses writes outside of the given directories. Off until configured.
 //!
-//! A path counts as what it leads to, after links and `..`. A call whose path cannot be settled is refused. A shell
-//! command, and a call of a foreign tool that names nothing of what it does, may write anywhere and is refused
-//! unless `commands` is set.
+//! A path is resolved before it is checked, links and `..` included. A call whose path cannot be resolved is refused. A
+//! shell command, and a call of a foreign tool that names no resource, may write anywhere and is refused unless
+//! `commands` is set.
 
 use authority::{Location, Workspace};
 use llm_worker::ToolEffect;
@@ -30,19 +30,19 @@ const MAX_SCOPES: usize = 64;
 pub struct Settings {
     /// Directories below the project, 1 to 64, without `..`; `.` is all of it.
     pub scopes: Vec<PathBuf>,
-    /// Whether shell commands run all the same.
+    /// Whether shell commands are allowed.
     pub commands: bool,
 }
 
-/// Refusing writes outside some directories of the project.
+/// The feature that refuses writes outside of some directories of the project.
 #[derive(Debug)]
 pub struct WritePolicy(Settings);
 
 impl WritePolicy {
-    /// With these settings.
+    /// Creates the feature with these settings.
     ///
     /// # Errors
-    /// A value out of its bounds, by its key.
+    /// A value outside of its limits; the text names its key.
     pub fn new(settings: Settings) -> Result<Self, String> {
         if settings.scopes.is_empty() || settings.scopes.len() > MAX_SCOPES {
             return Err(format!("`scopes` names {} directories; expected 1 to {MAX_SCOPES}", settings.scopes.len()));

@@ -1,4 +1,4 @@
-//! One endpoint and the connection to it, kept between requests. Knows nothing of the content of requests and
+//! One endpoint and the connection to it, kept between requests. Does not depend on the content of requests and
 //! responses.
 
 use crate::connection::HttpConnection;
@@ -55,7 +55,7 @@ impl Timeouts {
     };
 }
 
-/// A client of one endpoint, with at most one kept connection.
+/// A client of one endpoint, with at most one kept connection; used by providers and by the web feature.
 pub struct HttpClient {
     base: BaseUrl,
     net: Net,
@@ -64,7 +64,7 @@ pub struct HttpClient {
     kept: Mutex<Option<(HttpConnection, Instant)>>,
 }
 
-/// A request to the endpoint.
+/// A request to the endpoint, for [`HttpClient::send`].
 #[derive(Debug)]
 pub struct HttpRequest<'a> {
     pub method: Method,
@@ -137,7 +137,7 @@ impl HttpClient {
         let sent = timeout_at(until, connection.send(self.http(request)?)).await;
         Ok(match sent.map_err(|_| self.late("no answer", self.timeouts.first_byte))? {
             Ok(head) => Ok(self.answer(connection, head, until, now + self.timeouts.whole)),
-            // Cancelled, it was never sent.
+            // A cancelled request was never sent.
             Err(error) => {
                 Err(NoResponse { nothing_received: error.is_canceled() || connection.received() == before, error })
             }
@@ -236,7 +236,7 @@ pub struct HttpResponse<'a> {
 }
 
 impl HttpResponse<'_> {
-    /// A header's value, where it is text.
+    /// A header's value; `None` if it is missing or not text.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()

@@ -1,4 +1,4 @@
-//! One HTTP/1.1 connection, polled only while a future waits on it. Knows no address and no timeout.
+//! One HTTP/1.1 connection, polled only while a future waits on it. Does not depend on addresses or timeouts.
 
 use crate::upload::Upload;
 use hyper::body::{Body as _, Bytes, Incoming};
@@ -70,7 +70,7 @@ impl HttpConnection {
                     Poll::Ready(None) => return Poll::Ready(None),
                     Poll::Ready(Some(Err(error))) => return Poll::Ready(Some(Err(error))),
                     Poll::Ready(Some(Ok(frame))) => {
-                        // Trailers carry nothing we read.
+                        // Trailers are ignored.
                         if let Ok(data) = frame.into_data() {
                             return Poll::Ready(Some(Ok(data)));
                         }

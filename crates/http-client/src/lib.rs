@@ -4,7 +4,7 @@
 //! no wake-up, and dropping a request's future cancels it. Redirects are not followed, compression is not requested,
 //! proxies are not used, and nothing is retried except on a kept connection that the server had closed.
 //!
-//! It knows no vendor, no tool and no policy: the grant decides which hosts can be reached, the caller interprets
+//! It does not depend on vendors, tools or policy: the grant decides which hosts can be reached, the caller interprets
 //! responses.
 #![deny(clippy::wildcard_enum_match_arm)]
 

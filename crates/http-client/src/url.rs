@@ -15,7 +15,7 @@ pub struct BaseUrl(url::Url);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Url(url::Url);
 
-/// A URL that cannot be used, and why.
+/// The error of parsing a URL, with the reason; the text hides credentials.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("URL `{url}`: {why}")]
 pub struct InvalidUrl {
@@ -40,7 +40,7 @@ impl BaseUrl {
         }
     }
 
-    /// The same without `suffix` at the end of its path, because people paste a full URL where the base is expected.
+    /// Removes `suffix` from the end of the path, because people paste a full URL where the base is expected.
     #[must_use]
     pub fn without(mut self, suffix: &str) -> Self {
         if let Some(path) = self.path().strip_suffix(suffix).map(str::to_owned) {
@@ -109,7 +109,7 @@ impl Url {
         Self::read(text, url::Url::parse)
     }
 
-    /// What `reference` means on this page, as a link or a redirect has it.
+    /// Resolves a link or a redirect's target relative to this URL.
     ///
     /// # Errors
     /// As [`Url::parse`].
@@ -124,11 +124,11 @@ impl Url {
         }
         let mut url = checked(text, parse(text))?;
         url.set_fragment(None);
-        // What is encoded is longer.
+        // Encoding can make it longer.
         if url.as_str().len() > MAX_URL { Err(InvalidUrl::new(text, "it is too long")) } else { Ok(Self(url)) }
     }
 
-    /// The endpoint it is at, without path.
+    /// The endpoint of this URL, without path.
     #[must_use]
     pub fn base(&self) -> BaseUrl {
         let mut base = self.0.clone();
@@ -163,14 +163,14 @@ impl fmt::Display for Url {
 }
 
 impl InvalidUrl {
-    /// Always that the input is to be fixed.
+    /// Always `FixInput`.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         ErrorKind::FixInput
     }
 
     fn new(url: &str, why: &'static str) -> Self {
-        // For a message; a URL may be very long, and what ends its password may be behind the cut.
+        // Hidden before the URL is cut for the message, because the end of its password may be behind the cut.
         let mut url = redacted(url);
         url.truncate(url.char_indices().nth(200).map_or(url.len(), |(at, _)| at));
         Self { url, why }
@@ -209,7 +209,7 @@ fn port(url: &url::Url) -> u16 {
     url.port_or_known_default().unwrap_or_default()
 }
 
-/// What is before an `@` may be a password.
+/// Hides the text before an `@`, which may be a password.
 pub(crate) fn redacted(url: &str) -> String {
     let Some((before, after)) = url.rsplit_once('@') else { return url.to_owned() };
     let scheme = before.split_once("://").map(|(scheme, _)| scheme);

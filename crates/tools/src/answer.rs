@@ -1,11 +1,11 @@
-//! Results and errors of tools, within their bounds. Knows no tool.
+//! Results and errors of tools, within their limits. Does not depend on any tool.
 
 use authority::text::{Lines, escape_within};
 use llm_worker::{ErrorKind, ToolError, ToolOutput};
 use tokio_util::sync::CancellationToken;
 
 /// The most bytes of `content` these tools return. With the summary it stays below the 32 KiB from which a host cuts,
-/// so that what a tool says about going on is never cut off.
+/// so that a tool's hint on how to continue is never cut off.
 pub const CONTENT_MAX: usize = 31 * 1024;
 
 /// The most bytes of a summary or an error's message: one line.
@@ -14,24 +14,24 @@ pub const SUMMARY_MAX: usize = 512;
 /// The mark where text was cut.
 const CUT: &str = "…";
 
-/// A result with its summary made one bounded line.
+/// A result whose summary is made one line of limited length.
 #[must_use]
 pub fn answer(summary: &str, content: String) -> ToolOutput {
     ToolOutput { summary: one_line(summary), content }
 }
 
-/// An error with its message made one bounded line.
+/// An error whose message is made one line of limited length.
 #[must_use]
 pub fn fail(kind: ErrorKind, message: impl AsRef<str>) -> ToolError {
     ToolError::new(kind, one_line(message.as_ref()))
 }
 
-/// The caller must ask differently.
+/// A `FixInput` error.
 pub(crate) fn fix(message: impl AsRef<str>) -> ToolError {
     fail(ErrorKind::FixInput, message)
 }
 
-/// An error of a handle as a tool error.
+/// Converts an error of a handle to a tool error.
 #[must_use]
 pub fn refused(error: &authority::Error) -> ToolError {
     use authority::ErrorKind as Theirs;
@@ -51,7 +51,7 @@ pub(crate) fn unreadable(shown: &str, error: &std::io::Error) -> ToolError {
     fail(ErrorKind::Unavailable, format!("{shown}: reading failed: {error}"))
 }
 
-/// Ends a call that was cancelled; asked per file or 64 KiB.
+/// Fails if the call was cancelled; called for each file or 64 KiB.
 pub(crate) fn go_on(cancel: &CancellationToken) -> Result<(), ToolError> {
     if cancel.is_cancelled() { Err(fail(ErrorKind::Cancelled, "cancelled")) } else { Ok(()) }
 }
@@ -67,7 +67,7 @@ pub(crate) fn prefix(text: &str, max: usize) -> &str {
     text.get(..text.floor_char_boundary(max)).unwrap_or(text)
 }
 
-/// `text` as it is, or its first `max` bytes and a mark.
+/// `text` unchanged, or its first `max` bytes and a mark.
 pub(crate) fn cut(text: &str, max: usize) -> String {
     if text.len() <= max { text.to_owned() } else { format!("{}{CUT}", prefix(text, max)) }
 }
@@ -89,7 +89,7 @@ impl ContentBuilder {
         Self { text: String::new(), max: CONTENT_MAX - reserve }
     }
 
-    /// Adds a line, or says `false` and adds nothing when it does not fit.
+    /// Adds a line; returns `false` and adds nothing if it does not fit.
     #[must_use]
     pub(crate) fn line(&mut self, line: &str) -> bool {
         let fits = self.text.len() + line.len() < self.max;

@@ -13,27 +13,27 @@ use std::time::Duration;
 
 /// The tool's name.
 pub const NAME: &str = "Bash";
-/// What the model is told.
+/// The description for the model.
 pub const ABOUT: &str = "Run a shell command in the working directory; its output and errors come merged. No input, no network, and nothing it starts outlives it. Each call is a new shell.";
-/// What a repeated call does.
+/// The effect of a repeated call.
 pub const EFFECT: ToolEffect = ToolEffect::Effectful;
 
-/// How long a command may run when the call does not say, in seconds.
+/// The default timeout of a command, in seconds.
 pub const DEFAULT_TIMEOUT_S: u64 = 120;
 
-/// The longest a command may run, in seconds. A host that waits less for the whole call shortens it.
+/// The longest timeout of a command, in seconds. A host with a shorter deadline for calls shortens it.
 pub const MAX_TIMEOUT_S: u64 = 3600;
 
-/// The longest command, in bytes: the kernel takes 128 KiB for one argument, its end mark included.
+/// The longest command, in bytes: the kernel accepts 128 KiB for one argument, its end mark included.
 pub const MAX_COMMAND: usize = 128 * 1024 - 1;
 
-/// How much earlier than the host's own deadline a command ends, so that its result is a result.
+/// The time before the host's deadline at which a command is ended, so that the call still returns a result.
 const MARGIN: Duration = Duration::from_secs(5);
 
-/// How much of the end of the output is searched for signs of a refused connection.
+/// The bytes at the end of the output that are searched for signs of a refused connection.
 const LOOKED_AT: usize = 16 * 1024;
 
-/// How many changes of what git runs are named to the model.
+/// The most changes to files that decide what git runs that a result names.
 const NAMED_CHANGES: usize = 10;
 
 /// The arguments.
@@ -51,17 +51,17 @@ fn timeout() -> u64 {
     DEFAULT_TIMEOUT_S
 }
 
-/// What permission judges.
+/// The resources that permission judges.
 #[must_use]
 pub fn touches(args: &Args) -> Vec<Touch> {
     vec![Touch::Shell(args.command.clone())]
 }
 
-/// Runs one call. All output goes to the host; the answer is its summary.
+/// Runs one call. All output goes to the host; the result has a summary of it.
 ///
 /// # Errors
-/// A command that ran and did not exit with 0 is an error too, so that nobody takes it for done: `FixInput` for its
-/// exit status or a signal, `Exhausted` at the deadline, `Cancelled`. Otherwise what the spawner or the host said.
+/// A command that did not exit with 0 is an error, too: `FixInput` for its exit status or a signal, `Exhausted` at the
+/// deadline, `Cancelled`. Otherwise the error of the spawner or the host.
 pub async fn run(live: Arc<Shell>, args: Args, cx: ToolContext) -> ToolResult {
     let deadline = judge(&args, cx.deadline)?;
     let mark = live.spawner.git_mark();
@@ -75,7 +75,7 @@ pub async fn run(live: Arc<Shell>, args: Args, cx: ToolContext) -> ToolResult {
     let mut output = Output { cx: &cx, tail: Vec::new(), refused: None };
     let ran = live.spawner.run(job, |bytes| output.write(bytes), &cx.cancel).await;
     let Output { tail, refused: unwritten, .. } = output;
-    // Whatever came of the call: a command that broke off may have changed them too.
+    // Read in every case: a command that failed may have changed them, too.
     let changed = live.spawner.git_findings(mark);
     let changed: Vec<_> = changed.iter().map(|found| found.text(|path| live.workspace.show(path))).collect();
     changed.iter().for_each(|text| cx.host.warn(text));
@@ -93,7 +93,7 @@ pub async fn run(live: Arc<Shell>, args: Args, cx: ToolContext) -> ToolResult {
     summary(&ended, deadline)
 }
 
-/// How long the command may run, if it may.
+/// The timeout of the command, or the error that it may not run.
 fn judge(args: &Args, host: Duration) -> Result<Duration, ToolError> {
     if args.command.trim().is_empty() {
         return Err(fix("the command is empty"));
@@ -126,10 +126,10 @@ fn summary(ended: &ChildResult, deadline: Duration) -> ToolResult {
     }
 }
 
-/// Lines of the host's own at the end of the output.
+/// The notes that this tool adds at the end of the output.
 fn notes(ended: &ChildResult, no_network: bool, changed: &[String]) -> Vec<String> {
     let mut notes = Vec::new();
-    // What was killed left nothing behind by itself: whatever it had started died with it, sooner or later.
+    // Not for a killed command: the processes that it started are killed with it.
     if ended.leftovers > 0 && matches!(ended.how, ChildExit::Exit(_) | ChildExit::Signal(_)) {
         let left = counted(u64::from(ended.leftovers), "process", "processes");
         notes.push(format!("[ended with the call: {left} that it left running]"));
@@ -150,7 +150,7 @@ fn notes(ended: &ChildResult, no_network: bool, changed: &[String]) -> Vec<Strin
     notes
 }
 
-/// An error after which no output can be written says it itself.
+/// Adds the changes to an error after which no output can be written.
 fn with_changes(mut error: ToolError, changed: &[String]) -> ToolError {
     if !changed.is_empty() {
         error.message = format!("{}; {}", error.message, changed.join("; "));
@@ -158,7 +158,7 @@ fn with_changes(mut error: ToolError, changed: &[String]) -> ToolError {
     fail(error.kind, &error.message)
 }
 
-/// Where a child's output goes.
+/// Writes a child's output to the host.
 struct Output<'a> {
     cx: &'a ToolContext,
     tail: Vec<u8>,
@@ -180,7 +180,7 @@ impl Output<'_> {
     }
 }
 
-/// What programs say only when a name or an address cannot be reached.
+/// Messages of programs that occur only if a name or an address cannot be reached.
 const UNREACHABLE: &[&str] = &[
     "could not resolve",
     "couldn't resolve",
@@ -194,13 +194,13 @@ const UNREACHABLE: &[&str] = &[
     "unable to create socket",
 ];
 
-/// How a refused system call is reported; on its own it may as well be about a file.
+/// Messages about a refused system call, which may also concern a file.
 const REFUSED: &[&str] = &["operation not permitted", "permission denied", "eperm"];
 
-/// What makes a refused system call one about the network.
+/// Words that show that a refused system call concerns the network.
 const ABOUT_NETWORK: &[&str] = &["socket", "connect", "listen", "bind", "network", "dns"];
 
-/// How far from each other, in lines, the two may stand: a traceback names the call some lines before the error.
+/// The largest distance of the two in lines: a traceback names the call some lines before the error.
 const NEAR: usize = 12;
 
 /// Whether an output reads as if a socket was refused.

@@ -1,4 +1,4 @@
-//! How a file changes: made known to the host, staged beside it, then renamed into place.
+//! Changing files: the change is announced to the host, staged in a temporary file, then renamed into place.
 
 use crate::answer::{fix, go_on, refused};
 use crate::files::{Before, Files};
@@ -7,14 +7,14 @@ use llm_worker::tool::{DirectoryMove, FileChange};
 use llm_worker::{ToolContext, ToolError};
 use std::path::PathBuf;
 
-/// Replaces or creates a file, unless somebody else has changed it since `before` was read. Directories that are missing
-/// above a new one come with it, and undo takes them back with it. Whatever fails before the rename leaves the file as it
-/// was and nothing beside it; the host has then perhaps recorded an intent whose after-digest the file does not have. To
-/// be called under [`Files::one_at_a_time`].
+/// Replaces or creates a file, unless it was changed since `before` was read. Write, Edit and stores of features use
+/// it. Missing parent directories are created with the file, and undo removes them with it. An error before the rename
+/// leaves the file unchanged and no temporary file; the host may have recorded an intent whose after-digest the file
+/// does not have. Call it under [`Files::one_at_a_time`].
 ///
 /// # Errors
-/// `FixInput` when the file is not as it was; what the handle says; what the host said when it could not record the
-/// change; `Cancelled`.
+/// `FixInput` if the file has changed; the handle's error; the host's error if it could not record the change;
+/// `Cancelled`.
 pub async fn publish(
     live: &Files,
     at: &Located,
@@ -33,10 +33,10 @@ pub async fn publish(
     };
     go_on(&cx.cancel)?;
     let number = cx.host.file_changing(change).await?;
-    // Recorded as about to happen: from here on it does, cancelled or not.
+    // The intent is recorded, so the change is made from here on, cancelled or not.
     let staged = live.workspace.stage_over(at, was, number, after).map_err(|error| refused(&error))?;
     if let Err(error) = staged.publish() {
-        // It may or may not be there: to be read before it is changed again.
+        // The new content may or may not be in place: the file must be read before it is changed again.
         live.seen.forget(at.path());
         return Err(refused(&error));
     }
@@ -44,8 +44,7 @@ pub async fn publish(
     Ok(())
 }
 
-/// Removes a file, unless somebody else has changed it since `before` was read. To be called under
-/// [`Files::one_at_a_time`].
+/// Removes a file, unless it was changed since `before` was read. Call it under [`Files::one_at_a_time`].
 ///
 /// # Errors
 /// As for [`publish`]; before the removal, nothing was changed.
@@ -63,8 +62,8 @@ pub async fn remove(live: &Files, at: &Located, before: Before, cx: &ToolContext
     live.workspace.remove(at).map_err(|error| refused(&error))
 }
 
-/// The topmost directory above a place that does not exist. A directory that cannot be looked at is an error: taken for one
-/// that exists, it would stay after an undo.
+/// The topmost missing directory above a path. A directory whose metadata cannot be read is an error: if it counted as
+/// existing, it would stay after an undo.
 fn missing_above(live: &Files, at: &Located) -> Result<Option<PathBuf>, ToolError> {
     let mut topmost = None;
     for above in at.path().ancestors().skip(1) {
@@ -78,16 +77,16 @@ fn missing_above(live: &Files, at: &Located) -> Result<Option<PathBuf>, ToolErro
     Ok(topmost)
 }
 
-/// Moves a directory with all it holds, which the host knows before: undo moves it back. Directories that are missing
-/// above its new place are made, and go again when it is not moved. To be called under [`Files::one_at_a_time`].
+/// Moves a directory with its content. The host records the move first, so that undo can move it back. Missing
+/// directories above the new path are created, and removed if the move fails. Call it under [`Files::one_at_a_time`].
 ///
 /// # Errors
-/// `FixInput` when there is nothing to move or the new name is taken; as for [`publish`]. Before the rename, nothing was
-/// moved.
+/// `FixInput` when there is nothing to move or the new name is taken; as for [`publish`]. Before the rename, nothing
+/// was moved.
 pub async fn move_dir(live: &Files, from: &Located, to: &Located, cx: &ToolContext) -> Result<(), ToolError> {
     let workspace = &live.workspace;
     go_on(&cx.cancel)?;
-    // What cannot be is not made known.
+    // An impossible move is not recorded.
     workspace.metadata(from).map_err(|error| refused(&error))?;
     if workspace.metadata(to).is_ok() {
         let shown = workspace.show(to.path());
@@ -100,13 +99,13 @@ pub async fn move_dir(live: &Files, from: &Located, to: &Located, cx: &ToolConte
     live.seen.forget_below(from.path());
     let Err(error) = workspace.rename(from, to) else { return Ok(()) };
     if workspace.metadata(from).is_ok() {
-        // It still is there, and the journal is to say so.
+        // The directory is still at its old path, so the journal records the reverse move.
         cx.host.directory_moving(DirectoryMove { from: there, to: here, made: None }).await?;
     }
     Err(refused(&error))
 }
 
-/// How many lines a text has, as an editor counts them.
+/// The number of lines of a text, as an editor counts them.
 pub(crate) fn line_count(bytes: &[u8]) -> u64 {
     let ends = memchr::memchr_iter(b'\n', bytes).count() as u64;
     ends + u64::from(bytes.last().is_some_and(|last| *last != b'\n'))

@@ -1,4 +1,4 @@
-//! The live handle of Read, Write and Edit. Knows none of their arguments.
+//! The live handle of Read, Write and Edit. Does not depend on their arguments.
 
 use crate::answer::{fail, fix, go_on, refused, unreadable};
 use crate::lines::CHECK_EVERY;
@@ -12,8 +12,8 @@ use tokio::sync::{Mutex, MutexGuard};
 /// The largest file, in bytes, that Write and Edit change, and that Read reads whole to know its digest.
 pub const MAX_FILE: u64 = 10 * 1024 * 1024;
 
-/// Files of a workspace, and which of their content the model has seen. One instance serves one session's Read, Write
-/// and Edit.
+/// The live handle of Read, Write and Edit: the files of a workspace, and the digests of content that the model has
+/// seen. One instance serves one session.
 #[derive(Debug)]
 pub struct Files {
     pub(crate) workspace: Workspace,
@@ -22,7 +22,7 @@ pub struct Files {
     changing: Mutex<()>,
 }
 
-/// A file as it is before a change.
+/// A file as read before a change; see [`Files::before`].
 #[derive(Debug)]
 pub struct Before {
     pub bytes: Vec<u8>,
@@ -32,20 +32,20 @@ pub struct Before {
 }
 
 impl Files {
-    /// Over the directories of `workspace`; nothing is seen yet.
+    /// Creates a handle for the directories of `workspace`; no content is seen yet.
     #[must_use]
     pub fn new(workspace: Workspace) -> Self {
         Self { workspace, seen: ReadFiles::default(), remedies: None, changing: Mutex::new(()) }
     }
 
-    /// The same, with the host's text for what would allow a denied path.
+    /// Sets the host's text about the setting that would allow a denied path.
     #[must_use]
     pub fn with_remedies(self, words: Remedies) -> Self {
         Self { remedies: Some(words), ..self }
     }
 
-    /// Waits for the right to change a file. Calls of one answer run together: without it, the second of two edits of
-    /// one file would undo the first.
+    /// Waits for the lock for changing files. Calls of one answer run concurrently: without the lock, the second of two
+    /// edits of one file would undo the first.
     ///
     /// # Errors
     /// `Cancelled`.
@@ -63,10 +63,10 @@ impl Files {
         &self.workspace
     }
 
-    /// The file that is about to change; `None` when there is none.
+    /// Reads the file that is about to change; `None` if there is none.
     ///
     /// # Errors
-    /// `FixInput` for what is no file or has more than [`MAX_FILE`]; what the handle says; `Cancelled`.
+    /// `FixInput` if it is not a file or has more than [`MAX_FILE`] bytes; the handle's error; `Cancelled`.
     pub fn before(&self, at: &Located, cx: &ToolContext) -> Result<Option<Before>, ToolError> {
         let shown = self.workspace.show(at.path());
         let meta = match self.workspace.metadata(at) {

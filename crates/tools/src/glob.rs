@@ -12,15 +12,15 @@ use std::sync::Arc;
 
 /// The tool's name.
 pub const NAME: &str = "Glob";
-/// What the model is told.
+/// The description for the model.
 pub const ABOUT: &str = "List files whose path fits a glob, such as `src/**/*.rs`. Without a slash it fits names at any depth. What .gitignore names is left out.";
-/// What a repeated call does.
+/// The effect of a repeated call.
 pub const EFFECT: ToolEffect = ToolEffect::ReadOnly;
 
 /// How many paths are shown.
 pub const MAX_PATHS: u64 = 1000;
 
-/// Kept of the content's bound for notes.
+/// Bytes of the content reserved for notes.
 const RESERVE: usize = 1024;
 
 /// The arguments.
@@ -34,7 +34,7 @@ pub struct Args {
     pub path: String,
 }
 
-/// What permission judges.
+/// The resources that permission judges.
 #[must_use]
 pub fn touches(args: &Args) -> Vec<Touch> {
     vec![Touch::Read(args.path.clone().into())]
@@ -53,7 +53,7 @@ pub async fn run(live: Arc<Search>, args: Args, cx: ToolContext) -> ToolResult {
     let gaps = live.files(&at, &cx, |entry, below| {
         if pattern.fits(below) {
             found += 1;
-            // Once one does not fit, none after it is shown: no gaps in the list.
+            // After the first path that does not fit none is shown, so that the list has no gaps.
             if shown + 1 == found && shown < MAX_PATHS && body.line(&live.workspace.show(&entry.path)) {
                 shown += 1;
             }

@@ -4,8 +4,8 @@
 //! comments are what the model reads), `touches` for permission, and `run`. State and authority come as a live handle
 //! ([`Files`], [`Search`], [`Shell`]) that the host made.
 //!
-//! This crate knows nothing about pods, features, policy or configuration, and opens nothing by itself: a path that
-//! its [`authority::Workspace`] does not hold is refused, whoever allowed it.
+//! This crate does not depend on pods, features, policy or configuration, and opens nothing by itself: a path outside of
+//! its [`authority::Workspace`] is refused, even if permission allowed it.
 
 mod answer;
 mod scope;

@@ -1,9 +1,9 @@
-//! Bytes line by line, however long a line is. Knows no file.
+//! Bytes line by line, however long a line is. Does not depend on files.
 
 use std::io::{self, BufRead};
 use tokio_util::sync::CancellationToken;
 
-/// How many bytes pass between two looks at the cancellation token.
+/// The bytes between two checks of the cancellation token.
 pub(crate) const CHECK_EVERY: usize = 64 * 1024;
 
 /// Reads lines and keeps only the beginning of each.

@@ -17,12 +17,12 @@ use std::sync::Arc;
 
 /// The tool's name.
 pub const NAME: &str = "List";
-/// What the model is told.
+/// The description for the model.
 pub const ABOUT: &str = "Show a directory as a tree with file sizes in bytes. With totals: files, lines and bytes by extension of everything below it, and the largest files. What .gitignore names is left out.";
-/// What a repeated call does.
+/// The effect of a repeated call.
 pub const EFFECT: ToolEffect = ToolEffect::ReadOnly;
 
-/// How many levels are shown when the call does not say.
+/// The default number of levels shown.
 pub const DEFAULT_DEPTH: usize = 2;
 
 /// The most levels.
@@ -37,13 +37,13 @@ pub const MAX_EXTENSIONS: usize = 40;
 /// How many of the largest files are named.
 pub const LARGEST: usize = 10;
 
-/// How many bytes of files totals read for counting lines; beyond that only bytes are counted.
+/// The most bytes of files that totals read for counting lines; after that only bytes are counted.
 pub const MAX_COUNTED: u64 = 1 << 30;
 
-/// Kept of the content's bound for notes.
+/// Bytes of the content reserved for notes.
 const RESERVE: usize = 1024;
 
-/// How much is read at a time.
+/// Bytes read at a time.
 const CHUNK: usize = 64 * 1024;
 
 /// The arguments.
@@ -65,7 +65,7 @@ fn depth() -> usize {
     DEFAULT_DEPTH
 }
 
-/// What permission judges.
+/// The resources that permission judges.
 #[must_use]
 pub fn touches(args: &Args) -> Vec<Touch> {
     vec![Touch::Read(args.path.clone().into())]

@@ -1,4 +1,4 @@
-//! Glob patterns over paths relative to where a search starts. Knows no file.
+//! Glob patterns over paths relative to where a search starts. Does not depend on files.
 
 use crate::answer::fix;
 use globset::{GlobBuilder, GlobMatcher};

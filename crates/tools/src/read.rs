@@ -16,18 +16,18 @@ use tokio_util::sync::CancellationToken;
 
 /// The tool's name.
 pub const NAME: &str = "Read";
-/// What the model is told.
+/// The description for the model.
 pub const ABOUT: &str = "Read a text file. Each line comes as its number, a tab and its text.";
-/// What a repeated call does.
+/// The effect of a repeated call.
 pub const EFFECT: ToolEffect = ToolEffect::ReadOnly;
 
-/// How many lines are shown when the call does not say.
+/// The default number of lines shown.
 pub const DEFAULT_LIMIT: u64 = 400;
 
-/// How many characters of one line are shown.
+/// The most characters of one line that are shown.
 pub const MAX_LINE_CHARS: usize = 2000;
 
-/// Kept of the content's bound for the line that says how to go on.
+/// Bytes of the content reserved for the hint on how to continue.
 const RESERVE: usize = 128;
 
 /// The arguments.
@@ -52,7 +52,7 @@ fn limit() -> u64 {
     DEFAULT_LIMIT
 }
 
-/// What permission judges.
+/// The resources that permission judges.
 #[must_use]
 pub fn touches(args: &Args) -> Vec<Touch> {
     vec![Touch::Read(args.path.clone().into())]
@@ -61,7 +61,8 @@ pub fn touches(args: &Args) -> Vec<Touch> {
 /// Runs one call.
 ///
 /// # Errors
-/// `FixInput` for what is absent, no text file, or past its end; `Denied` outside of the workspace; `Cancelled`.
+/// `FixInput` if the file is missing, no text, or shorter than the offset; `Denied` outside of the workspace;
+/// `Cancelled`.
 pub async fn run(live: Arc<Files>, args: Args, cx: ToolContext) -> ToolResult {
     if args.offset == 0 || args.limit == 0 {
         return Err(fix("offset and limit start at 1"));
@@ -82,7 +83,7 @@ pub async fn run(live: Arc<Files>, args: Args, cx: ToolContext) -> ToolResult {
             go_on(&cx.cancel)?;
             let more = file.by_ref().take(CHECK_EVERY as u64).read_to_end(&mut bytes);
             if more.map_err(|error| broken(&error))? == 0 {
-                // The whole of it is known, and with it the digest that Write and Edit ask for.
+                // The whole file was read, so the digest that Write and Edit need is known.
                 live.seen.note(at.path(), blake3::hash(&bytes));
                 let total = line_count(&bytes);
                 return page(&shown, Size::Lines(total), bytes.as_slice(), &args, &cx.cancel);
@@ -93,7 +94,7 @@ pub async fn run(live: Arc<Files>, args: Args, cx: ToolContext) -> ToolResult {
     page(&shown, Size::Bytes(len), bytes.as_slice().chain(rest), &args, &cx.cancel)
 }
 
-/// How large the file is, as far as that is known.
+/// The size of the file, as far as it is known.
 #[derive(Clone, Copy)]
 enum Size {
     Lines(u64),
@@ -156,7 +157,7 @@ fn past_the_end(shown: &str, lines: u64, offset: u64) -> ToolError {
 fn render(kept: &[u8], len: u64, first: bool) -> (String, bool) {
     let whole = kept.len() as u64 == len;
     let bytes = if first { kept.strip_prefix(b"\xef\xbb\xbf").unwrap_or(kept) } else { kept };
-    // What is kept of a longer line may end inside of a character.
+    // The kept part of a longer line may end inside of a character.
     let spoiled = std::str::from_utf8(bytes).is_err_and(|error| whole || error.error_len().is_some());
     let text = String::from_utf8_lossy(bytes);
     match text.char_indices().nth(MAX_LINE_CHARS) {

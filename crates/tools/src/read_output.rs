@@ -8,15 +8,15 @@ use serde::{Deserialize, Serialize};
 
 /// The tool's name.
 pub const NAME: &str = "ReadOutput";
-/// What the model is told.
+/// The description for the model.
 pub const ABOUT: &str = "Page through an earlier tool output that was cut, by the handle given there.";
-/// What a repeated call does.
+/// The effect of a repeated call.
 pub const EFFECT: ToolEffect = ToolEffect::ReadOnly;
 
-/// How many lines are shown when the call does not say.
+/// The default number of lines shown.
 pub const DEFAULT_LINES: u64 = 200;
 
-/// Kept of the content's bound for the line that says how to go on.
+/// Bytes of the content reserved for the hint on how to continue.
 const RESERVE: usize = 128;
 
 /// The arguments.
@@ -44,7 +44,7 @@ fn lines() -> u64 {
     DEFAULT_LINES
 }
 
-/// What permission judges: nothing outside of the session.
+/// The resources that permission judges: none outside of the session.
 #[must_use]
 pub fn touches(_: &Args) -> Vec<Touch> {
     Vec::new()
@@ -84,20 +84,20 @@ pub async fn run(args: Args, cx: ToolContext) -> ToolResult {
     Ok(answer(&format!("{handle}: lines {first}-{last} of {total}"), text))
 }
 
-/// As many whole lines from the beginning as fit, and how many were left out.
+/// The lines from the beginning that fit, and the number of omitted ones.
 fn beginning(text: &str) -> (String, u64) {
     let max = CONTENT_MAX - RESERVE;
     if text.len() <= max {
         return (text.to_owned(), 0);
     }
     let fits = prefix(text, max);
-    // One line longer than all of it is cut inside.
+    // A single line that does not fit is cut.
     let fits = fits.rfind('\n').and_then(|end| fits.get(..end)).unwrap_or(fits);
     let rest = text.get(fits.len()..).unwrap_or_default();
     (fits.to_owned(), rest.matches('\n').count() as u64)
 }
 
-/// As many whole lines from the end as fit, and how many were left out.
+/// The lines from the end that fit, and the number of omitted ones.
 fn end(text: &str) -> (String, u64) {
     let max = CONTENT_MAX - RESERVE;
     if text.len() <= max {

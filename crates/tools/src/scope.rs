@@ -1,12 +1,12 @@
-//! Resolves a path of the model to a location under the workspace's roots. Knows no flag: what would allow a denied
-//! path goes to the host as data.
+//! Resolves a path of the model to a location under the workspace's roots. Does not depend on flags: the setting that
+//! would allow a denied path is passed to the host as data.
 
 use crate::answer::{fail, refused};
 use authority::{Access, FileKind, Located, Location, Meta, Workspace, escape};
 use llm_worker::{ErrorKind, ToolError};
 use std::path::Path;
 
-/// The setting that would allow a denied path.
+/// The setting that would allow a denied path; the host's [`Remedies`] words it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathRemedy<'a> {
     /// Add this directory, as it is shown, for reading.
@@ -20,7 +20,7 @@ pub enum PathRemedy<'a> {
 /// The host's text for a remedy: a clause at the end of an error message.
 pub type Remedies = fn(PathRemedy<'_>) -> String;
 
-/// The place a path means, if the workspace holds it.
+/// Resolves a path, if it is inside of the workspace.
 pub(crate) fn inside(workspace: &Workspace, words: Option<Remedies>, path: &str) -> Result<Located, ToolError> {
     within(workspace, words, path, Access::Read)
 }
@@ -48,7 +48,7 @@ fn denied(mut what: String, words: Option<Remedies>, remedy: PathRemedy<'_>) -> 
     fail(ErrorKind::Denied, what)
 }
 
-/// As [`inside`], for a place that may be changed.
+/// As [`inside`], for a path that may be changed.
 pub(crate) fn writable(workspace: &Workspace, words: Option<Remedies>, path: &str) -> Result<Located, ToolError> {
     let at = within(workspace, words, path, Access::ReadWrite)?;
     match at.access() {
@@ -60,7 +60,7 @@ pub(crate) fn writable(workspace: &Workspace, words: Option<Remedies>, path: &st
     }
 }
 
-/// What is there; an absent path is an error that names what is beside it.
+/// The metadata of a path; for a missing path the error names a similar one beside it.
 pub(crate) fn existing(workspace: &Workspace, at: &Located) -> Result<Meta, ToolError> {
     let error = match workspace.metadata(at) {
         Ok(meta) => return Ok(meta),

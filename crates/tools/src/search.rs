@@ -1,4 +1,4 @@
-//! The live handle of Glob, Grep and List, and the walk they share. Knows no pattern.
+//! The live handle of Glob, Grep and List, and the walk they share. Does not depend on patterns.
 
 use crate::answer::{counted, go_on};
 use crate::scope::{self, Remedies};
@@ -6,10 +6,10 @@ use authority::{FileKind, Located, WalkEntry, WalkOptions, Workspace};
 use llm_worker::{ToolContext, ToolError};
 use std::path::Path;
 
-/// How many entries one call looks at.
+/// The most entries that one call visits.
 pub const MAX_ENTRIES: usize = 200_000;
 
-/// Files of a workspace, for looking only.
+/// The live handle of Glob, Grep and List: the files of a workspace, for reading only.
 #[derive(Debug)]
 pub struct Search {
     pub(crate) workspace: Workspace,
@@ -17,26 +17,26 @@ pub struct Search {
 }
 
 impl Search {
-    /// Over the directories of `workspace`.
+    /// Creates a handle for the directories of `workspace`.
     #[must_use]
     pub fn new(workspace: Workspace) -> Self {
         Self { workspace, remedies: None }
     }
 
-    /// The same, with the host's text for what would allow a denied path.
+    /// Sets the host's text about the setting that would allow a denied path.
     #[must_use]
     pub fn with_remedies(self, words: Remedies) -> Self {
         Self { remedies: Some(words), ..self }
     }
 
-    /// The existing place a search starts at.
+    /// Resolves the existing path at which a search starts.
     pub(crate) fn start(&self, path: &str) -> Result<Located, ToolError> {
         let at = scope::inside(&self.workspace, self.remedies, path)?;
         scope::existing(&self.workspace, &at)?;
         Ok(at)
     }
 
-    /// Shows every entry below `at` to `each` until it says `false`; what could not be looked at comes back.
+    /// Passes every entry below `at` to `each` until it returns `false`; returns the parts that could not be read.
     pub(crate) fn walk(
         &self,
         at: &Located,
@@ -65,7 +65,8 @@ impl Search {
         Ok(gaps)
     }
 
-    /// Whether a file's content is left out of what is found below a directory. One that a call names was judged as such.
+    /// Whether the search of a directory skips a file's content. A file that the call names is not skipped: permission
+    /// judged it.
     pub(crate) fn skips(&self, entry: &WalkEntry) -> bool {
         entry.depth > 0 && entry.located().is_ok_and(|at| self.workspace.may_hold_secrets(&at))
     }
@@ -88,7 +89,7 @@ impl Search {
     }
 }
 
-/// How many of the files are named that may hold secrets.
+/// The most skipped files that a note names.
 const NAMED: usize = 5;
 
 /// The parts of the tree that a search skipped.
@@ -109,7 +110,7 @@ impl Gaps {
         self.count += 1;
     }
 
-    /// A file whose content is left out because it may hold secrets.
+    /// Records a file that was skipped because it may hold secrets.
     pub(crate) fn secret(&mut self, shown: String) {
         self.secrets += 1;
         if self.named.len() < NAMED {

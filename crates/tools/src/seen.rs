@@ -1,4 +1,4 @@
-//! Which content of which file the model has seen, by digest. Reads no file.
+//! Digests of the file content that the model has seen. Reads no file.
 
 use blake3::Hash;
 use std::collections::{BTreeMap, HashMap};
@@ -11,9 +11,9 @@ pub const MAX_SEEN: usize = 4096;
 /// Whether the model has seen a file's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReadState {
-    /// It was never shown, or too long ago.
+    /// It was never shown, or was forgotten.
     Never,
-    /// It was other content that was shown.
+    /// Other content was shown.
     Changed,
     /// This content was shown.
     Current,
@@ -33,7 +33,7 @@ struct Inner {
 }
 
 impl ReadFiles {
-    /// The model now knows this content, because it was shown or is its own.
+    /// Records that the model knows this content, because it was shown or written by the model.
     pub(crate) fn note(&self, path: &Path, digest: Hash) {
         let mut inner = self.lock();
         let stamp = inner.next;
@@ -49,7 +49,7 @@ impl ReadFiles {
         }
     }
 
-    /// Nothing is known of the file any more.
+    /// Forgets the file.
     pub(crate) fn forget(&self, path: &Path) {
         let mut inner = self.lock();
         if let Some((_, stamp)) = inner.files.remove(path) {
@@ -57,7 +57,7 @@ impl ReadFiles {
         }
     }
 
-    /// Nothing is known of any file in this directory any more.
+    /// Forgets all files in this directory.
     pub(crate) fn forget_below(&self, dir: &Path) {
         let mut inner = self.lock();
         let Inner { files, order, .. } = &mut *inner;
@@ -73,7 +73,7 @@ impl ReadFiles {
         }
     }
 
-    /// A panic elsewhere leaves a whole map: every change to it is complete or not begun.
+    /// A poisoned lock is fine: a panic leaves the map consistent.
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,9 +1,9 @@
-//! The live handle of Bash. Knows no command.
+//! The live handle of Bash. Does not depend on commands.
 
 use authority::{Spawner, Workspace};
 use std::ffi::OsString;
 
-/// Runs commands in a workspace.
+/// The live handle of Bash: runs commands in a workspace.
 #[derive(Debug)]
 pub struct Shell {
     pub(crate) workspace: Workspace,

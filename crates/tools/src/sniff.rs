@@ -1,4 +1,4 @@
-//! Telling text from what Read and Grep should not show, by a file's first bytes.
+//! Distinguishing text from binary files, which Read and Grep do not show, by the first bytes.
 
 /// How much of a file's beginning is looked at.
 pub(crate) const HEAD: usize = 8 * 1024;

@@ -12,9 +12,9 @@ use std::sync::Arc;
 
 /// The tool's name.
 pub const NAME: &str = "Write";
-/// What the model is told.
+/// The description for the model.
 pub const ABOUT: &str = "Create a file, or replace all of one that was read before. Missing directories are created. To change parts, use Edit.";
-/// What a repeated call does.
+/// The effect of a repeated call.
 pub const EFFECT: ToolEffect = ToolEffect::Idempotent;
 
 /// The arguments.
@@ -27,7 +27,7 @@ pub struct Args {
     pub content: String,
 }
 
-/// What permission judges.
+/// The resources that permission judges.
 #[must_use]
 pub fn touches(args: &Args) -> Vec<Touch> {
     vec![Touch::Write(args.path.clone().into())]
@@ -37,7 +37,7 @@ pub fn touches(args: &Args) -> Vec<Touch> {
 ///
 /// # Errors
 /// `FixInput` for an existing file that was not read or has changed since, a directory, too much content; `Denied`
-/// outside of the workspace or where it may only be read; what the host said when it could not record the change.
+/// outside of the workspace or where it may only be read; the host's error if it could not record the change.
 pub async fn run(live: Arc<Files>, args: Args, cx: ToolContext) -> ToolResult {
     let workspace = &live.workspace;
     let at = scope::writable(workspace, live.remedies, &args.path)?;

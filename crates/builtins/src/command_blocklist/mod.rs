@@ -1,9 +1,9 @@
 //! `builtin:command-blocklist`: refuses shell commands that destroy a machine, or warns of them. Off until configured.
 //!
-//! A command counts by its parts, wherever they stand, and by code that it hands literally to a shell. What its text
-//! does not show is not guessed: this catches mistakes; the sandbox bounds what is meant. Rules: `root` (removing the
-//! system or a home), `privilege`, `fork-bomb`, `download` (run as it comes), `file-system` (making one), `device`
-//! (writing one), `power`, and `pattern`, the person's own.
+//! Each part of a command is checked, in any position, and so is code that it passes literally to a shell. Nothing is
+//! guessed that the text does not show: this feature catches mistakes; the sandbox limits intentional damage. Rules:
+//! `root` (removing the system or a home), `privilege`, `fork-bomb`, `download` (run as it comes), `file-system`
+//! (making one), `device` (writing one), `power`, and `pattern`, the person's own.
 
 mod rules;
 #[cfg(test)]
@@ -33,28 +33,28 @@ const MAX_PATTERNS: usize = 64;
 const MAX_WORDS: usize = 16;
 const MAX_BYTES: usize = 256;
 
-/// How much of a bad pattern an error names, in bytes.
+/// The most bytes of an invalid pattern that an error shows.
 const MAX_SHOWN: usize = 40;
 
 /// `[features."builtin:command-blocklist"]`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
-    /// Lets such commands run, and says so each time: in the result, and to whoever watches.
+    /// Lets such commands run with a warning each time: in the result, and as an alert.
     pub warn_only: bool,
     /// More commands, each as a program and words that its arguments must contain: `git push --force`. At most 64.
     pub patterns: Vec<String>,
 }
 
-/// Refusing commands that destroy.
+/// The feature that refuses, or warns of, destructive shell commands.
 #[derive(Debug)]
 pub struct CommandBlocklist(Settings);
 
 impl CommandBlocklist {
-    /// With these settings.
+    /// Creates the feature with these settings.
     ///
     /// # Errors
-    /// A value out of its bounds, by its key.
+    /// A value outside of its limits; the text names its key.
     pub fn new(settings: Settings) -> Result<Self, String> {
         if settings.patterns.len() > MAX_PATTERNS {
             return Err(format!("`patterns` has {}; expected at most {MAX_PATTERNS}", settings.patterns.len()));
@@ -107,7 +107,7 @@ impl Live {
         if !self.settings.warn_only {
             return Verdict::deny(format!("rule `{rule}`: `{text}` {why}; avoid it, or ask the user to run it"));
         }
-        // Whether somebody watches changes nothing for the call: the result says it too.
+        // A failed alert is ignored: the result has the warning, too.
         drop(self.alerts.alert(AlertLevel::Warning, &format!("rule `{rule}`: `{text}` {why}; warn_only lets it run")));
         Verdict::allow()
     }

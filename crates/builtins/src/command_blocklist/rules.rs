@@ -1,21 +1,21 @@
-//! Which commands destroy, part by part. Knows no settings but patterns.
+//! The rules for destructive commands, checked for each part. Does not depend on settings other than patterns.
 
 use shell::{CommandLine, OpaqueReason, Part, RedirectKind, Word, base_name};
 
 /// Deepest code in code that is read: `bash -c "sh -c '…'"`.
 const MAX_DEPTH: usize = 4;
 
-/// A part that a rule is about.
+/// A part of a command that matches a rule.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct BlockedCommand {
     pub(super) rule: &'static str,
     /// The part, for people.
     pub(super) text: String,
-    /// What it does.
+    /// What the part does, for the message.
     pub(super) why: &'static str,
 }
 
-/// The first part of a command that a rule or a pattern is about.
+/// The first part of a command that matches a rule or a pattern.
 pub(super) fn find(text: &str, patterns: &[String]) -> Option<BlockedCommand> {
     within(text, patterns, 0)
 }
@@ -87,7 +87,7 @@ fn expanded(word: &Word) -> &str {
     word.literal().map_or(word.bare(), |text| if quoted(text) { "" } else { text })
 }
 
-/// The person's words: the program, then words that all stand among the arguments.
+/// Whether a part matches the user's pattern: the program, then words that must all be among the arguments.
 fn fits(pattern: &str, name: &str, arguments: &[&str]) -> bool {
     let mut words = pattern.split_whitespace();
     words.next().map(base_name) == Some(name) && words.all(|word| arguments.contains(&word))
@@ -138,7 +138,7 @@ fn is_root(path: &str) -> bool {
     match (first, second, third) {
         (None, ..) => true,
         (Some(first), None, _) => SYSTEM.contains(&first),
-        // Somebody's home.
+        // A home directory.
         (Some("home"), Some(_), None) => true,
         (Some(_), Some(_), _) => false,
     }
@@ -187,11 +187,11 @@ fn bomb(script: &CommandLine) -> Option<&str> {
     found.map(|function| function.name.as_str())
 }
 
-/// An interpreter whose code is what a download brings: on its input, or inside a word.
+/// Whether an interpreter runs downloaded code, from its input or from inside a word.
 fn runs_download(script: &CommandLine, part: &Part) -> bool {
     let runs_code = matches!(part.opaque, Some(OpaqueReason::Code(_)));
     let dynamic = part.arguments.iter().any(|argument| argument.literal().is_none());
-    // `-c` and `-e` bring the code along; then what is piped in is only data.
+    // With `-c` and `-e` the code is an argument, and the piped input is only data.
     let brings = |argument: &Word| {
         let text = argument.bare();
         !text.starts_with('-') || (!text.starts_with("--") && text.contains(['c', 'e'])) || text.starts_with("--e")
@@ -201,9 +201,9 @@ fn runs_download(script: &CommandLine, part: &Part) -> bool {
     runs_code && (dynamic || from_input) && fed_by_download(script, part)
 }
 
-/// Whether a download is among what a part is given, over any number of pipes.
+/// Whether a part reads a download, through any number of pipes.
 fn fed_by_download(script: &CommandLine, part: &Part) -> bool {
-    // What feeds a part is before it, so looking backwards once is enough.
+    // The parts that a part reads from are before it, so one backward pass is enough.
     let mut feeds = vec![false; script.parts.len()];
     mark(&mut feeds, part);
     for at in (0..script.parts.len()).rev() {

@@ -8,37 +8,37 @@ use pod::feature::{ServiceAccess, ServiceKey};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The reading side.
+/// The service key for reading notes.
 pub const LOOKUP: ServiceKey<dyn MemoryLookup> = ServiceKey::new("yoi.memory.v1").access(ServiceAccess::MemoryRead);
-/// The writing side.
+/// The service key for writing notes.
 pub const KEEPER: ServiceKey<dyn MemoryKeeper> = ServiceKey::new("yoi.memory.v1").access(ServiceAccess::MemoryWrite);
 /// The version of both.
 pub(super) const VERSION: &str = "1.0.0";
 
-/// Reads notes.
+/// Reads notes of the project's memory; provided by [`Memory`](super::Memory) to its tools and to other features.
 #[async_trait]
 pub trait MemoryLookup: Send + Sync {
-    /// The notes that fit, the best first; the same question finds the same order.
+    /// The notes that match, the best first; the same query gives the same order.
     ///
     /// # Errors
-    /// `FixInput` for a question that is too long; `Denied` where notes may not be read.
+    /// `FixInput` for a query that is too long; `Denied` if notes may not be read.
     async fn search(&self, query: NoteQuery) -> Result<Hits, StoreError>;
 
     /// One note.
     ///
     /// # Errors
-    /// `FixInput` when there is none of this name; `Corrupt` when its file does not read.
+    /// `FixInput` when there is none of this name; `Corrupt` when its file cannot be parsed.
     async fn read(&self, name: NoteName) -> Result<Note, StoreError>;
 }
 
 /// Writes and deletes notes. The host of `cx` records each change before it happens.
 #[async_trait]
 pub trait MemoryKeeper: Send + Sync {
-    /// Keeps a note; whether it replaced one.
+    /// Stores a note; returns whether it replaced one.
     ///
     /// # Errors
     /// `FixInput` when the note does not pass the rules, or when there is one of this name and `replace` is not set;
-    /// `Exhausted` when there are too many; `Denied` where nothing may be written.
+    /// `Exhausted` when there are too many; `Denied` if notes may not be written.
     async fn write(&self, note: NewNote, cx: ToolContext) -> Result<NoteSaved, StoreError>;
 
     /// Deletes a note and returns it.
@@ -78,14 +78,14 @@ pub struct NewNote {
     pub replace: Option<bool>,
 }
 
-/// What a search found.
+/// The result of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hits {
-    /// At most as many as were asked for.
+    /// At most the requested number.
     pub notes: Vec<Note>,
-    /// How many fit in all.
+    /// The number of all matches.
     pub found: usize,
-    /// Files that do not read, each with the reason.
+    /// Files that cannot be parsed, each with the reason.
     pub unreadable: Vec<String>,
 }
 

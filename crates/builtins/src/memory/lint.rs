@@ -1,4 +1,4 @@
-//! What a note must not hold: secrets, links to nothing, more than a note. Knows no file.
+//! The rules for a note's content: no secrets, no dangling links, limited size. Does not depend on files.
 
 use super::note::NoteName;
 use crate::plain;
@@ -8,7 +8,7 @@ pub const MAX_TEXT: usize = 8 * 1024;
 /// Most tags of one note.
 pub const MAX_TAGS: usize = 8;
 
-/// How keys of known makers begin, and from how many bytes on such a word is one.
+/// Prefixes of keys of known providers, and the length from which on such a word counts as a key.
 const KEYS: &[(&str, usize)] = &[
     ("AKIA", 20),
     ("ASIA", 20),
@@ -44,7 +44,7 @@ pub(super) fn text(text: &str) -> Result<(), String> {
     secret("text", text)
 }
 
-/// Whether some line looks like it holds a secret.
+/// Checks that no line looks like it contains a secret.
 ///
 /// # Errors
 /// The line and what it looks like.
@@ -102,7 +102,7 @@ pub(super) fn links(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The first link that leads nowhere.
+/// The first link without a target.
 pub(super) fn dangling<'a>(text: &'a str, own: &NoteName, there: &[NoteName]) -> Option<&'a str> {
     links(text).find(|link| own.to_string() != *link && !there.iter().any(|name| name.to_string() == *link))
 }

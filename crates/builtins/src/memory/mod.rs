@@ -1,8 +1,8 @@
 //! `builtin:memory`: notes that outlive a session, one file each. Off until configured.
 //!
-//! They are the user's, not the project's: the root is a directory that the host keeps per project, outside of it.
-//! What goes in is checked here: complete front matter, plain text, bounds, links that lead somewhere, and nothing that
-//! looks like a secret.
+//! The notes belong to the user, not to the project: the root is a directory that the host keeps for each project,
+//! outside of it. Notes are checked before they are stored: complete front matter, plain text, limits, links with
+//! targets, and nothing that looks like a secret.
 
 mod contract;
 mod lint;
@@ -35,14 +35,14 @@ pub const ID: FeatureId = FeatureId::builtin("memory");
 /// The root that holds the notes of this project.
 pub const ROOT: &str = "memory";
 
-/// Reading the notes.
+/// The capability to read the notes.
 pub const READ: HostCapability =
     HostCapability::ScopedFs { root: Cow::Borrowed(ROOT), read: true, write: false, execute: false };
-/// Reading and changing them.
+/// The capability to read and change the notes.
 pub const WRITE: HostCapability =
     HostCapability::ScopedFs { root: Cow::Borrowed(ROOT), read: true, write: true, execute: false };
 
-/// Doing this for other features.
+/// The capability to provide notes to other features.
 pub const PROVIDE: HostCapability = HostCapability::ProvideService { key: Cow::Borrowed("yoi.memory.v1") };
 
 const WRITES: &[HostCapability] = &[WRITE];
@@ -63,13 +63,13 @@ const FORGET: ToolKey<Named> =
     ToolKey::new("MemoryForget", ToolEffect::Effectful, "Delete a note that is no longer true; answers what it said.")
         .needs(WRITES);
 
-/// Keeping notes.
+/// The feature that adds tools for notes of the project, and provides them to other features.
 pub struct Memory {
     now: Now,
 }
 
 impl Memory {
-    /// With this clock.
+    /// Creates the feature with this clock, which dates new notes.
     #[must_use]
     pub fn new(now: Now) -> Self {
         Self { now }

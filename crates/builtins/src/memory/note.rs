@@ -1,4 +1,4 @@
-//! A note: seven lines of front matter and a text, in one file that is called like it.
+//! A note: seven lines of front matter and a text, in one file named after the note.
 
 use crate::plain;
 use schemars::JsonSchema;
@@ -42,11 +42,11 @@ pub enum NoteKind {
     Procedure,
 }
 
-/// What is kept.
+/// A note as stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
     pub name: NoteName,
-    /// When it is worth reading.
+    /// Says when the note is worth reading.
     pub description: Description,
     pub kind: NoteKind,
     /// Words to find it by.
@@ -57,7 +57,7 @@ pub struct Note {
 }
 
 impl Day {
-    /// The day in which `now` lies, in UTC.
+    /// The day of `now`, in UTC.
     #[must_use]
     pub fn of(now: SystemTime) -> Self {
         Self(humantime::format_rfc3339_seconds(authority::dated(now)).to_string().chars().take(10).collect())

@@ -1,19 +1,19 @@
-//! Which notes fit a question: counted words, weighted by where they stand. Nothing is learned or guessed, so the same
-//! notes and the same question give the same order.
+//! Ranking notes for a query: counted words, weighted by their position. Deterministic: the same notes and query give
+//! the same order.
 
 use super::note::Note;
 
 /// The longest question, in bytes.
 pub(super) const MAX_QUERY: usize = 500;
 
-/// What a word is worth by where it stands.
+/// The weight of a word by its position.
 const IN_NAME: u64 = 8;
 const IN_TAGS: u64 = 6;
 const IN_DESCRIPTION: u64 = 4;
 const IN_TEXT: u64 = 1;
-/// How often a word in the text counts: long notes are not better ones.
+/// The most occurrences of a word that count, so that long notes do not rank higher.
 const MOST_IN_TEXT: u64 = 3;
-/// What a word counts that only begins like the one asked for, as a part of one that is it.
+/// The weight of a whole word, relative to one that only has the query's word as prefix.
 const WHOLE: u64 = 2;
 
 /// The words of a question.
@@ -22,8 +22,8 @@ pub(super) fn words(text: &str) -> Vec<String> {
     words.map(str::to_lowercase).collect()
 }
 
-/// How well a note fits; 0 where nothing of the question is in it. A note that has more of the different words
-/// comes before one that has fewer more often.
+/// The score of a note; 0 if it has no word of the query. A note with more different words ranks before one with fewer
+/// words that occur more often.
 pub(super) fn score(note: &Note, question: &[String]) -> (usize, u64) {
     let tags: Vec<String> = note.tags.iter().map(ToString::to_string).collect();
     let places = [

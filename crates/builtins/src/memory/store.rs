@@ -18,11 +18,11 @@ use std::path::Path;
 pub const MAX_NOTES: usize = 500;
 /// Most notes of one search.
 pub const MAX_FOUND: usize = 50;
-/// Notes of a search when nothing is said.
+/// The default number of notes of a search.
 const FOUND: usize = 10;
 /// Most bytes of a file that are read: a text and its front matter.
 const MAX_FILE: u64 = 16 * 1024;
-/// How a note's file ends.
+/// The extension of a note's file.
 const ENDING: &str = ".md";
 
 /// Notes in one directory.
@@ -93,7 +93,7 @@ impl MemoryKeeper for NoteStore {
             Some(_) if replace != Some(true) => {
                 return Err(StoreError::fix(format!("there is a note `{name}` already; read it, then `replace` it")));
             }
-            // What a person broke is replaced whole.
+            // A note with an invalid file is replaced as a whole.
             Some(before) => {
                 let old = Note::parse(&String::from_utf8_lossy(&before.bytes), &name);
                 old.map_or_else(|_| today.clone(), |old| old.created)

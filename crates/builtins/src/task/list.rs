@@ -1,4 +1,4 @@
-//! The list as a value: what can be done to it, and its bounds. Knows no session.
+//! The task list as a value: its operations and limits. Does not depend on a session.
 
 use crate::plain;
 use llm_worker::{ErrorKind, ToolError};
@@ -27,7 +27,7 @@ pub enum TaskStatus {
 
 plain::names!(TaskStatus);
 
-/// One thing to do.
+/// One task of the model's list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
     /// One line.
@@ -52,10 +52,10 @@ impl Task {
     }
 }
 
-/// The list. Requests are counted by their numbers in the session.
+/// The model's task list, kept as state of the session. Times are request numbers of the session.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tasks {
-    /// The highest id given; none is given twice.
+    /// The highest id assigned; ids are not reused.
     last: u32,
     tasks: BTreeMap<u32, Task>,
     /// The request after which it was last changed.
@@ -64,7 +64,7 @@ pub struct Tasks {
     reminded: u64,
 }
 
-/// Whether these words may be in a task.
+/// Checks the texts of a task.
 pub(super) fn fits(title: Option<&str>, detail: Option<&str>) -> Result<(), ToolError> {
     let title = title.map_or(Ok(()), |title| plain::line("title", title, MAX_TITLE));
     let detail = detail.map_or(Ok(()), |detail| plain::text("detail", detail, MAX_DETAIL));
@@ -77,7 +77,7 @@ impl Tasks {
         self.tasks.iter().map(|(id, task)| (*id, task))
     }
 
-    /// Those that are open or active, oldest first.
+    /// The open and active tasks, oldest first.
     pub fn unfinished(&self) -> impl Iterator<Item = (u32, &Task)> {
         self.all().filter(|(_, task)| !task.is_finished())
     }
@@ -86,7 +86,7 @@ impl Tasks {
         self.tasks.get(&id).ok_or_else(|| missing(id))
     }
 
-    /// Adds a task. An unfinished one of that title is left as it is, and its status answered.
+    /// Adds a task. If there is an unfinished task of that title, it is unchanged and its status is returned.
     pub(super) fn create(&mut self, title: &str, detail: &str) -> Result<(u32, Option<TaskStatus>), ToolError> {
         if let Some((id, known)) = self.unfinished().find(|(_, task)| task.title == title) {
             return Ok((id, Some(known.status)));
@@ -106,7 +106,7 @@ impl Tasks {
         Ok((self.last, None))
     }
 
-    /// Changes what is given; answers the task as it is then.
+    /// Changes the given fields; returns the changed task.
     pub(super) fn update(
         &mut self,
         id: u32,
@@ -133,7 +133,7 @@ impl Tasks {
         self.touched = request;
     }
 
-    /// Whether the model should hear of it with this request: something is unfinished, nothing was touched for `quiet`
+    /// Whether to remind the model with this request: something is unfinished, nothing was touched for `quiet`
     /// requests, and the last reminder is `again` requests back.
     pub(super) fn is_stale(&self, request: u64, quiet: u64, again: u64) -> bool {
         let recently = self.reminded > 0 && request.saturating_sub(self.reminded) < again;

@@ -1,4 +1,4 @@
-//! `builtin:task`: the model's own list of what is to be done, as state of the session.
+//! `builtin:task`: the model's own task list, as state of the session.
 //!
 //! Results are one line, or one line a task. When tasks are unfinished and nothing touched the list for a while, the
 //! model is reminded of them; without the grant to notify, it is not.
@@ -26,16 +26,16 @@ use tools::answer;
 /// This feature's id.
 pub const ID: FeatureId = FeatureId::builtin("task");
 
-/// The list.
+/// The state key of the task list.
 pub const TASKS: StateKey<Tasks> = StateKey::new("tasks", 1);
 
-/// Reminding the model.
+/// The capability to remind the model of unfinished tasks.
 pub const NOTIFY: HostCapability =
     HostCapability::EmitModelNotification { max_bytes: reminder::MAX_WORDS, per_turn: reminder::PER_TURN };
 
 const NOTIFIES: &[HostCapability] = &[NOTIFY];
 
-/// The title decides: creating what is there already answers what is there.
+/// Idempotent by title: creating an existing task returns the existing one.
 const CREATE: ToolKey<CreateArgs> = ToolKey::new("TaskCreate", ToolEffect::Idempotent, "Add a task; answers its id.")
     .touching(|_| vec![Touch::Session]);
 const UPDATE: ToolKey<UpdateArgs> =
@@ -44,7 +44,7 @@ const LIST: ToolKey<ListArgs> = ToolKey::new("TaskList", ToolEffect::ReadOnly, "
 const GET: ToolKey<GetArgs> = ToolKey::new("TaskGet", ToolEffect::ReadOnly, "Read a task with its detail.");
 const REQUESTS: HookKey<PreRequest> = HookKey::new("task-reminder").deadline(pod::hook::MAX_DEADLINE).needs(NOTIFIES);
 
-/// Keeping tasks.
+/// The feature that adds the tools of the model's task list.
 #[derive(Debug)]
 pub struct TaskList;
 
@@ -158,7 +158,7 @@ impl Live {
         Ok(answer(&task.line(args.id), task.detail.clone()))
     }
 
-    /// Changes the list and answers when that is durable: what the model is told holds.
+    /// Changes the list and returns when the change is durable, so that results the model sees are durable.
     async fn change<R: Unpin>(&self, change: impl FnOnce(&mut Tasks) -> Result<R, ToolError>) -> Result<R, ToolError> {
         let request = self.request.load(Ordering::Relaxed);
         let changed = self.tasks.update(|tasks| {

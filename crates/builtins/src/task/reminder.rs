@@ -1,7 +1,7 @@
 //! The reminder of unfinished tasks that were not changed for a while.
 //!
-//! It is a `PreRequest` hook because that request brings what the hook says. It never refuses: when the words are not
-//! durable within [`PATIENCE`], a later request brings them.
+//! It is a `PreRequest` hook because the same request contains the reminder. It never refuses: if the reminder is not
+//! durable within [`PATIENCE`], a later request contains it.
 
 use super::Live;
 use super::list::Tasks;
@@ -12,12 +12,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// Requests without a change of the list from which on its tasks are stale. Work on one task is often that many.
+/// The number of requests without a change after which the list is stale. Work on one task often takes that many.
 pub const QUIET: u64 = 12;
 /// Requests from one reminder to the next, at least.
 pub const AGAIN: u64 = 24;
 
-/// How long a request waits for the reminder that it is to bring; far within the deadline of the hook.
+/// The longest wait of a request for its reminder; far within the deadline of the hook.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Most bytes of a reminder.
@@ -44,8 +44,8 @@ impl Hook<PreRequest> for Reminder {
 }
 
 impl Reminder {
-    /// The mark goes in before the words, and whoever waits for the words has both written at once: a pod that is
-    /// killed meanwhile has both or neither. Words that were refused are not tried again before [`AGAIN`].
+    /// The mark is queued before the text, and awaiting the text writes both at once: a pod that is killed meanwhile
+    /// has both or neither. A refused reminder is not retried before [`AGAIN`].
     async fn remind(&self, request: u64) {
         let mut told = None;
         drop(self.live.tasks.update(|tasks| {

@@ -1,12 +1,12 @@
-//! Text in blocks: white space is collapsed, blocks are apart, quotes and lists are indented. Knows no HTML.
+//! Text in blocks: white space is collapsed, blocks are apart, quotes and lists are indented. Does not depend on HTML.
 
 /// The most bytes of text that are made of one page.
 pub(super) const MAX_TEXT: usize = 2 << 20;
 
-/// How deep lists and quotes are indented; deeper ones are at this depth.
+/// The deepest indentation of lists and quotes; deeper ones are shown at this depth.
 const MAX_DEPTH: usize = 8;
 
-/// Text under way.
+/// The text built so far.
 #[derive(Debug, Default)]
 pub(super) struct Blocks {
     out: String,
@@ -54,7 +54,7 @@ impl Blocks {
         self.out.push_str(text);
     }
 
-    /// Text right behind the last word, whatever was to be between that and what follows.
+    /// Adds text directly behind the last word, before any pending separator.
     pub(super) fn glue(&mut self, text: &str) {
         let due = (std::mem::take(&mut self.ends), std::mem::take(&mut self.space));
         self.push(text);

@@ -1,8 +1,9 @@
-//! What an answer's body is, by its type and its first bytes, and its text. Knows no HTML beyond its encoding.
+//! The kind of a response's body, by its type and its first bytes, and its text. Does not depend on HTML except for its
+//! encoding.
 
 use encoding_rs::{Encoding, UTF_8};
 
-/// How far into a page its own word about its encoding is looked for.
+/// The bytes of a page that are searched for a declaration of its encoding.
 const META: usize = 1024;
 
 /// The kinds of body that are read.
@@ -19,7 +20,7 @@ pub(super) enum PageKind {
 pub(super) enum DeclaredKind {
     /// This one.
     Is(PageKind),
-    /// Nothing that can be relied on; the first bytes decide.
+    /// No reliable declaration; the first bytes decide.
     Unsaid,
     /// None that is read.
     NotText,
@@ -60,7 +61,7 @@ impl ContentType {
         Self { essence, charset }
     }
 
-    /// What is known of the kind before the body is there.
+    /// The kind as far as it is known before the body is read.
     pub(super) fn declared(&self) -> DeclaredKind {
         let essence = self.essence.as_str();
         match essence {
@@ -73,7 +74,7 @@ impl ContentType {
         }
     }
 
-    /// The text of a body and its kind; `None` when it is binary whatever was said of it.
+    /// The text of a body and its kind; `None` if it is binary, whatever its declared type.
     pub(super) fn read(&self, bytes: &[u8]) -> Option<(PageKind, String)> {
         let declared = self.declared();
         if declared == DeclaredKind::NotText {
@@ -110,7 +111,7 @@ fn meta(start: &[u8]) -> Option<&'static Encoding> {
     let rest = rest.trim_start().strip_prefix('=')?.trim_start().trim_start_matches(['"', '\'']);
     let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && !"-_:.".contains(c)).unwrap_or(rest.len());
     let found = Encoding::for_label(rest.get(..end)?.as_bytes())?;
-    // A page that could be read so far is not in an encoding of two bytes, whatever it says.
+    // A page that could be read so far is not in a two-byte encoding, whatever it declares.
     Some(if found.is_ascii_compatible() { found } else { UTF_8 })
 }
 

@@ -1,9 +1,8 @@
 //! `builtin:web`: Fetch, for pages of hosts that a person granted. Off until configured:
 //! `[features."builtin:web"] enabled = true` and `grant = { network = ["docs.example.org"] }`.
 //!
-//! [`fetch`] gets an answer, `body` decides what it is, `page` makes text of HTML. What comes back was written by a
-//! stranger. It is bounded in size and time, freed of what a terminal or a model would read and a person would not see,
-//! and marked as data with the address it came from.
+//! [`fetch`] gets a response, `body` determines its kind, `page` converts HTML to text. The text is untrusted: it is
+//! limited in size and time, stripped of characters that a person would not see, and marked as data with its URL.
 
 mod block;
 mod body;
@@ -23,13 +22,13 @@ pub const ID: FeatureId = FeatureId::builtin("web");
 
 const NETWORK: HostCapability = HostCapability::network("fetch");
 
-/// A call ends by itself before.
+/// A call ends by its own timeouts before this deadline.
 const DEADLINE: Duration = Waits::USUAL.total.saturating_add(Duration::from_secs(10));
 
 const FETCH: ToolKey<Args> =
     ToolKey::new(fetch::NAME, fetch::EFFECT, fetch::ABOUT).touching(fetch::touches).deadline(DEADLINE);
 
-/// Reading pages.
+/// The feature that adds the tool to fetch web pages of granted hosts.
 #[derive(Debug)]
 pub struct Pages;
 

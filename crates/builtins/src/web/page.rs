@@ -1,19 +1,19 @@
-//! HTML to Markdown or plain text: the main part of a page as a person would read it. Knows no network.
+//! HTML to Markdown or plain text: the main part of a page as a person would read it. Does not depend on the network.
 //!
-//! Works on tokens, without a tree: no depth to bound and no nesting to repair. Scripts, navigation and what is hidden
-//! are left out. When a page marks its main part, only that is read, unless there is next to nothing in it.
+//! Works on tokens, without a tree: no depth to limit and no nesting to repair. Scripts, navigation and hidden elements
+//! are omitted. When a page marks its main part, only that is read, unless there is next to nothing in it.
 
 use super::block::Blocks;
 use html5gum::Tokenizer;
 use html5gum::emitters::default::{DefaultEmitter, StartTag, Token};
 use http_client::Url;
 
-/// Left out with all that is in them: nothing to read.
+/// Elements omitted with their content: nothing to read.
 const NEVER: &[&str] = &[
     "script", "style", "template", "svg", "math", "iframe", "object", "canvas", "noscript", "select", "button",
     "audio", "video", "datalist", "title", "textarea", "map",
 ];
-/// Left out as long as enough remains.
+/// Elements omitted if enough text remains.
 const AROUND: &[&str] = &["nav", "aside", "footer", "dialog", "menu"];
 /// Elements that have no end.
 const VOID: &[&str] =
@@ -22,7 +22,7 @@ const VOID: &[&str] =
 const APART: &str = "p div section article main header figure figcaption dl fieldset form details summary address \
                      hgroup nav aside footer dialog body";
 
-/// A main part with less text is not believed to be one.
+/// The least text of a main part; a shorter one is not used as such.
 const LITTLE: usize = 200;
 
 /// The longest address that a link is shown with.
@@ -34,7 +34,7 @@ const MAX_TITLE: usize = 512;
 /// The most code in one block that is kept back until its end is seen.
 const MAX_CODE: usize = 256 << 10;
 
-/// How a page is shown.
+/// The output format of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Style {
     /// With links and the marks of headings, lists, code and tables.
@@ -395,7 +395,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What a person does not see.
+/// Whether an element is hidden from readers.
 fn hidden(tag: &StartTag<()>) -> bool {
     if tag.attributes.contains_key(b"hidden".as_slice()) || attribute(tag, "aria-hidden") == "true" {
         return true;

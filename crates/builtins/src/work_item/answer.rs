@@ -1,4 +1,4 @@
-//! Work items as the model reads them. Knows no file.
+//! Work items as the model reads them. Does not depend on files.
 
 use super::contract::{Heading, ThreadEntry, WorkItem, WorkItemList};
 use crate::plain;

@@ -6,7 +6,7 @@ use super::id::{Assignee, ItemId, Time, Title, WorkItemLabel};
 use crate::plain::{self, quoted, trimmed, unquoted};
 use std::fmt::Write as _;
 
-/// What a line begins with that begins an event in the older form of a thread.
+/// The prefix of a line that starts an event in the older form of a thread.
 const MARKER: &str = "<!-- event: ";
 
 /// `item.md`: ten lines of front matter in a fixed order between two rules, then the body.
@@ -116,11 +116,11 @@ pub(super) fn new_thread(id: &ItemId, first: &ThreadEntry) -> String {
     text
 }
 
-/// The thread with one more event behind it; nothing that is there changes. The event is not before the last one.
+/// The thread with one more event behind it; the existing text is unchanged. The event is not before the last one.
 /// `created` is as for [`events`].
 ///
 /// # Errors
-/// What of the thread does not read.
+/// The part of the thread that cannot be parsed.
 pub(super) fn grown(thread: &str, created: &Time, mut event: ThreadEntry) -> Result<(String, Time), String> {
     let (older, numbered) = parts(thread, created)?;
     event.at = match numbered.last().or(older.last()) {

@@ -1,4 +1,4 @@
-//! The values of an item, each a type that cannot hold what `tickets.sh doctor` would refuse.
+//! The values of an item, as types that exclude every value that `tickets.sh doctor` would refuse.
 
 use crate::plain;
 use schemars::JsonSchema;
@@ -84,12 +84,12 @@ pub enum Priority {
 impl WorkItemStatus {
     /// All of them, as the script lists them.
     pub const ALL: [Self; 3] = [Self::Open, Self::Pending, Self::Closed];
-    /// What is looked for when nothing is said.
+    /// The default filter of a list.
     pub(super) const LIVE: [Self; 2] = [Self::Open, Self::Pending];
 }
 
 impl ItemId {
-    /// A name that is an id; anything else is none.
+    /// Parses a directory name as an id; `None` if it is not one.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         const FORM: &[u8] = b"dddd1d3d-2d5d6d-";
@@ -101,13 +101,13 @@ impl ItemId {
         Self::parse(&format!("{}-{slug}", at.stamp()))
     }
 
-    /// The end of it.
+    /// The part behind the time.
     #[must_use]
     pub fn slug(&self) -> &str {
         self.0.get(STAMP..).unwrap_or_default()
     }
 
-    /// As text.
+    /// The id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -115,7 +115,7 @@ impl ItemId {
 }
 
 impl ItemRef {
-    /// Whether it may mean this item.
+    /// Whether the reference matches this item.
     pub(super) fn means(&self, id: &ItemId) -> bool {
         id.as_str().starts_with(&self.0) || id.slug() == self.0
     }
@@ -127,7 +127,7 @@ impl ItemRef {
 }
 
 impl Time {
-    /// The second in which `now` lies.
+    /// The second of `now`.
     #[must_use]
     pub fn of(now: SystemTime) -> Self {
         Self(humantime::format_rfc3339_seconds(authority::dated(now)).to_string())
@@ -185,7 +185,7 @@ impl TryFrom<String> for Assignee {
 }
 
 impl Assignee {
-    /// Nobody does it yet.
+    /// The empty assignee.
     pub(super) fn nobody() -> Self {
         Self(String::new())
     }

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! The script and these tools exclude each other by the same lock and may be used side by side. Nothing is deleted:
-//! items are closed. `yoi undo` takes texts back; an item that moved stays in its new folder, which the script's
-//! `doctor` then names.
+//! items are closed. `yoi undo` restores texts; an item that moved stays in its new folder, which the script's `doctor`
+//! then reports.
 
 mod answer;
 mod contract;
@@ -44,14 +44,14 @@ pub const ID: FeatureId = FeatureId::builtin("work-item");
 /// The root that holds the items: the project's directory of this name.
 pub const ROOT: &str = "work-items";
 
-/// Reading the items.
+/// The capability to read the items.
 pub const READ: HostCapability =
     HostCapability::ScopedFs { root: Cow::Borrowed(ROOT), read: true, write: false, execute: false };
-/// Reading and changing them.
+/// The capability to read and change the items.
 pub const WRITE: HostCapability =
     HostCapability::ScopedFs { root: Cow::Borrowed(ROOT), read: true, write: true, execute: false };
 
-/// Doing this for other features.
+/// The capability to provide work items to other features.
 pub const PROVIDE: HostCapability = HostCapability::ProvideService { key: Cow::Borrowed("yoi.work-items.v1") };
 
 const WRITES: &[HostCapability] = &[WRITE];
@@ -77,7 +77,7 @@ pub struct Settings {
 }
 
 impl Default for Settings {
-    /// People see at once that it was no person.
+    /// A name that shows that the author was no person.
     fn default() -> Self {
         Self { author: "yoi".to_owned() }
     }
@@ -86,17 +86,17 @@ impl Default for Settings {
 /// The author of an event.
 type Author = Arc<str>;
 
-/// Keeping the project's work items.
+/// The feature that adds tools for the project's work items, and provides them to other features.
 pub struct WorkItems {
     author: Author,
     now: Now,
 }
 
 impl WorkItems {
-    /// With these settings and this clock.
+    /// Creates the feature with these settings and this clock, which dates events.
     ///
     /// # Errors
-    /// A value out of its bounds, by its key.
+    /// A value outside of its limits; the text names its key.
     pub fn new(settings: Settings, now: Now) -> Result<Self, String> {
         plain::line("`author`", &settings.author, id::MAX_AUTHOR)?;
         Ok(Self { author: settings.author.into(), now })
@@ -149,13 +149,13 @@ impl FeatureModule for WorkItems {
     }
 }
 
-/// The same for all arguments.
+/// A `touches` function that returns the same for all arguments.
 fn always<A>(touch: &Touch) -> impl Fn(&A) -> Vec<Touch> + Send + Sync + use<A> {
     let touch = touch.clone();
     move |_| vec![touch.clone()]
 }
 
-/// Where the host has no such root, the person reads what to do.
+/// Adds help to the error if the host has no such root.
 fn absent(error: FeatureInstallError) -> FeatureInstallError {
     match error {
         FeatureInstallError::Unavailable { .. } => FeatureInstallError::failed(

@@ -1,4 +1,5 @@
-//! The items on disk: found, read, written. One writer at a time, across processes: `.lock` is the script's own.
+//! Finding, reading and writing the items on disk. One writer at a time, across processes: the lock is `.lock`, as in
+//! the script.
 
 use super::Author;
 use super::contract::{
@@ -17,11 +18,11 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use tools::Before;
 
-/// Most items of one folder that are looked at.
+/// The most items of one folder that are read.
 pub const MAX_ITEMS: usize = 5_000;
 /// Most items of one list.
 pub const MAX_LISTED: usize = 200;
-/// Items of a list when nothing is said.
+/// The default number of items of a list.
 const LISTED: usize = 30;
 /// Most bytes of a body or a comment; longer material is a file of its own.
 pub const MAX_TEXT: usize = 64 * 1024;
@@ -121,7 +122,7 @@ impl WorkItemWriter for WorkItemStore {
         let above = self.is_missing(&WorkItemStatus::Open.to_string())?;
         let text = new_thread(&found.id, &first);
         tools::publish(&self.files, &thread, None, text.as_bytes(), &cx).await?;
-        // An item is there from its item.md on; a thread alone is none.
+        // An item exists from its item.md on; a thread alone is no item.
         if let Err(error) = self.put(&found, "item.md", None, &record, &cx).await {
             self.files.workspace().remove(&thread).ok();
             self.emptied(&thread, above);
@@ -157,7 +158,7 @@ impl WorkItemWriter for WorkItemStore {
         if done.is_empty() && what.is_none() {
             return Err(StoreError::fix(format!("{} is like that already; say what changes", found.id)));
         }
-        // What would fail on reading fails before anything is changed.
+        // Parse errors occur before anything is changed.
         if what.is_some() {
             let (_, thread) = self.before(&found, "thread.md", &cx)?;
             let first = ThreadEntry {
@@ -230,7 +231,7 @@ impl WorkItemStore {
         at.is_ok_and(|at| self.files.workspace().metadata(&at).is_ok_and(|meta| meta.kind == FileKind::File))
     }
 
-    /// A place below the directory of items. A link on the way is refused: items are plain files.
+    /// A path below the directory of items. A link on the way is refused: items are plain files.
     fn at(&self, path: &str) -> Result<Located, StoreError> {
         let at = self.files.workspace().inside(Path::new(path))?;
         if at.relative() == Path::new(path) {
@@ -273,7 +274,7 @@ impl WorkItemStore {
         Ok(tools::publish(&self.files, &self.at(&found.path(name))?, before, text.as_bytes(), cx).await?)
     }
 
-    /// What the script makes, too, for as long as it changes something.
+    /// Takes the lock that the script uses, too, for the time of a change.
     fn lock(&self) -> Result<LockDir, StoreError> {
         let lock = self.files.workspace().lock_dir(&self.at(".lock")?)?;
         lock.ok_or_else(|| {
@@ -301,16 +302,16 @@ impl WorkItemStore {
         Ok(found.is_err_and(|error| error.is_not_found()))
     }
 
-    /// Removes the directory of an item that did not come about, and the folder if that was `made` for it.
+    /// Removes the directory of an item that was not created, and the folder if it was `made` for the item.
     fn emptied(&self, thread: &Located, made: bool) {
         for above in thread.path().ancestors().skip(1).take(if made { 2 } else { 1 }) {
             let at = self.files.workspace().inside(above);
-            // What somebody else put there keeps it.
+            // Files of other programs there prevent the removal.
             at.and_then(|at| self.files.workspace().remove_dir(&at)).ok();
         }
     }
 
-    /// The folder first: what is recorded of the files then names where they stay.
+    /// Moves the item before its files change, so that the records name the final paths.
     async fn move_to(&self, found: &mut LocatedItem, to: WorkItemStatus, cx: &ToolContext) -> Result<(), StoreError> {
         if found.folder == to {
             return Ok(());
@@ -333,7 +334,7 @@ impl LocatedItem {
     }
 }
 
-/// The fields that change, applied; in words.
+/// Applies the changed fields; returns a text for each.
 fn fields(heading: &mut Heading, change: &WorkItemChange) -> Result<Vec<String>, StoreError> {
     let mut done = Vec::new();
     let mut set = |name: &str, changed: bool| done.extend(changed.then(|| format!("{name} changed")));

@@ -1,7 +1,7 @@
-//! Bytes and edits to bytes, nothing outside of a match touched. Knows no file.
+//! Applying edits to bytes; bytes outside of a match are unchanged. Does not depend on files.
 //!
-//! The model writes `\n`. Where the file has `\r\n`, a match is looked for in the text with `\r\n` read as `\n`, and
-//! what is put there takes the line end that is at the match. An `old` that itself has a `\r` is taken literally.
+//! The model writes `\n`. If the file has `\r\n`, matches are searched in the text with `\r\n` read as `\n`, and the new
+//! text gets the line end used at the match. An `old` that itself has a `\r` is taken literally.
 
 use super::Replacement;
 use super::nearest::{Nearest, nearest};
@@ -12,10 +12,10 @@ use std::fmt;
 use std::ops::Range;
 use tokio_util::sync::CancellationToken;
 
-/// How many lines of an ambiguous match are named.
+/// The most lines of an ambiguous match that an error names.
 const NAMED_LINES: usize = 10;
 
-/// How much of a line an error shows, in bytes.
+/// The most bytes of a line that an error shows.
 const SHOWN_LINE: usize = 120;
 
 pub(super) struct Applied {
@@ -112,7 +112,7 @@ fn matches(bytes: &[u8], edit: &Replacement) -> Result<Vec<Range<usize>>, EditPr
         return Err(EditProblemKind::Absent(nearest(bytes, &edit.old)));
     };
     if !edit.replace_all {
-        // `aa` in `aaa` is in one place without overlap, and still not where the model can mean only one.
+        // `aa` occurs once in `aaa` without overlap, and is still ambiguous.
         let overlapping = view.text().get(first + 1..).and_then(|rest| finder.find(rest)).map(|at| first + 1 + at);
         if let Some(second) = overlapping {
             let all = if found.len() > 1 { found } else { vec![*first, second] };
@@ -159,7 +159,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The place in the file of a place in the text. A line end belongs to a match as a whole or not at all.
+    /// Converts an offset in the text to an offset in the file. A line end belongs to a match as a whole or not at all.
     fn original(&self, at: usize) -> usize {
         match self {
             Self::Exact(_) => at,

@@ -1,4 +1,4 @@
-//! A small unified diff of what an edit did. Knows no file.
+//! A small unified diff of an edit. Does not depend on files.
 
 use crate::answer::cut;
 use similar::{Algorithm, DiffOp, capture_diff_slices, group_diff_ops};
@@ -17,7 +17,7 @@ const WINDOW: usize = 600;
 /// How much of one line is shown, in bytes.
 const SHOWN_LINE: usize = 300;
 
-/// Kept of the bound for saying that the diff goes on.
+/// Bytes reserved for the note that the diff is cut.
 const RESERVE: usize = 48;
 
 /// Hunks with the numbers of lines, up to [`MAX_DIFF`].

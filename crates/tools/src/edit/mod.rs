@@ -18,12 +18,12 @@ pub use diff::MAX_DIFF;
 
 /// The tool's name.
 pub const NAME: &str = "Edit";
-/// What the model is told.
+/// The description for the model.
 pub const ABOUT: &str = "Replace exact text in a file that was read before. Edits apply in order, all or none. Each `old` must occur exactly once unless replace_all is set; give enough surrounding lines, without Read's line numbers.";
-/// What a repeated call does.
+/// The effect of a repeated call.
 pub const EFFECT: ToolEffect = ToolEffect::Effectful;
 
-/// How many edits one call takes.
+/// The most edits of one call.
 pub const MAX_EDITS: usize = 100;
 
 /// The arguments.
@@ -49,7 +49,7 @@ pub struct Replacement {
     pub replace_all: bool,
 }
 
-/// What permission judges.
+/// The resources that permission judges.
 #[must_use]
 pub fn touches(args: &Args) -> Vec<Touch> {
     vec![Touch::Write(args.path.clone().into())]
@@ -59,8 +59,8 @@ pub fn touches(args: &Args) -> Vec<Touch> {
 ///
 /// # Errors
 /// `FixInput` when the file was not read or has changed since, or an edit does not fit, with the line numbers that
-/// help; `Denied` outside of the workspace or where it may only be read; what the host said when it could not record
-/// the change.
+/// help; `Denied` outside of the workspace or where it may only be read; the host's error if it could not record the
+/// change.
 pub async fn run(live: Arc<Files>, args: Args, cx: ToolContext) -> ToolResult {
     let at = scope::writable(&live.workspace, live.remedies, &args.path)?;
     let shown = live.workspace.show(at.path());

@@ -1,4 +1,4 @@
-//! What in a text is most like one that does not occur in it. Knows no file.
+//! Finding the part of a text that is most similar to one that does not occur in it. Does not depend on files.
 
 /// How many lines of the file are compared.
 const MAX_LINES: usize = 20_000;
@@ -6,7 +6,7 @@ const MAX_LINES: usize = 20_000;
 /// How much of a line is compared, in bytes.
 const MAX_LINE: usize = 200;
 
-/// Below this likeness in hundredths, nothing is named.
+/// The lowest similarity, in hundredths, of a line that is named.
 const LIKE: usize = 50;
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! What Grep found so far, and how it is shown.
+//! The matches of Grep so far, as output.
 
 use super::{Args, MAX_LINE, OutputMode, RESERVE};
 use crate::answer::{ContentBuilder, answer, counted, cut};
@@ -21,7 +21,7 @@ pub(super) struct GrepOutput<'a> {
     files: u64,
     searched: u64,
     shown: u64,
-    /// Nothing more is shown; it is only counted.
+    /// Further matches are only counted, not shown.
     pub(super) closed: bool,
     pub(super) counted_on: u64,
     pub(super) at_least: bool,
@@ -78,7 +78,7 @@ impl<'a> GrepOutput<'a> {
         done
     }
 
-    /// Shows one thing that counts against the limit.
+    /// Adds a line that counts against the limit.
     fn show(&mut self, line: &str) {
         if !self.closed && self.shown < self.args.limit && self.body.line(line) {
             self.shown += 1;
@@ -87,7 +87,7 @@ impl<'a> GrepOutput<'a> {
         }
     }
 
-    /// Shows a line that belongs to what is shown anyway.
+    /// Adds a line that belongs to one already shown.
     fn beside(&mut self, line: &str) {
         self.closed |= !self.closed && !self.body.line(line);
     }
@@ -112,7 +112,7 @@ impl<'a> GrepOutput<'a> {
     }
 }
 
-/// What a search of one file reports to.
+/// Receives the matches of one file.
 struct InFile<'f, 'a> {
     found: &'f mut GrepOutput<'a>,
     shown: &'f str,
@@ -155,7 +155,7 @@ fn around(line: &[u8], matcher: &RegexMatcher) -> String {
         return String::from_utf8_lossy(line).into_owned();
     }
     let start = matcher.find(line).ok().flatten().map_or(0, |found| found.start());
-    // A quarter of the room before the match, unless it is at the beginning anyway.
+    // A quarter of the shown text is before the match, unless the match is near the beginning.
     let from = if start < MAX_LINE / 2 { 0 } else { start - MAX_LINE / 4 };
     // Never from inside of a character.
     let skip = line.iter().skip(from).take_while(|b| **b & 0xc0 == 0x80).count();

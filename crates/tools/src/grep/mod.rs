@@ -17,27 +17,27 @@ use std::sync::Arc;
 
 /// The tool's name.
 pub const NAME: &str = "Grep";
-/// What the model is told.
+/// The description for the model.
 pub const ABOUT: &str = "Search file contents line by line with a regular expression (Rust syntax). Modes: content gives path:line:text, files gives paths, count gives path:count. Binary files and what .gitignore names are left out.";
-/// What a repeated call does.
+/// The effect of a repeated call.
 pub const EFFECT: ToolEffect = ToolEffect::ReadOnly;
 
-/// How many matching lines (or files) are shown when the call does not say.
+/// The default number of matching lines (or files) shown.
 pub const DEFAULT_LIMIT: u64 = 200;
 
 /// The most lines of context on each side.
 pub const MAX_CONTEXT: usize = 20;
 
-/// How much of a line is shown, in bytes.
+/// The most bytes of a line that are shown.
 pub const MAX_LINE: usize = 300;
 
-/// How many more bytes are read, once nothing more is shown, to know the true total.
+/// The bytes that are read after the limit is reached, to count the true total.
 pub const COUNT_ON: u64 = 64 << 20;
 
 /// The most memory for one line or one compiled expression, in bytes.
 const HEAP: usize = 8 << 20;
 
-/// Kept of the content's bound for notes.
+/// Bytes of the content reserved for notes.
 const RESERVE: usize = 1024;
 
 /// What is shown of what is found.
@@ -85,7 +85,7 @@ fn limit() -> u64 {
     DEFAULT_LIMIT
 }
 
-/// What permission judges.
+/// The resources that permission judges.
 #[must_use]
 pub fn touches(args: &Args) -> Vec<Touch> {
     vec![Touch::Read(args.path.clone().into())]
