@@ -1,5 +1,5 @@
 //! The summary of a file: its first paragraph, or that of the comment at the head of a program.
-//! From the rows of `Read`. A file without one has no description: code and imports are none.
+//! From the rows of `Read`. A file without such a paragraph has no description.
 
 use crate::lang::Lang;
 
@@ -55,7 +55,7 @@ fn is_prose(lines: &[&str]) -> bool {
     let marks = ["#", "|", ">", "<", "- ", "* ", "+ ", "[![", "![", "    ", "\t"];
     let first = lines.first().copied().unwrap_or_default();
     let number = first.split_once(['.', ')']).is_some_and(|(n, _)| n.parse::<u32>().is_ok());
-    // A rule below words makes them a title.
+    // A line of dashes below text makes the text a title.
     let rule = |line: &&str| line.chars().all(|c| "=-*_ ".contains(c));
     !number && !marks.iter().any(|mark| first.starts_with(mark)) && !lines.iter().any(rule)
 }

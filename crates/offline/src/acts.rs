@@ -1,4 +1,4 @@
-//! What is done for each thing that can be asked: the calls it takes, and the answer from their results.
+//! The implementation of each request that is understood: the tool calls, and the answer from their results.
 
 use crate::about::about;
 use crate::answer::{self, ONCE, bounded, count_before, counted, hit, many, plural, rows, total};
@@ -12,7 +12,7 @@ use serde_json::json;
 
 /// Files one replacement may change: looked at, changed and checked within the steps of a turn.
 const MAX_FILES: usize = 8 * BATCH;
-/// How long a build or a test run may take.
+/// The timeout of a build or a test run.
 const BUILD_SECONDS: u64 = 1_800;
 
 /// Files a program usually begins in.
@@ -44,7 +44,7 @@ pub(crate) enum Part {
     Last(u64),
 }
 
-/// What can be asked here; with other names where the working directory cannot be listed.
+/// Example requests for this directory; with placeholder names if it cannot be listed.
 pub(crate) fn examples(results: &mut Results<'_>) -> Result<Vec<String>, Vec<Call>> {
     match results.one(Scope::default().totals()) {
         Ok(found) => Ok(answer::examples(&found.content)),
@@ -70,7 +70,7 @@ fn named(path: &str) -> String {
     if is_known(path) { path.chars().map(either).chain(["*".to_owned()]).collect() } else { path.to_owned() }
 }
 
-/// A file named without its directory, found; a path with one is taken as it is.
+/// Finds a file named without its directory; a path with one is unchanged.
 fn settled(results: &mut Results<'_>, scope: &Scope) -> Got<Scope> {
     let name = scope.path.as_deref().filter(|path| is_file(path) && !path.contains('/'));
     let Some(name) = name else { return Ok(scope.clone()) };
@@ -259,7 +259,7 @@ pub(crate) fn replace(results: &mut Results<'_>, scope: &Scope, old: &str, new: 
             ));
         }
     }
-    // `Edit` wants the file read.
+    // `Edit` requires that the file was read.
     let reads: Vec<Call> = paths.iter().map(|path| ("Read", json!({"limit": 1, "path": path}))).collect();
     results.batches(&reads)?;
     let edit = |path: &&str| ("Edit", json!({"edits": [{"new": new, "old": old, "replace_all": true}], "path": path}));
@@ -313,7 +313,7 @@ pub(crate) fn run(results: &mut Results<'_>, command: &str, tests: bool, seconds
     runs::report(command, ended, tests).map_err(Halt::Failed)
 }
 
-/// What runs a file, by its extension.
+/// The program that runs a file, by its extension.
 const SCRIPTS: &[(&str, &str)] =
     &[("py", "python3"), ("js", "node"), ("mjs", "node"), ("sh", "bash"), ("go", "go run"), ("rb", "ruby")];
 

@@ -1,4 +1,4 @@
-//! Results read and answers written: every number in an answer is found in a result here.
+//! Reading results and writing answers: every number in an answer comes from a result.
 
 use crate::intent::Misread;
 use crate::lang::{LANGS, Lang};
@@ -8,7 +8,7 @@ use llm_worker::{ResultStatus, ToolOutcome};
 use std::cmp::Reverse;
 use std::fmt::Display;
 
-/// What a call came to, or how it failed.
+/// The result of a call, or its error as text.
 pub(crate) fn good(outcome: &ToolOutcome) -> Result<&ToolOutcome, String> {
     let how = match outcome.status {
         ResultStatus::Ok => return Ok(outcome),
@@ -117,7 +117,7 @@ pub(crate) fn largest(content: &str, most: usize) -> Vec<String> {
     sizes(content).take(most).map(show).collect()
 }
 
-/// Notes of a tool on what it could not look at.
+/// Notes of a tool about parts that it could not read.
 pub(crate) fn notes(content: &str) -> impl Iterator<Item = String> + '_ {
     let own = |row: &&str| !["shown", "more lines follow", "did not fit"].iter().any(|word| row.contains(word));
     content.lines().filter(|row| is_note(row)).filter(own).map(str::to_owned)
@@ -126,7 +126,7 @@ pub(crate) fn notes(content: &str) -> impl Iterator<Item = String> + '_ {
 /// Said of a number of lines that match.
 pub(crate) const ONCE: &str = " A line counts once, however often it matches.";
 
-/// What of the piped text is asked for. Only what reached the planner is counted.
+/// The requested part of the piped text. Only text that reached the planner is counted.
 pub(crate) fn piped(text: &str, texts: Option<&[String]>, count: bool) -> Got<String> {
     if text.contains("ReadOutput {\"handle\":") && text.contains(" bytes left out; ") {
         return failed("The piped text is too long: only a part of it gets here. Save it to a file and name that.");
@@ -141,7 +141,7 @@ pub(crate) fn piped(text: &str, texts: Option<&[String]>, count: bool) -> Got<St
     Ok(if count || found.is_empty() { format!("{head}.{ONCE}") } else { format!("{head}:\n{}", bounded(found, 100)) })
 }
 
-/// What can be asked; `FILE`, `DIR` and `ENDING` stand for names from the working directory.
+/// Example requests; `FILE`, `DIR` and `ENDING` are replaced by names from the working directory.
 const EXAMPLES: &str = "list the files in DIR; list the largest files; find files named config; find ENDING files; \
     search for \"timeout\" in ENDING; where is `main` defined; where is `main` used; which files import json; find all TODOs; \
     how many lines are in DIR; how many files are there; how many functions are in FILE; list the tests; show FILE; \
@@ -172,7 +172,7 @@ pub(crate) fn help(examples: &[String]) -> String {
     )
 }
 
-/// The answer to what cannot be planned: which words, what could be asked here, how to get more.
+/// The answer to a prompt that is not understood: the words, example requests, and how to get a language model.
 pub(crate) fn not_understood(misread: &Misread, prompt: &str, mut examples: Vec<String>) -> String {
     let parts = |text: &str| {
         let low = text.to_lowercase();

@@ -1,13 +1,14 @@
-//! Patterns over the tokens of a clause. A clause is understood when a pattern takes every token of it that is no filler.
+//! Patterns over the tokens of a clause. A clause is understood when a pattern takes every token of it that is no
+//! filler.
 //!
-//! A pattern is a row of elements: words with `|` between alternatives, `@set` for a list of [`SETS`], `{slot}` for
-//! what is asked about, `<part>` for the patterns of one of [`PARTS`]; with `?` an element may be missing. The farthest
-//! token that fits no pattern is where a clause is not understood.
+//! A pattern is a row of elements: words with `|` between alternatives, `@set` for a list of [`SETS`], `{slot}` for the
+//! subject of the request, `<part>` for the patterns of one of [`PARTS`]; with `?` an element may be missing. The
+//! farthest token that fits no pattern is where a clause is not understood.
 
 use crate::lang::{Lang, noun};
 use crate::lex::{Token, extension, is, is_identifier, is_word};
 
-/// Words that change nothing of what is asked.
+/// Words that do not change the meaning of a request.
 const FILLERS: &str = "please kindly the a an me us my our this these also all every each any";
 
 #[rustfmt::skip]
@@ -40,7 +41,7 @@ const SETS: &[(&str, &str)] = &[
     ("lit", "text|string|phrase"),
 ];
 
-/// Patterns that are in others, `;` between them.
+/// Named parts of patterns; `;` separates alternatives.
 #[rustfmt::skip]
 const PARTS: &[(&str, &str)] = &[
     ("in", "@in current|whole|entire? @place|@dirword|tree; @in {lang} files|code|sources?; @in {glob} files?; \
@@ -60,7 +61,7 @@ const PARTS: &[(&str, &str)] = &[
     ("lead", "print|show|give|display|read|cat|view|see|get|output|open; what @is|'s; what's"),
 ];
 
-/// A way through a pattern: where it has come to, and the slots it filled with the tokens that fill them.
+/// A partial match of a pattern: its position, and the slots with the tokens that fill them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Match {
     pub(crate) at: usize,
@@ -78,7 +79,7 @@ impl Match {
     }
 }
 
-/// What a prompt is about.
+/// The subject of a prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Subject {
     Files,
@@ -88,7 +89,7 @@ pub(crate) enum Subject {
     Piped,
 }
 
-/// Matches patterns, and remembers the farthest token that fitted none.
+/// Matches patterns, and records the farthest token that matched none.
 pub(crate) struct Matcher<'a> {
     pub(crate) tokens: &'a [Token<'a>],
     pub(crate) subject: Subject,
@@ -135,7 +136,7 @@ impl Matcher<'_> {
         states
     }
 
-    /// The ways one element goes on: at the next token, or behind fillers.
+    /// The matches after one more element: at the next token, or behind fillers.
     fn step(&mut self, state: &Match, element: &'static str) -> Vec<Match> {
         let last = self.past_fillers(state.at);
         let took: Vec<Match> = (state.at..=last).filter_map(|at| self.took(state, at, element)).collect();
@@ -172,7 +173,7 @@ fn expanded(word: &'static str) -> impl Iterator<Item = &'static str> {
     set.map_or(word, |(_, words)| words).split('|')
 }
 
-/// Words that are never a bare name: what they ask for is another thing than their letters. Quoted they are.
+/// Words that are never a name unless they are quoted.
 const NO_NAMES: &str = "not don't dont no never none nothing without except but only if unless when while until because or and \
     than that which who whom whose what where why how it them they he she something anything everything someone better \
     worse wrong right good bad new old other same such more less most least many much few some both either neither long \
@@ -190,7 +191,7 @@ const FILES: &str = "path new dir folder manifest file script whole part glob ex
 const QUOTED: &str = "quoted text name part code path whole file dir folder word key anykey body to";
 const EMPTY: &str = "body to";
 
-/// How many tokens the slot takes here.
+/// The number of tokens that the slot takes here.
 fn filled(slot: &str, tokens: &[Token<'_>], subject: Subject) -> Option<usize> {
     let token = tokens.first()?;
     let (text, low) = (token.text, token.low.as_str());
@@ -276,7 +277,7 @@ const PROGRAMS: &str = "cargo git npm npx node python python3 pytest go rustc ls
 const ARGUMENTS: &str =
     "test tests build check run clippy fmt doc bench status log diff branch version install vet tidy start lint";
 
-/// A command: what is quoted, or a program, then what can only be meant for it.
+/// A command: quoted text, or a program and words that can only be its arguments.
 fn command(tokens: &[Token<'_>]) -> Option<usize> {
     let (first, rest) = tokens.split_first()?;
     if first.quote.is_some() {

@@ -1,6 +1,6 @@
-//! What a prompt asks for: one intent for each clause, or what of a clause is not understood.
+//! Parsing a prompt: one intent for each clause, or the part that is not understood.
 //!
-//! [`RULES`] is the whole language. What a rule's pattern does not take is not guessed at.
+//! [`RULES`] is the whole language. Text that no pattern matches is not guessed at.
 
 use crate::acts::{self, MANIFESTS, Part, Sought};
 use crate::answer;
@@ -12,24 +12,24 @@ use crate::rules::{Ask, RULES, Topic};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-/// What answers a clause, from its results.
+/// The function that answers a clause from its results.
 type Act = Box<dyn Fn(&mut Results<'_>, &Scope) -> Got<String>>;
 
-/// Something asked for, and where.
+/// One request of a prompt, and its scope.
 pub(crate) struct Clause {
-    /// It is done only when the one before was.
+    /// It runs only if the clause before succeeded.
     pub(crate) waits: bool,
     pub(crate) scope: Scope,
     pub(crate) act: Act,
 }
 
-/// Why a prompt is not understood.
+/// The reason why a prompt is not understood.
 pub(crate) struct Misread {
     /// The words that fit nothing, as written.
     pub(crate) part: String,
-    /// The same prompt without them, where that is understood.
+    /// The same prompt without these words, if that is understood.
     pub(crate) nearest: Option<String>,
-    /// Another reason than words too many.
+    /// Another reason, if the words are not the problem.
     pub(crate) why: &'static str,
 }
 
@@ -46,7 +46,7 @@ const REVERSE: &str = "not don't dont no never without except but neither nor st
 const OF_PIPED: &str =
     "of piped text, lines can be counted and searched; to review or explain it needs a language model";
 
-/// The acts of a prompt with how each hangs on the one before.
+/// The clauses of a prompt, and how each depends on the one before.
 pub(crate) fn parse(prompt: &str) -> Result<Vec<Clause>, Misread> {
     let (head, piped) = attached(prompt);
     let misread = |part: &str, why| Misread { part: part.to_owned(), nearest: None, why };
@@ -73,8 +73,8 @@ fn read<'a>(prompt: &'a str, tokens: &'a [Token<'a>], subject: Subject) -> Resul
     Err((reader.failed.last().copied().unwrap_or(0), reader.matcher.farthest))
 }
 
-/// What is not understood: the fewest words from the one that does not fit on without which the rest is understood, else
-/// the rest of the clause. Where no more than the first word of a clause fits, the clause.
+/// The part that is not understood: the fewest words, from the first mismatch on, without which the rest is understood;
+/// else the rest of the clause. If only the first word of a clause matches, the whole clause.
 fn odd(prompt: &str, tokens: &[Token<'_>], subject: Subject, (start, at): (usize, usize)) -> Misread {
     let at = at.min(tokens.len().saturating_sub(1));
     let begin = |at: usize| tokens.get(at).map_or(prompt.len(), |token| token.span.0);
@@ -108,7 +108,7 @@ fn ends_clause(tokens: &[Token<'_>], at: usize) -> bool {
 struct Reader<'a> {
     prompt: &'a str,
     matcher: Matcher<'a>,
-    /// Where no clause begins.
+    /// The tokens at which no clause begins.
     failed: BTreeSet<usize>,
     out: Vec<Clause>,
 }
@@ -136,7 +136,8 @@ impl<'a> Reader<'a> {
         false
     }
 
-    /// The ways in which a clause can be understood that begins here: the longest first, then in the order of the rules.
+    /// The ways in which a clause can be understood that begins here: the longest first, then in the order of the
+    /// rules.
     fn clause(&mut self, from: usize) -> Vec<(Ask, Match)> {
         let starts = self.matcher.starts(from);
         let mut all = Vec::new();
@@ -156,7 +157,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A clause that a pattern took whole.
+/// A clause that a pattern matched completely.
 struct Filled<'a, 'm> {
     prompt: &'a str,
     matcher: &'m Matcher<'a>,
@@ -185,7 +186,7 @@ impl<'a> Filled<'a, '_> {
         self.found.slot(slot).find_map(|at| self.matcher.tokens.get(at))
     }
 
-    /// Text as it is meant: what is quoted unchanged, else with the marks that are a part of it. A question mark at
+    /// The intended text: quoted text unchanged, other text with the punctuation that belongs to it. A question mark at
     /// the end of a question is none.
     fn literal(&self) -> Option<String> {
         let token = self.all(TEXTS).next()?;
@@ -228,7 +229,7 @@ impl<'a> Filled<'a, '_> {
         Some(self.all(&["file"]).map(read).collect())
     }
 
-    /// `None` when what fills the slots does not go together.
+    /// `None` if the slots contradict each other.
     fn act(&self, ask: Ask, scope: &Scope) -> Option<Act> {
         let wide = scope.glob.is_none();
         Some(match ask {
@@ -272,7 +273,7 @@ impl<'a> Filled<'a, '_> {
         })
     }
 
-    /// What is quoted, or a command's words as written.
+    /// The quoted text, or a command's words as written.
     fn command(&self) -> Option<String> {
         let (first, last) = (self.token("command")?, self.all(&["command"]).last()?);
         let written = self.prompt.get(first.span.0..last.span.1)?;
@@ -345,7 +346,7 @@ impl<'a> Filled<'a, '_> {
         if path || from.is_empty() || from.contains('\n') || from == to {
             return None;
         }
-        // Names are meant whole; what is quoted as text is meant exactly.
+        // Names match as whole words; quoted text matches exactly.
         let literal = ask == Ask::ReplaceText || ask == Ask::ReplaceAny && old.is_text();
         let whole_word = is_identifier(&from) && !literal;
         Some(Box::new(move |results, scope| acts::replace(results, scope, &from, &to, whole_word)))

@@ -1,8 +1,8 @@
-//! What is known of programming languages: their files, and where a line defines something.
+//! A table of programming languages: their files, and the lines that define something.
 
 use crate::lex::{extension, is, regex_escape};
 
-/// Everything that gives something a name: kinds of definition, as in the tables of [`LANGS`].
+/// All kinds of definition, as in the tables of [`LANGS`].
 pub(crate) const ALL_DEFS: &str = "fn struct enum trait alias class const mod macro";
 
 /// Nouns, other words for them, and the kinds of definition they stand for.
@@ -25,11 +25,11 @@ pub(crate) fn noun(word: &str) -> Option<(&'static str, &'static str)> {
     NOUNS.iter().find(|(noun, others, _)| word == *noun || is(word, others)).map(|(noun, _, kinds)| (*kinds, *noun))
 }
 
-/// A kind of definition and a regex of the lines that are one. `@` stands for the name, `~` for what may be before
-/// a Rust item.
+/// A kind of definition and a regex of the lines that contain one. `@` stands for the name, `~` for text that may
+/// precede a Rust item.
 type Defs = &'static [(&'static str, &'static str)];
 
-/// A language: enough to find its definitions line by line.
+/// A language, with what is needed to find its definitions line by line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Lang {
     pub(crate) name: &'static str,

@@ -6,7 +6,7 @@ pub(crate) struct Token<'a> {
     pub(crate) text: &'a str,
     /// The same in lower case, with plain apostrophes.
     pub(crate) low: String,
-    /// The opening quote. What is quoted is never a word of the grammar.
+    /// The opening quote. Quoted text is never a word of the grammar.
     pub(crate) quote: Option<char>,
     /// Where it begins and ends in the prompt, quotes included, punctuation not.
     pub(crate) span: (usize, usize),
@@ -30,7 +30,7 @@ pub(crate) fn attached(prompt: &str) -> (&str, Option<&str>) {
     parts.map_or((prompt, None), |(head, text)| (head, Some(text)))
 }
 
-/// Everything of a prompt, or where a quote begins that is not closed.
+/// All tokens of a prompt, or the offset of an unclosed quote.
 pub(crate) fn tokens(prompt: &str) -> Result<Vec<Token<'_>>, usize> {
     let mut out: Vec<Token<'_>> = Vec::new();
     let mut at = 0;
@@ -108,7 +108,7 @@ pub(crate) fn is_identifier(text: &str) -> bool {
     !text.is_empty() && text.chars().all(is_word) && text.chars().any(|c| !c.is_ascii_digit())
 }
 
-/// What `\w` matches, near enough.
+/// Approximately the characters that `\w` matches.
 pub(crate) fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }

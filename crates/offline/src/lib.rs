@@ -1,8 +1,8 @@
 //! `offline`, the embedded model: a deterministic planner of rules, not a language model.
 //!
-//! It reads the last prompt, finds intents in it and plans tool calls for them. It is stateless: its place in a turn
-//! is re-derived from the results in history, so a restored session goes on where it was. It knows the names,
-//! arguments and result shapes of the built-in file, search and shell tools; it knows nothing about files themselves.
+//! It reads the last prompt, finds intents in it and plans tool calls for them. It is stateless: its position in a turn
+//! is derived from the results in history, so a restored session continues at the same place. It depends on the names,
+//! arguments and result formats of the built-in file, search and shell tools, not on files themselves.
 
 mod about;
 mod acts;
@@ -28,10 +28,10 @@ use std::sync::Arc;
 /// The model's name.
 pub const NAME: &str = "offline";
 
-/// What it is, in one line.
+/// A description in one line, for lists and help.
 pub const ABOUT: &str = "a planner of fixed rules built into yoi, not a language model";
 
-/// The embedded model. Needs no key and no network.
+/// The embedded model, for `yoi` without a provider. Needs no key and no network.
 #[derive(Clone, Copy, Debug)]
 pub struct Offline;
 

@@ -1,4 +1,4 @@
-//! From the prompt and the results so far to the next calls or the answer.
+//! Planning the next calls or the answer, from the prompt and the results so far.
 
 use crate::intent::{Misread, parse};
 use crate::lex::attached;
@@ -6,8 +6,8 @@ use crate::results::{Call, Halt, Results};
 use crate::{acts, answer};
 use llm_worker::{Item, ModelEvent, Shortfall, StopReason, ToolDefinition};
 
-/// The next events for a history whose last turn is open, ending with one [`ModelEvent::Stop`]. Pure; time linear in
-/// the history.
+/// Plans the next events for a history whose last turn is open, ending with one [`ModelEvent::Stop`]. Pure; time linear
+/// in the history.
 #[must_use]
 pub fn next(items: &[Item], tools: &[ToolDefinition]) -> Vec<ModelEvent> {
     let asked = items.iter().enumerate().rev().find_map(|(at, item)| match item {
@@ -32,7 +32,7 @@ pub fn next(items: &[Item], tools: &[ToolDefinition]) -> Vec<ModelEvent> {
     events
 }
 
-/// The answer, and whether it falls short of what was asked for; else the next calls.
+/// The answer, with the shortfall if it does not do what was asked for; or the next calls.
 type Told = Result<(String, Option<Shortfall>), Vec<Call>>;
 
 fn answer(prompt: &str, turn: &[Item], tools: &[ToolDefinition]) -> Told {
@@ -53,7 +53,7 @@ fn answer(prompt: &str, turn: &[Item], tools: &[ToolDefinition]) -> Told {
         match done {
             Ok(text) => texts.push(text),
             Err(Halt::Calls(calls)) => return Err(calls),
-            // Nothing was done yet: the word was never a place here.
+            // Nothing was done yet, so the word is not a path here.
             Err(Halt::NoPlace(place)) if texts.is_empty() => {
                 let misread = Misread { part: place, nearest: None, why: "there is no such file or directory here" };
                 return misunderstood(&misread, head, &mut results);

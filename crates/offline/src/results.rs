@@ -1,4 +1,4 @@
-//! The results of a turn, handed to the acts of its intents as if they waited for them.
+//! The results of a turn, passed to the acts of its intents as if each act waited for them.
 //!
 //! An act runs from its start on every step: it gets the results in history, and the first missing one
 //! becomes the next step's calls.
@@ -8,22 +8,22 @@ use llm_worker::{CallId, Item, ResultStatus, ToolDefinition, ToolOutcome};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Model requests in one turn, the answer apart: what a person is ready to wait for.
+/// The most model requests in one turn, without the answer: a person would not wait for more.
 const MAX_STEPS: usize = 40;
 /// Calls in one step, so that a step's results stay within a few hundred KiB.
 pub(crate) const BATCH: usize = 48;
-/// Matches asked of one search; `Grep` gives 200 unless told.
+/// The matches requested from one search; the default of `Grep` is 200.
 const MANY: u64 = 10_000;
 
 /// A tool's name and arguments.
 pub(crate) type Call = (&'static str, Value);
 
-/// Why an intent does not go on.
+/// The reason why an intent stops.
 pub(crate) enum Halt {
     Calls(Vec<Call>),
-    /// What went wrong, for the answer.
+    /// The error, for the answer.
     Failed(String),
-    /// A word in the place of a directory is none here.
+    /// A word in the position of a directory is not one here.
     NoPlace(String),
 }
 pub(crate) type Got<T> = Result<T, Halt>;
@@ -40,13 +40,13 @@ pub(crate) struct Results<'a> {
     tools: &'a [ToolDefinition],
     /// The text that was piped in.
     pub(crate) piped: &'a str,
-    /// What tools could not look at.
+    /// Notes of tools about parts that they could not read.
     pub(crate) notes: BTreeSet<String>,
 }
 
 impl<'a> Results<'a> {
     pub(crate) fn new(turn: &'a [Item], tools: &'a [ToolDefinition], piped: &'a str) -> Self {
-        // Parallel calls end in any order: the id pairs them.
+        // Parallel calls end in any order, so results are matched by id.
         let result = |item: &'a Item| match item {
             Item::ToolResult { id, outcome } => Some((*id, outcome)),
             _ => None,
@@ -60,7 +60,7 @@ impl<'a> Results<'a> {
         Self { done, at: 0, steps: 0, tools, piped, notes: BTreeSet::new() }
     }
 
-    /// The results of these calls, or the calls as the next step.
+    /// Returns the results of these calls, or stops with the calls as the next step.
     pub(crate) fn ask(&mut self, calls: Vec<Call>) -> Got<Vec<&'a ToolOutcome>> {
         let given = self.done.get(self.at..).unwrap_or_default();
         if given.is_empty() && !calls.is_empty() {
@@ -83,18 +83,18 @@ impl<'a> Results<'a> {
         Ok(given.iter().take(calls.len()).map(|(_, _, outcome)| *outcome).collect())
     }
 
-    /// As many steps as it takes.
+    /// Returns the results of many calls, in as many steps as needed.
     pub(crate) fn batches(&mut self, calls: &[Call]) -> Got<Vec<&'a ToolOutcome>> {
         let batches: Got<Vec<_>> = calls.chunks(BATCH).map(|batch| self.ask(batch.to_vec())).collect();
         Ok(batches?.concat())
     }
 
-    /// What these calls found; the first that failed ends the intent.
+    /// Returns the results of these calls; the first failed one ends the intent.
     pub(crate) fn all(&mut self, calls: Vec<Call>) -> Got<Vec<&'a ToolOutcome>> {
         let asked = self.ask(calls.clone())?;
         let found = asked.into_iter().zip(&calls).map(|(outcome, (_, arguments))| {
             let absent = outcome.status == ResultStatus::Error && outcome.text().contains("does not exist");
-            // What is written like a path is meant as one.
+            // A word written like a path is a path.
             let word = arguments["path"].as_str().filter(|path| absent && !path.contains(['/', '.']));
             answer::good(outcome).map_err(|why| word.map_or(Halt::Failed(why), |word| Halt::NoPlace(word.to_owned())))
         });
@@ -108,7 +108,7 @@ impl<'a> Results<'a> {
     }
 }
 
-/// Which files; everything under the working directory when empty.
+/// The files that a request concerns; all below the working directory if empty.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scope {
     pub(crate) path: Option<String>,
@@ -116,7 +116,7 @@ pub(crate) struct Scope {
 }
 
 impl Scope {
-    /// A file, or what is below a directory.
+    /// A file, or everything below a directory.
     pub(crate) fn of(path: &str) -> Self {
         Self { path: Some(path.to_owned()), ..Self::default() }
     }

@@ -1,6 +1,6 @@
-//! The language as data: what is asked for, and the patterns of `grammar` that ask for it.
+//! The language as data: the requests, and the patterns of `grammar` for each.
 
-/// What a rule asks for.
+/// The request of a rule.
 #[rustfmt::skip]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ask {
@@ -10,7 +10,7 @@ pub(crate) enum Ask {
     Show(Topic), Files(Topic), Count(Topic), CountFiles(Topic),
 }
 
-/// What lines are searched for.
+/// The kind of lines that are searched for.
 #[rustfmt::skip]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Topic { Text, Uses, Defined, Imports, Todo, Key }
@@ -23,8 +23,7 @@ impl Ask {
     }
 }
 
-/// Everything that is understood, `;` between the patterns that ask for the same; the first that takes a whole clause
-/// decides.
+/// All rules; `;` separates the patterns of one request. The first pattern that matches a whole clause decides.
 #[rustfmt::skip]
 pub(crate) const RULES: &[(Ask, &str)] = &[
     (Ask::Help, "help; what can|do you|yoi|offline do here?; how do you|yoi work; who|what are you"),

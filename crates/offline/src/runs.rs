@@ -1,9 +1,9 @@
-//! What a command came to: how it ended, whether tests ran and how many, what is missing, its last lines.
+//! Reporting a command's result: its exit, the number of tests, missing programs, its last lines.
 
 use crate::answer::{bounded, count_before};
 use llm_worker::{ResultStatus, ToolOutcome};
 
-/// What output says when something is missing, in lower case, and what to do about it.
+/// Messages about missing programs, in lower case, and what to do about each.
 const MISSING: &[(&str, &str, &str)] = &[
     ("command not found|: not found", "a program is not installed", "install it, then ask again"),
     ("missing script", "the project has no such script", "add it to package.json, or say: run `the command`"),
@@ -14,7 +14,7 @@ const MISSING: &[(&str, &str, &str)] = &[
     ("no module named|cannot find package", "a dependency is missing", "install it in a terminal"),
 ];
 
-/// How a command ended, for the answer; an error is not done.
+/// The report of how a command ended, for the answer; an error if it failed.
 pub(crate) fn report(command: &str, ended: &ToolOutcome, tests: bool) -> Result<String, String> {
     let good = ended.status == ResultStatus::Ok && ended.summary.starts_with("exit 0");
     let rows: Vec<&str> = ended.content.lines().filter(|row| !row.trim().is_empty()).collect();
@@ -64,7 +64,7 @@ pub(crate) fn report(command: &str, ended: &ToolOutcome, tests: bool) -> Result<
     if done { Ok(out) } else { Err(out) }
 }
 
-/// Passed and failed tests, as the runners that are known count them; `None` when no row does.
+/// The numbers of passed and failed tests in the output of known test runners; `None` if there are none.
 fn tally(rows: &[&str]) -> Option<(u64, u64)> {
     let mut sum: Option<(u64, u64)> = None;
     for row in rows {

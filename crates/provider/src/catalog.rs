@@ -2,7 +2,7 @@
 
 use crate::openai_chat::Flavour;
 
-/// One known provider.
+/// One provider of the built-in catalogue; `yoi` uses it to find the endpoint and the key of a model's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Provider {
     /// The part before the `/` in a model's name.
@@ -18,7 +18,7 @@ pub struct Provider {
     pub default_model: Option<&'static str>,
 }
 
-/// The API of a provider.
+/// The API of a provider, which selects the wire format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Api {
     /// Chat completions.
@@ -27,7 +27,7 @@ pub enum Api {
     Anthropic,
 }
 
-/// Whether a provider wants a key.
+/// Whether a provider requires a key, and where the key is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyRule {
     /// The key is in the first of these variables that is set.

@@ -1,28 +1,28 @@
-//! The interface of vendors' decoders: bytes in, events out, whatever the fragmentation. Knows no vendor.
+//! The interface of vendors' decoders: bytes in, events out, whatever the fragmentation. Does not depend on any vendor.
 
 use crate::sse::{MAX_EVENT, SseEvent, TooLong};
 use crate::vendor_error::VendorError;
 use llm_worker::ModelEvent;
 
-/// The answer to one request, while its bytes come.
+/// Decodes the answer to one request, while its bytes arrive.
 pub(crate) trait Decode: Default + Send {
-    /// Takes some bytes.
+    /// Decodes some bytes.
     fn push(&mut self, bytes: &[u8], out: &mut Vec<ModelEvent>) -> Result<(), DecodeError>;
 
-    /// Whether the vendor said that nothing follows.
+    /// Whether the provider reported the end of the answer.
     fn done(&self) -> bool;
 
-    /// Whether the answer is one document, which shows by itself whether it is whole.
+    /// Whether the answer is one JSON document, whose end is recognisable.
     fn one_document(&self) -> bool;
 
-    /// The body came to its proper end, or the vendor said that nothing follows: yields the stop event, or says why
+    /// Called when the body ended properly, or the provider reported the end: yields the stop event, or the error if
     /// there is none.
     fn finish(self, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError>;
 
-    /// Takes one event of a stream.
+    /// Decodes one event of a stream.
     fn event(&mut self, event: SseEvent, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError>;
 
-    /// Takes events up to the one behind which nothing follows.
+    /// Decodes events up to the last one of the answer.
     fn events(&mut self, events: Vec<SseEvent>, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
         for event in events {
             if self.done() {
@@ -33,8 +33,8 @@ pub(crate) trait Decode: Default + Send {
         Ok(())
     }
 
-    /// As [`Self::events`], of a stream that is over. An event without its blank line may be half of one: not JSON then
-    /// means cut, not malformed.
+    /// As [`Self::events`], of a stream that ended. An event without its blank line may be incomplete: if it is not
+    /// JSON, the stream was cut, not malformed.
     fn last_events(&mut self, events: Vec<SseEvent>, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
         self.events(events, out).map_err(|error| match error {
             DecodeError::Malformed(_) => DecodeError::Cut,
@@ -43,14 +43,14 @@ pub(crate) trait Decode: Default + Send {
     }
 }
 
-/// Why bytes did not make an answer.
+/// The error of decoding an answer.
 #[derive(Debug, PartialEq)]
 pub(crate) enum DecodeError {
-    /// The vendor reported an error where the answer should be.
+    /// The provider reported an error instead of an answer.
     Vendor(VendorError),
-    /// Not what this API's answers look like; says what.
+    /// The bytes are not an answer of this API, with the reason.
     Malformed(String),
-    /// The stream ended before the answer did.
+    /// The stream ended before the answer was complete.
     Cut,
 }
 
@@ -60,7 +60,7 @@ impl From<TooLong> for DecodeError {
     }
 }
 
-/// An event of these words, if there are any.
+/// Adds an event of this text, unless it is empty.
 pub(crate) fn push_text(words: String, event: fn(String) -> ModelEvent, out: &mut Vec<ModelEvent>) {
     out.extend(Some(words).filter(|words| !words.is_empty()).map(event));
 }

@@ -44,7 +44,7 @@ pub(crate) enum RefusalReason {
     TooLong,
     /// The request is called invalid in mid-stream.
     Invalid,
-    /// As the status says.
+    /// The status decides.
     Status,
 }
 
@@ -56,7 +56,7 @@ impl Failure {
         Self { cause: cause.into(), message: message.into() }
     }
 
-    /// What happened at an endpoint.
+    /// A failure at an endpoint.
     pub(crate) fn at(base: &BaseUrl, cause: impl Into<FailureCause>, what: &str) -> Self {
         Self::new(cause, format!("{base}: {what}"))
     }
@@ -175,10 +175,10 @@ impl From<http_client::Error> for Failure {
     }
 }
 
-/// The host's wording for remedies in help texts.
+/// The host's wording for remedies in help texts; supplied by `yoi`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HelpTerms {
-    /// How a person chooses another model, as in `choose another model with --model`.
+    /// How to choose another model, as in `choose another model with --model`.
     pub other_model: &'static str,
     /// The command that lists an endpoint's models.
     pub model_list: &'static str,
@@ -207,7 +207,7 @@ fn why(status: Option<u16>, error: &VendorError) -> RefusalReason {
         "insufficient_credits",
         "billing_error",
     ];
-    // Anthropic says it under `invalid_request_error`.
+    // Anthropic reports it as `invalid_request_error`.
     const QUOTA_WORDS: &str = "credit balance is too low";
     const LONG: &[&str] = &["context_length_exceeded", "exceed_context_size_error", "string_above_max_length"];
     const LONG_WORDS: &[&str] = &[

@@ -1,19 +1,19 @@
-//! The decoders without a network, for bytes that no vendor sends.
+//! The decoders without a network, for fuzz tests.
 
 use crate::decode::Decode;
 use crate::endpoint::Wire;
 use crate::{anthropic, openai_chat};
 use llm_worker::ModelEvent;
 
-/// What came of one answer: its events, and how it ended.
+/// The result of decoding one answer: its events, and the error that ended it.
 pub type Read = (Vec<ModelEvent>, Result<(), String>);
 
-/// An answer of the Messages API, in pieces.
+/// Decodes an answer of the Messages API, in pieces.
 pub fn anthropic(pieces: &[&[u8]]) -> Read {
     read::<<anthropic::MessagesWire as Wire>::Decoder>(pieces)
 }
 
-/// An answer of chat completions, in pieces.
+/// Decodes an answer of chat completions, in pieces.
 pub fn openai(pieces: &[&[u8]]) -> Read {
     read::<<openai_chat::ChatWire as Wire>::Decoder>(pieces)
 }

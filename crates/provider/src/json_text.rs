@@ -1,4 +1,4 @@
-//! Pieces of request bodies that more than one dialect writes. Knows no dialect.
+//! Pieces of request bodies that more than one dialect writes. Does not depend on any dialect.
 
 use serde::de::IgnoredAny;
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ pub(crate) fn put(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(text.as_bytes());
 }
 
-/// What is before a value, then a whole JSON string.
+/// Writes `before`, then a complete JSON string.
 pub(crate) fn put_string(out: &mut Vec<u8>, before: &str, text: &str) {
     put(out, before);
     put(out, "\"");
@@ -15,7 +15,7 @@ pub(crate) fn put_string(out: &mut Vec<u8>, before: &str, text: &str) {
     put(out, "\"");
 }
 
-/// The inside of a JSON string: what follows can be appended to it, which a serializer's closed string does not allow.
+/// Writes the content of a JSON string without quotes, so that more can be appended to it.
 pub(crate) fn put_escaped(out: &mut Vec<u8>, text: &str) {
     let mut rest = text;
     while let Some(at) = rest.find(|c| matches!(c, '"' | '\\' | '\0'..='\x1f')) {
@@ -40,15 +40,15 @@ pub(crate) fn vendor_model(name: &str) -> &str {
     name.split_once('/').map_or(name, |(_, model)| model)
 }
 
-/// What the host tells the model, in a user's message. The note cannot be ended from within; its source cannot leave
-/// the attribute.
+/// A note of the host as text for a user message. The text cannot end the note early, and the source cannot leave its
+/// attribute.
 pub(crate) fn host_note(source: &str, text: &str) -> String {
     let source = source.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;");
     let text = text.replace("</host-note", "<\\/host-note");
     format!("<host-note source=\"{source}\">\n{text}\n</host-note>")
 }
 
-/// A call's raw arguments as the JSON object an endpoint insists on; what is none is carried inside one.
+/// A call's raw arguments as the JSON object that endpoints require; other text is wrapped in one.
 pub(crate) fn object(raw: &str) -> String {
     if raw.trim().is_empty() {
         "{}".to_owned()

@@ -1,9 +1,9 @@
 //! Providers: encoding requests for vendors' APIs and decoding their responses to model events.
 //!
 //! Codecs are pure: bytes in, events out, whatever the fragmentation. The network is reached only by [`http_client`]
-//! with a given [`authority::Net`], clock and randomness only through [`retry::Pacing`]. This crate knows nothing of
-//! history policy, of the meaning of tools, of files (a script is passed in as text), of configuration or of where keys
-//! are kept.
+//! with a given [`authority::Net`], clock and randomness only through [`retry::Pacing`]. This crate does not depend on
+//! the history's policy, the meaning of tools, files (a script is passed in as text), configuration or the storage of
+//! keys.
 
 pub mod anthropic;
 pub mod catalog;

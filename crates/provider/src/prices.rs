@@ -1,13 +1,13 @@
-//! What well-known models cost, in dollars for a million tokens: list prices, without batches, priority or discounts.
+//! Prices of well-known models, in dollars for a million tokens: list prices, without batches, priority or discounts.
 //!
 //! Collected on 2026-11-21 from excerpts and public copies of the vendors' price pages, the older rows from general
-//! knowledge; compared neither with the pages as they stand today nor with a bill. Prices change: check them where a
-//! budget matters, and override these in the configuration. A model whose price depends on the length of its prompt
-//! is left out: a budget kept with its lower price would not be kept.
+//! knowledge; not compared with the current pages or with a bill. Prices change: check them if a budget matters, and
+//! override these in the configuration. A model whose price depends on the length of its prompt is omitted: with the
+//! lower price, a budget could be exceeded.
 
 use llm_worker::{Cost, Price};
 
-/// A model, or the models whose names go on with a date, and its prices in thousandths of a dollar.
+/// A model, or the models whose names continue with a date, and its prices in thousandths of a dollar.
 const fn row(
     model: &'static str,
     input: u64,
@@ -22,7 +22,7 @@ const fn row(
     (model, Price { input, output, cached_input: cost(cached_input), cache_write: cost(cache_write) })
 }
 
-/// Without a price of its own, what goes into the cache costs what is read.
+/// If no cache-write price is known, the input price applies.
 const fn plain(model: &'static str, input: u64, output: u64, cached_input: u64) -> (&'static str, Price) {
     row(model, input, output, cached_input, input)
 }
@@ -52,7 +52,7 @@ const ROWS: [(&str, Price); 30] = [
     plain("openai/gpt-4.1", 2_000, 8_000, 500),
     plain("openai/gpt-4.1-mini", 400, 1_600, 100),
     plain("openai/gpt-4o", 2_500, 10_000, 1_250),
-    // The first of them costs more than its successors, and had no price for what is cached.
+    // The first version costs more than its successors, and had no price for cached input.
     plain("openai/gpt-4o-2024-05-13", 5_000, 15_000, 5_000),
     plain("openai/gpt-4o-mini", 150, 600, 75),
     plain("openai/o3", 2_000, 8_000, 500),
@@ -61,7 +61,7 @@ const ROWS: [(&str, Price); 30] = [
     plain("gemini/gemini-3.5-flash", 1_500, 9_000, 150),
 ];
 
-/// The price of `provider/model`, a provider of the catalogue's.
+/// The price of `provider/model` for a provider of the catalogue; `None` if it is not known.
 #[must_use]
 pub fn of(model: &str) -> Option<Price> {
     let itself = ROWS.iter().find(|(name, _)| *name == model);
@@ -69,7 +69,8 @@ pub fn of(model: &str) -> Option<Price> {
     itself.or_else(dated).map(|(_, price)| *price)
 }
 
-/// Nothing, or `-20250929` or `-2025-04-14`: another version would be another model.
+/// Whether the rest of a name is empty or a date, such as `-20250929` or `-2025-04-14`: any other suffix is another
+/// model.
 fn is_date(rest: &str) -> bool {
     let digits = rest.bytes().filter(u8::is_ascii_digit).count();
     rest.is_empty() || (rest.starts_with('-') && digits == 8 && rest.bytes().all(|b| b == b'-' || b.is_ascii_digit()))

@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 /// Appends a line to the script.
 pub type AppendLine = Box<dyn Fn(&str) -> io::Result<()> + Send + Sync>;
 
-/// A model whose answers are recorded.
+/// A model that passes requests to another model and records the answers as a script.
 pub struct Recording {
     inner: Arc<dyn Model>,
     write: AppendLine,
@@ -141,7 +141,7 @@ impl PartialAnswer {
     }
 
     fn line(&self, stop: &StopReason) -> String {
-        // As the turn makes items of it, and the answer of those.
+        // Joined as the turn joins the text.
         let between = if self.sealed { "\n\n" } else { "" };
         let text = self.texts.join(between);
         let calls = self.calls.iter().map(|(name, raw)| Call { name, arguments: arguments(raw) }).collect();

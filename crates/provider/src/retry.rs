@@ -1,5 +1,5 @@
-//! When a failed request is retried: a bounded number of times, with growing waits, or with the wait that the endpoint
-//! asks for, up to a bound. Sends nothing; clock and randomness are passed in.
+//! Decides when a failed request is retried: a limited number of times, with growing waits, or with the wait that the
+//! endpoint asks for, up to a limit. Sends nothing; clock and randomness are passed in.
 
 use crate::failure::Failure;
 use std::future::Future;
@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// The number of attempts and the waits between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// Attempts in all, the first included; at least 1.
+    /// The number of all attempts, the first included; at least 1.
     pub attempts: u32,
     /// The wait after the first failure; doubled after each.
     pub first: Duration,
@@ -31,8 +31,8 @@ impl RetryPolicy {
         patience: Duration::from_secs(120),
     };
 
-    /// What follows attempt number `attempt` (from 1). `jitter` in 0..1 takes up to half off our own waits, so that
-    /// many clients do not return at once; a wait the endpoint asked for is kept to the letter.
+    /// The decision after attempt number `attempt` (from 1). `jitter` in 0..1 shortens this policy's waits by up to
+    /// half, so that many clients do not retry at once; a wait that the endpoint asked for is kept exactly.
     pub(crate) fn after(&self, attempt: u32, failure: &Failure, jitter: f64) -> RetryDecision {
         if !failure.passing() {
             return RetryDecision::GiveUp;
@@ -52,7 +52,7 @@ impl RetryPolicy {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum RetryDecision {
     Again(Duration),
-    /// The endpoint asks for more patience than there is.
+    /// The endpoint asks for a longer wait than [`RetryPolicy::patience`].
     TooLong(Duration),
     GiveUp,
 }

@@ -13,15 +13,15 @@
 //! | `text` | the answer's text |
 //! | `reasoning` | reasoning shown before it |
 //! | `calls` | a list of `{"name":…,"arguments":…}`; `arguments` is an object, or a string that is sent unchanged (to try what is no JSON) |
-//! | `stop` | `end_turn`, `tool_use`, `max_tokens`, `refusal`, `paused`, or a vendor's own word; by default `tool_use` when there are calls, else `end_turn` |
+//! | `stop` | `end_turn`, `tool_use`, `max_tokens`, `refusal`, `paused`, or a provider's own reason; by default `tool_use` when there are calls, else `end_turn` |
 //! | `usage` | `{"input":…,"output":…,"cached":…,"cache_write":…}`, each 0 by default |
-//! | `retries` | how many times the answer first breaks off in the middle and begins anew, without waiting |
+//! | `retries` | how many times the answer first breaks off in the middle and restarts, without waiting |
 //! | `cut` | `true`: the stream ends before its stop reason, for good |
 //! | `error` | `{"message":…,"kind":…,"help":…}`: the request fails; `kind` is `unavailable` unless said otherwise |
 //! | `delay_ms` | how long to wait before answering; nothing waits unless asked to |
 //!
 //! An unknown key is an error. The place in the script is the number of answers that are in the request's
-//! history, so a restored or continued session goes on where it was. An answer that leaves nothing in history (an
+//! history, so a restored or continued session continues at the same place. An answer that adds nothing to history (an
 //! error, a cut, an empty line `{}`) therefore stays the next one. After the last line every request fails.
 
 use async_trait::async_trait;
@@ -41,7 +41,7 @@ pub struct Scripted {
     price: Option<Price>,
 }
 
-/// A script that cannot be parsed.
+/// The error of parsing a script.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{script}, line {line}: {problem}")]
 pub struct ScriptError {

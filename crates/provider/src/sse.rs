@@ -1,10 +1,11 @@
-//! Server-sent events, incrementally: any fragmentation of the same bytes gives the same events. Knows no vendor.
+//! Server-sent events, incrementally: any fragmentation of the same bytes gives the same events. Does not depend on any
+//! vendor.
 //!
 //! Lines end in LF, CR or CRLF; a byte-order mark, comments and unknown fields are dropped; `data` lines of one
 //! event are joined by LF. A field called `error` is llama.cpp's way to fail in mid-stream: it counts as an event
 //! named `error`. What is after the last blank line is an event too ([`Sse::finish`]): some servers omit it.
 
-/// The longest line, and the longest event, in bytes. A whole answer in one chunk fits; a runaway does not.
+/// The longest line, and the longest event, in bytes. Enough for a whole answer in one chunk.
 pub(crate) const MAX_EVENT: usize = 4 << 20;
 
 pub(crate) const BOM: &[u8] = b"\xef\xbb\xbf";
@@ -50,7 +51,7 @@ impl Sse {
         Ok(())
     }
 
-    /// The stream is over: what was begun counts.
+    /// Ends the stream: an incomplete last event counts.
     pub(crate) fn finish(mut self, out: &mut Vec<SseEvent>) -> Result<(), TooLong> {
         if !self.line.is_empty() {
             self.end_line(out)?;

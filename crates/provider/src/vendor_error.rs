@@ -4,18 +4,18 @@ use authority::text::escape_line;
 use serde_json::Value;
 use std::time::Duration;
 
-/// How many characters of a vendor's words are passed on.
+/// The most characters of a provider's message that are kept.
 const MAX_WORDS: usize = 600;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct VendorError {
-    /// As it was said, of any length.
+    /// The message as received, of any length.
     pub(crate) message: String,
-    /// `code`, `type` and `status`, as far as they are words, lower-case.
+    /// `code`, `type` and `status`, if they are text, in lower case.
     pub(crate) labels: Vec<String>,
     /// A numeric `code`, which gateways fill with an HTTP status.
     pub(crate) status: Option<u16>,
-    /// How long to wait, where the body says it (Google's `retryDelay`).
+    /// The wait that the body asks for (Google's `retryDelay`).
     pub(crate) wait: Option<Duration>,
 }
 
@@ -24,7 +24,7 @@ impl VendorError {
         Self { message: message.to_owned(), labels: Vec::new(), status: None, wait: None }
     }
 
-    /// The value of an `error` key; `None` for null and other emptiness.
+    /// The value of an `error` key; `None` for null and empty values.
     pub(crate) fn read(error: &Value) -> Option<Self> {
         let object = match error {
             Value::String(text) if !text.is_empty() => return Some(Self::saying(text)),
@@ -35,7 +35,7 @@ impl VendorError {
         };
         let word = |key: &str| object.get(key).and_then(Value::as_str);
         let message = word("message").or_else(|| word("msg")).map_or_else(|| error.to_string(), str::to_owned);
-        // OpenRouter's own message is "Provider returned error"; the provider's words are below.
+        // OpenRouter's own message is "Provider returned error"; the provider's message is nested in it.
         let below = object.get("metadata").and_then(|metadata| metadata.get("raw")).and_then(Value::as_str);
         let message = below.map_or_else(|| message.clone(), |raw| format!("{message}: {raw}"));
         let labels = ["code", "type", "status"].into_iter().filter_map(word).map(str::to_lowercase).collect();
@@ -75,8 +75,8 @@ fn retry_delay(details: &Value) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok()
 }
 
-/// Vendors' words end up on a terminal, in records and in one-line errors: in one line, without characters that
-/// mislead, at most [`MAX_WORDS`] characters.
+/// A provider's message for terminals, records and one-line errors: in one line, without misleading characters, at most
+/// [`MAX_WORDS`] characters.
 pub(crate) fn one_line(text: &str) -> String {
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut words = escape_line(&words).into_owned();

@@ -1,4 +1,5 @@
-//! Arithmetic can run commands: the value of a variable in it is an expression, and a subscript in that is expanded.
+//! Detecting arithmetic that can run commands: the value of a variable is evaluated as an expression, and subscripts in
+//! it are expanded.
 
 /// Whether evaluating `text` may do more than calculate with numbers that are in it.
 pub(crate) fn may_run(text: &str) -> bool {

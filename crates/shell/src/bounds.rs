@@ -1,14 +1,15 @@
-//! Bounds that are checked before parsing, so that the parser runs neither long nor out of stack.
+//! Limits that are checked before parsing, so that the parser neither takes long nor overflows its stack.
 
 use crate::command_line::{CommandLine, Part};
 use crate::opaque::OpaqueReason;
 use crate::{MAX_BYTES, walk};
 
-/// Bound of the square of the substitutions times the bytes. The parser reads what is inside of one once more for each
-/// that is around it: at this bound it takes about half a second, and a command of 2 KiB may have 32 of them.
+/// Limit of the square of the number of substitutions times the bytes. The parser reads the content of a substitution
+/// again for each enclosing one: at this bound it takes about half a second, and a command of 2 KiB may have 32 of
+/// them.
 const MAX_REREAD: usize = 2 * 1024 * 1024;
 
-/// Stack for parsing: text of the greatest length that is all openers needs less than half of it, unoptimised.
+/// Stack for parsing: the longest text of only opening brackets needs less than half of it in a debug build.
 const STACK: usize = 64 * 1024 * 1024;
 
 /// Longest text of a part that is kept for people, in characters.
@@ -49,7 +50,7 @@ fn opaque(text: &str, why: OpaqueReason) -> CommandLine {
     CommandLine { parts: vec![part], functions: Vec::new() }
 }
 
-/// White space evened out to one line of at most `MAX_SHOWN` characters.
+/// Normalises white space to one line of at most `MAX_SHOWN` characters.
 pub(crate) fn one_line(text: &str) -> String {
     let mut line: String = text.split_whitespace().flat_map(|word| [" ", word]).skip(1).collect();
     if let Some((cut, _)) = line.char_indices().nth(MAX_SHOWN) {

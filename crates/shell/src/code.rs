@@ -5,7 +5,7 @@ use crate::opaque::OpaqueReason;
 use crate::word::Word;
 use crate::{git, known, scripts, variables, wrappers};
 
-/// They do it always, or in more ways than can be told apart.
+/// Programs that always do so, or in too many ways to distinguish.
 const ALWAYS: &str = "docker-compose gdbserver eval source . fc bind compgen complete let parallel watch ssh script su runuser at batch crontab tmux screen gdb lldb \
     expect systemd-run unshare nsenter chroot flock strace ltrace vi vim nvim view ex ed emacs entr ld.so setpriv pkexec \
     taskset chrt perf valgrind xterm vimdiff rvim rview gvim nano pico joe kak hx micro helix mg red dbus-run-session \
@@ -30,7 +30,8 @@ const ALWAYS: &str = "docker-compose gdbserver eval source . fc bind compgen com
 /// Builtins that set variables, by the names that they are given.
 const SETTERS: &str = "export declare typeset local readonly read mapfile readarray getopts printf";
 
-/// What a program runs that its arguments do not show as programs. `bare`: its name is first, and without quotes.
+/// The reason why a program is opaque, if it runs code that its arguments do not show as programs. `bare`: its name is
+/// the first word, without quotes.
 pub(crate) fn runs(name: &str, bare: bool, arguments: &[Word]) -> Option<OpaqueReason> {
     let code = || OpaqueReason::Code(name.to_owned());
     if has(ALWAYS, name) || name.starts_with("ld-linux") {
@@ -60,10 +61,10 @@ fn plain_name(word: &Word) -> bool {
     word.literal().is_some_and(|text| text.chars().all(|c| c.is_ascii_alphanumeric() || "_./+".contains(c)))
 }
 
-/// `unset` and `wait`: a name that is known only when it runs may have a subscript, which is expanded.
+/// `unset` and `wait`: a name known only at run time may have a subscript, which is expanded.
 fn names(name: &str, arguments: &[Word]) -> Option<OpaqueReason> {
     for word in arguments {
-        // `-p` takes a name, so what is known only when it runs must be no option.
+        // `-p` takes a name, so a word known only at run time must not be an option.
         let last = matches!(word.raw(), "$!" | "\"$!\"");
         let job = word.bare().starts_with('%') && !word.may_be_option();
         let process = name == "wait" && (last || job || word.literal() == Some("-n"));
@@ -82,7 +83,7 @@ fn names(name: &str, arguments: &[Word]) -> Option<OpaqueReason> {
     None
 }
 
-/// `test` expands subscripts of what it is asked to look up, and an operator may be known only when it runs.
+/// `test` expands subscripts of variables that it looks up, and an operator may be known only at run time.
 fn tests(arguments: &[Word]) -> bool {
     let asks = |word: &Word| matches!(word.literal(), Some("-v" | "-R"));
     let looked_up = arguments.iter().zip(arguments.iter().skip(1)).any(|(word, next)| asks(word) && !plain_name(next));
@@ -132,7 +133,7 @@ fn options(name: &str, arguments: &[Word]) -> bool {
     !positional && !arguments.iter().all(known)
 }
 
-/// Builtins that set what they name.
+/// Builtins that set the variables that they name.
 fn sets(name: &str, bare: bool, arguments: &[Word]) -> Option<OpaqueReason> {
     if name == "printf" {
         return printf(arguments);
@@ -172,9 +173,9 @@ fn sets(name: &str, bare: bool, arguments: &[Word]) -> Option<OpaqueReason> {
             Some(set) if set.value.splits() && !(bare && is_unsplit(word, &set.name)) => {
                 return Some(OpaqueReason::Variable(word.raw().to_owned()));
             }
-            // What is set as an array is read once more as words, quoted or not.
+            // The value of an array is parsed again as words, quoted or not.
             Some(set) if arrays && !plain_value(&set.value) => return Some(OpaqueReason::Hidden("an array")),
-            // So is what any variable that is an array already is set to, if it is in parentheses when it runs.
+            // So is the value of a variable that already is an array, if it is in parentheses at run time.
             Some(set) if matches!(name, "declare" | "typeset" | "local") && !begins_plainly(&set.value) => {
                 return Some(OpaqueReason::Hidden("an array"));
             }
@@ -182,7 +183,7 @@ fn sets(name: &str, bare: bool, arguments: &[Word]) -> Option<OpaqueReason> {
             Some(_) => {}
             None if variables::decides(text) => return Some(OpaqueReason::Variable(text.to_owned())),
             None if name == "getopts" && !word.splits() && text.contains(':') => {}
-            // The name itself is known only when it runs, or has a subscript.
+            // The name itself is known only at run time, or has a subscript.
             None if !plain_name(word) => return Some(OpaqueReason::Variable(word.raw().to_owned())),
             None => {}
         }

@@ -5,7 +5,8 @@ use crate::opaque::OpaqueReason;
 use crate::word::Word;
 use std::ops::Range;
 
-/// A parsed text: all commands that it would run.
+/// The result of [`parse`](crate::parse): all commands that the text would run. Permission and the command blocklist
+/// judge each part.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CommandLine {
     /// In order of appearance; commands inside a word come before the command that has the word.
@@ -28,7 +29,7 @@ pub struct Part {
     pub assignments: Vec<Assignment>,
     /// Redirections from and to files.
     pub redirections: Vec<Redirection>,
-    /// Why more may run here than the text shows.
+    /// The reason why more may run here than the text shows.
     pub opaque: Option<OpaqueReason>,
     /// Indices of the parts whose output it reads: through a pipe, or inside one of its words.
     pub reads: Vec<Range<usize>>,
@@ -96,7 +97,7 @@ impl Redirection {
     }
 }
 
-/// Options before a subcommand that change nothing but how much is said.
+/// Options before a subcommand that only change the amount of output.
 const QUIET: [(&str, &[&str]); 2] = [
     ("git", &["--no-pager", "-P", "--no-optional-locks"]),
     ("cargo", &["-q", "--quiet", "-v", "--verbose", "--offline", "--locked", "--frozen"]),

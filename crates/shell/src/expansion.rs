@@ -22,7 +22,7 @@ pub(crate) fn parameter(param: &str, op: Option<&str>, arg: Option<&str>, found:
     live(arg, "an expansion", found);
 }
 
-/// Text in which substitutions are made, and which is not parsed.
+/// Checks text in which the shell expands substitutions but which the parser does not parse.
 pub(crate) fn live(text: &str, place: &'static str, found: &mut WordFindings) {
     let braces = text.match_indices("${").any(|(at, _)| {
         let name = text.get(at + 2..).unwrap_or_default();
@@ -42,7 +42,7 @@ pub(crate) fn only_numbers(node: &Node) -> bool {
             only_numbers(left) && only_numbers(right)
         }
         NodeKind::ArithUnaryOp { operand, .. } => only_numbers(operand),
-        // Whatever else is not only numbers.
+        // Any other node is not only numbers.
         _ => false,
     }
 }

@@ -12,7 +12,7 @@ const WITH_ONE: &str = "-name -iname -path -ipath -wholename -iwholename -regex 
     -mmin -amin -cmin -newer -anewer -cnewer -newermt -newerct -newerat -perm -user -group -uid -gid -links -inum -samefile -maxdepth \
     -mindepth -printf -fprint -fprint0 -fls -regextype -used -context -fstype";
 
-/// Whether a word that is known only when it runs, or one that is not known at all, may be the beginning of a command.
+/// Whether a word known only at run time, or an unknown one, may start a command.
 pub(crate) fn unknown(arguments: &[Word]) -> bool {
     let mut rest = arguments.iter();
     while let Some(word) = rest.next() {
@@ -20,7 +20,7 @@ pub(crate) fn unknown(arguments: &[Word]) -> bool {
             None if word.may_be_option() => return true,
             None => {}
             Some(_) if starts(word) => {
-                // Its end is looked for by `commands`; what is behind it is read again.
+                // `commands` finds its end; the words behind it are checked again.
                 let from = arguments.len() - rest.len();
                 let words = arguments.get(from..).unwrap_or_default();
                 let end = ending(words);

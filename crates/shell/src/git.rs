@@ -5,14 +5,14 @@ use crate::names::has;
 use crate::opaque::OpaqueReason;
 use crate::word::Word;
 
-/// Settings that start nothing, by how they begin, in lower case.
+/// Prefixes of settings that start nothing, in lower case.
 const HARMLESS: &str = "user. color. advice. column. core.quotepath core.autocrlf core.eol core.abbrev commit.gpgsign=false \
     init.defaultbranch push.default pull.rebase safe.directory";
 
-/// Options of it, before the subcommand, that take a value.
+/// Options of git before the subcommand that take a value.
 const VALUES: &str = "-C --git-dir --work-tree --namespace --super-prefix --attr-source";
 
-/// Options of it, before the subcommand, that change nothing but what is shown.
+/// Options of git before the subcommand that only change the output.
 const QUIET: &str = "-P -p --no-pager --paginate --no-optional-locks --literal-pathspecs --no-replace-objects --bare \
     --no-lazy-fetch";
 
@@ -31,7 +31,7 @@ const STARTERS: &str =
 const CODE: &str = "--exec --upload-pack --receive-pack --extcmd --open-files-in-pager --ext-diff --template --config --tool \
     --strategy";
 
-/// Whether the call runs something of its own.
+/// The reason why the call is opaque, if it may run other programs.
 pub(crate) fn runs(arguments: &[Word]) -> Option<OpaqueReason> {
     let code = || Some(OpaqueReason::Code("git".into()));
     let mut at = 0;
@@ -63,7 +63,7 @@ pub(crate) fn runs(arguments: &[Word]) -> Option<OpaqueReason> {
     }
     let plain = match known::recognised(&format!("git-{subcommand}"), rest) {
         Some(recognised) => recognised,
-        // Another one is a program or an alias of that name: what its arguments mean is not known.
+        // Any other subcommand is a program or an alias of that name: its arguments are unknown.
         None if !has(PLAIN, subcommand) => rest.is_empty() && !has(STARTERS, subcommand),
         None => !rest.iter().any(is_code),
     };
@@ -82,7 +82,7 @@ fn harmless(setting: &str) -> bool {
         || matches!(setting.as_str(), "core.pager=cat" | "core.pager=")
 }
 
-/// Whether `git config` may write a setting that may start something, or where is not known.
+/// Whether `git config` may write a setting that may start something, or write to an unknown place.
 fn sets(rest: &[Word]) -> bool {
     const READS: &str = "--get --get-all --get-regexp --list -l --unset --unset-all";
     const FLAGS: &str = "--global --local --system --worktree --show-origin --show-scope --name-only --bool --int --path -z --null \

@@ -29,11 +29,11 @@ struct Row {
     operands: Operands,
 }
 
-/// What words may be that are no options.
+/// The allowed operands: words that are no options.
 #[derive(Clone, Copy)]
 enum Operands {
     Any,
-    /// Nothing: called otherwise than with these options, it is opaque.
+    /// None: a call with any operand is opaque.
     None,
     /// A file that it runs and that is no input; what follows is the file's own.
     CommandLine,
@@ -74,7 +74,7 @@ pub(crate) fn recognised(name: &str, arguments: &[Word]) -> Option<bool> {
     row(name).map(|row| row.reads(name, arguments).is_some() && lints(name, arguments) && composes(arguments))
 }
 
-/// Names of what is open already, by whatever path, and code in the place of a name.
+/// Whether a name is an open descriptor by any path, or code instead of a name.
 pub(crate) fn is_input(path: &str) -> bool {
     let last = path.rsplit('/').next().unwrap_or_default();
     let special = path.split('/').any(|part| matches!(part, "dev" | "proc"));
@@ -84,7 +84,7 @@ pub(crate) fn is_input(path: &str) -> bool {
     path == "-" || path.starts_with("data:") || stream || (special && (away || number)) || path.contains("fd/")
 }
 
-/// Whether what `cargo clippy` hands to the compiler are levels of lints.
+/// Whether the arguments that `cargo clippy` passes to the compiler are only lint levels.
 fn lints(name: &str, arguments: &[Word]) -> bool {
     let is_level = |word: &Word| {
         word.literal().is_some_and(|text| {
@@ -134,7 +134,7 @@ fn compiles(text: &str) -> bool {
     }
 }
 
-/// A place of a repository that no helper program reads.
+/// Whether an address of a repository uses no helper program.
 fn plain_remote(text: &str) -> bool {
     !text.contains("::")
 }
@@ -147,7 +147,7 @@ impl Row {
         while let Some(word) = arguments.get(at) {
             at += 1;
             let Some(text) = word.literal() else {
-                // A name may be known only when it runs, where any name will do.
+                // A name known only at run time is fine if any name is allowed.
                 let any = matches!(self.operands, Operands::Any)
                     || (matches!(self.operands, Operands::First(_)) && operands > 0);
                 (any && !word.may_be_option()).then_some(())?;
@@ -184,7 +184,7 @@ impl Row {
         self.complete(operands)
     }
 
-    /// The letters that old `tar` is given first without a dash: how many values follow.
+    /// For the leading letters without a dash of old `tar`: the number of values that follow.
     fn bundled(&self, letters: &str) -> Option<usize> {
         let known = letters.chars().all(|letter| self.flags.contains(letter) || self.values.contains(letter));
         known.then(|| letters.chars().filter(|letter| self.values.contains(*letter)).count())
@@ -213,7 +213,7 @@ impl Row {
         Some(false)
     }
 
-    /// Whether nothing that comes after it matters.
+    /// Whether the words after it do not matter.
     fn operand(&self, name: &str, text: &str, before: usize) -> Option<bool> {
         let toolchain = name == "cargo" && before == 0 && text.starts_with('+');
         let odd = (text.starts_with('+') && !toolchain) || (self.runs_files() && is_input(text));
@@ -258,7 +258,7 @@ impl Row {
         }
     }
 
-    /// Whether what it is given by name is run, so that it must not be its input.
+    /// Whether it runs the file that it is given by name, which must therefore not be its input.
     fn runs_files(&self) -> bool {
         matches!(self.operands, Operands::CommandLine | Operands::Own)
             || has(self.names, "make")

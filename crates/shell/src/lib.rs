@@ -1,8 +1,8 @@
 //! Parsing shell command lines: which commands a text would run, as far as the text shows.
 //!
 //! [`parse`] lists every simple command at any position, with its literal words, and marks parts as opaque where the
-//! text does not show what would run. It knows bash and a number of programs that start others. It knows no policy, no
-//! pods, no tools and no files: links, the values of variables and the content of scripts are not in the text.
+//! text does not show what would run. It covers bash and a number of programs that start others. It does not depend on
+//! policy, pods, tools or files: links, the values of variables and the content of scripts are not in the text.
 //!
 //! A check that denies must treat an opaque part as any command; a check that allows must treat it as not allowed.
 
@@ -33,8 +33,8 @@ pub use word::Word;
 /// The longest text that is parsed, in bytes. A longer text is opaque as a whole.
 pub const MAX_BYTES: usize = 32 * 1024;
 
-/// Parses a text as `bash -c TEXT` would run it. Never panics, never fails: text that cannot be parsed is an opaque
-/// part.
+/// Parses a text as `bash -c TEXT` would run it. Permission and features call it to judge shell commands. It never
+/// panics and never fails: text that cannot be parsed is an opaque part.
 #[must_use]
 pub fn parse(text: &str) -> CommandLine {
     bounds::parse(text)

@@ -1,6 +1,6 @@
 //! Reasons why a text does not show what it runs.
 
-/// Why a part may run commands that the text does not show.
+/// The reason why a part may run commands that the text does not show; part of messages about denied commands.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OpaqueReason {
     /// The text is longer than is parsed.
@@ -29,7 +29,7 @@ pub enum OpaqueReason {
     /// The command sets a variable that decides what programs run.
     #[error("{0} decides what programs run")]
     Variable(String),
-    /// A command may be where the parser does not look: in a here-document, arithmetic, a default value.
+    /// A command may be in a place that is not parsed: a here-document, arithmetic, a default value.
     #[error("commands can hide in {0}")]
     Hidden(&'static str),
     /// A program that starts another one, with unknown arguments.

@@ -1,4 +1,4 @@
-//! Which programs the words of a simple command start.
+//! Finding the programs that the words of a simple command start.
 
 use crate::command_line::Assignment;
 use crate::names::{base_name, is_system_path};
@@ -19,7 +19,8 @@ pub(crate) struct Invocation {
     pub(crate) opaque: Option<OpaqueReason>,
 }
 
-/// Everything that a command starts: the program, and what that starts in turn as far as it is literal.
+/// All programs that a command starts: the program itself, and the programs that it starts in turn, if they are
+/// literal.
 pub(crate) fn started(words: &[Word]) -> Vec<Invocation> {
     let mut found = Vec::new();
     start(words, Invocation::default(), 0, &mut found);

@@ -89,7 +89,7 @@ fn address(text: &str) -> &str {
     text.trim_start_matches(|c: char| c.is_ascii_digit())
 }
 
-/// What follows the `s`: two sides and flags that only choose.
+/// Whether the text after the `s` is a plain substitution: two sides, and flags that only select.
 fn substitutes(rest: &str) -> bool {
     let mut chars = rest.chars();
     let Some(divider) = chars.next().filter(|c| c.is_ascii_punctuation() && *c != '\\') else { return false };

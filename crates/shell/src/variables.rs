@@ -2,7 +2,7 @@
 
 use crate::command_line::Assignment;
 
-/// By name. What they hold is code, a program, or where programs and their code are looked for.
+/// Variables whose value is code, a program, or a search path for programs or code.
 #[rustfmt::skip]
 const NAMES: &[&str] = &[
     "AR", "AS", "AWK", "BAT_PAGER", "BROWSER", "CC", "CDPATH", "CFLAGS", "CLASSPATH", "CPP", "CPPFLAGS",
@@ -14,7 +14,7 @@ const NAMES: &[&str] = &[
     "XDG_DATA_DIRS", "XDG_DATA_HOME", "ZDOTDIR", "ZIPOPT",
 ];
 
-/// By how they begin: a tool's own variables, of which only those in [`HARMLESS`] are known to start nothing.
+/// Prefixes of tools' own variables, of which only those in [`HARMLESS`] are known to start nothing.
 #[rustfmt::skip]
 const PREFIXES: &[&str] = &[
     "BASH", "BUNDLE_", "CARGO", "CGO_", "COMPOSER_", "DENO_", "DOCKER_", "DOTNET_", "DYLD_", "FZF_", "GCC_", "GCONV", "GEM_", "GIT_", "GO",
@@ -22,7 +22,7 @@ const PREFIXES: &[&str] = &[
     "PYTEST_", "PYTHON", "RIPGREP_", "RSYNC_", "RUBY", "RUST", "SSH_", "SUDO_", "SYSTEMD_", "TAR_", "UV_", "VIM", "YARN_", "npm_", "_JAVA",
 ];
 
-/// Of these, the ones that change what is shown, checked or tried.
+/// Variables with such a prefix that only change output, checks or attempts.
 #[rustfmt::skip]
 const HARMLESS: &[&str] = &[
     "CARGO_HTTP_TIMEOUT", "CARGO_INCREMENTAL", "CARGO_NET_OFFLINE", "CARGO_PROFILE_RELEASE_LTO", "CARGO_TARGET_DIR", "CARGO_TERM_COLOR",
@@ -32,20 +32,20 @@ const HARMLESS: &[&str] = &[
     "RUST_TEST_THREADS",
 ];
 
-/// Variables of bash that are integers: what is set is calculated.
+/// Integer variables of bash: their values are evaluated as arithmetic.
 const INTEGERS: &[&str] =
     &["HISTCMD", "LINENO", "OPTIND", "PPID", "EUID", "UID", "RANDOM", "SECONDS", "SRANDOM", "EPOCHSECONDS"];
 
 /// Programs that only print, as the value of a variable that names one.
 const PLAIN: [&str; 3] = ["", "cat", "true"];
 
-/// Whether setting it, to whatever, may start something else.
+/// Whether setting the variable to any value may start another program.
 pub(crate) fn decides(name: &str) -> bool {
     let of_a_tool = PREFIXES.iter().any(|prefix| name.starts_with(prefix)) && !HARMLESS.contains(&name);
     NAMES.contains(&name) || of_a_tool || INTEGERS.contains(&name)
 }
 
-/// Whether this assignment may start something else.
+/// Whether this assignment may start another program.
 pub(crate) fn dangerous(assignment: &Assignment) -> bool {
     let viewer = matches!(assignment.name.as_str(), "PAGER" | "GIT_PAGER" | "MANPAGER" | "EDITOR" | "GIT_EDITOR");
     let plain = viewer && assignment.value.literal().is_some_and(|value| PLAIN.contains(&value));

@@ -1,4 +1,4 @@
-//! Listing the parts of the parser's tree in order. Knows nothing of programs.
+//! Listing the parts of the parser's tree in order. Does not depend on programs.
 
 use crate::arithmetic;
 use crate::bounds::one_line;
@@ -12,10 +12,10 @@ use crate::word::{self, Word};
 use rable::{ListOperator, Node, NodeKind};
 use std::ops::Range;
 
-/// Deepest nesting that is followed, over what is inside of words too.
+/// The deepest nesting that is followed, inside of words, too.
 pub(crate) const MAX_DEPTH: usize = 128;
 
-/// Reads `text`, which is within the bounds.
+/// Parses `text`, which is within the limits.
 pub(crate) fn script(text: &str) -> Result<CommandLine, OpaqueReason> {
     let mut walk = PartWalk { script: CommandLine::default(), depth: 0, readings: Vec::new() };
     for node in &parsed(text)? {
@@ -40,7 +40,7 @@ pub(crate) struct PartWalk {
     readings: Vec<Reading>,
 }
 
-/// What the words of one command show beside themselves.
+/// Findings about the words of one command.
 #[derive(Default)]
 pub(crate) struct WordFindings {
     pub(crate) why: Option<OpaqueReason>,
@@ -65,7 +65,7 @@ impl PartWalk {
         }
     }
 
-    /// A place that starts nothing by itself but where more may happen than is shown.
+    /// Adds a part for a place that starts nothing by itself but may do more than the text shows.
     pub(crate) fn odd(&mut self, text: &str, found: WordFindings) {
         if found.why.is_some() {
             self.script.parts.push(Part { text: one_line(text), opaque: found.why, ..Part::default() });
@@ -194,7 +194,7 @@ impl PartWalk {
         self.odd(construct, found);
     }
 
-    /// Redirections of a compound command. They start nothing; a part stands for them where they write.
+    /// Redirections of a compound command. They start nothing; if they write, a part represents them.
     fn redirected(&mut self, redirects: &[Node]) {
         let mut found = WordFindings::default();
         let redirections: Vec<Redirection> = redirects.iter().filter_map(|r| self.redirection(r, &mut found)).collect();
@@ -258,7 +258,7 @@ impl PartWalk {
         }
     }
 
-    /// Reads a word, and what is inside of it as parts.
+    /// Reads a word, and adds the commands inside of it as parts.
     fn word(&mut self, node: &Node, found: &mut WordFindings) -> Word {
         let NodeKind::Word { value, parts, .. } = &node.kind else {
             found.add(OpaqueReason::Hidden("a word that is not known"));
@@ -279,7 +279,7 @@ impl PartWalk {
         word
     }
 
-    /// The parser leaves what is inside of two substitutions as text: that text is parsed by itself.
+    /// Parses the content of nested substitutions, which the parser leaves as text.
     pub(crate) fn again(&mut self, text: &str, found: &mut WordFindings) {
         if self.depth >= MAX_DEPTH {
             found.add(OpaqueReason::TooDeep);

@@ -8,11 +8,11 @@ pub struct Word {
     raw: String,
     bare: String,
     literal: bool,
-    /// Whether what it expands to is split at white space.
+    /// Whether its expansion is split at white space.
     splits: bool,
     /// Whether it may be the names of several files.
     matches: bool,
-    /// Whether it begins with a character that is there for certain and begins no option.
+    /// Whether it certainly begins with a character that starts no option.
     leads: bool,
 }
 
@@ -35,17 +35,17 @@ impl Word {
         &self.raw
     }
 
-    /// A word that is known only when it runs.
+    /// A word known only at run time.
     pub(crate) fn hidden(raw: &str) -> Self {
         Self { raw: raw.to_owned(), bare: raw.to_owned(), literal: false, splits: true, matches: true, leads: false }
     }
 
-    /// Whether it may become several words, or none: what follows it then is elsewhere.
+    /// Whether it may become several words, or none, which moves the words after it.
     pub(crate) fn splits(&self) -> bool {
         self.splits || self.matches
     }
 
-    /// Whether it may be an option, or bring one.
+    /// Whether it may be an option, or expand to one.
     pub(crate) fn may_be_option(&self) -> bool {
         match self.literal() {
             Some(text) => text.starts_with(['-', '+']),
@@ -61,15 +61,15 @@ impl Word {
     }
 }
 
-/// What a word's text shows beside the word itself.
+/// Findings about a word's text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Inside {
-    /// A substitution is in it that the parser left as text.
+    /// It contains a substitution that the parser left as text.
     pub(crate) unparsed: bool,
-    /// A backslash is in backquotes, where it means something else.
+    /// It contains a backslash in backquotes, where it has another meaning.
     pub(crate) escaped_backquote: bool,
-    /// What ends a word is unquoted in brackets. The parser takes them for a subscript wherever a command may
-    /// begin, behind a redirection too, where a shell does not and runs what is in them.
+    /// It contains an unquoted character that ends words, in brackets. The parser treats the brackets as a subscript
+    /// wherever a command may begin, also behind a redirection, where a shell does not and runs their content.
     pub(crate) torn: bool,
 }
 
@@ -101,7 +101,7 @@ pub(crate) fn read(raw: &str, parts: &[Node]) -> (Word, Inside) {
                 reader.expanded("");
             }
             NodeKind::ParamLength { .. } | NodeKind::ProcessSubstitution { .. } => reader.expanded(""),
-            // Whatever else is in a word is expanded.
+            // Any other part of a word is expanded.
             _ => {
                 reader.splits |= reader.quote != Quote::Double;
                 reader.expanded("");
@@ -111,7 +111,7 @@ pub(crate) fn read(raw: &str, parts: &[Node]) -> (Word, Inside) {
     let substituted = parts.iter().any(|part| matches!(part.kind, NodeKind::CommandSubstitution { .. }));
     reader.inside.escaped_backquote =
         (substituted || reader.inside.unparsed) && raw.contains('`') && raw.contains('\\');
-    // The test command is a bracket that nothing closes.
+    // The test command is an unclosed bracket.
     let literal = (reader.literal || raw == "[") && reader.quote == Quote::None && !braces.expand();
     // A word with expansions keeps them as they are written.
     let bare = if parts.iter().all(|part| matches!(part.kind, NodeKind::WordLiteral { .. })) || reader.literal {
@@ -245,7 +245,7 @@ impl Reader {
     }
 
     fn decoded(&mut self, content: &str, decoded: &str) {
-        // What ends at a zero byte, and bytes that are no characters, are not followed.
+        // Text that a zero byte ends, and bytes that are no characters, are not interpreted.
         let odd = ["\\0", "\\x0", "\\u0", "\\U0", "\\c"].iter().any(|escape| content.contains(escape));
         if odd || !decoded.is_ascii() || decoded.contains('\0') {
             self.literal = false;

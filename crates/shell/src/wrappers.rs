@@ -4,10 +4,10 @@ use crate::command_line::Assignment;
 use crate::names::has;
 use crate::word::Word;
 
-/// How a program is called that starts another.
+/// The calling convention of a program that starts another.
 struct Wrapper {
     name: &'static str,
-    /// Whether what it starts runs as if started without it.
+    /// Whether the started program runs as it would without this one.
     plain: bool,
     /// Letters without a value.
     flags: &'static str,
@@ -64,11 +64,11 @@ const WRAPPERS: &[Wrapper] = &[
         long_values: "--max-args --max-procs --delimiter --arg-file --max-chars", ..NONE },
 ];
 
-/// What a wrapper's arguments say.
+/// The result of reading a wrapper's arguments.
 pub(crate) enum Wrapped {
     No,
     Nothing,
-    /// It starts what begins at an argument.
+    /// It starts the program at this argument.
     From {
         at: usize,
         plain: bool,
@@ -138,12 +138,12 @@ pub(crate) fn assignment(word: &Word) -> Option<Assignment> {
 struct Unknown;
 
 impl Wrapper {
-    /// Where the options end. `None`: it starts nothing.
+    /// The index at which the options end. `None`: it starts nothing.
     fn options(&self, arguments: &[Word]) -> Result<Option<usize>, Unknown> {
         let mut at = 0;
         while let Some(word) = arguments.get(at) {
             let Some(text) = word.literal() else {
-                // A name or an assignment may be known only when it runs; an option must not.
+                // A name or an assignment may be known only at run time; an option may not.
                 return if word.bare().starts_with(|c: char| c.is_ascii_alphanumeric() || c == '/' || c == '.') {
                     Ok(Some(at))
                 } else {
@@ -176,7 +176,7 @@ impl Wrapper {
         Ok(Some(at))
     }
 
-    /// Whether nothing but `{}` is replaced, wherever the letter stands that names what is.
+    /// Whether only `{}` is replaced, wherever the letter is that names the replaced text.
     fn replaces_braces(&self, letters: &str, next: Option<&Word>) -> bool {
         let takes = |c: char| self.values.contains(c) || self.attached.contains(c);
         let Some((flags, rest)) = letters.split_once(takes) else { return true };

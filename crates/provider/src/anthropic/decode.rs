@@ -1,7 +1,8 @@
 //! Decoding responses of the Messages API: pure, incremental, the same for every fragmentation.
 //!
 //! ```text
-//! message_start ─> (content_block_start ─> content_block_delta* ─> content_block_stop)* ─> message_delta ─> message_stop
+//! message_start ─> (content_block_start ─> content_block_delta* ─> content_block_stop)* ─> message_delta ─>
+//! message_stop
 //! ```
 //! `ping` and unknown events, blocks and deltas are ignored. `error` may come anywhere. The answer is complete after a
 //! stop reason in `message_delta` and then `message_stop`, as documented: token counts may come between the two.
@@ -22,7 +23,7 @@ pub(crate) struct MessagesDecoder {
     /// The call that is open.
     call: Option<Open>,
     calls: usize,
-    /// Calls whose block ended without a word of arguments, and what is meant by that.
+    /// Calls whose block ended without arguments, with the arguments to use instead.
     silent: Vec<(usize, String)>,
     tokens: MessagesUsage,
     usage: Option<Usage>,
@@ -60,7 +61,7 @@ impl Decode for MessagesDecoder {
         let Some(word) = self.stop.take().filter(|_| self.done) else { return Err(DecodeError::Cut) };
         self.seal(out);
         let stop = reason(word);
-        // In an answer that was cut, no arguments may only mean that they did not come any more.
+        // In an answer that was cut, missing arguments may be a result of the cut.
         if stop != StopReason::MaxTokens {
             let meant = self.silent.into_iter();
             out.extend(meant.map(|(index, fragment)| ModelEvent::CallArguments { index, fragment }));
@@ -124,7 +125,7 @@ impl MessagesDecoder {
         match delta {
             BlockDelta::TextDelta { text } => push_text(text, ModelEvent::Text, out),
             BlockDelta::ThinkingDelta { thinking } => push_text(thinking, ModelEvent::Reasoning, out),
-            // It comes whole; where it came twice, the vendor's SDKs would send back the later one.
+            // A signature arrives whole; if there are two, the provider's SDKs send back the later one.
             BlockDelta::SignatureDelta { signature: whole } => {
                 if let Some(signature) = &mut self.signature {
                     *signature = whole;
@@ -148,7 +149,7 @@ impl MessagesDecoder {
         }
     }
 
-    /// Ends the thinking that is open; one without a signature has nothing that would be wanted back.
+    /// Ends the open thinking block; without a signature there is nothing to send back.
     fn seal(&mut self, out: &mut Vec<ModelEvent>) {
         if let Some(data) = self.signature.take().filter(|signature| !signature.is_empty()) {
             out.push(ModelEvent::Sealed(ProviderSignature { kind: SIGNATURE.to_owned(), data }));
@@ -172,7 +173,7 @@ impl MessagesDecoder {
     }
 }
 
-/// The vendor counts what its cache had and what went into it apart from the rest of the input.
+/// The provider counts cache reads and cache writes separately from the rest of the input.
 fn usage(tokens: &MessagesUsage) -> Usage {
     let cached = tokens.cache_read_input_tokens.unwrap_or(0);
     let cache_write = tokens.cache_creation_input_tokens.unwrap_or(0);
@@ -192,7 +193,7 @@ fn reason(word: String) -> StopReason {
     }
 }
 
-/// In mid-stream an error has its type and no status: it gets the one it would have had before the stream began.
+/// An error in mid-stream has a type but no status: it gets the status that it would have had before the stream.
 fn failed(error: VendorError) -> DecodeError {
     const STATUSES: [(&str, u16); 9] = [
         ("invalid_request_error", 400),
@@ -209,7 +210,7 @@ fn failed(error: VendorError) -> DecodeError {
     DecodeError::Vendor(VendorError { status: error.status.or(known.map(|(_, status)| *status)), ..error })
 }
 
-/// Gateways put an error of their own shape where an event should be.
+/// Some gateways send an error in their own format instead of an event.
 fn not_an_event(json: &[u8], why: &serde_json::Error) -> DecodeError {
     let value: Option<Value> = serde_json::from_slice(json).ok();
     let error = value.as_ref().and_then(|value| VendorError::read(value.get("error")?));

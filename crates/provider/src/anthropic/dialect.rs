@@ -11,7 +11,7 @@ pub(super) const FALLBACK: u32 = 8_192;
 pub(super) const SIGNATURE: &str = "signature";
 pub(super) const REDACTED: &str = "redacted_thinking";
 
-/// The longest tool name the API takes; a model that was asked before may have made up a longer one.
+/// The longest tool name that the API accepts; an earlier model may have invented a longer one.
 const MAX_NAME: usize = 64;
 
 const ANCHOR: &str = r#","cache_control":{"type":"ephemeral"}"#;
@@ -31,11 +31,11 @@ const ANCHOR: &str = r#","cache_control":{"type":"ephemeral"}"#;
 pub struct Messages;
 
 impl Messages {
-    /// Its encoder name.
+    /// The encoder name.
     pub const ID: &'static str = "anthropic-messages";
 }
 
-// In each, the message, its content and its last block are open.
+// In each state, the message, its content and its last block are open.
 const USER: Open = 1;
 const ASSISTANT: Open = 2;
 const THINKING: Open = 3;
@@ -112,7 +112,7 @@ impl Dialect for Messages {
 
 fn text_block(open: Open, role: Open, text: &str, out: &mut Vec<u8>) -> Open {
     block(open, role, "text", out);
-    // A block of white space is refused, and a person may have said nothing else.
+    // The API refuses a block of white space, which may be a user's whole input.
     put_string(out, r#","text":"#, if text.trim().is_empty() { "(nothing)" } else { text });
     role
 }
@@ -156,7 +156,7 @@ fn end(open: Open, out: &mut Vec<u8>) {
     }
 }
 
-/// A tool's name as the API takes it.
+/// A tool's name in a form that the API accepts.
 fn fitting(name: &str) -> String {
     let fit = |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' };
     let name: String = name.chars().take(MAX_NAME).map(fit).collect();

@@ -91,7 +91,7 @@ pub(super) struct MessageEnd {
     pub(super) stop_reason: Option<String>,
 }
 
-/// Counts so far; a later one replaces an earlier one.
+/// Token counts so far; a later one replaces an earlier one.
 #[derive(Clone, Copy, Default, Deserialize)]
 pub(super) struct MessagesUsage {
     pub(super) input_tokens: Option<u64>,

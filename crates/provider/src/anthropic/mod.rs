@@ -34,7 +34,7 @@ pub(crate) struct MessagesWire;
 impl Wire for MessagesWire {
     const PATH: &'static str = "/v1/messages";
     const MODELS: &'static str = "/v1/models";
-    // As the vendor's own clients have it, the version is no part of the base; many write it there all the same.
+    // In the provider's own clients the version is not part of the base URL; many people write it there anyway.
     const VERSION: &'static str = "/v1";
     type Decoder = decode::MessagesDecoder;
 

@@ -1,4 +1,4 @@
-//! Listing an endpoint's models, for a person's request; never used by a run.
+//! Listing an endpoint's models, for people; never used by a run.
 
 use super::{Wire, exposed, headers, refusal};
 use crate::anthropic;
@@ -14,7 +14,7 @@ use std::time::SystemTime;
 /// The most names that are listed.
 pub const MAX_MODELS: usize = 2000;
 
-/// Both APIs list models in this shape. Anthropic's has pages, of which the first is read: a vendor's newest.
+/// The list format of both APIs. Anthropic's has pages; only the first is read, which has the newest models.
 #[derive(Deserialize)]
 struct List {
     data: Vec<Entry>,

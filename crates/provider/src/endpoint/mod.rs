@@ -23,7 +23,7 @@ use std::time::{Duration, SystemTime};
 
 /// The configuration of one model.
 pub struct Config {
-    /// `provider/name`; the endpoint is asked for what follows the first `/`.
+    /// `provider/name`; requests name the model by the part after the first `/`.
     pub name: String,
     /// The URL of the API; the path of its chat endpoint at the end is dropped.
     pub base_url: BaseUrl,
@@ -31,7 +31,7 @@ pub struct Config {
     pub net: Net,
     /// Its id is shown in errors.
     pub key: Option<Secret>,
-    /// Where a key would come from (a variable's name), for the error about a missing key.
+    /// The name of the variable that would hold a key, for the error about a missing key.
     pub key_source: Option<String>,
     pub timeouts: Timeouts,
     pub retry: RetryPolicy,
@@ -43,17 +43,17 @@ pub struct Config {
 
 /// The parts that differ between wire formats.
 pub(crate) trait Wire: Send + Sync + 'static {
-    /// Where answers are, below the base URL.
+    /// The path for requests, below the base URL.
     const PATH: &'static str;
-    /// Where models are listed, below it.
+    /// The path of the list of models, below the base URL.
     const MODELS: &'static str;
-    /// What both of them begin with, and the base URL may end with.
+    /// The prefix of both paths, with which the base URL may end.
     const VERSION: &'static str;
-    /// Reads an answer.
+    /// Decodes an answer.
     type Decoder: Decode;
-    /// What every request carries besides; `None` when the key cannot be in a header.
+    /// The headers of every request; `None` if the key cannot be a header value.
     fn headers(key: Option<&str>) -> Option<HeaderMap>;
-    /// How requests are encoded.
+    /// The dialect of the requests.
     fn dialect(&self) -> Arc<dyn Dialect>;
 }
 
@@ -209,7 +209,7 @@ impl<W: Wire> Endpoint<W> {
         RequestContext { url: &self.url, model, key, terms: self.terms }
     }
 
-    /// The endpoint asks for a longer wait than the policy allows: the person decides.
+    /// The error that the endpoint asks for a longer wait than the policy allows, for the user to decide.
     fn too_long_a_wait(&self, failure: &Failure, asked: Duration) -> ModelError {
         let seconds = asked.as_secs() + u64::from(asked.subsec_nanos() > 0);
         let when = if seconds < 180 { format!("{seconds} s") } else { format!("{} min", seconds.div_ceil(60)) };
@@ -236,7 +236,7 @@ fn exposed(key: Option<&Secret>) -> Result<Option<&str>, Failure> {
     key.map(Secret::expose).transpose().map_err(|error| Failure::new(HttpErrorKind::Denied, error.to_string()))
 }
 
-/// What every request carries.
+/// The headers of every request.
 fn headers<W: Wire>(base: &BaseUrl, key: Option<&str>) -> Result<HeaderMap, Failure> {
     let unfit = || {
         Failure::at(base, HttpErrorKind::Denied, "the API key contains a character that an HTTP header cannot contain")

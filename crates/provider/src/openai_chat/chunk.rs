@@ -33,14 +33,14 @@ pub(super) struct ChatMessage {
 }
 
 impl ChatMessage {
-    /// Servers that send both names send the same words twice.
+    /// Servers that send both fields send the same text twice.
     pub(super) fn reasoning(&self) -> String {
         let named = text_of(self.reasoning_content.as_ref());
         if named.is_empty() { text_of(self.reasoning.as_ref()) } else { named }
     }
 }
 
-/// A string, or a list of parts with a `text` each; anything else says nothing.
+/// The text of a string, or of a list of parts with a `text` each; empty for anything else.
 pub(super) fn text_of(value: Option<&Value>) -> String {
     if let Some(Value::Array(parts)) = value {
         return parts.iter().filter_map(|part| part.get("text")?.as_str()).collect();
@@ -62,7 +62,7 @@ pub(super) struct FunctionPart {
 }
 
 impl FunctionPart {
-    /// Text as it came; some servers send the object itself.
+    /// The arguments as text; some servers send a JSON object instead.
     pub(super) fn arguments(&self) -> String {
         match &self.arguments {
             None | Some(Value::Null) => String::new(),

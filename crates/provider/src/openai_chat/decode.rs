@@ -48,7 +48,7 @@ impl Decode for ChatDecoder {
                 held.extend_from_slice(bytes);
                 let begin = held.strip_prefix(BOM).unwrap_or(held);
                 let Some(first) = begin.iter().find(|byte| !byte.is_ascii_whitespace()) else { return Ok(()) };
-                // Half a byte-order mark looks like this; its rest is on the way.
+                // A part of a byte-order mark; the rest has not arrived yet.
                 if BOM.starts_with(&[*first]) && held.len() < BOM.len() {
                     return Ok(());
                 }
@@ -155,7 +155,7 @@ impl ChatDecoder {
         }
     }
 
-    /// Ollama and Gemini say `stop` although they call tools, so calls decide between those two.
+    /// Ollama and Gemini report `stop` although they call tools, so the presence of calls decides.
     fn stop(&self, finish: &str) -> StopReason {
         match finish.to_ascii_lowercase().as_str() {
             "content_filter" | "refusal" | "safety" => StopReason::Refusal,
@@ -182,7 +182,7 @@ fn usage(tokens: &ChatUsage) -> Usage {
     }
 }
 
-/// Gemini wraps its error in a list; what is neither is malformed.
+/// The error for bytes that are no chunk: an error of the provider, which Gemini wraps in a list, or malformed.
 fn not_a_chunk(json: &[u8], why: &serde_json::Error) -> DecodeError {
     let in_list = serde_json::from_slice::<Value>(json).ok();
     let error = in_list.as_ref().and_then(|list| list.get(0)?.get("error")).and_then(VendorError::read);

@@ -23,7 +23,7 @@ pub enum Flavour {
 }
 
 impl Flavour {
-    /// All of them.
+    /// All flavours.
     pub const ALL: [Self; 3] = [Self::OpenAi, Self::Compatible, Self::Gemini];
 
     /// The encoder name that is journaled with every request.
@@ -37,7 +37,7 @@ impl Flavour {
     }
 }
 
-/// The dialect of a flavour; the model's own name is what follows the first `/` of the surface's model.
+/// The dialect of a flavour. Requests name the model by the part after the first `/` of the surface's model.
 #[derive(Clone, Copy, Debug)]
 pub struct Chat(pub Flavour);
 
@@ -49,7 +49,7 @@ impl Chat {
     }
 }
 
-// Nothing is open before the first item: the head wrote the whole system message.
+// Before the first item nothing is open: the head contains the whole system message.
 const CLOSED: Open = 1;
 const USER_TEXT: Open = 2;
 const ASSISTANT_TEXT: Open = 3;

@@ -1,11 +1,11 @@
-//! The rows: how each program is called when it runs nothing else. How they are read, [`super`] knows.
+//! The rows: for each program, the calls that run nothing else. [`super`] interprets them.
 
 use super::Operands::{Allowed, Any, CommandLine, Every, First, None, Only, Own};
 use super::{ROW, Row, compiles, make_word, plain_remote};
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Row] = &[
-    // Shells and interpreters: a file runs, nothing that they are given otherwise.
+    // Shells and interpreters: they may run a file, but no code from elsewhere.
     Row { names: "sh bash rbash dash ash", flags: "euxvfln", words: "--norc --noprofile --posix --login", operands: CommandLine, ..ROW },
     Row { names: "zsh ksh mksh", flags: "eux", operands: CommandLine, ..ROW },
     Row { names: "fish csh tcsh tclsh guile ocaml racket elixir escript osascript lua luajit", operands: CommandLine, ..ROW },
@@ -111,7 +111,7 @@ pub(super) const ROWS: &[Row] = &[
         dist-upgrade autoremove clean list show search"), ..ROW },
     Row { names: "journalctl systemctl", flags: "xefrqna", values: "u", words: "--no-pager --user --failed --now", valued: "--since --until --unit",
         operands: Any, ..ROW },
-    // Subcommands of git whose options can name a command. Behind `::` in an address stands a helper's own text.
+    // Subcommands of git whose options can name a command. Behind `::` in an address is a helper's own text.
     Row { names: "git-rebase", flags: "iqvf", words: "--continue --abort --skip --interactive --autostash --no-autostash --root --quiet --verbose \
         --keep-base --autosquash --quit --no-verify --force-rebase --update-refs", valued: "--onto", ..ROW },
     Row { names: "git-grep", flags: "nilLcvwEFPIhHoqzapW0123456789r", values: "eABCmf", words: "--cached --untracked --count --name-only \

@@ -2,7 +2,7 @@
 
 use super::{Reader, Reading, ends_word};
 
-/// A here-document whose body comes.
+/// A here-document whose body follows.
 pub(super) struct Here {
     delimiter: String,
     /// Whether nothing in it is expanded.
@@ -82,7 +82,7 @@ impl Reader<'_> {
         let length = line.chars().count();
         let text = if here.strips { line.trim_start_matches('\t') } else { &line };
         if text == here.delimiter {
-            // The end of the line stays where a command behind it needs none.
+            // The end of the line is kept if no command follows.
             self.at += (length + 1).min(self.text.len() - self.at);
             return Some(true);
         }

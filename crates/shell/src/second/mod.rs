@@ -1,7 +1,8 @@
 //! A second parser, independent of the parser's crate, to cross-check the first one.
 //!
 //! It covers the plain part of bash's grammar and rejects everything else, so it errs on the safe side: text that it
-//! rejects, or parses differently than the first parser, is opaque. It evaluates nothing and knows no programs.
+//! rejects, or parses differently than the first parser, is opaque. It evaluates nothing and does not depend on
+//! programs.
 //!
 //! ```text
 //! list:     pipeline [ && | || | ; | & | newline  pipeline ]…      until a word that closes
@@ -30,7 +31,7 @@ pub(crate) struct Reading {
     pub(crate) redirections: Vec<Option<String>>,
 }
 
-/// Stands for all that is open already: how it is called starts nothing.
+/// The placeholder for any open descriptor; its name starts nothing.
 pub(crate) const DESCRIPTOR: Option<String> = None;
 
 /// Whether this reading finds the same commands in `text` as the first one, in any order.
@@ -45,7 +46,7 @@ pub(crate) fn agrees(text: &str, mut first: Vec<Reading>) -> bool {
     first == reader.found
 }
 
-/// Reads from left to right. `None` of its methods: this is not read.
+/// Reads from left to right. Its methods return `None` for text that this parser rejects.
 struct Reader<'a> {
     text: &'a [char],
     at: usize,
@@ -187,7 +188,7 @@ impl Reader<'_> {
     }
 }
 
-/// What ends a word where it is not quoted.
+/// Whether an unquoted character ends a word.
 fn ends_word(c: char) -> bool {
     " \t\n;&|()<>".contains(c)
 }

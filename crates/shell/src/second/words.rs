@@ -11,7 +11,7 @@ pub(super) struct RawWord {
     expands: bool,
     /// Whether something in it is quoted or expanded.
     touched: bool,
-    /// Whether a line goes on in it.
+    /// Whether a line continuation is in it.
     pub(super) continued: bool,
     /// How much of an assignment's name and sign is before its value.
     sets: Option<String>,
@@ -25,7 +25,7 @@ impl RawWord {
         (!expands || (self.bare == "[" && !self.touched)).then(|| self.bare.clone())
     }
 
-    /// The variable that it sets, if it is where it can.
+    /// The variable that it sets, if the word is in a position for an assignment.
     pub(super) fn sets(&self) -> Option<String> {
         self.sets.clone()
     }
@@ -46,7 +46,7 @@ impl RawWord {
 }
 
 impl Reader<'_> {
-    /// A word, which must not be empty. `assigns`: whether `name=(…)` may be here.
+    /// A word, which must not be empty. `assigns`: whether `name=(…)` is allowed here.
     pub(super) fn word(&mut self, assigns: bool) -> Option<RawWord> {
         let from = self.at;
         let mut word = RawWord::default();
