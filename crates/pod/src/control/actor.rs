@@ -62,7 +62,8 @@ pub(crate) struct Preamble {
 /// The end of a pod, for the program that ran it.
 pub struct ActorEnd {
     pub state: SessionState,
-    /// Why the pod could not continue; `Ok` after an orderly stop. What was committed is on disk.
+    /// The reason why the pod could not continue; `Ok` after an orderly stop. Committed records are on disk in both
+    /// cases.
     pub result: Result<(), Fatal>,
 }
 

@@ -48,7 +48,7 @@ pub enum SubmitError {
 }
 
 impl SubmitError {
-    /// What the caller does next.
+    /// The category of the error, which decides the caller's reaction.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {

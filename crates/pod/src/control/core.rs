@@ -47,7 +47,7 @@ pub struct Core {
     pub(crate) pipeline: Pipeline,
 }
 
-/// Why a pod cannot continue.
+/// The reason why a pod cannot continue: it ends the actor, and the program reports it.
 #[derive(Debug, thiserror::Error)]
 pub enum Fatal {
     /// The journal refused a commit too often.
@@ -71,7 +71,7 @@ pub enum Fatal {
 }
 
 impl Fatal {
-    /// What the caller does next.
+    /// The category of the error, which decides the caller's reaction.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {

@@ -18,7 +18,7 @@ use tokio::task::{JoinError, JoinSet};
 /// An input up to this many bytes, encoded as JSON, is in the history whole.
 pub const MAX_INLINE_INPUT: usize = 256 * 1024;
 
-/// Of a longer one, this much of its beginning and of its end.
+/// Of a longer input: this much of its beginning and of its end.
 const INPUT_ENDS: usize = 16 * 1024;
 
 /// All inputs that no turn has taken yet.

@@ -136,7 +136,7 @@ pub struct GateOutcome {
 pub struct GateRun {
     pub feature: FeatureId,
     pub hook: String,
-    /// Milliseconds until it answered or was given up.
+    /// Milliseconds until the gate answered or its deadline passed.
     pub ms: u64,
     /// The gate's decision, or the refusal that its failure counts as; a reason names feature and hook.
     pub decision: Decision,
@@ -150,7 +150,7 @@ pub struct GateRun {
 pub struct Transformed {
     pub feature: FeatureId,
     pub hook: String,
-    /// Milliseconds until it answered or was given up.
+    /// Milliseconds until the transform answered or its deadline passed.
     pub ms: u64,
     /// BLAKE3 of the value before, hex.
     pub before: String,

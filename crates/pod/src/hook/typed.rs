@@ -31,7 +31,7 @@ pub trait Gate: Point<Answer = Verdict<Self>> {
 
 /// A point whose hooks may replace a value.
 pub trait Transform: Point<Answer = Change<Self::Value>> {
-    /// What its hooks may replace: a call's arguments, or its result.
+    /// The value that its hooks may replace: a call's arguments, or its result.
     type Value: Send + Sync + 'static;
     /// The input with another value in it.
     fn with(input: &Self::Input, value: &Self::Value) -> Self::Input;
@@ -90,19 +90,20 @@ macro_rules! points {
 }
 
 points! {
-    /// A person's words, before they are queued.
+    /// The point of a person's input, before it is queued.
     PromptSubmit(PromptView) -> Verdict<Self>, prompt_submit;
-    /// A request to the model, before it is recorded.
+    /// The point of a request to the model, before it is recorded.
     PreRequest(RequestView) -> Verdict<Self>, pre_request;
-    /// A call that the host permits, on its final arguments.
+    /// The point of a call that permission allows, with its final arguments.
     PreToolCall(ToolCallView) -> Verdict<Self>, pre_tool_call;
-    /// A turn that has ended.
+    /// The point of a turn that has ended.
     TurnEnd(TurnEndView) -> Verdict<Self>, turn_end;
-    /// A call's arguments, before anything judges them. What replaces them is checked like the model's own.
+    /// The point of a call's arguments, before permission and gates judge them. Replacements are checked like the
+    /// model's own.
     ToolArguments(ToolCallView) -> Change<serde_json::Value>, tool_arguments;
-    /// A call's result, before it is recorded and shown.
+    /// The point of a call's result, before it is recorded and shown.
     ToolOutcome(ToolOutcomeView) -> Change<ToolOutput>, tool_outcome;
-    /// A record that became durable.
+    /// The point of a record that became durable.
     Event(EventView) -> (), event;
 }
 

@@ -72,7 +72,7 @@ pub enum HostError {
 }
 
 impl HostError {
-    /// What the caller does next.
+    /// The category of the error, which decides the caller's reaction.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
@@ -101,7 +101,7 @@ pub struct OpenReport {
     pub interrupted: u64,
     /// Records that are lost, in a copy of a damaged session.
     pub lost: Option<LostRecords>,
-    /// Why child processes of an earlier start may still run.
+    /// The reason why child processes of an earlier start may still run.
     pub survivors: Option<String>,
     /// Inputs accepted by an earlier start that no turn has taken; the next turn takes them first.
     pub waiting: u64,

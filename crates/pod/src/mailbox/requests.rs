@@ -35,7 +35,7 @@ pub(crate) struct Notification {
     pub(crate) per_turn: u32,
 }
 
-/// Why a notification was not accepted.
+/// The reason why a notification was not accepted.
 pub(crate) enum Declined {
     /// Too many in this turn, or too many undelivered.
     TooMany(String),
@@ -90,14 +90,14 @@ pub(crate) fn mailbox() -> (Mailbox, MailboxSender) {
     (Mailbox { requests, wanted: Arc::clone(&wanted) }, MailboxSender { requests: sender, wanted })
 }
 
-/// Why the mailbox woke the actor.
+/// The reason for waking the actor.
 pub(crate) enum Wakeup {
     Request(DriverRequest),
     /// A caller waits for a record that was sent earlier without a waiter.
     CommitWanted,
 }
 
-/// Why a request was not sent.
+/// The reason why a request was not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NotTaken {
     Full,

@@ -57,14 +57,14 @@ pub enum SystemItem {
     Environment {
         /// The generation of the surface it was made under.
         generation: u64,
-        /// The exact model-visible words.
+        /// The exact model-visible text.
         text: String,
     },
     /// The consequences of an interruption, or of an answer that was dropped because it exceeded a limit.
     Recovery {
         /// The generation of the surface it was made under.
         generation: u64,
-        /// The exact model-visible words.
+        /// The exact model-visible text.
         text: String,
     },
     /// A queued notification, delivered.
@@ -74,7 +74,7 @@ pub enum SystemItem {
         /// The generation of the registry that accepted it.
         #[serde(rename = "generation")]
         registry_generation: u64,
-        /// The exact model-visible words.
+        /// The exact model-visible text.
         text: String,
     },
 }
@@ -89,7 +89,7 @@ impl SystemItem {
         }
     }
 
-    /// The exact model-visible words.
+    /// The exact model-visible text.
     #[must_use]
     pub fn text(&self) -> &str {
         match self {

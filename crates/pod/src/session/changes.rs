@@ -30,7 +30,7 @@ pub struct Changed {
     last: u64,
 }
 
-/// What else changed a file between two changes of a session.
+/// Changes of a file by others, between two changes of a session; a part of [`Changed`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Between {
     #[default]
@@ -99,7 +99,7 @@ impl Changes {
     }
 
     fn file(&mut self, seq: u64, change: &FileChanged) {
-        // What is changed where it was moved away from is there still, unless that place was made anew.
+        // A change below the original path means that the directory is there again, unless the path was created again.
         let stands = |moved: &Moved| {
             let anew = change.made.as_ref().is_some_and(|made| relocated(&moved.from, made, "").is_some());
             relocated(&change.path, &moved.from, "").is_some() && !anew
@@ -120,7 +120,7 @@ impl Changes {
         let changed = self.files.entry(change.path.clone()).or_insert(first);
         changed.follow(&self.commands, change.before.as_ref(), seq);
         if changed.steps.last() == Some(&None) {
-            // It went, and what was made for it has nothing to do with its coming back.
+            // The file was removed: the directory created for it is unrelated to a new file.
             changed.made = None;
         }
         changed.steps.push(change.after.clone());
@@ -188,7 +188,7 @@ impl Changes {
             changed.path = place(&changed.path).unwrap_or(changed.path);
             changed.made = changed.made.map(|made| place(&made).unwrap_or(made));
             match self.files.entry(changed.path.clone()) {
-                // It had been there before.
+                // The file existed there before.
                 Entry::Occupied(mut earlier) => earlier.get_mut().go_on(&self.commands, changed),
                 Entry::Vacant(free) => drop(free.insert(changed)),
             }
@@ -226,7 +226,7 @@ impl Changed {
         };
     }
 
-    /// The same file, changed in another life.
+    /// Adds the changes of the same file after a move.
     fn go_on(&mut self, commands: &[(u64, String)], mut later: Changed) {
         self.follow(commands, later.before.as_ref(), later.last);
         if let (Between::Nothing | Between::Command, between @ (Between::Command | Between::Other(_))) =

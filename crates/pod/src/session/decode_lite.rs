@@ -13,7 +13,7 @@ use session_store::OwnedFrame;
 const VERSION: u16 = 1;
 
 /// # Errors
-/// As [`decode`], for what is read of it.
+/// As [`decode`], for the fields that are read.
 pub(super) fn decode_lite(frame: &OwnedFrame) -> Result<Record, RestoreError> {
     match (frame.kind.as_str(), frame.v) {
         // These kinds do not change the state.

@@ -214,15 +214,15 @@ impl Bridge {
     }
 }
 
-/// No number of a true log is higher, and all can be counted on from here.
+/// Limit on numbers: higher than in any real log, with room to count on.
 const MOST: u64 = u64::MAX >> 1;
 
-/// As far as this, if it was not.
+/// Raises a number to `to`, if it is lower.
 fn raise(number: &mut u64, to: u64) {
     *number = (*number).max(to.min(MOST));
 }
 
-/// To right below this, if it was less: what is between was given in what is lost.
+/// Raises a number to `next - 1`, if it is lower: the numbers between were used in lost records.
 fn below(number: &mut u64, next: u64) {
     raise(number, next.saturating_sub(1));
 }

@@ -12,7 +12,7 @@ use session_store::{Journal, OwnedFrame, ReadError, RecordId, SessionRecords};
 pub struct ResumedSession {
     /// The folded session.
     pub restored: Restored,
-    /// For the next checkpoint.
+    /// The builder of the next checkpoint.
     pub draft: CheckpointBuilder,
     /// A checkpoint at the newest seal that was folded, since none was stored for it.
     checkpoint: Option<(RecordId, Vec<u8>)>,

@@ -81,7 +81,7 @@ impl FeatureDiagnostic {
         Self { feature_id: Some(feature.clone()), ..Self::general(code, message) }
     }
 
-    /// One that repeats words of a feature.
+    /// A diagnostic that quotes a feature's text, redacted.
     pub(crate) fn quoting(code: DiagnosticCode, feature: &FeatureId, message: &str, redactor: &Redactor) -> Self {
         Self::new(code, feature, redactor.text(crate::feature::clamp(message)))
     }
@@ -97,7 +97,7 @@ impl FeatureDiagnostic {
     }
 }
 
-/// Why an install went wrong. A registrar's refusal stands even where the feature ignores it.
+/// The reason why an install failed. A registrar's refusal is final even if the feature ignores it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FeatureInstallError {
     #[error("{kind} `{name}` was staged by {feature} but is not declared; add it to the descriptor")]
@@ -114,7 +114,7 @@ pub enum FeatureInstallError {
         name: String,
         feature: FeatureId,
     },
-    /// Staged something else than was declared under this name.
+    /// The staged contribution differs from the one declared under this name.
     #[error("{kind} `{name}` of {feature} differs from its declaration in {what}")]
     Differs {
         /// `tool`, `hook` or `instruction`.
@@ -125,12 +125,12 @@ pub enum FeatureInstallError {
     },
     #[error("{feature} was not granted {asked}")]
     Denied { feature: FeatureId, asked: String },
-    /// Granted, but this host has nothing of the kind.
+    /// Granted, but this host offers no such handle.
     #[error("{feature} was granted {asked}, but {why}")]
     Unavailable {
         feature: FeatureId,
         asked: String,
-        /// Why it is not there, as the host says it.
+        /// The host's reason.
         why: String,
     },
     #[error("{0}")]
@@ -140,12 +140,12 @@ pub enum FeatureInstallError {
 }
 
 impl FeatureInstallError {
-    /// The feature's own reason.
+    /// An error with the feature's own reason.
     pub fn failed(reason: impl Into<String>) -> Self {
         Self::Failed(reason.into())
     }
 
-    /// What the caller does next.
+    /// The category of the error, which decides the caller's reaction.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {

@@ -99,7 +99,7 @@ impl FeatureGrants {
 
     /// Shuts all doors, and every later one.
     pub(crate) fn give_up(&self) {
-        self.1.leave();
+        self.1.set_removed();
         let mut holding = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         holding.given_up = true;
         for held in &holding.held {
@@ -110,7 +110,7 @@ impl FeatureGrants {
 
     /// Returns the open doors of an installed feature.
     pub(crate) fn take(&self) -> Vec<GrantHandle> {
-        self.1.come();
+        self.1.set_installed();
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner).held)
     }
 }
@@ -183,7 +183,7 @@ impl GrantLedger {
     /// Ends every grant of `feature`, also of its sinks and states.
     pub(crate) fn leave(&self, feature: &FeatureId) -> impl Future<Output = usize> + Send + use<> {
         if let Some(presence) = self.presence.get(feature) {
-            presence.leave();
+            presence.set_removed();
         }
         shut(self.of(feature).map(|held| held.shut(Revoke::Now)).collect())
     }

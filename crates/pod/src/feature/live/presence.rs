@@ -1,42 +1,42 @@
-//! Whether a feature is installed: before that, and after it left, its updates and notifications have no effect. It
-//! knows no grant.
+//! Whether a feature is installed: before that, and after its removal, its updates and notifications have no effect.
+//! Does not depend on grants.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
 const INSTALLING: u8 = 0;
-const HERE: u8 = 1;
-const GONE: u8 = 2;
+const INSTALLED: u8 = 1;
+const REMOVED: u8 = 2;
 
-/// One feature's, from the begin of its install on. What a feature holds shares it.
+/// The presence of one feature from the start of its install on. Its handles and sinks share it.
 #[derive(Debug, Default)]
 pub(crate) struct Presence(AtomicU8);
 
-/// Why something of a feature has no effect.
+/// The reason why a call of a feature's sink or state has no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Absent {
-    /// It installs: it may still fail, and then nothing of it may be left.
+    /// The feature is installing: the install may fail, and then must have no effect.
     Early,
-    /// It failed to install, or it left.
+    /// The install failed, or the feature was removed.
     Gone,
 }
 
 impl Presence {
-    /// It is installed whole; means nothing to one that is gone.
-    pub(crate) fn come(&self) {
-        // `Err` is one that is gone.
-        self.0.compare_exchange(INSTALLING, HERE, Ordering::SeqCst, Ordering::SeqCst).ok();
+    /// Marks the feature as installed; no effect after its removal.
+    pub(crate) fn set_installed(&self) {
+        // `Err`: it was removed meanwhile.
+        self.0.compare_exchange(INSTALLING, INSTALLED, Ordering::SeqCst, Ordering::SeqCst).ok();
     }
 
-    /// It is not there any more, or will never be.
-    pub(crate) fn leave(&self) {
-        self.0.store(GONE, Ordering::SeqCst);
+    /// Marks the feature as removed, or as failed to install.
+    pub(crate) fn set_removed(&self) {
+        self.0.store(REMOVED, Ordering::SeqCst);
     }
 
     pub(crate) fn check(&self) -> Result<(), Absent> {
         match self.0.load(Ordering::SeqCst) {
-            HERE => Ok(()),
+            INSTALLED => Ok(()),
             INSTALLING => Err(Absent::Early),
-            _gone => Err(Absent::Gone),
+            _removed => Err(Absent::Gone),
         }
     }
 }

@@ -54,7 +54,7 @@ pub enum SinkError {
 }
 
 impl SinkError {
-    /// What the caller does next.
+    /// The category of the error, which decides the caller's reaction.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {

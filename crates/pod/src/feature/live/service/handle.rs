@@ -43,11 +43,11 @@ pub enum ServiceError {
     },
 }
 
-/// Most bytes of a panic's words.
+/// Bytes of the message of a panic.
 const MAX_WORDS: usize = 512;
 
 impl ServiceError {
-    /// What the caller does next.
+    /// The category of the error, which decides the caller's reaction.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {

@@ -170,7 +170,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::sync::mpsc::channel;
 
-    // A full queue is written to its end before the pod lets go, and nothing comes after it.
+    // A closing pod writes a full queue to its end, and nothing after it.
     #[test]
     fn finishing_waits_for_what_is_queued_and_takes_nothing_more() {
         let (keeper, done) = (Keeper::default(), Arc::new(AtomicUsize::new(0)));
@@ -194,7 +194,7 @@ mod tests {
             assert!(keeper.queue(count(&done)).is_ok());
         }
         assert!(matches!(keeper.queue(count(&done)), Err(NotQueued::Full)));
-        // It waits already, or will find everything done: either way all of it counts.
+        // `finish` may have started to wait or not: in both cases every job is done.
         let finishing = thread::spawn({
             let keeper = keeper.clone();
             move || keeper.finish()

@@ -72,7 +72,7 @@ pub enum StateError {
 }
 
 impl StateError {
-    /// What the caller does next.
+    /// The category of the error, which decides the caller's reaction.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
