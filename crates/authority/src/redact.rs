@@ -114,7 +114,7 @@ impl Known {
         self.secrets.get(found.pattern().as_usize()).map(Secret::to_string).unwrap_or_default()
     }
 
-    /// What is before `until`, with names for the secrets that begin there, and how much of the bytes that was.
+    /// The bytes before `until`, with the secrets that start there replaced by names, and the number of bytes consumed.
     fn pass(&self, bytes: &[u8], until: usize) -> (Vec<u8>, usize) {
         let (mut clean, mut at) = (Vec::with_capacity(bytes.len()), 0);
         for found in self.find(bytes).take_while(|found| found.start() < until) {

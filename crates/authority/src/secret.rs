@@ -38,7 +38,7 @@ impl Secret {
         self.value.as_bytes()
     }
 
-    /// The same secret under a derived door.
+    /// A handle for the same secret under a derived door.
     pub fn derive(&self) -> Self {
         Self { door: self.door.derive(), ..self.clone() }
     }

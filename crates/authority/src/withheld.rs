@@ -9,10 +9,10 @@ use std::io::Read;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-/// How much is read of the list of mounts and of the list of users.
+/// The most bytes read of the list of mounts and of the list of users.
 const MAX_LIST: u64 = 16 << 20;
 
-/// How many entries of a directory of keys are looked at for links that lead elsewhere.
+/// The most entries of a directory of keys that are checked for links to other places.
 const MAX_ENTRIES: usize = 1024;
 
 /// yoi's own directory below each of these, and the same below the home directory where the variable is not set.
@@ -22,7 +22,8 @@ const OWN: [(&str, &str); 3] =
 /// File systems through which the memory, environment and files of processes, or devices, are reached.
 const KERNEL: [&str; 4] = ["proc", "sysfs", "devtmpfs", "devpts"];
 
-/// The withheld directories, as found when this value was created.
+/// The directories that may not be added to a workspace, as found when this value was created. `yoi` checks every added
+/// directory with [`conflict`](Self::conflict).
 #[derive(Debug)]
 pub struct Withheld {
     places: Vec<WithheldDir>,
@@ -37,22 +38,22 @@ struct WithheldDir {
     below: bool,
 }
 
-/// Why a directory is withheld.
+/// The reason why a directory is withheld.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WithheldReason {
-    /// It is the home directory, or holds it.
+    /// The home directory, or a directory above it.
     Home,
-    /// Keys and passwords are kept there.
+    /// A directory of keys or passwords.
     Keys,
-    /// It is yoi's own: configuration, sessions, notes, caches.
+    /// A directory of yoi: configuration, sessions, notes, caches.
     Own,
-    /// Other runs have their temporary directories there.
+    /// A directory with temporary directories of other runs.
     Temporary,
-    /// The kernel shows processes or devices there.
+    /// A file system of the kernel for processes or devices.
     Kernel,
 }
 
-/// Why a directory cannot be added: the withheld directory it overlaps, and the reason for that one.
+/// The reason why a directory cannot be added: the withheld directory that it overlaps; see [`Withheld::conflict`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflict {
     pub place: PathBuf,
@@ -66,7 +67,7 @@ impl Withheld {
         Self { places: places(env, &homes(env)), mounts }
     }
 
-    /// Why a resolved directory may not be added; `None` when it may.
+    /// Checks a resolved directory; `None` if it may be added.
     pub fn conflict(&self, dir: &Path) -> Option<Conflict> {
         let own = self.mount_of(dir);
         let below = self.mounts.iter().filter(|mount| mount.point != dir && mount.point.starts_with(dir));
@@ -98,7 +99,7 @@ impl Withheld {
         above.max_by_key(|mount| mount.point.components().count())
     }
 
-    /// Which file system a path is on, and where in it.
+    /// The file system of a path, and the path in it.
     fn origin(&self, path: &Path) -> Option<(&str, PathBuf)> {
         let mount = self.mount_of(path)?;
         let rest = path.strip_prefix(&mount.point).ok()?;
@@ -106,17 +107,17 @@ impl Withheld {
     }
 }
 
-/// Whether a directory is the place, holds it, or, where that counts, lies in it.
+/// Whether a directory is the place, contains it, or, if `below`, is in it.
 fn overlap(dir: &Path, place: &Path, below: bool) -> bool {
     place.starts_with(dir) || (below && dir.starts_with(place))
 }
 
-/// Without the difference of cases, which some file systems do not tell apart either.
+/// The path in lower case, because some file systems ignore case.
 fn folded(path: &Path) -> PathBuf {
     path.to_string_lossy().chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect::<String>().into()
 }
 
-/// The home directory as the environment has it, and as the system has it: they differ under `sudo`.
+/// The home directory of the environment and that of the user database: they differ under `sudo`.
 fn homes(env: &EnvPolicy) -> Vec<PathBuf> {
     let user = rustix::process::getuid().as_raw().to_string();
     let passwd = read("/etc/passwd");
@@ -153,7 +154,7 @@ fn places(env: &EnvPolicy, homes: &[PathBuf]) -> Vec<WithheldDir> {
     places
 }
 
-/// Where the links in a directory lead: keys and configuration files are often kept elsewhere.
+/// The targets of the links in a directory: keys and configuration files are often links.
 fn links(dir: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten().take(MAX_ENTRIES);
     let linked = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));
@@ -204,7 +205,7 @@ fn path(bytes: &[u8]) -> PathBuf {
 
 fn read(list: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
-    // If the system has no such list, nothing is withheld.
+    // A missing list counts as empty.
     if let Ok(file) = std::fs::File::open(list) {
         file.take(MAX_LIST).read_to_end(&mut bytes).ok();
     }

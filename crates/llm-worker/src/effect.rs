@@ -90,7 +90,8 @@ pub enum Outcome {
     Empty,
     /// No complete answer arrived; the history has no part of it.
     ModelFailed {
-        /// What to do next; `Exhausted` also when answers overflowed [`crate::TurnLimits`] time and again.
+        /// The error's kind; also `Exhausted` after `MAX_OVERFLOWS` consecutive answers over
+        /// [`crate::TurnLimits`].
         kind: ErrorKind,
         message: String,
         help: Option<String>,

@@ -115,7 +115,7 @@ impl History {
         self.projection.body()
     }
 
-    /// BLAKE3 of that request in the [`Neutral`] encoding, lower-case hex.
+    /// BLAKE3 of that request in the [`crate::Neutral`] encoding, lower-case hex.
     #[must_use]
     pub fn neutral_digest(&self) -> String {
         self.projection.neutral_digest()

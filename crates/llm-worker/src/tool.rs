@@ -256,7 +256,7 @@ pub struct ToolOutput {
 #[error("{message}")]
 pub struct ToolError {
     pub kind: crate::ErrorKind,
-    /// What failed and where, and the next step.
+    /// The failed operation, its object, and the next step.
     pub message: String,
     /// The output before the failure; bounded like any content.
     pub content: String,

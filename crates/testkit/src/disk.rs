@@ -21,7 +21,7 @@ pub enum Fault {
     Short(i32),
 }
 
-/// A [`Disk`](session_store::Disk) that performs operations without flushes and fails at planned ones. Clones share the
+/// A [`Disk`] that performs operations without flushes and fails at planned ones. Clones share the
 /// count of operations and the plan.
 #[derive(Clone, Debug, Default)]
 pub struct FailingDisk(Arc<Mutex<Plan>>);

@@ -88,7 +88,7 @@ impl ScriptedAnswer {
     }
 }
 
-/// A [`Model`](llm_worker::Model) that answers from a list and records its requests. A request after the last answer
+/// A [`Model`] that answers from a list and records its requests. A request after the last answer
 /// fails the turn.
 pub struct ModelScript {
     answers: Mutex<VecDeque<ScriptedAnswer>>,

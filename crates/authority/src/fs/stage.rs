@@ -67,8 +67,8 @@ impl Workspace {
         self.stage_if(at, number, bytes, |now| now == was)
     }
 
-    /// Removes what was staged for a file under this number by a process that has gone, and nothing else. Returns
-    /// whether there was something.
+    /// Removes the content that a dead process staged for a file under this number, and nothing else. Recovery calls
+    /// it. Returns whether there was any.
     ///
     /// # Errors
     /// `Denied` for a read-only grant or by the system; `Revoked`.

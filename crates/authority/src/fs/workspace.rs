@@ -71,14 +71,14 @@ impl Workspace {
         &self.secrets
     }
 
-    /// The same directories, read-only, under a derived door.
+    /// A handle for the same directories, read-only, under a derived door.
     #[must_use]
     pub fn read_only(&self) -> Self {
         let roots = self.roots.iter().map(|root| Arc::new(root.read_only())).collect();
         Self { roots, ..self.derive() }
     }
 
-    /// The same directories under a derived door.
+    /// A handle for the same directories under a derived door.
     #[must_use]
     pub fn derive(&self) -> Self {
         Self { door: self.door.derive(), ..self.clone() }

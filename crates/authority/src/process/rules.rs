@@ -125,9 +125,9 @@ const HOME_READ: &[&str] = &[
     ".gem/ruby",
 ];
 
-/// Below `CARGO_HOME`. Not its locks, and not `.global-cache`, its record of what was used when: the names in there are
-/// removed by the next cargo that cleans up, and who can read a lock can hold it. Without access cargo goes on without
-/// them and says nothing.
+/// Below `CARGO_HOME`. Not its locks, and not `.global-cache`, its record of what was used when: the next cargo that
+/// cleans up removes the files that it names, and a process that can read a lock can hold it. Without access cargo
+/// continues silently without them.
 const CARGO: &[&str] = &["bin", "registry", "git", "config.toml", "config", "env"];
 
 /// Variables that name directories of toolchains.

@@ -117,7 +117,7 @@ impl Spawner {
         self.shared.mode
     }
 
-    /// The same grant under a derived door.
+    /// A handle for the same grant under a derived door.
     #[must_use]
     pub fn derive(&self) -> Self {
         Self { shared: self.shared.clone(), door: self.door.derive(), git: self.git.clone() }

@@ -1,4 +1,4 @@
-//! Processes of a host that has died: their parent is gone, so all of `/proc` is searched.
+//! Processes of a host that has died: their parent has ended, so all of `/proc` is searched.
 
 use super::descendants::{MARK, signal_group};
 use super::label;

@@ -13,11 +13,11 @@ pub(super) struct Blocks {
     /// Line ends that are before the next word.
     ends: usize,
     space: bool,
-    /// What each line begins with, innermost last.
+    /// The prefixes of each line, innermost last.
     prefixes: Vec<&'static str>,
     /// Prefixes beyond the depth that is shown.
     deeper: usize,
-    /// What the next line begins with after the prefixes: the mark of a list's item.
+    /// The mark of a list's item, written after the prefixes of the next line.
     mark: String,
     /// Whether the page was longer than [`MAX_TEXT`].
     pub(super) cut: bool,
@@ -61,13 +61,13 @@ impl Blocks {
         (self.ends, self.space) = due;
     }
 
-    /// What follows begins a line.
+    /// Starts a new line.
     pub(super) fn line(&mut self) {
         self.ends = self.ends.max(1);
         self.space = false;
     }
 
-    /// What follows is apart by an empty line.
+    /// Starts a new block after an empty line.
     pub(super) fn block(&mut self) {
         self.ends = self.ends.max(2);
         self.space = false;

@@ -9,19 +9,19 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// The reading side.
+/// The service key for reading work items.
 pub const READER: ServiceKey<dyn WorkItemReader> =
     ServiceKey::new("yoi.work-items.v1").access(ServiceAccess::WorkItemRead);
-/// The writing side.
+/// The service key for writing work items.
 pub const WRITER: ServiceKey<dyn WorkItemWriter> =
     ServiceKey::new("yoi.work-items.v1").access(ServiceAccess::WorkItemWrite);
 /// The version of both.
 pub(super) const VERSION: &str = "1.0.0";
 
-/// Reads work items.
+/// Reads work items of the project; provided by [`WorkItems`](super::WorkItems) to its tools and to other features.
 #[async_trait]
 pub trait WorkItemReader: Send + Sync {
-    /// The items that fit, the most urgent first and of these the newest.
+    /// The items that match, the most urgent first, then the newest.
     ///
     /// # Errors
     /// `Exhausted` beyond [`super::MAX_ITEMS`]; `Denied` where the directory may not be read.
@@ -30,14 +30,14 @@ pub trait WorkItemReader: Send + Sync {
     /// One item with its thread.
     ///
     /// # Errors
-    /// `FixInput` when the reference means no item or several; `Corrupt` when its files do not read.
+    /// `FixInput` when the reference means no item or several; `Corrupt` when its files cannot be parsed.
     async fn show(&self, item: ItemRef) -> Result<WorkItem, StoreError>;
 }
 
 /// Writes work items. The host of `cx` records each change before it happens, for the call that makes it.
 #[async_trait]
 pub trait WorkItemWriter: Send + Sync {
-    /// Where it writes: what a tool that uses it names as touched.
+    /// The directory of the items, which a tool that uses this service names as touched.
     fn directory(&self) -> PathBuf;
 
     /// A new item.
@@ -111,11 +111,11 @@ pub struct WorkItemChange {
 /// The result of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkItemList {
-    /// At most as many as were asked for.
+    /// At most the requested number.
     pub items: Vec<Heading>,
-    /// How many fit in all.
+    /// The number of all matches.
     pub found: usize,
-    /// Items whose front matter does not read.
+    /// Items whose front matter cannot be parsed.
     pub unreadable: Vec<ItemId>,
 }
 
@@ -124,7 +124,7 @@ pub struct WorkItemList {
 pub struct Heading {
     pub id: ItemId,
     pub title: Title,
-    /// By the folder it is in.
+    /// The status, from the folder that the item is in.
     pub status: WorkItemStatus,
     pub kind: WorkItemKind,
     pub priority: Priority,
@@ -134,7 +134,7 @@ pub struct Heading {
     pub assignee: Assignee,
 }
 
-/// One item whole.
+/// One item with its body and thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkItem {
     pub heading: Heading,
@@ -147,7 +147,8 @@ pub struct WorkItem {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThreadEntry {
     pub at: Time,
-    /// `created open`, `comment`, `plan`, `decision`, `implementation_report`, `review approve`, `status open -> closed`.
+    /// `created open`, `comment`, `plan`, `decision`, `implementation_report`, `review approve`, `status open ->
+    /// closed`.
     pub what: String,
     pub author: String,
     /// Its text; may be empty.
@@ -159,6 +160,6 @@ pub struct ThreadEntry {
 pub struct Updated {
     pub id: ItemId,
     pub status: WorkItemStatus,
-    /// What was done, for people.
+    /// The changes made, for people.
     pub done: Vec<String>,
 }

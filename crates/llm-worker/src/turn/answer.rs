@@ -230,7 +230,7 @@ fn sealed(signature: ProviderSignature, surface: &Surface) -> SealedReasoning {
     SealedReasoning { model: surface.model.clone(), generation: surface.generation, signature }
 }
 
-/// Cuts a provider's own stop reason to [`MAX_REASON`], because it is recorded.
+/// Cuts a provider's own stop reason to [`crate::effect::MAX_REASON`], because it is recorded.
 fn bounded(stop: StopReason) -> StopReason {
     if let StopReason::Other(word) = stop { StopReason::Other(short(word)) } else { stop }
 }

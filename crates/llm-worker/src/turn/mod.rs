@@ -82,8 +82,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 ///
 /// ```
 /// use llm_worker::{
-///     Acknowledged, CommitRequest, Effect, Gated, History, Input, Item, ModelEvent, Neutral, Outcome, Payload,
-///   StopReason, Surface, Turn, TurnLimits, }; use std::sync::Arc;
+///     Acknowledged, CommitRequest, Effect, Gated, History, Input, Item, ModelEvent, Neutral, Outcome, Payload, StopReason,
+///     Surface, Turn, TurnLimits,
+/// };
+/// use std::sync::Arc;
 ///
 /// /// The proof that a commit is durable. A real host makes it from its store's receipt.
 /// #[derive(Debug)]
@@ -132,12 +134,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 ///                 turn.handle(Input::Committed(Durable(request)))?;
 ///             }
 ///             Effect::Send(_) => {
-///                 assert!(log.iter().any(|fact| fact.contains("say hello")), "the input is durable before it is
-///   sent"); turn.handle(Input::Model(ModelEvent::Text("hello".to_owned())))?;
-///   turn.handle(Input::Model(ModelEvent::Stop(StopReason::EndTurn)))?; } Effect::Finished(outcome) => break 'turn
-///   outcome, // This model proposes no calls, and nothing is cancelled. other => assert!(matches!(other,
-///   Effect::Delta(_))), } } }; assert_eq!(outcome, Outcome::Done); let Ok(history) = turn.finish() else { panic!("the
-///   turn is over") }; assert_eq!(history.items(), 2);
+///                 assert!(log.iter().any(|fact| fact.contains("say hello")), "the input is durable before it is sent");
+///                 turn.handle(Input::Model(ModelEvent::Text("hello".to_owned())))?;
+///                 turn.handle(Input::Model(ModelEvent::Stop(StopReason::EndTurn)))?;
+///             }
+///             Effect::Finished(outcome) => break 'turn outcome,
+///             // This model proposes no calls, and nothing is cancelled.
+///             other => assert!(matches!(other, Effect::Delta(_))),
+///         }
+///     }
+/// };
+/// assert_eq!(outcome, Outcome::Done);
+/// let Ok(history) = turn.finish() else { panic!("the turn is over") };
+/// assert_eq!(history.items(), 2);
 /// # Ok::<(), llm_worker::IllegalInput>(())
 /// ```
 #[must_use]

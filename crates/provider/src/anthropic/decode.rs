@@ -34,7 +34,7 @@ pub(crate) struct MessagesDecoder {
 struct Open {
     block: u64,
     number: usize,
-    /// What stands for arguments that never come.
+    /// The arguments to use if none arrive.
     otherwise: Option<String>,
 }
 

@@ -64,7 +64,7 @@ impl Spool {
         let whole = Digest::from(&self.whole);
         let gap = (self.behind > KEEP).then_some(StreamGap { at: KEEP, dropped: self.behind.saturating_sub(KEEP) });
         if let Some(ring) = self.ring.take() {
-            // The oldest byte is where the next one would have gone.
+            // The oldest byte is at the position of the next write.
             let oldest = if gap.is_some() { self.behind % KEEP } else { 0 };
             self.copy(&ring, oldest, self.behind.min(KEEP))?;
             self.copy(&ring, 0, oldest)?;

@@ -89,7 +89,7 @@ mod tests {
         }
     }
 
-    /// What is left to walk fits into one read, wherever the record stands.
+    /// The rest to walk fits into one read, wherever the record is.
     #[test]
     fn the_search_ends_near_the_record() {
         let root = tempfile::tempdir().unwrap();

@@ -26,7 +26,7 @@ pub struct Options {
     pub any_file_system: bool,
     /// Bytes at which a segment is sealed. A group of batches is never split, so a segment may be longer by one group.
     pub segment_bytes: u64,
-    /// The most bytes of blobs; see [`Blobs::refer`].
+    /// The most bytes of blobs; see [`Blobs::refer`](crate::Blobs::refer).
     pub blob_bytes: u64,
 }
 

@@ -21,31 +21,31 @@ use crate::error::DiskFault;
 use crate::frame::{Chain, Encoder, OwnedFrame, rechained};
 use crate::ops::Ops;
 
-/// What takes the place of a record that is lost.
+/// The kind of the records that replace lost ones.
 const GAP: &str = "gap";
-/// More lost records than this are not marked one by one; a session has not that many in a hundred segments.
+/// The most lost records that are marked one by one; a hundred segments have fewer.
 const MAX_LOST: u64 = 1 << 24;
-/// Written at a time.
+/// Bytes written at a time.
 const CHUNK: usize = 1 << 20;
 
-/// The result of a salvage.
+/// The result of [`Session::salvage`](crate::Session::salvage): the losses in the copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Salvaged {
     pub kept: u64,
     /// The lost ranges of records, each with the first error in it.
     pub lost: Vec<Damage>,
     pub blobs: u64,
-    /// Blobs whose bytes are not what was stored; left out.
+    /// Damaged blobs; they are not copied.
     pub damaged_blobs: Vec<Digest>,
 }
 
 /// Body of a `gap` record.
 #[derive(Serialize)]
 struct GapRecord {
-    /// The stretch that it is a part of.
+    /// The first seq of the lost range.
     first: u64,
     last: u64,
-    /// In the first one: what is wrong there.
+    /// The damage; only in the first record of a range.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
 }
@@ -78,7 +78,7 @@ pub(super) fn salvage(dir: &Path, into: &Path, options: &Options) -> Result<Salv
         }
     })?;
     copy.finish()?;
-    // Until it has this name there is no session.
+    // The session exists once the log has this name.
     ops.rename(&unfinished(into), &segment::log(into))?;
     open::names(&ops, into)?;
     Ok(salvaged)
@@ -88,7 +88,7 @@ fn unfinished(into: &Path) -> PathBuf {
     into.join("log.tmp")
 }
 
-/// Copies every blob that is what its name says.
+/// Copies every blob that matches its digest.
 fn blobs(ops: &Ops, dir: &Path, into: &Path, options: &Options, salvaged: &mut Salvaged) -> Result<(), DiskFault> {
     let (from, to) = (Blobs::apart(ops, dir, options), Blobs::apart(ops, into, options));
     for digest in from.names()? {
@@ -126,7 +126,7 @@ impl<'a> Copy<'a> {
     fn new(ops: &'a Ops, from: &Path, into: &Path, options: &Options) -> Result<Self, DiskFault> {
         let dir = unfinished(into);
         ops.create_dir(&dir)?;
-        // Of an attempt that was cut short.
+        // Files of an interrupted attempt.
         ops.list(&dir)?.iter().try_for_each(|path| ops.remove(path))?;
         let session = segment::session(ops, from)?.unwrap_or_else(|| options.session.clone());
         let firsts = segment::list(ops, from)?.iter().map(|segment| segment.first).collect();
@@ -155,7 +155,7 @@ impl<'a> Copy<'a> {
         self.add(&line)
     }
 
-    /// One `gap` record for each lost one; a record that must have opened a segment is made again.
+    /// Writes one `gap` record for each lost record; a lost record that must have opened a segment is created again.
     fn gap(&mut self, damage: &Damage) -> Result<(), DiskFault> {
         let (first, last) = (*damage.lost.start(), *damage.lost.end());
         if last - first >= MAX_LOST {
@@ -176,7 +176,7 @@ impl<'a> Copy<'a> {
         Ok(())
     }
 
-    /// Goes on in a new file.
+    /// Continues in a new file.
     fn open(&mut self, epoch: u32, durable: u64, time: u64) -> Result<(), DiskFault> {
         self.flush()?;
         self.sync_file()?;
@@ -197,7 +197,7 @@ impl<'a> Copy<'a> {
         encode: impl FnOnce(&mut Encoder) -> Result<(), crate::EncodeError>,
     ) -> Result<(), DiskFault> {
         let mut encoder = Encoder::new(self.chain.seq, self.chain.crc, epoch, durable, time);
-        // What the store itself writes always fits.
+        // Records of the store itself always fit.
         encode(&mut encoder).map_err(|_| {
             DiskFault::new(crate::Op::Write, &self.dir, &std::io::Error::from(std::io::ErrorKind::InvalidData))
         })?;

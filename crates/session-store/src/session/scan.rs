@@ -13,7 +13,7 @@ use crate::error::DiskFault;
 use crate::frame::{self, Chain, Frame, FrameError, OwnedFrame};
 use crate::ops::Ops;
 
-/// The next thing that is known, in the order of seqs.
+/// The next batch or loss, in the order of seqs.
 pub(crate) enum ScanItem {
     Batch(Vec<OwnedFrame>),
     Lost(Damage),
@@ -23,18 +23,18 @@ pub(crate) struct Scan<'a> {
     ops: &'a Ops,
     pub(crate) segments: Vec<Segment>,
     each: &'a mut dyn FnMut(ScanItem) -> Result<(), DiskFault>,
-    /// The last record handed on.
+    /// The last record passed to the caller.
     good: Chain,
     batch: Vec<OwnedFrame>,
-    /// What the next line continues; none behind a bad place.
+    /// The chain that the next line continues; `None` behind damage.
     place: Option<Chain>,
-    /// The first bad place since `good`.
+    /// The first damage since `good`.
     bad: Option<Damage>,
     /// The highest seq known to have been durable.
     proven: u64,
 }
 
-/// Hands on all that verifies in the log of `dir`, and each loss.
+/// Passes every intact batch in the log of `dir`, and each loss, to a closure.
 pub(crate) fn scan(
     ops: &Ops,
     dir: &Path,
@@ -54,7 +54,7 @@ impl Scan<'_> {
     fn segment(&mut self, n: usize) -> Result<(), DiskFault> {
         let Some(segment) = self.segments.get(n).cloned() else { return Ok(()) };
         let next = self.segments.get(n + 1).map_or(u64::MAX, |segment| segment.first);
-        // A batch does not go on in another segment.
+        // A batch does not continue in another segment.
         if !self.place.is_some_and(|chain| chain.seq + 1 == segment.first && chain.batch_left == 0) {
             self.stray(&segment, 0, FrameError::Missing);
         }
@@ -86,7 +86,7 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// A line that fits what is known of its place.
+    /// Checks that a line fits the known position.
     fn fit<'l>(&self, line: &'l [u8], next: u64) -> Result<Frame<'l>, FrameError> {
         let frame = match &self.place {
             Some(chain) => frame::check(line, chain)?,
@@ -96,7 +96,7 @@ impl Scan<'_> {
         if fits { Ok(frame) } else { Err(FrameError::Previous) }
     }
 
-    /// From here on nothing is known.
+    /// Records damage: the position is unknown from here on.
     fn stray(&mut self, segment: &Segment, offset: u64, bad: FrameError) {
         let seq = self.place.map_or(self.good.seq, |chain| chain.seq) + 1;
         let damage = Damage { seq, segment: segment.path.clone(), offset, bad, lost: seq..=seq };
@@ -108,7 +108,7 @@ impl Scan<'_> {
     fn take(&mut self, frame: OwnedFrame) -> Result<(), DiskFault> {
         self.proven = self.proven.max(frame.durable);
         let (left, chain) = (frame.batch_left, Chain::of(&frame));
-        // The first line behind a bad place may be in the middle of a batch.
+        // The first line behind damage may be in the middle of a batch.
         if self.place.is_none() && frame.kind != segment::KIND {
             self.place = (left == 0).then_some(chain);
             return Ok(());
@@ -125,7 +125,7 @@ impl Scan<'_> {
         (self.each)(ScanItem::Batch(batch))
     }
 
-    /// Hands on what is lost before `next`.
+    /// Passes on the loss before `next`.
     fn lost(&mut self, next: u64) -> Result<(), DiskFault> {
         let lost = self.good.seq + 1..=next.saturating_sub(1);
         match self.bad.take() {

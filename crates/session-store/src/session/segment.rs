@@ -1,4 +1,4 @@
-//! The segment files of a log, and the first and last record of each. Knows no other record.
+//! The segment files of a log, and the first and last record of each. Does not depend on other records.
 
 use std::path::{Path, PathBuf};
 
@@ -28,7 +28,7 @@ pub(crate) struct SegmentBody {
     pub(crate) previous: Option<SegmentEnd>,
 }
 
-/// The end of a segment, as its successor knows it.
+/// The end of a segment, as recorded in its successor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SegmentEnd {
     /// The first seq of the segment that ends.
@@ -51,7 +51,7 @@ pub(crate) struct Segment {
     pub(crate) first: u64,
     /// Known when there is a successor.
     pub(crate) end: Option<SegmentEnd>,
-    /// What its first record says of the segment before it, if that record is whole and in its place.
+    /// The end of the segment before, from this segment's first record, if that record is intact and in its place.
     pub(crate) previous: Option<SegmentEnd>,
     pub(crate) length: u64,
 }
@@ -76,7 +76,7 @@ pub(crate) fn seal(encoder: &mut Encoder, first: u64, bytes: u64) -> Result<Reco
     Ok(RecordId { seq: *seqs.end(), crc: encoder.crc })
 }
 
-/// The segments in order, each with the end its successor names.
+/// Lists the segments in order, each with the end that its successor records.
 pub(crate) fn list(ops: &Ops, dir: &Path) -> Result<Vec<Segment>, DiskFault> {
     let mut found: Vec<Segment> = Vec::new();
     for path in ops.list(&log(dir))? {
@@ -92,14 +92,14 @@ pub(crate) fn list(ops: &Ops, dir: &Path) -> Result<Vec<Segment>, DiskFault> {
     Ok(found)
 }
 
-/// The end of the segment before, as the first record says, if that is whole and is in its place.
+/// The end of the segment before, from the first record, if that record is intact and in its place.
 fn previous(ops: &Ops, file: &DiskFile, first: u64) -> Result<Option<SegmentEnd>, DiskFault> {
     let Some((place, body)) = opening(ops, file)? else { return Ok(None) };
     let Chain { seq, crc, epoch: _, batch_left: _ } = place;
     Ok(body.previous.filter(|end| seq == first && end.seq + 1 == first && end.crc == crc))
 }
 
-/// The body of a file's first record, if it is a segment's, and what it continues.
+/// The body of a file's first record, if it is a `segment` record, and the chain that it continues.
 fn opening(ops: &Ops, file: &DiskFile) -> Result<Option<(Chain, SegmentBody)>, DiskFault> {
     /// A segment record is far shorter.
     const ENOUGH: usize = 4096;
@@ -111,7 +111,7 @@ fn opening(ops: &Ops, file: &DiskFile) -> Result<Option<(Chain, SegmentBody)>, D
     Ok(body(&frame).map(|body| (place, body)))
 }
 
-/// The session that the first readable opening names.
+/// The session id in the first readable `segment` record.
 pub(crate) fn session(ops: &Ops, dir: &Path) -> Result<Option<String>, DiskFault> {
     for path in ops.list(&log(dir))? {
         let Some(file) = ops.open(&path, false)? else { continue };
@@ -122,7 +122,7 @@ pub(crate) fn session(ops: &Ops, dir: &Path) -> Result<Option<String>, DiskFault
     Ok(None)
 }
 
-/// Each segment but the first continues the one before it, and none is shorter than its successor says.
+/// Whether each segment but the first continues the one before it, and none is shorter than its successor records.
 pub(crate) fn linked(segments: &[Segment]) -> bool {
     let mut pairs = segments.iter().zip(segments.iter().skip(1));
     let whole = |(before, after): (&Segment, &Segment)| {
@@ -132,14 +132,14 @@ pub(crate) fn linked(segments: &[Segment]) -> bool {
     segments.first().is_none_or(|segment| segment.first == 1) && pairs.all(whole)
 }
 
-/// The segment before the newest is over; a crash may have come before it was protected.
+/// Protects the complete segments, in case a crash came before that.
 pub(crate) fn protect(ops: &Ops, segments: &[Segment]) {
     if let [.., before, _newest] = segments {
         drop(ops.protect(&before.path));
     }
 }
 
-/// Removes files that did not become segments. What cannot be removed is only space.
+/// Removes files that did not become segments. Errors are ignored: the files only take space.
 pub(crate) fn sweep(ops: &Ops, dir: &Path) {
     let left = ops.list(&log(dir)).unwrap_or_default();
     for path in left.iter().filter(|path| path.extension().is_some_and(|e| e == "tmp")) {
@@ -156,7 +156,7 @@ impl SegmentEnd {
         self.seq == chain.seq && self.crc == chain.crc && chain.batch_left == 0
     }
 
-    /// What a record behind this end has to continue. Its epoch is any.
+    /// The chain that a record behind this end has to continue, with any epoch.
     pub(crate) fn chain(&self) -> Chain {
         Chain { seq: self.seq, crc: self.crc, epoch: 0, batch_left: 0 }
     }

@@ -12,9 +12,9 @@ use crate::ops::Ops;
 
 pub(crate) struct Survey {
     pub(crate) segments: Vec<Segment>,
-    /// What the newest segment continues, if everything before it is in its place; else the beginning.
+    /// The chain that the newest segment continues, if the segments before it are linked; else the start of the log.
     pub(crate) from: Chain,
-    /// The last record of the last whole batch.
+    /// The last record of the last complete batch.
     pub(crate) good: Chain,
     /// The end of that record in the newest segment.
     pub(crate) offset: u64,
@@ -22,28 +22,28 @@ pub(crate) struct Survey {
     pub(crate) session: Option<String>,
     pub(crate) format: u64,
     pub(crate) last_time: Option<u64>,
-    /// The highest seq that anything proves to have been durable.
+    /// The highest seq that HEAD or a record proves to have been durable.
     pub(crate) proven: u64,
-    /// The highest epoch that anybody has written in.
+    /// The highest epoch of any writer.
     pub(crate) epoch: u32,
     /// The record `good` is a seal.
     pub(crate) sealed: bool,
-    /// Behind `from`, up to `good`, if they were to be kept.
+    /// The records behind `from` up to `good`, if requested.
     pub(crate) frames: Option<CheckedLines>,
     pub(crate) diagnosis: Diagnosis,
 }
 
 pub(crate) enum Diagnosis {
     Clean,
-    /// Nothing durable is lost by cutting off what follows `good`.
+    /// The bytes behind `good` can be cut off without losing durable records.
     Cut(TailDamage, FrameError),
     Damaged(Damage),
 }
 
-/// Room that is set aside at once for what is kept, in bytes: a segment is no longer, whatever the file's length says.
+/// The most bytes allocated at once for kept records: no segment is longer, even if the file is.
 const MOST_KEPT: u64 = 2 * segment::SEGMENT_BYTES;
 
-/// Reads the newest segment; the whole log if what is before that is not in its place. Records inside older
+/// Reads the newest segment, or the whole log if the segments before are not linked. Records inside older
 /// segments are checked when they are read.
 pub(crate) fn survey(ops: &Ops, dir: &Path, head: Option<Head>, keep: bool) -> Result<Survey, DiskFault> {
     let segments = segment::list(ops, dir)?;
@@ -70,12 +70,12 @@ pub(crate) fn survey(ops: &Ops, dir: &Path, head: Option<Head>, keep: bool) -> R
     };
     let bad = survey.records(&mut walk)?;
     let bad = bad.or((walk.chain.batch_left > 0).then_some(FrameError::Missing));
-    // A batch that is not whole does not exist.
+    // An incomplete batch does not exist.
     let good = survey.good.seq;
     survey.frames.iter_mut().for_each(|frames| frames.end_at(good));
     let offset = walk.offset();
     let in_last = walk.in_last();
-    // A later segment was whole before it got its name, so its beginning cannot be torn.
+    // A later segment was complete before it was renamed, so its beginning cannot be torn.
     let first = walk.segment.as_ref().map_or(1, |s| s.first);
     let cuttable = in_last && (first == 1 || survey.good.seq >= first);
     let segment = walk.segment.as_ref().map_or_else(|| segment::path(dir, 1), |s| s.path.clone());
@@ -111,7 +111,7 @@ fn class(bad: &FrameError, zeros: bool) -> TailDamage {
 }
 
 impl Survey {
-    /// Walks as far as the records are good.
+    /// Walks to the first bad record; returns its error.
     fn records(&mut self, walk: &mut Walk) -> Result<Option<FrameError>, DiskFault> {
         loop {
             match walk.step()? {
@@ -140,8 +140,8 @@ impl Survey {
         }
     }
 
-    /// Reads what follows the first bad line for whole lines of this or a later writer, each of which says
-    /// what was durable when it was written. Answers whether there is nothing but zeros.
+    /// Reads what follows the first bad line for whole lines of this or a later writer, each of which records the
+    /// durable seq at its time. Returns whether there are only zeros.
     fn evidence(&mut self, rest: &mut Feed) -> Result<bool, DiskFault> {
         let mut zeros = rest.fill(1)? > 0;
         while rest.fill(frame::MAX_LINE)? > 0 {
@@ -150,7 +150,7 @@ impl Survey {
             let length = frame::line_length(window);
             let line = length.and_then(|n| window.get(..n)).map(frame::standalone);
             let skip = match line {
-                // Older than the last good record: blocks that an earlier writer left there.
+                // Older than the last good record: leftover blocks of an earlier writer.
                 Some(Ok(frame)) if frame.epoch >= self.good.epoch => {
                     self.proven = self.proven.max(frame.durable);
                     self.epoch = self.epoch.max(frame.epoch);

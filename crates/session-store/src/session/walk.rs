@@ -6,17 +6,19 @@ use crate::frame::{self, Chain, Frame, FrameError};
 use crate::ops::Ops;
 use crate::session::segment::Segment;
 
-/// Read at a time; a longer line grows the buffer up to one line.
+/// Bytes read at a time; a longer line grows the buffer up to one line.
 const CHUNK: usize = 256 << 10;
 
-/// The next thing in the log.
+/// The result of one step of a [`Walk`].
 pub(crate) enum Step<'a> {
     Frame(Frame<'a>),
-    /// Not a successor of what came before. The walk stays here.
+    /// The next line does not continue the record before. The walk stays here.
     Bad(FrameError),
     End,
 }
 
+/// Reads the records of a log in order across segments and checks each against the one before. Readers, recovery and
+/// repair use it.
 pub(crate) struct Walk {
     ops: Ops,
     segments: std::vec::IntoIter<Segment>,
@@ -24,7 +26,7 @@ pub(crate) struct Walk {
     pub(crate) segment: Option<Segment>,
     feed: Option<Feed>,
     pub(crate) chain: Chain,
-    /// The line handed out last, not yet left behind.
+    /// The length of the line returned last, which the next step skips.
     taken: usize,
 }
 
@@ -33,13 +35,13 @@ impl Walk {
         Self::behind(ops, segments, Chain::START)
     }
 
-    /// From the first of `segments` on, which has to continue `chain`.
+    /// Walks from the first of `segments` on, which has to continue `chain`.
     pub(crate) fn behind(ops: &Ops, segments: Vec<Segment>, chain: Chain) -> Self {
         let segments = segments.into_iter();
         Self { ops: ops.clone(), segments, segment: None, feed: None, chain, taken: 0 }
     }
 
-    /// From `offset` in the first of `segments` on, where the line that continues `chain` starts.
+    /// Walks from `offset` in the first of `segments` on, where the line that continues `chain` starts.
     pub(crate) fn within(ops: &Ops, segments: Vec<Segment>, chain: Chain, offset: u64) -> Result<Self, DiskFault> {
         let mut walk = Self::behind(ops, segments, chain);
         walk.segment = walk.segments.next();
@@ -49,7 +51,7 @@ impl Walk {
         Ok(walk)
     }
 
-    /// Where in the segment the next line starts.
+    /// The offset in the segment at which the next line starts.
     pub(crate) fn offset(&self) -> u64 {
         self.feed.as_ref().map_or(0, |feed| feed.at + self.taken as u64)
     }
@@ -58,7 +60,7 @@ impl Walk {
         self.segments.len() == 0
     }
 
-    /// What is left of the segment from the next line on.
+    /// The rest of the segment from the next line on.
     pub(crate) fn rest(&mut self) -> Option<&mut Feed> {
         let feed = self.feed.as_mut()?;
         feed.skip(std::mem::take(&mut self.taken));
@@ -74,11 +76,12 @@ impl Walk {
                 let feed_at = feed.at;
                 let whole = match (self.segment.as_ref().and_then(|s| s.end), self.segments.as_slice().first()) {
                     (Some(end), _) => end.reached(&self.chain),
-                    // The successor does not say where this one ends; if it begins right here, what is wrong is there.
+                    // The successor does not record where this segment ends; if it starts with the next seq, the damage
+                    // is in the successor.
                     (None, Some(next)) => next.first == self.chain.seq + 1 && self.chain.batch_left == 0,
                     (None, None) => true,
                 };
-                // Empty: only the first segment had its name before it had a record.
+                // Only the first segment had its name before it had a record.
                 let empty = feed_at == 0 && self.segment.as_ref().is_some_and(|segment| segment.first > 1);
                 if !whole || empty {
                     return Ok(Step::Bad(FrameError::Missing));
@@ -108,26 +111,26 @@ impl Walk {
     }
 }
 
-/// A file's bytes in order, a window of them in memory.
+/// Reads a file's bytes in order, with a window of them in memory.
 pub(crate) struct Feed {
     ops: Ops,
     file: DiskFile,
     limit: u64,
-    /// Room that is used again and again; the window is `start..end` of it.
+    /// A reused buffer; the window is `start..end` of it.
     buf: Vec<u8>,
     start: usize,
     end: usize,
     /// Offset of `buf[start]` in the file.
     pub(crate) at: u64,
-    /// The last read came back short.
+    /// The last read reached the end of the file.
     ended: bool,
 }
 
 impl Feed {
-    /// A segment's bytes, as far as they are part of the log.
+    /// Opens a segment's bytes, as far as they are part of the log.
     pub(crate) fn open(ops: &Ops, segment: &Segment) -> Result<Option<Self>, DiskFault> {
         let Some(file) = ops.open(&segment.path, false)? else { return Ok(None) };
-        // A live writer may add to it; what is asked for is there already.
+        // A live writer may append; the requested bytes exist already.
         let length = ops.length(&file)?;
         let limit = segment.end.map_or(length, |end| end.offset.min(length));
         Ok(Some(Self::new(ops.clone(), file, limit)))
@@ -137,7 +140,7 @@ impl Feed {
         Self { ops, file, limit, buf: Vec::new(), start: 0, end: 0, at: 0, ended: false }
     }
 
-    /// Has at least `want` bytes in the window unless the file ends before; answers how many there are.
+    /// Reads until the window has `want` bytes or the file ends; returns the number of bytes in it.
     pub(crate) fn fill(&mut self, want: usize) -> Result<usize, DiskFault> {
         let have = self.end - self.start;
         if have >= want || self.ended {
@@ -168,7 +171,7 @@ impl Feed {
         self.at += bytes as u64;
     }
 
-    /// The bytes of the next line, by its own length.
+    /// The bytes of the next line, by the length in its header.
     fn line(&mut self) -> Result<Result<&[u8], FrameError>, DiskFault> {
         let have = self.fill(frame::HEADER)?;
         if !frame::begins_like_one(self.window()) {
@@ -181,7 +184,7 @@ impl Feed {
         let have = self.fill(length)?;
         match self.window().get(..length) {
             Some(line) => Ok(Ok(line)),
-            // A line that is over before its length says so is wrong, not cut off.
+            // A line that ends before its recorded length is invalid, not cut off.
             None if memchr::memchr(b'\n', self.window()).is_some() => Ok(Err(FrameError::Length)),
             None => Ok(Err(FrameError::Short(have as u64))),
         }
