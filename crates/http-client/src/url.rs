@@ -34,7 +34,7 @@ impl BaseUrl {
         match text.split_once("://") {
             None => bad("expected http://… or https://…"),
             Some(_) if text.contains(foreign) => bad("it contains a character that is not allowed in a URL"),
-            Some((_, rest)) if rest.contains(['?', '#']) => bad("it must not contain a query or fragment"),
+            Some((_, rest)) if rest.contains(['?', '#']) => bad("the URL must not contain a query or fragment"),
             Some((_, rest)) if rest.starts_with('/') => bad("the host is missing"),
             Some(_) => checked(text, url::Url::parse(text)).map(Self),
         }
@@ -190,7 +190,7 @@ fn checked(text: &str, parsed: Result<url::Url, ParseError>) -> Result<url::Url,
         Err(_) => "the host contains a character that is not allowed",
         Ok(url) if !matches!(url.scheme(), "http" | "https") => "the scheme must be http or https",
         Ok(url) if !url.username().is_empty() || url.password().is_some() => {
-            "it must not contain a user name or password"
+            "the URL must not contain a user name or password"
         }
         Ok(url) if url.port() == Some(0) => "the port must be 1 to 65535",
         Ok(url) if host(&url).bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_:".contains(&byte)) => {

@@ -3,9 +3,10 @@
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use authority::{Ambient, Scratch, remove_dir};
-use session_store::{Digest, ErrorKind, ReadError};
+use session_store::{Damage, Digest, ReadError, Reader};
 use std::fs::{self, DirBuilder, File};
 use std::io;
+use std::ops::RangeInclusive;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -186,21 +187,55 @@ pub(crate) fn disk(path: &Path, error: &io::Error) -> Failure {
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
             failure.help("set XDG_STATE_HOME to a writable directory, or use --ephemeral")
         }
+        io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
+            failure.help("set XDG_STATE_HOME to a directory")
+        }
         _ => failure,
     }
 }
 
 pub(crate) fn read_failure(name: &str, error: &ReadError) -> Failure {
-    if matches!(error, ReadError::NoSuch(_)) {
-        return Failure::new(Exit::Failed, format!("{name} is empty: its run ended before the first record"))
-            .help(format!("`yoi run --pod {name}` starts it; `yoi rm {name}` removes it"));
+    match error {
+        ReadError::NoSuch(_) => empty(name, Exit::Failed),
+        ReadError::Damaged(damage) => damaged(name, damage),
+        ReadError::Disk(_) => Failure::new(Exit::Journal, format!("{name}: {error}")),
     }
-    let exit = if error.kind() == ErrorKind::Corrupt { Exit::Data } else { Exit::Journal };
-    let failure = Failure::new(exit, format!("{name}: {error}"));
-    match exit {
-        Exit::Data => failure.help(format!("`yoi verify {name}` lists the damage")),
-        _ => failure,
-    }
+}
+
+/// A pod that holds no record.
+pub(crate) fn empty(name: &str, exit: Exit) -> Failure {
+    Failure::new(exit, format!("{name} is empty: its run ended before the first record"))
+        .help(format!("`yoi run --pod {name} \"PROMPT\"` starts the pod; `yoi rm {name}` removes the pod"))
+}
+
+/// A damaged pod. Its journal is read once more: what is lost does not depend on where the reader began.
+pub(crate) fn damaged(name: &str, damage: &Damage) -> Failure {
+    let dir = damage.segment.parent().and_then(Path::parent);
+    let losses = dir.and_then(|dir| Reader::open(dir).ok()?.losses().ok()).unwrap_or_default();
+    lost(name, if losses.is_empty() { std::slice::from_ref(damage) } else { &losses })
+}
+
+/// The same, of losses that are known.
+pub(crate) fn lost(name: &str, losses: &[Damage]) -> Failure {
+    let all: Vec<String> = losses.iter().map(|damage| seqs(&damage.lost)).collect();
+    let one = losses.len() == 1 && losses.iter().all(|damage| damage.lost.start() == damage.lost.end());
+    let are = if one { "is" } else { "are" };
+    let place = losses.first().map_or_else(String::new, |Damage { segment, offset, bad, .. }| {
+        format!(" (at byte {offset} of {}: {bad})", segment.display())
+    });
+    let message = format!("the pod {name} is damaged: {} {are} lost{place}", all.join(" and "));
+    Failure::new(Exit::Data, message).help(salvage(name))
+}
+
+/// What to do with a pod whose journal is damaged.
+pub(crate) fn salvage(name: &str) -> String {
+    format!("`yoi verify {name} --salvage NEW` copies the intact records into the pod NEW")
+}
+
+/// `record 3`, `records 3 to 5`.
+pub(crate) fn seqs(lost: &RangeInclusive<u64>) -> String {
+    let (first, last) = (lost.start(), lost.end());
+    if first == last { format!("record {first}") } else { format!("records {first} to {last}") }
 }
 
 #[cfg(test)]

@@ -83,7 +83,7 @@ pub(crate) fn run(action: &ConfigAction, env: &Env) -> Result<Exit, Failure> {
                 out::line(&warning);
             }
             for (path, there) in &config.files {
-                out::line(&format!("{}: {}", authority::escape(path), if *there { "valid" } else { "does not exist" }));
+                out::line(&format!("{}: {}", env.shown(path), if *there { "valid" } else { "does not exist" }));
             }
             for asked in &config.pending {
                 out::line(&format!("{}: {} is not granted (`yoi grant`)", asked.source, asked.key));
@@ -108,13 +108,13 @@ fn init(env: &Env) -> Result<Exit, Failure> {
     let mut file = match file {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            return Err(Failure::new(Exit::Usage, format!("{} already exists", authority::escape(&path)))
+            return Err(Failure::new(Exit::Usage, format!("{} already exists", env.shown(&path)))
                 .help("edit it; `yoi config check` reads it"));
         }
         Err(error) => return Err(disk(&path, &error)),
     };
     file.write_all(EXAMPLE.as_bytes()).map_err(|e| disk(&path, &e))?;
-    out::line(&format!("wrote {}", authority::escape(&path)));
+    out::line(&format!("wrote {}", env.shown(&path)));
     Ok(Exit::Done)
 }
 

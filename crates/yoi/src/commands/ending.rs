@@ -135,7 +135,7 @@ fn exit_of(end: &TurnEnd, output: &AnswerForm, ending: Option<Ending>) -> Exit {
 fn failure(ended: &FinishedRun, place: &SessionLocation) -> Option<(String, Option<String>)> {
     let FinishedRun { end: TurnEnd { outcome, refused, shortfall, .. }, ending, output, .. } = ended;
     let go_on = |or: &str| match place.name() {
-        Some(_) => format!("continue with -c{or}"),
+        Some(_) => format!("continue with yoi run -c \"continue\"{or}"),
         None => format!("run it again{or}"),
     };
     Some(match outcome {
@@ -150,10 +150,14 @@ fn failure(ended: &FinishedRun, place: &SessionLocation) -> Option<(String, Opti
             }
             (AnswerForm::Free | AnswerForm::Fits { .. } | AnswerForm::Missing, None, None) => return None,
         },
-        Outcome::MaxTokens => {
-            ("the answer was cut at the model's output limit".to_owned(), Some(go_on(", or ask for less")))
+        Outcome::MaxTokens => (
+            "the answer was cut at the model's output limit".to_owned(),
+            Some(go_on(", ask for less, or raise `max_output` in the configuration")),
+        ),
+        Outcome::Refused => {
+            let help = "change the prompt, or choose another model with -m";
+            ("the model refused to answer".to_owned(), Some(help.to_owned()))
         }
-        Outcome::Refused => ("the model refused to answer".to_owned(), None),
         Outcome::Empty => {
             ("the model returned an empty answer".to_owned(), Some(go_on(", or use another model with -m")))
         }

@@ -15,6 +15,8 @@ const MAX_INPUT: u64 = 64 * 1024 * 1024;
 /// How long standard input may stay open before it is said that it is waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+const EXAMPLE: &str = "write yoi run \"how many Rust files are here?\"";
+
 pub(crate) fn prompt(args: &RunArgs, env: &Env) -> Result<String, Failure> {
     let unfit = || Failure::new(Exit::Usage, "the prompt is not UTF-8").help("convert it, for instance with iconv");
     let given = args.prompt.as_ref().map(|prompt| prompt.to_str().ok_or_else(unfit)).transpose()?;
@@ -26,14 +28,13 @@ pub(crate) fn prompt(args: &RunArgs, env: &Env) -> Result<String, Failure> {
         },
         Some(prompt) => prompt.to_owned(),
         None if env.stdin_terminal => {
-            return Err(Failure::new(Exit::Usage, "there is no prompt")
-                .help("pass one: yoi run \"how many Rust files are here?\""));
+            return Err(Failure::new(Exit::Usage, "the prompt is missing").help(EXAMPLE));
         }
         None => read(env)?,
     };
     if text.trim().is_empty() {
-        return Err(Failure::new(Exit::Usage, "the prompt is empty")
-            .help("pass one: yoi run \"how many Rust files are here?\""));
+        let what = if given.is_some() { "the prompt is empty" } else { "the prompt is missing" };
+        return Err(Failure::new(Exit::Usage, what).help(EXAMPLE));
     }
     Ok(text)
 }

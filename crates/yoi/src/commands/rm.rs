@@ -35,10 +35,8 @@ fn remove(pods: &Pods, name: &str, purge: bool, points: &Points) -> Result<Optio
         return Err(Failure::new(Exit::Usage, format!("there is no pod called `{name}`"))
             .help("`yoi ls --all` lists all pods; rm needs the full name"));
     }
-    let _held = patient(&Ambient::claim(), || Session::hold(&dir, now())).map_err(|error| {
-        let failure = open_failure(&error, now(), Some(name));
-        if failure.exit == Exit::Busy { failure.help("wait until it ends, or stop it") } else { failure }
-    })?;
+    let _held = patient(&Ambient::claim(), || Session::hold(&dir, now()))
+        .map_err(|error| open_failure(&error, now(), Some(name)))?;
     (points.0)("rm.held");
     if let Ok(files) = everything(&Ambient::claim()) {
         clear(&dir, &files);

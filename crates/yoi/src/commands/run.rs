@@ -9,7 +9,7 @@ use crate::commands::features;
 use crate::commands::input;
 use crate::commands::left_running;
 use crate::commands::output_schema::{AnswerForm, OutputSchema};
-use crate::commands::session_location::{SessionLocation, damaged, now};
+use crate::commands::session_location::{SessionLocation, now};
 use crate::commands::signals::Signals;
 use crate::compose::model::{self, Built, ModelChoice};
 use crate::compose::roots::Added;
@@ -20,6 +20,7 @@ use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::host_log::{HostLog, Wanted};
 use crate::instructions::Instructions;
+use crate::pods::{damaged, salvage};
 use crate::project::environment;
 use crate::show::count::count;
 use crate::show::progress::{OutputStyle, show};
@@ -29,8 +30,9 @@ use pod::control::{Actor, Callbacks, Client, Event, Outbox, SubmitError};
 use pod::feature::Unmet;
 use pod::host::{self, CrashCleanup, HostError, OpenReport, Opening, PodConfig, PodDeps};
 use pod::record::HostStarted;
+use pod::session::restore::RestoreError;
 use serde::Serialize;
-use session_store::{Clock, Opened, SessionRecords};
+use session_store::{Clock, Opened, ReadError, SessionRecords};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -414,6 +416,14 @@ fn greet(args: &RunArgs, config: &Config, choice: &ModelChoice, composed: &Compo
 
 /// What went wrong below the command line, as an exit code and a next step.
 fn host_failure(error: &HostError, name: Option<&str>) -> Failure {
+    if let (
+        HostError::Read(ReadError::Damaged(damage))
+        | HostError::Restore(RestoreError::Read(ReadError::Damaged(damage))),
+        Some(name),
+    ) = (error, name)
+    {
+        return damaged(name, damage);
+    }
     let exit = match error.kind() {
         ErrorKind::Corrupt => Exit::Data,
         ErrorKind::Bug => Exit::Internal,
@@ -429,7 +439,7 @@ fn host_failure(error: &HostError, name: Option<&str>) -> Failure {
         (Exit::Journal, Some(name)) => {
             failure.help(format!("what was recorded is kept; fix the disk, then continue with --pod {name}"))
         }
-        (Exit::Data, Some(name)) => failure.help(damaged(name)),
+        (Exit::Data, Some(name)) => failure.help(salvage(name)),
         (Exit::Failed, Some(name)) => failure.help(format!("ask for less at a time, then continue with --pod {name}")),
         _ => failure,
     }

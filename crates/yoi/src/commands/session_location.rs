@@ -5,7 +5,7 @@ use crate::cli::RunArgs;
 use crate::config::Config;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
-use crate::pods::{Pods, check_name, make_private};
+use crate::pods::{Pods, check_name, damaged, empty, make_private};
 use authority::{Ambient, Scratch};
 use session_store::{Clock, OpenError, Opened, Options, ReadError, Reader, Session, SessionRecords, Tail};
 use std::fs::{DirBuilder, File};
@@ -130,7 +130,12 @@ impl SessionLocation {
                 }
             }
         };
-        opened.map_err(|error| open_failure(&error, clock(), self.name()))
+        opened.map_err(|error| match open_failure(&error, clock(), self.name()) {
+            busy if busy.exit == Exit::Busy => {
+                busy.help("wait until that process ends, or use another pod with --pod NAME")
+            }
+            failure => failure,
+        })
     }
 
     /// After a start that failed: takes back the pod that it made, if nothing was committed there and nobody else has
@@ -265,25 +270,21 @@ pub(crate) fn open_failure(error: &OpenError, now: u64, name: Option<&str>) -> F
                 };
                 format!(" by process {} for {age}", owner.pid)
             });
-            Failure::new(Exit::Busy, format!("{name} is in use{who}"))
-                .help("wait until it ends, or use another pod with --pod NAME")
+            Failure::new(Exit::Busy, format!("the pod {name} is in use{who}"))
+                .help("wait until that process ends, or stop it")
         }
-        OpenError::Damaged { .. } => Failure::new(Exit::Data, error.to_string()).help(damaged(name)),
+        OpenError::Damaged { damage, .. } => damaged(name, damage),
         OpenError::Format { .. } => {
             Failure::new(Exit::Data, error.to_string()).help("use a newer yoi to read this session")
         }
-        OpenError::NoSuch(_) | OpenError::Id(_) | OpenError::Exists(_) => Failure::new(Exit::Usage, error.to_string()),
+        OpenError::NoSuch(_) => empty(name, Exit::Usage),
+        OpenError::Id(_) | OpenError::Exists(_) => Failure::new(Exit::Usage, error.to_string()),
         OpenError::Place { .. } => Failure::new(Exit::Journal, error.to_string()).help(
             "set XDG_STATE_HOME to a local directory, or accept the risk with any_file_system = true under [state]",
         ),
         OpenError::ReadOnly(_) | OpenError::Disk(_) => Failure::new(Exit::Journal, error.to_string())
             .help("set XDG_STATE_HOME to a writable local directory, or use --ephemeral"),
     }
-}
-
-/// What to do with a pod whose journal is damaged.
-pub(crate) fn damaged(name: &str) -> String {
-    format!("`yoi verify {name} --salvage NEW` copies the intact records into a pod that `yoi run --pod NEW` continues")
 }
 
 #[cfg(test)]

@@ -75,7 +75,7 @@ pub(crate) fn run(args: &UndoArgs, env: &Env, points: &Points) -> Result<Exit, F
     if refused > 0 {
         let files = if refused == 1 { "1 path was".to_owned() } else { format!("{refused} paths were") };
         return Err(Failure::new(Exit::Failed, format!("{files} skipped; the reasons are above"))
-            .help(format!("`yoi diff {name}` shows the remaining changes")));
+            .help(format!("`yoi diff {name}` shows the remaining changes; undo them by hand")));
     }
     Ok(Exit::Done)
 }

@@ -6,12 +6,11 @@ use crate::compose::model::dialect;
 use crate::config::Config;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
-use crate::pods::{Pods, check_name, read_failure};
+use crate::pods::{Pods, check_name, lost, read_failure, seqs};
 use crate::show::count::count;
 use crate::show::out;
 use pod::session::replay::{Wrong, verify};
-use session_store::{BLOB_BYTES, Damage, Options, ReadError, Reader, Session, Tail};
-use std::ops::RangeInclusive;
+use session_store::{BLOB_BYTES, Damage, OpenError, Options, ReadError, Reader, Session, Tail};
 use std::sync::Arc;
 
 /// Checks a pod without changing or locking it.
@@ -40,12 +39,12 @@ pub(crate) fn run(args: &VerifyArgs, env: &Env) -> Result<Exit, Failure> {
     };
     let losses = if found.wrong.is_some() { reader.losses().unwrap_or_default() } else { Vec::new() };
     if args.json {
-        let lost: Vec<_> = losses.iter().map(|damage| [damage.lost.start(), damage.lost.end()]).collect();
+        let ranges: Vec<_> = losses.iter().map(|damage| [damage.lost.start(), damage.lost.end()]).collect();
         let wrong = found.wrong.as_ref().map(|w| serde_json::json!({ "seq": w.seq, "what": w.what }));
         out::json(&serde_json::json!({
             "pod": name, "ok": found.wrong.is_none(), "records": found.records, "requests": found.requests,
             "bodies": found.bodies, "blobs": found.blobs, "dropped_blobs": found.dropped,
-            "requests_behind_losses": found.beyond, "notes": found.notes, "tail": tail, "wrong": wrong, "lost": lost,
+            "requests_behind_losses": found.beyond, "notes": found.notes, "tail": tail, "wrong": wrong, "lost": ranges,
         }));
     } else {
         for note in &found.notes {
@@ -70,19 +69,15 @@ pub(crate) fn run(args: &VerifyArgs, env: &Env) -> Result<Exit, Failure> {
             Ok(Exit::Done)
         }
         Some(wrong) => {
+            if !losses.is_empty() {
+                return Err(lost(&name, &losses));
+            }
             let record = format!("record {}", wrong.seq);
             // Damage names its record itself.
             let what = if wrong.what.starts_with(&record) { wrong.what } else { format!("{record}: {}", wrong.what) };
-            Err(Failure::new(Exit::Data, format!("{name}: {what}")).help(next_step(&name, wrong.seq, &losses)))
+            Err(Failure::new(Exit::Data, format!("{name}: {what}"))
+                .help(format!("`yoi log {name}` shows the records before {}, which are good", wrong.seq)))
         }
-    }
-}
-
-fn next_step(name: &str, seq: u64, losses: &[Damage]) -> String {
-    if losses.is_empty() {
-        format!("`yoi log {name}` shows the records before {seq}, which are good")
-    } else {
-        format!("`yoi verify {name} --salvage NEW` copies the intact records into a new pod")
     }
 }
 
@@ -94,11 +89,6 @@ fn tell(losses: &[Damage]) {
     }
 }
 
-fn seqs(lost: &RangeInclusive<u64>) -> String {
-    let (first, last) = (lost.start(), lost.end());
-    if first == last { format!("record {first}") } else { format!("records {first} to {last}") }
-}
-
 /// Copies what verifies into a pod that is not there yet.
 fn salvage(pods: &Pods, name: &str, new: &str, json: bool, env: &Env) -> Result<Exit, Failure> {
     check_name(new)?;
@@ -106,11 +96,15 @@ fn salvage(pods: &Pods, name: &str, new: &str, json: bool, env: &Env) -> Result<
     let any_file_system = Config::load(env).is_ok_and(|config| config.any_file_system.value);
     let options = Options { any_file_system, ..Options::new(new, Arc::new(now)) };
     let done = Session::salvage(&pods.dir(name), &pods.dir(new), options);
-    let done = done.map_err(|e| open_failure(&e, now(), Some(name)))?;
+    let done = done.map_err(|error| match error {
+        OpenError::Exists(_) => Failure::new(Exit::Usage, format!("the pod {new} already exists"))
+            .help(format!("choose another name: yoi verify {name} --salvage NEW")),
+        error => open_failure(&error, now(), Some(name)),
+    })?;
     if json {
-        let lost: Vec<_> = done.lost.iter().map(|damage| [damage.lost.start(), damage.lost.end()]).collect();
+        let ranges: Vec<_> = done.lost.iter().map(|damage| [damage.lost.start(), damage.lost.end()]).collect();
         out::json(&serde_json::json!({
-            "pod": new, "from": name, "records": done.kept, "lost": lost, "blobs": done.blobs,
+            "pod": new, "from": name, "records": done.kept, "lost": ranges, "blobs": done.blobs,
             "damaged_blobs": done.damaged_blobs,
         }));
         return Ok(Exit::Done);

@@ -28,14 +28,14 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 /// How often it is looked at.
 const LOOK: Duration = Duration::from_millis(5);
 
-const PLACE: &str = "/";
+pub(super) const PLACE: &str = "/";
 
 pub(super) fn printed(words: &[String], env: &Env) -> Result<String, String> {
     within(words, env, LIMIT)
 }
 
 fn within(words: &[String], env: &Env, limit: Duration) -> Result<String, String> {
-    let (program, args) = words.split_first().ok_or("(an empty command) names no program")?;
+    let (program, args) = words.split_first().ok_or("names no program")?;
     let mark = match env.text(INHERITED) {
         Some(outer) => format!("{outer}/key-{}", std::process::id()),
         None => format!(
@@ -59,7 +59,10 @@ fn within(words: &[String], env: &Env, limit: Duration) -> Result<String, String
         }
     };
     if !status.success() {
-        return Err(format!("ended with {status}; it runs in {PLACE}, so use absolute paths for files"));
+        return Err(match status.code() {
+            Some(code) => format!("ended with exit code {code}"),
+            None => format!("ended with {status}"),
+        });
     }
     String::from_utf8(bytes).map_err(|_| "printed bytes that are not text".to_owned())
 }

@@ -3,6 +3,7 @@
 use super::{key_command, recording};
 use crate::config::Config;
 use crate::config::file::{ApiKind, KeySource, ProviderConfig};
+use crate::config::parser_text::{explain, in_words};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::nearest::did_you_mean;
@@ -18,7 +19,7 @@ use provider::openai_chat::{self, Chat, Flavour};
 use provider::prices;
 use provider::recording::Recording;
 use provider::retry::{Pacing, RetryPolicy};
-use provider::scripted::Scripted;
+use provider::scripted::{ScriptError, Scripted};
 use provider::{BaseUrl, Timeouts};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -70,7 +71,7 @@ pub(crate) fn named(name: &str, config: &Config) -> Result<(), Failure> {
     }
     let Some((provider, _model)) = catalog::split(name) else {
         return Err(Failure::new(Exit::Config, format!("`{name}` is not a model")).help(
-            "use PROVIDER/MODEL, offline, scripted:FILE or record:MODEL; `yoi models` lists the available models",
+            "write PROVIDER/MODEL, such as ollama/qwen3, or offline, scripted:FILE or record:MODEL; `yoi models` lists the models",
         ));
     };
     if config.providers.contains_key(provider) || catalog::find(provider).is_some() {
@@ -80,7 +81,7 @@ pub(crate) fn named(name: &str, config: &Config) -> Result<(), Failure> {
     let names: Vec<&str> = catalog::PROVIDERS.iter().map(|p| p.name).chain(configured).collect();
     let meant = did_you_mean(provider, &names);
     Err(Failure::new(Exit::Config, format!("there is no provider called `{provider}`")).help(format!(
-        "{meant}known providers: {}; define others under [providers.{provider}] in the configuration",
+        "{meant}define [providers.{provider}] in the configuration, or use a known provider: {}",
         names.join(", ")
     )))
 }
@@ -226,12 +227,15 @@ pub(crate) fn reach(ambient: &Ambient, provider: &str, config: &Config, env: &En
         (KeyRule::None, _) => None,
         (KeyRule::Required(_), Some(variable)) => {
             let key = env.text(variable).map(str::trim).filter(|key| !key.is_empty()).ok_or_else(|| {
-                Failure::new(Exit::Config, format!("{variable} is empty")).help("set it to an API key")
+                Failure::new(Exit::Config, format!("{variable} is empty"))
+                    .help("set it to an API key, or choose another model with -m")
             })?;
             Some(Secret::new(ambient, variable, key.to_owned()))
         }
         (KeyRule::Required(names), None) => {
-            return Err(Failure::new(Exit::Config, format!("{} needs an API key", known.about))
+            let unset = if names.len() == 1 { "is" } else { "are" };
+            let message = format!("no API key for {provider}: {} {unset} not set", names.join(" and "));
+            return Err(Failure::new(Exit::Config, message)
                 .help(format!("set {}, or choose another model with -m", names.join(" or "))));
         }
     };
@@ -282,13 +286,25 @@ pub(crate) fn dialect(id: &str, _surface: &Surface) -> Option<Arc<dyn Dialect>> 
 fn script(name: &str, file: &Path) -> Result<Scripted, Failure> {
     let shown = file.display().to_string();
     let fail = |what: String| Failure::new(Exit::Data, format!("{shown}: {what}"));
-    let unread = |error: std::io::Error| Failure::new(Exit::Data, authority::explain_at(&shown, &error));
+    let unread = |error: std::io::Error| {
+        Failure::new(Exit::Data, authority::explain_at(&shown, &error))
+            .help("choose an existing file with -m scripted:FILE")
+    };
     let size = fs::metadata(file).map_err(unread)?.len();
     if size > MAX_SCRIPT {
         return Err(fail("larger than 64 MiB".to_owned()));
     }
     let text = fs::read_to_string(file).map_err(unread)?;
-    Scripted::parse(name, &text).map_err(|e| fail(e.to_string()))
+    Scripted::parse(name, &text).map_err(|ScriptError { line, problem, .. }| {
+        let (problem, column) = problem.split_once(" at line 1 column ").unwrap_or((&problem, "1"));
+        let (what, help) = match problem.starts_with("unknown field") {
+            true => explain(problem, "", ""),
+            false => {
+                (in_words(problem, None), "write one answer on each line, such as {\"text\": \"done\"}".to_owned())
+            }
+        };
+        Failure::new(Exit::Data, format!("{shown}:{line}:{column}: {what}")).help(help)
+    })
 }
 
 /// Where a key is, for people.
@@ -302,10 +318,20 @@ pub(crate) fn describe(key: &KeySource) -> String {
 
 fn secret(ambient: &Ambient, provider: &str, key: &KeySource, env: &Env) -> Result<Secret, Failure> {
     let place = describe(key);
-    let fail = |what: &str| Failure::new(Exit::Config, format!("no API key for {provider}: {place} {what}"));
+    let other = format!("or change `key` under [providers.{provider}]");
+    let fail = |what: &str| {
+        let help = match key {
+            KeySource::Env(name) => format!("export {name}=…, {other}"),
+            KeySource::File(_) => format!("write the API key into {place}, {other}"),
+            KeySource::Command(_) => {
+                format!("test the command in {}, where yoi runs it; use absolute paths for files", key_command::PLACE)
+            }
+        };
+        Failure::new(Exit::Config, format!("no API key for {provider}: {place} {what}")).help(help)
+    };
     let text = match key {
         KeySource::Env(name) => match env.var(name) {
-            None => return Err(fail("is not set").help(format!("set {name}"))),
+            None => return Err(fail("is not set")),
             Some(_) => env.text(name).ok_or_else(|| fail("is not UTF-8"))?.to_owned(),
         },
         KeySource::File(path) => {
@@ -315,10 +341,17 @@ fn secret(ambient: &Ambient, provider: &str, key: &KeySource, env: &Env) -> Resu
             };
             fs::read_to_string::<PathBuf>(path).map_err(|e| fail(&authority::explain(&e)))?
         }
+        KeySource::Command(words) if words.is_empty() => {
+            return Err(Failure::new(Exit::Config, format!("no API key for {provider}: `key.command` is empty"))
+                .help("write key = { command = [\"PROGRAM\", \"ARGUMENT\"] }"));
+        }
         KeySource::Command(words) => key_command::printed(words, env).map_err(|what| fail(&what))?,
     };
     match text.lines().next().map(str::trim) {
         Some(line) if !line.is_empty() => Ok(Secret::new(ambient, &place, line.to_owned())),
-        Some(_) | None => Err(fail(if matches!(key, KeySource::Command(_)) { "printed no key" } else { "is empty" })),
+        Some(_) | None if matches!(key, KeySource::Command(_)) => {
+            Err(fail("printed no key").help("use a command that prints the key"))
+        }
+        Some(_) | None => Err(fail("is empty")),
     }
 }

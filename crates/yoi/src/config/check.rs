@@ -18,7 +18,7 @@ impl Config {
         range("max_steps", self.max_steps.value >= 1, &self.max_steps.source, "at least 1")?;
         if let Some(Sourced { value, source }) = &self.max_cost {
             let ok = *value > 0.0 && *value <= MAX_COST;
-            range("max_cost_usd", ok, source, "more than 0 dollars, a million at most")?;
+            range("max_cost_usd", ok, source, "more than 0 and at most 1000000 US dollars")?;
         }
         for (name, known) in &self.models {
             self.check_model(name, known)?;
@@ -67,5 +67,12 @@ fn check_provider(name: &str, endpoint: &Endpoint) -> Result<(), Failure> {
 }
 
 fn range(name: &str, ok: bool, source: &str, range: &str) -> Result<(), Failure> {
-    if ok { Ok(()) } else { Err(Failure::new(Exit::Config, format!("{source}: `{name}` must be {range}"))) }
+    if ok {
+        return Ok(());
+    }
+    let help = match source.starts_with("YOI_") {
+        true => format!("unset {source} to use the default"),
+        false => "delete the line to use the default".to_owned(),
+    };
+    Err(Failure::new(Exit::Config, format!("{source}: `{name}` must be {range}")).help(help))
 }

@@ -17,7 +17,7 @@ pub(super) const MORE_SOURCES: &str = "`key` names more than one source";
 const SCHEMA: &str = "`yoi config schema` prints the keys and their values";
 
 /// An error and its help. `line` is the text of its line, `before` the part of it before the error.
-pub(super) fn explain(message: &str, line: &str, before: &str) -> (String, String) {
+pub(crate) fn explain(message: &str, line: &str, before: &str) -> (String, String) {
     if message == PLAIN_KEY {
         return (message.to_owned(), format!("name its source: key = {KEY_PLACES}"));
     }

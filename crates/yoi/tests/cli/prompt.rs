@@ -54,7 +54,7 @@ fn what_is_no_prompt_is_said_and_starts_nothing() {
     let with = |argument: &'static str| [&run[..], &[argument]].concat();
     scene.yoi(&with("")).ends(2).says(&["the prompt is empty", "help:"]);
     scene.yoi(&with("  \n")).ends(2).says(&["the prompt is empty"]);
-    scene.fed(&run, b"").ends(2).says(&["the prompt is empty"]);
+    scene.fed(&run, b"").ends(2).says(&["the prompt is missing"]);
     scene.fed(&with("-"), b"\n").ends(2).says(&["the prompt is empty"]);
     scene.fed(&run, b"ab\xff\n").ends(65).says(&["standard input is not UTF-8 at byte 2", "iconv"]);
     let latin = scene.command(&run).arg(OsStr::from_bytes(b"caf\xe9")).spawn().unwrap();

@@ -68,7 +68,11 @@ fn the_limits_end_a_run_with_four() {
     let listing = json!({ "calls": [{ "name": "List", "arguments": {} }] });
     let model = scene.script("script.jsonl", &vec![listing; 9]);
     let done = scene.yoi(&["run", "--pod", "steps", "--max-steps", "3", "-m", &model, "go"]).ends(4);
-    done.says(&["error: the step limit was reached", "help: continue with -c, or raise --max-steps", "3 steps"]);
+    done.says(&[
+        "error: the step limit was reached",
+        "help: continue with yoi run -c \"continue\", or raise --max-steps",
+        "3 steps",
+    ]);
     assert_eq!(scene.sound("steps"), 3);
     scene.config("[limits]\nmax_steps = 2\n");
     scene.yoi(&["run", "--pod", "file", "-m", &model, "go"]).ends(4).says(&["2 steps"]);

@@ -70,10 +70,13 @@ fn damage_in_a_sealed_segment_is_named_and_a_copy_goes_on() {
     let next = seq + 1;
     let found = scene.yoi(&["verify", "p"]).ends(65);
     found
-        .says(&[&format!("p: record {seq} at byte "), "--salvage NEW"])
+        .says(&[&format!("the pod p is damaged: records {seq} to {next} are lost (at byte "), "--salvage NEW"])
         .prints(&[&format!("lost: records {seq} to {next}: at byte ")]);
     let refused = scene.yoi(&["run", "--pod", "p", "-m", &model, "go on"]).ends(65);
-    refused.says(&[&format!("record {seq} at byte "), "`yoi verify p --salvage NEW`", "`yoi run --pod NEW`"]);
+    refused.says(&[
+        &format!("the pod p is damaged: records {seq} to {next} are lost (at byte "),
+        "`yoi verify p --salvage NEW`",
+    ]);
 
     scene.yoi(&["verify", "p", "--salvage", "q"]).ends(0).prints(&[&format!("lost: records {seq} to {next}: ")]);
     let ran = scene.yoi(&["run", "--pod", "q", "-m", &model, "go on"]).ends(0);

@@ -102,8 +102,11 @@ impl Starts {
 
     pub(super) fn number(&self, number: u64) -> Result<&PodStart, Failure> {
         self.kept.iter().find(|start| start.start == number).ok_or_else(|| {
-            let what = format!("{} has no start {number}; it has {}, numbered from 1", self.pod, self.count);
-            Failure::new(Exit::Usage, what)
+            let what = format!("{} has no start {number}: its last start is {}", self.pod, self.count);
+            Failure::new(Exit::Usage, what).help(match self.count {
+                1 => "use --diff 1".to_owned(),
+                count => format!("use a number from 1 to {count}"),
+            })
         })
     }
 

@@ -32,10 +32,8 @@ use unused::Unused;
 /// Shows the plan for this directory and configuration, or what a pod's newest start installed; or looks closer.
 pub(crate) fn run(args: &FeaturesArgs, env: &Env) -> Result<Exit, Failure> {
     if args.name.is_some() && (args.plan || args.explain.is_some()) {
-        return Err(Failure::new(
-            Exit::Usage,
-            "--plan and --explain describe the next start; omit the name of the pod",
-        ));
+        return Err(Failure::new(Exit::Usage, "--plan and --explain describe the next start, not a pod")
+            .help("omit the name of the pod"));
     }
     if args.name.is_none() && (args.diff.is_some() || args.unused) {
         return Err(
