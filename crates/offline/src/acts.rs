@@ -288,7 +288,7 @@ pub(crate) fn create(results: &mut Results<'_>, scope: &Scope, content: &str, ov
     let exists = here && rows(&results.one(Scope::default().files(inside))?.content).any(|path| path == inside);
     if exists && !overwrite {
         return failed(format!(
-            "{path} exists already, and was not changed. To replace what is in it: overwrite {path} with \"…\""
+            "{path} already exists and was not changed. To replace what is in it: overwrite {path} with \"…\""
         ));
     }
     if exists {

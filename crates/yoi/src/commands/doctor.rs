@@ -245,9 +245,9 @@ fn journals(env: &Env) -> Vec<Check> {
     for name in names.iter().take(SESSIONS) {
         let dir = pods.dir(name);
         match Reader::open(&dir).and_then(|reader| reader.tail()) {
-            Ok(Tail::Cut(_, bytes)) if !matches!(Session::owner(&dir), Ok(Some(_))) => checks.push(
-                note("journal", format!("{name}: a crash left an incomplete record of {bytes} bytes at the end"))
-                    .help(format!("`yoi run --pod {name}` moves it to the quarantine directory of the pod")),
+            Ok(Tail::Cut(class, bytes)) if !matches!(Session::owner(&dir), Ok(Some(_))) => checks.push(
+                note("journal", format!("{name}: {bytes} bytes after the last complete record ({})", class.name()))
+                    .help(format!("`yoi run --pod {name}` moves them to the quarantine directory of the pod")),
             ),
             Ok(_) => good += 1,
             Err(ReadError::NoSuch(_)) => checks.push(

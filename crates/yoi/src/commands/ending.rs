@@ -140,7 +140,7 @@ fn failure(ended: &FinishedRun, place: &SessionLocation) -> Option<(String, Opti
     };
     Some(match outcome {
         Outcome::Done => match (output, refused, shortfall) {
-            (AnswerForm::Misfit(problems), _, _) => misfit(problems),
+            (AnswerForm::Misfit(problems), _, _) => misfit(problems, place),
             (_, Some(what), _) => (format!("refused: {}", once(what)), None),
             (_, None, Some(Shortfall::NotUnderstood)) => {
                 ("the prompt was not understood".to_owned(), answer_hint(output, place))
@@ -190,8 +190,10 @@ fn answer_hint(output: &AnswerForm, place: &SessionLocation) -> Option<String> {
     }
 }
 
-fn misfit(problems: &[String]) -> (String, Option<String>) {
-    let error =
-        format!("after {CORRECTIONS} corrections, the answer does not match the schema: {}", problems.join("; "));
-    (error, Some("choose another model with -m, or simplify the schema".to_owned()))
+fn misfit(problems: &[String], place: &SessionLocation) -> (String, Option<String>) {
+    let error = format!("the answer does not match the schema: {}", problems.join("; "));
+    let shown = place.name().map(|name| format!("`yoi log {name}` shows the answer; ")).unwrap_or_default();
+    let help =
+        format!("{shown}choose another model with -m, or simplify the schema (at most {CORRECTIONS} corrections)");
+    (error, Some(help))
 }

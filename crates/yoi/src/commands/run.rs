@@ -335,7 +335,7 @@ impl RunContext<'_> {
             let was = if found.interrupted == 1 { "was" } else { "were" };
             let calls = format!("{} {was}", count(found.interrupted, "call"));
             let cut = if found.cut > 0 {
-                format!(", an incomplete record was set aside ({})", count(found.cut, "byte"))
+                format!(", {} after the last complete record set aside", count(found.cut, "byte"))
             } else {
                 String::new()
             };

@@ -28,9 +28,11 @@ pub(crate) fn run(args: &VerifyArgs, env: &Env) -> Result<Exit, Failure> {
         Ok(Tail::Clean) => String::new(),
         Ok(Tail::BeingWritten(bytes)) => format!("the last {} are still being written", count(bytes, "byte")),
         Ok(Tail::Unproven(bytes)) => format!("the last {} may not be durable yet; they are kept", count(bytes, "byte")),
-        Ok(Tail::Cut(_, bytes)) => {
-            format!("the last record is incomplete ({}); the next run removes it", count(bytes, "byte"))
-        }
+        Ok(Tail::Cut(class, bytes)) => format!(
+            "{} after the last complete record ({}); the next run moves them to quarantine",
+            count(bytes, "byte"),
+            class.name()
+        ),
         Err(ReadError::Damaged(damage)) => {
             found.wrong = Some(Wrong { seq: damage.seq, what: damage.to_string() });
             String::new()

@@ -317,7 +317,7 @@ fn findings_of_opening_are_printed_even_if_the_run_fails() {
     let cut = [&fs::read(&log).unwrap()[..], b"{\"c\":\"12345678\",\"n\":"].concat();
     fs::write(&log, cut).unwrap();
     scene.config("[features.\"builtin:shell\"]\nenabled = false\nrequired = true\n");
-    let found = "restored after a crash: 0 calls were interrupted, an incomplete record was set aside (20 bytes)";
+    let found = "restored after a crash: 0 calls were interrupted, 20 bytes after the last complete record set aside";
     run().ends(78).says(&[found, "error: builtin:shell is required"]);
     scene.sound("p");
 }

@@ -303,7 +303,7 @@ impl<'a> RouteBuilder<'a> {
         let calls = &self.config.tool_concurrency;
         notes.push((format!("at most {} calls run at once", calls.value), Some(calls.source.clone())));
         let limit = time(self.tool.deadline_ms);
-        notes.push((format!("its start is recorded first; it is stopped after {limit}"), None));
+        notes.push((format!("its start is recorded first; it is cancelled after {limit}"), None));
         notes.extend(self.hooks(HookPoint::ToolOutcome).map(|(feature, hook)| {
             (format!("`{}` of {feature} sees its result and may change it; {}", hook.name, failing(hook)), None)
         }));

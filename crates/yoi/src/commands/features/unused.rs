@@ -41,7 +41,7 @@ impl Unused {
         let newest = starts.newest()?;
         let Some(used) = &newest.used else {
             let what = format!(
-                "{}: start {} has no list of used grants: it is running, or was killed",
+                "{}: start {} has no list of used grants: it is running, or did not end normally",
                 starts.pod, newest.start
             );
             return Err(Failure::new(Exit::Unavailable, what).help("let a run of this pod finish first"));

@@ -140,7 +140,9 @@ impl Page {
         self.code = done.code();
         let words: Vec<String> = args.iter().map(|word| quoted(word)).collect();
         let code = done.code().map_or_else(|| "a signal".to_owned(), |code| code.to_string());
-        let text = format!("\n$ {before}yoi {}\n{}{}exit {code}\n", words.join(" "), done.out, done.err);
+        // Standard error is marked, so that a text that moves from one stream to the other is a difference.
+        let err: String = done.err.lines().map(|line| format!("2> {line}\n")).collect();
+        let text = format!("\n$ {before}yoi {}\n{}{err}exit {code}\n", words.join(" "), done.out);
         let text = self.stable(&text);
         self.text.push_str(&text);
         self
