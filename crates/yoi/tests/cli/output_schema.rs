@@ -78,7 +78,7 @@ fn a_model_that_never_gets_it_right_is_given_up() {
     let model = scene.script("s.jsonl", &answers(&["[]", "{}", "{\"files\":1.5}", "no", "{\"files\":1}"]));
     let done = run(&scene, &model, &["--pod", "p"]).ends(1).says(&[
         "the answer does not match the schema: it is not one JSON document",
-        "help: choose another model with -m",
+        "help: `yoi log p` shows the answer; choose another model with -m",
     ]);
     assert_eq!(done.out, "", "whoever reads it gets JSON of that form or nothing");
     assert_eq!(inputs(&scene, "p").len(), 4);
