@@ -38,7 +38,7 @@ struct WithheldDir {
     below: bool,
 }
 
-/// The reason why a directory is withheld.
+/// The reason why a directory is never opened as a project or added to one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WithheldReason {
     /// The home directory, or a directory above it.

@@ -8,7 +8,7 @@ use authority::{Access, Ambient, SandboxMode, Workspace};
 use llm_worker::ToolEffect;
 use llm_worker::tool::Touch;
 use pod::feature::FeatureId;
-use pod::permission::{CallFacts, SandboxState, PolicyDecision, Layer, Policy, Rule, RuleDecision, HostTerms};
+use pod::permission::{CallFacts, HostTerms, Layer, Policy, PolicyDecision, Rule, RuleDecision, SandboxState};
 use shell::parse;
 use std::path::PathBuf;
 

@@ -1,6 +1,6 @@
 //! Errors of an exchange.
 
-/// The kind of an [`Error`].
+/// What went wrong in an exchange: the caller decides by it whether to try again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HttpErrorKind {
     /// No connection, or the name does not resolve.

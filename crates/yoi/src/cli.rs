@@ -66,7 +66,7 @@ pub(crate) enum Command {
     Verify(VerifyArgs),
     /// Show the file changes of a pod
     Diff(DiffArgs),
-    /// Undo the file changes of a pod
+    /// Undo what the file tools of a pod changed
     Undo(UndoArgs),
     /// Move a pod to the trash, or delete it
     Rm(RmArgs),
@@ -151,7 +151,7 @@ pub(crate) struct RunArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct LsArgs {
-    /// List all runs without --pod, not only the last ten
+    /// List all pods, including those of older runs without --pod
     #[arg(long)]
     pub(crate) all: bool,
     /// Print one JSON document

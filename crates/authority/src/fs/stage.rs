@@ -29,7 +29,7 @@ pub struct Staged {
     door: Arc<Door>,
 }
 
-/// The temporary file or directory, until it is renamed or dropped.
+/// The temporary file or directory that holds the new content beside its place. Renaming keeps it; dropping deletes it.
 #[derive(Debug)]
 struct TempEntry {
     /// The deepest existing directory above the file.

@@ -65,8 +65,11 @@ pub(super) struct Proposed<P: Payload> {
     pub(super) state: CallState<P>,
 }
 
+/// How far a call of the answer is on its way to permission.
 pub(super) enum CallState<P: Payload> {
+    /// The model proposed it; the host was not asked yet.
     Proposed,
+    /// The host was asked and has not answered.
     Asked,
     Judged(CallVerdict<P>, P::Judgement),
 }

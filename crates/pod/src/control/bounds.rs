@@ -11,7 +11,7 @@ use crate::feature::{
 use crate::foreign::{GRACE, MAX_STUCK, MAX_THREADS};
 use crate::hook;
 use crate::mailbox::pending::{MAX_ALERTS, MAX_MESSAGE, MAX_WAITING};
-use llm_worker::turn::TurnLimits as Answers;
+use llm_worker::turn::TurnLimits;
 use std::time::Duration;
 
 /// The checks between a call and its result, in their order.
@@ -54,8 +54,8 @@ pub fn limits(own: &RunLimits, steps: &str, calls: &str, cost: &str) -> Vec<Host
         timed("tool.deadline_most", MAX_DEADLINE),
         timed("tool.grace", GRACE),
         sized("model.answer", MAX_ANSWER, "bytes"),
-        sized("model.answer_parts", Answers::PARTS, "parts"),
-        sized("model.answer_calls", Answers::CALLS, "calls"),
+        sized("model.answer_parts", TurnLimits::PARTS, "parts"),
+        sized("model.answer_calls", TurnLimits::CALLS, "calls"),
         sized("model.answer_arguments", MAX_CALLS, "bytes"),
         timed("hook.deadline", hook::DEFAULT_DEADLINE),
         timed("hook.deadline_most", hook::MAX_DEADLINE),

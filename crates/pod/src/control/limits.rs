@@ -4,7 +4,8 @@ use super::turn_end::TurnEnd;
 use llm_worker::Cost;
 use llm_worker::effect::Outcome;
 
-/// The limits of one turn, from configuration or from a client.
+/// What the configuration, a flag or a client allows each turn: requests, calls at once, cost. The turn machine has its own
+/// [`TurnLimits`](llm_worker::turn::TurnLimits), made from these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunLimits {
     pub max_steps: u32,

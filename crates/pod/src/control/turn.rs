@@ -30,7 +30,7 @@ use crate::permission::Remedy;
 use crate::record::{NotificationQueued, Record, SystemItem, VerdictGiven};
 use llm_worker::effect::{CallView, Effect, Gated, Input, Outcome, TurnStop};
 use llm_worker::history::History;
-use llm_worker::turn::TurnLimits as Answers;
+use llm_worker::turn::TurnLimits;
 use llm_worker::{CallId, Cost, ErrorKind, ModelError, ModelEvent, Usage};
 use session_store::MAX_BATCH_RECORDS;
 use tokio::task::{JoinError, JoinSet};
@@ -50,8 +50,11 @@ pub(super) const MAX_CALLS: usize = 1 << 20;
 /// The batch of an answer has the piggybacked records, the verdicts of gates before the request and about each call,
 /// the parts of the answer, and for each call a verdict and its start or its result.
 const _: () = {
-    let calls = Answers::CALLS * (MAX_GATES + 2);
-    assert!(MAX_PIGGYBACK + 2 * MAX_GATES + Answers::PARTS + 1 + calls <= MAX_BATCH_RECORDS, "an answer fits a batch");
+    let calls = TurnLimits::CALLS * (MAX_GATES + 2);
+    assert!(
+        MAX_PIGGYBACK + 2 * MAX_GATES + TurnLimits::PARTS + 1 + calls <= MAX_BATCH_RECORDS,
+        "an answer fits a batch"
+    );
 };
 
 /// The running turn. The actor creates it, passes events to it and takes its result.
@@ -135,11 +138,11 @@ impl Running {
         let mut notes: Vec<Note> = notes.into_iter().map(Note::System).collect();
         let inputs = core.state.queued.iter().take(MAX_SUBMISSIONS);
         notes.extend(inputs.map(|(input, text)| Note::Input { input: *input, text: text.clone() }));
-        let answers = Answers {
+        let answers = TurnLimits {
             argument_bytes: MAX_ARGUMENTS,
             all_argument_bytes: MAX_CALLS,
             text_bytes: MAX_ANSWER,
-            ..Answers::steps(limits.max_steps)
+            ..TurnLimits::steps(limits.max_steps)
         };
         let authorizer = Authorizer::new(core, info.generation);
         let turn = Turn::start(history, notes, answers);

@@ -77,7 +77,7 @@ pub enum FailureRule {
 }
 
 impl HookClass {
-    /// How the host handles a failed hook of this class.
+    /// What reports say about a failed hook of this class. The behaviour itself is in `chain.rs` and `typed.rs`.
     #[must_use]
     pub const fn on_failure(self) -> FailureRule {
         match self {

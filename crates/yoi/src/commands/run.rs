@@ -437,7 +437,7 @@ fn host_failure(error: &HostError, name: Option<&str>) -> Failure {
     let failure = Failure::new(exit, error.to_string());
     match (exit, name) {
         (Exit::Journal, Some(name)) => {
-            failure.help(format!("what was recorded is kept; fix the disk, then continue with --pod {name}"))
+            failure.help(format!("what was recorded is kept; fix the cause, then continue with --pod {name}"))
         }
         (Exit::Data, Some(name)) => failure.help(salvage(name)),
         (Exit::Failed, Some(name)) => failure.help(format!("ask for less at a time, then continue with --pod {name}")),

@@ -198,9 +198,9 @@ pub(crate) fn affordable(model: &dyn Model, config: &Config, env: &Env) -> Resul
     let Some(limit) = config.max_cost.as_ref().filter(|_| model.price().is_none()) else { return Ok(()) };
     let (name, source) = (model.name(), &limit.source);
     let file = env.shown(&env.config_dir()?.join("config.toml"));
-    let line = "price = { input = 0.0, output = 0.0 }";
+    let line = "price = { input = 0.5, output = 1.5 }";
     Err(Failure::new(Exit::Usage, format!("no price is known for {name}, so its cost cannot be limited ({source})"))
-        .help(format!("set the price per million tokens in {file}: {line} under [models.\"{name}\"]")))
+        .help(format!("set your prices per million tokens in {file}, such as {line} under [models.\"{name}\"]")))
 }
 
 /// Where the provider of this name is, from configuration or the catalogue.

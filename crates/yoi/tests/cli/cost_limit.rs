@@ -77,7 +77,7 @@ fn what_has_no_price_has_no_budget() {
     let done = scene.yoi(&["run", "--max-cost", "1", "-m", &model, "go"]).ends(2);
     done.says(&[
         &format!("error: no price is known for {model}, so its cost cannot be limited (--max-cost)"),
-        "config.toml: price = { input = 0.0, output = 0.0 } under [models.\"scripted:",
+        "config.toml, such as price = { input = 0.5, output = 1.5 } under [models.\"scripted:",
     ]);
     assert_eq!(scene.pods(), Vec::<String>::new());
     scene.config("[limits]\nmax_cost_usd = 1\n");

@@ -14,7 +14,7 @@ use std::marker::PhantomData;
 /// Longest version or range of versions, in bytes.
 const MAX_VERSION: usize = 64;
 
-/// Which side of a service a key stands for, and so which capability admits a consumer.
+/// Which methods of a service a key gives access to: all, or those that read or write work items or notes. Each needs another capability.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "Facade")]

@@ -128,7 +128,8 @@ fn row(feature: &FeatureId, capability: &HostCapability, doors: &[&GrantHandle])
     }
 }
 
-/// Every door of a generation of the registry, by feature in install order.
+/// The grants of one generation of the registry, by feature in install order: each with its door, so that uses can be
+/// counted and the grant revoked.
 #[derive(Default)]
 pub(crate) struct GrantLedger {
     handles: Vec<(FeatureId, GrantHandle)>,

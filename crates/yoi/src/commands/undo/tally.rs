@@ -7,7 +7,7 @@ use pod::session::changes::relocated;
 use std::path::Path;
 
 /// What helps when the journal cannot be written.
-const UNWRITTEN: &str = "only the changes listed above were undone; fix the disk, then run the command again";
+const UNWRITTEN: &str = "only the changes listed above were undone; fix the cause, then run the command again";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum UndoAction {
