@@ -24,7 +24,7 @@ impl Tls {
     ) -> Result<TlsStream<S>, (HttpErrorKind, String)> {
         let config = self.0.get_or_try_init(load).await.map_err(|why| (HttpErrorKind::Tls, why))?;
         let name = ServerName::try_from(host.to_owned())
-            .map_err(|_| (HttpErrorKind::Tls, format!("`{host}` is no name for TLS")))?;
+            .map_err(|_| (HttpErrorKind::Tls, format!("`{host}` is not a valid host name for TLS")))?;
         TlsConnector::from(config.clone()).connect(name, stream).await.map_err(|error| {
             let of_tls = error.get_ref().is_some_and(|inner| inner.is::<rustls::Error>());
             (if of_tls { HttpErrorKind::Tls } else { HttpErrorKind::Connect }, format!("TLS: {error}"))

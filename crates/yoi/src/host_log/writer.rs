@@ -289,21 +289,21 @@ pub(super) mod tests {
 
     #[test]
     fn lines_that_fail_are_counted_and_the_log_goes_on() {
-        let (mend, broken) = mpsc::channel();
+        let (repair, broken) = mpsc::channel();
         let lines = Collected::default();
         let writer = LogWriter::start(Destination::Other(Box::new(Failing(broken, lines.clone())))).unwrap();
         for n in 0..3 {
             writer.write(format!("lost {n}"));
         }
         writer.flush();
-        drop(mend);
+        drop(repair);
         writer.write("kept".to_owned());
         writer.write("and this".to_owned());
         writer.flush();
         assert_eq!(lines.text(), "3 lines are missing here\nkept\nand this\n");
     }
 
-    /// Waits for its first line until somebody opens it.
+    /// Waits for its first line until the test lets it through.
     struct Stuck(mpsc::Receiver<()>, Collected);
 
     impl Write for Stuck {

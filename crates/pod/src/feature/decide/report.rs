@@ -60,7 +60,7 @@ pub struct SkippedContribution {
     pub reason: String,
 }
 
-/// What came of one feature.
+/// The result of installing or planning one feature.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct FeatureInstallReport {
     /// Who.
@@ -102,7 +102,7 @@ pub struct FeatureInstallReport {
     pub diagnostics: Vec<FeatureDiagnostic>,
 }
 
-/// What came of all of them. Holds no secret, no time and no path.
+/// The results of all features. Holds no secret, no time and no path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RegistryReport {
     /// The version of the tool surface, from 1.

@@ -333,7 +333,7 @@ fn save<T: Send + Sync + 'static>(file: &StateFile, state: &FeatureState, waiter
                 cells.start_over();
             }
             match why {
-                None => waiter.resolve(Err("somebody else wrote it meanwhile")),
+                None => waiter.resolve(Err("another writer changed it meanwhile")),
                 Some(why) => waiter.answer(Err(StateError::Unreadable(why))),
             }
         }
