@@ -8,7 +8,6 @@ pub mod circuit_breaker;
 mod clock;
 pub mod command_blocklist;
 pub mod files;
-mod located_tool;
 pub mod loop_detect;
 pub mod memory;
 pub mod notes_router;

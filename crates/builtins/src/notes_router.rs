@@ -10,9 +10,9 @@
 //! features that provide them.
 
 use crate::memory::{Description, KEEPER, MemoryKeeper, NewNote, NoteKind, NoteName, NoteSaved};
+use crate::plain;
 use crate::store_error::StoreError;
 use crate::work_item::{ItemId, NewItem, Title, WRITER, WorkItemWriter};
-use crate::{located_tool, plain};
 use llm_worker::tool::Touch;
 use llm_worker::{ErrorKind, ToolContext, ToolEffect, ToolResult};
 use pod::feature::{
@@ -86,7 +86,7 @@ impl FeatureModule for NotesRouter {
             let directory = directory.clone().filter(|_| asks(&args.title.to_string(), &args.text).is_some());
             directory.into_iter().map(Touch::Write).collect()
         };
-        located_tool::implement(ctx, &declared(), &ROUTE, touches, (&live, Live::route)).map(drop)
+        ctx.tools().implement_touching(&ROUTE, touches, &live, Live::route).map(drop)
     }
 }
 

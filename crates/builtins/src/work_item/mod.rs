@@ -25,7 +25,7 @@ pub use id::{Assignee, ItemId, ItemRef, Priority, Time, Title, WorkItemKind, Wor
 pub use store::{MAX_ITEMS, MAX_LISTED, MAX_TEXT};
 
 use crate::clock::Now;
-use crate::{located_tool, plain};
+use crate::plain;
 use llm_worker::tool::Touch;
 use llm_worker::{ToolContext, ToolEffect, ToolResult};
 use pod::feature::{
@@ -138,11 +138,10 @@ impl FeatureModule for WorkItems {
         let (author, now) = (Arc::clone(&self.author), Arc::clone(&self.now));
         let store = Arc::new(WorkItemStore { files: tools::Files::new(workspace), author, now });
         let (read, write) = (Touch::Read(directory.clone()), Touch::Write(directory));
-        let own = declared();
-        located_tool::implement(ctx, &own, &LIST, always(&read), (&store, list))?;
-        located_tool::implement(ctx, &own, &SHOW, always(&read), (&store, show))?;
-        located_tool::implement(ctx, &own, &CREATE, always(&write), (&store, create))?;
-        located_tool::implement(ctx, &own, &UPDATE, always(&write), (&store, update))?;
+        ctx.tools().implement_touching(&LIST, always(&read), &store, list)?;
+        ctx.tools().implement_touching(&SHOW, always(&read), &store, show)?;
+        ctx.tools().implement_touching(&CREATE, always(&write), &store, create)?;
+        ctx.tools().implement_touching(&UPDATE, always(&write), &store, update)?;
         ctx.services().provide(READER, Arc::clone(&store) as Arc<dyn WorkItemReader>)?;
         ctx.services().provide(WRITER, store as Arc<dyn WorkItemWriter>)?;
         Ok(())

@@ -39,14 +39,20 @@ impl ToolContribution {
 /// A typed tool: a key, the feature's live part, and one of its methods.
 pub(crate) struct Keyed<S, A, F> {
     definition: ToolDefinition,
-    touches: fn(&A) -> Vec<Touch>,
+    touches: Box<dyn Fn(&A) -> Vec<Touch> + Send + Sync>,
     live: Arc<S>,
     method: F,
 }
 
 impl<S, A: JsonSchema, F> Keyed<S, A, F> {
-    pub(crate) fn new(key: &ToolKey<A>, live: &Arc<S>, method: F) -> Self {
-        Self { definition: key.declaration().definition(), touches: key.touches, live: Arc::clone(live), method }
+    pub(crate) fn new(
+        key: &ToolKey<A>,
+        touches: impl Fn(&A) -> Vec<Touch> + Send + Sync + 'static,
+        live: &Arc<S>,
+        method: F,
+    ) -> Self {
+        let definition = key.declaration().definition();
+        Self { definition, touches: Box::new(touches), live: Arc::clone(live), method }
     }
 }
 

@@ -7,6 +7,7 @@ use crate::feature::declare::diagnostic::FeatureInstallError;
 use crate::feature::declare::hook::HookKey;
 use crate::feature::declare::tool::ToolKey;
 use crate::hook::{Gate, Observe, Point, Transform};
+use llm_worker::tool::Touch;
 use llm_worker::{Tool, ToolContext, ToolResult};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -35,7 +36,28 @@ impl ToolRegistrar<'_> {
         F: Fn(Arc<S>, A, ToolContext) -> R + Copy + Send + Sync + 'static,
         R: Future<Output = ToolResult> + Send + 'static,
     {
-        let tool = Keyed::new(key, live, method);
+        self.implement_touching(key, key.touches, live, method)
+    }
+
+    /// Stages a typed tool whose touches are known only now, as when its arguments name items and not paths: `touches`
+    /// replaces those of the key.
+    ///
+    /// # Errors
+    /// As for [`Self::implement`].
+    pub fn implement_touching<S, A, F, R>(
+        &mut self,
+        key: &ToolKey<A>,
+        touches: impl Fn(&A) -> Vec<Touch> + Send + Sync + 'static,
+        live: &Arc<S>,
+        method: F,
+    ) -> Result<Staging, FeatureInstallError>
+    where
+        S: Send + Sync + 'static,
+        A: DeserializeOwned + Serialize + JsonSchema + Send + 'static,
+        F: Fn(Arc<S>, A, ToolContext) -> R + Copy + Send + Sync + 'static,
+        R: Future<Output = ToolResult> + Send + 'static,
+    {
+        let tool = Keyed::new(key, touches, live, method);
         let definition = tool.definition().clone();
         let needs = key.needed().to_vec();
         let feature = self.stage.feature.clone();
