@@ -1,6 +1,7 @@
 //! Reading processes from `/proc`. Does not depend on hosts and calls.
 
 use crate::Ambient;
+use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal};
 use std::collections::HashSet;
 use std::fs;
@@ -8,6 +9,9 @@ use std::os::unix::fs::MetadataExt;
 
 /// The most ancestors of a process that are followed; more than any real chain has.
 const MAX_ANCESTORS: usize = 4_096;
+
+/// How often the ancestors of a process are read when one ends meanwhile.
+const LINE_TRIES: usize = 8;
 
 /// Fields of `/proc/<pid>/stat`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,8 +67,13 @@ pub(super) fn kill_if(pid: Pid, fits: impl Fn(&Process) -> bool) -> bool {
 /// The value of a variable in the environment a process was started with.
 pub(super) fn variable(pid: Pid, name: &str) -> Option<Vec<u8>> {
     let environ = fs::read(format!("/proc/{pid}/environ")).ok()?;
-    let start = [name.as_bytes(), b"="].concat();
-    environ.split(|byte| *byte == 0).find_map(|entry| entry.strip_prefix(start.as_slice()).map(<[u8]>::to_vec))
+    variable_in(&environ, name).map(<[u8]>::to_vec)
+}
+
+/// The value of a variable in an environment as `/proc` shows it.
+pub(super) fn variable_in<'a>(environ: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    let value = |entry: &'a [u8]| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"=");
+    environ.split(|byte| *byte == 0).find_map(value)
 }
 
 /// Whether it runs as this process's user.
@@ -123,6 +132,24 @@ pub(super) fn own() -> Option<Process> {
 pub(super) fn own_line() -> HashSet<Pid> {
     let above = |pid: &Pid| Pid::from_raw(look(*pid)?.parent);
     std::iter::successors(Some(rustix::process::getpid()), above).take(MAX_ANCESTORS).collect()
+}
+
+/// A process and its ancestors, nearest first, up to the first one that is hidden. `None` when it does not exist, or
+/// when its ancestors change too often.
+pub(super) fn line_of(pid: Pid) -> Option<Vec<Process>> {
+    for _ in 0..LINE_TRIES {
+        let mut line = vec![look(pid)?];
+        while let Some(below) = line.last() {
+            let Some(parent) = Pid::from_raw(below.parent) else { return Some(line) };
+            // A number that was reused belongs to a younger process.
+            match look(parent).filter(|above| above.started <= below.started) {
+                Some(above) if line.len() < MAX_ANCESTORS => line.push(above),
+                None if rustix::process::test_kill_process(parent) == Err(Errno::PERM) => return Some(line),
+                Some(_) | None => break,
+            }
+        }
+    }
+    None
 }
 
 pub(super) fn pid_of(text: &str) -> Option<Pid> {

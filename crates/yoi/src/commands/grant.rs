@@ -3,19 +3,16 @@
 
 use crate::cli::GrantArgs;
 use crate::config::grants::{self, Grant, Grants};
-use crate::config::{Config, INHERITED, PendingGrant};
+use crate::config::{Config, PendingGrant};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::show::out;
+use authority::Ambient;
 use serde::Serialize;
 use serde_json::json;
-use std::fs;
 
 /// The fewest digits of a digest that name an entry.
 const DIGITS: usize = 8;
-
-/// How many processes upwards are looked at for the mark of a run's children.
-const ANCESTORS: usize = 64;
 
 /// Something in one of the two lists.
 trait Entry: Serialize {
@@ -50,7 +47,7 @@ impl Entry for Grant {
 
 /// Lists what is pending, or grants some of it.
 pub(crate) fn grant(args: &GrantArgs, env: &Env) -> Result<Exit, Failure> {
-    by_a_person(env)?;
+    by_a_person()?;
     if lists(args) {
         let config = Config::load(env)?;
         config.grants_unread.clone().map_or(Ok(()), Err)?;
@@ -77,7 +74,7 @@ pub(crate) fn grant(args: &GrantArgs, env: &Env) -> Result<Exit, Failure> {
 
 /// Lists what is granted, or takes some of it back.
 pub(crate) fn revoke(args: &GrantArgs, env: &Env) -> Result<Exit, Failure> {
-    by_a_person(env)?;
+    by_a_person()?;
     let root = crate::project::Project::around(env).root;
     if lists(args) {
         show(args, "granted", Grants::load(env, &root)?.all(), "nothing is granted to this project's yoi.toml");
@@ -100,32 +97,13 @@ fn lists(args: &GrantArgs) -> bool {
 }
 
 /// Refuses whoever was started by a run: an agent does not approve itself.
-fn by_a_person(env: &Env) -> Result<(), Failure> {
-    let marked = env.var(INHERITED).is_some() || ancestors().any(|pid| carries_mark(&pid));
-    if !marked {
-        return Ok(());
-    }
-    Err(Failure::new(Exit::Refused, "a run cannot change its own grants")
-        .help("run this command in a terminal of your own"))
-}
-
-/// The processes above this one, nearest first.
-fn ancestors() -> impl Iterator<Item = String> {
-    let parent = |pid: &String| {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The name in parentheses may hold anything; the state and the parent follow it.
-        let parent = stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.to_owned();
-        (parent != "0").then_some(parent)
+fn by_a_person() -> Result<(), Failure> {
+    let what = match authority::started_by_pod(&Ambient::claim(), std::process::id()) {
+        Some(false) => return Ok(()),
+        Some(true) => "a run cannot change its own grants",
+        None => "grants cannot be changed here: /proc does not show what started this command",
     };
-    std::iter::successors(parent(&"self".to_owned()), parent).take(ANCESTORS)
-}
-
-/// Whether a process was started with the mark. One of another user does not say.
-fn carries_mark(pid: &str) -> bool {
-    let started = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-    started.split(|byte| *byte == 0).any(|pair| {
-        pair.strip_prefix(INHERITED.as_bytes()).is_some_and(|rest| rest.starts_with(b"=") && rest.len() > 1)
-    })
+    Err(Failure::new(Exit::Refused, what).help("run this command in a terminal of your own"))
 }
 
 /// The entries that the arguments name, in the order of the list.
