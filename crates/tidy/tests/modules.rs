@@ -73,7 +73,9 @@ const ROOMS: &[(&str, &[Room])] = &[
         Room { name: "yoi::overrides", may: &["allow", "cli", "config"] },
         // what people see; knows no command
         Room { name: "yoi::show", may: &["exit"] },
-        Room { name: "yoi::commands", may: &["cli", "compose", "config", "env", "exit", "host_log", "instructions", "nearest", "pods", "project", "show"] },
+        // a pod in this process; knows no flag, no command and no terminal
+        Room { name: "yoi::hosting", may: &["compose", "config", "env", "exit", "host_log", "instructions", "pods", "project", "show"] },
+        Room { name: "yoi::commands", may: &["cli", "compose", "config", "env", "exit", "host_log", "hosting", "nearest", "pods", "project", "show"] },
     ]),
     ("session-store", &[
         Room { name: "session-store::disk", may: &[] },

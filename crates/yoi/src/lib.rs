@@ -13,6 +13,7 @@ mod config;
 mod env;
 mod exit;
 mod host_log;
+mod hosting;
 mod instructions;
 mod nearest;
 mod overrides;

@@ -1,20 +1,18 @@
 //! `yoi diff`: what a pod changed in files.
 
 use crate::cli::DiffArgs;
-use crate::commands::session_location::{ephemeral_left, now};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
+use crate::hosting::leftovers::everything;
 use crate::pods::{Pods, read_failure};
 use crate::show::escape::line;
 use crate::show::out;
 use crate::show::progress::brief;
-use authority::{Access, Ambient, FileKind, Located, Workspace, escape};
-use pod::host::sweep;
+use authority::{Ambient, FileKind, Located, Workspace, escape};
 use pod::record::Stored;
 use pod::session::changes::{Between, Changed, Changes, FileStatus, Moved};
-use pod::session::fold::SessionState;
 use pod::session::restore::decode;
-use session_store::{BlobView, Reader, Session};
+use session_store::{BlobView, Reader};
 use similar::TextDiff;
 use std::io::Read;
 use std::path::Path;
@@ -100,48 +98,6 @@ pub(super) fn read(pods: &Pods, name: &str, after: u64) -> Result<(Changes, Blob
     Ok((changes, reader.blobs()))
 }
 
-/// Removes what killed runs of a pod, or killed undos, left beside files. To be called under the pod's lock.
-pub(super) fn clear(pod: &Path, files: &Workspace) {
-    let (Ok(reader), Some(session)) = (Reader::open(pod), session(pod)) else { return };
-    let mut state = SessionState::default();
-    // What does not read any more is not known any more.
-    for frame in reader.frames().map_while(Result::ok) {
-        let Ok(Ok(_)) = decode(&frame).map(|record| state.apply(&record)) else { break };
-    }
-    for left in &state.changing {
-        sweep(files, &session, left);
-    }
-}
-
-/// [`clear`] for these sessions, whose runs were killed, kept or not. One that goes on by now looks after itself.
-pub(super) fn clear_killed<'a>(env: &Env, killed: impl Iterator<Item = &'a str>) {
-    let killed: Vec<&str> = killed.collect();
-    if killed.is_empty() {
-        return;
-    }
-    let Ok(files) = everything(&Ambient::claim()) else { return };
-    let is_killed = |dir: &Path| session(dir).is_some_and(|session| killed.contains(&session.as_str()));
-    let clear = |dir: &Path| {
-        if let (true, Ok(_held)) = (is_killed(dir), Session::hold(dir, now())) {
-            clear(dir, &files);
-        }
-    };
-    if let Ok(pods) = Pods::of(env) {
-        pods.names().unwrap_or_default().iter().for_each(|name| clear(&pods.dir(name)));
-    }
-    ephemeral_left(env).for_each(|(dir, _held)| clear(&dir));
-}
-
-/// The session that is in a directory, as its first record names it.
-pub(super) fn session(dir: &Path) -> Option<String> {
-    #[derive(serde::Deserialize)]
-    struct First {
-        session: String,
-    }
-    let first = Reader::open(dir).ok()?.frames().next()?.ok()?;
-    serde_json::from_str(&first.line).ok().map(|First { session }| session)
-}
-
 /// The file as it was, none when it was not there, or why that cannot be said.
 pub(super) fn before(changed: &Changed, blobs: &BlobView) -> Result<Option<Vec<u8>>, String> {
     let read = |stored: &Stored| blobs.read(&stored.digest, MAX_FILE);
@@ -154,12 +110,6 @@ pub(super) struct CurrentFile {
     /// What it contains; none when it is not there.
     pub(super) bytes: Option<Vec<u8>>,
     pub(super) mode: Option<u32>,
-}
-
-/// All files there are, so that a link on the way is seen instead of followed.
-pub(super) fn everything(ambient: &Ambient) -> Result<Workspace, Failure> {
-    let root = Path::new("/");
-    Workspace::open(ambient, root, root, Access::ReadWrite).map_err(|e| Failure::new(Exit::Unavailable, e.to_string()))
 }
 
 /// The file as it is, or why that cannot be said.

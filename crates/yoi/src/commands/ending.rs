@@ -1,9 +1,9 @@
 //! The last words of a run: its answer, its exit code, what failed and the next step.
 
 use crate::commands::output_schema::{AnswerForm, CORRECTIONS};
-use crate::commands::session_location::SessionLocation;
 use crate::commands::signals::Ending;
 use crate::exit::{Exit, Failure, labelled};
+use crate::hosting::session_location::SessionLocation;
 use crate::show::count::count;
 use crate::show::escape::json as harmless;
 use crate::show::out;

@@ -1,7 +1,7 @@
 //! Processes that killed runs left running: which, whose, and the words for it. Ends none.
 
-use crate::commands::changes::session;
 use crate::env::Env;
+use crate::hosting::leftovers::session;
 use crate::pods::Pods;
 use authority::Ambient;
 
@@ -30,14 +30,5 @@ impl LeftRunning {
         let pids: Vec<String> = self.pids.iter().map(u32::to_string).collect();
         let (what, run) = if pids.len() == 1 { ("process", "runs") } else { ("processes", "run") };
         format!("{} {what} still {run} ({})", pids.len(), pids.join(", "))
-    }
-}
-
-/// What a start says that ended some.
-pub(crate) fn ended(count: u32) -> Option<String> {
-    match count {
-        0 => None,
-        1 => Some("stopped 1 process of a killed run".to_owned()),
-        more => Some(format!("stopped {more} processes of a killed run")),
     }
 }

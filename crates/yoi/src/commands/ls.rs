@@ -2,9 +2,9 @@
 
 use crate::cli::LsArgs;
 use crate::commands::left_running::{HELP, LeftRunning};
-use crate::commands::session_location::now;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
+use crate::hosting::session_location::now;
 use crate::pods::Pods;
 use crate::show::escape::line;
 use crate::show::out;

@@ -16,7 +16,6 @@ mod models;
 mod output_schema;
 mod rm;
 mod run;
-mod session_location;
 mod signals;
 mod undo;
 mod verify;

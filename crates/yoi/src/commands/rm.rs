@@ -2,11 +2,11 @@
 
 use crate::Points;
 use crate::cli::RmArgs;
-use crate::commands::changes::{clear, everything};
 use crate::commands::left_running::{HELP, LeftRunning};
-use crate::commands::session_location::{now, open_failure, patient};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
+use crate::hosting::leftovers::{clear, everything};
+use crate::hosting::session_location::{now, open_failure, patient};
 use crate::pods::{Pods, check_name, disk, make_private};
 use crate::show::out;
 use authority::Ambient;

@@ -5,6 +5,7 @@
 
 use crate::commands::ending;
 use crate::exit::{Exit, Failure};
+use crate::hosting::ChildTag;
 use authority::Ambient;
 use std::fs;
 use std::future::poll_fn;
@@ -67,7 +68,7 @@ struct Standing {
     /// Failures are also a line of JSON.
     json: bool,
     /// What the run's children carry.
-    tag: Option<String>,
+    tag: ChildTag,
     /// A directory that is not to be kept.
     scratch: Option<PathBuf>,
 }
@@ -143,13 +144,8 @@ impl Signals {
         self.standing().phase = Phase::Running;
     }
 
-    /// Children carry this tag from now on.
-    pub(crate) fn children(&self, tag: &str) {
-        self.standing().tag = Some(tag.to_owned());
-    }
-
     /// What the run's children carry, once there can be any.
-    pub(crate) fn tag(&self) -> Option<String> {
+    pub(crate) fn tag(&self) -> ChildTag {
         self.standing().tag.clone()
     }
 
@@ -186,7 +182,7 @@ impl Standing {
         }
         // Also those that shed everything that tells whose they are.
         drop(authority::end_descendants(&Ambient::claim()));
-        if let Some(tag) = &self.tag {
+        if let Some(tag) = self.tag.get() {
             drop(authority::end_survivors(&Ambient::claim(), tag));
         }
         if let Some(scratch) = &self.scratch {

@@ -1,11 +1,11 @@
 //! `yoi verify`: every record checked, every request rebuilt; what is left of a damaged pod copied.
 
 use crate::cli::VerifyArgs;
-use crate::commands::session_location::{now, open_failure};
 use crate::compose::model::dialect;
 use crate::config::Config;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
+use crate::hosting::session_location::{now, open_failure};
 use crate::pods::{Pods, check_name, lost, read_failure, seqs};
 use crate::show::count::count;
 use crate::show::out;

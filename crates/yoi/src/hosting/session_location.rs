@@ -1,7 +1,6 @@
-//! Where a run's session is kept.
+//! Where a pod's session is kept.
 
 use crate::Points;
-use crate::cli::RunArgs;
 use crate::config::Config;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
@@ -26,6 +25,19 @@ const EPHEMERAL: &str = "yoi-ephemeral-";
 /// The session in one.
 const SESSION: &str = "session";
 
+/// Which session a start means.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum WantedSession<'a> {
+    /// A new one that gets a name of its own.
+    New,
+    /// The last one of this project.
+    Last,
+    /// This pod, which may be new.
+    Named(&'a str),
+    /// A new one that is not kept.
+    Ephemeral,
+}
+
 /// A run's session directory and what becomes of it.
 pub(crate) struct SessionLocation {
     dir: PathBuf,
@@ -45,10 +57,9 @@ enum Keep {
 }
 
 impl SessionLocation {
-    /// The pod that the flags name; a new run without one. Nothing is made yet. `roots` are the directories that the
-    /// run works in.
+    /// The session that is wanted. Nothing is made yet. `roots` are the directories that the pod works in.
     pub(crate) fn choose(
-        args: &RunArgs,
+        wanted: WantedSession<'_>,
         config: &Config,
         env: &Env,
         project: &Path,
@@ -56,20 +67,20 @@ impl SessionLocation {
     ) -> Result<Self, Failure> {
         let any_file_system = config.any_file_system.value;
         let place = |keep| Self { dir: PathBuf::new(), id: fresh_id(), keep, made: false, any_file_system };
-        if args.ephemeral {
+        if matches!(wanted, WantedSession::Ephemeral) {
             return Ok(place(Keep::Nothing { parent: beside(env, roots)?, scratch: None }));
         }
         let pods = Pods::of(env)?;
-        let name = match &args.pod {
-            Some(name) => {
+        let name = match wanted {
+            WantedSession::Named(name) => {
                 check_name(name)?;
-                Some(name.clone())
+                Some(name.to_owned())
             }
-            None if args.resume => Some(pods.last_run(project).ok_or_else(|| {
+            WantedSession::Last => Some(pods.last_run(project).ok_or_else(|| {
                 Failure::new(Exit::Usage, format!("no run in {} to continue", authority::escape(project)))
                     .help("omit -c to start a new run")
             })?),
-            None => None,
+            WantedSession::New | WantedSession::Ephemeral => None,
         };
         Ok(place(Keep::Pod { name, pods, project: project.to_path_buf() }))
     }

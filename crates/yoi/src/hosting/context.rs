@@ -1,0 +1,37 @@
+//! What a host is started with, and what others of the program share with it.
+
+use super::messages::Messages;
+use crate::Points;
+use crate::config::Config;
+use crate::env::Env;
+use authority::Ambient;
+use serde_json::Value;
+use std::sync::{Arc, OnceLock};
+
+/// What a host is started with.
+#[derive(Clone, Copy)]
+pub(crate) struct HostContext<'a> {
+    pub(crate) env: &'a Env,
+    /// With the flags over it.
+    pub(crate) config: &'a Config,
+    pub(crate) ambient: &'a Ambient,
+    pub(crate) points: &'a Points,
+    pub(crate) messages: Messages,
+    /// Shows the report of an install that lacks a required feature.
+    pub(crate) show_report: fn(&Value),
+}
+
+/// The mark of the pod's child processes, once there can be any. Shared with whatever ends the program.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ChildTag(Arc<OnceLock<String>>);
+
+impl ChildTag {
+    pub(crate) fn get(&self) -> Option<&str> {
+        self.0.get().map(String::as_str)
+    }
+
+    pub(super) fn set(&self, tag: &str) {
+        // A process hosts one pod, which is opened once.
+        drop(self.0.set(tag.to_owned()));
+    }
+}

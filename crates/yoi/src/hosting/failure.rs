@@ -1,0 +1,39 @@
+//! What went wrong below the command line, as an exit code and a next step.
+
+use crate::exit::{Exit, Failure};
+use crate::pods::{damaged, salvage};
+use llm_worker::ErrorKind;
+use pod::host::HostError;
+use pod::session::restore::RestoreError;
+use session_store::ReadError;
+
+/// A pod that was not opened, or that ended because it could not continue.
+pub(crate) fn host_failure(error: &HostError, name: Option<&str>) -> Failure {
+    if let (
+        HostError::Read(ReadError::Damaged(damage))
+        | HostError::Restore(RestoreError::Read(ReadError::Damaged(damage))),
+        Some(name),
+    ) = (error, name)
+    {
+        return damaged(name, damage);
+    }
+    let exit = match error.kind() {
+        ErrorKind::Corrupt => Exit::Data,
+        ErrorKind::Bug => Exit::Internal,
+        ErrorKind::Exhausted if matches!(error, HostError::Fatal(pod::control::Fatal::Stuck)) => Exit::Internal,
+        // An answer that fits no record: no disk is to blame.
+        ErrorKind::FixInput => Exit::Failed,
+        ErrorKind::Retry | ErrorKind::Denied | ErrorKind::Unavailable | ErrorKind::Exhausted | ErrorKind::Cancelled => {
+            Exit::Journal
+        }
+    };
+    let failure = Failure::new(exit, error.to_string());
+    match (exit, name) {
+        (Exit::Journal, Some(name)) => {
+            failure.help(format!("what was recorded is kept; fix the cause, then continue with --pod {name}"))
+        }
+        (Exit::Data, Some(name)) => failure.help(salvage(name)),
+        (Exit::Failed, Some(name)) => failure.help(format!("ask for less at a time, then continue with --pod {name}")),
+        _ => failure,
+    }
+}

@@ -1,0 +1,146 @@
+//! Opens the session of a prepared pod: recovery, the install of features, the actor and its client.
+
+use super::context::HostContext;
+use super::failure::host_failure;
+use super::leftovers::everything;
+use super::prepare::Prepared;
+use super::run::Hosting;
+use super::session_location::{SessionLocation, now};
+use crate::compose::{Installed, limits, system_prompt};
+use crate::exit::Failure;
+use crate::project::environment;
+use crate::show::count::count;
+use authority::{Ambient, Redactor};
+use pod::control::{Actor, Client, Outbox};
+use pod::host::{self, CrashCleanup, HostError, OpenReport, Opening, PodConfig, PodDeps};
+use pod::record::HostStarted;
+use session_store::{Opened, SessionRecords};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+use tokio_util::sync::CancellationToken;
+
+impl Hosting<'_> {
+    /// Opens the pod, and tells the person what recovery found. Nothing of a turn runs yet.
+    pub(super) async fn open(
+        &self,
+        place: &SessionLocation,
+        opened: (Opened, SessionRecords),
+        prepared: Prepared,
+        outbox: Outbox,
+    ) -> Result<(Actor, Client), Failure> {
+        let HostContext { env, config, ambient, messages, .. } = self.context;
+        let Prepared { model, secrets, composed, instructions } = prepared;
+        let recovered = &opened.0.recovered;
+        let (tag, known) = (format!("{}/{}", recovered.session, recovered.epoch), recovered.existed);
+        self.tag.set(&tag);
+        authority::label_descendants(ambient, &tag);
+        let shown = |dirs: &[PathBuf]| dirs.iter().map(|dir| authority::escape(dir)).collect();
+        let about = HostStarted {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            pid: std::process::id(),
+            project: composed.project.root.display().to_string(),
+            cwd: env.cwd.display().to_string(),
+            sandbox: composed.mode.text().to_owned(),
+            config_digest: config.digest(),
+            add_dirs: shown(&composed.added.read),
+            add_write_dirs: shown(&composed.added.write),
+        };
+        let (project, cwd) = (composed.project.clone(), env.cwd.clone());
+        let environment = Box::new(move || environment(&project, &cwd, SystemTime::now()));
+        let survivors = Ambient::claim();
+        let end_survivors = move |session: &str| {
+            let ended = authority::end_survivors(&survivors, session).map_err(|error| error.to_string());
+            ended.map(|ended| ended.saturating_add(self.swept.of(session)))
+        };
+        let fail = |error: HostError| host_failure(&error, place.name());
+        // Also what features had written outside of the project, and also in a run that may only read.
+        let files = everything(&Ambient::claim())?;
+        let after = CrashCleanup { now: now(), end_survivors: &end_survivors, files: Some(&files) };
+        let opening = Opening::of(&place.dir(), opened, &after).map_err(fail)?;
+        let Installed { registry, permission, no_shell, git } =
+            composed.install(ambient, env, &tag, opening.link(), &secrets)?;
+        self.git.set(git).ok();
+        self.begin_log(place, registry.redactor().clone());
+        let lacking = self.context.required(&registry.report().unmet, registry.report());
+        if !known {
+            lacking.clone()?;
+        }
+        if let Some(why) = no_shell {
+            messages.say(&format!("shell commands are not available here: {why}"));
+        }
+        let parts = PodDeps {
+            permission: Arc::new(permission),
+            model,
+            callbacks: self.callbacks.clone(),
+            outbox,
+            limits: limits(config),
+            probe: self.points(place),
+            registry: Arc::new(registry),
+        };
+        let system = system_prompt(&parts.registry, &instructions);
+        let start = PodConfig { about, system, environment, parts };
+        let (actor, client, found) = host::open(opening, start).await.map_err(fail)?;
+        self.tell(&found);
+        let Err(failure) = lacking else { return Ok((actor, client)) };
+        client.close(&failure.message).await;
+        if let Err(error) = actor.run(CancellationToken::new()).await.result {
+            messages.warn(&format!("warning: the install report was not saved in this pod: {error}"));
+        }
+        Err(failure)
+    }
+
+    /// The log of the host, once all secrets that features may meet are known. A pod goes on without it.
+    fn begin_log(&self, place: &SessionLocation, redactor: Redactor) {
+        let dir = place.name().map(|_| place.dir());
+        match self.log_wanted.begin(dir.as_deref(), redactor) {
+            Ok(log) => log.into_iter().for_each(|log| drop(self.host_log.set(log))),
+            Err(why) => self.context.messages.warn(&format!("warning: no log of the host: {why}")),
+        }
+    }
+
+    /// The named points. The first record that is durable is noted for `-c`, before anybody can see it.
+    fn points(&self, place: &SessionLocation) -> Arc<dyn Fn(&str) + Send + Sync> {
+        let (points, messages) = (self.context.points.0.clone(), self.context.messages);
+        let note = Mutex::new(Some(place.note()));
+        Arc::new(move |point| {
+            let durable = !point.starts_with("commit:");
+            let note = note.lock().unwrap_or_else(PoisonError::into_inner).take_if(|_| durable);
+            if let Some(warning) = note.and_then(|note| note()) {
+                messages.warn(&warning);
+            }
+            points(point);
+        })
+    }
+
+    fn tell(&self, found: &OpenReport) {
+        let messages = self.context.messages;
+        if found.crashed || found.cut > 0 {
+            let was = if found.interrupted == 1 { "was" } else { "were" };
+            let calls = format!("{} {was}", count(found.interrupted, "call"));
+            let cut = if found.cut > 0 {
+                format!(", {} after the last complete record set aside", count(found.cut, "byte"))
+            } else {
+                String::new()
+            };
+            messages.say(&format!("restored after a crash: {calls} interrupted{cut}"));
+        }
+        if let Some(lost) = &found.lost {
+            messages.say(&format!("restored from a damaged journal: {lost}; the model is told"));
+        }
+        if let Some(why) = &found.survivors {
+            // Said even to those who want no progress: two may be writing now.
+            messages.warn(&format!("warning: processes of an earlier run may still be running: {why}"));
+        }
+        if found.waiting > 0 {
+            let inputs = count(found.waiting, "earlier input");
+            messages.say(&format!("{inputs} had not been processed; the model gets this first"));
+        }
+        if found.existed && found.new_surface {
+            messages.say("the model or its tools changed since the last run of this pod");
+        }
+        if found.old_system {
+            messages.say("the instruction files changed; this pod keeps the instructions it started with");
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! The parts of a pod, before its session is opened. Nothing runs and nothing is written.
+
+use super::context::HostContext;
+use super::messages::Messages;
+use super::session_location::{SessionLocation, WantedSession};
+use crate::compose::model::{self, Built, ModelChoice};
+use crate::compose::roots::Added;
+use crate::compose::{Composed, compose};
+use crate::config::Config;
+use crate::config::file::Mode;
+use crate::exit::{Exit, Failure};
+use crate::instructions::Instructions;
+use authority::Secret;
+use llm_worker::Model;
+use pod::feature::Unmet;
+use serde::Serialize;
+use std::path::Path;
+use std::sync::Arc;
+
+pub(crate) struct Prepared {
+    pub(super) model: Arc<dyn Model>,
+    pub(super) secrets: Vec<Secret>,
+    pub(super) composed: Composed,
+    pub(super) instructions: Instructions,
+}
+
+impl HostContext<'_> {
+    /// Chooses the model and the session, and plans the features. Tells the person what was chosen and what is unusual.
+    pub(crate) fn prepare(
+        &self,
+        wanted: WantedSession<'_>,
+        added: Added<'_>,
+    ) -> Result<(Prepared, SessionLocation), Failure> {
+        let Self { env, config, ambient, messages, .. } = self;
+        let choice = model::choose(config, env);
+        let Built { model, recording, secrets } = model::build(ambient, &choice.name, config, env)?;
+        model::affordable(&*model, config, env)?;
+        let mut composed = compose(ambient, config, env, added)?;
+        let plan = composed.plan();
+        let roots: Vec<&Path> = composed.workspace.roots().map(|(root, _)| root).collect();
+        let place = SessionLocation::choose(wanted, config, env, &composed.project.root, &roots)?;
+        // A pod that is there gets the report, also of a plan that will not do: it stands in its journal then.
+        if !plan.unmet.is_empty() && !place.is_known() {
+            self.required(&plan.unmet, &plan)?;
+        }
+        greet(*messages, config, &choice, &composed);
+        let instructions = match config.instructions.value {
+            true => Instructions::read(ambient, &composed.project, env)?,
+            false => Instructions::default(),
+        };
+        if let Some(line) = instructions.line() {
+            messages.say(&line);
+        }
+        if let Some(file) = recording {
+            messages.say(&format!("answers are written to {}", env.shown(&file)));
+        }
+        Ok((Prepared { model, secrets, composed, instructions }, place))
+    }
+
+    /// Nothing starts without the features the configuration requires; what became of all of them is said first.
+    pub(super) fn required(&self, unmet: &[Unmet], report: impl Serialize) -> Result<(), Failure> {
+        unmet.first().map_or(Ok(()), |Unmet { feature_id, required_by, reason }| {
+            (self.show_report)(&serde_json::to_value(report).unwrap_or_default());
+            let message = format!("{feature_id} is required by {required_by} but is not available: {reason}");
+            Err(Failure::new(Exit::Config, message).help("`yoi features --plan` shows the plan"))
+        })
+    }
+}
+
+fn greet(messages: Messages, config: &Config, choice: &ModelChoice, composed: &Composed) {
+    if let Some(warning) = config.warning() {
+        messages.say(&warning);
+    }
+    messages.say(&format!("model: {} ({})", choice.name, choice.why));
+    for line in config.asks() {
+        messages.say(&line);
+    }
+    let provider = provider::catalog::split(model::bare(&choice.name)).map(|(provider, _)| provider);
+    if let Some(exposed) = provider.and_then(|provider| model::in_the_clear(provider, config)) {
+        // Said even to those who want no progress.
+        messages.warn(&format!("warning: {exposed}"));
+    }
+    if let Some(failure) = &config.grants_unread {
+        messages.warn(&format!("warning: {}", failure.message));
+    }
+    if composed.project.too_wide {
+        let root = authority::escape(&composed.project.root);
+        messages.say(&format!(
+            "{root} is read-only here: it is /, your home directory, or contains yoi's own files; start in a project directory"
+        ));
+    }
+    if composed.mode == Mode::Off {
+        // Said even to those who want no progress.
+        messages.warn("warning: the sandbox is off; commands have all of your permissions");
+    }
+}

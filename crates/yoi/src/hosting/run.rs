@@ -1,0 +1,109 @@
+//! A pod of this process from its opening to its end.
+
+use super::context::{ChildTag, HostContext};
+use super::leftovers::Swept;
+use super::prepare::Prepared;
+use super::session_location::SessionLocation;
+use crate::exit::{Exit, Failure};
+use crate::host_log::{self, HostLog};
+use authority::GitGuard;
+use pod::control::{Callbacks, Client, Fatal, Outbox};
+use session_store::{Opened, SessionRecords};
+use std::sync::{Arc, OnceLock};
+use tokio::runtime::{Builder, Runtime};
+use tokio_util::sync::CancellationToken;
+
+/// The host of one pod: its control thread, the threads of callbacks, and what is to be cleaned up after them.
+pub(crate) struct Hosting<'a> {
+    pub(super) context: HostContext<'a>,
+    runtime: Runtime,
+    pub(super) callbacks: Callbacks,
+    pub(super) tag: ChildTag,
+    pub(super) swept: Swept,
+    pub(super) log_wanted: host_log::Wanted,
+    pub(super) host_log: OnceLock<HostLog>,
+    /// Watches what git would run, once commands can.
+    pub(super) git: OnceLock<Option<Arc<GitGuard>>>,
+}
+
+/// A pod that was opened and has ended.
+pub(crate) struct Driven<T> {
+    /// What the work with the pod came to; none if the pod ended before it.
+    pub(crate) work: Option<T>,
+    /// Why the pod could not continue; `Ok` after an orderly stop.
+    pub(crate) end: Result<(), Fatal>,
+}
+
+impl<'a> Hosting<'a> {
+    /// Starts the control thread's runtime. Children of the pod get `tag`, and descendants of this process stay its
+    /// own.
+    pub(crate) fn new(
+        context: HostContext<'a>,
+        tag: ChildTag,
+        swept: Swept,
+        log_wanted: host_log::Wanted,
+    ) -> Result<Self, Failure> {
+        let fail = |what: String| Failure::new(Exit::Unavailable, what);
+        let mut builder = Builder::new_current_thread();
+        let runtime = builder.enable_all().max_blocking_threads(pod::foreign::MAX_THREADS).build();
+        let runtime = runtime.map_err(|e| fail(format!("the runtime cannot start: {}", authority::explain(&e))))?;
+        authority::become_subreaper(context.ambient).map_err(|e| fail(e.to_string()))?;
+        let callbacks = Callbacks::new(runtime.handle().clone());
+        let (host_log, git) = (OnceLock::new(), OnceLock::new());
+        Ok(Self { context, runtime, callbacks, tag, swept, log_wanted, host_log, git })
+    }
+
+    /// Opens the pod and runs it until it ends. `work` uses it; once `work` is done, the pod is closed with `reason`.
+    /// `cancel` ends turns in good order.
+    ///
+    /// # Errors
+    /// Why the pod was not opened. Its children are gone then, too.
+    pub(crate) fn run<T>(
+        &self,
+        place: &SessionLocation,
+        opened: (Opened, SessionRecords),
+        prepared: Prepared,
+        outbox: Outbox,
+        cancel: &CancellationToken,
+        reason: &str,
+        work: impl AsyncFnOnce(&Client) -> T,
+    ) -> Result<Driven<T>, Failure> {
+        self.runtime.block_on(async {
+            let (actor, client) = self.open(place, opened, prepared, outbox).await?;
+            let mut pod = std::pin::pin!(actor.run(cancel.clone()));
+            let work = tokio::select! {
+                work = work(&client) => work,
+                over = &mut pod => return Ok(Driven { work: None, end: over.result }),
+            };
+            client.close(reason).await;
+            Ok(Driven { work: Some(work), end: pod.await.result })
+        })
+    }
+
+    /// Writes the rest of the log, ends children of callbacks that were given up, and says what git would run. `failed`:
+    /// the pod did not end in good order.
+    pub(crate) fn clean_up(&self, failed: bool) {
+        self.host_log.get().into_iter().for_each(HostLog::flush);
+        if failed || self.callbacks.stuck() > 0 {
+            self.end_children();
+        }
+        // Of commands whose call was given up, and that ended after it.
+        for found in self.git.get().into_iter().flatten().flat_map(|guard| guard.untold()) {
+            self.context.messages.warn(&format!("warning: {}", found.text(authority::escape)));
+        }
+    }
+
+    /// Lets the threads go. Those that were given up are not waited for; they end with the process.
+    pub(crate) fn end(self) {
+        self.runtime.shutdown_background();
+    }
+
+    fn end_children(&self) {
+        let ambient = self.context.ambient;
+        let descendants = authority::end_descendants(ambient).map(drop);
+        let marked = self.tag.get().map_or(Ok(()), |tag| authority::end_survivors(ambient, tag).map(drop));
+        for error in [descendants, marked].into_iter().filter_map(Result::err) {
+            self.context.messages.warn(&format!("warning: {error}"));
+        }
+    }
+}
