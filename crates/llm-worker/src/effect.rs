@@ -36,7 +36,7 @@ pub enum Fact<P: Payload> {
     Finished {
         call: CallId,
         outcome: ToolOutcome,
-        /// The host's record of the end, for a call that started.
+        /// The host's record of the end, for a call that started and whose result could be stored.
         ending: Option<P::Ending>,
     },
     /// A request is about to be sent. It contains all items before this fact.
@@ -129,7 +129,8 @@ pub(crate) fn short(mut words: String) -> String {
 pub enum Effect<P: Payload> {
     /// Run the gates before a request. Answered by [`Input::Gated`].
     Gate,
-    /// Make these facts durable. Answered by [`Input::Committed`] or [`Input::Refused`].
+    /// Make these facts durable. Answered by [`Input::Committed`], [`Input::Refused`] or
+    /// [`Input::Unstorable`].
     Commit(CommitRequest<P>),
     /// Send this request. Answered by [`Input::Model`] events up to a stop, or [`Input::ModelFailed`].
     Send(ModelRequest),
@@ -208,7 +209,7 @@ impl<P: Payload> ToolRun<P> {
     }
 }
 
-/// An event that the host passes to [`crate::Turn::handle`]: an answer to an [`Effect`], or a cancel.
+/// An event that the host passes to [`crate::Turn::handle`]: an answer to an [`Effect`], a cancel or a hold.
 #[derive(Debug)]
 pub enum Input<P: Payload> {
     /// The gates have run.
@@ -230,8 +231,17 @@ pub enum Input<P: Payload> {
     Committed(P::Proof),
     /// The commit in flight failed and will not become durable.
     Refused(CommitRequest<P>),
+    /// The commit in flight can never become durable, as it is too large. The turn drops the cause and ends as
+    /// [`Outcome::Aborted`] with this reason, which is for people.
+    Unstorable { request: CommitRequest<P>, reason: String },
     /// Retry the refused commit: the disk may accept writes again.
     Resume,
+    /// Wait before the next request, with everything so far durable; see [`crate::Turn::is_held`]. Gates that run are
+    /// asked again after the release. Without another request the turn just ends. Legal at any time, any number of
+    /// times.
+    Hold,
+    /// End the hold, or withdraw it before it takes effect. Legal at any time, any number of times.
+    Release,
     /// Cancel the turn. Legal at any time, any number of times.
     Cancel,
 }

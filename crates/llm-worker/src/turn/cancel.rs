@@ -4,8 +4,9 @@
 //! | phase | what happens |
 //! |---|---|
 //! | BeforeGate, Gating | the facts that wait for the request are committed with the end; a gate's answer is ignored |
+//! | Holding | the commit under way is awaited, then the end |
+//! | Held, Cleared | the end |
 //! | Sending | the commit under way is awaited, then the end; the request stays recorded and is never sent |
-//! | Cleared | the end |
 //! | Streaming | `CancelModel`; nothing of the answer is kept; later events are ignored |
 //! | Judging | the whole answer with a cancelled result for each call that would have run; later verdicts are ignored |
 //! | Starting | the commit under way is awaited, then the starts get cancelled results |
@@ -33,8 +34,8 @@ impl<P: Payload> Turn<P> {
                 self.end(facts, Outcome::Cancelled);
             }
             // A start that is being committed gets its cancelled result on the acknowledgement.
-            Phase::Sending | Phase::Starting => self.phase = Phase::Draining(RunningCalls::default()),
-            Phase::Cleared => self.end(Vec::new(), Outcome::Cancelled),
+            Phase::Holding | Phase::Sending | Phase::Starting => self.phase = Phase::Draining(RunningCalls::default()),
+            Phase::Held | Phase::Cleared => self.end(Vec::new(), Outcome::Cancelled),
             Phase::Streaming(_) => {
                 self.withdraw_model();
                 self.end(Vec::new(), Outcome::Cancelled);
@@ -47,14 +48,19 @@ impl<P: Payload> Turn<P> {
                 self.end(facts, Outcome::Cancelled);
             }
             Phase::Running(running) => {
-                let mut running = mem::take(running);
-                running.done.extend(running.waiting.drain(..).map(cancelled));
-                self.notices.extend(running.open.iter().copied().map(Effect::CancelTool));
-                self.phase = Phase::Draining(running);
-                self.continue_when_idle();
+                let running = mem::take(running);
+                self.drain_calls(running);
             }
             Phase::Draining(_) | Phase::Ending(_) | Phase::Ended => {}
         }
+    }
+
+    /// Cancels the calls that run or wait to run.
+    pub(super) fn drain_calls(&mut self, mut running: RunningCalls<P>) {
+        running.done.extend(running.waiting.drain(..).map(cancelled));
+        self.notices.extend(running.open.iter().copied().map(Effect::CancelTool));
+        self.phase = Phase::Draining(running);
+        self.continue_when_idle();
     }
 
     /// Ends the stream; events that still arrive are ignored.

@@ -29,7 +29,7 @@ impl<P: Payload> CommitSlot<P> {
     }
 
     /// Takes the commit in flight, if `request` is that one.
-    fn take_flight(&mut self, request: &CommitRequest<P>) -> Result<Box<Staged>, IllegalInput> {
+    pub(super) fn take_flight(&mut self, request: &CommitRequest<P>) -> Result<Box<Staged>, IllegalInput> {
         match mem::replace(self, Self::Idle) {
             Self::InFlight { turn, number, staged } if turn == request.turn && number == request.number => Ok(staged),
             other @ (Self::Idle | Self::Ready { .. } | Self::InFlight { .. } | Self::Suspended { .. }) => {

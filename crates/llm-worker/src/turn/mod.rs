@@ -7,10 +7,11 @@
 //!  start
 //!    ▼
 //!  BeforeGate <───────────────────────────────┐
+//!    │ └─ Holding ═ pending ═> Held ─ Release >│ if Hold came
 //!    │ Gate                                   │
-//!  Gating                                     │
-//!    │ Gated                                  │ every call has its result;
-//!  Sending ══ pending, added items, Request   │ those not yet durable are pending
+//!  Gating ─ Hold ────────────────────────────>│ every call has its result;
+//!    │ Gated                                  │ those not yet durable are pending
+//!  Sending ══ pending, added items, Request   │
 //!    ║                                        │
 //!  Cleared                                    │
 //!    │ Send                                   │
@@ -29,7 +30,8 @@
 //!
 //! `══` is a commit and the only way across: the effects behind it are made on the acknowledgement. If a commit is
 //! refused, the machine is [`Turn::suspended`] and yields the same commit again after [`crate::Input::Resume`].
-//! `Cancel` is legal everywhere; where each phase goes is in `cancel`. Decisions worth knowing:
+//! `Cancel`, `Hold` and `Release` are legal everywhere; where each phase goes is in `cancel` and `hold`. A commit that
+//! can never be stored ends the turn without it, as in `unstorable`. Decisions worth knowing:
 //!
 //! - An answer is committed whole or not at all: a failed, cut, cancelled or overflowing stream leaves nothing.
 //! - An answer cut by its output limit (or refused) runs none of its calls: the last one may be half a call that
@@ -50,11 +52,13 @@ mod answer;
 mod calls;
 mod cancel;
 mod commit;
+mod hold;
 mod illegal;
 mod limits;
 mod phase;
 mod route;
 mod steps;
+mod unstorable;
 
 #[cfg(test)]
 mod tests;
@@ -162,6 +166,10 @@ pub struct Turn<P: Payload> {
     slot: CommitSlot<P>,
     notices: VecDeque<Effect<P>>,
     withdrawn: Withdrawn,
+    /// A hold was asked for and not released.
+    hold_wanted: bool,
+    /// Why the turn ends, once a commit could not be stored.
+    unstorable: Option<String>,
     id: u64,
     commits: u64,
 }
@@ -183,6 +191,8 @@ impl<P: Payload> Turn<P> {
             slot: CommitSlot::Idle,
             notices: VecDeque::new(),
             withdrawn: Withdrawn::default(),
+            hold_wanted: false,
+            unstorable: None,
             id: TURNS.fetch_add(1, Ordering::Relaxed),
             commits: 0,
         };
@@ -219,7 +229,17 @@ impl<P: Payload> Turn<P> {
     fn perform(&mut self) -> Option<Effect<P>> {
         match &mut self.phase {
             Phase::BeforeGate(pending_facts) => {
-                self.phase = Phase::Gating(mem::take(pending_facts));
+                let pending_facts = mem::take(pending_facts);
+                if self.hold_wanted {
+                    self.hold_here(pending_facts);
+                    return None;
+                }
+                if self.withdrawn.gate {
+                    // The gates answer for an earlier request.
+                    self.phase = Phase::BeforeGate(pending_facts);
+                    return None;
+                }
+                self.phase = Phase::Gating(pending_facts);
                 Some(Effect::Gate)
             }
             Phase::Cleared => {
@@ -240,6 +260,8 @@ impl<P: Payload> Turn<P> {
                 Some(Effect::Run(ToolRun::new(id, start)))
             }
             Phase::Gating(_)
+            | Phase::Holding
+            | Phase::Held
             | Phase::Sending
             | Phase::Streaming(_)
             | Phase::Starting
@@ -259,6 +281,13 @@ impl<P: Payload> Turn<P> {
     #[must_use]
     pub fn suspended(&self) -> bool {
         matches!(self.slot, CommitSlot::Suspended { .. })
+    }
+
+    /// Whether the turn waits for [`crate::Input::Release`] before its next request. Nothing is outstanding then, but
+    /// perhaps the ignored answer of gates.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        matches!(self.phase, Phase::Held)
     }
 
     /// Returns the history once the turn's end is durable.

@@ -11,6 +11,10 @@ pub(super) enum Phase<P: Payload> {
     BeforeGate(Vec<Fact<P>>),
     /// These facts are committed with the next request; the gates are running.
     Gating(Vec<Fact<P>>),
+    /// The commit of the facts before a hold is under way.
+    Holding,
+    /// Held: nothing is pending and nothing is under way.
+    Held,
     /// The commit of a request is under way.
     Sending,
     /// The request is durable and not sent yet.
@@ -37,6 +41,8 @@ impl<P: Payload> Phase<P> {
         match self {
             Self::BeforeGate(_) => "ungated",
             Self::Gating(_) => "gating",
+            Self::Holding => "holding",
+            Self::Held => "held",
             Self::Sending => "sending",
             Self::Cleared => "cleared",
             Self::Streaming(_) => "streaming",

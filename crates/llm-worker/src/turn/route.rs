@@ -14,8 +14,8 @@ impl<P: Payload> Turn<P> {
     /// Processes one input of the host. Call [`poll`](Self::poll) afterwards until it returns `None`.
     ///
     /// # Errors
-    /// The input answers no effect of this phase. Answers to effects that a cancel or an overflow withdrew are no
-    /// errors; they are ignored.
+    /// The input answers no effect of this phase, or the end of the turn cannot be stored. Answers to effects that a
+    /// cancel, a hold or an overflow withdrew are no errors; they are ignored.
     pub fn handle(&mut self, input: Input<P>) -> Result<(), IllegalInput> {
         match input {
             Input::Gated(gated) => self.gated(gated),
@@ -25,7 +25,16 @@ impl<P: Payload> Turn<P> {
             Input::ToolDone { id, outcome, ending } => self.tool_done(id, outcome, ending),
             Input::Committed(proof) => self.committed(proof.into_request()),
             Input::Refused(request) => self.refused(request),
+            Input::Unstorable { request, reason } => self.unstorable(request, reason),
             Input::Resume => self.resume(),
+            Input::Hold => {
+                self.hold();
+                Ok(())
+            }
+            Input::Release => {
+                self.release();
+                Ok(())
+            }
             Input::Cancel => {
                 self.cancel();
                 Ok(())

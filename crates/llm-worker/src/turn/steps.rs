@@ -46,18 +46,22 @@ impl<P: Payload> Turn<P> {
         self.phase = Phase::Ending(outcome);
     }
 
-    /// Continues when no call is open: with the next request, or with the end of a cancelled turn. Waits for the slot,
+    /// Continues when no call is open: with the next request, or with the end of a turn that only drains its calls. Waits for the slot,
     /// so that results that arrived meanwhile are part of the same commit.
     pub(super) fn continue_when_idle(&mut self) {
         if !matches!(self.slot, CommitSlot::Idle) {
             return;
         }
-        let cancelled = matches!(self.phase, Phase::Draining(_));
+        let drained = matches!(self.phase, Phase::Draining(_));
         if let Phase::Running(running) | Phase::Draining(running) = &mut self.phase
             && running.idle()
         {
             let pending_facts = mem::take(&mut running.done);
-            if cancelled { self.end(pending_facts, Outcome::Cancelled) } else { self.step(pending_facts) }
+            match self.unstorable.clone() {
+                Some(reason) => self.end(pending_facts, Outcome::Aborted { reason }),
+                None if drained => self.end(pending_facts, Outcome::Cancelled),
+                None => self.step(pending_facts),
+            }
         }
     }
 
@@ -65,6 +69,7 @@ impl<P: Payload> Turn<P> {
     pub(super) fn advance(&mut self, facts: Vec<Fact<P>>) {
         let started = facts.into_iter().filter_map(started);
         match &mut self.phase {
+            Phase::Holding => self.phase = Phase::BeforeGate(Vec::new()),
             Phase::Sending => {
                 self.steps += 1;
                 self.phase = Phase::Cleared;
@@ -84,6 +89,7 @@ impl<P: Payload> Turn<P> {
             }
             Phase::BeforeGate(_)
             | Phase::Gating(_)
+            | Phase::Held
             | Phase::Cleared
             | Phase::Streaming(_)
             | Phase::Judging(_)

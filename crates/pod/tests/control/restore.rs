@@ -2,6 +2,7 @@
 
 use crate::fixtures::{echo, pod, results, sound};
 use crate::record_strategy;
+use llm_worker::effect::Outcome;
 use llm_worker::{CallId, Item, StopReason, ToolEffect, Usage};
 use pod::control::Batch;
 use pod::record::{HostStarted, InputConsumed, Record, Response, SystemItem, TurnStarted};
@@ -109,6 +110,41 @@ fn a_session_that_was_closed_needs_no_recovery() {
     let found = pod.run("second").found.unwrap();
     assert_eq!((found.existed, found.interrupted, found.cut, found.new_surface), (true, 0, 0, false));
     assert!(!pod.records().iter().any(|(_, record)| matches!(record, Record::Recovery(_))));
+}
+
+/// A turn may be held before a request for as long as people like: its log ends with what was pending then.
+#[test]
+fn a_turn_that_was_held_before_a_request_is_closed() {
+    let first: Vec<Record> = vec![
+        record_strategy::surface(1).into(),
+        record_strategy::queued(1, None),
+        TurnStarted { turn: 1 }.into(),
+        InputConsumed { input: 1 }.into(),
+    ];
+    let later: Vec<Record> = vec![
+        record_strategy::request(1, 1, 1),
+        record_strategy::asked(id(1)),
+        record_strategy::started(id(1), ToolEffect::Effectful),
+        record_strategy::finished(id(1), None),
+    ];
+    for (held, records) in [("the first", vec![first.clone()]), ("a later", vec![first, later])] {
+        let pod = pod(vec![ScriptedAnswer::text("went on")], Vec::new());
+        let journal = pod.journal();
+        for batch in records {
+            journal.append(Batch::of(batch)).wait().unwrap();
+        }
+        journal.close();
+        let ran = pod.run("go on");
+        assert_eq!(ran.end().answer.as_deref(), Some("went on"), "{held}");
+        let finished = |(_, record): &(u64, Record)| match record {
+            Record::TurnFinished(end) => Some((end.turn, end.outcome.clone())),
+            _ => None,
+        };
+        let ends: Vec<_> = pod.records().iter().filter_map(finished).collect();
+        assert_eq!(ends, [(1, Outcome::Interrupted), (2, Outcome::Done)], "{held}");
+        let state = pod.state();
+        assert_eq!((state.turns, state.queued.len(), notes(&pod).len()), (2, 0, 1), "{held}");
+    }
 }
 
 /// Killed at every point of a recovery, the next one comes to the same end.

@@ -4,8 +4,10 @@
 mod answer_limits;
 mod cancel;
 mod flushes_per_step;
+mod hold;
 mod illegal_inputs;
 mod refused_commits;
 mod rig;
 mod schedules;
 mod stories;
+mod unstorable_commits;

@@ -7,6 +7,7 @@ use crate::item::{CallId, Item, ProviderSignature, ResultStatus, ToolOutcome};
 use crate::model::{ModelError, ModelEvent, StopReason, Usage};
 use crate::projection::{Dialect, Open, Projection, Surface};
 use crate::tool::parse_arguments;
+use crate::turn::unstorable::UNSTORED;
 use crate::turn::{Acknowledged, CommitRequest, IllegalInput, Payload, TurnLimits};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -185,6 +186,9 @@ pub(super) struct Rig {
     pub(super) outcome: Option<Outcome>,
     pub(super) gates: VecDeque<Gated<Host>>,
     pub(super) cancelled: bool,
+    /// A hold was asked for and not released.
+    pub(super) hold_wanted: bool,
+    pub(super) unstorable: bool,
     pub(super) check_all: bool,
     answers: VecDeque<VecDeque<Reply>>,
     before: (Vec<Item>, Counters),
@@ -221,6 +225,8 @@ impl Rig {
             outcome: None,
             gates: VecDeque::new(),
             cancelled: false,
+            hold_wanted: false,
+            unstorable: false,
             check_all: true,
             answers,
             before,
@@ -237,13 +243,18 @@ impl Rig {
 
     /// Polls once and checks what came. `false` when there was nothing.
     pub(super) fn poll(&mut self) -> bool {
-        let suspended = self.turn().suspended();
+        let (suspended, held) = (self.turn().suspended(), self.turn().is_held());
         let Some(effect) = self.turn().poll() else { return false };
         let start_of_work =
             matches!(effect, Effect::Gate | Effect::Commit(_) | Effect::Send(_) | Effect::Judge(_) | Effect::Run(_));
         assert!(!(suspended && start_of_work), "began {effect:?} while suspended");
+        assert!(!(held && start_of_work), "began {effect:?} while held");
         match effect {
-            Effect::Gate => self.owe("gate", Owed::Gate),
+            Effect::Gate => {
+                assert!(!self.hold_wanted, "went for a request in spite of the hold");
+                assert!(!self.owed.iter().any(|owed| matches!(owed, Owed::Gate)), "two gates at once");
+                self.owe("gate", Owed::Gate);
+            }
             Effect::Commit(request) => {
                 assert!(!self.owed.iter().any(|owed| matches!(owed, Owed::Commit(_))), "two commits in flight");
                 assert!(!request.facts().is_empty(), "an empty commit");
@@ -254,7 +265,7 @@ impl Rig {
                 self.owe("commit", Owed::Commit(request));
             }
             Effect::Send(request) => {
-                assert!(!self.cancelled, "sent after cancel");
+                assert!(!self.cancelled && !self.unstorable, "sent after the turn was to end");
                 assert!(self.sent.insert(request.number()), "sent twice");
                 let body = request.body();
                 let recorded = self.durable.iter().any(|fact| match fact {
@@ -277,12 +288,12 @@ impl Rig {
                 self.seen.push(format!("{delta:?}"));
             }
             Effect::Judge(call) => {
-                assert!(!self.cancelled, "judged after cancel");
+                assert!(!self.cancelled && !self.unstorable, "judged after the turn was to end");
                 self.owe(&format!("judge {}", call.id.number()), Owed::Judge(call));
             }
             Effect::Run(run) => {
                 let id = run.id();
-                assert!(!self.cancelled, "run after cancel");
+                assert!(!self.cancelled && !self.unstorable, "run after the turn was to end");
                 assert!(self.run.insert(id), "run twice");
                 let start = run.into_start();
                 assert_eq!(start, Start(id.number()), "another call's start");
@@ -358,6 +369,26 @@ impl Rig {
         self.turn().handle(Input::Refused(request)).unwrap();
         assert!(self.turn().suspended());
         assert_eq!(digest, self.turn().history().neutral_digest(), "history grew by a refused commit");
+    }
+
+    /// Says that the commit in flight, which must be at this place, can never be stored.
+    pub(super) fn cannot_store(&mut self, index: usize) -> Result<(), IllegalInput> {
+        let Owed::Commit(request) = self.owed.remove(index) else { panic!("not a commit") };
+        let digest = self.turn().history().neutral_digest();
+        let handled = self.turn().handle(Input::Unstorable { request, reason: "too large".into() });
+        assert_eq!(digest, self.turn().history().neutral_digest(), "history grew by an unstorable commit");
+        self.unstorable |= handled.is_ok();
+        handled
+    }
+
+    pub(super) fn hold(&mut self) {
+        self.hold_wanted = true;
+        self.turn().handle(Input::Hold).unwrap();
+    }
+
+    pub(super) fn release(&mut self) {
+        self.hold_wanted = false;
+        self.turn().handle(Input::Release).unwrap();
     }
 
     pub(super) fn cancel(&mut self) {
@@ -453,7 +484,11 @@ impl Rig {
         let started: BTreeSet<CallId> = self.durable.iter().filter_map(started).collect();
         assert!(self.run.is_subset(&started));
         for fact in &self.durable {
-            if let Fact::Finished { call, ending, .. } = fact {
+            if let Fact::Finished { call, ending, outcome } = fact {
+                if outcome.summary == UNSTORED {
+                    assert!(self.unstorable && started.contains(call) && ending.is_none(), "a result that was stored");
+                    continue;
+                }
                 let ran = Ending { call: call.number(), ran: self.run.contains(call) };
                 assert_eq!(*ending, started.contains(call).then_some(ran), "another call's ending");
             }

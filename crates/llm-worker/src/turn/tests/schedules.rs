@@ -1,10 +1,10 @@
-//! Random stories under random schedules: delays, partial polling, refusals, cancels, late answers. The rig checks every
-//! promise at every step; a failing seed is printed.
+//! Random stories under random schedules: delays, partial polling, refusals, cancels, holds, commits that cannot be
+//! stored, late answers. The rig checks every promise at every step; a failing seed is printed.
 
-use super::rig::{Grouped, Owed, Reply, Rig, answer, surface, user};
+use super::rig::{Grouped, Owed, Reply, Rig, answer, brief, surface, user};
 use crate::effect::{Gated, Input, Outcome, TurnStop};
 use crate::history::History;
-use crate::turn::TurnLimits;
+use crate::turn::{IllegalInput, TurnLimits};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -64,6 +64,11 @@ struct Met {
     refusals: usize,
     cancels: usize,
     late: usize,
+    /// Turns that were held, and those of them that were cancelled while they were.
+    held: usize,
+    cancelled_in_hold: usize,
+    unstorable: usize,
+    unstorable_again: usize,
     outcomes: std::collections::BTreeMap<String, usize>,
 }
 
@@ -83,6 +88,8 @@ fn play(seed: u64, met: &mut Met) {
         })
         .collect();
     let patience = if dice.one_in(3) { 12 } else { 400 };
+    let holding = if dice.one_in(3) { 8 } else { 200 };
+    let storing = if dice.one_in(3) { 6 } else { 100 };
     for _ in 0..2_000 {
         match dice.below(5) {
             0 | 1 => drop(rig.poll()),
@@ -90,9 +97,14 @@ fn play(seed: u64, met: &mut Met) {
             _ if rig.owed.is_empty() => rig.drain(),
             _ => {
                 let place = dice.below(rig.owed.len());
-                if matches!(rig.owed[place], Owed::Commit(_)) && dice.one_in(8) {
+                let is_commit = matches!(rig.owed[place], Owed::Commit(_));
+                if is_commit && dice.one_in(8) {
                     rig.refuse(place);
                     met.refusals += 1;
+                } else if is_commit && dice.one_in(storing) {
+                    met.unstorable_again += usize::from(rig.unstorable);
+                    met.unstorable += usize::from(!rig.unstorable);
+                    cannot_store(&mut rig, place);
                 } else {
                     met.late += usize::from(rig.outcome.is_some());
                     rig.pay(place).unwrap();
@@ -100,8 +112,15 @@ fn play(seed: u64, met: &mut Met) {
             }
         }
         if dice.one_in(patience) && rig.outcome.is_none() {
+            met.cancelled_in_hold += usize::from(rig.turn().is_held());
             rig.cancel();
             met.cancels += 1;
+        }
+        if dice.one_in(holding) {
+            rig.hold();
+        } else if rig.hold_wanted && dice.one_in(6) {
+            met.held += usize::from(rig.turn().is_held());
+            rig.release();
         }
         if rig.turn().suspended() && dice.one_in(3) {
             rig.turn().handle(Input::Resume).unwrap();
@@ -113,8 +132,23 @@ fn play(seed: u64, met: &mut Met) {
     rig.check_end();
     let outcome = rig.outcome.unwrap();
     assert!(rig.cancelled || outcome != Outcome::Cancelled);
+    assert!(!rig.unstorable || outcome == Outcome::Aborted { reason: "too large".into() });
     let name = format!("{outcome:?}");
     *met.outcomes.entry(name.split([' ', '{']).next().unwrap().to_owned()).or_default() += 1;
+}
+
+/// Says that a commit cannot be stored. The host gives up only when nothing is left to drop: the commit stays the same.
+fn cannot_store(rig: &mut Rig, place: usize) {
+    let Owed::Commit(request) = &rig.owed[place] else { panic!("not a commit") };
+    let facts = request.facts().iter().map(brief).collect::<Vec<_>>().join(" ");
+    match rig.cannot_store(place) {
+        Ok(()) => {}
+        Err(error) => {
+            assert_eq!(error, IllegalInput::EndUnstorable);
+            assert!(rig.unstorable && !facts.contains("request") && !facts.contains("user"), "{facts}");
+            assert!(rig.turn().suspended(), "the commit that failed is kept");
+        }
+    }
 }
 
 // covers: INV-01
@@ -132,6 +166,8 @@ fn twenty_thousand_schedules() {
         met.cancels,
         met.late
     );
+    let counts = (met.held, met.cancelled_in_hold, met.unstorable, met.unstorable_again);
+    assert!(counts.0 > 1_500 && counts.1 > 50 && counts.2 > 2_000 && counts.3 > 300, "{counts:?}");
     let wanted = ["Done", "MaxTokens", "Refused", "Empty", "ModelFailed", "Cancelled", "StepLimit", "Aborted"];
     for outcome in wanted {
         assert!(met.outcomes.get(outcome).is_some_and(|count| *count > 100), "{outcome}: {:?}", met.outcomes);
