@@ -139,8 +139,7 @@ impl RunningCall {
         if CLOSED.load(Ordering::SeqCst) {
             return Err(left());
         }
-        label::next_call(self.call);
-        let mut child = command.spawn()?;
+        let mut child = label::with_call(self.call, || command.spawn())?;
         if CLOSED.load(Ordering::SeqCst) {
             // Best effort: the process's end frees the child at the latest.
             child.kill().and_then(|()| child.wait()).ok();
@@ -164,7 +163,7 @@ impl RunningCall {
             let marked = || processes::variable(pid, MARK);
             let in_group = || processes::look(pid).is_some_and(|process| process.group == group);
             match label {
-                Some(label) if label.call == self.call => Whose::Ours,
+                Some(label) if label.call() == Some(self.call) => Whose::Ours,
                 Some(_) | None if in_group() => Whose::Ours,
                 other => match marked() {
                     Some(found) if found == mark.as_bytes() => Whose::Ours,

@@ -29,8 +29,7 @@ static LABELLED: AtomicBool = AtomicBool::new(false);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Label {
     host: u64,
-    /// The number of the call, unique in one host.
-    pub(super) call: u64,
+    call: Option<u64>,
 }
 
 /// Labels all later descendants of this process with the session in `tag` (the part before its first `/`) and this
@@ -51,12 +50,21 @@ pub fn label_descendants(_: &Ambient, tag: &str) -> bool {
     done
 }
 
-/// Sets the call's number for the next process. No other thread may start a process meanwhile.
-pub(super) fn next_call(call: u64) {
-    if LABELLED.load(Ordering::SeqCst) {
+/// Runs `start` while new processes get the number of a call. Another process started meanwhile gets it, too.
+pub(super) fn with_call<T>(call: u64, start: impl FnOnce() -> T) -> T {
+    let labelled = LABELLED.load(Ordering::SeqCst);
+    let set = |call: Option<u64>| {
         let maximum = rustix::process::getrlimit(Resource::Locks).maximum;
-        rustix::process::setrlimit(Resource::Locks, Rlimit { current: Some(call), maximum }).ok();
+        rustix::process::setrlimit(Resource::Locks, Rlimit { current: call.or(maximum), maximum }).ok();
+    };
+    if labelled {
+        set(Some(call));
     }
+    let done = start();
+    if labelled {
+        set(None);
+    }
+    done
 }
 
 /// The label of a process, also of one that ended and was not waited for.
@@ -67,10 +75,20 @@ pub(super) fn of(pid: Pid) -> Option<Label> {
     let (soft, hard) = (fields.next()?, fields.next()?.parse::<u64>().ok()?);
     let above = hard >> BITS;
     (above.is_power_of_two() && hard.ilog2() <= TOP)
-        .then(|| Label { host: hard & MASK, call: soft.parse().unwrap_or_default() })
+        .then(|| Label { host: hard & MASK, call: soft.parse().ok().filter(|call| *call != hard) })
 }
 
 impl Label {
+    /// The number of the call, unique in one host; `None` for the host and what it starts for itself.
+    pub(super) fn call(self) -> Option<u64> {
+        self.call
+    }
+
+    /// Whether the process that has the label is the host that set it.
+    pub(super) fn is_of_host(self, carrier: Pid) -> bool {
+        u64::from(self.pid()) == u64::from(carrier.as_raw_nonzero().get().unsigned_abs()) & PID_MASK
+    }
+
     /// Whether a host of this session set the label.
     pub(super) fn is_of(self, tag: &str) -> bool {
         self.host == host_label(tag, self.pid())
